@@ -1,0 +1,94 @@
+/** Compares what one source of configuration gives with the schema and tells all that is wrong with it. */
+import Type, { type TSchema } from 'typebox'
+import { Value } from 'typebox/value'
+import { shown, unknownKey } from './config-error.ts'
+import { FileSchema } from './schema.ts'
+
+/** Problems of `given`, each opening with `where` and the key. Sections and keys may be left out. */
+export function checkSettings(where: string, given: unknown): string[] {
+  const problems: string[] = []
+  check(FileSchema, given, '', (key, problem) => {
+    problems.push(key === '' ? `${where}: ${problem}` : `${where}: ${key}: ${problem}`)
+  })
+  return problems.length > 0 ? problems : checkDistinct(where, tokensOf(given))
+}
+
+/** A plain record, as YAML and JSON give it. */
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+type Report = (key: string, problem: string) => void
+
+function check(schema: TSchema, value: unknown, key: string, report: Report): void {
+  if (Type.IsObject(schema) && isRecord(value)) {
+    checkKeys(schema.properties, value, key, report)
+  } else if (Type.IsArray(schema) && Array.isArray(value)) {
+    for (const [index, element] of value.entries()) {
+      checkElement(schema.items, element, `${key}[${index}]`, report)
+    }
+  } else if (Type.IsObject(schema) || Type.IsArray(schema)) {
+    report(key, `must be ${allowed(schema)}, not ${kindOf(value)}`)
+  } else if (!Value.Check(schema, value)) {
+    const given = isSecret(schema) ? 'the value (not shown)' : shown(value)
+    report(key, `${given} is not allowed; allowed: ${allowed(schema)}`)
+  }
+}
+
+/** Null is "not given": what YAML makes of a section whose lines are all commented out. */
+function checkKeys(
+  known: Type.TProperties,
+  value: Record<string, unknown>,
+  key: string,
+  report: Report,
+): void {
+  for (const [name, inner] of Object.entries(value)) {
+    const innerKey = key === '' ? name : `${key}.${name}`
+    const schema = Object.hasOwn(known, name) ? known[name] : undefined
+    if (schema === undefined) report(innerKey, unknownKey(name, Object.keys(known)))
+    else if (inner !== null) check(schema, inner, innerKey, report)
+  }
+}
+
+/** Elements of a list are whole: nothing in them may be left out. */
+function checkElement(schema: TSchema, value: unknown, key: string, report: Report): void {
+  check(schema, value, key, report)
+  if (!Type.IsObject(schema) || !isRecord(value)) return
+  for (const [name, inner] of Object.entries(schema.properties)) {
+    if ((value[name] ?? null) === null) report(`${key}.${name}`, `is missing; allowed: ${allowed(inner)}`)
+  }
+}
+
+/** Two tokens of one name, or one token under two names, would make revoking one a guess. */
+function checkDistinct(where: string, tokens: readonly unknown[]): string[] {
+  const problems: string[] = []
+  for (const property of ['name', 'sha256'] as const) {
+    const first = new Map<unknown, number>()
+    for (const [index, token] of tokens.entries()) {
+      const value = isRecord(token) ? token[property] : undefined
+      const earlier = first.get(value)
+      if (earlier === undefined) first.set(value, index)
+      else
+        problems.push(
+          `${where}: auth.tokens[${index}].${property}: is the same as that of auth.tokens[${earlier}]`,
+        )
+    }
+  }
+  return problems
+}
+
+function tokensOf(given: unknown): readonly unknown[] {
+  const auth = isRecord(given) ? given.auth : undefined
+  const tokens = isRecord(auth) ? auth.tokens : undefined
+  return Array.isArray(tokens) ? tokens : []
+}
+
+const allowed = (schema: TSchema): string =>
+  'description' in schema ? String(schema.description) : 'see the documentation'
+
+const isSecret = (schema: TSchema): boolean => 'secret' in schema && schema.secret === true
+
+/** What something is, without its value: it may be a secret in the wrong place. */
+const kindOf = (value: unknown): string => {
+  if (value === null || value === undefined) return 'empty'
+  return typeof value === 'object' ? shown(value) : `a ${typeof value}`
+}

@@ -1,0 +1,105 @@
+/** Puts a configuration together: flags win over the environment, the environment over the file, the file over defaults. */
+import { Value } from 'typebox/value'
+import { checkSettings, isRecord } from './check.ts'
+import { ConfigError, shown } from './config-error.ts'
+import { readConfigFile } from './file.ts'
+import { type Config, FileSchema } from './schema.ts'
+
+/** What the command line gives, as text or already read. */
+export interface ConfigFlags {
+  readonly host?: string | undefined
+  readonly port?: number | string | undefined
+  readonly store?: string | undefined
+  readonly config?: string | undefined
+}
+
+export interface ConfigSources {
+  /** The configuration file; the same as the flag `config`. */
+  readonly file?: string | undefined
+  readonly env: NodeJS.ProcessEnv
+  readonly flags?: ConfigFlags
+}
+
+type Settings = Record<string, unknown>
+
+/** The configuration that the sources give together; throws one ConfigError with all their problems. */
+export function loadConfig(sources: ConfigSources): Config {
+  const { env, flags = {} } = sources
+  const problems: string[] = []
+  const collect = (read: () => Settings): Settings => {
+    try {
+      return read()
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      problems.push(...error.problems)
+      return {}
+    }
+  }
+  const file = configFileOf(sources)
+  const fromFile = file === undefined ? {} : collect(() => readConfigFile(file))
+  const fromEnvironment = collect(() => environmentSettings(env))
+  const fromFlags = collect(() =>
+    checked([
+      { where: 'flag --host', settings: { host: flags.host } },
+      { where: 'flag --port', settings: { port: numberOf(flags.port) } },
+      { where: 'flag --store', settings: { store: flags.store } },
+    ]),
+  )
+  const testApi = testApiOf(env, problems)
+  if (problems.length > 0) throw new ConfigError(problems)
+  const merged = [fromFile, fromEnvironment, fromFlags].reduce(overlay, Value.Create(FileSchema))
+  return { ...Value.Parse(FileSchema, merged), testApi }
+}
+
+/** The configuration file that the sources name, if any. */
+export const configFileOf = ({ file, env, flags = {} }: ConfigSources): string | undefined =>
+  file ?? flags.config ?? textOf(env.BARTLEBY_CONFIG)
+
+function environmentSettings(env: NodeJS.ProcessEnv): Settings {
+  return checked([
+    { where: 'environment BARTLEBY_HOST', settings: { host: textOf(env.BARTLEBY_HOST) } },
+    { where: 'environment BARTLEBY_PORT', settings: { port: numberOf(textOf(env.BARTLEBY_PORT)) } },
+    { where: 'environment BARTLEBY_STORE', settings: { store: textOf(env.BARTLEBY_STORE) } },
+    {
+      where: 'environment BARTLEBY_LOG_LEVEL',
+      settings: nested('log', 'level', textOf(env.BARTLEBY_LOG_LEVEL)),
+    },
+  ])
+}
+
+/** The settings that were given, in one; throws with the problems of all of them. */
+function checked(given: readonly { where: string; settings: Settings }[]): Settings {
+  const present = given.filter(({ settings }) => Object.values(settings).some((value) => value !== undefined))
+  const problems = present.flatMap(({ where, settings }) => checkSettings(where, settings))
+  if (problems.length > 0) throw new ConfigError(problems)
+  return present.map(({ settings }) => settings).reduce(overlay, {})
+}
+
+function testApiOf(env: NodeJS.ProcessEnv, problems: string[]): boolean {
+  const given = textOf(env.BARTLEBY_TEST_API)
+  if (given !== undefined && given !== '0' && given !== '1') {
+    problems.push(`environment BARTLEBY_TEST_API: ${shown(given)} is not allowed; allowed: '0' or '1'`)
+  }
+  return given === '1'
+}
+
+/** `below` with what `above` gives put over it, section by section; null gives nothing. */
+function overlay(below: Settings, above: Settings): Settings {
+  const merged = { ...below }
+  for (const [key, value] of Object.entries(above)) {
+    const covered = merged[key]
+    if (isRecord(value) && isRecord(covered)) merged[key] = overlay(covered, value)
+    else if (value !== null && value !== undefined) merged[key] = value
+  }
+  return merged
+}
+
+const nested = (section: string, key: string, value: string | undefined): Settings =>
+  value === undefined ? {} : { [section]: { [key]: value } }
+
+/** A variable that is set to nothing is not set: compose files and CI cannot leave one out. */
+const textOf = (value: string | undefined): string | undefined => (value === '' ? undefined : value)
+
+/** Digits become a number; anything else stays, to be refused as it was given. */
+const numberOf = (value: number | string | undefined): number | string | undefined =>
+  typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value

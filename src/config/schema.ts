@@ -1,0 +1,96 @@
+/**
+ * The keys of a configuration file, their defaults and what they allow. Each `description` completes the
+ * sentence "allowed: …" in an error.
+ */
+import Type, { type Static } from 'typebox'
+import { parseGoDuration } from '../core/duration.ts'
+import { readStoreUrl, STORE_URL_FORMS } from './store-url.ts'
+
+/** From reading, over working with items, to configuring and purging. */
+export const ROLES = ['viewer', 'operator', 'admin'] as const
+
+/** The levels of pino. */
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+const wholeNumber = (minimum: number, maximum: number, byDefault: number) =>
+  Type.Integer({
+    minimum,
+    maximum,
+    default: byDefault,
+    description: `a whole number from ${minimum} to ${maximum}`,
+  })
+
+const oneOf = <const Values extends readonly string[]>(values: Values, byDefault?: Values[number]) =>
+  Type.Enum(values, {
+    ...(byDefault === undefined ? {} : { default: byDefault }),
+    description: `one of ${values.map((value) => `'${value}'`).join(', ')}`,
+  })
+
+/** Every section may be left out, and unknown keys are errors. */
+const section = <Properties extends Type.TProperties>(properties: Properties) =>
+  Type.Object(properties, { additionalProperties: false, description: 'a mapping' })
+
+const isPositiveDuration = (text: string): boolean => {
+  const parsed = parseGoDuration(text)
+  return parsed.ok && parsed.ns > 0n
+}
+
+export const TokenSchema = Type.Object(
+  {
+    name: Type.String({
+      pattern: /^[\w.@-]{1,64}$/,
+      description: "1 to 64 letters, digits or '_', '.', '@', '-'",
+    }),
+    role: oneOf(ROLES),
+    sha256: Type.String({
+      pattern: /^[0-9a-f]{64}$/,
+      description: '64 lower-case hexadecimal digits',
+      secret: true,
+    }),
+  },
+  { additionalProperties: false, description: 'a mapping with name, role and sha256' },
+)
+
+export const FileSchema = section({
+  host: Type.String({ pattern: /^\S+$/, default: '127.0.0.1', description: 'a host name or an IP address' }),
+  port: wholeNumber(0, 65_535, 1853),
+  store: Type.Refine(
+    Type.String({ default: 'sqlite:./data/bartleby.db', description: STORE_URL_FORMS }),
+    (text) => readStoreUrl(text) !== null,
+  ),
+  auth: section({
+    tokens: Type.Array(TokenSchema, { default: [], description: 'a list of tokens' }),
+  }),
+  metrics: section({
+    open: Type.Boolean({ default: false, description: 'true or false' }),
+  }),
+  queues: section({
+    maxProduceBytes: wholeNumber(1, 64_000_000, 5_000_000),
+    maxPendingRequests: wholeNumber(1, 100_000, 100),
+    dedupeWindow: Type.Refine(
+      Type.String({ default: '5m', description: "a duration above zero such as '30s', '5m' or '24h'" }),
+      isPositiveDuration,
+    ),
+  }),
+  postgres: section({
+    poolSize: wholeNumber(1, 1_000, 8),
+  }),
+  log: section({
+    level: oneOf(LOG_LEVELS, 'info'),
+  }),
+})
+
+type Fixed<T> = T extends readonly (infer Element)[]
+  ? readonly Fixed<Element>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: Fixed<T[Key]> }
+    : T
+
+/** Everything a server needs to know before it starts. */
+export type Config = Fixed<Static<typeof FileSchema>> & {
+  /** The test-control endpoints exist; only the environment can say so. */
+  readonly testApi: boolean
+}
+
+/** A token as it stands in the file: its SHA-256, never itself. */
+export type TokenEntry = Fixed<Static<typeof TokenSchema>>

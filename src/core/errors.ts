@@ -1,0 +1,189 @@
+/**
+ * The one table of errors that a user can meet: code, message, HTTP status per facade, worth retrying or not.
+ * `docs/errors.md` is generated from it and compared in the tests. Texts of the queue facade are part of its
+ * contract: clients split them at the first ';', the part before it is constant.
+ */
+
+interface ErrorEntry {
+  readonly message: string
+  /** Status on the queue API (`/v1/`). */
+  readonly queues: number
+  readonly retryable: boolean
+}
+
+const invalid = <M extends string>(message: M) => ({ message, queues: 400, retryable: false }) as const
+const refused = <M extends string>(message: M) => ({ message, queues: 453, retryable: false }) as const
+const again = <M extends string>(message: M) => ({ message, queues: 454, retryable: true }) as const
+
+export const ERRORS = {
+  // Looking up a queue
+  queue_name_empty: invalid('queue name is invalid; queue name cannot be empty'),
+  queue_name_tilde: invalid("queue name is invalid; '{name}' cannot contain '~' character"),
+  queue_name_whitespace: invalid("queue name is invalid; '{name}' cannot contain whitespace"),
+  queue_name_too_long: invalid("queue name is invalid; cannot be greater than '512' characters"),
+  queue_name_nul: invalid('queue name is invalid; it cannot contain the null character'),
+  queue_unknown: invalid("queue does not exist; no such queue named '{name}'"),
+  queue_exists: invalid("invalid queue; '{name}' already exists"),
+  queue_in_use: invalid(
+    "queue is in use; '{name}' is the dead_queue of '{other}', use force to delete it anyway",
+  ),
+  partition_unknown: invalid("partition is invalid; '{partition}' is not a valid partition"),
+
+  // Timeouts of requests
+  request_timeout_malformed: invalid(
+    'request timeout is invalid; {reason} - expected format: 900ms, 5m or 15m',
+  ),
+  request_timeout_required: invalid("request timeout is required; '5m' is recommended, 15m is the maximum"),
+  request_timeout_too_long: invalid(
+    "request timeout is invalid; maximum timeout is '15m' but '{given}' was requested",
+  ),
+  request_timeout_too_short: invalid(
+    "request timeout is invalid; minimum timeout is '10ms' but '{given}' was requested",
+  ),
+
+  // produce, lease, complete, retry
+  produce_empty: invalid('items cannot be empty; at least one item is required'),
+  produce_too_many: invalid('items is invalid; max_produce_batch_size is 1000 but received {count}'),
+  client_id_empty: invalid('invalid client id; cannot be empty'),
+  client_id_waiting: invalid(
+    'duplicate client id; a client cannot make multiple leased requests to the same queue',
+  ),
+  batch_size_too_small: invalid('invalid batch size; must be greater than zero'),
+  batch_size_too_large: invalid(
+    'invalid batch size; max_lease_batch_size is 1000, but {count} was requested',
+  ),
+  complete_empty: invalid('ids is invalid; list of ids cannot be empty'),
+  complete_too_many: invalid('ids is invalid; max_complete_batch_size is 1000 but received {count}'),
+  retry_empty: invalid('items is invalid; list of items cannot be empty'),
+  retry_too_many: invalid('items is invalid; max_complete_batch_size is 1000 but received {count}'),
+  item_id_malformed: invalid("invalid storage id; '{id}': {reason}"),
+  item_unknown: invalid("invalid storage id; '{id}' does not exist"),
+  complete_not_leased: invalid("item(s) cannot be completed; '{id}' is not marked as leased"),
+  retry_not_leased: invalid("item(s) cannot be retried; '{id}' is not marked as leased"),
+  extend_not_leased: invalid("item(s) cannot be extended; '{id}' is not marked as leased"),
+  dedupe_key_too_long: invalid("dedupe key is invalid; cannot be greater than '512' characters"),
+  lease_timed_out: again('request timeout; no items are in the queue, try again'),
+  queue_overloaded: again('queue is overloaded; try again later'),
+  store_write_failed: again('internal error, try your request again'),
+  queue_stopping: refused('queue is shutting down'),
+  service_stopping: refused('service is shutting down'),
+
+  // create and update
+  lease_timeout_too_long_text: invalid("lease timeout is invalid; cannot be greater than '15' characters"),
+  lease_timeout_malformed: invalid('lease timeout is invalid; {reason} - expected format: 8m, 15m or 1h'),
+  lease_timeout_empty: invalid('lease timeout is invalid; cannot be empty'),
+  lease_timeout_negative: invalid('lease timeout is invalid; cannot be negative'),
+  expire_timeout_too_long_text: invalid("expire timeout is invalid; cannot be greater than '15' characters"),
+  expire_timeout_malformed: invalid('expire timeout is invalid; {reason} - expected format: 60m, 2h or 24h'),
+  expire_timeout_empty: invalid('expire timeout is invalid; cannot be empty'),
+  expire_timeout_negative: invalid('expire timeout is invalid; cannot be negative'),
+  lease_exceeds_expire: invalid(
+    'lease timeout is too long; {lease} cannot be greater than the expire timeout {expire}',
+  ),
+  namespace_too_long: invalid("namespace name is invalid; cannot be greater than '256' characters"),
+  namespace_empty: invalid('namespace name is invalid; cannot be empty'),
+  namespace_whitespace: invalid("namespace name is invalid; '{name}' cannot contain whitespace"),
+  namespace_tilde: invalid("namespace name is invalid; '{name}' cannot contain '~' character"),
+  namespace_colon: invalid("namespace name is invalid; '{name}' cannot contain ':' character"),
+  namespace_unknown: refused("namespace does not exist; '{name}' was not found"),
+  reference_too_long: invalid("reference field is invalid; cannot be greater than '2000' characters"),
+  max_attempts_too_large: invalid('max attempts is invalid; cannot be greater than 65536'),
+  max_attempts_negative: invalid('max attempts is invalid; cannot be negative number'),
+  partitions_too_few: invalid('partitions is invalid; cannot be less than 1'),
+  partitions_too_many: invalid('partitions is invalid; cannot be greater than 1024'),
+
+  // Dead queues
+  dead_queue_too_long: invalid("dead queue is invalid; cannot be greater than '500' characters"),
+  dead_queue_whitespace: invalid("dead queue is invalid; '{name}' cannot contain whitespace"),
+  dead_queue_tilde: invalid("dead queue is invalid; '{name}' cannot contain '~' character"),
+  dead_queue_nul: invalid('dead queue is invalid; it cannot contain the null character'),
+  dead_queue_self: invalid('dead_queue is invalid; dead_queue cannot reference itself'),
+  dead_queue_unknown: invalid("dead_queue does not exist; '{name}' was not found, create it first"),
+  dead_queue_chained: invalid(
+    "dead_queue is invalid; '{name}' already has its own dead_queue configured; a dead_queue cannot have its own dead_queue",
+  ),
+  dead_queue_in_use: invalid(
+    "dead_queue is invalid; '{name}' is used as a dead_queue; a dead_queue cannot have its own dead_queue",
+  ),
+
+  // Lists, imports, deletes, clear
+  limit_negative: invalid('limit is invalid; limit cannot be negative'),
+  limit_too_large: invalid('limit is invalid; cannot be greater than {max}'),
+  pivot_tilde: invalid("pivot is invalid; '{pivot}' cannot contain '~' character"),
+  import_empty: invalid('items is invalid; cannot be empty'),
+  delete_empty: invalid('ids is invalid; cannot be empty'),
+  clear_nothing: invalid("invalid clear request; one of 'queue', 'scheduled' must be true"),
+
+  // Test control
+  clock_not_frozen: invalid('clock cannot be advanced; freeze it first'),
+  clock_backwards: invalid("clock cannot be advanced; '{given}' is negative"),
+  clock_malformed: invalid("invalid clock request; {reason}, give exactly one of 'freeze', 'advance'"),
+
+  // Transport
+  method_not_allowed: invalid("http method '{method}' not allowed; only POST"),
+  authorization_malformed: { message: 'invalid authorization header format', queues: 401, retryable: false },
+  token_missing: {
+    message: "missing token; send it as 'Authorization: Bearer <token>'",
+    queues: 401,
+    retryable: false,
+  },
+  token_unknown: { message: 'unknown token; it may have been revoked', queues: 401, retryable: false },
+  role_insufficient: {
+    message: "permission denied; this call needs the role '{needed}' and your token has '{role}'",
+    queues: 403,
+    retryable: false,
+  },
+  path_unknown: { message: 'no such method; {path}', queues: 501, retryable: false },
+  body_too_large: invalid('request body exceeds {limit} limit'),
+  body_undecodable: { message: '{reason}', queues: 455, retryable: false },
+  content_type_unknown: {
+    message: "Content-Type header '{given}' is invalid format or unrecognized content type",
+    queues: 455,
+    retryable: false,
+  },
+  accept_unknown: {
+    message:
+      "Accept header '{given}' is invalid format or unrecognized content type, only [application/json,application/protobuf] are supported by this method",
+    queues: 455,
+    retryable: false,
+  },
+  internal: { message: 'Internal Error', queues: 500, retryable: true },
+} as const satisfies Record<string, ErrorEntry>
+
+export type ErrorCode = keyof typeof ERRORS
+
+/** The names between braces in a message template. */
+type Placeholders<T extends string> = T extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | Placeholders<Rest>
+  : never
+
+type Details<C extends ErrorCode> = Readonly<
+  Record<Placeholders<(typeof ERRORS)[C]['message']>, string | number>
+>
+
+/** A failure that the caller can understand and act on. Anything else that is thrown is a bug or an outage. */
+export class BartlebyError extends Error {
+  override readonly name = 'BartlebyError'
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+
+  get retryable(): boolean {
+    return ERRORS[this.code].retryable
+  }
+}
+
+/** Builds the error for `code`; the details are what its message template names. */
+export function failure<C extends ErrorCode>(
+  code: C,
+  ...[details, options]: Placeholders<(typeof ERRORS)[C]['message']> extends never
+    ? [details?: undefined, options?: ErrorOptions]
+    : [details: Details<C>, options?: ErrorOptions]
+): BartlebyError {
+  const given: Readonly<Record<string, string | number>> = details ?? {}
+  const message = ERRORS[code].message.replace(/\{(\w+)\}/g, (_, name: string) => String(given[name]))
+  return new BartlebyError(code, message, options)
+}

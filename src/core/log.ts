@@ -1,0 +1,12 @@
+/** The part of a logger that modules use; pino's loggers fit, and so does `silentLog`. */
+export interface Log {
+  debug(details: object, message: string): void
+  info(details: object, message: string): void
+  warn(details: object, message: string): void
+  error(details: object, message: string): void
+}
+
+const ignore = (): void => {}
+
+/** For embedded use, where the application did not give a logger. */
+export const silentLog: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
