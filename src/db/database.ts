@@ -1,0 +1,93 @@
+/**
+ * The seam between the modules and the two stores. A module writes its SQL once where both stores agree and
+ * side by side where they do not; tables are named `bartleby.<table>` (SQLite has no schemas: the qualifier is
+ * dropped there) and parameters are `$1`, `$2`, …
+ */
+
+export type Dialect = 'postgres' | 'sqlite'
+
+export type Value = string | number | bigint | Uint8Array | null
+
+/** A 64-bit integer as the stores give it back; read it with `Number(…)` or `BigInt(…)`. */
+export type Integer = number | bigint | string
+
+/** One verb in SQL. Its name labels metrics and names the prepared statement. */
+export interface Statement {
+  readonly name: string
+  readonly postgres: string
+  readonly sqlite: string
+  /** Whether SQLite reads integers as bigint; needed wherever an instant or a sum is selected. */
+  readonly bigints: boolean
+}
+
+interface StatementText {
+  readonly postgres: string
+  readonly sqlite: string
+}
+
+/** Declares a statement; `text` is one string when both stores understand it. */
+export function sql(
+  name: string,
+  text: string | StatementText,
+  options: { readonly bigints?: boolean } = {},
+): Statement {
+  const variants = typeof text === 'string' ? { postgres: text, sqlite: text } : text
+  return {
+    name,
+    postgres: variants.postgres,
+    sqlite: variants.sqlite.replaceAll('bartleby.', '').replace(/\$(\d+)/g, '?$1'),
+    bigints: options.bigints ?? false,
+  }
+}
+
+/** Statements on one connection, in order. Calls may be issued without awaiting the one before. */
+export interface Session {
+  readonly dialect: Dialect
+  /** Runs a statement and gives its rows. `Row` is a promise of the caller about what it selected. */
+  rows<Row>(statement: Statement, ...values: readonly Value[]): Promise<Row[]>
+  /** Runs a statement and gives the number of rows it changed. */
+  run(statement: Statement, ...values: readonly Value[]): Promise<number>
+  /** Runs a statement once per row of values: SQLite's way to write a batch (PostgreSQL unnests arrays). */
+  runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<void>
+}
+
+/** A session inside a transaction: what it did is durable when the call that opened it has returned. */
+export interface Transaction extends Session {
+  /** Adds a statement that travels with the commit, for writes whose result nobody needs. */
+  atCommit(statement: Statement, ...values: readonly Value[]): void
+}
+
+/** One finished use of the store, for metrics. */
+export interface StoreCall {
+  readonly verb: string
+  readonly seconds: number
+  readonly ok: boolean
+}
+
+export interface Database {
+  readonly dialect: Dialect
+  /**
+   * Runs `work` in one transaction and commits it. Serialisation failures, deadlocks and busy errors run it
+   * again, a bounded number of times, so `work` must not have effects outside the transaction.
+   */
+  transaction<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T>
+  /** Runs `work` without a transaction of its own: each statement stands alone. */
+  session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T>
+  /** Runs a script of several statements; for migrations only. */
+  script(tx: Transaction, text: string): Promise<void>
+  /** Tells the other servers on this store; a hint that may be lost. Does nothing on SQLite. */
+  notify(channel: string, payload: string): Promise<void>
+  /** Calls `hear` for every notification on `channel`, until the database is closed. */
+  listen(channel: string, hear: (payload: string) => void): Promise<void>
+  onCall(listener: (call: StoreCall) => void): void
+  close(): Promise<void>
+}
+
+/** A list of integers as a parameter: an array literal on PostgreSQL, JSON for `json_each` on SQLite. */
+export const integerList = (dialect: Dialect, integers: readonly number[]): string =>
+  dialect === 'postgres' ? `{${integers.join(',')}}` : `[${integers.join(',')}]`
+
+/** The store cannot be used now: unreachable, full, locked for too long. Trying again later may work. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable'
+}

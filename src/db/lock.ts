@@ -1,0 +1,47 @@
+/**
+ * Leased, owned locks: a row that says who works on something and until when. A holder that dies loses the
+ * lock when its lease ends; nothing has to be cleaned up.
+ */
+import type { Clock, Instant } from '../core/clock.ts'
+import { later } from '../core/clock.ts'
+import { type Database, sql } from './database.ts'
+import type { Migration } from './migrations.ts'
+
+export const lockMigration: Migration = {
+  number: 1,
+  name: 'locks',
+  postgres: `CREATE TABLE bartleby.locks (name text PRIMARY KEY, owner text NOT NULL, deadline bigint NOT NULL);`,
+  sqlite: `CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT NOT NULL, deadline INTEGER NOT NULL) STRICT;`,
+}
+
+/** Takes a free or lapsed lock, or renews our own. One row by primary key. */
+const takeLock = sql(
+  'locks.take',
+  `INSERT INTO bartleby.locks AS held (name, owner, deadline) VALUES ($1, $2, $3)
+   ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, deadline = excluded.deadline
+   WHERE held.owner = excluded.owner OR held.deadline < $4`,
+)
+const dropLock = sql('locks.drop', 'DELETE FROM bartleby.locks WHERE name = $1 AND owner = $2')
+
+export interface LeasedLock {
+  /** Takes or renews the lock for `leaseUs`; false when another owner holds it. */
+  take(leaseUs: bigint): Promise<boolean>
+  /** Gives the lock up; nothing happens when it was lost meanwhile. */
+  drop(): Promise<void>
+}
+
+/** The lock `name` as seen by `owner`, who must be unique among all running servers. */
+export function leasedLock(db: Database, clock: Clock, name: string, owner: string): LeasedLock {
+  return {
+    async take(leaseUs) {
+      const now: Instant = clock.now()
+      const taken = await db.session('lock', (session) =>
+        session.run(takeLock, name, owner, later(now, leaseUs), now),
+      )
+      return taken === 1
+    },
+    async drop() {
+      await db.session('lock', (session) => session.run(dropLock, name, owner))
+    },
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Forward-only, numbered migrations. They run under a lock, so any number of servers may start at once; a
+ * store that is newer than the program is refused, because an old program could not keep its promises.
+ */
+import { type Database, type Integer, sql, type Transaction } from './database.ts'
+
+export interface Migration {
+  /** Unique over all modules, never reused. */
+  readonly number: number
+  readonly name: string
+  readonly postgres: string
+  readonly sqlite: string
+}
+
+export interface MigrationReport {
+  readonly from: number
+  readonly to: number
+}
+
+/** The store was made by a newer version of the program. */
+export class StoreTooNew extends Error {
+  override readonly name = 'StoreTooNew'
+
+  constructor(found: number, known: number) {
+    super(
+      `the store is at schema version ${found}, this program knows versions up to ${known}; start the version of Bartleby that last used it, or a newer one`,
+    )
+  }
+}
+
+const BOOTSTRAP = {
+  postgres: `
+    CREATE SCHEMA IF NOT EXISTS bartleby;
+    CREATE TABLE IF NOT EXISTS bartleby.migrations (
+      number int PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());`,
+  sqlite: `
+    CREATE TABLE IF NOT EXISTS migrations (
+      number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP);`,
+}
+
+/** Held to the end of the transaction; the key is an arbitrary constant. SQLite's writer lock does the same. */
+const MIGRATION_LOCK = 'SELECT pg_advisory_xact_lock(1853001)'
+
+const readVersion = sql('migrations.version', 'SELECT max(number) AS version FROM bartleby.migrations')
+const recordMigration = sql(
+  'migrations.record',
+  'INSERT INTO bartleby.migrations (number, name) VALUES ($1, $2)',
+)
+
+/** Brings the store to the newest of `migrations`, in one transaction. */
+export async function migrate(db: Database, migrations: readonly Migration[]): Promise<MigrationReport> {
+  const ordered = [...migrations].sort((a, b) => a.number - b.number)
+  const newest = ordered.at(-1)?.number ?? 0
+  return db.transaction('migrate', async (tx) => {
+    if (db.dialect === 'postgres') await db.script(tx, MIGRATION_LOCK)
+    await db.script(tx, BOOTSTRAP[db.dialect])
+    const from = await versionOf(tx)
+    if (from > newest) throw new StoreTooNew(from, newest)
+    for (const migration of ordered.filter(({ number }) => number > from)) {
+      await db.script(tx, migration[db.dialect])
+      await tx.run(recordMigration, migration.number, migration.name)
+    }
+    return { from, to: newest }
+  })
+}
+
+async function versionOf(tx: Transaction): Promise<number> {
+  const [row] = await tx.rows<{ version: Integer | null }>(readVersion)
+  return Number(row?.version ?? 0)
+}
