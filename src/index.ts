@@ -1,0 +1,10 @@
+/** What `import … from 'bartleby'` gives. */
+export { type Clock, type Instant, instant, later } from './core/clock.ts'
+export { BartlebyError, ERRORS, type ErrorCode } from './core/errors.ts'
+export type { Log } from './core/log.ts'
+export { SystemClock } from './core/system-clock.ts'
+export { TestClock } from './core/test-clock.ts'
+export { StoreUnavailable } from './db/database.ts'
+export { StoreTooNew } from './db/migrations.ts'
+export { migrateStore, Office, type OfficeOptions } from './office.ts'
+export type * from './queues/queue.ts'

@@ -1,0 +1,6 @@
+/** Every migration of every module, in the order of their numbers. */
+import { lockMigration } from './db/lock.ts'
+import type { Migration } from './db/migrations.ts'
+import { queueMigration } from './queues/schema.ts'
+
+export const MIGRATIONS: readonly Migration[] = [lockMigration, queueMigration]

@@ -1,0 +1,240 @@
+/**
+ * Exact counts per partition. Every transition adds a signed change in its own transaction: SQLite, with its
+ * single writer, adds to the totals; PostgreSQL appends a delta (no row that all writers fight for), a folder
+ * adds the deltas to the totals, and a read adds what is not folded yet. Nobody ever counts items.
+ *
+ * Ages need sums of instants. They are kept as whole seconds and the microseconds beyond, because a sum of
+ * microseconds over a large queue exceeds 64 bits.
+ */
+import type { Instant } from '../core/clock.ts'
+import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
+
+/** What a partition holds. `dead` counts dead letters among the others. */
+export interface PartitionCounts {
+  readonly ready: number
+  readonly leased: number
+  readonly scheduled: number
+  readonly held: number
+  readonly dead: number
+  readonly createdSumUs: bigint
+  readonly deadlineSumUs: bigint
+}
+
+const NONE: PartitionCounts = {
+  ready: 0,
+  leased: 0,
+  scheduled: 0,
+  held: 0,
+  dead: 0,
+  createdSumUs: 0n,
+  deadlineSumUs: 0n,
+}
+
+/** A change of one partition's counts; what is left out does not change. */
+export interface CountChange {
+  readonly ready?: number
+  readonly leased?: number
+  readonly scheduled?: number
+  readonly held?: number
+  readonly dead?: number
+  readonly created?: InstantSum
+  readonly deadline?: InstantSum
+}
+
+/** A signed sum of instants, in seconds and the microseconds beyond them. */
+export interface InstantSum {
+  readonly seconds: bigint
+  readonly micros: bigint
+}
+
+/** `times` times the same instant. */
+export const instantSum = (at: Instant, times: number): InstantSum => {
+  const micros = ((at % 1_000_000n) + 1_000_000n) % 1_000_000n
+  return { seconds: ((at - micros) / 1_000_000n) * BigInt(times), micros: micros * BigInt(times) }
+}
+
+export const sumOfInstants = (instants: Iterable<Instant>): InstantSum => {
+  let seconds = 0n
+  let micros = 0n
+  for (const at of instants) {
+    const one = instantSum(at, 1)
+    seconds += one.seconds
+    micros += one.micros
+  }
+  return { seconds, micros }
+}
+
+export const negated = ({ seconds, micros }: InstantSum): InstantSum => ({
+  seconds: -seconds,
+  micros: -micros,
+})
+
+interface Tally {
+  ready: number
+  leased: number
+  scheduled: number
+  held: number
+  dead: number
+  createdS: bigint
+  createdUs: bigint
+  deadlineS: bigint
+  deadlineUs: bigint
+}
+
+const COLUMNS = 'part, ready, leased, scheduled, held, dead, created_s, created_us, deadline_s, deadline_us'
+
+/** Appends one delta row (PostgreSQL) or adds to the totals (SQLite). One row either way. */
+const addChange = sql('counts.add', {
+  postgres: `INSERT INTO bartleby.partition_deltas (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+  sqlite: `UPDATE partition_totals SET ready = ready + $2, leased = leased + $3, scheduled = scheduled + $4,
+             held = held + $5, dead = dead + $6, created_s = created_s + $7, created_us = created_us + $8,
+             deadline_s = deadline_s + $9, deadline_us = deadline_us + $10
+           WHERE part = $1`,
+})
+
+/** The changes of one transaction, one row per partition, written just before its commit. */
+export class CountChanges {
+  readonly #tallies = new Map<number, Tally>()
+
+  add(part: number, change: CountChange): void {
+    let tally = this.#tallies.get(part)
+    if (tally === undefined) {
+      tally = {
+        ready: 0,
+        leased: 0,
+        scheduled: 0,
+        held: 0,
+        dead: 0,
+        createdS: 0n,
+        createdUs: 0n,
+        deadlineS: 0n,
+        deadlineUs: 0n,
+      }
+      this.#tallies.set(part, tally)
+    }
+    tally.ready += change.ready ?? 0
+    tally.leased += change.leased ?? 0
+    tally.scheduled += change.scheduled ?? 0
+    tally.held += change.held ?? 0
+    tally.dead += change.dead ?? 0
+    tally.createdS += change.created?.seconds ?? 0n
+    tally.createdUs += change.created?.micros ?? 0n
+    tally.deadlineS += change.deadline?.seconds ?? 0n
+    tally.deadlineUs += change.deadline?.micros ?? 0n
+  }
+
+  /** Ready items gained in this transaction so far. */
+  readyOf(part: number): number {
+    return this.#tallies.get(part)?.ready ?? 0
+  }
+
+  /** Makes the changes part of the transaction. Call it last. */
+  write(tx: Transaction): void {
+    // In order of the parts, so that two writers on SQLite's totals or a fold never cross.
+    for (const [part, t] of [...this.#tallies].sort(([a], [b]) => a - b)) {
+      tx.atCommit(
+        addChange,
+        part,
+        t.ready,
+        t.leased,
+        t.scheduled,
+        t.held,
+        t.dead,
+        t.createdS,
+        t.createdUs,
+        t.deadlineS,
+        t.deadlineUs,
+      )
+    }
+  }
+}
+
+const SUMS = `sum(ready) AS ready, sum(leased) AS leased, sum(scheduled) AS scheduled, sum(held) AS held, sum(dead) AS dead,
+  sum(created_s) AS created_s, sum(created_us) AS created_us, sum(deadline_s) AS deadline_s, sum(deadline_us) AS deadline_us`
+
+/** Totals plus the unfolded tail, in one snapshot. Cost: one row per partition, and the tail. */
+const readAll = sql(
+  'counts.read',
+  {
+    postgres: `SELECT part, ${SUMS} FROM (
+                 SELECT ${COLUMNS} FROM bartleby.partition_totals WHERE part = ANY($1::int[])
+                 UNION ALL
+                 SELECT ${COLUMNS} FROM bartleby.partition_deltas WHERE part = ANY($1::int[])
+               ) AS counted GROUP BY part`,
+    sqlite: `SELECT ${COLUMNS} FROM partition_totals WHERE part IN (SELECT value FROM json_each($1))`,
+  },
+  { bigints: true },
+)
+
+interface CountsRow {
+  readonly part: Integer
+  readonly ready: Integer
+  readonly leased: Integer
+  readonly scheduled: Integer
+  readonly held: Integer
+  readonly dead: Integer
+  readonly created_s: Integer
+  readonly created_us: Integer
+  readonly deadline_s: Integer
+  readonly deadline_us: Integer
+}
+
+/** The counts of `parts`, in their order. */
+export async function readCounts(session: Session, parts: readonly number[]): Promise<PartitionCounts[]> {
+  const rows = await session.rows<CountsRow>(readAll, integerList(session.dialect, parts))
+  const byPart = new Map(rows.map((row) => [Number(row.part), row]))
+  return parts.map((part) => {
+    const row = byPart.get(part)
+    if (row === undefined) return NONE
+    return {
+      ready: Number(row.ready),
+      leased: Number(row.leased),
+      scheduled: Number(row.scheduled),
+      held: Number(row.held),
+      dead: Number(row.dead),
+      createdSumUs: BigInt(row.created_s) * 1_000_000n + BigInt(row.created_us),
+      deadlineSumUs: BigInt(row.deadline_s) * 1_000_000n + BigInt(row.deadline_us),
+    }
+  })
+}
+
+/** How many deltas one fold takes: a transaction of a few milliseconds. */
+const FOLD_LIMIT = 5_000
+
+/**
+ * Takes the oldest deltas and adds them to the totals, in one statement and so in one transaction. Reads the
+ * primary key from its start; `$2` skips the range where earlier folds left dead rows.
+ */
+const foldDeltas = sql('counts.fold', {
+  postgres: `
+    WITH taken AS (
+      DELETE FROM bartleby.partition_deltas
+      WHERE id = ANY(ARRAY(SELECT id FROM bartleby.partition_deltas WHERE id > $2 ORDER BY id LIMIT $1))
+      RETURNING *
+    ), folded AS (
+      INSERT INTO bartleby.partition_totals AS totals (${COLUMNS})
+      SELECT part, ${SUMS} FROM taken GROUP BY part
+      ON CONFLICT (part) DO UPDATE SET
+        ready = totals.ready + excluded.ready, leased = totals.leased + excluded.leased,
+        scheduled = totals.scheduled + excluded.scheduled, held = totals.held + excluded.held,
+        dead = totals.dead + excluded.dead,
+        created_s = totals.created_s + excluded.created_s, created_us = totals.created_us + excluded.created_us,
+        deadline_s = totals.deadline_s + excluded.deadline_s, deadline_us = totals.deadline_us + excluded.deadline_us
+    )
+    SELECT count(*) AS folded, max(id) AS last FROM taken`,
+  sqlite: 'SELECT 0 AS folded, NULL AS last',
+})
+
+/**
+ * Folds everything that is there, in bounded steps, from `after` on. Returns the last id folded, or `after`.
+ * Deltas that commit late below it are counted by every read and folded by a later call that starts at 0.
+ */
+export async function foldCounts(session: Session, after: number): Promise<number> {
+  let last = after
+  for (;;) {
+    const [row] = await session.rows<{ folded: Integer; last: Integer | null }>(foldDeltas, FOLD_LIMIT, last)
+    const folded = Number(row?.folded ?? 0)
+    if (row?.last != null) last = Number(row.last)
+    if (folded < FOLD_LIMIT) return last
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * Gives ready items to the waiting leases of a queue, and remembers where to look.
+ *
+ * On PostgreSQL the rows of finished items stay in the index until a vacuum; a lease that starts at the head
+ * wades through them, and slows down from second to second. So each partition has a watermark: everything
+ * ready lies behind it, as far as this server knows. Whoever makes an item leasable in front of it says so
+ * (`lookAgainFrom`); a full look from the head, every few seconds, finds what nobody could tell, such as items
+ * of a server that died after its commit.
+ */
+import { type Instant, later } from '../core/clock.ts'
+import { usFromNs } from '../core/duration.ts'
+import { idFromSerial } from '../core/ksuid.ts'
+import { instantSum, readCounts } from './counts.ts'
+import type { Cycle } from './cycle.ts'
+import { assignPartitions, dealRoundRobin } from './deal.ts'
+import type { ItemId, LeasedItem } from './queue.ts'
+import type { Partition } from './records.ts'
+import { LEASE_GRACE_US, type LeasedRow, leaseItems } from './sql/lease.ts'
+import type { Waiter } from './waiter.ts'
+
+/** How long an item may lie unseen in front of a watermark at the most. */
+const FULL_LOOK_EVERY_MS = 2_000
+
+/** Full looks may take this share of the time, however much there is to wade through. */
+const FULL_LOOK_SHARE = 0.05
+
+/** Items leased in one cycle, over all its leases: a transaction of some ten milliseconds. */
+const MAX_LEASED = 4_000
+
+export class Dealer {
+  /** Per part: every ready item is believed to have a greater serial. */
+  readonly #watermarks = new Map<number, number>()
+  /** Per part: the lowest serial that was announced while a cycle was looking. */
+  readonly #announced = new Map<number, number>()
+  readonly #nextFullLookMs = new Map<number, number>()
+
+  /** An item with this serial became leasable. */
+  lookAgainFrom(part: number, serial: number): void {
+    this.#announced.set(part, Math.min(serial, this.#announced.get(part) ?? serial))
+    this.#lower(part, serial)
+  }
+
+  lookAgainEverywhere(): void {
+    this.#watermarks.clear()
+    this.#nextFullLookMs.clear()
+  }
+
+  /**
+   * Leases items for the waiters, in the cycle's transaction; they are given out once it is durable. Says
+   * whether there may be more than one cycle can give.
+   */
+  async deal(cycle: Cycle, waiters: readonly Waiter[]): Promise<boolean> {
+    let more = false
+    for (const [partition, served] of await this.#assign(cycle, waiters)) {
+      const sizes = served.map(({ batchSize }) => batchSize)
+      const wanted = Math.min(
+        MAX_LEASED,
+        sizes.reduce((sum, size) => sum + size, 0),
+      )
+      const deadline = later(cycle.now, usFromNs(cycle.queue.leaseTimeoutNs))
+      const rows = await this.#take(cycle, partition, wanted, deadline)
+      if (rows.length === 0) continue
+      more ||= rows.length === MAX_LEASED
+      cycle.changes.add(partition.part, {
+        ready: -rows.length,
+        leased: rows.length,
+        deadline: instantSum(deadline, rows.length),
+      })
+      cycle.expectAt(later(deadline, LEASE_GRACE_US))
+      const hands = dealRoundRobin(sizes, rows)
+      cycle.afterCommit(() => {
+        for (const [i, waiter] of served.entries()) {
+          const hand = hands[i]
+          if (hand === undefined || hand.length === 0) continue
+          waiter.give({
+            queueName: cycle.queue.queueName,
+            partition: partition.number,
+            items: hand.map((row) => toLeasedItem(row, partition, deadline)),
+          })
+        }
+      })
+    }
+    return more
+  }
+
+  async #assign(cycle: Cycle, waiters: readonly Waiter[]): Promise<Map<Partition, Waiter[]>> {
+    const { partitions } = cycle.queue
+    const served = new Map<Partition, Waiter[]>()
+    const [first] = partitions
+    if (first === undefined) return served
+    // With one partition there is nothing to choose; an empty one costs one look.
+    if (partitions.length === 1) return served.set(first, [...waiters])
+    const counts = await readCounts(
+      cycle.tx,
+      partitions.map(({ part }) => part),
+    )
+    const ready = partitions.map(({ part }, i) => (counts[i]?.ready ?? 0) + cycle.changes.readyOf(part))
+    const chosen = assignPartitions(
+      waiters.map(({ batchSize }) => batchSize),
+      ready,
+    )
+    for (const [i, waiter] of waiters.entries()) {
+      const partition = partitions[chosen[i] ?? -1]
+      if (partition === undefined) continue
+      const others = served.get(partition)
+      if (others === undefined) served.set(partition, [waiter])
+      else others.push(waiter)
+    }
+    return served
+  }
+
+  async #take(cycle: Cycle, { part }: Partition, limit: number, deadline: Instant): Promise<LeasedRow[]> {
+    this.#announced.delete(part)
+    const startedMs = performance.now()
+    const full = startedMs >= (this.#nextFullLookMs.get(part) ?? 0)
+    const after = full ? 0 : (this.#watermarks.get(part) ?? 0)
+    const rows = await leaseItems(cycle.tx, part, { after, limit, now: cycle.now, deadline })
+    if (after === 0) {
+      const tookMs = performance.now() - startedMs
+      const pauseMs = Math.max(FULL_LOOK_EVERY_MS, tookMs / FULL_LOOK_SHARE)
+      this.#nextFullLookMs.set(part, performance.now() + pauseMs)
+    }
+    const last = rows.at(-1)?.serial
+    if (last !== undefined) cycle.afterCommit(() => this.#raise(part, last))
+    return rows
+  }
+
+  #raise(part: number, serial: number): void {
+    this.#watermarks.set(part, serial)
+    const announced = this.#announced.get(part)
+    if (announced !== undefined) this.#lower(part, announced)
+  }
+
+  #lower(part: number, serial: number): void {
+    const watermark = this.#watermarks.get(part)
+    if (watermark !== undefined && serial <= watermark) this.#watermarks.set(part, serial - 1)
+  }
+}
+
+const toLeasedItem = (row: LeasedRow, partition: Partition, leaseDeadline: Instant): LeasedItem => ({
+  // An item id is a KSUID made from the partition's prefix.
+  id: idFromSerial(partition.idPrefix, row.serial) as ItemId,
+  attempts: row.attempts,
+  leaseDeadline,
+  encoding: row.encoding,
+  kind: row.kind,
+  reference: row.reference,
+  payload: row.payload,
+})

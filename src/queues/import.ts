@@ -1,0 +1,90 @@
+/** items.import: items with a past go into one partition, all of them or none, apart from known source ids. */
+import { type Instant, instant, later } from '../core/clock.ts'
+import { usFromNs } from '../core/duration.ts'
+import { idFromSerial } from '../core/ksuid.ts'
+import { instantSum, sumOfInstants } from './counts.ts'
+import type { Cycle } from './cycle.ts'
+import type { ImportItem, ImportOutcome, ItemId } from './queue.ts'
+import type { Partition } from './records.ts'
+import { type ItemToImport, importItems } from './sql/import.ts'
+import { LEASE_GRACE_US, noteLease } from './sql/lease.ts'
+
+const ZERO = instant(0n)
+
+/** Imports in the cycle's transaction; the outcomes are in the order of the items. */
+export async function importInto(
+  cycle: Cycle,
+  partition: Partition,
+  items: readonly ImportItem[],
+): Promise<ImportOutcome[]> {
+  const { tx, now, queue } = cycle
+  const { part } = partition
+  const defaultExpireAt = later(now, usFromNs(queue.expireTimeoutNs))
+  const rows = items.map((item) => toRow(item, defaultExpireAt))
+  const serials = await importItems(tx, part, now, rows)
+
+  const imported = rows.flatMap((row, i) => {
+    const serial = serials[i]
+    return serial == null ? [] : [{ row, serial }]
+  })
+  const leased = imported.filter(({ row }) => row.leased)
+  for (const [deadline, mine] of Map.groupBy(leased, ({ row }) => row.leaseDeadline ?? ZERO)) {
+    noteLease(
+      tx,
+      part,
+      mine.map(({ serial }) => serial),
+      deadline,
+    )
+    cycle.expectAt(later(deadline, LEASE_GRACE_US))
+  }
+  cycle.changes.add(part, {
+    ready: imported.length - leased.length,
+    leased: leased.length,
+    created: instantSum(now, imported.length),
+    deadline: sumOfInstants(leased.flatMap(({ row }) => row.leaseDeadline ?? [])),
+  })
+  for (const { row } of imported) cycle.expectAt(row.expireAt)
+  const first = imported[0]
+  if (first !== undefined) cycle.arrived(queue.queueName, part, first.serial)
+
+  return rows.map((row, i) => {
+    const serial = serials[i]
+    return serial == null
+      ? { outcome: 'existed' }
+      : { outcome: 'imported', item: toStored(row, partition, serial, now) }
+  })
+}
+
+function toRow(item: ImportItem, defaultExpireAt: Instant): ItemToImport {
+  const expireAt = item.expireDeadline ?? null
+  return {
+    encoding: item.encoding ?? '',
+    kind: item.kind ?? '',
+    reference: item.reference ?? '',
+    payload: item.payload ?? new Uint8Array(0),
+    sourceId: item.sourceId ?? '',
+    leased: item.isLeased ?? false,
+    leaseDeadline: item.leaseDeadline ?? null,
+    expireAt: expireAt === null || expireAt <= ZERO ? defaultExpireAt : expireAt,
+    attempts: item.attempts ?? 0,
+    maxAttempts: item.maxAttempts ?? 0,
+  }
+}
+
+const toStored = (row: ItemToImport, partition: Partition, serial: number, now: Instant) => ({
+  encoding: row.encoding,
+  kind: row.kind,
+  reference: row.reference,
+  payload: row.payload,
+  // An item id is a KSUID made from the partition's prefix.
+  id: idFromSerial(partition.idPrefix, serial) as ItemId,
+  sourceId: row.sourceId,
+  isLeased: row.leased,
+  leaseDeadline: row.leaseDeadline,
+  expireDeadline: row.expireAt,
+  createdAt: now,
+  enqueueAt: null,
+  attempts: row.attempts,
+  maxAttempts: row.maxAttempts,
+  death: null,
+})

@@ -1,0 +1,98 @@
+/** Requests that wait for the next cycle of their queue. */
+
+import type { Instant } from '../core/clock.ts'
+import type { ProduceAsk } from './produce.ts'
+import type { ProduceReceipt } from './queue.ts'
+import type { Partition } from './records.ts'
+import type { RetryAsk } from './retry.ts'
+import type { DueWork } from './sql/due.ts'
+
+export interface Job<Ask, Answer> {
+  readonly ask: Ask
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface CompleteAsk {
+  readonly partition: Partition
+  readonly serials: readonly number[]
+}
+
+export interface ExtendAsk extends CompleteAsk {
+  readonly leaseUs: bigint
+}
+
+/** What one cycle applies. */
+export interface Batch {
+  readonly produces: Job<ProduceAsk, ProduceReceipt>[]
+  readonly completes: Job<CompleteAsk, void>[]
+  readonly retries: Job<RetryAsk, void>[]
+  readonly extensions: Job<ExtendAsk, Instant>[]
+  readonly sweeps: Job<DueWork, void>[]
+}
+
+export const emptyBatch = (): Batch => ({
+  produces: [],
+  completes: [],
+  retries: [],
+  extensions: [],
+  sweeps: [],
+})
+
+export const jobsOf = (batch: Batch): Job<unknown, never>[] => [
+  ...batch.produces,
+  ...batch.completes,
+  ...batch.retries,
+  ...batch.extensions,
+  ...batch.sweeps,
+]
+
+/** A cycle takes no more than this, so that its transaction and its memory stay small. */
+const MAX_ITEMS = 8_000
+const MAX_BYTES = 16_000_000
+
+/**
+ * Takes what the next cycle shall apply out of `pending`, oldest first. A request about an item that an earlier
+ * one of the same cycle names waits for the next cycle: its outcome depends on the other's.
+ */
+export function takeBatch(pending: Batch): Batch {
+  const batch = emptyBatch()
+  const named = new Set<number>()
+  let items = 0
+  let bytes = 0
+  const fits = (): boolean => items < MAX_ITEMS && bytes < MAX_BYTES
+  const claim = (serials: readonly number[]): boolean => {
+    if (!fits() || serials.some((serial) => named.has(serial))) return false
+    for (const serial of serials) named.add(serial)
+    items += serials.length
+    return true
+  }
+
+  while (fits()) {
+    const job = pending.produces.shift()
+    if (job === undefined) break
+    batch.produces.push(job)
+    items += job.ask.items.length
+    for (const item of job.ask.items) bytes += item.payload.length
+  }
+  takeWhere(pending.completes, batch.completes, (ask) => claim(ask.serials))
+  takeWhere(pending.retries, batch.retries, (ask) => claim(ask.items.map(({ serial }) => serial)))
+  takeWhere(pending.extensions, batch.extensions, (ask) => claim(ask.serials))
+  batch.sweeps.push(...pending.sweeps.splice(0, 1))
+  return batch
+}
+
+/** Moves jobs from one list to the other, in order, stopping at the first that does not fit. */
+function takeWhere<Ask, Answer>(
+  from: Job<Ask, Answer>[],
+  to: Job<Ask, Answer>[],
+  fits: (ask: Ask) => boolean,
+): void {
+  let taken = 0
+  for (const job of from) {
+    if (!fits(job.ask)) break
+    to.push(job)
+    taken++
+  }
+  from.splice(0, taken)
+}

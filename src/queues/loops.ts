@@ -1,0 +1,170 @@
+/**
+ * The loops of the queues that this server has touched, and what runs beside them: the sweeper, the announcer,
+ * the housekeeper.
+ */
+import type { Clock, Instant } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { type Database, sql } from '../db/database.ts'
+import { Announcer } from './announcer.ts'
+import type { Arrival } from './cycle.ts'
+import { Housekeeper } from './housekeeping.ts'
+import { QueueLoop } from './loop.ts'
+import type { QueuesOptions } from './queues.ts'
+import { type QueueRecord, readQueue } from './records.ts'
+import { Sweeper } from './sweeper.ts'
+
+/** Waiting leases look at the store this often, in case a notification was lost. */
+const POLL_MS = 1_000
+
+const readQueueOfPart = sql(
+  'queues.ofPart',
+  `SELECT name FROM bartleby.queues WHERE id = (SELECT queue_id FROM bartleby.partitions WHERE part = $1)`,
+)
+
+export class LoopDirectory {
+  readonly #db: Database
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #options: QueuesOptions
+  readonly #loops = new Map<string, QueueLoop>()
+  readonly #loopsByPart = new Map<number, QueueLoop>()
+  readonly #sweeper: Sweeper
+  readonly #announcer: Announcer
+  readonly #housekeeper: Housekeeper
+  #poll: NodeJS.Timeout | undefined
+  #stopping = false
+
+  constructor(db: Database, clock: Clock, log: Log, options: QueuesOptions) {
+    this.#db = db
+    this.#clock = clock
+    this.#log = log
+    this.#options = options
+    this.#announcer = new Announcer(db, log)
+    this.#housekeeper = new Housekeeper(db, clock, log)
+    this.#sweeper = new Sweeper({
+      db,
+      clock,
+      log,
+      loopOfPart: (part) => this.#findByPart(part),
+      pausedParts: () => this.#pausedParts(),
+    })
+  }
+
+  async start(): Promise<void> {
+    await this.#announcer.listen(({ queueName, part, firstSerial }) => {
+      this.#loops.get(queueName)?.wake({ part, firstSerial })
+    })
+    this.#sweeper.start()
+    this.#housekeeper.start()
+    if (this.#db.dialect === 'postgres') {
+      this.#poll = setInterval(() => {
+        for (const loop of this.#loops.values()) if (loop.hasWaiters) loop.wake()
+      }, POLL_MS)
+      this.#poll.unref()
+    }
+  }
+
+  async drain(): Promise<void> {
+    this.#stopping = true
+    clearInterval(this.#poll)
+    const stopping = failure('queue_stopping')
+    await Promise.all(
+      [...this.#loops.values()].map((loop) => loop.close(stopping, failure('service_stopping'))),
+    )
+    await this.#sweeper.stop()
+    await this.#housekeeper.stop()
+    this.#announcer.stop()
+  }
+
+  /** Refuses calls once the service is stopping. */
+  checkOpen(): void {
+    if (this.#stopping) throw failure('service_stopping')
+  }
+
+  /** The loop of the queue called `name`, made when the store knows the queue. */
+  async find(name: string): Promise<QueueLoop | null> {
+    const known = this.#loops.get(name)
+    if (known !== undefined) return known
+    const queue = await this.#db.session('queues.find', (session) => readQueue(session, name))
+    return queue === null ? null : this.open(queue)
+  }
+
+  /** The loop of a queue whose stored settings are these. */
+  open(queue: QueueRecord): QueueLoop {
+    const known = this.#loops.get(queue.queueName)
+    if (known !== undefined && known.queue.queueId === queue.queueId) {
+      if (queue.version > known.queue.version) known.replaceQueue(queue)
+      return known
+    }
+    if (known !== undefined) void this.#forget(known)
+    const loop = new QueueLoop(queue, {
+      db: this.#db,
+      clock: this.#clock,
+      log: this.#log,
+      maxPendingRequests: this.#options.maxPendingRequests,
+      dedupeWindowUs: this.#options.dedupeWindowUs,
+      onCommit: (arrivals, nextDeadline) => this.committed(arrivals, nextDeadline, loop),
+      onGone: () => void this.#forget(loop),
+    })
+    this.#loops.set(queue.queueName, loop)
+    for (const { part } of queue.partitions) this.#loopsByPart.set(part, loop)
+    return loop
+  }
+
+  /** The queue was deleted here. */
+  async remove(queue: QueueRecord): Promise<void> {
+    const loop = this.#loops.get(queue.queueName)
+    if (loop !== undefined && loop.queue.queueId === queue.queueId) await this.#forget(loop)
+    this.#housekeeper.purgeSoon()
+  }
+
+  /** Something was committed: wakes who waits for it, here and elsewhere. */
+  committed(arrivals: readonly Arrival[], nextDeadline: Instant | null, by?: QueueLoop): void {
+    if (nextDeadline !== null) this.#sweeper.expectAt(nextDeadline)
+    for (const arrival of arrivals) {
+      const loop = this.#loops.get(arrival.queueName)
+      // The loop itself has dealt in the same cycle; there is nothing new for its waiters.
+      if (loop !== undefined && loop !== by) loop.wake(arrival)
+      this.#announcer.announce(arrival)
+    }
+  }
+
+  /** A queue was created or changed: items held for want of a dead queue may move now. */
+  tryHeldSoon(): void {
+    this.#sweeper.sweepSoon()
+  }
+
+  /** Applies everything that is due, in every queue, and waits until nothing is left to do. */
+  async settle(): Promise<void> {
+    await this.#sweeper.sweepNow()
+    await Promise.all([...this.#loops.values()].map((loop) => loop.idle()))
+  }
+
+  /** When the waiting leases run out of time. */
+  waitDeadlines(): Instant[] {
+    return [...this.#loops.values()].flatMap((loop) => [...loop.waiters].map(({ deadline }) => deadline))
+  }
+
+  async #forget(loop: QueueLoop): Promise<void> {
+    const { queueName, partitions } = loop.queue
+    if (this.#loops.get(queueName) === loop) this.#loops.delete(queueName)
+    for (const { part } of partitions) this.#loopsByPart.delete(part)
+    await loop.close(failure('queue_stopping'), failure('queue_unknown', { name: queueName }))
+  }
+
+  async #findByPart(part: number): Promise<QueueLoop | null> {
+    const known = this.#loopsByPart.get(part)
+    if (known !== undefined) return known
+    const [row] = await this.#db.session('queues.ofPart', (session) =>
+      session.rows<{ name: string }>(readQueueOfPart, part),
+    )
+    return row === undefined ? null : this.find(row.name)
+  }
+
+  #pausedParts(): number[] {
+    return [...this.#loops.values()]
+      .filter((loop) => loop.paused)
+      .flatMap((loop) => loop.queue.partitions.map(({ part }) => part))
+  }
+}

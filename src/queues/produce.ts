@@ -1,0 +1,144 @@
+/** produce: requests that arrived together become one insert per partition. */
+import { type Instant, later } from '../core/clock.ts'
+import { usFromNs } from '../core/duration.ts'
+import { idFromSerial } from '../core/ksuid.ts'
+import { instantSum, readCounts } from './counts.ts'
+import type { Cycle } from './cycle.ts'
+import { emptiest } from './deal.ts'
+import { type DedupeAnswer, resolveDedupeKeys } from './dedupe.ts'
+import { isNearNow } from './near-now.ts'
+import type { ItemId, ProduceOutcome, ProduceReceipt } from './queue.ts'
+import type { Partition } from './records.ts'
+import { type ItemToInsert, insertItems } from './sql/insert.ts'
+
+export interface ProduceAsk {
+  readonly items: readonly AskedItem[]
+}
+
+export interface AskedItem {
+  readonly encoding: string
+  readonly kind: string
+  readonly reference: string
+  readonly payload: Uint8Array
+  readonly enqueueAt: Instant | null
+  readonly dedupeKey: string | null
+}
+
+/**
+ * Writes all requests of a cycle, each whole into the partition with the fewest ready items. The receipts are in
+ * the order of the requests.
+ */
+export async function produce(
+  cycle: Cycle,
+  asks: readonly ProduceAsk[],
+  dedupeWindowUs: bigint,
+): Promise<ProduceReceipt[]> {
+  const chosen = await choosePartitions(cycle, asks)
+  const receipts: ProduceReceipt[] = new Array(asks.length)
+  for (const partition of new Set(chosen)) {
+    const indexes = asks.flatMap((_, i) => (chosen[i] === partition ? i : []))
+    const answers = await produceInto(
+      cycle,
+      partition,
+      indexes.flatMap((i) => asks[i] ?? []),
+      dedupeWindowUs,
+    )
+    for (const [k, i] of indexes.entries()) {
+      const receipt = answers[k]
+      if (receipt !== undefined) receipts[i] = receipt
+    }
+  }
+  return receipts
+}
+
+async function choosePartitions(cycle: Cycle, asks: readonly ProduceAsk[]): Promise<Partition[]> {
+  const { partitions } = cycle.queue
+  const [first] = partitions
+  if (first === undefined) throw new Error(`queue '${cycle.queue.queueName}' has no partitions`)
+  if (partitions.length === 1) return asks.map(() => first)
+  const counts = await readCounts(
+    cycle.tx,
+    partitions.map(({ part }) => part),
+  )
+  const ready = counts.map((count) => count.ready)
+  return asks.map((ask) => {
+    const number = emptiest(ready)
+    const leasable = ask.items.filter((item) => enqueueAtOf(item, cycle.now) === null).length
+    ready[number] = (ready[number] ?? 0) + leasable
+    return partitions[number] ?? first
+  })
+}
+
+async function produceInto(
+  cycle: Cycle,
+  partition: Partition,
+  asks: readonly ProduceAsk[],
+  dedupeWindowUs: bigint,
+): Promise<ProduceReceipt[]> {
+  const { tx, now, queue } = cycle
+  const asked = asks.flatMap((ask) => ask.items)
+  const known = await resolveDedupeKeys(cycle, partition, asked, dedupeWindowUs)
+  const toInsert: ItemToInsert[] = []
+  for (const [i, item] of asked.entries()) {
+    const answer = known?.[i]
+    if (answer?.outcome === 'existed') continue
+    toInsert.push({
+      encoding: item.encoding,
+      kind: item.kind,
+      reference: item.reference,
+      payload: item.payload,
+      enqueueAt: enqueueAtOf(item, now),
+      ...(answer === undefined ? {} : { serial: answer.serial }),
+    })
+  }
+  if (toInsert.length === 0) return receiptsOf(partition, asks, known, [], toInsert)
+
+  const expireAt = later(now, usFromNs(queue.expireTimeoutNs))
+  const serials = await insertItems(tx, partition.part, now, expireAt, toInsert)
+  const scheduled = toInsert.filter((item) => item.enqueueAt !== null)
+  const ready = toInsert.length - scheduled.length
+  cycle.changes.add(partition.part, { ready, scheduled: scheduled.length, created: instantSum(now, ready) })
+  for (const { enqueueAt } of scheduled) if (enqueueAt !== null) cycle.expectAt(enqueueAt)
+  if (ready > 0) {
+    cycle.expectAt(expireAt)
+    cycle.arrived(queue.queueName, partition.part, serials[0] ?? 0)
+  }
+  return receiptsOf(partition, asks, known, serials, toInsert)
+}
+
+/** Receipts make their ids only when asked: the wire's produce does not show them. */
+function receiptsOf(
+  partition: Partition,
+  asks: readonly ProduceAsk[],
+  known: readonly (DedupeAnswer | undefined)[] | null,
+  serials: readonly number[],
+  inserted: readonly ItemToInsert[],
+): ProduceReceipt[] {
+  let outcomes: ProduceOutcome[] | undefined
+  const makeOutcomes = (): ProduceOutcome[] => {
+    let next = 0
+    const total = asks.reduce((sum, ask) => sum + ask.items.length, 0)
+    return Array.from({ length: total }, (_, i) => {
+      const answer = known?.[i]
+      if (answer?.outcome === 'existed') return { outcome: 'existed', id: answer.id }
+      const outcome = inserted[next]?.enqueueAt === null ? 'queued' : 'scheduled'
+      // An item id is a KSUID made from the partition's prefix; here is where it gets its brand.
+      return { outcome, id: idFromSerial(partition.idPrefix, serials[next++] ?? 0) as ItemId }
+    })
+  }
+  let from = 0
+  return asks.map((ask) => {
+    const start = from
+    from += ask.items.length
+    return {
+      partition: partition.number,
+      get items() {
+        outcomes ??= makeOutcomes()
+        return outcomes.slice(start, start + ask.items.length)
+      },
+    }
+  })
+}
+
+const enqueueAtOf = (item: AskedItem, now: Instant): Instant | null =>
+  item.enqueueAt === null || isNearNow(item.enqueueAt, now) ? null : item.enqueueAt

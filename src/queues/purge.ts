@@ -1,0 +1,59 @@
+/**
+ * Removes the rows of deleted queues. Deleting a queue takes its items out of reach in one small transaction;
+ * the rows go afterwards, in batches that hold nobody up.
+ */
+import { type Instant, instant, later } from '../core/clock.ts'
+import { type Database, type Integer, integerList, sql } from '../db/database.ts'
+import { SHELF } from './schema.ts'
+import { nextSerials } from './sql/remove.ts'
+
+const BATCH = 1_000
+
+/** A server that did not know of the deletion yet may still have been writing for this long. */
+const REMEMBER_US = 600_000_000n
+
+const readDropped = sql(
+  'purge.read',
+  'SELECT part, dropped_at FROM bartleby.dropped_parts ORDER BY part LIMIT 1000',
+  { bigints: true },
+)
+const deleteRows = sql('purge.rows', {
+  postgres: 'DELETE FROM bartleby.items WHERE part = $1 AND shelf = $2 AND id = ANY($3::bigint[])',
+  sqlite: 'DELETE FROM items WHERE part = $1 AND shelf = $2 AND id IN (SELECT value FROM json_each($3))',
+})
+const deleteBatches = sql('purge.batches', 'DELETE FROM bartleby.lease_batches WHERE part = $1')
+const deleteTotals = sql('purge.totals', 'DELETE FROM bartleby.partition_totals WHERE part = $1')
+const deleteDeltas = sql('purge.deltas', {
+  postgres: 'DELETE FROM bartleby.partition_deltas WHERE part = $1',
+  sqlite: 'SELECT $1',
+})
+const forgetPart = sql('purge.forget', 'DELETE FROM bartleby.dropped_parts WHERE part = $1')
+
+/** One round over the parts of deleted queues. */
+export async function purgeDroppedParts(db: Database, now: Instant, signal: AbortSignal): Promise<void> {
+  const dropped = await db.session('purge.read', (session) =>
+    session.rows<{ part: Integer; dropped_at: Integer }>(readDropped),
+  )
+  for (const row of dropped) {
+    const part = Number(row.part)
+    for (const shelf of Object.values(SHELF)) {
+      while (!signal.aborted && (await purgeBatch(db, part, shelf)) === BATCH);
+    }
+    if (signal.aborted) return
+    const forget = now > later(instant(BigInt(row.dropped_at)), REMEMBER_US)
+    await db.transaction('purge', async (tx) => {
+      await tx.run(deleteBatches, part)
+      await tx.run(deleteTotals, part)
+      if (tx.dialect === 'postgres') await tx.run(deleteDeltas, part)
+      if (forget) await tx.run(forgetPart, part)
+    })
+  }
+}
+
+async function purgeBatch(db: Database, part: number, shelf: number): Promise<number> {
+  return db.transaction('purge', async (tx) => {
+    const serials = await nextSerials(tx, part, shelf, { after: 0, limit: BATCH, leasedToo: true })
+    if (serials.length > 0) await tx.run(deleteRows, part, shelf, integerList(tx.dialect, serials))
+    return serials.length
+  })
+}

@@ -1,0 +1,383 @@
+/**
+ * Queues over a store: looks a queue up, checks the request in the contract's order, and hands it to the queue's
+ * loop (produce, lease, complete, retry, extend) or straight to the store (everything else).
+ */
+import type { Clock, Instant } from '../core/clock.ts'
+import { usFromNs } from '../core/duration.ts'
+import { failure } from '../core/errors.ts'
+import { checkKsuid, idFromSerial, serialFromId } from '../core/ksuid.ts'
+import type { Log } from '../core/log.ts'
+import type { Database } from '../db/database.ts'
+import { clearQueue } from './clear.ts'
+import { payloadBytes } from './content.ts'
+import { CountChanges, readCounts } from './counts.ts'
+import { Cycle } from './cycle.ts'
+import { firstProblem, serialsOf } from './diagnose.ts'
+import { importInto } from './import.ts'
+import type { QueueLoop } from './loop.ts'
+import { LoopDirectory } from './loops.ts'
+import type { AskedItem } from './produce.ts'
+import type {
+  ClearRequest,
+  CompleteRequest,
+  DeleteItemsRequest,
+  ExtendRequest,
+  ImportOutcome,
+  ImportRequest,
+  ItemId,
+  LeasedBatch,
+  LeaseRequest,
+  ListItemsRequest,
+  ListQueuesRequest,
+  NewItem,
+  PartitionStats,
+  PeekRequest,
+  ProduceReceipt,
+  ProduceRequest,
+  QueueDepth,
+  QueueInfo,
+  QueueSettings,
+  QueueStats,
+  Queues,
+  RetryRequest,
+  StoredItem,
+} from './queue.ts'
+import { type Partition, type QueueRecord, readQueue, readQueues } from './records.ts'
+import { SHELF } from './schema.ts'
+import { createFromSettings, deleteByName, updateFromSettings } from './settings.ts'
+import { type ItemRow, listItems, readOldestCreatedAt, readReady } from './sql/inspect.ts'
+import { removeAny } from './sql/remove.ts'
+import {
+  checkClear,
+  checkComplete,
+  checkIds,
+  checkLease,
+  checkListQueues,
+  checkLookupName,
+  checkProduce,
+  checkRetry,
+  listLimit,
+  parseExtension,
+  peekLimit,
+} from './validate.ts'
+
+export interface QueuesOptions {
+  /** Requests of one queue that may wait to be picked up; waiting leases do not count. */
+  readonly maxPendingRequests: number
+  /** How long a dedupe key is remembered. */
+  readonly dedupeWindowUs: bigint
+}
+
+export class StoreQueues implements Queues {
+  readonly #db: Database
+  readonly #clock: Clock
+  readonly #loops: LoopDirectory
+
+  constructor(db: Database, clock: Clock, log: Log, options: QueuesOptions) {
+    this.#db = db
+    this.#clock = clock
+    this.#loops = new LoopDirectory(db, clock, log, options)
+  }
+
+  /** Starts sweeping and listening; the queues can be used before that. */
+  start(): Promise<void> {
+    return this.#loops.start()
+  }
+
+  /** Answers waiting leases, finishes accepted writes, refuses what comes later. */
+  drain(): Promise<void> {
+    return this.#loops.drain()
+  }
+
+  async produce(request: ProduceRequest): Promise<ProduceReceipt> {
+    const loop = await this.#loopOf(request.queueName)
+    checkProduce(request)
+    return loop.produce({ items: request.items.map(toAskedItem) })
+  }
+
+  async lease(request: LeaseRequest, signal?: AbortSignal): Promise<LeasedBatch> {
+    const loop = await this.#loopOf(request.queueName)
+    const timeoutNs = checkLease(request)
+    return loop.lease({ clientId: request.clientId, batchSize: request.batchSize, timeoutNs }, signal)
+  }
+
+  async complete(request: CompleteRequest): Promise<void> {
+    const loop = await this.#loopOf(request.queueName)
+    const partition = partitionOf(loop.queue, request.partition)
+    checkComplete(request)
+    const serials = serialsOf(partition, request.ids)
+    if (serials === null) throw await this.#problemWith(partition, request.ids, 'complete_not_leased')
+    await loop.complete({ partition, serials })
+  }
+
+  async retry(request: RetryRequest): Promise<void> {
+    const loop = await this.#loopOf(request.queueName)
+    const partition = partitionOf(loop.queue, request.partition)
+    checkRetry(request)
+    const ids = request.items.map(({ id }) => id)
+    const serials = serialsOf(partition, ids)
+    if (serials === null) throw await this.#problemWith(partition, ids, 'retry_not_leased')
+    await loop.retry({
+      partition,
+      items: request.items.map((item, i) => ({
+        serial: serials[i] ?? 0,
+        retryAt: item.retryAt ?? null,
+        dead: item.dead ?? false,
+      })),
+    })
+  }
+
+  async extend(request: ExtendRequest): Promise<Instant> {
+    const loop = await this.#loopOf(request.queueName)
+    const partition = partitionOf(loop.queue, request.partition)
+    checkIds(request.ids)
+    const leaseNs = parseExtension(request.leaseTimeout) ?? loop.queue.leaseTimeoutNs
+    const serials = serialsOf(partition, request.ids)
+    if (serials === null) throw await this.#problemWith(partition, request.ids, 'extend_not_leased')
+    return loop.extend({ partition, serials, leaseUs: usFromNs(leaseNs) })
+  }
+
+  async peek(request: PeekRequest): Promise<readonly StoredItem[]> {
+    const queue = await this.#queueOf(request.queueName)
+    const partition = partitionOf(queue, request.partition)
+    const limit = peekLimit(request.limit)
+    const now = this.#clock.now()
+    const rows = await this.#db.session('queue.peek', (session) =>
+      readReady(session, partition.part, now, limit),
+    )
+    return rows.map((row) => toStoredItem(row, partition))
+  }
+
+  async create(settings: QueueSettings): Promise<QueueInfo> {
+    this.#loops.checkOpen()
+    const queue = await createFromSettings(this.#db, this.#clock, settings)
+    this.#loops.open(queue)
+    this.#loops.tryHeldSoon()
+    return queue
+  }
+
+  async update(settings: QueueSettings): Promise<QueueInfo> {
+    this.#loops.checkOpen()
+    const queue = await updateFromSettings(this.#db, this.#clock, settings)
+    this.#loops.open(queue)
+    this.#loops.tryHeldSoon()
+    return queue
+  }
+
+  async delete(request: { readonly queueName: string; readonly force?: boolean }): Promise<void> {
+    this.#loops.checkOpen()
+    const queue = await deleteByName(this.#db, this.#clock, request)
+    await this.#loops.remove(queue)
+  }
+
+  async list(request: ListQueuesRequest = {}): Promise<readonly QueueInfo[]> {
+    this.#loops.checkOpen()
+    const page = checkListQueues(request)
+    return this.#db.session('queues.list', (session) => readQueues(session, page))
+  }
+
+  async info(queueName: string): Promise<QueueInfo> {
+    return this.#queueOf(queueName)
+  }
+
+  async stats(queueName: string): Promise<QueueStats> {
+    const loop = await this.#loopOf(queueName)
+    const { partitions } = loop.queue
+    const counts = await this.#db.session('queue.stats', (session) =>
+      readCounts(
+        session,
+        partitions.map(({ part }) => part),
+      ),
+    )
+    const now = this.#clock.now()
+    const { failures, ...load } = loop.load
+    return {
+      queueName,
+      ...load,
+      partitions: partitions.map(({ number }, i): PartitionStats => {
+        const count = counts[i]
+        const total = (count?.ready ?? 0) + (count?.leased ?? 0) + (count?.held ?? 0)
+        const leased = count?.leased ?? 0
+        return {
+          partition: number,
+          total,
+          totalLeased: leased,
+          scheduled: count?.scheduled ?? 0,
+          failures,
+          averageAgeUs: total === 0 ? 0n : now - (count?.createdSumUs ?? 0n) / BigInt(total),
+          averageLeasedAgeUs: leased === 0 ? 0n : (count?.deadlineSumUs ?? 0n) / BigInt(leased) - now,
+        }
+      }),
+    }
+  }
+
+  async depths(): Promise<readonly QueueDepth[]> {
+    return this.#db.session('queues.depths', async (session) => {
+      const depths: QueueDepth[] = []
+      for (const { queueName } of await readQueues(session, checkListQueues({ limit: 65_536 }))) {
+        const queue = await readQueue(session, queueName)
+        if (queue === null) continue
+        const parts = queue.partitions.map(({ part }) => part)
+        const counts = await readCounts(session, parts)
+        let oldestAt: Instant | null = null
+        for (const part of parts) {
+          const at = await readOldestCreatedAt(session, part)
+          if (at !== null && (oldestAt === null || at < oldestAt)) oldestAt = at
+        }
+        const sum = (key: 'ready' | 'leased' | 'scheduled' | 'dead') =>
+          counts.reduce((total, count) => total + count[key], 0)
+        depths.push({
+          queueName,
+          ready: sum('ready'),
+          leased: sum('leased'),
+          scheduled: sum('scheduled'),
+          dead: sum('dead'),
+          oldestAt,
+        })
+      }
+      return depths
+    })
+  }
+
+  async clear(request: ClearRequest): Promise<void> {
+    const queue = await this.#queueOf(request.queueName)
+    checkClear(request)
+    await clearQueue(this.#db, queue, request)
+  }
+
+  async reload(queueName: string): Promise<void> {
+    const loop = await this.#loopOf(queueName)
+    await loop.reload()
+  }
+
+  async listItems(request: ListItemsRequest): Promise<readonly StoredItem[]> {
+    return this.#list(request, [SHELF.queue, SHELF.held])
+  }
+
+  async listScheduled(request: ListItemsRequest): Promise<readonly StoredItem[]> {
+    return this.#list(request, [SHELF.scheduled])
+  }
+
+  async importItems(request: ImportRequest): Promise<readonly ImportOutcome[]> {
+    const queue = await this.#queueOf(request.queueName)
+    const partition = partitionOf(queue, request.partition)
+    if (request.items.length === 0) throw failure('import_empty')
+    const { cycle, outcomes } = await this.#db.transaction('items.import', async (tx) => {
+      const cycle = new Cycle(tx, queue, this.#clock.now())
+      const outcomes = await importInto(cycle, partition, request.items)
+      cycle.changes.write(tx)
+      return { cycle, outcomes }
+    })
+    this.#loops.committed(cycle.arrivals, cycle.nextDeadline)
+    return outcomes
+  }
+
+  async deleteItems(request: DeleteItemsRequest): Promise<void> {
+    const queue = await this.#queueOf(request.queueName)
+    const partition = partitionOf(queue, request.partition)
+    if (request.ids.length === 0) throw failure('delete_empty')
+    for (const id of request.ids) {
+      const reason = checkKsuid(id)
+      if (reason !== null) throw failure('item_id_malformed', { id, reason })
+    }
+    const serials = new Set(request.ids.flatMap((id) => serialFromId(partition.idPrefix, id) ?? []))
+    const ascending = [...serials].sort((a, b) => a - b)
+    await this.#db.transaction('items.delete', async (tx) => {
+      const changes = new CountChanges()
+      changes.add(partition.part, await removeAny(tx, partition.part, ascending))
+      changes.write(tx)
+    })
+  }
+
+  async pause(queueName: string, paused: boolean): Promise<void> {
+    const loop = await this.#loopOf(queueName)
+    loop.pause(paused)
+  }
+
+  async settle(): Promise<void> {
+    await this.#loops.settle()
+  }
+
+  waitDeadlines(): Instant[] {
+    return this.#loops.waitDeadlines()
+  }
+
+  async #list(request: ListItemsRequest, shelves: readonly number[]): Promise<readonly StoredItem[]> {
+    const queue = await this.#queueOf(request.queueName)
+    const partition = partitionOf(queue, request.partition)
+    const from = firstSerialFrom(partition, request.pivot ?? '')
+    const limit = listLimit(request.limit)
+    if (from === null) return []
+    const rows = await this.#db.session('items.list', (session) =>
+      listItems(session, partition.part, shelves, { from, limit }),
+    )
+    return rows.map((row) => toStoredItem(row, partition))
+  }
+
+  async #loopOf(name: string): Promise<QueueLoop> {
+    this.#loops.checkOpen()
+    checkLookupName(name)
+    const loop = await this.#loops.find(name)
+    if (loop === null) throw failure('queue_unknown', { name })
+    return loop
+  }
+
+  /** The queue as the store has it now. */
+  async #queueOf(name: string): Promise<QueueRecord> {
+    this.#loops.checkOpen()
+    checkLookupName(name)
+    const queue = await this.#db.session('queues.info', (session) => readQueue(session, name))
+    if (queue === null) throw failure('queue_unknown', { name })
+    return queue
+  }
+
+  async #problemWith(partition: Partition, ids: readonly string[], code: Parameters<typeof firstProblem>[3]) {
+    const problem = await this.#db.session('queue.diagnose', (session) =>
+      firstProblem(session, partition, ids, code),
+    )
+    return problem ?? failure('store_write_failed')
+  }
+}
+
+function partitionOf(queue: QueueRecord, number = 0): Partition {
+  const partition = queue.partitions[number]
+  if (partition === undefined) throw failure('partition_unknown', { partition: number })
+  return partition
+}
+
+/** The first serial of a page that starts at `pivot`; null when the pivot lies behind every possible id. */
+function firstSerialFrom(partition: Partition, pivot: string): number | null {
+  if (pivot.trim() === '') return 0
+  const reason = checkKsuid(pivot)
+  if (reason !== null) throw failure('item_id_malformed', { id: pivot, reason })
+  const serial = serialFromId(partition.idPrefix, pivot)
+  if (serial !== null) return serial
+  return pivot < idFromSerial(partition.idPrefix, 0) ? 0 : null
+}
+
+const toAskedItem = (item: NewItem): AskedItem => ({
+  encoding: item.encoding ?? '',
+  kind: item.kind ?? '',
+  reference: item.reference ?? '',
+  payload: payloadBytes(item.payload),
+  enqueueAt: item.enqueueAt ?? null,
+  dedupeKey: item.dedupeKey || null,
+})
+
+const toStoredItem = (row: ItemRow, partition: Partition): StoredItem => ({
+  // An item id is a KSUID made from the partition's prefix.
+  id: idFromSerial(partition.idPrefix, row.serial) as ItemId,
+  sourceId: row.sourceId,
+  isLeased: row.leased,
+  leaseDeadline: row.leaseDeadline,
+  expireDeadline: row.expireAt,
+  createdAt: row.createdAt,
+  enqueueAt: row.enqueueAt,
+  attempts: row.attempts,
+  maxAttempts: row.maxAttempts,
+  encoding: row.encoding,
+  kind: row.kind,
+  reference: row.reference,
+  payload: row.payload,
+  death: row.death,
+})

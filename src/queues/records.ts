@@ -1,0 +1,227 @@
+/** Queues and their partitions as rows: create, read, update, delete. */
+import { type Instant, instant } from '../core/clock.ts'
+import { newIdPrefix } from '../core/ksuid.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { storedText, textBytes } from './content.ts'
+import type { QueueInfo } from './queue.ts'
+
+export interface Partition {
+  /** The store-wide number of this partition; the key of its items. */
+  readonly part: number
+  /** Its number within the queue, from 0. */
+  readonly number: number
+  readonly idPrefix: string
+}
+
+/** A queue with what a server needs to work on it. */
+export interface QueueRecord extends QueueInfo {
+  readonly queueId: number
+  /** Grows with every update. */
+  readonly version: number
+  readonly partitions: readonly Partition[]
+}
+
+interface QueueRow {
+  readonly id: Integer
+  readonly name: string
+  readonly version: Integer
+  readonly namespace: string
+  readonly created_at: Integer
+  readonly updated_at: Integer
+  readonly lease_timeout_ns: Integer
+  readonly expire_timeout_ns: Integer
+  readonly max_attempts: Integer
+  readonly requested_partitions: Integer
+  readonly dead_queue: string | null
+  readonly reference: Uint8Array | null
+}
+
+const COLUMNS =
+  'id, name, version, namespace, created_at, updated_at, lease_timeout_ns, expire_timeout_ns, max_attempts, requested_partitions, dead_queue, reference'
+
+/** One row by its unique name. */
+const readByName = sql('queues.read', `SELECT ${COLUMNS} FROM bartleby.queues WHERE name = $1`, {
+  bigints: true,
+})
+
+/** By name, in byte order, on the unique index; stops at the limit. */
+const readPage = sql(
+  'queues.page',
+  `SELECT ${COLUMNS} FROM bartleby.queues WHERE name >= $1 AND namespace = $2 ORDER BY name LIMIT $3`,
+  { bigints: true },
+)
+
+const readPartitions = sql(
+  'queues.partitions',
+  'SELECT part, number, id_prefix FROM bartleby.partitions WHERE queue_id = $1 ORDER BY queue_id, number',
+)
+
+const readVersion = sql('queues.version', 'SELECT version FROM bartleby.queues WHERE id = $1')
+
+/** A queue that names `$1` as its dead queue, on its partial index. */
+const readUser = sql('queues.user', 'SELECT name FROM bartleby.queues WHERE dead_queue = $1 LIMIT 1')
+
+const insertQueue = sql(
+  'queues.insert',
+  `INSERT INTO bartleby.queues (${COLUMNS}) VALUES ($1, $2, 1, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+)
+
+const insertPartition = sql(
+  'queues.insertPartition',
+  'INSERT INTO bartleby.partitions (part, queue_id, number, id_prefix) VALUES ($1, $2, $3, $4)',
+)
+
+const insertTotals = sql(
+  'queues.insertTotals',
+  'INSERT INTO bartleby.partition_totals VALUES ($1, 0, 0, 0, 0, 0, 0, 0, 0, 0)',
+)
+
+const updateQueue = sql(
+  'queues.update',
+  `UPDATE bartleby.queues SET version = version + 1, updated_at = $2, lease_timeout_ns = $3, expire_timeout_ns = $4,
+     max_attempts = $5, requested_partitions = $6, dead_queue = $7, reference = $8 WHERE id = $1`,
+)
+
+const deleteQueue = sql('queues.delete', 'DELETE FROM bartleby.queues WHERE id = $1')
+const deletePartitions = sql('queues.deletePartitions', 'DELETE FROM bartleby.partitions WHERE queue_id = $1')
+const dropPart = sql(
+  'queues.dropPart',
+  'INSERT INTO bartleby.dropped_parts (part, dropped_at) VALUES ($1, $2)',
+)
+
+const nextQueueId = sql('queues.nextId', {
+  postgres: `SELECT nextval('bartleby.queue_ids') AS id`,
+  sqlite: `UPDATE serials SET last = last + 1 WHERE name = 'queues' RETURNING last AS id`,
+})
+
+const nextPart = sql('queues.nextPart', {
+  postgres: `SELECT nextval('bartleby.parts') AS id`,
+  sqlite: `UPDATE serials SET last = last + 1 WHERE name = 'parts' RETURNING last AS id`,
+})
+
+/** Create, update and delete take turns, so that what they checked about other queues still holds at commit. */
+const takeTurn = sql('queues.turn', {
+  postgres: 'SELECT pg_advisory_xact_lock(1853002)',
+  sqlite: 'SELECT 1',
+})
+
+/** Keeps other changes of queue settings away until the transaction ends. */
+export const takeSettingsTurn = async (tx: Transaction): Promise<void> => {
+  await tx.rows(takeTurn)
+}
+
+/** The queue called `name` with its partitions, or null. */
+export async function readQueue(session: Session, name: string): Promise<QueueRecord | null> {
+  // No queue has a NUL in its name, and PostgreSQL refuses the question.
+  if (name.includes('\0')) return null
+  const [row] = await session.rows<QueueRow>(readByName, name)
+  return row === undefined ? null : withPartitions(session, row)
+}
+
+/** Queues from the first name >= `pivot` on, in byte order. */
+export async function readQueues(
+  session: Session,
+  page: { readonly pivot: string; readonly limit: number; readonly namespace: string },
+): Promise<QueueInfo[]> {
+  const pivot = page.pivot.split('\0', 1)[0] ?? ''
+  const namespace = page.namespace.split('\0', 1)[0] ?? ''
+  return (await session.rows<QueueRow>(readPage, pivot, namespace, page.limit)).map(toInfo)
+}
+
+/** The version of a queue now; null when it is gone. */
+export async function readQueueVersion(session: Session, queueId: number): Promise<number | null> {
+  const [row] = await session.rows<{ version: Integer }>(readVersion, queueId)
+  return row === undefined ? null : Number(row.version)
+}
+
+/** Some queue whose dead queue is `name`, or null. */
+export async function readQueueUsing(session: Session, name: string): Promise<string | null> {
+  const [row] = await session.rows<{ name: string }>(readUser, name)
+  return row?.name ?? null
+}
+
+/** Makes the queue and its partitions, ready for use. */
+export async function createQueue(tx: Transaction, queue: QueueInfo): Promise<QueueRecord> {
+  const queueId = await nextSerial(tx, nextQueueId)
+  await tx.run(
+    insertQueue,
+    queueId,
+    queue.queueName,
+    queue.namespace,
+    queue.createdAt,
+    queue.updatedAt,
+    queue.leaseTimeoutNs,
+    queue.expireTimeoutNs,
+    queue.maxAttempts,
+    queue.requestedPartitions,
+    queue.deadQueue || null,
+    textBytes(queue.reference),
+  )
+  const partitions: Partition[] = []
+  for (let number = 0; number < queue.requestedPartitions; number++) {
+    const part = await nextSerial(tx, nextPart)
+    const partition = { part, number, idPrefix: newIdPrefix(queue.createdAt) }
+    await tx.run(insertPartition, part, queueId, number, partition.idPrefix)
+    await tx.run(insertTotals, part)
+    partitions.push(partition)
+  }
+  return { ...queue, queueId, version: 1, partitions }
+}
+
+/** Writes the changed settings; partitions stay as they are. */
+export async function saveQueue(tx: Transaction, queueId: number, queue: QueueInfo): Promise<void> {
+  await tx.run(
+    updateQueue,
+    queueId,
+    queue.updatedAt,
+    queue.leaseTimeoutNs,
+    queue.expireTimeoutNs,
+    queue.maxAttempts,
+    queue.requestedPartitions,
+    queue.deadQueue || null,
+    textBytes(queue.reference),
+  )
+}
+
+/** Removes the queue; its items are out of reach at commit and are cleaned up afterwards, in batches. */
+export async function dropQueue(tx: Transaction, queue: QueueRecord, now: Instant): Promise<void> {
+  await tx.run(deleteQueue, queue.queueId)
+  await tx.run(deletePartitions, queue.queueId)
+  for (const { part } of queue.partitions) await tx.run(dropPart, part, now)
+}
+
+async function nextSerial(tx: Transaction, statement: typeof nextPart): Promise<number> {
+  const [row] = await tx.rows<{ id: Integer }>(statement)
+  return Number(row?.id)
+}
+
+async function withPartitions(session: Session, row: QueueRow): Promise<QueueRecord> {
+  const queueId = Number(row.id)
+  const partitions = await session.rows<{ part: Integer; number: Integer; id_prefix: string }>(
+    readPartitions,
+    queueId,
+  )
+  return {
+    ...toInfo(row),
+    queueId,
+    version: Number(row.version),
+    partitions: partitions.map((partition) => ({
+      part: Number(partition.part),
+      number: Number(partition.number),
+      idPrefix: partition.id_prefix,
+    })),
+  }
+}
+
+const toInfo = (row: QueueRow): QueueInfo => ({
+  queueName: row.name,
+  createdAt: instant(BigInt(row.created_at)),
+  updatedAt: instant(BigInt(row.updated_at)),
+  leaseTimeoutNs: BigInt(row.lease_timeout_ns),
+  expireTimeoutNs: BigInt(row.expire_timeout_ns),
+  deadQueue: row.dead_queue ?? '',
+  reference: storedText(row.reference),
+  maxAttempts: Number(row.max_attempts),
+  requestedPartitions: Number(row.requested_partitions),
+  namespace: row.namespace,
+})

@@ -1,0 +1,113 @@
+/** Creating, updating and deleting queues: checks against other queues and the write are one transaction. */
+import type { Clock } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
+import type { Database, Transaction } from '../db/database.ts'
+import { forgetDedupeKeysOf } from './dedupe.ts'
+import type { QueueInfo, QueueSettings } from './queue.ts'
+import {
+  createQueue,
+  dropQueue,
+  type QueueRecord,
+  readQueue,
+  readQueueUsing,
+  saveQueue,
+  takeSettingsTurn,
+} from './records.ts'
+import {
+  checkDeadQueueName,
+  checkMerged,
+  checkQueueName,
+  parseSettings,
+  SYSTEM_NAMESPACE,
+} from './validate.ts'
+
+/** Creates a queue with its partitions. */
+export async function createFromSettings(
+  db: Database,
+  clock: Clock,
+  settings: QueueSettings,
+): Promise<QueueRecord> {
+  const timeouts = parseSettings(settings)
+  const namespace = settings.namespace || SYSTEM_NAMESPACE
+  if (namespace !== SYSTEM_NAMESPACE) throw failure('namespace_unknown', { name: namespace })
+  return db.transaction('queues.create', async (tx) => {
+    await takeSettingsTurn(tx)
+    const name = settings.queueName
+    if ((await readQueue(tx, name)) !== null) throw failure('queue_exists', { name })
+    await checkDeadQueue(tx, settings)
+    const now = clock.now()
+    const queue: QueueInfo = {
+      queueName: name,
+      createdAt: now,
+      updatedAt: now,
+      ...timeouts,
+      deadQueue: settings.deadQueue ?? '',
+      reference: settings.reference ?? '',
+      maxAttempts: settings.maxAttempts ?? 0,
+      requestedPartitions: settings.requestedPartitions ?? 0,
+      namespace,
+    }
+    checkMerged(queue, true)
+    return createQueue(tx, queue)
+  })
+}
+
+/**
+ * Changes a queue. Timeouts and partitions change only when given; attempts, reference and dead queue are
+ * always overwritten, as the contract has it.
+ */
+export async function updateFromSettings(
+  db: Database,
+  clock: Clock,
+  settings: QueueSettings,
+): Promise<QueueRecord> {
+  const timeouts = parseSettings(settings)
+  return db.transaction('queues.update', async (tx) => {
+    await takeSettingsTurn(tx)
+    const name = settings.queueName
+    const stored = await readQueue(tx, name)
+    if (stored === null) throw failure('queue_unknown', { name })
+    await checkDeadQueue(tx, settings)
+    const queue: QueueInfo = {
+      ...stored,
+      updatedAt: clock.now(),
+      leaseTimeoutNs: timeouts.leaseTimeoutNs || stored.leaseTimeoutNs,
+      expireTimeoutNs: timeouts.expireTimeoutNs || stored.expireTimeoutNs,
+      requestedPartitions: settings.requestedPartitions || stored.requestedPartitions,
+      maxAttempts: settings.maxAttempts ?? 0,
+      reference: settings.reference ?? '',
+      deadQueue: settings.deadQueue ?? '',
+    }
+    checkMerged(queue, false)
+    await saveQueue(tx, stored.queueId, queue)
+    return { ...stored, ...queue, version: stored.version + 1 }
+  })
+}
+
+/** Deletes a queue; its rows are out of reach at once and removed later. */
+export async function deleteByName(
+  db: Database,
+  clock: Clock,
+  { queueName: name, force }: { readonly queueName: string; readonly force?: boolean },
+): Promise<QueueRecord> {
+  checkQueueName(name)
+  return db.transaction('queues.delete', async (tx) => {
+    await takeSettingsTurn(tx)
+    const stored = await readQueue(tx, name)
+    if (stored === null) throw failure('queue_unknown', { name })
+    const other = await readQueueUsing(tx, name)
+    if (other !== null && force !== true) throw failure('queue_in_use', { name, other })
+    await dropQueue(tx, stored, clock.now())
+    await forgetDedupeKeysOf(tx, stored.queueId)
+    return stored
+  })
+}
+
+async function checkDeadQueue(tx: Transaction, { queueName, deadQueue }: QueueSettings): Promise<void> {
+  if (deadQueue === undefined || deadQueue === '') return
+  checkDeadQueueName(deadQueue, queueName)
+  const target = await readQueue(tx, deadQueue)
+  if (target === null) throw failure('dead_queue_unknown', { name: deadQueue })
+  if (target.deadQueue !== '') throw failure('dead_queue_chained', { name: deadQueue })
+  if ((await readQueueUsing(tx, queueName)) !== null) throw failure('dead_queue_in_use', { name: queueName })
+}

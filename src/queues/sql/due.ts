@@ -1,0 +1,138 @@
+/** What is due: ended leases, expired items, schedules, held items. Found by time, over all queues at once. */
+import { type Instant, instant } from '../../core/clock.ts'
+import { type Integer, integerList, type Session, sql, type Transaction } from '../../db/database.ts'
+import { SHELF } from '../schema.ts'
+
+export interface DueBatch {
+  readonly batchId: number
+  readonly part: number
+  readonly deadline: Instant
+  readonly runs: string
+}
+
+export interface DueItem {
+  readonly part: number
+  readonly serial: number
+}
+
+export interface DueWork {
+  readonly leases: readonly DueBatch[]
+  readonly expired: readonly DueItem[]
+  /** In the order in which they shall be queued. */
+  readonly scheduled: readonly DueItem[]
+  readonly held: readonly DueItem[]
+}
+
+const notPaused = {
+  postgres: 'part <> ALL($3::int[])',
+  sqlite: 'part NOT IN (SELECT value FROM json_each($3))',
+}
+
+/** Lease batches whose time is over, oldest first, on the index of due_at. */
+const dueLeases = sql(
+  'due.leases',
+  {
+    postgres: `SELECT id, part, deadline, runs FROM bartleby.lease_batches WHERE due_at < $1 AND ${notPaused.postgres}
+               ORDER BY due_at LIMIT $2`,
+    sqlite: `SELECT id, part, deadline, runs FROM lease_batches WHERE due_at < $1 AND ${notPaused.sqlite}
+             ORDER BY due_at LIMIT $2`,
+  },
+  { bigints: true },
+)
+
+/** Un-leased items past their deadline, on the partial index of expire_at. */
+const dueExpired = sql('due.expired', {
+  postgres: `SELECT part, id FROM bartleby.items
+             WHERE shelf = ${SHELF.queue} AND expire_at IS NOT NULL AND expire_at < $1 AND leased = 0 AND ${notPaused.postgres}
+             ORDER BY expire_at LIMIT $2`,
+  sqlite: `SELECT part, id FROM items INDEXED BY items_expiring
+           WHERE shelf = ${SHELF.queue} AND expire_at IS NOT NULL AND expire_at < $1 AND leased = 0 AND ${notPaused.sqlite}
+           ORDER BY expire_at LIMIT $2`,
+})
+
+/** Scheduled items whose time has come, by time and then id, on their partial index. */
+const dueScheduled = sql('due.scheduled', {
+  postgres: `SELECT part, id FROM bartleby.items WHERE shelf = ${SHELF.scheduled} AND enqueue_at < $1 AND ${notPaused.postgres}
+             ORDER BY enqueue_at, id LIMIT $2`,
+  sqlite: `SELECT part, id FROM items INDEXED BY items_scheduled
+           WHERE shelf = ${SHELF.scheduled} AND enqueue_at < $1 AND ${notPaused.sqlite} ORDER BY enqueue_at, id LIMIT $2`,
+})
+
+/** Items that could not be moved to their dead queue, on the partial index of held items. */
+const heldItems = sql('due.held', {
+  postgres: `SELECT part, id FROM bartleby.items WHERE shelf = ${SHELF.held} AND part <> ALL($1::int[]) ORDER BY part, id LIMIT $2`,
+  sqlite: `SELECT part, id FROM items INDEXED BY items_held
+           WHERE shelf = ${SHELF.held} AND part NOT IN (SELECT value FROM json_each($1)) ORDER BY part, id LIMIT $2`,
+})
+
+/**
+ * The next deadline of each kind below `$1`. Bounded above on purpose: without the bound the look-up would
+ * walk over the index entries of all items that were completed since the last vacuum.
+ */
+const nextDeadline = sql(
+  'due.next',
+  `SELECT min(at) AS at FROM (
+     SELECT * FROM (SELECT due_at AS at FROM bartleby.lease_batches WHERE due_at <= $1 ORDER BY due_at LIMIT 1) AS a
+     UNION ALL
+     SELECT * FROM (SELECT expire_at AS at FROM bartleby.items
+       WHERE shelf = ${SHELF.queue} AND expire_at IS NOT NULL AND expire_at <= $1 AND leased = 0 ORDER BY expire_at LIMIT 1) AS b
+     UNION ALL
+     SELECT * FROM (SELECT enqueue_at AS at FROM bartleby.items
+       WHERE shelf = ${SHELF.scheduled} AND enqueue_at <= $1 ORDER BY enqueue_at LIMIT 1) AS c
+   ) AS soonest`,
+  { bigints: true },
+)
+
+/** Takes lease batches off the list; of several servers only one gets each. */
+const claimBatches = sql('due.claim', {
+  postgres: 'DELETE FROM bartleby.lease_batches WHERE id = ANY($1::bigint[]) RETURNING id',
+  sqlite: 'DELETE FROM lease_batches WHERE id IN (SELECT value FROM json_each($1)) RETURNING id',
+})
+
+/** Up to `limit` of each kind of due work; `pausedParts` are left alone. */
+export async function findDue(
+  session: Session,
+  now: Instant,
+  options: { readonly limit: number; readonly pausedParts: readonly number[]; readonly held: boolean },
+): Promise<DueWork> {
+  const paused = integerList(session.dialect, options.pausedParts)
+  const [leases, expired, scheduled, held] = await Promise.all([
+    session.rows<{ id: Integer; part: Integer; deadline: Integer; runs: string }>(
+      dueLeases,
+      now,
+      options.limit,
+      paused,
+    ),
+    session.rows<{ part: Integer; id: Integer }>(dueExpired, now, options.limit, paused),
+    session.rows<{ part: Integer; id: Integer }>(dueScheduled, now, options.limit, paused),
+    options.held ? session.rows<{ part: Integer; id: Integer }>(heldItems, paused, options.limit) : [],
+  ])
+  return {
+    leases: leases.map((row) => ({
+      batchId: Number(row.id),
+      part: Number(row.part),
+      deadline: instant(BigInt(row.deadline)),
+      runs: row.runs,
+    })),
+    expired: expired.map(toDueItem),
+    scheduled: scheduled.map(toDueItem),
+    held: held.map(toDueItem),
+  }
+}
+
+/** The earliest deadline at or before `horizon`, or null. */
+export async function findNextDeadline(session: Session, horizon: Instant): Promise<Instant | null> {
+  const [row] = await session.rows<{ at: Integer | null }>(nextDeadline, horizon)
+  return row?.at == null ? null : instant(BigInt(row.at))
+}
+
+/** Claims lease batches for sweeping; gives the ids that were still there. */
+export async function claimLeaseBatches(tx: Transaction, batchIds: readonly number[]): Promise<Set<number>> {
+  const rows = await tx.rows<{ id: Integer }>(claimBatches, integerList(tx.dialect, batchIds))
+  return new Set(rows.map((row) => Number(row.id)))
+}
+
+const toDueItem = (row: { part: Integer; id: Integer }): DueItem => ({
+  part: Number(row.part),
+  serial: Number(row.id),
+})

@@ -1,0 +1,106 @@
+/** items.import: items with a past, as given. */
+import type { Instant } from '../../core/clock.ts'
+import { type Integer, sql, type Transaction, type Value } from '../../db/database.ts'
+import { textBytes } from '../content.ts'
+import { SHELF } from '../schema.ts'
+import { allocateSerials } from './serials.ts'
+
+export interface ItemToImport {
+  readonly encoding: string
+  readonly kind: string
+  readonly reference: string
+  readonly payload: Uint8Array
+  readonly sourceId: string
+  readonly leased: boolean
+  readonly leaseDeadline: Instant | null
+  readonly expireAt: Instant
+  readonly attempts: number
+  readonly maxAttempts: number
+}
+
+const COLUMNS =
+  'id, part, shelf, leased, attempts, lease_deadline, created_at, expire_at, max_attempts, encoding, kind, reference, source_id, payload'
+
+/** A source id that the partition holds already, on any shelf, makes the row a no-op. */
+const KEEP_FIRST = 'ON CONFLICT (part, source_id) WHERE source_id IS NOT NULL DO NOTHING'
+
+const importMany = sql('items.importMany', {
+  postgres: `
+    INSERT INTO bartleby.items (${COLUMNS})
+    SELECT item.id, $1, ${SHELF.queue}, item.leased, item.attempts, item.lease_deadline, $2, item.expire_at, item.max_attempts,
+      decode(item.encoding, 'hex'), decode(item.kind, 'hex'), decode(item.reference, 'hex'), decode(item.source_id, 'hex'),
+      decode(item.payload, 'hex')
+    FROM jsonb_to_recordset($3::jsonb) AS item (
+      id bigint, leased smallint, attempts int, lease_deadline bigint, expire_at bigint, max_attempts int,
+      encoding text, kind text, reference text, source_id text, payload text)
+    ${KEEP_FIRST}
+    RETURNING id`,
+  sqlite: '',
+})
+
+const importOne = sql('items.importOne', {
+  postgres: '',
+  sqlite: `INSERT INTO items (${COLUMNS}) VALUES ($1, $2, ${SHELF.queue}, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+           ${KEEP_FIRST}`,
+})
+
+/** How many rows one statement carries, to bound the memory of its parameter. */
+const CHUNK = 1_000
+
+/** Imports the items; gives the serial of each, null where its source id was held already. */
+export async function importItems(
+  tx: Transaction,
+  part: number,
+  now: Instant,
+  items: readonly ItemToImport[],
+): Promise<(number | null)[]> {
+  const serials = await allocateSerials(tx, items.length)
+  if (tx.dialect === 'sqlite') {
+    const imported: (number | null)[] = []
+    for (const [i, item] of items.entries()) {
+      const serial = serials[i] ?? 0
+      imported.push((await tx.run(importOne, ...rowOf(item, serial, part, now))) === 1 ? serial : null)
+    }
+    return imported
+  }
+  const made = new Set<number>()
+  for (let from = 0; from < items.length; from += CHUNK) {
+    const rows = items.slice(from, from + CHUNK).map((item, i) => ({
+      id: serials[from + i],
+      leased: item.leased ? 1 : 0,
+      attempts: item.attempts,
+      // As text: JSON numbers would lose the digits beyond 2^53.
+      lease_deadline: item.leaseDeadline?.toString() ?? null,
+      expire_at: item.expireAt.toString(),
+      max_attempts: item.maxAttempts,
+      encoding: hex(textBytes(item.encoding)),
+      kind: hex(textBytes(item.kind)),
+      reference: hex(textBytes(item.reference)),
+      source_id: hex(textBytes(item.sourceId)),
+      payload: item.payload.length === 0 ? null : hex(item.payload),
+    }))
+    for (const row of await tx.rows<{ id: Integer }>(importMany, part, now, JSON.stringify(rows))) {
+      made.add(Number(row.id))
+    }
+  }
+  return serials.map((serial) => (made.has(serial) ? serial : null))
+}
+
+const rowOf = (item: ItemToImport, serial: number, part: number, now: Instant): Value[] => [
+  serial,
+  part,
+  item.leased ? 1 : 0,
+  item.attempts,
+  item.leaseDeadline,
+  now,
+  item.expireAt,
+  item.maxAttempts,
+  textBytes(item.encoding),
+  textBytes(item.kind),
+  textBytes(item.reference),
+  textBytes(item.sourceId),
+  item.payload.length === 0 ? null : item.payload,
+]
+
+const hex = (bytes: Uint8Array | null): string | null =>
+  bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')

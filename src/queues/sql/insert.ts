@@ -1,0 +1,140 @@
+/** produce: new items into one partition. */
+import type { Instant } from '../../core/clock.ts'
+import { type Integer, sql, type Transaction } from '../../db/database.ts'
+import { textBytes } from '../content.ts'
+import { SHELF } from '../schema.ts'
+import { allocateSerials } from './serials.ts'
+
+export interface ItemToInsert {
+  readonly encoding: string
+  readonly kind: string
+  readonly reference: string
+  readonly payload: Uint8Array
+  /** When it comes due; null for an item that is queued at once. */
+  readonly enqueueAt: Instant | null
+  /** A serial that was taken beforehand; left out, the store gives the next one. */
+  readonly serial?: number
+}
+
+/**
+ * All items in one statement. The contents travel as one packed parameter and are cut apart by the offsets:
+ * 105,000 items per second, against 77,000 with an array of bytea, which node-postgres sends as hex text.
+ * A list that no item needs is sent empty; unnest then yields NULL. Serials ascend in the order given.
+ */
+const insertPacked = sql('items.insertPacked', {
+  postgres: `
+    WITH made AS (
+      INSERT INTO bartleby.items
+        (id, created_at, expire_at, enqueue_at, part, attempts, shelf, leased, encoding, kind, reference, payload)
+      SELECT coalesce(item.serial, nextval('bartleby.serials')), $2, $3, item.enqueue_at, $1, 0,
+        CASE WHEN item.enqueue_at IS NULL THEN ${SHELF.queue} ELSE ${SHELF.scheduled} END, 0,
+        nullif(substring($4::bytea FROM item.encoding_at FOR item.encoding_size), ''),
+        nullif(substring($4::bytea FROM item.kind_at FOR item.kind_size), ''),
+        nullif(substring($4::bytea FROM item.reference_at FOR item.reference_size), ''),
+        nullif(substring($4::bytea FROM item.payload_at FOR item.payload_size), '')
+      FROM unnest($5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::int[], $11::int[], $12::int[],
+                  $13::bigint[], $14::bigint[])
+        AS item (payload_at, payload_size, encoding_at, encoding_size, kind_at, kind_size, reference_at, reference_size,
+                 enqueue_at, serial)
+      RETURNING id
+    )
+    SELECT min(id) AS first, CASE WHEN max(id) - min(id) + 1 <> count(*) THEN array_agg(id ORDER BY id)::text END AS serials
+    FROM made`,
+  sqlite: '',
+})
+
+const insertOne = sql('items.insertOne', {
+  postgres: '',
+  sqlite: `INSERT INTO items (id, part, shelf, leased, attempts, created_at, expire_at, enqueue_at, encoding, kind, reference, payload)
+           VALUES ($1, $2, $3, 0, 0, $4, $5, $6, $7, $8, $9, $10)`,
+})
+
+/** Inserts the items and gives their serials, in the order of the items. */
+export async function insertItems(
+  tx: Transaction,
+  part: number,
+  createdAt: Instant,
+  expireAt: Instant,
+  items: readonly ItemToInsert[],
+): Promise<number[]> {
+  if (tx.dialect === 'sqlite') {
+    const fresh = await allocateSerials(tx, items.filter((item) => item.serial === undefined).length)
+    const serials = items.map((item) => item.serial ?? fresh.shift() ?? 0)
+    await tx.runEach(insertOne, rowsOf(part, createdAt, expireAt, items, serials))
+    return serials
+  }
+  const packed = new Packing()
+  const payloads = packed.column(items.map((item) => item.payload))
+  const encodings = packed.column(items.map((item) => textBytes(item.encoding)))
+  const kinds = packed.column(items.map((item) => textBytes(item.kind)))
+  const references = packed.column(items.map((item) => textBytes(item.reference)))
+  const [row] = await tx.rows<{ first: Integer; serials: string | null }>(
+    insertPacked,
+    part,
+    createdAt,
+    expireAt,
+    packed.bytes(),
+    ...payloads,
+    ...encodings,
+    ...kinds,
+    ...references,
+    sparseList(items.map((item) => item.enqueueAt)),
+    sparseList(items.map((item) => item.serial ?? null)),
+  )
+  // Serials have gaps only when another server took some in between.
+  if (row?.serials != null) return row.serials.slice(1, -1).split(',').map(Number)
+  const first = Number(row?.first)
+  return items.map((_, i) => first + i)
+}
+
+function* rowsOf(
+  part: number,
+  createdAt: Instant,
+  expireAt: Instant,
+  items: readonly ItemToInsert[],
+  serials: readonly number[],
+) {
+  for (const [i, item] of items.entries()) {
+    yield [
+      serials[i] ?? 0,
+      part,
+      item.enqueueAt === null ? SHELF.queue : SHELF.scheduled,
+      createdAt,
+      expireAt,
+      item.enqueueAt,
+      textBytes(item.encoding),
+      textBytes(item.kind),
+      textBytes(item.reference),
+      item.payload.length === 0 ? null : item.payload,
+    ]
+  }
+}
+
+/** An array literal with NULLs, or an empty one when there is nothing in it. */
+const sparseList = (values: readonly (bigint | number | null)[]): string =>
+  values.some((value) => value !== null) ? `{${values.map((value) => value ?? 'NULL').join(',')}}` : '{}'
+
+/** Many byte strings in one parameter, with the places to cut them apart again. */
+class Packing {
+  readonly #pieces: Uint8Array[] = []
+  #size = 0
+
+  /** Adds one column; gives its offsets (from 1) and sizes as array literals, empty when all are empty. */
+  column(values: readonly (Uint8Array | null)[]): [offsets: string, sizes: string] {
+    if (values.every((value) => value === null || value.length === 0)) return ['{}', '{}']
+    const offsets: number[] = []
+    const sizes: number[] = []
+    for (const value of values) {
+      offsets.push(this.#size + 1)
+      sizes.push(value?.length ?? 0)
+      if (value === null) continue
+      this.#pieces.push(value)
+      this.#size += value.length
+    }
+    return [`{${offsets.join(',')}}`, `{${sizes.join(',')}}`]
+  }
+
+  bytes(): Buffer {
+    return Buffer.concat(this.#pieces, this.#size)
+  }
+}

@@ -1,0 +1,211 @@
+/** Reading items: what a request asks about, lists, peeks. */
+import { type Instant, instant } from '../../core/clock.ts'
+import { type Integer, integerList, type Session, sql, type Transaction } from '../../db/database.ts'
+import { storedPayload, storedText } from '../content.ts'
+import type { Death, DeathReason, ItemContent } from '../queue.ts'
+import { SHELF } from '../schema.ts'
+
+/** What decides the fate of an item whose lease has ended or that may have expired. */
+export interface ItemFacts {
+  readonly serial: number
+  readonly leased: boolean
+  readonly attempts: number
+  readonly createdAt: Instant
+  readonly expireAt: Instant | null
+  readonly leaseDeadline: Instant | null
+  /** Whether it is a dead letter, which neither expires nor runs out of attempts. */
+  readonly isLetter: boolean
+}
+
+interface FactsRow {
+  readonly id: Integer
+  readonly leased: Integer
+  readonly attempts: Integer
+  readonly created_at: Integer
+  readonly expire_at: Integer | null
+  readonly lease_deadline: Integer | null
+  readonly died_at: Integer | null
+}
+
+const FACTS = 'id, leased, attempts, created_at, expire_at, lease_deadline, died_at'
+
+/** Items by primary key, locked until the transaction ends. */
+const lockFacts = sql(
+  'items.lockFacts',
+  {
+    postgres: `SELECT ${FACTS} FROM bartleby.items WHERE part = $1 AND shelf = $3 AND id = ANY($2::bigint[])
+               ORDER BY part, shelf, id FOR UPDATE`,
+    sqlite: `SELECT ${FACTS} FROM items WHERE part = $1 AND shelf = $3 AND id IN (SELECT value FROM json_each($2))
+             ORDER BY id`,
+  },
+  { bigints: true },
+)
+
+/** Items by primary key, leased or not; held ones count as queued. */
+const readLeased = sql('items.readLeased', {
+  postgres: `SELECT id, leased FROM bartleby.items
+             WHERE part = $1 AND shelf = ANY('{${SHELF.queue},${SHELF.held}}') AND id = ANY($2::bigint[])`,
+  sqlite: `SELECT id, leased FROM items
+           WHERE part = $1 AND shelf IN (${SHELF.queue}, ${SHELF.held}) AND id IN (SELECT value FROM json_each($2))`,
+})
+
+const ITEM = `id, shelf, leased, attempts, lease_deadline, created_at, expire_at, enqueue_at, max_attempts, encoding, kind,
+  reference, source_id, died_at, death_reason, death_queue, death_partition, death_attempts, death_created_at, payload`
+
+/** One shelf from serial `$3` on, in order, on the primary key; stops at the limit. */
+const readShelf = sql(
+  'items.shelf',
+  {
+    postgres: `SELECT ${ITEM} FROM bartleby.items WHERE part = $1 AND shelf = $2 AND id >= $3 ORDER BY part, shelf, id LIMIT $4`,
+    sqlite: `SELECT ${ITEM} FROM items INDEXED BY items_in_order WHERE part = $1 AND shelf = $2 AND id >= $3 ORDER BY id LIMIT $4`,
+  },
+  { bigints: true },
+)
+
+/** The ready items at the head, as a lease would take them. */
+const readHead = sql(
+  'items.head',
+  {
+    postgres: `SELECT ${ITEM} FROM bartleby.items
+               WHERE part = $1 AND shelf = ${SHELF.queue} AND leased = 0 AND (expire_at IS NULL OR expire_at >= $2)
+               ORDER BY part, shelf, id LIMIT $3`,
+    sqlite: `SELECT ${ITEM} FROM items INDEXED BY items_in_order
+             WHERE part = $1 AND shelf = ${SHELF.queue} AND leased = 0 AND (expire_at IS NULL OR expire_at >= $2)
+             ORDER BY id LIMIT $3`,
+  },
+  { bigints: true },
+)
+
+const readOldest = sql(
+  'items.oldest',
+  {
+    postgres: `SELECT created_at FROM bartleby.items WHERE part = $1 AND shelf = ${SHELF.queue} ORDER BY part, shelf, id LIMIT 1`,
+    sqlite: `SELECT created_at FROM items INDEXED BY items_in_order WHERE part = $1 AND shelf = ${SHELF.queue} ORDER BY id LIMIT 1`,
+  },
+  { bigints: true },
+)
+
+/** Locks items of one shelf and gives what is there of them, in order of their serials. */
+export async function lockItems(
+  tx: Transaction,
+  part: number,
+  serials: readonly number[],
+  shelf: number = SHELF.queue,
+): Promise<ItemFacts[]> {
+  const rows = await tx.rows<FactsRow>(lockFacts, part, integerList(tx.dialect, serials), shelf)
+  return rows.map((row) => ({
+    serial: Number(row.id),
+    leased: Number(row.leased) === 1,
+    attempts: Number(row.attempts),
+    createdAt: instant(BigInt(row.created_at)),
+    expireAt: optionalInstant(row.expire_at),
+    leaseDeadline: optionalInstant(row.lease_deadline),
+    isLetter: row.died_at !== null,
+  }))
+}
+
+/** Which of `serials` are queued, and whether they are leased. */
+export async function readLeaseMarks(
+  session: Session,
+  part: number,
+  serials: readonly number[],
+): Promise<Map<number, boolean>> {
+  const rows = await session.rows<{ id: Integer; leased: Integer }>(
+    readLeased,
+    part,
+    integerList(session.dialect, serials),
+  )
+  return new Map(rows.map((row) => [Number(row.id), Number(row.leased) === 1]))
+}
+
+/** An item row as lists show it. */
+export interface ItemRow extends ItemContent {
+  readonly serial: number
+  readonly sourceId: string
+  readonly leased: boolean
+  readonly leaseDeadline: Instant | null
+  readonly expireAt: Instant | null
+  readonly createdAt: Instant
+  readonly enqueueAt: Instant | null
+  readonly attempts: number
+  readonly maxAttempts: number
+  readonly death: Death | null
+}
+
+/** Items of the given shelves from `from` on, in order of their serials. */
+export async function listItems(
+  session: Session,
+  part: number,
+  shelves: readonly number[],
+  page: { readonly from: number; readonly limit: number },
+): Promise<ItemRow[]> {
+  const pages: ItemRow[] = []
+  for (const shelf of shelves) {
+    const rows = await session.rows<RawItemRow>(readShelf, part, shelf, page.from, page.limit)
+    pages.push(...rows.map(toItemRow))
+  }
+  return pages.sort((a, b) => a.serial - b.serial).slice(0, page.limit)
+}
+
+/** The next `limit` items that a lease would get. */
+export async function readReady(
+  session: Session,
+  part: number,
+  now: Instant,
+  limit: number,
+): Promise<ItemRow[]> {
+  return (await session.rows<RawItemRow>(readHead, part, now, limit)).map(toItemRow)
+}
+
+/** When the item at the head of a partition was created. */
+export async function readOldestCreatedAt(session: Session, part: number): Promise<Instant | null> {
+  const [row] = await session.rows<{ created_at: Integer }>(readOldest, part)
+  return row === undefined ? null : instant(BigInt(row.created_at))
+}
+
+interface RawItemRow extends FactsRow {
+  readonly enqueue_at: Integer | null
+  readonly max_attempts: Integer | null
+  readonly encoding: Uint8Array | null
+  readonly kind: Uint8Array | null
+  readonly reference: Uint8Array | null
+  readonly source_id: Uint8Array | null
+  readonly death_reason: DeathReason | null
+  readonly death_queue: string | null
+  readonly death_partition: Integer | null
+  readonly death_attempts: Integer | null
+  readonly death_created_at: Integer | null
+  readonly payload: Uint8Array | null
+}
+
+const toItemRow = (row: RawItemRow): ItemRow => ({
+  serial: Number(row.id),
+  sourceId: storedText(row.source_id),
+  leased: Number(row.leased) === 1,
+  leaseDeadline: optionalInstant(row.lease_deadline),
+  expireAt: optionalInstant(row.expire_at),
+  createdAt: instant(BigInt(row.created_at)),
+  enqueueAt: optionalInstant(row.enqueue_at),
+  attempts: Number(row.attempts),
+  maxAttempts: Number(row.max_attempts ?? 0),
+  encoding: storedText(row.encoding),
+  kind: storedText(row.kind),
+  reference: storedText(row.reference),
+  payload: storedPayload(row.payload),
+  death: toDeath(row),
+})
+
+function toDeath(row: RawItemRow): Death | null {
+  if (row.died_at === null || row.death_reason === null) return null
+  return {
+    queueName: row.death_queue ?? '',
+    partition: Number(row.death_partition),
+    reason: row.death_reason,
+    attempts: Number(row.death_attempts),
+    createdAt: instant(BigInt(row.death_created_at ?? 0)),
+    diedAt: instant(BigInt(row.died_at)),
+  }
+}
+
+const optionalInstant = (value: Integer | null): Instant | null =>
+  value === null ? null : instant(BigInt(value))

@@ -1,0 +1,178 @@
+/** Moves of items that stay in the store: to the tail, onto another shelf, into a dead queue. */
+import type { Instant } from '../../core/clock.ts'
+import { type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
+import type { DeathReason } from '../queue.ts'
+import { SHELF } from '../schema.ts'
+import { allocateSerials } from './serials.ts'
+
+/** Un-leases items and gives them new serials at the tail of the queue. By primary key. */
+const moveToTail = sql('items.toTail', {
+  postgres: `
+    UPDATE bartleby.items AS item
+    SET id = tail.serial, shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
+    FROM unnest($2::bigint[], $3::bigint[]) AS tail (id, serial)
+    WHERE item.part = $1 AND item.shelf = $4 AND item.id = tail.id`,
+  sqlite: `UPDATE items SET id = $3, shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
+           WHERE part = $1 AND id = $2 AND shelf = $4`,
+})
+
+/** Un-leases items and puts them on the scheduled shelf, where they keep their serials. */
+const moveToSchedule = sql('items.toSchedule', {
+  postgres: `
+    UPDATE bartleby.items AS item
+    SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = due.enqueue_at
+    FROM unnest($2::bigint[], $3::bigint[]) AS due (id, enqueue_at)
+    WHERE item.part = $1 AND item.shelf = ${SHELF.queue} AND item.id = due.id`,
+  sqlite: `UPDATE items SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = $3
+           WHERE part = $1 AND id = $2 AND shelf = ${SHELF.queue}`,
+})
+
+/** Un-leases items that should die and cannot, and keeps them from being leased. */
+const moveToHeld = sql('items.toHeld', {
+  postgres: `UPDATE bartleby.items SET shelf = ${SHELF.held}, leased = 0, lease_deadline = NULL
+             WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[])`,
+  sqlite: `UPDATE items SET shelf = ${SHELF.held}, leased = 0, lease_deadline = NULL
+           WHERE part = $1 AND shelf = ${SHELF.queue} AND id IN (SELECT value FROM json_each($2))`,
+})
+
+/**
+ * One statement takes the items out of their queue and puts them into the dead queue, with the record of their
+ * death. A letter whose source id is already there is dropped: the first one stays.
+ */
+const moveToDeadQueue = sql('items.bury', {
+  postgres: `
+    WITH gone AS (
+      DELETE FROM bartleby.items WHERE part = $1 AND shelf = $2 AND id = ANY($3::bigint[]) RETURNING *
+    ), buried AS (
+      INSERT INTO bartleby.items
+        (id, part, shelf, leased, attempts, created_at, encoding, kind, reference, payload, source_id,
+         died_at, death_reason, death_queue, death_partition, death_attempts, death_created_at)
+      SELECT letter.serial, $7, ${SHELF.queue}, 0, 0, $8, gone.encoding, gone.kind, gone.reference, gone.payload,
+        convert_to(letter.source_id, 'UTF8'), $8, letter.reason, $9, $10, gone.attempts, gone.created_at
+      FROM gone JOIN unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS letter (id, serial, source_id, reason)
+        ON letter.id = gone.id
+      ON CONFLICT (part, source_id) WHERE source_id IS NOT NULL DO NOTHING
+      RETURNING 1
+    )
+    SELECT count(*) AS buried FROM buried`,
+  sqlite: '',
+})
+
+const copyToDeadQueue = sql('items.buryOne', {
+  postgres: '',
+  sqlite: `
+    INSERT INTO items (id, part, shelf, leased, attempts, created_at, encoding, kind, reference, payload, source_id,
+      died_at, death_reason, death_queue, death_partition, death_attempts, death_created_at)
+    SELECT $4, $5, ${SHELF.queue}, 0, 0, $6, encoding, kind, reference, payload, CAST($7 AS BLOB),
+      $6, $8, $9, $10, attempts, created_at
+    FROM items WHERE part = $1 AND shelf = $2 AND id = $3
+    ON CONFLICT (part, source_id) WHERE source_id IS NOT NULL DO NOTHING`,
+})
+
+const deleteBuried = sql('items.deleteBuried', {
+  postgres: '',
+  sqlite: 'DELETE FROM items WHERE part = $1 AND shelf = $2 AND id IN (SELECT value FROM json_each($3))',
+})
+
+/** Sends items to the tail, in the order given; returns their new serials. */
+export async function sendToTail(
+  tx: Transaction,
+  part: number,
+  serials: readonly number[],
+  shelf: number = SHELF.queue,
+): Promise<number[]> {
+  const tail = await allocateSerials(tx, serials.length)
+  if (tx.dialect === 'postgres') {
+    await tx.run(moveToTail, part, integerList(tx.dialect, serials), integerList(tx.dialect, tail), shelf)
+  } else {
+    await tx.runEach(
+      moveToTail,
+      serials.map((serial, i) => [part, serial, tail[i] ?? 0, shelf]),
+    )
+  }
+  return tail
+}
+
+/** Puts queued items on the scheduled shelf until the instant beside each. */
+export async function scheduleItems(
+  tx: Transaction,
+  part: number,
+  items: readonly { readonly serial: number; readonly enqueueAt: Instant }[],
+): Promise<void> {
+  if (tx.dialect === 'postgres') {
+    const serials = `{${items.map((item) => item.serial).join(',')}}`
+    await tx.run(moveToSchedule, part, serials, `{${items.map((item) => item.enqueueAt).join(',')}}`)
+  } else {
+    await tx.runEach(
+      moveToSchedule,
+      items.map((item) => [part, item.serial, item.enqueueAt]),
+    )
+  }
+}
+
+/** Puts queued items on the held shelf. */
+export async function holdItems(tx: Transaction, part: number, serials: readonly number[]): Promise<void> {
+  await tx.run(moveToHeld, part, integerList(tx.dialect, serials))
+}
+
+export interface Burial {
+  readonly from: {
+    readonly part: number
+    readonly shelf: number
+    readonly queueName: string
+    readonly partition: number
+  }
+  readonly toPart: number
+  readonly at: Instant
+  /** In the order in which they shall lie in the dead queue. */
+  readonly items: readonly {
+    readonly serial: number
+    readonly sourceId: string
+    readonly reason: DeathReason
+  }[]
+}
+
+/** Moves items into a dead queue's partition; gives how many letters are new there and the first new serial. */
+export async function buryItems(
+  tx: Transaction,
+  { from, toPart, at, items }: Burial,
+): Promise<{ readonly buried: number; readonly firstSerial: number }> {
+  const fresh = await allocateSerials(tx, items.length)
+  const firstSerial = fresh[0] ?? 0
+  const serials = items.map((item) => item.serial)
+  if (tx.dialect === 'postgres') {
+    const [row] = await tx.rows<{ buried: Integer }>(
+      moveToDeadQueue,
+      from.part,
+      from.shelf,
+      integerList(tx.dialect, serials),
+      integerList(tx.dialect, fresh),
+      // KSUIDs and reasons are plain letters and digits: nothing to escape in the array literal.
+      `{${items.map((item) => item.sourceId).join(',')}}`,
+      `{${items.map((item) => item.reason).join(',')}}`,
+      toPart,
+      at,
+      from.queueName,
+      from.partition,
+    )
+    return { buried: Number(row?.buried ?? 0), firstSerial }
+  }
+  let buried = 0
+  for (const [i, item] of items.entries()) {
+    buried += await tx.run(
+      copyToDeadQueue,
+      from.part,
+      from.shelf,
+      item.serial,
+      fresh[i] ?? 0,
+      toPart,
+      at,
+      item.sourceId,
+      item.reason,
+      from.queueName,
+      from.partition,
+    )
+  }
+  await tx.run(deleteBuried, from.part, from.shelf, integerList(tx.dialect, serials))
+  return { buried, firstSerial }
+}

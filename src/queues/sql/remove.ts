@@ -1,0 +1,129 @@
+/** complete, items.delete, clear: take items out for good. */
+import { type Integer, integerList, type Session, sql, type Transaction } from '../../db/database.ts'
+import type { CountChange } from '../counts.ts'
+import { SHELF } from '../schema.ts'
+
+/** What was removed, as counts see it. */
+interface RemovedRow {
+  readonly ready: Integer
+  readonly leased: Integer
+  readonly scheduled: Integer
+  readonly held: Integer
+  readonly dead: Integer
+  readonly created_s: Integer | null
+  readonly created_us: Integer | null
+  readonly deadline_s: Integer | null
+  readonly deadline_us: Integer | null
+}
+
+/** Sums over a set of item rows; scheduled items count neither as queued nor in the ages. */
+const TALLY = `
+  count(CASE WHEN shelf = ${SHELF.queue} AND leased = 0 THEN 1 END) AS ready,
+  count(CASE WHEN shelf = ${SHELF.queue} AND leased = 1 THEN 1 END) AS leased,
+  count(CASE WHEN shelf = ${SHELF.scheduled} THEN 1 END) AS scheduled,
+  count(CASE WHEN shelf = ${SHELF.held} THEN 1 END) AS held,
+  count(died_at) AS dead,
+  sum(CASE WHEN shelf <> ${SHELF.scheduled} THEN created_at / 1000000 END) AS created_s,
+  sum(CASE WHEN shelf <> ${SHELF.scheduled} THEN created_at % 1000000 END) AS created_us,
+  sum(CASE WHEN leased = 1 THEN lease_deadline / 1000000 END) AS deadline_s,
+  sum(CASE WHEN leased = 1 THEN lease_deadline % 1000000 END) AS deadline_us`
+
+const FACTS = 'shelf, leased, created_at, lease_deadline, died_at'
+
+const leasedOnes = {
+  postgres: `part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[]) AND leased = 1`,
+  sqlite: `part = $1 AND shelf = ${SHELF.queue} AND leased = 1 AND id IN (SELECT value FROM json_each($2))`,
+}
+
+/** Deletes leased items by primary key. PostgreSQL deletes and adds up in one statement. */
+const deleteLeased = sql('items.complete', {
+  postgres: `WITH gone AS (DELETE FROM bartleby.items WHERE ${leasedOnes.postgres} RETURNING ${FACTS}) SELECT ${TALLY} FROM gone`,
+  sqlite: `DELETE FROM items WHERE ${leasedOnes.sqlite}`,
+})
+const tallyLeased = sql(
+  'items.tallyLeased',
+  { postgres: '', sqlite: `SELECT ${TALLY} FROM items WHERE ${leasedOnes.sqlite}` },
+  { bigints: true },
+)
+
+const anyOnes = {
+  postgres: 'part = $1 AND shelf = ANY($3::int[]) AND id = ANY($2::bigint[])',
+  sqlite:
+    'part = $1 AND id IN (SELECT value FROM json_each($2)) AND shelf IN (SELECT value FROM json_each($3))',
+}
+const deleteAny = sql('items.delete', {
+  postgres: `WITH gone AS (DELETE FROM bartleby.items WHERE ${anyOnes.postgres} RETURNING ${FACTS}) SELECT ${TALLY} FROM gone`,
+  sqlite: `DELETE FROM items WHERE ${anyOnes.sqlite}`,
+})
+const tallyAny = sql(
+  'items.tallyAny',
+  { postgres: '', sqlite: `SELECT ${TALLY} FROM items WHERE ${anyOnes.sqlite}` },
+  { bigints: true },
+)
+
+/** The first `$3` serials of a shelf behind `$4`, leased ones only with `$5` = 1. Primary key order. */
+const nextToClear = sql('items.nextToClear', {
+  postgres: `SELECT id FROM bartleby.items WHERE part = $1 AND shelf = $2 AND id > $4 AND leased <= $5
+             ORDER BY part, shelf, id LIMIT $3 FOR UPDATE`,
+  sqlite: `SELECT id FROM items INDEXED BY items_in_order WHERE part = $1 AND shelf = $2 AND id > $4 AND leased <= $5
+           ORDER BY id LIMIT $3`,
+})
+
+/** Removes leased items. `count` tells how many of `serials` there were; the caller insists on all of them. */
+export async function removeLeased(
+  tx: Transaction,
+  part: number,
+  serials: readonly number[],
+): Promise<{ readonly count: number; readonly change: CountChange }> {
+  const ids = integerList(tx.dialect, serials)
+  if (tx.dialect === 'sqlite') {
+    const [tally] = await tx.rows<RemovedRow>(tallyLeased, part, ids)
+    const count = Number(tally?.leased ?? 0)
+    if (count === serials.length) await tx.run(deleteLeased, part, ids)
+    return { count, change: changeOf(tally) }
+  }
+  const [tally] = await tx.rows<RemovedRow>(deleteLeased, part, ids)
+  return { count: Number(tally?.leased ?? 0), change: changeOf(tally) }
+}
+
+/** Removes whatever of `serials` is there, leased, scheduled or held. */
+export async function removeAny(
+  tx: Transaction,
+  part: number,
+  serials: readonly number[],
+  shelves: readonly number[] = Object.values(SHELF),
+): Promise<CountChange> {
+  const values = [part, integerList(tx.dialect, serials), integerList(tx.dialect, shelves)] as const
+  if (tx.dialect === 'postgres') return changeOf((await tx.rows<RemovedRow>(deleteAny, ...values))[0])
+  const [tally] = await tx.rows<RemovedRow>(tallyAny, ...values)
+  await tx.run(deleteAny, ...values)
+  return changeOf(tally)
+}
+
+/** Serials of a shelf behind `after`, in order, for removal in bounded steps. */
+export async function nextSerials(
+  session: Session,
+  part: number,
+  shelf: number,
+  page: { readonly after: number; readonly limit: number; readonly leasedToo: boolean },
+): Promise<number[]> {
+  const rows = await session.rows<{ id: Integer }>(
+    nextToClear,
+    part,
+    shelf,
+    page.limit,
+    page.after,
+    page.leasedToo ? 1 : 0,
+  )
+  return rows.map((row) => Number(row.id))
+}
+
+const changeOf = (row: RemovedRow | undefined): CountChange => ({
+  ready: -Number(row?.ready ?? 0),
+  leased: -Number(row?.leased ?? 0),
+  scheduled: -Number(row?.scheduled ?? 0),
+  held: -Number(row?.held ?? 0),
+  dead: -Number(row?.dead ?? 0),
+  created: { seconds: -BigInt(row?.created_s ?? 0), micros: -BigInt(row?.created_us ?? 0) },
+  deadline: { seconds: -BigInt(row?.deadline_s ?? 0), micros: -BigInt(row?.deadline_us ?? 0) },
+})
