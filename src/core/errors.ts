@@ -133,6 +133,11 @@ export const ERRORS = {
     queues: 403,
     retryable: false,
   },
+  origin_foreign: {
+    message: 'foreign origin; a page of another site cannot use this server',
+    queues: 403,
+    retryable: false,
+  },
   path_unknown: { message: 'no such method; {path}', queues: 501, retryable: false },
   body_too_large: invalid('request body exceeds {limit} limit'),
   body_undecodable: { message: '{reason}', queues: 455, retryable: false },

@@ -230,12 +230,16 @@ function lostRace(error: unknown): boolean {
   )
 }
 
+/** What node-postgres says, without a code, when a connection is lost or was never made. */
+const CONNECTION_LOST =
+  /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout expired)/
+
 /** Connection losses, shutdowns (57P), resource limits such as a full disk (53) and system errors (58). */
 function isOutage(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return /^(08|53|57P|58)/.test(error.code ?? '')
   if (!(error instanceof Error)) return false
   return (
     ('code' in error && typeof error.code === 'string' && /^E[A-Z]+$/.test(error.code)) ||
-    /connection|terminated|not queryable|timeout/i.test(error.message)
+    CONNECTION_LOST.test(error.message)
   )
 }

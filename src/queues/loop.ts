@@ -125,10 +125,7 @@ export class QueueLoop {
   lease(ask: LeaseAsk, signal?: AbortSignal): Promise<LeasedBatch> {
     if (this.#closedBy !== undefined) return Promise.reject(this.#closedBy)
     if (this.#clients.has(ask.clientId)) return Promise.reject(failure('client_id_waiting'))
-    const drop = () => {
-      // A waiter that a cycle is dealing to keeps its place until the cycle is over.
-      if (waiter.waiting) waiter.fail(signal?.reason)
-    }
+    const drop = () => waiter.drop()
     const waiter = new Waiter(ask, this.#context.clock, () => {
       signal?.removeEventListener('abort', drop)
       this.#waiters.delete(waiter)
@@ -258,16 +255,6 @@ export class QueueLoop {
     const version = readQueueVersion(cycle.tx, cycle.queue.queueId)
     // Awaited below; a failure of the connection must not count as unhandled before that.
     version.catch(() => {})
-    if (batch.produces.length > 0) {
-      const asks = batch.produces.map((job) => job.ask)
-      const receipts = await produce(cycle, asks, dedupeWindowUs)
-      cycle.afterCommit(() => {
-        for (const [i, job] of batch.produces.entries()) {
-          const receipt = receipts[i]
-          if (receipt !== undefined) job.resolve(receipt)
-        }
-      })
-    }
     await complete(cycle, batch.completes)
     for (const job of batch.retries) {
       const problem = await retryLeased(cycle, job.ask, log)
@@ -277,6 +264,17 @@ export class QueueLoop {
     for (const job of batch.sweeps) {
       await sweep(cycle, job.ask, log)
       cycle.afterCommit(job.resolve)
+    }
+    // After the sweep: expired items no longer count when a partition is chosen.
+    if (batch.produces.length > 0) {
+      const asks = batch.produces.map((job) => job.ask)
+      const receipts = await produce(cycle, asks, dedupeWindowUs)
+      cycle.afterCommit(() => {
+        for (const [i, job] of batch.produces.entries()) {
+          const receipt = receipts[i]
+          if (receipt !== undefined) job.resolve(receipt)
+        }
+      })
     }
     if ((await version) !== cycle.queue.version) throw new StaleQueue()
     if (waiters.length > 0 && (await this.#dealer.deal(cycle, waiters))) {

@@ -130,6 +130,12 @@ export class LoopDirectory {
     }
   }
 
+  /** Holds a queue, or lets it go on: what came due meanwhile is applied in its first cycle. */
+  async pause(loop: QueueLoop, paused: boolean): Promise<void> {
+    if (!paused && loop.paused) await this.#sweeper.sweepInto(loop)
+    loop.pause(paused)
+  }
+
   /** A queue was created or changed: items held for want of a dead queue may move now. */
   tryHeldSoon(): void {
     this.#sweeper.sweepSoon()

@@ -60,7 +60,7 @@ async function choosePartitions(cycle: Cycle, asks: readonly ProduceAsk[]): Prom
     cycle.tx,
     partitions.map(({ part }) => part),
   )
-  const ready = counts.map((count) => count.ready)
+  const ready = partitions.map(({ part }, i) => (counts[i]?.ready ?? 0) + cycle.changes.readyOf(part))
   return asks.map((ask) => {
     const number = emptiest(ready)
     const leasable = ask.items.filter((item) => enqueueAtOf(item, cycle.now) === null).length

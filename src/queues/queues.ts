@@ -4,7 +4,7 @@
  */
 import type { Clock, Instant } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
-import { failure } from '../core/errors.ts'
+import { BartlebyError, failure } from '../core/errors.ts'
 import { checkKsuid, idFromSerial, serialFromId } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
@@ -90,51 +90,56 @@ export class StoreQueues implements Queues {
   }
 
   async produce(request: ProduceRequest): Promise<ProduceReceipt> {
-    const loop = await this.#loopOf(request.queueName)
-    checkProduce(request)
-    return loop.produce({ items: request.items.map(toAskedItem) })
+    return this.#withLoop(request.queueName, (loop) => {
+      checkProduce(request)
+      return loop.produce({ items: request.items.map(toAskedItem) })
+    })
   }
 
   async lease(request: LeaseRequest, signal?: AbortSignal): Promise<LeasedBatch> {
-    const loop = await this.#loopOf(request.queueName)
-    const timeoutNs = checkLease(request)
-    return loop.lease({ clientId: request.clientId, batchSize: request.batchSize, timeoutNs }, signal)
+    return this.#withLoop(request.queueName, (loop) => {
+      const timeoutNs = checkLease(request)
+      return loop.lease({ clientId: request.clientId, batchSize: request.batchSize, timeoutNs }, signal)
+    })
   }
 
   async complete(request: CompleteRequest): Promise<void> {
-    const loop = await this.#loopOf(request.queueName)
-    const partition = partitionOf(loop.queue, request.partition)
-    checkComplete(request)
-    const serials = serialsOf(partition, request.ids)
-    if (serials === null) throw await this.#problemWith(partition, request.ids, 'complete_not_leased')
-    await loop.complete({ partition, serials })
+    await this.#withLoop(request.queueName, async (loop) => {
+      const partition = partitionOf(loop.queue, request.partition)
+      checkComplete(request)
+      const serials = serialsOf(partition, request.ids)
+      if (serials === null) throw await this.#problemWith(partition, request.ids, 'complete_not_leased')
+      await loop.complete({ partition, serials })
+    })
   }
 
   async retry(request: RetryRequest): Promise<void> {
-    const loop = await this.#loopOf(request.queueName)
-    const partition = partitionOf(loop.queue, request.partition)
-    checkRetry(request)
-    const ids = request.items.map(({ id }) => id)
-    const serials = serialsOf(partition, ids)
-    if (serials === null) throw await this.#problemWith(partition, ids, 'retry_not_leased')
-    await loop.retry({
-      partition,
-      items: request.items.map((item, i) => ({
-        serial: serials[i] ?? 0,
-        retryAt: item.retryAt ?? null,
-        dead: item.dead ?? false,
-      })),
+    await this.#withLoop(request.queueName, async (loop) => {
+      const partition = partitionOf(loop.queue, request.partition)
+      checkRetry(request)
+      const ids = request.items.map(({ id }) => id)
+      const serials = serialsOf(partition, ids)
+      if (serials === null) throw await this.#problemWith(partition, ids, 'retry_not_leased')
+      await loop.retry({
+        partition,
+        items: request.items.map((item, i) => ({
+          serial: serials[i] ?? 0,
+          retryAt: item.retryAt ?? null,
+          dead: item.dead ?? false,
+        })),
+      })
     })
   }
 
   async extend(request: ExtendRequest): Promise<Instant> {
-    const loop = await this.#loopOf(request.queueName)
-    const partition = partitionOf(loop.queue, request.partition)
-    checkIds(request.ids)
-    const leaseNs = parseExtension(request.leaseTimeout) ?? loop.queue.leaseTimeoutNs
-    const serials = serialsOf(partition, request.ids)
-    if (serials === null) throw await this.#problemWith(partition, request.ids, 'extend_not_leased')
-    return loop.extend({ partition, serials, leaseUs: usFromNs(leaseNs) })
+    return this.#withLoop(request.queueName, async (loop) => {
+      const partition = partitionOf(loop.queue, request.partition)
+      checkIds(request.ids)
+      const leaseNs = parseExtension(request.leaseTimeout) ?? loop.queue.leaseTimeoutNs
+      const serials = serialsOf(partition, request.ids)
+      if (serials === null) throw await this.#problemWith(partition, request.ids, 'extend_not_leased')
+      return loop.extend({ partition, serials, leaseUs: usFromNs(leaseNs) })
+    })
   }
 
   async peek(request: PeekRequest): Promise<readonly StoredItem[]> {
@@ -290,8 +295,7 @@ export class StoreQueues implements Queues {
   }
 
   async pause(queueName: string, paused: boolean): Promise<void> {
-    const loop = await this.#loopOf(queueName)
-    loop.pause(paused)
+    await this.#loops.pause(await this.#loopOf(queueName), paused)
   }
 
   async settle(): Promise<void> {
@@ -312,6 +316,20 @@ export class StoreQueues implements Queues {
       listItems(session, partition.part, shelves, { from, limit }),
     )
     return rows.map((row) => toStoredItem(row, partition))
+  }
+
+  /**
+   * Asks the queue's loop. Another server may have deleted the queue and made it anew: the loop then finds its
+   * queue gone, and the question goes to the loop of the new one.
+   */
+  async #withLoop<T>(name: string, ask: (loop: QueueLoop) => Promise<T>): Promise<T> {
+    const loop = await this.#loopOf(name)
+    try {
+      return await ask(loop)
+    } catch (error) {
+      if (!(error instanceof BartlebyError && error.code === 'queue_unknown')) throw error
+      return ask(await this.#loopOf(name))
+    }
   }
 
   async #loopOf(name: string): Promise<QueueLoop> {

@@ -71,7 +71,7 @@ export async function retryLeased(cycle: Cycle, ask: RetryAsk, log: Log): Promis
 }
 
 /** Sends leased items to the tail, in the order given, leasable at once. */
-export async function requeue(cycle: Cycle, { part }: Partition, items: readonly ItemFacts[]): Promise<void> {
+async function requeue(cycle: Cycle, { part }: Partition, items: readonly ItemFacts[]): Promise<void> {
   const tail = await sendToTail(
     cycle.tx,
     part,

@@ -5,13 +5,12 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { BartlebyError, failure } from '../core/errors.ts'
-import type { TestClock } from '../core/test-clock.ts'
 import { ClientGone, readBody } from '../http/body.ts'
 import { sendQueueError, sendQueueReply } from '../http/facades.ts'
 import { negotiate } from '../http/negotiate.ts'
 import { messageSchema } from '../http/proto-schema.ts'
 import type { Queues } from './queue.ts'
-import type { CallScope, QueueCall, WriteReply } from './routes/call.ts'
+import type { CallScope, QueueCall, TimeControl, WriteReply } from './routes/call.ts'
 import { callSchema } from './routes/describe.ts'
 import { itemCalls } from './routes/items.ts'
 import { queueCalls } from './routes/queues.ts'
@@ -23,7 +22,7 @@ export interface QueueRoutesOptions {
   readonly queues: Queues
   readonly maxProduceBytes: number
   /** Given on a server that was started for tests; the test control calls exist only then. */
-  readonly testClock: TestClock | undefined
+  readonly time: TimeControl | undefined
   /** True from the moment the server has begun to shut down. */
   readonly stopping: () => boolean
 }
@@ -36,7 +35,7 @@ export async function queueRoutes(app: FastifyInstance, options: QueueRoutesOpti
   for (const message of file_queues.messages) app.addSchema(messageSchema(message))
 
   const served = [...itemCalls, ...queueCalls, ...storageCalls]
-  for (const call of options.testClock === undefined ? served : [...served, ...testControlCalls]) {
+  for (const call of options.time === undefined ? served : [...served, ...testControlCalls]) {
     const limit = call.limit === 'produce' ? options.maxProduceBytes : call.limit
     app.route({
       method: 'POST',
@@ -64,7 +63,7 @@ async function perform(
     if (options.stopping()) throw failure('service_stopping')
     const scope: CallScope = {
       queues: options.queues,
-      testClock: options.testClock,
+      time: options.time,
       signal: connection.signal,
     }
     answer(request, reply, await call.answer(body, content.format, scope))

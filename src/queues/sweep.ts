@@ -1,92 +1,103 @@
 /** The lifecycle of one queue's items, applied when it is due: ended leases, expiry, schedules, held items. */
+import { instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { bury, type Dying, hold } from './bury.ts'
-import { sumOfInstants } from './counts.ts'
+import { negated, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
 import { deathReason } from './fate.ts'
 import type { Partition } from './records.ts'
-import { requeue } from './retry.ts'
 import { parseRuns } from './runs.ts'
 import { SHELF } from './schema.ts'
 import { claimLeaseBatches, type DueItem, type DueWork } from './sql/due.ts'
 import { type ItemFacts, lockItems } from './sql/inspect.ts'
-import { sendToTail } from './sql/move.ts'
+import { LEASE_GRACE_US } from './sql/lease.ts'
+import { placeAtTail, sendToTail } from './sql/move.ts'
+import { allocateSerials } from './sql/serials.ts'
+
+const ZERO = instant(0n)
 
 /** Applies due work of the cycle's queue. What another server has done meanwhile is left alone. */
 export async function sweep(cycle: Cycle, due: DueWork, log: Log): Promise<void> {
   const partitions = new Map(cycle.queue.partitions.map((partition) => [partition.part, partition]))
-  await endLeases(cycle, due, partitions, log)
-  await queueScheduled(cycle, due.scheduled, partitions)
+  const ended = await endedLeases(cycle, due, partitions)
+  const scheduled = byPartition(due.scheduled, partitions)
+  for (const partition of new Set([...ended.keys(), ...scheduled.keys()])) {
+    const over = ended.get(partition) ?? []
+    const { dying, living } = judge(cycle, over, cycle.queue.maxAttempts)
+    await settleDying(cycle, partition, dying, log)
+    const ready = await lockItems(cycle.tx, partition.part, scheduled.get(partition) ?? [], SHELF.scheduled)
+    await queueAtTail(cycle, partition, living, ready)
+  }
   for (const [partition, serials] of byPartition(due.expired, partitions)) {
-    const items = (await lockItems(cycle.tx, partition.part, ascending(serials))).filter(
-      (item) => !item.leased,
-    )
+    const items = (await lockItems(cycle.tx, partition.part, serials)).filter((item) => !item.leased)
     // An un-leased item never dies of its attempts: only a lease that ended can have been the last one.
-    await settleDying(cycle, partition, dyingOf(cycle, items, 0), log)
+    await settleDying(cycle, partition, judge(cycle, items, 0).dying, log)
   }
   for (const [partition, serials] of byPartition(due.held, partitions)) {
     await releaseHeld(cycle, partition, serials, log)
   }
 }
 
-/** Ended leases, in order of their deadline and then of their id. */
-async function endLeases(
+/** The items whose leases are over, per partition. */
+async function endedLeases(
   cycle: Cycle,
-  due: DueWork,
+  { leases }: DueWork,
   partitions: ReadonlyMap<number, Partition>,
-  log: Log,
-): Promise<void> {
-  if (due.leases.length === 0) return
+): Promise<Map<Partition, ItemFacts[]>> {
+  const ended = new Map<Partition, ItemFacts[]>()
+  if (leases.length === 0) return ended
   const claimed = await claimLeaseBatches(
     cycle.tx,
-    due.leases.map(({ batchId }) => batchId),
+    leases.map(({ batchId }) => batchId),
   )
-  const ended = new Map<Partition, ItemFacts[]>()
-  for (const batch of due.leases) {
+  for (const batch of leases) {
     const partition = partitions.get(batch.part)
     if (partition === undefined || !claimed.has(batch.batchId)) continue
     const items = await lockItems(cycle.tx, batch.part, parseRuns(batch.runs))
     // A lease that was extended or given anew has another deadline and a batch of its own.
     const over = items.filter((item) => item.leased && (item.leaseDeadline ?? 0n) === batch.deadline)
-    ended.set(partition, [...(ended.get(partition) ?? []), ...over])
+    if (over.length > 0) ended.set(partition, [...(ended.get(partition) ?? []), ...over])
   }
-  for (const [partition, items] of ended) {
-    const dying = dyingOf(cycle, items, cycle.queue.maxAttempts)
-    const dead = new Set(dying.map(({ item }) => item))
-    const living = items.filter((item) => !dead.has(item))
-    await settleDying(cycle, partition, dying, log)
-    if (living.length > 0) await requeue(cycle, partition, living)
-  }
+  return ended
 }
 
-async function queueScheduled(
+/** Ended leases and due schedules go to the tail together, in the order in which they came due. */
+async function queueAtTail(
   cycle: Cycle,
-  due: readonly DueItem[],
-  partitions: ReadonlyMap<number, Partition>,
+  { part }: Partition,
+  leases: readonly ItemFacts[],
+  scheduled: readonly ItemFacts[],
 ): Promise<void> {
-  for (const [partition, serials] of byPartition(due, partitions)) {
-    const present = new Map(
-      (await lockItems(cycle.tx, partition.part, ascending(serials), SHELF.scheduled)).map((item) => [
-        item.serial,
-        item,
-      ]),
-    )
-    const items = serials.flatMap((serial) => present.get(serial) ?? [])
-    if (items.length === 0) continue
-    const tail = await sendToTail(
+  const arriving = [
+    ...leases.map((item) => ({
+      item,
+      shelf: SHELF.queue,
+      at: later(item.leaseDeadline ?? ZERO, LEASE_GRACE_US),
+    })),
+    ...scheduled.map((item) => ({ item, shelf: SHELF.scheduled, at: item.enqueueAt ?? ZERO })),
+  ].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.item.serial - b.item.serial))
+  if (arriving.length === 0) return
+  const tail = await allocateSerials(cycle.tx, arriving.length)
+  for (const shelf of [SHELF.queue, SHELF.scheduled]) {
+    const indexes = arriving.flatMap((each, i) => (each.shelf === shelf ? i : []))
+    if (indexes.length === 0) continue
+    await placeAtTail(
       cycle.tx,
-      partition.part,
-      items.map(({ serial }) => serial),
-      SHELF.scheduled,
+      part,
+      indexes.map((i) => arriving[i]?.item.serial ?? 0),
+      indexes.map((i) => tail[i] ?? 0),
+      shelf,
     )
-    cycle.changes.add(partition.part, {
-      scheduled: -items.length,
-      ready: items.length,
-      created: sumOfInstants(items.map(({ createdAt }) => createdAt)),
-    })
-    for (const { expireAt } of items) if (expireAt !== null) cycle.expectAt(expireAt)
-    cycle.arrived(cycle.queue.queueName, partition.part, tail[0] ?? 0)
   }
+  cycle.changes.add(part, {
+    leased: -leases.length,
+    scheduled: -scheduled.length,
+    ready: arriving.length,
+    created: sumOfInstants(scheduled.map(({ createdAt }) => createdAt)),
+    deadline: negated(sumOfInstants(leases.flatMap(({ leaseDeadline }) => leaseDeadline ?? []))),
+  })
+  for (const { item } of arriving) if (item.expireAt !== null) cycle.expectAt(item.expireAt)
+  cycle.arrived(cycle.queue.queueName, part, tail[0] ?? 0)
 }
 
 /** Tries held items again; with changed settings they may live after all. */
@@ -97,9 +108,7 @@ async function releaseHeld(
   log: Log,
 ): Promise<void> {
   const items = await lockItems(cycle.tx, partition.part, serials, SHELF.held)
-  const dying = dyingOf(cycle, items, cycle.queue.maxAttempts)
-  const dead = new Set(dying.map(({ item }) => item))
-  const living = items.filter((item) => !dead.has(item))
+  const { dying, living } = judge(cycle, items, cycle.queue.maxAttempts)
   if (dying.length > 0) await bury(cycle, partition, SHELF.held, dying, log)
   if (living.length === 0) return
   const tail = await sendToTail(
@@ -122,12 +131,19 @@ async function settleDying(
   if ((await bury(cycle, partition, SHELF.queue, dying, log)) === 'held') await hold(cycle, partition, dying)
 }
 
-const dyingOf = (cycle: Cycle, items: readonly ItemFacts[], maxAttempts: number): Dying[] =>
-  items.flatMap((item) => {
+/** Who dies of what, and who lives on. */
+function judge(cycle: Cycle, items: readonly ItemFacts[], maxAttempts: number) {
+  const dying: Dying[] = []
+  const living: ItemFacts[] = []
+  for (const item of items) {
     const reason = deathReason(item, maxAttempts, cycle.now)
-    return reason === null ? [] : [{ item, reason }]
-  })
+    if (reason === null) living.push(item)
+    else dying.push({ item, reason })
+  }
+  return { dying, living }
+}
 
+/** The serials of each partition, ascending: all servers lock rows in the same order. */
 function byPartition(
   due: readonly DueItem[],
   partitions: ReadonlyMap<number, Partition>,
@@ -140,7 +156,6 @@ function byPartition(
     if (serials === undefined) grouped.set(partition, [serial])
     else serials.push(serial)
   }
+  for (const serials of grouped.values()) serials.sort((a, b) => a - b)
   return grouped
 }
-
-const ascending = (serials: readonly number[]): number[] => [...serials].sort((a, b) => a - b)

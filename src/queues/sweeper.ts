@@ -90,6 +90,28 @@ export class Sweeper {
     return run
   }
 
+  /** Hands a paused queue what is due in it, for the cycle that it runs when it goes on. */
+  async sweepInto(loop: QueueLoop): Promise<void> {
+    const { db, clock } = this.#context
+    const parts = new Set(loop.queue.partitions.map(({ part }) => part))
+    const others = this.#context.pausedParts().filter((part) => !parts.has(part))
+    const due = await db.session('sweep.find', (session) =>
+      findDue(session, clock.now(), {
+        limit: PASS_LIMIT,
+        pausedParts: [...others, ...this.#orphans],
+        held: false,
+      }),
+    )
+    const mine = {
+      leases: firstBatches(due.leases.filter(({ part }) => parts.has(part))),
+      expired: due.expired.filter(({ part }) => parts.has(part)),
+      scheduled: due.scheduled.filter(({ part }) => parts.has(part)),
+      held: [],
+    }
+    // Not awaited: it is applied once the queue goes on. A failure leaves the work for the next sweep.
+    loop.sweep(mine).catch(() => {})
+  }
+
   /** Sweeps as soon as the one that runs is over. */
   sweepSoon(): void {
     this.#runSoon()

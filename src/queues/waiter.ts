@@ -4,6 +4,11 @@ import { usFromNs } from '../core/duration.ts'
 import { failure } from '../core/errors.ts'
 import type { LeasedBatch } from './queue.ts'
 
+/** Why the wait of a client that closed its connection ended. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone'
+}
+
 export interface LeaseAsk {
   readonly clientId: string
   readonly batchSize: number
@@ -26,6 +31,7 @@ export class Waiter {
   #dealing = false
   #answered = false
   #timedOut = false
+  #dropped = false
   #alarm: Alarm | undefined
   readonly #resolve: (batch: LeasedBatch) => void
   readonly #reject: (error: unknown) => void
@@ -60,6 +66,12 @@ export class Waiter {
     if (this.#timedOut && !this.#dealing) this.fail(failure('lease_timed_out'))
   }
 
+  /** The client is gone: nobody reads the answer. */
+  drop(): void {
+    this.#dropped = true
+    if (!this.#dealing) this.fail(new ClientGone())
+  }
+
   /** A cycle considers this waiter; `undeal` ends that without items. */
   deal(): void {
     this.#dealing = true
@@ -67,7 +79,8 @@ export class Waiter {
 
   undeal(held: boolean): void {
     this.#dealing = false
-    if (!held) this.endIfTimedOut()
+    if (this.#dropped) this.fail(new ClientGone())
+    else if (!held) this.endIfTimedOut()
   }
 
   give(batch: LeasedBatch): void {

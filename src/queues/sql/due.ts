@@ -18,7 +18,6 @@ export interface DueItem {
 export interface DueWork {
   readonly leases: readonly DueBatch[]
   readonly expired: readonly DueItem[]
-  /** In the order in which they shall be queued. */
   readonly scheduled: readonly DueItem[]
   readonly held: readonly DueItem[]
 }

@@ -65,9 +65,9 @@ export async function insertItems(
   }
   const packed = new Packing()
   const payloads = packed.column(items.map((item) => item.payload))
-  const encodings = packed.column(items.map((item) => textBytes(item.encoding)))
-  const kinds = packed.column(items.map((item) => textBytes(item.kind)))
-  const references = packed.column(items.map((item) => textBytes(item.reference)))
+  const encodings = packed.sparseColumn(items.map((item) => textBytes(item.encoding)))
+  const kinds = packed.sparseColumn(items.map((item) => textBytes(item.kind)))
+  const references = packed.sparseColumn(items.map((item) => textBytes(item.reference)))
   const [row] = await tx.rows<{ first: Integer; serials: string | null }>(
     insertPacked,
     part,
@@ -119,9 +119,13 @@ class Packing {
   readonly #pieces: Uint8Array[] = []
   #size = 0
 
-  /** Adds one column; gives its offsets (from 1) and sizes as array literals, empty when all are empty. */
+  /** Adds one column that most items leave empty: when all do, the lists are empty too. */
+  sparseColumn(values: readonly (Uint8Array | null)[]): [offsets: string, sizes: string] {
+    return values.every((value) => value === null) ? ['{}', '{}'] : this.column(values)
+  }
+
+  /** Adds one column; gives its offsets (from 1) and sizes as array literals. */
   column(values: readonly (Uint8Array | null)[]): [offsets: string, sizes: string] {
-    if (values.every((value) => value === null || value.length === 0)) return ['{}', '{}']
     const offsets: number[] = []
     const sizes: number[] = []
     for (const value of values) {

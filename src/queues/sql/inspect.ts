@@ -13,6 +13,7 @@ export interface ItemFacts {
   readonly createdAt: Instant
   readonly expireAt: Instant | null
   readonly leaseDeadline: Instant | null
+  readonly enqueueAt: Instant | null
   /** Whether it is a dead letter, which neither expires nor runs out of attempts. */
   readonly isLetter: boolean
 }
@@ -24,10 +25,11 @@ interface FactsRow {
   readonly created_at: Integer
   readonly expire_at: Integer | null
   readonly lease_deadline: Integer | null
+  readonly enqueue_at: Integer | null
   readonly died_at: Integer | null
 }
 
-const FACTS = 'id, leased, attempts, created_at, expire_at, lease_deadline, died_at'
+const FACTS = 'id, leased, attempts, created_at, expire_at, lease_deadline, enqueue_at, died_at'
 
 /** Items by primary key, locked until the transaction ends. */
 const lockFacts = sql(
@@ -92,6 +94,7 @@ export async function lockItems(
   serials: readonly number[],
   shelf: number = SHELF.queue,
 ): Promise<ItemFacts[]> {
+  if (serials.length === 0) return []
   const rows = await tx.rows<FactsRow>(lockFacts, part, integerList(tx.dialect, serials), shelf)
   return rows.map((row) => ({
     serial: Number(row.id),
@@ -100,6 +103,7 @@ export async function lockItems(
     createdAt: instant(BigInt(row.created_at)),
     expireAt: optionalInstant(row.expire_at),
     leaseDeadline: optionalInstant(row.lease_deadline),
+    enqueueAt: optionalInstant(row.enqueue_at),
     isLetter: row.died_at !== null,
   }))
 }
@@ -164,7 +168,6 @@ export async function readOldestCreatedAt(session: Session, part: number): Promi
 }
 
 interface RawItemRow extends FactsRow {
-  readonly enqueue_at: Integer | null
   readonly max_attempts: Integer | null
   readonly encoding: Uint8Array | null
   readonly kind: Uint8Array | null

@@ -74,7 +74,7 @@ const deleteBuried = sql('items.deleteBuried', {
   sqlite: 'DELETE FROM items WHERE part = $1 AND shelf = $2 AND id IN (SELECT value FROM json_each($3))',
 })
 
-/** Sends items to the tail, in the order given; returns their new serials. */
+/** Sends items of one shelf to the tail, in the order given; returns their new serials. */
 export async function sendToTail(
   tx: Transaction,
   part: number,
@@ -82,6 +82,18 @@ export async function sendToTail(
   shelf: number = SHELF.queue,
 ): Promise<number[]> {
   const tail = await allocateSerials(tx, serials.length)
+  await placeAtTail(tx, part, serials, tail, shelf)
+  return tail
+}
+
+/** Gives items of one shelf the serials in `tail`, which were taken for them. */
+export async function placeAtTail(
+  tx: Transaction,
+  part: number,
+  serials: readonly number[],
+  tail: readonly number[],
+  shelf: number,
+): Promise<void> {
   if (tx.dialect === 'postgres') {
     await tx.run(moveToTail, part, integerList(tx.dialect, serials), integerList(tx.dialect, tail), shelf)
   } else {
@@ -90,7 +102,6 @@ export async function sendToTail(
       serials.map((serial, i) => [part, serial, tail[i] ?? 0, shelf]),
     )
   }
-  return tail
 }
 
 /** Puts queued items on the scheduled shelf until the instant beside each. */

@@ -1,0 +1,137 @@
+/** What the queues answer, as fields of the wire messages. Nothing is added that the contract does not name. */
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import { formatGoDuration } from '../../core/duration.ts'
+import type {
+  Death,
+  ImportOutcome,
+  PartitionStats,
+  ProduceReceipt,
+  QueueInfo,
+  QueueStats,
+  StoredItem,
+} from '../queue.ts'
+import { wireEcho, wireFromInstant } from './instants.ts'
+import type {
+  DeathRecordSchema,
+  PeekedItemSchema,
+  QueueInfoSchema,
+  QueuePartitionStatsSchema,
+  QueueProduceWithIdsResponseSchema,
+  QueueStatsResponseSchema,
+  StorageItem,
+  StorageItemSchema,
+} from './queues_pb.ts'
+
+/** `partitions` is never sent. */
+export const queueInfo = (queue: QueueInfo): MessageInitShape<typeof QueueInfoSchema> => ({
+  queueName: queue.queueName,
+  createdAt: wireFromInstant(queue.createdAt),
+  updatedAt: wireFromInstant(queue.updatedAt),
+  deadQueue: queue.deadQueue,
+  reference: queue.reference,
+  leaseTimeout: formatGoDuration(queue.leaseTimeoutNs),
+  expireTimeout: formatGoDuration(queue.expireTimeoutNs),
+  maxAttempts: queue.maxAttempts,
+  requestedPartitions: queue.requestedPartitions,
+  namespace: queue.namespace,
+})
+
+/** The three times are always present: clients read an absent deadline as 1970, a real one. */
+export const storageItem = (item: StoredItem): MessageInitShape<typeof StorageItemSchema> => ({
+  id: item.id,
+  sourceId: item.sourceId,
+  isLeased: item.isLeased,
+  leaseDeadline: wireFromInstant(item.leaseDeadline),
+  expireDeadline: wireFromInstant(item.expireDeadline),
+  createdAt: wireFromInstant(item.createdAt),
+  attempts: item.attempts,
+  maxAttempts: item.maxAttempts,
+  reference: item.reference,
+  encoding: item.encoding,
+  kind: item.kind,
+  payload: item.payload,
+})
+
+/** A skipped item is echoed as it was received, less the times that are never sent. */
+export function importedItem(
+  received: StorageItem,
+  outcome: ImportOutcome | undefined,
+): MessageInitShape<typeof StorageItemSchema> {
+  if (outcome?.outcome === 'imported') return storageItem(outcome.item)
+  return {
+    id: received.id,
+    sourceId: received.sourceId,
+    isLeased: received.isLeased,
+    leaseDeadline: wireEcho(received.leaseDeadline),
+    expireDeadline: wireEcho(received.expireDeadline),
+    createdAt: wireEcho(received.createdAt),
+    attempts: received.attempts,
+    maxAttempts: received.maxAttempts,
+    reference: received.reference,
+    encoding: received.encoding,
+    kind: received.kind,
+    payload: received.payload,
+  }
+}
+
+/** A stored item with how it died. */
+export const peekedItem = (item: StoredItem): MessageInitShape<typeof PeekedItemSchema> => {
+  const { id, sourceId, isLeased, attempts, maxAttempts, reference, encoding, kind, payload } = item
+  return {
+    id,
+    sourceId,
+    isLeased,
+    leaseDeadline: wireFromInstant(item.leaseDeadline),
+    expireDeadline: wireFromInstant(item.expireDeadline),
+    createdAt: wireFromInstant(item.createdAt),
+    attempts,
+    maxAttempts,
+    reference,
+    encoding,
+    kind,
+    payload,
+    ...(item.death === null ? {} : { death: deathRecord(item.death) }),
+  }
+}
+
+const deathRecord = (death: Death): MessageInitShape<typeof DeathRecordSchema> => ({
+  queueName: death.queueName,
+  partition: death.partition,
+  reason: death.reason,
+  attempts: death.attempts,
+  createdAt: wireFromInstant(death.createdAt),
+  diedAt: wireFromInstant(death.diedAt),
+})
+
+export const produceReceipt = (
+  receipt: ProduceReceipt,
+): MessageInitShape<typeof QueueProduceWithIdsResponseSchema> => ({
+  partition: receipt.partition,
+  items: receipt.items.map(({ id, outcome }) => ({ id, outcome })),
+})
+
+/** Exactly one logical queue, with one entry per partition. */
+export const queueStats = (stats: QueueStats): MessageInitShape<typeof QueueStatsResponseSchema> => ({
+  queueName: stats.queueName,
+  logicalQueues: [
+    {
+      produceWaiting: stats.produceWaiting,
+      leaseWaiting: stats.leaseWaiting,
+      completeWaiting: stats.completeWaiting,
+      inFlight: stats.inFlight,
+      partitions: stats.partitions.map(partitionStats),
+    },
+  ],
+})
+
+const NS_PER_US = 1_000n
+
+const partitionStats = (stats: PartitionStats): MessageInitShape<typeof QueuePartitionStatsSchema> => ({
+  partition: stats.partition,
+  total: stats.total,
+  totalLeased: stats.totalLeased,
+  failures: stats.failures,
+  averageAge: formatGoDuration(stats.averageAgeUs * NS_PER_US),
+  averageLeasedAge: formatGoDuration(stats.averageLeasedAgeUs * NS_PER_US),
+  scheduled: stats.scheduled,
+})
