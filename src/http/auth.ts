@@ -1,0 +1,63 @@
+/**
+ * Who may call what. Tokens come as `Authorization: Bearer <token>` and are known only by their SHA-256;
+ * every configured token is compared in constant time, so that timing tells nothing about any of them.
+ * Without configured tokens everything is open: the server then listens on loopback only.
+ */
+import { hash, timingSafeEqual } from 'node:crypto'
+import { ROLES, type TokenEntry } from '../config/index.ts'
+import { failure } from '../core/errors.ts'
+
+/** Each may do what those before it may: `viewer`, `operator`, `admin`. */
+export type Role = (typeof ROLES)[number]
+
+/** Whom a request comes from. */
+export interface Caller {
+  readonly name: string
+  readonly role: Role
+}
+
+/** Everyone, while no tokens are configured. */
+const ANYONE: Caller = { name: 'anyone', role: 'admin' }
+
+const SCHEME = 'Bearer '
+
+/** True when the header may be sent at all; its scheme is checked even while everything is open. */
+export const wellFormed = (authorization: string | undefined): boolean =>
+  authorization === undefined || authorization.startsWith(SCHEME)
+
+export type Authenticate = (authorization: string | undefined) => Caller
+
+/** Finds the caller of a request by its `Authorization` header; throws when there is none. */
+export function authenticator(tokens: readonly TokenEntry[]): Authenticate {
+  const known = tokens.map(({ name, role, sha256 }) => ({
+    caller: { name, role: roleNamed(role) },
+    digest: Buffer.from(sha256, 'hex'),
+  }))
+  return (authorization) => {
+    if (!wellFormed(authorization)) throw failure('authorization_malformed')
+    if (known.length === 0) return ANYONE
+    const token = authorization?.slice(SCHEME.length).trim()
+    if (token === undefined || token === '') throw failure('token_missing')
+    const digest = hash('sha256', token, 'buffer')
+    let found: Caller | undefined
+    // No early end: the time taken must not depend on which token matched.
+    for (const candidate of known) {
+      if (timingSafeEqual(candidate.digest, digest)) found = candidate.caller
+    }
+    if (found === undefined) throw failure('token_unknown')
+    return found
+  }
+}
+
+function roleNamed(name: string): Role {
+  const role = ROLES.find((known) => known === name)
+  if (role === undefined) throw new Error(`no role is named '${name}'`)
+  return role
+}
+
+/** Throws unless the caller's role includes what the call needs. */
+export function requireRole(caller: Caller, needed: Role): void {
+  if (ROLES.indexOf(caller.role) < ROLES.indexOf(needed)) {
+    throw failure('role_insufficient', { needed, role: caller.role })
+  }
+}

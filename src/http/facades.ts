@@ -1,0 +1,136 @@
+/**
+ * One port serves several APIs, each with its own shape of errors. The path's prefix decides which of them
+ * answers what no route answers: an unknown path, a wrong method, a missing token, a failure.
+ */
+import { randomUUID } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../core/clock.ts'
+import { type BartlebyError, ERRORS } from '../core/errors.ts'
+import { formatTimestamp } from '../core/timestamp.ts'
+import { type Encoded, encodeMessage, type Format } from '../queues/wire/codec.ts'
+import { ReplySchema } from '../queues/wire/queues_pb.ts'
+import { negotiate } from './negotiate.ts'
+
+export type Facade = 'queues' | 'envelope' | 'kafka' | 'web'
+
+/** The path of a request, without its query. */
+export function pathOf(url: string): string {
+  const end = url.indexOf('?')
+  return end < 0 ? url : url.slice(0, end)
+}
+
+/** `/health` and `/metrics` belong to the queue contract, as its only GETs. */
+export function facadeOf(path: string): Facade {
+  if (path.startsWith('/v1/') || path === '/health' || path === '/metrics') return 'queues'
+  if (path.startsWith('/api/')) return 'envelope'
+  if (path.startsWith('/kafka/')) return 'kafka'
+  return 'web'
+}
+
+const CODE_TEXTS: Readonly<Record<number, string>> = {
+  200: 'OK',
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  453: 'Request Failed',
+  454: 'Retry Request',
+  455: 'Client Content Error',
+  500: 'Internal Service Error',
+  501: 'Not Implemented',
+}
+
+/** Every code an error of the queue API can have, with its text. */
+export const queueErrorCodes = (): readonly (readonly [number, string])[] =>
+  Object.entries(CODE_TEXTS)
+    .map(([code, text]) => [Number(code), text] as const)
+    .filter(([code]) => code !== 200)
+
+const CONTENT_TYPES: Readonly<Record<Format, string>> = {
+  json: 'application/json',
+  protobuf: 'application/protobuf',
+}
+
+/**
+ * Sends a reply of the queue API. Set in one place, the status and the code in the body cannot differ.
+ * It is written past Fastify, which would add a charset to the content type of text; text leaves in one
+ * piece with its headers, where bytes would take a second buffer.
+ */
+export function sendQueueReply(reply: FastifyReply, code: number, format: Format, body: Encoded): void {
+  reply.hijack()
+  reply.raw.writeHead(code, CODE_TEXTS[code], {
+    'Content-Type': CONTENT_TYPES[format],
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Length': typeof body === 'string' ? Buffer.byteLength(body) : body.length,
+  })
+  reply.raw.end(body)
+}
+
+/** An error of the queue API as a body. */
+export function queueErrorBody(error: BartlebyError, format: Format): Encoded {
+  const code = ERRORS[error.code].queues
+  const codeText = CODE_TEXTS[code] ?? ''
+  return encodeMessage(ReplySchema, { code, codeText, message: error.message.toWellFormed() }, format)
+}
+
+/** The answer to what is no HTTP request: without a path it belongs to no facade, so it has the strictest shape. */
+export const malformedRequestBody = (reason: string): Encoded =>
+  encodeMessage(
+    ReplySchema,
+    { code: 400, codeText: 'Bad Request', message: `malformed HTTP request; ${reason}` },
+    'json',
+  )
+
+/** Answers with an error of the queue API. Nobody can read it in a format we do not speak: then it is JSON. */
+export function sendQueueError(request: FastifyRequest, reply: FastifyReply, error: BartlebyError): void {
+  const format = negotiate(request.headers.accept).format ?? 'json'
+  sendQueueReply(reply, ERRORS[error.code].queues, format, queueErrorBody(error, format))
+}
+
+/** The status outside the queue API, which has codes of its own. */
+function plainStatus(error: BartlebyError): number {
+  const code = ERRORS[error.code].queues
+  if (code === 501) return 404
+  if (code === 453 || code === 454) return 503
+  if (code === 455) return 415
+  return code
+}
+
+/** Answers with an error, in the shape of the facade that the path belongs to. */
+export function sendError(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: BartlebyError,
+  clock: Clock,
+): void {
+  reply.header('x-content-type-options', 'nosniff')
+  switch (facadeOf(pathOf(request.url))) {
+    case 'queues':
+      sendQueueError(request, reply, error)
+      return
+    case 'envelope':
+      reply
+        .code(plainStatus(error))
+        .header('content-type', 'application/json')
+        .send(
+          JSON.stringify({
+            status: 'Failed',
+            correlationId: randomUUID(),
+            timestamp: formatTimestamp(clock.now()),
+            error: { code: error.code, message: error.message },
+          }),
+        )
+      return
+    case 'kafka':
+      reply
+        .code(plainStatus(error))
+        .header('content-type', 'application/json')
+        .send(JSON.stringify({ detail: error.code === 'path_unknown' ? 'Not Found' : error.message }))
+      return
+    case 'web':
+      reply
+        .code(plainStatus(error))
+        .header('content-type', 'text/plain; charset=utf-8')
+        .send(error.code === 'path_unknown' ? '404 page not found\n' : `${error.message}\n`)
+      return
+  }
+}

@@ -1,0 +1,83 @@
+/** An HTTP server whose queues are played by a script, for tests of the facade alone. */
+
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import pino from 'pino'
+import type { Config } from '../config/index.ts'
+import { failure } from '../core/errors.ts'
+import { SystemClock } from '../core/system-clock.ts'
+import type { Office } from '../office.ts'
+import type { Queues } from '../queues/queue.ts'
+import { createHttpServer, type HttpServer } from './server.ts'
+
+export interface Script {
+  /** The calls that a test expects; every other one fails as unexpected. */
+  readonly queues?: Partial<Queues>
+  readonly ping?: () => Promise<void>
+  readonly maxProduceBytes?: number
+  readonly tokens?: Config['auth']['tokens']
+}
+
+export interface ScriptedServer extends HttpServer {
+  /** The lines of the log. */
+  readonly logged: readonly string[]
+}
+
+const open: HttpServer[] = []
+
+/** A server that is not listening yet; `inject` needs no socket. */
+export async function scriptedServer(script: Script = {}): Promise<ScriptedServer> {
+  const office = {
+    queues: { depths: async () => [], ...script.queues },
+    clock: new SystemClock(),
+    ping: script.ping ?? (async () => {}),
+    onStoreCall: () => {},
+  }
+  const config = {
+    auth: { tokens: script.tokens ?? [] },
+    metrics: { open: false },
+    queues: { maxProduceBytes: script.maxProduceBytes ?? 5_000_000 },
+    testApi: false,
+  }
+  const logged: string[] = []
+  const log = pino({ level: 'info' }, { write: (line: string) => logged.push(line) })
+  // A script plays only the parts of an office, and names only the settings, that its test needs.
+  const server = await createHttpServer(office as unknown as Office, config as unknown as Config, log)
+  open.push(server)
+  return { ...server, logged }
+}
+
+/** Ends all servers of a test. */
+export async function closeServers(): Promise<void> {
+  for (const { app } of open.splice(0)) {
+    app.server.closeAllConnections()
+    await app.close()
+  }
+}
+
+/** Stands for a call on a queue that does not exist. */
+export const unknownQueue = async (): Promise<never> => {
+  throw failure('queue_unknown', { name: 'q' })
+}
+
+/** A connection to a server that listens from now on. */
+export async function dial({ app }: HttpServer): Promise<Socket> {
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  // It listens on a port, so its address has one.
+  const { port } = app.server.address() as AddressInfo
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+
+/** All that comes over a connection until it is closed. */
+export async function received(socket: Socket): Promise<string> {
+  let text = ''
+  socket.on('data', (chunk) => {
+    text += chunk
+  })
+  // Not `once` of events: a reset after the answer would reject it.
+  await new Promise((resolve) => socket.once('close', resolve))
+  return text
+}

@@ -1,0 +1,83 @@
+/**
+ * A running server: an office, opened, behind a listening socket. Stopping keeps to an order that clients
+ * rely on: the listener stays open until everybody is answered, because "connection refused" looks like an
+ * outage to them and "shutting down" does not.
+ */
+import type { AddressInfo } from 'node:net'
+import pino, { type Logger } from 'pino'
+import { type Config, checkExposure } from '../config/index.ts'
+import type { Clock } from '../core/clock.ts'
+import { TestClock } from '../core/test-clock.ts'
+import { Office } from '../office.ts'
+import { createHttpServer, type HttpServer } from './server.ts'
+
+export interface ServeOptions {
+  readonly clock?: Clock
+  /** Left out: JSON lines on standard error, at the configured level. */
+  readonly log?: Logger
+}
+
+export interface RunningServer {
+  readonly url: string
+  readonly office: Office
+  /** Answers who waits, then closes listener, connections and store. Safe to call more than once. */
+  stop(): Promise<void>
+}
+
+/** All of a stop takes at most this long; what is not answered by then is cut off. */
+const STOP_MS = 8_000
+
+/** Standard output belongs to what the command prints. */
+const STANDARD_ERROR = 2
+
+/** Opens the office that `config` describes and serves it. */
+export async function serve(config: Config, options: ServeOptions = {}): Promise<RunningServer> {
+  checkExposure(config)
+  const clock = options.clock ?? (config.testApi ? new TestClock() : undefined)
+  const log = options.log ?? pino({ level: config.log.level }, pino.destination(STANDARD_ERROR))
+  const office = await Office.open({
+    store: config.store,
+    postgres: config.postgres,
+    queues: config.queues,
+    log,
+    ...(clock === undefined ? {} : { clock }),
+  })
+  try {
+    const server = await createHttpServer(office, config, log)
+    await server.app.listen({ host: config.host, port: config.port })
+    let stopped: Promise<void> | undefined
+    const stop = () => {
+      stopped ??= stopInOrder(server, office, log)
+      return stopped
+    }
+    return { url: urlOf(server), office, stop }
+  } catch (error) {
+    await office.close()
+    throw error
+  }
+}
+
+function urlOf({ app }: HttpServer): string {
+  // A server that listens on a port has an address with one; only pipes have a name instead.
+  const { address, family, port } = app.server.address() as AddressInfo
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}
+
+async function stopInOrder(server: HttpServer, office: Office, log: Logger): Promise<void> {
+  const { promise: timeIsUp, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, STOP_MS)
+  try {
+    server.refuseCalls()
+    // A store that fails now must not keep the listener open.
+    const drained = office.drain().catch((error: unknown) => log.error({ err: error }, 'draining failed'))
+    const answered = drained.then(() => server.idle())
+    await Promise.race([answered, timeIsUp])
+    const closed = server.app.close()
+    await Promise.race([closed, timeIsUp])
+    server.app.server.closeAllConnections()
+    await closed
+  } finally {
+    clearTimeout(timer)
+    await office.close()
+  }
+}

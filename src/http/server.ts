@@ -1,0 +1,142 @@
+/**
+ * The HTTP server over an office: one port, the APIs side by side, and one place for what concerns all of
+ * them: who may pass, what is counted, how failures look, how long connections live.
+ */
+import type { Socket } from 'node:net'
+import swagger from '@fastify/swagger'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import type { Config } from '../config/index.ts'
+import { BartlebyError, failure } from '../core/errors.ts'
+import { SystemClock } from '../core/system-clock.ts'
+import { healthRoutes } from '../observe/health.ts'
+import { Metrics } from '../observe/metrics.ts'
+import { VERSION } from '../observe/version.ts'
+import type { Office } from '../office.ts'
+import { queueRoutes } from '../queues/routes.ts'
+import { discardRest } from './body.ts'
+import { documentRoutes, openapiOptions } from './documents.ts'
+import { facadeOf, malformedRequestBody, pathOf, sendError } from './facades.ts'
+import { gate } from './gate.ts'
+import { homePage, PAGE_HEADERS } from './page.ts'
+
+/** Clients keep idle connections for 60 s; a server that closes earlier resets them at random. */
+const KEEP_ALIVE_MS = 75_000
+const HEADERS_TIMEOUT_MS = 80_000
+/** A machine that vanished is noticed by the network after this long without a sign. */
+const PROBE_AFTER_MS = 30_000
+
+export interface HttpServer {
+  readonly app: FastifyInstance
+  /** From now on calls are refused with "service is shutting down". */
+  refuseCalls(): void
+  /** Resolves once no request is being answered. */
+  idle(): Promise<void>
+}
+
+/** Builds the server; listening is up to the caller. */
+export async function createHttpServer(
+  office: Office,
+  config: Config,
+  log: FastifyBaseLogger,
+): Promise<HttpServer> {
+  let refusing = false
+  const stopping = () => refusing
+  const app: FastifyInstance = Fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+    // One logger for all requests: a child for each costs more than most of them would ever log.
+    childLoggerFactory: (logger) => logger,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionTimeout: 0,
+    requestTimeout: 0,
+    maxRequestsPerSocket: 0,
+    http: { headersTimeout: HEADERS_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: PROBE_AFTER_MS },
+    clientErrorHandler: (error, socket) => refuseMalformed(error, socket),
+    frameworkErrors: (error, request, reply) => {
+      // The only one that clients can cause is a path that is not decodable.
+      request.log.debug({ err: error }, 'request refused by the framework')
+      sendError(request, reply, failure('path_unknown', { path: pathOf(request.url) }), office.clock)
+    },
+  })
+
+  const metrics = new Metrics({ depths: () => office.queues.depths(), clock: office.clock })
+  office.onStoreCall((call) => metrics.observeStoreCall(call))
+  const requests = countRequests(app)
+
+  app.addHook('onRequest', gate(config.auth.tokens, office.clock))
+  app.addHook('onResponse', (request, reply, done) => {
+    metrics.observeRequest(request.routeOptions.url, reply.statusCode, reply.elapsedTime / 1_000)
+    discardRest(request.raw)
+    done()
+  })
+  app.setErrorHandler((error, request, reply) => {
+    if (!(error instanceof BartlebyError))
+      request.log.error({ err: error, path: request.url }, 'request failed')
+    sendError(request, reply, error instanceof BartlebyError ? error : failure('internal'), office.clock)
+  })
+  app.setNotFoundHandler((request, reply) => {
+    const path = pathOf(request.url)
+    const html = request.headers.accept?.includes('text/html') === true
+    if (facadeOf(path) === 'web' && request.method === 'GET' && html) {
+      return reply.headers(PAGE_HEADERS).send(homePage(VERSION))
+    }
+    sendError(request, reply, failure('path_unknown', { path }), office.clock)
+  })
+
+  await app.register(swagger, openapiOptions)
+  await app.register(queueRoutes, {
+    queues: office.queues,
+    maxProduceBytes: config.queues.maxProduceBytes,
+    time: config.testApi ? office : undefined,
+    stopping,
+  })
+  await app.register(healthRoutes, { ping: () => office.ping(), stopping, clock: new SystemClock() })
+  app.get(
+    '/metrics',
+    { config: { role: config.metrics.open ? 'open' : 'viewer' }, schema: { hide: true } },
+    async (_request, reply) => reply.header('content-type', Metrics.contentType).send(await metrics.text()),
+  )
+  await app.register(documentRoutes)
+  await app.ready()
+
+  return {
+    app,
+    refuseCalls: () => {
+      refusing = true
+    },
+    idle: requests.idle,
+  }
+}
+
+/** Counts the requests in flight, from their arrival to the end of their answer or connection. */
+function countRequests(app: FastifyInstance) {
+  let inFlight = 0
+  const waiting: (() => void)[] = []
+  app.addHook('onRequest', (_request, reply, done) => {
+    inFlight += 1
+    reply.raw.once('close', () => {
+      inFlight -= 1
+      if (inFlight === 0) for (const wake of waiting.splice(0)) wake()
+    })
+    done()
+  })
+  return {
+    idle: (): Promise<void> =>
+      inFlight === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
+  }
+}
+
+/** What is no HTTP at all gets an answer too, in the shape of the queue API: its path is not known. */
+function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
+    socket.destroy()
+    return
+  }
+  const body = malformedRequestBody(error.code ?? error.message)
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n${body}`,
+  )
+}

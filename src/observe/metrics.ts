@@ -1,0 +1,110 @@
+/**
+ * What Prometheus scrapes: requests by path, queues by depth, the store by verb, the process itself.
+ * Labels come from fixed sets or from queues that exist; what clients send never becomes a label.
+ */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Clock } from '../core/clock.ts'
+import type { StoreCall } from '../db/database.ts'
+import type { QueueDepth } from '../queues/queue.ts'
+import { SlidingSummary } from './sliding-summary.ts'
+
+const REQUEST_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60]
+const STORE_BUCKETS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
+
+/** The path of requests that no route serves. */
+const UNSERVED = 'unserved'
+
+export interface MetricsOptions {
+  readonly depths: () => Promise<readonly QueueDepth[]>
+  readonly clock: Clock
+}
+
+/** Those of the process are the same for every server in it, and their observers cannot be taken down. */
+let processRegistry: Registry | undefined
+
+function processMetrics(): Registry {
+  if (processRegistry === undefined) {
+    processRegistry = new Registry()
+    collectDefaultMetrics({ register: processRegistry })
+  }
+  return processRegistry
+}
+
+export class Metrics {
+  static readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE
+
+  readonly #options: MetricsOptions
+  readonly #registry = new Registry()
+  readonly #handlers = new SlidingSummary({
+    name: 'http_handler_duration',
+    help: 'Seconds from the arrival of a request to the end of its answer, over the latest 1024 per path.',
+    label: 'path',
+    quantiles: [0.5, 0.99],
+  })
+  readonly #requests: Histogram<'path' | 'code'>
+  readonly #storeCalls: Histogram<'verb'>
+  readonly #storeFailures: Counter<'verb'>
+  readonly #depths: readonly (readonly [Gauge<'queue'>, (depth: QueueDepth) => number])[]
+
+  constructor(options: MetricsOptions) {
+    this.#options = options
+    const registers = [this.#registry]
+    this.#requests = new Histogram({
+      name: 'bartleby_http_request_seconds',
+      help: 'Seconds from the arrival of a request to the end of its answer.',
+      labelNames: ['path', 'code'],
+      buckets: REQUEST_BUCKETS,
+      registers,
+    })
+    this.#storeCalls = new Histogram({
+      name: 'bartleby_store_seconds',
+      help: 'Seconds that a call of the store took.',
+      labelNames: ['verb'],
+      buckets: STORE_BUCKETS,
+      registers,
+    })
+    this.#storeFailures = new Counter({
+      name: 'bartleby_store_failures_total',
+      help: 'Calls of the store that failed.',
+      labelNames: ['verb'],
+      registers,
+    })
+    const gauge = (name: string, help: string) =>
+      new Gauge({ name: `bartleby_queue_${name}`, help, labelNames: ['queue'], registers })
+    this.#depths = [
+      [gauge('ready', 'Items that can be leased now.'), ({ ready }) => ready],
+      [gauge('leased', 'Items that are leased now.'), ({ leased }) => leased],
+      [gauge('scheduled', 'Items that wait for their time.'), ({ scheduled }) => scheduled],
+      [gauge('dead', 'Dead letters that lie in this queue.'), ({ dead }) => dead],
+      [
+        gauge('oldest_age_seconds', 'Age of the item at the head of the queue; 0 when empty.'),
+        this.#oldestAge,
+      ],
+    ]
+  }
+
+  readonly #oldestAge = ({ oldestAt }: QueueDepth): number =>
+    oldestAt === null ? 0 : Math.max(0, Number(this.#options.clock.now() - oldestAt) / 1e6)
+
+  /** A request was answered; `path` is the route that served it, if any did. */
+  observeRequest(path: string | undefined, code: number, seconds: number): void {
+    if (path !== undefined) this.#handlers.observe(path, seconds)
+    this.#requests.labels(path ?? UNSERVED, String(code)).observe(seconds)
+  }
+
+  observeStoreCall({ verb, seconds, ok }: StoreCall): void {
+    this.#storeCalls.labels(verb).observe(seconds)
+    if (!ok) this.#storeFailures.labels(verb).inc()
+  }
+
+  /** Everything as text. While the store fails there are no depths, but all else is told. */
+  async text(): Promise<string> {
+    const depths = await this.#options.depths().catch(() => [])
+    for (const [gauge, value] of this.#depths) {
+      gauge.reset()
+      for (const depth of depths) gauge.labels(depth.queueName).set(value(depth))
+    }
+    const [own, ofProcess] = await Promise.all([this.#registry.metrics(), processMetrics().metrics()])
+    return `${this.#handlers.text()}\n${own}\n${ofProcess}`
+  }
+}
