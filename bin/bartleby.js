@@ -1,0 +1,45 @@
+#!/usr/bin/env node
+/*
+ * The command. The sources are TypeScript and need a recent Node; when the running one is older, this file
+ * starts itself again on the Node that is a dependency of the package. Plain JavaScript for Node 20.
+ */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { constants } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const OLDEST_NODE = 24
+
+const main = new URL('../src/cli/main.ts', import.meta.url)
+
+if (Number.parseInt(process.versions.node, 10) >= OLDEST_NODE) {
+  const { run } = await import(main.href)
+  process.exitCode = await run(process.argv.slice(2))
+} else {
+  runOnPinnedNode()
+}
+
+/** Starts the pinned Node with the same arguments; signals and the exit code pass through. */
+function runOnPinnedNode() {
+  const folder = fileURLToPath(new URL('../node_modules/node/bin', import.meta.url))
+  const node = join(folder, process.platform === 'win32' ? 'node.exe' : 'node')
+  if (!existsSync(node)) {
+    console.error(
+      `bartleby: needs Node ${OLDEST_NODE} or newer, this is ${process.versions.node}. Run \`npm ci\` first: it brings its own.`,
+    )
+    process.exitCode = 1
+    return
+  }
+
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
+  const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP']
+  for (const signal of forwarded) process.on(signal, () => child.kill(signal))
+  child.on('error', (error) => {
+    console.error(`bartleby: ${node} could not be started: ${error.message}`)
+    process.exitCode = 1
+  })
+  child.on('exit', (code, signal) => {
+    process.exitCode = code ?? 128 + (constants.signals[signal] ?? 0)
+  })
+}

@@ -1,0 +1,29 @@
+/** Exit codes, the same for every command, and the errors that carry them. */
+
+export const EXIT = { ok: 0, failed: 1, usage: 2, nothing: 3 } as const
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+export const EXIT_HELP = `Exit codes:
+  0  done
+  1  failed
+  2  wrong usage or configuration
+  3  not found, or nothing there (a lease that got no items in time)`
+
+/** Ends a command with one line on stderr and that code. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure'
+  readonly exitCode: ExitCode
+
+  constructor(exitCode: ExitCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.exitCode = exitCode
+  }
+}
+
+/** One line that says what went wrong. Connection errors of several addresses come with an empty message. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join(', ')
+  return error.message || ('code' in error ? String(error.code) : error.name)
+}

@@ -1,0 +1,62 @@
+/** The queue commands against a real server. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RunningServer, startServer } from '../../../test/harness/server.ts'
+import { bartleby } from '../terminal-double.ts'
+
+let server: RunningServer
+
+beforeAll(async () => {
+  server = await startServer({ store: 'sqlite::memory:', testApi: false })
+})
+
+afterAll(() => server.stop())
+
+const queues = (...args: string[]) => bartleby(['queues', ...args], { env: { BARTLEBY_URL: server.url } })
+
+describe('bartleby queues', () => {
+  it('takes an item by hand from its making to its end', async () => {
+    expect((await queues('list')).out).toContain('no queues yet')
+    await queues('create', 'dead')
+    await queues('create', 'orders', '--dead-queue', 'dead', '--max-attempts', '5', '--reference', 'ours')
+    await queues('update', 'orders', '--lease-timeout', '2m')
+    expect(JSON.parse((await queues('info', 'orders', '--json')).out)).toMatchObject({
+      leaseTimeout: '2m0s',
+      maxAttempts: 5,
+      deadQueue: 'dead',
+      reference: 'ours',
+    })
+    expect((await queues('list')).out).toMatch(/^dead .*\norders +2m0s +24h0m0s +5 +dead +1 +ours$/m)
+
+    const produced = await queues('produce', 'orders', 'hello', '--kind', 'greeting')
+    expect(produced.out).toMatch(/^queued \w{27} in partition 0$/)
+    expect((await queues('peek', 'orders')).out).toMatch(/\w{27} +0 .* greeting .* hello/)
+    const leased = JSON.parse((await queues('lease', 'orders', '--json')).out)
+    expect(leased.items).toMatchObject([{ payload: 'hello', attempts: 1 }])
+    expect((await queues('stats', 'orders')).out).toMatch(/^ +0 +1 +1 +0 /m)
+
+    expect((await queues('retry', 'orders', leased.items[0].id, '--dead')).out).toBe('gave back 1')
+    expect((await queues('peek', 'dead')).out).toContain('orders (rejected)')
+    const dead = JSON.parse((await queues('lease', 'dead', '--json')).out).items[0].id
+    expect(await queues('complete', 'dead', dead)).toMatchObject({ code: 0, out: 'completed 1' })
+    expect((await queues('complete', 'dead', dead)).code).toBe(3)
+  })
+
+  it('schedules, and clears what it is told to', async () => {
+    await queues('create', 'later')
+    expect((await queues('produce', 'later', 'x', '--in', '1h')).out).toMatch(/^scheduled /)
+    expect((await queues('clear', 'later', '--scheduled', '--yes')).code).toBe(0)
+    expect(JSON.parse((await queues('stats', 'later', '--json')).out).partitions).toMatchObject([
+      { scheduled: 0 },
+    ])
+  })
+
+  it('ends with 3 where nothing is, and with 1 where the server refuses', async () => {
+    await queues('create', 'buried')
+    await queues('create', 'empty', '--dead-queue', 'buried')
+    expect((await queues('lease', 'empty', '--wait', '20ms')).code).toBe(3)
+    expect((await queues('info', 'nothing')).code).toBe(3)
+    expect((await queues('create', 'empty')).code).toBe(1)
+    expect((await queues('delete', 'buried', '--yes')).code).toBe(1)
+    expect((await queues('delete', 'buried', '--force', '--yes')).code).toBe(0)
+  })
+})

@@ -1,0 +1,81 @@
+/** `bartleby token`: makes bearer tokens. Only their SHA-256 is configured; the token itself is shown once. */
+import { createHash, randomBytes } from 'node:crypto'
+import { Command, Option } from 'commander'
+import { CommandFailure, EXIT, EXIT_HELP } from './exit.ts'
+import { readAll, type Terminal } from './terminal.ts'
+
+const ROLES = ['viewer', 'operator', 'admin'] as const
+
+/** The prefix lets secret scanners recognise a token that leaked. */
+const TOKEN_PREFIX = 'bartleby_'
+const TOKEN_BYTES = 32
+
+interface CreateFlags {
+  readonly name: string
+  readonly role: (typeof ROLES)[number]
+  readonly config?: string
+  readonly json?: boolean
+}
+
+export function tokenCommand(terminal: Terminal): Command {
+  const token = new Command('token').description('Make and hash bearer tokens.').addHelpText(
+    'after',
+    `
+Examples:
+  $ bartleby token create --name ops --role operator --config bartleby.yaml
+  $ printf %s "$TOKEN" | bartleby token hash
+
+${EXIT_HELP}`,
+  )
+  token
+    .command('create')
+    .description('Make a token, print it once, and print or add its configuration entry.')
+    .requiredOption('--name <name>', 'who will use it; shown in logs')
+    .addOption(new Option('--role <role>', 'what it may do').choices(ROLES).makeOptionMandatory())
+    .option('--config <file>', 'add the entry to this configuration file')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+Roles: viewer reads; operator also works with items; admin also configures and purges.
+
+Examples:
+  $ bartleby token create --name ops --role operator
+  $ bartleby token create --name ci --role viewer --config bartleby.yaml`,
+    )
+    .action((flags: CreateFlags) => createToken(flags, terminal))
+  token
+    .command('hash')
+    .description('Read a token from stdin and print the SHA-256 that the configuration wants.')
+    .addHelpText('after', '\nExample:\n  $ printf %s "$TOKEN" | bartleby token hash')
+    .action(async () => {
+      const given = Buffer.from(await readAll(terminal.stdin))
+        .toString('utf8')
+        .replace(/\r?\n$/, '')
+      if (given === '') throw new CommandFailure(EXIT.usage, 'no token on stdin')
+      terminal.out(sha256(given))
+    })
+  return token
+}
+
+async function createToken({ name, role, config, json }: CreateFlags, terminal: Terminal): Promise<void> {
+  const token = TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString('base64url')
+  const entry = { name, role, sha256: sha256(token) }
+  // Stored first: a token that was printed and not stored would look valid.
+  if (config !== undefined) (await import('../config/index.ts')).addToken(config, entry)
+  if (json) return terminal.out(JSON.stringify({ token, ...entry }))
+
+  terminal.out(`token (shown only now): ${token}`)
+  if (config === undefined) {
+    terminal.out(`\nAdd this to the configuration file:\n\n${await yamlOf(entry)}`)
+  } else {
+    terminal.out(`added '${name}' (${role}) to ${config}; restart the server to use it`)
+  }
+}
+
+async function yamlOf(entry: object): Promise<string> {
+  const { stringify } = await import('yaml')
+  return stringify({ auth: { tokens: [entry] } }).trimEnd()
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')

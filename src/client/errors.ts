@@ -1,0 +1,93 @@
+/** What can go wrong between this client and the server, as one error class with a code to switch on. */
+
+/**
+ * - `network`, `timed_out`, `aborted`, `unreadable_reply`: no proper reply arrived.
+ * - `lease_timed_out`: a long poll ended without items. `overloaded`, `stopping`: try again later.
+ * - `queue_unknown`, `item_unknown`, `not_leased`, `client_id_waiting`: as the words say.
+ * - `invalid`, `unauthorized`, `forbidden`, `undecodable`, `not_implemented`, `refused`, `internal`: by status.
+ */
+export type QueueErrorCode =
+  | 'network'
+  | 'timed_out'
+  | 'aborted'
+  | 'unreadable_reply'
+  | 'lease_timed_out'
+  | 'overloaded'
+  | 'stopping'
+  | 'queue_unknown'
+  | 'item_unknown'
+  | 'not_leased'
+  | 'client_id_waiting'
+  | 'try_again'
+  | 'invalid'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'undecodable'
+  | 'not_implemented'
+  | 'refused'
+  | 'internal'
+
+const RETRYABLE: ReadonlySet<QueueErrorCode> = new Set([
+  'network',
+  'timed_out',
+  'unreadable_reply',
+  'lease_timed_out',
+  'overloaded',
+  'stopping',
+  'try_again',
+  'internal',
+])
+
+/** A call that did not succeed. `status` is 0 when no reply arrived. */
+export class QueueClientError extends Error {
+  override readonly name = 'QueueClientError'
+  readonly code: QueueErrorCode
+  readonly status: number
+
+  constructor(code: QueueErrorCode, status: number, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+    this.status = status
+  }
+
+  /**
+   * The same call may succeed later. After `network`, `timed_out` and `unreadable_reply` it may also have
+   * succeeded already: repeat a produce only with dedupe keys if items must not come twice.
+   */
+  get retryable(): boolean {
+    return RETRYABLE.has(this.code)
+  }
+}
+
+/** Thrown by a consumer's handler: the item goes to the dead queue at once, whatever attempts are left. */
+export class DeadLetterError extends Error {
+  override readonly name = 'DeadLetterError'
+}
+
+/** The server promises that its messages do not change before the first ';', so that they can be told apart. */
+const BY_MESSAGE: readonly (readonly [pattern: RegExp, code: QueueErrorCode])[] = [
+  [/^request timeout; no items/, 'lease_timed_out'],
+  [/^queue is overloaded/, 'overloaded'],
+  [/ is shutting down$/, 'stopping'],
+  [/^queue does not exist/, 'queue_unknown'],
+  [/^invalid storage id; .* does not exist$/, 'item_unknown'],
+  [/^item\(s\) cannot be .* is not marked as leased$/, 'not_leased'],
+  [/^duplicate client id/, 'client_id_waiting'],
+]
+
+const BY_STATUS: Readonly<Record<number, QueueErrorCode>> = {
+  400: 'invalid',
+  401: 'unauthorized',
+  403: 'forbidden',
+  453: 'refused',
+  454: 'try_again',
+  455: 'undecodable',
+  500: 'internal',
+  501: 'not_implemented',
+}
+
+/** The error for a reply of the server with that status and message. */
+export function errorOfReply(status: number, message: string): QueueClientError {
+  const named = BY_MESSAGE.find(([pattern]) => pattern.test(message))?.[1]
+  return new QueueClientError(named ?? BY_STATUS[status] ?? 'unreadable_reply', status, message)
+}
