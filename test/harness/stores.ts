@@ -1,0 +1,104 @@
+/**
+ * The stores that every promise must hold on. `fresh()` gives an empty store of its own; `refuseWrites` makes
+ * every write to it fail, as a full disk would, until `acceptWrites`.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { inject } from 'vitest'
+import { createDatabase, query } from './postgres.ts'
+
+export interface FreshStore {
+  /** What `--store` takes. */
+  readonly url: string
+  refuseWrites(): Promise<void>
+  acceptWrites(): Promise<void>
+  dispose(): Promise<void>
+}
+
+export interface StoreKind {
+  readonly name: 'sqlite' | 'postgres'
+  fresh(): Promise<FreshStore>
+}
+
+/** A new database on the test run's PostgreSQL. */
+export async function freshPostgres(): Promise<FreshStore> {
+  const database = await createDatabase(inject('postgresUrl'))
+  return {
+    url: database.url,
+    refuseWrites: () => query(database.url, POSTGRES_REFUSE),
+    acceptWrites: () => query(database.url, POSTGRES_ACCEPT),
+    dispose: () => database.drop(),
+  }
+}
+
+/** A new SQLite file in a temporary folder. */
+export async function freshSqlite(): Promise<FreshStore> {
+  const folder = await mkdtemp(join(tmpdir(), 'bartleby-sqlite-'))
+  const file = join(folder, 'store.db')
+  return {
+    url: `sqlite:${file}`,
+    refuseWrites: () => onSqliteTables(file, sqliteRefuse),
+    acceptWrites: () => onSqliteTables(file, sqliteAccept),
+    dispose: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+export const stores: readonly StoreKind[] = [
+  { name: 'sqlite', fresh: freshSqlite },
+  { name: 'postgres', fresh: freshPostgres },
+]
+
+// Triggers on every table, whatever the tables are: the tests know nothing of the schema.
+const POSTGRES_REFUSE = `
+  CREATE OR REPLACE FUNCTION refuse_write() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$;
+  DO $$ DECLARE t record; BEGIN
+    FOR t IN SELECT c.oid::regclass AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
+        AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg_toast%'
+    LOOP
+      EXECUTE format('CREATE TRIGGER refuse_write BEFORE INSERT OR UPDATE OR DELETE ON %s
+        FOR EACH STATEMENT EXECUTE FUNCTION refuse_write()', t.name);
+    END LOOP; END $$`
+
+const POSTGRES_ACCEPT = 'DROP FUNCTION IF EXISTS refuse_write() CASCADE'
+
+const sqliteRefuse = (table: string) =>
+  ['INSERT', 'UPDATE', 'DELETE'].map(
+    (verb) => `CREATE TRIGGER "refuse_${verb}_${table}" BEFORE ${verb} ON "${table}"
+      BEGIN SELECT RAISE(ABORT, 'no space left on device'); END`,
+  )
+
+const sqliteAccept = (table: string) =>
+  ['INSERT', 'UPDATE', 'DELETE'].map((verb) => `DROP TRIGGER IF EXISTS "refuse_${verb}_${table}"`)
+
+async function onSqliteTables(file: string, statements: (table: string) => string[]): Promise<void> {
+  const store = new DatabaseSync(file)
+  try {
+    await beginImmediate(store)
+    const tables = store
+      .prepare(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+      )
+      .all()
+    for (const { name } of tables) for (const sql of statements(String(name))) store.exec(sql)
+    store.exec('COMMIT')
+  } finally {
+    store.close()
+  }
+}
+
+/** Waits for the lock without blocking: whoever holds it may live on the same event loop. */
+async function beginImmediate(store: DatabaseSync): Promise<void> {
+  store.exec('PRAGMA busy_timeout = 0')
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return store.exec('BEGIN IMMEDIATE')
+    } catch (error) {
+      if (attempt === 2000) throw error
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import { defineConfig } from 'vitest/config'
+
+// The build wants the counts of every run; each run writes a file of its own there.
+const reports = process.env.BARTLEBY_TEST_REPORTS
+
+export default defineConfig({
+  test: {
+    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
+    // These need packages or services of their own and are run by their own scripts.
+    exclude: ['test/azure/**', 'test/kafka/**', '**/node_modules/**'],
+    globalSetup: 'test/harness/global-setup.ts',
+    reporters: reports
+      ? ['default', ['json', { outputFile: `${reports}/${process.pid}.json` }]]
+      : ['default'],
+    pool: 'forks',
+    // Two cores are what a small build machine has; PostgreSQL and the servers under test share them.
+    maxWorkers: 2,
+    // Loading the sources anew for every file takes longer than most files run; tests keep no global state.
+    isolate: false,
+    testTimeout: 10_000,
+    hookTimeout: 30_000,
+    teardownTimeout: 20_000,
+  },
+})
