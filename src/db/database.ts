@@ -71,6 +71,10 @@ export interface Database {
    * again, a bounded number of times, so `work` must not have effects outside the transaction.
    */
   transaction<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T>
+  /**
+   * A transaction of exactly one statement, which commits by itself: on PostgreSQL one round trip instead of two.
+   */
+  statement<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T>
   /** Runs `work` without a transaction of its own: each statement stands alone. */
   session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T>
   /** Runs a script of several statements; for migrations only. */

@@ -13,6 +13,7 @@ import {
   type Transaction,
   type Value,
 } from './database.ts'
+import { GatheringSocket } from './gathering-socket.ts'
 
 /**
  * Every statement of ours is driven by an index, on tables that are empty one minute and hold millions the
@@ -24,6 +25,17 @@ const PLANNER =
 
 const SERIALISATION_FAILURE = '40001'
 const DEADLOCK = '40P01'
+
+/**
+ * A server that does not answer for this long counts as gone, as when a machine vanishes without closing its
+ * connections: TCP alone would wait for a quarter of an hour. `query_timeout` in the URL overrides it.
+ */
+const ANSWER_TIMEOUT_MS = 20_000
+/** Migrations may take their time, and wait for another server's. */
+const SCRIPT_TIMEOUT_MS = 3_600_000
+/** Idle connections are probed, so that a lost one is not met by the next who needs it. */
+const PROBES = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 }
+const CONNECT_TIMEOUT_MS = 5_000
 
 export interface PostgresOptions {
   readonly poolSize: number
@@ -53,9 +65,22 @@ class PostgresSession implements Session {
     return this.#client.query({ name: statement.name, text: statement.postgres, values: [...values] })
   }
 
-  /** Unprepared text, for scripts and transaction control. */
+  /** Unprepared text, for transaction control. */
   text(text: string): Promise<unknown> {
     return this.#client.query(text)
+  }
+
+  /** Several statements that may take long. */
+  script(text: string): Promise<unknown> {
+    const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS }
+    return this.#client.query(query)
+  }
+}
+
+/** PostgreSQL commits a statement that stands alone by itself; nothing may be left for later. */
+class SingleStatement extends PostgresSession implements Transaction {
+  atCommit(statement: Statement): void {
+    throw new TypeError(`'${statement.name}' would not be part of the transaction`)
   }
 }
 
@@ -94,7 +119,10 @@ export class PostgresDatabase implements Database {
       connectionString: url,
       max: options.poolSize,
       pipeline: true,
-      connectionTimeoutMillis: 5_000,
+      stream: () => new GatheringSocket(),
+      ...PROBES,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: ANSWER_TIMEOUT_MS,
       idleTimeoutMillis: 30_000,
       allowExitOnIdle: true,
       application_name: 'bartleby',
@@ -115,13 +143,19 @@ export class PostgresDatabase implements Database {
     )
   }
 
+  async statement<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
+    return this.#observed(verb, () =>
+      withAttempts(() => this.#connected((client) => work(new SingleStatement(client))), lostRace),
+    )
+  }
+
   async session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
     return this.#observed(verb, () => this.#connected((client) => work(new PostgresSession(client))))
   }
 
   async script(tx: Transaction, text: string): Promise<void> {
     if (!(tx instanceof PostgresTransaction)) throw new TypeError('not a transaction of this database')
-    await tx.text(text)
+    await tx.script(text)
   }
 
   async notify(channel: string, payload: string): Promise<void> {
@@ -183,7 +217,13 @@ export class PostgresDatabase implements Database {
 
   /** Keeps one connection listening; after a loss it comes back by itself, and polling covers the gap. */
   async #openEar(): Promise<void> {
-    const ear = new pg.Client({ connectionString: this.#url, application_name: 'bartleby-listen' })
+    const ear = new pg.Client({
+      connectionString: this.#url,
+      ...PROBES,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: ANSWER_TIMEOUT_MS,
+      application_name: 'bartleby-listen',
+    })
     ear.on('notification', ({ channel, payload }) => this.#heard.get(channel)?.(payload ?? ''))
     ear.once('error', () => this.#reopenEar())
     ear.once('end', () => this.#reopenEar())
@@ -232,7 +272,7 @@ function lostRace(error: unknown): boolean {
 
 /** What node-postgres says, without a code, when a connection is lost or was never made. */
 const CONNECTION_LOST =
-  /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout expired)/
+  /^(Connection terminated|Client has encountered a connection error|Client was closed|Query read timeout|timeout expired)/
 
 /** Connection losses, shutdowns (57P), resource limits such as a full disk (53) and system errors (58). */
 function isOutage(error: unknown): boolean {

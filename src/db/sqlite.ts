@@ -86,6 +86,10 @@ export class SqliteDatabase implements Database {
     return this.#alone(verb, () => withAttempts(() => this.#commit(work), lostRace))
   }
 
+  statement<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
+    return this.transaction(verb, work)
+  }
+
   session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
     return this.#alone(verb, () => work(this.#session))
   }

@@ -7,6 +7,7 @@ import type { Log } from '../core/log.ts'
 import { instantSum, negated, readCounts, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
 import { emptiest } from './deal.ts'
+import { insistOn } from './mismatch.ts'
 import type { DeathReason } from './queue.ts'
 import { type Partition, type QueueRecord, readQueue } from './records.ts'
 import { SHELF } from './schema.ts'
@@ -23,8 +24,8 @@ export interface Dying {
 export type BurialOutcome = 'buried' | 'deleted' | 'held'
 
 /**
- * Moves dying items of one shelf to the dead queue that is configured now, or deletes them when there is none.
- * Order is kept.
+ * Moves dying items to the dead queue that is configured now, or deletes them when there is none. Order is kept.
+ * All lie on one shelf, and all are leased or none is.
  */
 export async function bury(
   cycle: Cycle,
@@ -35,7 +36,14 @@ export async function bury(
 ): Promise<BurialOutcome> {
   const { tx, queue, changes } = cycle
   if (queue.deadQueue === '') {
-    changes.add(partition.part, await removeAny(tx, partition.part, serialsOf(dying), [shelf]))
+    const {
+      ready = 0,
+      leased = 0,
+      held = 0,
+      ...sums
+    } = await removeAny(tx, partition.part, serialsOf(dying), [shelf])
+    insistOn(dying.length, -(ready + leased + held))
+    changes.add(partition.part, { ready, leased, held, ...sums })
     cycle.afterCommit(() => {
       for (const { item, reason } of dying) {
         const id = idFromSerial(partition.idPrefix, item.serial)
@@ -51,7 +59,13 @@ export async function bury(
   if (deadQueue === null) return 'held'
   const grave = await emptiestPartition(cycle, deadQueue)
   const { buried, firstSerial } = await buryItems(tx, {
-    from: { part: partition.part, shelf, queueName: queue.queueName, partition: partition.number },
+    from: {
+      part: partition.part,
+      shelf,
+      leased: dying[0]?.item.leased ?? false,
+      queueName: queue.queueName,
+      partition: partition.number,
+    },
     toPart: grave.part,
     at: cycle.now,
     items: dying.map(({ item, reason }) => ({

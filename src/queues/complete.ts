@@ -1,10 +1,8 @@
 /** complete: leased items are done and leave the store. */
 import type { Cycle } from './cycle.ts'
 import type { CompleteAsk, Job } from './jobs.ts'
+import { insistOn } from './mismatch.ts'
 import { removeLeased } from './sql/remove.ts'
-
-/** Some id of some request is not leased: the transaction must not be committed. */
-export class Mismatch extends Error {}
 
 /**
  * Removes the items of all requests, one statement per partition. Requests are all or nothing, so one bad id
@@ -21,7 +19,7 @@ export async function complete(cycle: Cycle, jobs: readonly Job<CompleteAsk, voi
     // Ascending: servers that meet on the same rows lock them in the same order.
     serials.sort((a, b) => a - b)
     const { count, change } = await removeLeased(cycle.tx, part, serials)
-    if (count !== serials.length) throw new Mismatch()
+    insistOn(serials.length, count)
     cycle.changes.add(part, change)
   }
   for (const job of jobs) cycle.afterCommit(job.resolve)

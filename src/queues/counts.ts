@@ -7,7 +7,7 @@
  * microseconds over a large queue exceeds 64 bits.
  */
 import type { Instant } from '../core/clock.ts'
-import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, integerList, type Session, sql, type Transaction, type Value } from '../db/database.ts'
 
 /** What a partition holds. `dead` counts dead letters among the others. */
 export interface PartitionCounts {
@@ -48,21 +48,18 @@ export interface InstantSum {
 }
 
 /** `times` times the same instant. */
-export const instantSum = (at: Instant, times: number): InstantSum => {
-  const micros = ((at % 1_000_000n) + 1_000_000n) % 1_000_000n
-  return { seconds: ((at - micros) / 1_000_000n) * BigInt(times), micros: micros * BigInt(times) }
-}
+export const instantSum = (at: Instant, times: number): InstantSum => split(at * BigInt(times))
 
 export const sumOfInstants = (instants: Iterable<Instant>): InstantSum => {
-  let seconds = 0n
-  let micros = 0n
-  for (const at of instants) {
-    const one = instantSum(at, 1)
-    seconds += one.seconds
-    micros += one.micros
-  }
-  return { seconds, micros }
+  let total = 0n
+  for (const at of instants) total += at
+  return split(total)
 }
+
+const split = (totalUs: bigint): InstantSum => ({
+  seconds: totalUs / 1_000_000n,
+  micros: totalUs % 1_000_000n,
+})
 
 export const negated = ({ seconds, micros }: InstantSum): InstantSum => ({
   seconds: -seconds,
@@ -91,6 +88,28 @@ const addChange = sql('counts.add', {
              deadline_s = deadline_s + $9, deadline_us = deadline_us + $10
            WHERE part = $1`,
 })
+
+/**
+ * For PostgreSQL statements that are a transaction by themselves: appends one delta for part `$1` when `source`
+ * has a row; the nine values of `countValues` are the parameters from `$<first>` on.
+ */
+export const countChangeFrom = (source: string, first: number): string => {
+  const values = Array.from({ length: 9 }, (_, i) => `$${first + i}::bigint`).join(', ')
+  return `INSERT INTO bartleby.partition_deltas (${COLUMNS}) SELECT $1, ${values} FROM ${source}`
+}
+
+/** A change in the order of the columns. */
+export const countValues = (change: CountChange): Value[] => [
+  change.ready ?? 0,
+  change.leased ?? 0,
+  change.scheduled ?? 0,
+  change.held ?? 0,
+  change.dead ?? 0,
+  change.created?.seconds ?? 0n,
+  change.created?.micros ?? 0n,
+  change.deadline?.seconds ?? 0n,
+  change.deadline?.micros ?? 0n,
+]
 
 /** The changes of one transaction, one row per partition, written just before its commit. */
 export class CountChanges {

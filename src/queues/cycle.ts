@@ -14,6 +14,11 @@ export interface Arrival {
   readonly firstSerial: number
 }
 
+/** The settings that a cycle worked with are older than the stored ones; nothing may be committed. */
+export class StaleQueue extends Error {
+  override readonly name = 'StaleQueue'
+}
+
 export class Cycle {
   readonly tx: Transaction
   readonly queue: QueueRecord

@@ -30,8 +30,9 @@ const MAX_LEASED = 4_000
 export class Dealer {
   /** Per part: every ready item is believed to have a greater serial. */
   readonly #watermarks = new Map<number, number>()
-  /** Per part: the lowest serial that was announced while a cycle was looking. */
+  /** Per part: the lowest serial that was announced while a cycle was looking, and how many are looking. */
   readonly #announced = new Map<number, number>()
+  readonly #looking = new Map<number, number>()
   readonly #nextFullLookMs = new Map<number, number>()
 
   /** An item with this serial became leasable. */
@@ -110,7 +111,17 @@ export class Dealer {
   }
 
   async #take(cycle: Cycle, { part }: Partition, limit: number, deadline: Instant): Promise<LeasedRow[]> {
-    this.#announced.delete(part)
+    const looking = this.#looking.get(part) ?? 0
+    if (looking === 0) this.#announced.delete(part)
+    this.#looking.set(part, looking + 1)
+    try {
+      return await this.#lease(cycle, part, limit, deadline)
+    } finally {
+      this.#looking.set(part, (this.#looking.get(part) ?? 1) - 1)
+    }
+  }
+
+  async #lease(cycle: Cycle, part: number, limit: number, deadline: Instant): Promise<LeasedRow[]> {
     const startedMs = performance.now()
     const full = startedMs >= (this.#nextFullLookMs.get(part) ?? 0)
     const after = full ? 0 : (this.#watermarks.get(part) ?? 0)
@@ -121,7 +132,9 @@ export class Dealer {
       this.#nextFullLookMs.set(part, performance.now() + pauseMs)
     }
     const last = rows.at(-1)?.serial
-    if (last !== undefined) cycle.afterCommit(() => this.#raise(part, last))
+    // Before the commit, so that a cycle beside this one starts behind these rows instead of skipping them one
+    // by one; a rollback clears the watermark.
+    if (last !== undefined) this.#raise(part, last)
     return rows
   }
 

@@ -47,6 +47,16 @@ export const jobsOf = (batch: Batch): Job<unknown, never>[] => [
   ...batch.sweeps,
 ]
 
+/** How much has gathered: items to write or to settle, and one for each sweep. */
+export function gatheredItems({ produces, completes, retries, extensions, sweeps }: Batch): number {
+  let items = sweeps.length
+  for (const { ask } of produces) items += ask.items.length
+  for (const { ask } of completes) items += ask.serials.length
+  for (const { ask } of retries) items += ask.items.length
+  for (const { ask } of extensions) items += ask.serials.length
+  return items
+}
+
 /** A cycle takes no more than this, so that its transaction and its memory stay small. */
 const MAX_ITEMS = 8_000
 const MAX_BYTES = 16_000_000

@@ -1,18 +1,21 @@
 /**
- * The single writer of one queue on this server. Requests that arrive while a cycle is in flight form the next
- * one; nothing waits on a timer, and every reply is sent after the commit.
+ * The writer of one queue on this server. Requests that arrive while a cycle is in flight form the next one;
+ * nothing waits on a timer, and every reply is sent after the commit.
  *
  *   idle ──request, wake-up──► cycle ──more gathered──► cycle …
  *     ▲                          │
  *     └────────nothing left──────┘          paused: requests gather, nothing runs
+ *
+ * On PostgreSQL a second cycle may run beside the first when much has gathered: one is prepared here while the
+ * other is applied there. The store keeps them apart, as it keeps the cycles of several servers apart.
  */
 import type { Clock, Instant } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import { idFromSerial } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
 import { type Database, StoreUnavailable } from '../db/database.ts'
-import { complete, Mismatch } from './complete.ts'
-import { type Arrival, Cycle } from './cycle.ts'
+import { complete } from './complete.ts'
+import { type Arrival, Cycle, StaleQueue } from './cycle.ts'
 import { Dealer } from './dealer.ts'
 import { extend } from './extend.ts'
 import {
@@ -20,11 +23,13 @@ import {
   type CompleteAsk,
   type ExtendAsk,
   emptyBatch,
+  gatheredItems,
   type Job,
   jobsOf,
   takeBatch,
 } from './jobs.ts'
-import { type ProduceAsk, produce } from './produce.ts'
+import { Mismatch } from './mismatch.ts'
+import { canProduceAlone, type ProduceAsk, produce, produceAlone } from './produce.ts'
 import type { LeasedBatch, ProduceReceipt } from './queue.ts'
 import { type QueueRecord, readQueue, readQueueVersion } from './records.ts'
 import { type RetryAsk, retryLeased } from './retry.ts'
@@ -45,11 +50,14 @@ export interface LoopContext {
   readonly onGone: (loop: QueueLoop) => void
 }
 
-/** The cached settings are older than the stored ones. */
-class StaleQueue extends Error {}
-
 /** How often a cycle may be run again because its assumptions did not hold. */
 const MAX_RERUNS = 5
+
+/** Cycles that may be in flight at once; SQLite has a single writer anyway. */
+const MAX_CYCLES = { postgres: 2, sqlite: 1 } as const
+
+/** A second cycle is worth its commit only when this many items wait; fewer gather for the next one. */
+const OVERLAP_ITEMS = 400
 
 export class QueueLoop {
   #queue: QueueRecord
@@ -59,7 +67,9 @@ export class QueueLoop {
   readonly #waiters = new Set<Waiter>()
   readonly #clients = new Map<string, Waiter>()
   #inCycle = 0
-  #running: Promise<void> | undefined
+  readonly #cycles = new Set<Promise<void>>()
+  #cyclesStarted = 0
+  #scheduled = false
   #paused = false
   #stir = false
   #closedBy: BartlebyError | undefined
@@ -171,7 +181,10 @@ export class QueueLoop {
 
   /** Resolves when nothing is left to do now. */
   async idle(): Promise<void> {
-    while (this.#running !== undefined && !this.#paused) await this.#running
+    while (this.#cycles.size > 0 || (this.#scheduled && !this.#paused)) {
+      await Promise.all(this.#cycles)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
   }
 
   /** Ends the loop: waiters and later requests are refused, accepted writes are still applied. */
@@ -200,37 +213,63 @@ export class QueueLoop {
   }
 
   #start(): void {
-    if (this.#running !== undefined || this.#paused || !this.#hasWork()) return
+    if (this.#scheduled || !this.#mayStart()) return
+    this.#scheduled = true
     // After this turn of the event loop: calls made in the same turn share the cycle.
-    this.#running = new Promise((resolve) => setImmediate(resolve)).then(() => this.#run())
+    setImmediate(() => {
+      this.#scheduled = false
+      if (!this.#mayStart()) return
+      const cycle = this.#runCycle(takeBatch(this.#pending)).finally(() => {
+        this.#cycles.delete(cycle)
+        this.#start()
+      })
+      this.#cycles.add(cycle)
+      this.#start()
+    })
   }
 
-  #hasWork(): boolean {
-    return jobsOf(this.#pending).length > 0 || (this.#stir && this.#waiters.size > 0)
+  #mayStart(): boolean {
+    if (this.#paused) return false
+    const gathered = gatheredItems(this.#pending) + (this.#stir ? this.#wantedItems() : 0)
+    if (this.#cycles.size === 0) return gathered > 0
+    return this.#cycles.size < MAX_CYCLES[this.#context.db.dialect] && gathered >= OVERLAP_ITEMS
   }
 
-  async #run(): Promise<void> {
-    while (!this.#paused && this.#hasWork()) await this.#runCycle(takeBatch(this.#pending))
-    this.#running = undefined
-    // Un-paused between the last check and now.
-    this.#start()
+  #wantedItems(): number {
+    let wanted = 0
+    for (const waiter of this.#waiters) if (waiter.waiting) wanted += waiter.batchSize
+    return wanted
   }
 
   async #runCycle(batch: Batch): Promise<void> {
     this.#stir = false
-    const waiters = [...this.#waiters]
+    const alone = this.#cycles.size === 0
+    const started = ++this.#cyclesStarted
+    const waiters = [...this.#waiters].filter((waiter) => waiter.waiting)
     for (const waiter of waiters) waiter.deal()
-    this.#inCycle = jobsOf(batch).length
+    const jobs = jobsOf(batch).length
+    this.#inCycle += jobs
     try {
       const cycle = await this.#commit(batch, waiters)
       this.#failures = 0
       cycle.runEffects()
+      const stayedAlone = alone && started === this.#cyclesStarted
+      if (!stayedAlone) this.#lookAtOwn(cycle.arrivals)
       this.#context.onCommit(cycle.arrivals, cycle.nextDeadline)
     } catch (error) {
       await this.#fail(error, batch, waiters)
     } finally {
-      this.#inCycle = 0
+      this.#inCycle -= jobs
       for (const waiter of waiters) waiter.undeal(this.#paused)
+    }
+  }
+
+  /** A cycle beside this one may have dealt to waiters before these items were there, or past their serials. */
+  #lookAtOwn(arrivals: readonly Arrival[]): void {
+    for (const { queueName, part, firstSerial } of arrivals) {
+      if (queueName !== this.#queue.queueName) continue
+      this.#dealer.lookAgainFrom(part, firstSerial)
+      this.#stir = true
     }
   }
 
@@ -238,9 +277,13 @@ export class QueueLoop {
   async #commit(batch: Batch, waiters: readonly Waiter[]): Promise<Cycle> {
     for (let reruns = 0; ; reruns++) {
       try {
-        return await this.#context.db.transaction('queue.cycle', (tx) =>
-          this.#apply(new Cycle(tx, this.#queue, this.#context.clock.now()), batch, waiters),
-        )
+        if (this.#isProduceAlone(batch, waiters)) return await this.#commitProduces(batch)
+        let attempts = 0
+        return await this.#context.db.transaction('queue.cycle', (tx) => {
+          // What an attempt that was rolled back had leased is ready again.
+          if (attempts++ > 0) this.#dealer.lookAgainEverywhere()
+          return this.#apply(new Cycle(tx, this.#queue, this.#context.clock.now()), batch, waiters)
+        })
       } catch (error) {
         if (reruns >= MAX_RERUNS) throw error
         if (error instanceof StaleQueue) await this.#refresh()
@@ -248,6 +291,22 @@ export class QueueLoop {
         else throw error
       }
     }
+  }
+
+  #isProduceAlone({ produces, ...others }: Batch, waiters: readonly Waiter[]): boolean {
+    if (this.#context.db.dialect !== 'postgres' || produces.length === 0 || waiters.length > 0) return false
+    const asks = produces.map((job) => job.ask)
+    return jobsOf({ produces: [], ...others }).length === 0 && canProduceAlone(this.#queue, asks)
+  }
+
+  /** A cycle of nothing but produces: its one statement commits by itself. */
+  #commitProduces({ produces }: Batch): Promise<Cycle> {
+    const asks = produces.map((job) => job.ask)
+    return this.#context.db.statement('queue.produce', async (tx) => {
+      const cycle = new Cycle(tx, this.#queue, this.#context.clock.now())
+      answerProduces(cycle, produces, await produceAlone(cycle, asks))
+      return cycle
+    })
   }
 
   async #apply(cycle: Cycle, batch: Batch, waiters: readonly Waiter[]): Promise<Cycle> {
@@ -268,13 +327,7 @@ export class QueueLoop {
     // After the sweep: expired items no longer count when a partition is chosen.
     if (batch.produces.length > 0) {
       const asks = batch.produces.map((job) => job.ask)
-      const receipts = await produce(cycle, asks, dedupeWindowUs)
-      cycle.afterCommit(() => {
-        for (const [i, job] of batch.produces.entries()) {
-          const receipt = receipts[i]
-          if (receipt !== undefined) job.resolve(receipt)
-        }
-      })
+      answerProduces(cycle, batch.produces, await produce(cycle, asks, dedupeWindowUs))
     }
     if ((await version) !== cycle.queue.version) throw new StaleQueue()
     if (waiters.length > 0 && (await this.#dealer.deal(cycle, waiters))) {
@@ -336,6 +389,19 @@ export class QueueLoop {
     for (const job of jobsOf(batch)) job.reject(answer)
     for (const waiter of waiters) waiter.fail(answer)
   }
+}
+
+function answerProduces(
+  cycle: Cycle,
+  jobs: readonly Job<ProduceAsk, ProduceReceipt>[],
+  receipts: readonly ProduceReceipt[],
+): void {
+  cycle.afterCommit(() => {
+    for (const [i, job] of jobs.entries()) {
+      const receipt = receipts[i]
+      if (receipt !== undefined) job.resolve(receipt)
+    }
+  })
 }
 
 function* singly(batch: Batch): Iterable<Batch> {

@@ -2,14 +2,14 @@
 import { type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { idFromSerial } from '../core/ksuid.ts'
-import { instantSum, readCounts } from './counts.ts'
-import type { Cycle } from './cycle.ts'
+import { type CountChange, instantSum, readCounts } from './counts.ts'
+import { type Cycle, StaleQueue } from './cycle.ts'
 import { emptiest } from './deal.ts'
 import { type DedupeAnswer, resolveDedupeKeys } from './dedupe.ts'
 import { isNearNow } from './near-now.ts'
 import type { ItemId, ProduceOutcome, ProduceReceipt } from './queue.ts'
-import type { Partition } from './records.ts'
-import { type ItemToInsert, insertItems } from './sql/insert.ts'
+import type { Partition, QueueRecord } from './records.ts'
+import { type Insertion, type ItemToInsert, insertItems, insertItemsAlone } from './sql/insert.ts'
 
 export interface ProduceAsk {
   readonly items: readonly AskedItem[]
@@ -51,6 +51,25 @@ export async function produce(
   return receipts
 }
 
+/**
+ * The same when nothing else happens in the cycle, on PostgreSQL, in a queue of one partition and without dedupe
+ * keys: one statement is then the whole transaction. Single calls are 1.5 times as fast that way.
+ */
+export async function produceAlone(cycle: Cycle, asks: readonly ProduceAsk[]): Promise<ProduceReceipt[]> {
+  const [partition] = cycle.queue.partitions
+  if (partition === undefined) throw new Error(`queue '${cycle.queue.queueName}' has no partitions`)
+  const items = asks.flatMap((ask) => ask.items).map((item) => toInsertion(item, cycle.now))
+  const insertion = insertionOf(cycle, partition, items)
+  const serials = await insertItemsAlone(cycle.tx, cycle.queue, insertion, changeOf(cycle, items))
+  if (serials === null) throw new StaleQueue()
+  announce(cycle, partition, insertion, serials)
+  return receiptsOf(partition, asks, null, serials, items)
+}
+
+/** Whether `produceAlone` may be used for these requests. */
+export const canProduceAlone = (queue: QueueRecord, asks: readonly ProduceAsk[]): boolean =>
+  queue.partitions.length === 1 && asks.every((ask) => ask.items.every((item) => item.dedupeKey === null))
+
 async function choosePartitions(cycle: Cycle, asks: readonly ProduceAsk[]): Promise<Partition[]> {
   const { partitions } = cycle.queue
   const [first] = partitions
@@ -75,35 +94,60 @@ async function produceInto(
   asks: readonly ProduceAsk[],
   dedupeWindowUs: bigint,
 ): Promise<ProduceReceipt[]> {
-  const { tx, now, queue } = cycle
+  const { tx, now } = cycle
   const asked = asks.flatMap((ask) => ask.items)
   const known = await resolveDedupeKeys(cycle, partition, asked, dedupeWindowUs)
   const toInsert: ItemToInsert[] = []
   for (const [i, item] of asked.entries()) {
     const answer = known?.[i]
     if (answer?.outcome === 'existed') continue
-    toInsert.push({
-      encoding: item.encoding,
-      kind: item.kind,
-      reference: item.reference,
-      payload: item.payload,
-      enqueueAt: enqueueAtOf(item, now),
-      ...(answer === undefined ? {} : { serial: answer.serial }),
-    })
+    toInsert.push({ ...toInsertion(item, now), ...(answer === undefined ? {} : { serial: answer.serial }) })
   }
   if (toInsert.length === 0) return receiptsOf(partition, asks, known, [], toInsert)
 
-  const expireAt = later(now, usFromNs(queue.expireTimeoutNs))
-  const serials = await insertItems(tx, partition.part, now, expireAt, toInsert)
-  const scheduled = toInsert.filter((item) => item.enqueueAt !== null)
-  const ready = toInsert.length - scheduled.length
-  cycle.changes.add(partition.part, { ready, scheduled: scheduled.length, created: instantSum(now, ready) })
-  for (const { enqueueAt } of scheduled) if (enqueueAt !== null) cycle.expectAt(enqueueAt)
-  if (ready > 0) {
-    cycle.expectAt(expireAt)
-    cycle.arrived(queue.queueName, partition.part, serials[0] ?? 0)
-  }
+  const insertion = insertionOf(cycle, partition, toInsert)
+  const serials = await insertItems(tx, insertion)
+  cycle.changes.add(partition.part, changeOf(cycle, toInsert))
+  announce(cycle, partition, insertion, serials)
   return receiptsOf(partition, asks, known, serials, toInsert)
+}
+
+const toInsertion = (item: AskedItem, now: Instant): ItemToInsert => ({
+  encoding: item.encoding,
+  kind: item.kind,
+  reference: item.reference,
+  payload: item.payload,
+  enqueueAt: enqueueAtOf(item, now),
+})
+
+const insertionOf = (
+  { now, queue }: Cycle,
+  { part }: Partition,
+  items: readonly ItemToInsert[],
+): Insertion => ({
+  part,
+  createdAt: now,
+  expireAt: later(now, usFromNs(queue.expireTimeoutNs)),
+  items,
+})
+
+function changeOf({ now }: Cycle, items: readonly ItemToInsert[]): CountChange {
+  const scheduled = items.filter((item) => item.enqueueAt !== null).length
+  const ready = items.length - scheduled
+  return { ready, scheduled, created: instantSum(now, ready) }
+}
+
+/** Tells what comes due, and that there is something to lease. */
+function announce(
+  cycle: Cycle,
+  { part }: Partition,
+  { items, expireAt }: Insertion,
+  serials: readonly number[],
+): void {
+  for (const { enqueueAt } of items) if (enqueueAt !== null) cycle.expectAt(enqueueAt)
+  if (items.every((item) => item.enqueueAt !== null)) return
+  cycle.expectAt(expireAt)
+  cycle.arrived(cycle.queue.queueName, part, serials[0] ?? 0)
 }
 
 /** Receipts make their ids only when asked: the wire's produce does not show them. */

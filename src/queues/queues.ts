@@ -7,7 +7,7 @@ import { usFromNs } from '../core/duration.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import { checkKsuid, idFromSerial, serialFromId } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
-import type { Database } from '../db/database.ts'
+import { type Database, StoreUnavailable } from '../db/database.ts'
 import { clearQueue } from './clear.ts'
 import { payloadBytes } from './content.ts'
 import { CountChanges, readCounts } from './counts.ts'
@@ -323,12 +323,18 @@ export class StoreQueues implements Queues {
    * queue gone, and the question goes to the loop of the new one.
    */
   async #withLoop<T>(name: string, ask: (loop: QueueLoop) => Promise<T>): Promise<T> {
-    const loop = await this.#loopOf(name)
     try {
-      return await ask(loop)
+      const loop = await this.#loopOf(name)
+      try {
+        return await ask(loop)
+      } catch (error) {
+        if (!(error instanceof BartlebyError && error.code === 'queue_unknown')) throw error
+        return await ask(await this.#loopOf(name))
+      }
     } catch (error) {
-      if (!(error instanceof BartlebyError && error.code === 'queue_unknown')) throw error
-      return ask(await this.#loopOf(name))
+      // The store was away already when the queue or its items were looked up: nothing was written.
+      if (error instanceof StoreUnavailable) throw failure('store_write_failed', undefined, { cause: error })
+      throw error
     }
   }
 

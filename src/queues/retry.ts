@@ -11,7 +11,7 @@ import { deathReason } from './fate.ts'
 import { isNearNow } from './near-now.ts'
 import type { Partition } from './records.ts'
 import { SHELF } from './schema.ts'
-import { type ItemFacts, lockItems } from './sql/inspect.ts'
+import { type ItemFacts, readItems } from './sql/inspect.ts'
 import { scheduleItems, sendToTail } from './sql/move.ts'
 
 export interface RetryAsk {
@@ -31,7 +31,7 @@ export async function retryLeased(cycle: Cycle, ask: RetryAsk, log: Log): Promis
   const { tx, queue, now } = cycle
   const { part, idPrefix } = ask.partition
   const ascending = ask.items.map(({ serial }) => serial).sort((a, b) => a - b)
-  const found = new Map((await lockItems(tx, part, ascending)).map((item) => [item.serial, item]))
+  const found = new Map((await readItems(tx, part, ascending)).map((item) => [item.serial, item]))
 
   const dying: Dying[] = []
   const scheduled: { item: ItemFacts; enqueueAt: Instant }[] = []
@@ -74,7 +74,7 @@ export async function retryLeased(cycle: Cycle, ask: RetryAsk, log: Log): Promis
 async function requeue(cycle: Cycle, { part }: Partition, items: readonly ItemFacts[]): Promise<void> {
   const tail = await sendToTail(
     cycle.tx,
-    part,
+    { part, shelf: SHELF.queue, leased: true },
     items.map(({ serial }) => serial),
   )
   cycle.changes.add(part, {

@@ -50,12 +50,16 @@ async function endedLeases(
     cycle.tx,
     leases.map(({ batchId }) => batchId),
   )
+  const known = new Set<number>()
   for (const batch of leases) {
     const partition = partitions.get(batch.part)
     if (partition === undefined || !claimed.has(batch.batchId)) continue
-    const items = await lockItems(cycle.tx, batch.part, parseRuns(batch.runs))
+    // An extension to the deadline that the lease had already leaves two batches that name the same items.
+    const serials = parseRuns(batch.runs).filter((serial) => !known.has(serial))
+    const items = await lockItems(cycle.tx, batch.part, serials)
     // A lease that was extended or given anew has another deadline and a batch of its own.
     const over = items.filter((item) => item.leased && (item.leaseDeadline ?? 0n) === batch.deadline)
+    for (const { serial } of over) known.add(serial)
     if (over.length > 0) ended.set(partition, [...(ended.get(partition) ?? []), ...over])
   }
   return ended
@@ -83,10 +87,9 @@ async function queueAtTail(
     if (indexes.length === 0) continue
     await placeAtTail(
       cycle.tx,
-      part,
+      { part, shelf, leased: shelf === SHELF.queue },
       indexes.map((i) => arriving[i]?.item.serial ?? 0),
       indexes.map((i) => tail[i] ?? 0),
-      shelf,
     )
   }
   cycle.changes.add(part, {
@@ -113,9 +116,8 @@ async function releaseHeld(
   if (living.length === 0) return
   const tail = await sendToTail(
     cycle.tx,
-    partition.part,
+    { part: partition.part, shelf: SHELF.held, leased: false },
     living.map(({ serial }) => serial),
-    SHELF.held,
   )
   cycle.changes.add(partition.part, { held: -living.length, ready: living.length })
   cycle.arrived(cycle.queue.queueName, partition.part, tail[0] ?? 0)

@@ -5,6 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { backoffDelayMs } from '../core/backoff.ts'
 import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
+import { BartlebyError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import type { QueueLoop } from './loop.ts'
@@ -43,6 +44,8 @@ export class Sweeper {
   #alarm: { readonly at: Instant; readonly alarm: Alarm } | undefined
   #poll: NodeJS.Timeout | undefined
   #running: Promise<void> = Promise.resolve()
+  /** A sweep that has not begun yet; aborting it ends its pause, not the sweep. */
+  #soon: AbortController | undefined
   #lastEndedMs = 0
   #failures = 0
   readonly #stopped = new AbortController()
@@ -85,6 +88,7 @@ export class Sweeper {
 
   /** Runs everything that is due now, held items included; resolves when it is durable. */
   sweepNow(): Promise<void> {
+    this.#soon?.abort()
     const run = this.#running.then(() => this.#sweep(true))
     this.#running = run.catch(() => {})
     return run
@@ -118,10 +122,18 @@ export class Sweeper {
   }
 
   #runSoon(): void {
+    // One that has not begun will find whatever is due by then.
+    if (this.#soon !== undefined) return
+    const soon = new AbortController()
+    this.#soon = soon
     this.#running = this.#running.then(async () => {
       const { signal } = this.#stopped
       const distanceMs = this.#lastEndedMs + SWEEP_DISTANCE_MS - performance.now()
-      if (distanceMs > 0) await pause(distanceMs, undefined, { signal }).catch(() => {})
+      if (distanceMs > 0) {
+        const hurry = AbortSignal.any([signal, soon.signal])
+        await pause(distanceMs, undefined, { signal: hurry }).catch(() => {})
+      }
+      this.#soon = undefined
       if (signal.aborted) return
       try {
         await this.#sweep(this.#failures === 0)
@@ -193,12 +205,17 @@ export class Sweeper {
     for (const item of due.expired) (await workFor(item))?.expired.push(item)
     for (const item of due.scheduled) (await workFor(item))?.scheduled.push(item)
     for (const item of due.held) (await workFor(item))?.held.push(item)
-    await Promise.all([...work].map(([loop, mine]) => loop.sweep(mine)))
+    await Promise.all([...work].map(([loop, mine]) => loop.sweep(mine).catch(unlessDeleted)))
   }
 }
 
 /** The same lists, to be filled. */
 type Growing<T> = { [K in keyof T]: T[K] extends readonly (infer E)[] ? E[] : never }
+
+/** Another server has deleted the queue meanwhile: there is nothing left to sweep in it, and others go on. */
+function unlessDeleted(error: unknown): void {
+  if (!(error instanceof BartlebyError && error.code === 'queue_unknown')) throw error
+}
 
 /** As many batches, oldest first, as hold what one pass can apply; at least one. */
 function firstBatches(batches: readonly DueBatch[]): readonly DueBatch[] {

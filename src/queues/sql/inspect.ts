@@ -1,6 +1,13 @@
 /** Reading items: what a request asks about, lists, peeks. */
 import { type Instant, instant } from '../../core/clock.ts'
-import { type Integer, integerList, type Session, sql, type Transaction } from '../../db/database.ts'
+import {
+  type Integer,
+  integerList,
+  type Session,
+  type Statement,
+  sql,
+  type Transaction,
+} from '../../db/database.ts'
 import { storedPayload, storedText } from '../content.ts'
 import type { Death, DeathReason, ItemContent } from '../queue.ts'
 import { SHELF } from '../schema.ts'
@@ -31,15 +38,20 @@ interface FactsRow {
 
 const FACTS = 'id, leased, attempts, created_at, expire_at, lease_deadline, enqueue_at, died_at'
 
-/** Items by primary key, locked until the transaction ends. */
+const factsOf = {
+  postgres: `SELECT ${FACTS} FROM bartleby.items WHERE part = $1 AND shelf = $3 AND id = ANY($2::bigint[])
+             ORDER BY part, shelf, id`,
+  sqlite: `SELECT ${FACTS} FROM items WHERE part = $1 AND shelf = $3 AND id IN (SELECT value FROM json_each($2))
+           ORDER BY id`,
+}
+
+/** Items by primary key, ascending. */
+const readFacts = sql('items.facts', factsOf, { bigints: true })
+
+/** The same, locked until the transaction ends. */
 const lockFacts = sql(
   'items.lockFacts',
-  {
-    postgres: `SELECT ${FACTS} FROM bartleby.items WHERE part = $1 AND shelf = $3 AND id = ANY($2::bigint[])
-               ORDER BY part, shelf, id FOR UPDATE`,
-    sqlite: `SELECT ${FACTS} FROM items WHERE part = $1 AND shelf = $3 AND id IN (SELECT value FROM json_each($2))
-             ORDER BY id`,
-  },
+  { postgres: `${factsOf.postgres} FOR UPDATE`, sqlite: factsOf.sqlite },
   { bigints: true },
 )
 
@@ -87,15 +99,30 @@ const readOldest = sql(
   { bigints: true },
 )
 
-/** Locks items of one shelf and gives what is there of them, in order of their serials. */
-export async function lockItems(
+/**
+ * What is there of these items, in order of their serials. They are not locked: the moves of leased items check
+ * that all of them were still as read, which is cheaper than a lock on every row.
+ */
+export const readItems = (session: Session, part: number, serials: readonly number[]): Promise<ItemFacts[]> =>
+  factsFrom(session, readFacts, part, serials, SHELF.queue)
+
+/** What is there of these items of a shelf, locked: no lease and no extension comes in between. */
+export const lockItems = (
   tx: Transaction,
   part: number,
   serials: readonly number[],
   shelf: number = SHELF.queue,
+): Promise<ItemFacts[]> => factsFrom(tx, lockFacts, part, serials, shelf)
+
+async function factsFrom(
+  session: Session,
+  statement: Statement,
+  part: number,
+  serials: readonly number[],
+  shelf: number,
 ): Promise<ItemFacts[]> {
   if (serials.length === 0) return []
-  const rows = await tx.rows<FactsRow>(lockFacts, part, integerList(tx.dialect, serials), shelf)
+  const rows = await session.rows<FactsRow>(statement, part, integerList(session.dialect, serials), shelf)
   return rows.map((row) => ({
     serial: Number(row.id),
     leased: Number(row.leased) === 1,

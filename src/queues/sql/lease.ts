@@ -2,6 +2,7 @@
 import { type Instant, later } from '../../core/clock.ts'
 import { type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
 import { storedPayload, storedText } from '../content.ts'
+import { insistOn } from '../mismatch.ts'
 import type { ItemContent } from '../queue.ts'
 import { formatRuns } from '../runs.ts'
 import { SHELF } from '../schema.ts'
@@ -90,16 +91,15 @@ export async function leaseItems(
   return leased
 }
 
-/** Moves the deadline of leased items; gives how many there were. */
+/** Moves the deadline of leased items. Serials must ascend. */
 export async function extendLeases(
   tx: Transaction,
   part: number,
   serials: readonly number[],
   deadline: Instant,
-): Promise<number> {
-  const extended = await tx.run(extendLeased, part, integerList(tx.dialect, serials), deadline)
+): Promise<void> {
+  insistOn(serials.length, await tx.run(extendLeased, part, integerList(tx.dialect, serials), deadline))
   noteLease(tx, part, serials, deadline)
-  return extended
 }
 
 /** Leaves a note for the sweep: these leases end then. Serials must ascend. */

@@ -1,6 +1,7 @@
 /** Moves of items that stay in the store: to the tail, onto another shelf, into a dead queue. */
 import type { Instant } from '../../core/clock.ts'
 import { type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
+import { insistOn } from '../mismatch.ts'
 import type { DeathReason } from '../queue.ts'
 import { SHELF } from '../schema.ts'
 import { allocateSerials } from './serials.ts'
@@ -11,9 +12,9 @@ const moveToTail = sql('items.toTail', {
     UPDATE bartleby.items AS item
     SET id = tail.serial, shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
     FROM unnest($2::bigint[], $3::bigint[]) AS tail (id, serial)
-    WHERE item.part = $1 AND item.shelf = $4 AND item.id = tail.id`,
+    WHERE item.part = $1 AND item.shelf = $4 AND item.id = tail.id AND item.leased = $5`,
   sqlite: `UPDATE items SET id = $3, shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
-           WHERE part = $1 AND id = $2 AND shelf = $4`,
+           WHERE part = $1 AND id = $2 AND shelf = $4 AND leased = $5`,
 })
 
 /** Un-leases items and puts them on the scheduled shelf, where they keep their serials. */
@@ -22,9 +23,9 @@ const moveToSchedule = sql('items.toSchedule', {
     UPDATE bartleby.items AS item
     SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = due.enqueue_at
     FROM unnest($2::bigint[], $3::bigint[]) AS due (id, enqueue_at)
-    WHERE item.part = $1 AND item.shelf = ${SHELF.queue} AND item.id = due.id`,
+    WHERE item.part = $1 AND item.shelf = ${SHELF.queue} AND item.id = due.id AND item.leased = 1`,
   sqlite: `UPDATE items SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = $3
-           WHERE part = $1 AND id = $2 AND shelf = ${SHELF.queue}`,
+           WHERE part = $1 AND id = $2 AND shelf = ${SHELF.queue} AND leased = 1`,
 })
 
 /** Un-leases items that should die and cannot, and keeps them from being leased. */
@@ -42,19 +43,22 @@ const moveToHeld = sql('items.toHeld', {
 const moveToDeadQueue = sql('items.bury', {
   postgres: `
     WITH gone AS (
-      DELETE FROM bartleby.items WHERE part = $1 AND shelf = $2 AND id = ANY($3::bigint[]) RETURNING *
+      DELETE FROM bartleby.items AS item
+      USING unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS letter (id, serial, source_id, reason)
+      WHERE item.part = $1 AND item.shelf = $2 AND item.id = letter.id AND item.leased = $11
+      RETURNING letter.serial, letter.source_id, letter.reason,
+        item.encoding, item.kind, item.reference, item.payload, item.attempts, item.created_at
     ), buried AS (
       INSERT INTO bartleby.items
         (id, part, shelf, leased, attempts, created_at, encoding, kind, reference, payload, source_id,
          died_at, death_reason, death_queue, death_partition, death_attempts, death_created_at)
-      SELECT letter.serial, $7, ${SHELF.queue}, 0, 0, $8, gone.encoding, gone.kind, gone.reference, gone.payload,
-        convert_to(letter.source_id, 'UTF8'), $8, letter.reason, $9, $10, gone.attempts, gone.created_at
-      FROM gone JOIN unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS letter (id, serial, source_id, reason)
-        ON letter.id = gone.id
+      SELECT serial, $7, ${SHELF.queue}, 0, 0, $8, encoding, kind, reference, payload, convert_to(source_id, 'UTF8'),
+        $8, reason, $9, $10, attempts, created_at
+      FROM gone
       ON CONFLICT (part, source_id) WHERE source_id IS NOT NULL DO NOTHING
       RETURNING 1
     )
-    SELECT count(*) AS buried FROM buried`,
+    SELECT (SELECT count(*) FROM gone) AS gone, (SELECT count(*) FROM buried) AS buried`,
   sqlite: '',
 })
 
@@ -74,37 +78,44 @@ const deleteBuried = sql('items.deleteBuried', {
   sqlite: 'DELETE FROM items WHERE part = $1 AND shelf = $2 AND id IN (SELECT value FROM json_each($3))',
 })
 
-/** Sends items of one shelf to the tail, in the order given; returns their new serials. */
+/** Where the items of one move lie, and whether they are leased: on anything else the move fails. */
+export interface Origin {
+  readonly part: number
+  readonly shelf: number
+  readonly leased: boolean
+}
+
+/** Sends items to the tail, in the order given; returns their new serials. */
 export async function sendToTail(
   tx: Transaction,
-  part: number,
+  from: Origin,
   serials: readonly number[],
-  shelf: number = SHELF.queue,
 ): Promise<number[]> {
   const tail = await allocateSerials(tx, serials.length)
-  await placeAtTail(tx, part, serials, tail, shelf)
+  await placeAtTail(tx, from, serials, tail)
   return tail
 }
 
-/** Gives items of one shelf the serials in `tail`, which were taken for them. */
+/** Gives items the serials in `tail`, which were taken for them. */
 export async function placeAtTail(
   tx: Transaction,
-  part: number,
+  { part, shelf, leased }: Origin,
   serials: readonly number[],
   tail: readonly number[],
-  shelf: number,
 ): Promise<void> {
+  const mark = leased ? 1 : 0
   if (tx.dialect === 'postgres') {
-    await tx.run(moveToTail, part, integerList(tx.dialect, serials), integerList(tx.dialect, tail), shelf)
+    const ids = integerList(tx.dialect, serials)
+    insistOn(serials.length, await tx.run(moveToTail, part, ids, integerList(tx.dialect, tail), shelf, mark))
   } else {
     await tx.runEach(
       moveToTail,
-      serials.map((serial, i) => [part, serial, tail[i] ?? 0, shelf]),
+      serials.map((serial, i) => [part, serial, tail[i] ?? 0, shelf, mark]),
     )
   }
 }
 
-/** Puts queued items on the scheduled shelf until the instant beside each. */
+/** Puts leased items on the scheduled shelf until the instant beside each. */
 export async function scheduleItems(
   tx: Transaction,
   part: number,
@@ -112,7 +123,8 @@ export async function scheduleItems(
 ): Promise<void> {
   if (tx.dialect === 'postgres') {
     const serials = `{${items.map((item) => item.serial).join(',')}}`
-    await tx.run(moveToSchedule, part, serials, `{${items.map((item) => item.enqueueAt).join(',')}}`)
+    const instants = `{${items.map((item) => item.enqueueAt).join(',')}}`
+    insistOn(items.length, await tx.run(moveToSchedule, part, serials, instants))
   } else {
     await tx.runEach(
       moveToSchedule,
@@ -127,12 +139,7 @@ export async function holdItems(tx: Transaction, part: number, serials: readonly
 }
 
 export interface Burial {
-  readonly from: {
-    readonly part: number
-    readonly shelf: number
-    readonly queueName: string
-    readonly partition: number
-  }
+  readonly from: Origin & { readonly queueName: string; readonly partition: number }
   readonly toPart: number
   readonly at: Instant
   /** In the order in which they shall lie in the dead queue. */
@@ -152,7 +159,7 @@ export async function buryItems(
   const firstSerial = fresh[0] ?? 0
   const serials = items.map((item) => item.serial)
   if (tx.dialect === 'postgres') {
-    const [row] = await tx.rows<{ buried: Integer }>(
+    const [row] = await tx.rows<{ gone: Integer; buried: Integer }>(
       moveToDeadQueue,
       from.part,
       from.shelf,
@@ -165,7 +172,9 @@ export async function buryItems(
       at,
       from.queueName,
       from.partition,
+      from.leased ? 1 : 0,
     )
+    insistOn(items.length, Number(row?.gone ?? 0))
     return { buried: Number(row?.buried ?? 0), firstSerial }
   }
   let buried = 0
