@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /*
- * The command. The sources are TypeScript and need a recent Node; when the running one is older, this file
- * starts itself again on the Node that is a dependency of the package. Plain JavaScript for Node 20.
+ * The command. In the repository it runs the sources, and where the running Node is too old for them, it starts
+ * itself again on the pinned Node, a development package. Installed from npm there are no sources: it runs the
+ * build, on the user's Node. Plain JavaScript for Node 20.
  */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -11,9 +12,11 @@ import { fileURLToPath } from 'node:url'
 
 const OLDEST_NODE = 24
 
-const main = new URL('../src/cli/main.ts', import.meta.url)
+const sources = new URL('../src/cli/main.ts', import.meta.url)
+const inRepository = existsSync(sources)
 
 if (Number.parseInt(process.versions.node, 10) >= OLDEST_NODE) {
+  const main = inRepository ? sources : new URL('../dist/cli/main.js', import.meta.url)
   const { run } = await import(main.href)
   process.exitCode = await run(process.argv.slice(2))
 } else {
@@ -25,9 +28,8 @@ function runOnPinnedNode() {
   const folder = fileURLToPath(new URL('../node_modules/node/bin', import.meta.url))
   const node = join(folder, process.platform === 'win32' ? 'node.exe' : 'node')
   if (!existsSync(node)) {
-    console.error(
-      `bartleby: needs Node ${OLDEST_NODE} or newer, this is ${process.versions.node}. Run \`npm ci\` first: it brings its own.`,
-    )
+    const remedy = inRepository ? ' Run `npm ci` first: it brings its own.' : ''
+    console.error(`bartleby: needs Node ${OLDEST_NODE} or newer, this is ${process.versions.node}.${remedy}`)
     process.exitCode = 1
     return
   }

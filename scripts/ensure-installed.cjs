@@ -13,6 +13,10 @@ const { join } = require('node:path')
 
 const root = join(__dirname, '..')
 
+/** The oldest Node that runs the sources, as `engines` in package.json says. */
+const OLDEST_NODE = 24
+const PINNED_NODE = 'node_modules/node'
+
 /** The packages of a lock file by path, or undefined when it cannot be read. */
 function lockedPackages(file) {
   try {
@@ -23,7 +27,11 @@ function lockedPackages(file) {
 }
 
 /** Why an install is needed, or undefined when none is. */
-function reasonToInstall(folder, runtimeOnly) {
+function reasonToInstall(folder, runtimeOnly, runningNode = process.versions.node) {
+  // A development package, so that users of the library are spared its 100 MB; yet here a server needs it too,
+  // unless the Node at hand is recent enough.
+  const needsPinnedNode = !runtimeOnly || Number.parseInt(runningNode, 10) < OLDEST_NODE
+
   const wanted = lockedPackages(join(folder, 'package-lock.json'))
   if (wanted === undefined) throw new Error(`${join(folder, 'package-lock.json')} is missing or not JSON`)
 
@@ -32,7 +40,8 @@ function reasonToInstall(folder, runtimeOnly) {
   if (present === undefined) return 'they are not there yet'
 
   for (const [path, entry] of Object.entries(wanted)) {
-    if (path === '' || (runtimeOnly && entry.dev)) continue
+    if (path === '') continue
+    if (runtimeOnly && entry.dev && !(needsPinnedNode && path === PINNED_NODE)) continue
     const found = present[path]
     if (found === undefined) {
       // Packages for other platforms are optional and never installed here.
@@ -43,20 +52,15 @@ function reasonToInstall(folder, runtimeOnly) {
   }
 
   // The runtime is fetched by an install script, which npm skips when scripts are switched off.
-  const runtime = join(
-    folder,
-    'node_modules',
-    'node',
-    'bin',
-    process.platform === 'win32' ? 'node.exe' : 'node',
-  )
-  return existsSync(runtime) ? undefined : 'the pinned Node was not fetched'
+  const runtime = join(folder, PINNED_NODE, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
+  return !needsPinnedNode || existsSync(runtime) ? undefined : 'the pinned Node was not fetched'
 }
 
 /** Runs `npm ci`; returns its exit code. Warnings about the old global Node are noise here and left out. */
 function install(folder) {
   const npm = process.env.npm_execpath
-  const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error']
+  // Development packages even where NODE_ENV says production: the pinned Node is one.
+  const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']
   const [command, prefix] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []]
   const { status, error } = spawnSync(command, [...prefix, ...args], {
     cwd: folder,

@@ -6,14 +6,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 
 // Plain CommonJS without types: it must run on a Node that knows no TypeScript.
 const { reasonToInstall } = createRequire(import.meta.url)('./ensure-installed.cjs') as {
-  reasonToInstall: (folder: string, runtimeOnly: boolean) => string | undefined
+  reasonToInstall: (folder: string, runtimeOnly: boolean, runningNode?: string) => string | undefined
 }
 
 let folder: string
 
 const wanted = {
   '': { name: 'it' },
-  'node_modules/node': { version: '26.0.0' },
+  'node_modules/node': { version: '26.0.0', dev: true },
   'node_modules/tool': { version: '2.0.0', dev: true },
   'node_modules/other-platform': { version: '1.0.0', optional: true },
 }
@@ -62,6 +62,14 @@ describe('the install step', () => {
 
   it('installs when the runtime was not fetched', () => {
     installed(complete, false)
-    expect(reasonToInstall(folder, true)).toBe('the pinned Node was not fetched')
+    expect(reasonToInstall(folder, true, '20.20.2')).toBe('the pinned Node was not fetched')
+  })
+
+  it('does without the pinned Node where only the server is run, on a Node that is recent enough', () => {
+    const { 'node_modules/node': __, ...others } = complete
+    installed(others, false)
+    expect(reasonToInstall(folder, true, '24.0.0')).toBeUndefined()
+    expect(reasonToInstall(folder, true, '20.20.2')).toBe('node_modules/node is missing')
+    expect(reasonToInstall(folder, false, '24.0.0')).toBe('node_modules/node is missing')
   })
 })

@@ -20,7 +20,7 @@ function exampleUnder(heading: string): string {
 let folder: string
 
 beforeEach(() => {
-  // Inside the repository, so that `import … from 'bartleby'` means this package.
+  // Inside the repository, so that `import … from 'bartleby'` means this package; the condition means its sources.
   mkdirSync(join(root, '.cache'), { recursive: true })
   folder = mkdtempSync(join(root, '.cache/readme-'))
 })
@@ -35,10 +35,14 @@ describe('the README', () => {
       console.log(JSON.stringify((await again.queues.stats('orders')).partitions.map(({ total }) => total)))
       await again.close()`
     writeFileSync(join(folder, 'example.ts'), exampleUnder('As a library') + check)
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['example.ts'], {
-      cwd: folder,
-      encoding: 'utf8',
-    })
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      ['--conditions=bartleby-source', 'example.ts'],
+      {
+        cwd: folder,
+        encoding: 'utf8',
+      },
+    )
     expect(stderr).toBe('')
     expect({ status, stdout: stdout.trim().split('\n').at(-1) }).toEqual({ status: 0, stdout: '[0]' })
   })
