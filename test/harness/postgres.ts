@@ -9,7 +9,9 @@ import { chmod, chown, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { arch, platform, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import type { KeeperOrder } from './postgres-keeper.ts'
 
 export interface PostgresServer {
   /** Connection string of a database from which others can be created. */
@@ -26,6 +28,8 @@ interface User {
   readonly uid?: number
   readonly gid?: number
 }
+
+const KEEPER = fileURLToPath(new URL('postgres-keeper.ts', import.meta.url))
 
 /** Starts PostgreSQL on a free loopback port with its files in a temporary folder. */
 export async function startPostgres(): Promise<PostgresServer> {
@@ -84,29 +88,31 @@ async function startIn(folder: string): Promise<PostgresServer> {
     autovacuum_naptime: '10s',
   }
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const server = spawn(binaries.postgres, ['-D', cluster, '-p', String(port), ...flags], {
-    ...user,
+  const order: KeeperOrder = {
+    program: binaries.postgres,
+    args: ['-D', cluster, '-p', String(port), ...flags],
+    user,
+    folder,
+  }
+  const keeper = spawn(process.execPath, [KEEPER, JSON.stringify(order)], {
     env: environment,
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: ['pipe', 'ignore', 'pipe'],
   })
+  const ended = once(keeper, 'exit')
   await new Promise<void>((resolve, reject) => {
     let log = ''
-    server.stderr.on('data', (chunk: Buffer) => {
+    keeper.stderr.on('data', (chunk: Buffer) => {
       if (log.length < 10_000) log += chunk
       if (log.includes('ready to accept connections')) resolve()
     })
-    server.once('error', reject)
-    server.once('exit', (code) => reject(new Error(`PostgreSQL ended with code ${code}: ${log}`)))
+    keeper.once('error', reject)
+    keeper.once('exit', (code) => reject(new Error(`PostgreSQL ended with code ${code}: ${log}`)))
   })
   return {
     url: `postgres://bartleby:${password}@127.0.0.1:${port}/postgres`,
     async stop() {
-      if (server.exitCode === null) {
-        const ended = once(server, 'exit')
-        server.kill('SIGINT')
-        await ended
-      }
-      await rm(folder, { recursive: true, force: true })
+      keeper.stdin.end()
+      await ended
     },
   }
 }

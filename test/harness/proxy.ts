@@ -1,4 +1,7 @@
-/** A door between a server and its store that a test can shut: connections break and new ones are refused. */
+/**
+ * A door between a server and its store that a test can shut: connections break and new ones are refused. Or
+ * block: the connections that there are stay open and nothing comes through them any more.
+ */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
@@ -6,6 +9,8 @@ export interface Door {
   /** The given URL with the address of the door in place of the store's. */
   readonly url: string
   shut(): void
+  /** Present connections fall silent for good; new ones work. */
+  block(): void
   open(): void
   close(): Promise<void>
 }
@@ -46,6 +51,9 @@ export async function doorTo(url: string): Promise<Door> {
     shut() {
       isShut = true
       breakAll()
+    },
+    block() {
+      for (const socket of sockets) socket.unpipe().pause()
     },
     open() {
       isShut = false

@@ -101,21 +101,21 @@ let counter = 0
 /** A name that no other test of this file uses. */
 export const unique = (prefix = 'q'): string => `${prefix}-${process.pid}-${++counter}`
 
+/** What a bed stands on. */
+export interface Ground {
+  readonly wire: Wire
+  readonly place: FreshStore
+  readonly clock: TestClock
+}
+
 export class Bed {
   readonly store: StoreKind
   readonly codec: Codec
-  readonly clock: TestClock
-  readonly #server: () => { wire: Wire; place: FreshStore }
+  readonly #server: () => Ground
 
-  constructor(
-    store: StoreKind,
-    codec: Codec,
-    clock: TestClock,
-    server: () => { wire: Wire; place: FreshStore },
-  ) {
+  constructor(store: StoreKind, codec: Codec, server: () => Ground) {
     this.store = store
     this.codec = codec
-    this.clock = clock
     this.#server = server
   }
 
@@ -125,6 +125,10 @@ export class Bed {
 
   get place(): FreshStore {
     return this.#server().place
+  }
+
+  get clock(): TestClock {
+    return this.#server().clock
   }
 
   call(path: Path, body: Json, signal?: AbortSignal): Promise<Answer> {
@@ -298,34 +302,54 @@ export interface BedOptions {
   readonly queues?: ServerOptions['queues']
 }
 
-/** The same promises on every store, in every codec. */
+interface Running extends Ground {
+  readonly server: RunningServer
+}
+
+/** The servers of the present test file; a start takes longer than most tests. */
+const running = new Map<string, Promise<Running>>()
+
+async function start(store: StoreKind, options: BedOptions): Promise<Running> {
+  const place = await store.fresh()
+  const server = await startServer({
+    store: place.url,
+    ...(options.queues ? { queues: options.queues } : {}),
+  })
+  const wire = new Wire(server.url)
+  const clock = new TestClock(() => wire)
+  if (!options.liveClock) await clock.freeze(systemNow())
+  return { wire, place, server, clock }
+}
+
+async function stopAll(): Promise<void> {
+  const started = [...running.values()]
+  running.clear()
+  for (const each of started) {
+    const { wire, server, place } = await each
+    await wire.close()
+    await server.stop()
+    await place.dispose()
+  }
+}
+
+/** The same promises on every store, in every codec. Calls of one file share a server when their options agree. */
 export function promises(title: string, body: (bed: Bed) => void, options: BedOptions = {}): void {
+  afterAll(stopAll)
+
   describe.each(stores)(`${title} on $name`, (store) => {
-    let running: { wire: Wire; place: FreshStore; server: RunningServer } | undefined
+    let mine: Running | undefined
     const current = () => {
-      if (running === undefined) throw new Error('the server has not started')
-      return running
+      if (mine === undefined) throw new Error('the server has not started')
+      return mine
     }
-    const clock = new TestClock(() => current().wire)
 
     beforeAll(async () => {
-      const place = await store.fresh()
-      const server = await startServer({
-        store: place.url,
-        ...(options.queues ? { queues: options.queues } : {}),
-      })
-      running = { wire: new Wire(server.url), place, server }
-      if (!options.liveClock) await clock.freeze(systemNow())
+      const key = JSON.stringify([store.name, options.liveClock, options.queues])
+      const server = running.get(key) ?? start(store, options)
+      running.set(key, server)
+      mine = await server
     })
 
-    afterAll(async () => {
-      await running?.wire.close()
-      await running?.server.stop()
-      await running?.place.dispose()
-    })
-
-    describe.each(options.codecs ?? codecs)('in $name', (codec) =>
-      body(new Bed(store, codec, clock, current)),
-    )
+    describe.each(options.codecs ?? codecs)('in $name', (codec) => body(new Bed(store, codec, current)))
   })
 }

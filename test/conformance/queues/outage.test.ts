@@ -26,7 +26,8 @@ describe('a PostgreSQL that cannot be reached', () => {
     wire = new Wire(server.url)
     const [, postgres] = stores
     if (postgres === undefined) throw new Error('there is no PostgreSQL among the stores')
-    bed = new Bed(postgres, jsonCodec, new TestClock(() => wire), () => ({ wire, place }))
+    const clock = new TestClock(() => wire)
+    bed = new Bed(postgres, jsonCodec, () => ({ wire, place, clock }))
   })
 
   afterEach(async () => {

@@ -33,7 +33,7 @@ describe.each(stores)('a restart on $name', (store) => {
     place = await store.fresh()
     await start()
     const clock = new TestClock(() => wire)
-    bed = new Bed(store, jsonCodec, clock, () => ({ wire, place }))
+    bed = new Bed(store, jsonCodec, () => ({ wire, place, clock }))
     await clock.freeze(systemNow())
   })
 

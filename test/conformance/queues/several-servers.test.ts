@@ -23,7 +23,8 @@ describe('two servers on one PostgreSQL', () => {
       const wire = new Wire(server.url)
       servers.push(server)
       wires.push(wire)
-      beds.push(new Bed(postgres, jsonCodec, new TestClock(() => wire), () => ({ wire, place })))
+      const clock = new TestClock(() => wire)
+      beds.push(new Bed(postgres, jsonCodec, () => ({ wire, place, clock })))
     }
     ;[one, two] = beds as [Bed, Bed] // two were pushed just now
   })

@@ -41,7 +41,8 @@ describe.each(stores)('a shutdown on $name', (store) => {
     place = await store.fresh()
     server = await spawnServer({ store: place.url })
     wire = new Wire(server.url)
-    bed = new Bed(store, jsonCodec, new TestClock(() => wire), () => ({ wire, place }))
+    const clock = new TestClock(() => wire)
+    bed = new Bed(store, jsonCodec, () => ({ wire, place, clock }))
   })
 
   afterEach(async () => {

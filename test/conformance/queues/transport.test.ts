@@ -112,13 +112,16 @@ promises(
     })
 
     describe('step 4, the body', () => {
-      it.each(LIMITS)('of %s may have %i bytes', async (path, limit) => {
+      // The largest takes a second each time and says the same about every store.
+      const limits = LIMITS.filter(([, bytes]) => bytes < 10_000_000 || bed.store.name === 'sqlite')
+
+      it.each(limits)('of %s may have %i bytes', async (path, limit) => {
         // An unknown field is seen only once the whole body has been read.
         const body = padded({ no_such_field: 1 }, limit)
         expect(await tell(bed, path, { headers: JSON_TYPE, body })).toMatchObject({ code: 455 })
       })
 
-      it.each(LIMITS)('of %s may not have one byte more than %i', async (path, limit, printed) => {
+      it.each(limits)('of %s may not have one byte more than %i', async (path, limit, printed) => {
         const body = padded({ no_such_field: 1 }, limit + 1)
         expect(await tell(bed, path, { headers: JSON_TYPE, body })).toEqual({
           code: 400,
