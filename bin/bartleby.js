@@ -15,6 +15,12 @@ const OLDEST_NODE = 24
 const sources = new URL('../src/cli/main.ts', import.meta.url)
 const inRepository = existsSync(sources)
 
+// The reader of a pipe may leave early (`bartleby … | head`); that is no failure.
+process.stdout.on('error', (error) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit()
+})
+
 if (Number.parseInt(process.versions.node, 10) >= OLDEST_NODE) {
   const main = inRepository ? sources : new URL('../dist/cli/main.js', import.meta.url)
   const { run } = await import(main.href)

@@ -69,7 +69,7 @@ export async function bury(
     toPart: grave.part,
     at: cycle.now,
     items: dying.map(({ item, reason }) => ({
-      serial: item.serial,
+      ...item,
       sourceId: idFromSerial(partition.idPrefix, item.serial),
       reason,
     })),

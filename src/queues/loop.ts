@@ -9,15 +9,12 @@
  * On PostgreSQL a second cycle may run beside the first when much has gathered: one is prepared here while the
  * other is applied there. The store keeps them apart, as it keeps the cycles of several servers apart.
  */
-import type { Clock, Instant } from '../core/clock.ts'
+import type { Instant } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
-import { idFromSerial } from '../core/ksuid.ts'
-import type { Log } from '../core/log.ts'
-import { type Database, StoreUnavailable } from '../db/database.ts'
-import { complete } from './complete.ts'
-import { type Arrival, Cycle, StaleQueue } from './cycle.ts'
+import { StoreUnavailable } from '../db/database.ts'
+import { type CommitContext, Committer } from './commit.ts'
+import type { Arrival } from './cycle.ts'
 import { Dealer } from './dealer.ts'
-import { extend } from './extend.ts'
 import {
   type Batch,
   type CompleteAsk,
@@ -28,30 +25,20 @@ import {
   jobsOf,
   takeBatch,
 } from './jobs.ts'
-import { Mismatch } from './mismatch.ts'
-import { canProduceAlone, type ProduceAsk, produce, produceAlone } from './produce.ts'
+import type { ProduceAsk } from './produce.ts'
 import type { LeasedBatch, ProduceReceipt } from './queue.ts'
-import { type QueueRecord, readQueue, readQueueVersion } from './records.ts'
-import { type RetryAsk, retryLeased } from './retry.ts'
+import type { QueueRecord } from './records.ts'
+import type { RetryAsk } from './retry.ts'
 import type { DueWork } from './sql/due.ts'
-import { readLeaseMarks } from './sql/inspect.ts'
-import { sweep } from './sweep.ts'
 import { type LeaseAsk, Waiter } from './waiter.ts'
 
-export interface LoopContext {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
+export interface LoopContext extends CommitContext {
   readonly maxPendingRequests: number
-  readonly dedupeWindowUs: bigint
   /** Called after a commit: wakes other queues and servers, and tells when something comes due. */
   readonly onCommit: (arrivals: readonly Arrival[], nextDeadline: Instant | null) => void
   /** The queue was deleted, or made anew under the same name, behind this server's back. */
   readonly onGone: (loop: QueueLoop) => void
 }
-
-/** How often a cycle may be run again because its assumptions did not hold. */
-const MAX_RERUNS = 5
 
 /** Cycles that may be in flight at once; SQLite has a single writer anyway. */
 const MAX_CYCLES = { postgres: 2, sqlite: 1 } as const
@@ -60,9 +47,9 @@ const MAX_CYCLES = { postgres: 2, sqlite: 1 } as const
 const OVERLAP_ITEMS = 400
 
 export class QueueLoop {
-  #queue: QueueRecord
   readonly #context: LoopContext
-  readonly #dealer: Dealer
+  readonly #dealer = new Dealer()
+  readonly #committer: Committer
   readonly #pending: Batch = emptyBatch()
   readonly #waiters = new Set<Waiter>()
   readonly #clients = new Map<string, Waiter>()
@@ -76,13 +63,12 @@ export class QueueLoop {
   #failures = 0
 
   constructor(queue: QueueRecord, context: LoopContext) {
-    this.#queue = queue
     this.#context = context
-    this.#dealer = new Dealer()
+    this.#committer = new Committer(queue, context, this.#dealer)
   }
 
   get queue(): QueueRecord {
-    return this.#queue
+    return this.#committer.queue
   }
 
   get paused(): boolean {
@@ -161,13 +147,18 @@ export class QueueLoop {
   async reload(): Promise<void> {
     this.#failures = 0
     this.#dealer.lookAgainEverywhere()
-    await this.#refresh()
+    try {
+      await this.#committer.refresh()
+    } catch (error) {
+      if (error instanceof BartlebyError) this.#context.onGone(this)
+      throw error
+    }
     this.wake()
   }
 
   /** The settings were changed here. */
   replaceQueue(queue: QueueRecord): void {
-    this.#queue = queue
+    this.#committer.replaceQueue(queue)
     this.wake()
   }
 
@@ -250,9 +241,10 @@ export class QueueLoop {
     const jobs = jobsOf(batch).length
     this.#inCycle += jobs
     try {
-      const cycle = await this.#commit(batch, waiters)
+      const { cycle, more } = await this.#committer.commit(batch, waiters)
       this.#failures = 0
       cycle.runEffects()
+      if (more) this.#stir = true
       const stayedAlone = alone && started === this.#cyclesStarted
       if (!stayedAlone) this.#lookAtOwn(cycle.arrivals)
       this.#context.onCommit(cycle.arrivals, cycle.nextDeadline)
@@ -267,117 +259,23 @@ export class QueueLoop {
   /** A cycle beside this one may have dealt to waiters before these items were there, or past their serials. */
   #lookAtOwn(arrivals: readonly Arrival[]): void {
     for (const { queueName, part, firstSerial } of arrivals) {
-      if (queueName !== this.#queue.queueName) continue
+      if (queueName !== this.queue.queueName) continue
       this.#dealer.lookAgainFrom(part, firstSerial)
       this.#stir = true
     }
   }
 
-  /** The transaction of a cycle: when this returns, everything it decided is durable. */
-  async #commit(batch: Batch, waiters: readonly Waiter[]): Promise<Cycle> {
-    for (let reruns = 0; ; reruns++) {
-      try {
-        if (this.#isProduceAlone(batch, waiters)) return await this.#commitProduces(batch)
-        let attempts = 0
-        return await this.#context.db.transaction('queue.cycle', (tx) => {
-          // What an attempt that was rolled back had leased is ready again.
-          if (attempts++ > 0) this.#dealer.lookAgainEverywhere()
-          return this.#apply(new Cycle(tx, this.#queue, this.#context.clock.now()), batch, waiters)
-        })
-      } catch (error) {
-        if (reruns >= MAX_RERUNS) throw error
-        if (error instanceof StaleQueue) await this.#refresh()
-        else if (error instanceof Mismatch) await this.#rejectMismatched(batch)
-        else throw error
-      }
-    }
-  }
-
-  #isProduceAlone({ produces, ...others }: Batch, waiters: readonly Waiter[]): boolean {
-    if (this.#context.db.dialect !== 'postgres' || produces.length === 0 || waiters.length > 0) return false
-    const asks = produces.map((job) => job.ask)
-    return jobsOf({ produces: [], ...others }).length === 0 && canProduceAlone(this.#queue, asks)
-  }
-
-  /** A cycle of nothing but produces: its one statement commits by itself. */
-  #commitProduces({ produces }: Batch): Promise<Cycle> {
-    const asks = produces.map((job) => job.ask)
-    return this.#context.db.statement('queue.produce', async (tx) => {
-      const cycle = new Cycle(tx, this.#queue, this.#context.clock.now())
-      answerProduces(cycle, produces, await produceAlone(cycle, asks))
-      return cycle
-    })
-  }
-
-  async #apply(cycle: Cycle, batch: Batch, waiters: readonly Waiter[]): Promise<Cycle> {
-    const { log, dedupeWindowUs } = this.#context
-    const version = readQueueVersion(cycle.tx, cycle.queue.queueId)
-    // Awaited below; a failure of the connection must not count as unhandled before that.
-    version.catch(() => {})
-    await complete(cycle, batch.completes)
-    for (const job of batch.retries) {
-      const problem = await retryLeased(cycle, job.ask, log)
-      cycle.afterCommit(() => (problem === null ? job.resolve() : job.reject(problem)))
-    }
-    for (const job of batch.extensions) await extend(cycle, job)
-    for (const job of batch.sweeps) {
-      await sweep(cycle, job.ask, log)
-      cycle.afterCommit(job.resolve)
-    }
-    // After the sweep: expired items no longer count when a partition is chosen.
-    if (batch.produces.length > 0) {
-      const asks = batch.produces.map((job) => job.ask)
-      answerProduces(cycle, batch.produces, await produce(cycle, asks, dedupeWindowUs))
-    }
-    if ((await version) !== cycle.queue.version) throw new StaleQueue()
-    if (waiters.length > 0 && (await this.#dealer.deal(cycle, waiters))) {
-      cycle.afterCommit(() => {
-        this.#stir = true
-      })
-    }
-    cycle.changes.write(cycle.tx)
-    return cycle
-  }
-
-  /** Answers the completions that cannot be granted and takes them out of the batch. */
-  async #rejectMismatched(batch: Batch): Promise<void> {
-    const jobs = batch.completes.splice(0)
-    await this.#context.db.session('queue.diagnose', async (session) => {
-      for (const job of jobs) {
-        const { partition, serials } = job.ask
-        const marks = await readLeaseMarks(session, partition.part, serials)
-        const bad = serials.find((serial) => marks.get(serial) !== true)
-        if (bad === undefined) {
-          batch.completes.push(job)
-          continue
-        }
-        const id = idFromSerial(partition.idPrefix, bad)
-        job.reject(failure(marks.has(bad) ? 'complete_not_leased' : 'item_unknown', { id }))
-      }
-    })
-  }
-
-  async #refresh(): Promise<void> {
-    const { db, onGone } = this.#context
-    const stored = await db.session('queue.refresh', (session) => readQueue(session, this.#queue.queueName))
-    if (stored !== null && stored.queueId === this.#queue.queueId) {
-      this.#queue = stored
-      return
-    }
-    onGone(this)
-    throw failure('queue_unknown', { name: this.#queue.queueName })
-  }
-
-  /** A cycle failed and nothing of it was written. */
+  /** A cycle failed and nothing of it was written. The one failure that is no outage: the queue is gone. */
   async #fail(error: unknown, batch: Batch, waiters: readonly Waiter[]): Promise<void> {
     this.#dealer.lookAgainEverywhere()
     if (error instanceof BartlebyError) {
+      this.#context.onGone(this)
       for (const job of jobsOf(batch)) job.reject(error)
       for (const waiter of waiters) waiter.fail(failure('queue_stopping'))
       return
     }
     this.#failures++
-    const queue = this.#queue.queueName
+    const queue = this.queue.queueName
     if (!(error instanceof StoreUnavailable) && jobsOf(batch).length > 1) {
       // One request may be what the store cannot take: each gets a cycle of its own, so that only it fails.
       this.#context.log.error({ queue, err: error }, 'cycle failed; its requests are tried one by one')
@@ -389,19 +287,6 @@ export class QueueLoop {
     for (const job of jobsOf(batch)) job.reject(answer)
     for (const waiter of waiters) waiter.fail(answer)
   }
-}
-
-function answerProduces(
-  cycle: Cycle,
-  jobs: readonly Job<ProduceAsk, ProduceReceipt>[],
-  receipts: readonly ProduceReceipt[],
-): void {
-  cycle.afterCommit(() => {
-    for (const [i, job] of jobs.entries()) {
-      const receipt = receipts[i]
-      if (receipt !== undefined) job.resolve(receipt)
-    }
-  })
 }
 
 function* singly(batch: Batch): Iterable<Batch> {

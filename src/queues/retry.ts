@@ -1,13 +1,14 @@
 /** retry: leased items go back to the tail, onto the schedule, or to the dead queue. */
 
 import type { Instant } from '../core/clock.ts'
-import { type BartlebyError, failure } from '../core/errors.ts'
+import { BartlebyError, failure } from '../core/errors.ts'
 import { idFromSerial } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
 import { bury, type Dying } from './bury.ts'
 import { negated, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
 import { deathReason } from './fate.ts'
+import type { Job } from './jobs.ts'
 import { isNearNow } from './near-now.ts'
 import type { Partition } from './records.ts'
 import { SHELF } from './schema.ts'
@@ -23,60 +24,94 @@ export interface RetryAsk {
   }[]
 }
 
-/**
- * Applies one retry request, all of it or nothing. Returns the error of the request, or null; on an error
- * nothing has been written.
- */
-export async function retryLeased(cycle: Cycle, ask: RetryAsk, log: Log): Promise<BartlebyError | null> {
-  const { tx, queue, now } = cycle
-  const { part, idPrefix } = ask.partition
-  const ascending = ask.items.map(({ serial }) => serial).sort((a, b) => a - b)
-  const found = new Map((await readItems(tx, part, ascending)).map((item) => [item.serial, item]))
+interface Fates {
+  readonly dying: Dying[]
+  readonly scheduled: { readonly item: ItemFacts; readonly enqueueAt: Instant }[]
+  readonly requeued: ItemFacts[]
+}
 
-  const dying: Dying[] = []
-  const scheduled: { item: ItemFacts; enqueueAt: Instant }[] = []
-  const requeued: ItemFacts[] = []
+/**
+ * Applies the retry requests of a cycle: a few statements per partition, however many requests there are. Each
+ * request is granted whole or not at all; it is answered after the commit.
+ */
+export async function retryLeased(
+  cycle: Cycle,
+  jobs: readonly Job<RetryAsk, void>[],
+  log: Log,
+): Promise<void> {
+  for (const [partition, mine] of Map.groupBy(jobs, ({ ask }) => ask.partition)) {
+    const serials = mine.flatMap(({ ask }) => ask.items.map(({ serial }) => serial)).sort((a, b) => a - b)
+    const items = await readItems(cycle.tx, partition.part, serials)
+    const found = new Map(items.map((item) => [item.serial, item]))
+    const granted: { readonly job: Job<RetryAsk, void>; readonly fates: Fates }[] = []
+    for (const job of mine) {
+      const fates = fatesOf(cycle, job.ask, found)
+      if (fates instanceof BartlebyError) cycle.afterCommit(() => job.reject(fates))
+      else granted.push({ job, fates })
+    }
+    await applyFates(cycle, partition, granted, log)
+  }
+}
+
+/** What becomes of each item of a request, or the error of the request. */
+function fatesOf(cycle: Cycle, ask: RetryAsk, found: ReadonlyMap<number, ItemFacts>): Fates | BartlebyError {
+  const fates: Fates = { dying: [], scheduled: [], requeued: [] }
   for (const { serial, retryAt, dead } of ask.items) {
     const item = found.get(serial)
-    if (item === undefined) return failure('item_unknown', { id: idFromSerial(idPrefix, serial) })
-    if (!item.leased) return failure('retry_not_leased', { id: idFromSerial(idPrefix, serial) })
+    const id = idFromSerial(ask.partition.idPrefix, serial)
+    if (item === undefined) return failure('item_unknown', { id })
+    if (!item.leased) return failure('retry_not_leased', { id })
     // Expiry does not end a retry: the item goes back and the sweep finds it.
-    const reason = dead ? 'rejected' : deathReason({ ...item, expireAt: null }, queue.maxAttempts, now)
-    if (reason !== null) dying.push({ item, reason })
-    else if (retryAt !== null && !isNearNow(retryAt, now)) scheduled.push({ item, enqueueAt: retryAt })
-    else requeued.push(item)
+    const reason = dead
+      ? 'rejected'
+      : deathReason({ ...item, expireAt: null }, cycle.queue.maxAttempts, cycle.now)
+    if (reason !== null) fates.dying.push({ item, reason })
+    else if (retryAt !== null && !isNearNow(retryAt, cycle.now))
+      fates.scheduled.push({ item, enqueueAt: retryAt })
+    else fates.requeued.push(item)
   }
+  return fates
+}
 
-  // First, because it is the only step that can refuse, and then nothing has been written yet.
-  if (dying.length > 0 && (await bury(cycle, ask.partition, SHELF.queue, dying, log)) === 'held') {
-    return failure('store_write_failed')
+async function applyFates(
+  cycle: Cycle,
+  partition: Partition,
+  granted: readonly { readonly job: Job<RetryAsk, void>; readonly fates: Fates }[],
+  log: Log,
+): Promise<void> {
+  const dying = granted.flatMap(({ fates }) => fates.dying)
+  // First, because it is the only step that can refuse: then the requests it concerns have no effect at all.
+  const refused = dying.length > 0 && (await bury(cycle, partition, SHELF.queue, dying, log)) === 'held'
+  const applied = granted.filter(({ fates }) => !refused || fates.dying.length === 0)
+  const scheduled = applied.flatMap(({ fates }) => fates.scheduled)
+  const requeued = applied.flatMap(({ fates }) => fates.requeued)
+  if (scheduled.length > 0) await schedule(cycle, partition, scheduled)
+  if (requeued.length > 0) await requeue(cycle, partition, requeued)
+  for (const { job, fates } of granted) {
+    if (refused && fates.dying.length > 0) cycle.afterCommit(() => job.reject(failure('store_write_failed')))
+    else cycle.afterCommit(job.resolve)
   }
-  if (scheduled.length > 0) {
-    await scheduleItems(
-      tx,
-      part,
-      scheduled.map(({ item, enqueueAt }) => ({ serial: item.serial, enqueueAt })),
-    )
-    const items = scheduled.map(({ item }) => item)
-    cycle.changes.add(part, {
-      leased: -items.length,
-      scheduled: items.length,
-      created: negated(sumOfInstants(items.map(({ createdAt }) => createdAt))),
-      deadline: negated(leaseDeadlines(items)),
-    })
-    for (const { enqueueAt } of scheduled) cycle.expectAt(enqueueAt)
-  }
-  if (requeued.length > 0) await requeue(cycle, ask.partition, requeued)
-  return null
+}
+
+async function schedule(cycle: Cycle, { part }: Partition, scheduled: Fates['scheduled']): Promise<void> {
+  await scheduleItems(
+    cycle.tx,
+    part,
+    scheduled.map(({ item, enqueueAt }) => ({ serial: item.serial, enqueueAt })),
+  )
+  const items = scheduled.map(({ item }) => item)
+  cycle.changes.add(part, {
+    leased: -items.length,
+    scheduled: items.length,
+    created: negated(sumOfInstants(items.map(({ createdAt }) => createdAt))),
+    deadline: negated(leaseDeadlines(items)),
+  })
+  for (const { enqueueAt } of scheduled) cycle.expectAt(enqueueAt)
 }
 
 /** Sends leased items to the tail, in the order given, leasable at once. */
 async function requeue(cycle: Cycle, { part }: Partition, items: readonly ItemFacts[]): Promise<void> {
-  const tail = await sendToTail(
-    cycle.tx,
-    { part, shelf: SHELF.queue, leased: true },
-    items.map(({ serial }) => serial),
-  )
+  const tail = await sendToTail(cycle.tx, { part, shelf: SHELF.queue, leased: true }, items)
   cycle.changes.add(part, {
     leased: -items.length,
     ready: items.length,

@@ -88,7 +88,7 @@ async function queueAtTail(
     await placeAtTail(
       cycle.tx,
       { part, shelf, leased: shelf === SHELF.queue },
-      indexes.map((i) => arriving[i]?.item.serial ?? 0),
+      indexes.flatMap((i) => arriving[i]?.item ?? []),
       indexes.map((i) => tail[i] ?? 0),
     )
   }
@@ -117,7 +117,7 @@ async function releaseHeld(
   const tail = await sendToTail(
     cycle.tx,
     { part: partition.part, shelf: SHELF.held, leased: false },
-    living.map(({ serial }) => serial),
+    living,
   )
   cycle.changes.add(partition.part, { held: -living.length, ready: living.length })
   cycle.arrived(cycle.queue.queueName, partition.part, tail[0] ?? 0)

@@ -44,10 +44,12 @@ const insertBatch = sql(
   'INSERT INTO bartleby.lease_batches (part, due_at, deadline, runs) VALUES ($1, $2, $3, $4)',
 )
 
-/** New deadline for leased items. Touches no index. */
+/** New deadline for leased items that still have the one that was read. Touches no index. */
 const extendLeased = sql('items.extend', {
-  postgres: `UPDATE bartleby.items SET lease_deadline = $3
-             WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[]) AND leased = 1`,
+  postgres: `UPDATE bartleby.items AS item SET lease_deadline = $3
+             FROM unnest($2::bigint[], $4::bigint[]) AS held (id, lease_deadline)
+             WHERE item.part = $1 AND item.shelf = ${SHELF.queue} AND item.id = held.id AND item.leased = 1
+               AND item.lease_deadline IS NOT DISTINCT FROM held.lease_deadline`,
   sqlite: `UPDATE items SET lease_deadline = $3
            WHERE part = $1 AND shelf = ${SHELF.queue} AND leased = 1 AND id IN (SELECT value FROM json_each($2))`,
 })

@@ -4,6 +4,7 @@ import { type Integer, integerList, sql, type Transaction } from '../../db/datab
 import { insistOn } from '../mismatch.ts'
 import type { DeathReason } from '../queue.ts'
 import { SHELF } from '../schema.ts'
+import type { ItemFacts } from './inspect.ts'
 import { allocateSerials } from './serials.ts'
 
 /** Un-leases items and gives them new serials at the tail of the queue. By primary key. */
@@ -11,8 +12,9 @@ const moveToTail = sql('items.toTail', {
   postgres: `
     UPDATE bartleby.items AS item
     SET id = tail.serial, shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
-    FROM unnest($2::bigint[], $3::bigint[]) AS tail (id, serial)
-    WHERE item.part = $1 AND item.shelf = $4 AND item.id = tail.id AND item.leased = $5`,
+    FROM unnest($2::bigint[], $3::bigint[], $6::bigint[]) AS tail (id, serial, lease_deadline)
+    WHERE item.part = $1 AND item.shelf = $4 AND item.id = tail.id AND item.leased = $5
+      AND item.lease_deadline IS NOT DISTINCT FROM tail.lease_deadline`,
   sqlite: `UPDATE items SET id = $3, shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
            WHERE part = $1 AND id = $2 AND shelf = $4 AND leased = $5`,
 })
@@ -22,8 +24,9 @@ const moveToSchedule = sql('items.toSchedule', {
   postgres: `
     UPDATE bartleby.items AS item
     SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = due.enqueue_at
-    FROM unnest($2::bigint[], $3::bigint[]) AS due (id, enqueue_at)
-    WHERE item.part = $1 AND item.shelf = ${SHELF.queue} AND item.id = due.id AND item.leased = 1`,
+    FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS due (id, enqueue_at, lease_deadline)
+    WHERE item.part = $1 AND item.shelf = ${SHELF.queue} AND item.id = due.id AND item.leased = 1
+      AND item.lease_deadline IS NOT DISTINCT FROM due.lease_deadline`,
   sqlite: `UPDATE items SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = $3
            WHERE part = $1 AND id = $2 AND shelf = ${SHELF.queue} AND leased = 1`,
 })
@@ -44,8 +47,10 @@ const moveToDeadQueue = sql('items.bury', {
   postgres: `
     WITH gone AS (
       DELETE FROM bartleby.items AS item
-      USING unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS letter (id, serial, source_id, reason)
+      USING unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $12::bigint[])
+        AS letter (id, serial, source_id, reason, lease_deadline)
       WHERE item.part = $1 AND item.shelf = $2 AND item.id = letter.id AND item.leased = $11
+        AND item.lease_deadline IS NOT DISTINCT FROM letter.lease_deadline
       RETURNING letter.serial, letter.source_id, letter.reason,
         item.encoding, item.kind, item.reference, item.payload, item.attempts, item.created_at
     ), buried AS (
@@ -78,6 +83,9 @@ const deleteBuried = sql('items.deleteBuried', {
   sqlite: 'DELETE FROM items WHERE part = $1 AND shelf = $2 AND id IN (SELECT value FROM json_each($3))',
 })
 
+/** An item as it was read: one whose deadline was moved meanwhile makes the move fail, because sums would be off. */
+type Moving = Pick<ItemFacts, 'serial' | 'leaseDeadline'>
+
 /** Where the items of one move lie, and whether they are leased: on anything else the move fails. */
 export interface Origin {
   readonly part: number
@@ -89,10 +97,10 @@ export interface Origin {
 export async function sendToTail(
   tx: Transaction,
   from: Origin,
-  serials: readonly number[],
+  items: readonly Moving[],
 ): Promise<number[]> {
-  const tail = await allocateSerials(tx, serials.length)
-  await placeAtTail(tx, from, serials, tail)
+  const tail = await allocateSerials(tx, items.length)
+  await placeAtTail(tx, from, items, tail)
   return tail
 }
 
@@ -100,17 +108,26 @@ export async function sendToTail(
 export async function placeAtTail(
   tx: Transaction,
   { part, shelf, leased }: Origin,
-  serials: readonly number[],
+  items: readonly Moving[],
   tail: readonly number[],
 ): Promise<void> {
   const mark = leased ? 1 : 0
   if (tx.dialect === 'postgres') {
-    const ids = integerList(tx.dialect, serials)
-    insistOn(serials.length, await tx.run(moveToTail, part, ids, integerList(tx.dialect, tail), shelf, mark))
+    const ids = serialList(items)
+    const moved = await tx.run(
+      moveToTail,
+      part,
+      ids,
+      integerList(tx.dialect, tail),
+      shelf,
+      mark,
+      deadlineList(items),
+    )
+    insistOn(items.length, moved)
   } else {
     await tx.runEach(
       moveToTail,
-      serials.map((serial, i) => [part, serial, tail[i] ?? 0, shelf, mark]),
+      items.map(({ serial }, i) => [part, serial, tail[i] ?? 0, shelf, mark]),
     )
   }
 }
@@ -119,12 +136,12 @@ export async function placeAtTail(
 export async function scheduleItems(
   tx: Transaction,
   part: number,
-  items: readonly { readonly serial: number; readonly enqueueAt: Instant }[],
+  items: readonly (Moving & { readonly enqueueAt: Instant })[],
 ): Promise<void> {
   if (tx.dialect === 'postgres') {
-    const serials = `{${items.map((item) => item.serial).join(',')}}`
     const instants = `{${items.map((item) => item.enqueueAt).join(',')}}`
-    insistOn(items.length, await tx.run(moveToSchedule, part, serials, instants))
+    const moved = await tx.run(moveToSchedule, part, serialList(items), instants, deadlineList(items))
+    insistOn(items.length, moved)
   } else {
     await tx.runEach(
       moveToSchedule,
@@ -143,11 +160,7 @@ export interface Burial {
   readonly toPart: number
   readonly at: Instant
   /** In the order in which they shall lie in the dead queue. */
-  readonly items: readonly {
-    readonly serial: number
-    readonly sourceId: string
-    readonly reason: DeathReason
-  }[]
+  readonly items: readonly (Moving & { readonly sourceId: string; readonly reason: DeathReason })[]
 }
 
 /** Moves items into a dead queue's partition; gives how many letters are new there and the first new serial. */
@@ -173,6 +186,7 @@ export async function buryItems(
       from.queueName,
       from.partition,
       from.leased ? 1 : 0,
+      deadlineList(items),
     )
     insistOn(items.length, Number(row?.gone ?? 0))
     return { buried: Number(row?.buried ?? 0), firstSerial }
@@ -196,3 +210,8 @@ export async function buryItems(
   await tx.run(deleteBuried, from.part, from.shelf, integerList(tx.dialect, serials))
   return { buried, firstSerial }
 }
+
+const serialList = (items: readonly Moving[]): string => `{${items.map(({ serial }) => serial).join(',')}}`
+
+const deadlineList = (items: readonly Moving[]): string =>
+  `{${items.map(({ leaseDeadline }) => leaseDeadline ?? 'NULL').join(',')}}`

@@ -1,0 +1,163 @@
+/**
+ * One cycle's transaction: applies a batch and deals to the waiters, on the settings that the store has now. A cycle
+ * whose assumptions did not hold (the settings changed, an id is not leased) is rolled back and run again.
+ */
+import type { Clock } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
+import { idFromSerial } from '../core/ksuid.ts'
+import type { Log } from '../core/log.ts'
+import type { Database } from '../db/database.ts'
+import { complete } from './complete.ts'
+import { Cycle, StaleQueue } from './cycle.ts'
+import type { Dealer } from './dealer.ts'
+import { extend } from './extend.ts'
+import { type Batch, type Job, jobsOf } from './jobs.ts'
+import { Mismatch } from './mismatch.ts'
+import { canProduceAlone, type ProduceAsk, produce, produceAlone } from './produce.ts'
+import type { ProduceReceipt } from './queue.ts'
+import { type QueueRecord, readQueue, readQueueVersion } from './records.ts'
+import { retryLeased } from './retry.ts'
+import { readLeaseMarks } from './sql/inspect.ts'
+import { sweep } from './sweep.ts'
+import type { Waiter } from './waiter.ts'
+
+export interface CommitContext {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly dedupeWindowUs: bigint
+}
+
+/** What came of a cycle. `more` says that there may be more ready items than one cycle can give out. */
+export interface Committed {
+  readonly cycle: Cycle
+  readonly more: boolean
+}
+
+/** How often a cycle may be run again because its assumptions did not hold. */
+const MAX_RERUNS = 5
+
+export class Committer {
+  #queue: QueueRecord
+  readonly #context: CommitContext
+  readonly #dealer: Dealer
+
+  constructor(queue: QueueRecord, context: CommitContext, dealer: Dealer) {
+    this.#queue = queue
+    this.#context = context
+    this.#dealer = dealer
+  }
+
+  /** The queue as far as this server knows it. */
+  get queue(): QueueRecord {
+    return this.#queue
+  }
+
+  replaceQueue(queue: QueueRecord): void {
+    this.#queue = queue
+  }
+
+  /** Reads the settings anew. Throws `queue_unknown` when the queue is gone, or is another one by now. */
+  async refresh(): Promise<void> {
+    const { queueName, queueId } = this.#queue
+    const stored = await this.#context.db.session('queue.refresh', (session) => readQueue(session, queueName))
+    if (stored?.queueId !== queueId) throw failure('queue_unknown', { name: queueName })
+    this.#queue = stored
+  }
+
+  /** Runs the cycle. When this returns, everything it decided is durable; replies are left in the cycle. */
+  async commit(batch: Batch, waiters: readonly Waiter[]): Promise<Committed> {
+    for (let reruns = 0; ; reruns++) {
+      try {
+        if (this.#isProduceAlone(batch, waiters)) return await this.#commitProduces(batch)
+        return await this.#commitAll(batch, waiters)
+      } catch (error) {
+        if (reruns >= MAX_RERUNS) throw error
+        if (error instanceof StaleQueue) await this.refresh()
+        else if (error instanceof Mismatch) await this.#rejectMismatched(batch)
+        else throw error
+      }
+    }
+  }
+
+  #commitAll(batch: Batch, waiters: readonly Waiter[]): Promise<Committed> {
+    const { db, clock } = this.#context
+    let attempts = 0
+    return db.transaction('queue.cycle', (tx) => {
+      // What an attempt that was rolled back had leased is ready again.
+      if (attempts++ > 0) this.#dealer.lookAgainEverywhere()
+      return this.#apply(new Cycle(tx, this.#queue, clock.now()), batch, waiters)
+    })
+  }
+
+  #isProduceAlone({ produces, ...others }: Batch, waiters: readonly Waiter[]): boolean {
+    if (this.#context.db.dialect !== 'postgres' || produces.length === 0 || waiters.length > 0) return false
+    const asks = produces.map((job) => job.ask)
+    return jobsOf({ produces: [], ...others }).length === 0 && canProduceAlone(this.#queue, asks)
+  }
+
+  /** A cycle of nothing but produces: its one statement commits by itself. */
+  #commitProduces({ produces }: Batch): Promise<Committed> {
+    const { db, clock } = this.#context
+    const asks = produces.map((job) => job.ask)
+    return db.statement('queue.produce', async (tx) => {
+      const cycle = new Cycle(tx, this.#queue, clock.now())
+      answerProduces(cycle, produces, await produceAlone(cycle, asks))
+      return { cycle, more: false }
+    })
+  }
+
+  async #apply(cycle: Cycle, batch: Batch, waiters: readonly Waiter[]): Promise<Committed> {
+    const { log, dedupeWindowUs } = this.#context
+    const version = readQueueVersion(cycle.tx, cycle.queue.queueId)
+    // Awaited below; a failure of the connection must not count as unhandled before that.
+    version.catch(() => {})
+    await complete(cycle, batch.completes)
+    await retryLeased(cycle, batch.retries, log)
+    for (const job of batch.extensions) await extend(cycle, job)
+    for (const job of batch.sweeps) {
+      await sweep(cycle, job.ask, log)
+      cycle.afterCommit(job.resolve)
+    }
+    // After the sweep: expired items no longer count when a partition is chosen.
+    if (batch.produces.length > 0) {
+      const asks = batch.produces.map((job) => job.ask)
+      answerProduces(cycle, batch.produces, await produce(cycle, asks, dedupeWindowUs))
+    }
+    if ((await version) !== cycle.queue.version) throw new StaleQueue()
+    const more = waiters.length > 0 && (await this.#dealer.deal(cycle, waiters))
+    cycle.changes.write(cycle.tx)
+    return { cycle, more }
+  }
+
+  /** Answers the completions that cannot be granted and takes them out of the batch. */
+  async #rejectMismatched(batch: Batch): Promise<void> {
+    const jobs = batch.completes.splice(0)
+    await this.#context.db.session('queue.diagnose', async (session) => {
+      for (const job of jobs) {
+        const { partition, serials } = job.ask
+        const marks = await readLeaseMarks(session, partition.part, serials)
+        const bad = serials.find((serial) => marks.get(serial) !== true)
+        if (bad === undefined) {
+          batch.completes.push(job)
+          continue
+        }
+        const id = idFromSerial(partition.idPrefix, bad)
+        job.reject(failure(marks.has(bad) ? 'complete_not_leased' : 'item_unknown', { id }))
+      }
+    })
+  }
+}
+
+function answerProduces(
+  cycle: Cycle,
+  jobs: readonly Job<ProduceAsk, ProduceReceipt>[],
+  receipts: readonly ProduceReceipt[],
+): void {
+  cycle.afterCommit(() => {
+    for (const [i, job] of jobs.entries()) {
+      const receipt = receipts[i]
+      if (receipt !== undefined) job.resolve(receipt)
+    }
+  })
+}
