@@ -15,7 +15,8 @@ export type ParsedKsuid =
 export const MAX_KSUID = 'aWgEPTl1tmebfsQzFP4bxwgy80V'
 
 const MIN_KSUID = '000000000000000000000000000'
-const LENGTH = 27
+/** Characters of every KSUID. */
+export const KSUID_LENGTH = 27
 const PREFIX_LENGTH = 18
 
 const WRONG_LENGTH = 'Valid encoded KSUIDs are 27 characters'
@@ -44,8 +45,8 @@ const PAIRS: readonly string[] = Array.from(
 
 /** Why `text` is no KSUID, or null when it is one. Cheap: completing checks every id. */
 export function checkKsuid(text: string): string | null {
-  if (text.length !== LENGTH) return refusal(text)
-  for (let i = 0; i < LENGTH; i++) {
+  if (text.length !== KSUID_LENGTH) return refusal(text)
+  for (let i = 0; i < KSUID_LENGTH; i++) {
     if (digitOf(text.charCodeAt(i)) < 0) return refusal(text)
   }
   return text > MAX_KSUID ? refusal(text) : null
@@ -56,7 +57,7 @@ export function parseKsuid(text: string): ParsedKsuid {
   const reason = checkKsuid(text)
   if (reason !== null) return { ok: false, reason }
   let value = 0n
-  for (let i = 0; i < LENGTH; i++) value = value * 62n + BigInt(digitOf(text.charCodeAt(i)))
+  for (let i = 0; i < KSUID_LENGTH; i++) value = value * 62n + BigInt(digitOf(text.charCodeAt(i)))
   return { ok: true, value }
 }
 
@@ -64,7 +65,7 @@ export function parseKsuid(text: string): ParsedKsuid {
 export function formatKsuid(value: bigint): string {
   if (value < 0n || value > LARGEST) throw new RangeError('a KSUID is a number of 160 bits')
   let text = ''
-  for (let rest = value; text.length < LENGTH; rest /= 62n) {
+  for (let rest = value; text.length < KSUID_LENGTH; rest /= 62n) {
     text = ALPHABET.charAt(Number(rest % 62n)) + text
   }
   return text
@@ -108,7 +109,7 @@ export function idFromSerial(prefix: string, serial: number): string {
 export function serialFromId(prefix: string, id: string): number | null {
   if (!id.startsWith(prefix)) return null
   const serial =
-    numberOf(id, PREFIX_LENGTH, PREFIX_LENGTH + 5) * FOUR + numberOf(id, PREFIX_LENGTH + 5, LENGTH)
+    numberOf(id, PREFIX_LENGTH, PREFIX_LENGTH + 5) * FOUR + numberOf(id, PREFIX_LENGTH + 5, KSUID_LENGTH)
   // Above 2^53 the sum is rounded, but never back below it.
   return serial > Number.MAX_SAFE_INTEGER ? null : serial
 }
@@ -122,4 +123,5 @@ function numberOf(text: string, from: number, to: number): number {
 }
 
 /** Length is counted in bytes of UTF-8, as everywhere on the queue API. */
-const refusal = (text: string): string => (Buffer.byteLength(text) === LENGTH ? OUT_OF_BOUNDS : WRONG_LENGTH)
+const refusal = (text: string): string =>
+  Buffer.byteLength(text) === KSUID_LENGTH ? OUT_OF_BOUNDS : WRONG_LENGTH

@@ -25,6 +25,11 @@ interface StatementText {
   readonly sqlite: string
 }
 
+const declared = new Map<string, Statement>()
+
+/** Every statement of the modules loaded so far; tests look at the plans of all of them. */
+export const declaredStatements = (): readonly Statement[] => [...declared.values()]
+
 /** Declares a statement; `text` is one string when both stores understand it. */
 export function sql(
   name: string,
@@ -32,12 +37,22 @@ export function sql(
   options: { readonly bigints?: boolean } = {},
 ): Statement {
   const variants = typeof text === 'string' ? { postgres: text, sqlite: text } : text
-  return {
+  const statement = {
     name,
     postgres: variants.postgres,
     sqlite: variants.sqlite.replaceAll('bartleby.', '').replace(/\$(\d+)/g, '?$1'),
     bigints: options.bigints ?? false,
   }
+  const namesake = declared.get(name)
+  // Prepared statements are known by their name: of two with the same name one would run in place of the other.
+  if (
+    namesake !== undefined &&
+    namesake.postgres + namesake.sqlite !== statement.postgres + statement.sqlite
+  ) {
+    throw new Error(`two statements are called '${name}'`)
+  }
+  declared.set(name, statement)
+  return statement
 }
 
 /** Statements on one connection, in order. Calls may be issued without awaiting the one before. */

@@ -20,7 +20,7 @@ import { GatheringSocket } from './gathering-socket.ts'
  * next. With plans left to stale statistics a lease of 1,000 from 60,000 un-analysed items sorted the whole
  * queue: 32 ms instead of 11 ms. A pooler that drops these settings costs speed, not correctness.
  */
-const PLANNER =
+export const PLANNER_SETTINGS =
   'SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off; SET plan_cache_mode = force_generic_plan'
 
 const SERIALISATION_FAILURE = '40001'
@@ -127,7 +127,7 @@ export class PostgresDatabase implements Database {
       allowExitOnIdle: true,
       application_name: 'bartleby',
       onConnect: async (client: pg.ClientBase) => {
-        await client.query(PLANNER)
+        await client.query(PLANNER_SETTINGS)
       },
     })
     // A broken idle connection is replaced by the pool; whoever needs the store next meets the outage itself.

@@ -2,7 +2,7 @@
  * SQLite through Node's own `node:sqlite`. One connection, used by one caller at a time: calls are
  * synchronous, so a transaction is short and what gathers meanwhile shares the next one.
  */
-import { mkdirSync } from 'node:fs'
+import { accessSync, constants, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { withAttempts } from './attempts.ts'
@@ -23,12 +23,16 @@ const SQLITE_IOERR = 10
 const SQLITE_FULL = 13
 const SQLITE_CANTOPEN = 14
 
-/** FULL makes every commit wait for the disk: nothing is acknowledged that a power cut could take back. */
+/**
+ * FULL makes every commit wait for the disk: nothing is acknowledged that a power cut could take back. Waiting for
+ * another program's lock blocks the event loop, so that wait is short; transactions are tried again after a pause.
+ */
 const SETTINGS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
-  PRAGMA busy_timeout = 2000;
+  PRAGMA busy_timeout = 100;
   PRAGMA foreign_keys = OFF;
+  PRAGMA wal_autocheckpoint = 4000;
   PRAGMA temp_store = MEMORY;
   PRAGMA cache_size = -32768;
   PRAGMA journal_size_limit = 67108864;
@@ -76,6 +80,8 @@ export class SqliteDatabase implements Database {
       if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
       this.#connection = new DatabaseSync(path)
       this.#connection.exec(SETTINGS)
+      // SQLite opens what it may only read and would fail at the first write.
+      if (path !== ':memory:') accessSync(path, constants.W_OK)
     } catch (error) {
       throw new StoreUnavailable(`cannot open SQLite store '${path}': ${messageOf(error)}`, { cause: error })
     }

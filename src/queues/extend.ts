@@ -5,14 +5,15 @@ import { idFromSerial } from '../core/ksuid.ts'
 import { instantSum, negated, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
 import type { ExtendAsk, Job } from './jobs.ts'
-import { readItems } from './sql/inspect.ts'
+import { lockItems } from './sql/inspect.ts'
 import { extendLeases, LEASE_GRACE_US } from './sql/lease.ts'
 
 /** Applies one request, all of it or nothing, and answers it with the new deadline. */
 export async function extend(cycle: Cycle, { ask, resolve, reject }: Job<ExtendAsk, Instant>): Promise<void> {
   const { part, idPrefix } = ask.partition
   const ascending = [...ask.serials].sort((a, b) => a - b)
-  const found = new Map((await readItems(cycle.tx, part, ascending)).map((item) => [item.serial, item]))
+  // Locked: two extensions at once would both take the same old deadline off the sum of deadlines.
+  const found = new Map((await lockItems(cycle.tx, part, ascending)).map((item) => [item.serial, item]))
   for (const serial of ask.serials) {
     const item = found.get(serial)
     if (item?.leased === true) continue

@@ -63,44 +63,49 @@ const MAX_BYTES = 16_000_000
 
 /**
  * Takes what the next cycle shall apply out of `pending`, oldest first. A request about an item that an earlier
- * one of the same cycle names waits for the next cycle: its outcome depends on the other's.
+ * one of the same cycle names waits for the next cycle: its outcome depends on the other's. Of every kind at least
+ * one request is taken, so that a flood of one kind does not keep the others waiting.
  */
 export function takeBatch(pending: Batch): Batch {
   const batch = emptyBatch()
   const named = new Set<number>()
   let items = 0
   let bytes = 0
-  const fits = (): boolean => items < MAX_ITEMS && bytes < MAX_BYTES
-  const claim = (serials: readonly number[]): boolean => {
-    if (!fits() || serials.some((serial) => named.has(serial))) return false
+  const hasRoom = (): boolean => items < MAX_ITEMS && bytes < MAX_BYTES
+  const claim = (serials: readonly number[], isFirst: boolean): boolean => {
+    if (!(isFirst || hasRoom()) || serials.some((serial) => named.has(serial))) return false
     for (const serial of serials) named.add(serial)
     items += serials.length
     return true
   }
 
-  while (fits()) {
-    const job = pending.produces.shift()
-    if (job === undefined) break
-    batch.produces.push(job)
-    items += job.ask.items.length
-    for (const item of job.ask.items) bytes += item.payload.length
-  }
-  takeWhere(pending.completes, batch.completes, (ask) => claim(ask.serials))
-  takeWhere(pending.retries, batch.retries, (ask) => claim(ask.items.map(({ serial }) => serial)))
-  takeWhere(pending.extensions, batch.extensions, (ask) => claim(ask.serials))
+  takeWhile(pending.produces, batch.produces, (ask) => {
+    if (!hasRoom()) return false
+    items += ask.items.length
+    for (const item of ask.items) bytes += item.payload.length
+    return true
+  })
+  takeWhile(pending.completes, batch.completes, (ask, isFirst) => claim(ask.serials, isFirst))
+  takeWhile(pending.retries, batch.retries, (ask, isFirst) =>
+    claim(
+      ask.items.map(({ serial }) => serial),
+      isFirst,
+    ),
+  )
+  takeWhile(pending.extensions, batch.extensions, (ask, isFirst) => claim(ask.serials, isFirst))
   batch.sweeps.push(...pending.sweeps.splice(0, 1))
   return batch
 }
 
 /** Moves jobs from one list to the other, in order, stopping at the first that does not fit. */
-function takeWhere<Ask, Answer>(
+function takeWhile<Ask, Answer>(
   from: Job<Ask, Answer>[],
   to: Job<Ask, Answer>[],
-  fits: (ask: Ask) => boolean,
+  fits: (ask: Ask, isFirst: boolean) => boolean,
 ): void {
   let taken = 0
   for (const job of from) {
-    if (!fits(job.ask)) break
+    if (!fits(job.ask, taken === 0)) break
     to.push(job)
     taken++
   }

@@ -14,7 +14,7 @@ import type { QueuesOptions } from './queues.ts'
 import { type QueueRecord, readQueue } from './records.ts'
 import { Sweeper } from './sweeper.ts'
 
-/** Waiting leases look at the store this often, in case a notification was lost. */
+/** Waiting leases look at the store this often: a notification may be lost, and SQLite knows none. */
 const POLL_MS = 1_000
 
 const readQueueOfPart = sql(
@@ -57,22 +57,22 @@ export class LoopDirectory {
     })
     this.#sweeper.start()
     this.#housekeeper.start()
-    if (this.#db.dialect === 'postgres') {
-      this.#poll = setInterval(() => {
-        for (const loop of this.#loops.values()) if (loop.hasWaiters) loop.wake()
-      }, POLL_MS)
-      this.#poll.unref()
-    }
+    this.#poll = setInterval(() => {
+      for (const loop of this.#loops.values()) if (loop.hasWaiters) loop.wake()
+    }, POLL_MS)
+    this.#poll.unref()
   }
 
   async drain(): Promise<void> {
     this.#stopping = true
     clearInterval(this.#poll)
+    // Told first: a sweep cannot hand work to a loop that is closed, and would find the same work for ever.
+    const swept = this.#sweeper.stop()
     const stopping = failure('queue_stopping')
     await Promise.all(
       [...this.#loops.values()].map((loop) => loop.close(stopping, failure('service_stopping'))),
     )
-    await this.#sweeper.stop()
+    await swept
     await this.#housekeeper.stop()
     this.#announcer.stop()
   }

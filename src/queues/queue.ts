@@ -167,7 +167,9 @@ export interface StoredItem extends ItemContent {
   readonly death: Death | null
 }
 
-export type DeathReason = 'attempts' | 'expired' | 'rejected'
+export const DEATH_REASONS = ['attempts', 'expired', 'rejected'] as const
+
+export type DeathReason = (typeof DEATH_REASONS)[number]
 
 /** The short record of a move to the dead queue. */
 export interface Death {

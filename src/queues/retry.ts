@@ -97,7 +97,7 @@ async function schedule(cycle: Cycle, { part }: Partition, scheduled: Fates['sch
   await scheduleItems(
     cycle.tx,
     part,
-    scheduled.map(({ item, enqueueAt }) => ({ serial: item.serial, enqueueAt })),
+    scheduled.map(({ item, enqueueAt }) => ({ ...item, enqueueAt })),
   )
   const items = scheduled.map(({ item }) => item)
   cycle.changes.add(part, {

@@ -114,11 +114,7 @@ async function releaseHeld(
   const { dying, living } = judge(cycle, items, cycle.queue.maxAttempts)
   if (dying.length > 0) await bury(cycle, partition, SHELF.held, dying, log)
   if (living.length === 0) return
-  const tail = await sendToTail(
-    cycle.tx,
-    { part: partition.part, shelf: SHELF.held, leased: false },
-    living,
-  )
+  const tail = await sendToTail(cycle.tx, { part: partition.part, shelf: SHELF.held, leased: false }, living)
   cycle.changes.add(partition.part, { held: -living.length, ready: living.length })
   cycle.arrived(cycle.queue.queueName, partition.part, tail[0] ?? 0)
 }

@@ -103,7 +103,7 @@ export class Sweeper {
       findDue(session, clock.now(), {
         limit: PASS_LIMIT,
         pausedParts: [...others, ...this.#orphans],
-        held: false,
+        heldExcept: null,
       }),
     )
     const mine = {
@@ -162,28 +162,28 @@ export class Sweeper {
 
   /** Passes over the due work until none is left. */
   async #sweep(held: boolean): Promise<void> {
-    let heldBefore: string | undefined
-    for (let tryHeld = held; ; ) {
+    // Parts whose held items did not move have no dead queue yet: they are left for the next sweep, and must not
+    // stand in the way of others.
+    const stuck = new Set<number>()
+    let headsBefore = new Map<number, number>()
+    for (;;) {
       if (this.#stopped.signal.aborted) return
-      const due = await this.#findDue(tryHeld)
-      const heldNow = due.held.map(({ part, serial }) => `${part}:${serial}`).join()
-      // Held items that did not move have no dead queue yet: leave them for the next sweep.
-      if (heldNow === heldBefore) tryHeld = false
-      heldBefore = heldNow
-      const found =
-        due.leases.length + due.expired.length + due.scheduled.length + (tryHeld ? due.held.length : 0)
-      if (found === 0) return
-      await this.#apply(due)
+      const due = await this.#findDue(held ? stuck : null)
+      if (due.leases.length + due.expired.length + due.scheduled.length + due.held.length === 0) return
+      const heads = new Map(due.held.toReversed().map(({ part, serial }) => [part, serial]))
+      for (const [part, serial] of heads) if (headsBefore.get(part) === serial) stuck.add(part)
+      headsBefore = heads
+      await this.#apply({ ...due, held: due.held.filter(({ part }) => !stuck.has(part)) })
     }
   }
 
-  async #findDue(held: boolean): Promise<DueWork> {
+  async #findDue(heldExcept: ReadonlySet<number> | null): Promise<DueWork> {
     const { db, clock, pausedParts } = this.#context
     const due = await db.session('sweep.find', (session) =>
       findDue(session, clock.now(), {
         limit: PASS_LIMIT,
         pausedParts: [...pausedParts(), ...this.#orphans],
-        held,
+        heldExcept: heldExcept && [...heldExcept],
       }),
     )
     return { ...due, leases: firstBatches(due.leases) }

@@ -15,7 +15,8 @@ type Fields = Record<string, [number: number, type: string, protobufName?: strin
 
 const queueNameOnly: Fields = { queue_name: [1, 'string', 'queueName'] }
 
-const MESSAGES: Record<string, Fields> = {
+/** The fields of every message, by its name. */
+export const FIELDS: Record<string, Fields> = {
   Reply: {
     code: [1, 'int32'],
     code_text: [2, 'string', 'codeText'],
@@ -214,7 +215,7 @@ const file = create(FileDescriptorProtoSchema, {
   name: 'contract.proto',
   syntax: 'proto3',
   dependency: ['google/protobuf/timestamp.proto'],
-  messageType: Object.entries(MESSAGES).map(([name, fields]) => ({
+  messageType: Object.entries(FIELDS).map(([name, fields]) => ({
     name,
     field: Object.entries(fields).map(([jsonName, field]) => fieldOf(jsonName, field)),
     nestedType: name === 'Reply' ? [detailsEntry] : [],

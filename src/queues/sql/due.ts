@@ -88,23 +88,29 @@ const claimBatches = sql('due.claim', {
   sqlite: 'DELETE FROM lease_batches WHERE id IN (SELECT value FROM json_each($1)) RETURNING id',
 })
 
-/** Up to `limit` of each kind of due work; `pausedParts` are left alone. */
+/** Up to `limit` of each kind of due work; `pausedParts` are left alone, and held items when `heldExcept` is null. */
 export async function findDue(
   session: Session,
   now: Instant,
-  options: { readonly limit: number; readonly pausedParts: readonly number[]; readonly held: boolean },
+  options: {
+    readonly limit: number
+    readonly pausedParts: readonly number[]
+    readonly heldExcept: readonly number[] | null
+  },
 ): Promise<DueWork> {
-  const paused = integerList(session.dialect, options.pausedParts)
+  const { limit, pausedParts, heldExcept } = options
+  const paused = integerList(session.dialect, pausedParts)
+  const unheld = heldExcept && integerList(session.dialect, [...pausedParts, ...heldExcept])
   const [leases, expired, scheduled, held] = await Promise.all([
     session.rows<{ id: Integer; part: Integer; deadline: Integer; runs: string }>(
       dueLeases,
       now,
-      options.limit,
+      limit,
       paused,
     ),
-    session.rows<{ part: Integer; id: Integer }>(dueExpired, now, options.limit, paused),
-    session.rows<{ part: Integer; id: Integer }>(dueScheduled, now, options.limit, paused),
-    options.held ? session.rows<{ part: Integer; id: Integer }>(heldItems, paused, options.limit) : [],
+    session.rows<{ part: Integer; id: Integer }>(dueExpired, now, limit, paused),
+    session.rows<{ part: Integer; id: Integer }>(dueScheduled, now, limit, paused),
+    unheld === null ? [] : session.rows<{ part: Integer; id: Integer }>(heldItems, unheld, limit),
   ])
   return {
     leases: leases.map((row) => ({

@@ -37,7 +37,7 @@ const MADE = `
              enqueue_at, serial)`
 
 const TAKEN = `
-  SELECT min(id) AS first, CASE WHEN max(id) - min(id) + 1 <> count(*) THEN array_agg(id ORDER BY id)::text END AS serials
+  SELECT min(id) AS first, CASE WHEN max(id) - min(id) + 1 <> count(*) THEN array_agg(id)::text END AS serials
   FROM made`
 
 const insertPacked = sql('items.insertPacked', {

@@ -18,20 +18,23 @@ export interface LeasedRow extends ItemContent {
   readonly attempts: number
 }
 
+/** The wire's and PostgreSQL's limit. An import may begin there; counting on would fail every lease after it. */
+const MAX_ATTEMPTS = 2 ** 31 - 1
+
 /**
  * Leases the first `$4` ready items behind serial `$2`, in order. Scans the primary key of one partition from
  * there; rows that another server is leasing are skipped. The update is heap-only (see schema.ts).
  */
 const leaseReady = sql('items.lease', {
   postgres: `
-    UPDATE bartleby.items SET leased = 1, lease_deadline = $5, attempts = attempts + 1
+    UPDATE bartleby.items SET leased = 1, lease_deadline = $5, attempts = least(attempts, ${MAX_ATTEMPTS - 1}) + 1
     WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY(ARRAY(
       SELECT id FROM bartleby.items
       WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND leased = 0 AND (expire_at IS NULL OR expire_at >= $3)
       ORDER BY part, shelf, id LIMIT $4 FOR UPDATE SKIP LOCKED))
     RETURNING id, attempts, encoding, kind, reference, payload`,
   sqlite: `
-    UPDATE items SET leased = 1, lease_deadline = $5, attempts = attempts + 1
+    UPDATE items SET leased = 1, lease_deadline = $5, attempts = min(attempts, ${MAX_ATTEMPTS - 1}) + 1
     WHERE id IN (
       SELECT id FROM items INDEXED BY items_in_order
       WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND leased = 0 AND (expire_at IS NULL OR expire_at >= $3)
@@ -44,12 +47,10 @@ const insertBatch = sql(
   'INSERT INTO bartleby.lease_batches (part, due_at, deadline, runs) VALUES ($1, $2, $3, $4)',
 )
 
-/** New deadline for leased items that still have the one that was read. Touches no index. */
+/** New deadline for leased items. Touches no index. */
 const extendLeased = sql('items.extend', {
-  postgres: `UPDATE bartleby.items AS item SET lease_deadline = $3
-             FROM unnest($2::bigint[], $4::bigint[]) AS held (id, lease_deadline)
-             WHERE item.part = $1 AND item.shelf = ${SHELF.queue} AND item.id = held.id AND item.leased = 1
-               AND item.lease_deadline IS NOT DISTINCT FROM held.lease_deadline`,
+  postgres: `UPDATE bartleby.items SET lease_deadline = $3
+             WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[]) AND leased = 1`,
   sqlite: `UPDATE items SET lease_deadline = $3
            WHERE part = $1 AND shelf = ${SHELF.queue} AND leased = 1 AND id IN (SELECT value FROM json_each($2))`,
 })

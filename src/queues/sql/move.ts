@@ -1,20 +1,32 @@
 /** Moves of items that stay in the store: to the tail, onto another shelf, into a dead queue. */
 import type { Instant } from '../../core/clock.ts'
+import { KSUID_LENGTH } from '../../core/ksuid.ts'
 import { type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
 import { insistOn } from '../mismatch.ts'
-import type { DeathReason } from '../queue.ts'
+import { DEATH_REASONS, type DeathReason } from '../queue.ts'
 import { SHELF } from '../schema.ts'
 import type { ItemFacts } from './inspect.ts'
 import { allocateSerials } from './serials.ts'
+
+/*
+ * What goes with each item travels in lists beside the list of serials, and is found by the item's place in that
+ * list. A join with the unnested lists would be left to the planner, which on a table without statistics compared
+ * every item of the partition with every row of the list: 1,800 burials per second instead of 30,000. All lists
+ * are in ascending order of the serials.
+ */
+const placeIn = (serials: string): string => `width_bucket(item.id, ${serials}::bigint[])`
+
+/** Items of a list that are still as they were read: not leased anew, their lease not extended. */
+const asRead = (serials: string, leased: string, deadlines: string): string =>
+  `item.id = ANY(${serials}::bigint[]) AND item.leased = ${leased}
+   AND coalesce(item.lease_deadline, 0) = (${deadlines}::bigint[])[${placeIn(serials)}]`
 
 /** Un-leases items and gives them new serials at the tail of the queue. By primary key. */
 const moveToTail = sql('items.toTail', {
   postgres: `
     UPDATE bartleby.items AS item
-    SET id = tail.serial, shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
-    FROM unnest($2::bigint[], $3::bigint[], $6::bigint[]) AS tail (id, serial, lease_deadline)
-    WHERE item.part = $1 AND item.shelf = $4 AND item.id = tail.id AND item.leased = $5
-      AND item.lease_deadline IS NOT DISTINCT FROM tail.lease_deadline`,
+    SET id = ($3::bigint[])[${placeIn('$2')}], shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
+    WHERE item.part = $1 AND item.shelf = $4 AND ${asRead('$2', '$5', '$6')}`,
   sqlite: `UPDATE items SET id = $3, shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
            WHERE part = $1 AND id = $2 AND shelf = $4 AND leased = $5`,
 })
@@ -23,10 +35,8 @@ const moveToTail = sql('items.toTail', {
 const moveToSchedule = sql('items.toSchedule', {
   postgres: `
     UPDATE bartleby.items AS item
-    SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = due.enqueue_at
-    FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS due (id, enqueue_at, lease_deadline)
-    WHERE item.part = $1 AND item.shelf = ${SHELF.queue} AND item.id = due.id AND item.leased = 1
-      AND item.lease_deadline IS NOT DISTINCT FROM due.lease_deadline`,
+    SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = ($3::bigint[])[${placeIn('$2')}]
+    WHERE item.part = $1 AND item.shelf = ${SHELF.queue} AND ${asRead('$2', '1', '$4')}`,
   sqlite: `UPDATE items SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = $3
            WHERE part = $1 AND id = $2 AND shelf = ${SHELF.queue} AND leased = 1`,
 })
@@ -47,18 +57,16 @@ const moveToDeadQueue = sql('items.bury', {
   postgres: `
     WITH gone AS (
       DELETE FROM bartleby.items AS item
-      USING unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $12::bigint[])
-        AS letter (id, serial, source_id, reason, lease_deadline)
-      WHERE item.part = $1 AND item.shelf = $2 AND item.id = letter.id AND item.leased = $11
-        AND item.lease_deadline IS NOT DISTINCT FROM letter.lease_deadline
-      RETURNING letter.serial, letter.source_id, letter.reason,
+      WHERE item.part = $1 AND item.shelf = $2 AND ${asRead('$3', '$11', '$12')}
+      RETURNING ${placeIn('$3')} AS place,
         item.encoding, item.kind, item.reference, item.payload, item.attempts, item.created_at
     ), buried AS (
       INSERT INTO bartleby.items
         (id, part, shelf, leased, attempts, created_at, encoding, kind, reference, payload, source_id,
          died_at, death_reason, death_queue, death_partition, death_attempts, death_created_at)
-      SELECT serial, $7, ${SHELF.queue}, 0, 0, $8, encoding, kind, reference, payload, convert_to(source_id, 'UTF8'),
-        $8, reason, $9, $10, attempts, created_at
+      SELECT ($4::bigint[])[place], $7, ${SHELF.queue}, 0, 0, $8, encoding, kind, reference, payload,
+        substring($5::bytea FROM (place - 1) * ${KSUID_LENGTH} + 1 FOR ${KSUID_LENGTH}),
+        $8, ('{${DEATH_REASONS.join(',')}}'::text[])[($6::int[])[place]], $9, $10, attempts, created_at
       FROM gone
       ON CONFLICT (part, source_id) WHERE source_id IS NOT NULL DO NOTHING
       RETURNING 1
@@ -94,11 +102,7 @@ export interface Origin {
 }
 
 /** Sends items to the tail, in the order given; returns their new serials. */
-export async function sendToTail(
-  tx: Transaction,
-  from: Origin,
-  items: readonly Moving[],
-): Promise<number[]> {
+export async function sendToTail(tx: Transaction, from: Origin, items: readonly Moving[]): Promise<number[]> {
   const tail = await allocateSerials(tx, items.length)
   await placeAtTail(tx, from, items, tail)
   return tail
@@ -113,16 +117,12 @@ export async function placeAtTail(
 ): Promise<void> {
   const mark = leased ? 1 : 0
   if (tx.dialect === 'postgres') {
-    const ids = serialList(items)
-    const moved = await tx.run(
-      moveToTail,
-      part,
-      ids,
-      integerList(tx.dialect, tail),
-      shelf,
-      mark,
-      deadlineList(items),
+    const moves = inOrder(items.map((item, i) => ({ ...item, to: tail[i] ?? 0 })))
+    const to = integerList(
+      tx.dialect,
+      moves.map((move) => move.to),
     )
+    const moved = await tx.run(moveToTail, part, serialList(moves), to, shelf, mark, deadlineList(moves))
     insistOn(items.length, moved)
   } else {
     await tx.runEach(
@@ -139,8 +139,9 @@ export async function scheduleItems(
   items: readonly (Moving & { readonly enqueueAt: Instant })[],
 ): Promise<void> {
   if (tx.dialect === 'postgres') {
-    const instants = `{${items.map((item) => item.enqueueAt).join(',')}}`
-    const moved = await tx.run(moveToSchedule, part, serialList(items), instants, deadlineList(items))
+    const moves = inOrder(items)
+    const instants = `{${moves.map((item) => item.enqueueAt).join(',')}}`
+    const moved = await tx.run(moveToSchedule, part, serialList(moves), instants, deadlineList(moves))
     insistOn(items.length, moved)
   } else {
     await tx.runEach(
@@ -170,23 +171,28 @@ export async function buryItems(
 ): Promise<{ readonly buried: number; readonly firstSerial: number }> {
   const fresh = await allocateSerials(tx, items.length)
   const firstSerial = fresh[0] ?? 0
-  const serials = items.map((item) => item.serial)
   if (tx.dialect === 'postgres') {
+    const letters = inOrder(items.map((item, i) => ({ ...item, to: fresh[i] ?? 0 })))
     const [row] = await tx.rows<{ gone: Integer; buried: Integer }>(
       moveToDeadQueue,
       from.part,
       from.shelf,
-      integerList(tx.dialect, serials),
-      integerList(tx.dialect, fresh),
-      // KSUIDs and reasons are plain letters and digits: nothing to escape in the array literal.
-      `{${items.map((item) => item.sourceId).join(',')}}`,
-      `{${items.map((item) => item.reason).join(',')}}`,
+      serialList(letters),
+      integerList(
+        tx.dialect,
+        letters.map((letter) => letter.to),
+      ),
+      Buffer.from(letters.map((letter) => letter.sourceId).join(''), 'latin1'),
+      integerList(
+        tx.dialect,
+        letters.map((letter) => DEATH_REASONS.indexOf(letter.reason) + 1),
+      ),
       toPart,
       at,
       from.queueName,
       from.partition,
       from.leased ? 1 : 0,
-      deadlineList(items),
+      deadlineList(letters),
     )
     insistOn(items.length, Number(row?.gone ?? 0))
     return { buried: Number(row?.buried ?? 0), firstSerial }
@@ -207,11 +213,14 @@ export async function buryItems(
       from.partition,
     )
   }
+  const serials = items.map((item) => item.serial)
   await tx.run(deleteBuried, from.part, from.shelf, integerList(tx.dialect, serials))
   return { buried, firstSerial }
 }
 
+const inOrder = <T extends Moving>(items: readonly T[]): T[] => [...items].sort((a, b) => a.serial - b.serial)
+
 const serialList = (items: readonly Moving[]): string => `{${items.map(({ serial }) => serial).join(',')}}`
 
 const deadlineList = (items: readonly Moving[]): string =>
-  `{${items.map(({ leaseDeadline }) => leaseDeadline ?? 'NULL').join(',')}}`
+  `{${items.map(({ leaseDeadline }) => leaseDeadline ?? 0n).join(',')}}`

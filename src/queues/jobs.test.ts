@@ -1,0 +1,101 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  type Batch,
+  type CompleteAsk,
+  emptyBatch,
+  gatheredItems,
+  type Job,
+  jobsOf,
+  takeBatch,
+} from './jobs.ts'
+import type { ProduceAsk } from './produce.ts'
+import type { ProduceReceipt } from './queue.ts'
+import type { RetryAsk } from './retry.ts'
+
+const partition = { part: 1, number: 0, idPrefix: 'prefix' }
+const job = <Ask, Answer>(ask: Ask): Job<Ask, Answer> => ({ ask, resolve: () => {}, reject: () => {} })
+
+const produceOf = (count: number, payloadBytes = 1): Job<ProduceAsk, ProduceReceipt> => {
+  const payload = new Uint8Array(payloadBytes)
+  const item = { encoding: '', kind: '', reference: '', payload, enqueueAt: null, dedupeKey: null }
+  return job({ items: Array.from({ length: count }, () => item) })
+}
+const completeOf = (...serials: number[]): Job<CompleteAsk, void> => job({ partition, serials })
+const retryOf = (...serials: number[]): Job<RetryAsk, void> =>
+  job({ partition, items: serials.map((serial) => ({ serial, retryAt: null, dead: false })) })
+const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
+
+describe('the requests of a cycle', () => {
+  it('are all that has gathered, in order of arrival', () => {
+    const completes = [completeOf(1, 2), completeOf(3)]
+    const retries = [retryOf(4), retryOf(5)]
+    const batch = takeBatch({ ...emptyBatch(), completes: [...completes], retries: [...retries] })
+    expect(batch.completes).toEqual(completes)
+    expect(batch.retries).toEqual(retries)
+  })
+
+  it('leave a second request about the same item for the next cycle, and those behind it too', () => {
+    const pending: Batch = {
+      ...emptyBatch(),
+      completes: [completeOf(1), completeOf(1, 2), completeOf(3)],
+      retries: [retryOf(1), retryOf(4)],
+    }
+    const batch = takeBatch(pending)
+    expect(batch.completes).toHaveLength(1)
+    expect(batch.retries).toHaveLength(0)
+    expect(pending.completes).toHaveLength(2)
+    expect(pending.retries).toHaveLength(2)
+  })
+
+  it('are bounded in items and in bytes', () => {
+    const many: Batch = { ...emptyBatch(), produces: range(0, 100).map(() => produceOf(1_000)) }
+    expect(takeBatch(many).produces).toHaveLength(8)
+    const large: Batch = { ...emptyBatch(), produces: range(0, 100).map(() => produceOf(1, 5_000_000)) }
+    expect(takeBatch(large).produces).toHaveLength(4)
+  })
+
+  it('include some of every kind, whatever floods the queue', () => {
+    const pending: Batch = {
+      produces: range(0, 50).map(() => produceOf(1_000)),
+      completes: range(0, 50).map((i) => completeOf(...range(1 + i * 1_000, 1_000))),
+      retries: [retryOf(100_000)],
+      extensions: [job({ partition, serials: [100_001], leaseUs: 1n })],
+      sweeps: [job({ leases: [], expired: [], scheduled: [], held: [] })],
+    }
+    const batch = takeBatch(pending)
+    expect(batch.produces.length).toBeGreaterThan(0)
+    expect(batch.completes.length).toBeGreaterThan(0)
+    expect(batch.retries).toHaveLength(1)
+    expect(batch.extensions).toHaveLength(1)
+    expect(batch.sweeps).toHaveLength(1)
+  })
+
+  it('are each taken once, sooner or later', () => {
+    const asks = fc.array(fc.uniqueArray(fc.nat(12), { minLength: 1, maxLength: 4 }), { maxLength: 12 })
+    fc.assert(
+      fc.property(
+        asks,
+        asks,
+        fc.array(fc.integer({ min: 1, max: 3_000 }), { maxLength: 12 }),
+        (some, others, sizes) => {
+          const pending: Batch = {
+            ...emptyBatch(),
+            produces: sizes.map((size) => produceOf(size)),
+            completes: some.map((serials) => completeOf(...serials)),
+            retries: others.map((serials) => retryOf(...serials)),
+          }
+          const all = jobsOf(pending)
+          const taken: unknown[] = []
+          while (gatheredItems(pending) > 0) {
+            const batch = jobsOf(takeBatch(pending))
+            expect(batch.length).toBeGreaterThan(0)
+            taken.push(...batch)
+          }
+          expect(new Set(taken)).toEqual(new Set(all))
+          expect(taken).toHaveLength(all.length)
+        },
+      ),
+    )
+  })
+})

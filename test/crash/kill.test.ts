@@ -1,0 +1,63 @@
+/** Kill -9 under load, again and again on one store: nothing acknowledged is lost, nothing is there twice. */
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { standbyServer } from '../harness/server.ts'
+import { stores } from '../harness/stores.ts'
+import { Wire } from '../harness/wire.ts'
+import { Books } from './books.ts'
+import { contents, createQueues, drain, expectExactCounts, Load, MAX_ATTEMPTS, untilQuiet } from './load.ts'
+import { seededRandom } from './random.ts'
+
+const ROUNDS = 25
+
+describe.each(stores)('a server on $name that is killed under load', (store) => {
+  it(`keeps its promises over ${ROUNDS} crashes`, async () => {
+    const random = seededRandom()
+    const books = new Books(MAX_ATTEMPTS)
+    const place = await store.fresh()
+    const options = { store: place.url, testApi: false }
+    let server = await standbyServer(options).start()
+    let next = standbyServer(options)
+    let wire = new Wire(server.url)
+    try {
+      await createQueues(wire)
+      for (let round = 1; round <= ROUNDS; round++) {
+        const load = new Load(wire, { books, random, name: `round-${round}` })
+        await load.underway(random.whole(5, 60))
+        await pause(random.whole(0, 20))
+        await server.kill9()
+        await load.stop()
+        await wire.close()
+        server = await next.start()
+        next = standbyServer(options)
+        wire = new Wire(server.url)
+        await expectExactCounts(wire)
+      }
+      await untilQuiet(wire)
+      await expectExactCounts(wire)
+      const seed = `BARTLEBY_TEST_SEED=${random.seed}`
+      expect(books.audit(await contents(wire)), seed).toEqual([])
+      await drain(wire, books)
+      expect(books.audit(await contents(wire)), seed).toEqual([])
+      const { acknowledged, completed, buried } = books.totals
+      expect(Math.min(acknowledged, completed, buried), seed).toBeGreaterThan(ROUNDS)
+      expect(await server.term()).toBe(0)
+      if (store.name === 'sqlite') expect(integrityOf(place.url)).toBe('ok')
+    } finally {
+      await wire.close()
+      await server.kill9()
+      await next.discard()
+      await place.dispose()
+    }
+  }, 180_000)
+})
+
+function integrityOf(storeUrl: string): unknown {
+  const file = new DatabaseSync(storeUrl.slice('sqlite:'.length))
+  try {
+    return file.prepare('PRAGMA integrity_check').get()?.integrity_check
+  } finally {
+    file.close()
+  }
+}

@@ -1,0 +1,360 @@
+/**
+ * Clients that keep a server busy and keep the books: producers, consumers that complete, retry, bury and
+ * forget, and a consumer of the dead queue. They end when they are told to, or when their server is gone.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'vitest'
+import type { Path } from '../harness/messages.ts'
+import { type Json, jsonCodec, type Wire } from '../harness/wire.ts'
+import type { Books, Found, Outcome } from './books.ts'
+import type { Random } from './random.ts'
+
+export const QUEUE = 'work'
+export const DEAD_QUEUE = 'dead'
+export const MAX_ATTEMPTS = 4
+const PARTITIONS = 2
+
+/** Short, so that what killed clients held comes back within a round. */
+const LEASE_TIMEOUT = '300ms'
+
+/** What a server that is neither overloaded nor failing may answer to these clients. */
+const FINE = [
+  /^request timeout; no items are in the queue/,
+  /^invalid storage id; '\w+' does not exist/,
+  /is not marked as leased/,
+]
+
+/** What it may answer while its store is away or while it stops, besides. */
+export const TROUBLED = [/^internal error, try your request again/, /^Internal Error/, /is shutting down$/]
+
+interface Item {
+  readonly id: string
+  readonly attempts: number
+  readonly payload: string
+}
+
+export interface LoadOptions {
+  readonly books: Books
+  readonly random: Random
+  /** Unique among all loads of a test. */
+  readonly name: string
+  /** Messages of refusals that are expected beyond the ordinary. */
+  readonly expected?: readonly RegExp[]
+}
+
+/** Creates the queue under load and its dead queue. */
+export async function createQueues(wire: Wire): Promise<void> {
+  const common = { lease_timeout: LEASE_TIMEOUT, expire_timeout: '1h' }
+  await ok(wire, '/v1/queues.create', { ...common, queue_name: DEAD_QUEUE, requested_partitions: 1 })
+  await ok(wire, '/v1/queues.create', {
+    ...common,
+    queue_name: QUEUE,
+    dead_queue: DEAD_QUEUE,
+    max_attempts: MAX_ATTEMPTS,
+    requested_partitions: PARTITIONS,
+  })
+}
+
+/** A call that must succeed. */
+export async function ok(wire: Wire, path: Path, body: Json): Promise<Json> {
+  const answer = await wire.call(jsonCodec, path, body)
+  expect(answer, `${path} ${JSON.stringify(body)}`).toMatchObject({ status: 200 })
+  return answer.body
+}
+
+export class Load {
+  readonly #wire: Wire
+  readonly #options: LoadOptions
+  readonly #tasks: Promise<void>[]
+  #stopping = false
+  #produced = 0
+  #troubles = 0
+  #successes = 0
+  #clients = 0
+
+  constructor(wire: Wire, options: LoadOptions) {
+    this.#wire = wire
+    this.#options = options
+    const { name } = options
+    this.#tasks = [
+      this.#repeat(() => this.#produce()),
+      this.#repeat(() => this.#produce()),
+      this.#repeat(() => this.#consume(`${name}-a`)),
+      this.#repeat(() => this.#consume(`${name}-b`)),
+      this.#repeat(() => this.#consume(`${name}-c`)),
+      this.#repeat(() => this.#consumeDead(`${name}-d`)),
+    ]
+    // A failure is told by `stop`; until then nobody listens.
+    for (const task of this.#tasks) task.catch(() => {})
+  }
+
+  /** Refusals that were expected only because of some trouble. */
+  get troubles(): number {
+    return this.#troubles
+  }
+
+  /** Resolves when so many more calls have succeeded, however busy the machine is. */
+  async underway(calls: number): Promise<void> {
+    const enough = this.#successes + calls
+    while (this.#successes < enough && this.#clients > 0) await pause(5)
+  }
+
+  /** Ends the clients after their present call; rejects when one of them saw something unexpected. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    await Promise.all(this.#tasks)
+  }
+
+  async #repeat(turn: () => Promise<'gone' | undefined>): Promise<void> {
+    this.#clients++
+    try {
+      while (!this.#stopping && (await turn()) !== 'gone') {
+        // Room to breathe for the servers, which share the processors with these clients.
+        await pause(this.#options.random.whole(1, 6))
+      }
+    } finally {
+      this.#clients--
+    }
+  }
+
+  async #produce(): Promise<'gone' | undefined> {
+    const { books, random, name } = this.#options
+    const items = Array.from({ length: random.whole(1, 8) }, () => ({
+      utf8: `${name}-${this.#produced++}`,
+      ...(random.chance(0.1) ? { enqueue_at: soon(random.whole(120, 400)) } : {}),
+    }))
+    const account = books.producing(items.map(({ utf8 }) => utf8))
+    const { outcome, gone } = await this.#call('/v1/queue.produce', {
+      queue_name: QUEUE,
+      request_timeout: '1m',
+      items,
+    })
+    account.done(outcome)
+    return gone
+  }
+
+  async #consume(clientId: string): Promise<'gone' | undefined> {
+    const { books, random } = this.#options
+    const leased = await this.#lease(QUEUE, clientId, random.whole(1, 40))
+    for (const item of leased.items) books.delivered(item.payload, item)
+    if (leased.gone || leased.items.length === 0) return leased.gone
+    const address = { queue_name: QUEUE, partition: leased.partition }
+    const done = leased.items.filter(() => random.chance(0.7))
+    const rest = leased.items.filter((item) => !done.includes(item))
+    // What is neither completed nor retried is forgotten: its lease runs out.
+    const retried = rest.filter(() => random.chance(0.6))
+    if (done.length > 0) {
+      const ids = done.map(({ id }) => id)
+      const { outcome, gone } = await this.#call('/v1/queue.complete', {
+        ...address,
+        request_timeout: '1m',
+        ids,
+      })
+      for (const item of done) books.completed(item.payload, item, outcome)
+      if (gone) return gone
+    }
+    if (retried.length === 0) return undefined
+    const items = retried.map(({ id }) => ({
+      id,
+      ...(random.chance(0.3)
+        ? { dead: true }
+        : random.chance(0.3)
+          ? { retry_at: soon(random.whole(120, 400)) }
+          : {}),
+    }))
+    const { outcome, gone } = await this.#call('/v1/queue.retry', { ...address, items })
+    for (const [i, item] of retried.entries()) {
+      const dead = items[i] !== undefined && 'dead' in items[i]
+      if (outcome === 'applied' && dead) books.buried(item.payload, item)
+    }
+    return gone
+  }
+
+  async #consumeDead(clientId: string): Promise<'gone' | undefined> {
+    const { books, random } = this.#options
+    const leased = await this.#lease(DEAD_QUEUE, clientId, 3)
+    for (const item of leased.items) books.letterDelivered(item.payload, item)
+    if (leased.gone || leased.items.length === 0 || random.chance(0.5)) return leased.gone
+    const { outcome, gone } = await this.#call('/v1/queue.complete', {
+      queue_name: DEAD_QUEUE,
+      request_timeout: '1m',
+      ids: leased.items.map(({ id }) => id),
+    })
+    for (const item of leased.items) books.letterCompleted(item.payload, outcome)
+    return gone
+  }
+
+  async #lease(queue: string, clientId: string, batchSize: number) {
+    const request = {
+      queue_name: queue,
+      client_id: clientId,
+      batch_size: batchSize,
+      request_timeout: '100ms',
+    }
+    const { body, gone } = await this.#call('/v1/queue.lease', request)
+    // The reply of a lease, as the contract has it; the wire has checked it against the message.
+    const leased = (body ?? {}) as {
+      partition?: number
+      items?: { id: string; attempts: number; bytes: string }[]
+    }
+    return {
+      gone,
+      partition: leased.partition ?? 0,
+      items: (leased.items ?? []).map(
+        ({ id, attempts, bytes }): Item => ({
+          id,
+          attempts,
+          payload: Buffer.from(bytes, 'base64').toString(),
+        }),
+      ),
+    }
+  }
+
+  async #call(path: Path, request: Json): Promise<{ outcome: Outcome; body?: Json; gone?: 'gone' }> {
+    let answer: Awaited<ReturnType<Wire['call']>>
+    try {
+      answer = await this.#wire.call(jsonCodec, path, request)
+    } catch (error) {
+      // Only the loss of the connection ends a client; what is wrong with an answer fails the test.
+      if (error instanceof Error && 'code' in error && typeof error.code === 'string') {
+        return { outcome: 'unknown', gone: 'gone' }
+      }
+      throw error
+    }
+    if (answer.status === 200) {
+      this.#successes++
+      return { outcome: 'applied', body: answer.body }
+    }
+    const message = String(answer.body.message)
+    if (FINE.some((pattern) => pattern.test(message))) return { outcome: 'refused' }
+    this.#troubles++
+    const expected = this.#options.expected ?? []
+    if (!expected.some((pattern) => pattern.test(message))) {
+      expect.fail(`${path} was answered ${answer.status} '${message}'`)
+    }
+    // A commit whose confirmation was lost is answered with an error and may have happened.
+    return { outcome: message.includes('shutting down') ? 'refused' : 'unknown' }
+  }
+}
+
+const soon = (inMs: number): string =>
+  new Date(performance.timeOrigin + performance.now() + inMs).toISOString()
+
+interface Counts {
+  readonly total: number
+  readonly leased: number
+  readonly scheduled: number
+}
+
+const PLACES = [
+  { queue: QUEUE, partitions: PARTITIONS },
+  { queue: DEAD_QUEUE, partitions: 1 },
+]
+
+/** What `stats` says, per partition of both queues. */
+async function counted(wire: Wire): Promise<Counts[]> {
+  const all: Counts[] = []
+  for (const { queue } of PLACES) {
+    const stats = await ok(wire, '/v1/queue.stats', { queue_name: queue })
+    // The reply of stats, as the contract has it; zeros are left out.
+    const [logical] = stats.logicalQueues as { partitions: Record<string, number>[] }[]
+    for (const { total = 0, total_leased = 0, scheduled = 0 } of logical?.partitions ?? []) {
+      all.push({ total, leased: total_leased, scheduled })
+    }
+  }
+  return all
+}
+
+interface Listed {
+  readonly id: string
+  readonly source_id?: string
+  readonly is_leased?: boolean
+  readonly payload: string
+}
+
+async function list(wire: Wire, path: '/v1/storage/items.list' | '/v1/storage/scheduled.list', place: Json) {
+  const { items } = await ok(wire, path, { ...place, limit: 1_000_000 })
+  // The reply of a list, as the contract has it; without items the field is left out.
+  return (items ?? []) as unknown as Listed[]
+}
+
+/** What the lists show, counted as `stats` counts it. */
+async function listed(wire: Wire): Promise<Counts[]> {
+  const all: Counts[] = []
+  for (const { queue, partitions } of PLACES) {
+    for (let partition = 0; partition < partitions; partition++) {
+      const place = { queue_name: queue, partition }
+      const items = await list(wire, '/v1/storage/items.list', place)
+      const scheduled = await list(wire, '/v1/storage/scheduled.list', place)
+      const leased = items.filter((item) => item.is_leased === true).length
+      all.push({ total: items.length, leased, scheduled: scheduled.length })
+    }
+  }
+  return all
+}
+
+/** Waits for a moment between two sweeps and holds the counts against the lists. */
+export async function expectExactCounts(wire: Wire, withinMs = 5_000): Promise<void> {
+  for (const startedMs = performance.now(); ; ) {
+    const before = await counted(wire)
+    const shown = await listed(wire)
+    const after = await counted(wire)
+    const same = JSON.stringify(before) === JSON.stringify(shown)
+    if (same && JSON.stringify(before) === JSON.stringify(after)) return
+    if (performance.now() - startedMs > withinMs) expect(before).toEqual(shown)
+  }
+}
+
+/** Waits until no lease runs and nothing is scheduled. */
+export async function untilQuiet(wire: Wire): Promise<void> {
+  await expect
+    .poll(async () => (await counted(wire)).reduce((sum, each) => sum + each.leased + each.scheduled, 0), {
+      timeout: 8_000,
+      interval: 50,
+    })
+    .toBe(0)
+}
+
+/** Everything that both queues hold, once nothing moves any more. */
+export async function contents(wire: Wire): Promise<Found[]> {
+  const found: Found[] = []
+  for (const { queue, partitions } of PLACES) {
+    for (let partition = 0; partition < partitions; partition++) {
+      for (const item of await list(wire, '/v1/storage/items.list', { queue_name: queue, partition })) {
+        found.push({
+          place: queue === QUEUE ? 'queue' : 'dead queue',
+          id: item.id,
+          payload: Buffer.from(item.payload, 'base64').toString(),
+          sourceId: item.source_id,
+        })
+      }
+    }
+  }
+  return found
+}
+
+/** Leases and completes until the queue is empty: everything that is there can also be had. */
+export async function drain(wire: Wire, books: Books): Promise<void> {
+  for (;;) {
+    const request = { queue_name: QUEUE, client_id: 'drain', batch_size: 1000, request_timeout: '50ms' }
+    const answer = await wire.call(jsonCodec, '/v1/queue.lease', request)
+    if (answer.status === 454) return
+    expect(answer.status).toBe(200)
+    // The reply of a lease, as the contract has it.
+    const { partition = 0, items } = answer.body as {
+      partition?: number
+      items: { id: string; attempts: number; bytes: string }[]
+    }
+    await ok(wire, '/v1/queue.complete', {
+      queue_name: QUEUE,
+      partition,
+      request_timeout: '1m',
+      ids: items.map(({ id }) => id),
+    })
+    for (const item of items) {
+      const payload = Buffer.from(item.bytes, 'base64').toString()
+      books.delivered(payload, item)
+      books.completed(payload, item, 'applied')
+    }
+  }
+}

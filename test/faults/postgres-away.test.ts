@@ -1,0 +1,230 @@
+/** A PostgreSQL that goes away and comes back: cut, refusing, or silent. No restart, nothing lost, no hanging. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { Books } from '../crash/books.ts'
+import {
+  contents,
+  createQueues,
+  expectExactCounts,
+  Load,
+  MAX_ATTEMPTS,
+  ok,
+  QUEUE,
+  TROUBLED,
+  untilQuiet,
+} from '../crash/load.ts'
+import { seededRandom } from '../crash/random.ts'
+import type { Path } from '../harness/messages.ts'
+import { type Door, doorTo } from '../harness/proxy.ts'
+import { type SpawnedServer, spawnServer } from '../harness/server.ts'
+import { type FreshStore, freshPostgres } from '../harness/stores.ts'
+import { type Json, jsonCodec, Wire } from '../harness/wire.ts'
+
+const AGAIN = { status: 454, body: { message: 'internal error, try your request again' } }
+const INTERNAL = { status: 500, body: { message: 'Internal Error' } }
+const SOME_ID = '3OGEefTZywrEH2GvWZYyDARoCmV'
+const CUTS = 8
+
+describe('a PostgreSQL that goes away', () => {
+  let place: FreshStore
+  let door: Door
+  let server: SpawnedServer
+  let wire: Wire
+
+  beforeEach(async () => {
+    place = await freshPostgres()
+    door = await doorTo(place.url)
+    server = await spawnServer({ store: door.url, testApi: false })
+    wire = new Wire(server.url)
+    await createQueues(wire)
+  })
+
+  afterEach(async () => {
+    await wire.close()
+    await server.kill9()
+    await door.close()
+    await place.dispose()
+  })
+
+  const call = (path: Path, body: Json) => wire.call(jsonCodec, path, body)
+  const produce = (queue_name: string, ...texts: string[]) =>
+    call('/v1/queue.produce', { queue_name, request_timeout: '1m', items: texts.map((utf8) => ({ utf8 })) })
+  const lease = (queue_name: string, client_id: string, request_timeout = '10s') =>
+    call('/v1/queue.lease', { queue_name, client_id, batch_size: 10, request_timeout })
+  const health = async (path: string) => (await wire.raw(path, { method: 'GET' })).status
+  const untilBack = () =>
+    expect.poll(async () => (await produce(QUEUE, 'back')).status, { timeout: 8_000, interval: 50 }).toBe(200)
+
+  it('is told to clients as an error that the contract knows, within seconds', async () => {
+    await produce(QUEUE, 'a')
+    const leased = (await lease(QUEUE, 'a')).body.items
+    expect(leased).toHaveLength(1)
+    door.shut()
+    const startedMs = performance.now()
+    const queue_name = QUEUE
+    const ids = [SOME_ID]
+    expect(await produce(QUEUE, 'b')).toMatchObject(AGAIN)
+    expect(await lease(QUEUE, 'b')).toMatchObject(AGAIN)
+    expect(await call('/v1/queue.complete', { queue_name, request_timeout: '1m', ids })).toMatchObject(AGAIN)
+    expect(await call('/v1/queue.retry', { queue_name, items: [{ id: SOME_ID }] })).toMatchObject(AGAIN)
+    const others: [Path, Json][] = [
+      ['/v1/queue.stats', { queue_name }],
+      ['/v1/queue.clear', { queue_name, queue: true }],
+      ['/v1/queue.reload', { queue_name }],
+      ['/v1/queues.list', {}],
+      ['/v1/queues.info', { queue_name }],
+      ['/v1/queues.delete', { queue_name }],
+      ['/v1/storage/items.list', { queue_name }],
+      ['/v1/storage/scheduled.list', { queue_name }],
+      ['/v1/storage/items.import', { queue_name, items: [{}] }],
+      ['/v1/storage/items.delete', { queue_name, ids }],
+      ['/v1/queues.update', { queue_name, lease_timeout: '2m' }],
+      [
+        '/v1/queues.create',
+        { queue_name: 'new', lease_timeout: '1m', expire_timeout: '1h', requested_partitions: 1 },
+      ],
+    ]
+    for (const [path, body] of others) expect(await call(path, body), path).toMatchObject(INTERNAL)
+    expect(await health('/health')).toBe(503)
+    expect(await health('/health/ready')).toBe(503)
+    expect(await health('/health/live')).toBe(200)
+    expect(performance.now() - startedMs).toBeLessThan(8_000)
+    door.open()
+    await untilBack()
+    expect(await health('/health')).toBe(200)
+    expect(await health('/health/ready')).toBe(200)
+  }, 30_000)
+
+  it('is a 454 also for a queue that this server has not met before', async () => {
+    const other = await spawnServer({ store: place.url, testApi: false })
+    const elsewhere = new Wire(other.url)
+    try {
+      const settings = { lease_timeout: '1m', expire_timeout: '1h', requested_partitions: 1 }
+      await ok(elsewhere, '/v1/queues.create', { ...settings, queue_name: 'unmet' })
+      door.shut()
+      expect(await produce('unmet', 'a')).toMatchObject(AGAIN)
+      expect(await lease('unmet', 'a')).toMatchObject(AGAIN)
+      const complete = { queue_name: 'unmet', request_timeout: '1m', ids: [SOME_ID] }
+      expect(await call('/v1/queue.complete', complete)).toMatchObject(AGAIN)
+    } finally {
+      await elsewhere.close()
+      await other.kill9()
+    }
+  }, 30_000)
+
+  it('ends no wait without an answer: a waiting lease gets items or is told to try again', async () => {
+    const waits = Array.from({ length: 20 }, (_, i) => lease(QUEUE, `w${i}`, '8s'))
+    await expect
+      .poll(async () => JSON.stringify(await ok(wire, '/v1/queue.stats', { queue_name: QUEUE })))
+      .toContain('"lease_waiting":20')
+    door.shut()
+    await produce(QUEUE, 'lost')
+    door.open()
+    await untilBack()
+    const startedMs = performance.now()
+    for (const { status, body } of await Promise.all(waits)) {
+      if (status !== 200) expect(body.message).toMatch(/^(internal error|request timeout)/)
+    }
+    expect(performance.now() - startedMs).toBeLessThan(10_000)
+  }, 30_000)
+
+  it(`loses nothing that was acknowledged, over ${CUTS} cuts under load`, async () => {
+    const random = seededRandom()
+    const books = new Books(MAX_ATTEMPTS)
+    const load = new Load(wire, { books, random, name: 'cut', expected: TROUBLED })
+    for (let cut = 0; cut < CUTS; cut++) {
+      await load.underway(random.whole(5, 40))
+      door.shut()
+      await pause(random.whole(0, 200))
+      door.open()
+    }
+    await expect.poll(() => health('/health/ready'), { timeout: 8_000, interval: 50 }).toBe(200)
+    await load.underway(20)
+    await load.stop()
+    await untilQuiet(wire)
+    await expectExactCounts(wire)
+    expect(books.audit(await contents(wire)), `BARTLEBY_TEST_SEED=${random.seed}`).toEqual([])
+    expect(load.troubles).toBeGreaterThan(CUTS)
+    expect(books.totals.completed).toBeGreaterThan(CUTS)
+    expect(await server.term()).toBe(0)
+  }, 40_000)
+
+  it('is heard again once it is back: what another server produces wakes a waiting lease at once', async () => {
+    const other = await spawnServer({ store: place.url, testApi: false })
+    const elsewhere = new Wire(other.url)
+    try {
+      door.shut()
+      expect(await produce(QUEUE, 'x')).toMatchObject(AGAIN)
+      door.open()
+      await untilBack()
+      await ok(wire, '/v1/queue.clear', { queue_name: QUEUE, queue: true })
+      // The connection that listens is tried again every second.
+      await expect
+        .poll(() => wakesMs(elsewhere), { timeout: 15_000, interval: 10 })
+        .toSatisfy((times: number[]) => times.every((ms) => ms < 400))
+    } finally {
+      await elsewhere.close()
+      await other.kill9()
+    }
+
+    /** Five wake-ups: a poll once a second would not be that quick five times. */
+    async function wakesMs(producedAt: Wire): Promise<number[]> {
+      const times: number[] = []
+      for (let i = 0; i < 5; i++) {
+        const answer = lease(QUEUE, 'listener')
+        await expect
+          .poll(async () => JSON.stringify(await ok(wire, '/v1/queue.stats', { queue_name: QUEUE })), {
+            interval: 10,
+          })
+          .toContain('"lease_waiting":1')
+        const startedMs = performance.now()
+        const items = [{ utf8: 'wake up' }]
+        await ok(producedAt, '/v1/queue.produce', { queue_name: QUEUE, request_timeout: '1m', items })
+        // The reply of a lease, as the contract has it.
+        const { partition = 0, items: got } = (await answer).body as {
+          partition?: number
+          items: { id: string }[]
+        }
+        times.push(performance.now() - startedMs)
+        const ids = got.map(({ id }) => id)
+        await ok(wire, '/v1/queue.complete', { queue_name: QUEUE, partition, request_timeout: '1m', ids })
+      }
+      return times
+    }
+  }, 40_000)
+
+  it('does not keep the server from stopping', async () => {
+    const waiting = lease(QUEUE, 'w', '1m')
+    door.shut()
+    await produce(QUEUE, 'x')
+    const startedMs = performance.now()
+    expect(await server.term()).toBe(0)
+    expect(performance.now() - startedMs).toBeLessThan(10_000)
+    expect([453, 454]).toContain((await waiting).status)
+  }, 30_000)
+
+  it('is noticed also when its connections fall silent, and is found again on new ones', async () => {
+    const url = new URL(door.url)
+    // The default is too long for a test.
+    url.searchParams.set('query_timeout', '500')
+    const impatient = await spawnServer({ store: url.href, testApi: false })
+    const there = new Wire(impatient.url)
+    try {
+      await expectExactCounts(there)
+      door.block()
+      const items = [{ utf8: 'x' }]
+      const request = { queue_name: QUEUE, request_timeout: '1m', items }
+      // Every connection that lay idle has to be found out; a request meets one of them at a time.
+      await expect
+        .poll(async () => (await there.call(jsonCodec, '/v1/queue.produce', request)).status, {
+          timeout: 15_000,
+        })
+        .toBe(200)
+      await expectExactCounts(there)
+      expect((await there.raw('/health', { method: 'GET' })).status).toBe(200)
+    } finally {
+      await there.close()
+      await impatient.kill9()
+    }
+  }, 30_000)
+})

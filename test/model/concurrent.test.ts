@@ -1,0 +1,52 @@
+/**
+ * The FIFO and lease model check: random programs of several clients run at the same time, and what they saw is
+ * held against what a queue promises. `BARTLEBY_MODEL_RUNS` sets the number of programs, for longer soaks.
+ */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { instant } from '../../src/core/clock.ts'
+import { TestClock } from '../../src/core/test-clock.ts'
+import { Office } from '../../src/office.ts'
+import { type FreshStore, freshPostgres, stores } from '../harness/stores.ts'
+import { violations } from './checker.ts'
+import { perform } from './perform.ts'
+import { program } from './program.ts'
+
+const RUNS = Number(process.env.BARTLEBY_MODEL_RUNS ?? 0)
+const TIMEOUT = RUNS === 0 ? 60_000 : 3_600_000
+const START = instant(1_800_000_000_000_000n)
+
+/** Checks `runs` programs on one store, served by `servers` offices that share a clock. */
+async function check(place: FreshStore, servers: number, runs: number): Promise<void> {
+  const clock = new TestClock()
+  clock.freeze(START)
+  const offices: Office[] = []
+  for (let i = 0; i < servers; i++) offices.push(await Office.open({ store: place.url, clock }))
+  let performed = 0
+  try {
+    await fc.assert(
+      fc.asyncProperty(program, async (each) => {
+        const history = await perform(offices, `queue-${performed++}`, each)
+        expect(violations(history)).toEqual([])
+      }),
+      { numRuns: RUNS || runs, endOnFailure: RUNS === 0 },
+    )
+  } finally {
+    for (const office of offices) await office.close()
+    await place.dispose()
+  }
+}
+
+describe.each(stores)('what concurrent clients see of a queue on $name', (store) => {
+  it(
+    'is what one queue, in order and with one holder per item, would have shown them',
+    { timeout: TIMEOUT },
+    async () => check(await store.fresh(), 1, store.name === 'sqlite' ? 100 : 60),
+  )
+})
+
+describe('what concurrent clients see of two servers on one PostgreSQL', () => {
+  it('has one holder per item, no item lost and none twice in the books', { timeout: TIMEOUT }, async () =>
+    check(await freshPostgres(), 2, 30),
+  )
+})
