@@ -23,12 +23,13 @@ describe('metrics', () => {
 
   it('tell the depth of every queue', async () => {
     const oldestAt = instant(new SystemClock().now() - 60_000_000n)
-    const depth = { queueName: 'a "b"', ready: 5, leased: 4, scheduled: 3, dead: 2, oldestAt }
+    const depth = { queueName: 'a "b"', ready: 5, leased: 4, scheduled: 3, held: 1, dead: 2, oldestAt }
     const { app } = await scriptedServer({ queues: { depths: async () => [depth] } })
     const { body } = await app.inject('/metrics')
     expect(body).toContain('bartleby_queue_ready{queue="a \\"b\\""} 5')
     expect(body).toContain('bartleby_queue_leased{queue="a \\"b\\""} 4')
     expect(body).toContain('bartleby_queue_scheduled{queue="a \\"b\\""} 3')
+    expect(body).toContain('bartleby_queue_held{queue="a \\"b\\""} 1')
     expect(body).toContain('bartleby_queue_dead{queue="a \\"b\\""} 2')
     expect(body).toMatch(/bartleby_queue_oldest_age_seconds\{queue="a \\"b\\""\} 6\d/)
   })

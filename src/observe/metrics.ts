@@ -75,6 +75,7 @@ export class Metrics {
       [gauge('ready', 'Items that can be leased now.'), ({ ready }) => ready],
       [gauge('leased', 'Items that are leased now.'), ({ leased }) => leased],
       [gauge('scheduled', 'Items that wait for their time.'), ({ scheduled }) => scheduled],
+      [gauge('held', 'Items that wait for a dead queue that does not exist.'), ({ held }) => held],
       [gauge('dead', 'Dead letters that lie in this queue.'), ({ dead }) => dead],
       [
         gauge('oldest_age_seconds', 'Age of the item at the head of the queue; 0 when empty.'),

@@ -4,12 +4,12 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
-import { idFromSerial } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import { complete } from './complete.ts'
 import { Cycle, StaleQueue } from './cycle.ts'
 import type { Dealer } from './dealer.ts'
+import { problemWithSerials } from './diagnose.ts'
 import { extend } from './extend.ts'
 import { type Batch, type Job, jobsOf } from './jobs.ts'
 import { Mismatch } from './mismatch.ts'
@@ -17,7 +17,6 @@ import { canProduceAlone, type ProduceAsk, produce, produceAlone } from './produ
 import type { ProduceReceipt } from './queue.ts'
 import { type QueueRecord, readQueue, readQueueVersion } from './records.ts'
 import { retryLeased } from './retry.ts'
-import { readLeaseMarks } from './sql/inspect.ts'
 import { sweep } from './sweep.ts'
 import type { Waiter } from './waiter.ts'
 
@@ -136,14 +135,9 @@ export class Committer {
     await this.#context.db.session('queue.diagnose', async (session) => {
       for (const job of jobs) {
         const { partition, serials } = job.ask
-        const marks = await readLeaseMarks(session, partition.part, serials)
-        const bad = serials.find((serial) => marks.get(serial) !== true)
-        if (bad === undefined) {
-          batch.completes.push(job)
-          continue
-        }
-        const id = idFromSerial(partition.idPrefix, bad)
-        job.reject(failure(marks.has(bad) ? 'complete_not_leased' : 'item_unknown', { id }))
+        const problem = await problemWithSerials(session, partition, serials, 'complete_not_leased')
+        if (problem === null) batch.completes.push(job)
+        else job.reject(problem)
       }
     })
   }

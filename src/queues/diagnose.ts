@@ -1,6 +1,6 @@
 /** Why a request about leased items cannot be granted: the first problem, in the order of its ids. */
 import { type BartlebyError, failure } from '../core/errors.ts'
-import { checkKsuid, serialFromId } from '../core/ksuid.ts'
+import { checkKsuid, idFromSerial, serialFromId } from '../core/ksuid.ts'
 import type { Session } from '../db/database.ts'
 import type { Partition } from './records.ts'
 import { readLeaseMarks } from './sql/inspect.ts'
@@ -18,6 +18,20 @@ export function serialsOf(partition: Partition, ids: readonly string[]): number[
   }
   return new Set(serials).size === serials.length ? serials : null
 }
+
+/** The first problem with items that are known by their serials. */
+export const problemWithSerials = (
+  session: Session,
+  partition: Partition,
+  serials: readonly number[],
+  notLeased: NotLeasedCode,
+): Promise<BartlebyError | null> =>
+  firstProblem(
+    session,
+    partition,
+    serials.map((serial) => idFromSerial(partition.idPrefix, serial)),
+    notLeased,
+  )
 
 /** Checks form, existence and lease of each id in turn; null when there is nothing wrong (any more). */
 export async function firstProblem(

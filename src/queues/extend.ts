@@ -1,25 +1,22 @@
 /** extend: leases that are held get a later deadline. */
 import { type Instant, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
-import { idFromSerial } from '../core/ksuid.ts'
 import { instantSum, negated, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
+import { problemWithSerials } from './diagnose.ts'
 import type { ExtendAsk, Job } from './jobs.ts'
 import { lockItems } from './sql/inspect.ts'
 import { extendLeases, LEASE_GRACE_US } from './sql/lease.ts'
 
 /** Applies one request, all of it or nothing, and answers it with the new deadline. */
 export async function extend(cycle: Cycle, { ask, resolve, reject }: Job<ExtendAsk, Instant>): Promise<void> {
-  const { part, idPrefix } = ask.partition
+  const { part } = ask.partition
   const ascending = [...ask.serials].sort((a, b) => a - b)
   // Locked: two extensions at once would both take the same old deadline off the sum of deadlines.
   const found = new Map((await lockItems(cycle.tx, part, ascending)).map((item) => [item.serial, item]))
-  for (const serial of ask.serials) {
-    const item = found.get(serial)
-    if (item?.leased === true) continue
-    const id = idFromSerial(idPrefix, serial)
-    const problem = failure(item === undefined ? 'item_unknown' : 'extend_not_leased', { id })
-    cycle.afterCommit(() => reject(problem))
+  if (!ask.serials.every((serial) => found.get(serial)?.leased)) {
+    const problem = await problemWithSerials(cycle.tx, ask.partition, ask.serials, 'extend_not_leased')
+    cycle.afterCommit(() => reject(problem ?? failure('store_write_failed')))
     return
   }
   const deadline = later(cycle.now, ask.leaseUs)

@@ -21,33 +21,50 @@ const deleteRows = sql('purge.rows', {
   postgres: 'DELETE FROM bartleby.items WHERE part = $1 AND shelf = $2 AND id = ANY($3::bigint[])',
   sqlite: 'DELETE FROM items WHERE part = $1 AND shelf = $2 AND id IN (SELECT value FROM json_each($3))',
 })
-const deleteBatches = sql('purge.batches', 'DELETE FROM bartleby.lease_batches WHERE part = $1')
-const deleteTotals = sql('purge.totals', 'DELETE FROM bartleby.partition_totals WHERE part = $1')
+const inParts = { postgres: 'part = ANY($1::int[])', sqlite: 'part IN (SELECT value FROM json_each($1))' }
+
+/** Reads all lease batches, once for all parts: an index on the part would cost every lease an entry. */
+const deleteBatches = sql('purge.batches', {
+  postgres: `DELETE FROM bartleby.lease_batches WHERE ${inParts.postgres}`,
+  sqlite: `DELETE FROM lease_batches WHERE ${inParts.sqlite}`,
+})
+const deleteTotals = sql('purge.totals', {
+  postgres: `DELETE FROM bartleby.partition_totals WHERE ${inParts.postgres}`,
+  sqlite: `DELETE FROM partition_totals WHERE ${inParts.sqlite}`,
+})
 const deleteDeltas = sql('purge.deltas', {
-  postgres: 'DELETE FROM bartleby.partition_deltas WHERE part = $1',
+  postgres: `DELETE FROM bartleby.partition_deltas WHERE ${inParts.postgres}`,
   sqlite: 'SELECT $1',
 })
-const forgetPart = sql('purge.forget', 'DELETE FROM bartleby.dropped_parts WHERE part = $1')
+const forgetParts = sql('purge.forget', {
+  postgres: `DELETE FROM bartleby.dropped_parts WHERE ${inParts.postgres}`,
+  sqlite: `DELETE FROM dropped_parts WHERE ${inParts.sqlite}`,
+})
 
 /** One round over the parts of deleted queues. */
 export async function purgeDroppedParts(db: Database, now: Instant, signal: AbortSignal): Promise<void> {
   const dropped = await db.session('purge.read', (session) =>
     session.rows<{ part: Integer; dropped_at: Integer }>(readDropped),
   )
-  for (const row of dropped) {
-    const part = Number(row.part)
+  if (dropped.length === 0) return
+  for (const { part } of dropped) {
     for (const shelf of Object.values(SHELF)) {
-      while (!signal.aborted && (await purgeBatch(db, part, shelf)) === BATCH);
+      while (!signal.aborted && (await purgeBatch(db, Number(part), shelf)) === BATCH);
     }
-    if (signal.aborted) return
-    const forget = now > later(instant(BigInt(row.dropped_at)), REMEMBER_US)
-    await db.transaction('purge', async (tx) => {
-      await tx.run(deleteBatches, part)
-      await tx.run(deleteTotals, part)
-      if (tx.dialect === 'postgres') await tx.run(deleteDeltas, part)
-      if (forget) await tx.run(forgetPart, part)
-    })
   }
+  if (signal.aborted) return
+  const old = dropped.filter((row) => now > later(instant(BigInt(row.dropped_at)), REMEMBER_US))
+  const listOf = (rows: typeof dropped) =>
+    integerList(
+      db.dialect,
+      rows.map(({ part }) => Number(part)),
+    )
+  await db.transaction('purge', async (tx) => {
+    await tx.run(deleteBatches, listOf(dropped))
+    await tx.run(deleteTotals, listOf(dropped))
+    if (tx.dialect === 'postgres') await tx.run(deleteDeltas, listOf(dropped))
+    if (old.length > 0) await tx.run(forgetParts, listOf(old))
+  })
 }
 
 async function purgeBatch(db: Database, part: number, shelf: number): Promise<number> {

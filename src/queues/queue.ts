@@ -251,6 +251,8 @@ export interface QueueDepth {
   readonly ready: number
   readonly leased: number
   readonly scheduled: number
+  /** Items that should die and cannot, because the queue's dead queue does not exist. */
+  readonly held: number
   readonly dead: number
   readonly oldestAt: Instant | null
 }

@@ -229,13 +229,14 @@ export class StoreQueues implements Queues {
           const at = await readOldestCreatedAt(session, part)
           if (at !== null && (oldestAt === null || at < oldestAt)) oldestAt = at
         }
-        const sum = (key: 'ready' | 'leased' | 'scheduled' | 'dead') =>
+        const sum = (key: 'ready' | 'leased' | 'scheduled' | 'held' | 'dead') =>
           counts.reduce((total, count) => total + count[key], 0)
         depths.push({
           queueName,
           ready: sum('ready'),
           leased: sum('leased'),
           scheduled: sum('scheduled'),
+          held: sum('held'),
           dead: sum('dead'),
           oldestAt,
         })

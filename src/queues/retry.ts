@@ -1,12 +1,12 @@
 /** retry: leased items go back to the tail, onto the schedule, or to the dead queue. */
 
 import type { Instant } from '../core/clock.ts'
-import { BartlebyError, failure } from '../core/errors.ts'
-import { idFromSerial } from '../core/ksuid.ts'
+import { failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { bury, type Dying } from './bury.ts'
 import { negated, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
+import { problemWithSerials } from './diagnose.ts'
 import { deathReason } from './fate.ts'
 import type { Job } from './jobs.ts'
 import { isNearNow } from './near-now.ts'
@@ -46,21 +46,25 @@ export async function retryLeased(
     const granted: { readonly job: Job<RetryAsk, void>; readonly fates: Fates }[] = []
     for (const job of mine) {
       const fates = fatesOf(cycle, job.ask, found)
-      if (fates instanceof BartlebyError) cycle.afterCommit(() => job.reject(fates))
-      else granted.push({ job, fates })
+      if (fates !== null) granted.push({ job, fates })
+      else await refuse(cycle, job)
     }
     await applyFates(cycle, partition, granted, log)
   }
 }
 
-/** What becomes of each item of a request, or the error of the request. */
-function fatesOf(cycle: Cycle, ask: RetryAsk, found: ReadonlyMap<number, ItemFacts>): Fates | BartlebyError {
+async function refuse(cycle: Cycle, { ask, reject }: Job<RetryAsk, void>): Promise<void> {
+  const serials = ask.items.map(({ serial }) => serial)
+  const problem = await problemWithSerials(cycle.tx, ask.partition, serials, 'retry_not_leased')
+  cycle.afterCommit(() => reject(problem ?? failure('store_write_failed')))
+}
+
+/** What becomes of each item of a request, or null when not all of them are leased. */
+function fatesOf(cycle: Cycle, ask: RetryAsk, found: ReadonlyMap<number, ItemFacts>): Fates | null {
   const fates: Fates = { dying: [], scheduled: [], requeued: [] }
   for (const { serial, retryAt, dead } of ask.items) {
     const item = found.get(serial)
-    const id = idFromSerial(ask.partition.idPrefix, serial)
-    if (item === undefined) return failure('item_unknown', { id })
-    if (!item.leased) return failure('retry_not_leased', { id })
+    if (item?.leased !== true) return null
     // Expiry does not end a retry: the item goes back and the sweep finds it.
     const reason = dead
       ? 'rejected'

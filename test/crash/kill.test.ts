@@ -6,7 +6,8 @@ import { standbyServer } from '../harness/server.ts'
 import { stores } from '../harness/stores.ts'
 import { Wire } from '../harness/wire.ts'
 import { Books } from './books.ts'
-import { contents, createQueues, drain, expectExactCounts, Load, MAX_ATTEMPTS, untilQuiet } from './load.ts'
+import { contents, drain, expectExactCounts, untilQuiet } from './inventory.ts'
+import { createQueues, Load, MAX_ATTEMPTS } from './load.ts'
 import { seededRandom } from './random.ts'
 
 const ROUNDS = 25

@@ -6,13 +6,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Path } from '../harness/messages.ts'
 import { type Json, jsonCodec, type Wire } from '../harness/wire.ts'
-import type { Books, Found, Outcome } from './books.ts'
+import type { Books, Outcome } from './books.ts'
 import type { Random } from './random.ts'
 
 export const QUEUE = 'work'
 export const DEAD_QUEUE = 'dead'
 export const MAX_ATTEMPTS = 4
-const PARTITIONS = 2
+export const PARTITIONS = 2
 
 /** Short, so that what killed clients held comes back within a round. */
 const LEASE_TIMEOUT = '300ms'
@@ -239,122 +239,3 @@ export class Load {
 
 const soon = (inMs: number): string =>
   new Date(performance.timeOrigin + performance.now() + inMs).toISOString()
-
-interface Counts {
-  readonly total: number
-  readonly leased: number
-  readonly scheduled: number
-}
-
-const PLACES = [
-  { queue: QUEUE, partitions: PARTITIONS },
-  { queue: DEAD_QUEUE, partitions: 1 },
-]
-
-/** What `stats` says, per partition of both queues. */
-async function counted(wire: Wire): Promise<Counts[]> {
-  const all: Counts[] = []
-  for (const { queue } of PLACES) {
-    const stats = await ok(wire, '/v1/queue.stats', { queue_name: queue })
-    // The reply of stats, as the contract has it; zeros are left out.
-    const [logical] = stats.logicalQueues as { partitions: Record<string, number>[] }[]
-    for (const { total = 0, total_leased = 0, scheduled = 0 } of logical?.partitions ?? []) {
-      all.push({ total, leased: total_leased, scheduled })
-    }
-  }
-  return all
-}
-
-interface Listed {
-  readonly id: string
-  readonly source_id?: string
-  readonly is_leased?: boolean
-  readonly payload: string
-}
-
-async function list(wire: Wire, path: '/v1/storage/items.list' | '/v1/storage/scheduled.list', place: Json) {
-  const { items } = await ok(wire, path, { ...place, limit: 1_000_000 })
-  // The reply of a list, as the contract has it; without items the field is left out.
-  return (items ?? []) as unknown as Listed[]
-}
-
-/** What the lists show, counted as `stats` counts it. */
-async function listed(wire: Wire): Promise<Counts[]> {
-  const all: Counts[] = []
-  for (const { queue, partitions } of PLACES) {
-    for (let partition = 0; partition < partitions; partition++) {
-      const place = { queue_name: queue, partition }
-      const items = await list(wire, '/v1/storage/items.list', place)
-      const scheduled = await list(wire, '/v1/storage/scheduled.list', place)
-      const leased = items.filter((item) => item.is_leased === true).length
-      all.push({ total: items.length, leased, scheduled: scheduled.length })
-    }
-  }
-  return all
-}
-
-/** Waits for a moment between two sweeps and holds the counts against the lists. */
-export async function expectExactCounts(wire: Wire, withinMs = 5_000): Promise<void> {
-  for (const startedMs = performance.now(); ; ) {
-    const before = await counted(wire)
-    const shown = await listed(wire)
-    const after = await counted(wire)
-    const same = JSON.stringify(before) === JSON.stringify(shown)
-    if (same && JSON.stringify(before) === JSON.stringify(after)) return
-    if (performance.now() - startedMs > withinMs) expect(before).toEqual(shown)
-  }
-}
-
-/** Waits until no lease runs and nothing is scheduled. */
-export async function untilQuiet(wire: Wire): Promise<void> {
-  await expect
-    .poll(async () => (await counted(wire)).reduce((sum, each) => sum + each.leased + each.scheduled, 0), {
-      timeout: 8_000,
-      interval: 50,
-    })
-    .toBe(0)
-}
-
-/** Everything that both queues hold, once nothing moves any more. */
-export async function contents(wire: Wire): Promise<Found[]> {
-  const found: Found[] = []
-  for (const { queue, partitions } of PLACES) {
-    for (let partition = 0; partition < partitions; partition++) {
-      for (const item of await list(wire, '/v1/storage/items.list', { queue_name: queue, partition })) {
-        found.push({
-          place: queue === QUEUE ? 'queue' : 'dead queue',
-          id: item.id,
-          payload: Buffer.from(item.payload, 'base64').toString(),
-          sourceId: item.source_id,
-        })
-      }
-    }
-  }
-  return found
-}
-
-/** Leases and completes until the queue is empty: everything that is there can also be had. */
-export async function drain(wire: Wire, books: Books): Promise<void> {
-  for (;;) {
-    const request = { queue_name: QUEUE, client_id: 'drain', batch_size: 1000, request_timeout: '50ms' }
-    const answer = await wire.call(jsonCodec, '/v1/queue.lease', request)
-    if (answer.status === 454) return
-    expect(answer.status).toBe(200)
-    // The reply of a lease, as the contract has it.
-    const { partition = 0, items } = answer.body as {
-      partition?: number
-      items: { id: string; attempts: number; bytes: string }[]
-    }
-    await ok(wire, '/v1/queue.complete', {
-      queue_name: QUEUE,
-      partition,
-      request_timeout: '1m',
-      ids: items.map(({ id }) => id),
-    })
-    for (const item of items) {
-      const payload = Buffer.from(item.bytes, 'base64').toString()
-      books.delivered(payload, item)
-      books.completed(payload, item, 'applied')
-    }
-  }
-}

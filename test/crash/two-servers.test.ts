@@ -5,16 +5,8 @@ import { type SpawnedServer, type StandbyServer, spawnServer, standbyServer } fr
 import { type FreshStore, freshPostgres } from '../harness/stores.ts'
 import { jsonCodec, Wire } from '../harness/wire.ts'
 import { Books } from './books.ts'
-import {
-  contents,
-  createQueues,
-  drain,
-  expectExactCounts,
-  Load,
-  MAX_ATTEMPTS,
-  ok,
-  untilQuiet,
-} from './load.ts'
+import { contents, drain, expectExactCounts, untilQuiet } from './inventory.ts'
+import { createQueues, Load, MAX_ATTEMPTS, ok } from './load.ts'
 import { type Random, seededRandom } from './random.ts'
 
 const ROUNDS = 25

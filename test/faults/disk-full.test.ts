@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, it } from 'vitest'
 import { spawnServer } from '../harness/server.ts'
 import { jsonCodec, Wire } from '../harness/wire.ts'
+import { expectRefusal, serveUntilEnd } from './start.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'bartleby-disk-'))
 const mount = (options: string) =>
@@ -80,7 +81,6 @@ describe.skipIf(!isMounted)('a disk that is full', () => {
 
   it('is refused at the start with one line when there is no room at all', async () => {
     spawnSync('dd', ['if=/dev/zero', `of=${join(folder, 'ballast')}`, 'bs=64k'])
-    const { expectRefusal, serveUntilEnd } = await import('./start.ts')
     await expectRefusal(serveUntilEnd(`sqlite:${join(folder, 'other.db')}`), /full|disk I\/O error/)
   }, 30_000)
 })

@@ -2,17 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Books } from '../crash/books.ts'
-import {
-  contents,
-  createQueues,
-  expectExactCounts,
-  Load,
-  MAX_ATTEMPTS,
-  ok,
-  QUEUE,
-  TROUBLED,
-  untilQuiet,
-} from '../crash/load.ts'
+import { contents, expectExactCounts, untilQuiet } from '../crash/inventory.ts'
+import { createQueues, Load, MAX_ATTEMPTS, ok, QUEUE, TROUBLED } from '../crash/load.ts'
 import { seededRandom } from '../crash/random.ts'
 import type { Path } from '../harness/messages.ts'
 import { type Door, doorTo } from '../harness/proxy.ts'

@@ -1,15 +1,8 @@
 /** Two servers on one SQLite file: not what it is made for, but nothing may break. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Books } from '../crash/books.ts'
-import {
-  contents,
-  createQueues,
-  expectExactCounts,
-  Load,
-  MAX_ATTEMPTS,
-  ok,
-  untilQuiet,
-} from '../crash/load.ts'
+import { contents, expectExactCounts, untilQuiet } from '../crash/inventory.ts'
+import { createQueues, Load, MAX_ATTEMPTS, ok } from '../crash/load.ts'
 import { seededRandom } from '../crash/random.ts'
 import { type SpawnedServer, spawnServer } from '../harness/server.ts'
 import { type FreshStore, freshSqlite } from '../harness/stores.ts'

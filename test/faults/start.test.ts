@@ -1,6 +1,6 @@
 /** Stores that cannot be used: the server says why in one line and ends with code 1. */
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -28,6 +28,7 @@ describe('a start on SQLite', () => {
     const garbage = randomBytes(50_000)
     await writeFile(file, garbage)
     await expectRefusal(serveUntilEnd(`sqlite:${file}`), /store\.db.*file is not a database/)
+    expect(garbage.equals(await readFile(file))).toBe(true)
   }, 30_000)
 
   it('refuses a database whose pages are damaged', async () => {
@@ -36,7 +37,6 @@ describe('a start on SQLite', () => {
     pages.exec('PRAGMA journal_mode = DELETE')
     const [{ size } = { size: 0 }] = pages.prepare('SELECT page_size AS size FROM pragma_page_size').all()
     pages.close()
-    const { open } = await import('node:fs/promises')
     const handle = await open(file, 'r+')
     const { size: length } = await handle.stat()
     await handle.write(randomBytes(length - Number(size)), 0, undefined, Number(size))

@@ -1,7 +1,8 @@
 /** SIGTERM in the middle of everything: everybody is answered, nobody is refused a connection, it ends well. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Books } from '../crash/books.ts'
-import { contents, createQueues, Load, MAX_ATTEMPTS, ok, TROUBLED, untilQuiet } from '../crash/load.ts'
+import { contents, untilQuiet } from '../crash/inventory.ts'
+import { createQueues, Load, MAX_ATTEMPTS, ok, TROUBLED } from '../crash/load.ts'
 import { seededRandom } from '../crash/random.ts'
 import { type SpawnedServer, spawnServer } from '../harness/server.ts'
 import { type FreshStore, stores } from '../harness/stores.ts'

@@ -6,6 +6,7 @@ import { access, constants, mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
 import { inject } from 'vitest'
 import { createDatabase, query } from './postgres.ts'
 
@@ -27,9 +28,21 @@ export async function freshPostgres(): Promise<FreshStore> {
   const database = await createDatabase(inject('postgresUrl'))
   return {
     url: database.url,
-    refuseWrites: () => query(database.url, POSTGRES_REFUSE),
-    acceptWrites: () => query(database.url, POSTGRES_ACCEPT),
+    refuseWrites: () => queryThroughDeadlocks(database.url, POSTGRES_REFUSE),
+    acceptWrites: () => queryThroughDeadlocks(database.url, POSTGRES_ACCEPT),
     dispose: () => database.drop(),
+  }
+}
+
+/** Changing triggers locks whole tables, in the way of the server under test; the loser of a deadlock tries again. */
+async function queryThroughDeadlocks(url: string, statements: string): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await query(url, statements)
+    } catch (error) {
+      const deadlocked = error instanceof pg.DatabaseError && error.code === '40P01'
+      if (!deadlocked || tries === 5) throw error
+    }
   }
 }
 

@@ -78,6 +78,7 @@ function ended(ms: number, queued: readonly StoredItem[], dead: readonly StoredI
     ready: queued.length - held.length,
     leased: held.length,
     scheduled: 0,
+    held: 0,
     dead: 0,
   }
   return {

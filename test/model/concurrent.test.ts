@@ -41,12 +41,12 @@ describe.each(stores)('what concurrent clients see of a queue on $name', (store)
   it(
     'is what one queue, in order and with one holder per item, would have shown them',
     { timeout: TIMEOUT },
-    async () => check(await store.fresh(), 1, store.name === 'sqlite' ? 100 : 60),
+    async () => check(await store.fresh(), 1, store.name === 'sqlite' ? 100 : 40),
   )
 })
 
 describe('what concurrent clients see of two servers on one PostgreSQL', () => {
   it('has one holder per item, no item lost and none twice in the books', { timeout: TIMEOUT }, async () =>
-    check(await freshPostgres(), 2, 30),
+    check(await freshPostgres(), 2, 25),
   )
 })
