@@ -46,7 +46,21 @@ const DURATIONS = [
   '9223372036854775807ns',
   '15m0.1s',
 ]
-const TIMEOUTS = [...DURATIONS, '1m', '24h', '2562047h', '1us', '1ns']
+/** Valid ones are long: what is due later, in the middle of a comparison, would look like a change. */
+const TIMEOUTS = [
+  '0',
+  '5x',
+  '-1s',
+  '1',
+  '1e3s',
+  '.s',
+  '9223372036854775807ns',
+  '1m',
+  '16m',
+  '24h',
+  '2562047h',
+  '1ns',
+]
 
 const INSTANTS = [
   '0001-01-01T00:00:00Z',

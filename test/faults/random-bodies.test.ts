@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CALLS, type Path } from '../harness/messages.ts'
-import { type RunningServer, startServer } from '../harness/server.ts'
+import { type ServerHere, startServer } from '../harness/server.ts'
 import { freshPostgres } from '../harness/stores.ts'
 import { type Json, jsonCodec, replyJson, Wire } from '../harness/wire.ts'
 import { type RandomBody, randomBodies } from './bodies.ts'
@@ -29,7 +29,7 @@ describe.each([
   { name: 'PostgreSQL', runs: 75, fresh: freshPostgres },
 ])('random bodies on $name', ({ runs, fresh }) => {
   let place: { readonly url: string; dispose(): Promise<void> }
-  let server: RunningServer
+  let server: ServerHere
   let wire: Wire
 
   beforeAll(async () => {
@@ -66,8 +66,9 @@ describe.each([
     return ids
   }
 
-  /** Queues, settings and items as clients see them. */
+  /** Queues, settings and items as clients see them, once nothing is due any more. */
   async function picture(): Promise<string> {
+    await server.office.queues.settle()
     const parts: Json[] = []
     const { body: queues } = await call('/v1/queues.list', {})
     parts.push(queues)

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Config, loadConfig } from '../../src/config/index.ts'
 import { serve } from '../../src/http/serve.ts'
+import type { Office } from '../../src/office.ts'
 
 export interface ServerOptions {
   /** What `--store` takes. */
@@ -26,8 +27,12 @@ const environmentOf = ({ testApi = true }: ServerOptions) => ({
   BARTLEBY_LOG_LEVEL: 'silent',
 })
 
+export interface ServerHere extends RunningServer {
+  readonly office: Office
+}
+
 /** A server in this process, on a free port. */
-export async function startServer(options: ServerOptions): Promise<RunningServer> {
+export async function startServer(options: ServerOptions): Promise<ServerHere> {
   const config = loadConfig({
     env: environmentOf(options),
     flags: { host: '127.0.0.1', port: 0, store: options.store },
