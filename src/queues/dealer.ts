@@ -30,9 +30,9 @@ const MAX_LEASED = 4_000
 export class Dealer {
   /** Per part: every ready item is believed to have a greater serial. */
   readonly #watermarks = new Map<number, number>()
-  /** Per part: the lowest serial that was announced while a cycle was looking, and how many are looking. */
+  /** Per part: the lowest serial that was announced since the latest look began. */
   readonly #announced = new Map<number, number>()
-  readonly #looking = new Map<number, number>()
+  readonly #looking = new Map<number, Promise<void>>()
   readonly #nextFullLookMs = new Map<number, number>()
 
   /** An item with this serial became leasable. */
@@ -52,7 +52,14 @@ export class Dealer {
    */
   async deal(cycle: Cycle, waiters: readonly Waiter[]): Promise<boolean> {
     let more = false
-    for (const [partition, served] of await this.#assign(cycle, waiters)) {
+    const { partitions } = cycle.queue
+    const [only] = partitions
+    // With one partition there is nothing to choose, and the lease is issued before this first waits.
+    const assigned =
+      partitions.length === 1 && only !== undefined
+        ? [[only, waiters] as const]
+        : await this.#assign(cycle, waiters)
+    for (const [partition, served] of assigned) {
       const sizes = served.map(({ batchSize }) => batchSize)
       const wanted = Math.min(
         MAX_LEASED,
@@ -87,10 +94,6 @@ export class Dealer {
   async #assign(cycle: Cycle, waiters: readonly Waiter[]): Promise<Map<Partition, Waiter[]>> {
     const { partitions } = cycle.queue
     const served = new Map<Partition, Waiter[]>()
-    const [first] = partitions
-    if (first === undefined) return served
-    // With one partition there is nothing to choose; an empty one costs one look.
-    if (partitions.length === 1) return served.set(first, [...waiters])
     const counts = await readCounts(
       cycle.tx,
       partitions.map(({ part }) => part),
@@ -111,13 +114,17 @@ export class Dealer {
   }
 
   async #take(cycle: Cycle, { part }: Partition, limit: number, deadline: Instant): Promise<LeasedRow[]> {
-    const looking = this.#looking.get(part) ?? 0
-    if (looking === 0) this.#announced.delete(part)
-    this.#looking.set(part, looking + 1)
+    // One look at a time: a second one beside it would start at the same place and skip its rows one by one.
+    const before = this.#looking.get(part)
+    if (before !== undefined) await before
+    this.#announced.delete(part)
+    const look = this.#lease(cycle, part, limit, deadline)
+    const over = look.then(noop, noop)
+    this.#looking.set(part, over)
     try {
-      return await this.#lease(cycle, part, limit, deadline)
+      return await look
     } finally {
-      this.#looking.set(part, (this.#looking.get(part) ?? 1) - 1)
+      if (this.#looking.get(part) === over) this.#looking.delete(part)
     }
   }
 
@@ -149,6 +156,8 @@ export class Dealer {
     if (watermark !== undefined && serial <= watermark) this.#watermarks.set(part, serial - 1)
   }
 }
+
+const noop = (): void => {}
 
 const toLeasedItem = (row: LeasedRow, partition: Partition, leaseDeadline: Instant): LeasedItem => ({
   // An item id is a KSUID made from the partition's prefix.

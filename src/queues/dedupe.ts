@@ -40,14 +40,13 @@ interface KeyedItem {
   readonly dedupeKey: string | null
 }
 
-/** One answer per item with a key, undefined for the others; null when no item has one. */
+/** One answer per item. */
 export async function resolveDedupeKeys(
   cycle: Cycle,
   partition: Partition,
   items: readonly KeyedItem[],
   windowUs: bigint,
-): Promise<(DedupeAnswer | undefined)[] | null> {
-  if (items.every((item) => item.dedupeKey === null)) return null
+): Promise<(DedupeAnswer | undefined)[]> {
   // Every item gets its serial now: fresh ones taken by the insert would come after those of keyed items.
   const serials = await allocateSerials(cycle.tx, items.length)
   const answers = new Map<string, DedupeAnswer>()

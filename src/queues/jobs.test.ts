@@ -30,7 +30,8 @@ describe('the requests of a cycle', () => {
   it('are all that has gathered, in order of arrival', () => {
     const completes = [completeOf(1, 2), completeOf(3)]
     const retries = [retryOf(4), retryOf(5)]
-    const batch = takeBatch({ ...emptyBatch(), completes: [...completes], retries: [...retries] })
+    const pending = { ...emptyBatch(), completes: [...completes], retries: [...retries] }
+    const batch = takeBatch(pending, 'sqlite')
     expect(batch.completes).toEqual(completes)
     expect(batch.retries).toEqual(retries)
   })
@@ -41,7 +42,7 @@ describe('the requests of a cycle', () => {
       completes: [completeOf(1), completeOf(1, 2), completeOf(3)],
       retries: [retryOf(1), retryOf(4)],
     }
-    const batch = takeBatch(pending)
+    const batch = takeBatch(pending, 'sqlite')
     expect(batch.completes).toHaveLength(1)
     expect(batch.retries).toHaveLength(0)
     expect(pending.completes).toHaveLength(2)
@@ -50,9 +51,22 @@ describe('the requests of a cycle', () => {
 
   it('are bounded in items and in bytes', () => {
     const many: Batch = { ...emptyBatch(), produces: range(0, 100).map(() => produceOf(1_000)) }
-    expect(takeBatch(many).produces).toHaveLength(8)
+    expect(takeBatch(many, 'sqlite').produces).toHaveLength(4)
     const large: Batch = { ...emptyBatch(), produces: range(0, 100).map(() => produceOf(1, 5_000_000)) }
-    expect(takeBatch(large).produces).toHaveLength(4)
+    expect(takeBatch(large, 'sqlite').produces).toHaveLength(4)
+  })
+
+  it('leave out what goes to the tail while that is not permitted', () => {
+    const pending: Batch = {
+      ...emptyBatch(),
+      produces: [produceOf(1)],
+      completes: [completeOf(1)],
+      retries: [retryOf(2)],
+    }
+    const permits = { inserts: false, deals: true }
+    expect(gatheredItems(pending, permits)).toBe(1)
+    expect(jobsOf(takeBatch(pending, 'postgres', permits))).toHaveLength(1)
+    expect(gatheredItems(pending, { inserts: true, deals: true })).toBe(2)
   })
 
   it('include some of every kind, whatever floods the queue', () => {
@@ -63,7 +77,7 @@ describe('the requests of a cycle', () => {
       extensions: [job({ partition, serials: [100_001], leaseUs: 1n })],
       sweeps: [job({ leases: [], expired: [], scheduled: [], held: [] })],
     }
-    const batch = takeBatch(pending)
+    const batch = takeBatch(pending, 'sqlite')
     expect(batch.produces.length).toBeGreaterThan(0)
     expect(batch.completes.length).toBeGreaterThan(0)
     expect(batch.retries).toHaveLength(1)
@@ -87,8 +101,8 @@ describe('the requests of a cycle', () => {
           }
           const all = jobsOf(pending)
           const taken: unknown[] = []
-          while (gatheredItems(pending) > 0) {
-            const batch = jobsOf(takeBatch(pending))
+          while (jobsOf(pending).length > 0) {
+            const batch = jobsOf(takeBatch(pending, 'sqlite'))
             expect(batch.length).toBeGreaterThan(0)
             taken.push(...batch)
           }

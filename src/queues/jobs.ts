@@ -1,6 +1,7 @@
 /** Requests that wait for the next cycle of their queue. */
 
 import type { Instant } from '../core/clock.ts'
+import type { Dialect } from '../db/database.ts'
 import type { ProduceAsk } from './produce.ts'
 import type { ProduceReceipt } from './queue.ts'
 import type { Partition } from './records.ts'
@@ -47,18 +48,36 @@ export const jobsOf = (batch: Batch): Job<unknown, never>[] => [
   ...batch.sweeps,
 ]
 
-/** How much has gathered: items to write or to settle, and one for each sweep. */
-export function gatheredItems({ produces, completes, retries, extensions, sweeps }: Batch): number {
-  let items = sweeps.length
-  for (const { ask } of produces) items += ask.items.length
-  for (const { ask } of completes) items += ask.serials.length
-  for (const { ask } of retries) items += ask.items.length
-  for (const { ask } of extensions) items += ask.serials.length
-  return items
+/** What a cycle may do beside those in flight. */
+export interface Permits {
+  /** Put items at the tail of the queue: produce, retry, sweep. */
+  readonly inserts: boolean
+  /** Lease items. */
+  readonly deals: boolean
 }
 
-/** A cycle takes no more than this, so that its transaction and its memory stay small. */
-const MAX_ITEMS = 8_000
+const EVERYTHING: Permits = { inserts: true, deals: true }
+
+/** Whether a batch puts items at the tail of the queue. */
+export const inserts = ({ produces, retries, sweeps }: Batch): boolean =>
+  produces.length + retries.length + sweeps.length > 0
+
+/** How much of what is permitted has gathered: items to write or to settle, and one for each sweep. */
+export function gatheredItems(pending: Batch, permits: Permits): number {
+  let items = 0
+  for (const { ask } of pending.completes) items += ask.serials.length
+  for (const { ask } of pending.extensions) items += ask.serials.length
+  if (!permits.inserts) return items
+  for (const { ask } of pending.produces) items += ask.items.length
+  for (const { ask } of pending.retries) items += ask.items.length
+  return items + pending.sweeps.length
+}
+
+/**
+ * A cycle takes no more than this, so that its transaction and its memory stay small. On PostgreSQL less, because
+ * two cycles that overlap are faster than one large one; on SQLite every cycle waits for the disk by itself.
+ */
+const MAX_ITEMS = { postgres: 1_000, sqlite: 4_000 } as const
 const MAX_BYTES = 16_000_000
 
 /**
@@ -66,12 +85,12 @@ const MAX_BYTES = 16_000_000
  * one of the same cycle names waits for the next cycle: its outcome depends on the other's. Of every kind at least
  * one request is taken, so that a flood of one kind does not keep the others waiting.
  */
-export function takeBatch(pending: Batch): Batch {
+export function takeBatch(pending: Batch, dialect: Dialect, permits: Permits = EVERYTHING): Batch {
   const batch = emptyBatch()
   const named = new Set<number>()
   let items = 0
   let bytes = 0
-  const hasRoom = (): boolean => items < MAX_ITEMS && bytes < MAX_BYTES
+  const hasRoom = (): boolean => items < MAX_ITEMS[dialect] && bytes < MAX_BYTES
   const claim = (serials: readonly number[], isFirst: boolean): boolean => {
     if (!(isFirst || hasRoom()) || serials.some((serial) => named.has(serial))) return false
     for (const serial of serials) named.add(serial)
@@ -79,20 +98,21 @@ export function takeBatch(pending: Batch): Batch {
     return true
   }
 
-  takeWhile(pending.produces, batch.produces, (ask) => {
-    if (!hasRoom()) return false
+  takeWhile(pending.completes, batch.completes, (ask, isFirst) => claim(ask.serials, isFirst))
+  takeWhile(pending.extensions, batch.extensions, (ask, isFirst) => claim(ask.serials, isFirst))
+  if (!permits.inserts) return batch
+  takeWhile(pending.produces, batch.produces, (ask, isFirst) => {
+    if (!(isFirst || hasRoom())) return false
     items += ask.items.length
     for (const item of ask.items) bytes += item.payload.length
     return true
   })
-  takeWhile(pending.completes, batch.completes, (ask, isFirst) => claim(ask.serials, isFirst))
   takeWhile(pending.retries, batch.retries, (ask, isFirst) =>
     claim(
       ask.items.map(({ serial }) => serial),
       isFirst,
     ),
   )
-  takeWhile(pending.extensions, batch.extensions, (ask, isFirst) => claim(ask.serials, isFirst))
   batch.sweeps.push(...pending.sweeps.splice(0, 1))
   return batch
 }

@@ -21,8 +21,10 @@ import {
   type ExtendAsk,
   emptyBatch,
   gatheredItems,
+  inserts,
   type Job,
   jobsOf,
+  type Permits,
   takeBatch,
 } from './jobs.ts'
 import type { ProduceAsk } from './produce.ts'
@@ -43,8 +45,18 @@ export interface LoopContext extends CommitContext {
 /** Cycles that may be in flight at once; SQLite has a single writer anyway. */
 const MAX_CYCLES = { postgres: 2, sqlite: 1 } as const
 
-/** A second cycle is worth its commit only when this many items wait; fewer gather for the next one. */
-const OVERLAP_ITEMS = 400
+/**
+ * A second cycle is worth its commit only when this many items wait; fewer gather for the next one. With 8, single
+ * calls of 16 callers went from 10,300 to 13,500 per second; with a third cycle they fell below 8,000.
+ */
+const OVERLAP_ITEMS = 8
+
+interface CycleInFlight {
+  readonly inserts: boolean
+  readonly deals: boolean
+  readonly sweeps: boolean
+  readonly done: Promise<void>
+}
 
 export class QueueLoop {
   readonly #context: LoopContext
@@ -54,7 +66,8 @@ export class QueueLoop {
   readonly #waiters = new Set<Waiter>()
   readonly #clients = new Map<string, Waiter>()
   #inCycle = 0
-  readonly #cycles = new Set<Promise<void>>()
+  readonly #cycles = new Set<CycleInFlight>()
+  #insertsOverlapped = false
   #cyclesStarted = 0
   #scheduled = false
   #paused = false
@@ -173,7 +186,7 @@ export class QueueLoop {
   /** Resolves when nothing is left to do now. */
   async idle(): Promise<void> {
     while (this.#cycles.size > 0 || (this.#scheduled && !this.#paused)) {
-      await Promise.all(this.#cycles)
+      await Promise.all([...this.#cycles].map(({ done }) => done))
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
@@ -210,20 +223,55 @@ export class QueueLoop {
     setImmediate(() => {
       this.#scheduled = false
       if (!this.#mayStart()) return
-      const cycle = this.#runCycle(takeBatch(this.#pending)).finally(() => {
-        this.#cycles.delete(cycle)
-        this.#start()
-      })
-      this.#cycles.add(cycle)
+      const permits = this.#permits()
+      const batch = takeBatch(this.#pending, this.#context.db.dialect, permits)
+      const waiters = permits.deals ? [...this.#waiters].filter((waiter) => waiter.waiting) : []
+      this.#launch(batch, waiters)
       this.#start()
     })
   }
 
+  #launch(batch: Batch, waiters: readonly Waiter[]): void {
+    if (inserts(batch) && this.#inserting() > 0) this.#insertsOverlapped = true
+    const done = this.#runCycle(batch, waiters).finally(() => {
+      this.#cycles.delete(cycle)
+      if (this.#inserting() === 0) this.#insertsOverlapped = false
+      this.#start()
+    })
+    const cycle: CycleInFlight = {
+      inserts: inserts(batch),
+      deals: waiters.length > 0,
+      sweeps: batch.sweeps.length > 0,
+      done,
+    }
+    this.#cycles.add(cycle)
+  }
+
   #mayStart(): boolean {
-    if (this.#paused) return false
-    const gathered = gatheredItems(this.#pending) + (this.#stir ? this.#wantedItems() : 0)
-    if (this.#cycles.size === 0) return gathered > 0
-    return this.#cycles.size < MAX_CYCLES[this.#context.db.dialect] && gathered >= OVERLAP_ITEMS
+    if (this.#paused || this.#cycles.size >= this.#maxCycles()) return false
+    const permits = this.#permits()
+    const wanted = this.#stir && permits.deals ? this.#wantedItems() : 0
+    const gathered = gatheredItems(this.#pending, permits) + wanted
+    return gathered >= (this.#cycles.size === 0 ? 1 : OVERLAP_ITEMS)
+  }
+
+  /**
+   * Items must be leased in the order of their serials. Of two cycles that insert, the one with the lower serials may
+   * commit last: so they overlap only while nobody leases, and nobody leases before both are over.
+   */
+  #permits(): Permits {
+    const dealing = this.#waiters.size > 0 || [...this.#cycles].some(({ deals }) => deals)
+    return { inserts: this.#inserting() === 0 || !dealing, deals: !this.#insertsOverlapped }
+  }
+
+  /** A sweep runs alone: beside it, a lease would pass over the items that it is judging. */
+  #maxCycles(): number {
+    const sweeping = this.#pending.sweeps.length > 0 || [...this.#cycles].some(({ sweeps }) => sweeps)
+    return sweeping ? 1 : MAX_CYCLES[this.#context.db.dialect]
+  }
+
+  #inserting(): number {
+    return [...this.#cycles].filter((cycle) => cycle.inserts).length
   }
 
   #wantedItems(): number {
@@ -232,11 +280,10 @@ export class QueueLoop {
     return wanted
   }
 
-  async #runCycle(batch: Batch): Promise<void> {
-    this.#stir = false
+  async #runCycle(batch: Batch, waiters: readonly Waiter[]): Promise<void> {
+    if (waiters.length > 0) this.#stir = false
     const alone = this.#cycles.size === 0
     const started = ++this.#cyclesStarted
-    const waiters = [...this.#waiters].filter((waiter) => waiter.waiting)
     for (const waiter of waiters) waiter.deal()
     const jobs = jobsOf(batch).length
     this.#inCycle += jobs
@@ -279,7 +326,7 @@ export class QueueLoop {
     if (!(error instanceof StoreUnavailable) && jobsOf(batch).length > 1) {
       // One request may be what the store cannot take: each gets a cycle of its own, so that only it fails.
       this.#context.log.error({ queue, err: error }, 'cycle failed; its requests are tried one by one')
-      for (const single of singly(batch)) await this.#runCycle(single)
+      for (const single of singly(batch)) await this.#runCycle(single, [])
       return
     }
     this.#context.log.error({ queue, err: error }, 'cycle failed')

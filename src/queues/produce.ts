@@ -26,14 +26,16 @@ export interface AskedItem {
 
 /**
  * Writes all requests of a cycle, each whole into the partition with the fewest ready items. The receipts are in
- * the order of the requests.
+ * the order of the requests. With one partition and without dedupe keys the insert is issued before this first waits.
  */
 export async function produce(
   cycle: Cycle,
   asks: readonly ProduceAsk[],
   dedupeWindowUs: bigint,
 ): Promise<ProduceReceipt[]> {
-  const chosen = await choosePartitions(cycle, asks)
+  const { partitions } = cycle.queue
+  const chosen =
+    partitions.length === 1 ? asks.flatMap(() => partitions) : await choosePartitions(cycle, asks)
   const receipts: ProduceReceipt[] = new Array(asks.length)
   for (const partition of new Set(chosen)) {
     const indexes = asks.flatMap((_, i) => (chosen[i] === partition ? i : []))
@@ -74,7 +76,6 @@ async function choosePartitions(cycle: Cycle, asks: readonly ProduceAsk[]): Prom
   const { partitions } = cycle.queue
   const [first] = partitions
   if (first === undefined) throw new Error(`queue '${cycle.queue.queueName}' has no partitions`)
-  if (partitions.length === 1) return asks.map(() => first)
   const counts = await readCounts(
     cycle.tx,
     partitions.map(({ part }) => part),
@@ -96,7 +97,8 @@ async function produceInto(
 ): Promise<ProduceReceipt[]> {
   const { tx, now } = cycle
   const asked = asks.flatMap((ask) => ask.items)
-  const known = await resolveDedupeKeys(cycle, partition, asked, dedupeWindowUs)
+  const keyed = asked.some((item) => item.dedupeKey !== null)
+  const known = keyed ? await resolveDedupeKeys(cycle, partition, asked, dedupeWindowUs) : null
   const toInsert: ItemToInsert[] = []
   for (const [i, item] of asked.entries()) {
     const answer = known?.[i]

@@ -272,6 +272,7 @@ export class Desk {
       ready: queued.filter(({ leased }) => !leased).length,
       leased: queued.filter(({ leased }) => leased).length,
       scheduled: queue.partitions.flatMap((partition) => queue.scheduled(partition)).length,
+      held: 0,
       dead: queue.items.filter(({ death }) => death !== null).length,
       oldestAt: heads.length === 0 ? null : heads.reduce((a, b) => (a < b ? a : b)),
     })
