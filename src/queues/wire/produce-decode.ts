@@ -1,6 +1,6 @@
 /**
  * Reads produce requests straight into what the queues take, without building messages on the way: 1,000
- * items take 0.25 ms instead of 0.6 ms in binary and 0.9 ms instead of 3.2 ms in JSON.
+ * items take 0.24 ms instead of 0.55 ms in binary and 0.8 ms instead of 2.8 ms in JSON.
  * Only the plain shape is read here. Whatever is unusual in the slightest (unknown field, odd type, bad
  * UTF-8, a null) is given to the protobuf library by returning undefined, and its verdict counts.
  */
