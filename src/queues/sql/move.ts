@@ -11,7 +11,7 @@ import { allocateSerials } from './serials.ts'
 /*
  * What goes with each item travels in lists beside the list of serials, and is found by the item's place in that
  * list. A join with the unnested lists would be left to the planner, which on a table without statistics compared
- * every item of the partition with every row of the list: 1,800 burials per second instead of 30,000. All lists
+ * every item of the partition with every row of the list: 1,800 burials per second instead of 22,000. All lists
  * are in ascending order of the serials.
  */
 const placeIn = (serials: string): string => `width_bucket(item.id, ${serials}::bigint[])`
