@@ -92,6 +92,11 @@ export interface Database {
   statement<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T>
   /** Runs `work` without a transaction of its own: each statement stands alone. */
   session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T>
+  /**
+   * Runs `work` on one moment of the store, the one at which it starts: it sees no later commit, and writers do not
+   * wait for it. It can only read. While it runs the store keeps what it sees, so it must end.
+   */
+  snapshot<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T>
   /** Runs a script of several statements; for migrations only. */
   script(tx: Transaction, text: string): Promise<void>
   /** Tells the other servers on this store; a hint that may be lost. Does nothing on SQLite. */

@@ -25,6 +25,9 @@ export const PLANNER_SETTINGS =
 
 const SERIALISATION_FAILURE = '40001'
 const DEADLOCK = '40P01'
+/** Two made the same row at once: run again, the loser finds the other's. Inserts that expect a twin say ON CONFLICT. */
+const TWIN = '23505'
+const LOST_RACES: readonly string[] = [SERIALISATION_FAILURE, DEADLOCK, TWIN]
 
 /**
  * A server that does not answer for this long counts as gone, as when a machine vanishes without closing its
@@ -153,6 +156,21 @@ export class PostgresDatabase implements Database {
     return this.#observed(verb, () => this.#connected((client) => work(new PostgresSession(client))))
   }
 
+  async snapshot<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
+    return this.#observed(verb, () =>
+      this.#connected(async (client) => {
+        const session = new PostgresSession(client)
+        // The moment is that of the first statement behind BEGIN, not of BEGIN.
+        await session.text('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1')
+        try {
+          return await work(session)
+        } finally {
+          await session.text('ROLLBACK').catch(() => {})
+        }
+      }),
+    )
+  }
+
   async script(tx: Transaction, text: string): Promise<void> {
     if (!(tx instanceof PostgresTransaction)) throw new TypeError('not a transaction of this database')
     await tx.script(text)
@@ -265,9 +283,7 @@ const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message || error.name : String(error)
 
 function lostRace(error: unknown): boolean {
-  return (
-    error instanceof pg.DatabaseError && (error.code === SERIALISATION_FAILURE || error.code === DEADLOCK)
-  )
+  return error instanceof pg.DatabaseError && LOST_RACES.includes(error.code ?? '')
 }
 
 /** What node-postgres says, without a code, when a connection is lost or was never made. */

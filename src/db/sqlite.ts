@@ -38,36 +38,55 @@ const SETTINGS = `
   PRAGMA journal_size_limit = 67108864;
 `
 
+/** The settings of a connection that only reads; the file is in WAL mode already. */
+const READER_SETTINGS = `
+  PRAGMA busy_timeout = 100;
+  PRAGMA temp_store = MEMORY;
+  PRAGMA cache_size = -32768;
+`
+
+/** BEGIN alone fixes no moment: the first read does. */
+const BEGIN_READING = 'BEGIN; SELECT count(*) FROM sqlite_schema'
+
 /** Serves as session and transaction alike: there is one connection, and `#alone` keeps callers apart. */
 class SqliteSession implements Transaction {
   readonly dialect = 'sqlite'
-  readonly #prepare: (statement: Statement) => StatementSync
+  readonly #prepare: (statement: Statement, bigints: boolean) => StatementSync
 
-  constructor(prepare: (statement: Statement) => StatementSync) {
+  constructor(prepare: (statement: Statement, bigints: boolean) => StatementSync) {
     this.#prepare = prepare
   }
 
   async rows<Row>(statement: Statement, ...values: readonly Value[]): Promise<Row[]> {
     // node:sqlite types rows as records of SQL values; what they are is the statement's business.
-    return this.#prepare(statement).all(...values) as Row[]
+    return this.#prepare(statement, statement.bigints).all(...values) as Row[]
   }
 
   async run(statement: Statement, ...values: readonly Value[]): Promise<number> {
-    return Number(this.#prepare(statement).run(...values).changes)
+    return Number(this.#prepareRun(statement).run(...values).changes)
   }
 
   async runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<void> {
-    const prepared = this.#prepare(statement)
+    const prepared = this.#prepareRun(statement)
     for (const values of rows) prepared.run(...values)
   }
 
   atCommit(statement: Statement, ...values: readonly Value[]): void {
-    this.#prepare(statement).run(...values)
+    this.#prepareRun(statement).run(...values)
+  }
+
+  /**
+   * Always with bigints: the answer to a run holds the last row id of the connection, whoever made it, and the text index
+   * makes some beyond 2^53. As a number the next run, of whatever statement, would fail after it had its effect.
+   */
+  #prepareRun(statement: Statement): StatementSync {
+    return this.#prepare(statement, true)
   }
 }
 
 export class SqliteDatabase implements Database {
   readonly dialect = 'sqlite'
+  readonly #path: string
   readonly #connection: DatabaseSync
   readonly #session: SqliteSession
   readonly #prepared = new Map<string, StatementSync>()
@@ -76,6 +95,7 @@ export class SqliteDatabase implements Database {
 
   /** `path` is a file, created with its folder when missing, or ':memory:'. */
   constructor(path: string) {
+    this.#path = path
     try {
       if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
       this.#connection = new DatabaseSync(path)
@@ -85,7 +105,7 @@ export class SqliteDatabase implements Database {
     } catch (error) {
       throw new StoreUnavailable(`cannot open SQLite store '${path}': ${messageOf(error)}`, { cause: error })
     }
-    this.#session = new SqliteSession((statement) => this.#prepare(statement))
+    this.#session = new SqliteSession((statement, bigints) => this.#prepare(statement, bigints))
   }
 
   transaction<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -98,6 +118,13 @@ export class SqliteDatabase implements Database {
 
   session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
     return this.#alone(verb, () => work(this.#session))
+  }
+
+  snapshot<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
+    // A store in memory has no second connection: its writers wait.
+    return this.#path === ':memory:'
+      ? this.#alone(verb, () => this.#readOnly(work))
+      : this.#observed(verb, () => onReader(this.#path, work))
   }
 
   async script(_tx: Transaction, text: string): Promise<void> {
@@ -131,37 +158,72 @@ export class SqliteDatabase implements Database {
     }
   }
 
+  async #readOnly<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    this.#connection.exec(`PRAGMA query_only = ON; ${BEGIN_READING}`)
+    try {
+      return await work(this.#session)
+    } finally {
+      this.#connection.exec('ROLLBACK; PRAGMA query_only = OFF')
+    }
+  }
+
   /** Waits for its turn: one connection must never see two callers' statements interleaved. */
   #alone<T>(verb: string, call: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(async () => {
-      const startedAt = performance.now()
-      let ok = false
-      try {
-        const result = await call()
-        ok = true
-        return result
-      } catch (error) {
-        throw isOutage(error)
-          ? new StoreUnavailable(`SQLite failed: ${messageOf(error)}`, { cause: error })
-          : error
-      } finally {
-        const seconds = (performance.now() - startedAt) / 1000
-        for (const listener of this.#listeners) listener({ verb, seconds, ok })
-      }
-    })
+    const turn = this.#last.then(() => this.#observed(verb, call))
     this.#last = turn.catch(() => {})
     return turn
   }
 
-  #prepare(statement: Statement): StatementSync {
-    let prepared = this.#prepared.get(statement.name)
-    if (prepared === undefined) {
-      prepared = this.#connection.prepare(statement.sqlite)
-      prepared.setReadBigInts(statement.bigints)
-      this.#prepared.set(statement.name, prepared)
+  async #observed<T>(verb: string, call: () => Promise<T>): Promise<T> {
+    const startedAt = performance.now()
+    let ok = false
+    try {
+      const result = await call()
+      ok = true
+      return result
+    } catch (error) {
+      throw isOutage(error)
+        ? new StoreUnavailable(`SQLite failed: ${messageOf(error)}`, { cause: error })
+        : error
+    } finally {
+      const seconds = (performance.now() - startedAt) / 1000
+      for (const listener of this.#listeners) listener({ verb, seconds, ok })
     }
-    return prepared
   }
+
+  #prepare(statement: Statement, bigints: boolean): StatementSync {
+    return prepareOnce(this.#connection, this.#prepared, statement, bigints)
+  }
+}
+
+/** Runs `work` on a connection of its own: in WAL mode a reader and the writer do not wait for each other. */
+async function onReader<T>(path: string, work: (session: Session) => Promise<T>): Promise<T> {
+  const reader = new DatabaseSync(path, { readOnly: true })
+  try {
+    reader.exec(READER_SETTINGS + BEGIN_READING)
+    const prepared = new Map<string, StatementSync>()
+    const prepare = (statement: Statement, bigints: boolean) =>
+      prepareOnce(reader, prepared, statement, bigints)
+    return await work(new SqliteSession(prepare))
+  } finally {
+    reader.close()
+  }
+}
+
+function prepareOnce(
+  connection: DatabaseSync,
+  known: Map<string, StatementSync>,
+  statement: Statement,
+  bigints: boolean,
+): StatementSync {
+  const key = bigints ? `${statement.name} with bigints` : statement.name
+  let prepared = known.get(key)
+  if (prepared === undefined) {
+    prepared = connection.prepare(statement.sqlite)
+    prepared.setReadBigInts(bigints)
+    known.set(key, prepared)
+  }
+  return prepared
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

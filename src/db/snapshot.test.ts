@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { stores } from '../../test/harness/stores.ts'
+import { type Database, type Session, sql } from './database.ts'
+import { migrate } from './migrations.ts'
+import { openDatabase } from './open.ts'
+
+const ledger = {
+  number: 1,
+  name: 'ledger',
+  postgres: 'CREATE TABLE bartleby.ledger (entry int PRIMARY KEY)',
+  sqlite: 'CREATE TABLE ledger (entry INTEGER PRIMARY KEY)',
+}
+const enter = sql('test.enter', 'INSERT INTO bartleby.ledger (entry) VALUES ($1)')
+const wipe = sql('test.wipe', 'DELETE FROM bartleby.ledger')
+const count = sql('test.count', 'SELECT count(*) AS entries FROM bartleby.ledger')
+
+const entriesIn = async (session: Session): Promise<number> => {
+  const [row] = await session.rows<{ entries: number | string }>(count)
+  return Number(row?.entries)
+}
+
+const places = [
+  ...stores,
+  { name: 'memory', fresh: async () => ({ url: 'sqlite::memory:', dispose: async () => {} }) },
+]
+
+describe.each(places)('a snapshot on $name', (store) => {
+  let place: { readonly url: string; dispose(): Promise<void> }
+  let db: Database
+
+  beforeAll(async () => {
+    place = await store.fresh()
+    db = openDatabase(place.url, { poolSize: 3 })
+    await migrate(db, [ledger])
+  })
+
+  beforeEach(async () => {
+    await db.transaction('test', (tx) => tx.run(wipe))
+    await db.transaction('test', (tx) => tx.run(enter, 1))
+  })
+
+  afterAll(async () => {
+    await db?.close()
+    await place?.dispose()
+  })
+
+  it('sees what was committed before it', async () => {
+    expect(await db.snapshot('test', entriesIn)).toBe(1)
+  })
+
+  it('gives back what its work gives, and throws what that throws', async () => {
+    expect(await db.snapshot('test', async () => 'done')).toBe('done')
+    const failing = db.snapshot('test', async () => {
+      throw new Error('changed my mind')
+    })
+    await expect(failing).rejects.toThrow('changed my mind')
+  })
+
+  it('refuses to write, and leaves a store behind that can be written', async () => {
+    for (let i = 0; i < 4; i++) {
+      await expect(db.snapshot('test', (session) => session.run(enter, 2))).rejects.toThrow(
+        /read-?only|readonly/,
+      )
+    }
+    await db.transaction('test', (tx) => tx.run(enter, 2))
+    expect(await db.session('test', entriesIn)).toBe(2)
+  })
+
+  it('is told to whoever observes the store', async () => {
+    const verbs: string[] = []
+    db.onCall(({ verb, ok }) => verbs.push(`${verb} ${ok}`))
+    await db.snapshot('look', entriesIn)
+    expect(verbs).toContain('look true')
+  })
+})
+
+describe.each(stores)('writers beside a snapshot on $name', (store) => {
+  it('do not wait for it and are not seen by it', async () => {
+    const place = await store.fresh()
+    const db = openDatabase(place.url, { poolSize: 3 })
+    try {
+      await migrate(db, [ledger])
+      await db.transaction('test', (tx) => tx.run(enter, 1))
+      await db.snapshot('test', async (session) => {
+        // Written before the snapshot has read anything: its moment is when it began.
+        await db.transaction('test', (tx) => tx.run(enter, 2))
+        expect(await entriesIn(session)).toBe(1)
+        for (let entry = 3; entry <= 50; entry++) await db.transaction('test', (tx) => tx.run(enter, entry))
+        expect(await db.session('test', entriesIn)).toBe(50)
+        expect(await entriesIn(session)).toBe(1)
+      })
+      expect(await db.snapshot('test', entriesIn)).toBe(50)
+    } finally {
+      await db.close()
+      await place.dispose()
+    }
+  })
+})
