@@ -8,11 +8,15 @@ interface ErrorEntry {
   readonly message: string
   /** Status on the queue API (`/v1/`). */
   readonly queues: number
+  /** Status on the office API (`/api/`), where it is not the one that follows from the queue API's. */
+  readonly api?: number
   readonly retryable: boolean
 }
 
 const invalid = <M extends string>(message: M) => ({ message, queues: 400, retryable: false }) as const
 const refused = <M extends string>(message: M) => ({ message, queues: 453, retryable: false }) as const
+const office = <M extends string>(message: M, api: 400 | 404 | 405 | 409 | 413) =>
+  ({ message, queues: 400, api, retryable: false }) as const
 const again = <M extends string>(message: M) => ({ message, queues: 454, retryable: true }) as const
 
 export const ERRORS = {
@@ -114,6 +118,39 @@ export const ERRORS = {
   delete_empty: invalid('ids is invalid; cannot be empty'),
   clear_nothing: invalid("invalid clear request; one of 'queue', 'scheduled' must be true"),
 
+  // Letters, history and engines
+  parameter_invalid: office('{parameter} is invalid; {reason}', 400),
+  engine_unknown: office("engine is unknown; '{engine}' is none of {known}", 400),
+  operation_unknown: office("operation is unknown; '{operation}' is none of {known}", 400),
+  status_unknown: office("status is unknown; '{status}' is none of {known}", 400),
+  source_unknown: office("source is unknown; '{source}' is none of {known}", 400),
+  continuation_token_invalid: office('continuationToken is invalid; {reason}', 400),
+  letter_unknown: office("letter does not exist; engine '{engine}' has no letter '{rowKey}'", 404),
+  history_unknown: office("history entry does not exist; engine '{engine}' has no entry '{rowKey}'", 404),
+  signature_unknown: office("signature does not exist; no letter ever had '{signature}'", 404),
+  letter_status_wrong: office(
+    'letter cannot be {act}; it is {status}, and only {needed} letters can be',
+    409,
+  ),
+  letter_leased: office(
+    "letter is leased; a consumer of its dead queue '{queue}' holds it, try again when the lease is over",
+    409,
+  ),
+  letter_in_flight: office(
+    "letter is on its way; its item in queue '{queue}' is being worked on, try again when that is over",
+    409,
+  ),
+  letter_without_queue: office(
+    "letter cannot be retried; engine '{engine}' has no queue and the letter names none",
+    409,
+  ),
+  letter_queue_gone: office(
+    "letter cannot be retried; its queue '{queue}' does not exist, create it and try again",
+    409,
+  ),
+  json_malformed: office('body is invalid; {reason}', 400),
+  method_unknown: office("http method '{method}' not allowed; only {allowed}", 405),
+
   // Test control
   clock_not_frozen: invalid('clock cannot be advanced; freeze it first'),
   clock_backwards: invalid("clock cannot be advanced; '{given}' is negative"),
@@ -139,7 +176,7 @@ export const ERRORS = {
     retryable: false,
   },
   path_unknown: { message: 'no such method; {path}', queues: 501, retryable: false },
-  body_too_large: invalid('request body exceeds {limit} limit'),
+  body_too_large: { ...invalid('request body exceeds {limit} limit'), api: 413 },
   body_undecodable: { message: '{reason}', queues: 455, retryable: false },
   content_type_unknown: {
     message: "Content-Type header '{given}' is invalid format or unrecognized content type",
@@ -170,10 +207,18 @@ type Details<C extends ErrorCode> = Readonly<
 export class BartlebyError extends Error {
   override readonly name = 'BartlebyError'
   readonly code: ErrorCode
+  /** What the message names, for programs. */
+  readonly details: Readonly<Record<string, string | number>>
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: Readonly<Record<string, string | number>> = {},
+    options?: ErrorOptions,
+  ) {
     super(message, options)
     this.code = code
+    this.details = details
   }
 
   get retryable(): boolean {
@@ -190,5 +235,5 @@ export function failure<C extends ErrorCode>(
 ): BartlebyError {
   const given: Readonly<Record<string, string | number>> = details ?? {}
   const message = ERRORS[code].message.replace(/\{(\w+)\}/g, (_, name: string) => String(given[name]))
-  return new BartlebyError(code, message, options)
+  return new BartlebyError(code, message, given, options)
 }

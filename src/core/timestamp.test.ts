@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { instant } from './clock.ts'
 import {
+  formatMicros,
   formatTimestamp,
   instantFromParts,
   isTimestamp,
@@ -112,6 +113,27 @@ describe('the protobuf parts of an instant', () => {
         const { seconds, nanos } = partsFromInstant(x)
         expect(nanos >= 0 && nanos < 1_000_000_000).toBe(true)
         expect(instantFromParts(seconds, nanos)).toBe(x)
+      }),
+    )
+  })
+})
+
+describe('a timestamp of the office API', () => {
+  it.each([
+    [0n, '1970-01-01T00:00:00.000000Z'],
+    [1_798_761_600_120_000n, '2027-01-01T00:00:00.120000Z'],
+    [1_798_761_600_123_456n, '2027-01-01T00:00:00.123456Z'],
+    [-1n, '1969-12-31T23:59:59.999999Z'],
+  ])('%s is written as %s', (micros, text) => {
+    expect(formatMicros(instant(micros))).toBe(text)
+  })
+
+  it('always has six digits, and is read back as the same instant', () => {
+    fc.assert(
+      fc.property(instants, (any) => {
+        const text = formatMicros(any)
+        expect(text).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+        expect(at(text)).toBe(any)
       }),
     )
   })

@@ -63,6 +63,13 @@ export function formatTimestamp(at: Instant): string {
   return text.endsWith('.000Z') ? `${text.slice(0, -5)}Z` : text
 }
 
+/** Writes RFC 3339 in UTC with exactly six fractional digits, as the office API shows every instant. */
+export function formatMicros(at: Instant): string {
+  const short = formatTimestamp(at).slice(0, -1)
+  const dot = short.indexOf('.')
+  return dot < 0 ? `${short}.000000Z` : `${short.slice(0, dot)}${short.slice(dot).padEnd(7, '0')}Z`
+}
+
 /** The instant of a protobuf timestamp. */
 export const instantFromParts = (seconds: bigint, nanos: number): Instant =>
   instant(seconds * 1_000_000n + BigInt(Math.floor(nanos / 1000)))

@@ -1,0 +1,61 @@
+/**
+ * Continuation tokens: where the next page of a list begins, in a form that nobody needs to understand. A token is
+ * bound to the filters of its list, because a place in one list means nothing in another.
+ *
+ * The seal is no secret, and needs none: whoever forges it gets a page of what they may read anyway. It tells a
+ * mistake (a token cut short, or used with other filters) from a place in the list.
+ */
+import { createHash } from 'node:crypto'
+import { failure } from './errors.ts'
+
+/** Names; their order does not matter. Name the list among them: two lists may have the same filters. */
+export type TokenFields = Readonly<Record<string, string>>
+
+const PURPOSE = 'bartleby page token 1'
+const SEAL_BYTES = 16
+/** Far beyond what any list needs, and little to hash. */
+const MAX_CHARACTERS = 4_096
+
+/** The token of the page after `cursor`, in a list with these filters. The page size is none of them. */
+export function encodePageToken(filters: TokenFields, cursor: TokenFields): string {
+  const place = Buffer.from(JSON.stringify(cursor))
+  return Buffer.concat([seal(filters, place), place]).toString('base64url')
+}
+
+/** The cursor of a token; throws when the token is none, or was made for other filters. */
+export function decodePageToken(filters: TokenFields, token: string): Record<string, string> {
+  const bytes = Buffer.from(token.slice(0, MAX_CHARACTERS), 'base64url')
+  // Decoding skips what it does not know; only what encodes to the same text again was a token.
+  if (bytes.toString('base64url') !== token || bytes.length <= SEAL_BYTES) throw unusable('it is malformed')
+  const place = bytes.subarray(SEAL_BYTES)
+  if (!bytes.subarray(0, SEAL_BYTES).equals(seal(filters, place))) {
+    throw unusable('it was changed, or made for a list with other filters')
+  }
+  const cursor = parse(place)
+  if (cursor === null) throw unusable('it is malformed')
+  return cursor
+}
+
+function parse(place: Buffer): Record<string, string> | null {
+  try {
+    const cursor: unknown = JSON.parse(place.toString())
+    if (typeof cursor !== 'object' || cursor === null || Array.isArray(cursor)) return null
+    const fields = Object.entries(cursor).filter(
+      (field): field is [string, string] => typeof field[1] === 'string',
+    )
+    return Object.fromEntries(fields)
+  } catch {
+    return null
+  }
+}
+
+function seal(filters: TokenFields, place: Uint8Array): Buffer {
+  const sorted = Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))
+  const digest = createHash('sha256')
+    .update(JSON.stringify([PURPOSE, sorted]))
+    .update(place)
+    .digest()
+  return digest.subarray(0, SEAL_BYTES)
+}
+
+const unusable = (reason: string) => failure('continuation_token_invalid', { reason })
