@@ -1,5 +1,7 @@
 -- Written by `npm run schema` from a store after all migrations; do not edit.
 
+CREATE SEQUENCE bartleby.letter_ids AS bigint;
+
 CREATE SEQUENCE bartleby.parts AS integer;
 
 CREATE SEQUENCE bartleby.queue_ids AS integer;
@@ -15,10 +17,63 @@ CREATE TABLE bartleby.dedupe_keys (
   PRIMARY KEY (queue_id, key)
 );
 
+CREATE TABLE bartleby.drawers (
+  id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source text COLLATE "C" NOT NULL,
+  engine text COLLATE "C" NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  signature integer NOT NULL,
+  PRIMARY KEY (id),
+  UNIQUE (source, engine, queue, signature)
+);
+
 CREATE TABLE bartleby.dropped_parts (
   part integer NOT NULL,
   dropped_at bigint NOT NULL,
   PRIMARY KEY (part)
+);
+
+CREATE TABLE bartleby.history (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  created_at bigint NOT NULL,
+  duration_ms bigint NOT NULL,
+  letter_id bigint,
+  series integer NOT NULL,
+  letter_version integer,
+  correlation_id text COLLATE "C" NOT NULL,
+  instance_id text COLLATE "C",
+  actor text,
+  notes text,
+  error text,
+  input bytea,
+  output bytea,
+  PRIMARY KEY (created_at, id)
+);
+
+CREATE TABLE bartleby.history_series (
+  id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  engine text COLLATE "C" NOT NULL,
+  operation text COLLATE "C" NOT NULL,
+  status smallint NOT NULL,
+  UNIQUE (engine, operation, status),
+  PRIMARY KEY (id)
+);
+
+CREATE TABLE bartleby.history_sources (
+  engine text COLLATE "C" NOT NULL,
+  source_id text COLLATE "C" NOT NULL,
+  created_at bigint NOT NULL,
+  history_id bigint NOT NULL,
+  PRIMARY KEY (engine, source_id)
+);
+
+CREATE TABLE bartleby.idempotency_keys (
+  scope text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  answered_at bigint NOT NULL,
+  status smallint NOT NULL,
+  body text NOT NULL,
+  PRIMARY KEY (scope, key)
 );
 
 CREATE TABLE bartleby.items (
@@ -37,12 +92,7 @@ CREATE TABLE bartleby.items (
   reference bytea,
   payload bytea,
   source_id bytea,
-  died_at bigint,
-  death_reason text,
-  death_queue text,
-  death_partition integer,
-  death_attempts integer,
-  death_created_at bigint,
+  case_id bigint,
   PRIMARY KEY (part, shelf, id)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
 
@@ -52,6 +102,97 @@ CREATE TABLE bartleby.lease_batches (
   due_at bigint NOT NULL,
   deadline bigint NOT NULL,
   runs text NOT NULL,
+  PRIMARY KEY (id)
+) WITH (autovacuum_vacuum_scale_factor=0.01);
+
+CREATE TABLE bartleby.letter_attempts (
+  letter_id bigint NOT NULL,
+  number integer NOT NULL,
+  failed_at bigint NOT NULL,
+  superseded_at bigint,
+  failed_by text,
+  error_class text NOT NULL,
+  error_message text NOT NULL,
+  error_stack text,
+  correlation_id text COLLATE "C",
+  PRIMARY KEY (letter_id, number)
+);
+
+CREATE TABLE bartleby.letter_deltas (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  drawer integer NOT NULL,
+  status smallint NOT NULL,
+  letters bigint NOT NULL,
+  last_seen_at bigint NOT NULL,
+  PRIMARY KEY (id)
+) WITH (autovacuum_vacuum_scale_factor=0.01);
+
+CREATE TABLE bartleby.letter_texts (
+  letter_id bigint NOT NULL,
+  words text NOT NULL,
+  PRIMARY KEY (letter_id)
+);
+
+CREATE TABLE bartleby.letter_totals (
+  drawer integer NOT NULL,
+  status smallint NOT NULL,
+  letters bigint NOT NULL,
+  last_seen_at bigint NOT NULL,
+  PRIMARY KEY (drawer, status)
+);
+
+CREATE TABLE bartleby.letters (
+  id bigint NOT NULL,
+  captured_at bigint NOT NULL,
+  first_failure_at bigint NOT NULL,
+  last_failure_at bigint NOT NULL,
+  item_created_at bigint,
+  resolved_at bigint,
+  confirmed_at bigint,
+  laid_at bigint,
+  lease_deadline bigint,
+  enqueue_at bigint,
+  serial bigint,
+  part integer,
+  drawer integer NOT NULL,
+  version integer NOT NULL,
+  dequeue_count integer NOT NULL,
+  partition integer,
+  attempts integer NOT NULL DEFAULT 0,
+  status smallint NOT NULL,
+  shelf smallint,
+  leased smallint NOT NULL DEFAULT 0,
+  edited smallint NOT NULL DEFAULT 0,
+  engine text COLLATE "C" NOT NULL,
+  source_id text COLLATE "C" NOT NULL,
+  died_as text COLLATE "C",
+  instance_id text COLLATE "C",
+  correlation_id text COLLATE "C",
+  reason text NOT NULL,
+  error_class text NOT NULL,
+  error_message text NOT NULL,
+  error_stack text,
+  failed_by text,
+  resolution text,
+  resolved_by text,
+  notes text,
+  sent_as text,
+  sent_to text,
+  dead_queue text,
+  leased_by text,
+  encoding bytea,
+  kind bytea,
+  reference bytea,
+  headers bytea,
+  payload bytea,
+  edited_payload bytea,
+  PRIMARY KEY (id)
+) WITH (fillfactor=90, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+
+CREATE TABLE bartleby.letters_to_file (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  first_letter bigint NOT NULL,
+  last_letter bigint NOT NULL,
   PRIMARY KEY (id)
 ) WITH (autovacuum_vacuum_scale_factor=0.01);
 
@@ -120,11 +261,36 @@ CREATE TABLE bartleby.queues (
   requested_partitions integer NOT NULL,
   dead_queue text COLLATE "C",
   reference bytea,
+  holds_letters boolean NOT NULL DEFAULT false,
   UNIQUE (name),
   PRIMARY KEY (id)
 );
 
+CREATE TABLE bartleby.signatures (
+  id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  fingerprint text COLLATE "C" NOT NULL,
+  error_class text NOT NULL,
+  title text NOT NULL,
+  first_seen_at bigint NOT NULL,
+  UNIQUE (fingerprint),
+  PRIMARY KEY (id)
+);
+
 CREATE INDEX dedupe_keys_until ON bartleby.dedupe_keys USING btree (until);
+
+CREATE INDEX history_by_correlation ON bartleby.history USING btree (correlation_id, created_at, id);
+
+CREATE INDEX history_by_instance ON bartleby.history USING btree (instance_id, created_at, id) WHERE (instance_id IS NOT NULL);
+
+CREATE INDEX history_in_series ON bartleby.history USING btree (series, created_at, id);
+
+CREATE INDEX history_of_letter ON bartleby.history USING btree (letter_id, created_at, id) WHERE (letter_id IS NOT NULL);
+
+CREATE INDEX history_sources_created ON bartleby.history_sources USING btree (created_at);
+
+CREATE INDEX idempotency_keys_answered ON bartleby.idempotency_keys USING btree (answered_at);
+
+CREATE UNIQUE INDEX items_by_case ON bartleby.items USING btree (case_id) WHERE (case_id IS NOT NULL);
 
 CREATE UNIQUE INDEX items_by_source ON bartleby.items USING btree (part, source_id) WHERE (source_id IS NOT NULL);
 
@@ -135,6 +301,28 @@ CREATE INDEX items_held ON bartleby.items USING btree (part, id) WHERE (shelf = 
 CREATE INDEX items_scheduled ON bartleby.items USING btree (enqueue_at, id) WHERE (shelf = 1);
 
 CREATE INDEX lease_batches_due ON bartleby.lease_batches USING btree (due_at);
+
+CREATE INDEX letter_attempts_superseded ON bartleby.letter_attempts USING btree (superseded_at) WHERE (superseded_at IS NOT NULL);
+
+CREATE INDEX letter_texts_words ON bartleby.letter_texts USING gin (words gin_trgm_ops);
+
+CREATE INDEX letters_by_correlation ON bartleby.letters USING btree (correlation_id, last_failure_at, id) WHERE (correlation_id IS NOT NULL);
+
+CREATE INDEX letters_by_instance ON bartleby.letters USING btree (instance_id, last_failure_at, id) WHERE (instance_id IS NOT NULL);
+
+CREATE UNIQUE INDEX letters_by_row_key ON bartleby.letters USING btree (engine, instance_id, captured_at) WHERE (instance_id IS NOT NULL);
+
+CREATE UNIQUE INDEX letters_by_source ON bartleby.letters USING btree (engine, source_id);
+
+CREATE INDEX letters_in_drawer ON bartleby.letters USING btree (drawer, status, last_failure_at, id);
+
+CREATE UNIQUE INDEX letters_lying ON bartleby.letters USING btree (part, shelf, serial) WHERE (part IS NOT NULL);
+
+CREATE INDEX letters_newest ON bartleby.letters USING btree (status, last_failure_at, id);
+
+CREATE INDEX letters_resolved ON bartleby.letters USING btree (resolved_at, id) WHERE (status = 1);
+
+CREATE INDEX letters_scheduled ON bartleby.letters USING btree (enqueue_at, serial) WHERE (shelf = 1);
 
 CREATE INDEX partition_deltas_by_part ON bartleby.partition_deltas USING btree (part);
 

@@ -11,7 +11,71 @@ CREATE TABLE dedupe_keys (
 
 CREATE INDEX dedupe_keys_until ON dedupe_keys (until);
 
+CREATE TABLE drawers (
+  id INTEGER PRIMARY KEY,
+  source TEXT NOT NULL,
+  engine TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  signature INTEGER NOT NULL,
+  UNIQUE (source, engine, queue, signature)
+) STRICT;
+
 CREATE TABLE dropped_parts (part INTEGER PRIMARY KEY, dropped_at INTEGER NOT NULL) STRICT;
+
+CREATE TABLE history (
+  id INTEGER PRIMARY KEY,
+  created_at INTEGER NOT NULL,
+  duration_ms INTEGER NOT NULL,
+  letter_id INTEGER,
+  series INTEGER NOT NULL,
+  letter_version INTEGER,
+  correlation_id TEXT NOT NULL,
+  instance_id TEXT,
+  actor TEXT,
+  notes TEXT,
+  error TEXT,
+  input BLOB,
+  output BLOB
+) STRICT;
+
+CREATE INDEX history_by_correlation ON history (correlation_id, created_at);
+
+CREATE INDEX history_by_instance ON history (instance_id, created_at) WHERE instance_id IS NOT NULL;
+
+CREATE INDEX history_in_series ON history (series, created_at);
+
+CREATE INDEX history_newest ON history (created_at);
+
+CREATE INDEX history_of_letter ON history (letter_id, created_at) WHERE letter_id IS NOT NULL;
+
+CREATE TABLE history_series (
+  id INTEGER PRIMARY KEY,
+  engine TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  status INTEGER NOT NULL,
+  UNIQUE (engine, operation, status)
+) STRICT;
+
+CREATE TABLE history_sources (
+  engine TEXT NOT NULL,
+  source_id TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  history_id INTEGER NOT NULL,
+  PRIMARY KEY (engine, source_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX history_sources_created ON history_sources (created_at);
+
+CREATE TABLE idempotency_keys (
+  scope TEXT NOT NULL,
+  key TEXT NOT NULL,
+  answered_at INTEGER NOT NULL,
+  status INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (scope, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idempotency_keys_answered ON idempotency_keys (answered_at);
 
 CREATE TABLE items (
   id INTEGER PRIMARY KEY,
@@ -28,14 +92,10 @@ CREATE TABLE items (
   kind BLOB,
   reference BLOB,
   source_id BLOB,
-  died_at INTEGER,
-  death_reason TEXT,
-  death_queue TEXT,
-  death_partition INTEGER,
-  death_attempts INTEGER,
-  death_created_at INTEGER,
   payload BLOB
-) STRICT;
+, case_id INTEGER) STRICT;
+
+CREATE UNIQUE INDEX items_by_case ON items (case_id) WHERE case_id IS NOT NULL;
 
 CREATE UNIQUE INDEX items_by_source ON items (part, source_id) WHERE source_id IS NOT NULL;
 
@@ -56,6 +116,110 @@ CREATE TABLE lease_batches (
 ) STRICT;
 
 CREATE INDEX lease_batches_due ON lease_batches (due_at);
+
+CREATE TABLE letter_attempts (
+  letter_id INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  failed_at INTEGER NOT NULL,
+  superseded_at INTEGER,
+  failed_by TEXT,
+  error_class TEXT NOT NULL,
+  error_message TEXT NOT NULL,
+  error_stack TEXT,
+  correlation_id TEXT,
+  PRIMARY KEY (letter_id, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX letter_attempts_superseded ON letter_attempts (superseded_at) WHERE superseded_at IS NOT NULL;
+
+CREATE VIRTUAL TABLE letter_texts USING fts5 (words, tokenize = 'trigram', content = '', contentless_delete = 1);
+
+CREATE TABLE 'letter_texts_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+
+CREATE TABLE 'letter_texts_data'(id INTEGER PRIMARY KEY, block BLOB);
+
+CREATE TABLE 'letter_texts_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
+
+CREATE TABLE 'letter_texts_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
+
+CREATE TABLE letter_totals (
+  drawer INTEGER NOT NULL,
+  status INTEGER NOT NULL,
+  letters INTEGER NOT NULL,
+  last_seen_at INTEGER NOT NULL,
+  PRIMARY KEY (drawer, status)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE letters (
+  id INTEGER PRIMARY KEY,
+  captured_at INTEGER NOT NULL,
+  first_failure_at INTEGER NOT NULL,
+  last_failure_at INTEGER NOT NULL,
+  item_created_at INTEGER,
+  resolved_at INTEGER,
+  confirmed_at INTEGER,
+  laid_at INTEGER,
+  lease_deadline INTEGER,
+  enqueue_at INTEGER,
+  serial INTEGER,
+  part INTEGER,
+  drawer INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  dequeue_count INTEGER NOT NULL,
+  partition INTEGER,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  status INTEGER NOT NULL,
+  shelf INTEGER,
+  leased INTEGER NOT NULL DEFAULT 0,
+  edited INTEGER NOT NULL DEFAULT 0,
+  engine TEXT NOT NULL,
+  source_id TEXT NOT NULL,
+  died_as TEXT,
+  instance_id TEXT,
+  correlation_id TEXT,
+  reason TEXT NOT NULL,
+  error_class TEXT NOT NULL,
+  error_message TEXT NOT NULL,
+  error_stack TEXT,
+  failed_by TEXT,
+  resolution TEXT,
+  resolved_by TEXT,
+  notes TEXT,
+  sent_as TEXT,
+  sent_to TEXT,
+  dead_queue TEXT,
+  leased_by TEXT,
+  encoding BLOB,
+  kind BLOB,
+  reference BLOB,
+  headers BLOB,
+  payload BLOB,
+  edited_payload BLOB
+) STRICT;
+
+CREATE INDEX letters_by_correlation ON letters (correlation_id, last_failure_at) WHERE correlation_id IS NOT NULL;
+
+CREATE INDEX letters_by_instance ON letters (instance_id, last_failure_at) WHERE instance_id IS NOT NULL;
+
+CREATE UNIQUE INDEX letters_by_row_key ON letters (engine, instance_id, captured_at) WHERE instance_id IS NOT NULL;
+
+CREATE UNIQUE INDEX letters_by_source ON letters (engine, source_id);
+
+CREATE INDEX letters_in_drawer ON letters (drawer, status, last_failure_at);
+
+CREATE UNIQUE INDEX letters_lying ON letters (part, shelf, serial) WHERE part IS NOT NULL;
+
+CREATE INDEX letters_newest ON letters (status, last_failure_at);
+
+CREATE INDEX letters_resolved ON letters (resolved_at) WHERE status = 1;
+
+CREATE INDEX letters_scheduled ON letters (enqueue_at, serial) WHERE shelf = 1;
+
+CREATE TABLE letters_to_file (
+  id INTEGER PRIMARY KEY,
+  first_letter INTEGER NOT NULL,
+  last_letter INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT NOT NULL, deadline INTEGER NOT NULL) STRICT;
 
@@ -89,8 +253,16 @@ CREATE TABLE queues (
   requested_partitions INTEGER NOT NULL,
   dead_queue TEXT,
   reference BLOB
-) STRICT;
+, holds_letters INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE INDEX queues_by_dead_queue ON queues (dead_queue) WHERE dead_queue IS NOT NULL;
 
 CREATE TABLE serials (name TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE signatures (
+  id INTEGER PRIMARY KEY,
+  fingerprint TEXT NOT NULL UNIQUE,
+  error_class TEXT NOT NULL,
+  title TEXT NOT NULL,
+  first_seen_at INTEGER NOT NULL
+) STRICT;

@@ -1,6 +1,14 @@
 /** Every migration of every module, in the order of their numbers. */
 import { lockMigration } from './db/lock.ts'
 import type { Migration } from './db/migrations.ts'
-import { queueMigration } from './queues/schema.ts'
+import { historyMigration } from './history/schema.ts'
+import { letterMigration } from './letters/schema.ts'
+import { deadLetterMigration, queueMigration } from './queues/schema.ts'
 
-export const MIGRATIONS: readonly Migration[] = [lockMigration, queueMigration]
+export const MIGRATIONS: readonly Migration[] = [
+  lockMigration,
+  queueMigration,
+  letterMigration,
+  historyMigration,
+  deadLetterMigration,
+]

@@ -12,6 +12,19 @@ import { TestClock } from './core/test-clock.ts'
 import { type Database, type StoreCall, sql } from './db/database.ts'
 import { type MigrationReport, migrate } from './db/migrations.ts'
 import { openDatabase } from './db/open.ts'
+import { EngineDirectory, type EngineSettings } from './engines/definitions.ts'
+import { createEngine, type Engine } from './engines/engine.ts'
+import type { EngineMessage, EngineOptions } from './engines/options.ts'
+import { type EngineTables, storeTables } from './engines/tables.ts'
+import { createEngineViews, type ViewNames } from './engines/views.ts'
+import { History } from './history/history.ts'
+import { SeriesNumbers } from './history/series.ts'
+import { readCase } from './letters/confirm.ts'
+import { Drawers } from './letters/drawers.ts'
+import { FilingClerk } from './letters/filing.ts'
+import { CountFolder } from './letters/folding.ts'
+import { Letters } from './letters/letters.ts'
+import { type Removed, RetentionClerk } from './letters/retention.ts'
 import { MIGRATIONS } from './migrations.ts'
 import type { Queues } from './queues/queue.ts'
 import { StoreQueues } from './queues/queues.ts'
@@ -26,6 +39,10 @@ export interface OfficeOptions {
     /** How long a dedupe key is remembered, as a Go duration. Default 5m. */
     readonly dedupeWindow?: string
   }
+  /** Which engines there are, and how long their letters and history are kept. */
+  readonly engines?: EngineSettings & {
+    readonly tables?: Partial<ViewNames> & { /** Default 90. */ readonly retentionDays?: number }
+  }
   readonly clock?: Clock
   readonly log?: Log
 }
@@ -34,54 +51,110 @@ const DEFAULT_POOL_SIZE = 8
 const DEFAULT_MAX_PENDING = 100
 const DEFAULT_DEDUPE_WINDOW = '5m'
 
+const DEFAULT_VIEWS: ViewNames = { dlqTableName: 'engineDlq', historyTableName: 'engineHistory' }
+const DEFAULT_RETENTION_DAYS = 90
+/** Handlers get this long to finish; the whole of a stop has ten seconds. */
+const ENGINE_STOP_MS = 5_000
+
 const probe = sql('office.ping', 'SELECT count(*) AS found FROM bartleby.migrations')
+
+/** The parts of an office, wired together. */
+interface Parts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly queues: StoreQueues
+  readonly letters: Letters
+  readonly history: History
+  readonly directory: EngineDirectory
+  readonly retention: RetentionClerk
+  readonly clerks: readonly Clerk[]
+}
+
+/** Work that nobody waits for, as long as the office is open. */
+interface Clerk {
+  start(): void
+  stop(): Promise<void>
+}
 
 export class Office {
   readonly queues: Queues
+  readonly letters: Letters
+  readonly history: History
+  /** Letters and history as the unified tables, wherever these are kept. */
+  readonly tables: EngineTables
+  /** The engines that are defined. */
+  readonly engines: EngineDirectory
   readonly clock: Clock
-  readonly #db: Database
-  readonly #queues: StoreQueues
+  readonly #parts: Parts
+  readonly #engines = new Set<Engine>()
   #draining: Promise<void> | undefined
 
-  private constructor(db: Database, clock: Clock, queues: StoreQueues) {
-    this.#db = db
-    this.#queues = queues
-    this.queues = queues
-    this.clock = clock
+  private constructor(parts: Parts) {
+    this.#parts = parts
+    this.queues = parts.queues
+    this.letters = parts.letters
+    this.history = parts.history
+    this.tables = storeTables(parts.letters, parts.history)
+    this.engines = parts.directory
+    this.clock = parts.clock
   }
 
   /** Opens the office on a store, creating or upgrading its tables first. Close it when done. */
   static async open(options: OfficeOptions): Promise<Office> {
-    const clock = options.clock ?? new SystemClock()
     const db = openDatabase(options.store, options.postgres ?? { poolSize: DEFAULT_POOL_SIZE })
     try {
       await migrate(db, MIGRATIONS)
-      const queues = new StoreQueues(db, clock, options.log ?? silentLog, {
-        maxPendingRequests: options.queues?.maxPendingRequests ?? DEFAULT_MAX_PENDING,
-        dedupeWindowUs: windowUs(options.queues?.dedupeWindow ?? DEFAULT_DEDUPE_WINDOW),
-      })
-      await queues.start()
-      return new Office(db, clock, queues)
+      await createEngineViews(db, { ...DEFAULT_VIEWS, ...options.engines?.tables })
+      const parts = wire(db, options)
+      await parts.queues.start()
+      for (const clerk of parts.clerks) clerk.start()
+      return new Office(parts)
     } catch (error) {
       await db.close()
       throw error
     }
   }
 
+  /**
+   * A worker on the queue of a defined engine; start it to begin. The office stops it when it is drained, unless that
+   * was done before.
+   */
+  engine<Message = EngineMessage>(options: EngineOptions<Message>): Engine {
+    const { db, queues, clock, log, directory } = this.#parts
+    const engine = createEngine(
+      {
+        queues,
+        clock,
+        log,
+        directory,
+        readCase: (id) => db.session('cases.read', (session) => readCase(session, id)),
+      },
+      options,
+    )
+    this.#engines.add(engine)
+    return engine
+  }
+
   /** Resolves when the store answers; rejects when it does not. */
   async ping(): Promise<void> {
-    await this.#db.session('ping', (session) => session.rows(probe))
+    await this.#parts.db.session('ping', (session) => session.rows(probe))
   }
 
   /** Tells `listener` about every use of the store. */
   onStoreCall(listener: (call: StoreCall) => void): void {
-    this.#db.onCall(listener)
+    this.#parts.db.onCall(listener)
+  }
+
+  /** Tells `listener` after every run of retention on this server what it removed. */
+  onRemoved(listener: (removed: Removed) => void): void {
+    this.#parts.retention.onRemoved(listener)
   }
 
   /** Test control: stops the clock at an instant. The office must have been opened with a `TestClock`. */
   async freezeClock(at: Instant): Promise<void> {
     this.#testClock().freeze(at)
-    await this.#queues.settle()
+    await this.#parts.queues.settle()
   }
 
   /**
@@ -96,27 +169,62 @@ export class Office {
       .filter((deadline) => deadline > clock.now() && deadline < target)
     for (const stop of [...new Set(stops)].sort((a, b) => (a < b ? -1 : 1))) {
       clock.advance(stop - clock.now())
-      await this.#queues.settle()
+      await this.#parts.queues.settle()
     }
     clock.advance(us < 0n ? us : target - clock.now())
-    await this.#queues.settle()
+    await this.#parts.queues.settle()
   }
 
   /** Answers waiting leases and finishes accepted writes; calls made from now on are refused. */
   drain(): Promise<void> {
-    this.#draining ??= this.#queues.drain()
+    this.#draining ??= this.#stopAll()
     return this.#draining
+  }
+
+  async #stopAll(): Promise<void> {
+    const { letters, queues, clerks } = this.#parts
+    // Engines first: they settle what they hold through the queues.
+    await Promise.all([...this.#engines].map((engine) => engine.stop({ timeoutMs: ENGINE_STOP_MS })))
+    await Promise.all([letters.stop(), queues.drain(), ...clerks.map((clerk) => clerk.stop())])
   }
 
   /** Drains and closes the store. */
   async close(): Promise<void> {
     await this.drain()
-    await this.#db.close()
+    await this.#parts.db.close()
   }
 
   #testClock(): TestClock {
     if (!(this.clock instanceof TestClock)) throw failure('clock_not_frozen')
     return this.clock
+  }
+}
+
+function wire(db: Database, options: OfficeOptions): Parts {
+  const clock = options.clock ?? new SystemClock()
+  const log = options.log ?? silentLog
+  const registers = { drawers: new Drawers(), series: new SeriesNumbers() }
+  const directory = new EngineDirectory(options.engines)
+  const queues = new StoreQueues(db, clock, log, {
+    registers,
+    maxPendingRequests: options.queues?.maxPendingRequests ?? DEFAULT_MAX_PENDING,
+    dedupeWindowUs: windowUs(options.queues?.dedupeWindow ?? DEFAULT_DEDUPE_WINDOW),
+  })
+  const sources = new Map(
+    (['queues', 'engines', 'http'] as const).map((name) => [name, queues.letterSource(name)]),
+  )
+  const retentionDays = options.engines?.tables?.retentionDays ?? DEFAULT_RETENTION_DAYS
+  const retention = new RetentionClerk(db, clock, log, { retentionDays })
+  return {
+    db,
+    clock,
+    log,
+    queues,
+    letters: new Letters(db, clock, log, { registers, sources, engines: directory }),
+    history: new History(db, clock, directory),
+    directory,
+    retention,
+    clerks: [new CountFolder(db, clock, log), new FilingClerk(db, log), retention],
   }
 }
 

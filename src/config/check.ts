@@ -1,6 +1,7 @@
 /** Compares what one source of configuration gives with the schema and tells all that is wrong with it. */
 import Type, { type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
+import { problemWithName } from '../engines/definitions.ts'
 import { shown, unknownKey } from './config-error.ts'
 import { FileSchema } from './schema.ts'
 
@@ -10,7 +11,8 @@ export function checkSettings(where: string, given: unknown): string[] {
   check(FileSchema, given, '', (key, problem) => {
     problems.push(key === '' ? `${where}: ${problem}` : `${where}: ${key}: ${problem}`)
   })
-  return problems.length > 0 ? problems : checkDistinct(where, tokensOf(given))
+  if (problems.length > 0) return problems
+  return [...checkDistinct(where, tokensOf(given)), ...checkEngines(where, given)]
 }
 
 /** A plain record, as YAML and JSON give it. */
@@ -26,7 +28,11 @@ function check(schema: TSchema, value: unknown, key: string, report: Report): vo
     for (const [index, element] of value.entries()) {
       checkElement(schema.items, element, `${key}[${index}]`, report)
     }
-  } else if (Type.IsObject(schema) || Type.IsArray(schema)) {
+  } else if (Type.IsRecord(schema) && isRecord(value)) {
+    for (const [name, element] of Object.entries(value)) {
+      checkElement(Type.RecordValue(schema), element, `${key}.${name}`, report)
+    }
+  } else if (Type.IsObject(schema) || Type.IsArray(schema) || Type.IsRecord(schema)) {
     report(key, `must be ${allowed(schema)}, not ${kindOf(value)}`)
   } else if (!Value.Check(schema, value)) {
     const given = isSecret(schema) ? 'the value (not shown)' : shown(value)
@@ -49,11 +55,12 @@ function checkKeys(
   }
 }
 
-/** Elements of a list are whole: nothing in them may be left out. */
+/** Elements of a list or of a mapping are whole: only what is optional in them may be left out. */
 function checkElement(schema: TSchema, value: unknown, key: string, report: Report): void {
   check(schema, value, key, report)
   if (!Type.IsObject(schema) || !isRecord(value)) return
   for (const [name, inner] of Object.entries(schema.properties)) {
+    if (Type.IsOptional(inner)) continue
     if ((value[name] ?? null) === null) report(`${key}.${name}`, `is missing; allowed: ${allowed(inner)}`)
   }
 }
@@ -76,9 +83,38 @@ function checkDistinct(where: string, tokens: readonly unknown[]): string[] {
   return problems
 }
 
+/** Names of engines are free and of tables different: both are more than one key can tell. */
+function checkEngines(where: string, given: unknown): string[] {
+  const engines = sectionOf(given, 'engines')
+  const problems: string[] = []
+  for (const [name, definition] of Object.entries(sectionOf(engines, 'definitions'))) {
+    const key = `${where}: engines.definitions.${name}`
+    const problem = problemWithName(name)
+    if (problem !== null) problems.push(`${key}: is not allowed; ${problem}`)
+    const operations = isRecord(definition) ? definition.operations : undefined
+    if (Array.isArray(operations) && operations.length === 0) {
+      problems.push(`${key}.operations: must name at least one operation`)
+    }
+  }
+  const tables = sectionOf(engines, 'tables')
+  const dlqTableName = String(tables.dlqTableName ?? 'engineDlq')
+  const historyTableName = String(tables.historyTableName ?? 'engineHistory')
+  // SQLite does not tell cases apart.
+  if (dlqTableName.toLowerCase() === historyTableName.toLowerCase()) {
+    problems.push(
+      `${where}: engines.tables: dlqTableName and historyTableName must differ, both are ${shown(dlqTableName)}`,
+    )
+  }
+  return problems
+}
+
+const sectionOf = (given: unknown, name: string): Record<string, unknown> => {
+  const section = isRecord(given) ? given[name] : undefined
+  return isRecord(section) ? section : {}
+}
+
 function tokensOf(given: unknown): readonly unknown[] {
-  const auth = isRecord(given) ? given.auth : undefined
-  const tokens = isRecord(auth) ? auth.tokens : undefined
+  const { tokens } = sectionOf(given, 'auth')
   return Array.isArray(tokens) ? tokens : []
 }
 

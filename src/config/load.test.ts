@@ -42,6 +42,11 @@ describe('a configuration', () => {
       auth: { tokens: [] },
       metrics: { open: false },
       queues: { maxProduceBytes: 5_000_000, maxPendingRequests: 100, dedupeWindow: '5m' },
+      engines: {
+        context: 'publisher',
+        definitions: {},
+        tables: { dlqTableName: 'engineDlq', historyTableName: 'engineHistory', retentionDays: 90 },
+      },
       postgres: { poolSize: 8 },
       log: { level: 'info' },
       testApi: false,

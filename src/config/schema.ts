@@ -4,6 +4,7 @@
  */
 import Type, { type Static } from 'typebox'
 import { parseGoDuration } from '../core/duration.ts'
+import { ENGINE_CONTEXTS, NAME_FORM, NAME_PATTERN } from '../engines/definitions.ts'
 import { readStoreUrl, STORE_URL_FORMS } from './store-url.ts'
 
 /** From reading, over working with items, to configuring and purging. */
@@ -51,6 +52,29 @@ export const TokenSchema = Type.Object(
   { additionalProperties: false, description: 'a mapping with name, role and sha256' },
 )
 
+/** An engine of the user's own, or one put in the place of a preset. */
+const EngineSchema = Type.Object(
+  {
+    queue: Type.Optional(
+      Type.Union([Type.String({ pattern: /^[^\s~\0]{1,500}$/ }), Type.Null()], {
+        description:
+          "1 to 500 characters without white space and '~', or nothing for an engine without a queue",
+      }),
+    ),
+    operations: Type.Array(Type.String({ pattern: NAME_PATTERN, description: NAME_FORM }), {
+      description: 'a list of names',
+    }),
+  },
+  { additionalProperties: false, description: 'a mapping with operations and, when it has one, queue' },
+)
+
+const tableName = (byDefault: string) =>
+  Type.String({
+    pattern: /^[A-Za-z][A-Za-z0-9]{2,62}$/,
+    default: byDefault,
+    description: '3 to 63 letters or digits, the first one a letter',
+  })
+
 export const FileSchema = section({
   host: Type.String({ pattern: /^\S+$/, default: '127.0.0.1', description: 'a host name or an IP address' }),
   port: wholeNumber(0, 65_535, 1853),
@@ -71,6 +95,25 @@ export const FileSchema = section({
       Type.String({ default: '5m', description: "a duration above zero such as '30s', '5m' or '24h'" }),
       isPositiveDuration,
     ),
+  }),
+  engines: section({
+    context: oneOf(ENGINE_CONTEXTS, 'publisher'),
+    definitions: Type.Record(Type.String(), EngineSchema, {
+      default: {},
+      description: 'a mapping of names to engines',
+    }),
+    tables: section({
+      // The boundary is there (src/engines/tables.ts), what lies behind it is not: better refused than ignored.
+      storageAccountName: Type.Optional(
+        Type.Refine(
+          Type.String({ description: 'leaving it out; tables in Azure are not available in this version' }),
+          () => false,
+        ),
+      ),
+      dlqTableName: tableName('engineDlq'),
+      historyTableName: tableName('engineHistory'),
+      retentionDays: wholeNumber(1, 3_650, 90),
+    }),
   }),
   postgres: section({
     poolSize: wholeNumber(1, 1_000, 8),

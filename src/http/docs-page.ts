@@ -10,8 +10,16 @@ interface Operation {
   readonly summary?: string
   readonly description?: string
   readonly tags?: readonly string[]
+  readonly parameters?: readonly Parameter[]
   readonly requestBody?: { readonly content: Content }
   readonly responses?: Readonly<Record<string, { readonly description?: string; readonly content?: Content }>>
+}
+
+interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly description?: string
+  readonly schema?: JsonSchema
 }
 
 type Content = Readonly<Record<string, { readonly schema?: JsonSchema }>>
@@ -57,11 +65,21 @@ function operationHtml({ method, path, operation }: Entry, schemas: Readonly<Rec
     ([code, { description, content }]) =>
       `<tr><th>${escapeHtml(code)}</th><td>${escapeHtml(description ?? '')}</td><td>${contentHtml(content)}</td></tr>`,
   )
-  return `<details id="${escapeHtml(path)}"><summary><code>${method} ${escapeHtml(path)}</code> - ${escapeHtml(operation.summary ?? '')}</summary>
+  return `<details id="${escapeHtml(`${method} ${path}`)}"><summary><code>${method} ${escapeHtml(path)}</code> - ${escapeHtml(operation.summary ?? '')}</summary>
 <p>${escapeHtml(operation.description ?? '')}</p>
+${parametersHtml(operation.parameters ?? [])}
 ${body === undefined ? '' : `<h3>Takes ${typeHtml(body)}</h3>${fieldsHtml(resolve(body, schemas))}`}
 <h3>Answers</h3><table>${answers.join('')}</table>
 <h3>Try it</h3><pre>${escapeHtml(curl(method, path, body, schemas))}</pre></details>`
+}
+
+function parametersHtml(parameters: readonly Parameter[]): string {
+  if (parameters.length === 0) return ''
+  const rows = parameters.map(
+    ({ name, in: place, description = '', schema = {} }) =>
+      `<tr><th><code>${escapeHtml(name)}</code></th><td>${escapeHtml(place)}</td><td>${typeHtml(schema)}</td><td>${escapeHtml(description)}</td></tr>`,
+  )
+  return `<h3>Parameters</h3><table>${rows.join('')}</table>`
 }
 
 function contentHtml(content: Content | undefined): string {

@@ -2,13 +2,12 @@
  * One port serves several APIs, each with its own shape of errors. The path's prefix decides which of them
  * answers what no route answers: an unknown path, a wrong method, a missing token, a failure.
  */
-import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { type BartlebyError, ERRORS } from '../core/errors.ts'
-import { formatTimestamp } from '../core/timestamp.ts'
 import { type Encoded, encodeMessage, type Format } from '../queues/wire/codec.ts'
 import { ReplySchema } from '../queues/wire/queues_pb.ts'
+import { plainStatus, sendEnvelopeError } from './envelope.ts'
 import { negotiate } from './negotiate.ts'
 
 export type Facade = 'queues' | 'envelope' | 'kafka' | 'web'
@@ -86,15 +85,6 @@ export function sendQueueError(request: FastifyRequest, reply: FastifyReply, err
   sendQueueReply(reply, ERRORS[error.code].queues, format, queueErrorBody(error, format))
 }
 
-/** The status outside the queue API, which has codes of its own. */
-function plainStatus(error: BartlebyError): number {
-  const code = ERRORS[error.code].queues
-  if (code === 501) return 404
-  if (code === 453 || code === 454) return 503
-  if (code === 455) return 415
-  return code
-}
-
 /** Answers with an error, in the shape of the facade that the path belongs to. */
 export function sendError(
   request: FastifyRequest,
@@ -108,27 +98,17 @@ export function sendError(
       sendQueueError(request, reply, error)
       return
     case 'envelope':
-      reply
-        .code(plainStatus(error))
-        .header('content-type', 'application/json')
-        .send(
-          JSON.stringify({
-            status: 'Failed',
-            correlationId: randomUUID(),
-            timestamp: formatTimestamp(clock.now()),
-            error: { code: error.code, message: error.message },
-          }),
-        )
+      sendEnvelopeError(request, reply, clock, error)
       return
     case 'kafka':
       reply
-        .code(plainStatus(error))
+        .code(plainStatus(error.code))
         .header('content-type', 'application/json')
         .send(JSON.stringify({ detail: error.code === 'path_unknown' ? 'Not Found' : error.message }))
       return
     case 'web':
       reply
-        .code(plainStatus(error))
+        .code(plainStatus(error.code))
         .header('content-type', 'text/plain; charset=utf-8')
         .send(error.code === 'path_unknown' ? '404 page not found\n' : `${error.message}\n`)
       return

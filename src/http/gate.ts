@@ -6,13 +6,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TokenEntry } from '../config/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
-import { authenticator, type Role, requireRole, wellFormed } from './auth.ts'
+import { authenticator, type Caller, type Role, requireRole, wellFormed } from './auth.ts'
 import { facadeOf, pathOf, sendError } from './facades.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may use the route; `open` is everyone. A path without a route asks only for a known token. */
     readonly role?: Role | 'open'
+  }
+  interface FastifyRequest {
+    /** Whom the request comes from; undefined on open routes, which ask nobody. */
+    caller?: Caller
   }
 }
 
@@ -44,6 +48,7 @@ export function gate(tokens: readonly TokenEntry[], clock: Clock) {
     if (role === 'open') return
     const caller = authenticate(authorization)
     if (role !== undefined) requireRole(caller, role)
+    request.caller = caller
   }
 
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {

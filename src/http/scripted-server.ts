@@ -29,9 +29,12 @@ const open: HttpServer[] = []
 export async function scriptedServer(script: Script = {}): Promise<ScriptedServer> {
   const office = {
     queues: { depths: async () => [], ...script.queues },
+    letters: { ledger: { gauges: async () => [] } },
+    history: {},
     clock: new SystemClock(),
     ping: script.ping ?? (async () => {}),
     onStoreCall: () => {},
+    onRemoved: () => {},
   }
   const config = {
     auth: { tokens: script.tokens ?? [] },

@@ -8,6 +8,7 @@ import pino, { type Logger } from 'pino'
 import { type Config, checkExposure } from '../config/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
+import { ENGINE_CONTEXTS, type EngineContext } from '../engines/definitions.ts'
 import { Office } from '../office.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
 
@@ -39,6 +40,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     store: config.store,
     postgres: config.postgres,
     queues: config.queues,
+    engines: { ...config.engines, context: contextNamed(config.engines.context) },
     log,
     ...(clock === undefined ? {} : { clock }),
   })
@@ -55,6 +57,13 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     await office.close()
     throw error
   }
+}
+
+/** The configuration was checked against the same list. */
+function contextNamed(name: string): EngineContext {
+  const context = ENGINE_CONTEXTS.find((known) => known === name)
+  if (context === undefined) throw new Error(`no engine context is named '${name}'`)
+  return context
 }
 
 function urlOf({ app }: HttpServer): string {

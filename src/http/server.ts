@@ -8,6 +8,8 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Config } from '../config/index.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import { SystemClock } from '../core/system-clock.ts'
+import { historyRoutes } from '../history/routes.ts'
+import { letterRoutes } from '../letters/routes.ts'
 import { healthRoutes } from '../observe/health.ts'
 import { Metrics } from '../observe/metrics.ts'
 import { VERSION } from '../observe/version.ts'
@@ -22,6 +24,7 @@ import { homePage, PAGE_HEADERS } from './page.ts'
 /** Clients keep idle connections for 60 s; a server that closes earlier resets them at random. */
 const KEEP_ALIVE_MS = 75_000
 const HEADERS_TIMEOUT_MS = 80_000
+const MAX_PARAMETER_CHARACTERS = 4_096
 /** A machine that vanished is noticed by the network after this long without a sign. */
 const PROBE_AFTER_MS = 30_000
 
@@ -47,6 +50,8 @@ export async function createHttpServer(
     // One logger for all requests: a child for each costs more than most of them would ever log.
     childLoggerFactory: (logger) => logger,
     exposeHeadRoutes: false,
+    // A row key is an id of the caller's and a time, percent-encoded.
+    routerOptions: { maxParamLength: MAX_PARAMETER_CHARACTERS },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -62,8 +67,13 @@ export async function createHttpServer(
     },
   })
 
-  const metrics = new Metrics({ depths: () => office.queues.depths(), clock: office.clock })
+  const metrics = new Metrics({
+    depths: () => office.queues.depths(),
+    letters: () => office.letters.ledger.gauges(),
+    clock: office.clock,
+  })
   office.onStoreCall((call) => metrics.observeStoreCall(call))
+  office.onRemoved((removed) => metrics.observeRemoved(removed))
   const requests = countRequests(app)
 
   app.addHook('onRequest', gate(config.auth.tokens, office.clock))
@@ -93,6 +103,8 @@ export async function createHttpServer(
     time: config.testApi ? office : undefined,
     stopping,
   })
+  await app.register(letterRoutes, { letters: office.letters, clock: office.clock, stopping })
+  await app.register(historyRoutes, { history: office.history, clock: office.clock, stopping })
   await app.register(healthRoutes, { ping: () => office.ping(), stopping, clock: new SystemClock() })
   app.get(
     '/metrics',

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { instant } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { closeServers, scriptedServer } from '../http/scripted-server.ts'
+import { Metrics } from './metrics.ts'
 
 afterEach(closeServers)
 
@@ -37,5 +38,37 @@ describe('metrics', () => {
   it('are told as far as they are known while the store fails', async () => {
     const { app } = await scriptedServer({ queues: { depths: () => Promise.reject(new Error('gone')) } })
     expect((await app.inject('/metrics')).statusCode).toBe(200)
+  })
+
+  it('tell how many letters there are, and how many there ever were, as the store has them now', async () => {
+    const letters = { Pending: 3, Resolved: 2, Expired: 1 }
+    const gauge = { source: 'engines', engine: 'hmac', queue: 'q', letters, captured: 10, removed: 4 }
+    let told: readonly (typeof gauge)[] = [gauge]
+    const metrics = new Metrics({
+      depths: async () => [],
+      letters: async () => told,
+      clock: new SystemClock(),
+    })
+    const from = 'source="engines",engine="hmac",queue="q"'
+    for (let scrape = 0; scrape < 2; scrape++) {
+      const text = await metrics.text()
+      expect(text).toContain(`bartleby_letters{${from},status="Pending"} 3`)
+      expect(text).toContain(`bartleby_letters{${from},status="Resolved"} 2`)
+      expect(text).toContain(`bartleby_letters{${from},status="Expired"} 1`)
+      expect(text).toContain(`bartleby_letters_captured_total{${from}} 10`)
+      expect(text).toContain(`bartleby_letters_removed_total{${from}} 4`)
+    }
+    told = []
+    expect(await metrics.text()).not.toContain('engine="hmac"')
+  })
+
+  it('add up what runs of retention removed', async () => {
+    const metrics = new Metrics({ depths: async () => [], clock: new SystemClock() })
+    expect(await metrics.text()).toContain('bartleby_retention_removed_letters_total 0')
+    metrics.observeRemoved({ letters: 3, history: 10 })
+    metrics.observeRemoved({ letters: 1, history: 0 })
+    const text = await metrics.text()
+    expect(text).toContain('bartleby_retention_removed_letters_total 4')
+    expect(text).toContain('bartleby_retention_removed_history_total 10')
   })
 })

@@ -1,10 +1,13 @@
 /**
- * What Prometheus scrapes: requests by path, queues by depth, the store by verb, the process itself.
- * Labels come from fixed sets or from queues that exist; what clients send never becomes a label.
+ * What Prometheus scrapes: requests by path, queues by depth, letters by where they come from, the store by verb, the
+ * process itself. Labels come from fixed or bounded sets; what clients send never becomes a label without a bound.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Clock } from '../core/clock.ts'
 import type { StoreCall } from '../db/database.ts'
+import type { LetterGauge } from '../letters/gauges.ts'
+import { STATUSES } from '../letters/letter.ts'
+import type { Removed } from '../letters/retention.ts'
 import type { QueueDepth } from '../queues/queue.ts'
 import { SlidingSummary } from './sliding-summary.ts'
 
@@ -16,6 +19,8 @@ const UNSERVED = 'unserved'
 
 export interface MetricsOptions {
   readonly depths: () => Promise<readonly QueueDepth[]>
+  /** A bounded number of sets; the same totals on every server of a store. */
+  readonly letters?: () => Promise<readonly LetterGauge[]>
   readonly clock: Clock
 }
 
@@ -45,6 +50,11 @@ export class Metrics {
   readonly #storeCalls: Histogram<'verb'>
   readonly #storeFailures: Counter<'verb'>
   readonly #depths: readonly (readonly [Gauge<'queue'>, (depth: QueueDepth) => number])[]
+  readonly #letters: Gauge<'source' | 'engine' | 'queue' | 'status'>
+  readonly #lettersCaptured: Counter<'source' | 'engine' | 'queue'>
+  readonly #lettersRemoved: Counter<'source' | 'engine' | 'queue'>
+  readonly #retentionLetters: Counter
+  readonly #retentionHistory: Counter
 
   constructor(options: MetricsOptions) {
     this.#options = options
@@ -82,6 +92,35 @@ export class Metrics {
         this.#oldestAge,
       ],
     ]
+    const labelNames = ['source', 'engine', 'queue'] as const
+    this.#letters = new Gauge({
+      name: 'bartleby_letters',
+      help: 'Letters on file, by where they come from and by status.',
+      labelNames: [...labelNames, 'status'],
+      registers,
+    })
+    this.#lettersCaptured = new Counter({
+      name: 'bartleby_letters_captured_total',
+      help: 'Letters that were ever captured.',
+      labelNames,
+      registers,
+    })
+    this.#lettersRemoved = new Counter({
+      name: 'bartleby_letters_removed_total',
+      help: 'Letters that were removed when their time was over.',
+      labelNames,
+      registers,
+    })
+    this.#retentionLetters = new Counter({
+      name: 'bartleby_retention_removed_letters_total',
+      help: 'Letters that retention removed on this server, since it started.',
+      registers,
+    })
+    this.#retentionHistory = new Counter({
+      name: 'bartleby_retention_removed_history_total',
+      help: 'History rows that retention removed on this server, since it started.',
+      registers,
+    })
   }
 
   readonly #oldestAge = ({ oldestAt }: QueueDepth): number =>
@@ -98,14 +137,35 @@ export class Metrics {
     if (!ok) this.#storeFailures.labels(verb).inc()
   }
 
-  /** Everything as text. While the store fails there are no depths, but all else is told. */
+  /** A run of retention is over. */
+  observeRemoved({ letters, history }: Removed): void {
+    this.#retentionLetters.inc(letters)
+    this.#retentionHistory.inc(history)
+  }
+
+  /** Everything as text. While the store fails there are no depths and no letters, but all else is told. */
   async text(): Promise<string> {
-    const depths = await this.#options.depths().catch(() => [])
+    const [depths, letters] = await Promise.all([
+      this.#options.depths().catch(() => []),
+      this.#options.letters?.().catch(() => []),
+    ])
     for (const [gauge, value] of this.#depths) {
       gauge.reset()
       for (const depth of depths) gauge.labels(depth.queueName).set(value(depth))
     }
+    this.#showLetters(letters ?? [])
     const [own, ofProcess] = await Promise.all([this.#registry.metrics(), processMetrics().metrics()])
     return `${this.#handlers.text()}\n${own}\n${ofProcess}`
+  }
+
+  /** The totals are the store's: they are shown, not kept here, and so are the same after a restart. */
+  #showLetters(sets: readonly LetterGauge[]): void {
+    for (const metric of [this.#letters, this.#lettersCaptured, this.#lettersRemoved]) metric.reset()
+    for (const { source, engine, queue, letters, captured, removed } of sets) {
+      const labels = { source, engine, queue }
+      for (const status of STATUSES) this.#letters.set({ ...labels, status }, letters[status])
+      this.#lettersCaptured.inc(labels, captured)
+      this.#lettersRemoved.inc(labels, removed)
+    }
   }
 }

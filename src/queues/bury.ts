@@ -1,83 +1,204 @@
 /**
- * Death: the one place where an item leaves its queue for the dead queue. In the transaction of whatever made it
- * die, so that after a crash it lies in exactly one of the two.
+ * Death: the one place where items leave their queue for good without having been completed. In the transaction of
+ * whatever made them die they become letters, or reopen the letters they were sent back from; after a crash an item
+ * lies in exactly one place.
  */
 import { idFromSerial } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
+import { recordHistory } from '../history/record.ts'
+import type { Registers } from '../letters/death-note.ts'
+import { relocateLying } from '../letters/lying.ts'
+import { lockLettersOf, type Relapse, reopenLetters } from '../letters/reopen.ts'
 import { instantSum, negated, readCounts, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
+import { resolveFromDeadQueue } from './dead-queue.ts'
 import { emptiest } from './deal.ts'
+import { NoteBook } from './death-notes.ts'
 import { insistOn } from './mismatch.ts'
-import type { DeathReason } from './queue.ts'
+import type { DeathReason, FailedRun } from './queue.ts'
 import { type Partition, type QueueRecord, readQueue } from './records.ts'
+import { failedRun } from './run-record.ts'
 import { SHELF } from './schema.ts'
+import { buryItems } from './sql/bury.ts'
 import type { ItemFacts } from './sql/inspect.ts'
-import { buryItems, holdItems } from './sql/move.ts'
+import { holdItems, removeRelapsed } from './sql/move.ts'
 import { removeAny } from './sql/remove.ts'
+import { allocateSerials } from './sql/serials.ts'
 
 export interface Dying {
   readonly item: ItemFacts
   readonly reason: DeathReason
+  /** The run that was its last; null when none is known. */
+  readonly run: FailedRun | null
+}
+
+/** What burying needs beside the cycle. */
+export interface Undertaking {
+  readonly log: Log
+  readonly registers: Registers
 }
 
 /** 'held': the queue names a dead queue that does not exist, and nothing was changed. */
-export type BurialOutcome = 'buried' | 'deleted' | 'held'
+export type BurialOutcome = 'buried' | 'held'
 
 /**
- * Moves dying items to the dead queue that is configured now, or deletes them when there is none. Order is kept.
- * All lie on one shelf, and all are leased or none is.
+ * Makes letters of dying items, in the dead queue that is configured now. Without a dead queue only those become
+ * letters whose failure is on record or that were sent back from a letter; the others are deleted. Order is kept. All
+ * lie on one shelf, and all are leased or none is.
  */
 export async function bury(
   cycle: Cycle,
   partition: Partition,
   shelf: number,
   dying: readonly Dying[],
-  log: Log,
+  undertaking: Undertaking,
 ): Promise<BurialOutcome> {
-  const { tx, queue, changes } = cycle
-  if (queue.deadQueue === '') {
-    const {
-      ready = 0,
-      leased = 0,
-      held = 0,
-      ...sums
-    } = await removeAny(tx, partition.part, serialsOf(dying), [shelf])
-    insistOn(dying.length, -(ready + leased + held))
-    changes.add(partition.part, { ready, leased, held, ...sums })
-    cycle.afterCommit(() => {
-      for (const { item, reason } of dying) {
-        const id = idFromSerial(partition.idPrefix, item.serial)
-        log.warn(
-          { queue: queue.queueName, id, reason },
-          'item deleted: it died and its queue has no dead queue',
-        )
-      }
-    })
-    return 'deleted'
-  }
-  const deadQueue = await readQueue(tx, queue.deadQueue)
-  if (deadQueue === null) return 'held'
-  const grave = await emptiestPartition(cycle, deadQueue)
-  const { buried, firstSerial } = await buryItems(tx, {
-    from: {
-      part: partition.part,
-      shelf,
-      leased: dying[0]?.item.leased ?? false,
-      queueName: queue.queueName,
-      partition: partition.number,
-    },
-    toPart: grave.part,
-    at: cycle.now,
-    items: dying.map(({ item, reason }) => ({
-      ...item,
-      sourceId: idFromSerial(partition.idPrefix, item.serial),
-      reason,
-    })),
-  })
-  changes.add(partition.part, departure(dying, shelf))
-  changes.add(grave.part, { ready: buried, dead: buried, created: instantSum(cycle.now, buried) })
-  cycle.arrived(deadQueue.queueName, grave.part, firstSerial)
+  const { tx, queue } = cycle
+  const deadQueue = queue.deadQueue === '' ? null : await readQueue(tx, queue.deadQueue)
+  if (queue.deadQueue !== '' && deadQueue === null) return 'held'
+  const grave = deadQueue && { deadQueue, partition: await emptiestPartition(cycle, deadQueue) }
+
+  const letters = dying.filter(({ item }) => item.isLetter)
+  if (letters.length > 0) await buryLetters(cycle, partition, letters, grave)
+  const items = dying.filter(({ item }) => !item.isLetter)
+  const kept = items.filter(({ item, run }) => grave !== null || run !== null || item.caseId !== null)
+  if (kept.length > 0) await makeLetters(cycle, partition, shelf, kept, grave, undertaking)
+  const forgotten = items.filter((each) => !kept.includes(each))
+  if (forgotten.length > 0) await forget(cycle, partition, shelf, forgotten, undertaking.log)
   return 'buried'
+}
+
+/** Where letters are laid: a partition of a dead queue. */
+interface Grave {
+  readonly deadQueue: QueueRecord
+  readonly partition: Partition
+}
+
+async function makeLetters(
+  cycle: Cycle,
+  partition: Partition,
+  shelf: number,
+  dying: readonly Dying[],
+  grave: Grave | null,
+  { registers }: Undertaking,
+): Promise<void> {
+  const { tx, changes } = cycle
+  const from = { part: partition.part, shelf, leased: dying[0]?.item.leased ?? false }
+  const serials = grave === null ? [] : await allocateSerials(tx, dying.length)
+  const placed = dying.map((each, i) => ({ ...each, to: serials[i] ?? null }))
+  const caseIds = dying.flatMap(({ item }) => item.caseId ?? [])
+  const cases = await lockLettersOf(tx, caseIds)
+  const notes = new NoteBook(cycle, registers)
+
+  const relapses: Relapse[] = []
+  for (const { item, reason, run, to } of placed) {
+    const letter = item.caseId === null ? undefined : cases.get(item.caseId)
+    if (letter === undefined) continue
+    relapses.push({
+      letterId: letter.id,
+      diedAs: idFromSerial(partition.idPrefix, item.serial),
+      attempts: item.attempts,
+      note: await notes.ofRelapse(letter, reason, run),
+      grave: grave === null || to === null ? null : graveOf(grave, to, cycle),
+    })
+  }
+  const isRelapsed = ({ item }: Dying): boolean => item.caseId !== null && cases.has(item.caseId)
+  if (relapses.length > 0) {
+    await removeRelapsed(
+      tx,
+      from,
+      placed.filter(isRelapsed).map(({ item }) => item),
+    )
+    await reopenLetters(cycle, relapses, cases)
+  }
+
+  const fresh = placed.filter((each) => !isRelapsed(each))
+  const items = []
+  for (const { item, reason, run, to } of fresh) {
+    const sourceId = idFromSerial(partition.idPrefix, item.serial)
+    items.push({ ...item, sourceId, to, note: await notes.ofDeath(item, reason, run) })
+  }
+  const captured =
+    items.length === 0
+      ? 0
+      : await buryItems(cycle, {
+          from: { ...from, partition: partition.number },
+          grave: grave && { part: grave.partition.part, deadQueue: grave.deadQueue.queueName },
+          notes: notes.written,
+          items,
+        })
+
+  changes.add(partition.part, departure(dying, shelf))
+  if (grave === null) return
+  const laid = captured + relapses.length
+  const { part } = grave.partition
+  changes.add(part, { ready: laid, dead: laid, created: instantSum(cycle.now, laid) })
+  cycle.arrived(grave.deadQueue.queueName, part, serials[0] ?? 0)
+}
+
+const graveOf = ({ deadQueue, partition }: Grave, serial: number, { now }: Cycle) => ({
+  deadQueue: deadQueue.queueName,
+  part: partition.part,
+  serial,
+  laidAt: now,
+})
+
+/** Letters that a consumer rejects are resolved; where their queue has a dead queue of its own by now, they move there. */
+async function buryLetters(
+  cycle: Cycle,
+  partition: Partition,
+  dying: readonly Dying[],
+  grave: Grave | null,
+): Promise<void> {
+  const serials = serialsOf(dying).sort((a, b) => a - b)
+  const runs = new Map(
+    dying.flatMap(({ item, run }) =>
+      run === null ? [] : [[item.serial, failedRun(run, cycle.now)] as const],
+    ),
+  )
+  if (grave === null) {
+    const resolving = { act: 'discard', by: null, runs, leasedOnly: true } as const
+    const resolved = await resolveFromDeadQueue(cycle, partition, serials, resolving)
+    insistOn(dying.length, resolved.serials.size)
+    cycle.changes.add(partition.part, resolved.change)
+    return
+  }
+  const tail = await allocateSerials(cycle.tx, dying.length)
+  const { part } = grave.partition
+  const moves = serials.map((serial, i) => ({ serial, tail: tail[i] ?? 0 }))
+  const to = { part, deadQueue: grave.deadQueue.queueName, at: cycle.now }
+  insistOn(dying.length, await relocateLying(cycle.tx, partition.part, moves, to))
+  cycle.changes.add(partition.part, { ...departure(dying, SHELF.queue), dead: -dying.length })
+  cycle.changes.add(part, {
+    ready: dying.length,
+    dead: dying.length,
+    created: instantSum(cycle.now, dying.length),
+  })
+  cycle.arrived(grave.deadQueue.queueName, part, tail[0] ?? 0)
+  await recordHistory(cycle.tx, [...runs.values()])
+}
+
+/** Deletes items that have nowhere to go, and says so. */
+async function forget(
+  cycle: Cycle,
+  partition: Partition,
+  shelf: number,
+  dying: readonly Dying[],
+  log: Log,
+): Promise<void> {
+  const { change } = await removeAny(cycle.tx, partition.part, serialsOf(dying), [shelf])
+  const { ready = 0, leased = 0, held = 0 } = change
+  insistOn(dying.length, -(ready + leased + held))
+  cycle.changes.add(partition.part, change)
+  cycle.afterCommit(() => {
+    for (const { item, reason } of dying) {
+      const id = idFromSerial(partition.idPrefix, item.serial)
+      log.warn(
+        { queue: cycle.queue.queueName, id, reason },
+        'item deleted: it died and its queue has no dead queue',
+      )
+    }
+  })
 }
 
 /** Sets dying items aside whose dead queue is missing; the sweep tries again. */
@@ -106,12 +227,10 @@ async function emptiestPartition(cycle: Cycle, queue: QueueRecord): Promise<Part
 
 function departure(dying: readonly Dying[], shelf: number) {
   const leased = dying.filter(({ item }) => item.leased)
-  const letters = dying.filter(({ item }) => item.isLetter)
   return {
     ready: shelf === SHELF.queue ? leased.length - dying.length : 0,
     leased: -leased.length,
     held: shelf === SHELF.held ? -dying.length : 0,
-    dead: -letters.length,
     created: negated(sumOfInstants(dying.map(({ item }) => item.createdAt))),
     deadline: negated(deadlineSum(leased)),
   }

@@ -1,22 +1,36 @@
 /** clear: empties a queue in bounded transactions, so that neither memory nor others' leases suffer. */
+import type { Clock } from '../core/clock.ts'
 import type { Database } from '../db/database.ts'
+import { closeCases } from '../letters/confirm.ts'
+import { lyingSerials } from '../letters/lying.ts'
+import { inOffice } from '../letters/work.ts'
 import { CountChanges } from './counts.ts'
+import { type Resolving, resolveFromDeadQueue } from './dead-queue.ts'
 import type { ClearRequest } from './queue.ts'
-import type { QueueRecord } from './records.ts'
+import type { Partition, QueueRecord } from './records.ts'
 import { SHELF } from './schema.ts'
 import { nextSerials, removeAny } from './sql/remove.ts'
 
 const BATCH = 1_000
 
 /** Removes what the request names from all partitions. */
-export async function clearQueue(db: Database, queue: QueueRecord, request: ClearRequest): Promise<void> {
+export async function clearQueue(
+  db: Database,
+  clock: Clock,
+  queue: QueueRecord,
+  request: ClearRequest,
+): Promise<void> {
   const leasedToo = request.destructive === true
-  for (const { part } of queue.partitions) {
+  for (const partition of queue.partitions) {
     if (request.queue === true) {
-      await clearShelf(db, part, SHELF.queue, leasedToo)
-      await clearShelf(db, part, SHELF.held, leasedToo)
+      await clearShelf(db, partition.part, SHELF.queue, leasedToo)
+      await clearShelf(db, partition.part, SHELF.held, leasedToo)
+      await clearLetters(db, clock, partition, SHELF.queue, leasedToo)
     }
-    if (request.scheduled === true) await clearShelf(db, part, SHELF.scheduled, leasedToo)
+    if (request.scheduled === true) {
+      await clearShelf(db, partition.part, SHELF.scheduled, leasedToo)
+      await clearLetters(db, clock, partition, SHELF.scheduled, leasedToo)
+    }
   }
 }
 
@@ -27,11 +41,47 @@ async function clearShelf(db: Database, part: number, shelf: number, leasedToo: 
       const serials = await nextSerials(tx, part, shelf, { after, limit: BATCH, leasedToo })
       if (serials.length === 0) return null
       const changes = new CountChanges()
-      changes.add(part, await removeAny(tx, part, serials, [shelf]))
+      const { change, cases } = await removeAny(tx, part, serials, [shelf])
+      changes.add(part, change)
       changes.write(tx)
+      await closeCases(tx, cases)
       return serials.at(-1) ?? null
     })
     if (last === null) return
     after = last
   }
 }
+
+async function clearLetters(
+  db: Database,
+  clock: Clock,
+  partition: Partition,
+  shelf: number,
+  leasedToo: boolean,
+): Promise<void> {
+  if (!partition.holdsLetters) return
+  const resolving = { act: 'discard', by: 'queues.clear' } as const
+  let after: number | null = 0
+  while (after !== null) {
+    after = await resolveNext(db, clock, partition, shelf, { after, leasedToo }, resolving)
+  }
+}
+
+/** Resolves the next letters of a shelf, in one transaction; the last serial, or null when there were none. */
+export const resolveNext = (
+  db: Database,
+  clock: Clock,
+  partition: Partition,
+  shelf: number,
+  { after, leasedToo }: { readonly after: number; readonly leasedToo: boolean },
+  resolving: Resolving,
+): Promise<number | null> =>
+  inOffice(db, clock, 'queue.clear', async (work) => {
+    const serials = await lyingSerials(work.tx, partition.part, shelf, { after, limit: BATCH, leasedToo })
+    if (serials.length === 0) return null
+    const letters = await resolveFromDeadQueue(work, partition, serials, { ...resolving, shelves: [shelf] })
+    const changes = new CountChanges()
+    changes.add(partition.part, letters.change)
+    changes.write(work.tx)
+    return serials.at(-1) ?? null
+  })

@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
+import type { Registers } from '../letters/death-note.ts'
 import { complete } from './complete.ts'
 import { Cycle, StaleQueue } from './cycle.ts'
 import type { Dealer } from './dealer.ts'
@@ -17,7 +18,8 @@ import { canProduceAlone, type ProduceAsk, produce, produceAlone } from './produ
 import type { ProduceReceipt } from './queue.ts'
 import { type QueueRecord, readQueue, readQueueVersion } from './records.ts'
 import { retryLeased } from './retry.ts'
-import { sweep } from './sweep.ts'
+import type { DueBatch } from './sql/due.ts'
+import { claimEnded, sweep } from './sweep.ts'
 import type { Waiter } from './waiter.ts'
 
 export interface CommitContext {
@@ -25,6 +27,7 @@ export interface CommitContext {
   readonly clock: Clock
   readonly log: Log
   readonly dedupeWindowUs: bigint
+  readonly registers: Registers
 }
 
 /** What came of a cycle. `more` says that there may be more ready items than one cycle can give out. */
@@ -74,9 +77,10 @@ export class Committer {
         if (reruns >= MAX_RERUNS) throw error
         // What the cycle had leased before it was rolled back is ready again.
         this.#dealer.lookAgainEverywhere()
-        if (error instanceof StaleQueue) await this.refresh()
-        else if (error instanceof Mismatch) await this.#rejectMismatched(batch)
-        else throw error
+        if (!(error instanceof StaleQueue || error instanceof Mismatch)) throw error
+        // Also for a mismatch: this server may not know yet that letters lie in the queue.
+        await this.refresh()
+        if (error instanceof Mismatch) await this.#rejectMismatched(batch)
       }
     }
   }
@@ -109,31 +113,37 @@ export class Committer {
   }
 
   async #apply(cycle: Cycle, batch: Batch, waiters: readonly Waiter[]): Promise<Committed> {
-    const { log } = this.#context
+    const { log, registers } = this.#context
     const version = readQueueVersion(cycle.tx, cycle.queue.queueId)
     // Awaited below; a failure of the connection must not count as unhandled before that.
     version.catch(() => {})
     if (isOneFlight(cycle, batch)) {
-      const [, more] = await Promise.all([
-        Promise.all([complete(cycle, batch.completes), this.#produce(cycle, batch.produces)]),
+      const verbs = [
+        complete(cycle, batch.completes),
+        this.#produce(cycle, batch.produces),
         this.#deal(cycle, waiters),
-      ])
+      ] as const
+      // All to their end, also when one fails: what a verb sends behind the rollback would commit by itself.
+      await Promise.allSettled(verbs)
+      const [, , more] = await Promise.all(verbs)
       if ((await version) !== cycle.queue.version) throw new StaleQueue()
-      cycle.changes.write(cycle.tx)
+      cycle.writeCounts()
       return { cycle, more }
     }
+    const sweeps: (readonly [Batch['sweeps'][number], readonly DueBatch[]])[] = []
+    for (const job of batch.sweeps) sweeps.push([job, await claimEnded(cycle, job.ask)])
     await complete(cycle, batch.completes)
-    await retryLeased(cycle, batch.retries, log)
+    await retryLeased(cycle, batch.retries, { log, registers })
     for (const job of batch.extensions) await extend(cycle, job)
-    for (const job of batch.sweeps) {
-      await sweep(cycle, job.ask, log)
+    for (const [job, claimed] of sweeps) {
+      await sweep(cycle, job.ask, claimed, { log, registers })
       cycle.afterCommit(job.resolve)
     }
     // After the sweep: expired items no longer count when a partition is chosen.
     await this.#produce(cycle, batch.produces)
     if ((await version) !== cycle.queue.version) throw new StaleQueue()
     const more = await this.#deal(cycle, waiters)
-    cycle.changes.write(cycle.tx)
+    cycle.writeCounts()
     return { cycle, more }
   }
 
@@ -152,7 +162,8 @@ export class Committer {
     const jobs = batch.completes.splice(0)
     await this.#context.db.session('queue.diagnose', async (session) => {
       for (const job of jobs) {
-        const { partition, serials } = job.ask
+        const { partition: asked, serials } = job.ask
+        const partition = this.#queue.partitions[asked.number] ?? asked
         const problem = await problemWithSerials(session, partition, serials, 'complete_not_leased')
         if (problem === null) batch.completes.push(job)
         else job.reject(problem)
@@ -167,6 +178,7 @@ export class Committer {
  */
 const isOneFlight = ({ tx, queue }: Cycle, { produces, retries, extensions, sweeps }: Batch): boolean =>
   tx.dialect === 'postgres' &&
+  !queue.holdsLetters &&
   retries.length + extensions.length + sweeps.length === 0 &&
   canProduceAlone(
     queue,

@@ -78,7 +78,7 @@ describe.each(stores)('counts on $name', (store) => {
   const newParts = () =>
     db.transaction('test', async (tx) => {
       const at = instant(1_800_000_000_000_000n)
-      const { partitions } = await createQueue(tx, {
+      const settings = {
         queueName: `queue-${queues++}`,
         createdAt: at,
         updatedAt: at,
@@ -89,7 +89,8 @@ describe.each(stores)('counts on $name', (store) => {
         maxAttempts: 0,
         requestedPartitions: 2,
         namespace: '_system',
-      })
+      }
+      const { partitions } = await createQueue(tx, settings, false)
       return partitions.map(({ part }) => part)
     })
 

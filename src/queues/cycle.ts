@@ -4,8 +4,10 @@
  */
 import type { Instant } from '../core/clock.ts'
 import type { Transaction } from '../db/database.ts'
+import { LetterChanges } from '../letters/counts.ts'
+import type { OfficeWork } from '../letters/work.ts'
 import { CountChanges } from './counts.ts'
-import type { QueueRecord } from './records.ts'
+import type { Partition, QueueRecord } from './records.ts'
 
 /** Items became leasable: in this part, from this serial on. */
 export interface Arrival {
@@ -19,11 +21,12 @@ export class StaleQueue extends Error {
   override readonly name = 'StaleQueue'
 }
 
-export class Cycle {
+export class Cycle implements OfficeWork {
   readonly tx: Transaction
   readonly queue: QueueRecord
   readonly now: Instant
   readonly changes = new CountChanges()
+  readonly letters = new LetterChanges()
   readonly arrivals: Arrival[] = []
   readonly #effects: (() => void)[] = []
   #nextDeadline: Instant | null = null
@@ -39,6 +42,11 @@ export class Cycle {
     this.#effects.push(effect)
   }
 
+  /** The partition as the settings of this cycle have it; a request may have been made under older ones. */
+  partition(asked: Partition): Partition {
+    return this.queue.partitions[asked.number] ?? asked
+  }
+
   arrived(queueName: string, part: number, firstSerial: number): void {
     this.arrivals.push({ queueName, part, firstSerial })
   }
@@ -46,6 +54,12 @@ export class Cycle {
   /** Something of this cycle comes due at `deadline`. */
   expectAt(deadline: Instant): void {
     if (this.#nextDeadline === null || deadline < this.#nextDeadline) this.#nextDeadline = deadline
+  }
+
+  /** Makes the changes of all counts part of the transaction. Call it last. */
+  writeCounts(): void {
+    this.changes.write(this.tx)
+    this.letters.write(this.tx)
   }
 
   get nextDeadline(): Instant | null {

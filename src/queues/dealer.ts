@@ -10,6 +10,7 @@
 import { type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { idFromSerial } from '../core/ksuid.ts'
+import { noteLessee } from '../letters/lying.ts'
 import { instantSum, readCounts } from './counts.ts'
 import type { Cycle } from './cycle.ts'
 import { assignPartitions, dealRoundRobin } from './deal.ts'
@@ -76,6 +77,7 @@ export class Dealer {
       })
       cycle.expectAt(later(deadline, LEASE_GRACE_US))
       const hands = dealRoundRobin(sizes, rows)
+      if (partition.holdsLetters) noteLessees(cycle, partition, served, hands)
       cycle.afterCommit(() => {
         for (const [i, waiter] of served.entries()) {
           const hand = hands[i]
@@ -113,12 +115,13 @@ export class Dealer {
     return served
   }
 
-  async #take(cycle: Cycle, { part }: Partition, limit: number, deadline: Instant): Promise<LeasedRow[]> {
+  async #take(cycle: Cycle, partition: Partition, limit: number, deadline: Instant): Promise<LeasedRow[]> {
+    const { part } = partition
     // One look at a time: a second one beside it would start at the same place and skip its rows one by one.
     const before = this.#looking.get(part)
     if (before !== undefined) await before
     this.#announced.delete(part)
-    const look = this.#lease(cycle, part, limit, deadline)
+    const look = this.#lease(cycle, partition, limit, deadline)
     const over = look.then(noop, noop)
     this.#looking.set(part, over)
     try {
@@ -128,11 +131,12 @@ export class Dealer {
     }
   }
 
-  async #lease(cycle: Cycle, part: number, limit: number, deadline: Instant): Promise<LeasedRow[]> {
+  async #lease(cycle: Cycle, partition: Partition, limit: number, deadline: Instant): Promise<LeasedRow[]> {
+    const { part } = partition
     const startedMs = performance.now()
     const full = startedMs >= (this.#nextFullLookMs.get(part) ?? 0)
     const after = full ? 0 : (this.#watermarks.get(part) ?? 0)
-    const rows = await leaseItems(cycle.tx, part, { after, limit, now: cycle.now, deadline })
+    const rows = await leaseItems(cycle.tx, partition, { after, limit, now: cycle.now, deadline })
     if (after === 0) {
       const tookMs = performance.now() - startedMs
       const pauseMs = Math.max(FULL_LOOK_EVERY_MS, tookMs / FULL_LOOK_SHARE)
@@ -159,6 +163,19 @@ export class Dealer {
 
 const noop = (): void => {}
 
+/** Letters remember who leased them: completing one there resolves it in that client's name. */
+function noteLessees(
+  { tx }: Cycle,
+  { part }: Partition,
+  waiters: readonly Waiter[],
+  hands: readonly (readonly LeasedRow[])[],
+): void {
+  for (const [i, { clientId }] of waiters.entries()) {
+    const letters = (hands[i] ?? []).filter((row) => row.isLetter).map((row) => row.serial)
+    if (letters.length > 0) noteLessee(tx, part, letters, clientId)
+  }
+}
+
 const toLeasedItem = (row: LeasedRow, partition: Partition, leaseDeadline: Instant): LeasedItem => ({
   // An item id is a KSUID made from the partition's prefix.
   id: idFromSerial(partition.idPrefix, row.serial) as ItemId,
@@ -168,4 +185,5 @@ const toLeasedItem = (row: LeasedRow, partition: Partition, leaseDeadline: Insta
   kind: row.kind,
   reference: row.reference,
   payload: row.payload,
+  ...(row.caseId === null ? {} : { caseId: row.caseId }),
 })

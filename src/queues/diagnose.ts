@@ -42,7 +42,7 @@ export async function firstProblem(
 ): Promise<BartlebyError | null> {
   const wellFormed = ids.filter((id) => checkKsuid(id) === null)
   const serials = wellFormed.flatMap((id) => serialFromId(partition.idPrefix, id) ?? [])
-  const marks = await readLeaseMarks(session, partition.part, serials)
+  const marks = await readLeaseMarks(session, partition, serials)
   const seen = new Set<number>()
   for (const id of ids) {
     const reason = checkKsuid(id)

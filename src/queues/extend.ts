@@ -10,17 +10,18 @@ import { extendLeases, LEASE_GRACE_US } from './sql/lease.ts'
 
 /** Applies one request, all of it or nothing, and answers it with the new deadline. */
 export async function extend(cycle: Cycle, { ask, resolve, reject }: Job<ExtendAsk, Instant>): Promise<void> {
-  const { part } = ask.partition
+  const partition = cycle.partition(ask.partition)
+  const { part } = partition
   const ascending = [...ask.serials].sort((a, b) => a - b)
   // Locked: two extensions at once would both take the same old deadline off the sum of deadlines.
-  const found = new Map((await lockItems(cycle.tx, part, ascending)).map((item) => [item.serial, item]))
+  const found = new Map((await lockItems(cycle.tx, partition, ascending)).map((item) => [item.serial, item]))
   if (!ask.serials.every((serial) => found.get(serial)?.leased)) {
-    const problem = await problemWithSerials(cycle.tx, ask.partition, ask.serials, 'extend_not_leased')
+    const problem = await problemWithSerials(cycle.tx, partition, ask.serials, 'extend_not_leased')
     cycle.afterCommit(() => reject(problem ?? failure('store_write_failed')))
     return
   }
   const deadline = later(cycle.now, ask.leaseUs)
-  await extendLeases(cycle.tx, part, ascending, deadline)
+  await extendLeases(cycle.tx, partition, ascending, deadline)
   const before = sumOfInstants([...found.values()].flatMap(({ leaseDeadline }) => leaseDeadline ?? []))
   cycle.changes.add(part, { deadline: negated(before) })
   cycle.changes.add(part, { deadline: instantSum(deadline, ascending.length) })

@@ -70,7 +70,7 @@ export class Housekeeper {
     await this.#db.session('dedupe.forget', (session) => forgetDedupeKeys(session, now, FORGET_LIMIT))
     if (this.#purgeWanted || round % PURGE_EVERY === 0) {
       this.#purgeWanted = false
-      await purgeDroppedParts(this.#db, now, this.#stopped.signal)
+      await purgeDroppedParts(this.#db, this.#clock, this.#stopped.signal)
     }
   }
 

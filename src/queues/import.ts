@@ -1,7 +1,8 @@
 /** items.import: items with a past go into one partition, all of them or none, apart from known source ids. */
 import { type Instant, instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
-import { idFromSerial } from '../core/ksuid.ts'
+import { checkKsuid, idFromSerial } from '../core/ksuid.ts'
+import { heldSourceIds } from '../letters/lying.ts'
 import { instantSum, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
 import type { ImportItem, ImportOutcome, ItemId } from './queue.ts'
@@ -21,7 +22,13 @@ export async function importInto(
   const { part } = partition
   const defaultExpireAt = later(now, usFromNs(queue.expireTimeoutNs))
   const rows = items.map((item) => toRow(item, defaultExpireAt))
-  const serials = await importItems(tx, part, now, rows)
+  // A letter that lies here holds its source id as an item would.
+  const ksuids = rows.map(({ sourceId }) => sourceId).filter((id) => checkKsuid(id) === null)
+  const held = partition.holdsLetters ? await heldSourceIds(tx, part, ksuids) : new Set()
+  const wanted = rows.filter(({ sourceId }) => !held.has(sourceId))
+  const made = await importItems(tx, part, now, wanted)
+  const serialOf = new Map(wanted.map((row, i) => [row, made[i] ?? null]))
+  const serials = rows.map((row) => serialOf.get(row) ?? null)
 
   const imported = rows.flatMap((row, i) => {
     const serial = serials[i]

@@ -13,7 +13,7 @@ import type { ProduceAsk } from './produce.ts'
 import type { ProduceReceipt } from './queue.ts'
 import type { RetryAsk } from './retry.ts'
 
-const partition = { part: 1, number: 0, idPrefix: 'prefix' }
+const partition = { part: 1, number: 0, holdsLetters: false, idPrefix: 'prefix' }
 const job = <Ask, Answer>(ask: Ask): Job<Ask, Answer> => ({ ask, resolve: () => {}, reject: () => {} })
 
 const produceOf = (count: number, payloadBytes = 1): Job<ProduceAsk, ProduceReceipt> => {
@@ -23,7 +23,10 @@ const produceOf = (count: number, payloadBytes = 1): Job<ProduceAsk, ProduceRece
 }
 const completeOf = (...serials: number[]): Job<CompleteAsk, void> => job({ partition, serials })
 const retryOf = (...serials: number[]): Job<RetryAsk, void> =>
-  job({ partition, items: serials.map((serial) => ({ serial, retryAt: null, dead: false })) })
+  job({
+    partition,
+    items: serials.map((serial) => ({ serial, retryAt: null, dead: false, run: null, unspent: false })),
+  })
 const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
 
 describe('the requests of a cycle', () => {

@@ -3,7 +3,7 @@
 import type { Instant } from '../core/clock.ts'
 import type { Dialect } from '../db/database.ts'
 import type { ProduceAsk } from './produce.ts'
-import type { ProduceReceipt } from './queue.ts'
+import type { ProduceReceipt, Run } from './queue.ts'
 import type { Partition } from './records.ts'
 import type { RetryAsk } from './retry.ts'
 import type { DueWork } from './sql/due.ts'
@@ -17,9 +17,13 @@ export interface Job<Ask, Answer> {
 export interface CompleteAsk {
   readonly partition: Partition
   readonly serials: readonly number[]
+  /** The runs that completed them, by serial. */
+  readonly runs?: ReadonlyMap<number, Run>
 }
 
-export interface ExtendAsk extends CompleteAsk {
+export interface ExtendAsk {
+  readonly partition: Partition
+  readonly serials: readonly number[]
   readonly leaseUs: bigint
 }
 

@@ -225,7 +225,10 @@ export class QueueLoop {
       if (!this.#mayStart()) return
       const permits = this.#permits()
       const batch = takeBatch(this.#pending, this.#context.db.dialect, permits)
-      const waiters = permits.deals ? [...this.#waiters].filter((waiter) => waiter.waiting) : []
+      // Beside a cycle that deals, new items wait for the next one: here they would all go to the waiters that the
+      // other cycle does not know, past those that came before them.
+      const deals = permits.deals && !(inserts(batch) && this.#dealing())
+      const waiters = deals ? [...this.#waiters].filter((waiter) => waiter.waiting) : []
       this.#launch(batch, waiters)
       this.#start()
     })
@@ -257,11 +260,21 @@ export class QueueLoop {
 
   /**
    * Items must be leased in the order of their serials. Of two cycles that insert, the one with the lower serials may
-   * commit last: so they overlap only while nobody leases, and nobody leases before both are over.
+   * commit last: so they overlap only while nobody leases, and nobody leases before both are over. With several
+   * partitions a cycle that deals chooses among them first; items that arrive meanwhile would go to its waiters alone.
    */
   #permits(): Permits {
-    const dealing = this.#waiters.size > 0 || [...this.#cycles].some(({ deals }) => deals)
-    return { inserts: this.#inserting() === 0 || !dealing, deals: !this.#insertsOverlapped }
+    const dealing = this.#dealing()
+    const wanted = this.#waiters.size > 0 || dealing
+    const choosing = dealing && this.queue.partitions.length > 1
+    return {
+      inserts: (this.#inserting() === 0 && !choosing) || !wanted,
+      deals: !this.#insertsOverlapped,
+    }
+  }
+
+  #dealing(): boolean {
+    return [...this.#cycles].some(({ deals }) => deals)
   }
 
   /** A sweep runs alone: beside it, a lease would pass over the items that it is judging. */

@@ -104,6 +104,7 @@ export class LoopDirectory {
       log: this.#log,
       maxPendingRequests: this.#options.maxPendingRequests,
       dedupeWindowUs: this.#options.dedupeWindowUs,
+      registers: this.#options.registers,
       onCommit: (arrivals, nextDeadline) => this.committed(arrivals, nextDeadline, loop),
       onGone: () => void this.#forget(loop),
     })

@@ -2,10 +2,12 @@
  * Removes the rows of deleted queues. Deleting a queue takes its items out of reach in one small transaction;
  * the rows go afterwards, in batches that hold nobody up.
  */
-import { type Instant, instant, later } from '../core/clock.ts'
+import { type Clock, instant, later } from '../core/clock.ts'
 import { type Database, type Integer, integerList, sql } from '../db/database.ts'
+import { closeCases } from '../letters/confirm.ts'
+import { resolveNext } from './clear.ts'
 import { SHELF } from './schema.ts'
-import { nextSerials } from './sql/remove.ts'
+import { nextSerials, removeAny } from './sql/remove.ts'
 
 const BATCH = 1_000
 
@@ -17,10 +19,6 @@ const readDropped = sql(
   'SELECT part, dropped_at FROM bartleby.dropped_parts ORDER BY part LIMIT 1000',
   { bigints: true },
 )
-const deleteRows = sql('purge.rows', {
-  postgres: 'DELETE FROM bartleby.items WHERE part = $1 AND shelf = $2 AND id = ANY($3::bigint[])',
-  sqlite: 'DELETE FROM items WHERE part = $1 AND shelf = $2 AND id IN (SELECT value FROM json_each($3))',
-})
 const inParts = { postgres: 'part = ANY($1::int[])', sqlite: 'part IN (SELECT value FROM json_each($1))' }
 
 /** Reads all lease batches, once for all parts: an index on the part would cost every lease an entry. */
@@ -42,7 +40,8 @@ const forgetParts = sql('purge.forget', {
 })
 
 /** One round over the parts of deleted queues. */
-export async function purgeDroppedParts(db: Database, now: Instant, signal: AbortSignal): Promise<void> {
+export async function purgeDroppedParts(db: Database, clock: Clock, signal: AbortSignal): Promise<void> {
+  const now = clock.now()
   const dropped = await db.session('purge.read', (session) =>
     session.rows<{ part: Integer; dropped_at: Integer }>(readDropped),
   )
@@ -50,6 +49,7 @@ export async function purgeDroppedParts(db: Database, now: Instant, signal: Abor
   for (const { part } of dropped) {
     for (const shelf of Object.values(SHELF)) {
       while (!signal.aborted && (await purgeBatch(db, Number(part), shelf)) === BATCH);
+      await resolveLetters(db, clock, Number(part), shelf, signal)
     }
   }
   if (signal.aborted) return
@@ -67,10 +67,26 @@ export async function purgeDroppedParts(db: Database, now: Instant, signal: Abor
   })
 }
 
+/** The letters of a deleted dead queue are resolved, and kept as long as others. */
+async function resolveLetters(
+  db: Database,
+  clock: Clock,
+  part: number,
+  shelf: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const gone = { part, number: 0, idPrefix: '', holdsLetters: true }
+  const resolving = { act: 'discard', by: 'queues.delete' } as const
+  let after: number | null = 0
+  while (after !== null && !signal.aborted) {
+    after = await resolveNext(db, clock, gone, shelf, { after, leasedToo: true }, resolving)
+  }
+}
+
 async function purgeBatch(db: Database, part: number, shelf: number): Promise<number> {
   return db.transaction('purge', async (tx) => {
     const serials = await nextSerials(tx, part, shelf, { after: 0, limit: BATCH, leasedToo: true })
-    if (serials.length > 0) await tx.run(deleteRows, part, shelf, integerList(tx.dialect, serials))
+    if (serials.length > 0) await closeCases(tx, (await removeAny(tx, part, serials, [shelf])).cases)
     return serials.length
   })
 }

@@ -4,6 +4,9 @@
  * validates them is part of the contract; they are parsed in `validate.ts` and nowhere else.
  */
 import type { Instant } from '../core/clock.ts'
+import type { DeathReason, LetterId } from '../letters/letter.ts'
+
+export type { DeathReason } from '../letters/letter.ts'
 
 declare const itemIdBrand: unique symbol
 
@@ -87,6 +90,27 @@ export interface LeasedItem extends ItemContent {
   /** Deliveries so far, this one included. */
   readonly attempts: number
   readonly leaseDeadline: Instant
+  /** The case under which its failures are filed, once there is one. Not on the wire. */
+  readonly caseId?: LetterId
+}
+
+/** A worker's run over an item, recorded in history with what became of the item. */
+export interface Run {
+  readonly engine: string
+  readonly operation: string
+  readonly instanceId: string
+  readonly correlationId: string
+  /** Who ran it. */
+  readonly actor: string
+  readonly durationMs: number
+  readonly input: Uint8Array | null
+  readonly output: Uint8Array | null
+}
+
+export interface FailedRun extends Run {
+  readonly errorClass: string
+  readonly errorMessage: string
+  readonly errorStack: string | null
 }
 
 export interface LeasedBatch {
@@ -101,6 +125,8 @@ export interface CompleteRequest {
   /** Left out: one minute. */
   readonly requestTimeout?: string
   readonly ids: readonly string[]
+  /** The runs that completed the items, by item id; recorded in the same transaction. Not on the wire. */
+  readonly runs?: ReadonlyMap<string, Run>
 }
 
 export interface RetryRequest {
@@ -114,6 +140,13 @@ export interface RetryItem {
   readonly retryAt?: Instant
   /** To the dead queue now, whatever attempts are left. */
   readonly dead?: boolean
+  /**
+   * The run that failed; recorded in the same transaction and filed in the item's case. An item that dies with one
+   * becomes a letter also when its queue has no dead queue. Not on the wire.
+   */
+  readonly run?: FailedRun
+  /** It was not worked on: this delivery does not count as an attempt. Not on the wire. */
+  readonly unspent?: boolean
 }
 
 export interface ExtendRequest {
@@ -166,10 +199,6 @@ export interface StoredItem extends ItemContent {
   /** How it died, when it lies in a dead queue because it was moved there. Not on the Querator wire. */
   readonly death: Death | null
 }
-
-export const DEATH_REASONS = ['attempts', 'expired', 'rejected'] as const
-
-export type DeathReason = (typeof DEATH_REASONS)[number]
 
 /** The short record of a move to the dead queue. */
 export interface Death {

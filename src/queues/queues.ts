@@ -8,12 +8,18 @@ import { BartlebyError, failure } from '../core/errors.ts'
 import { checkKsuid, idFromSerial, serialFromId } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
 import { type Database, StoreUnavailable } from '../db/database.ts'
+import { closeCases } from '../letters/confirm.ts'
+import type { Registers } from '../letters/death-note.ts'
+import type { LetterSource } from '../letters/letter.ts'
+import { inOffice } from '../letters/work.ts'
 import { clearQueue } from './clear.ts'
 import { payloadBytes } from './content.ts'
 import { CountChanges, readCounts } from './counts.ts'
 import { Cycle } from './cycle.ts'
+import { resolveFromDeadQueue } from './dead-queue.ts'
 import { firstProblem, serialsOf } from './diagnose.ts'
 import { importInto } from './import.ts'
+import { queueLetterSource } from './letter-source.ts'
 import type { QueueLoop } from './loop.ts'
 import { LoopDirectory } from './loops.ts'
 import type { AskedItem } from './produce.ts'
@@ -40,9 +46,11 @@ import type {
   QueueStats,
   Queues,
   RetryRequest,
+  Run,
   StoredItem,
 } from './queue.ts'
 import { type Partition, type QueueRecord, readQueue, readQueues } from './records.ts'
+import { storableRun } from './run-record.ts'
 import { SHELF } from './schema.ts'
 import { createFromSettings, deleteByName, updateFromSettings } from './settings.ts'
 import { type ItemRow, listItems, readOldestCreatedAt, readReady } from './sql/inspect.ts'
@@ -66,6 +74,8 @@ export interface QueuesOptions {
   readonly maxPendingRequests: number
   /** How long a dedupe key is remembered. */
   readonly dedupeWindowUs: bigint
+  /** Where captures look up the numbers of drawers and series. */
+  readonly registers: Registers
 }
 
 export class StoreQueues implements Queues {
@@ -109,7 +119,8 @@ export class StoreQueues implements Queues {
       checkComplete(request)
       const serials = serialsOf(partition, request.ids)
       if (serials === null) throw await this.#problemWith(partition, request.ids, 'complete_not_leased')
-      await loop.complete({ partition, serials })
+      const runs = request.runs && runsBySerial(partition, request.runs)
+      await loop.complete({ partition, serials, ...(runs === undefined ? {} : { runs }) })
     })
   }
 
@@ -126,6 +137,8 @@ export class StoreQueues implements Queues {
           serial: serials[i] ?? 0,
           retryAt: item.retryAt ?? null,
           dead: item.dead ?? false,
+          run: item.run == null ? null : storableRun(item.run),
+          unspent: item.unspent ?? false,
         })),
       })
     })
@@ -147,9 +160,7 @@ export class StoreQueues implements Queues {
     const partition = partitionOf(queue, request.partition)
     const limit = peekLimit(request.limit)
     const now = this.#clock.now()
-    const rows = await this.#db.session('queue.peek', (session) =>
-      readReady(session, partition.part, now, limit),
-    )
+    const rows = await this.#db.session('queue.peek', (session) => readReady(session, partition, now, limit))
     return rows.map((row) => toStoredItem(row, partition))
   }
 
@@ -225,8 +236,8 @@ export class StoreQueues implements Queues {
         const parts = queue.partitions.map(({ part }) => part)
         const counts = await readCounts(session, parts)
         let oldestAt: Instant | null = null
-        for (const part of parts) {
-          const at = await readOldestCreatedAt(session, part)
+        for (const partition of queue.partitions) {
+          const at = await readOldestCreatedAt(session, partition)
           if (at !== null && (oldestAt === null || at < oldestAt)) oldestAt = at
         }
         const sum = (key: 'ready' | 'leased' | 'scheduled' | 'held' | 'dead') =>
@@ -248,7 +259,7 @@ export class StoreQueues implements Queues {
   async clear(request: ClearRequest): Promise<void> {
     const queue = await this.#queueOf(request.queueName)
     checkClear(request)
-    await clearQueue(this.#db, queue, request)
+    await clearQueue(this.#db, this.#clock, queue, request)
   }
 
   async reload(queueName: string): Promise<void> {
@@ -271,7 +282,7 @@ export class StoreQueues implements Queues {
     const { cycle, outcomes } = await this.#db.transaction('items.import', async (tx) => {
       const cycle = new Cycle(tx, queue, this.#clock.now())
       const outcomes = await importInto(cycle, partition, request.items)
-      cycle.changes.write(tx)
+      cycle.writeCounts()
       return { cycle, outcomes }
     })
     this.#loops.committed(cycle.arrivals, cycle.nextDeadline)
@@ -288,10 +299,16 @@ export class StoreQueues implements Queues {
     }
     const serials = new Set(request.ids.flatMap((id) => serialFromId(partition.idPrefix, id) ?? []))
     const ascending = [...serials].sort((a, b) => a - b)
-    await this.#db.transaction('items.delete', async (tx) => {
+    await inOffice(this.#db, this.#clock, 'items.delete', async (work) => {
       const changes = new CountChanges()
-      changes.add(partition.part, await removeAny(tx, partition.part, ascending))
-      changes.write(tx)
+      const resolving = { act: 'discard', by: 'items.delete' } as const
+      const letters = await resolveFromDeadQueue(work, partition, ascending, resolving)
+      changes.add(partition.part, letters.change)
+      const items = ascending.filter((serial) => !letters.serials.has(serial))
+      const removed = await removeAny(work.tx, partition.part, items)
+      changes.add(partition.part, removed.change)
+      await closeCases(work.tx, removed.cases)
+      changes.write(work.tx)
     })
   }
 
@@ -301,6 +318,11 @@ export class StoreQueues implements Queues {
 
   async settle(): Promise<void> {
     await this.#loops.settle()
+  }
+
+  /** The way back into queues for letters that came from them, or that name one. */
+  letterSource(name: LetterSource['name']): LetterSource {
+    return queueLetterSource(name, (arrivals, nextDeadline) => this.#loops.committed(arrivals, nextDeadline))
   }
 
   waitDeadlines(): Instant[] {
@@ -314,7 +336,7 @@ export class StoreQueues implements Queues {
     const limit = listLimit(request.limit)
     if (from === null) return []
     const rows = await this.#db.session('items.list', (session) =>
-      listItems(session, partition.part, shelves, { from, limit }),
+      listItems(session, partition, shelves, { from, limit }),
     )
     return rows.map((row) => toStoredItem(row, partition))
   }
@@ -379,6 +401,14 @@ function firstSerialFrom(partition: Partition, pivot: string): number | null {
   if (serial !== null) return serial
   return pivot < idFromSerial(partition.idPrefix, 0) ? 0 : null
 }
+
+const runsBySerial = (partition: Partition, runs: ReadonlyMap<string, Run>): ReadonlyMap<number, Run> =>
+  new Map(
+    [...runs].flatMap(([id, run]) => {
+      const serial = serialFromId(partition.idPrefix, id)
+      return serial === null ? [] : [[serial, storableRun(run)] as const]
+    }),
+  )
 
 const toAskedItem = (item: NewItem): AskedItem => ({
   encoding: item.encoding ?? '',

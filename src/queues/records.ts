@@ -11,6 +11,8 @@ export interface Partition {
   /** Its number within the queue, from 0. */
   readonly number: number
   readonly idPrefix: string
+  /** Whether letters may lie here beside items: true once the queue has ever been somebody's dead queue. */
+  readonly holdsLetters: boolean
 }
 
 /** A queue with what a server needs to work on it. */
@@ -18,6 +20,7 @@ export interface QueueRecord extends QueueInfo {
   readonly queueId: number
   /** Grows with every update. */
   readonly version: number
+  readonly holdsLetters: boolean
   readonly partitions: readonly Partition[]
 }
 
@@ -34,10 +37,11 @@ interface QueueRow {
   readonly requested_partitions: Integer
   readonly dead_queue: string | null
   readonly reference: Uint8Array | null
+  readonly holds_letters: boolean | Integer
 }
 
 const COLUMNS =
-  'id, name, version, namespace, created_at, updated_at, lease_timeout_ns, expire_timeout_ns, max_attempts, requested_partitions, dead_queue, reference'
+  'id, name, version, namespace, created_at, updated_at, lease_timeout_ns, expire_timeout_ns, max_attempts, requested_partitions, dead_queue, reference, holds_letters'
 
 /** One row by its unique name. */
 const readByName = sql('queues.read', `SELECT ${COLUMNS} FROM bartleby.queues WHERE name = $1`, {
@@ -63,7 +67,7 @@ const readUser = sql('queues.user', 'SELECT name FROM bartleby.queues WHERE dead
 
 const insertQueue = sql(
   'queues.insert',
-  `INSERT INTO bartleby.queues (${COLUMNS}) VALUES ($1, $2, 1, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+  `INSERT INTO bartleby.queues (${COLUMNS}) VALUES ($1, $2, 1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 )
 
 const insertPartition = sql(
@@ -80,6 +84,11 @@ const updateQueue = sql(
   'queues.update',
   `UPDATE bartleby.queues SET version = version + 1, updated_at = $2, lease_timeout_ns = $3, expire_timeout_ns = $4,
      max_attempts = $5, requested_partitions = $6, dead_queue = $7, reference = $8 WHERE id = $1`,
+)
+
+const markHoldsLetters = sql(
+  'queues.holdsLetters',
+  'UPDATE bartleby.queues SET holds_letters = $2, version = version + 1 WHERE id = $1',
 )
 
 const deleteQueue = sql('queues.delete', 'DELETE FROM bartleby.queues WHERE id = $1')
@@ -141,7 +150,11 @@ export async function readQueueUsing(session: Session, name: string): Promise<st
 }
 
 /** Makes the queue and its partitions, ready for use. */
-export async function createQueue(tx: Transaction, queue: QueueInfo): Promise<QueueRecord> {
+export async function createQueue(
+  tx: Transaction,
+  queue: QueueInfo,
+  holdsLetters: boolean,
+): Promise<QueueRecord> {
   const queueId = await nextSerial(tx, nextQueueId)
   await tx.run(
     insertQueue,
@@ -156,16 +169,17 @@ export async function createQueue(tx: Transaction, queue: QueueInfo): Promise<Qu
     queue.requestedPartitions,
     queue.deadQueue || null,
     textBytes(queue.reference),
+    storedFlag(tx, holdsLetters),
   )
   const partitions: Partition[] = []
   for (let number = 0; number < queue.requestedPartitions; number++) {
     const part = await nextSerial(tx, nextPart)
-    const partition = { part, number, idPrefix: newIdPrefix(queue.createdAt) }
+    const partition = { part, number, idPrefix: newIdPrefix(queue.createdAt), holdsLetters }
     await tx.run(insertPartition, part, queueId, number, partition.idPrefix)
     await tx.run(insertTotals, part)
     partitions.push(partition)
   }
-  return { ...queue, queueId, version: 1, partitions }
+  return { ...queue, queueId, version: 1, holdsLetters, partitions }
 }
 
 /** Writes the changed settings; partitions stay as they are. */
@@ -183,6 +197,18 @@ export async function saveQueue(tx: Transaction, queueId: number, queue: QueueIn
   )
 }
 
+/**
+ * From now on letters may lie in this queue. Its version grows, so that every server sees it before its next cycle
+ * there.
+ */
+export async function expectLetters(tx: Transaction, queue: QueueRecord): Promise<void> {
+  if (!queue.holdsLetters) await tx.run(markHoldsLetters, queue.queueId, storedFlag(tx, true))
+}
+
+/** PostgreSQL knows booleans, SQLite only numbers. */
+const storedFlag = ({ dialect }: Transaction, flag: boolean): string | number =>
+  dialect === 'postgres' ? String(flag) : Number(flag)
+
 /** Removes the queue; its items are out of reach at commit and are cleaned up afterwards, in batches. */
 export async function dropQueue(tx: Transaction, queue: QueueRecord, now: Instant): Promise<void> {
   await tx.run(deleteQueue, queue.queueId)
@@ -197,6 +223,7 @@ async function nextSerial(tx: Transaction, statement: typeof nextPart): Promise<
 
 async function withPartitions(session: Session, row: QueueRow): Promise<QueueRecord> {
   const queueId = Number(row.id)
+  const holdsLetters = row.holds_letters === true || Number(row.holds_letters) === 1
   const partitions = await session.rows<{ part: Integer; number: Integer; id_prefix: string }>(
     readPartitions,
     queueId,
@@ -205,10 +232,12 @@ async function withPartitions(session: Session, row: QueueRow): Promise<QueueRec
     ...toInfo(row),
     queueId,
     version: Number(row.version),
+    holdsLetters,
     partitions: partitions.map((partition) => ({
       part: Number(partition.part),
       number: Number(partition.number),
       idPrefix: partition.id_prefix,
+      holdsLetters,
     })),
   }
 }

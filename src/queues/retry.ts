@@ -2,18 +2,19 @@
 
 import type { Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
-import { bury, type Dying } from './bury.ts'
+import { bury, type Dying, type Undertaking } from './bury.ts'
+import { fileRuns } from './cases.ts'
 import { negated, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
 import { problemWithSerials } from './diagnose.ts'
 import { deathReason } from './fate.ts'
 import type { Job } from './jobs.ts'
 import { isNearNow } from './near-now.ts'
+import type { FailedRun } from './queue.ts'
 import type { Partition } from './records.ts'
 import { SHELF } from './schema.ts'
 import { type ItemFacts, readItems } from './sql/inspect.ts'
-import { scheduleItems, sendToTail } from './sql/move.ts'
+import { scheduleItems, sendToTail, takeBackAttempts } from './sql/move.ts'
 
 export interface RetryAsk {
   readonly partition: Partition
@@ -21,13 +22,23 @@ export interface RetryAsk {
     readonly serial: number
     readonly retryAt: Instant | null
     readonly dead: boolean
+    /** The run that failed; null when the caller does not say. */
+    readonly run: FailedRun | null
+    /** This delivery does not count. */
+    readonly unspent: boolean
   }[]
 }
 
 interface Fates {
   readonly dying: Dying[]
-  readonly scheduled: { readonly item: ItemFacts; readonly enqueueAt: Instant }[]
-  readonly requeued: ItemFacts[]
+  readonly scheduled: (Failed & { readonly enqueueAt: Instant })[]
+  readonly requeued: (Failed & { readonly unspent: boolean })[]
+}
+
+/** An item that lives on, with the run that failed on it. */
+interface Failed {
+  readonly item: ItemFacts
+  readonly run: FailedRun | null
 }
 
 /**
@@ -37,11 +48,11 @@ interface Fates {
 export async function retryLeased(
   cycle: Cycle,
   jobs: readonly Job<RetryAsk, void>[],
-  log: Log,
+  undertaking: Undertaking,
 ): Promise<void> {
-  for (const [partition, mine] of Map.groupBy(jobs, ({ ask }) => ask.partition)) {
+  for (const [partition, mine] of Map.groupBy(jobs, ({ ask }) => cycle.partition(ask.partition))) {
     const serials = mine.flatMap(({ ask }) => ask.items.map(({ serial }) => serial)).sort((a, b) => a - b)
-    const items = await readItems(cycle.tx, partition.part, serials)
+    const items = await readItems(cycle.tx, partition, serials)
     const found = new Map(items.map((item) => [item.serial, item]))
     const granted: { readonly job: Job<RetryAsk, void>; readonly fates: Fates }[] = []
     for (const job of mine) {
@@ -49,30 +60,35 @@ export async function retryLeased(
       if (fates !== null) granted.push({ job, fates })
       else await refuse(cycle, job)
     }
-    await applyFates(cycle, partition, granted, log)
+    await applyFates(cycle, partition, granted, undertaking)
   }
 }
 
 async function refuse(cycle: Cycle, { ask, reject }: Job<RetryAsk, void>): Promise<void> {
   const serials = ask.items.map(({ serial }) => serial)
-  const problem = await problemWithSerials(cycle.tx, ask.partition, serials, 'retry_not_leased')
+  const problem = await problemWithSerials(
+    cycle.tx,
+    cycle.partition(ask.partition),
+    serials,
+    'retry_not_leased',
+  )
   cycle.afterCommit(() => reject(problem ?? failure('store_write_failed')))
 }
 
 /** What becomes of each item of a request, or null when not all of them are leased. */
 function fatesOf(cycle: Cycle, ask: RetryAsk, found: ReadonlyMap<number, ItemFacts>): Fates | null {
   const fates: Fates = { dying: [], scheduled: [], requeued: [] }
-  for (const { serial, retryAt, dead } of ask.items) {
+  for (const { serial, retryAt, dead, run, unspent } of ask.items) {
     const item = found.get(serial)
     if (item?.leased !== true) return null
     // Expiry does not end a retry: the item goes back and the sweep finds it.
     const reason = dead
       ? 'rejected'
-      : deathReason({ ...item, expireAt: null }, cycle.queue.maxAttempts, cycle.now)
-    if (reason !== null) fates.dying.push({ item, reason })
+      : deathReason({ ...item, expireAt: null }, unspent ? 0 : cycle.queue.maxAttempts, cycle.now)
+    if (reason !== null) fates.dying.push({ item, reason, run })
     else if (retryAt !== null && !isNearNow(retryAt, cycle.now))
-      fates.scheduled.push({ item, enqueueAt: retryAt })
-    else fates.requeued.push(item)
+      fates.scheduled.push({ item, run, enqueueAt: retryAt })
+    else fates.requeued.push({ item, run, unspent })
   }
   return fates
 }
@@ -81,11 +97,12 @@ async function applyFates(
   cycle: Cycle,
   partition: Partition,
   granted: readonly { readonly job: Job<RetryAsk, void>; readonly fates: Fates }[],
-  log: Log,
+  undertaking: Undertaking,
 ): Promise<void> {
   const dying = granted.flatMap(({ fates }) => fates.dying)
   // First, because it is the only step that can refuse: then the requests it concerns have no effect at all.
-  const refused = dying.length > 0 && (await bury(cycle, partition, SHELF.queue, dying, log)) === 'held'
+  const refused =
+    dying.length > 0 && (await bury(cycle, partition, SHELF.queue, dying, undertaking)) === 'held'
   const applied = granted.filter(({ fates }) => !refused || fates.dying.length === 0)
   const scheduled = applied.flatMap(({ fates }) => fates.scheduled)
   const requeued = applied.flatMap(({ fates }) => fates.requeued)
@@ -111,10 +128,16 @@ async function schedule(cycle: Cycle, { part }: Partition, scheduled: Fates['sch
     deadline: negated(leaseDeadlines(items)),
   })
   for (const { enqueueAt } of scheduled) cycle.expectAt(enqueueAt)
+  await fileRuns(
+    cycle,
+    part,
+    scheduled.map(({ item, run }) => ({ item, run, serial: item.serial })),
+  )
 }
 
 /** Sends leased items to the tail, in the order given, leasable at once. */
-async function requeue(cycle: Cycle, { part }: Partition, items: readonly ItemFacts[]): Promise<void> {
+async function requeue(cycle: Cycle, { part }: Partition, requeued: Fates['requeued']): Promise<void> {
+  const items = requeued.map(({ item }) => item)
   const tail = await sendToTail(cycle.tx, { part, shelf: SHELF.queue, leased: true }, items)
   cycle.changes.add(part, {
     leased: -items.length,
@@ -122,7 +145,14 @@ async function requeue(cycle: Cycle, { part }: Partition, items: readonly ItemFa
     deadline: negated(leaseDeadlines(items)),
   })
   for (const { expireAt } of items) if (expireAt !== null) cycle.expectAt(expireAt)
+  const unspent = tail.filter((_, i) => requeued[i]?.unspent === true)
+  if (unspent.length > 0) await takeBackAttempts(cycle.tx, part, unspent)
   cycle.arrived(cycle.queue.queueName, part, tail[0] ?? 0)
+  await fileRuns(
+    cycle,
+    part,
+    requeued.map(({ item, run }, i) => ({ item, run, serial: tail[i] ?? 0 })),
+  )
 }
 
 const leaseDeadlines = (items: readonly ItemFacts[]) =>

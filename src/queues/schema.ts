@@ -203,3 +203,76 @@ export const queueMigration: Migration = {
     CREATE TABLE dropped_parts (part INTEGER PRIMARY KEY, dropped_at INTEGER NOT NULL) STRICT;
   `,
 }
+
+/** Letters of a store that kept them among the items; they move to their own table with the words of their reason. */
+const OLD_REASONS = `
+  CASE death_reason WHEN 'attempts' THEN 'AttemptsExhausted' WHEN 'expired' THEN 'Expired' ELSE 'Rejected' END`
+
+const oldLetters = (fresh: { letterId: string; text: (column: string) => string; prefix: string }) => `
+    INSERT INTO ${fresh.prefix}signatures (fingerprint, error_class, title, first_seen_at)
+    SELECT DISTINCT '0-' || death_reason, ${OLD_REASONS}, 'died before letters were grouped', 0
+    FROM ${fresh.prefix}items WHERE died_at IS NOT NULL;
+    INSERT INTO ${fresh.prefix}drawers (source, engine, queue, signature)
+    SELECT DISTINCT 'queues', 'queues', death_queue, signatures.id
+    FROM ${fresh.prefix}items JOIN ${fresh.prefix}signatures ON fingerprint = '0-' || death_reason WHERE died_at IS NOT NULL;
+    INSERT INTO ${fresh.prefix}letters (id, captured_at, first_failure_at, last_failure_at, item_created_at, laid_at, serial,
+      part, drawer, version, dequeue_count, partition, attempts, status, shelf, leased, lease_deadline, enqueue_at, engine,
+      source_id, reason, error_class, error_message, dead_queue, encoding, kind, reference, payload)
+    SELECT ${fresh.letterId}, died_at, died_at, died_at, death_created_at, items.created_at, items.id, items.part,
+      drawers.id, 1, death_attempts, death_partition, attempts, 0, shelf, leased, lease_deadline, enqueue_at, 'queues',
+      ${fresh.text('source_id')}, death_reason, ${OLD_REASONS}, 'it died before letters were grouped',
+      (SELECT queues.name FROM ${fresh.prefix}partitions JOIN ${fresh.prefix}queues ON queues.id = partitions.queue_id
+       WHERE partitions.part = items.part),
+      encoding, kind, items.reference, payload
+    FROM ${fresh.prefix}items
+    JOIN ${fresh.prefix}signatures ON fingerprint = '0-' || death_reason
+    JOIN ${fresh.prefix}drawers ON drawers.queue = death_queue AND drawers.signature = signatures.id
+    WHERE died_at IS NOT NULL;
+    DELETE FROM ${fresh.prefix}items WHERE died_at IS NOT NULL;
+    INSERT INTO ${fresh.prefix}letter_totals (drawer, status, letters, last_seen_at)
+    SELECT drawer, 0, count(*), max(last_failure_at) FROM ${fresh.prefix}letters GROUP BY drawer;
+    INSERT INTO ${fresh.prefix}letter_totals (drawer, status, letters, last_seen_at)
+    SELECT drawer, 4, letters, 0 FROM ${fresh.prefix}letter_totals WHERE status = 0;
+    INSERT INTO ${fresh.prefix}letters_to_file (first_letter, last_letter)
+    SELECT min(id), max(id) FROM ${fresh.prefix}letters HAVING count(*) > 0;
+    INSERT INTO ${fresh.prefix}history_series (engine, operation, status) VALUES ('queues', 'capture', 0);
+    INSERT INTO ${fresh.prefix}history (created_at, duration_ms, letter_id, series, letter_version, correlation_id)
+    SELECT captured_at, 0, letters.id, (SELECT history_series.id FROM ${fresh.prefix}history_series), 1, source_id
+    FROM ${fresh.prefix}letters;`
+
+const DEATH_COLUMNS = [
+  'died_at',
+  'death_reason',
+  'death_queue',
+  'death_partition',
+  'death_attempts',
+  'death_created_at',
+]
+
+/** Dead letters leave the table of items for that of letters. */
+export const deadLetterMigration: Migration = {
+  number: 5,
+  name: 'dead letters',
+  postgres: `
+    ALTER TABLE bartleby.queues ADD COLUMN holds_letters boolean NOT NULL DEFAULT false;
+    UPDATE bartleby.queues SET holds_letters = true, version = version + 1
+    WHERE name IN (SELECT dead_queue FROM bartleby.queues)
+       OR id IN (SELECT queue_id FROM bartleby.partitions JOIN bartleby.items USING (part) WHERE died_at IS NOT NULL);
+    ${oldLetters({ letterId: "nextval('bartleby.letter_ids')", text: (column) => `convert_from(${column}, 'UTF8')`, prefix: 'bartleby.' })}
+    ALTER TABLE bartleby.items ${DEATH_COLUMNS.map((column) => `DROP COLUMN ${column}`).join(', ')};
+    -- The letter that this item is the retry of, or will become: where its failures are filed.
+    ALTER TABLE bartleby.items ADD COLUMN case_id bigint;
+    CREATE UNIQUE INDEX items_by_case ON bartleby.items (case_id) WHERE case_id IS NOT NULL;
+  `,
+  sqlite: `
+    ALTER TABLE queues ADD COLUMN holds_letters INTEGER NOT NULL DEFAULT 0;
+    UPDATE queues SET holds_letters = 1, version = version + 1
+    WHERE name IN (SELECT dead_queue FROM queues)
+       OR id IN (SELECT queue_id FROM partitions JOIN items USING (part) WHERE died_at IS NOT NULL);
+    ${oldLetters({ letterId: 'items.id', text: (column) => `CAST(${column} AS TEXT)`, prefix: '' })}
+    UPDATE serials SET last = (SELECT coalesce(max(id), 0) FROM letters) WHERE name = 'letters';
+    ${DEATH_COLUMNS.map((column) => `ALTER TABLE items DROP COLUMN ${column};`).join('\n    ')}
+    ALTER TABLE items ADD COLUMN case_id INTEGER;
+    CREATE UNIQUE INDEX items_by_case ON items (case_id) WHERE case_id IS NOT NULL;
+  `,
+}

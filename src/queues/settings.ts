@@ -7,6 +7,7 @@ import type { QueueInfo, QueueSettings } from './queue.ts'
 import {
   createQueue,
   dropQueue,
+  expectLetters,
   type QueueRecord,
   readQueue,
   readQueueUsing,
@@ -48,7 +49,7 @@ export async function createFromSettings(
       namespace,
     }
     checkMerged(queue, true)
-    return createQueue(tx, queue)
+    return createQueue(tx, queue, (await readQueueUsing(tx, name)) !== null)
   })
 }
 
@@ -110,4 +111,5 @@ async function checkDeadQueue(tx: Transaction, { queueName, deadQueue }: QueueSe
   if (target === null) throw failure('dead_queue_unknown', { name: deadQueue })
   if (target.deadQueue !== '') throw failure('dead_queue_chained', { name: deadQueue })
   if ((await readQueueUsing(tx, queueName)) !== null) throw failure('dead_queue_in_use', { name: queueName })
+  await expectLetters(tx, target)
 }

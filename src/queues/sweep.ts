@@ -1,14 +1,13 @@
 /** The lifecycle of one queue's items, applied when it is due: ended leases, expiry, schedules, held items. */
 import { instant, later } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
-import { bury, type Dying, hold } from './bury.ts'
+import { bury, type Dying, hold, type Undertaking } from './bury.ts'
 import { negated, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
 import { deathReason } from './fate.ts'
 import type { Partition } from './records.ts'
 import { parseRuns } from './runs.ts'
 import { SHELF } from './schema.ts'
-import { claimLeaseBatches, type DueItem, type DueWork } from './sql/due.ts'
+import { claimLeaseBatches, type DueBatch, type DueItem, type DueWork } from './sql/due.ts'
 import { type ItemFacts, lockItems } from './sql/inspect.ts'
 import { LEASE_GRACE_US } from './sql/lease.ts'
 import { placeAtTail, sendToTail } from './sql/move.ts'
@@ -16,51 +15,71 @@ import { allocateSerials } from './sql/serials.ts'
 
 const ZERO = instant(0n)
 
+/**
+ * Takes the ended leases among due work, so that no other server does. Before anything else in a cycle: one that had
+ * locked items would wait here for a server that waits for those.
+ */
+export async function claimEnded(cycle: Cycle, { leases }: DueWork): Promise<readonly DueBatch[]> {
+  if (leases.length === 0) return []
+  const claimed = await claimLeaseBatches(
+    cycle.tx,
+    leases.map(({ batchId }) => batchId),
+  )
+  return leases.filter(({ batchId }) => claimed.has(batchId))
+}
+
 /** Applies due work of the cycle's queue. What another server has done meanwhile is left alone. */
-export async function sweep(cycle: Cycle, due: DueWork, log: Log): Promise<void> {
+export async function sweep(
+  cycle: Cycle,
+  due: DueWork,
+  claimed: readonly DueBatch[],
+  undertaking: Undertaking,
+): Promise<void> {
   const partitions = new Map(cycle.queue.partitions.map((partition) => [partition.part, partition]))
-  const ended = await endedLeases(cycle, due, partitions)
+  const ended = await endedLeases(cycle, claimed, partitions)
   const scheduled = byPartition(due.scheduled, partitions)
   for (const partition of new Set([...ended.keys(), ...scheduled.keys()])) {
     const over = ended.get(partition) ?? []
     const { dying, living } = judge(cycle, over, cycle.queue.maxAttempts)
-    await settleDying(cycle, partition, dying, log)
-    const ready = await lockItems(cycle.tx, partition.part, scheduled.get(partition) ?? [], SHELF.scheduled)
+    await settleDying(cycle, partition, dying, undertaking)
+    const ready = await lockItems(cycle.tx, partition, scheduled.get(partition) ?? [], SHELF.scheduled)
     await queueAtTail(cycle, partition, living, ready)
   }
   for (const [partition, serials] of byPartition(due.expired, partitions)) {
-    const items = (await lockItems(cycle.tx, partition.part, serials)).filter((item) => !item.leased)
+    const items = (await lockItems(cycle.tx, partition, serials)).filter((item) => !item.leased)
     // An un-leased item never dies of its attempts: only a lease that ended can have been the last one.
-    await settleDying(cycle, partition, judge(cycle, items, 0).dying, log)
+    await settleDying(cycle, partition, judge(cycle, items, 0).dying, undertaking)
   }
   for (const [partition, serials] of byPartition(due.held, partitions)) {
-    await releaseHeld(cycle, partition, serials, log)
+    await releaseHeld(cycle, partition, serials, undertaking)
   }
 }
 
 /** The items whose leases are over, per partition. */
 async function endedLeases(
   cycle: Cycle,
-  { leases }: DueWork,
+  claimed: readonly DueBatch[],
   partitions: ReadonlyMap<number, Partition>,
 ): Promise<Map<Partition, ItemFacts[]>> {
   const ended = new Map<Partition, ItemFacts[]>()
-  if (leases.length === 0) return ended
-  const claimed = await claimLeaseBatches(
-    cycle.tx,
-    leases.map(({ batchId }) => batchId),
-  )
-  const known = new Set<number>()
-  for (const batch of leases) {
-    const partition = partitions.get(batch.part)
-    if (partition === undefined || !claimed.has(batch.batchId)) continue
-    // An extension to the deadline that the lease had already leaves two batches that name the same items.
-    const serials = parseRuns(batch.runs).filter((serial) => !known.has(serial))
-    const items = await lockItems(cycle.tx, batch.part, serials)
+  for (const [part, batches] of Map.groupBy(claimed, (batch) => batch.part)) {
+    const partition = partitions.get(part)
+    if (partition === undefined) continue
+    // Extensions leave several batches that name the same items.
+    const deadlines = new Map<number, Set<bigint>>()
+    for (const { runs, deadline } of batches) {
+      for (const serial of parseRuns(runs)) {
+        deadlines.set(serial, (deadlines.get(serial) ?? new Set()).add(deadline))
+      }
+    }
+    // All at once, ascending: all servers lock rows in the same order.
+    const serials = [...deadlines.keys()].sort((a, b) => a - b)
+    const items = await lockItems(cycle.tx, partition, serials)
     // A lease that was extended or given anew has another deadline and a batch of its own.
-    const over = items.filter((item) => item.leased && (item.leaseDeadline ?? 0n) === batch.deadline)
-    for (const { serial } of over) known.add(serial)
-    if (over.length > 0) ended.set(partition, [...(ended.get(partition) ?? []), ...over])
+    const over = items.filter(
+      (item) => item.leased && deadlines.get(item.serial)?.has(item.leaseDeadline ?? 0n),
+    )
+    if (over.length > 0) ended.set(partition, over)
   }
   return ended
 }
@@ -108,11 +127,11 @@ async function releaseHeld(
   cycle: Cycle,
   partition: Partition,
   serials: readonly number[],
-  log: Log,
+  undertaking: Undertaking,
 ): Promise<void> {
-  const items = await lockItems(cycle.tx, partition.part, serials, SHELF.held)
+  const items = await lockItems(cycle.tx, partition, serials, SHELF.held)
   const { dying, living } = judge(cycle, items, cycle.queue.maxAttempts)
-  if (dying.length > 0) await bury(cycle, partition, SHELF.held, dying, log)
+  if (dying.length > 0) await bury(cycle, partition, SHELF.held, dying, undertaking)
   if (living.length === 0) return
   const tail = await sendToTail(cycle.tx, { part: partition.part, shelf: SHELF.held, leased: false }, living)
   cycle.changes.add(partition.part, { held: -living.length, ready: living.length })
@@ -123,10 +142,11 @@ async function settleDying(
   cycle: Cycle,
   partition: Partition,
   dying: readonly Dying[],
-  log: Log,
+  undertaking: Undertaking,
 ): Promise<void> {
   if (dying.length === 0) return
-  if ((await bury(cycle, partition, SHELF.queue, dying, log)) === 'held') await hold(cycle, partition, dying)
+  if ((await bury(cycle, partition, SHELF.queue, dying, undertaking)) === 'held')
+    await hold(cycle, partition, dying)
 }
 
 /** Who dies of what, and who lives on. */
@@ -136,7 +156,7 @@ function judge(cycle: Cycle, items: readonly ItemFacts[], maxAttempts: number) {
   for (const item of items) {
     const reason = deathReason(item, maxAttempts, cycle.now)
     if (reason === null) living.push(item)
-    else dying.push({ item, reason })
+    else dying.push({ item, reason, run: null })
   }
   return { dying, living }
 }

@@ -104,8 +104,9 @@ async function onSqliteTables(file: string, statements: (table: string) => strin
   try {
     await beginImmediate(store)
     const tables = store
+      // Not the virtual ones of the text index, nor what they keep their content in: those take no triggers.
       .prepare(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+        "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
       )
       .all()
     for (const { name } of tables) for (const sql of statements(String(name))) store.exec(sql)

@@ -25,10 +25,14 @@ const FOUND = `
     count(CASE WHEN shelf = 0 AND leased = 1 THEN 1 END) AS leased,
     count(CASE WHEN shelf = 1 THEN 1 END) AS scheduled,
     count(CASE WHEN shelf = 2 THEN 1 END) AS held,
-    count(died_at) AS dead,
+    sum(dead) AS dead,
     sum(CASE WHEN shelf <> 1 THEN created_at END) AS created,
     sum(CASE WHEN leased = 1 THEN lease_deadline END) AS deadline
-  FROM bartleby.items GROUP BY part`
+  FROM (
+    SELECT part, shelf, leased, 0 AS dead, created_at, lease_deadline FROM bartleby.items
+    UNION ALL
+    SELECT part, shelf, leased, 1, laid_at, lease_deadline FROM bartleby.letters WHERE part IS NOT NULL
+  ) AS lying GROUP BY part`
 
 const PARTS = 'SELECT part FROM bartleby.partitions'
 

@@ -40,11 +40,9 @@ export function loadScript(sizes: Sizes, now: Instant): string {
     INSERT INTO bartleby.items (id, part, shelf, leased, attempts, created_at, expire_at, enqueue_at, payload)
       SELECT 2000000 + n, ${PART}, 1, 0, 0, ${now}, ${now} + 86400000000, ${now} + 3600000000 + n, '\\x68656c6c6f'
       FROM generate_series(1, ${sizes.scheduled}) AS n;
-    INSERT INTO bartleby.items
-      (id, part, shelf, leased, attempts, created_at, payload, source_id, died_at, death_reason, death_queue,
-       death_partition, death_attempts, death_created_at)
-      SELECT 4000000 + n, 100 + n % ${OTHER_PARTS}, 0, 0, 0, ${now}, '\\x68656c6c6f', convert_to('s' || n, 'UTF8'), ${now},
-        'attempts', 'queue-2', 0, 3, ${now}
+    INSERT INTO bartleby.items (id, part, shelf, leased, attempts, created_at, payload, source_id, case_id)
+      SELECT 4000000 + n, 100 + n % ${OTHER_PARTS}, 0, 0, 0, ${now}, '\\x68656c6c6f', convert_to('s' || n, 'UTF8'),
+        CASE WHEN n % 10 = 0 THEN 10000000 + n END
       FROM generate_series(1, ${sizes.others}) AS n;
     INSERT INTO bartleby.dedupe_keys SELECT 1 + n % 2000, convert_to('key-' || n, 'UTF8'), 'id', 0, ${now} + n
       FROM generate_series(1, 20000) AS n;`

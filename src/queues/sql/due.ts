@@ -1,6 +1,7 @@
 /** What is due: ended leases, expired items, schedules, held items. Found by time, over all queues at once. */
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Integer, integerList, type Session, sql, type Transaction } from '../../db/database.ts'
+import { dueLying } from '../../letters/lying.ts'
 import { SHELF } from '../schema.ts'
 
 export interface DueBatch {
@@ -78,6 +79,9 @@ const nextDeadline = sql(
      UNION ALL
      SELECT * FROM (SELECT enqueue_at AS at FROM bartleby.items
        WHERE shelf = ${SHELF.scheduled} AND enqueue_at <= $1 ORDER BY enqueue_at LIMIT 1) AS c
+     UNION ALL
+     SELECT * FROM (SELECT enqueue_at AS at FROM bartleby.letters
+       WHERE shelf = ${SHELF.scheduled} AND enqueue_at <= $1 ORDER BY enqueue_at LIMIT 1) AS d
    ) AS soonest`,
   { bigints: true },
 )
@@ -101,7 +105,7 @@ export async function findDue(
   const { limit, pausedParts, heldExcept } = options
   const paused = integerList(session.dialect, pausedParts)
   const unheld = heldExcept && integerList(session.dialect, [...pausedParts, ...heldExcept])
-  const [leases, expired, scheduled, held] = await Promise.all([
+  const [leases, expired, scheduled, held, letters] = await Promise.all([
     session.rows<{ id: Integer; part: Integer; deadline: Integer; runs: string }>(
       dueLeases,
       now,
@@ -111,6 +115,7 @@ export async function findDue(
     session.rows<{ part: Integer; id: Integer }>(dueExpired, now, limit, paused),
     session.rows<{ part: Integer; id: Integer }>(dueScheduled, now, limit, paused),
     unheld === null ? [] : session.rows<{ part: Integer; id: Integer }>(heldItems, unheld, limit),
+    dueLying(session, now, limit, pausedParts),
   ])
   return {
     leases: leases.map((row) => ({
@@ -120,7 +125,7 @@ export async function findDue(
       runs: row.runs,
     })),
     expired: expired.map(toDueItem),
-    scheduled: scheduled.map(toDueItem),
+    scheduled: [...scheduled.map(toDueItem), ...letters],
     held: held.map(toDueItem),
   }
 }

@@ -8,8 +8,11 @@ import {
   sql,
   type Transaction,
 } from '../../db/database.ts'
+import { type LetterId, letterId } from '../../letters/letter.ts'
+import { headOfLying, type LyingRow, listLying, lyingFacts, lyingMarks } from '../../letters/lying.ts'
 import { storedPayload, storedText } from '../content.ts'
-import type { Death, DeathReason, ItemContent } from '../queue.ts'
+import type { Death, ItemContent } from '../queue.ts'
+import type { Partition } from '../records.ts'
 import { SHELF } from '../schema.ts'
 
 /** What decides the fate of an item whose lease has ended or that may have expired. */
@@ -23,6 +26,8 @@ export interface ItemFacts {
   readonly enqueueAt: Instant | null
   /** Whether it is a dead letter, which neither expires nor runs out of attempts. */
   readonly isLetter: boolean
+  /** The case under which its failures are filed; null when it has none. */
+  readonly caseId: LetterId | null
 }
 
 interface FactsRow {
@@ -33,10 +38,10 @@ interface FactsRow {
   readonly expire_at: Integer | null
   readonly lease_deadline: Integer | null
   readonly enqueue_at: Integer | null
-  readonly died_at: Integer | null
+  readonly case_id: Integer | null
 }
 
-const FACTS = 'id, leased, attempts, created_at, expire_at, lease_deadline, enqueue_at, died_at'
+const FACTS = 'id, leased, attempts, created_at, expire_at, lease_deadline, enqueue_at, case_id'
 
 const factsOf = {
   postgres: `SELECT ${FACTS} FROM bartleby.items WHERE part = $1 AND shelf = $3 AND id = ANY($2::bigint[])
@@ -64,7 +69,7 @@ const readLeased = sql('items.readLeased', {
 })
 
 const ITEM = `id, shelf, leased, attempts, lease_deadline, created_at, expire_at, enqueue_at, max_attempts, encoding, kind,
-  reference, source_id, died_at, death_reason, death_queue, death_partition, death_attempts, death_created_at, payload`
+  reference, source_id, case_id, payload`
 
 /** One shelf from serial `$3` on, in order, on the primary key; stops at the limit. */
 const readShelf = sql(
@@ -93,60 +98,83 @@ const readHead = sql(
 const readOldest = sql(
   'items.oldest',
   {
-    postgres: `SELECT created_at FROM bartleby.items WHERE part = $1 AND shelf = ${SHELF.queue} ORDER BY part, shelf, id LIMIT 1`,
-    sqlite: `SELECT created_at FROM items INDEXED BY items_in_order WHERE part = $1 AND shelf = ${SHELF.queue} ORDER BY id LIMIT 1`,
+    postgres: `SELECT id, created_at FROM bartleby.items WHERE part = $1 AND shelf = ${SHELF.queue} ORDER BY part, shelf, id LIMIT 1`,
+    sqlite: `SELECT id, created_at FROM items INDEXED BY items_in_order WHERE part = $1 AND shelf = ${SHELF.queue} ORDER BY id LIMIT 1`,
   },
   { bigints: true },
 )
 
 /**
- * What is there of these items, in order of their serials. They are not locked: the moves of leased items check
- * that all of them were still as read, which is cheaper than a lock on every row.
+ * What is there of these items, in order of their serials. Items are not locked: their moves check that all of them
+ * were still as read, which is cheaper than a lock on every row. Letters, which are retried rarely, are.
  */
-export const readItems = (session: Session, part: number, serials: readonly number[]): Promise<ItemFacts[]> =>
-  factsFrom(session, readFacts, part, serials, SHELF.queue)
+export const readItems = (
+  session: Session,
+  partition: Partition,
+  serials: readonly number[],
+): Promise<ItemFacts[]> => factsFrom(session, readFacts, partition, serials, SHELF.queue)
 
 /** What is there of these items of a shelf, locked: no lease and no extension comes in between. */
 export const lockItems = (
   tx: Transaction,
-  part: number,
+  partition: Partition,
   serials: readonly number[],
   shelf: number = SHELF.queue,
-): Promise<ItemFacts[]> => factsFrom(tx, lockFacts, part, serials, shelf)
+): Promise<ItemFacts[]> => factsFrom(tx, lockFacts, partition, serials, shelf)
 
 async function factsFrom(
   session: Session,
   statement: Statement,
-  part: number,
+  { part, holdsLetters }: Partition,
   serials: readonly number[],
   shelf: number,
 ): Promise<ItemFacts[]> {
   if (serials.length === 0) return []
   const rows = await session.rows<FactsRow>(statement, part, integerList(session.dialect, serials), shelf)
-  return rows.map((row) => ({
-    serial: Number(row.id),
-    leased: Number(row.leased) === 1,
-    attempts: Number(row.attempts),
-    createdAt: instant(BigInt(row.created_at)),
-    expireAt: optionalInstant(row.expire_at),
-    leaseDeadline: optionalInstant(row.lease_deadline),
-    enqueueAt: optionalInstant(row.enqueue_at),
-    isLetter: row.died_at !== null,
-  }))
+  const items = rows.map(
+    (row): ItemFacts => ({
+      serial: Number(row.id),
+      leased: Number(row.leased) === 1,
+      attempts: Number(row.attempts),
+      createdAt: instant(BigInt(row.created_at)),
+      expireAt: optionalInstant(row.expire_at),
+      leaseDeadline: optionalInstant(row.lease_deadline),
+      enqueueAt: optionalInstant(row.enqueue_at),
+      isLetter: false,
+      caseId: row.case_id === null ? null : letterId(row.case_id),
+    }),
+  )
+  if (!holdsLetters || items.length === serials.length) return items
+  const letters = await lyingFacts(session, part, shelf, serials)
+  return [...items, ...letters.map(asItem)].sort((a, b) => a.serial - b.serial)
 }
+
+const asItem = ({ laidAt, ...letter }: Awaited<ReturnType<typeof lyingFacts>>[number]): ItemFacts => ({
+  ...letter,
+  createdAt: laidAt,
+  expireAt: null,
+  isLetter: true,
+  caseId: null,
+})
 
 /** Which of `serials` are queued, and whether they are leased. */
 export async function readLeaseMarks(
   session: Session,
-  part: number,
+  partition: Partition,
   serials: readonly number[],
 ): Promise<Map<number, boolean>> {
+  const { part, holdsLetters } = partition
   const rows = await session.rows<{ id: Integer; leased: Integer }>(
     readLeased,
     part,
     integerList(session.dialect, serials),
   )
-  return new Map(rows.map((row) => [Number(row.id), Number(row.leased) === 1]))
+  const marks = new Map(rows.map((row) => [Number(row.id), Number(row.leased) === 1]))
+  if (holdsLetters) {
+    const letters = await lyingMarks(session, part, serials)
+    for (const { serial, leased } of letters) marks.set(serial, leased)
+  }
+  return marks
 }
 
 /** An item row as lists show it. */
@@ -166,7 +194,7 @@ export interface ItemRow extends ItemContent {
 /** Items of the given shelves from `from` on, in order of their serials. */
 export async function listItems(
   session: Session,
-  part: number,
+  { part, holdsLetters }: Partition,
   shelves: readonly number[],
   page: { readonly from: number; readonly limit: number },
 ): Promise<ItemRow[]> {
@@ -174,6 +202,9 @@ export async function listItems(
   for (const shelf of shelves) {
     const rows = await session.rows<RawItemRow>(readShelf, part, shelf, page.from, page.limit)
     pages.push(...rows.map(toItemRow))
+    if (!holdsLetters || shelf === SHELF.held) continue
+    const letters = await listLying(session, part, shelf, { ...page, leasedToo: true })
+    pages.push(...letters.map(letterAsItem))
   }
   return pages.sort((a, b) => a.serial - b.serial).slice(0, page.limit)
 }
@@ -181,17 +212,26 @@ export async function listItems(
 /** The next `limit` items that a lease would get. */
 export async function readReady(
   session: Session,
-  part: number,
+  { part, holdsLetters }: Partition,
   now: Instant,
   limit: number,
 ): Promise<ItemRow[]> {
-  return (await session.rows<RawItemRow>(readHead, part, now, limit)).map(toItemRow)
+  const items = (await session.rows<RawItemRow>(readHead, part, now, limit)).map(toItemRow)
+  if (!holdsLetters) return items
+  const letters = await listLying(session, part, SHELF.queue, { from: 0, limit, leasedToo: false })
+  return [...items, ...letters.map(letterAsItem)].sort((a, b) => a.serial - b.serial).slice(0, limit)
 }
 
 /** When the item at the head of a partition was created. */
-export async function readOldestCreatedAt(session: Session, part: number): Promise<Instant | null> {
-  const [row] = await session.rows<{ created_at: Integer }>(readOldest, part)
-  return row === undefined ? null : instant(BigInt(row.created_at))
+export async function readOldestCreatedAt(
+  session: Session,
+  { part, holdsLetters }: Partition,
+): Promise<Instant | null> {
+  const [row] = await session.rows<{ id: Integer; created_at: Integer }>(readOldest, part)
+  const item = row && { serial: Number(row.id), at: instant(BigInt(row.created_at)) }
+  const letter = holdsLetters ? await headOfLying(session, part) : null
+  if (item === undefined || letter === null) return item?.at ?? letter?.at ?? null
+  return letter.serial < item.serial ? letter.at : item.at
 }
 
 interface RawItemRow extends FactsRow {
@@ -200,11 +240,6 @@ interface RawItemRow extends FactsRow {
   readonly kind: Uint8Array | null
   readonly reference: Uint8Array | null
   readonly source_id: Uint8Array | null
-  readonly death_reason: DeathReason | null
-  readonly death_queue: string | null
-  readonly death_partition: Integer | null
-  readonly death_attempts: Integer | null
-  readonly death_created_at: Integer | null
   readonly payload: Uint8Array | null
 }
 
@@ -222,20 +257,32 @@ const toItemRow = (row: RawItemRow): ItemRow => ({
   kind: storedText(row.kind),
   reference: storedText(row.reference),
   payload: storedPayload(row.payload),
-  death: toDeath(row),
+  death: null,
 })
 
-function toDeath(row: RawItemRow): Death | null {
-  if (row.died_at === null || row.death_reason === null) return null
-  return {
-    queueName: row.death_queue ?? '',
-    partition: Number(row.death_partition),
-    reason: row.death_reason,
-    attempts: Number(row.death_attempts),
-    createdAt: instant(BigInt(row.death_created_at ?? 0)),
-    diedAt: instant(BigInt(row.died_at)),
-  }
-}
+const letterAsItem = (row: LyingRow): ItemRow => ({
+  serial: Number(row.serial),
+  sourceId: row.source_id,
+  leased: Number(row.leased) === 1,
+  leaseDeadline: optionalInstant(row.lease_deadline),
+  expireAt: null,
+  createdAt: instant(BigInt(row.laid_at)),
+  enqueueAt: optionalInstant(row.enqueue_at),
+  attempts: Number(row.attempts),
+  maxAttempts: 0,
+  encoding: storedText(row.encoding),
+  kind: storedText(row.kind),
+  reference: storedText(row.reference),
+  payload: storedPayload(row.payload),
+  death: {
+    queueName: row.queue,
+    partition: Number(row.partition),
+    reason: row.reason,
+    attempts: Number(row.dequeue_count),
+    createdAt: instant(BigInt(row.item_created_at ?? 0)),
+    diedAt: instant(BigInt(row.last_failure_at)),
+  },
+})
 
 const optionalInstant = (value: Integer | null): Instant | null =>
   value === null ? null : instant(BigInt(value))

@@ -1,9 +1,12 @@
 /** lease, extend: give items to a client until a deadline. */
 import { type Instant, later } from '../../core/clock.ts'
 import { type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
+import { type LetterId, letterId } from '../../letters/letter.ts'
+import { extendLying, leaseLying, readySerials } from '../../letters/lying.ts'
 import { storedPayload, storedText } from '../content.ts'
 import { insistOn } from '../mismatch.ts'
 import type { ItemContent } from '../queue.ts'
+import type { Partition } from '../records.ts'
 import { formatRuns } from '../runs.ts'
 import { SHELF } from '../schema.ts'
 
@@ -16,6 +19,9 @@ export const LEASE_GRACE_US = 7_000n
 export interface LeasedRow extends ItemContent {
   readonly serial: number
   readonly attempts: number
+  /** The case under which its failures are filed; null when it has none. */
+  readonly caseId: LetterId | null
+  readonly isLetter: boolean
 }
 
 /** The wire's and PostgreSQL's limit. An import may begin there; counting on would fail every lease after it. */
@@ -32,14 +38,14 @@ const leaseReady = sql('items.lease', {
       SELECT id FROM bartleby.items
       WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND leased = 0 AND (expire_at IS NULL OR expire_at >= $3)
       ORDER BY part, shelf, id LIMIT $4 FOR UPDATE SKIP LOCKED))
-    RETURNING id, attempts, encoding, kind, reference, payload`,
+    RETURNING id, attempts, case_id, encoding, kind, reference, payload`,
   sqlite: `
     UPDATE items SET leased = 1, lease_deadline = $5, attempts = min(attempts, ${MAX_ATTEMPTS - 1}) + 1
     WHERE id IN (
       SELECT id FROM items INDEXED BY items_in_order
       WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND leased = 0 AND (expire_at IS NULL OR expire_at >= $3)
       ORDER BY id LIMIT $4)
-    RETURNING id, attempts, encoding, kind, reference, payload`,
+    RETURNING id, attempts, case_id, encoding, kind, reference, payload`,
 })
 
 const insertBatch = sql(
@@ -55,36 +61,30 @@ const extendLeased = sql('items.extend', {
            WHERE part = $1 AND shelf = ${SHELF.queue} AND leased = 1 AND id IN (SELECT value FROM json_each($2))`,
 })
 
+interface Lease {
+  readonly after: number
+  readonly limit: number
+  readonly now: Instant
+  readonly deadline: Instant
+}
+
+interface LeaseRow {
+  readonly attempts: Integer
+  readonly encoding: Uint8Array | null
+  readonly kind: Uint8Array | null
+  readonly reference: Uint8Array | null
+  readonly payload: Uint8Array | null
+}
+
 /** Leases up to `limit` ready items with a serial greater than `after`, in ascending order. */
 export async function leaseItems(
   tx: Transaction,
-  part: number,
-  lease: {
-    readonly after: number
-    readonly limit: number
-    readonly now: Instant
-    readonly deadline: Instant
-  },
+  { part, holdsLetters }: Partition,
+  lease: Lease,
 ): Promise<LeasedRow[]> {
-  const rows = await tx.rows<{
-    id: Integer
-    attempts: Integer
-    encoding: Uint8Array | null
-    kind: Uint8Array | null
-    reference: Uint8Array | null
-    payload: Uint8Array | null
-  }>(leaseReady, part, lease.after, lease.now, lease.limit, lease.deadline)
-  if (rows.length === 0) return []
-  const leased = rows
-    .map((row) => ({
-      serial: Number(row.id),
-      attempts: Number(row.attempts),
-      encoding: storedText(row.encoding),
-      kind: storedText(row.kind),
-      reference: storedText(row.reference),
-      payload: storedPayload(row.payload),
-    }))
-    .sort((a, b) => a.serial - b.serial)
+  const leased = holdsLetters ? await leaseBoth(tx, part, lease) : await leaseOnlyItems(tx, part, lease)
+  if (leased.length === 0) return []
+  leased.sort((a, b) => a.serial - b.serial)
   noteLease(
     tx,
     part,
@@ -94,14 +94,76 @@ export async function leaseItems(
   return leased
 }
 
-/** Moves the deadline of leased items. Serials must ascend. */
+async function leaseOnlyItems(tx: Transaction, part: number, lease: Lease): Promise<LeasedRow[]> {
+  const rows = await tx.rows<LeaseRow & { id: Integer; case_id: Integer | null }>(
+    leaseReady,
+    part,
+    lease.after,
+    lease.now,
+    lease.limit,
+    lease.deadline,
+  )
+  return rows.map((row) => ({
+    ...contentOf(row),
+    serial: Number(row.id),
+    caseId: row.case_id === null ? null : letterId(row.case_id),
+    isLetter: false,
+  }))
+}
+
+/** The serials of the next items behind `$2`, as `leaseReady` would take them. */
+const readReady = sql('items.ready', {
+  postgres: `SELECT id FROM bartleby.items
+             WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND leased = 0 AND (expire_at IS NULL OR expire_at >= $3)
+             ORDER BY part, shelf, id LIMIT $4`,
+  sqlite: `SELECT id FROM items INDEXED BY items_in_order
+           WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND leased = 0 AND (expire_at IS NULL OR expire_at >= $3)
+           ORDER BY id LIMIT $4`,
+})
+
+/**
+ * A dead queue holds letters and, where somebody produced into it, items. They are leased in the order of their
+ * serials: first it is decided how far this lease reaches in both, then each takes its share.
+ */
+async function leaseBoth(tx: Transaction, part: number, lease: Lease): Promise<LeasedRow[]> {
+  const items = await tx.rows<{ id: Integer }>(readReady, part, lease.after, lease.now, lease.limit)
+  const itemSerials = items.map((row) => Number(row.id))
+  const letterSerials = await readySerials(tx, part, lease.after, lease.limit)
+  const reach = [...itemSerials, ...letterSerials].sort((a, b) => a - b)[lease.limit - 1] ?? Infinity
+  const wantedItems = itemSerials.filter((serial) => serial <= reach).length
+  const wantedLetters = letterSerials.filter((serial) => serial <= reach)
+  const leased = wantedItems === 0 ? [] : await leaseOnlyItems(tx, part, { ...lease, limit: wantedItems })
+  if (wantedLetters.length === 0) return leased
+  const letters = await leaseLying(tx, part, wantedLetters, lease.deadline)
+  return [
+    ...leased,
+    ...letters.map((row) => ({
+      ...contentOf(row),
+      serial: Number(row.serial),
+      caseId: null,
+      isLetter: true,
+    })),
+  ]
+}
+
+const contentOf = (row: LeaseRow) => ({
+  attempts: Number(row.attempts),
+  encoding: storedText(row.encoding),
+  kind: storedText(row.kind),
+  reference: storedText(row.reference),
+  payload: storedPayload(row.payload),
+})
+
+/** Moves the deadline of leased items and letters. Serials must ascend. */
 export async function extendLeases(
   tx: Transaction,
-  part: number,
+  { part, holdsLetters }: Partition,
   serials: readonly number[],
   deadline: Instant,
 ): Promise<void> {
-  insistOn(serials.length, await tx.run(extendLeased, part, integerList(tx.dialect, serials), deadline))
+  const items = await tx.run(extendLeased, part, integerList(tx.dialect, serials), deadline)
+  const letters = holdsLetters ? await extendLying(tx, part, serials, deadline) : 0
+  insistOn(serials.length, items + letters)
   noteLease(tx, part, serials, deadline)
 }
 

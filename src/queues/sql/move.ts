@@ -1,9 +1,8 @@
-/** Moves of items that stay in the store: to the tail, onto another shelf, into a dead queue. */
+/** Moves of items and of lying letters within their queue: to the tail, onto another shelf. */
 import type { Instant } from '../../core/clock.ts'
-import { KSUID_LENGTH } from '../../core/ksuid.ts'
-import { type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
+import { integerList, sql, type Transaction } from '../../db/database.ts'
+import { moveLyingToTail, scheduleLying } from '../../letters/lying.ts'
 import { insistOn } from '../mismatch.ts'
-import { DEATH_REASONS, type DeathReason } from '../queue.ts'
 import { SHELF } from '../schema.ts'
 import type { ItemFacts } from './inspect.ts'
 import { allocateSerials } from './serials.ts'
@@ -14,10 +13,10 @@ import { allocateSerials } from './serials.ts'
  * every item of the partition with every row of the list: 1,800 burials per second instead of 22,000. All lists
  * are in ascending order of the serials.
  */
-const placeIn = (serials: string): string => `width_bucket(item.id, ${serials}::bigint[])`
+export const placeIn = (serials: string): string => `width_bucket(item.id, ${serials}::bigint[])`
 
 /** Items of a list that are still as they were read: not leased anew, their lease not extended. */
-const asRead = (serials: string, leased: string, deadlines: string): string =>
+export const asRead = (serials: string, leased: string, deadlines: string): string =>
   `item.id = ANY(${serials}::bigint[]) AND item.leased = ${leased}
    AND coalesce(item.lease_deadline, 0) = (${deadlines}::bigint[])[${placeIn(serials)}]`
 
@@ -49,50 +48,14 @@ const moveToHeld = sql('items.toHeld', {
            WHERE part = $1 AND shelf = ${SHELF.queue} AND id IN (SELECT value FROM json_each($2))`,
 })
 
-/**
- * One statement takes the items out of their queue and puts them into the dead queue, with the record of their
- * death. A letter whose source id is already there is dropped: the first one stays.
- */
-const moveToDeadQueue = sql('items.bury', {
-  postgres: `
-    WITH gone AS (
-      DELETE FROM bartleby.items AS item
-      WHERE item.part = $1 AND item.shelf = $2 AND ${asRead('$3', '$11', '$12')}
-      RETURNING ${placeIn('$3')} AS place,
-        item.encoding, item.kind, item.reference, item.payload, item.attempts, item.created_at
-    ), buried AS (
-      INSERT INTO bartleby.items
-        (id, part, shelf, leased, attempts, created_at, encoding, kind, reference, payload, source_id,
-         died_at, death_reason, death_queue, death_partition, death_attempts, death_created_at)
-      SELECT ($4::bigint[])[place], $7, ${SHELF.queue}, 0, 0, $8, encoding, kind, reference, payload,
-        substring($5::bytea FROM (place - 1) * ${KSUID_LENGTH} + 1 FOR ${KSUID_LENGTH}),
-        $8, ('{${DEATH_REASONS.join(',')}}'::text[])[($6::int[])[place]], $9, $10, attempts, created_at
-      FROM gone
-      ON CONFLICT (part, source_id) WHERE source_id IS NOT NULL DO NOTHING
-      RETURNING 1
-    )
-    SELECT (SELECT count(*) FROM gone) AS gone, (SELECT count(*) FROM buried) AS buried`,
-  sqlite: '',
-})
-
-const copyToDeadQueue = sql('items.buryOne', {
-  postgres: '',
-  sqlite: `
-    INSERT INTO items (id, part, shelf, leased, attempts, created_at, encoding, kind, reference, payload, source_id,
-      died_at, death_reason, death_queue, death_partition, death_attempts, death_created_at)
-    SELECT $4, $5, ${SHELF.queue}, 0, 0, $6, encoding, kind, reference, payload, CAST($7 AS BLOB),
-      $6, $8, $9, $10, attempts, created_at
-    FROM items WHERE part = $1 AND shelf = $2 AND id = $3
-    ON CONFLICT (part, source_id) WHERE source_id IS NOT NULL DO NOTHING`,
-})
-
-const deleteBuried = sql('items.deleteBuried', {
-  postgres: '',
-  sqlite: 'DELETE FROM items WHERE part = $1 AND shelf = $2 AND id IN (SELECT value FROM json_each($3))',
+/** Items that leave for good because their letter takes their place. By primary key. */
+const takeRelapsed = sql('items.takeRelapsed', {
+  postgres: `DELETE FROM bartleby.items AS item WHERE item.part = $1 AND item.shelf = $2 AND ${asRead('$3', '$4', '$5')}`,
+  sqlite: `DELETE FROM items WHERE part = $1 AND shelf = $2 AND id IN (SELECT value FROM json_each($3)) AND leased = $4 AND $5 IS NULL`,
 })
 
 /** An item as it was read: one whose deadline was moved meanwhile makes the move fail, because sums would be off. */
-type Moving = Pick<ItemFacts, 'serial' | 'leaseDeadline'>
+export type Moving = Pick<ItemFacts, 'serial' | 'leaseDeadline' | 'isLetter'>
 
 /** Where the items of one move lie, and whether they are leased: on anything else the move fails. */
 export interface Origin {
@@ -116,18 +79,24 @@ export async function placeAtTail(
   tail: readonly number[],
 ): Promise<void> {
   const mark = leased ? 1 : 0
+  const all = items.map((item, i) => ({ ...item, to: tail[i] ?? 0 }))
+  const letters = all.filter((move) => move.isLetter).map(({ serial, to }) => ({ serial, tail: to }))
+  if (letters.length > 0)
+    insistOn(letters.length, await moveLyingToTail(tx, { part, shelf, leased }, letters))
+  if (letters.length === all.length) return
+  const others = all.filter((move) => !move.isLetter)
   if (tx.dialect === 'postgres') {
-    const moves = inOrder(items.map((item, i) => ({ ...item, to: tail[i] ?? 0 })))
+    const moves = inOrder(others)
     const to = integerList(
       tx.dialect,
       moves.map((move) => move.to),
     )
     const moved = await tx.run(moveToTail, part, serialList(moves), to, shelf, mark, deadlineList(moves))
-    insistOn(items.length, moved)
+    insistOn(others.length, moved)
   } else {
     await tx.runEach(
       moveToTail,
-      items.map(({ serial }, i) => [part, serial, tail[i] ?? 0, shelf, mark]),
+      others.map(({ serial, to }) => [part, serial, to, shelf, mark]),
     )
   }
 }
@@ -138,17 +107,37 @@ export async function scheduleItems(
   part: number,
   items: readonly (Moving & { readonly enqueueAt: Instant })[],
 ): Promise<void> {
+  const letters = items.filter((item) => item.isLetter)
+  if (letters.length > 0) insistOn(letters.length, await scheduleLying(tx, part, letters))
+  const others = items.filter((item) => !item.isLetter)
+  if (others.length === 0) return
   if (tx.dialect === 'postgres') {
-    const moves = inOrder(items)
+    const moves = inOrder(others)
     const instants = `{${moves.map((item) => item.enqueueAt).join(',')}}`
     const moved = await tx.run(moveToSchedule, part, serialList(moves), instants, deadlineList(moves))
-    insistOn(items.length, moved)
+    insistOn(others.length, moved)
   } else {
     await tx.runEach(
       moveToSchedule,
-      items.map((item) => [part, item.serial, item.enqueueAt]),
+      others.map((item) => [part, item.serial, item.enqueueAt]),
     )
   }
+}
+
+const uncountDelivery = sql('items.uncountDelivery', {
+  postgres: `UPDATE bartleby.items SET attempts = attempts - 1
+             WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[]) AND attempts > 0`,
+  sqlite: `UPDATE items SET attempts = attempts - 1
+           WHERE part = $1 AND shelf = ${SHELF.queue} AND id IN (SELECT value FROM json_each($2)) AND attempts > 0`,
+})
+
+/** Their latest delivery does not count: it ended without anybody having worked on them. */
+export async function takeBackAttempts(
+  tx: Transaction,
+  part: number,
+  serials: readonly number[],
+): Promise<void> {
+  await tx.run(uncountDelivery, part, integerList(tx.dialect, serials))
 }
 
 /** Puts queued items on the held shelf. */
@@ -156,71 +145,28 @@ export async function holdItems(tx: Transaction, part: number, serials: readonly
   await tx.run(moveToHeld, part, integerList(tx.dialect, serials))
 }
 
-export interface Burial {
-  readonly from: Origin & { readonly queueName: string; readonly partition: number }
-  readonly toPart: number
-  readonly at: Instant
-  /** In the order in which they shall lie in the dead queue. */
-  readonly items: readonly (Moving & { readonly sourceId: string; readonly reason: DeathReason })[]
+/** Removes items whose letters are reopened; all of them must be as they were read. */
+export async function removeRelapsed(tx: Transaction, from: Origin, items: readonly Moving[]): Promise<void> {
+  const ordered = inOrder(items)
+  const removed = await tx.run(
+    takeRelapsed,
+    from.part,
+    from.shelf,
+    integerList(
+      tx.dialect,
+      ordered.map(({ serial }) => serial),
+    ),
+    from.leased ? 1 : 0,
+    tx.dialect === 'postgres' ? deadlineList(ordered) : null,
+  )
+  insistOn(items.length, removed)
 }
 
-/** Moves items into a dead queue's partition; gives how many letters are new there and the first new serial. */
-export async function buryItems(
-  tx: Transaction,
-  { from, toPart, at, items }: Burial,
-): Promise<{ readonly buried: number; readonly firstSerial: number }> {
-  const fresh = await allocateSerials(tx, items.length)
-  const firstSerial = fresh[0] ?? 0
-  if (tx.dialect === 'postgres') {
-    const letters = inOrder(items.map((item, i) => ({ ...item, to: fresh[i] ?? 0 })))
-    const [row] = await tx.rows<{ gone: Integer; buried: Integer }>(
-      moveToDeadQueue,
-      from.part,
-      from.shelf,
-      serialList(letters),
-      integerList(
-        tx.dialect,
-        letters.map((letter) => letter.to),
-      ),
-      Buffer.from(letters.map((letter) => letter.sourceId).join(''), 'latin1'),
-      integerList(
-        tx.dialect,
-        letters.map((letter) => DEATH_REASONS.indexOf(letter.reason) + 1),
-      ),
-      toPart,
-      at,
-      from.queueName,
-      from.partition,
-      from.leased ? 1 : 0,
-      deadlineList(letters),
-    )
-    insistOn(items.length, Number(row?.gone ?? 0))
-    return { buried: Number(row?.buried ?? 0), firstSerial }
-  }
-  let buried = 0
-  for (const [i, item] of items.entries()) {
-    buried += await tx.run(
-      copyToDeadQueue,
-      from.part,
-      from.shelf,
-      item.serial,
-      fresh[i] ?? 0,
-      toPart,
-      at,
-      item.sourceId,
-      item.reason,
-      from.queueName,
-      from.partition,
-    )
-  }
-  const serials = items.map((item) => item.serial)
-  await tx.run(deleteBuried, from.part, from.shelf, integerList(tx.dialect, serials))
-  return { buried, firstSerial }
-}
+export const inOrder = <T extends Moving>(items: readonly T[]): T[] =>
+  [...items].sort((a, b) => a.serial - b.serial)
 
-const inOrder = <T extends Moving>(items: readonly T[]): T[] => [...items].sort((a, b) => a.serial - b.serial)
+export const serialList = (items: readonly Moving[]): string =>
+  `{${items.map(({ serial }) => serial).join(',')}}`
 
-const serialList = (items: readonly Moving[]): string => `{${items.map(({ serial }) => serial).join(',')}}`
-
-const deadlineList = (items: readonly Moving[]): string =>
+export const deadlineList = (items: readonly Moving[]): string =>
   `{${items.map(({ leaseDeadline }) => leaseDeadline ?? 0n).join(',')}}`

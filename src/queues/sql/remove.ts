@@ -1,5 +1,6 @@
 /** complete, items.delete, clear: take items out for good. */
 import { type Integer, integerList, type Session, sql, type Transaction } from '../../db/database.ts'
+import { type LetterId, letterId } from '../../letters/letter.ts'
 import type { CountChange } from '../counts.ts'
 import { SHELF } from '../schema.ts'
 
@@ -9,26 +10,28 @@ interface RemovedRow {
   readonly leased: Integer
   readonly scheduled: Integer
   readonly held: Integer
-  readonly dead: Integer
   readonly created_s: Integer | null
   readonly created_us: Integer | null
   readonly deadline_s: Integer | null
   readonly deadline_us: Integer | null
+  /** 'serial:case' of those that have one, between commas. */
+  readonly cases: string | null
 }
 
 /** Sums over a set of item rows; scheduled items count neither as queued nor in the ages. */
-const TALLY = `
+const tally = (join: string): string => `
   count(CASE WHEN shelf = ${SHELF.queue} AND leased = 0 THEN 1 END) AS ready,
   count(CASE WHEN shelf = ${SHELF.queue} AND leased = 1 THEN 1 END) AS leased,
   count(CASE WHEN shelf = ${SHELF.scheduled} THEN 1 END) AS scheduled,
   count(CASE WHEN shelf = ${SHELF.held} THEN 1 END) AS held,
-  count(died_at) AS dead,
   sum(CASE WHEN shelf <> ${SHELF.scheduled} THEN created_at / 1000000 END) AS created_s,
   sum(CASE WHEN shelf <> ${SHELF.scheduled} THEN created_at % 1000000 END) AS created_us,
   sum(CASE WHEN leased = 1 THEN lease_deadline / 1000000 END) AS deadline_s,
-  sum(CASE WHEN leased = 1 THEN lease_deadline % 1000000 END) AS deadline_us`
+  sum(CASE WHEN leased = 1 THEN lease_deadline % 1000000 END) AS deadline_us,
+  ${join}(id || ':' || case_id, ',') AS cases`
+const TALLY = { postgres: tally('string_agg'), sqlite: tally('group_concat') }
 
-const FACTS = 'shelf, leased, created_at, lease_deadline, died_at'
+const FACTS = 'id, shelf, leased, created_at, lease_deadline, case_id'
 
 const leasedOnes = {
   postgres: `part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[]) AND leased = 1`,
@@ -37,12 +40,12 @@ const leasedOnes = {
 
 /** Deletes leased items by primary key. PostgreSQL deletes and adds up in one statement. */
 const deleteLeased = sql('items.complete', {
-  postgres: `WITH gone AS (DELETE FROM bartleby.items WHERE ${leasedOnes.postgres} RETURNING ${FACTS}) SELECT ${TALLY} FROM gone`,
+  postgres: `WITH gone AS (DELETE FROM bartleby.items WHERE ${leasedOnes.postgres} RETURNING ${FACTS}) SELECT ${TALLY.postgres} FROM gone`,
   sqlite: `DELETE FROM items WHERE ${leasedOnes.sqlite}`,
 })
 const tallyLeased = sql(
   'items.tallyLeased',
-  { postgres: '', sqlite: `SELECT ${TALLY} FROM items WHERE ${leasedOnes.sqlite}` },
+  { postgres: '', sqlite: `SELECT ${TALLY.sqlite} FROM items WHERE ${leasedOnes.sqlite}` },
   { bigints: true },
 )
 
@@ -52,12 +55,12 @@ const anyOnes = {
     'part = $1 AND id IN (SELECT value FROM json_each($2)) AND shelf IN (SELECT value FROM json_each($3))',
 }
 const deleteAny = sql('items.delete', {
-  postgres: `WITH gone AS (DELETE FROM bartleby.items WHERE ${anyOnes.postgres} RETURNING ${FACTS}) SELECT ${TALLY} FROM gone`,
+  postgres: `WITH gone AS (DELETE FROM bartleby.items WHERE ${anyOnes.postgres} RETURNING ${FACTS}) SELECT ${TALLY.postgres} FROM gone`,
   sqlite: `DELETE FROM items WHERE ${anyOnes.sqlite}`,
 })
 const tallyAny = sql(
   'items.tallyAny',
-  { postgres: '', sqlite: `SELECT ${TALLY} FROM items WHERE ${anyOnes.sqlite}` },
+  { postgres: '', sqlite: `SELECT ${TALLY.sqlite} FROM items WHERE ${anyOnes.sqlite}` },
   { bigints: true },
 )
 
@@ -69,35 +72,42 @@ const nextToClear = sql('items.nextToClear', {
            ORDER BY id LIMIT $3`,
 })
 
-/** Removes leased items. `count` tells how many of `serials` there were; the caller insists on all of them. */
+/**
+ * Removes leased items. `count` tells how many of `serials` there were; the caller insists on all of them. `cases` are
+ * the cases of those that failed before or were sent back, by serial.
+ */
 export async function removeLeased(
   tx: Transaction,
   part: number,
   serials: readonly number[],
-): Promise<{ readonly count: number; readonly change: CountChange }> {
+): Promise<{
+  readonly count: number
+  readonly change: CountChange
+  readonly cases: ReadonlyMap<number, LetterId>
+}> {
   const ids = integerList(tx.dialect, serials)
   if (tx.dialect === 'sqlite') {
     const [tally] = await tx.rows<RemovedRow>(tallyLeased, part, ids)
     const count = Number(tally?.leased ?? 0)
     if (count === serials.length) await tx.run(deleteLeased, part, ids)
-    return { count, change: changeOf(tally) }
+    return { count, change: changeOf(tally), cases: casesOf(tally) }
   }
   const [tally] = await tx.rows<RemovedRow>(deleteLeased, part, ids)
-  return { count: Number(tally?.leased ?? 0), change: changeOf(tally) }
+  return { count: Number(tally?.leased ?? 0), change: changeOf(tally), cases: casesOf(tally) }
 }
 
-/** Removes whatever of `serials` is there, leased, scheduled or held. */
+/** Removes whatever of `serials` is there, leased, scheduled or held. `cases` are the cases of those that have one. */
 export async function removeAny(
   tx: Transaction,
   part: number,
   serials: readonly number[],
   shelves: readonly number[] = Object.values(SHELF),
-): Promise<CountChange> {
+): Promise<{ readonly change: CountChange; readonly cases: readonly LetterId[] }> {
   const values = [part, integerList(tx.dialect, serials), integerList(tx.dialect, shelves)] as const
-  if (tx.dialect === 'postgres') return changeOf((await tx.rows<RemovedRow>(deleteAny, ...values))[0])
-  const [tally] = await tx.rows<RemovedRow>(tallyAny, ...values)
-  await tx.run(deleteAny, ...values)
-  return changeOf(tally)
+  const statement = tx.dialect === 'postgres' ? deleteAny : tallyAny
+  const [tally] = await tx.rows<RemovedRow>(statement, ...values)
+  if (tx.dialect === 'sqlite') await tx.run(deleteAny, ...values)
+  return { change: changeOf(tally), cases: [...casesOf(tally).values()] }
 }
 
 /** Serials of a shelf behind `after`, in order, for removal in bounded steps. */
@@ -118,12 +128,20 @@ export async function nextSerials(
   return rows.map((row) => Number(row.id))
 }
 
+function casesOf(row: RemovedRow | undefined): ReadonlyMap<number, LetterId> {
+  const cases = new Map<number, LetterId>()
+  for (const pair of row?.cases?.split(',') ?? []) {
+    const [serial = '', id = ''] = pair.split(':')
+    cases.set(Number(serial), letterId(id))
+  }
+  return cases
+}
+
 const changeOf = (row: RemovedRow | undefined): CountChange => ({
   ready: -Number(row?.ready ?? 0),
   leased: -Number(row?.leased ?? 0),
   scheduled: -Number(row?.scheduled ?? 0),
   held: -Number(row?.held ?? 0),
-  dead: -Number(row?.dead ?? 0),
   created: { seconds: -BigInt(row?.created_s ?? 0), micros: -BigInt(row?.created_us ?? 0) },
   deadline: { seconds: -BigInt(row?.deadline_s ?? 0), micros: -BigInt(row?.deadline_us ?? 0) },
 })

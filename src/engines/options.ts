@@ -1,0 +1,112 @@
+/** What `office.engine` is given, checked once: a mistake is told when the engine is made, with the option's name. */
+import type { BackoffPolicy } from '../core/backoff.ts'
+import { parseGoDuration, usFromNs } from '../core/duration.ts'
+import type { Log } from '../core/log.ts'
+import type { EngineDirectory } from './definitions.ts'
+
+/** What a handler is told about the run it does. */
+export interface RunContext {
+  /** 1 for the first delivery of the message. */
+  readonly attempt: number
+  /** The same on every attempt, the history rows, the letter and the log lines. */
+  readonly correlationId: string
+  /** Aborted when the result no longer counts: on time-out, on shutdown, when the lease was lost. */
+  readonly signal: AbortSignal
+  /** Names engine, operation, message and correlation id on every line. */
+  readonly log: Log
+  /**
+   * Lengthens the lease now. The runtime does so by itself while a handler runs; before an effect that must not happen
+   * twice, this proves that the message is still this worker's. Rejects when it is not.
+   */
+  extendLease(): Promise<void>
+}
+
+/** JSON objects, unless the application says what its messages are. */
+export type EngineMessage = Readonly<Record<string, unknown>>
+
+export interface EngineOptions<Message = EngineMessage> {
+  /** A defined engine with a queue. */
+  readonly name: string
+  /** One of the engine's own operations: the name of its runs in history. */
+  readonly operation: string
+  /** The instance that a message is for; 'publisher' when it gives nothing. */
+  readonly instanceId?: (message: Message) => unknown
+  /** Deliveries before a message that keeps failing becomes a letter. Default 5. */
+  readonly maxAttempts?: number
+  /** How long a failed message waits. Default 10s, doubling up to 10m, shortened by chance by up to a fifth. */
+  readonly backoff?: {
+    readonly base?: string
+    readonly factor?: number
+    readonly max?: string
+    /** The share of a delay that chance may take away, 0 to 1. */
+    readonly jitter?: number
+  }
+  /** Handlers that run at the same time, 1 to 1000. Default 8. */
+  readonly concurrency?: number
+  /** How long one run may take. Default 2m. */
+  readonly timeout?: string
+  /** Does the work; what it returns is the output in history, what it throws is the failure. */
+  readonly handler: (message: Message, ctx: RunContext) => unknown
+}
+
+/** Checked options. Messages are whatever JSON gives from here on. */
+export interface EngineTerms {
+  readonly name: string
+  readonly operation: string
+  readonly queueName: string
+  readonly maxAttempts: number
+  readonly backoff: BackoffPolicy
+  readonly concurrency: number
+  readonly timeout: string
+  readonly timeoutUs: bigint
+  readonly instanceId: (message: unknown) => unknown
+  readonly handler: (message: unknown, ctx: RunContext) => unknown
+}
+
+/** Checks the options against the directory; refuses the first that is wrong. */
+export function termsOf<Message>(directory: EngineDirectory, options: EngineOptions<Message>): EngineTerms {
+  const { name, operation, instanceId, handler, timeout = '2m', backoff = {} } = options
+  const { queue } = directory.definitionOf(name)
+  if (queue === null) {
+    throw refused('name', name, 'an engine with a queue; record runs of this one over the history API')
+  }
+  directory.checkOwnOperation(name, operation)
+  if (typeof handler !== 'function') throw refused('handler', handler, 'a function')
+  if (instanceId !== undefined && typeof instanceId !== 'function') {
+    throw refused('instanceId', instanceId, 'a function')
+  }
+  const { base = '10s', factor = 2, max = '10m', jitter = 0.2 } = backoff
+  const baseUs = durationUs('backoff.base', base)
+  const maxUs = durationUs('backoff.max', max)
+  if (maxUs < baseUs)
+    throw refused('backoff.max', max, `a duration of at least backoff.base, which is '${base}'`)
+  if (!(factor >= 1 && factor <= 1_000)) throw refused('backoff.factor', factor, 'a number from 1 to 1000')
+  if (!(jitter >= 0 && jitter <= 1)) throw refused('backoff.jitter', jitter, 'a number from 0 to 1')
+  return {
+    name,
+    operation,
+    queueName: queue,
+    maxAttempts: wholeNumber('maxAttempts', options.maxAttempts ?? 5, 65_536),
+    backoff: { baseMs: Number(baseUs) / 1_000, factor, maxMs: Number(maxUs) / 1_000, jitter },
+    concurrency: wholeNumber('concurrency', options.concurrency ?? 8, 1_000),
+    timeout,
+    timeoutUs: durationUs('timeout', timeout),
+    // The application says what its messages are; JSON cannot prove it.
+    instanceId: (message) => instanceId?.(message as Message),
+    handler: (message, ctx) => handler(message as Message, ctx),
+  }
+}
+
+function wholeNumber(option: string, value: number, largest: number): number {
+  if (Number.isInteger(value) && value >= 1 && value <= largest) return value
+  throw refused(option, value, `a whole number from 1 to ${largest}`)
+}
+
+function durationUs(option: string, text: string): bigint {
+  const parsed = typeof text === 'string' ? parseGoDuration(text) : null
+  if (parsed?.ok && parsed.ns >= 1_000n) return usFromNs(parsed.ns)
+  throw refused(option, text, "a duration above zero such as '30s' or '10m'")
+}
+
+const refused = (option: string, value: unknown, allowed: string): TypeError =>
+  new TypeError(`engine option ${option}: '${String(value)}' is not allowed; allowed: ${allowed}`)

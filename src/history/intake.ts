@@ -1,0 +1,104 @@
+/**
+ * Entries that come from outside, from workers in any language. A source id makes them idempotent: the same one of the
+ * same engine twice is one entry, also when both arrive at once or a server dies in between.
+ */
+import { randomUUID } from 'node:crypto'
+import { type Instant, instant } from '../core/clock.ts'
+import { formatRowKey } from '../core/row-key.ts'
+import { type Session, sql, type Transaction } from '../db/database.ts'
+import type { HistorySummary } from './entry.ts'
+import { recordHistory } from './record.ts'
+import { readSeriesLabels, SUMMARY_COLUMNS, type SummaryRow, summaryOf } from './rows.ts'
+import type { HistoryStatus } from './series.ts'
+
+/** An operation that a worker reports. */
+export interface RunReport {
+  readonly engine: string
+  readonly operation: string
+  readonly status: HistoryStatus
+  readonly durationMs: number
+  /** Default: the publisher itself. */
+  readonly instanceId?: string | null
+  /** Default: a new one. */
+  readonly correlationId?: string | null
+  readonly actor?: string | null
+  readonly input?: Uint8Array | null
+  readonly output?: Uint8Array | null
+  readonly error?: string | null
+  /** The worker's own id of the run. */
+  readonly sourceId?: string | null
+}
+
+/** The instance of what concerns none in particular. */
+const PUBLISHER = 'publisher'
+
+export interface Recorded {
+  readonly entry: HistorySummary
+  /** False when the source id was known: the entry is the one that was there. */
+  readonly created: boolean
+}
+
+/** Somebody else has recorded the same source id in this moment: roll back and look again. */
+export class RecordedMeanwhile extends Error {
+  override readonly name = 'RecordedMeanwhile'
+}
+
+/** The entry of a source id, by two primary keys. */
+const readBySource = sql(
+  'history.bySource',
+  {
+    postgres: `SELECT entry.* FROM bartleby.history_sources AS known CROSS JOIN LATERAL (
+                 SELECT ${SUMMARY_COLUMNS} FROM bartleby.history
+                 WHERE (created_at, id) >= (known.created_at, known.history_id)
+                   AND (created_at, id) <= (known.created_at, known.history_id) ORDER BY created_at, id LIMIT 1
+               ) AS entry WHERE known.engine = $1 AND known.source_id = $2`,
+    sqlite: `SELECT ${SUMMARY_COLUMNS} FROM history WHERE id =
+               (SELECT history_id FROM history_sources WHERE engine = $1 AND source_id = $2)`,
+  },
+  { bigints: true },
+)
+
+/** Of two that record the same source id at once, the second waits here for the first. */
+const insertSource = sql(
+  'history.insertSource',
+  `INSERT INTO bartleby.history_sources (engine, source_id, created_at, history_id) VALUES ($1, $2, $3, $4)
+   ON CONFLICT (engine, source_id) DO NOTHING`,
+)
+
+/**
+ * Two entries of one correlation id at once would take the same microsecond, and so the same row key. The lock is the
+ * transaction's; SQLite has one writer.
+ */
+const takeTurn = sql('history.takeTurn', {
+  postgres: 'SELECT pg_advisory_xact_lock(hashtextextended($1, 1854))',
+  sqlite: 'SELECT $1',
+})
+
+/** Files the report, unless its source id is there. Throws `RecordedMeanwhile` when a twin was faster. */
+export async function fileReport(tx: Transaction, report: RunReport, now: Instant): Promise<Recorded> {
+  const { engine, operation, status, durationMs, sourceId = null } = report
+  const known = sourceId === null ? null : await entryOfSource(tx, engine, sourceId)
+  if (known !== null) return { entry: known, created: false }
+  const instanceId = report.instanceId ?? PUBLISHER
+  const correlationId = report.correlationId ?? randomUUID()
+  await tx.rows(takeTurn, correlationId)
+  const [row] = await recordHistory(tx, [{ ...report, instanceId, correlationId, createdAt: now }])
+  if (row === undefined) throw new Error('an entry that was just recorded is not there')
+  if (sourceId !== null) {
+    const added = await tx.run(insertSource, engine, sourceId, row.createdAt, row.id)
+    if (added === 0) throw new RecordedMeanwhile()
+  }
+  const createdAt = instant(row.createdAt)
+  const rowKey = formatRowKey(correlationId, createdAt)
+  const entry = { engine, rowKey, instanceId, operation, status, durationMs, createdAt, correlationId }
+  return { entry, created: true }
+}
+
+async function entryOfSource(
+  session: Session,
+  engine: string,
+  sourceId: string,
+): Promise<HistorySummary | null> {
+  const [row] = await session.rows<SummaryRow>(readBySource, engine, sourceId)
+  return row === undefined ? null : summaryOf(row, await readSeriesLabels(session))
+}

@@ -1,0 +1,134 @@
+/** Writing history: rows are added in the transaction of what they record, and never changed. */
+import type { Instant } from '../core/clock.ts'
+import { type Integer, sql, type Transaction } from '../db/database.ts'
+import { type HistoryStatus, seriesNumber } from './series.ts'
+
+export { HISTORY_STATUSES, type HistoryStatus } from './series.ts'
+
+/** One operation of an engine, or one act on a letter. */
+export interface HistoryEntry {
+  readonly engine: string
+  readonly operation: string
+  readonly status: HistoryStatus
+  /** null: there is no instance, the correlation id stands for it. */
+  readonly instanceId: string | null
+  readonly correlationId: string
+  readonly createdAt: Instant
+  readonly durationMs: number
+  /** The letter it concerns, and which of the letter's transitions it records. */
+  readonly letterId?: bigint | null
+  readonly letterVersion?: number | null
+  readonly actor?: string | null
+  readonly notes?: string | null
+  readonly error?: string | null
+  readonly input?: Uint8Array | null
+  readonly output?: Uint8Array | null
+}
+
+export interface HistoryRow {
+  readonly id: bigint
+  readonly createdAt: bigint
+}
+
+const COLUMNS = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, notes,
+  error, input, output`
+
+/**
+ * The next free microsecond of a correlation id, at or after `at`: rows of one correlation id have different times,
+ * because the two together are the row's key. One look into the index of correlation ids.
+ */
+export const freeAt = (table: string, correlationId: string, at: string): string =>
+  `coalesce((SELECT max(before.created_at) + 1 FROM ${table} AS before WHERE before.correlation_id = ${correlationId}
+     AND before.created_at >= ${at} AND before.created_at < ${at} + 1000000), ${at})`
+
+/** All entries in one statement; those of one correlation id take one microsecond after the other. */
+const insertMany = sql('history.insertMany', {
+  postgres: `
+    INSERT INTO bartleby.history (${COLUMNS})
+    SELECT ${freeAt('bartleby.history', 'entry.correlation_id', 'entry.created_at')}
+        + row_number() OVER (PARTITION BY entry.correlation_id, entry.created_at ORDER BY entry.place) - 1,
+      entry.duration_ms, entry.letter_id, entry.series, entry.letter_version, entry.correlation_id, entry.instance_id,
+      entry.actor, entry.notes, entry.error, decode(entry.input, 'base64'), decode(entry.output, 'base64')
+    FROM jsonb_to_recordset($1::jsonb) AS entry (
+      place int, created_at bigint, duration_ms bigint, letter_id bigint, series int, letter_version int,
+      correlation_id text, instance_id text, actor text, notes text, error text, input text, output text)
+    ORDER BY entry.place
+    RETURNING id, created_at`,
+  sqlite: '',
+})
+
+const insertOne = sql(
+  'history.insertOne',
+  {
+    postgres: '',
+    sqlite: `INSERT INTO history (${COLUMNS})
+      VALUES (${freeAt('history', '$6', '$1')}, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+      RETURNING id, created_at`,
+  },
+  { bigints: true },
+)
+
+/** Adds the entries, in their order; gives the key and the time of each. */
+export async function recordHistory(
+  tx: Transaction,
+  entries: readonly HistoryEntry[],
+): Promise<HistoryRow[]> {
+  if (entries.length === 0) return []
+  const numbers = new Map<string, number>()
+  const series: number[] = []
+  for (const { engine, operation, status } of entries) {
+    const key = `${engine} ${operation} ${status}`
+    const number = numbers.get(key) ?? (await seriesNumber(tx, engine, operation, status))
+    numbers.set(key, number)
+    series.push(number)
+  }
+  if (tx.dialect === 'postgres') {
+    const rows = entries.map((entry, place) => ({
+      place,
+      // As text: JSON numbers would lose the digits beyond 2^53.
+      created_at: entry.createdAt.toString(),
+      duration_ms: Math.round(entry.durationMs),
+      letter_id: entry.letterId?.toString() ?? null,
+      series: series[place],
+      letter_version: entry.letterVersion ?? null,
+      correlation_id: entry.correlationId,
+      instance_id: entry.instanceId,
+      actor: entry.actor ?? null,
+      notes: entry.notes ?? null,
+      error: entry.error ?? null,
+      input: base64(entry.input),
+      output: base64(entry.output),
+    }))
+    return (await tx.rows<RawRow>(insertMany, JSON.stringify(rows))).map(toRow)
+  }
+  const made: HistoryRow[] = []
+  for (const [place, entry] of entries.entries()) {
+    const rows = await tx.rows<RawRow>(
+      insertOne,
+      entry.createdAt,
+      Math.round(entry.durationMs),
+      entry.letterId ?? null,
+      series[place] ?? 0,
+      entry.letterVersion ?? null,
+      entry.correlationId,
+      entry.instanceId,
+      entry.actor ?? null,
+      entry.notes ?? null,
+      entry.error ?? null,
+      entry.input ?? null,
+      entry.output ?? null,
+    )
+    made.push(...rows.map(toRow))
+  }
+  return made
+}
+
+interface RawRow {
+  readonly id: Integer
+  readonly created_at: Integer
+}
+
+const toRow = (row: RawRow): HistoryRow => ({ id: BigInt(row.id), createdAt: BigInt(row.created_at) })
+
+const base64 = (bytes: Uint8Array | null | undefined): string | null =>
+  bytes == null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')

@@ -1,0 +1,63 @@
+/** Rows of history as the store has them, and as they are shown. */
+import { instant } from '../core/clock.ts'
+import { formatRowKey } from '../core/row-key.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
+import type { HistorySummary } from './entry.ts'
+import { HISTORY_STATUSES, type HistoryStatus } from './series.ts'
+
+/** What a list needs of a row: nothing that may be large. */
+export const SUMMARY_COLUMNS = 'id, created_at, duration_ms, series, correlation_id, instance_id'
+
+export interface SummaryRow {
+  readonly id: Integer
+  readonly created_at: Integer
+  readonly duration_ms: Integer
+  readonly series: Integer
+  readonly correlation_id: string
+  readonly instance_id: string | null
+}
+
+/** What the number of a series stands for. */
+export interface SeriesLabel {
+  readonly engine: string
+  readonly operation: string
+  readonly status: HistoryStatus
+}
+
+export type SeriesLabels = ReadonlyMap<number, SeriesLabel>
+
+/** All series: some for every engine and operation that was ever recorded. Never more than a few hundred. */
+const readLabels = sql(
+  'history.labels',
+  'SELECT id, engine, operation, status FROM bartleby.history_series ORDER BY id',
+)
+
+/** Every series there is. */
+export async function readSeriesLabels(session: Session): Promise<SeriesLabels> {
+  const rows = await session.rows<{ id: Integer; engine: string; operation: string; status: Integer }>(
+    readLabels,
+  )
+  return new Map(
+    rows.map(({ id, engine, operation, status }) => [
+      Number(id),
+      { engine, operation, status: HISTORY_STATUSES[Number(status)] ?? 'Failed' },
+    ]),
+  )
+}
+
+/** A row as lists show it. */
+export function summaryOf(row: SummaryRow, labels: SeriesLabels): HistorySummary {
+  const label = labels.get(Number(row.series))
+  if (label === undefined) throw new Error(`history row ${row.id} is of an unknown series`)
+  const createdAt = instant(BigInt(row.created_at))
+  return {
+    engine: label.engine,
+    rowKey: formatRowKey(row.correlation_id, createdAt),
+    instanceId: row.instance_id ?? row.correlation_id,
+    operation: label.operation,
+    status: label.status,
+    durationMs: Number(row.duration_ms),
+    createdAt,
+    correlationId: row.correlation_id,
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * The table that history owns: append-only, one row per operation of an engine and per act on a letter. What rows are
+ * filtered by (engine, operation, status) is a *series*, as drawers are for letters: one index on (series, time)
+ * serves every such filter.
+ */
+import type { Migration } from '../db/migrations.ts'
+
+export const historyMigration: Migration = {
+  number: 4,
+  name: 'history',
+  postgres: `
+    CREATE TABLE bartleby.history_series (
+      id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      engine text COLLATE "C" NOT NULL,
+      operation text COLLATE "C" NOT NULL,
+      -- 0 Succeeded, 1 Failed
+      status smallint NOT NULL,
+      UNIQUE (engine, operation, status)
+    );
+    CREATE TABLE bartleby.history (
+      id bigint GENERATED ALWAYS AS IDENTITY,
+      created_at bigint NOT NULL,
+      duration_ms bigint NOT NULL,
+      letter_id bigint,
+      series int NOT NULL,
+      -- Which transition of the letter this row records; NULL when it changed no letter.
+      letter_version int,
+      correlation_id text COLLATE "C" NOT NULL,
+      -- NULL: there is no instance, the correlation id stands for it.
+      instance_id text COLLATE "C",
+      actor text,
+      notes text,
+      error text,
+      input bytea,
+      output bytea,
+      PRIMARY KEY (created_at, id)
+    );
+    CREATE INDEX history_in_series ON bartleby.history (series, created_at, id);
+    CREATE INDEX history_by_correlation ON bartleby.history (correlation_id, created_at, id);
+    CREATE INDEX history_by_instance ON bartleby.history (instance_id, created_at, id) WHERE instance_id IS NOT NULL;
+    CREATE INDEX history_of_letter ON bartleby.history (letter_id, created_at, id) WHERE letter_id IS NOT NULL;
+    -- Records made over HTTP, so that the same one is not made twice.
+    CREATE TABLE bartleby.history_sources (
+      engine text COLLATE "C" NOT NULL,
+      source_id text COLLATE "C" NOT NULL,
+      created_at bigint NOT NULL,
+      history_id bigint NOT NULL,
+      PRIMARY KEY (engine, source_id)
+    );
+    CREATE INDEX history_sources_created ON bartleby.history_sources (created_at);
+  `,
+  sqlite: `
+    CREATE TABLE history_series (
+      id INTEGER PRIMARY KEY,
+      engine TEXT NOT NULL,
+      operation TEXT NOT NULL,
+      status INTEGER NOT NULL,
+      UNIQUE (engine, operation, status)
+    ) STRICT;
+    CREATE TABLE history (
+      id INTEGER PRIMARY KEY,
+      created_at INTEGER NOT NULL,
+      duration_ms INTEGER NOT NULL,
+      letter_id INTEGER,
+      series INTEGER NOT NULL,
+      letter_version INTEGER,
+      correlation_id TEXT NOT NULL,
+      instance_id TEXT,
+      actor TEXT,
+      notes TEXT,
+      error TEXT,
+      input BLOB,
+      output BLOB
+    ) STRICT;
+    CREATE INDEX history_newest ON history (created_at);
+    CREATE INDEX history_in_series ON history (series, created_at);
+    CREATE INDEX history_by_correlation ON history (correlation_id, created_at);
+    CREATE INDEX history_by_instance ON history (instance_id, created_at) WHERE instance_id IS NOT NULL;
+    CREATE INDEX history_of_letter ON history (letter_id, created_at) WHERE letter_id IS NOT NULL;
+    CREATE TABLE history_sources (
+      engine TEXT NOT NULL,
+      source_id TEXT NOT NULL,
+      created_at INTEGER NOT NULL,
+      history_id INTEGER NOT NULL,
+      PRIMARY KEY (engine, source_id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX history_sources_created ON history_sources (created_at);
+  `,
+}

@@ -1,0 +1,141 @@
+/**
+ * JSON bodies of the office API: an object, or a refusal that says what is wrong and where. Texts that pass are such
+ * that both stores keep them: well-formed, and without the null character.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Instant } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
+import { parseTimestamp } from '../core/timestamp.ts'
+import { readBody } from './body.ts'
+
+/** What a call may send, unless it says otherwise. */
+export const BODY_LIMIT = 1_048_576
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** A body as it was sent, and what it means. */
+export interface JsonBody {
+  readonly text: string
+  readonly fields: JsonObject
+}
+
+export const NO_BODY: JsonBody = { text: '', fields: {} }
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Reads a body of at most `limit` bytes; `required` refuses none at all. */
+export async function readJsonBody(
+  request: IncomingMessage,
+  limit: number,
+  required: boolean,
+): Promise<JsonBody> {
+  const bytes = await readBody(request, limit)
+  const contentType = request.headers['content-type']
+  if (contentType !== undefined && !isJson(contentType)) {
+    throw failure('content_type_unknown', { given: contentType })
+  }
+  if (bytes.length === 0 && !required) return NO_BODY
+  const text = decode(bytes)
+  return { text, fields: parse(text) }
+}
+
+const isJson = (contentType: string): boolean =>
+  /^(?:application\/json|application\/[\w.+-]+\+json|text\/json)$/i.test(
+    contentType.split(';', 1)[0]?.trim() ?? '',
+  )
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    throw failure('json_malformed', { reason: 'it is not UTF-8' })
+  }
+}
+
+function parse(text: string): JsonObject {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    if (text.trim() === '') throw failure('json_malformed', { reason: 'it is empty, give a JSON object' })
+    throw failure('json_malformed', { reason: error instanceof Error ? error.message : 'it is not JSON' })
+  }
+  if (!isObject(value)) {
+    throw failure('json_malformed', { reason: `it is ${kindOf(value)}, give a JSON object` })
+  }
+  return value
+}
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** What a JSON value is called in a refusal. */
+function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+const refuse = (parameter: string, reason: string) => failure('parameter_invalid', { parameter, reason })
+
+/** Refuses fields that the call does not know: a misspelt one would be left out without a word. */
+export function refuseUnknownFields(fields: JsonObject, known: readonly string[]): void {
+  const unknown = Object.keys(fields).find((name) => !known.includes(name))
+  if (unknown !== undefined) throw refuse(unknown, `it is none of ${known.join(', ')}`)
+}
+
+interface TextRules {
+  /** In UTF-16 units, as JavaScript counts. */
+  readonly max: number
+  readonly min?: number
+}
+
+/** A text field; null when it is absent or null. */
+export function optionalText(fields: JsonObject, name: string, { max, min = 1 }: TextRules): string | null {
+  const value = fields[name]
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'string') throw refuse(name, `it is ${kindOf(value)}, give a text`)
+  if (value.length < min) throw refuse(name, 'it is empty')
+  if (value.length > max) throw refuse(name, `it has ${value.length} characters, at most ${max} are allowed`)
+  if (value.includes('\0')) throw refuse(name, 'it holds the null character')
+  return value.toWellFormed()
+}
+
+/** A text field that must be there. */
+export function requiredText(fields: JsonObject, name: string, rules: TextRules): string {
+  const value = optionalText(fields, name, rules)
+  if (value === null) throw refuse(name, 'it is missing')
+  return value
+}
+
+/** A whole number within bounds; null when it is absent or null. */
+export function optionalInteger(
+  fields: JsonObject,
+  name: string,
+  min: number,
+  max: number = Number.MAX_SAFE_INTEGER,
+): number | null {
+  const value = fields[name]
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
+    const shown = typeof value === 'number' ? `'${value}'` : kindOf(value)
+    throw refuse(name, `it is ${shown}, give a whole number from ${min} to ${max}`)
+  }
+  return value
+}
+
+/** A whole number that must be there. */
+export function requiredInteger(fields: JsonObject, name: string, min: number, max?: number): number {
+  const value = optionalInteger(fields, name, min, max)
+  if (value === null) throw refuse(name, 'it is missing')
+  return value
+}
+
+/** An instant; null when it is absent or null. */
+export function optionalInstant(fields: JsonObject, name: string): Instant | null {
+  const text = optionalText(fields, name, { max: 64 })
+  if (text === null) return null
+  const parsed = parseTimestamp(text)
+  if (!parsed.ok) throw refuse(name, parsed.reason)
+  return parsed.at
+}

@@ -1,0 +1,78 @@
+/**
+ * Query parameters of the office API. Each call names those it knows; one that is unknown, repeated or empty is
+ * refused by name, because a filter that is silently ignored shows the wrong rows.
+ */
+import type { Instant } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
+import { parseTimestamp } from '../core/timestamp.ts'
+
+export type Query = ReadonlyMap<string, string>
+
+const DEFAULT_LIMIT = 50
+const MAX_LIMIT = 100
+
+const refuse = (parameter: string, reason: string) =>
+  failure('parameter_invalid', { parameter: parameter.toWellFormed(), reason })
+
+/** The parameters of an address. */
+export function readQuery(url: string, known: readonly string[]): Query {
+  const start = url.indexOf('?')
+  const query = new Map<string, string>()
+  if (start < 0) return query
+  for (const [name, value] of new URLSearchParams(url.slice(start))) {
+    if (!known.includes(name)) {
+      throw refuse(
+        name,
+        known.length === 0 ? 'this call takes no parameters' : `it is none of ${known.join(', ')}`,
+      )
+    }
+    if (query.has(name)) throw refuse(name, 'it is given twice')
+    if (value === '') throw refuse(name, 'it is empty, give a value or leave it out')
+    if (value.includes('\0')) throw refuse(name, 'it holds the null character')
+    query.set(name, value)
+  }
+  return query
+}
+
+/** `limit`, from 1 to 100; 50 when it is not given. */
+export function limitOf(query: Query): number {
+  const text = query.get('limit')
+  if (text === undefined) return DEFAULT_LIMIT
+  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (limit < 1 || limit > MAX_LIMIT) {
+    throw refuse('limit', `'${shorten(text)}' is no whole number from 1 to ${MAX_LIMIT}`)
+  }
+  return limit
+}
+
+/** A date-time with a zone, or a date, which is its midnight in UTC; null when it is not given. */
+export function instantOf(query: Query, name: string): Instant | null {
+  const text = query.get(name)
+  if (text === undefined) return null
+  const parsed = parseTimestamp(
+    /^\d{4}-\d{2}-\d{2}$/.test(text)
+      ? `${text}T00:00:00Z`
+      : // A plus that was not percent-encoded arrives as a space.
+        text.replace(/ (\d{2}:\d{2})$/, '+$1'),
+  )
+  if (!parsed.ok) throw refuse(name, `${parsed.reason}, nor a date such as 2027-01-01`)
+  return parsed.at
+}
+
+/** `fromDate` ≤ … < `toDate`; null where a side is open. */
+export function periodOf(query: Query): { readonly from: Instant | null; readonly to: Instant | null } {
+  const from = instantOf(query, 'fromDate')
+  const to = instantOf(query, 'toDate')
+  if (from !== null && to !== null && from > to) throw refuse('fromDate', 'it is later than toDate')
+  return { from, to }
+}
+
+/** `true` or `false`; false when it is not given. */
+export function flagOf(query: Query, name: string): boolean {
+  const text = query.get(name)
+  if (text === undefined || text === 'false') return false
+  if (text === 'true') return true
+  throw refuse(name, `'${shorten(text)}' is neither true nor false`)
+}
+
+const shorten = (text: string): string => (text.length > 64 ? `${text.slice(0, 64)}…` : text).toWellFormed()

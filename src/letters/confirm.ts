@@ -1,0 +1,148 @@
+/**
+ * The cases of live items: their failures are filed while they are tried again, and when the item completes, the
+ * letter it was sent back from is confirmed. A case that never became a letter is closed with its item.
+ */
+import type { Instant } from '../core/clock.ts'
+import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
+import { type HistoryEntry, recordHistory } from '../history/record.ts'
+import { storable } from './death-note.ts'
+import { type LetterId, letterId, STATUS } from './letter.ts'
+import type { OfficeWork } from './work.ts'
+
+const inIds = { postgres: 'id = ANY($1::bigint[])', sqlite: 'id IN (SELECT value FROM json_each($1))' }
+
+/**
+ * Letters by primary key, where they were sent back and wait for the outcome. The plus keeps PostgreSQL from looking
+ * for them among all resolved letters, on letters_resolved, which it does before it knows how many there are.
+ */
+const confirmMany = sql('letters.confirm', {
+  postgres: `UPDATE bartleby.letters SET confirmed_at = $2, version = version + 1
+             WHERE ${inIds.postgres} AND +status = ${STATUS.Resolved} AND resolution = 'retry'
+             RETURNING id, version, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
+  sqlite: `UPDATE letters SET confirmed_at = $2, version = version + 1
+           WHERE ${inIds.sqlite} AND status = ${STATUS.Resolved} AND resolution = 'retry'
+           RETURNING id, version, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
+})
+
+/** The failures of cases without a letter, by primary key. Not NOT EXISTS: PostgreSQL may make a join with all letters of it. */
+const removeFailures = sql('cases.close', {
+  postgres: `DELETE FROM bartleby.letter_attempts WHERE letter_id = ANY($1::bigint[])
+             AND (SELECT true FROM bartleby.letters WHERE id = letter_id) IS NULL`,
+  sqlite: `DELETE FROM letter_attempts WHERE letter_id IN (SELECT value FROM json_each($1))
+           AND NOT EXISTS (SELECT 1 FROM letters WHERE id = letter_id)`,
+})
+
+/**
+ * The items of these cases completed. `records` are the history rows of the runs that did it, by case: each doubles
+ * as the row of the letter's confirmation. Without a run, the confirmation has a row of its own.
+ */
+export async function closeCasesOf(
+  work: OfficeWork,
+  caseIds: readonly LetterId[],
+  records: ReadonlyMap<LetterId, HistoryEntry>,
+): Promise<void> {
+  if (caseIds.length === 0) return
+  const { tx, now } = work
+  const ids = integerList(tx.dialect, caseIds.map(Number))
+  const confirmed = await tx.rows<{
+    id: Integer
+    version: Integer
+    engine: string
+    correlation_id: string
+    instance_id: string | null
+  }>(confirmMany, ids, now)
+  const letters = new Map(confirmed.map((row) => [letterId(row.id), row]))
+  const entries: HistoryEntry[] = []
+  for (const id of caseIds) {
+    const letter = letters.get(id)
+    const record = records.get(id)
+    const concerns = letter === undefined ? {} : { letterId: id, letterVersion: Number(letter.version) }
+    if (record !== undefined) entries.push({ ...record, ...concerns })
+    else if (letter !== undefined)
+      entries.push({
+        engine: letter.engine,
+        operation: 'confirm',
+        status: 'Succeeded',
+        instanceId: letter.instance_id,
+        correlationId: letter.correlation_id,
+        createdAt: now,
+        durationMs: 0,
+        ...concerns,
+      })
+  }
+  await recordHistory(tx, entries)
+  if (letters.size < caseIds.length) await tx.run(removeFailures, ids)
+}
+
+/** The items of these cases are gone: what is on file about them goes too, unless it belongs to a letter. */
+export async function closeCases(tx: Transaction, caseIds: readonly LetterId[]): Promise<void> {
+  if (caseIds.length === 0) return
+  await tx.run(removeFailures, integerList(tx.dialect, caseIds.map(Number)))
+}
+
+const fileFailures = sql('cases.fileFailure', {
+  postgres: `
+    INSERT INTO bartleby.letter_attempts
+      (letter_id, number, failed_at, failed_by, error_class, error_message, error_stack, correlation_id)
+    SELECT failure.id, coalesce((SELECT max(number) FROM bartleby.letter_attempts WHERE letter_id = failure.id), 0) + 1,
+      $2, failure.failed_by, failure.error_class, failure.error_message, failure.error_stack, failure.correlation_id
+    FROM jsonb_to_recordset($1::jsonb) AS failure (
+      id bigint, failed_by text, error_class text, error_message text, error_stack text, correlation_id text)`,
+  sqlite: `
+    INSERT INTO letter_attempts
+      (letter_id, number, failed_at, failed_by, error_class, error_message, error_stack, correlation_id)
+    SELECT failure.value ->> 'id',
+      coalesce((SELECT max(number) FROM letter_attempts WHERE letter_id = failure.value ->> 'id'), 0) + 1,
+      $2, failure.value ->> 'failed_by', failure.value ->> 'error_class', failure.value ->> 'error_message',
+      failure.value ->> 'error_stack', failure.value ->> 'correlation_id'
+    FROM json_each($1) AS failure`,
+})
+
+/** A failure of an item that lives on. */
+export interface CaseFailure {
+  readonly caseId: LetterId
+  readonly failedBy: string
+  readonly errorClass: string
+  readonly errorMessage: string
+  readonly errorStack: string | null
+  readonly correlationId: string
+}
+
+const MAX_TEXT_BYTES = 32_768
+
+/** Adds failures to the cases of their items. */
+export async function fileCaseFailures(work: OfficeWork, failures: readonly CaseFailure[]): Promise<void> {
+  if (failures.length === 0) return
+  const rows = failures.map((failure) => ({
+    id: Number(failure.caseId),
+    failed_by: failure.failedBy,
+    error_class: storable(failure.errorClass, 256),
+    error_message: storable(failure.errorMessage, MAX_TEXT_BYTES),
+    error_stack: failure.errorStack === null ? null : storable(failure.errorStack, MAX_TEXT_BYTES),
+    correlation_id: failure.correlationId,
+  }))
+  await work.tx.run(fileFailures, JSON.stringify(rows), work.now)
+}
+
+/** The first failures of a case, by primary key, and the letter when there is one. */
+const readFirst = sql(
+  'cases.read',
+  `SELECT id, coalesce(correlation_id, source_id) AS correlation_id, first_failure_at AS at FROM bartleby.letters WHERE id = $1
+   UNION ALL
+   SELECT * FROM (SELECT letter_id, correlation_id, failed_at FROM bartleby.letter_attempts WHERE letter_id = $1
+                  ORDER BY letter_id, number LIMIT 1) AS first`,
+  { bigints: true },
+)
+
+export interface Case {
+  readonly correlationId: string | null
+  readonly firstFailureAt: Instant
+}
+
+/** What is on file about an item that failed before; null when there is nothing. */
+export async function readCase(session: Session, caseId: LetterId): Promise<Case | null> {
+  const [row] = await session.rows<{ correlation_id: string | null; at: Integer }>(readFirst, caseId)
+  if (row === undefined) return null
+  // An instant that the store kept.
+  return { correlationId: row.correlation_id, firstFailureAt: BigInt(row.at) as Instant }
+}

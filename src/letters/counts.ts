@@ -1,0 +1,158 @@
+/**
+ * Exact counts of letters per drawer and status. Every transition adds a signed change in its own transaction: SQLite,
+ * with its single writer, adds to the totals; PostgreSQL appends a delta, a folder adds the deltas to the totals, and
+ * a read adds what is not folded yet. Nobody ever counts letters.
+ */
+import { type Instant, instant } from '../core/clock.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { type LetterId, STATUS } from './letter.ts'
+
+const COLUMNS = 'drawer, status, letters, last_seen_at'
+
+/** Appends one delta row (PostgreSQL) or adds to the totals (SQLite). One row either way. */
+const addChange = sql('letterCounts.add', {
+  postgres: `INSERT INTO bartleby.letter_deltas (${COLUMNS}) VALUES ($1, $2, $3, $4)`,
+  sqlite: `INSERT INTO letter_totals (${COLUMNS}) VALUES ($1, $2, $3, $4)
+           ON CONFLICT (drawer, status) DO UPDATE SET letters = letters + excluded.letters,
+             last_seen_at = max(last_seen_at, excluded.last_seen_at)`,
+})
+
+const addRange = sql(
+  'letterCounts.toFile',
+  'INSERT INTO bartleby.letters_to_file (first_letter, last_letter) VALUES ($1, $2)',
+)
+
+interface Change {
+  letters: number
+  lastSeenAt: bigint
+}
+
+/** The changes of one transaction: one row per drawer and status, written just before its commit. */
+export class LetterChanges {
+  readonly #changes = new Map<string, Change>()
+  readonly #toFile: { first: bigint; last: bigint }[] = []
+
+  /** `letters` more (or fewer) with this status; `seenAt` is the newest failure among them, when there is a new one. */
+  add(drawer: number, status: number, letters: number, seenAt: Instant | null = null): void {
+    const key = `${drawer} ${status}`
+    const change = this.#changes.get(key) ?? { letters: 0, lastSeenAt: 0n }
+    change.letters += letters
+    if (seenAt !== null && seenAt > change.lastSeenAt) change.lastSeenAt = seenAt
+    this.#changes.set(key, change)
+  }
+
+  /** `count` letters were captured into the drawer. */
+  captured(drawer: number, count: number, seenAt: Instant): void {
+    this.add(drawer, STATUS.Pending, count, seenAt)
+    this.add(drawer, STATUS.captured, count)
+  }
+
+  /** One letter changed its status, and its drawer when it failed anew with another error. */
+  moved(from: { drawer: number; status: number }, to: { drawer: number; status: number }): void {
+    this.add(from.drawer, from.status, -1)
+    this.add(to.drawer, to.status, 1)
+  }
+
+  /** The texts of these letters are new and have to be made searchable. */
+  toFile(first: LetterId, last: LetterId): void {
+    this.#toFile.push({ first, last })
+  }
+
+  /** Makes the changes part of the transaction. Call it last. */
+  write(tx: Transaction): void {
+    for (const [key, { letters, lastSeenAt }] of [...this.#changes].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      if (letters === 0 && lastSeenAt === 0n) continue
+      const [drawer = 0, status = 0] = key.split(' ').map(Number)
+      tx.atCommit(addChange, drawer, status, letters, lastSeenAt)
+    }
+    for (const { first, last } of joinedRanges(this.#toFile)) tx.atCommit(addRange, first, last)
+  }
+}
+
+/** Letters that are filed again for nothing cost less than a row for every gap. */
+const MAX_GAP = 100n
+
+/** The ranges in order, those joined that are close to each other. */
+function joinedRanges(ranges: readonly { first: bigint; last: bigint }[]): { first: bigint; last: bigint }[] {
+  const joined: { first: bigint; last: bigint }[] = []
+  for (const { first, last } of [...ranges].sort((a, b) => (a.first < b.first ? -1 : 1))) {
+    const before = joined.at(-1)
+    if (before === undefined || first > before.last + MAX_GAP) joined.push({ first, last })
+    else if (last > before.last) before.last = last
+  }
+  return joined
+}
+
+/** Totals plus the unfolded tail, in one snapshot. Cost: one row per drawer and status, and the tail. */
+const readAll = sql(
+  'letterCounts.read',
+  {
+    postgres: `SELECT drawer, status, sum(letters) AS letters, max(last_seen_at) AS last_seen_at FROM (
+                 SELECT ${COLUMNS} FROM bartleby.letter_totals
+                 UNION ALL
+                 SELECT ${COLUMNS} FROM bartleby.letter_deltas
+               ) AS counted GROUP BY drawer, status`,
+    sqlite: `SELECT ${COLUMNS} FROM letter_totals`,
+  },
+  { bigints: true },
+)
+
+/** How many letters of one drawer have one status (`STATUS`); the newest failure that was ever filed there. */
+export interface DrawerCount {
+  readonly drawer: number
+  readonly status: number
+  readonly letters: number
+  readonly lastSeenAt: Instant
+}
+
+/** Every count there is. */
+export async function readLetterCounts(session: Session): Promise<DrawerCount[]> {
+  const rows = await session.rows<{
+    drawer: Integer
+    status: Integer
+    letters: Integer
+    last_seen_at: Integer
+  }>(readAll)
+  return rows.map((row) => ({
+    drawer: Number(row.drawer),
+    status: Number(row.status),
+    letters: Number(row.letters),
+    lastSeenAt: instant(BigInt(row.last_seen_at)),
+  }))
+}
+
+/** How many deltas one fold takes: a transaction of a few milliseconds. */
+const FOLD_LIMIT = 5_000
+
+/**
+ * Takes the oldest deltas and adds them to the totals, in one statement and so in one transaction. Reads the primary
+ * key from its start; `$2` skips the range where earlier folds left dead rows.
+ */
+const foldDeltas = sql('letterCounts.fold', {
+  postgres: `
+    WITH taken AS (
+      DELETE FROM bartleby.letter_deltas
+      WHERE id = ANY(ARRAY(SELECT id FROM bartleby.letter_deltas WHERE id > $2 ORDER BY id LIMIT $1))
+      RETURNING *
+    ), folded AS (
+      INSERT INTO bartleby.letter_totals AS totals (${COLUMNS})
+      SELECT drawer, status, sum(letters), max(last_seen_at) FROM taken GROUP BY drawer, status
+      ON CONFLICT (drawer, status) DO UPDATE SET letters = totals.letters + excluded.letters,
+        last_seen_at = greatest(totals.last_seen_at, excluded.last_seen_at)
+    )
+    SELECT count(*) AS folded, max(id) AS last FROM taken`,
+  sqlite: 'SELECT 0 AS folded, NULL AS last',
+})
+
+/**
+ * Folds everything that is there, in bounded steps, from `after` on. Returns the last id folded, or `after`.
+ * Deltas that commit late below it are counted by every read and folded by a later call that starts at 0.
+ */
+export async function foldLetterCounts(session: Session, after: number): Promise<number> {
+  let last = after
+  for (;;) {
+    const [row] = await session.rows<{ folded: Integer; last: Integer | null }>(foldDeltas, FOLD_LIMIT, last)
+    if (row?.last != null) last = Number(row.last)
+    if (Number(row?.folded ?? 0) < FOLD_LIMIT) return last
+  }
+}

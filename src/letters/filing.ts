@@ -1,0 +1,161 @@
+/**
+ * Filing: making the texts of new and reopened letters searchable, a moment after their commit, in small batches.
+ * `letters_to_file` says which are waiting; until then search reads them as they are.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Log } from '../core/log.ts'
+import { type Database, type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { indexable, readWordsBetween } from './texts.ts'
+
+const EVERY_MS = 1_000
+/** Letters of one transaction: on SQLite everybody else waits for it. */
+const BATCH = 100
+/**
+ * After a batch the clerk rests this many times as long as it took. Filing a letter costs as much as capturing several;
+ * in a storm the captures need the machine, and search finds what is not filed yet without it.
+ */
+const REST = 3
+/** Ranges looked at in one transaction. */
+const MAX_RANGES = 100
+
+/**
+ * Only one transaction files at a time: of two, the slower could put the text that a letter had over the one it has.
+ * Ends with the transaction. A database of ours has no other lock of this kind.
+ */
+const takeTurn = sql('filing.takeTurn', {
+  postgres: `SELECT pg_try_advisory_xact_lock(hashtextextended('bartleby.letter_texts', 0)) AS taken`,
+  sqlite: 'SELECT 1 AS taken',
+})
+
+/** The oldest that wait, by primary key. */
+const readRanges = sql(
+  'filing.ranges',
+  'SELECT id, first_letter, last_letter FROM bartleby.letters_to_file WHERE id > 0 ORDER BY id LIMIT $1',
+  { bigints: true },
+)
+const removeRange = sql('filing.removeRange', 'DELETE FROM bartleby.letters_to_file WHERE id = $1')
+const shortenRange = sql(
+  'filing.shortenRange',
+  'UPDATE bartleby.letters_to_file SET first_letter = $2 WHERE id = $1',
+)
+
+/** Puts texts in place of the ones that were there, by primary key. */
+const writeTexts = sql('filing.write', {
+  postgres: `INSERT INTO bartleby.letter_texts (letter_id, words)
+             SELECT * FROM unnest($1::bigint[], $2::text[])
+             ON CONFLICT (letter_id) DO UPDATE SET words = excluded.words WHERE letter_texts.words <> excluded.words`,
+  sqlite: 'INSERT OR REPLACE INTO letter_texts (rowid, words) VALUES ($1, $2)',
+})
+
+/** Files at most `limit` letters; gives how many, and whether more may wait. */
+export function fileLetters(
+  db: Database,
+  limit: number,
+): Promise<{ readonly filed: number; readonly more: boolean }> {
+  return db.transaction('letters.file', async (tx) => {
+    const [turn] = await tx.rows<{ taken: boolean | Integer }>(takeTurn)
+    if (turn === undefined || !turn.taken) return { filed: 0, more: false }
+    const ranges = await waitingRanges(tx)
+    const texts = new Map<bigint, string>()
+    let room = limit
+    for (const { id, first, last } of ranges) {
+      const read = await readWordsBetween(tx, first, last, room)
+      for (const { id, words } of read) texts.set(id, indexable(words))
+      if (read.length === room) {
+        // Letters that commit later within the range come with a range of their own.
+        await tx.run(shortenRange, id, (read.at(-1)?.id ?? last) + 1n)
+        room = 0
+        break
+      }
+      room -= read.length
+      await tx.run(removeRange, id)
+    }
+    await write(tx, texts)
+    return { filed: limit - room, more: room === 0 || ranges.length === MAX_RANGES }
+  })
+}
+
+async function waitingRanges(session: Session): Promise<{ id: bigint; first: bigint; last: bigint }[]> {
+  const rows = await session.rows<{ id: Integer; first_letter: Integer; last_letter: Integer }>(
+    readRanges,
+    MAX_RANGES,
+  )
+  return rows.map((row) => ({
+    id: BigInt(row.id),
+    first: BigInt(row.first_letter),
+    last: BigInt(row.last_letter),
+  }))
+}
+
+async function write(tx: Transaction, texts: ReadonlyMap<bigint, string>): Promise<void> {
+  const rows = [...texts].sort(([a], [b]) => (a < b ? -1 : 1))
+  if (rows.length === 0) return
+  if (tx.dialect === 'sqlite') return tx.runEach(writeTexts, rows)
+  const ids = rows.map(([id]) => id).join(',')
+  // Letters and digits need no escape; the quotes are for texts that are empty or read 'null'.
+  const words = rows.map(([, words]) => `"${words}"`).join(',')
+  await tx.run(writeTexts, `{${ids}}`, `{${words}}`)
+}
+
+/** Files what waits, every second, until it is stopped. */
+export class FilingClerk {
+  readonly #db: Database
+  readonly #log: Log
+  readonly #stopped = new AbortController()
+  #timer: NodeJS.Timeout | undefined
+  #rounds = 0
+  #running: Promise<unknown> = Promise.resolve()
+
+  constructor(db: Database, log: Log) {
+    this.#db = db
+    this.#log = log
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => {
+      // A round that takes long is not followed by those it was late for.
+      if (this.#rounds > 0) return
+      this.#round(REST).catch((error: unknown) => {
+        this.#log.warn({ err: error }, 'letters were not filed for search; the next round tries again')
+      })
+    }, EVERY_MS)
+    this.#timer.unref()
+  }
+
+  /** Ends after the batch at hand. */
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    clearInterval(this.#timer)
+    await this.#running.catch(() => {})
+  }
+
+  /** Files everything that waits now, without a rest; gives how many letters. */
+  fileNow(): Promise<number> {
+    return this.#round(0)
+  }
+
+  #round(rest: number): Promise<number> {
+    this.#rounds++
+    const round = this.#running
+      .catch(() => {})
+      .then(() => this.#fileAll(rest))
+      .finally(() => {
+        this.#rounds--
+      })
+    this.#running = round
+    return round
+  }
+
+  async #fileAll(rest: number): Promise<number> {
+    const { signal } = this.#stopped
+    let all = 0
+    while (!signal.aborted) {
+      const startedMs = performance.now()
+      const { filed, more } = await fileLetters(this.#db, BATCH)
+      all += filed
+      if (!more) break
+      if (rest > 0) await pause((performance.now() - startedMs) * rest, undefined, { signal }).catch(() => {})
+    }
+    return all
+  }
+}

@@ -1,0 +1,32 @@
+/** What lists of letters can be asked for. All parts given must hold. */
+import { type Instant, instant } from '../core/clock.ts'
+import type { TokenFields } from '../core/page-token.ts'
+import { formatTimestamp } from '../core/timestamp.ts'
+import type { LetterStatus, SourceName } from './letter.ts'
+
+export interface LetterFilter {
+  readonly engine?: string | undefined
+  readonly status?: LetterStatus | undefined
+  readonly instanceId?: string | undefined
+  /** The last failure is at this instant or later. */
+  readonly fromDate?: Instant | undefined
+  /** The last failure is before this instant. */
+  readonly toDate?: Instant | undefined
+  readonly source?: SourceName | undefined
+  readonly originalQueue?: string | undefined
+  /** A fingerprint. */
+  readonly signature?: string | undefined
+  readonly correlationId?: string | undefined
+  /** A text that the letter contains: in its error, ids, reference, headers or payload. */
+  readonly q?: string | undefined
+}
+
+/** The filter in the one form that continuation tokens are bound to. */
+export function filterFields(filter: LetterFilter): TokenFields {
+  const fields: Record<string, string> = { list: 'letters' }
+  for (const [name, value] of Object.entries(filter)) {
+    if (value === undefined) continue
+    fields[name] = typeof value === 'bigint' ? formatTimestamp(instant(value)) : value
+  }
+  return fields
+}

@@ -1,0 +1,89 @@
+/**
+ * Idempotency keys: the first answer to a call is kept in the transaction of its effect, and a second call with the
+ * same key gets it again, for a day. A call that failed leaves nothing behind and may be made again.
+ */
+import { hash } from 'node:crypto'
+import { type Instant, later } from '../core/clock.ts'
+import { type Database, type Integer, type Session, sql } from '../db/database.ts'
+import type { OfficeWork } from './work.ts'
+
+/** Whose key it is and for what (`scope`), and the key. */
+export interface OnceKey {
+  readonly scope: string
+  readonly key: string
+}
+
+/** An answer that can be given again: a status and what goes into a JSON body. */
+export interface Answer<T = unknown> {
+  readonly status: number
+  readonly body: T
+}
+
+const KEPT_US = 24n * 3_600_000_000n
+
+/** A scope holds a path, and a path may be longer than the key of an index can be. */
+const MAX_SCOPE = 256
+const scopeOf = ({ scope }: OnceKey): string =>
+  scope.length > MAX_SCOPE ? `sha256 ${hash('sha256', scope, 'hex')}` : scope
+
+/**
+ * Takes a key that is new or older than a day; changes nothing otherwise. A twin at the same moment waits here until
+ * the first has committed or failed. One row by primary key.
+ */
+const takeKey = sql(
+  'idempotency.take',
+  `INSERT INTO bartleby.idempotency_keys AS known (scope, key, answered_at, status, body) VALUES ($1, $2, $3, 0, '')
+   ON CONFLICT (scope, key) DO UPDATE SET answered_at = excluded.answered_at, status = 0, body = ''
+   WHERE known.answered_at < $4`,
+)
+const keepAnswer = sql(
+  'idempotency.keep',
+  'UPDATE bartleby.idempotency_keys SET status = $3, body = $4 WHERE scope = $1 AND key = $2',
+)
+const readAnswer = sql(
+  'idempotency.read',
+  'SELECT status, body FROM bartleby.idempotency_keys WHERE scope = $1 AND key = $2 AND +answered_at >= $3',
+)
+
+/** Runs `act` unless the key was answered before; then gives that answer. Call it first in a transaction. */
+export async function answerOnce(
+  { tx, now }: OfficeWork,
+  once: OnceKey | null,
+  act: () => Promise<Answer>,
+): Promise<Answer> {
+  if (once === null) return act()
+  const { key } = once
+  const scope = scopeOf(once)
+  const taken = await tx.run(takeKey, scope, key, now, later(now, -KEPT_US))
+  if (taken === 0) {
+    const known = await answerOf(tx, once, now)
+    if (known === null) throw new Error('an idempotency key that is taken has no answer')
+    return known
+  }
+  const answer = await act()
+  await tx.run(keepAnswer, scope, key, answer.status, JSON.stringify(answer.body))
+  return answer
+}
+
+/** The answer kept under a key; null when there is none. For acts that are more than one transaction. */
+export async function answerOf(session: Session, once: OnceKey, now: Instant): Promise<Answer | null> {
+  const [row] = await session.rows<{ status: Integer; body: string }>(
+    readAnswer,
+    scopeOf(once),
+    once.key,
+    later(now, -KEPT_US),
+  )
+  return row === undefined ? null : { status: Number(row.status), body: JSON.parse(row.body) }
+}
+
+/** The oldest first, by the index on their time. */
+const removeKeys = sql('idempotency.remove', {
+  postgres: `DELETE FROM bartleby.idempotency_keys WHERE ctid = ANY(ARRAY(
+               SELECT ctid FROM bartleby.idempotency_keys WHERE answered_at < $1 ORDER BY answered_at LIMIT $2))`,
+  sqlite: `DELETE FROM idempotency_keys WHERE (scope, key) IN (
+             SELECT scope, key FROM idempotency_keys WHERE answered_at < $1 ORDER BY answered_at LIMIT $2)`,
+})
+
+/** Forgets at most `limit` keys that are older than a day; gives how many. */
+export const forgetKeys = (db: Database, now: Instant, limit: number): Promise<number> =>
+  db.transaction('idempotency.forget', (tx) => tx.run(removeKeys, later(now, -KEPT_US), limit))

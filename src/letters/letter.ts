@@ -1,0 +1,178 @@
+/**
+ * The words of the letters module: what a letter is, what it can become, where it comes from and goes back to.
+ *
+ *   capture ──► Pending ──► Resolved   retry (its item is on the way), discard, complete (from its dead queue)
+ *                 ▲  │ └──► Expired    expire
+ *                 │  └──────────────   every arrow is one transaction: letter, counts, one history row
+ *                 ├── reopen           the item of its retry died again
+ *                 └── restore          from Resolved or Expired, while it is retained
+ *
+ * A Resolved letter whose item completes is *confirmed*; a Resolved or Expired one is removed when its time is over.
+ */
+import type { Instant } from '../core/clock.ts'
+import type { Transaction } from '../db/database.ts'
+import type { OfficeWork } from './work.ts'
+
+declare const letterIdBrand: unique symbol
+
+/** A letter's number. Items that may become or reopen a letter carry it as their case. */
+export type LetterId = bigint & { readonly [letterIdBrand]: true }
+
+/** Marks a number from the store as a letter's. */
+export const letterId = (value: bigint | number | string): LetterId => BigInt(value) as LetterId
+
+export const STATUSES = ['Pending', 'Resolved', 'Expired'] as const
+export type LetterStatus = (typeof STATUSES)[number]
+
+/** How statuses are stored; the last two exist only as counts. */
+export const STATUS = { Pending: 0, Resolved: 1, Expired: 2, removed: 3, captured: 4 } as const
+
+/** The kinds of places where letters come from and go back to. Each is also the name of an engine. */
+export const SOURCES = ['queues', 'engines', 'outbox', 'webhooks', 'kafka', 'http'] as const
+export type SourceName = (typeof SOURCES)[number]
+
+/** The engine of what the office does itself and that concerns no single engine, such as retention. It has no letters. */
+export const OFFICE = 'office'
+
+/** Why it died: its attempts are used up, its time is over, a consumer rejected it, its worker failed for good. */
+export const REASONS = ['attempts', 'expired', 'rejected', 'failed'] as const
+export type DeathReason = (typeof REASONS)[number]
+
+/** What is done to letters; the operation of the history row that records it. */
+export const ACTS = [
+  'capture',
+  'retry',
+  'discard',
+  'complete',
+  'expire',
+  'restore',
+  'reopen',
+  'confirm',
+  'remove',
+] as const
+export type Act = (typeof ACTS)[number]
+
+/** One failure, as the case file keeps it. */
+export interface Failure {
+  /** The attempt's number over the letter's life. */
+  readonly number: number
+  readonly failedAt: Instant
+  readonly failedBy: string | null
+  readonly errorClass: string
+  readonly errorMessage: string
+  readonly errorStack: string | null
+}
+
+/** A letter as lists show it: everything but what is large. */
+export interface LetterSummary {
+  readonly id: LetterId
+  readonly engine: string
+  readonly rowKey: string
+  readonly source: SourceName
+  readonly sourceId: string
+  readonly instanceId: string
+  readonly originalQueue: string | null
+  readonly correlationId: string
+  readonly signature: string
+  readonly status: LetterStatus
+  readonly reason: DeathReason
+  readonly errorClass: string
+  readonly errorMessage: string
+  readonly dequeueCount: number
+  readonly firstFailureAt: Instant
+  readonly lastFailureAt: Instant
+  readonly resolvedAt: Instant | null
+  readonly resolvedBy: string | null
+  readonly resolution: Act | null
+  readonly notes: string | null
+  readonly confirmedAt: Instant | null
+  /** The dead queue it lies in or belongs to. */
+  readonly deadQueue: string | null
+}
+
+/** The content of a letter, byte for byte as its item was. */
+export interface LetterContent {
+  readonly encoding: string
+  readonly kind: string
+  readonly reference: string
+  /** What came with the payload, as the source gave it; null when nothing did. */
+  readonly headers: Uint8Array | null
+  readonly payload: Uint8Array
+  /** What an operator made of the payload; null when nobody did. A retry sends this one. */
+  readonly editedPayload: Uint8Array | null
+}
+
+/** A letter with its case file. */
+export interface Letter extends LetterSummary, LetterContent {
+  readonly version: number
+  readonly originalPartition: number | null
+  readonly itemCreatedAt: Instant | null
+  readonly errorStack: string | null
+  readonly failedBy: string | null
+  /** The item that the latest retry made, and where. */
+  readonly sentAs: string | null
+  readonly sentTo: string | null
+  /** Its place in a dead queue; null when it lies in none. */
+  readonly place: Place | null
+}
+
+/** Where a letter lies in a dead queue. */
+export interface Place {
+  readonly part: number
+  readonly shelf: number
+  readonly serial: number
+  readonly leased: boolean
+  readonly leaseDeadline: Instant | null
+  readonly laidAt: Instant
+}
+
+/** What an operator changes before a letter is sent back. */
+export interface Edit {
+  readonly payload: Uint8Array
+}
+
+/** What would be sent, or is sent, back to the letter's source. */
+export interface Outgoing {
+  readonly letterId: LetterId
+  readonly queue: string
+  readonly encoding: string
+  readonly kind: string
+  readonly reference: string
+  readonly payload: Uint8Array
+  readonly correlationId: string
+  /** The same for the same letter and the same version of it: a receiver that saw it drops the second. */
+  readonly idempotencyKey: string
+}
+
+export interface SendReceipt {
+  readonly messageId: string
+  readonly queue: string
+}
+
+/** What became of an item that a retry had made, when the retry is taken back. */
+export type Recall = 'recalled' | 'gone' | 'running'
+
+/**
+ * Where letters go back to; one per source, all of them passing the same conformance suite. Everything happens in the
+ * transaction that claims the letter: a crash leaves both or neither.
+ */
+export interface LetterSource {
+  readonly name: SourceName
+  /** What would be sent, without sending it. Refuses with a code when the letter has no way back. */
+  render(tx: Transaction, letter: Letter, edit: Edit | null): Promise<Outgoing>
+  /** Sends it back, in the transaction in which the letter was claimed. */
+  send(work: OfficeWork, outgoing: Outgoing): Promise<SendReceipt>
+  /** Takes the item of a retry out of its queue again, unless somebody is working on it. */
+  recall(work: OfficeWork, letter: Letter): Promise<Recall>
+  /** The letter is no longer pending: takes it out of its dead queue, when it lies in one. */
+  lift(work: OfficeWork, letters: readonly Placed[]): Promise<void>
+  /** The letter is pending again: lays it at the tail of the dead queue it belongs to, when that exists. */
+  lay(work: OfficeWork, letters: readonly Placed[]): Promise<void>
+}
+
+/** What a source needs to know to take a letter out of its dead queue or to put it back. */
+export interface Placed {
+  readonly id: LetterId
+  readonly deadQueue: string | null
+  readonly place: Place | null
+}

@@ -1,0 +1,249 @@
+/**
+ * Letters: what the rest of the office and its users ask of them. Every act is one transaction and lives in a file of
+ * its own; this class finds the letter, locks it and hands it on.
+ */
+import { type Clock, type Instant, later } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { ZERO_TIME } from '../core/timestamp.ts'
+import type { Database, Session, Transaction } from '../db/database.ts'
+import { historyOfLetter, type LetterEvent } from '../history/of-letter.ts'
+import { captureReport, type FailureReport } from './capture.ts'
+import type { Registers } from './death-note.ts'
+import { findLetter, lockLetter, readFailures, readLetter, readLetterById } from './detail.ts'
+import { expireOlder } from './expire.ts'
+import type { LetterFilter } from './filter.ts'
+import { type Answer, answerOf, answerOnce, type OnceKey } from './idempotency.ts'
+import { Ledger } from './ledger.ts'
+import type {
+  Edit,
+  Failure,
+  Letter,
+  LetterSource,
+  LetterSummary,
+  Outgoing,
+  SendReceipt,
+  SourceName,
+} from './letter.ts'
+import { listLetters, type Page } from './list.ts'
+import type { EngineNames } from './report.ts'
+import { reserve } from './reserve.ts'
+import { type Retry, renderRetry, retryLetter } from './resolve.ts'
+import { type Change, changeLetter } from './restore.ts'
+import { inOffice, type OfficeWork } from './work.ts'
+
+export interface LettersOptions {
+  readonly registers: Registers
+  readonly sources: ReadonlyMap<SourceName, LetterSource>
+  readonly engines: EngineNames
+}
+
+/** A letter's name in the unified table. */
+export interface LetterKey {
+  readonly engine: string
+  readonly rowKey: string
+}
+
+export interface ExpireRequest {
+  /** Whole days, at least 1. */
+  readonly olderThanDays: number
+  /** null: letters of every engine. */
+  readonly engine: string | null
+  readonly actor: string
+}
+
+/** Which page: how long, and the token of the one before. */
+export interface PageRequest {
+  readonly limit?: number
+  readonly continuationToken?: string | null
+}
+
+/** A letter with everything on file about it. */
+export interface CaseFile {
+  readonly letter: Letter
+  /** The oldest first; the last is the one that stands on the letter. */
+  readonly failures: readonly Failure[]
+  /** The newest first, at most a hundred. */
+  readonly history: readonly LetterEvent[]
+}
+
+/** What a retry would send, and whether an operator changed it. */
+export interface Preview {
+  readonly outgoing: Outgoing
+  readonly edited: boolean
+}
+
+export interface CaptureResult {
+  readonly letter: LetterSummary
+  /** False when the source id had its letter already. */
+  readonly created: boolean
+}
+
+const DAY_US = 86_400_000_000n
+const MAX_EVENTS = 100
+const DEFAULT_LIMIT = 50
+
+export class Letters {
+  readonly engines: EngineNames
+  /** Counts and groups. */
+  readonly ledger: Ledger
+  readonly #db: Database
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #registers: Registers
+  readonly #sources: ReadonlyMap<SourceName, LetterSource>
+  readonly #stopped = new AbortController()
+  readonly #expiries = new Set<Promise<number>>()
+
+  constructor(db: Database, clock: Clock, log: Log, { registers, sources, engines }: LettersOptions) {
+    this.#db = db
+    this.#clock = clock
+    this.#log = log
+    this.#registers = registers
+    this.#sources = sources
+    this.engines = engines
+    this.ledger = new Ledger(db, engines)
+  }
+
+  /** A page of the letters that match, the newest failure first. A letter that is there for a whole walk is in it once. */
+  async list(filter: LetterFilter = {}, page: PageRequest = {}): Promise<Page> {
+    if (filter.engine !== undefined) this.engines.check(filter.engine)
+    return listLetters(this.#db, filter, {
+      limit: page.limit ?? DEFAULT_LIMIT,
+      token: page.continuationToken ?? null,
+      now: this.#clock.now(),
+    })
+  }
+
+  /** One letter with its case file; a failure when there is none. */
+  get(key: LetterKey): Promise<CaseFile> {
+    return this.#db.snapshot('letters.get', async (session) => {
+      const letter = await this.#read(session, key)
+      return {
+        letter,
+        failures: await readFailures(session, letter),
+        history: await historyOfLetter(session, letter.id, MAX_EVENTS),
+      }
+    })
+  }
+
+  /** Files a failure that happened elsewhere. */
+  capture(report: FailureReport): Promise<CaptureResult> {
+    return inOffice(this.#db, this.#clock, 'letters.capture', (work) => this.captureIn(work, report))
+  }
+
+  /** The same as part of a transaction. */
+  async captureIn(work: OfficeWork, report: FailureReport): Promise<CaptureResult> {
+    this.engines.check(report.engine)
+    const now = await reserve(work.tx, report, work.now)
+    const { id, created } = await captureReport({ ...work, now }, this.#registers, report)
+    const letter = await readLetterById(work.tx, id)
+    if (letter === null) throw new Error(`letter ${id} was captured and is not there`)
+    return { letter, created }
+  }
+
+  /** Sends a pending letter back to where it came from. */
+  retry(key: LetterKey, retry: Retry): Promise<SendReceipt> {
+    return inOffice(this.#db, this.#clock, 'letters.retry', (work) => this.retryIn(work, key, retry))
+  }
+
+  /** The same as part of a transaction. */
+  async retryIn(work: OfficeWork, key: LetterKey, retry: Retry): Promise<SendReceipt> {
+    const letter = await this.#lock(work.tx, key)
+    return retryLetter(work, this.#sourceOf(letter), letter, retry)
+  }
+
+  /** What a retry would send now; writes nothing. */
+  preview(key: LetterKey, edit: Edit | null): Promise<Preview> {
+    return this.#db.transaction('letters.preview', async (tx) => {
+      const letter = await this.#read(tx, key)
+      const outgoing = await renderRetry({ tx }, this.#sourceOf(letter), letter, edit)
+      return { outgoing, edited: edit !== null || letter.editedPayload !== null }
+    })
+  }
+
+  /** Discards, expires or restores a letter. */
+  change(key: LetterKey, change: Change): Promise<LetterSummary> {
+    return inOffice(this.#db, this.#clock, 'letters.change', (work) => this.changeIn(work, key, change))
+  }
+
+  /** The same as part of a transaction. */
+  async changeIn(work: OfficeWork, key: LetterKey, change: Change): Promise<LetterSummary> {
+    const letter = await this.#lock(work.tx, key)
+    return changeLetter(work, this.#sourceOf(letter), letter, change)
+  }
+
+  /** Expires pending letters whose last failure is `olderThanDays` ago, in bounded batches; gives how many. */
+  async expireOlder({ olderThanDays, engine, actor }: ExpireRequest): Promise<number> {
+    if (engine !== null) this.engines.check(engine)
+    const scope = {
+      db: this.#db,
+      clock: this.#clock,
+      sources: this.#sources,
+      signal: this.#stopped.signal,
+    }
+    const before = daysBefore(this.#clock.now(), olderThanDays)
+    const run = expireOlder(scope, { before, engine, actor })
+    this.#expiries.add(run)
+    try {
+      const expired = await run
+      this.#log.info({ expired, olderThanDays, engine, actor }, 'letters expired')
+      if (this.#stopped.signal.aborted) throw failure('service_stopping')
+      return expired
+    } finally {
+      this.#expiries.delete(run)
+    }
+  }
+
+  /** Runs an act in one transaction; with a key, the first answer to it is given again for a day. */
+  once(verb: string, once: OnceKey | null, act: (work: OfficeWork) => Promise<Answer>): Promise<Answer> {
+    return inOffice(this.#db, this.#clock, verb, (work) => answerOnce(work, once, () => act(work)))
+  }
+
+  /** The same for an act of many transactions: its answer is kept when all of them are done. */
+  async onceDone(once: OnceKey | null, act: () => Promise<Answer>): Promise<Answer> {
+    if (once === null) return act()
+    const known = await this.#db.session('idempotency.read', (session) =>
+      answerOf(session, once, this.#clock.now()),
+    )
+    if (known !== null) return known
+    const answer = await act()
+    return inOffice(this.#db, this.#clock, 'idempotency.keep', (work) =>
+      answerOnce(work, once, async () => answer),
+    )
+  }
+
+  /** Ends bulk work after the batch at hand. */
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    await Promise.allSettled(this.#expiries)
+  }
+
+  async #read(session: Session, { engine, rowKey }: LetterKey): Promise<Letter> {
+    this.engines.check(engine)
+    const letter = await readLetter(session, engine, rowKey)
+    if (letter === null) throw failure('letter_unknown', { engine, rowKey })
+    return letter
+  }
+
+  /** The letter, locked until the transaction ends. */
+  async #lock(tx: Transaction, { engine, rowKey }: LetterKey): Promise<Letter> {
+    this.engines.check(engine)
+    const id = await findLetter(tx, engine, rowKey)
+    const letter = id === null ? null : await lockLetter(tx, id)
+    if (letter === null) throw failure('letter_unknown', { engine, rowKey })
+    return letter
+  }
+
+  #sourceOf({ source }: Letter): LetterSource {
+    const found = this.#sources.get(source)
+    if (found === undefined) throw new Error(`no source is named '${source}'`)
+    return found
+  }
+}
+
+/** Never before the first instant there is: nothing can be older. */
+function daysBefore(now: Instant, days: number): Instant {
+  const before = later(now, -BigInt(days) * DAY_US)
+  return before < ZERO_TIME ? ZERO_TIME : before
+}

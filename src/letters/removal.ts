@@ -1,0 +1,101 @@
+/**
+ * Taking letters out for good, one bounded batch at a time: the letter, its attempts and its searchable text. The
+ * counts keep how many were removed. Only what is Resolved or Expired can be reached from here: a pending letter is in
+ * neither lane.
+ */
+import type { Instant } from '../core/clock.ts'
+import { type Integer, type Statement, sql, type Transaction } from '../db/database.ts'
+import { idList } from './id-list.ts'
+import { STATUS } from './letter.ts'
+import type { OfficeWork } from './work.ts'
+
+/** Letters that are removed by the same rule. */
+export type Lane = 'resolved' | 'expired'
+
+const LANES = {
+  resolved: { status: STATUS.Resolved, since: 'resolved_at', index: 'letters_resolved' },
+  expired: { status: STATUS.Expired, since: 'last_failure_at', index: 'letters_newest' },
+} as const
+
+/** The oldest of a lane behind ($2, $3), in the order of its index; what others have locked is left for the next run. */
+const nextOf = (lane: Lane): Statement => {
+  const { status, since, index } = LANES[lane]
+  const select = (from: string) => `SELECT id, drawer, engine, ${since} AS since FROM ${from}
+    WHERE status = ${status} AND ${since} < $1 AND (${since}, id) > ($2, $3) ORDER BY ${since}, id LIMIT $4`
+  return sql(
+    `letters.nextToRemove.${lane}`,
+    {
+      postgres: `${select('bartleby.letters')} FOR UPDATE SKIP LOCKED`,
+      sqlite: select(`letters INDEXED BY ${index}`),
+    },
+    { bigints: true },
+  )
+}
+
+const next: Readonly<Record<Lane, Statement>> = { resolved: nextOf('resolved'), expired: nextOf('expired') }
+
+/** Rows of locked letters, by primary key. */
+const removeFrom = (name: string, table: string, key: string): Statement =>
+  sql(name, {
+    postgres: `DELETE FROM bartleby.${table} WHERE ${key} = ANY($1::bigint[])`,
+    sqlite: `DELETE FROM ${table} WHERE ${key} IN (SELECT value FROM json_each($1))`,
+  })
+
+const removeLetters = removeFrom('letters.remove', 'letters', 'id')
+const removeAttempts = removeFrom('letters.removeAttempts', 'letter_attempts', 'letter_id')
+const removeTexts = sql('letters.removeTexts', {
+  postgres: 'DELETE FROM bartleby.letter_texts WHERE letter_id = ANY($1::bigint[])',
+  sqlite: 'DELETE FROM letter_texts WHERE rowid IN (SELECT value FROM json_each($1))',
+})
+
+/** Where a lane goes on: behind this letter. */
+export interface LaneCursor {
+  readonly since: bigint
+  readonly id: bigint
+}
+
+export const LANE_START: LaneCursor = { since: -(2n ** 63n), id: 0n }
+
+export interface RemovedBatch {
+  /** How many letters of each engine are gone. */
+  readonly engines: ReadonlyMap<string, number>
+  /** null: the lane is done. */
+  readonly next: LaneCursor | null
+}
+
+/** Removes at most `limit` letters of a lane that are older than `before`. */
+export async function removeBatch(
+  work: OfficeWork,
+  lane: Lane,
+  before: Instant,
+  after: LaneCursor,
+  limit: number,
+): Promise<RemovedBatch> {
+  const { tx } = work
+  const rows = await tx.rows<{ id: Integer; drawer: Integer; engine: string; since: Integer }>(
+    next[lane],
+    before,
+    after.since,
+    after.id,
+    limit,
+  )
+  const last = rows.at(-1)
+  if (last === undefined) return { engines: new Map(), next: null }
+  await removeRows(tx, idList(tx.dialect, rows))
+  const engines = new Map<string, number>()
+  for (const row of rows) {
+    engines.set(row.engine, (engines.get(row.engine) ?? 0) + 1)
+    const drawer = Number(row.drawer)
+    work.letters.moved({ drawer, status: LANES[lane].status }, { drawer, status: STATUS.removed })
+  }
+  return {
+    engines,
+    next: rows.length < limit ? null : { since: BigInt(last.since), id: BigInt(last.id) },
+  }
+}
+
+async function removeRows(tx: Transaction, ids: string): Promise<void> {
+  await tx.run(removeTexts, ids)
+  await tx.run(removeAttempts, ids)
+  await tx.run(removeLetters, ids)
+}

@@ -1,0 +1,129 @@
+/**
+ * A failure that another system reports as JSON, read field by field: whatever cannot be kept as it was given is
+ * refused by name. Error texts are the exception: they are cleaned and cut by the capture, never a reason to lose one.
+ */
+import type { Instant } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
+import {
+  type JsonObject,
+  optionalInstant,
+  optionalInteger,
+  optionalText,
+  refuseUnknownFields,
+  requiredText,
+} from '../http/json-body.ts'
+import type { FailureReport } from './capture.ts'
+import { OFFICE, SOURCES } from './letter.ts'
+import { requiredPayload } from './payload.ts'
+
+/** What letters need to know about engines. */
+export interface EngineNames {
+  names(): readonly string[]
+  /** Refuses an unknown engine, with the list of those that are known. */
+  check(name: string): void
+  definitionOf(name: string): { readonly queue: string | null }
+}
+
+export interface ReportContext {
+  readonly engines: EngineNames
+  readonly now: Instant
+  /** The request's; the report may have its own. */
+  readonly correlationId: string
+  readonly actor: string
+}
+
+export const REPORT_FIELDS = [
+  'engine',
+  'instanceId',
+  'originalQueue',
+  'originalMessage',
+  'originalMessageEncoding',
+  'errorMessage',
+  'errorClass',
+  'errorStack',
+  'dequeueCount',
+  'firstFailureAtUtc',
+  'lastFailureAtUtc',
+  'correlationId',
+  'sourceId',
+  'headers',
+] as const
+
+/** An instance is what a report names none for. */
+const DEFAULT_INSTANCE = 'publisher'
+
+const MAX_SOURCE_ID = 512
+/** The row key is made of it; keys of Azure tables have at most 1,024 characters, an encoded one takes three. */
+const MAX_INSTANCE_ID = 256
+const MAX_CORRELATION_ID = 256
+const MAX_QUEUE_NAME = 512
+const MAX_DEQUEUE_COUNT = 2_147_483_647
+
+/** The report in a body; refuses what is missing, malformed or unknown. */
+export function readReport(fields: JsonObject, context: ReportContext): FailureReport {
+  refuseUnknownFields(fields, REPORT_FIELDS)
+  const engine = readEngine(fields, context.engines)
+  const sourceId = requiredText(fields, 'sourceId', { max: MAX_SOURCE_ID })
+  const payload = requiredPayload(fields, 'originalMessage', 'originalMessageEncoding')
+  const errorMessage = errorText(fields, 'errorMessage')
+  if (errorMessage === null) throw refuse('errorMessage', 'it is missing')
+  const lastFailureAt = optionalInstant(fields, 'lastFailureAtUtc') ?? context.now
+  const firstFailureAt = optionalInstant(fields, 'firstFailureAtUtc') ?? lastFailureAt
+  if (firstFailureAt > lastFailureAt) throw refuse('firstFailureAtUtc', 'it is later than lastFailureAtUtc')
+  return {
+    source: 'http',
+    engine,
+    instanceId: optionalText(fields, 'instanceId', { max: MAX_INSTANCE_ID }) ?? DEFAULT_INSTANCE,
+    correlationId:
+      optionalText(fields, 'correlationId', { max: MAX_CORRELATION_ID }) ?? context.correlationId,
+    sourceId,
+    originalQueue:
+      optionalText(fields, 'originalQueue', { max: MAX_QUEUE_NAME }) ??
+      context.engines.definitionOf(engine).queue,
+    encoding: '',
+    kind: '',
+    reference: '',
+    headers: readHeaders(fields.headers),
+    payload,
+    dequeueCount: optionalInteger(fields, 'dequeueCount', 1, MAX_DEQUEUE_COUNT) ?? 1,
+    firstFailureAt,
+    lastFailureAt,
+    errorClass: errorText(fields, 'errorClass') ?? '',
+    errorMessage,
+    errorStack: errorText(fields, 'errorStack'),
+    failedBy: context.actor,
+    actor: context.actor,
+  }
+}
+
+/**
+ * Bartleby's own engines are its alone: a report in the name of `queues` could take the source id of an
+ * item, and the item would find no letter to become when it dies.
+ */
+function readEngine(fields: JsonObject, engines: EngineNames): string {
+  const engine = requiredText(fields, 'engine', { max: 256 })
+  engines.check(engine)
+  if (engine === OFFICE || (engine !== 'http' && SOURCES.some((source) => source === engine))) {
+    throw refuse('engine', `'${engine}' is Bartleby's own; report to another engine or 'http'`)
+  }
+  return engine
+}
+
+/** As it was given: cutting and cleaning are the capture's. */
+function errorText(fields: JsonObject, name: string): string | null {
+  const value = fields[name]
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'string') throw refuse(name, 'give a text')
+  return value
+}
+
+function readHeaders(value: unknown): Uint8Array | null {
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'object' || Array.isArray(value)) throw refuse('headers', 'give an object of texts')
+  for (const [name, text] of Object.entries(value)) {
+    if (typeof text !== 'string') throw refuse('headers', `'${name.toWellFormed()}' is no text`)
+  }
+  return Buffer.from(JSON.stringify(value), 'utf8')
+}
+
+const refuse = (parameter: string, reason: string) => failure('parameter_invalid', { parameter, reason })

@@ -1,0 +1,69 @@
+/**
+ * Retry: the letter is claimed, its source sends it back, and it is Resolved until its item completes (confirmed) or
+ * dies (reopened). Claim, send and books are one transaction: of any number of equal calls one finds it Pending.
+ */
+import { sql } from '../db/database.ts'
+import type { Edit, Letter, LetterSource, Outgoing, SendReceipt } from './letter.ts'
+import { insistOnStatus, transition } from './transition.ts'
+import type { OfficeWork } from './work.ts'
+
+export interface Retry {
+  /** null: it is sent as it is. */
+  readonly edit: Edit | null
+  readonly notes: string | null
+  readonly actor: string
+}
+
+/** The notes of a retry that was given none. */
+const RETRIED = 'Retried'
+
+/** Keeps what the operator made of the payload beside the original. One row by primary key. */
+const keepEdit = sql(
+  'letters.keepEdit',
+  'UPDATE bartleby.letters SET edited = 1, edited_payload = $2 WHERE id = $1',
+)
+
+/** Sends a locked letter back to where it came from. */
+export async function retryLetter(
+  work: OfficeWork,
+  source: LetterSource,
+  letter: Letter,
+  { edit, notes, actor }: Retry,
+): Promise<SendReceipt> {
+  const outgoing = await renderRetry(work, source, letter, edit)
+  if (edit !== null) await work.tx.run(keepEdit, letter.id, edit.payload)
+  await source.lift(work, [letter])
+  const receipt = await source.send(work, outgoing)
+  await transition(
+    work,
+    letter,
+    {
+      status: 'Resolved',
+      resolution: 'retry',
+      resolvedAt: work.now,
+      resolvedBy: actor,
+      notes: notes ?? RETRIED,
+      sentAs: receipt.messageId,
+      sentTo: receipt.queue,
+    },
+    {
+      act: 'retry',
+      actor,
+      notes: notes ?? RETRIED,
+      input: edit?.payload ?? null,
+      output: Buffer.from(JSON.stringify(receipt)),
+    },
+  )
+  return receipt
+}
+
+/** What a retry would send now, or why it would be refused. Writes nothing. */
+export async function renderRetry(
+  work: Pick<OfficeWork, 'tx'>,
+  source: LetterSource,
+  letter: Letter,
+  edit: Edit | null,
+): Promise<Outgoing> {
+  insistOnStatus(letter, 'retry', ['Pending'])
+  return source.render(work.tx, letter, edit)
+}

@@ -1,0 +1,87 @@
+/**
+ * What an operator makes of a letter without sending it: discard and expire it, and restore it from either. A letter
+ * that was retried can be restored until its item is being worked on: the item is taken back first.
+ */
+import { failure } from '../core/errors.ts'
+import type { Letter, LetterSource, LetterStatus } from './letter.ts'
+import { insistOnStatus, type Outcome, transition } from './transition.ts'
+import type { OfficeWork } from './work.ts'
+
+export interface Change {
+  readonly status: LetterStatus
+  /** Required, and not blank, to discard a letter. */
+  readonly notes: string | null
+  readonly actor: string
+}
+
+/** Gives a locked letter another status; gives the letter as it is then. */
+export async function changeLetter(
+  work: OfficeWork,
+  source: LetterSource,
+  letter: Letter,
+  change: Change,
+): Promise<Letter> {
+  switch (change.status) {
+    case 'Resolved':
+      return discard(work, source, letter, change)
+    case 'Expired':
+      return expire(work, source, letter, change)
+    case 'Pending':
+      return restore(work, source, letter, change)
+  }
+}
+
+async function discard(work: OfficeWork, source: LetterSource, letter: Letter, { notes, actor }: Change) {
+  if (notes === null || notes.trim() === '') {
+    throw failure('parameter_invalid', {
+      parameter: 'resolutionNotes',
+      reason: 'a letter is discarded with notes that say why',
+    })
+  }
+  insistOnStatus(letter, 'discard', ['Pending'])
+  await source.lift(work, [letter])
+  const outcome: Outcome = {
+    ...UNRESOLVED,
+    status: 'Resolved',
+    resolution: 'discard',
+    resolvedAt: work.now,
+    resolvedBy: actor,
+    notes,
+  }
+  return lifted(await transition(work, letter, outcome, { act: 'discard', actor, notes }))
+}
+
+/** An expired letter was given up, not resolved: it has no time of resolution. */
+async function expire(work: OfficeWork, source: LetterSource, letter: Letter, { notes, actor }: Change) {
+  insistOnStatus(letter, 'expire', ['Pending'])
+  await source.lift(work, [letter])
+  const outcome: Outcome = {
+    ...UNRESOLVED,
+    status: 'Expired',
+    resolution: 'expire',
+    resolvedBy: actor,
+    notes,
+  }
+  return lifted(await transition(work, letter, outcome, { act: 'expire', actor, notes }))
+}
+
+async function restore(work: OfficeWork, source: LetterSource, letter: Letter, { notes, actor }: Change) {
+  insistOnStatus(letter, 'restore', ['Resolved', 'Expired'])
+  if (letter.resolution === 'retry' && letter.confirmedAt === null) {
+    const recalled = await source.recall(work, letter)
+    if (recalled === 'running') throw failure('letter_in_flight', { queue: letter.sentTo ?? '' })
+  }
+  await source.lay(work, [letter])
+  return transition(work, letter, { ...UNRESOLVED, status: 'Pending' }, { act: 'restore', actor, notes })
+}
+
+const UNRESOLVED: Omit<Outcome, 'status'> = {
+  resolution: null,
+  resolvedAt: null,
+  resolvedBy: null,
+  notes: null,
+  sentAs: null,
+  sentTo: null,
+}
+
+const lifted = (letter: Letter): Letter => ({ ...letter, place: null })

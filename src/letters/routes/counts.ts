@@ -1,0 +1,78 @@
+/** `GET /api/counts`: exact counts of letters. */
+import { failure } from '../../core/errors.ts'
+import type { ApiCall } from '../../http/api-routes.ts'
+import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL } from '../../http/describe-api.ts'
+import type { Query } from '../../http/query.ts'
+import type { Ledger } from '../ledger.ts'
+import { STATUSES } from '../letter.ts'
+import { TALLY_KEYS, type TallyKey } from '../tally.ts'
+import { SOURCE, STATUS, sourceOf, statusOf } from './parameters.ts'
+
+const ITEM_KEYS: Readonly<Record<TallyKey, object>> = {
+  source: SOURCE,
+  engine: TEXT,
+  originalQueue: TEXT_OR_NULL,
+  status: STATUS,
+  signature: TEXT,
+}
+
+const QUERY = {
+  source: SOURCE,
+  engine: TEXT,
+  originalQueue: TEXT,
+  status: STATUS,
+  signature: TEXT,
+  by: {
+    type: 'string',
+    description: `What to count by: some of ${TALLY_KEYS.join(', ')}, separated by commas. Left out: all.`,
+  },
+}
+
+/** The calls; add them with `serveApi`. */
+export const countCalls = (ledger: Ledger): readonly ApiCall[] => [
+  {
+    method: 'GET',
+    path: '/api/counts',
+    role: 'viewer',
+    query: Object.keys(QUERY),
+    schema: describeCall({
+      operationId: 'letters.counts',
+      tag: 'letters',
+      summary:
+        'Exact counts of letters; keys that are not counted by are left out, and so are counts of zero',
+      role: 'viewer',
+      query: QUERY,
+      data: objectOf({
+        items: {
+          type: 'array',
+          items: { type: 'object', required: ['count'], properties: { ...ITEM_KEYS, count: INTEGER } },
+        },
+        totals: objectOf(Object.fromEntries(STATUSES.map((status) => [status, INTEGER]))),
+      }),
+    }),
+    answer: async ({ query }) => {
+      const filter = {
+        source: sourceOf(query),
+        engine: query.get('engine') ?? null,
+        originalQueue: query.get('originalQueue') ?? null,
+        status: statusOf(query),
+        signature: query.get('signature') ?? null,
+      }
+      return { status: 200, data: await ledger.counts(filter, keysOf(query)) }
+    },
+  },
+]
+
+function keysOf(query: Query): readonly TallyKey[] | undefined {
+  return query
+    .get('by')
+    ?.split(',', TALLY_KEYS.length + 1)
+    .map((text) => {
+      const key = TALLY_KEYS.find((known) => known === text)
+      if (key !== undefined) return key
+      throw failure('parameter_invalid', {
+        parameter: 'by',
+        reason: `'${text.slice(0, 64).toWellFormed()}' is none of ${TALLY_KEYS.join(', ')}`,
+      })
+    })
+}

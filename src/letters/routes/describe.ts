@@ -1,0 +1,166 @@
+/** The fields of letters in the OpenAPI document, as `view.ts` shows them and as calls take them. */
+import {
+  DATE,
+  INTEGER,
+  objectOf,
+  PAGE_QUERY,
+  TEXT,
+  TEXT_OR_NULL,
+  TIME,
+  TIME_OR_NULL,
+} from '../../http/describe-api.ts'
+import { REASONS, SOURCES, STATUSES } from '../letter.ts'
+import { PAYLOAD_ENCODINGS } from '../payload.ts'
+
+const oneOf = (values: readonly string[]) => ({ type: 'string', enum: values })
+const STATUS = oneOf(STATUSES)
+const ENCODING = oneOf(PAYLOAD_ENCODINGS)
+const NOTES = { type: 'string', maxLength: 4_000 }
+
+/** What names a letter in a path. */
+export const KEY = { engine: TEXT, rowKey: TEXT }
+
+export const LIST_QUERY = {
+  engine: TEXT,
+  status: STATUS,
+  instanceId: TEXT,
+  fromDate: DATE,
+  toDate: DATE,
+  source: oneOf(SOURCES),
+  originalQueue: TEXT,
+  signature: TEXT,
+  correlationId: TEXT,
+  q: { type: 'string', description: 'Text in the error, the reference, the headers or the payload' },
+  ...PAGE_QUERY,
+}
+
+const LETTER_FIELDS = {
+  engine: TEXT,
+  rowKey: TEXT,
+  instanceId: TEXT,
+  originalQueue: TEXT_OR_NULL,
+  errorMessage: TEXT,
+  dequeueCount: INTEGER,
+  status: STATUS,
+  firstFailureAtUtc: TIME,
+  lastFailureAtUtc: TIME,
+  correlationId: TEXT,
+  resolutionNotes: TEXT_OR_NULL,
+  resolvedAtUtc: TIME_OR_NULL,
+  resolvedBy: TEXT_OR_NULL,
+  resolution: TEXT_OR_NULL,
+  confirmedAtUtc: TIME_OR_NULL,
+  source: oneOf(SOURCES),
+  sourceId: TEXT,
+  signature: TEXT,
+  reason: oneOf(REASONS),
+  errorClass: TEXT,
+  deadQueue: TEXT_OR_NULL,
+}
+
+/** A letter as lists show it. */
+export const LETTER = objectOf(LETTER_FIELDS)
+
+const ATTEMPT = objectOf({
+  number: INTEGER,
+  failedAtUtc: TIME,
+  failedBy: TEXT_OR_NULL,
+  errorClass: TEXT,
+  errorMessage: TEXT,
+  errorStack: TEXT_OR_NULL,
+})
+
+const EVENT = objectOf({
+  engine: TEXT,
+  rowKey: TEXT,
+  operation: TEXT,
+  status: oneOf(['Succeeded', 'Failed']),
+  createdAtUtc: TIME,
+  durationMs: INTEGER,
+  actor: TEXT_OR_NULL,
+  notes: TEXT_OR_NULL,
+  error: TEXT_OR_NULL,
+  letterVersion: { type: ['integer', 'null'] },
+})
+
+/** A letter with its case file. */
+export const LETTER_DETAIL = objectOf({
+  ...LETTER_FIELDS,
+  version: INTEGER,
+  originalPartition: { type: ['integer', 'null'] },
+  itemCreatedAtUtc: TIME_OR_NULL,
+  originalMessage: TEXT,
+  originalMessageEncoding: ENCODING,
+  originalMessageSha256: TEXT,
+  editedMessage: TEXT_OR_NULL,
+  editedMessageEncoding: TEXT_OR_NULL,
+  encoding: TEXT,
+  kind: TEXT,
+  reference: TEXT,
+  headers: { description: 'What came with the message: an object when it is JSON, else a text' },
+  headersEncoding: TEXT_OR_NULL,
+  errorStack: TEXT_OR_NULL,
+  failedBy: TEXT_OR_NULL,
+  leased: { type: 'boolean' },
+  leaseDeadlineUtc: TIME_OR_NULL,
+  sentAs: TEXT_OR_NULL,
+  sentTo: TEXT_OR_NULL,
+  attempts: { type: 'array', items: ATTEMPT },
+  history: { type: 'array', items: EVENT },
+})
+
+/** The body of a capture. */
+export const REPORT = {
+  required: ['engine', 'originalMessage', 'errorMessage', 'sourceId'],
+  fields: {
+    engine: TEXT,
+    instanceId: { type: 'string', default: 'publisher' },
+    originalQueue: { type: 'string', description: "Left out: the engine's queue" },
+    originalMessage: TEXT,
+    originalMessageEncoding: { ...ENCODING, default: 'utf8' },
+    errorMessage: TEXT,
+    errorClass: TEXT,
+    errorStack: TEXT,
+    dequeueCount: { type: 'integer', minimum: 1, default: 1 },
+    firstFailureAtUtc: TIME,
+    lastFailureAtUtc: TIME,
+    correlationId: TEXT,
+    sourceId: { type: 'string', minLength: 1, maxLength: 512 },
+    headers: { type: 'object', additionalProperties: TEXT },
+  },
+}
+
+/** The body of a change. */
+export const CHANGE = { required: ['status'], fields: { status: STATUS, resolutionNotes: NOTES } }
+
+/** The body of a retry. */
+export const RETRY = {
+  fields: { payload: TEXT, payloadEncoding: { ...ENCODING, default: 'utf8' }, notes: NOTES },
+}
+
+/** What a retry answers: what was sent, or with `dryRun` what would be. */
+export const RETRIED = {
+  oneOf: [
+    objectOf({ messageId: TEXT, queue: TEXT }),
+    objectOf({
+      dryRun: { type: 'boolean', const: true },
+      queue: TEXT,
+      payload: TEXT,
+      payloadEncoding: ENCODING,
+      payloadSha256: TEXT,
+      encoding: TEXT,
+      kind: TEXT,
+      reference: TEXT,
+      correlationId: TEXT,
+      edited: { type: 'boolean' },
+    }),
+  ],
+}
+
+/** The body of a bulk expiry. */
+export const EXPIRE = {
+  required: ['olderThanDays'],
+  fields: { olderThanDays: { type: 'integer', minimum: 1 }, engine: TEXT },
+}
+
+export const EXPIRED = objectOf({ expired: INTEGER })

@@ -1,0 +1,260 @@
+/** The calls of `/api/dlq`: list, look at, capture, change, retry and expire letters. */
+import type { Clock } from '../../core/clock.ts'
+import { failure } from '../../core/errors.ts'
+import { type ApiAnswer, type ApiCall, type ApiRequest, onceKeyOf } from '../../http/api-routes.ts'
+import { describeCall, pageOf } from '../../http/describe-api.ts'
+import {
+  type JsonObject,
+  optionalText,
+  refuseUnknownFields,
+  requiredInteger,
+  requiredText,
+} from '../../http/json-body.ts'
+import { flagOf, limitOf, periodOf } from '../../http/query.ts'
+import type { LetterFilter } from '../filter.ts'
+import type { Answer } from '../idempotency.ts'
+import { type LetterStatus, STATUSES } from '../letter.ts'
+import type { LetterKey, Letters } from '../letters.ts'
+import { optionalPayload } from '../payload.ts'
+import { readReport } from '../report.ts'
+import type { Retry } from '../resolve.ts'
+import type { Change } from '../restore.ts'
+import { letterDetail, letterFields, outgoingFields } from '../view.ts'
+import {
+  CHANGE,
+  EXPIRE,
+  EXPIRED,
+  KEY,
+  LETTER,
+  LETTER_DETAIL,
+  LIST_QUERY,
+  REPORT,
+  RETRIED,
+  RETRY,
+} from './describe.ts'
+import { sourceOf, statusOf } from './parameters.ts'
+
+/** A report carries a whole message. */
+const REPORT_LIMIT = 10_485_760
+const MAX_NOTES = 4_000
+const MAX_NAME = 256
+
+/** The calls; they share paths, so they are served together. */
+export const dlqCalls = (letters: Letters, clock: Clock): readonly ApiCall[] => [
+  listCall(letters),
+  captureCall(letters, clock),
+  expireCall(letters),
+  getCall(letters),
+  changeCall(letters),
+  retryCall(letters),
+]
+
+const listCall = (letters: Letters): ApiCall => ({
+  method: 'GET',
+  path: '/api/dlq',
+  role: 'viewer',
+  query: Object.keys(LIST_QUERY),
+  schema: describeCall({
+    operationId: 'letters.list',
+    tag: 'letters',
+    summary: 'Letters, the newest failure first',
+    role: 'viewer',
+    query: LIST_QUERY,
+    data: pageOf(LETTER),
+  }),
+  answer: async ({ query }) => {
+    const { from, to } = periodOf(query)
+    const filter: LetterFilter = {
+      engine: query.get('engine'),
+      status: statusOf(query) ?? undefined,
+      instanceId: query.get('instanceId'),
+      fromDate: from ?? undefined,
+      toDate: to ?? undefined,
+      source: sourceOf(query) ?? undefined,
+      originalQueue: query.get('originalQueue'),
+      signature: query.get('signature'),
+      correlationId: query.get('correlationId'),
+      q: query.get('q'),
+    }
+    const { items, continuationToken } = await letters.list(filter, {
+      limit: limitOf(query),
+      continuationToken: query.get('continuationToken') ?? null,
+    })
+    return ok({ items: items.map(letterFields), continuationToken })
+  },
+})
+
+const captureCall = (letters: Letters, clock: Clock): ApiCall => ({
+  method: 'POST',
+  path: '/api/dlq',
+  role: 'operator',
+  body: 'required',
+  bodyLimit: REPORT_LIMIT,
+  schema: describeCall({
+    operationId: 'letters.capture',
+    tag: 'letters',
+    summary: 'Put a failure on file; the same sourceId twice is one letter',
+    role: 'operator',
+    body: REPORT,
+    data: LETTER,
+    statuses: [200, 201],
+    idempotent: true,
+  }),
+  answer: async (request) => {
+    const report = readReport(request.body.fields, {
+      engines: letters.engines,
+      now: clock.now(),
+      correlationId: request.correlationId,
+      actor: request.caller.name,
+    })
+    return answered(
+      await letters.once('letters.capture', onceKeyOf(request), async (work) => {
+        const { letter, created } = await letters.captureIn(work, report)
+        return { status: created ? 201 : 200, body: letterFields(letter) }
+      }),
+    )
+  },
+})
+
+const expireCall = (letters: Letters): ApiCall => ({
+  method: 'POST',
+  path: '/api/dlq/expire',
+  role: 'operator',
+  body: 'required',
+  schema: describeCall({
+    operationId: 'letters.expire',
+    tag: 'letters',
+    summary: 'Expire pending letters whose last failure is long ago, in bounded batches',
+    role: 'operator',
+    body: EXPIRE,
+    data: EXPIRED,
+    idempotent: true,
+  }),
+  answer: async (request) => {
+    const { fields } = request.body
+    refuseUnknownFields(fields, Object.keys(EXPIRE.fields))
+    const olderThanDays = requiredInteger(fields, 'olderThanDays', 1)
+    const engine = optionalText(fields, 'engine', { max: MAX_NAME })
+    return answered(
+      await letters.onceDone(onceKeyOf(request), async () => {
+        const expired = await letters.expireOlder({ olderThanDays, engine, actor: request.caller.name })
+        return { status: 200, body: { expired } }
+      }),
+    )
+  },
+})
+
+const getCall = (letters: Letters): ApiCall => ({
+  method: 'GET',
+  path: '/api/dlq/:engine/:rowKey',
+  role: 'viewer',
+  schema: describeCall({
+    operationId: 'letters.get',
+    tag: 'letters',
+    summary: 'A letter with its message, all its failures and its history',
+    role: 'viewer',
+    params: KEY,
+    data: LETTER_DETAIL,
+  }),
+  answer: async (request) => {
+    const { letter, failures, history } = await letters.get(keyOf(request))
+    return ok(letterDetail(letter, failures, history))
+  },
+})
+
+const changeCall = (letters: Letters): ApiCall => ({
+  method: 'PATCH',
+  path: '/api/dlq/:engine/:rowKey',
+  role: 'operator',
+  body: 'required',
+  schema: describeCall({
+    operationId: 'letters.change',
+    tag: 'letters',
+    summary: 'Discard (Resolved, with notes), expire (Expired) or restore (Pending) a letter',
+    role: 'operator',
+    params: KEY,
+    body: CHANGE,
+    data: LETTER,
+    idempotent: true,
+  }),
+  answer: async (request) => {
+    const change = readChange(request)
+    return answered(
+      await letters.once('letters.change', onceKeyOf(request), async (work) => {
+        const letter = await letters.changeIn(work, keyOf(request), change)
+        return { status: 200, body: letterFields(letter) }
+      }),
+    )
+  },
+})
+
+const retryCall = (letters: Letters): ApiCall => ({
+  method: 'POST',
+  path: '/api/dlq/:engine/:rowKey/retry',
+  role: 'operator',
+  query: ['dryRun'],
+  body: 'optional',
+  schema: describeCall({
+    operationId: 'letters.retry',
+    tag: 'letters',
+    summary: 'Send a letter back to its queue, as it is or edited; with dryRun only show what would be sent',
+    role: 'operator',
+    params: KEY,
+    query: { dryRun: { type: 'boolean', default: false } },
+    body: RETRY,
+    data: RETRIED,
+    idempotent: true,
+  }),
+  answer: async (request) => {
+    const retry = readRetry(request)
+    if (flagOf(request.query, 'dryRun')) {
+      const { outgoing, edited } = await letters.preview(keyOf(request), retry.edit)
+      return ok(outgoingFields(outgoing, edited))
+    }
+    return answered(
+      await letters.once('letters.retry', onceKeyOf(request), async (work) => ({
+        status: 200,
+        body: await letters.retryIn(work, keyOf(request), retry),
+      })),
+    )
+  },
+})
+
+const ok = (data: unknown): ApiAnswer => ({ status: 200, data })
+
+const answered = ({ status, body }: Answer): ApiAnswer => ({ status, data: body })
+
+const keyOf = ({ params }: ApiRequest): LetterKey => ({
+  engine: params.engine ?? '',
+  rowKey: params.rowKey ?? '',
+})
+
+function statusNamed(text: string): LetterStatus {
+  const status = STATUSES.find((known) => known === text)
+  if (status === undefined)
+    throw failure('status_unknown', { status: shown(text), known: STATUSES.join(', ') })
+  return status
+}
+
+function readChange({ body: { fields }, caller }: ApiRequest): Change {
+  refuseUnknownFields(fields, Object.keys(CHANGE.fields))
+  return {
+    status: statusNamed(requiredText(fields, 'status', { max: MAX_NAME, min: 0 })),
+    notes: notesOf(fields, 'resolutionNotes'),
+    actor: caller.name,
+  }
+}
+
+function readRetry({ body: { fields }, caller }: ApiRequest): Retry {
+  refuseUnknownFields(fields, Object.keys(RETRY.fields))
+  const payload = optionalPayload(fields, 'payload', 'payloadEncoding')
+  return { edit: payload === null ? null : { payload }, notes: notesOf(fields, 'notes'), actor: caller.name }
+}
+
+/** Blank notes are none. */
+function notesOf(fields: JsonObject, name: string): string | null {
+  const notes = optionalText(fields, name, { max: MAX_NOTES, min: 0 })
+  return notes === null || notes.trim() === '' ? null : notes
+}
+
+const shown = (text: string): string => (text.length > 64 ? `${text.slice(0, 64)}…` : text)

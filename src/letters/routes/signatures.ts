@@ -1,0 +1,92 @@
+/** `GET /api/signatures` and `GET /api/signatures/{signature}`: letters grouped by their error. */
+import { formatMicros } from '../../core/timestamp.ts'
+import type { ApiCall } from '../../http/api-routes.ts'
+import { describeCall, INTEGER, objectOf, PAGE_QUERY, pageOf, TEXT, TIME } from '../../http/describe-api.ts'
+import { limitOf } from '../../http/query.ts'
+import type { Ledger } from '../ledger.ts'
+import type { SignatureGroup } from '../signatures.ts'
+import { SOURCE, sourceOf } from './parameters.ts'
+
+const QUERY = { source: SOURCE, engine: TEXT, originalQueue: TEXT, ...PAGE_QUERY }
+
+const TEXTS = { type: 'array', items: TEXT }
+
+const GROUP = objectOf({
+  signature: TEXT,
+  version: INTEGER,
+  errorClass: TEXT,
+  title: TEXT,
+  open: INTEGER,
+  total: INTEGER,
+  firstSeenAtUtc: TIME,
+  lastSeenAtUtc: TIME,
+  sources: TEXTS,
+  engines: TEXTS,
+  originalQueues: TEXTS,
+  sample: {
+    type: ['object', 'null'],
+    properties: { engine: TEXT, rowKey: TEXT, errorMessage: TEXT },
+  },
+})
+
+/** The calls; add them with `serveApi`. */
+export const signatureCalls = (ledger: Ledger): readonly ApiCall[] => [
+  {
+    method: 'GET',
+    path: '/api/signatures',
+    role: 'viewer',
+    query: Object.keys(QUERY),
+    schema: describeCall({
+      operationId: 'signatures.list',
+      tag: 'letters',
+      summary: 'Groups of letters with the same error, those with the most pending letters first',
+      role: 'viewer',
+      query: QUERY,
+      data: pageOf(GROUP),
+    }),
+    answer: async ({ query }) => {
+      const filter = {
+        source: sourceOf(query),
+        engine: query.get('engine') ?? null,
+        originalQueue: query.get('originalQueue') ?? null,
+      }
+      const { items, continuationToken } = await ledger.signatures(filter, {
+        limit: limitOf(query),
+        continuationToken: query.get('continuationToken') ?? null,
+      })
+      return { status: 200, data: { items: items.map(groupOnWire), continuationToken } }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/api/signatures/:signature',
+    role: 'viewer',
+    schema: describeCall({
+      operationId: 'signatures.get',
+      tag: 'letters',
+      summary: 'One group of letters with the same error',
+      role: 'viewer',
+      params: { signature: TEXT },
+      data: GROUP,
+    }),
+    answer: async ({ params: { signature = '' } }) => ({
+      status: 200,
+      data: groupOnWire(await ledger.signature(signature)),
+    }),
+  },
+]
+
+const groupOnWire = ({ firstSeenAt, lastSeenAt, ...group }: SignatureGroup) => ({
+  signature: group.signature,
+  version: group.version,
+  errorClass: group.errorClass,
+  title: group.title,
+  open: group.open,
+  total: group.total,
+  firstSeenAtUtc: formatMicros(firstSeenAt),
+  lastSeenAtUtc: formatMicros(lastSeenAt),
+  sources: group.sources,
+  engines: group.engines,
+  originalQueues: group.originalQueues,
+  sample: group.sample,
+})

@@ -1,0 +1,282 @@
+/**
+ * Walking letters newest first, along the index that suits the filter:
+ *
+ *   a correlation or an instance       its own index, and the letter of a queue whose source id stands for it
+ *   source, engine, queue, signature   the lanes (drawer, status) that match, merged
+ *   a status, or nothing               the lanes of the statuses, merged
+ *
+ * Every walk reads a bounded number of rows and says how far it came.
+ */
+import { type Integer, integerList, type Session, type Statement, sql, type Value } from '../db/database.ts'
+import type { LetterFilter } from './filter.ts'
+import { STATUS, STATUSES } from './letter.ts'
+import {
+  ANY_TIME,
+  inOrder,
+  justBefore,
+  limitedStretch,
+  lookOn,
+  mergeStretches,
+  type Position,
+  type PositionRow,
+  type Span,
+  type Stretch,
+  TOP,
+  toPosition,
+} from './positions.ts'
+
+/** A filter in the numbers of the store. */
+export interface Choice {
+  readonly statuses: readonly number[]
+  /** null: in any drawer. */
+  readonly drawers: readonly number[] | null
+  readonly instanceId: string | null
+  readonly correlationId: string | null
+  /** The whole of what the filter's dates allow. */
+  readonly span: Span
+}
+
+/** The drawers that match, of all there are; $1 to $4 are NULL where anything matches. */
+const matchingDrawers = sql(
+  'drawers.matching',
+  `SELECT id FROM bartleby.drawers
+   WHERE (CAST($1 AS text) IS NULL OR source = $1) AND (CAST($2 AS text) IS NULL OR engine = $2)
+     AND (CAST($3 AS text) IS NULL OR queue = $3)
+     AND (CAST($4 AS text) IS NULL OR signature = (SELECT id FROM bartleby.signatures WHERE fingerprint = $4))`,
+)
+
+/** Finds out what the filter means on this store; null when no letter can match. */
+export async function chooseLetters(session: Session, filter: LetterFilter): Promise<Choice | null> {
+  const { source, engine, originalQueue, signature, instanceId, correlationId, status } = filter
+  const label = [source, engine, originalQueue, signature].map((text) => text ?? null)
+  // No letter has U+0000 in these, and PostgreSQL would refuse to look for it.
+  if ([...label, instanceId, correlationId].some((text) => text?.includes('\0'))) return null
+  let drawers: number[] | null = null
+  if (label.some((text) => text !== null)) {
+    const rows = await session.rows<{ id: Integer }>(matchingDrawers, ...label)
+    if (rows.length === 0) return null
+    drawers = rows.map(({ id }) => Number(id))
+  }
+  return {
+    statuses: (status === undefined ? STATUSES : [status]).map((name) => STATUS[name]),
+    drawers,
+    instanceId: instanceId ?? null,
+    correlationId: correlationId ?? null,
+    span: {
+      below: filter.toDate === undefined ? TOP : justBefore(filter.toDate),
+      from: filter.fromDate ?? ANY_TIME,
+    },
+  }
+}
+
+/** What a walk knows of a letter before it is read. */
+interface Sighted extends PositionRow {
+  readonly status: Integer
+  readonly drawer: Integer
+}
+
+const LANE = `status = lane.status AND (last_failure_at, id) < ($2, $3) AND last_failure_at >= $4
+  ORDER BY status DESC, last_failure_at DESC, id DESC`
+
+/** The newest of each status, merged, on letters_newest: $5 rows of each. */
+const newestOf = sql(
+  'letters.newest',
+  {
+    postgres: `
+      SELECT sighted.id, sighted.at, sighted.status, sighted.drawer FROM unnest($1::int[]) AS lane (status)
+      CROSS JOIN LATERAL (
+        SELECT id, last_failure_at AS at, status, drawer FROM bartleby.letters WHERE ${LANE} LIMIT $5) AS sighted
+      ORDER BY sighted.at DESC, sighted.id DESC LIMIT $5`,
+    sqlite: `
+      SELECT id, last_failure_at AS at, status, drawer FROM letters INDEXED BY letters_newest
+      WHERE status = $1 AND (last_failure_at, id) < ($2, $3) AND last_failure_at >= $4
+      ORDER BY last_failure_at DESC, id DESC LIMIT $5`,
+  },
+  { bigints: true },
+)
+
+/** A range: under equalities PostgreSQL takes any order by time as good, and may walk letters_newest past all other drawers. */
+const DRAWER_LANE = `(drawer, status, last_failure_at, id) < (lane.drawer, lane.status, $3, $4)
+  AND (drawer, status, last_failure_at) >= (lane.drawer, lane.status, $5)
+  ORDER BY drawer DESC, status DESC, last_failure_at DESC, id DESC`
+
+/**
+ * The newest of many lanes, merged, on letters_in_drawer. The first $6 lie in the $6 lanes with the newest heads: one
+ * step into the index for every lane, then $6 rows of at most $6 of them, whatever the lanes hold.
+ */
+const newestInDrawers = sql(
+  'letters.newestInDrawers',
+  {
+    postgres: `
+      WITH heads AS MATERIALIZED (
+        SELECT lane.drawer, lane.status FROM unnest($1::int[], $2::int[]) AS lane (drawer, status)
+        CROSS JOIN LATERAL (
+          SELECT last_failure_at AS at, id FROM bartleby.letters WHERE ${DRAWER_LANE} LIMIT 1) AS head
+        ORDER BY head.at DESC, head.id DESC LIMIT $6
+      )
+      SELECT sighted.id, sighted.at FROM heads AS lane CROSS JOIN LATERAL (
+        SELECT id, last_failure_at AS at FROM bartleby.letters WHERE ${DRAWER_LANE} LIMIT $6) AS sighted
+      ORDER BY sighted.at DESC, sighted.id DESC LIMIT $6`,
+    sqlite: `
+      SELECT id, last_failure_at AS at FROM letters INDEXED BY letters_in_drawer
+      WHERE drawer = $1 AND status = $2 AND (last_failure_at, id) < ($3, $4) AND last_failure_at >= $5
+      ORDER BY last_failure_at DESC, id DESC LIMIT $6`,
+  },
+  { bigints: true },
+)
+
+/** The newest with one value in an indexed column, in the order of its index. */
+const newestWith = (name: string, column: string, index: string): Statement => {
+  const select = (from: string) => `
+    SELECT id, last_failure_at AS at, status, drawer, coalesce(instance_id, source_id) AS instance FROM ${from}
+    WHERE ${column} = $1 AND (last_failure_at, id) < ($2, $3) AND last_failure_at >= $4
+    ORDER BY ${column} DESC, last_failure_at DESC, id DESC LIMIT $5`
+  return sql(
+    name,
+    { postgres: select('bartleby.letters'), sqlite: select(`letters INDEXED BY ${index}`) },
+    { bigints: true },
+  )
+}
+
+const ofCorrelation = newestWith('letters.ofCorrelation', 'correlation_id', 'letters_by_correlation')
+const ofInstance = newestWith('letters.ofInstance', 'instance_id', 'letters_by_instance')
+
+/** The letter of a queue that has no correlation or instance but its source id; one row of letters_by_source. */
+const ofSource = sql(
+  'letters.ofQueueItem',
+  `SELECT id, last_failure_at AS at, status, drawer, instance_id, correlation_id,
+     coalesce(instance_id, source_id) AS instance
+   FROM bartleby.letters WHERE engine = 'queues' AND source_id = $1`,
+  { bigints: true },
+)
+
+/** Rows that one look at an instance or a correlation reads, when there is more to check about them. */
+const LOOK = 500
+/** Looks of one page. A page that found too little by then is short, and the next goes on where it ended. */
+const MAX_LOOKS = 40
+
+/** More lanes than this are worth a look at the newest letters first: with many lanes it mostly fills the page. */
+const MANY_LANES = 200
+
+/** Rows that a walk along the lanes reads at most, all lanes together. */
+const LANE_ROWS = 20_000
+/** Letters that a walk gives at most. */
+const MAX_WALK = 2_000
+
+/** How many letters a walk may be asked for at once, so that it stays as cheap as a page. */
+export function walkLimit(choice: Choice): number {
+  const lanes = (choice.drawers?.length ?? 1) * choice.statuses.length
+  return Math.max(100, Math.min(MAX_WALK, Math.floor(LANE_ROWS / lanes)))
+}
+
+/** The next `limit` letters of the span; fewer when it ends, or when too many had to be passed over. */
+export async function scanLetters(
+  session: Session,
+  choice: Choice,
+  span: Span,
+  limit: number,
+): Promise<Stretch> {
+  if (choice.correlationId !== null || choice.instanceId !== null) {
+    return scanNarrow(session, choice, span, limit)
+  }
+  const { drawers, statuses } = choice
+  if (drawers === null) return scanNewest(session, statuses, span, limit)
+  if (drawers.length * statuses.length <= MANY_LANES) {
+    return scanDrawers(session, drawers, statuses, span, limit)
+  }
+  const inDrawer = new Set(drawers)
+  const newest = await scanNewest(session, statuses, span, LOOK, (row) => inDrawer.has(Number(row.drawer)))
+  if (newest.end === null || newest.positions.length >= limit) return mergeStretches([newest], limit)
+  const rest = await scanDrawers(session, drawers, statuses, { ...span, below: newest.end }, limit)
+  return mergeStretches([{ positions: [...newest.positions, ...rest.positions], end: rest.end }], limit)
+}
+
+async function scanNewest(
+  session: Session,
+  statuses: readonly number[],
+  { below, from }: Span,
+  limit: number,
+  fits: (row: Sighted) => boolean = () => true,
+): Promise<Stretch> {
+  const values = [below.at, below.id, from, limit]
+  const lanes = session.dialect === 'postgres' ? [integerList(session.dialect, statuses)] : statuses
+  const stretches: Stretch[] = []
+  for (const lane of lanes) {
+    const rows = await session.rows<Sighted>(newestOf, lane, ...values)
+    const { end } = limitedStretch(rows.map(toPosition), limit)
+    stretches.push({ positions: rows.filter(fits).map(toPosition), end })
+  }
+  return mergeStretches(stretches, limit)
+}
+
+async function scanDrawers(
+  session: Session,
+  drawers: readonly number[],
+  statuses: readonly number[],
+  { below, from }: Span,
+  limit: number,
+): Promise<Stretch> {
+  const lanes = drawers.flatMap((drawer) => statuses.map((status) => [drawer, status] as const))
+  const read = async (first: Value, second: Value, limit: number) => {
+    const values = [first, second, below.at, below.id, from, limit]
+    return (await session.rows<PositionRow>(newestInDrawers, ...values)).map(toPosition)
+  }
+  if (session.dialect === 'postgres') {
+    const list = (values: readonly number[]) => integerList('postgres', values)
+    const positions = await read(
+      list(lanes.map(([drawer]) => drawer)),
+      list(lanes.map(([, status]) => status)),
+      limit,
+    )
+    return limitedStretch(positions, limit)
+  }
+  const heads: { lane: readonly [number, number]; head: Position }[] = []
+  for (const lane of lanes) {
+    const [head] = await read(...lane, 1)
+    if (head !== undefined) heads.push({ lane, head })
+  }
+  heads.sort((a, b) => inOrder(a.head, b.head))
+  const stretches: Stretch[] = []
+  for (const { lane } of heads.slice(0, limit)) {
+    stretches.push(limitedStretch(await read(...lane, limit), limit))
+  }
+  return mergeStretches(stretches, limit)
+}
+
+/** Letters of a correlation, of an instance, or of both. */
+async function scanNarrow(session: Session, choice: Choice, span: Span, limit: number): Promise<Stretch> {
+  const { statuses, drawers, instanceId, correlationId } = choice
+  const inDrawer = drawers === null ? null : new Set(drawers)
+  const fits = (row: Sighted & { readonly instance: string }): boolean =>
+    statuses.includes(Number(row.status)) &&
+    (inDrawer === null || inDrawer.has(Number(row.drawer))) &&
+    (instanceId === null || row.instance === instanceId)
+  const [statement, value] =
+    correlationId === null ? [ofInstance, instanceId] : [ofCorrelation, correlationId]
+  const checked = inDrawer !== null || statuses.length < STATUSES.length || instanceId !== null
+  const rowLimit = checked ? LOOK : limit
+  const indexed = await lookOn(span, limit, MAX_LOOKS, async ({ below, from }) => {
+    const rows = await session.rows<Sighted & { instance: string }>(
+      statement,
+      value,
+      below.at,
+      below.id,
+      from,
+      rowLimit,
+    )
+    const { end } = limitedStretch(rows.map(toPosition), rowLimit)
+    return { positions: rows.filter(fits).map(toPosition), end }
+  })
+  const standIns = await session.rows<
+    Sighted & { instance: string; instance_id: string | null; correlation_id: string | null }
+  >(ofSource, value)
+  const own = standIns.filter((row) => {
+    const column = correlationId === null ? row.instance_id : row.correlation_id
+    return column === null && fits(row)
+  })
+  const positions = own.map(toPosition).filter((position) => isIn(span, position))
+  return mergeStretches([indexed, { positions, end: null }], limit)
+}
+
+const isIn = ({ below, from }: Span, position: Position): boolean =>
+  inOrder(below, position) < 0 && position.at >= from

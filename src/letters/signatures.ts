@@ -1,0 +1,235 @@
+/**
+ * Groups of letters by signature: how many are open, since when, from where, and one letter to look at. The groups
+ * are added up from the books; only the letters shown as samples are looked up.
+ */
+import { type Instant, instant } from '../core/clock.ts'
+import { cut } from '../core/mask.ts'
+import { type Integer, integerList, type Session, sql } from '../db/database.ts'
+import { type Account, type AccountFilter, lettersIn, queueOf, readAccounts } from './books.ts'
+import { readSummaries } from './detail.ts'
+import type { DrawerLabels } from './drawers.ts'
+import { type LetterId, type LetterStatus, letterId, type SourceName, STATUS, STATUSES } from './letter.ts'
+import { inOrder, type Position } from './positions.ts'
+
+/** All letters of one signature, as far as they match what was asked for. */
+export interface SignatureGroup {
+  /** The fingerprint. */
+  readonly signature: string
+  /** The version of the algorithm that made it; 0 for the group of errors that were too many to group. */
+  readonly version: number
+  readonly errorClass: string
+  readonly title: string
+  /** Pending letters, and letters of any status. */
+  readonly open: number
+  readonly total: number
+  readonly firstSeenAt: Instant
+  readonly lastSeenAt: Instant
+  readonly sources: readonly SourceName[]
+  readonly engines: readonly string[]
+  readonly originalQueues: readonly string[]
+  /** The newest pending letter, else the newest; null when there is no letter left. */
+  readonly sample: SampleLetter | null
+}
+
+export interface SampleLetter {
+  readonly engine: string
+  readonly rowKey: string
+  /** Its beginning. */
+  readonly errorMessage: string
+}
+
+/** Where a page ends: what its last group is sorted by. */
+export interface GroupCursor {
+  readonly open: number
+  readonly total: number
+  readonly signature: string
+}
+
+export interface GroupPage {
+  readonly items: readonly SignatureGroup[]
+  /** null on the last page. */
+  readonly next: GroupCursor | null
+}
+
+type Group = Omit<SignatureGroup, 'sample'> & { readonly accounts: readonly Account[] }
+
+/**
+ * A page of the groups that hold letters, those with the most open ones first. The order is that of the moment: a
+ * group whose counts change during a walk may be met twice, or not.
+ */
+export async function listSignatures(
+  session: Session,
+  filter: Omit<AccountFilter, 'signature'>,
+  after: GroupCursor | null,
+  limit: number,
+  labels?: DrawerLabels,
+): Promise<GroupPage> {
+  const groups = groupsOf(await readAccounts(session, filter, labels))
+    .filter(({ total }) => total > 0)
+    .sort(mostOpenFirst)
+  const behind = after === null ? groups : groups.filter((group) => mostOpenFirst(after, group) < 0)
+  const page = behind.slice(0, limit)
+  const last = page.at(-1)
+  return {
+    items: await withSamples(session, page),
+    next:
+      last === undefined || behind.length <= limit
+        ? null
+        : { open: last.open, total: last.total, signature: last.signature },
+  }
+}
+
+/** The group of one signature; null when no letter ever had it. */
+export async function readSignatureGroup(
+  session: Session,
+  signature: string,
+  labels?: DrawerLabels,
+): Promise<SignatureGroup | null> {
+  const groups = groupsOf(await readAccounts(session, { signature }, labels))
+  return (await withSamples(session, groups))[0] ?? null
+}
+
+function mostOpenFirst(a: GroupCursor, b: GroupCursor): number {
+  if (a.open !== b.open) return b.open - a.open
+  if (a.total !== b.total) return b.total - a.total
+  return compare(a.signature, b.signature)
+}
+
+function groupsOf(accounts: readonly Account[]): Group[] {
+  const bySignature = Map.groupBy(accounts, ({ drawer }) => drawer.signature.fingerprint)
+  return [...bySignature].map(([signature, accounts]) => toGroup(signature, accounts))
+}
+
+function toGroup(signature: string, accounts: readonly Account[]): Group {
+  // A group has at least one drawer, and all its drawers have the same signature.
+  const [{ drawer }] = accounts as [Account, ...Account[]]
+  const holding = accounts.filter(({ letters }) => lettersIn(letters) > 0)
+  const lastSeenAt = accounts.reduce(
+    (latest, each) => (each.lastSeenAt > latest ? each.lastSeenAt : latest),
+    NEVER,
+  )
+  const filedAt = instant(drawer.firstSeenAt)
+  return {
+    signature,
+    version: Number.parseInt(signature, 10),
+    errorClass: drawer.signature.errorClass,
+    title: drawer.signature.title,
+    open: holding.reduce((sum, { letters }) => sum + letters.Pending, 0),
+    total: holding.reduce((sum, { letters }) => sum + lettersIn(letters), 0),
+    // Failures that are reported late happened before their signature was filed.
+    firstSeenAt: lastSeenAt !== NEVER && lastSeenAt < filedAt ? lastSeenAt : filedAt,
+    lastSeenAt: lastSeenAt === NEVER ? filedAt : lastSeenAt,
+    sources: distinct(holding.map(({ drawer }) => drawer.source)),
+    engines: distinct(holding.map(({ drawer }) => drawer.engine)),
+    originalQueues: distinct(holding.flatMap(({ drawer }) => queueOf(drawer) ?? [])),
+    accounts: holding,
+  }
+}
+
+const NEVER = instant(0n)
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+const distinct = <T extends string>(values: readonly T[]): T[] => [...new Set(values)].sort(compare)
+
+/** Drawers of a group that are looked into, those that failed latest: a group may have one for every queue there is. */
+const MAX_LOOKS = 10
+const MAX_SAMPLE_MESSAGE = 1_000
+
+interface Lane {
+  readonly signature: string
+  readonly drawer: number
+  readonly status: LetterStatus
+}
+
+/** Where the sample of a group is to be found: among its open letters, if there are any. */
+function lanesOf({ signature, open, accounts }: Group): Lane[] {
+  const wanted = open > 0 ? (['Pending'] as const) : STATUSES
+  return accounts
+    .filter(({ letters }) => wanted.some((status) => letters[status] > 0))
+    .sort((a, b) => Number(b.lastSeenAt - a.lastSeenAt) || a.drawer.number - b.drawer.number)
+    .slice(0, MAX_LOOKS)
+    .flatMap(({ drawer, letters }) =>
+      wanted
+        .filter((status) => letters[status] > 0)
+        .map((status) => ({ signature, drawer: drawer.number, status })),
+    )
+}
+
+/**
+ * The newest letter of each lane: one step into letters_in_drawer for each. PostgreSQL is given a range of one lane,
+ * because under an equality it counts any order by time as good, and may walk letters_newest past all other drawers.
+ */
+const newestOfLanes = sql(
+  'letters.samples',
+  {
+    postgres: `
+      SELECT lane.drawer, newest.id, newest.at FROM unnest($1::int[], $2::int[]) AS lane (drawer, status)
+      CROSS JOIN LATERAL (
+        SELECT id, last_failure_at AS at FROM bartleby.letters
+        WHERE (drawer, status) >= (lane.drawer, lane.status) AND (drawer, status) <= (lane.drawer, lane.status)
+        ORDER BY drawer DESC, status DESC, last_failure_at DESC, id DESC LIMIT 1) AS newest`,
+    sqlite: `
+      SELECT drawer, id, last_failure_at AS at FROM letters INDEXED BY letters_in_drawer
+      WHERE drawer = $1 AND status = $2 ORDER BY last_failure_at DESC, id DESC LIMIT 1`,
+  },
+  { bigints: true },
+)
+
+interface SightedRow {
+  readonly drawer: Integer
+  readonly id: Integer
+  readonly at: Integer
+}
+
+async function withSamples(session: Session, groups: readonly Group[]): Promise<SignatureGroup[]> {
+  const lanes = groups.flatMap(lanesOf)
+  const newest = await readNewest(session, lanes)
+  const letters = await readSummaries(session, [...newest.values()])
+  const byId = new Map(letters.map((letter) => [letter.id, letter]))
+  return groups.map(({ accounts: _, ...group }) => {
+    const id = newest.get(group.signature)
+    const letter = id === undefined ? undefined : byId.get(id)
+    return { ...group, sample: letter === undefined ? null : toSample(letter) }
+  })
+}
+
+const toSample = ({ engine, rowKey, errorMessage }: SampleLetter): SampleLetter => ({
+  engine,
+  rowKey,
+  errorMessage: cut(errorMessage, MAX_SAMPLE_MESSAGE),
+})
+
+/** The newest letter in the lanes of each signature. */
+async function readNewest(session: Session, lanes: readonly Lane[]): Promise<Map<string, LetterId>> {
+  const signatures = new Map(lanes.map(({ drawer, signature }) => [drawer, signature]))
+  const heads = new Map<string, Position>()
+  for (const row of await readHeads(session, lanes)) {
+    const signature = signatures.get(Number(row.drawer)) ?? ''
+    const position = { id: letterId(row.id), at: instant(BigInt(row.at)) }
+    const known = heads.get(signature)
+    if (known === undefined || inOrder(position, known) < 0) heads.set(signature, position)
+  }
+  return new Map([...heads].map(([signature, { id }]) => [signature, id]))
+}
+
+async function readHeads(session: Session, lanes: readonly Lane[]): Promise<SightedRow[]> {
+  if (lanes.length === 0) return []
+  if (session.dialect === 'postgres') {
+    return session.rows(
+      newestOfLanes,
+      integerList(
+        'postgres',
+        lanes.map(({ drawer }) => drawer),
+      ),
+      integerList(
+        'postgres',
+        lanes.map(({ status }) => STATUS[status]),
+      ),
+    )
+  }
+  const heads = await Promise.all(
+    lanes.map(({ drawer, status }) => session.rows<SightedRow>(newestOfLanes, drawer, STATUS[status])),
+  )
+  return heads.flat()
+}

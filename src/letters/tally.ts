@@ -1,0 +1,90 @@
+/** Exact counts of letters by source, engine, queue, status and signature, or by some of them. */
+import type { Session } from '../db/database.ts'
+import { type Account, type AccountFilter, queueOf, readAccounts, type StatusCounts } from './books.ts'
+import type { DrawerLabels } from './drawers.ts'
+import { type LetterStatus, STATUSES } from './letter.ts'
+
+/** What letters are counted by, in the order in which counts are sorted. */
+export const TALLY_KEYS = ['source', 'engine', 'originalQueue', 'signature', 'status'] as const
+export type TallyKey = (typeof TALLY_KEYS)[number]
+
+export interface TallyFilter extends AccountFilter {
+  readonly status?: LetterStatus | null
+}
+
+/** The letters that have the same keys; a key that is not counted by is left out, and no count is zero. */
+export type TallyItem = Readonly<Partial<Record<TallyKey, string | null>>> & { readonly count: number }
+
+export interface Tally {
+  readonly items: readonly TallyItem[]
+  /** All letters that match the filter. */
+  readonly totals: StatusCounts
+}
+
+/** Counts the letters that match, by the keys given. */
+export async function tallyLetters(
+  session: Session,
+  filter: TallyFilter = {},
+  by: readonly TallyKey[] = TALLY_KEYS,
+  labels?: DrawerLabels,
+): Promise<Tally> {
+  const keys = TALLY_KEYS.filter((key) => by.includes(key))
+  const totals = { Pending: 0, Resolved: 0, Expired: 0 }
+  const items = new Map<string, { readonly values: readonly (string | null)[]; count: number }>()
+  for (const account of await readAccounts(session, filter, labels)) {
+    for (const status of STATUSES) {
+      const count = account.letters[status]
+      if (count === 0 || (filter.status != null && filter.status !== status)) continue
+      totals[status] += count
+      const values = keys.map((key) => keyOf(key, account, status))
+      const same = values.join('\n')
+      const item = items.get(same)
+      if (item === undefined) items.set(same, { values, count })
+      else item.count += count
+    }
+  }
+  // The accounts come in the order of all keys: only what skips one of them has to be sorted.
+  const counted = [...items.values()]
+  if (keys.length < TALLY_KEYS.length) counted.sort((a, b) => inOrder(keys, a.values, b.values))
+  return { items: counted.map(({ values, count }) => toItem(keys, values, count)), totals }
+}
+
+function toItem(keys: readonly TallyKey[], values: readonly (string | null)[], count: number): TallyItem {
+  const item: { [Key in TallyKey]?: string | null } = {}
+  for (const [place, key] of keys.entries()) item[key] = values[place] ?? null
+  return { ...item, count }
+}
+
+function keyOf(key: TallyKey, { drawer }: Account, status: LetterStatus): string | null {
+  switch (key) {
+    case 'source':
+      return drawer.source
+    case 'engine':
+      return drawer.engine
+    case 'originalQueue':
+      return queueOf(drawer)
+    case 'status':
+      return status
+    case 'signature':
+      return drawer.signature.fingerprint
+  }
+}
+
+/** Key by key: nothing before something, statuses in the order of a letter's life. */
+function inOrder(
+  keys: readonly TallyKey[],
+  a: readonly (string | null)[],
+  b: readonly (string | null)[],
+): number {
+  for (const [place, key] of keys.entries()) {
+    const [one, other] = [a[place] ?? null, b[place] ?? null]
+    if (one === other) continue
+    if (one === null || other === null) return one === null ? -1 : 1
+    if (key === 'status') return statusPlace(one) - statusPlace(other)
+    return one < other ? -1 : 1
+  }
+  return 0
+}
+
+// Widened, so that any text may be looked for.
+const statusPlace = (name: string): number => (STATUSES as readonly string[]).indexOf(name)

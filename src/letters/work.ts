@@ -1,0 +1,35 @@
+/**
+ * One transaction of the office: the store's transaction, the changes of the letter counts that belong to it, and what
+ * is left for after its commit.
+ */
+import type { Clock, Instant } from '../core/clock.ts'
+import type { Database, Transaction } from '../db/database.ts'
+import { LetterChanges } from './counts.ts'
+
+export interface OfficeWork {
+  readonly tx: Transaction
+  readonly now: Instant
+  /** Changes of the letter counts, written with the commit. */
+  readonly letters: LetterChanges
+  /** Runs once the transaction is durable: caches, wake-ups, log lines. Nothing runs when it is rolled back. */
+  afterCommit(effect: () => void): void
+}
+
+/** Runs `act` in one transaction. When this returns, what it did and its counts are durable. */
+export async function inOffice<T>(
+  db: Database,
+  clock: Clock,
+  verb: string,
+  act: (work: OfficeWork) => Promise<T>,
+): Promise<T> {
+  const { result, effects } = await db.transaction(verb, async (tx) => {
+    const effects: (() => void)[] = []
+    const letters = new LetterChanges()
+    const work = { tx, now: clock.now(), letters, afterCommit: (effect: () => void) => effects.push(effect) }
+    const result = await act(work)
+    letters.write(tx)
+    return { result, effects }
+  })
+  for (const effect of effects) effect()
+  return result
+}

@@ -1,0 +1,48 @@
+/**
+ * The cases of live items: the first failure that a worker records opens one, and the item carries its number from
+ * then on, whatever its id is.
+ */
+import { sql } from '../db/database.ts'
+import { recordHistory } from '../history/record.ts'
+import { allocateLetterId } from '../letters/capture.ts'
+import { type CaseFailure, fileCaseFailures } from '../letters/confirm.ts'
+import type { LetterId } from '../letters/letter.ts'
+import type { Cycle } from './cycle.ts'
+import type { FailedRun } from './queue.ts'
+import { failedRun } from './run-record.ts'
+import type { ItemFacts } from './sql/inspect.ts'
+
+/** By primary key of one partition, whatever shelf the item lies on. */
+const assignCase = sql('items.assignCase', {
+  postgres: `UPDATE bartleby.items SET case_id = $3 WHERE part = $1 AND shelf = ANY('{0,1}') AND id = $2`,
+  sqlite: 'UPDATE items SET case_id = $3 WHERE part = $1 AND id = $2',
+})
+
+/**
+ * Files the failed runs of items that live on, in history and in their cases; `serial` is where each lies now. A letter
+ * that goes back to its dead queue has no case but its own: what a worker there met is in history only.
+ */
+export async function fileRuns(
+  cycle: Cycle,
+  part: number,
+  failed: readonly {
+    readonly item: ItemFacts
+    readonly run: FailedRun | null
+    readonly serial: number
+  }[],
+): Promise<void> {
+  const failures: CaseFailure[] = []
+  const runs = failed.flatMap(({ item, run, serial }) => (run === null ? [] : [{ item, run, serial }]))
+  if (runs.length === 0) return
+  for (const { item, run, serial } of runs) {
+    if (item.isLetter) continue
+    const caseId: LetterId = item.caseId ?? (await allocateLetterId(cycle.tx))
+    if (item.caseId === null) await cycle.tx.run(assignCase, part, serial, caseId)
+    failures.push({ ...run, caseId, failedBy: run.actor })
+  }
+  await fileCaseFailures(cycle, failures)
+  await recordHistory(
+    cycle.tx,
+    runs.map(({ run }) => failedRun(run, cycle.now)),
+  )
+}

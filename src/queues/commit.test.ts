@@ -1,0 +1,129 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { LetterStore } from '../../test/harness/letter-store.ts'
+import { stores } from '../../test/harness/stores.ts'
+import { silentLog } from '../core/log.ts'
+import { type Integer, sql } from '../db/database.ts'
+import { verifyStore } from '../verify/verify.ts'
+import { StoreQueues } from './queues.ts'
+
+const LEASED = sql('test.leased', 'SELECT count(*) AS found FROM bartleby.items WHERE leased = 1')
+const LOCK_LETTERS = sql('test.lockLetters', {
+  postgres: 'SELECT id FROM bartleby.letters FOR UPDATE',
+  sqlite: '',
+})
+const LOCK_WAITS = sql('test.lockWaits', {
+  postgres: `SELECT count(DISTINCT pid) AS found FROM pg_locks JOIN pg_stat_activity USING (pid)
+             WHERE NOT granted AND pg_stat_activity.datname = current_database()`,
+  sqlite: '',
+})
+/** Leases take their time, completions do not. */
+const SLOW_LEASES = `
+  CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.5); RETURN NULL; END $$;
+  CREATE TRIGGER slowly BEFORE UPDATE ON bartleby.items FOR EACH STATEMENT EXECUTE FUNCTION slowly()`
+
+/** The store on which cycles overlap. */
+const postgres = () => stores.find(({ name }) => name === 'postgres') ?? expect.fail('there is no PostgreSQL')
+
+let store: LetterStore
+afterEach(() => store.close())
+
+async function expectClean(): Promise<void> {
+  const { invariants } = await verifyStore(store.db, { clock: store.clock })
+  expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+}
+
+/** How many transactions wait for a lock. */
+const lockWaits = () => count(LOCK_WAITS)
+
+async function count(statement: typeof LEASED): Promise<number> {
+  const [row] = await store.db.session('test', (session) => session.rows<{ found: Integer }>(statement))
+  return Number(row?.found)
+}
+
+/** A second server on the same store. */
+const secondServer = (): StoreQueues =>
+  new StoreQueues(store.db, store.clock, silentLog, {
+    registers: store.registers,
+    maxPendingRequests: 100,
+    dedupeWindowUs: 1n,
+  })
+
+describe('a cycle that is rolled back', () => {
+  it('leases nothing afterwards, though its lease waited for that of another cycle', async () => {
+    store = await LetterStore.open(postgres())
+    const { queues, db } = store
+    await store.createQueue('jobs')
+    await queues.produce({ queueName: 'jobs', items: Array.from({ length: 30 }, () => ({ payload: 'x' })) })
+    const first = await queues.lease({ queueName: 'jobs', clientId: 'first', batchSize: 8 })
+    const done = first.items.map(({ id }) => id)
+    await queues.complete({ queueName: 'jobs', ids: done })
+    await db.transaction('test', (tx) => db.script(tx, SLOW_LEASES))
+
+    const slow = queues.lease({ queueName: 'jobs', clientId: 'slow', batchSize: 5 })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    // In one cycle, beside the first: what is not leased any more, and a lease that waits for the slow one.
+    const late = queues.complete({ queueName: 'jobs', ids: done })
+    const next = queues.lease({ queueName: 'jobs', clientId: 'next', batchSize: 5 })
+    await expect(late).rejects.toThrow('does not exist')
+    const given = [...(await slow).items, ...(await next).items].length
+
+    await db.transaction('test', (tx) => db.script(tx, 'DROP FUNCTION slowly CASCADE'))
+    expect(await count(LEASED)).toBe(given)
+    await expectClean()
+  })
+})
+
+describe.each(stores)('a server that does not know yet that a queue holds letters, on $name', (kind) => {
+  it('completes a letter that was leased elsewhere', async () => {
+    store = await LetterStore.open(kind)
+    const { queues } = store
+    const settings = { leaseTimeout: '1m', expireTimeout: '1h', requestedPartitions: 1 }
+    await queues.create({ ...settings, queueName: 'late' })
+    const other = secondServer()
+    try {
+      // It has the queue in mind as it is now.
+      await other.produce({ queueName: 'late', items: [{ payload: 'x' }] })
+      await queues.create({ ...settings, queueName: 'jobs', deadQueue: 'late' })
+      await queues.produce({ queueName: 'jobs', items: [{ payload: 'y' }] })
+      const dying = await store.lease('jobs')
+      await queues.retry({ queueName: 'jobs', items: dying.items.map(({ id }) => ({ id, dead: true })) })
+      const leased = await store.lease('late')
+      expect(leased.items).toHaveLength(2)
+      await other.complete({ queueName: 'late', ids: leased.items.map(({ id }) => id) })
+      expect((await store.statuses()).real).toEqual([0, 1, 0])
+      await expectClean()
+    } finally {
+      await other.drain()
+    }
+  })
+})
+
+describe('a letter in its dead queue', () => {
+  it('leaves the books right when its lease is extended just before it is given back', async () => {
+    store = await LetterStore.open(postgres())
+    const { queues, db } = store
+    const queueName = 'jobs-dead'
+    await store.createQueue('jobs', 9)
+    await queues.produce({ queueName: 'jobs', items: [{ payload: 'x' }] })
+    const dying = await store.lease('jobs')
+    await queues.retry({ queueName: 'jobs', items: dying.items.map(({ id }) => ({ id, dead: true })) })
+    const [leased] = (await store.lease(queueName)).items
+    const id = leased?.id ?? expect.fail('the letter was not leased')
+    const other = secondServer()
+    try {
+      // Both want the letter, in this order, when it is let go.
+      const both = await db.transaction('test', async (tx) => {
+        await tx.rows(LOCK_LETTERS)
+        const extended = other.extend({ queueName, ids: [id], leaseTimeout: '10m' })
+        await expect.poll(lockWaits).toBe(1)
+        const back = queues.retry({ queueName, items: [{ id }] })
+        await expect.poll(lockWaits).toBe(2)
+        return [extended, back]
+      })
+      await Promise.allSettled(both)
+      await expectClean()
+    } finally {
+      await other.drain()
+    }
+  })
+})

@@ -1,0 +1,147 @@
+/**
+ * The way back of letters that came from a queue, from an engine on a queue, or that name a queue: the item is put at
+ * the tail of that queue in the transaction that claims the letter, and carries the letter's number as its case.
+ */
+import { type Instant, later } from '../core/clock.ts'
+import { usFromNs } from '../core/duration.ts'
+import { failure } from '../core/errors.ts'
+import { idFromSerial } from '../core/ksuid.ts'
+import { type Integer, sql, type Transaction } from '../db/database.ts'
+import type { Edit, Letter, LetterSource, Outgoing, Placed, Recall, SendReceipt } from '../letters/letter.ts'
+import { layLetter, liftLetters } from '../letters/lying.ts'
+import type { OfficeWork } from '../letters/work.ts'
+import { CountChanges, instantSum, readCounts } from './counts.ts'
+import type { Arrival } from './cycle.ts'
+import { departureOf } from './dead-queue.ts'
+import { emptiest } from './deal.ts'
+import { expectLetters, type Partition, type QueueRecord, readQueue } from './records.ts'
+import { SHELF } from './schema.ts'
+import { insertItems } from './sql/insert.ts'
+import { removeAny } from './sql/remove.ts'
+import { allocateSerials } from './sql/serials.ts'
+
+/** Wakes who waits for what was put into a queue. */
+type Announce = (arrivals: readonly Arrival[], nextDeadline: Instant | null) => void
+
+/** The source called `name`, for letters that go back to queues. */
+export const queueLetterSource = (name: LetterSource['name'], announce: Announce): LetterSource => ({
+  name,
+  render,
+  send: (work, outgoing) => send(work, outgoing, announce),
+  recall,
+  lift,
+  lay: (work, letters) => lay(work, letters, announce),
+})
+
+async function render(tx: Transaction, letter: Letter, edit: Edit | null): Promise<Outgoing> {
+  const { engine, originalQueue: queue } = letter
+  if (queue === null) throw failure('letter_without_queue', { engine })
+  if ((await readQueue(tx, queue)) === null) throw failure('letter_queue_gone', { queue })
+  return {
+    letterId: letter.id,
+    queue,
+    encoding: letter.encoding,
+    kind: letter.kind,
+    reference: letter.reference,
+    payload: edit?.payload ?? letter.editedPayload ?? letter.payload,
+    correlationId: letter.correlationId,
+    idempotencyKey: `${letter.id}-${letter.version}`,
+  }
+}
+
+async function send(work: OfficeWork, outgoing: Outgoing, announce: Announce): Promise<SendReceipt> {
+  const { tx, now } = work
+  const queue = await readQueue(tx, outgoing.queue)
+  if (queue === null) throw failure('letter_queue_gone', { queue: outgoing.queue })
+  const partition = await emptiestOf(tx, queue)
+  const expireAt = later(now, usFromNs(queue.expireTimeoutNs))
+  const { letterId: caseId, encoding, kind, reference, payload } = outgoing
+  const [serial = 0] = await insertItems(tx, {
+    part: partition.part,
+    createdAt: now,
+    expireAt,
+    items: [{ encoding, kind, reference, payload, enqueueAt: null }],
+  })
+  await tx.run(assignCase, partition.part, serial, caseId)
+  count(tx, partition.part, { ready: 1, created: instantSum(now, 1) })
+  const { queueName } = queue
+  work.afterCommit(() => announce([{ queueName, part: partition.part, firstSerial: serial }], expireAt))
+  return { messageId: idFromSerial(partition.idPrefix, serial), queue: queueName }
+}
+
+/** The item is new: nobody else knows it, and no index but that of cases changes. */
+const assignCase = sql(
+  'items.sentBack',
+  `UPDATE bartleby.items SET case_id = $3 WHERE part = $1 AND shelf = ${SHELF.queue} AND id = $2`,
+)
+
+/** The item of a case, on items_by_case. */
+const readSent = sql('items.ofCase', 'SELECT part, shelf, id, leased FROM bartleby.items WHERE case_id = $1')
+
+/**
+ * The same, locked, unless somebody else has it. Cycles of queues lock items and then letters: who waited here for an
+ * item, with its letter locked, would wait for ever.
+ */
+const lockSent = sql('items.lockOfCase', {
+  postgres: 'SELECT part, shelf, id, leased FROM bartleby.items WHERE case_id = $1 FOR UPDATE SKIP LOCKED',
+  sqlite: 'SELECT part, shelf, id, leased FROM items WHERE case_id = $1',
+})
+
+async function recall({ tx }: OfficeWork, letter: Letter): Promise<Recall> {
+  if ((await tx.rows(readSent, letter.id)).length === 0) return 'gone'
+  const [item] = await tx.rows<{ part: Integer; shelf: Integer; id: Integer; leased: Integer }>(
+    lockSent,
+    letter.id,
+  )
+  if (item === undefined || Number(item.leased) === 1) return 'running'
+  const part = Number(item.part)
+  const { change } = await removeAny(tx, part, [Number(item.id)], [Number(item.shelf)])
+  count(tx, part, change)
+  return 'recalled'
+}
+
+async function lift({ tx }: OfficeWork, letters: readonly Placed[]): Promise<void> {
+  const lying = letters.flatMap(({ id, place }) => (place === null ? [] : [{ id, ...place }]))
+  if (lying.length === 0) return
+  await liftLetters(
+    tx,
+    lying.map(({ id }) => id),
+  )
+  const changes = new CountChanges()
+  for (const letter of lying) changes.add(letter.part, departureOf([letter]))
+  changes.write(tx)
+}
+
+async function lay(work: OfficeWork, letters: readonly Placed[], announce: Announce): Promise<void> {
+  const { tx, now } = work
+  for (const { id, deadQueue } of letters) {
+    const queue = deadQueue === null ? null : await readQueue(tx, deadQueue)
+    if (queue === null) continue
+    await expectLetters(tx, queue)
+    const { part } = await emptiestOf(tx, queue)
+    const [serial = 0] = await allocateSerials(tx, 1)
+    await layLetter(tx, id, { part, serial, at: now })
+    const changes = new CountChanges()
+    changes.add(part, { ready: 1, dead: 1, created: instantSum(now, 1) })
+    changes.write(tx)
+    const { queueName } = queue
+    work.afterCommit(() => announce([{ queueName, part, firstSerial: serial }], null))
+  }
+}
+
+async function emptiestOf(tx: Transaction, queue: QueueRecord): Promise<Partition> {
+  const [first] = queue.partitions
+  if (first === undefined) throw new Error(`queue '${queue.queueName}' has no partitions`)
+  if (queue.partitions.length === 1) return first
+  const counts = await readCounts(
+    tx,
+    queue.partitions.map(({ part }) => part),
+  )
+  return queue.partitions[emptiest(counts.map(({ ready }) => ready))] ?? first
+}
+
+function count(tx: Transaction, part: number, change: Parameters<CountChanges['add']>[1]): void {
+  const changes = new CountChanges()
+  changes.add(part, change)
+  changes.write(tx)
+}

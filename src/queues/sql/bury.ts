@@ -1,0 +1,136 @@
+/** How items become letters: out of their queue and into the table of letters, in one step. */
+import { instant } from '../../core/clock.ts'
+import { KSUID_LENGTH } from '../../core/ksuid.ts'
+import { type Integer, integerList, sql } from '../../db/database.ts'
+import {
+  type CapturedRow,
+  capture,
+  captureStatement,
+  countCaptured,
+  noteList,
+} from '../../letters/capture.ts'
+import type { DeathNote } from '../../letters/death-note.ts'
+import { letterId } from '../../letters/letter.ts'
+import type { OfficeWork } from '../../letters/work.ts'
+import { insistOn } from '../mismatch.ts'
+import { asRead, deadlineList, inOrder, type Moving, type Origin, placeIn, serialList } from './move.ts'
+
+const sourceIdAt = `substring($8::bytea FROM (${placeIn('$4')} - 1) * ${KSUID_LENGTH} + 1 FOR ${KSUID_LENGTH})`
+
+/**
+ * Deletes the items by primary key; the capture files them. `$7` are their serials in the dead queue's part `$10`,
+ * which is NULL when there is no dead queue. A source id that an imported item of the dead queue has is skipped; it is
+ * looked for as a range, in the order of items_by_source, so that PostgreSQL does not read all items of the part. Letters
+ * are numbered here, in the order of the items, which the joins of the capture do not keep.
+ */
+const buryMany = captureStatement(
+  'items.bury',
+  `DELETE FROM bartleby.items AS item
+   WHERE item.part = $2 AND item.shelf = $3 AND ${asRead('$4', '$5', '$6')}
+   RETURNING coalesce(item.case_id, nextval('bartleby.letter_ids')) AS letter_id, ($9::int[])[${placeIn('$4')}] AS note, encode(${sourceIdAt}, 'escape') AS source_id,
+     (SELECT true FROM bartleby.items AS holder WHERE holder.part = $10
+        AND holder.source_id >= ${sourceIdAt} AND holder.source_id <= ${sourceIdAt}
+        ORDER BY holder.source_id LIMIT 1) IS NOT NULL AS skipped,
+     item.created_at AS item_created_at, $11::bigint AS laid_at, ($7::bigint[])[${placeIn('$4')}] AS serial,
+     $10::int AS part, item.attempts AS dequeue_count, $13::int AS partition, $12::text AS dead_queue,
+     item.encoding, item.kind, item.reference, NULL::bytea AS headers, item.payload`,
+)
+
+const takeOne = sql(
+  'items.take',
+  {
+    postgres: '',
+    sqlite: `DELETE FROM items WHERE part = $1 AND shelf = $2 AND id = $3 AND leased = $4
+             RETURNING case_id, created_at, attempts, encoding, kind, reference, payload`,
+  },
+  { bigints: true },
+)
+const readHolder = sql('items.sourceHolder', {
+  postgres: '',
+  sqlite: 'SELECT 1 AS found FROM items WHERE part = $1 AND source_id = CAST($2 AS BLOB)',
+})
+
+export interface Burial {
+  readonly from: Origin & { readonly partition: number }
+  /** Where the letters shall lie; null when the queue has no dead queue. */
+  readonly grave: { readonly part: number; readonly deadQueue: string } | null
+  readonly notes: readonly DeathNote[]
+  readonly items: readonly (Moving & {
+    readonly sourceId: string
+    /** Its place in `notes`. */
+    readonly note: number
+    /** Its serial in the dead queue; null without one. */
+    readonly to: number | null
+  })[]
+}
+
+/** Moves items to their letters; gives how many letters are new. */
+export async function buryItems(work: OfficeWork, burial: Burial): Promise<number> {
+  const { tx, now } = work
+  const { from, grave, notes, items } = burial
+  if (tx.dialect === 'sqlite') return buryEach(work, burial)
+  const ordered = inOrder(items)
+  const rows = await tx.rows<CapturedRow>(
+    buryMany,
+    noteList(notes),
+    from.part,
+    from.shelf,
+    serialList(ordered),
+    from.leased ? 1 : 0,
+    deadlineList(ordered),
+    integerList(
+      tx.dialect,
+      ordered.flatMap(({ to }) => to ?? []),
+    ),
+    Buffer.from(ordered.map(({ sourceId }) => sourceId).join(''), 'latin1'),
+    integerList(
+      tx.dialect,
+      ordered.map(({ note }) => note + 1),
+    ),
+    grave?.part ?? null,
+    grave === null ? null : now,
+    grave?.deadQueue ?? null,
+    from.partition,
+  )
+  const { taken, captured } = countCaptured(work, notes, rows)
+  insistOn(items.length, taken)
+  return captured
+}
+
+async function buryEach(work: OfficeWork, { from, grave, notes, items }: Burial): Promise<number> {
+  const { tx, now } = work
+  let captured = 0
+  for (const { serial, sourceId, note: place, to } of items) {
+    const [item] = await tx.rows<TakenItem>(takeOne, from.part, from.shelf, serial, from.leased ? 1 : 0)
+    const note = notes[place]
+    if (item === undefined || note === undefined)
+      throw new Error(`item ${sourceId} is not there to be buried`)
+    const held = grave !== null && (await tx.rows(readHolder, grave.part, sourceId)).length > 0
+    if (held) continue
+    const id = await capture(work, note, {
+      caseId: item.case_id === null ? null : letterId(item.case_id),
+      sourceId,
+      itemCreatedAt: instant(BigInt(item.created_at)),
+      dequeueCount: Number(item.attempts),
+      partition: from.partition,
+      grave: grave === null || to === null ? null : { ...grave, serial: to, laidAt: now },
+      encoding: item.encoding,
+      kind: item.kind,
+      reference: item.reference,
+      headers: null,
+      payload: item.payload,
+    })
+    if (id !== null) captured++
+  }
+  return captured
+}
+
+interface TakenItem {
+  readonly case_id: Integer | null
+  readonly created_at: Integer
+  readonly attempts: Integer
+  readonly encoding: Uint8Array | null
+  readonly kind: Uint8Array | null
+  readonly reference: Uint8Array | null
+  readonly payload: Uint8Array | null
+}
