@@ -45,6 +45,7 @@ describe('help', () => {
   const commands = [
     ['serve'],
     ['migrate'],
+    ['verify'],
     ['token'],
     ['token', 'create'],
     ['token', 'hash'],
@@ -84,6 +85,9 @@ describe('wrong usage', () => {
     [['serve', '--port', '99999']],
     [['serve', '--host', '0.0.0.0']],
     [['migrate', '--store', 'mysql://x']],
+    [['verify', '--store', 'mysql://x']],
+    [['verify', '--store', 'sqlite::memory:']],
+    [['verify', '--fix']],
   ])('%j ends with code 2, a reason, and nothing sent', async (args) => {
     const { code, err } = await bartleby(args)
     expect(code).toBe(2)

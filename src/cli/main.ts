@@ -11,6 +11,7 @@ import { queuesCommand } from './queues/index.ts'
 import { serveCommand } from './serve.ts'
 import { processTerminal, type Terminal } from './terminal.ts'
 import { tokenCommand } from './token.ts'
+import { verifyCommand } from './verify.ts'
 
 /** Runs `bartleby <args>`; gives the exit code. */
 export async function run(args: readonly string[], terminal: Terminal = processTerminal): Promise<number> {
@@ -35,12 +36,14 @@ Examples:
   $ bartleby serve                         serve queues on http://127.0.0.1:1853, stored in ./data
   $ bartleby queues create orders          make a queue
   $ bartleby queues produce orders hello   put an item in it
+  $ bartleby verify                        prove that nothing is lost or counted wrong
   $ bartleby queues --help                 all that can be done with queues
 
 ${EXIT_HELP}`,
     )
   root.addCommand(serveCommand(terminal))
   root.addCommand(migrateCommand(terminal))
+  root.addCommand(verifyCommand(terminal))
   root.addCommand(tokenCommand(terminal))
   root.addCommand(queuesCommand(terminal))
   for (const command of allOf(root)) {

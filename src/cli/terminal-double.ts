@@ -9,12 +9,14 @@ export interface World {
   readonly isTTY?: boolean
   /** What the person types when asked. */
   readonly answer?: string
+  /** Gets what is drawn over the last line; without it stderr is no terminal. */
+  readonly redraw?: (text: string) => void
 }
 
 /** Runs `bartleby <args>`. */
 export async function bartleby(
   args: readonly string[],
-  { env = {}, stdin = '', isTTY = false, answer = '' }: World = {},
+  { env = {}, stdin = '', isTTY = false, answer = '', redraw }: World = {},
 ): Promise<{ code: number; out: string; err: string }> {
   const out: string[] = []
   const err: string[] = []
@@ -23,6 +25,7 @@ export async function bartleby(
     err: (text) => void err.push(text),
     env,
     stdin: Object.assign(Readable.from([Buffer.from(stdin)]), { isTTY }),
+    redraw,
     ask: async () => answer,
   }
   const code = await run(args, terminal)

@@ -7,6 +7,8 @@ export interface Terminal {
   err(text: string): void
   readonly env: Readonly<Record<string, string | undefined>>
   readonly stdin: Readable & { readonly isTTY?: boolean }
+  /** Puts `text` in place of the last line on stderr; left out where stderr is no terminal. */
+  readonly redraw?: ((text: string) => void) | undefined
   /** Asks a person; only where stdin is a terminal. */
   ask(question: string): Promise<string>
 }
@@ -17,6 +19,10 @@ export const processTerminal: Terminal = {
   err: (text) => void process.stderr.write(`${text}\n`),
   env: process.env,
   stdin: process.stdin,
+  redraw: process.stderr.isTTY
+    ? // Back to the first column, and everything to the right of it erased.
+      (text) => void process.stderr.write(`\r\u001b[K${text}`)
+    : undefined,
   async ask(question) {
     const lines = createInterface({ input: process.stdin, output: process.stderr })
     try {

@@ -1,0 +1,52 @@
+/** Progress of long work on stderr: a bar that is redrawn on a terminal, now and then a line anywhere else. */
+import type { Terminal } from './terminal.ts'
+
+const BAR_CELLS = 20
+const REDRAW_MS = 100
+const LINE_MS = 5_000
+
+export interface Progress {
+  /** `done` of about `expected` steps of what `label` names. */
+  show(label: string, done: number, expected: number): void
+  /** Takes the bar away. */
+  end(): void
+}
+
+/** Shows progress on the terminal; `nowMs` tells how much time has passed. */
+export function showProgress(
+  { err, redraw }: Pick<Terminal, 'err' | 'redraw'>,
+  nowMs: () => number = () => performance.now(),
+): Progress {
+  const everyMs = redraw === undefined ? LINE_MS : REDRAW_MS
+  let shownAtMs = nowMs()
+  return {
+    show(label, done, expected) {
+      if (nowMs() - shownAtMs < everyMs) return
+      shownAtMs = nowMs()
+      if (redraw === undefined)
+        err(`${label}: ${percent(done, expected).trimStart()}, ${grouped(done)} of ${grouped(expected)} rows`)
+      else
+        redraw(
+          `${bar(done, expected)} ${percent(done, expected)}  ${label}  ${grouped(done)} of ${grouped(expected)} rows`,
+        )
+    },
+    end() {
+      redraw?.('')
+    },
+  }
+}
+
+const part = (done: number, expected: number): number =>
+  expected <= 0 ? 1 : Math.min(1, Math.max(0, done / expected))
+
+/** How much is done, as a bar. */
+export function bar(done: number, expected: number): string {
+  const full = Math.floor(part(done, expected) * BAR_CELLS)
+  return '█'.repeat(full) + '░'.repeat(BAR_CELLS - full)
+}
+
+const percent = (done: number, expected: number): string =>
+  `${Math.floor(part(done, expected) * 100)}%`.padStart(4)
+
+/** 1234567 as 1,234,567. */
+const grouped = (count: number): string => count.toLocaleString('en-US')

@@ -1,0 +1,125 @@
+/** `bartleby verify`: proves that a store keeps its promises, or prints the rows that break them. Writes nothing. */
+import { existsSync } from 'node:fs'
+import { Command } from 'commander'
+import type { ConfigFlags } from '../config/index.ts'
+import type { Database } from '../db/database.ts'
+import type { InvariantReport, VerifyReport } from '../verify/verify.ts'
+import { CommandFailure, EXIT, reasonOf } from './exit.ts'
+import { showProgress } from './progress.ts'
+import { printable, type Terminal } from './terminal.ts'
+
+interface Flags extends ConfigFlags {
+  readonly json?: boolean
+}
+
+export function verifyCommand(terminal: Terminal): Command {
+  return new Command('verify')
+    .description('Check that the store keeps its promises, and show the rows that break them. Reads only.')
+    .option('--store <url>', 'sqlite:PATH or postgres://…; sqlite:./data/bartleby.db unless configured')
+    .option('--config <file>', 'configuration in YAML')
+    .option('--json', 'print the report as JSON, without progress')
+    .addHelpText(
+      'after',
+      `
+It works on a live store: it looks at one moment of it, and no server has to wait. What it proves:
+  I2   a source id has one letter, and each of its failures is in history
+  I3   a letter is in one state, and each of its transitions has one history row
+  I4   a letter has at most one item on its way, and waits for it
+  I5   what became a letter is gone from where it was
+  I6   every count is what counting gives
+  I7   an unedited retry carries the bytes of its letter
+  I11  no pending letter was removed, and what was removed is counted
+The first 100 violations of each are printed.
+
+Examples:
+  $ bartleby verify
+  $ bartleby verify --store postgres://app:secret@db/bartleby
+  $ bartleby verify --config bartleby.yaml --json | jq '.invariants[] | select(.broken > 0)'
+
+Exit codes:
+  0  all promises are kept
+  1  some are broken; the rows are printed
+  2  wrong usage or configuration
+  3  it could not be checked: the store is not there, cannot be reached, or is of another version`,
+    )
+    .action(({ json, ...flags }: Flags) => verify(flags, json === true, terminal))
+}
+
+async function verify(flags: ConfigFlags, json: boolean, terminal: Terminal): Promise<void> {
+  // Loaded when they are needed, as in `serve`.
+  const { loadConfig } = await import('../config/index.ts')
+  const { store } = loadConfig({ env: terminal.env, flags })
+  await requireStore(store)
+  const report = await withStore(store, async (db) => {
+    const { verifyStore } = await import('../verify/verify.ts')
+    if (json) return verifyStore(db)
+    const progress = showProgress(terminal)
+    try {
+      return await verifyStore(db, {
+        onProgress: ({ invariant, done, expected }) => progress.show(`checking ${invariant}`, done, expected),
+      })
+    } finally {
+      progress.end()
+    }
+  })
+  terminal.out(json ? JSON.stringify(report, null, 2) : textOf(report))
+  if (!report.clean) throw new CommandFailure(EXIT.failed, summaryOf(report))
+}
+
+/** Opening a file that is not there would make one. */
+async function requireStore(url: string): Promise<void> {
+  const { parseStoreUrl } = await import('../config/store-url.ts')
+  const store = parseStoreUrl(url)
+  if (store.kind === 'memory') {
+    throw new CommandFailure(
+      EXIT.usage,
+      'a store in memory is known to its own process only; give a file or a database',
+    )
+  }
+  if (store.kind === 'sqlite' && !existsSync(store.path)) {
+    throw new CommandFailure(EXIT.nothing, `there is no store at '${store.path}'`)
+  }
+}
+
+/** Whatever keeps the check from its end is no verdict on the store: it ends with another code. */
+async function withStore(url: string, work: (db: Database) => Promise<VerifyReport>): Promise<VerifyReport> {
+  const { openDatabase } = await import('../db/open.ts')
+  let db: Database | undefined
+  try {
+    db = openDatabase(url, { poolSize: 1 })
+    return await work(db)
+  } catch (error) {
+    throw new CommandFailure(EXIT.nothing, reasonOf(error), { cause: error })
+  } finally {
+    await db?.close()
+  }
+}
+
+function textOf({ invariants }: VerifyReport): string {
+  return [...invariants.map(lineOf), ...invariants.flatMap(rowsOf)].join('\n')
+}
+
+const lineOf = ({ invariant, promise, broken }: InvariantReport): string => {
+  const line = `${broken === 0 ? '✓' : '✗'} ${invariant.padEnd(3)}  ${promise}`
+  return broken === 0 ? line : `${line}: broken ${times(broken)}`
+}
+
+function rowsOf({ invariant, broken, violations }: InvariantReport): string[] {
+  if (broken === 0) return []
+  const lines = violations.flatMap(({ what, row }) => [
+    `${invariant}  ${printable(what)}`,
+    `    ${Object.entries(row)
+      .map(([name, value]) => `${name}=${printable(value)}`)
+      .join('  ')}`,
+  ])
+  const others = broken - violations.length
+  return ['', ...lines, ...(others > 0 ? [`${invariant}  … and ${others} more`] : [])]
+}
+
+function summaryOf({ invariants }: VerifyReport): string {
+  const broken = invariants.filter((each) => each.broken > 0)
+  const total = broken.reduce((sum, each) => sum + each.broken, 0)
+  return `the store breaks ${broken.map(({ invariant }) => invariant).join(', ')}, ${times(total)} in all`
+}
+
+const times = (count: number): string => (count === 1 ? 'once' : `${count} times`)

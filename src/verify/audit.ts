@@ -1,0 +1,142 @@
+/** Opens an audit: reads what is small, and how much there is to look at. */
+import type { Instant } from '../core/clock.ts'
+import { idFromSerial } from '../core/ksuid.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
+import { readLetterCounts } from '../letters/counts.ts'
+import { readDrawers } from '../letters/drawers.ts'
+import { STATUS } from '../letters/letter.ts'
+import { readCounts } from '../queues/counts.ts'
+import type { Audit, Shelving, Sizes } from './invariant.ts'
+
+/** All partitions with the names of their queues: a few for every queue. */
+const readPartitions = sql(
+  'verify.partitions',
+  `SELECT part, number, id_prefix, name FROM bartleby.partitions JOIN bartleby.queues ON queues.id = queue_id`,
+)
+
+/** For the progress alone, so nobody waits for more: beyond this, the bar is less exact. */
+const ENOUGH = 1_000_000
+
+/** Entries of the partial index of cases: live items only. */
+const countCases = sql(
+  'verify.countCases',
+  `SELECT count(*) AS found FROM (SELECT 1 FROM bartleby.items WHERE case_id IS NOT NULL LIMIT ${ENOUGH}) AS counted`,
+)
+
+/** Earlier failures, of letters that died again and of items that failed before. */
+const countAttempts = sql(
+  'verify.countAttempts',
+  `SELECT count(*) AS found FROM (SELECT 1 FROM bartleby.letter_attempts LIMIT ${ENOUGH}) AS counted`,
+)
+
+/** The oldest rows of history and the newest, by their time: two looks into an index. */
+const readHistoryEnds = sql(
+  'verify.historyEnds',
+  `SELECT min(id) AS first, min(created_at) AS since, (
+     SELECT id FROM bartleby.history ORDER BY created_at DESC, id DESC LIMIT 1) AS last
+   FROM (SELECT id, created_at FROM bartleby.history ORDER BY created_at, id LIMIT 1000) AS oldest`,
+  { bigints: true },
+)
+
+/** The letter with the lowest number. */
+const readFirstLetter = sql(
+  'verify.firstLetter',
+  'SELECT captured_at FROM bartleby.letters ORDER BY id LIMIT 1',
+  { bigints: true },
+)
+
+const DAY_US = 86_400_000_000n
+
+/** Reads what every check needs. `looked` is told about rows as they are looked at. */
+export async function openAudit(
+  session: Session,
+  now: Instant,
+  looked: (rows: number) => void,
+): Promise<{ readonly audit: Audit; readonly sizes: Sizes }> {
+  const drawers = new Map((await readDrawers(session)).map((drawer) => [drawer.number, drawer]))
+  const partitions = await allPartitions(session)
+  const history = await historyEnds(session, now)
+  const sizes = {
+    ...(await countedSizes(session, partitions)),
+    cases: await count(session, countCases),
+    attempts: await count(session, countAttempts),
+    history: history.rows,
+  }
+  const audit = {
+    session,
+    drawers,
+    partitions,
+    historySince: history.since,
+    async looked(rows: number) {
+      looked(rows)
+      // SQLite answers at once: without this a server in the same process would not get a turn.
+      await new Promise((resolve) => setImmediate(resolve))
+    },
+  }
+  return { audit, sizes }
+}
+
+/**
+ * How many rows history has, nearly, and since when it has all of them. It is whole when its very first row is there
+ * and no letter is much older: an empty history on SQLite starts again at 1. Otherwise retention has been at work, from
+ * the oldest on, and of the rows of the oldest instant some may be gone already. It may have taken all, but nothing
+ * that is younger than a day.
+ */
+async function historyEnds(
+  session: Session,
+  now: Instant,
+): Promise<{ readonly rows: number; readonly since: bigint }> {
+  const [ends] = await session.rows<{ first: Integer | null; since: Integer | null; last: Integer | null }>(
+    readHistoryEnds,
+  )
+  if (ends?.first == null || ends.since === null) return { rows: 0, since: now - DAY_US }
+  const [letter] = await session.rows<{ captured_at: Integer }>(readFirstLetter)
+  const oldest = BigInt(ends.since)
+  const isWhole =
+    Number(ends.first) === 1 && (letter === undefined || oldest - BigInt(letter.captured_at) < DAY_US)
+  return {
+    rows: Math.max(0, Number(ends.last) - Number(ends.first) + 1),
+    since: isWhole ? 0n : oldest + 1n,
+  }
+}
+
+async function allPartitions(session: Session): Promise<Map<number, Shelving>> {
+  const rows = await session.rows<{ part: Integer; number: Integer; id_prefix: string; name: string }>(
+    readPartitions,
+  )
+  return new Map(
+    rows.map((row) => [
+      Number(row.part),
+      { queue: row.name, number: Number(row.number), idPrefix: row.id_prefix },
+    ]),
+  )
+}
+
+/** What the books say; whether they are right is for a check to tell. */
+async function countedSizes(session: Session, partitions: ReadonlyMap<number, Shelving>) {
+  const letters = (await readLetterCounts(session))
+    .filter(({ status }) => status < STATUS.removed)
+    .reduce((sum, { letters }) => sum + letters, 0)
+  const counts = await readCounts(session, [...partitions.keys()])
+  const items = counts.reduce(
+    (sum, { ready, leased, scheduled, held, dead }) => sum + ready + leased + scheduled + held - dead,
+    0,
+  )
+  return { letters, items }
+}
+
+async function count(session: Session, statement: typeof countCases): Promise<number> {
+  const [row] = await session.rows<{ found: Integer }>(statement)
+  return Number(row?.found ?? 0)
+}
+
+/** Where an item lies, for people: its queue, its partition and its id. */
+export function itemRow(audit: Audit, part: number, serial: number): Record<string, string> {
+  const partition = audit.partitions.get(part)
+  if (partition === undefined) return { part: String(part), serial: String(serial) }
+  return {
+    queue: partition.queue,
+    partition: String(partition.number),
+    item: idFromSerial(partition.idPrefix, serial),
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * I11: no pending letter was ever removed, and what was removed is counted. Every letter that was captured is still
+ * there or counted as removed, history knows of no letter that is gone and was pending last, and what the runs of
+ * retention reported is what is counted.
+ */
+import { type Integer, sql } from '../db/database.ts'
+import { type DrawerCount, readLetterCounts } from '../letters/counts.ts'
+import { ACTS, OFFICE, STATUS } from '../letters/letter.ts'
+import type { Audit, Finding, Invariant } from './invariant.ts'
+import { historyRanges } from './walk.ts'
+
+/** The history of the letters of a range that are gone: one look at a letter for each row. */
+const readOfMissing = sql(
+  'verify.historyOfMissing',
+  `SELECT record.letter_id, record.letter_version, series.engine, series.operation, series.status
+   FROM bartleby.history AS record JOIN bartleby.history_series AS series ON series.id = record.series
+   WHERE record.letter_id > $1 AND record.letter_id <= $2 AND record.letter_version IS NOT NULL
+     AND NOT EXISTS (SELECT 1 FROM bartleby.letters
+       WHERE letters.id = record.letter_id AND letters.id > $1 AND letters.id <= $2)`,
+  { bigints: true },
+)
+
+interface MissingRow {
+  readonly letter_id: Integer
+  readonly letter_version: Integer
+  readonly engine: string
+  readonly operation: string
+  readonly status: Integer
+}
+
+/** What runs of retention reported, newest last: `$2`, `$3` is the row behind which to start. On the index of the series. */
+const readReports = sql(
+  'verify.removalReports',
+  `SELECT id, created_at, output FROM bartleby.history
+   WHERE series = $1 AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4`,
+  { bigints: true },
+)
+const readReportSeries = sql(
+  'verify.removalSeries',
+  `SELECT id FROM bartleby.history_series WHERE engine = $1 AND operation = 'remove'`,
+)
+const REPORTS = 1_000
+
+export const retention: Invariant = {
+  id: 'I11',
+  promise: 'no pending letter was removed, and what was removed is counted',
+  rows: ({ history }) => history,
+  async *check(audit) {
+    const counts = await readLetterCounts(audit.session)
+    yield* unaccounted(counts)
+    for await (const { after, through } of historyRanges(audit)) {
+      const rows = await audit.session.rows<MissingRow>(readOfMissing, after, through)
+      for (const last of latestOfEach(rows)) if (leavesPending(last)) yield lost(last)
+    }
+    yield* misreported(await readReported(audit), removedOfEach(audit, counts))
+  },
+}
+
+/** Over all drawers: a letter that fails with another error moves to another drawer. */
+function* unaccounted(counts: readonly DrawerCount[]): Iterable<Finding> {
+  const sum = (wanted: number) =>
+    counts.filter(({ status }) => status === wanted).reduce((total, { letters }) => total + letters, 0)
+  const totals = Object.entries(STATUS).map(([name, status]) => [name, sum(status)] as const)
+  const captured = sum(STATUS.captured)
+  const known = totals.reduce((total, [name, letters]) => (name === 'captured' ? total : total + letters), 0)
+  if (known === captured) return
+  const row = Object.fromEntries(totals.map(([name, letters]) => [name, String(letters)]))
+  yield { what: `${captured} letters were captured, and ${known} are accounted for`, row }
+}
+
+/** Letters that are counted as removed, by engine. */
+function removedOfEach({ drawers }: Audit, counts: readonly DrawerCount[]): ReadonlyMap<string, number> {
+  const removed = new Map<string, number>()
+  for (const { drawer, status, letters } of counts) {
+    const engine = drawers.get(drawer)?.engine
+    if (status === STATUS.removed && engine !== undefined) add(removed, engine, letters)
+  }
+  return removed
+}
+
+/** What the reports that are still there add up to. */
+interface Reported {
+  /** Letters by engine. */
+  readonly letters: ReadonlyMap<string, number>
+  /**
+   * Whether no report can be missing. A run that removes history, and old reports with it, reports that too; its report
+   * stays until another run removes it and leaves its own.
+   */
+  readonly isWhole: boolean
+}
+
+async function readReported({ session }: Audit): Promise<Reported> {
+  const letters = new Map<string, number>()
+  let history = 0
+  for (const series of await session.rows<{ id: Integer }>(readReportSeries, OFFICE)) {
+    for (let after: readonly [bigint, bigint] = [-1n, 0n]; ; ) {
+      const page = await session.rows<{ id: Integer; created_at: Integer; output: Uint8Array | null }>(
+        readReports,
+        Number(series.id),
+        ...after,
+        REPORTS,
+      )
+      for (const { output } of page) {
+        const report = reportOf(output)
+        for (const [engine, count] of Object.entries(report.letters)) add(letters, engine, count)
+        history += report.history
+      }
+      const last = page.at(-1)
+      if (last === undefined || page.length < REPORTS) break
+      after = [BigInt(last.created_at), BigInt(last.id)]
+    }
+  }
+  return { letters, isWhole: history === 0 }
+}
+
+/** Reports never say more than is counted and, while all of them are there, not less. */
+function* misreported(
+  { letters, isWhole }: Reported,
+  removed: ReadonlyMap<string, number>,
+): Iterable<Finding> {
+  for (const engine of new Set([...letters.keys(), ...removed.keys()])) {
+    const reported = letters.get(engine) ?? 0
+    const counted = removed.get(engine) ?? 0
+    if (isWhole ? reported === counted : reported <= counted) continue
+    yield {
+      what: `history says that ${reported} letters of engine '${engine}' were removed, and ${counted} are counted`,
+      row: { engine, reported: String(reported), removed: String(counted) },
+    }
+  }
+}
+
+interface RunReport {
+  readonly letters: Readonly<Record<string, number>>
+  readonly history: number
+}
+
+const NOTHING: RunReport = { letters: {}, history: 0 }
+
+/** What a run said that it removed; a row that says nothing of the kind counts as nothing. */
+function reportOf(output: Uint8Array | null): RunReport {
+  if (output === null) return NOTHING
+  try {
+    // Written by retention; whatever else is there is not of this form and is left out below.
+    const { letters, history } = JSON.parse(Buffer.from(output).toString('utf8')) as Partial<RunReport>
+    const counts = Object.entries(letters ?? {}).filter(([, count]) => Number.isSafeInteger(count))
+    return {
+      letters: Object.fromEntries(counts),
+      history: history !== undefined && Number.isSafeInteger(history) ? history : 0,
+    }
+  } catch {
+    return NOTHING
+  }
+}
+
+const add = (counts: Map<string, number>, key: string, count: number): void => {
+  counts.set(key, (counts.get(key) ?? 0) + count)
+}
+
+/** The newest row of each letter. Retention removes the oldest, so that the newest is there when any is. */
+function latestOfEach(rows: readonly MissingRow[]): Iterable<MissingRow> {
+  const latest = new Map<string, MissingRow>()
+  for (const row of rows) {
+    const known = latest.get(String(row.letter_id))
+    if (known === undefined || Number(known.letter_version) < Number(row.letter_version))
+      latest.set(String(row.letter_id), row)
+  }
+  return latest.values()
+}
+
+const KNOWN_ACTS: readonly string[] = ACTS
+const TO_PENDING: readonly string[] = ['capture', 'reopen', 'restore']
+
+/** Whether the letter was pending after this. A run of an engine stands for what it caused: a failure, a death. */
+const leavesPending = ({ operation, status }: MissingRow): boolean =>
+  KNOWN_ACTS.includes(operation) ? TO_PENDING.includes(operation) : Number(status) === 1
+
+const lost = ({ letter_id, letter_version, engine, operation }: MissingRow): Finding => ({
+  what: `letter ${letter_id} is gone, and was pending when history last heard of it`,
+  row: { letter: String(letter_id), engine, version: String(letter_version), operation },
+})

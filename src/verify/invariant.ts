@@ -1,0 +1,58 @@
+/** The words of verify: a promise of the store, what breaks it, and what a check gets to work with. */
+import type { Session } from '../db/database.ts'
+import type { Drawer } from '../letters/drawers.ts'
+
+/** Something in the store that must not be. */
+export interface Violation {
+  /** The promise that is broken: 'I6'. */
+  readonly invariant: string
+  /** A sentence that says what is wrong. */
+  readonly what: string
+  /** The offending row: what is needed to find it. */
+  readonly row: Readonly<Record<string, string>>
+}
+
+/** A violation as a check gives it; its invariant is known. */
+export type Finding = Omit<Violation, 'invariant'>
+
+/** One promise of the store, and the check that proves it. */
+export interface Invariant {
+  readonly id: string
+  /** What holds when the check finds nothing. */
+  readonly promise: string
+  /** How many rows the check looks at, as far as that is known beforehand. */
+  rows(sizes: Sizes): number
+  check(audit: Audit): AsyncIterable<Finding>
+}
+
+/** About how many rows there are. */
+export interface Sizes {
+  readonly letters: number
+  readonly items: number
+  /** Items with a case: retries on their way, and items that failed before. */
+  readonly cases: number
+  /** All of history: how much of it concerns letters is not known beforehand. */
+  readonly history: number
+  /** Failures before the one that stands on a letter. */
+  readonly attempts: number
+}
+
+/** A partition and its queue. */
+export interface Shelving {
+  readonly queue: string
+  readonly number: number
+  readonly idPrefix: string
+}
+
+/** What all checks share: one moment of the store, and what is small enough to be known whole. */
+export interface Audit {
+  readonly session: Session
+  /** By their numbers. */
+  readonly drawers: ReadonlyMap<number, Drawer>
+  /** By their parts. Parts of deleted queues are not among them. */
+  readonly partitions: ReadonlyMap<number, Shelving>
+  /** History has every row since this instant; retention may have removed older ones. */
+  readonly historySince: bigint
+  /** Notes progress, and lets others use the processor. */
+  looked(rows: number): Promise<void>
+}

@@ -1,0 +1,102 @@
+/**
+ * Proves that a store keeps its promises, or shows the rows that break them. Everything is read from one moment of the
+ * store, in bounded steps, so that it is exact while servers work on it, and takes no more memory for more letters.
+ */
+import type { Clock } from '../core/clock.ts'
+import { SystemClock } from '../core/system-clock.ts'
+import type { Database } from '../db/database.ts'
+import { openAudit } from './audit.ts'
+import { oneLetter } from './i2-one-letter.ts'
+import { oneState } from './i3-one-state.ts'
+import { oneRetry } from './i4-one-retry.ts'
+import { noCopy } from './i5-no-copy.ts'
+import { counts } from './i6-counts.ts'
+import { sameBytes } from './i7-same-bytes.ts'
+import { retention } from './i11-retention.ts'
+import type { Audit, Invariant, Violation } from './invariant.ts'
+import { requireThisVersion } from './schema-version.ts'
+
+export const INVARIANTS: readonly Invariant[] = [
+  oneLetter,
+  oneState,
+  oneRetry,
+  noCopy,
+  counts,
+  sameBytes,
+  retention,
+]
+
+/** What was found about one promise. */
+export interface InvariantReport {
+  readonly invariant: string
+  readonly promise: string
+  /** How often it is broken; `violations` are the first of these. */
+  readonly broken: number
+  readonly violations: readonly Violation[]
+}
+
+export interface VerifyReport {
+  /** Whether every promise is kept. */
+  readonly clean: boolean
+  readonly invariants: readonly InvariantReport[]
+}
+
+export interface VerifyProgress {
+  /** What is being checked. */
+  readonly invariant: string
+  /** Rows looked at, of all that is to be checked; `expected` comes from the counts and is nearly right. */
+  readonly done: number
+  readonly expected: number
+}
+
+export interface VerifyOptions {
+  readonly onProgress?: (progress: VerifyProgress) => void
+  /** Violations that are kept of each invariant; the others are counted. Default 100. */
+  readonly limit?: number
+  /** The clock of the servers that write to the store. */
+  readonly clock?: Clock
+}
+
+const DEFAULT_LIMIT = 100
+
+/** Checks every promise on the store as it is now. Reads only. */
+export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<VerifyReport> {
+  const { onProgress = () => {}, limit = DEFAULT_LIMIT, clock = new SystemClock() } = options
+  return db.snapshot('verify', async (session) => {
+    await requireThisVersion(session)
+    let done = 0
+    let expected = 0
+    let current = ''
+    const { audit, sizes } = await openAudit(session, clock.now(), (rows) => {
+      done += rows
+      onProgress({ invariant: current, done: Math.min(done, expected), expected })
+    })
+    expected = INVARIANTS.reduce((sum, invariant) => sum + invariant.rows(sizes), 0)
+    const invariants: InvariantReport[] = []
+    let planned = 0
+    for (const invariant of INVARIANTS) {
+      current = invariant.id
+      onProgress({ invariant: current, done: planned, expected })
+      invariants.push(await checkOne(invariant, audit, limit))
+      // Estimates are put right after each.
+      planned += invariant.rows(sizes)
+      done = planned
+    }
+    onProgress({ invariant: current, done: expected, expected })
+    return { clean: invariants.every(({ broken }) => broken === 0), invariants }
+  })
+}
+
+async function checkOne(
+  { id, promise, check }: Invariant,
+  audit: Audit,
+  limit: number,
+): Promise<InvariantReport> {
+  const violations: Violation[] = []
+  let broken = 0
+  for await (const finding of check(audit)) {
+    broken++
+    if (violations.length < limit) violations.push({ invariant: id, ...finding })
+  }
+  return { invariant: id, promise, broken, violations }
+}
