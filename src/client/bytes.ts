@@ -11,6 +11,13 @@ interface Base64Constructor {
 /** Bytes per `String.fromCharCode` call: below the argument limits of all engines. */
 const CHUNK = 8192
 
+/** How bytes travel as text: as they are when they are UTF-8, else in base64. */
+export type TextEncoding = 'utf8' | 'base64'
+
+/** The bytes that a text of a letter or of its history stands for. */
+export const bytesOf = (text: string, encoding: TextEncoding): Uint8Array =>
+  encoding === 'base64' ? fromBase64(text) : utf8(text)
+
 export const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 /** The text that the bytes are, or undefined when they are not UTF-8. */

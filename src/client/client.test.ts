@@ -8,7 +8,7 @@ import type { Fetch } from './transport.ts'
 /** A client whose every call gets `reply`; what it sent is kept. */
 function clientOf(status: number, reply: unknown) {
   const sent: { url: string; headers: Record<string, string>; body: unknown }[] = []
-  const fetch: Fetch = async (url, { headers, body }) => {
+  const fetch: Fetch = async (url, { headers, body = '{}' }) => {
     sent.push({ url, headers, body: JSON.parse(body) })
     return { status, text: async () => (typeof reply === 'string' ? reply : JSON.stringify(reply)) }
   }

@@ -4,7 +4,7 @@
  */
 import { Consumer, type ConsumerOptions, type ItemHandler } from './consume.ts'
 import { durationMs } from './times.ts'
-import { type CallOptions, call, type Endpoint, type Fetch } from './transport.ts'
+import { type CallOptions, type ConnectionOptions, call, type Endpoint, endpointOf } from './transport.ts'
 import type {
   ClearRequest,
   ExtendRequest,
@@ -28,14 +28,7 @@ import type {
 } from './types.ts'
 import * as wire from './wire.ts'
 
-export interface QueueClientOptions {
-  /** Where the server is, for example `http://127.0.0.1:1853`. */
-  readonly url: string
-  /** Left out or undefined: none is sent. */
-  readonly token?: string | undefined
-  /** Left out: the platform's. */
-  readonly fetch?: Fetch
-}
+export type QueueClientOptions = ConnectionOptions
 
 const DEFAULT_REQUEST_TIMEOUT = '1m'
 /** How much longer than the server's own limit a call may take before the client gives up on it. */
@@ -50,10 +43,8 @@ const CALL_TIMEOUT_MS = 60_000
 export class QueueClient {
   readonly #endpoint: Endpoint
 
-  constructor({ url, token, fetch = globalThis.fetch }: QueueClientOptions) {
-    if (!URL.canParse(url))
-      throw new TypeError(`url '${url}' is not a URL; expected for example http://127.0.0.1:1853`)
-    this.#endpoint = { url: url.replace(/\/+$/, ''), token, fetch }
+  constructor(options: QueueClientOptions) {
+    this.#endpoint = endpointOf(options)
   }
 
   /** Adds items; all of them or none. */

@@ -1,4 +1,7 @@
-/** What can go wrong between this client and the server, as one error class with a code to switch on. */
+/** What can go wrong between the clients and the server: one error class per API, with a code to switch on. */
+
+/** No proper reply arrived. After all but `aborted` the call may have done its work all the same. */
+export type TransportCode = 'network' | 'timed_out' | 'aborted' | 'unreadable_reply'
 
 /**
  * - `network`, `timed_out`, `aborted`, `unreadable_reply`: no proper reply arrived.
@@ -7,10 +10,7 @@
  * - `invalid`, `unauthorized`, `forbidden`, `undecodable`, `not_implemented`, `refused`, `internal`: by status.
  */
 export type QueueErrorCode =
-  | 'network'
-  | 'timed_out'
-  | 'aborted'
-  | 'unreadable_reply'
+  | TransportCode
   | 'lease_timed_out'
   | 'overloaded'
   | 'stopping'
@@ -57,6 +57,39 @@ export class QueueClientError extends Error {
   get retryable(): boolean {
     return RETRYABLE.has(this.code)
   }
+}
+
+const TRY_AGAIN: ReadonlySet<string> = new Set<TransportCode>(['network', 'timed_out', 'unreadable_reply'])
+
+/**
+ * A call of the office API (letters, history) that did not succeed. `code` is the server's (`letter_unknown`,
+ * `letter_status_wrong`, …: docs/errors.md lists them) or a `TransportCode`; `status` is 0 when no reply arrived.
+ */
+export class OfficeClientError extends Error {
+  override readonly name = 'OfficeClientError'
+  readonly code: string
+  readonly status: number
+  /** The server's name for the exchange; undefined when no proper reply arrived. */
+  readonly correlationId: string | undefined
+  readonly details: unknown
+
+  constructor(code: string, status: number, message: string, options: OfficeErrorOptions = {}) {
+    super(message, options)
+    this.code = code
+    this.status = status
+    this.correlationId = options.correlationId
+    this.details = options.details
+  }
+
+  /** The same call, with the same idempotency key, may succeed later. */
+  get retryable(): boolean {
+    return TRY_AGAIN.has(this.code) || this.status >= 500
+  }
+}
+
+interface OfficeErrorOptions extends ErrorOptions {
+  readonly correlationId?: string | undefined
+  readonly details?: unknown
 }
 
 /** Thrown by a consumer's handler: the item goes to the dead queue at once, whatever attempts are left. */

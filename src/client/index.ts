@@ -1,5 +1,5 @@
 /** What `import … from 'bartleby/client'` gives: runs wherever `fetch` does, and needs nothing else. */
-export { textOf } from './bytes.ts'
+export { bytesOf, type TextEncoding, textOf } from './bytes.ts'
 export { QueueClient, type QueueClientOptions } from './client.ts'
 export type {
   Consumer,
@@ -8,7 +8,18 @@ export type {
   ItemContext,
   ItemHandler,
 } from './consume.ts'
-export { DeadLetterError, QueueClientError, type QueueErrorCode } from './errors.ts'
+export type { Page, PageRequest, WriteOptions } from './envelope.ts'
+export {
+  DeadLetterError,
+  OfficeClientError,
+  QueueClientError,
+  type QueueErrorCode,
+  type TransportCode,
+} from './errors.ts'
+export { HistoryClient } from './history.ts'
+export type * from './history-types.ts'
+export type * from './letter-types.ts'
+export { LetterClient } from './letters.ts'
 export type { Time } from './times.ts'
-export type { CallOptions, Fetch } from './transport.ts'
+export type { CallOptions, ConnectionOptions, Fetch } from './transport.ts'
 export type * from './types.ts'

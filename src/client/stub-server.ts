@@ -46,7 +46,7 @@ export class StubServer {
     for (const wake of this.#waiting) wake()
   }
 
-  readonly fetch: Fetch = async (url, { body, signal }) => {
+  readonly fetch: Fetch = async (url, { body = '{}', signal }) => {
     const call: StubCall = { path: new URL(url).pathname, body: JSON.parse(body) }
     this.calls.push(call)
     const reply = this.interfere(call) ?? (await this.#answer(call, signal))

@@ -1,14 +1,23 @@
 /**
- * One call over HTTP: JSON out, JSON in, every failure a `QueueClientError`. Calls are bounded in time, and
- * an abort by the caller ends them at once.
+ * One exchange over HTTP: JSON out, JSON in, every failure an error of the caller's kind. Exchanges are bounded in
+ * time, and an abort by the caller ends them at once.
  */
-import { errorOfReply, QueueClientError } from './errors.ts'
+import { errorOfReply, QueueClientError, type TransportCode } from './errors.ts'
 
 /** As much of the platform's `fetch` as is needed, so that tests and other runtimes can bring their own. */
 export type Fetch = (
   url: string,
-  init: { method: string; headers: Record<string, string>; body: string; signal: AbortSignal },
+  init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal },
 ) => Promise<{ readonly status: number; text(): Promise<string> }>
+
+export interface ConnectionOptions {
+  /** Where the server is, for example `http://127.0.0.1:1853`. */
+  readonly url: string
+  /** Left out or undefined: none is sent. */
+  readonly token?: string | undefined
+  /** Left out: the platform's. */
+  readonly fetch?: Fetch
+}
 
 export interface Endpoint {
   readonly url: string
@@ -20,10 +29,77 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
+/** Where calls go. Throws when the URL is none. */
+export function endpointOf({ url, token, fetch = globalThis.fetch }: ConnectionOptions): Endpoint {
+  if (!URL.canParse(url))
+    throw new TypeError(`url '${url}' is not a URL; expected for example http://127.0.0.1:1853`)
+  return { url: url.replace(/\/+$/, ''), token, fetch }
+}
+
+export interface Exchange {
+  readonly method: 'GET' | 'POST' | 'PATCH'
+  readonly path: string
+  readonly body?: object
+  readonly headers?: Readonly<Record<string, string>>
+  readonly timeoutMs: number
+  readonly signal: AbortSignal | undefined
+  /** Makes the error for when no proper reply arrived. */
+  readonly failed: (code: TransportCode, status: number, message: string, options?: ErrorOptions) => Error
+}
+
+export interface Reply {
+  readonly url: string
+  readonly status: number
+  readonly body: unknown
+}
+
 /** Longest text of a foreign reply (a proxy's page, say) that is quoted in an error. */
 const QUOTED_REPLY_LENGTH = 200
 
-/** Posts `body` to `path` and gives the decoded reply. */
+/** Sends the request and gives the decoded reply, whatever its status. */
+export async function exchange(endpoint: Endpoint, request: Exchange): Promise<Reply> {
+  const { timeoutMs, signal, failed } = request
+  const url = endpoint.url + request.path
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(), timeoutMs)
+  const passOn = () => limit.abort()
+  signal?.addEventListener('abort', passOn)
+  if (signal?.aborted) limit.abort()
+  let status: number
+  let text: string
+  try {
+    // Called free of its object: browsers refuse a `fetch` that is called as a method of anything else.
+    const { fetch } = endpoint
+    const reply = await fetch(url, { ...messageOf(endpoint, request), signal: limit.signal })
+    status = reply.status
+    text = await reply.text()
+  } catch (error) {
+    if (signal?.aborted) throw failed('aborted', 0, `${url}: aborted`, { cause: error })
+    if (limit.signal.aborted) {
+      throw failed('timed_out', 0, `${url}: no reply within ${timeoutMs} ms`, { cause: error })
+    }
+    throw failed('network', 0, `${url}: ${reasonOf(error)}`, { cause: error })
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', passOn)
+  }
+  try {
+    return { url, status, body: JSON.parse(text) }
+  } catch {
+    const quoted = text.slice(0, QUOTED_REPLY_LENGTH)
+    throw failed('unreadable_reply', status, `${url}: status ${status}, not JSON: ${quoted}`)
+  }
+}
+
+function messageOf({ token }: Endpoint, { method, body, headers: extra }: Exchange) {
+  const headers: Record<string, string> = { accept: 'application/json', ...extra }
+  if (token !== undefined) headers.authorization = `Bearer ${token}`
+  if (body === undefined) return { method, headers }
+  headers['content-type'] = 'application/json'
+  return { method, headers, body: JSON.stringify(body) }
+}
+
+/** Posts `body` to a path of the queue API and gives the decoded reply. */
 export async function call(
   endpoint: Endpoint,
   path: string,
@@ -31,54 +107,25 @@ export async function call(
   timeoutMs: number,
   signal: AbortSignal | undefined,
 ): Promise<unknown> {
-  const url = endpoint.url + path
-  const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(), timeoutMs)
-  const passOn = () => limit.abort()
-  signal?.addEventListener('abort', passOn)
-  if (signal?.aborted) limit.abort()
-  try {
-    // Called free of its object: browsers refuse a `fetch` that is called as a method of anything else.
-    const { fetch } = endpoint
-    const reply = await fetch(url, {
-      method: 'POST',
-      headers: headersFor(endpoint),
-      body: JSON.stringify(body),
-      signal: limit.signal,
-    })
-    return decoded(url, reply.status, await reply.text())
-  } catch (error) {
-    if (error instanceof QueueClientError) throw error
-    if (signal?.aborted) throw new QueueClientError('aborted', 0, `${url}: aborted`, { cause: error })
-    if (limit.signal.aborted) {
-      throw new QueueClientError('timed_out', 0, `${url}: no reply within ${timeoutMs} ms`, { cause: error })
-    }
-    throw new QueueClientError('network', 0, `${url}: ${reasonOf(error)}`, { cause: error })
-  } finally {
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', passOn)
-  }
+  const reply = await exchange(endpoint, {
+    method: 'POST',
+    path,
+    body,
+    timeoutMs,
+    signal,
+    failed: (...given) => new QueueClientError(...given),
+  })
+  if (reply.status === 200) return reply.body
+  const message = field(reply.body, 'message')
+  throw errorOfReply(
+    reply.status,
+    typeof message === 'string' ? message : `${reply.url}: status ${reply.status}`,
+  )
 }
 
-function headersFor({ token }: Endpoint): Record<string, string> {
-  const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' }
-  if (token !== undefined) headers.authorization = `Bearer ${token}`
-  return headers
-}
-
-function decoded(url: string, status: number, text: string): unknown {
-  let reply: unknown
-  try {
-    reply = JSON.parse(text)
-  } catch {
-    const quoted = text.slice(0, QUOTED_REPLY_LENGTH)
-    throw new QueueClientError('unreadable_reply', status, `${url}: status ${status}, not JSON: ${quoted}`)
-  }
-  if (status === 200) return reply
-  const message =
-    typeof reply === 'object' && reply !== null && 'message' in reply ? reply.message : undefined
-  throw errorOfReply(status, typeof message === 'string' ? message : `${url}: status ${status}`)
-}
+/** A field of a decoded reply, which may be anything. */
+export const field = (reply: unknown, name: string): unknown =>
+  typeof reply === 'object' && reply !== null && name in reply ? Reflect.get(reply, name) : undefined
 
 /** Runtimes hide the reason ("connect ECONNREFUSED …") in the cause of a "fetch failed". */
 function reasonOf(error: unknown): string {

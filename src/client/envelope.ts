@@ -1,0 +1,151 @@
+/**
+ * Calls of the office API (`/api/`): every reply is an envelope, of which callers get `data` or an
+ * `OfficeClientError`. A call whose connection fails is repeated when that cannot do harm: when it only reads, or
+ * when it carries an idempotency key.
+ */
+import { OfficeClientError } from './errors.ts'
+import { type Time, timeToWire } from './times.ts'
+import { type CallOptions, type Endpoint, type Exchange, exchange, field, type Reply } from './transport.ts'
+import { backoffMs, sleep } from './waiting.ts'
+
+export interface WriteOptions extends CallOptions {
+  /**
+   * 1 to 255 visible ASCII characters. A call with a key that the server saw in the last 24 hours does nothing and
+   * gets the first answer again. Left out: a new one. null: none is sent, and the call is not repeated when its
+   * connection fails.
+   */
+  readonly idempotencyKey?: string | null
+}
+
+/** One page of a list, and what to ask the next one with; null on the last. */
+export interface Page<Item> {
+  readonly items: readonly Item[]
+  readonly continuationToken: string | null
+}
+
+/** Which page of a list. */
+export interface PageRequest {
+  /** 1 to 100; left out: 50. */
+  readonly limit?: number
+  /** Of the page before, asked with the same filter. */
+  readonly continuationToken?: string | undefined
+}
+
+type Query = Readonly<Record<string, Time | number | boolean | undefined>>
+
+export const CALL_TIMEOUT_MS = 60_000
+const MAX_REPEATS = 4
+const LARGEST_PAGE = 100
+
+/** `…/first/second`, each part as one segment whatever it holds. */
+export const pathTo = (base: string, ...parts: readonly string[]): string =>
+  [base, ...parts.map(encodeURIComponent)].join('/')
+
+/** Gets `data` of a path that changes nothing. */
+export async function read<Data>(
+  endpoint: Endpoint,
+  path: string,
+  query: Query,
+  options: CallOptions | undefined,
+): Promise<Data> {
+  // The shape of replies is the server's promise.
+  return (await dataOf(endpoint, { method: 'GET', path: path + queryText(query) }, options, true)) as Data
+}
+
+/** Gets one page. Replies may leave the token of the last page out. */
+export async function readPage<Item>(
+  endpoint: Endpoint,
+  path: string,
+  query: Query,
+  options: CallOptions | undefined,
+): Promise<Page<Item>> {
+  const { items, continuationToken } = await read<Partial<Page<Item>>>(endpoint, path, query, options)
+  return { items: items ?? [], continuationToken: continuationToken ?? null }
+}
+
+/** Everything that a list has, page after page, as it is asked for. */
+export async function* walkPages<Item>(
+  limit: number | undefined,
+  list: (page: PageRequest) => Promise<Page<Item>>,
+): AsyncGenerator<Item, void, undefined> {
+  let continuationToken: string | undefined
+  do {
+    const page: Page<Item> = await list({ limit: limit ?? LARGEST_PAGE, continuationToken })
+    yield* page.items
+    continuationToken = page.continuationToken ?? undefined
+  } while (continuationToken !== undefined)
+}
+
+/** Sends `body` to a path that changes something and gets the answer's `data`. */
+export async function write<Data>(
+  endpoint: Endpoint,
+  method: 'POST' | 'PATCH',
+  path: string,
+  body: object,
+  { idempotencyKey = newKey(), ...options }: WriteOptions = {},
+  timeoutMs = CALL_TIMEOUT_MS,
+): Promise<Data> {
+  const headers: Record<string, string> = idempotencyKey === null ? {} : { 'idempotency-key': idempotencyKey }
+  const request = { method, path, body, headers, timeoutMs }
+  // As above.
+  return (await dataOf(endpoint, request, options, idempotencyKey !== null)) as Data
+}
+
+type Request = Pick<Exchange, 'method' | 'path' | 'body' | 'headers'> & { readonly timeoutMs?: number }
+
+/** Sends the request, again after a failed connection if it is `repeatable`, and opens the envelope. */
+export async function dataOf(
+  endpoint: Endpoint,
+  request: Request,
+  { signal }: CallOptions = {},
+  repeatable: boolean,
+): Promise<unknown> {
+  const attempt = {
+    timeoutMs: CALL_TIMEOUT_MS,
+    ...request,
+    signal,
+    failed: (...given: ConstructorParameters<typeof OfficeClientError>) => new OfficeClientError(...given),
+  }
+  for (let failures = 0; ; failures++) {
+    try {
+      return opened(await exchange(endpoint, attempt))
+    } catch (error) {
+      const lost = error instanceof OfficeClientError && error.code === 'network'
+      if (!lost || !repeatable || failures === MAX_REPEATS) throw error
+      await sleep(backoffMs(failures), signal ?? new AbortController().signal)
+    }
+  }
+}
+
+function opened({ url, status, body }: Reply): unknown {
+  const correlationId = text(field(body, 'correlationId'))
+  const succeeded = status === 200 || status === 201
+  const content = field(body, succeeded ? 'data' : 'error')
+  if (content === undefined) {
+    throw new OfficeClientError('unreadable_reply', status, `${url}: status ${status}, not an office’s reply`)
+  }
+  if (succeeded) return content
+  const message = text(field(content, 'message')) ?? `${url}: status ${status}`
+  const details = field(content, 'details')
+  throw new OfficeClientError(text(field(content, 'code')) ?? 'unreadable_reply', status, message, {
+    correlationId,
+    details,
+  })
+}
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+function queryText(query: Query): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) parameters.set(name, value instanceof Date ? timeToWire(value) : String(value))
+  }
+  const text = parameters.toString()
+  return text === '' ? '' : `?${text}`
+}
+
+/** 128 random bits. Not `randomUUID`, which browsers keep from pages that came without encryption. */
+function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

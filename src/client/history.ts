@@ -1,0 +1,45 @@
+/** A typed client of the history: every operation of an engine and every act on a letter. As the letter client. */
+import { type Page, pathTo, read, readPage, type WriteOptions, walkPages, write } from './envelope.ts'
+import type {
+  HistoryDetail,
+  HistoryFilter,
+  HistoryItem,
+  HistoryListRequest,
+  RecordRequest,
+} from './history-types.ts'
+import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } from './transport.ts'
+
+const HISTORY = '/api/history'
+
+/**
+ * @example
+ * const history = new HistoryClient({ url: 'http://127.0.0.1:1853' })
+ * const { items } = await history.list({ engine: 'hmac', status: 'Failed', limit: 10 })
+ */
+export class HistoryClient {
+  readonly #endpoint: Endpoint
+
+  constructor(options: ConnectionOptions) {
+    this.#endpoint = endpointOf(options)
+  }
+
+  /** One page of the entries that match, the newest first. */
+  list(request: HistoryListRequest = {}, options?: CallOptions): Promise<Page<HistoryItem>> {
+    return readPage(this.#endpoint, HISTORY, { ...request }, options)
+  }
+
+  /** All entries that match, the newest first. */
+  walk(filter: HistoryFilter & { limit?: number } = {}, options?: CallOptions): AsyncGenerator<HistoryItem> {
+    return walkPages(filter.limit, (page) => this.list({ ...filter, ...page }, options))
+  }
+
+  /** An entry with its input and output. */
+  get(entry: { engine: string; rowKey: string }, options?: CallOptions): Promise<HistoryDetail> {
+    return read(this.#endpoint, pathTo(HISTORY, entry.engine, entry.rowKey), {}, options)
+  }
+
+  /** Puts an operation on record. A known `sourceId` gives the entry that there is. */
+  record(request: RecordRequest, options?: WriteOptions): Promise<HistoryItem> {
+    return write(this.#endpoint, 'POST', HISTORY, request, options)
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * A typed client of the letters: find them, understand them, send them back. On `fetch` and JSON, one method per call;
+ * it holds no connection and no state.
+ */
+import { toBase64 } from './bytes.ts'
+import { dataOf, type Page, pathTo, read, readPage, type WriteOptions, walkPages, write } from './envelope.ts'
+import type {
+  CaptureRequest,
+  CountsRequest,
+  ExpireOlderRequest,
+  LetterCounts,
+  LetterDetail,
+  LetterFilter,
+  LetterItem,
+  LetterKey,
+  LetterListRequest,
+  LetterStatus,
+  RetryLetterRequest,
+  RetryPreview,
+  RetryReceipt,
+  SignatureGroup,
+  SignatureListRequest,
+} from './letter-types.ts'
+import { timeToWire } from './times.ts'
+import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } from './transport.ts'
+
+const LETTERS = '/api/dlq'
+const SIGNATURES = '/api/signatures'
+
+/** Many letters in bounded batches, with pauses: a million of them take minutes. */
+const EXPIRE_TIMEOUT_MS = 30 * 60_000
+
+/**
+ * @example
+ * const letters = new LetterClient({ url: 'http://127.0.0.1:1853' })
+ * for await (const letter of letters.walk({ engine: 'hmac', status: 'Pending' })) await letters.retry(letter)
+ */
+export class LetterClient {
+  readonly #endpoint: Endpoint
+
+  constructor(options: ConnectionOptions) {
+    this.#endpoint = endpointOf(options)
+  }
+
+  /** One page of the letters that match, the newest failure first. */
+  list(request: LetterListRequest = {}, options?: CallOptions): Promise<Page<LetterItem>> {
+    return readPage(this.#endpoint, LETTERS, { ...request }, options)
+  }
+
+  /** All letters that match, the newest failure first. Those that are there all the while come exactly once. */
+  walk(filter: LetterFilter & { limit?: number } = {}, options?: CallOptions): AsyncGenerator<LetterItem> {
+    return walkPages(filter.limit, (page) => this.list({ ...filter, ...page }, options))
+  }
+
+  /** A letter with its payload, every failure, and its history. */
+  get(letter: LetterKey, options?: CallOptions): Promise<LetterDetail> {
+    return read(this.#endpoint, pathOf(letter), {}, options)
+  }
+
+  /** Puts a failure on file. A known `sourceId` gives the letter that there is. */
+  capture(request: CaptureRequest, options?: WriteOptions): Promise<LetterItem> {
+    const { originalMessage, firstFailureAtUtc, lastFailureAtUtc, ...rest } = request
+    const body = {
+      ...rest,
+      ...(typeof originalMessage === 'string'
+        ? { originalMessage }
+        : { originalMessage: toBase64(originalMessage), originalMessageEncoding: 'base64' }),
+      firstFailureAtUtc: firstFailureAtUtc && timeToWire(firstFailureAtUtc),
+      lastFailureAtUtc: lastFailureAtUtc && timeToWire(lastFailureAtUtc),
+    }
+    return write(this.#endpoint, 'POST', LETTERS, body, options)
+  }
+
+  /** Sends a pending letter back to its queue; with `dryRun` it tells what would be sent, and changes nothing. */
+  retry(
+    letter: LetterKey,
+    request: RetryLetterRequest & { dryRun: true },
+    options?: CallOptions,
+  ): Promise<RetryPreview>
+  retry(
+    letter: LetterKey,
+    request?: RetryLetterRequest & { dryRun?: false },
+    options?: WriteOptions,
+  ): Promise<RetryReceipt>
+  async retry(
+    letter: LetterKey,
+    { payload, notes, dryRun = false }: RetryLetterRequest & { dryRun?: boolean } = {},
+    options?: WriteOptions,
+  ): Promise<RetryReceipt | RetryPreview> {
+    const path = `${pathOf(letter)}/retry`
+    const edit =
+      payload === undefined || typeof payload === 'string'
+        ? { payload }
+        : { payload: toBase64(payload), payloadEncoding: 'base64' }
+    const body = { ...edit, notes }
+    if (!dryRun) return write(this.#endpoint, 'POST', path, body, options)
+    const preview = { method: 'POST', path: `${path}?dryRun=true`, body } as const
+    // The shape of replies is the server's promise.
+    return (await dataOf(this.#endpoint, preview, options, true)) as RetryPreview
+  }
+
+  /** Ends a pending letter without sending it back. */
+  discard(letter: LetterKey, notes: string, options?: WriteOptions): Promise<LetterItem> {
+    return this.#move(letter, 'Resolved', notes, options)
+  }
+
+  /** Gives a pending letter up: nobody will look at it any more. */
+  expire(letter: LetterKey, notes?: string, options?: WriteOptions): Promise<LetterItem> {
+    return this.#move(letter, 'Expired', notes, options)
+  }
+
+  /** Makes a resolved or expired letter pending again. */
+  restore(letter: LetterKey, notes?: string, options?: WriteOptions): Promise<LetterItem> {
+    return this.#move(letter, 'Pending', notes, options)
+  }
+
+  /** Gives up all pending letters that failed last more than so many days ago; tells how many these were. */
+  async expireOlder(request: ExpireOlderRequest, options?: WriteOptions): Promise<number> {
+    const path = `${LETTERS}/expire`
+    const { expired } = await write<{ expired: number }>(
+      this.#endpoint,
+      'POST',
+      path,
+      request,
+      options,
+      EXPIRE_TIMEOUT_MS,
+    )
+    return expired
+  }
+
+  /** How many letters there are, exactly: by source, engine, queue, status and signature, or by some of these. */
+  counts({ by, ...filter }: CountsRequest = {}, options?: CallOptions): Promise<LetterCounts> {
+    return read(this.#endpoint, '/api/counts', { ...filter, by: by?.join(',') }, options)
+  }
+
+  /** One page of the errors there are, those with the most pending letters first. */
+  signatures(request: SignatureListRequest = {}, options?: CallOptions): Promise<Page<SignatureGroup>> {
+    return readPage(this.#endpoint, SIGNATURES, { ...request }, options)
+  }
+
+  /** The group of one signature. */
+  signature(signature: string, options?: CallOptions): Promise<SignatureGroup> {
+    return read(this.#endpoint, pathTo(SIGNATURES, signature), {}, options)
+  }
+
+  #move(
+    letter: LetterKey,
+    status: LetterStatus,
+    resolutionNotes: string | undefined,
+    options: WriteOptions | undefined,
+  ): Promise<LetterItem> {
+    return write(this.#endpoint, 'PATCH', pathOf(letter), { status, resolutionNotes }, options)
+  }
+}
+
+const pathOf = ({ engine, rowKey }: LetterKey): string => pathTo(LETTERS, engine, rowKey)
