@@ -4,6 +4,7 @@ import { isSystemName, type SystemName, systemNames } from './systems/index.ts'
 import { type Sizes, type WorkloadName, workloadNames } from './task.ts'
 
 export const usage = `npm run bench -- [options]
+npm run bench -- letters [options]   what letters cost, few and many; see letters --help
   --only LIST          systems and workloads, comma-separated; default: all
                        systems:   ${systemNames.join(', ')}
                        workloads: ${workloadNames.join(', ')}

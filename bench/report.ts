@@ -149,7 +149,8 @@ function cell(results: Results, name: SystemName, column: Column): string {
   return `${column.show(shown.median)} ±${(shown.spread * 50).toFixed(0)}%`
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+/** A table in markdown; the first column to the left, the others to the right. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
   return [line(head), line(head.map((_, at) => (at === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
 }

@@ -3,14 +3,15 @@
  * Every run of every workload has a process, and a database, of its own; systems take turns, so that a slow
  * minute of the machine does not hit one of them alone.
  */
-import { fork } from 'node:child_process'
 import { rmSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Flags, readFlags, usage } from './flags.ts'
+import { inChild } from './fork.ts'
 import { installPeers } from './install.ts'
 import { machineFacts } from './machine.ts'
+import { writeQueues } from './page.ts'
 import { report } from './report.ts'
 import { Results } from './results.ts'
 import { type PostgresServer, startPostgres } from './servers/postgres.ts'
@@ -23,9 +24,14 @@ const runTimeoutMs = 15 * 60_000
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
 
-const flags = readFlags(process.argv.slice(2))
-if (flags === null) console.log(usage)
-else process.exitCode = await bench(flags)
+const args = process.argv.slice(2)
+if (args[0] === 'letters') {
+  process.exitCode = await (await import('./letters/run.ts')).benchLetters(args.slice(1), interrupted.signal)
+} else {
+  const flags = readFlags(args)
+  if (flags === null) console.log(usage)
+  else process.exitCode = await bench(flags)
+}
 
 async function bench({ systems: asked, workloads, runs, sizes, write }: Flags): Promise<number> {
   const versions = await installPeers()
@@ -82,7 +88,7 @@ async function bench({ systems: asked, workloads, runs, sizes, write }: Flags): 
   ]
   const text = report(results, names, facts, notes)
   console.log(text)
-  if (write) await writeFile(join(import.meta.dirname, '../docs/benchmarks.md'), page(text))
+  if (write) await writeQueues(text)
   return results.failures.length === 0 ? 0 : 1
 }
 
@@ -92,43 +98,17 @@ function measure(
   postgres: PostgresServer,
 ): Promise<Measurement> {
   const task = { system, workload, sizes, folder, postgresUrl: '', redisPort: 0 }
+  const program = join(import.meta.dirname, 'child.ts')
+  const run = (whole: Task) =>
+    inChild<Measurement>(program, whole, { signal: interrupted.signal, timeoutMs: runTimeoutMs })
   switch (systems[system].store) {
     case 'postgres':
-      return postgres.withDatabase((postgresUrl) => inChild({ ...task, postgresUrl }))
+      return postgres.withDatabase((postgresUrl) => run({ ...task, postgresUrl }))
     case 'redis':
-      return withRedis(folder, (redisPort) => inChild({ ...task, redisPort }))
+      return withRedis(folder, (redisPort) => run({ ...task, redisPort }))
     case 'sqlite':
-      return inChild(task)
+      return run(task)
   }
-}
-
-function inChild(task: Task): Promise<Measurement> {
-  return new Promise((resolve, reject) => {
-    const child = fork(join(import.meta.dirname, 'child.ts'), [JSON.stringify(task)], {
-      timeout: runTimeoutMs,
-      signal: interrupted.signal,
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    })
-    let measurement: Measurement | null = null
-    let complaints = ''
-    child.stderr?.on('data', (chunk) => {
-      complaints = (complaints + chunk).slice(-4000)
-    })
-    // The child sends exactly one message, of this type.
-    child.once('message', (message) => {
-      measurement = message as Measurement
-    })
-    child.once('error', reject)
-    child.once('close', (code, signal) => {
-      if (measurement !== null && code === 0) resolve(measurement)
-      else reject(new Error(complaint(complaints) ?? `ended with ${code ?? signal}`))
-    })
-  })
-}
-
-/** The line of an uncaught error, without its stack. */
-function complaint(text: string): string | undefined {
-  return text.split('\n').find((line) => /Error\b.*:/.test(line)) ?? text.trim().split('\n').at(-1)
 }
 
 function brief({ perSecond, seconds, soak, latency, peakRssMb, walBytesPerItem }: Measurement): string {
@@ -140,9 +120,4 @@ function brief({ perSecond, seconds, soak, latency, peakRssMb, walBytesPerItem }
         ? `${soak.firstPerSecond.toFixed(0)} → ${soak.lastPerSecond.toFixed(0)}/s`
         : `${perSecond.toFixed(0)}/s in ${seconds.toFixed(2)} s`
   return `${result}${wal}, RSS ${peakRssMb.toFixed(0)} MB`
-}
-
-function page(text: string): string {
-  const day = new Date().toISOString().slice(0, 10)
-  return `# Benchmarks\n\nTaken on ${day} with \`npm run bench -- --write\`; see [bench/README.md](../bench/README.md) for what is measured and how.\n\n${text}\n`
 }

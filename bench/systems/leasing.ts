@@ -2,7 +2,6 @@
  * Bartleby as a system under test. The library and the HTTP client have the same verbs, so one adapter drives
  * both: four loops that lease, look at the items, and complete them while the next lease is under way.
  */
-import { setTimeout } from 'node:timers/promises'
 import type { Consumption, Payload, System } from '../system.ts'
 
 const queueName = 'bench'
@@ -100,14 +99,5 @@ export async function leasingSystem(
     },
     counts: async () => ({ waiting: await total(queueName), dead: await total(deadQueue) }),
     close,
-  }
-}
-
-/** Polls `ready` until it is true, for at most `timeoutMs`. */
-export async function until(what: string, timeoutMs: number, ready: () => Promise<boolean>): Promise<void> {
-  const limitMs = performance.now() + timeoutMs
-  while (!(await ready().catch(() => false))) {
-    if (performance.now() > limitMs) throw new Error(`${what} not within ${timeoutMs} ms`)
-    await setTimeout(25)
   }
 }

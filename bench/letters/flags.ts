@@ -1,0 +1,61 @@
+/** The command line of `npm run bench -- letters`. */
+import { parseArgs } from 'node:util'
+import type { Dialect } from './sql.ts'
+
+export const usage = `npm run bench -- letters [options]
+  --only STORE   postgres or sqlite; default: both
+  --large        23,000,000 letters too (PostgreSQL only; about 50 GB of disk)
+  --quick        1,000 and 50,000 letters, fewer samples: to see that everything runs
+  --write        write the result to docs/benchmarks.md
+  --help`
+
+export interface Sizes {
+  /** Calls that are timed of everything that is read. */
+  readonly samples: number
+  /** Items of one round of deaths, and of one of completions. */
+  readonly stormItems: number
+  readonly captureSeconds: number
+  readonly calmSeconds: number
+}
+
+export interface Flags {
+  readonly stores: readonly Dialect[]
+  /** How many letters there are, from few to many. */
+  readonly counts: Readonly<Record<Dialect, readonly number[]>>
+  /** All pending letters are expired at this size. */
+  readonly expireAt: number
+  readonly sizes: Sizes
+  readonly write: boolean
+}
+
+const stores: readonly Dialect[] = ['postgres', 'sqlite']
+
+/** Throws an error that names the flag when one is wrong; null means that help was asked for. */
+export function readFlags(args: readonly string[]): Flags | null {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      only: { type: 'string' },
+      large: { type: 'boolean', default: false },
+      quick: { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) return null
+  const only = stores.find((store) => store === values.only)
+  if (values.only !== undefined && only === undefined) {
+    throw new Error(`--only: '${values.only}' is neither postgres nor sqlite\n\n${usage}`)
+  }
+  const expireAt = values.quick ? 50_000 : 1_000_000
+  const counts = [1_000, expireAt]
+  return {
+    stores: only === undefined ? stores : [only],
+    counts: { postgres: values.large ? [...counts, 23_000_000] : counts, sqlite: counts },
+    expireAt,
+    sizes: values.quick
+      ? { samples: 60, stormItems: 6_000, captureSeconds: 1, calmSeconds: 1 }
+      : { samples: 500, stormItems: 60_000, captureSeconds: 10, calmSeconds: 10 },
+    write: values.write,
+  }
+}

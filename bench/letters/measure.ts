@@ -1,0 +1,38 @@
+/** Samples of how long something takes, and the figures that are reported of them. */
+
+/** One line of the report at one size. `name` is the line, so it is the same at every size. */
+export interface Figure {
+  readonly name: string
+  readonly unit: 'ms' | '/s' | '%' | 's' | 'letters'
+  readonly value: number
+}
+
+/** Calls before the first that is measured: statements prepared, pages cached, code compiled. */
+const warmUpCalls = 30
+
+/** How long each of `calls` calls takes, one after the other, in rising order. */
+export async function timed(calls: number, act: (at: number) => Promise<unknown>): Promise<number[]> {
+  for (let at = 0; at < Math.min(warmUpCalls, calls); at++) await act(at)
+  const tookMs: number[] = []
+  for (let at = 0; at < calls; at++) {
+    const startMs = performance.now()
+    await act(at)
+    tookMs.push(performance.now() - startMs)
+  }
+  return rising(tookMs)
+}
+
+export const rising = (numbers: readonly number[]): number[] => numbers.toSorted((a, b) => a - b)
+
+/** The value that this share of the samples does not exceed. */
+export function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}
+
+export const median = (numbers: readonly number[]): number => quantile(rising(numbers), 0.5)
+
+/** The usual two lines of something that was timed. */
+export const spread = (name: string, sortedMs: readonly number[], high: 0.95 | 0.99): Figure[] => [
+  { name: `${name}, p50`, unit: 'ms', value: quantile(sortedMs, 0.5) },
+  { name: `${name}, p${high * 100}`, unit: 'ms', value: quantile(sortedMs, high) },
+]

@@ -1,0 +1,86 @@
+/** The table of one store: a line per figure, a column per size, how it grew, and the goal with whether it is met. */
+import { table } from '../report.ts'
+import type { Figure } from './measure.ts'
+import type { Outcome } from './task.ts'
+
+interface Goal {
+  readonly text: string
+  /** At the largest size at which the figure was taken; `growth` is its value there over that at 1,000 letters. */
+  met(value: number, growth: number): boolean
+}
+
+const fastEnough = (limitMs: number): Goal => ({
+  text: `≤ ${limitMs} ms, ≤ 2x`,
+  met: (value, growth) => value <= limitMs && growth <= 2,
+})
+const flat: Goal = { text: '≤ 2x', met: (_, growth) => growth <= 2 }
+
+const goals: Readonly<Record<string, Goal>> = {
+  'counts, p50': flat,
+  'counts, p99': fastEnough(5),
+  'first page, p50': flat,
+  'first page, p95': fastEnough(50),
+  'first page over HTTP, p95': fastEnough(50),
+  'deep page (100th on), p50': flat,
+  'deaths : completions': { text: '≥ 50%', met: (value) => value >= 50 },
+  'a writer during bulk expire, worst': { text: '≤ 100 ms', met: (value) => value <= 100 },
+}
+
+export interface SizeOutcome {
+  readonly letters: number
+  /** null when the run failed. */
+  readonly outcome: Outcome | null
+}
+
+/** One store's outcomes, from few letters to many, as markdown. */
+export function storeTable(title: string, sizes: readonly SizeOutcome[]): string {
+  const names = [...new Set(sizes.flatMap(({ outcome }) => outcome?.figures.map(({ name }) => name) ?? []))]
+  const head = [
+    title,
+    ...sizes.map(({ letters }) => `${letters.toLocaleString('en')} letters`),
+    'growth',
+    'goal',
+  ]
+  const rows = names.map((name) => {
+    const figures = sizes.map(({ outcome }) => outcome?.figures.find((figure) => figure.name === name))
+    return [name, ...figures.map(shown), ...judged(name, figures)]
+  })
+  const peak = sizes.map(({ outcome }) => (outcome === null ? '–' : `${outcome.peakRssMb.toFixed(0)} MB`))
+  const books = sizes.map(({ outcome }) =>
+    outcome === null ? '**failed**' : `${outcome.reconciled.toLocaleString('en')} =`,
+  )
+  return table(head, [
+    ...rows,
+    ['peak RSS of the process', ...peak, '', ''],
+    ['counts against COUNT at the end', ...books, '', ''],
+  ])
+}
+
+function judged(name: string, figures: readonly (Figure | undefined)[]): [growth: string, goal: string] {
+  const first = figures[0]
+  const last = figures.findLast((figure) => figure !== undefined)
+  if (last === undefined) return ['', '']
+  const growth = first === undefined || first === last ? Number.NaN : last.value / first.value
+  const goal = goals[name]
+  const compared = last.unit === 'ms' && !Number.isNaN(growth) ? `${growth.toFixed(2)}x` : ''
+  if (goal === undefined) return [compared, '']
+  const known = Number.isNaN(growth) ? 0 : growth
+  return [compared, `${goal.text} ${goal.met(last.value, known) ? 'met' : '**missed**'}`]
+}
+
+function shown(figure: Figure | undefined): string {
+  if (figure === undefined) return '–'
+  const { value, unit } = figure
+  switch (unit) {
+    case 'ms':
+      return `${value.toFixed(value < 10 ? 2 : 1)} ms`
+    case '%':
+      return `${value.toFixed(0)}%`
+    case 's':
+      return `${value.toFixed(1)} s`
+    case '/s':
+      return `${Math.round(value).toLocaleString('en')}/s`
+    case 'letters':
+      return value.toLocaleString('en')
+  }
+}

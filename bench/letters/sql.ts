@@ -1,0 +1,151 @@
+/** The SQL of the load. Both stores get the same letters; what they write differently stands side by side here. */
+import { indexable } from '../../src/letters/texts.ts'
+import { kinds, rareLetters, spanUs } from './shape.ts'
+
+interface Words {
+  readonly schema: string
+  /** The numbers from one to another, both included, as a FROM item. */
+  series(first: number, last: number): string
+  least(a: string, b: string): string
+  bytes(text: string): string
+  padded(number: string, width: number): string
+}
+
+export const words: Readonly<Record<'postgres' | 'sqlite', Words>> = {
+  postgres: {
+    schema: 'bartleby.',
+    series: (first, last) => `generate_series(${first}::bigint, ${last}::bigint) AS series (n)`,
+    least: (a, b) => `least(${a}, ${b})`,
+    bytes: (text) => `convert_to(${text}, 'UTF8')`,
+    padded: (number, width) => `lpad((${number})::text, ${width}, '0')`,
+  },
+  sqlite: {
+    schema: '',
+    series: (first, last) =>
+      `(WITH RECURSIVE series (n) AS (VALUES (${first}) UNION ALL SELECT n + 1 FROM series WHERE n < ${last}) SELECT n FROM series)`,
+    least: (a, b) => `min(${a}, ${b})`,
+    bytes: (text) => `CAST(${text} AS BLOB)`,
+    padded: (number, width) => `printf('%0${width}d', ${number})`,
+  },
+}
+
+export type Dialect = keyof typeof words
+
+/** The kinds with the numbers that the store gave them, for the statements below to join with. */
+export const createKinds = `CREATE TEMP TABLE kinds (
+  kind int PRIMARY KEY, drawer int, engine text, dead_queue text, part int, lone int, error_class text, before text,
+  after text, captured int, discarded int, expired int)`
+
+/** Sixteen bits that look random: the upper half of the product with a large odd number. */
+const scattered = (factor: number): string => `(n * ${factor} % 4294967296 / 65536)`
+
+const ordinaryKinds = kinds.length - 1
+
+/** The numbers from `first` to `last` with what the letter is: its kind, its status (0, 1, 2) and its time. */
+function letters(dialect: Dialect, first: number, last: number, count: number, nowUs: bigint): string {
+  const { series, least } = words[dialect]
+  const stepUs = spanUs / BigInt(count)
+  const spread = (factor: number) => `${scattered(factor)} % ${ordinaryKinds}`
+  return `(
+    SELECT n, CASE WHEN n % ${Math.ceil(count / rareLetters)} = 0 THEN ${ordinaryKinds}
+        ELSE ${least(spread(2654435761), spread(2246822519))} END AS letter_kind,
+      CASE WHEN ${scattered(3266489917)} % 10 < 6 THEN 0 WHEN ${scattered(3266489917)} % 10 < 9 THEN 1 ELSE 2 END AS status,
+      ${nowUs} - (${count} - n) * ${stepUs} AS at
+    FROM ${series(first, last)}) AS numbered JOIN kinds ON kinds.kind = letter_kind`
+}
+
+const filler =
+  'a dead letter office for the messages that nobody could process, counted exactly and never lost, and sent back in the end'
+
+/** Letters `first` to `last` of `count`. Those of plain queues have no instance, and lie in the dead queue while pending. */
+export function insertLetters(
+  dialect: Dialect,
+  first: number,
+  last: number,
+  count: number,
+  nowUs: bigint,
+): string {
+  const { schema, bytes, padded } = words[dialect]
+  const lying = (value: string) => `CASE WHEN part IS NOT NULL AND status = 0 THEN ${value} END`
+  return `INSERT INTO ${schema}letters (id, captured_at, first_failure_at, last_failure_at, item_created_at, resolved_at,
+      laid_at, serial, part, drawer, version, dequeue_count, partition, attempts, status, shelf, engine, source_id,
+      instance_id, correlation_id, reason, error_class, error_message, resolution, resolved_by, notes, dead_queue, kind,
+      payload)
+    SELECT n, at, at - 60000000, at, at - 3600000000, CASE WHEN status = 1 THEN at + 1000 END,
+      ${lying('at')}, ${lying('n')}, ${lying('part')}, drawer, CASE WHEN status = 0 THEN 1 ELSE 2 END, 3,
+      CASE WHEN part IS NOT NULL THEN 0 END, 0, status, ${lying('0')}, engine, ${sourceId(padded)},
+      CASE WHEN lone = 0 THEN 'instance-' || (n % 500) END, CASE WHEN lone = 0 THEN 'run-' || n END,
+      CASE WHEN lone = 1 THEN 'attempts' ELSE 'failed' END, error_class, before || n || after,
+      CASE status WHEN 1 THEN 'discard' WHEN 2 THEN 'expire' END, CASE WHEN status > 0 THEN 'bench' END,
+      CASE WHEN status = 1 THEN 'nobody needs it' END, dead_queue, ${bytes("'order'")}, ${bytes(payload)}
+    FROM ${letters(dialect, first, last, count, nowUs)}`
+}
+
+const payload = `'{"n":' || n || ',"text":"' || substr('${filler}', 1, 123 - length('' || n)) || '"}'`
+
+/** As long as the ids of items. */
+const sourceId = (padded: (number: string, width: number) => string): string => `'b' || ${padded('n', 26)}`
+
+/** The captures of these letters and, for those that are not pending, how they ended. */
+export function insertHistory(
+  dialect: Dialect,
+  first: number,
+  last: number,
+  count: number,
+  nowUs: bigint,
+): string[] {
+  const { schema, padded } = words[dialect]
+  const from = letters(dialect, first, last, count, nowUs)
+  const row = (createdAt: string, series: string, version: number, actor: string, notes: string) =>
+    `INSERT INTO ${schema}history (created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id,
+       actor, notes)
+     SELECT ${createdAt}, 0, n, ${series}, ${version}, CASE WHEN lone = 1 THEN ${sourceId(padded)} ELSE 'run-' || n END,
+       CASE WHEN lone = 0 THEN 'instance-' || (n % 500) END, ${actor}, ${notes}
+     FROM ${from}`
+  return [
+    row('at', 'captured', 1, 'NULL', 'NULL'),
+    `${row(
+      'at + 1000',
+      'CASE WHEN status = 1 THEN discarded ELSE expired END',
+      2,
+      "'bench'",
+      "CASE WHEN status = 1 THEN 'nobody needs it' END",
+    )} WHERE status > 0`,
+  ]
+}
+
+/** The characters of the loaded texts that are neither letters nor digits. */
+const separators = ['\n', ' ', '-', '"', '{', '}', ':', ',']
+
+/** What search finds these letters by: their texts in the form of the index. */
+export function insertTexts(dialect: Dialect, first: number, last: number): string {
+  const { schema } = words[dialect]
+  const key = dialect === 'postgres' ? 'letter_id' : 'rowid'
+  const text = dialect === 'postgres' ? `convert_from(payload, 'UTF8')` : 'CAST(payload AS TEXT)'
+  const line = dialect === 'postgres' ? 'chr(10)' : 'char(10)'
+  const ids = `source_id || coalesce(${line} || instance_id || ${line} || correlation_id, '')`
+  const folded = `lower(${ids} || ${line} || error_class || ${line} || error_message || ${line} || ${text})`
+  const indexed = separators.reduce((inner, separator) => {
+    const character = separator === '\n' ? line : `'${separator}'`
+    return `replace(${inner}, ${character}, '${indexable(separator)}')`
+  }, folded)
+  return `INSERT INTO ${schema}letter_texts (${key}, words)
+    SELECT id, ${indexed} FROM ${schema}letters WHERE id BETWEEN ${first} AND ${last}`
+}
+
+/** What is counted of the letters that were loaded: per drawer and status, and in the dead queue. */
+export function insertTotals(dialect: Dialect): string[] {
+  const { schema } = words[dialect]
+  const total = (status: string, grouping: string) =>
+    `INSERT INTO ${schema}letter_totals (drawer, status, letters, last_seen_at)
+     SELECT drawer, ${status}, count(*), max(last_failure_at) FROM ${schema}letters GROUP BY ${grouping}`
+  const lying = (value: string) =>
+    `(SELECT ${value} FROM ${schema}letters WHERE letters.part = partition_totals.part)`
+  return [
+    total('status', 'drawer, status'),
+    total('4', 'drawer'),
+    `UPDATE ${schema}partition_totals SET ready = ready + ${lying('count(*)')}, dead = dead + ${lying('count(*)')},
+       created_s = created_s + ${lying('sum(laid_at / 1000000)')}, created_us = created_us + ${lying('sum(laid_at % 1000000)')}
+     WHERE part = (SELECT min(part) FROM kinds)`,
+  ]
+}

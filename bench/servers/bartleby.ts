@@ -1,0 +1,63 @@
+/** A Bartleby server in a process of its own, and a `fetch` with kept connections to call it with. */
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { Pool } from 'undici'
+import type { Fetch } from '../../src/client/index.ts'
+import { freePort } from './port.ts'
+
+const program = join(import.meta.dirname, '../../bin/bartleby.js')
+const startTimeoutMs = 20_000
+
+export interface BartlebyServer {
+  readonly url: string
+  readonly pid: number | undefined
+  /** The platform's own costs more per call than the server does. */
+  readonly fetch: Fetch
+  stop(): Promise<void>
+}
+
+/** Serves a store; resolves once the server is healthy. */
+export async function startBartleby(store: string): Promise<BartlebyServer> {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const server = spawn(process.execPath, [program, 'serve', '--port', String(port), '--store', store], {
+    env: { ...process.env, BARTLEBY_LOG_LEVEL: 'warn' },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  // The server ends with this process, also when a run fails.
+  process.once('exit', () => server.kill('SIGTERM'))
+  const exited = new Promise((resolve) => server.once('exit', resolve))
+  await healthy(url)
+  const pool = new Pool(url, { connections: 32 })
+  return {
+    url,
+    pid: server.pid,
+    async fetch(address, { method, headers, body, signal }) {
+      const path = address.slice(url.length)
+      const reply = await pool.request({
+        path,
+        // The client calls with no others.
+        method: method as 'GET' | 'POST' | 'PATCH',
+        headers,
+        body: body ?? null,
+        signal,
+      })
+      return { status: reply.statusCode, text: () => reply.body.text() }
+    },
+    async stop() {
+      await pool.close()
+      server.kill('SIGTERM')
+      await exited
+    },
+  }
+}
+
+async function healthy(url: string): Promise<void> {
+  const limitMs = performance.now() + startTimeoutMs
+  const answers = async () => (await fetch(`${url}/health`)).ok
+  while (!(await answers().catch(() => false))) {
+    if (performance.now() > limitMs) throw new Error(`no healthy server within ${startTimeoutMs} ms`)
+    await setTimeout(25)
+  }
+}
