@@ -40,14 +40,14 @@ CREATE TABLE bartleby.history (
   letter_id bigint,
   series integer NOT NULL,
   letter_version integer,
-  correlation_id text COLLATE "C" NOT NULL,
+  correlation_id text COLLATE "C",
   instance_id text COLLATE "C",
   actor text,
   notes text,
   error text,
   input bytea,
   output bytea,
-  PRIMARY KEY (created_at, id)
+  PRIMARY KEY (series, created_at, id)
 );
 
 CREATE TABLE bartleby.history_series (
@@ -64,6 +64,7 @@ CREATE TABLE bartleby.history_sources (
   source_id text COLLATE "C" NOT NULL,
   created_at bigint NOT NULL,
   history_id bigint NOT NULL,
+  series integer NOT NULL,
   PRIMARY KEY (engine, source_id)
 );
 
@@ -278,13 +279,11 @@ CREATE TABLE bartleby.signatures (
 
 CREATE INDEX dedupe_keys_until ON bartleby.dedupe_keys USING btree (until);
 
-CREATE INDEX history_by_correlation ON bartleby.history USING btree (correlation_id, created_at, id);
+CREATE INDEX history_by_correlation ON bartleby.history USING btree (correlation_id, created_at, id) WHERE (correlation_id IS NOT NULL);
 
 CREATE INDEX history_by_instance ON bartleby.history USING btree (instance_id, created_at, id) WHERE (instance_id IS NOT NULL);
 
-CREATE INDEX history_in_series ON bartleby.history USING btree (series, created_at, id);
-
-CREATE INDEX history_of_letter ON bartleby.history USING btree (letter_id, created_at, id) WHERE (letter_id IS NOT NULL);
+CREATE INDEX history_of_letter ON bartleby.history USING btree (letter_id, created_at, id) WHERE ((letter_id IS NOT NULL) AND (correlation_id IS NOT NULL));
 
 CREATE INDEX history_sources_created ON bartleby.history_sources USING btree (created_at);
 

@@ -29,7 +29,7 @@ CREATE TABLE history (
   letter_id INTEGER,
   series INTEGER NOT NULL,
   letter_version INTEGER,
-  correlation_id TEXT NOT NULL,
+  correlation_id TEXT,
   instance_id TEXT,
   actor TEXT,
   notes TEXT,
@@ -38,15 +38,14 @@ CREATE TABLE history (
   output BLOB
 ) STRICT;
 
-CREATE INDEX history_by_correlation ON history (correlation_id, created_at);
+CREATE INDEX history_by_correlation ON history (correlation_id, created_at) WHERE correlation_id IS NOT NULL;
 
 CREATE INDEX history_by_instance ON history (instance_id, created_at) WHERE instance_id IS NOT NULL;
 
 CREATE INDEX history_in_series ON history (series, created_at);
 
-CREATE INDEX history_newest ON history (created_at);
-
-CREATE INDEX history_of_letter ON history (letter_id, created_at) WHERE letter_id IS NOT NULL;
+CREATE INDEX history_of_letter ON history (letter_id, created_at)
+WHERE letter_id IS NOT NULL AND correlation_id IS NOT NULL;
 
 CREATE TABLE history_series (
   id INTEGER PRIMARY KEY,
@@ -61,6 +60,7 @@ CREATE TABLE history_sources (
   source_id TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   history_id INTEGER NOT NULL,
+  series INTEGER NOT NULL,
   PRIMARY KEY (engine, source_id)
 ) STRICT, WITHOUT ROWID;
 

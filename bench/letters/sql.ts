@@ -96,18 +96,26 @@ export function insertHistory(
 ): string[] {
   const { schema, padded } = words[dialect]
   const from = letters(dialect, first, last, count, nowUs)
-  const row = (createdAt: string, series: string, version: number, actor: string, notes: string) =>
+  const row = (
+    createdAt: string,
+    series: string,
+    version: number,
+    lone: string,
+    actor: string,
+    notes: string,
+  ) =>
     `INSERT INTO ${schema}history (created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id,
        actor, notes)
-     SELECT ${createdAt}, 0, n, ${series}, ${version}, CASE WHEN lone = 1 THEN ${sourceId(padded)} ELSE 'run-' || n END,
+     SELECT ${createdAt}, 0, n, ${series}, ${version}, CASE WHEN lone = 1 THEN ${lone} ELSE 'run-' || n END,
        CASE WHEN lone = 0 THEN 'instance-' || (n % 500) END, ${actor}, ${notes}
      FROM ${from}`
   return [
-    row('at', 'captured', 1, 'NULL', 'NULL'),
+    row('at', 'captured', 1, 'NULL', 'NULL', 'NULL'),
     `${row(
       'at + 1000',
       'CASE WHEN status = 1 THEN discarded ELSE expired END',
       2,
+      sourceId(padded),
       "'bench'",
       "CASE WHEN status = 1 THEN 'nobody needs it' END",
     )} WHERE status > 0`,

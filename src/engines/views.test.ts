@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { captureFromQueue } from '../../test/harness/letter-acts.ts'
 import { type FreshStore, type StoreKind, stores } from '../../test/harness/stores.ts'
 import { type Instant, instant } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
@@ -177,8 +178,10 @@ describe.each(stores)('the SQL views on $name', (kind: StoreKind) => {
         },
       ]),
     )
+    const registers = { drawers: new Drawers(), series: new SeriesNumbers() }
+    for (const sourceId of ['item-1', 'a/b']) await captureFromQueue({ db, clock, registers }, sourceId)
     const rows = await select('engineHistory')
-    expect(rows).toHaveLength(2)
+    expect(rows.map((row) => row.CorrelationId).sort()).toEqual(['a/b', 'c-1', 'c/%', 'item-1'])
     for (const row of rows) expect(row).toEqual(await historyRow(db, row))
   })
 

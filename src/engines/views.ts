@@ -5,6 +5,7 @@
  * say whether it is text.
  */
 import { type Database, type Dialect, type Session, sql, type Transaction } from '../db/database.ts'
+import { PLAIN_ENGINE } from '../history/plain-capture.ts'
 import { HISTORY_STATUSES } from '../history/series.ts'
 import { STATUSES } from '../letters/letter.ts'
 import { asKeyName, asKeyTime, asText, asTime, isText } from './text-sql.ts'
@@ -141,12 +142,25 @@ function dlqQuery(dialect: Dialect): string {
     JOIN ${inSchema(dialect, 'drawers')} AS drawers ON drawers.id = letters.drawer`
 }
 
+/**
+ * Captures of plain queues apart: what they stand under is their letter's. Each half is found by its own index when
+ * somebody asks for a correlation id.
+ */
 function historyQuery(dialect: Dialect): string {
+  const letters = inSchema(dialect, 'letters')
+  return `${historyRows(dialect, 'history.correlation_id')} WHERE history.correlation_id IS NOT NULL
+    UNION ALL ${historyRows(dialect, 'letters.source_id')}
+    LEFT JOIN ${letters} AS letters ON letters.id = history.letter_id AND letters.captured_at = history.created_at
+      AND letters.engine = '${PLAIN_ENGINE}'
+    WHERE history.correlation_id IS NULL`
+}
+
+function historyRows(dialect: Dialect, correlationId: string): string {
   return `
     SELECT series.engine AS "PartitionKey",
-      ${asKeyName(dialect, 'history.correlation_id')} || '-' || ${asKeyTime(dialect, 'history.created_at')} AS "RowKey",
+      ${asKeyName(dialect, `coalesce(${correlationId}, '')`)} || '-' || ${asKeyTime(dialect, 'history.created_at')} AS "RowKey",
       series.engine AS "Engine",
-      coalesce(history.instance_id, history.correlation_id) AS "InstanceId",
+      coalesce(history.instance_id, ${correlationId}) AS "InstanceId",
       series.operation AS "Operation",
       ${statusWord('series.status', HISTORY_STATUSES)} AS "Status",
       history.duration_ms AS "DurationMs",
@@ -154,7 +168,7 @@ function historyQuery(dialect: Dialect): string {
       ${asText(dialect, 'history.output')} AS "Output",
       history.error AS "Error",
       ${asTime(dialect, 'history.created_at')} AS "CreatedAtUtc",
-      history.correlation_id AS "CorrelationId",
+      ${correlationId} AS "CorrelationId",
       ${encodingOf(dialect, 'history.input')} AS "InputEncoding",
       ${encodingOf(dialect, 'history.output')} AS "OutputEncoding"
     FROM ${inSchema(dialect, 'history')} AS history

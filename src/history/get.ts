@@ -4,29 +4,14 @@ import { failure } from '../core/errors.ts'
 import { formatRowKey, parseRowKey } from '../core/row-key.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
 import type { HistoryDetail } from './entry.ts'
-import { readSeriesLabels, SUMMARY_COLUMNS, type SummaryRow, summaryOf } from './rows.ts'
-
-interface DetailRow extends SummaryRow {
-  readonly letter_id: Integer | null
-  readonly actor: string | null
-  readonly notes: string | null
-  readonly error: string | null
-  readonly input: Uint8Array | null
-  readonly output: Uint8Array | null
-}
-
-const DETAIL_COLUMNS = `${SUMMARY_COLUMNS}, letter_id, actor, notes, error, input, output`
+import { captureOfSource, PLAIN_ENGINE } from './plain-capture.ts'
+import { DETAIL_COLUMNS, type DetailRow, readSeriesLabels, type SeriesLabels, summaryOf } from './rows.ts'
 
 /** The rows of one correlation id and microsecond, on the index of correlation ids: one, or one of each engine. */
 const readByKey = sql(
   'history.byKey',
-  {
-    postgres: `SELECT ${DETAIL_COLUMNS} FROM bartleby.history
-      WHERE (correlation_id, created_at) >= ($1, $2) AND (correlation_id, created_at) <= ($1, $2)
-      ORDER BY correlation_id, created_at, id`,
-    sqlite: `SELECT ${DETAIL_COLUMNS} FROM history WHERE correlation_id = $1 AND created_at = $2
-      ORDER BY correlation_id, created_at, id`,
-  },
+  `SELECT ${DETAIL_COLUMNS} FROM bartleby.history
+   WHERE history.correlation_id = $1 AND created_at = $2 ORDER BY created_at, id`,
   { bigints: true },
 )
 
@@ -45,7 +30,9 @@ export async function getHistory(session: Session, engine: string, rowKey: strin
   if (key === null || key.name.includes('\0')) throw unknown()
   const rows = await session.rows<DetailRow>(readByKey, key.name, key.at)
   const labels = await readSeriesLabels(session)
-  const row = rows.find(({ series }) => labels.get(Number(series))?.engine === engine)
+  const row =
+    rows.find(({ series }) => labels.get(Number(series))?.engine === engine) ??
+    (engine === PLAIN_ENGINE ? await plainCapture(session, labels, key) : undefined)
   if (row === undefined) throw unknown()
   return {
     ...summaryOf(row, labels),
@@ -56,6 +43,15 @@ export async function getHistory(session: Session, engine: string, rowKey: strin
     notes: row.notes,
     letter: row.letter_id === null ? null : await letterKey(session, row.letter_id),
   }
+}
+
+async function plainCapture(
+  session: Session,
+  labels: SeriesLabels,
+  key: { readonly name: string; readonly at: bigint },
+): Promise<DetailRow | undefined> {
+  const row = await captureOfSource(session, labels, key.name)
+  return row !== null && BigInt(row.created_at) === key.at ? row : undefined
 }
 
 async function letterKey(session: Session, id: Integer): Promise<HistoryDetail['letter']> {

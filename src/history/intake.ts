@@ -49,8 +49,7 @@ const readBySource = sql(
   {
     postgres: `SELECT entry.* FROM bartleby.history_sources AS known CROSS JOIN LATERAL (
                  SELECT ${SUMMARY_COLUMNS} FROM bartleby.history
-                 WHERE (created_at, id) >= (known.created_at, known.history_id)
-                   AND (created_at, id) <= (known.created_at, known.history_id) ORDER BY created_at, id LIMIT 1
+                 WHERE series = known.series AND created_at = known.created_at AND id = known.history_id LIMIT 1
                ) AS entry WHERE known.engine = $1 AND known.source_id = $2`,
     sqlite: `SELECT ${SUMMARY_COLUMNS} FROM history WHERE id =
                (SELECT history_id FROM history_sources WHERE engine = $1 AND source_id = $2)`,
@@ -61,7 +60,7 @@ const readBySource = sql(
 /** Of two that record the same source id at once, the second waits here for the first. */
 const insertSource = sql(
   'history.insertSource',
-  `INSERT INTO bartleby.history_sources (engine, source_id, created_at, history_id) VALUES ($1, $2, $3, $4)
+  `INSERT INTO bartleby.history_sources (engine, source_id, created_at, history_id, series) VALUES ($1, $2, $3, $4, $5)
    ON CONFLICT (engine, source_id) DO NOTHING`,
 )
 
@@ -85,7 +84,7 @@ export async function fileReport(tx: Transaction, report: RunReport, now: Instan
   const [row] = await recordHistory(tx, [{ ...report, instanceId, correlationId, createdAt: now }])
   if (row === undefined) throw new Error('an entry that was just recorded is not there')
   if (sourceId !== null) {
-    const added = await tx.run(insertSource, engine, sourceId, row.createdAt, row.id)
+    const added = await tx.run(insertSource, engine, sourceId, row.createdAt, row.id, row.series)
     if (added === 0) throw new RecordedMeanwhile()
   }
   const createdAt = instant(row.createdAt)

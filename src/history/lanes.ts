@@ -3,10 +3,10 @@
  * of lanes, so its cost grows with the page and not with the table.
  */
 import { type Session, type Statement, sql, type Value } from '../db/database.ts'
-import { SUMMARY_COLUMNS, type SummaryRow } from './rows.ts'
+import { captureOfSource } from './plain-capture.ts'
+import { type SeriesLabels, SUMMARY_COLUMNS, type SummaryRow } from './rows.ts'
 
 export type Lane =
-  | { readonly kind: 'newest' }
   | { readonly kind: 'series'; readonly series: readonly number[] }
   | { readonly kind: 'correlation'; readonly id: string }
   | { readonly kind: 'instance'; readonly id: string }
@@ -27,14 +27,10 @@ export const stretchOf = (from: bigint | null, to: bigint | null): Stretch => ({
 
 const NEWEST_FIRST = 'ORDER BY created_at DESC, id DESC LIMIT $4'
 
-/**
- * A lane as a range of its index, in whose order it is read. Under an equality PostgreSQL would take any order by time
- * as good, and may walk the primary key past the rows of all other lanes.
- */
-const postgresLane = (column: string, { value = '$5', columns = SUMMARY_COLUMNS, condition = '' } = {}) => `
+/** A lane as a range of its index, in whose order it is read. */
+const postgresLane = (key: string, columns = SUMMARY_COLUMNS) => `
   SELECT ${columns} FROM bartleby.history
-  WHERE (${column}, created_at, id) < (${value}, $1, $2) AND (${column}, created_at) >= (${value}, $3)
-    AND ${column} IS NOT NULL ${condition} ORDER BY ${column} DESC, created_at DESC, id DESC LIMIT $4`
+  WHERE ${key} AND (created_at, id) < ($1, $2) AND created_at >= $3 ${NEWEST_FIRST}`
 
 /**
  * SQLite compares only the first of two columns in the index, and would walk over all rows of the same microsecond:
@@ -47,65 +43,45 @@ const sqliteLane = (index: string, key: string) => {
   return `${part('created_at = $1 AND id < $2')} UNION ALL ${part('created_at < $1')}`
 }
 
-/** All rows, on the primary key; on SQLite on the index of their time. */
-const newest = sql(
-  'history.newest',
-  {
-    postgres: `SELECT ${SUMMARY_COLUMNS} FROM bartleby.history
-      WHERE (created_at, id) < ($1, $2) AND created_at >= $3 ${NEWEST_FIRST}`,
-    sqlite: sqliteLane('history_newest', 'true'),
-  },
-  { bigints: true },
-)
-/** The rows of a correlation id, on their index. */
-const byCorrelation = sql(
-  'history.byCorrelation',
-  {
-    postgres: postgresLane('correlation_id'),
-    sqlite: sqliteLane('history_by_correlation', 'correlation_id = $5'),
-  },
-  { bigints: true },
-)
-/** The rows that name an instance, on their partial index. */
-const byInstance = sql(
-  'history.byInstance',
-  { postgres: postgresLane('instance_id'), sqlite: sqliteLane('history_by_instance', 'instance_id = $5') },
-  { bigints: true },
-)
+const onIndex = (name: string, index: string, key: string): Statement =>
+  sql(name, { postgres: postgresLane(key), sqlite: sqliteLane(index, key) }, { bigints: true })
+
+const OF_CORRELATION = 'history.correlation_id = $5'
+
+/** The rows that store a correlation id, on their index. */
+const byCorrelation = onIndex('history.byCorrelation', 'history_by_correlation', OF_CORRELATION)
+/** The rows that name an instance, on their index. */
+const byInstance = onIndex('history.byInstance', 'history_by_instance', 'instance_id = $5')
 /** The rows without an instance: their correlation id stands for it. */
-const byDefaultInstance = sql(
+const byDefaultInstance = onIndex(
   'history.byDefaultInstance',
-  {
-    postgres: postgresLane('correlation_id', { condition: 'AND instance_id IS NULL' }),
-    sqlite: sqliteLane('history_by_correlation', 'correlation_id = $5 AND instance_id IS NULL'),
-  },
-  { bigints: true },
+  'history_by_correlation',
+  `${OF_CORRELATION} AND instance_id IS NULL`,
 )
 /**
- * The rows of several series. PostgreSQL reads up to $4 keys of each from the index history_in_series, sorts these
- * keys, and only then reads the rows of the page by their primary key; SQLite is asked once per series.
+ * The rows of several series. PostgreSQL reads up to $4 keys of each from the primary key, sorts these, and only then
+ * reads the rows of the page; SQLite is asked once per series.
  */
 const bySeries = sql(
   'history.bySeries',
   {
     postgres: `
       SELECT entry.* FROM (
-        SELECT lane.created_at, lane.id FROM unnest($5::int[]) AS asked (series)
-        CROSS JOIN LATERAL (${postgresLane('history.series', { value: 'asked.series', columns: 'created_at, id' })}) AS lane
+        SELECT asked.series, lane.created_at, lane.id FROM unnest($5::int[]) AS asked (series)
+        CROSS JOIN LATERAL (${postgresLane('series = asked.series', 'created_at, id')}) AS lane
         ${NEWEST_FIRST}
       ) AS page
       CROSS JOIN LATERAL (SELECT ${SUMMARY_COLUMNS} FROM bartleby.history
-        WHERE (history.created_at, history.id) >= (page.created_at, page.id)
-          AND (history.created_at, history.id) <= (page.created_at, page.id)
-        ORDER BY history.created_at, history.id LIMIT 1) AS entry`,
+        WHERE series = page.series AND created_at = page.created_at AND id = page.id LIMIT 1) AS entry`,
     sqlite: sqliteLane('history_in_series', 'series = $5'),
   },
   { bigints: true },
 )
 
-/** At most `limit` rows of a lane, the newest first. */
+/** At most `limit` rows of a lane, the newest first. `labels` are all series. */
 export async function readLane(
   session: Session,
+  labels: SeriesLabels,
   lane: Lane,
   stretch: Stretch,
   limit: number,
@@ -114,22 +90,72 @@ export async function readLane(
   const read = (statement: Statement, ...key: readonly Value[]) =>
     session.rows<SummaryRow>(statement, beforeAt, beforeId, fromAt, limit, ...key)
   const parts: SummaryRow[][] = []
+  const plainCapture = async (id: string) => {
+    const row = await captureOfSource(session, labels, id)
+    return row !== null && isWithin(row, stretch) ? [row] : []
+  }
   switch (lane.kind) {
-    case 'newest':
-      parts.push(await read(newest))
-      break
     case 'correlation':
-      parts.push(await read(byCorrelation, lane.id))
+      parts.push(await read(byCorrelation, lane.id), await plainCapture(lane.id))
       break
     case 'instance':
-      parts.push(await read(byInstance, lane.id), await read(byDefaultInstance, lane.id))
+      parts.push(
+        await read(byInstance, lane.id),
+        await read(byDefaultInstance, lane.id),
+        await plainCapture(lane.id),
+      )
       break
     case 'series':
       if (session.dialect === 'postgres') parts.push(await read(bySeries, `{${lane.series.join(',')}}`))
-      else for (const series of lane.series) parts.push(await read(bySeries, series))
+      else parts.push(await mergeSeries(session, lane.series, stretch, limit))
       break
   }
   return parts.flat().sort(newestFirst).slice(0, limit)
+}
+
+/** What a lane is asked for at least. */
+const MIN_CHUNK = 8
+
+/**
+ * The newest of several series on SQLite: a few rows of each, and then more of those only whose last row is within the
+ * page, because they may have others there.
+ */
+async function mergeSeries(
+  session: Session,
+  numbers: readonly number[],
+  stretch: Stretch,
+  limit: number,
+): Promise<SummaryRow[]> {
+  const lanes = numbers.map((series) => ({ series, rows: [] as SummaryRow[], hasMore: true }))
+  let chunk = Math.max(MIN_CHUNK, Math.ceil((2 * limit) / lanes.length))
+  for (;;) {
+    const page = lanes
+      .flatMap(({ rows }) => rows)
+      .sort(newestFirst)
+      .slice(0, limit)
+    const end = page.length < limit ? undefined : page.at(-1)
+    const open = lanes.filter(({ rows, hasMore }) => {
+      const last = rows.at(-1)
+      return hasMore && (last === undefined || end === undefined || newestFirst(last, end) < 0)
+    })
+    if (open.length === 0) return page
+    for (const lane of open) {
+      const last = lane.rows.at(-1)
+      const beforeAt = last === undefined ? stretch.beforeAt : BigInt(last.created_at)
+      const beforeId = last === undefined ? stretch.beforeId : BigInt(last.id)
+      const values = [beforeAt, beforeId, stretch.fromAt, chunk, lane.series] as const
+      // Of two parts, each of up to `chunk` rows.
+      const rows = await session.rows<SummaryRow>(bySeries, ...values)
+      lane.rows.push(...rows.sort(newestFirst).slice(0, chunk))
+      lane.hasMore = rows.length >= chunk
+    }
+    chunk *= 2
+  }
+}
+
+function isWithin(row: SummaryRow, { beforeAt, beforeId, fromAt }: Stretch): boolean {
+  const at = BigInt(row.created_at)
+  return at >= fromAt && (at < beforeAt || (at === beforeAt && BigInt(row.id) < beforeId))
 }
 
 /** The order of lists. */

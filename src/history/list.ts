@@ -36,7 +36,7 @@ export async function listHistory(
   const lanes = lanesOf(filter, labels)
   const whole = stretchOf(filter.from ?? null, filter.to ?? null)
   const stretch = after === null ? whole : { ...whole, beforeAt: after.at, beforeId: after.id }
-  const found = await race(session, lanes, stretch, matcher(lanes), limit)
+  const found = await race(session, labels, lanes, stretch, limit)
   const rows = found.rows.slice(0, limit)
   const last = rows.at(-1)
   const next = found.rows.length > limit && last !== undefined ? cursorOf(last) : found.next
@@ -47,13 +47,13 @@ export async function listHistory(
 
 const cursorOf = (row: SummaryRow): HistoryCursor => ({ at: BigInt(row.created_at), id: BigInt(row.id) })
 
-/** One lane for each filter; without any, all rows are one. */
+/** One lane for each filter; without any, one of all series. */
 function lanesOf(filter: HistoryFilter, labels: SeriesLabels): Lane[] {
   const lanes: Lane[] = []
   const { correlationId, instanceId, engine, operation, status } = filter
   if (correlationId != null) lanes.push({ kind: 'correlation', id: correlationId })
   if (instanceId != null) lanes.push({ kind: 'instance', id: instanceId })
-  if (engine != null || operation != null || status != null) {
+  if (lanes.length === 0 || engine != null || operation != null || status != null) {
     const wanted = (label: SeriesLabel) =>
       (engine == null || label.engine === engine) &&
       (operation == null || label.operation === operation) &&
@@ -63,7 +63,7 @@ function lanesOf(filter: HistoryFilter, labels: SeriesLabels): Lane[] {
       series: [...labels].filter(([, label]) => wanted(label)).map(([number]) => number),
     })
   }
-  return lanes.length > 0 ? lanes : [{ kind: 'newest' }]
+  return lanes
 }
 
 type Test = (row: SummaryRow) => boolean
@@ -76,8 +76,6 @@ function matcher(lanes: readonly Lane[]): Test {
 
 function testOf(lane: Lane): Test {
   switch (lane.kind) {
-    case 'newest':
-      return () => true
     case 'correlation':
       return (row) => row.correlation_id === lane.id
     case 'instance':
@@ -104,16 +102,17 @@ interface Found {
 /** More than `limit` rows that are in all lanes, or all there are, or those that the bounded look found. */
 async function race(
   session: Session,
+  labels: SeriesLabels,
   lanes: readonly Lane[],
   stretch: Stretch,
-  matches: Test,
   limit: number,
 ): Promise<Found> {
+  const matches = matcher(lanes)
   const runners: Runner[] = lanes.map((lane) => ({ lane, found: [], stretch }))
   let size = limit + 1
   for (let examined = 0; examined < MAX_EXAMINED; examined += size) {
     for (const runner of runners) {
-      const rows = await readLane(session, runner.lane, runner.stretch, size)
+      const rows = await readLane(session, labels, runner.lane, runner.stretch, size)
       runner.found.push(...rows.filter(matches))
       const last = rows.at(-1)
       if (runner.found.length > limit || rows.length < size || last === undefined) {

@@ -1,7 +1,8 @@
 /** What history has about one letter. */
-import { type Integer, type Session, sql } from '../db/database.ts'
+import { type Session, sql } from '../db/database.ts'
 import type { HistorySummary } from './entry.ts'
-import { readSeriesLabels, SUMMARY_COLUMNS, type SummaryRow, summaryOf } from './rows.ts'
+import { captureOfLetter } from './plain-capture.ts'
+import { type DetailRow, readSeriesLabels, SUMMARY_COLUMNS, summaryOf } from './rows.ts'
 
 /** An entry about a letter: without input and output, which may be large. */
 export interface LetterEvent extends HistorySummary {
@@ -12,22 +13,13 @@ export interface LetterEvent extends HistorySummary {
   readonly letterVersion: number | null
 }
 
-interface EventRow extends SummaryRow {
-  readonly actor: string | null
-  readonly notes: string | null
-  readonly error: string | null
-  readonly letter_version: Integer | null
-}
+type EventRow = Omit<DetailRow, 'letter_id' | 'input' | 'output'>
 
-/** The newest entries of a letter, on history_of_letter; a range, so that no other order will do on PostgreSQL. */
+/** The newest entries of a letter, on history_of_letter: all but the capture of a plain queue's. */
 const readOfLetter = sql(
   'history.ofLetter',
-  {
-    postgres: `SELECT ${SUMMARY_COLUMNS}, actor, notes, error, letter_version FROM bartleby.history 
-               WHERE letter_id >= $1 AND letter_id <= $1 ORDER BY letter_id DESC, created_at DESC, id DESC LIMIT $2`,
-    sqlite: `SELECT ${SUMMARY_COLUMNS}, actor, notes, error, letter_version FROM history INDEXED BY history_of_letter
-             WHERE letter_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2`,
-  },
+  `SELECT ${SUMMARY_COLUMNS}, actor, notes, error, letter_version FROM bartleby.history
+   WHERE letter_id = $1 AND history.correlation_id IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT $2`,
   { bigints: true },
 )
 
@@ -40,6 +32,9 @@ export async function historyOfLetter(
   const rows = await session.rows<EventRow>(readOfLetter, letterId, limit)
   // After the rows: a series is there before its first row.
   const labels = await readSeriesLabels(session)
+  // The capture is the oldest of all.
+  const capture = rows.length < limit ? await captureOfLetter(session, labels, letterId) : null
+  if (capture !== null) rows.push(capture)
   return rows.map((row) => ({
     ...summaryOf(row, labels),
     actor: row.actor,

@@ -25,9 +25,11 @@ export interface HistoryEntry {
   readonly output?: Uint8Array | null
 }
 
+/** The key of a row. */
 export interface HistoryRow {
-  readonly id: bigint
+  readonly series: number
   readonly createdAt: bigint
+  readonly id: bigint
 }
 
 const COLUMNS = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, notes,
@@ -35,17 +37,25 @@ const COLUMNS = `created_at, duration_ms, letter_id, series, letter_version, cor
 
 /**
  * The next free microsecond of a correlation id, at or after `at`: rows of one correlation id have different times,
- * because the two together are the row's key. One look into the index of correlation ids.
+ * because the two together are the row's key. One look into the index of correlation ids and, for a row about a letter,
+ * one at that letter: its capture may be under the same id without being in that index.
  */
-export const freeAt = (table: string, correlationId: string, at: string): string =>
-  `coalesce((SELECT max(before.created_at) + 1 FROM ${table} AS before WHERE before.correlation_id = ${correlationId}
-     AND before.created_at >= ${at} AND before.created_at < ${at} + 1000000), ${at})`
+export const freeAt = (correlationId: string, at: string, letterId = 'NULL'): string => {
+  const within = (time: string) => `${time} >= ${at} AND ${time} < ${at} + 1000000`
+  return `coalesce((SELECT max(taken.at) + 1 FROM (
+      SELECT max(before.created_at) AS at FROM bartleby.history AS before
+      WHERE before.correlation_id = ${correlationId} AND ${within('before.created_at')}
+      UNION ALL
+      SELECT plain.captured_at FROM bartleby.letters AS plain WHERE plain.id = ${letterId}
+        AND plain.correlation_id IS NULL AND plain.source_id = ${correlationId} AND ${within('plain.captured_at')}
+    ) AS taken), ${at})`
+}
 
 /** All entries in one statement; those of one correlation id take one microsecond after the other. */
 const insertMany = sql('history.insertMany', {
   postgres: `
     INSERT INTO bartleby.history (${COLUMNS})
-    SELECT ${freeAt('bartleby.history', 'entry.correlation_id', 'entry.created_at')}
+    SELECT ${freeAt('entry.correlation_id', 'entry.created_at', 'entry.letter_id')}
         + row_number() OVER (PARTITION BY entry.correlation_id, entry.created_at ORDER BY entry.place) - 1,
       entry.duration_ms, entry.letter_id, entry.series, entry.letter_version, entry.correlation_id, entry.instance_id,
       entry.actor, entry.notes, entry.error, decode(entry.input, 'base64'), decode(entry.output, 'base64')
@@ -53,7 +63,7 @@ const insertMany = sql('history.insertMany', {
       place int, created_at bigint, duration_ms bigint, letter_id bigint, series int, letter_version int,
       correlation_id text, instance_id text, actor text, notes text, error text, input text, output text)
     ORDER BY entry.place
-    RETURNING id, created_at`,
+    RETURNING series, created_at, id`,
   sqlite: '',
 })
 
@@ -62,13 +72,13 @@ const insertOne = sql(
   {
     postgres: '',
     sqlite: `INSERT INTO history (${COLUMNS})
-      VALUES (${freeAt('history', '$6', '$1')}, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-      RETURNING id, created_at`,
+      VALUES (${freeAt('$6', '$1', '$3')}, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+      RETURNING series, created_at, id`,
   },
   { bigints: true },
 )
 
-/** Adds the entries, in their order; gives the key and the time of each. */
+/** Adds the entries, in their order; gives the key of each. */
 export async function recordHistory(
   tx: Transaction,
   entries: readonly HistoryEntry[],
@@ -124,11 +134,16 @@ export async function recordHistory(
 }
 
 interface RawRow {
-  readonly id: Integer
+  readonly series: Integer
   readonly created_at: Integer
+  readonly id: Integer
 }
 
-const toRow = (row: RawRow): HistoryRow => ({ id: BigInt(row.id), createdAt: BigInt(row.created_at) })
+const toRow = (row: RawRow): HistoryRow => ({
+  series: Number(row.series),
+  createdAt: BigInt(row.created_at),
+  id: BigInt(row.id),
+})
 
 const base64 = (bytes: Uint8Array | null | undefined): string | null =>
   bytes == null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')

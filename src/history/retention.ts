@@ -1,21 +1,39 @@
 /** Taking history out that is past its time: the oldest first, one bounded batch at a time. */
 import type { Instant } from '../core/clock.ts'
 import { type Integer, type Statement, sql, type Transaction } from '../db/database.ts'
+import { readSeriesLabels } from './rows.ts'
 
 /**
- * The oldest rows before `$1`, on the primary key (SQLite: the index of their time). `$3` skips the range in which
- * earlier batches left dead rows.
+ * The oldest rows before `$1` of all series, by primary key: up to `$2` of each, and of these the oldest. `$3` skips the
+ * range in which earlier batches left dead rows. SQLite reads one series after the other.
  */
 const removeRows = sql(
   'history.remove',
   {
-    postgres: `DELETE FROM bartleby.history WHERE ctid = ANY(ARRAY(SELECT ctid FROM bartleby.history
-                 WHERE created_at < $1 AND created_at >= $3 ORDER BY created_at, id LIMIT $2)) RETURNING created_at`,
-    sqlite: `DELETE FROM history WHERE id IN (SELECT id FROM history INDEXED BY history_newest
-               WHERE created_at < $1 AND created_at >= $3 ORDER BY created_at LIMIT $2) RETURNING created_at`,
+    postgres: `
+      DELETE FROM bartleby.history WHERE ctid = ANY(ARRAY(
+        SELECT oldest.place FROM bartleby.history_series AS each CROSS JOIN LATERAL (
+          SELECT ctid AS place, created_at, id FROM bartleby.history
+          WHERE series = each.id AND created_at < $1 AND created_at >= $3 ORDER BY created_at, id LIMIT $2
+        ) AS oldest ORDER BY oldest.created_at, oldest.id LIMIT $2
+      )) RETURNING created_at`,
+    sqlite: '',
   },
   { bigints: true },
 )
+const readOldest = sql(
+  'history.oldest',
+  {
+    postgres: '',
+    sqlite: `SELECT id, created_at FROM history INDEXED BY history_in_series
+             WHERE series = $4 AND created_at < $1 AND created_at >= $3 ORDER BY created_at, id LIMIT $2`,
+  },
+  { bigints: true },
+)
+const removeByIds = sql('history.removeByIds', {
+  postgres: '',
+  sqlite: 'DELETE FROM history WHERE id IN (SELECT value FROM json_each($1))',
+})
 
 /** The same of the source ids, on the index of their time. */
 const removeSources = sql(
@@ -39,13 +57,23 @@ export interface RemovedHistory {
   readonly next: bigint | null
 }
 
-/** Removes at most `limit` rows that were recorded before `before`. */
-export const removeHistory = (
+/** Removes at most `limit` rows that were recorded before `before`: of all series the oldest. */
+export async function removeHistory(
   tx: Transaction,
   before: Instant,
   from: bigint,
   limit: number,
-): Promise<RemovedHistory> => removeBatch(tx, removeRows, before, from, limit)
+): Promise<RemovedHistory> {
+  if (tx.dialect === 'postgres') return removeBatch(tx, removeRows, before, from, limit)
+  const due: { readonly id: Integer; readonly created_at: Integer }[] = []
+  for (const series of (await readSeriesLabels(tx)).keys()) {
+    due.push(...(await tx.rows<(typeof due)[number]>(readOldest, before, limit, from, series)))
+  }
+  due.sort((a, b) => (BigInt(a.created_at) < BigInt(b.created_at) ? -1 : 1))
+  const oldest = due.slice(0, limit)
+  await tx.run(removeByIds, `[${oldest.map(({ id }) => id).join(',')}]`)
+  return batchOf(oldest, from, limit)
+}
 
 /** Forgets at most `limit` source ids of that age; gives where the next batch starts, null when there is none. */
 export const forgetSources = async (
@@ -62,7 +90,10 @@ async function removeBatch(
   from: bigint,
   limit: number,
 ): Promise<RemovedHistory> {
-  const rows = await tx.rows<{ created_at: Integer }>(statement, before, limit, from)
+  return batchOf(await tx.rows<{ created_at: Integer }>(statement, before, limit, from), from, limit)
+}
+
+function batchOf(rows: readonly { created_at: Integer }[], from: bigint, limit: number): RemovedHistory {
   const newest = rows.reduce(
     (max, row) => (BigInt(row.created_at) > max ? BigInt(row.created_at) : max),
     from,

@@ -5,8 +5,15 @@ import { type Integer, type Session, sql } from '../db/database.ts'
 import type { HistorySummary } from './entry.ts'
 import { HISTORY_STATUSES, type HistoryStatus } from './series.ts'
 
+/** Of a capture without a correlation id of its own it is the source id of its letter: one look at that by primary key. */
+const CORRELATION_ID = `coalesce(history.correlation_id,
+  (SELECT letters.source_id FROM bartleby.letters WHERE letters.id = history.letter_id), '')`
+
 /** What a list needs of a row: nothing that may be large. */
-export const SUMMARY_COLUMNS = 'id, created_at, duration_ms, series, correlation_id, instance_id'
+export const SUMMARY_COLUMNS = `id, created_at, duration_ms, series, ${CORRELATION_ID} AS correlation_id, instance_id`
+
+/** Everything about a row. */
+export const DETAIL_COLUMNS = `${SUMMARY_COLUMNS}, letter_id, letter_version, actor, notes, error, input, output`
 
 export interface SummaryRow {
   readonly id: Integer
@@ -15,6 +22,16 @@ export interface SummaryRow {
   readonly series: Integer
   readonly correlation_id: string
   readonly instance_id: string | null
+}
+
+export interface DetailRow extends SummaryRow {
+  readonly letter_id: Integer | null
+  readonly letter_version: Integer | null
+  readonly actor: string | null
+  readonly notes: string | null
+  readonly error: string | null
+  readonly input: Uint8Array | null
+  readonly output: Uint8Array | null
 }
 
 /** What the number of a series stands for. */

@@ -7,14 +7,11 @@ import type { Instant } from '../core/clock.ts'
 import { sql, type Transaction } from '../db/database.ts'
 import { type HistoryEntry, type HistoryRow, recordHistory } from './record.ts'
 
-const AT_KEY = '(created_at, id) >= ($1, $2) AND (created_at, id) <= ($1, $2)'
-
-/** One row by primary key. On PostgreSQL in the order of that key, because other indexes end with the same columns. */
-const updateRow = sql('history.updateRun', {
-  postgres: `UPDATE bartleby.history SET duration_ms = $3, output = $4 WHERE ctid =
-               (SELECT ctid FROM bartleby.history WHERE ${AT_KEY} ORDER BY created_at, id LIMIT 1 FOR UPDATE)`,
-  sqlite: 'UPDATE history SET duration_ms = $3, output = $4 WHERE id = $2 AND created_at = $1',
-})
+/** One row by primary key. */
+const updateRow = sql(
+  'history.updateRun',
+  'UPDATE bartleby.history SET duration_ms = $4, output = $5 WHERE series = $1 AND created_at = $2 AND id = $3',
+)
 
 /** Adds the row of a run (`known` is null) or brings it up to date; gives its key. */
 export async function keepRunRow(
@@ -27,7 +24,8 @@ export async function keepRunRow(
     if (row === undefined) throw new Error('the row of a run was not added')
     return row
   }
-  await tx.run(updateRow, known.createdAt, known.id, Math.round(entry.durationMs), entry.output)
+  const { series, createdAt, id } = known
+  await tx.run(updateRow, series, createdAt, id, Math.round(entry.durationMs), entry.output)
   return known
 }
 

@@ -1,7 +1,10 @@
 /**
  * The table that history owns: append-only, one row per operation of an engine and per act on a letter. What rows are
  * filtered by (engine, operation, status) is a *series*, as drawers are for letters: one index on (series, time)
- * serves every such filter.
+ * serves every such filter, and all series together every other list.
+ *
+ * The capture of a plain queue's letter has no correlation of its own: NULL means the letter's source id, as it does in
+ * the letter. A storm then writes its rows into the index of their series and into no other.
  */
 import type { Migration } from '../db/migrations.ts'
 
@@ -25,7 +28,8 @@ export const historyMigration: Migration = {
       series int NOT NULL,
       -- Which transition of the letter this row records; NULL when it changed no letter.
       letter_version int,
-      correlation_id text COLLATE "C" NOT NULL,
+      -- NULL, on the capture of a letter without one: the source id of that letter.
+      correlation_id text COLLATE "C",
       -- NULL: there is no instance, the correlation id stands for it.
       instance_id text COLLATE "C",
       actor text,
@@ -33,18 +37,20 @@ export const historyMigration: Migration = {
       error text,
       input bytea,
       output bytea,
-      PRIMARY KEY (created_at, id)
+      PRIMARY KEY (series, created_at, id)
     );
-    CREATE INDEX history_in_series ON bartleby.history (series, created_at, id);
-    CREATE INDEX history_by_correlation ON bartleby.history (correlation_id, created_at, id);
+    CREATE INDEX history_by_correlation ON bartleby.history (correlation_id, created_at, id)
+      WHERE correlation_id IS NOT NULL;
     CREATE INDEX history_by_instance ON bartleby.history (instance_id, created_at, id) WHERE instance_id IS NOT NULL;
-    CREATE INDEX history_of_letter ON bartleby.history (letter_id, created_at, id) WHERE letter_id IS NOT NULL;
+    CREATE INDEX history_of_letter ON bartleby.history (letter_id, created_at, id)
+      WHERE letter_id IS NOT NULL AND correlation_id IS NOT NULL;
     -- Records made over HTTP, so that the same one is not made twice.
     CREATE TABLE bartleby.history_sources (
       engine text COLLATE "C" NOT NULL,
       source_id text COLLATE "C" NOT NULL,
       created_at bigint NOT NULL,
       history_id bigint NOT NULL,
+      series int NOT NULL,
       PRIMARY KEY (engine, source_id)
     );
     CREATE INDEX history_sources_created ON bartleby.history_sources (created_at);
@@ -64,7 +70,7 @@ export const historyMigration: Migration = {
       letter_id INTEGER,
       series INTEGER NOT NULL,
       letter_version INTEGER,
-      correlation_id TEXT NOT NULL,
+      correlation_id TEXT,
       instance_id TEXT,
       actor TEXT,
       notes TEXT,
@@ -72,16 +78,17 @@ export const historyMigration: Migration = {
       input BLOB,
       output BLOB
     ) STRICT;
-    CREATE INDEX history_newest ON history (created_at);
     CREATE INDEX history_in_series ON history (series, created_at);
-    CREATE INDEX history_by_correlation ON history (correlation_id, created_at);
+    CREATE INDEX history_by_correlation ON history (correlation_id, created_at) WHERE correlation_id IS NOT NULL;
     CREATE INDEX history_by_instance ON history (instance_id, created_at) WHERE instance_id IS NOT NULL;
-    CREATE INDEX history_of_letter ON history (letter_id, created_at) WHERE letter_id IS NOT NULL;
+    CREATE INDEX history_of_letter ON history (letter_id, created_at)
+      WHERE letter_id IS NOT NULL AND correlation_id IS NOT NULL;
     CREATE TABLE history_sources (
       engine TEXT NOT NULL,
       source_id TEXT NOT NULL,
       created_at INTEGER NOT NULL,
       history_id INTEGER NOT NULL,
+      series INTEGER NOT NULL,
       PRIMARY KEY (engine, source_id)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX history_sources_created ON history_sources (created_at);

@@ -3,9 +3,9 @@
  * takes it away from where it was. A source id that already has a letter is not captured a second time.
  */
 import type { Instant } from '../core/clock.ts'
+import { textBytes } from '../core/content.ts'
 import { type Integer, type Statement, sql, type Transaction } from '../db/database.ts'
 import { freeAt } from '../history/record.ts'
-import { textBytes } from '../queues/content.ts'
 import { type DeathNote, noteDeath, type Registers } from './death-note.ts'
 import { type LetterId, letterId, type SourceName, STATUS } from './letter.ts'
 import type { OfficeWork } from './work.ts'
@@ -17,18 +17,18 @@ const LETTER = `id, captured_at, first_failure_at, last_failure_at, item_created
 const HISTORY = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, error, input, output`
 
 /**
- * Declares PostgreSQL's statement that files what a source gives up. `taken` is the body of a query over the source's
- * own rows, usually a DELETE … RETURNING, with the columns (letter_id, note, source_id, skipped, item_created_at,
+ * Declares PostgreSQL's statement that files what a source gives up. `ctes` begins the statement and ends with a query
+ * called `taken` over the source's own rows, usually what a DELETE returned, with the columns (letter_id, note, source_id, skipped, item_created_at,
  * laid_at, serial, part, dequeue_count, partition, dead_queue, encoding, kind, reference, headers, payload); `$1` are
  * the death notes, the other parameters are the source's. Letters never travel to the server and back.
  *
  * One look into letters_by_source for each, then only inserts. Rows: one per note with its number of new letters and
  * the range of their ids, and note 0 with the number of rows that the source gave up.
  */
-export const captureStatement = (name: string, taken: string): Statement =>
+export const captureStatement = (name: string, ctes: string): Statement =>
   sql(name, {
     postgres: `
-      WITH taken AS (${taken}), dying AS MATERIALIZED (
+      WITH ${ctes}, dying AS MATERIALIZED (
         SELECT coalesce(taken.letter_id, nextval('bartleby.letter_ids')) AS id, taken.note, taken.source_id,
           taken.item_created_at, taken.laid_at, taken.serial, taken.part, taken.dequeue_count, taken.partition,
           taken.dead_queue, taken.encoding, taken.kind, taken.reference, taken.headers, taken.payload,
@@ -57,8 +57,8 @@ export const captureStatement = (name: string, taken: string): Statement =>
       ), recorded AS (
         INSERT INTO bartleby.history (${HISTORY})
         SELECT CASE WHEN correlation_id IS NULL THEN captured_at
-            ELSE ${freeAt('bartleby.history', 'dying.correlation_id', 'dying.recorded_at')} + turn END,
-          duration_ms, id, series, 1, coalesce(correlation_id, source_id), instance_id, actor, error,
+            ELSE ${freeAt('dying.correlation_id', 'dying.recorded_at')} + turn END,
+          duration_ms, id, series, 1, correlation_id, instance_id, actor, error,
           decode(input, 'base64'), decode(output, 'base64')
         FROM dying
       )
@@ -81,8 +81,8 @@ const insertLetter = sql('letters.insert', {
 
 const insertRecord = sql('letters.recordCapture', {
   postgres: '',
-  sqlite: `INSERT INTO history (${HISTORY}) 
-           VALUES (${freeAt('history', '$5', '$1')}, $2, $3, $4, 1, $5, $6, $7, $8, $9, $10)`,
+  sqlite: `INSERT INTO history (${HISTORY})
+           VALUES (${freeAt('$5', '$1')}, $2, $3, $4, 1, $5, $6, $7, $8, $9, $10)`,
 })
 
 /** The death notes of one capture as PostgreSQL's parameter; the first is note 1. */
@@ -188,10 +188,10 @@ export interface Remains {
 
 const captureGiven = captureStatement(
   'letters.capture',
-  `SELECT $2::bigint AS letter_id, 1 AS note, $3::text AS source_id, false AS skipped, $4::bigint AS item_created_at,
+  `taken AS (SELECT $2::bigint AS letter_id, 1 AS note, $3::text AS source_id, false AS skipped, $4::bigint AS item_created_at,
      $5::bigint AS laid_at, $6::bigint AS serial, $7::int AS part, $8::int AS dequeue_count, $9::int AS partition,
      $10::text AS dead_queue, $11::bytea AS encoding, $12::bytea AS kind, $13::bytea AS reference,
-     $14::bytea AS headers, $15::bytea AS payload`,
+     $14::bytea AS headers, $15::bytea AS payload)`,
 )
 
 /** Captures one; the id of its letter, or null when its source id has one already. */
@@ -259,7 +259,7 @@ export async function capture(work: OfficeWork, note: DeathNote, remains: Remain
     Math.round(note.record.durationMs),
     id,
     note.series,
-    note.correlationId ?? remains.sourceId,
+    note.correlationId,
     note.instanceId,
     note.record.actor,
     errorOf(note),

@@ -12,15 +12,15 @@ import type { OfficeWork } from './work.ts'
 const inIds = { postgres: 'id = ANY($1::bigint[])', sqlite: 'id IN (SELECT value FROM json_each($1))' }
 
 /**
- * Letters by primary key, where they were sent back and wait for the outcome. The plus keeps PostgreSQL from looking
- * for them among all resolved letters, on letters_resolved, which it does before it knows how many there are.
+ * Letters by primary key, where they were sent back and wait for the outcome. The plus keeps the stores
+ * from looking for them among all resolved letters, which they do as long as they do not know how many there are.
  */
 const confirmMany = sql('letters.confirm', {
   postgres: `UPDATE bartleby.letters SET confirmed_at = $2, version = version + 1
              WHERE ${inIds.postgres} AND +status = ${STATUS.Resolved} AND resolution = 'retry'
              RETURNING id, version, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
   sqlite: `UPDATE letters SET confirmed_at = $2, version = version + 1
-           WHERE ${inIds.sqlite} AND status = ${STATUS.Resolved} AND resolution = 'retry'
+           WHERE ${inIds.sqlite} AND +status = ${STATUS.Resolved} AND resolution = 'retry'
            RETURNING id, version, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
 })
 

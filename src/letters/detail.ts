@@ -1,8 +1,8 @@
 /** Letters as the store keeps them, and as everybody else sees them: one by its key or number, with its case file. */
 import { type Instant, instant } from '../core/clock.ts'
+import { storedPayload, storedText } from '../core/content.ts'
 import { formatRowKey, parseRowKey } from '../core/row-key.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import { storedPayload, storedText } from '../queues/content.ts'
 import { idList } from './id-list.ts'
 import {
   type Act,

@@ -150,7 +150,10 @@ export interface SendReceipt {
 }
 
 /** What became of an item that a retry had made, when the retry is taken back. */
-export type Recall = 'recalled' | 'gone' | 'running'
+export type Recall =
+  | { readonly outcome: 'gone' | 'running' }
+  /** `attempts`: how often it had been delivered. */
+  | { readonly outcome: 'recalled'; readonly attempts: number }
 
 /**
  * Where letters go back to; one per source, all of them passing the same conformance suite. Everything happens in the

@@ -14,7 +14,7 @@ const MOVE_DRAWER = sql(
   'UPDATE bartleby.letters SET drawer = (SELECT drawer FROM bartleby.letters WHERE id = $2) WHERE id = $1',
 )
 const WAITING = sql(
-  'test.waiting',
+  'test.lockWaiters',
   `SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
 )
 

@@ -26,6 +26,12 @@ export interface Relapse {
 }
 
 /** Letters by primary key, locked in the order of their numbers. */
+const lockCases = sql('letters.lockCases', {
+  postgres: 'SELECT id FROM bartleby.letters WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE',
+  sqlite: 'SELECT id FROM letters WHERE id IN (SELECT value FROM json_each($1))',
+})
+
+/** What they say; as in `lockLetter`, not by the statement that waits for their locks. */
 const readCases = sql(
   'letters.readCases',
   {
@@ -48,20 +54,23 @@ export interface CaseRow {
   readonly queue: string
 }
 
+interface StoredCase {
+  readonly id: Integer
+  readonly drawer: Integer
+  readonly status: Integer
+  readonly source: SourceName
+  readonly engine: string
+  readonly queue: string
+}
+
 /** The letters of these cases, as far as there are any, locked until the transaction ends. */
 export async function lockLettersOf(
   tx: Transaction,
   caseIds: readonly LetterId[],
 ): Promise<Map<LetterId, CaseRow>> {
   if (caseIds.length === 0) return new Map()
-  const rows = await tx.rows<{
-    id: Integer
-    drawer: Integer
-    status: Integer
-    source: SourceName
-    engine: string
-    queue: string
-  }>(lockCases, integerList(tx.dialect, caseIds.map(Number)))
+  const ids = integerList(tx.dialect, caseIds.map(Number))
+  const [, rows] = await Promise.all([tx.rows(lockCases, ids), tx.rows<StoredCase>(readCases, ids)])
   return new Map(
     rows.map((row) => [
       letterId(row.id),
@@ -120,15 +129,17 @@ const reopenOne = sql('letters.reopenOne', {
     WHERE letters.id = relapse.id`,
 })
 
+const CORRELATION_ID = 'coalesce(letters.correlation_id, letters.source_id)'
+
 /** The history of reopened letters; their correlation and instance are the letters'. */
 const recordMany = sql('letters.recordReopened', {
   postgres: `
     INSERT INTO bartleby.history (created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id,
       actor, error, input, output)
-    SELECT ${freeAt('bartleby.history', 'coalesce(letters.correlation_id, letters.source_id)', 'relapse.last_failure_at')}
-        + row_number() OVER (PARTITION BY coalesce(letters.correlation_id, letters.source_id) ORDER BY letters.id) - 1,
+    SELECT ${freeAt(CORRELATION_ID, 'relapse.last_failure_at', 'letters.id')}
+        + row_number() OVER (PARTITION BY ${CORRELATION_ID} ORDER BY letters.id) - 1,
       relapse.duration_ms, letters.id, relapse.series, letters.version,
-      coalesce(letters.correlation_id, letters.source_id), letters.instance_id, relapse.actor, relapse.error,
+      ${CORRELATION_ID}, letters.instance_id, relapse.actor, relapse.error,
       decode(relapse.input, 'base64'), decode(relapse.output, 'base64')
     FROM jsonb_to_recordset($1::jsonb) AS relapse (
       id bigint, last_failure_at bigint, series int, duration_ms bigint, actor text, error text, input text, output text)
@@ -141,7 +152,7 @@ const recordOne = sql('letters.recordReopenedOne', {
   sqlite: `
     INSERT INTO history (created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor,
       error, input, output)
-    SELECT ${freeAt('history', 'coalesce(letters.correlation_id, letters.source_id)', '$2')}, $3, id, $4, version, coalesce(correlation_id, source_id), instance_id, $5, $6, $7, $8
+    SELECT ${freeAt(CORRELATION_ID, '$2', 'letters.id')}, $3, id, $4, version, ${CORRELATION_ID}, instance_id, $5, $6, $7, $8
     FROM letters WHERE id = $1`,
 })
 

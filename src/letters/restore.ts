@@ -3,6 +3,7 @@
  * that was retried can be restored until its item is being worked on: the item is taken back first.
  */
 import { failure } from '../core/errors.ts'
+import { sql } from '../db/database.ts'
 import type { Letter, LetterSource, LetterStatus } from './letter.ts'
 import { insistOnStatus, type Outcome, transition } from './transition.ts'
 import type { OfficeWork } from './work.ts'
@@ -67,13 +68,23 @@ async function expire(work: OfficeWork, source: LetterSource, letter: Letter, { 
 
 async function restore(work: OfficeWork, source: LetterSource, letter: Letter, { notes, actor }: Change) {
   insistOnStatus(letter, 'restore', ['Resolved', 'Expired'])
+  let deliveries = 0
   if (letter.resolution === 'retry' && letter.confirmedAt === null) {
-    const recalled = await source.recall(work, letter)
-    if (recalled === 'running') throw failure('letter_in_flight', { queue: letter.sentTo ?? '' })
+    const recall = await source.recall(work, letter)
+    if (recall.outcome === 'running') throw failure('letter_in_flight', { queue: letter.sentTo ?? '' })
+    if (recall.outcome === 'recalled') deliveries = recall.attempts
   }
+  if (deliveries > 0) await work.tx.run(addDeliveries, letter.id, deliveries)
   await source.lay(work, [letter])
-  return transition(work, letter, { ...UNRESOLVED, status: 'Pending' }, { act: 'restore', actor, notes })
+  const counted = { ...letter, dequeueCount: letter.dequeueCount + deliveries }
+  return transition(work, counted, { ...UNRESOLVED, status: 'Pending' }, { act: 'restore', actor, notes })
 }
+
+/** The deliveries of an item that was taken back belong to its letter. One row by primary key. */
+const addDeliveries = sql(
+  'letters.addDeliveries',
+  'UPDATE bartleby.letters SET dequeue_count = dequeue_count + $2 WHERE id = $1',
+)
 
 const UNRESOLVED: Omit<Outcome, 'status'> = {
   resolution: null,

@@ -1,5 +1,5 @@
 /**
- * One run of retention: letters, then history, then idempotency keys, in bounded batches with pauses. The run has one
+ * One run of retention: history, then letters, then idempotency keys, in bounded batches with pauses. The run has one
  * history row, of the office itself, and every batch that removes something brings it up to date in its own
  * transaction: nothing is ever gone that the row does not tell of.
  */
@@ -66,9 +66,10 @@ export class RetentionRun {
   async removeOlderThan(retentionDays: number): Promise<void> {
     const before = later(this.#startedAt, -BigInt(retentionDays) * DAY_US)
     try {
+      // History first: the capture of a plain queue's letter is not younger than the letter, and needs it to be told.
+      await this.#removeHistory(before)
       await this.#removeLetters('expired', before)
       await this.#removeLetters('resolved', before)
-      await this.#removeHistory(before)
       await this.#forgetKeys()
     } catch (error) {
       if (!(error instanceof RunEnded)) throw error

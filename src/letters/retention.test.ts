@@ -183,24 +183,33 @@ describe.each(stores)('retention on $name', (kind) => {
       // The first batch is of expired letters, of which there are none.
       if (verb === 'letters.remove' && ++batches === 2) void clerk.stop()
     })
-    expect(await clerk.runNow()).toEqual({ letters: 500, history: 0 })
-    expect(await removals()).toMatchObject([{ letters: { hmac: 500 }, history: 0 }])
-    const history = (await store.history()).length
-    expect(await newClerk().runNow()).toEqual({ letters: 1, history: history - 1 })
+    expect(await clerk.runNow()).toEqual({ letters: 500, history: 1_002 })
+    expect(await removals()).toMatchObject([{ letters: { hmac: 500 }, history: 1_002 }])
+    expect(await newClerk().runNow()).toEqual({ letters: 1, history: 0 })
     expect(await removals()).toMatchObject([
-      { letters: { hmac: 500 }, history: 0 },
-      { letters: { hmac: 1 }, history: history - 1 },
+      { letters: { hmac: 500 }, history: 1_002 },
+      { letters: { hmac: 1 }, history: 0 },
     ])
   })
 
-  it('takes nothing out that it could not write down', async () => {
+  it('takes no letter out before the history of it', async () => {
     await resolve(await store.captureMany(501))
+    store.clock.advance(91n * DAY)
+    store.db.onCall(({ verb }) => {
+      if (verb === 'history.remove') void clerk.stop()
+    })
+    expect(await clerk.runNow()).toEqual({ letters: 0, history: 500 })
+    expect(await newClerk().runNow()).toEqual({ letters: 501, history: 502 })
+  })
+
+  it('takes nothing out that it could not write down', async () => {
+    await resolve(await store.captureMany(100))
     store.clock.advance(91n * DAY)
     await store.db.transaction('test', (tx) => store.db.script(tx, REFUSE_CHANGES[store.db.dialect]))
     await expect(clerk.runNow()).rejects.toThrow('history is closed')
-    expect((await store.statuses()).real).toEqual([0, 1, 0])
-    expect(await removals()).toMatchObject([{ letters: { hmac: 500 }, history: 0 }])
-    expect(told).toEqual([{ letters: 500, history: 0 }])
+    expect((await store.statuses()).real).toEqual([0, 100, 0])
+    expect(await removals()).toMatchObject([{ letters: {}, history: 200 }])
+    expect(told).toEqual([{ letters: 0, history: 200 }])
   })
 
   it('is done by one of two servers that begin at the same moment', async () => {

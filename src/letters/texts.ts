@@ -2,8 +2,9 @@
  * The text that a letter is found by. Matching ignores case and nothing else, and is the same everywhere: what the
  * search index keeps is a coarser form of the text, every hit is compared with the letter itself.
  */
+
+import { storedText } from '../core/content.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
-import { storedText } from '../queues/content.ts'
 import { idList } from './id-list.ts'
 import { type LetterId, letterId } from './letter.ts'
 

@@ -6,6 +6,7 @@ import type { Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { type Integer, sql } from '../db/database.ts'
 import { recordHistory } from '../history/record.ts'
+import { storable } from './death-note.ts'
 import { type Act, type Letter, type LetterStatus, STATUS } from './letter.ts'
 import type { OfficeWork } from './work.ts'
 
@@ -29,6 +30,10 @@ export interface Trace {
   readonly output?: Uint8Array | null
 }
 
+/** What people say, as both stores take it: HTTP allows notes a quarter of this. */
+const MAX_SAID_BYTES = 16_384
+const said = (text: string | null): string | null => (text === null ? null : storable(text, MAX_SAID_BYTES))
+
 /** One row by primary key, and only in the version in which it was locked. */
 const writeOutcome = sql(
   'letters.transition',
@@ -51,8 +56,8 @@ export async function transition(
     STATUS[outcome.status],
     outcome.resolution,
     outcome.resolvedAt,
-    outcome.resolvedBy,
-    outcome.notes,
+    said(outcome.resolvedBy),
+    said(outcome.notes),
     outcome.sentAs,
     outcome.sentTo,
   )
@@ -71,8 +76,8 @@ export async function transition(
       durationMs: 0,
       letterId: letter.id,
       letterVersion: version,
-      actor: trace.actor,
-      notes: trace.notes,
+      actor: said(trace.actor),
+      notes: said(trace.notes),
       input: trace.input ?? null,
       output: trace.output ?? null,
     },

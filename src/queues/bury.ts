@@ -7,7 +7,7 @@ import { idFromSerial } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
 import { recordHistory } from '../history/record.ts'
 import type { Registers } from '../letters/death-note.ts'
-import { relocateLying } from '../letters/lying.ts'
+import { relocateLying } from '../letters/lying/move.ts'
 import { lockLettersOf, type Relapse, reopenLetters } from '../letters/reopen.ts'
 import { instantSum, negated, readCounts, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
@@ -151,13 +151,10 @@ async function buryLetters(
   grave: Grave | null,
 ): Promise<void> {
   const serials = serialsOf(dying).sort((a, b) => a - b)
-  const runs = new Map(
-    dying.flatMap(({ item, run }) =>
-      run === null ? [] : [[item.serial, failedRun(run, cycle.now)] as const],
-    ),
-  )
+  const runs = dying.flatMap(({ run }) => (run === null ? [] : failedRun(run, cycle.now)))
+  await recordHistory(cycle.tx, runs)
   if (grave === null) {
-    const resolving = { act: 'discard', by: null, runs, leasedOnly: true } as const
+    const resolving = { act: 'discard', by: null, leasedOnly: true } as const
     const resolved = await resolveFromDeadQueue(cycle, partition, serials, resolving)
     insistOn(dying.length, resolved.serials.size)
     cycle.changes.add(partition.part, resolved.change)
@@ -175,7 +172,6 @@ async function buryLetters(
     created: instantSum(cycle.now, dying.length),
   })
   cycle.arrived(grave.deadQueue.queueName, part, tail[0] ?? 0)
-  await recordHistory(cycle.tx, [...runs.values()])
 }
 
 /** Deletes items that have nowhere to go, and says so. */

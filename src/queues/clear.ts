@@ -2,7 +2,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Database } from '../db/database.ts'
 import { closeCases } from '../letters/confirm.ts'
-import { lyingSerials } from '../letters/lying.ts'
+import { lyingSerials } from '../letters/lying/read.ts'
 import { inOffice } from '../letters/work.ts'
 import { CountChanges } from './counts.ts'
 import { type Resolving, resolveFromDeadQueue } from './dead-queue.ts'

@@ -5,7 +5,7 @@
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import type { Act } from '../letters/letter.ts'
 import { STATUS } from '../letters/letter.ts'
-import { type Lifted, resolveLying } from '../letters/lying.ts'
+import { type Lifted, resolveLying } from '../letters/lying/resolve.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { type CountChange, negated, sumOfInstants } from './counts.ts'
 import type { Partition } from './records.ts'

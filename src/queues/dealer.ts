@@ -10,7 +10,7 @@
 import { type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { idFromSerial } from '../core/ksuid.ts'
-import { noteLessee } from '../letters/lying.ts'
+import { noteLessee } from '../letters/lying/lease.ts'
 import { instantSum, readCounts } from './counts.ts'
 import type { Cycle } from './cycle.ts'
 import { assignPartitions, dealRoundRobin } from './deal.ts'

@@ -2,7 +2,7 @@
 import { type Instant, instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { checkKsuid, idFromSerial } from '../core/ksuid.ts'
-import { heldSourceIds } from '../letters/lying.ts'
+import { heldSourceIds } from '../letters/lying/read.ts'
 import { instantSum, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
 import type { ImportItem, ImportOutcome, ItemId } from './queue.ts'

@@ -30,6 +30,25 @@ const retryOf = (...serials: number[]): Job<RetryAsk, void> =>
 const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
 
 describe('the requests of a cycle', () => {
+  it('record no more of what workers did than fits into memory', () => {
+    const run = {
+      engine: 'hmac',
+      operation: 'rotate',
+      instanceId: 'publisher',
+      correlationId: 'c',
+      actor: 'worker',
+      durationMs: 1,
+      input: new Uint8Array(10_000_000),
+      output: null,
+    }
+    const ask = (serial: number) => ({ partition, serials: [serial], runs: new Map([[serial, run]]) })
+    const pending = {
+      ...emptyBatch(),
+      completes: range(1, 10).map((serial) => job<CompleteAsk, void>(ask(serial))),
+    }
+    expect(takeBatch(pending, 'postgres').completes).toHaveLength(2)
+  })
+
   it('are all that has gathered, in order of arrival', () => {
     const completes = [completeOf(1, 2), completeOf(3)]
     const retries = [retryOf(4), retryOf(5)]

@@ -95,14 +95,18 @@ export function takeBatch(pending: Batch, dialect: Dialect, permits: Permits = E
   let items = 0
   let bytes = 0
   const hasRoom = (): boolean => items < MAX_ITEMS[dialect] && bytes < MAX_BYTES
-  const claim = (serials: readonly number[], isFirst: boolean): boolean => {
+  const claim = (serials: readonly number[], isFirst: boolean, runs: Iterable<Run | null> = []): boolean => {
     if (!(isFirst || hasRoom()) || serials.some((serial) => named.has(serial))) return false
     for (const serial of serials) named.add(serial)
     items += serials.length
+    // What a run records is as large as its message.
+    for (const run of runs) bytes += (run?.input?.length ?? 0) + (run?.output?.length ?? 0)
     return true
   }
 
-  takeWhile(pending.completes, batch.completes, (ask, isFirst) => claim(ask.serials, isFirst))
+  takeWhile(pending.completes, batch.completes, (ask, isFirst) =>
+    claim(ask.serials, isFirst, ask.runs?.values()),
+  )
   takeWhile(pending.extensions, batch.extensions, (ask, isFirst) => claim(ask.serials, isFirst))
   if (!permits.inserts) return batch
   takeWhile(pending.produces, batch.produces, (ask, isFirst) => {
@@ -115,6 +119,7 @@ export function takeBatch(pending: Batch, dialect: Dialect, permits: Permits = E
     claim(
       ask.items.map(({ serial }) => serial),
       isFirst,
+      ask.items.map(({ run }) => run),
     ),
   )
   batch.sweeps.push(...pending.sweeps.splice(0, 1))

@@ -8,7 +8,7 @@ import { failure } from '../core/errors.ts'
 import { idFromSerial } from '../core/ksuid.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
 import type { Edit, Letter, LetterSource, Outgoing, Placed, Recall, SendReceipt } from '../letters/letter.ts'
-import { layLetter, liftLetters } from '../letters/lying.ts'
+import { layLetter, liftLetters } from '../letters/lying/move.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { CountChanges, instantSum, readCounts } from './counts.ts'
 import type { Arrival } from './cycle.ts'
@@ -76,28 +76,34 @@ const assignCase = sql(
 )
 
 /** The item of a case, on items_by_case. */
-const readSent = sql('items.ofCase', 'SELECT part, shelf, id, leased FROM bartleby.items WHERE case_id = $1')
+const readSent = sql('items.ofCase', 'SELECT id FROM bartleby.items WHERE case_id = $1')
 
 /**
  * The same, locked, unless somebody else has it. Cycles of queues lock items and then letters: who waited here for an
  * item, with its letter locked, would wait for ever.
  */
 const lockSent = sql('items.lockOfCase', {
-  postgres: 'SELECT part, shelf, id, leased FROM bartleby.items WHERE case_id = $1 FOR UPDATE SKIP LOCKED',
-  sqlite: 'SELECT part, shelf, id, leased FROM items WHERE case_id = $1',
+  postgres:
+    'SELECT part, shelf, id, leased, attempts FROM bartleby.items WHERE case_id = $1 FOR UPDATE SKIP LOCKED',
+  sqlite: 'SELECT part, shelf, id, leased, attempts FROM items WHERE case_id = $1',
 })
 
+interface SentItem {
+  readonly part: Integer
+  readonly shelf: Integer
+  readonly id: Integer
+  readonly leased: Integer
+  readonly attempts: Integer
+}
+
 async function recall({ tx }: OfficeWork, letter: Letter): Promise<Recall> {
-  if ((await tx.rows(readSent, letter.id)).length === 0) return 'gone'
-  const [item] = await tx.rows<{ part: Integer; shelf: Integer; id: Integer; leased: Integer }>(
-    lockSent,
-    letter.id,
-  )
-  if (item === undefined || Number(item.leased) === 1) return 'running'
+  if ((await tx.rows(readSent, letter.id)).length === 0) return { outcome: 'gone' }
+  const [item] = await tx.rows<SentItem>(lockSent, letter.id)
+  if (item === undefined || Number(item.leased) === 1) return { outcome: 'running' }
   const part = Number(item.part)
   const { change } = await removeAny(tx, part, [Number(item.id)], [Number(item.shelf)])
   count(tx, part, change)
-  return 'recalled'
+  return { outcome: 'recalled', attempts: Number(item.attempts) }
 }
 
 async function lift({ tx }: OfficeWork, letters: readonly Placed[]): Promise<void> {

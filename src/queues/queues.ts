@@ -3,6 +3,7 @@
  * loop (produce, lease, complete, retry, extend) or straight to the store (everything else).
  */
 import type { Clock, Instant } from '../core/clock.ts'
+import { payloadBytes } from '../core/content.ts'
 import { usFromNs } from '../core/duration.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import { checkKsuid, idFromSerial, serialFromId } from '../core/ksuid.ts'
@@ -13,7 +14,6 @@ import type { Registers } from '../letters/death-note.ts'
 import type { LetterSource } from '../letters/letter.ts'
 import { inOffice } from '../letters/work.ts'
 import { clearQueue } from './clear.ts'
-import { payloadBytes } from './content.ts'
 import { CountChanges, readCounts } from './counts.ts'
 import { Cycle } from './cycle.ts'
 import { resolveFromDeadQueue } from './dead-queue.ts'

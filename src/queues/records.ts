@@ -1,8 +1,8 @@
 /** Queues and their partitions as rows: create, read, update, delete. */
 import { type Instant, instant } from '../core/clock.ts'
+import { storedText, textBytes } from '../core/content.ts'
 import { newIdPrefix } from '../core/ksuid.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import { storedText, textBytes } from './content.ts'
 import type { QueueInfo } from './queue.ts'
 
 export interface Partition {

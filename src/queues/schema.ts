@@ -236,8 +236,8 @@ const oldLetters = (fresh: { letterId: string; text: (column: string) => string;
     INSERT INTO ${fresh.prefix}letters_to_file (first_letter, last_letter)
     SELECT min(id), max(id) FROM ${fresh.prefix}letters HAVING count(*) > 0;
     INSERT INTO ${fresh.prefix}history_series (engine, operation, status) VALUES ('queues', 'capture', 0);
-    INSERT INTO ${fresh.prefix}history (created_at, duration_ms, letter_id, series, letter_version, correlation_id)
-    SELECT captured_at, 0, letters.id, (SELECT history_series.id FROM ${fresh.prefix}history_series), 1, source_id
+    INSERT INTO ${fresh.prefix}history (created_at, duration_ms, letter_id, series, letter_version)
+    SELECT captured_at, 0, letters.id, (SELECT history_series.id FROM ${fresh.prefix}history_series), 1
     FROM ${fresh.prefix}letters;`
 
 const DEATH_COLUMNS = [

@@ -2,6 +2,8 @@
 import type { Instant } from '../core/clock.ts'
 import { idFromSerial } from '../core/ksuid.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
+import { plainSeries } from '../history/plain-capture.ts'
+import { readSeriesLabels } from '../history/rows.ts'
 import { readLetterCounts } from '../letters/counts.ts'
 import { readDrawers } from '../letters/drawers.ts'
 import { STATUS } from '../letters/letter.ts'
@@ -29,12 +31,15 @@ const countAttempts = sql(
   `SELECT count(*) AS found FROM (SELECT 1 FROM bartleby.letter_attempts LIMIT ${ENOUGH}) AS counted`,
 )
 
-/** The oldest rows of history and the newest, by their time: two looks into an index. */
+/** The oldest rows of history and the newest, by their time: two looks into the index for every series. */
 const readHistoryEnds = sql(
   'verify.historyEnds',
-  `SELECT min(id) AS first, min(created_at) AS since, (
-     SELECT id FROM bartleby.history ORDER BY created_at DESC, id DESC LIMIT 1) AS last
-   FROM (SELECT id, created_at FROM bartleby.history ORDER BY created_at, id LIMIT 1000) AS oldest`,
+  `SELECT min(first) AS first, min(since) AS since, max(last) AS last FROM (
+     SELECT (SELECT min(id) FROM (SELECT id FROM bartleby.history
+         WHERE series = each.id ORDER BY created_at, history.id LIMIT 1000) AS oldest) AS first,
+       (SELECT min(created_at) FROM bartleby.history WHERE series = each.id) AS since,
+       (SELECT id FROM bartleby.history WHERE series = each.id ORDER BY created_at DESC, history.id DESC LIMIT 1) AS last
+     FROM bartleby.history_series AS each) AS ends`,
   { bigints: true },
 )
 
@@ -67,6 +72,7 @@ export async function openAudit(
     drawers,
     partitions,
     historySince: history.since,
+    plainSeries: plainSeries(await readSeriesLabels(session)),
     async looked(rows: number) {
       looked(rows)
       // SQLite answers at once: without this a server in the same process would not get a turn.

@@ -4,10 +4,11 @@
  * retention reported is what is counted.
  */
 import { type Integer, sql } from '../db/database.ts'
+import { PLAIN_ENGINE } from '../history/plain-capture.ts'
 import { type DrawerCount, readLetterCounts } from '../letters/counts.ts'
 import { ACTS, OFFICE, STATUS } from '../letters/letter.ts'
 import type { Audit, Finding, Invariant } from './invariant.ts'
-import { historyRanges } from './walk.ts'
+import { historyRanges, plainCaptureRanges } from './walk.ts'
 
 /** The history of the letters of a range that are gone: one look at a letter for each row. */
 const readOfMissing = sql(
@@ -15,14 +16,29 @@ const readOfMissing = sql(
   `SELECT record.letter_id, record.letter_version, series.engine, series.operation, series.status
    FROM bartleby.history AS record JOIN bartleby.history_series AS series ON series.id = record.series
    WHERE record.letter_id > $1 AND record.letter_id <= $2 AND record.letter_version IS NOT NULL
+     AND record.correlation_id IS NOT NULL
      AND NOT EXISTS (SELECT 1 FROM bartleby.letters
        WHERE letters.id = record.letter_id AND letters.id > $1 AND letters.id <= $2)`,
   { bigints: true },
 )
 
-interface MissingRow {
+/** Captures of the series `$1` within a time whose letter is gone without another word of it. */
+const readOrphans = sql(
+  'verify.orphanCaptures',
+  `SELECT letter_id, letter_version FROM bartleby.history AS record
+   WHERE series = $1 AND created_at > $2 AND created_at <= $3 AND correlation_id IS NULL
+     AND (SELECT id FROM bartleby.letters WHERE letters.id = record.letter_id) IS NULL
+     AND (SELECT max(id) FROM bartleby.history AS later WHERE later.letter_id = record.letter_id
+       AND later.letter_version IS NOT NULL AND later.correlation_id IS NOT NULL) IS NULL`,
+  { bigints: true },
+)
+
+interface OrphanRow {
   readonly letter_id: Integer
   readonly letter_version: Integer
+}
+
+interface MissingRow extends OrphanRow {
   readonly engine: string
   readonly operation: string
   readonly status: Integer
@@ -51,6 +67,10 @@ export const retention: Invariant = {
     for await (const { after, through } of historyRanges(audit)) {
       const rows = await audit.session.rows<MissingRow>(readOfMissing, after, through)
       for (const last of latestOfEach(rows)) if (leavesPending(last)) yield lost(last)
+    }
+    for await (const { after, through } of plainCaptureRanges(audit)) {
+      const rows = await audit.session.rows<OrphanRow>(readOrphans, audit.plainSeries, after, through)
+      for (const row of rows) yield lost({ ...row, engine: PLAIN_ENGINE, operation: 'capture' })
     }
     yield* misreported(await readReported(audit), removedOfEach(audit, counts))
   },
@@ -174,7 +194,7 @@ const TO_PENDING: readonly string[] = ['capture', 'reopen', 'restore']
 const leavesPending = ({ operation, status }: MissingRow): boolean =>
   KNOWN_ACTS.includes(operation) ? TO_PENDING.includes(operation) : Number(status) === 1
 
-const lost = ({ letter_id, letter_version, engine, operation }: MissingRow): Finding => ({
+const lost = ({ letter_id, letter_version, engine, operation }: Omit<MissingRow, 'status'>): Finding => ({
   what: `letter ${letter_id} is gone, and was pending when history last heard of it`,
   row: { letter: String(letter_id), engine, version: String(letter_version), operation },
 })

@@ -2,7 +2,7 @@
  * I2: a source id has one letter, however often it fails, and each of its failures is in history: the capture, and
  * every time that it died again and was reopened.
  */
-import { type Integer, sql } from '../db/database.ts'
+import { type Dialect, type Integer, sql } from '../db/database.ts'
 import type { Audit, Finding, Invariant } from './invariant.ts'
 import { attemptRanges, letterRanges } from './walk.ts'
 
@@ -28,11 +28,41 @@ const readNamesakes = sql(
 const readUnrecorded = sql(
   'verify.unrecorded',
   `SELECT id, engine, source_id FROM bartleby.letters AS letter
-   WHERE id > $1 AND id <= $2 AND captured_at >= $3
-     AND NOT EXISTS (SELECT 1 FROM bartleby.history
-       WHERE letter_id = letter.id AND letter_id > $1 AND letter_id <= $2 AND letter_version = 1)`,
+   WHERE id > $1 AND id <= $2 AND captured_at >= $3 AND correlation_id IS NOT NULL
+     AND NOT EXISTS (SELECT 1 FROM bartleby.history WHERE letter_id = letter.id AND letter_id > $1 AND letter_id <= $2
+       AND letter_version = 1 AND correlation_id IS NOT NULL)`,
   { bigints: true },
 )
+
+/**
+ * The same of plain queues. Their rows are in the series `$4`, at the time of the capture, which many have in common: the
+ * rows of each such moment are read once and taken from the letters as a set, whatever the plan.
+ */
+const readPlainUnrecorded = sql(
+  'verify.plainUnrecorded',
+  { postgres: plainUnrecorded('postgres'), sqlite: plainUnrecorded('sqlite') },
+  { bigints: true },
+)
+
+function plainUnrecorded(dialect: Dialect): string {
+  const captures = `SELECT letter_id, created_at FROM bartleby.history
+    WHERE series = $4 AND created_at = moment.captured_at AND correlation_id IS NULL AND letter_version = 1`
+  const captured =
+    dialect === 'postgres'
+      ? `SELECT record.* FROM moment CROSS JOIN LATERAL (${captures} OFFSET 0) AS record`
+      : captures.replace('FROM bartleby.history', 'FROM moment CROSS JOIN history')
+  return `
+    WITH plain AS MATERIALIZED (
+      SELECT id, captured_at FROM bartleby.letters
+      WHERE id > $1 AND id <= $2 AND captured_at >= $3 AND correlation_id IS NULL
+    ), moment AS (SELECT DISTINCT captured_at FROM plain)
+    SELECT id, captured_at FROM plain EXCEPT ${captured}`
+}
+
+/** One by primary key. */
+const readSource = sql('verify.source', 'SELECT id, engine, source_id FROM bartleby.letters WHERE id = $1', {
+  bigints: true,
+})
 
 /**
  * Letters of a range with more failures that a newer one took the place of, since `$3`, than history has rows of that:
@@ -43,7 +73,7 @@ const readLostRelapses = sql(
   `SELECT * FROM (
      SELECT failed.letter_id, count(*) AS relapses, (
        SELECT count(*) FROM bartleby.history JOIN bartleby.history_series ON history_series.id = history.series
-       WHERE history.letter_id = failed.letter_id AND history.letter_version > 1
+       WHERE history.letter_id = failed.letter_id AND history.letter_version > 1 AND history.correlation_id IS NOT NULL
          AND (operation = 'reopen' OR (history_series.status = 1 AND operation NOT IN
            ('capture', 'retry', 'discard', 'complete', 'expire', 'restore', 'confirm', 'remove')))
      ) AS recorded
@@ -68,6 +98,10 @@ export const oneLetter: Invariant = {
 interface Source {
   readonly engine: string
   readonly source_id: string
+}
+
+interface UnrecordedRow extends Source {
+  readonly id: Integer
 }
 
 const same = (a: Source, b: Source | undefined): boolean =>
@@ -97,13 +131,11 @@ async function* duplicates(audit: Audit): AsyncGenerator<Finding> {
 
 async function* lostCaptures(audit: Audit): AsyncGenerator<Finding> {
   for await (const { after, through } of letterRanges(audit)) {
-    const rows = await audit.session.rows<Source & { id: Integer }>(
-      readUnrecorded,
-      after,
-      through,
-      audit.historySince,
-    )
-    for (const { id, engine, source_id } of rows) {
+    const range = [after, through, audit.historySince] as const
+    const unrecorded = await audit.session.rows<UnrecordedRow>(readUnrecorded, ...range)
+    const plain = await audit.session.rows<{ id: Integer }>(readPlainUnrecorded, ...range, audit.plainSeries)
+    for (const { id } of plain) unrecorded.push(...(await audit.session.rows<UnrecordedRow>(readSource, id)))
+    for (const { id, engine, source_id } of unrecorded) {
       yield {
         what: `the capture of letter ${id} is not in history`,
         row: { letter: String(id), engine, sourceId: source_id },

@@ -53,6 +53,8 @@ export interface Audit {
   readonly partitions: ReadonlyMap<number, Shelving>
   /** History has every row since this instant; retention may have removed older ones. */
   readonly historySince: bigint
+  /** The series of history whose rows are the captures of plain queues; null when there was none yet. */
+  readonly plainSeries: number | null
   /** Notes progress, and lets others use the processor. */
   looked(rows: number): Promise<void>
 }

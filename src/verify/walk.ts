@@ -17,11 +17,11 @@ export interface KeyRange {
 /** Below every key. */
 const BEFORE_ALL = -(2n ** 63n)
 
-const endOfRange = (name: string, table: string, key: string): Statement =>
+const endOfRange = (name: string, table: string, key: string, condition = ''): Statement =>
   sql(
     name,
     `SELECT max(${key}) AS through, count(*) AS found
-     FROM (SELECT ${key} FROM ${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT $2) AS step`,
+     FROM (SELECT ${key} FROM ${table} WHERE ${key} > $1 ${condition} ORDER BY ${key} LIMIT $2) AS step`,
     { bigints: true },
   )
 
@@ -32,16 +32,31 @@ const caseStep = endOfRange('verify.caseStep', 'bartleby.items', 'case_id')
 /** Earlier failures by their primary key; a step ends with all rows of its last letter. */
 const attemptStep = endOfRange('verify.attemptStep', 'bartleby.letter_attempts', 'letter_id')
 /** Rows of history that concern a letter, on their partial index; a step ends with all rows of its last letter. */
-const historyStep = endOfRange('verify.historyStep', 'bartleby.history', 'letter_id')
+const historyStep = endOfRange(
+  'verify.historyStep',
+  'bartleby.history',
+  'letter_id',
+  'AND correlation_id IS NOT NULL',
+)
+/** Rows of the series `$3` by their time; a step ends with all rows of its last microsecond. */
+const seriesStep = endOfRange('verify.seriesStep', 'bartleby.history', 'created_at', 'AND series = $3')
 
 export const letterRanges = (audit: Audit) => ranges(audit, letterStep)
 export const caseRanges = (audit: Audit) => ranges(audit, caseStep)
 export const attemptRanges = (audit: Audit) => ranges(audit, attemptStep)
+/** All of history that concerns letters, but for the captures of plain queues. */
 export const historyRanges = (audit: Audit) => ranges(audit, historyStep)
+/** The captures of plain queues, by their time. */
+export const plainCaptureRanges = (audit: Audit) => ranges(audit, seriesStep, audit.plainSeries ?? 0)
 
-async function* ranges(audit: Audit, step: Statement): AsyncGenerator<KeyRange> {
+async function* ranges(audit: Audit, step: Statement, ...key: number[]): AsyncGenerator<KeyRange> {
   for (let after = BEFORE_ALL; ; ) {
-    const [end] = await audit.session.rows<{ through: Integer | null; found: Integer }>(step, after, STEP)
+    const [end] = await audit.session.rows<{ through: Integer | null; found: Integer }>(
+      step,
+      after,
+      STEP,
+      ...key,
+    )
     if (end?.through == null) return
     const through = BigInt(end.through)
     yield { after, through }

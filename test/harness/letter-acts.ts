@@ -1,4 +1,5 @@
 /** Things that happen to the letters of a `LetterStore`, through the functions that do them in the product. */
+import type { Clock } from '../../src/core/clock.ts'
 import { sql } from '../../src/db/database.ts'
 import { capture } from '../../src/letters/capture.ts'
 import { noteDeath } from '../../src/letters/death-note.ts'
@@ -50,7 +51,7 @@ export function reopen(
 
 /** An item of a plain queue dies: its letter has no instance and no correlation but its source id. */
 export function captureFromQueue(
-  { db, clock, registers }: LetterStore,
+  { db, clock, registers }: Pick<LetterStore, 'db' | 'registers'> & { readonly clock: Clock },
   sourceId: string,
   queue = 'orders',
 ): Promise<LetterId> {

@@ -6,11 +6,13 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/core/log.ts'
 import { type Integer, sql } from '../../src/db/database.ts'
 import { readLetterById } from '../../src/letters/detail.ts'
+import { fileLetters } from '../../src/letters/filing.ts'
 import type { Letter, LetterId } from '../../src/letters/letter.ts'
 import { RetentionClerk } from '../../src/letters/retention.ts'
 import { purgeDroppedParts } from '../../src/queues/purge.ts'
 import type { FailedRun, Run } from '../../src/queues/queue.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
+import { settle } from '../harness/letter-acts.ts'
 import { LetterStore } from '../harness/letter-store.ts'
 import { stores } from '../harness/stores.ts'
 
@@ -28,6 +30,21 @@ const PUSH_IDS = sql('test.pushLetterIds', {
   postgres: `SELECT setval('bartleby.letter_ids', 1000000)`,
   sqlite: `UPDATE serials SET last = 1000000 WHERE name = 'letters'`,
 })
+
+const LOCK_LETTERS = sql('test.lockAllLetters', {
+  postgres: 'SELECT id FROM bartleby.letters FOR UPDATE',
+  sqlite: '',
+})
+const LOCK_WAITS = sql('test.waitingForLocks', {
+  postgres: `SELECT count(DISTINCT pid) AS found FROM pg_locks JOIN pg_stat_activity USING (pid)
+             WHERE NOT granted AND pg_stat_activity.datname = current_database()`,
+  sqlite: '',
+})
+const DEADLOCKS = sql('test.deadlocks', {
+  postgres: 'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()',
+  sqlite: '',
+})
+const TOUCH = sql('test.touch', 'UPDATE bartleby.letters SET version = version')
 
 const run: Run = {
   engine: 'hmac',
@@ -138,6 +155,35 @@ describe.each(stores)('the case of a live item on $name', (kind) => {
     await expectClean()
   })
 
+  it('counts the deliveries of an item that is taken back', async () => {
+    store = await LetterStore.open(kind)
+    await store.createQueue('jobs', 9)
+    await die('jobs')
+    await sendBack(await onlyLetter())
+    for (let delivery = 0; delivery < 2; delivery++) {
+      const { items } = await store.lease('jobs')
+      await store.queues.retry({ queueName: 'jobs', items: items.map(({ id }) => ({ id, run: failed })) })
+    }
+    const restored = await store.letters.change(await onlyLetter(), {
+      status: 'Pending',
+      notes: null,
+      actor: 'operator',
+    })
+    expect(restored.dequeueCount).toBe(3)
+    expect((await onlyLetter()).dequeueCount).toBe(3)
+    await expectClean()
+  })
+
+  it('takes any text that an operator gives', async () => {
+    store = await LetterStore.open(kind)
+    await store.createQueue('jobs', 9)
+    await die('jobs')
+    const odd = 'a\0b \ud800 c'
+    await store.letters.retry(await onlyLetter(), { edit: null, notes: odd, actor: odd })
+    expect((await onlyLetter()).notes).toBe('a\ufffdb \ufffd c')
+    await expectClean()
+  })
+
   it('takes any text that a worker fails with', async () => {
     store = await LetterStore.open(kind)
     await store.createQueue('jobs', 9)
@@ -213,7 +259,9 @@ describe.each(stores)('history on $name', (kind) => {
     })
     const rows = await store.history()
     expect(rows.filter(({ operation }) => operation === 'rotate')).toHaveLength(3)
-    expect(rows.filter(({ operation }) => ['complete', 'discard'].includes(operation))).toEqual([])
+    // What completed it is also the record of its resolution; a failure is not.
+    const acts = rows.filter(({ letter_version }) => Number(letter_version) === 2)
+    expect(acts.map(({ operation }) => operation)).toEqual(['rotate', 'discard'])
     expect((await letters()).map(({ status, resolution }) => [status, resolution])).toEqual([
       ['Resolved', 'complete'],
       ['Pending', null],
@@ -281,6 +329,45 @@ describe.each(stores)('a letter that retention removed on $name', (kind) => {
     await store.queues.complete({ queueName: 'jobs', ids: again.items.map(({ id }) => id) })
     expect(await letters()).toEqual([])
     expect(await count(ATTEMPTS)).toBe(0)
+    await expectClean()
+  })
+})
+
+describe('a letter whose item is completed just now', () => {
+  it('cannot be restored, and neither call waits for the other', async () => {
+    store = await LetterStore.open(stores.find(({ name }) => name === 'postgres') ?? expect.fail('none'))
+    await store.createQueue('jobs', 9)
+    await die('jobs')
+    await sendBack(await onlyLetter())
+    const letter = await onlyLetter()
+    const { items } = await store.lease('jobs')
+    // Both want the letter, in this order, when it is let go; the item is the completion's already.
+    const [restored, completed] = await store.db.transaction('test', async (tx) => {
+      await tx.rows(LOCK_LETTERS)
+      const restored = store.letters.change(letter, { status: 'Pending', notes: null, actor: 'operator' })
+      await expect.poll(() => count(LOCK_WAITS)).toBe(1)
+      const completed = store.queues.complete({ queueName: 'jobs', ids: items.map(({ id }) => id) })
+      await expect.poll(() => count(LOCK_WAITS)).toBe(2)
+      return [restored, completed] as const
+    })
+    await expect(restored).rejects.toMatchObject({ code: 'letter_in_flight' })
+    await completed
+    expect(await count(DEADLOCKS)).toBe(0)
+    expect((await onlyLetter()).confirmedAt).not.toBeNull()
+    await expectClean()
+  })
+})
+
+describe.each(stores)('letters that can be searched on $name', (kind) => {
+  it('are removed when their time is over, and everything else works on', async () => {
+    store = await LetterStore.open(kind)
+    const ids = await store.captureMany(3)
+    await fileLetters(store.db, 100)
+    for (const id of ids) await settle(store, id, 'Resolved')
+    store.clock.advance(91n * 86_400_000_000n)
+    const clerk = new RetentionClerk(store.db, store.clock, silentLog, { retentionDays: 90 })
+    expect(await clerk.runNow()).toMatchObject({ letters: 3 })
+    expect(await store.db.transaction('test', (tx) => tx.run(TOUCH))).toBe(0)
     await expectClean()
   })
 })

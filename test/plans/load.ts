@@ -5,6 +5,8 @@ export interface Sizes {
   readonly ready: number
   readonly scheduled: number
   readonly others: number
+  /** Letters, and as many rows of history. */
+  readonly letters: number
 }
 
 /** The partition that the statements under test work on; its serials start at 1. */

@@ -36,6 +36,11 @@ const drawerOf = (letter: bigint): string => `(SELECT drawer FROM bartleby.lette
 
 const partOfOrders = `(SELECT min(part) FROM bartleby.partitions JOIN bartleby.queues ON queues.id = queue_id WHERE name = 'orders')`
 
+/** The capture of a letter of a plain queue once more, at another time. */
+const repeatedCapture = (createdAt: string): string => `
+  INSERT INTO bartleby.history (created_at, duration_ms, letter_id, series, letter_version)
+  SELECT ${createdAt}, duration_ms, letter_id, series, letter_version FROM bartleby.history`
+
 const BREAKAGES: readonly Breakage[] = [
   {
     title: 'two letters of one source id',
@@ -82,6 +87,18 @@ const BREAKAGES: readonly Breakage[] = [
       SELECT created_at + 1, duration_ms, letter_id, series, letter_version, correlation_id FROM bartleby.history
       WHERE letter_id = ${discarded} AND letter_version = 2`,
     row: ({ discarded }) => ({ letter: String(discarded), version: '2', recorded: '3' }),
+  },
+  {
+    title: 'a capture that is in history twice',
+    breaks: ['I3'],
+    sql: ({ lying }) => `${repeatedCapture('created_at')} WHERE letter_id = ${lying}`,
+    row: ({ lying }) => ({ letter: String(lying) }),
+  },
+  {
+    title: 'a capture that is in history a second time, later',
+    breaks: ['I3'],
+    sql: ({ lying }) => `${repeatedCapture('created_at + 1')} WHERE letter_id = ${lying}`,
+    row: ({ lying }) => ({ letter: String(lying) }),
   },
   {
     title: 'a status that does not exist',
@@ -179,6 +196,17 @@ const BREAKAGES: readonly Breakage[] = [
         same(`DELETE FROM bartleby.letters WHERE id = ${reported}`),
       ),
     row: ({ reported }) => ({ letter: String(reported), engine: 'http', operation: 'capture' }),
+  },
+  {
+    title: 'a pending letter of a plain queue that was removed',
+    breaks: ['I6', 'I11'],
+    sql: ({ lying }) =>
+      both(
+        addToBooks(drawerOf(lying), 0, -1),
+        addToBooks(drawerOf(lying), 3, 1),
+        same(`DELETE FROM bartleby.letters WHERE id = ${lying}`),
+      ),
+    row: () => ({ queue: 'dead' }),
   },
   {
     title: 'a run of retention that says it took more than is counted',

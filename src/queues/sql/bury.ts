@@ -15,8 +15,6 @@ import type { OfficeWork } from '../../letters/work.ts'
 import { insistOn } from '../mismatch.ts'
 import { asRead, deadlineList, inOrder, type Moving, type Origin, placeIn, serialList } from './move.ts'
 
-const sourceIdAt = `substring($8::bytea FROM (${placeIn('$4')} - 1) * ${KSUID_LENGTH} + 1 FOR ${KSUID_LENGTH})`
-
 /**
  * Deletes the items by primary key; the capture files them. `$7` are their serials in the dead queue's part `$10`,
  * which is NULL when there is no dead queue. A source id that an imported item of the dead queue has is skipped; it is
@@ -25,15 +23,23 @@ const sourceIdAt = `substring($8::bytea FROM (${placeIn('$4')} - 1) * ${KSUID_LE
  */
 const buryMany = captureStatement(
   'items.bury',
-  `DELETE FROM bartleby.items AS item
-   WHERE item.part = $2 AND item.shelf = $3 AND ${asRead('$4', '$5', '$6')}
-   RETURNING coalesce(item.case_id, nextval('bartleby.letter_ids')) AS letter_id, ($9::int[])[${placeIn('$4')}] AS note, encode(${sourceIdAt}, 'escape') AS source_id,
-     (SELECT true FROM bartleby.items AS holder WHERE holder.part = $10
-        AND holder.source_id >= ${sourceIdAt} AND holder.source_id <= ${sourceIdAt}
-        ORDER BY holder.source_id LIMIT 1) IS NOT NULL AS skipped,
-     item.created_at AS item_created_at, $11::bigint AS laid_at, ($7::bigint[])[${placeIn('$4')}] AS serial,
-     $10::int AS part, item.attempts AS dequeue_count, $13::int AS partition, $12::text AS dead_queue,
-     item.encoding, item.kind, item.reference, NULL::bytea AS headers, item.payload`,
+  `gone AS (
+     DELETE FROM bartleby.items AS item
+     WHERE item.part = $2 AND item.shelf = $3 AND ${asRead('$4', '$5', '$6')}
+     RETURNING ${placeIn('$4')} AS place, coalesce(item.case_id, nextval('bartleby.letter_ids')) AS letter_id,
+       item.created_at, item.attempts, item.encoding, item.kind, item.reference, item.payload
+   ), named AS MATERIALIZED (
+     SELECT *, substring($8::bytea FROM (place - 1) * ${KSUID_LENGTH} + 1 FOR ${KSUID_LENGTH}) AS item_id FROM gone
+   ), taken AS (
+     SELECT letter_id, ($9::int[])[place] AS note, encode(item_id, 'escape') AS source_id,
+       (SELECT true FROM bartleby.items AS holder WHERE holder.part = $10
+          AND holder.source_id >= item_id AND holder.source_id <= item_id
+          ORDER BY holder.source_id LIMIT 1) IS NOT NULL AS skipped,
+       created_at AS item_created_at, $11::bigint AS laid_at, ($7::bigint[])[place] AS serial, $10::int AS part,
+       attempts AS dequeue_count, $13::int AS partition, $12::text AS dead_queue, encoding, kind, reference,
+       NULL::bytea AS headers, payload
+     FROM named
+   )`,
 )
 
 const takeOne = sql(

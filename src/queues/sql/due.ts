@@ -1,7 +1,7 @@
 /** What is due: ended leases, expired items, schedules, held items. Found by time, over all queues at once. */
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Integer, integerList, type Session, sql, type Transaction } from '../../db/database.ts'
-import { dueLying } from '../../letters/lying.ts'
+import { dueLying } from '../../letters/lying/read.ts'
 import { SHELF } from '../schema.ts'
 
 export interface DueBatch {

@@ -1,7 +1,7 @@
 /** items.import: items with a past, as given. */
 import type { Instant } from '../../core/clock.ts'
+import { textBytes } from '../../core/content.ts'
 import { type Integer, sql, type Transaction, type Value } from '../../db/database.ts'
-import { textBytes } from '../content.ts'
 import { SHELF } from '../schema.ts'
 import { allocateSerials } from './serials.ts'
 

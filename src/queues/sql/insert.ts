@@ -1,7 +1,7 @@
 /** produce: new items into one partition. */
 import type { Instant } from '../../core/clock.ts'
+import { textBytes } from '../../core/content.ts'
 import { type Integer, sql, type Transaction, type Value } from '../../db/database.ts'
-import { textBytes } from '../content.ts'
 import { type CountChange, countChangeFrom, countValues } from '../counts.ts'
 import { SHELF } from '../schema.ts'
 import { allocateSerials, serialsTaken, type TakenSerials } from './serials.ts'

@@ -1,5 +1,6 @@
 /** Reading items: what a request asks about, lists, peeks. */
 import { type Instant, instant } from '../../core/clock.ts'
+import { storedPayload, storedText } from '../../core/content.ts'
 import {
   type Integer,
   integerList,
@@ -9,8 +10,7 @@ import {
   type Transaction,
 } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
-import { headOfLying, type LyingRow, listLying, lyingFacts, lyingMarks } from '../../letters/lying.ts'
-import { storedPayload, storedText } from '../content.ts'
+import { headOfLying, type LyingRow, listLying, lyingFacts, lyingMarks } from '../../letters/lying/read.ts'
 import type { Death, ItemContent } from '../queue.ts'
 import type { Partition } from '../records.ts'
 import { SHELF } from '../schema.ts'

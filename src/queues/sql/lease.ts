@@ -1,9 +1,10 @@
 /** lease, extend: give items to a client until a deadline. */
 import { type Instant, later } from '../../core/clock.ts'
+import { storedPayload, storedText } from '../../core/content.ts'
 import { type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
-import { extendLying, leaseLying, readySerials } from '../../letters/lying.ts'
-import { storedPayload, storedText } from '../content.ts'
+import { extendLying, leaseLying } from '../../letters/lying/lease.ts'
+import { readySerials } from '../../letters/lying/read.ts'
 import { insistOn } from '../mismatch.ts'
 import type { ItemContent } from '../queue.ts'
 import type { Partition } from '../records.ts'

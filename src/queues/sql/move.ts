@@ -1,7 +1,7 @@
 /** Moves of items and of lying letters within their queue: to the tail, onto another shelf. */
 import type { Instant } from '../../core/clock.ts'
 import { integerList, sql, type Transaction } from '../../db/database.ts'
-import { moveLyingToTail, scheduleLying } from '../../letters/lying.ts'
+import { moveLyingToTail, scheduleLying } from '../../letters/lying/move.ts'
 import { insistOn } from '../mismatch.ts'
 import { SHELF } from '../schema.ts'
 import type { ItemFacts } from './inspect.ts'

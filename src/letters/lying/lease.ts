@@ -1,0 +1,64 @@
+/** Leasing letters from a dead queue. */
+import type { Instant } from '../../core/clock.ts'
+import { type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
+import { storable } from '../death-note.ts'
+import { ours } from './place.ts'
+
+const MAX_CLIENT_BYTES = 1_024
+
+/** Touches no index. A lease does not wait for letters that somebody is acting on: they are skipped. */
+const leaseThese = sql('lying.lease', {
+  postgres: `UPDATE bartleby.letters SET leased = 1, lease_deadline = $4, attempts = attempts + 1
+             WHERE id = ANY(ARRAY(SELECT id FROM bartleby.letters WHERE ${ours.postgres} AND leased = 0
+                                  ORDER BY part, shelf, serial FOR UPDATE SKIP LOCKED))
+             RETURNING serial, attempts, encoding, kind, reference, payload`,
+  sqlite: `UPDATE letters SET leased = 1, lease_deadline = $4, attempts = attempts + 1
+           WHERE ${ours.sqlite} AND leased = 0
+           RETURNING serial, attempts, encoding, kind, reference, payload`,
+})
+
+export interface LeasedLetterRow {
+  readonly serial: Integer
+  readonly attempts: Integer
+  readonly encoding: Uint8Array | null
+  readonly kind: Uint8Array | null
+  readonly reference: Uint8Array | null
+  readonly payload: Uint8Array | null
+}
+
+/** Leases those of `serials` that are still free. */
+export const leaseLying = (
+  tx: Transaction,
+  part: number,
+  serials: readonly number[],
+  deadline: Instant,
+): Promise<LeasedLetterRow[]> =>
+  tx.rows<LeasedLetterRow>(leaseThese, part, integerList(tx.dialect, serials), 0, deadline)
+
+const nameLessee = sql('lying.lessee', {
+  postgres: `UPDATE bartleby.letters SET leased_by = $4 WHERE ${ours.postgres}`,
+  sqlite: `UPDATE letters SET leased_by = $4 WHERE ${ours.sqlite}`,
+})
+
+/** Remembers which client got these letters: it is who resolves them. */
+export function noteLessee(
+  tx: Transaction,
+  part: number,
+  serials: readonly number[],
+  clientId: string,
+): void {
+  tx.atCommit(nameLessee, part, integerList(tx.dialect, serials), 0, storable(clientId, MAX_CLIENT_BYTES))
+}
+
+const extendThese = sql('lying.extend', {
+  postgres: `UPDATE bartleby.letters SET lease_deadline = $4 WHERE ${ours.postgres} AND leased = 1`,
+  sqlite: `UPDATE letters SET lease_deadline = $4 WHERE ${ours.sqlite} AND leased = 1`,
+})
+
+/** Moves the deadline of leased letters; gives how many there were. */
+export const extendLying = (
+  tx: Transaction,
+  part: number,
+  serials: readonly number[],
+  deadline: Instant,
+): Promise<number> => tx.run(extendThese, part, integerList(tx.dialect, serials), 0, deadline)

@@ -1,0 +1,17 @@
+/** How a letter that lies in a dead queue is found: by part, serials and shelf, on letters_lying. */
+import { type Instant, instant } from '../../core/clock.ts'
+import type { Integer } from '../../db/database.ts'
+
+/** Parameters: part, serials, shelf. */
+export const ours = {
+  postgres: 'part = $1 AND shelf = $3 AND serial = ANY($2::bigint[])',
+  sqlite: 'part = $1 AND shelf = $3 AND serial IN (SELECT value FROM json_each($2))',
+}
+
+/** The columns of a letter that lies in no dead queue. */
+export const NO_PLACE = `part = NULL, shelf = NULL, serial = NULL, leased = 0, lease_deadline = NULL, enqueue_at = NULL,
+  attempts = 0, laid_at = NULL, leased_by = NULL`
+
+/** An instant of the store; NULL is none. */
+export const optionalInstant = (value: Integer | null): Instant | null =>
+  value === null ? null : instant(BigInt(value))
