@@ -52,6 +52,7 @@ const SCANNED: Readonly<Record<string, string>> = {
  */
 const INDEXES: Readonly<Record<string, readonly string[]>> = {
   'letters_pkey id': [
+    'history.plainLetter',
     'letters.read',
     'letters.lock',
     'letters.summaries',
@@ -74,6 +75,7 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
     'walk.reopened',
   ],
   'letters_by_source source_id': [
+    'history.plainLetterOf',
     'letters.bySource',
     'letters.ofQueueItem',
     'letters.capture',
@@ -107,7 +109,7 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
   'idempotency_keys_pkey key': ['idempotency.read'],
   'idempotency_keys_answered answered_at': ['idempotency.remove'],
   'history_pkey id': ['history.updateRun', 'history.bySource', 'history.bySeries'],
-  'history_pkey created_at': ['history.remove', 'history.bySeries'],
+  'history_pkey created_at': ['history.remove', 'history.bySeries', 'history.plainCapture'],
   'history_by_correlation created_at': [
     'history.byKey',
     'history.byCorrelation',

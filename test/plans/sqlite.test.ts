@@ -30,7 +30,13 @@ const SCANNED: Readonly<Record<string, string>> = {
 
 /** The index that a statement must find its letters or history by. */
 const INDEXES: Readonly<Record<string, readonly string[]>> = {
-  letters_by_source: ['letters.bySource', 'letters.ofQueueItem', 'letters.byRowKey', 'lying.holders'],
+  letters_by_source: [
+    'history.plainLetterOf',
+    'letters.bySource',
+    'letters.ofQueueItem',
+    'letters.byRowKey',
+    'lying.holders',
+  ],
   letters_by_row_key: ['letters.byRowKey', 'letters.takenKey'],
   letters_by_instance: ['letters.ofInstance'],
   letters_by_correlation: ['letters.ofCorrelation'],
@@ -39,7 +45,7 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
   letters_resolved: ['letters.nextToRemove.resolved'],
   letters_lying: ['lying.lockFacts', 'lying.ready', 'lying.lease', 'lying.shelf', 'lying.toTail'],
   letters_scheduled: ['lying.due'],
-  history_in_series: ['history.bySeries', 'history.oldest'],
+  history_in_series: ['history.bySeries', 'history.oldest', 'history.plainCapture'],
   history_by_correlation: [
     'history.byKey',
     'history.byCorrelation',
@@ -49,6 +55,7 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
   history_by_instance: ['history.byInstance'],
   history_of_letter: ['history.ofLetter'],
   'INTEGER PRIMARY KEY': [
+    'history.plainLetter',
     'letters.read',
     'letters.summaries',
     'letters.lockCases',
