@@ -47,9 +47,10 @@ export class Housekeeper {
     await this.#running
   }
 
-  /** A queue was deleted: clean up behind it in the next round. */
+  /** A queue was deleted: clean up behind it at once. */
   purgeSoon(): void {
     this.#purgeWanted = true
+    this.#runOnce()
   }
 
   #runOnce(): void {
