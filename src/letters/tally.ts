@@ -30,29 +30,40 @@ export async function tallyLetters(
 ): Promise<Tally> {
   const keys = TALLY_KEYS.filter((key) => by.includes(key))
   const totals = { Pending: 0, Resolved: 0, Expired: 0 }
-  const items = new Map<string, { readonly values: readonly (string | null)[]; count: number }>()
+  const items: Counted[] = []
   for (const account of await readAccounts(session, filter, labels)) {
     for (const status of STATUSES) {
       const count = account.letters[status]
       if (count === 0 || (filter.status != null && filter.status !== status)) continue
       totals[status] += count
-      const values = keys.map((key) => keyOf(key, account, status))
-      const same = values.join('\n')
-      const item = items.get(same)
-      if (item === undefined) items.set(same, { values, count })
-      else item.count += count
+      items.push({ values: keys.map((key) => keyOf(key, account, status)), count })
     }
   }
-  // The accounts come in the order of all keys: only what skips one of them has to be sorted.
-  const counted = [...items.values()]
-  if (keys.length < TALLY_KEYS.length) counted.sort((a, b) => inOrder(keys, a.values, b.values))
+  // The accounts come in the order of all keys, each of them once.
+  const counted = keys.length === TALLY_KEYS.length ? items : addedUp(keys, items)
   return { items: counted.map(({ values, count }) => toItem(keys, values, count)), totals }
 }
 
+interface Counted {
+  readonly values: readonly (string | null)[]
+  readonly count: number
+}
+
+/** One for each set of values, in the order of the keys. */
+function addedUp(keys: readonly TallyKey[], items: readonly Counted[]): Counted[] {
+  const groups = Map.groupBy(items, ({ values }) => JSON.stringify(values))
+  return [...groups.values()]
+    .map((same) => ({
+      values: same[0]?.values ?? [],
+      count: same.reduce((sum, { count }) => sum + count, 0),
+    }))
+    .sort((a, b) => inOrder(keys, a.values, b.values))
+}
+
 function toItem(keys: readonly TallyKey[], values: readonly (string | null)[], count: number): TallyItem {
-  const item: { [Key in TallyKey]?: string | null } = {}
+  const item: { [Key in TallyKey]?: string | null } & { count: number } = { count }
   for (const [place, key] of keys.entries()) item[key] = values[place] ?? null
-  return { ...item, count }
+  return item
 }
 
 function keyOf(key: TallyKey, { drawer }: Account, status: LetterStatus): string | null {
