@@ -11,7 +11,7 @@ import { historyOfLetter } from './of-letter.ts'
 import { recordHistory } from './record.ts'
 
 const KEY_TIME = '20270115T080000000000Z'
-const removeLetter = sql('test.removeLetter', 'DELETE FROM bartleby.letters WHERE id = $1')
+const removeLetter = sql('test.takeLetterAway', 'DELETE FROM bartleby.letters WHERE id = $1')
 
 describe.each(stores)('the capture of a letter of a plain queue, on $name,', (kind) => {
   let store: LetterStore
