@@ -20,3 +20,7 @@ export function payloadBytes(payload: Uint8Array | string | undefined): Uint8Arr
   if (payload === undefined) return EMPTY
   return typeof payload === 'string' ? Buffer.from(payload, 'utf8') : payload
 }
+
+/** Bytes as base64, for parameters that travel as JSON. */
+export const base64 = (bytes: Uint8Array | null | undefined): string | null =>
+  bytes == null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')

@@ -1,5 +1,6 @@
 /** Writing history: rows are added in the transaction of what they record, and never changed. */
 import type { Instant } from '../core/clock.ts'
+import { base64 } from '../core/content.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
 import { type HistoryStatus, seriesNumber } from './series.ts'
 
@@ -144,6 +145,3 @@ const toRow = (row: RawRow): HistoryRow => ({
   createdAt: BigInt(row.created_at),
   id: BigInt(row.id),
 })
-
-const base64 = (bytes: Uint8Array | null | undefined): string | null =>
-  bytes == null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')

@@ -3,7 +3,7 @@
  * takes it away from where it was. A source id that already has a letter is not captured a second time.
  */
 import type { Instant } from '../core/clock.ts'
-import { textBytes } from '../core/content.ts'
+import { base64, textBytes } from '../core/content.ts'
 import { type Integer, type Statement, sql, type Transaction } from '../db/database.ts'
 import { freeAt } from '../history/record.ts'
 import { type DeathNote, noteDeath, type Registers } from './death-note.ts'
@@ -366,6 +366,3 @@ export async function captureReport(
     throw new Error(`the letter of ${report.engine} '${report.sourceId}' was neither found nor filed`)
   return { id, created: true }
 }
-
-const base64 = (bytes: Uint8Array | null): string | null =>
-  bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')

@@ -3,6 +3,7 @@
  * old one among its attempts.
  */
 import type { Instant } from '../core/clock.ts'
+import { base64 } from '../core/content.ts'
 import { type Integer, integerList, sql, type Transaction, type Value } from '../db/database.ts'
 import { freeAt } from '../history/record.ts'
 import type { DeathNote } from './death-note.ts'
@@ -239,6 +240,3 @@ const toRecord = ({ letterId: id, note }: Relapse): Value[] => [
   note.record.input,
   note.record.output,
 ]
-
-const base64 = (bytes: Uint8Array | null): string | null =>
-  bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')

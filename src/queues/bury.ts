@@ -9,11 +9,11 @@ import { recordHistory } from '../history/record.ts'
 import type { Registers } from '../letters/death-note.ts'
 import { relocateLying } from '../letters/lying/move.ts'
 import { lockLettersOf, type Relapse, reopenLetters } from '../letters/reopen.ts'
-import { instantSum, negated, readCounts, sumOfInstants } from './counts.ts'
+import { instantSum, negated, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
 import { resolveFromDeadQueue } from './dead-queue.ts'
-import { emptiest } from './deal.ts'
 import { NoteBook } from './death-notes.ts'
+import { emptiestPartition } from './emptiest-partition.ts'
 import { insistOn } from './mismatch.ts'
 import type { DeathReason, FailedRun } from './queue.ts'
 import { type Partition, type QueueRecord, readQueue } from './records.ts'
@@ -56,7 +56,7 @@ export async function bury(
   const { tx, queue } = cycle
   const deadQueue = queue.deadQueue === '' ? null : await readQueue(tx, queue.deadQueue)
   if (queue.deadQueue !== '' && deadQueue === null) return 'held'
-  const grave = deadQueue && { deadQueue, partition: await emptiestPartition(cycle, deadQueue) }
+  const grave = deadQueue && { deadQueue, partition: await graveIn(cycle, deadQueue) }
 
   const letters = dying.filter(({ item }) => item.isLetter)
   if (letters.length > 0) await buryLetters(cycle, partition, letters, grave)
@@ -136,6 +136,9 @@ async function makeLetters(
   cycle.arrived(grave.deadQueue.queueName, part, serials[0] ?? 0)
 }
 
+const graveIn = (cycle: Cycle, deadQueue: QueueRecord): Promise<Partition> =>
+  emptiestPartition(cycle.tx, deadQueue, (part) => cycle.changes.readyOf(part))
+
 const graveOf = ({ deadQueue, partition }: Grave, serial: number, { now }: Cycle) => ({
   deadQueue: deadQueue.queueName,
   part: partition.part,
@@ -207,18 +210,6 @@ export async function hold(cycle: Cycle, partition: Partition, dying: readonly D
     held: dying.length,
     deadline: negated(deadlineSum(leased)),
   })
-}
-
-async function emptiestPartition(cycle: Cycle, queue: QueueRecord): Promise<Partition> {
-  const [first] = queue.partitions
-  if (first === undefined) throw new Error(`queue '${queue.queueName}' has no partitions`)
-  if (queue.partitions.length === 1) return first
-  const counts = await readCounts(
-    cycle.tx,
-    queue.partitions.map(({ part }) => part),
-  )
-  const ready = queue.partitions.map(({ part }, i) => (counts[i]?.ready ?? 0) + cycle.changes.readyOf(part))
-  return queue.partitions[emptiest(ready)] ?? first
 }
 
 function departure(dying: readonly Dying[], shelf: number) {

@@ -2,7 +2,7 @@
  * The cases of live items: the first failure that a worker records opens one, and the item carries its number from
  * then on, whatever its id is.
  */
-import { sql } from '../db/database.ts'
+import { sql, type Transaction } from '../db/database.ts'
 import { recordHistory } from '../history/record.ts'
 import { allocateLetterId } from '../letters/capture.ts'
 import { type CaseFailure, fileCaseFailures } from '../letters/confirm.ts'
@@ -13,10 +13,20 @@ import { failedRun } from './run-record.ts'
 import type { ItemFacts } from './sql/inspect.ts'
 
 /** By primary key of one partition, whatever shelf the item lies on. */
-const assignCase = sql('items.assignCase', {
+const writeCase = sql('items.assignCase', {
   postgres: `UPDATE bartleby.items SET case_id = $3 WHERE part = $1 AND shelf = ANY('{0,1}') AND id = $2`,
   sqlite: 'UPDATE items SET case_id = $3 WHERE part = $1 AND id = $2',
 })
+
+/** Gives an item the number of its case. */
+export async function assignCase(
+  tx: Transaction,
+  part: number,
+  serial: number,
+  caseId: LetterId,
+): Promise<void> {
+  await tx.run(writeCase, part, serial, caseId)
+}
 
 /**
  * Files the failed runs of items that live on, in history and in their cases; `serial` is where each lies now. A letter
@@ -37,7 +47,7 @@ export async function fileRuns(
   for (const { item, run, serial } of runs) {
     if (item.isLetter) continue
     const caseId: LetterId = item.caseId ?? (await allocateLetterId(cycle.tx))
-    if (item.caseId === null) await cycle.tx.run(assignCase, part, serial, caseId)
+    if (item.caseId === null) await assignCase(cycle.tx, part, serial, caseId)
     failures.push({ ...run, caseId, failedBy: run.actor })
   }
   await fileCaseFailures(cycle, failures)

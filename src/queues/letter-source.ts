@@ -10,12 +10,12 @@ import { type Integer, sql, type Transaction } from '../db/database.ts'
 import type { Edit, Letter, LetterSource, Outgoing, Placed, Recall, SendReceipt } from '../letters/letter.ts'
 import { layLetter, liftLetters } from '../letters/lying/move.ts'
 import type { OfficeWork } from '../letters/work.ts'
-import { CountChanges, instantSum, readCounts } from './counts.ts'
+import { assignCase } from './cases.ts'
+import { CountChanges, instantSum } from './counts.ts'
 import type { Arrival } from './cycle.ts'
 import { departureOf } from './dead-queue.ts'
-import { emptiest } from './deal.ts'
-import { expectLetters, type Partition, type QueueRecord, readQueue } from './records.ts'
-import { SHELF } from './schema.ts'
+import { emptiestPartition } from './emptiest-partition.ts'
+import { expectLetters, readQueue } from './records.ts'
 import { insertItems } from './sql/insert.ts'
 import { removeAny } from './sql/remove.ts'
 import { allocateSerials } from './sql/serials.ts'
@@ -53,7 +53,7 @@ async function send(work: OfficeWork, outgoing: Outgoing, announce: Announce): P
   const { tx, now } = work
   const queue = await readQueue(tx, outgoing.queue)
   if (queue === null) throw failure('letter_queue_gone', { queue: outgoing.queue })
-  const partition = await emptiestOf(tx, queue)
+  const partition = await emptiestPartition(tx, queue)
   const expireAt = later(now, usFromNs(queue.expireTimeoutNs))
   const { letterId: caseId, encoding, kind, reference, payload } = outgoing
   const [serial = 0] = await insertItems(tx, {
@@ -62,18 +62,12 @@ async function send(work: OfficeWork, outgoing: Outgoing, announce: Announce): P
     expireAt,
     items: [{ encoding, kind, reference, payload, enqueueAt: null }],
   })
-  await tx.run(assignCase, partition.part, serial, caseId)
+  await assignCase(tx, partition.part, serial, caseId)
   count(tx, partition.part, { ready: 1, created: instantSum(now, 1) })
   const { queueName } = queue
   work.afterCommit(() => announce([{ queueName, part: partition.part, firstSerial: serial }], expireAt))
   return { messageId: idFromSerial(partition.idPrefix, serial), queue: queueName }
 }
-
-/** The item is new: nobody else knows it, and no index but that of cases changes. */
-const assignCase = sql(
-  'items.sentBack',
-  `UPDATE bartleby.items SET case_id = $3 WHERE part = $1 AND shelf = ${SHELF.queue} AND id = $2`,
-)
 
 /** The item of a case, on items_by_case. */
 const readSent = sql('items.ofCase', 'SELECT id FROM bartleby.items WHERE case_id = $1')
@@ -124,26 +118,13 @@ async function lay(work: OfficeWork, letters: readonly Placed[], announce: Annou
     const queue = deadQueue === null ? null : await readQueue(tx, deadQueue)
     if (queue === null) continue
     await expectLetters(tx, queue)
-    const { part } = await emptiestOf(tx, queue)
+    const { part } = await emptiestPartition(tx, queue)
     const [serial = 0] = await allocateSerials(tx, 1)
     await layLetter(tx, id, { part, serial, at: now })
-    const changes = new CountChanges()
-    changes.add(part, { ready: 1, dead: 1, created: instantSum(now, 1) })
-    changes.write(tx)
+    count(tx, part, { ready: 1, dead: 1, created: instantSum(now, 1) })
     const { queueName } = queue
     work.afterCommit(() => announce([{ queueName, part, firstSerial: serial }], null))
   }
-}
-
-async function emptiestOf(tx: Transaction, queue: QueueRecord): Promise<Partition> {
-  const [first] = queue.partitions
-  if (first === undefined) throw new Error(`queue '${queue.queueName}' has no partitions`)
-  if (queue.partitions.length === 1) return first
-  const counts = await readCounts(
-    tx,
-    queue.partitions.map(({ part }) => part),
-  )
-  return queue.partitions[emptiest(counts.map(({ ready }) => ready))] ?? first
 }
 
 function count(tx: Transaction, part: number, change: Parameters<CountChanges['add']>[1]): void {
