@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { type StoreKind, stores } from '../../test/harness/stores.ts'
+import { PermanentError } from '../core/thrown.ts'
 import { ENGINE_CONTEXTS, PRESETS } from './definitions.ts'
-import { LeaseLost, PermanentError } from './failure.ts'
+import { LeaseLost } from './failure.ts'
 import type { RunContext } from './options.ts'
 import { MINUTE, SECOND, signalled, WorkBench } from './work-bench.ts'
 

@@ -1,5 +1,5 @@
 /** What is read from a message before it is handled, and written of what came out. */
-import { describeError } from './failure.ts'
+import { describeError } from '../core/thrown.ts'
 
 export type ReadMessage =
   | { readonly ok: true; readonly message: unknown }
