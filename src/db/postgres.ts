@@ -182,7 +182,9 @@ export class PostgresDatabase implements Database {
 
   async listen(channel: string, hear: (payload: string) => void): Promise<void> {
     this.#heard.set(channel, hear)
-    await this.#openEar()
+    if (this.#ear === undefined) await this.#openEar()
+    // One connection hears all channels; while it is lost this fails, and the next one listens to all of them.
+    else await listenTo(this.#ear, channel).catch(() => {})
   }
 
   onCall(listener: (call: StoreCall) => void): void {
@@ -248,7 +250,7 @@ export class PostgresDatabase implements Database {
     this.#ear = ear
     try {
       await ear.connect()
-      for (const channel of this.#heard.keys()) await ear.query(`LISTEN ${ear.escapeIdentifier(channel)}`)
+      for (const channel of this.#heard.keys()) await listenTo(ear, channel)
     } catch {
       await ear.end().catch(() => {})
     }
@@ -263,6 +265,9 @@ export class PostgresDatabase implements Database {
     this.#earRetry.unref()
   }
 }
+
+const listenTo = (ear: pg.Client, channel: string): Promise<unknown> =>
+  ear.query(`LISTEN ${ear.escapeIdentifier(channel)}`)
 
 async function commit<T>(tx: PostgresTransaction, work: (tx: Transaction) => Promise<T>): Promise<T> {
   const begun = tx.text('BEGIN')
