@@ -148,6 +148,35 @@ export const ERRORS = {
     "letter cannot be retried; its queue '{queue}' does not exist, create it and try again",
     409,
   ),
+  letter_outbox_unknown: office(
+    "letter cannot be moved; its outbox '{outbox}' is not configured on this server",
+    409,
+  ),
+  letter_row_gone: office(
+    "letter cannot be retried; outbox '{outbox}' has no row '{id}' any more, discard the letter",
+    409,
+  ),
+  letter_outbox_away: {
+    message: "letter cannot be moved now; the database of outbox '{outbox}' does not answer, try again",
+    queues: 454,
+    api: 503,
+    retryable: true,
+  },
+
+  // Outboxes
+  outbox_option_invalid: office('option {option} is invalid; {reason}', 400),
+  outbox_message_invalid: office('outbox message is invalid; {field} {reason}', 400),
+  outbox_key_part_empty: office('idempotency key cannot be made; {part} is empty', 400),
+  outbox_table_missing: office(
+    "table '{table}' does not exist; create it with: bartleby outbox adopt --url … --table {table}",
+    409,
+  ),
+  outbox_columns_missing: office(
+    "table '{table}' is no outbox yet; it lacks {columns}; add them with: bartleby outbox adopt --url … --table {table}",
+    409,
+  ),
+  outbox_unknown: office("outbox is unknown; '{name}' is none of {known}", 404),
+
   json_malformed: office('body is invalid; {reason}', 400),
   method_unknown: office("http method '{method}' not allowed; only {allowed}", 405),
 

@@ -17,10 +17,10 @@ const inIds = { postgres: 'id = ANY($1::bigint[])', sqlite: 'id IN (SELECT value
  */
 const confirmMany = sql('letters.confirm', {
   postgres: `UPDATE bartleby.letters SET confirmed_at = $2, version = version + 1
-             WHERE ${inIds.postgres} AND +status = ${STATUS.Resolved} AND resolution = 'retry'
+             WHERE ${inIds.postgres} AND +status = ${STATUS.Resolved} AND resolution = 'retry' AND confirmed_at IS NULL
              RETURNING id, version, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
   sqlite: `UPDATE letters SET confirmed_at = $2, version = version + 1
-           WHERE ${inIds.sqlite} AND +status = ${STATUS.Resolved} AND resolution = 'retry'
+           WHERE ${inIds.sqlite} AND +status = ${STATUS.Resolved} AND resolution = 'retry' AND confirmed_at IS NULL
            RETURNING id, version, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
 })
 

@@ -179,7 +179,7 @@ async function expireBatch(
   return { expired: rows.length, next: rows.length < EXPIRE_BATCH ? null : next }
 }
 
-/** Takes letters out of their dead queues, each through its own source. */
+/** Takes letters out of where they lie, each through its own source. */
 class Lifter {
   readonly #sources: ReadonlyMap<SourceName, LetterSource>
   /** The sources of the drawers seen so far; drawers never change. */
@@ -190,14 +190,14 @@ class Lifter {
   }
 
   async lift(work: OfficeWork, rows: readonly Row[]): Promise<void> {
-    const lying = rows.filter((row) => row.part !== null)
-    if (lying.some((row) => !this.#sourceOf.has(Number(row.drawer)))) {
+    if (rows.some((row) => !this.#sourceOf.has(Number(row.drawer)))) {
       for (const { number, source } of await readDrawers(work.tx)) this.#sourceOf.set(number, source)
     }
-    for (const [name, letters] of Map.groupBy(lying, (row) => this.#sourceOf.get(Number(row.drawer)))) {
+    for (const [name, letters] of Map.groupBy(rows, (row) => this.#sourceOf.get(Number(row.drawer)))) {
       const source = name === undefined ? undefined : this.#sources.get(name)
-      if (source === undefined) throw new Error(`nobody takes letters of '${name}' out of their dead queue`)
-      await source.lift(work, letters.map(placed))
+      if (source !== undefined) await source.lift(work, letters.map(placed))
+      else if (letters.some((row) => row.part !== null))
+        throw new Error(`nobody takes letters of '${name}' out of their dead queue`)
     }
   }
 }
@@ -205,12 +205,15 @@ class Lifter {
 const placed = (row: Row): Placed => ({
   id: letterId(row.id),
   deadQueue: row.dead_queue,
-  place: {
-    part: Number(row.part),
-    shelf: Number(row.shelf),
-    serial: Number(row.serial),
-    leased: false,
-    leaseDeadline: null,
-    laidAt: instant(BigInt(row.laid_at ?? 0)),
-  },
+  place:
+    row.part === null
+      ? null
+      : {
+          part: Number(row.part),
+          shelf: Number(row.shelf),
+          serial: Number(row.serial),
+          leased: false,
+          leaseDeadline: null,
+          laidAt: instant(BigInt(row.laid_at ?? 0)),
+        },
 })

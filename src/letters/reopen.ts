@@ -2,7 +2,7 @@
  * A letter whose retried item died again is the same case: it is pending again, with the new failure on top and the
  * old one among its attempts.
  */
-import type { Instant } from '../core/clock.ts'
+import { type Instant, instant } from '../core/clock.ts'
 import { base64 } from '../core/content.ts'
 import { type Integer, integerList, sql, type Transaction, type Value } from '../db/database.ts'
 import { freeAt } from '../history/record.ts'
@@ -36,10 +36,10 @@ const lockCases = sql('letters.lockCases', {
 const readCases = sql(
   'letters.readCases',
   {
-    postgres: `SELECT id, drawer, status, engine, (SELECT source FROM bartleby.drawers WHERE drawers.id = drawer) AS source,
+    postgres: `SELECT id, drawer, status, resolved_at, engine, (SELECT source FROM bartleby.drawers WHERE drawers.id = drawer) AS source,
                  (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue
                FROM bartleby.letters WHERE id = ANY($1::bigint[]) ORDER BY id`,
-    sqlite: `SELECT letters.id, drawer, status, source, letters.engine, queue
+    sqlite: `SELECT letters.id, drawer, status, resolved_at, source, letters.engine, queue
              FROM letters JOIN drawers ON drawers.id = letters.drawer
              WHERE letters.id IN (SELECT value FROM json_each($1)) ORDER BY letters.id`,
   },
@@ -50,6 +50,7 @@ export interface CaseRow {
   readonly id: LetterId
   readonly drawer: number
   readonly status: number
+  readonly resolvedAt: Instant | null
   readonly source: SourceName
   readonly engine: string
   readonly queue: string
@@ -59,6 +60,7 @@ interface StoredCase {
   readonly id: Integer
   readonly drawer: Integer
   readonly status: Integer
+  readonly resolved_at: Integer | null
   readonly source: SourceName
   readonly engine: string
   readonly queue: string
@@ -73,13 +75,14 @@ export async function lockLettersOf(
   const ids = integerList(tx.dialect, caseIds.map(Number))
   const [, rows] = await Promise.all([tx.rows(lockCases, ids), tx.rows<StoredCase>(readCases, ids)])
   return new Map(
-    rows.map((row) => [
+    rows.map(({ resolved_at, ...row }) => [
       letterId(row.id),
       {
         ...row,
         id: letterId(row.id),
         drawer: Number(row.drawer),
         status: Number(row.status),
+        resolvedAt: resolved_at === null ? null : instant(BigInt(resolved_at)),
       },
     ]),
   )

@@ -2,8 +2,6 @@
  * The way back of letters that came from a queue, from an engine on a queue, or that name a queue: the item is put at
  * the tail of that queue in the transaction that claims the letter, and carries the letter's number as its case.
  */
-import { type Instant, later } from '../core/clock.ts'
-import { usFromNs } from '../core/duration.ts'
 import { failure } from '../core/errors.ts'
 import { idFromSerial } from '../core/ksuid.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
@@ -12,16 +10,12 @@ import { layLetter, liftLetters } from '../letters/lying/move.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { assignCase } from './cases.ts'
 import { CountChanges, instantSum } from './counts.ts'
-import type { Arrival } from './cycle.ts'
 import { departureOf } from './dead-queue.ts'
 import { emptiestPartition } from './emptiest-partition.ts'
+import { type Announce, putItems } from './put.ts'
 import { expectLetters, readQueue } from './records.ts'
-import { insertItems } from './sql/insert.ts'
 import { removeAny } from './sql/remove.ts'
 import { allocateSerials } from './sql/serials.ts'
-
-/** Wakes who waits for what was put into a queue. */
-type Announce = (arrivals: readonly Arrival[], nextDeadline: Instant | null) => void
 
 /** The source called `name`, for letters that go back to queues. */
 export const queueLetterSource = (name: LetterSource['name'], announce: Announce): LetterSource => ({
@@ -50,23 +44,13 @@ async function render(tx: Transaction, letter: Letter, edit: Edit | null): Promi
 }
 
 async function send(work: OfficeWork, outgoing: Outgoing, announce: Announce): Promise<SendReceipt> {
-  const { tx, now } = work
-  const queue = await readQueue(tx, outgoing.queue)
-  if (queue === null) throw failure('letter_queue_gone', { queue: outgoing.queue })
-  const partition = await emptiestPartition(tx, queue)
-  const expireAt = later(now, usFromNs(queue.expireTimeoutNs))
-  const { letterId: caseId, encoding, kind, reference, payload } = outgoing
-  const [serial = 0] = await insertItems(tx, {
-    part: partition.part,
-    createdAt: now,
-    expireAt,
-    items: [{ encoding, kind, reference, payload, enqueueAt: null }],
-  })
-  await assignCase(tx, partition.part, serial, caseId)
-  count(tx, partition.part, { ready: 1, created: instantSum(now, 1) })
-  const { queueName } = queue
-  work.afterCommit(() => announce([{ queueName, part: partition.part, firstSerial: serial }], expireAt))
-  return { messageId: idFromSerial(partition.idPrefix, serial), queue: queueName }
+  const { queue } = outgoing
+  const put = await putItems(work, queue, [outgoing], announce)
+  if (put === null) throw failure('letter_queue_gone', { queue })
+  const { partition, serials } = put
+  const [serial = 0] = serials
+  await assignCase(work.tx, partition.part, serial, outgoing.letterId)
+  return { messageId: idFromSerial(partition.idPrefix, serial), queue }
 }
 
 /** The item of a case, on items_by_case. */

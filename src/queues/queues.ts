@@ -12,7 +12,7 @@ import { type Database, StoreUnavailable } from '../db/database.ts'
 import { closeCases } from '../letters/confirm.ts'
 import type { Registers } from '../letters/death-note.ts'
 import type { LetterSource } from '../letters/letter.ts'
-import { inOffice } from '../letters/work.ts'
+import { inOffice, type OfficeWork } from '../letters/work.ts'
 import { clearQueue } from './clear.ts'
 import { CountChanges, readCounts } from './counts.ts'
 import { Cycle } from './cycle.ts'
@@ -23,6 +23,7 @@ import { queueLetterSource } from './letter-source.ts'
 import type { QueueLoop } from './loop.ts'
 import { LoopDirectory } from './loops.ts'
 import type { AskedItem } from './produce.ts'
+import { type Announce, putItems } from './put.ts'
 import type {
   ClearRequest,
   CompleteRequest,
@@ -30,6 +31,7 @@ import type {
   ExtendRequest,
   ImportOutcome,
   ImportRequest,
+  ItemContent,
   ItemId,
   LeasedBatch,
   LeaseRequest,
@@ -82,6 +84,7 @@ export class StoreQueues implements Queues {
   readonly #db: Database
   readonly #clock: Clock
   readonly #loops: LoopDirectory
+  readonly #announce: Announce = (arrivals, nextDeadline) => this.#loops.committed(arrivals, nextDeadline)
 
   constructor(db: Database, clock: Clock, log: Log, options: QueuesOptions) {
     this.#db = db
@@ -322,7 +325,15 @@ export class StoreQueues implements Queues {
 
   /** The way back into queues for letters that came from them, or that name one. */
   letterSource(name: LetterSource['name']): LetterSource {
-    return queueLetterSource(name, (arrivals, nextDeadline) => this.#loops.committed(arrivals, nextDeadline))
+    return queueLetterSource(name, this.#announce)
+  }
+
+  /** Puts items into a queue in the caller's transaction: they are there if it commits, and only then. */
+  async put(work: OfficeWork, queueName: string, items: readonly ItemContent[]): Promise<void> {
+    this.#loops.checkOpen()
+    checkLookupName(queueName)
+    const put = await putItems(work, queueName, items, this.#announce)
+    if (put === null) throw failure('queue_unknown', { name: queueName })
   }
 
   waitDeadlines(): Instant[] {
