@@ -23,9 +23,11 @@ import { readCase } from './letters/confirm.ts'
 import { Drawers } from './letters/drawers.ts'
 import { FilingClerk } from './letters/filing.ts'
 import { CountFolder } from './letters/folding.ts'
+import type { LetterSource, SourceName } from './letters/letter.ts'
 import { Letters } from './letters/letters.ts'
 import { type Removed, RetentionClerk } from './letters/retention.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { Outboxes, type OutboxSettings } from './outbox/outboxes.ts'
 import type { Queues } from './queues/queue.ts'
 import { StoreQueues } from './queues/queues.ts'
 
@@ -43,6 +45,8 @@ export interface OfficeOptions {
   readonly engines?: EngineSettings & {
     readonly tables?: Partial<ViewNames> & { /** Default 90. */ readonly retentionDays?: number }
   }
+  /** Outboxes whose messages this office delivers or watches over. */
+  readonly outbox?: readonly OutboxSettings[]
   readonly clock?: Clock
   readonly log?: Log
 }
@@ -67,6 +71,7 @@ interface Parts {
   readonly letters: Letters
   readonly history: History
   readonly directory: EngineDirectory
+  readonly outboxes: Outboxes
   readonly retention: RetentionClerk
   readonly clerks: readonly Clerk[]
 }
@@ -85,6 +90,8 @@ export class Office {
   readonly tables: EngineTables
   /** The engines that are defined. */
   readonly engines: EngineDirectory
+  /** The outboxes that were given. */
+  readonly outboxes: Outboxes
   readonly clock: Clock
   readonly #parts: Parts
   readonly #engines = new Set<Engine>()
@@ -97,6 +104,7 @@ export class Office {
     this.history = parts.history
     this.tables = storeTables(parts.letters, parts.history)
     this.engines = parts.directory
+    this.outboxes = parts.outboxes
     this.clock = parts.clock
   }
 
@@ -109,6 +117,7 @@ export class Office {
       const parts = wire(db, options)
       await parts.queues.start()
       for (const clerk of parts.clerks) clerk.start()
+      parts.outboxes.start()
       return new Office(parts)
     } catch (error) {
       await db.close()
@@ -182,9 +191,11 @@ export class Office {
   }
 
   async #stopAll(): Promise<void> {
-    const { letters, queues, clerks } = this.#parts
+    const { letters, queues, outboxes, clerks } = this.#parts
     // Engines first: they settle what they hold through the queues.
     await Promise.all([...this.#engines].map((engine) => engine.stop({ timeoutMs: ENGINE_STOP_MS })))
+    // Outboxes may deliver to queues.
+    await outboxes.stop()
     await Promise.all([letters.stop(), queues.drain(), ...clerks.map((clerk) => clerk.stop())])
   }
 
@@ -210,9 +221,17 @@ function wire(db: Database, options: OfficeOptions): Parts {
     maxPendingRequests: options.queues?.maxPendingRequests ?? DEFAULT_MAX_PENDING,
     dedupeWindowUs: windowUs(options.queues?.dedupeWindow ?? DEFAULT_DEDUPE_WINDOW),
   })
-  const sources = new Map(
-    (['queues', 'engines', 'http'] as const).map((name) => [name, queues.letterSource(name)]),
-  )
+  const outboxes = new Outboxes(options.outbox ?? [], {
+    store: { url: options.store, db },
+    clock,
+    log,
+    registers,
+    queues,
+  })
+  const sources = new Map<SourceName, LetterSource>([
+    ...(['queues', 'engines', 'http'] as const).map((name) => [name, queues.letterSource(name)] as const),
+    ['outbox', outboxes.source],
+  ])
   const retentionDays = options.engines?.tables?.retentionDays ?? DEFAULT_RETENTION_DAYS
   const retention = new RetentionClerk(db, clock, log, { retentionDays })
   return {
@@ -223,6 +242,7 @@ function wire(db: Database, options: OfficeOptions): Parts {
     letters: new Letters(db, clock, log, { registers, sources, engines: directory }),
     history: new History(db, clock, directory),
     directory,
+    outboxes,
     retention,
     clerks: [new CountFolder(db, clock, log), new FilingClerk(db, log), retention],
   }

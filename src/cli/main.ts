@@ -7,6 +7,7 @@ import { ConfigError } from '../config/config-error.ts'
 import { VERSION } from '../observe/version.ts'
 import { CommandFailure, EXIT, EXIT_HELP, reasonOf } from './exit.ts'
 import { migrateCommand } from './migrate.ts'
+import { outboxCommand } from './outbox/index.ts'
 import { queuesCommand } from './queues/index.ts'
 import { serveCommand } from './serve.ts'
 import { processTerminal, type Terminal } from './terminal.ts'
@@ -46,6 +47,7 @@ ${EXIT_HELP}`,
   root.addCommand(verifyCommand(terminal))
   root.addCommand(tokenCommand(terminal))
   root.addCommand(queuesCommand(terminal))
+  root.addCommand(outboxCommand(terminal))
   for (const command of allOf(root)) {
     command.exitOverride().configureOutput({
       writeOut: (text) => terminal.out(text.trimEnd()),

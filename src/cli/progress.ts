@@ -6,8 +6,8 @@ const REDRAW_MS = 100
 const LINE_MS = 5_000
 
 export interface Progress {
-  /** `done` of about `expected` steps of what `label` names. */
-  show(label: string, done: number, expected: number): void
+  /** `done` of about `expected` rows, or other units, of what `label` names. */
+  show(label: string, done: number, expected: number, unit?: string): void
   /** Takes the bar away. */
   end(): void
 }
@@ -20,14 +20,16 @@ export function showProgress(
   const everyMs = redraw === undefined ? LINE_MS : REDRAW_MS
   let shownAtMs = nowMs()
   return {
-    show(label, done, expected) {
+    show(label, done, expected, unit = 'rows') {
       if (nowMs() - shownAtMs < everyMs) return
       shownAtMs = nowMs()
       if (redraw === undefined)
-        err(`${label}: ${percent(done, expected).trimStart()}, ${grouped(done)} of ${grouped(expected)} rows`)
+        err(
+          `${label}: ${percent(done, expected).trimStart()}, ${grouped(done)} of ${grouped(expected)} ${unit}`,
+        )
       else
         redraw(
-          `${bar(done, expected)} ${percent(done, expected)}  ${label}  ${grouped(done)} of ${grouped(expected)} rows`,
+          `${bar(done, expected)} ${percent(done, expected)}  ${label}  ${grouped(done)} of ${grouped(expected)} ${unit}`,
         )
     },
     end() {
@@ -49,4 +51,4 @@ const percent = (done: number, expected: number): string =>
   `${Math.floor(part(done, expected) * 100)}%`.padStart(4)
 
 /** 1234567 as 1,234,567. */
-const grouped = (count: number): string => count.toLocaleString('en-US')
+export const grouped = (count: number): string => count.toLocaleString('en-US')

@@ -3,6 +3,7 @@ import Type, { type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { problemWithName } from '../engines/definitions.ts'
 import { shown, unknownKey } from './config-error.ts'
+import { problemWithTransport } from './outbox-schema.ts'
 import { FileSchema } from './schema.ts'
 
 /** Problems of `given`, each opening with `where` and the key. Sections and keys may be left out. */
@@ -12,7 +13,11 @@ export function checkSettings(where: string, given: unknown): string[] {
     problems.push(key === '' ? `${where}: ${problem}` : `${where}: ${key}: ${problem}`)
   })
   if (problems.length > 0) return problems
-  return [...checkDistinct(where, tokensOf(given)), ...checkEngines(where, given)]
+  return [
+    ...checkDistinct(where, tokensOf(given)),
+    ...checkEngines(where, given),
+    ...checkOutboxes(where, given),
+  ]
 }
 
 /** A plain record, as YAML and JSON give it. */
@@ -32,6 +37,9 @@ function check(schema: TSchema, value: unknown, key: string, report: Report): vo
     for (const [name, element] of Object.entries(value)) {
       checkElement(Type.RecordValue(schema), element, `${key}.${name}`, report)
     }
+  } else if (Type.IsUnion(schema) && isRecord(value) && schema.anyOf.some(Type.IsObject)) {
+    // A short form beside a mapping: what is wrong inside the mapping is told by its key.
+    for (const variant of schema.anyOf.filter(Type.IsObject)) checkElement(variant, value, key, report)
   } else if (Type.IsObject(schema) || Type.IsArray(schema) || Type.IsRecord(schema)) {
     report(key, `must be ${allowed(schema)}, not ${kindOf(value)}`)
   } else if (!Value.Check(schema, value)) {
@@ -104,6 +112,22 @@ function checkEngines(where: string, given: unknown): string[] {
     problems.push(
       `${where}: engines.tables: dlqTableName and historyTableName must differ, both are ${shown(dlqTableName)}`,
     )
+  }
+  return problems
+}
+
+/** Letters are known by the name of their outbox; and what a transport needs depends on its type. */
+function checkOutboxes(where: string, given: unknown): string[] {
+  const outboxes = isRecord(given) && Array.isArray(given.outbox) ? given.outbox.filter(isRecord) : []
+  const names = outboxes.map(({ name }) => String(name))
+  const problems = outboxes.flatMap(({ transport }, index) => {
+    const problem = isRecord(transport) ? problemWithTransport(transport) : null
+    return problem === null ? [] : [`${where}: outbox[${index}].transport.${problem}`]
+  })
+  for (const [index, name] of names.entries()) {
+    const first = names.indexOf(name)
+    if (first < index)
+      problems.push(`${where}: outbox[${index}].name: is the same as that of outbox[${first}]`)
   }
   return problems
 }

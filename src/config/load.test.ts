@@ -47,6 +47,7 @@ describe('a configuration', () => {
         definitions: {},
         tables: { dlqTableName: 'engineDlq', historyTableName: 'engineHistory', retentionDays: 90 },
       },
+      outbox: [],
       postgres: { poolSize: 8 },
       log: { level: 'info' },
       testApi: false,

@@ -5,6 +5,7 @@
 import Type, { type Static } from 'typebox'
 import { parseGoDuration } from '../core/duration.ts'
 import { ENGINE_CONTEXTS, NAME_FORM, NAME_PATTERN } from '../engines/definitions.ts'
+import { OutboxSchema } from './outbox-schema.ts'
 import { readStoreUrl, STORE_URL_FORMS } from './store-url.ts'
 
 /** From reading, over working with items, to configuring and purging. */
@@ -115,6 +116,7 @@ export const FileSchema = section({
       retentionDays: wholeNumber(1, 3_650, 90),
     }),
   }),
+  outbox: Type.Array(OutboxSchema, { default: [], description: 'a list of outboxes' }),
   postgres: section({
     poolSize: wholeNumber(1, 1_000, 8),
   }),

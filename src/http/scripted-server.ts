@@ -31,6 +31,7 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
     queues: { depths: async () => [], ...script.queues },
     letters: { ledger: { gauges: async () => [] } },
     history: {},
+    outboxes: { all: () => [] },
     clock: new SystemClock(),
     ping: script.ping ?? (async () => {}),
     onStoreCall: () => {},

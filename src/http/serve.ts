@@ -41,6 +41,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     postgres: config.postgres,
     queues: config.queues,
     engines: { ...config.engines, context: contextNamed(config.engines.context) },
+    outbox: config.outbox,
     log,
     ...(clock === undefined ? {} : { clock }),
   })

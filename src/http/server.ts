@@ -14,6 +14,8 @@ import { healthRoutes } from '../observe/health.ts'
 import { Metrics } from '../observe/metrics.ts'
 import { VERSION } from '../observe/version.ts'
 import type { Office } from '../office.ts'
+import { OutboxReadings } from '../outbox/readings.ts'
+import { outboxRoutes } from '../outbox/routes.ts'
 import { queueRoutes } from '../queues/routes.ts'
 import { discardRest } from './body.ts'
 import { documentRoutes, openapiOptions } from './documents.ts'
@@ -67,9 +69,11 @@ export async function createHttpServer(
     },
   })
 
+  const readings = new OutboxReadings(() => office.outboxes.all(), office.clock)
   const metrics = new Metrics({
     depths: () => office.queues.depths(),
     letters: () => office.letters.ledger.gauges(),
+    outboxes: () => readings.read(),
     clock: office.clock,
   })
   office.onStoreCall((call) => metrics.observeStoreCall(call))
@@ -105,7 +109,13 @@ export async function createHttpServer(
   })
   await app.register(letterRoutes, { letters: office.letters, clock: office.clock, stopping })
   await app.register(historyRoutes, { history: office.history, clock: office.clock, stopping })
-  await app.register(healthRoutes, { ping: () => office.ping(), stopping, clock: new SystemClock() })
+  await app.register(outboxRoutes, { readings, clock: office.clock, stopping })
+  await app.register(healthRoutes, {
+    ping: () => office.ping(),
+    outboxes: (options) => readings.read(options),
+    stopping,
+    clock: new SystemClock(),
+  })
   app.get(
     '/metrics',
     { config: { role: config.metrics.open ? 'open' : 'viewer' }, schema: { hide: true } },

@@ -1,5 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { closeServers, scriptedServer } from '../http/scripted-server.ts'
+import type { HealthStatus } from '../outbox/health.ts'
+import type { OutboxReading } from '../outbox/readings.ts'
+import { healthBody } from './health.ts'
+import { VERSION } from './version.ts'
 
 afterEach(closeServers)
 
@@ -30,5 +34,70 @@ describe('health', () => {
     })
     expect((await app.inject('/health/ready')).statusCode).toBe(503)
     expect((await app.inject('/health/live')).statusCode).toBe(200)
+  })
+})
+
+describe('health with outboxes', () => {
+  const TIME = '2027-01-15T08:00:00Z'
+  const meter: OutboxReading['meter'] = {
+    dispatched: 0,
+    failures: 0,
+    duplicates: 0,
+    conflicts: 0,
+    windowSeconds: 60,
+    throughputPerSecond: 0,
+    failureRatio: 0,
+    attempts: 0,
+    durations: { bounds: [], counts: [0], sum: 0 },
+  }
+  const backlog = { backlog: 0, failedPending: 0, oldestAgeSeconds: 0, dead: 0 }
+  const reading = (outbox: string, status: HealthStatus, reasons: readonly string[] = []): OutboxReading => ({
+    outbox,
+    looked: { ok: true, backlog },
+    meter,
+    health: { status, reasons },
+  })
+
+  it('is the same to the byte where there are none', () => {
+    expect(JSON.stringify(healthBody(true, TIME, []))).toBe(
+      `{"status":"pass","version":"${VERSION}","checks":{"queues:storage":[{"componentType":"datastore","status":"pass","time":"${TIME}"}]}}`,
+    )
+    expect(JSON.stringify(healthBody(false, TIME))).toBe(
+      `{"status":"fail","version":"${VERSION}","checks":{"queues:storage":[{"componentType":"datastore","status":"fail","time":"${TIME}","output":"storage check failed"}]}}`,
+    )
+  })
+
+  it('has a check for each, and passes when all are well', () => {
+    expect(healthBody(true, TIME, [reading('orders', 'ok')])).toMatchObject({
+      status: 'pass',
+      checks: {
+        'queues:storage': [{ status: 'pass' }],
+        'outbox:orders': [{ componentType: 'component', status: 'pass', time: TIME }],
+      },
+    })
+  })
+
+  it('warns of those that are not well, and fails only with the store', () => {
+    const late = reading('late', 'degraded', ['backlog is 2, above 1', 'failureRatio is 0.2, above 0.1'])
+    const stuck = reading('stuck', 'unhealthy', ['backlog is 9, above 8'])
+    expect(healthBody(true, TIME, [late, stuck, reading('orders', 'ok')])).toMatchObject({
+      status: 'warn',
+      checks: {
+        'outbox:late': [{ status: 'warn', output: 'backlog is 2, above 1; failureRatio is 0.2, above 0.1' }],
+        'outbox:stuck': [{ status: 'fail', output: 'backlog is 9, above 8' }],
+        'outbox:orders': [{ status: 'pass' }],
+      },
+    })
+    expect(healthBody(false, TIME, [stuck]).status).toBe('fail')
+  })
+
+  it('does not tell everybody what a database said', () => {
+    const away: OutboxReading = {
+      ...reading('orders', 'unhealthy', ['its database cannot be read: no route to 10.0.0.5']),
+      looked: { ok: false, trouble: { what: 'its database cannot be read', detail: 'no route to 10.0.0.5' } },
+    }
+    expect(healthBody(true, TIME, [away]).checks).toMatchObject({
+      'outbox:orders': [{ status: 'fail', output: 'its database cannot be read' }],
+    })
   })
 })

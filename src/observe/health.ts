@@ -5,6 +5,8 @@
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { formatTimestamp } from '../core/timestamp.ts'
+import type { HealthStatus } from '../outbox/health.ts'
+import type { OutboxReading } from '../outbox/readings.ts'
 import { VERSION } from './version.ts'
 
 export interface HealthOptions {
@@ -13,7 +15,12 @@ export interface HealthOptions {
   readonly stopping: () => boolean
   /** The system's clock: the time of a check is real even when tests hold the office's clock. */
   readonly clock: Clock
+  /** The outboxes that are configured, after so many milliseconds at the latest. */
+  readonly outboxes?: (options: { readonly patienceMs: number }) => Promise<readonly OutboxReading[]>
 }
+
+/** Who probes waits a second as a rule; an outbox that is slow must not make the server look dead. */
+const OUTBOX_PATIENCE_MS = 500
 
 /** A store that does not answer within this time counts as failing. */
 const PING_TIMEOUT_MS = 5_000
@@ -30,8 +37,9 @@ export async function healthRoutes(app: FastifyInstance, options: HealthOptions)
   })
 
   app.get('/health', open('Can requests be served, and how is the store'), async (_request, reply) => {
-    const pass = await passing()
-    const body = healthBody(pass, formatTimestamp(options.clock.now()))
+    const outboxes = options.outboxes?.({ patienceMs: OUTBOX_PATIENCE_MS }) ?? []
+    const [pass, readings] = await Promise.all([passing(), outboxes])
+    const body = healthBody(pass, formatTimestamp(options.clock.now()), readings)
     return reply
       .code(pass ? 200 : 503)
       .header('content-type', CONTENT_TYPE)
@@ -50,15 +58,36 @@ export async function healthRoutes(app: FastifyInstance, options: HealthOptions)
   })
 }
 
-/** The body of `/health`. */
-export function healthBody(pass: boolean, time: string) {
+const CHECK_STATUS = { ok: 'pass', degraded: 'warn', unhealthy: 'fail' } as const satisfies Record<
+  HealthStatus,
+  string
+>
+
+/**
+ * The body of `/health`. The state of the store decides whether requests can be served; an outbox that is not well is worth a
+ * warning, but taking its server out of service would help nobody.
+ */
+export function healthBody(pass: boolean, time: string, outboxes: readonly OutboxReading[] = []) {
   const status = pass ? 'pass' : 'fail'
   const check = { componentType: 'datastore', status, time }
+  const unwell = outboxes.some(({ health }) => health.status !== 'ok')
   return {
-    status,
+    status: pass && unwell ? 'warn' : status,
     version: VERSION,
-    checks: { 'queues:storage': [pass ? check : { ...check, output: 'storage check failed' }] },
+    checks: {
+      'queues:storage': [pass ? check : { ...check, output: 'storage check failed' }],
+      ...Object.fromEntries(
+        outboxes.map((reading) => [`outbox:${reading.outbox}`, [outboxCheck(reading, time)]]),
+      ),
+    },
   }
+}
+
+function outboxCheck({ looked, health: { status, reasons } }: OutboxReading, time: string) {
+  const check = { componentType: 'component', status: CHECK_STATUS[status], time }
+  if (status === 'ok') return check
+  // Everybody may read this: what a database said about its failure is for those with a token.
+  return { ...check, output: looked.ok ? reasons.join('; ') : looked.trouble.what }
 }
 
 async function answers(ping: () => Promise<void>): Promise<boolean> {

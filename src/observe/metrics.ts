@@ -1,6 +1,6 @@
 /**
- * What Prometheus scrapes: requests by path, queues by depth, letters by where they come from, the store by verb, the
- * process itself. Labels come from fixed or bounded sets; what clients send never becomes a label without a bound.
+ * What Prometheus scrapes: requests by path, queues by depth, letters by where they come from, outboxes, the store by verb,
+ * the process itself. Labels come from fixed or bounded sets; what clients send never becomes a label without a bound.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Clock } from '../core/clock.ts'
@@ -8,6 +8,8 @@ import type { StoreCall } from '../db/database.ts'
 import type { LetterGauge } from '../letters/gauges.ts'
 import { STATUSES } from '../letters/letter.ts'
 import type { Removed } from '../letters/retention.ts'
+import { outboxMetrics } from '../outbox/metrics.ts'
+import type { OutboxReading } from '../outbox/readings.ts'
 import type { QueueDepth } from '../queues/queue.ts'
 import { SlidingSummary } from './sliding-summary.ts'
 
@@ -21,6 +23,8 @@ export interface MetricsOptions {
   readonly depths: () => Promise<readonly QueueDepth[]>
   /** A bounded number of sets; the same totals on every server of a store. */
   readonly letters?: () => Promise<readonly LetterGauge[]>
+  /** The outboxes that are configured. */
+  readonly outboxes?: () => Promise<readonly OutboxReading[]>
   readonly clock: Clock
 }
 
@@ -145,9 +149,10 @@ export class Metrics {
 
   /** Everything as text. While the store fails there are no depths and no letters, but all else is told. */
   async text(): Promise<string> {
-    const [depths, letters] = await Promise.all([
+    const [depths, letters, outboxes] = await Promise.all([
       this.#options.depths().catch(() => []),
       this.#options.letters?.().catch(() => []),
+      this.#options.outboxes?.(),
     ])
     for (const [gauge, value] of this.#depths) {
       gauge.reset()
@@ -155,7 +160,7 @@ export class Metrics {
     }
     this.#showLetters(letters ?? [])
     const [own, ofProcess] = await Promise.all([this.#registry.metrics(), processMetrics().metrics()])
-    return `${this.#handlers.text()}\n${own}\n${ofProcess}`
+    return `${this.#handlers.text()}\n${own}\n${outboxMetrics(outboxes ?? [])}${ofProcess}`
   }
 
   /** The totals are the store's: they are shown, not kept here, and so are the same after a restart. */

@@ -15,6 +15,8 @@ export interface ServerOptions {
   readonly testApi?: boolean
   /** Settings of the queues that differ from the defaults; only for a server in this process. */
   readonly queues?: Partial<Config['queues']>
+  /** Outboxes; only for a server in this process. */
+  readonly outbox?: Config['outbox']
 }
 
 export interface RunningServer {
@@ -37,7 +39,11 @@ export async function startServer(options: ServerOptions): Promise<ServerHere> {
     env: environmentOf(options),
     flags: { host: '127.0.0.1', port: 0, store: options.store },
   })
-  return serve({ ...config, queues: { ...config.queues, ...options.queues } })
+  return serve({
+    ...config,
+    queues: { ...config.queues, ...options.queues },
+    outbox: options.outbox ?? [],
+  })
 }
 
 export interface SpawnedServer extends RunningServer {

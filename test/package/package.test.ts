@@ -38,7 +38,7 @@ function run(cwd: string, program: string, ...args: string[]): string {
 function pack(): string {
   const copy = join(folder, 'copy')
   for (const name of readdirSync(root)) {
-    if (!['.git', '.cache', 'bench', 'data', 'dist', 'node_modules'].includes(name)) {
+    if (!['.git', '.cache', 'bench', 'data', 'dist', 'examples', 'node_modules'].includes(name)) {
       cpSync(join(root, name), join(copy, name), { recursive: true })
     }
   }

@@ -1,0 +1,238 @@
+/** `bartleby outbox adopt`: makes an outbox of a table while its producers and readers go on. */
+import { Command, InvalidArgumentError } from 'commander'
+import type { AdoptOptions, AdoptReport, StepOutcome, StepReport } from '../../outbox/adopt/report.ts'
+import type { Naming } from '../../outbox/table-names.ts'
+import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
+import { grouped, showProgress } from '../progress.ts'
+import { printable, type Terminal } from '../terminal.ts'
+
+interface Flags {
+  readonly url: string
+  readonly table?: string
+  readonly naming?: Naming
+  readonly column?: Readonly<Record<string, string>>
+  readonly chunk?: number
+  readonly lockWait?: number
+  readonly enforce?: boolean
+  readonly rekeyDuplicates?: boolean
+  readonly dryRun?: boolean
+  readonly json?: boolean
+}
+
+export function adoptCommand(terminal: Terminal): Command {
+  return new Command('adopt')
+    .description('Make an outbox of a table while others use it, or make the table where there is none.')
+    .requiredOption('--url <url>', 'the database: postgres://… or sqlite:PATH')
+    .option('--table <name>', 'the table, or schema.table (default: outbox_messages, pascal: OutboxMessages)')
+    .option(
+      '--naming <naming>',
+      'how its columns are called: snake (tenant_id) or pascal (TenantId)',
+      'snake',
+    )
+    .option('--column <name=Column>', 'a single column that is called otherwise; can be repeated', pair)
+    .option('--chunk <rows>', 'rows that are given keys in one transaction', numberOf, 10_000)
+    .option('--lock-wait <seconds>', 'how long one step may wait for what others hold', numberOf, 60)
+    .option('--enforce', 'make the key NOT NULL')
+    .option('--rekey-duplicates', 'give rows with the tenant and key of an older one a key of their own')
+    .option('--dry-run', 'print the SQL, and change nothing')
+    .option('--json', 'print the report as JSON, without progress')
+    .addHelpText(
+      'after',
+      `
+What it does, each step only where it is needed:
+  1  adds the columns that are missing, and a default for the key, so that producers that know nothing of
+     keys leave no row without one. The table is locked for a moment; when the lock is not to be had within
+     250 ms, it steps back and tries again, so that nobody queues behind it
+  2  makes the small tables beside it (keys of purged messages; who waits to be woken)
+  3  gives keys to the rows that are there, a chunk at a time; rows whose flag says that they are processed
+     (is_processed, IsProcessed, or --column isProcessed=…) get their time of processing too
+  4  builds the indexes, on PostgreSQL CONCURRENTLY. When a tenant has a key twice, the pairs are listed and
+     the unique index is left out
+  5  with --enforce, makes the key NOT NULL through a check that is validated beforehand
+It can be stopped or killed at any moment: the same command goes on from there, and changes nothing when all
+is done. Connect to PostgreSQL itself, not through a pooler that lends connections by the transaction.
+SQLite has one writer at a time: writers wait while an index is built, so their busy_timeout should allow for
+some seconds; and it cannot make a column NOT NULL afterwards: --enforce refuses to take a key away instead.
+
+Examples:
+  $ bartleby outbox adopt --url postgres://app:secret@db/shop
+  $ bartleby outbox adopt --url postgres://app:secret@db/shop --naming pascal --dry-run
+  $ bartleby outbox adopt --url postgres://app:secret@db/shop --table sales.events --enforce \\
+      --column eventType=name --column isProcessed=sent
+  $ bartleby outbox adopt --url sqlite:./shop.db --json | jq .keysMissing
+
+Exit codes:
+  0  the table is an outbox: every row has a key, and no tenant has one twice (or it was a dry run)
+  1  it is not yet: duplicates are left, or something failed or was in the way; run it again
+  2  wrong usage
+  3  the database is not there or cannot be reached`,
+    )
+    .action((flags: Flags) => adopt(flags, terminal))
+}
+
+const numberOf = (text: string): number => {
+  const number = Number(text)
+  if (text.trim() === '' || Number.isNaN(number)) throw new InvalidArgumentError('It is no number.')
+  return number
+}
+
+function pair(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const [, name, column] = /^([^=]+)=(.+)$/s.exec(text) ?? []
+  if (name === undefined || column === undefined)
+    throw new InvalidArgumentError('Write it as name=Column, as in eventType=Name.')
+  return { ...before, [name]: column }
+}
+
+async function adopt(flags: Flags, terminal: Terminal): Promise<void> {
+  const quiet = flags.json === true || flags.dryRun === true
+  const progress = showProgress(terminal)
+  const stop = stopOnSignals()
+  const say = (line: string): void => {
+    progress.end()
+    terminal.err(line)
+  }
+  const options: AdoptOptions = {
+    ...optionsOf(flags),
+    signal: stop.signal,
+    onWait: (reason) => say(`waiting: ${printable(reason)}`),
+    ...(quiet
+      ? {}
+      : {
+          onStep: (step) => say(lineOf(step)),
+          onProgress: ({ label, done, expected, unit, perSecond }) =>
+            progress.show(
+              perSecond === undefined ? label : `${label} (${grouped(perSecond)}/s)`,
+              done,
+              expected,
+              unit,
+            ),
+        }),
+  }
+  let report: AdoptReport
+  try {
+    // Loaded when it is needed, as in `serve`.
+    const { adoptTable } = await import('../../outbox/adopt/adopt.ts')
+    report = await adoptTable(flags.url, options)
+  } catch (error) {
+    throw await failureOf(error, stop.signal)
+  } finally {
+    progress.end()
+    stop.release()
+  }
+  terminal.out(flags.json ? JSON.stringify(report, null, 2) : textOf(report, flags.dryRun === true))
+  if (!report.complete && flags.dryRun !== true) throw new CommandFailure(EXIT.failed, shortfallOf(report))
+}
+
+function optionsOf({
+  table,
+  naming,
+  column,
+  chunk,
+  lockWait,
+  enforce,
+  rekeyDuplicates,
+  dryRun,
+}: Flags): AdoptOptions {
+  return {
+    ...(table === undefined ? {} : { table }),
+    ...(naming === undefined ? {} : { naming }),
+    ...(column === undefined ? {} : { columns: column }),
+    ...(chunk === undefined ? {} : { chunk }),
+    ...(lockWait === undefined ? {} : { lockWaitSeconds: lockWait }),
+    enforce: enforce === true,
+    rekeyDuplicates: rekeyDuplicates === true,
+    dryRun: dryRun === true,
+  }
+}
+
+/** Ctrl-C stops between two chunks; a second one ends the program at once, as usual. */
+function stopOnSignals(): { readonly signal: AbortSignal; release(): void } {
+  const controller = new AbortController()
+  const stop = (): void => {
+    release()
+    controller.abort()
+  }
+  const release = (): void => {
+    process.off('SIGINT', stop)
+    process.off('SIGTERM', stop)
+  }
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
+  return { signal: controller.signal, release }
+}
+
+async function failureOf(error: unknown, signal: AbortSignal): Promise<Error> {
+  if (signal.aborted) {
+    return new CommandFailure(EXIT.failed, 'stopped; the same command goes on from there', { cause: error })
+  }
+  const { BartlebyError } = await import('../../core/errors.ts')
+  const { StoreUnavailable } = await import('../../db/database.ts')
+  const isUsage = error instanceof BartlebyError && error.code === 'outbox_option_invalid'
+  const code = isUsage ? EXIT.usage : error instanceof StoreUnavailable ? EXIT.nothing : EXIT.failed
+  return new CommandFailure(code, reasonOf(error), { cause: error })
+}
+
+const SIGNS: Readonly<Record<StepOutcome, string>> = {
+  done: '✓',
+  'already there': '·',
+  skipped: '✗',
+}
+
+const WORDS: Readonly<Record<StepOutcome, string>> = {
+  done: '',
+  'already there': ': nothing to do',
+  skipped: ': left out',
+}
+
+const lineOf = ({ what, outcome }: StepReport): string =>
+  `${SIGNS[outcome]} ${printable(what)}${WORDS[outcome]}`
+
+function textOf(report: AdoptReport, isDryRun: boolean): string {
+  return isDryRun ? scriptOf(report) : summaryOf(report)
+}
+
+/** What would be run, as SQL that says what it is for. */
+function scriptOf({
+  steps,
+  table,
+  rows,
+  keysMissing,
+  duplicateCount,
+  duplicates,
+  notes,
+}: AdoptReport): string {
+  const open = steps.filter(({ outcome }) => outcome === 'skipped')
+  return [
+    `-- ${printable(table)}: ${grouped(rows)} rows, ${grouped(keysMissing)} without a key, ${grouped(duplicateCount)} duplicates`,
+    ...duplicatesOf(duplicates, duplicateCount).map((line) => `-- ${line}`),
+    ...notes.map((note) => `-- ${printable(note)}`),
+    ...(open.length === 0 ? ['-- nothing to do'] : []),
+    ...open.flatMap(({ what, sql }) => ['', `-- ${printable(what)}`, sql]),
+  ].join('\n')
+}
+
+function summaryOf(report: AdoptReport): string {
+  const { table, created, rows, keysFilled, keysMissing, duplicateCount, duplicates, rekeyed, notes } = report
+  return [
+    `${printable(table)} ${created ? 'was made' : report.complete ? 'is an outbox' : 'is not an outbox yet'}`,
+    `  rows          ${grouped(rows)}`,
+    `  keys filled   ${grouped(keysFilled)}`,
+    `  keys missing  ${grouped(keysMissing)}`,
+    `  duplicates    ${grouped(duplicateCount)}${rekeyed > 0 ? `, ${grouped(rekeyed)} rows were given a key of their own` : ''}`,
+    ...duplicatesOf(duplicates, duplicateCount).map((line) => `    ${line}`),
+    ...notes.map((note) => `note: ${printable(note)}`),
+  ].join('\n')
+}
+
+function duplicatesOf(duplicates: AdoptReport['duplicates'], count: number): string[] {
+  const lines = duplicates.map(
+    ({ tenantId, idempotencyKey, rows, ids }) =>
+      `tenant=${printable(tenantId)}  key=${printable(idempotencyKey)}  rows=${rows}  ids=${printable(ids.join(','))}${rows > ids.length ? ',…' : ''}`,
+  )
+  return count > lines.length ? [...lines, `… and ${grouped(count - lines.length)} more`] : lines
+}
+
+const shortfallOf = ({ duplicateCount, keysMissing }: AdoptReport): string =>
+  keysMissing > 0
+    ? `${grouped(keysMissing)} rows came without a key while it ran: a producer writes NULL as key; run it again`
+    : `${grouped(duplicateCount)} keys are there more than once in their tenant: --rekey-duplicates gives all but the oldest a key of their own`

@@ -1,0 +1,125 @@
+/** `bartleby outbox dispatch`: delivers the messages of an outbox from a process of its own. */
+import { Command } from 'commander'
+import { BartlebyError } from '../../core/errors.ts'
+import type { RunningDispatcher } from '../../outbox/create-dispatcher.ts'
+import type { Transport } from '../../outbox/transport.ts'
+import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
+import { listenForStop } from '../stop-signal.ts'
+import type { Terminal } from '../terminal.ts'
+import { numberOf, pair, type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
+
+interface Flags extends TableFlags {
+  readonly to: string
+  readonly header?: Readonly<Record<string, string>>
+  readonly name: string
+  readonly once?: boolean
+  readonly logLevel: string
+  readonly batchSize?: number
+  readonly concurrency?: number
+  readonly maxRetries?: number
+  readonly pollIntervalSeconds?: number
+}
+
+export function dispatchCommand(terminal: Terminal): Command {
+  return withTableFlags(new Command('dispatch'))
+    .description(
+      'Deliver the messages of an outbox until stopped (SIGTERM or Ctrl-C), or all that are due now.',
+    )
+    .requiredOption('--to <where>', "'https://…' to post them there, or 'log' to only write a line for each")
+    .option('--header <name=value>', 'a header of every post; can be repeated', pair)
+    .option('--once', 'deliver what is due now, and end')
+    .option('--name <name>', 'what the outbox is called in log lines', 'outbox')
+    .option('--batch-size <messages>', 'messages per claim (default: 100)', numberOf)
+    .option('--concurrency <deliveries>', 'deliveries at the same time (default: 16)', numberOf)
+    .option(
+      '--max-retries <count>',
+      'deliveries after the first before a message is dead (default: 5)',
+      numberOf,
+    )
+    .option('--poll-interval-seconds <seconds>', 'how often to look unasked (default: 5)', numberOf)
+    .option(
+      '--log-level <level>',
+      'fatal, error, warn, info, debug, trace or silent; lines go to stderr',
+      'info',
+    )
+    .addHelpText(
+      'after',
+      `
+Any number of these may run on one table, beside each other and beside servers: no message is delivered by two
+at once, and one that is killed leaves its messages to the others. What cannot be delivered is marked dead in the
+table; a server that has the outbox in its configuration makes letters of those.
+With a secret in BARTLEBY_OUTBOX_SECRET (whsec_…) posts are signed in the manner of Standard Webhooks.
+
+Examples:
+  $ bartleby outbox dispatch --url postgres://app:secret@db/shop --to https://billing.example/events
+  $ bartleby outbox dispatch --url sqlite:./shop.db --to log --once
+
+Exit codes:
+  0    stopped in good order, or everything that was due was tried
+  1    it failed
+  2    wrong usage
+  3    the database is not there or cannot be reached, or the table is no outbox
+  130, 143  a second Ctrl-C or SIGTERM cut the shutdown short`,
+    )
+    .action((flags: Flags) => dispatch(flags, terminal))
+}
+
+async function dispatch(flags: Flags, terminal: Terminal): Promise<void> {
+  const stopAsked = listenForStop()
+  const dispatcher = await create(flags, terminal)
+  try {
+    if (flags.once === true) await dispatcher.drain()
+    else {
+      await dispatcher.start()
+      await stopAsked
+    }
+  } catch (error) {
+    const isUsage = error instanceof BartlebyError && error.code === 'outbox_option_invalid'
+    throw new CommandFailure(isUsage ? EXIT.usage : EXIT.nothing, reasonOf(error), { cause: error })
+  } finally {
+    await dispatcher.stop()
+  }
+  const { dispatched, failures } = dispatcher.meter.snapshot()
+  terminal.out(`${dispatched} delivered, ${failures} failed attempts`)
+}
+
+async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatcher> {
+  const { to, name, logLevel } = flags
+  // Loaded when they are needed, as in `serve`.
+  const [{ pino }, { createDispatcher }, transport] = await Promise.all([
+    import('pino'),
+    import('../../outbox/create-dispatcher.ts'),
+    to === 'log' ? null : posting(flags, terminal),
+  ])
+  const log = pino({ level: logLevel }, pino.destination(2))
+  const { logTransport } = await import('../../outbox/transports/log.ts')
+  const numbers = {
+    batchSize: flags.batchSize,
+    concurrency: flags.concurrency,
+    maxRetries: flags.maxRetries,
+    pollIntervalSeconds: flags.pollIntervalSeconds,
+  }
+  const given = Object.fromEntries(Object.entries(numbers).filter(([, number]) => number !== undefined))
+  try {
+    return createDispatcher({
+      url: flags.url,
+      ...tableOptionsOf(flags),
+      ...given,
+      name,
+      log,
+      transport: transport ?? logTransport({ log }),
+    })
+  } catch (error) {
+    throw new CommandFailure(EXIT.usage, reasonOf(error), { cause: error })
+  }
+}
+
+async function posting({ to, header }: Flags, { env }: Terminal): Promise<Transport> {
+  const { httpTransport } = await import('../../outbox/transports/http.ts')
+  const secret = env.BARTLEBY_OUTBOX_SECRET
+  try {
+    return httpTransport({ url: to, ...(header && { headers: header }), ...(secret && { secret }) })
+  } catch (error) {
+    throw new CommandFailure(EXIT.usage, reasonOf(error), { cause: error })
+  }
+}

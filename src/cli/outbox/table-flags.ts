@@ -1,0 +1,46 @@
+/** The flags by which the commands on outboxes name a table. */
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { NAMINGS, type Naming, type TableOptions } from '../../outbox/table-names.ts'
+
+export interface TableFlags {
+  readonly url: string
+  readonly table?: string
+  readonly naming?: Naming
+  readonly column?: Readonly<Record<string, string>>
+}
+
+/** Adds them to a command. */
+export const withTableFlags = (command: Command): Command =>
+  command
+    .requiredOption('--url <url>', 'the database: postgres://… or sqlite:PATH')
+    .option('--table <name>', 'the table, or schema.table (default: outbox_messages, pascal: OutboxMessages)')
+    .addOption(
+      new Option('--naming <naming>', 'how its columns are called: snake (tenant_id) or pascal (TenantId)')
+        .choices(NAMINGS)
+        .default('snake'),
+    )
+    .option('--column <name=Column>', 'a single column that is called otherwise; can be repeated', pair)
+
+/** The table that the flags name. */
+export const tableOptionsOf = ({ table, naming, column }: TableFlags): TableOptions => ({
+  ...(table === undefined ? {} : { table }),
+  ...(naming === undefined ? {} : { naming }),
+  ...(column === undefined ? {} : { columns: column }),
+})
+
+/** One `name=value` of a flag that can be repeated. */
+export function pair(
+  text: string,
+  before: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const [, name, value] = /^([^=]+)=(.+)$/s.exec(text) ?? []
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('Write it as name=value.')
+  return { ...before, [name]: value }
+}
+
+/** A flag that is a number. */
+export function numberOf(text: string): number {
+  const number = Number(text)
+  if (text.trim() === '' || Number.isNaN(number)) throw new InvalidArgumentError('It is no number.')
+  return number
+}

@@ -1,0 +1,131 @@
+/** The keys of one outbox in a configuration file. */
+import Type, { type Static } from 'typebox'
+import { DISPATCHER_RANGES, OUTBOX_NAME, OUTBOX_NAME_FORM, RETENTION_RANGE } from '../outbox/options.ts'
+import { NAMINGS } from '../outbox/table-names.ts'
+import { readStoreUrl, STORE_URL_FORMS } from './store-url.ts'
+
+interface Range {
+  readonly from: number
+  readonly to: number
+  readonly whole: boolean
+}
+
+const numberIn = ({ from, to, whole }: Range) =>
+  Type.Optional(
+    whole
+      ? Type.Integer({ minimum: from, maximum: to, description: `a whole number from ${from} to ${to}` })
+      : Type.Number({ minimum: from, maximum: to, description: `a number from ${from} to ${to}` }),
+  )
+
+const choice = <const Values extends readonly string[]>(values: Values) =>
+  // An enum of a list that is given by name is text to the compiler.
+  Type.Unsafe<Values[number]>(
+    Type.Enum(values, { description: `one of ${values.map((value) => `'${value}'`).join(', ')}` }),
+  )
+
+const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+const httpUrl = () => Type.Refine(Type.String({ description: "'http://…' or 'https://…'" }), isHttp)
+const secret = () => Type.String({ pattern: /^\S+$/, description: 'a secret', secret: true })
+const texts = (description: string) =>
+  Type.Record(Type.String(), Type.String({ description: 'a text' }), { description })
+
+const TRANSPORT_TYPES = ['http', 'queue', 'log', 'none'] as const
+
+/** How messages leave. The short form says only where to. */
+const TransportSchema = Type.Union(
+  [
+    Type.Refine(
+      Type.String(),
+      (text) => text === 'log' || text === 'none' || /^queue:[^\s~\0]{1,500}$/.test(text) || isHttp(text),
+    ),
+    Type.Object(
+      {
+        type: choice(TRANSPORT_TYPES),
+        url: Type.Optional(httpUrl()),
+        headers: Type.Optional(texts('a mapping of headers')),
+        secret: Type.Optional(secret()),
+        secrets: Type.Optional(Type.Array(secret(), { description: 'a list of secrets' })),
+        timeoutSeconds: numberIn({ from: 0.01, to: 86_400, whole: false }),
+        connections: numberIn({ from: 1, to: 10_000, whole: true }),
+        queue: Type.Optional(
+          Type.String({
+            pattern: /^[^\s~\0]{1,500}$/,
+            description: "1 to 500 characters without white space and '~'",
+          }),
+        ),
+      },
+      { additionalProperties: false, description: 'a mapping with type' },
+    ),
+  ],
+  {
+    description:
+      "an address ('https://…'), 'queue:NAME', 'log', 'none', or a mapping with type and what the type needs",
+  },
+)
+
+const limits = () =>
+  Type.Optional(
+    Type.Object(
+      {
+        degraded: Type.Optional(Type.Number({ minimum: 0, description: 'a number from 0' })),
+        unhealthy: Type.Optional(Type.Number({ minimum: 0, description: 'a number from 0' })),
+      },
+      { additionalProperties: false, description: 'a mapping with degraded and unhealthy' },
+    ),
+  )
+
+const ranges = Object.entries(DISPATCHER_RANGES).map(([name, range]) => [name, numberIn(range)] as const)
+// Object.fromEntries forgets the names.
+const numbers = Object.fromEntries(ranges) as Record<
+  keyof typeof DISPATCHER_RANGES,
+  ReturnType<typeof numberIn>
+>
+
+export const OutboxSchema = Type.Object(
+  {
+    name: Type.String({ pattern: OUTBOX_NAME, description: OUTBOX_NAME_FORM }),
+    url: Type.Optional(
+      Type.Refine(
+        Type.String({ description: `${STORE_URL_FORMS}; left out: the store`, secret: true }),
+        (text) => readStoreUrl(text) !== null,
+      ),
+    ),
+    table: Type.Optional(Type.String({ pattern: /^[^\0]{1,128}$/, description: 'the name of a table' })),
+    naming: Type.Optional(choice(NAMINGS)),
+    columns: Type.Optional(texts('a mapping of columns to their names')),
+    transport: Type.Optional(TransportSchema),
+    ...numbers,
+    useExponentialBackoff: Type.Optional(Type.Boolean({ description: 'true or false' })),
+    onDead: Type.Optional(choice(['hold', 'skip'])),
+    retention: Type.Optional(
+      Type.Object(
+        { processed: numberIn(RETENTION_RANGE), keys: numberIn(RETENTION_RANGE) },
+        { additionalProperties: false, description: 'a mapping with processed and keys, in days' },
+      ),
+    ),
+    health: Type.Optional(
+      Type.Object(
+        { backlog: limits(), oldestAgeSeconds: limits(), failureRatio: limits() },
+        {
+          additionalProperties: false,
+          description: 'a mapping with backlog, oldestAgeSeconds and failureRatio',
+        },
+      ),
+    ),
+  },
+  { additionalProperties: false, description: 'a mapping with name and transport' },
+)
+
+/** What each type of transport must be given, and what belongs to another type. */
+export function problemWithTransport(transport: Readonly<Record<string, unknown>>): string | null {
+  const { type, url, queue, secret: one, secrets } = transport
+  if (type === 'http' && url === undefined) return "url: is missing; allowed: 'http://…' or 'https://…'"
+  if (type === 'queue' && queue === undefined) return 'queue: is missing; allowed: the name of a queue'
+  if (type !== 'http' && url !== undefined) return `url: a transport of type '${String(type)}' has none`
+  if (type !== 'queue' && queue !== undefined) return `queue: a transport of type '${String(type)}' has none`
+  if (one !== undefined && secrets !== undefined) return 'secrets: give either secret or secrets'
+  return null
+}
+
+/** An outbox as a file describes it. */
+export type OutboxEntry = Static<typeof OutboxSchema>

@@ -1,0 +1,119 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ConfigError } from './config-error.ts'
+import { loadConfig } from './load.ts'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'bartleby-config-'))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function load(yaml: string) {
+  const file = join(folder, 'bartleby.yaml')
+  writeFileSync(file, yaml)
+  return loadConfig({ file, env: {} })
+}
+
+function problems(yaml: string): readonly string[] {
+  try {
+    load(yaml)
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.problems.map((problem) => problem.replace(/^.*?bartleby\.yaml[^:]*: /, ''))
+  }
+}
+
+describe('outboxes in a configuration', () => {
+  it('are none unless they are given', () => {
+    expect(load('port: 1').outbox).toEqual([])
+  })
+
+  it('take the options of a dispatcher under their own names, and transports in both forms', () => {
+    const { outbox } = load(`
+outbox:
+  - name: orders
+    url: postgres://app:secret@db/shop
+    table: sales.OutboxMessages
+    naming: pascal
+    columns: { eventType: Name }
+    transport: { type: http, url: https://billing.example/events, headers: { authorization: Bearer x }, secret: whsec_abc }
+    maxRetries: 3
+    jitter: 0.1
+    useExponentialBackoff: false
+    onDead: skip
+    retention: { processed: 0 }
+    health: { backlog: { degraded: 5 } }
+  - { name: mail, transport: 'queue:mail' }
+  - { name: trace, transport: log }
+  - { name: watched }
+`)
+    expect(outbox.map(({ name, transport }) => [name, transport])).toEqual([
+      [
+        'orders',
+        {
+          type: 'http',
+          url: 'https://billing.example/events',
+          headers: { authorization: 'Bearer x' },
+          secret: 'whsec_abc',
+        },
+      ],
+      ['mail', 'queue:mail'],
+      ['trace', 'log'],
+      ['watched', undefined],
+    ])
+    expect(outbox[0]).toMatchObject({
+      maxRetries: 3,
+      jitter: 0.1,
+      onDead: 'skip',
+      retention: { processed: 0 },
+    })
+  })
+
+  it('are refused with the key that is wrong and what is allowed', () => {
+    expect(
+      problems(`
+outbox:
+  - { name: 'a b', transport: ftp://x }
+  - { transport: { type: post } }
+  - { name: b, maxRetries: -1, batchsize: 3, naming: camel }
+`),
+    ).toEqual([
+      "outbox[0].name: 'a b' is not allowed; allowed: 1 to 64 letters, digits, '.', '_' or '-', the first one a letter or digit",
+      "outbox[0].transport: 'ftp://x' is not allowed; allowed: an address ('https://…'), 'queue:NAME', 'log', 'none', or a mapping with type and what the type needs",
+      "outbox[1].transport.type: 'post' is not allowed; allowed: one of 'http', 'queue', 'log', 'none'",
+      expect.stringMatching(/^outbox\[1\]\.name: is missing/),
+      'outbox[2].maxRetries: -1 is not allowed; allowed: a whole number from 0 to 1000',
+      expect.stringMatching(/^outbox\[2\]\.batchsize: .*batchSize/),
+      "outbox[2].naming: 'camel' is not allowed; allowed: one of 'snake', 'pascal'",
+    ])
+  })
+
+  it('must have names of their own and transports that are whole', () => {
+    expect(
+      problems(`
+outbox:
+  - { name: a, transport: { type: http } }
+  - { name: a, transport: { type: log, url: 'https://x.example' } }
+`),
+    ).toEqual([
+      "outbox[0].transport.url: is missing; allowed: 'http://…' or 'https://…'",
+      "outbox[1].transport.url: a transport of type 'log' has none",
+      'outbox[1].name: is the same as that of outbox[0]',
+    ])
+  })
+
+  it('show neither passwords nor secrets', () => {
+    const told = problems(`
+outbox:
+  - { name: a, url: 'mysql://root:hunter2@db/x', transport: { type: http, url: 'https://x.example', secret: 'has space' } }
+`).join('\n')
+    expect(told).toContain('outbox[0].url')
+    expect(told).toContain('outbox[0].transport.secret')
+    expect(told).not.toContain('hunter2')
+    expect(told).not.toContain('has space')
+  })
+})

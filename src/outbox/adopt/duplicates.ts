@@ -1,0 +1,94 @@
+/** Rows that share a tenant and a key: they stand in the way of the unique index. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Layout, quotedColumns, type RunSql } from '../layout.ts'
+import { newKeyOf } from './fill.ts'
+import type { Step } from './plan.ts'
+import type { AdoptSettings, Duplicate, Duplicates, Findings } from './report.ts'
+
+const LISTED = 20
+const LISTED_IDS = 5
+
+/** Looks for them in one pass over the table. Rows without tenant or key are never alike. */
+export async function findDuplicates(layout: Layout, run: RunSql): Promise<Duplicates> {
+  const c = quotedColumns(layout)
+  const text = layout.dialect === 'postgres' ? '::text' : ''
+  const groups = await run(
+    `SELECT ${c.tenantId}${text} AS tenant, ${c.idempotencyKey}${text} AS key, count(*) AS rows, count(*) OVER () AS total
+     FROM ${layout.sqlTable} WHERE ${c.tenantId} IS NOT NULL AND ${c.idempotencyKey} IS NOT NULL
+     GROUP BY ${c.tenantId}, ${c.idempotencyKey} HAVING count(*) > 1 ORDER BY 3 DESC, 1, 2 LIMIT ${LISTED}`,
+    [],
+  )
+  const first = layout.dialect === 'postgres' ? ['$1', '$2'] : ['?1', '?2']
+  const duplicates: Duplicate[] = []
+  for (const { tenant, key, rows } of groups) {
+    const ids = await run(
+      `SELECT ${c.id}${text} AS id FROM ${layout.sqlTable}
+       WHERE ${c.tenantId}${text} = ${first[0]} AND ${c.idempotencyKey}${text} = ${first[1]}
+       ORDER BY ${c.createdAt}, ${c.id} LIMIT ${LISTED_IDS}`,
+      [tenant, key],
+    )
+    duplicates.push({
+      tenantId: String(tenant),
+      idempotencyKey: String(key),
+      rows: Number(rows),
+      ids: ids.map(({ id }) => String(id)),
+    })
+  }
+  return { listed: duplicates, count: Number(groups[0]?.total ?? 0) }
+}
+
+const HELD_PAUSE_MS = 200
+
+/**
+ * The step that looks for duplicates, in a dry run too, and gives all but the oldest a new key when told so. `change` runs
+ * a statement and gives the number of rows it changed; `looking` is false where there cannot be any.
+ */
+export function rekeyStep(
+  layout: Layout,
+  run: RunSql,
+  change: (sql: string) => Promise<number>,
+  looking: boolean,
+  { chunk, rekeyDuplicates, lockWaitMs, signal }: AdoptSettings,
+  findings: Findings,
+): Step {
+  const statement = rekeyStatement(layout, chunk)
+  return {
+    what: 'give rows with the tenant and key of an older one a key of their own',
+    sql: `${statement};`,
+    async needed() {
+      if (looking) findings.duplicates = await findDuplicates(layout, run)
+      findings.duplicatesLeft = findings.duplicates.count > 0
+      return findings.duplicatesLeft
+    },
+    async run() {
+      if (!rekeyDuplicates) return 'skipped'
+      const deadlineMs = performance.now() + lockWaitMs
+      while (findings.duplicatesLeft) {
+        signal?.throwIfAborted()
+        const rows = await change(statement)
+        findings.rekeyed += rows
+        if (rows === chunk) continue
+        findings.duplicatesLeft = (await findDuplicates(layout, run)).count > 0
+        // Others hold the rest, or make more.
+        if (findings.duplicatesLeft && performance.now() > deadlineMs) return 'skipped'
+        if (findings.duplicatesLeft) await pause(HELD_PAUSE_MS, undefined, { signal })
+      }
+      return 'done'
+    },
+  }
+}
+
+/**
+ * Gives all but the oldest of each pair a key of their own, so many rows at a time. Numbers the whole table: duplicates
+ * are few, and this runs as often as chunks of them are there.
+ */
+function rekeyStatement(layout: Layout, chunk: number): string {
+  const c = quotedColumns(layout)
+  const [row, lock] =
+    layout.dialect === 'postgres' ? [c.id, ' FOR UPDATE OF message SKIP LOCKED'] : ['rowid', '']
+  return `UPDATE ${layout.sqlTable} SET ${c.idempotencyKey} = ${newKeyOf(layout)} WHERE ${row} IN (
+  SELECT message.${row} FROM ${layout.sqlTable} AS message JOIN (
+    SELECT ${row} AS id, row_number() OVER (PARTITION BY ${c.tenantId}, ${c.idempotencyKey} ORDER BY ${c.createdAt}, ${c.id}) AS place
+    FROM ${layout.sqlTable} WHERE ${c.tenantId} IS NOT NULL AND ${c.idempotencyKey} IS NOT NULL
+  ) AS twin ON message.${row} = twin.id WHERE twin.place > 1 ORDER BY message.${row} LIMIT ${chunk}${lock})`
+}

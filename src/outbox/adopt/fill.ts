@@ -1,0 +1,125 @@
+/**
+ * Filling rows that come from before the adoption: a key for each, and the time of processing where only a flag said
+ * that a row is done. In chunks behind the last id, until no row is without a key. Rows that others hold are passed over
+ * and met again in the next pass, so that it never waits while it holds locks itself.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Layout, presentTime, quotedColumns } from '../layout.ts'
+import { SQLITE_UUID } from '../schema.ts'
+import { AdoptionBlocked, type AdoptSettings, type Findings } from './report.ts'
+
+/** A new key as a value of the column's type. */
+export function newKeyOf({ dialect, types }: Layout): string {
+  if (dialect === 'sqlite') return SQLITE_UUID
+  return types.idempotencyKey === 'uuid' ? 'gen_random_uuid()' : 'gen_random_uuid()::text'
+}
+
+/** A row that has to be filled. */
+export function lackingOf(layout: Layout, table = ''): string {
+  const { idempotencyKey, isProcessed, processedAt } = quotedColumns(layout)
+  const keyless = `${table}${idempotencyKey} IS NULL`
+  return layout.hasFlag
+    ? `(${keyless} OR (${table}${isProcessed} AND ${table}${processedAt} IS NULL))`
+    : keyless
+}
+
+/**
+ * What a row is filled with. When it was processed nobody wrote down: it counts from now, because with the time of its
+ * creation the first purge would take years of processed rows away that their owner never meant to lose.
+ */
+export function fillingOf(layout: Layout, table = ''): string {
+  const { idempotencyKey, isProcessed, processedAt } = quotedColumns(layout)
+  const key = `${idempotencyKey} = coalesce(${table}${idempotencyKey}, ${newKeyOf(layout)})`
+  if (!layout.hasFlag) return key
+  const processed = `CASE WHEN ${table}${isProcessed} THEN ${presentTime(layout, 'processedAt')} END`
+  return `${key}, ${processedAt} = coalesce(${table}${processedAt}, ${processed})`
+}
+
+export interface FilledChunk<Id> {
+  readonly rows: number
+  readonly keys: number
+  /** The last row that was looked at. */
+  readonly last: Id | null
+}
+
+/** How one store fills. */
+export interface Filling<Id> {
+  /** How many rows there are to fill. */
+  lacking(): Promise<number>
+  /** Fills the first rows behind `after`, as many as a chunk has. */
+  fill(after: Id | null): Promise<FilledChunk<Id>>
+  /** Rows without a key, now. */
+  keysMissing(): Promise<number>
+  /** Who may hold the rows that it could not get; '' when nobody is known. */
+  holders(): Promise<string>
+  /** How long to leave the table to others after a chunk that took `tookMs`. */
+  pauseMs(tookMs: number): number
+}
+
+/** Passes that still find rows, before it gives up on producers that write rows without a key as fast as they are filled. */
+const MOST_PASSES = 20
+const STALLED_PAUSE_MS = 200
+
+/** Fills until every row has a key. */
+export async function fillRows<Id>(
+  filling: Filling<Id>,
+  settings: AdoptSettings,
+  findings: Findings,
+): Promise<void> {
+  const { onWait, lockWaitMs, signal } = settings
+  const tell = meter('giving keys', await filling.lacking(), settings)
+  let stalledSinceMs: number | undefined
+  for (let passes = 1; passes <= MOST_PASSES; ) {
+    const rows = await fillOnce(filling, settings, findings, tell)
+    const missing = await filling.keysMissing()
+    if (missing === 0) return
+    if (rows > 0) {
+      stalledSinceMs = undefined
+      passes += 1
+      continue
+    }
+    stalledSinceMs ??= performance.now()
+    const holders = await filling.holders()
+    const reason = `${missing} rows without a key are locked by others${holders && `: ${holders}`}`
+    if (performance.now() - stalledSinceMs > lockWaitMs) throw new AdoptionBlocked(reason)
+    onWait(reason)
+    await pause(STALLED_PAUSE_MS, undefined, { signal })
+  }
+}
+
+/** One pass over the table; gives how many rows it filled. */
+async function fillOnce<Id>(
+  filling: Filling<Id>,
+  { chunk: limit, signal }: AdoptSettings,
+  findings: Findings,
+  tell: (rows: number) => void,
+): Promise<number> {
+  let filled = 0
+  for (let after: Id | null = null; ; ) {
+    signal?.throwIfAborted()
+    const startedAtMs = performance.now()
+    const chunk = await filling.fill(after)
+    filled += chunk.rows
+    findings.keysFilled += chunk.keys
+    tell(chunk.rows)
+    if (chunk.rows < limit || chunk.last === null) return filled
+    after = chunk.last
+    await pause(filling.pauseMs(performance.now() - startedAtMs), undefined, { signal })
+  }
+}
+
+/** Counts what is done, and tells it with the rate since the beginning. */
+function meter(
+  label: string,
+  expected: number,
+  { onProgress }: Pick<AdoptSettings, 'onProgress'>,
+): (rows: number) => void {
+  const startedAtMs = performance.now()
+  let done = 0
+  return (rows) => {
+    done += rows
+    const seconds = Math.max((performance.now() - startedAtMs) / 1_000, 0.001)
+    const perSecond = Math.round(done / seconds)
+    onProgress({ label, done, expected: Math.max(expected, done), unit: 'rows', perSecond })
+  }
+}

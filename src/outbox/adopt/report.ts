@@ -1,0 +1,106 @@
+/** What adopting a table is told, and what it tells: while it runs, and at its end. */
+import type { TableNames, TableOptions } from '../table-names.ts'
+
+export interface AdoptOptions extends TableOptions {
+  /** Rows that are given keys in one transaction. */
+  readonly chunk?: number
+  /** Makes the key NOT NULL. */
+  readonly enforce?: boolean
+  /** Gives rows that share tenant and key with an older one a key of their own. */
+  readonly rekeyDuplicates?: boolean
+  /** Looks only: the report has the SQL that would be run. */
+  readonly dryRun?: boolean
+  /** How long to wait, in all and for one step, for what others hold. */
+  readonly lockWaitSeconds?: number
+  readonly onStep?: (step: StepReport) => void
+  readonly onProgress?: (progress: AdoptProgress) => void
+  /** Told in a sentence what it waits for, whenever that changes. */
+  readonly onWait?: (reason: string) => void
+  /** Stops it where it is; started again, it goes on from there. */
+  readonly signal?: AbortSignal
+}
+
+export type StepOutcome = 'done' | 'already there' | 'skipped'
+
+export interface StepReport {
+  /** What the step is for, in a few words. */
+  readonly what: string
+  /** What is sent to the database. */
+  readonly sql: string
+  readonly outcome: StepOutcome
+}
+
+export interface AdoptProgress {
+  readonly label: string
+  readonly done: number
+  readonly expected: number
+  readonly unit: 'rows' | 'blocks'
+  /** Of rows. */
+  readonly perSecond?: number
+}
+
+/** Rows that share a tenant and a key. */
+export interface Duplicate {
+  readonly tenantId: string
+  readonly idempotencyKey: string
+  readonly rows: number
+  /** The first of them, the oldest first. */
+  readonly ids: readonly string[]
+}
+
+export interface Duplicates {
+  /** The first of them. */
+  readonly listed: readonly Duplicate[]
+  readonly count: number
+}
+
+export interface AdoptReport {
+  readonly table: string
+  /** There was no such table. */
+  readonly created: boolean
+  readonly rows: number
+  /** Rows without a key, when it had ended. */
+  readonly keysMissing: number
+  readonly keysFilled: number
+  /** The first 20 pairs of tenant and key that were found more than once. */
+  readonly duplicates: readonly Duplicate[]
+  /** How many such pairs there are. */
+  readonly duplicateCount: number
+  /** Rows that were given a key of their own because an older one had the same. */
+  readonly rekeyed: number
+  /** Every row has a key, and no tenant has one twice. A dry run tells how it is now. */
+  readonly complete: boolean
+  readonly steps: readonly StepReport[]
+  /** What its owner should know about the table. */
+  readonly notes: readonly string[]
+}
+
+/** Options with their defaults. */
+export interface AdoptSettings {
+  readonly names: TableNames
+  readonly options: TableOptions
+  readonly chunk: number
+  readonly enforce: boolean
+  readonly rekeyDuplicates: boolean
+  readonly dryRun: boolean
+  readonly lockWaitMs: number
+  readonly onStep: (step: StepReport) => void
+  readonly onProgress: (progress: AdoptProgress) => void
+  readonly onWait: (reason: string) => void
+  readonly signal: AbortSignal | undefined
+}
+
+/** What the steps find out while they run. */
+export interface Findings {
+  keysFilled: number
+  rekeyed: number
+  duplicates: Duplicates
+  /** They stand in the way of the unique index. */
+  duplicatesLeft: boolean
+  readonly notes: string[]
+}
+
+/** Others hold what a step needs, for longer than it may wait. Nothing is half done; start it again later. */
+export class AdoptionBlocked extends Error {
+  override readonly name = 'AdoptionBlocked'
+}

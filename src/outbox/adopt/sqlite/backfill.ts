@@ -1,0 +1,67 @@
+/** Keys for the rows of an SQLite table, and the step that gives them. */
+import { columnOf, columnsOf, type Layout } from '../../layout.ts'
+import { type Filling, fillingOf, fillRows, lackingOf } from '../fill.ts'
+import type { Step } from '../plan.ts'
+import type { AdoptSettings, Findings } from '../report.ts'
+import { type AdoptFile, short } from './file.ts'
+
+/** Waiting writers look again every now and then; the pause must be long enough for one of them to come in. */
+const LEAST_PAUSE_MS = 20
+
+/** Fills one chunk: the rows between two places in the table, which `end` has found. */
+const chunkStatement = (layout: Layout): string =>
+  `UPDATE ${layout.sqlTable} SET ${fillingOf(layout)} WHERE rowid > ?1 AND rowid <= ?2 AND ${lackingOf(layout)}`
+
+/** The end of the next chunk, and what is in it. Walks the table from the last place. */
+const endStatement = (layout: Layout, chunk: number): string =>
+  `SELECT max(rowid) AS last, count(*) AS rows, sum(keyless) AS keys FROM (
+     SELECT rowid, ${columnOf(layout, 'idempotencyKey')} IS NULL AS keyless FROM ${layout.sqlTable}
+     WHERE rowid > ?1 AND ${lackingOf(layout)} ORDER BY rowid LIMIT ${chunk})`
+
+const BEFORE_ALL = -(2n ** 63n)
+
+export function backfillStep(
+  file: AdoptFile,
+  layout: Layout,
+  settings: AdoptSettings,
+  findings: Findings,
+): Step {
+  const count = async (which: string): Promise<number> => {
+    const [row] = await file.run(`SELECT count(*) AS rows FROM ${layout.sqlTable} WHERE ${which}`, [])
+    return Number(row?.rows)
+  }
+  const end = endStatement(layout, settings.chunk)
+  const chunk = chunkStatement(layout)
+  const filling: Filling<bigint> = {
+    lacking: () => count(lackingOf(layout)),
+    keysMissing: () => count(`${columnOf(layout, 'idempotencyKey')} IS NULL`),
+    holders: async () => '',
+    pauseMs: (tookMs) => Math.max(LEAST_PAUSE_MS, tookMs),
+    fill: (after) =>
+      file.transaction((connection) => {
+        const from = after ?? BEFORE_ALL
+        const statement = connection.prepare(end)
+        statement.setReadBigInts(true)
+        const found = statement.get(from)
+        const last = typeof found?.last === 'bigint' ? found.last : null
+        if (last === null) return { rows: 0, keys: 0, last }
+        connection.prepare(chunk).run(from, last)
+        return { rows: Number(found?.rows), keys: Number(found?.keys), last }
+      }),
+  }
+  return {
+    what: `give keys to rows without one, ${settings.chunk} at a time, behind one row (?1) and up to another (?2), until none is left`,
+    sql: short(`${chunk};`),
+    async needed() {
+      const found = await columnsOf('sqlite', layout, file.run)
+      const isWhole = found.has(layout.columns.idempotencyKey) && found.has(layout.columns.processedAt)
+      const which = isWhole ? lackingOf(layout) : 'true'
+      const [row] = await file.run(`SELECT 1 AS some FROM ${layout.sqlTable} WHERE ${which} LIMIT 1`, [])
+      return row !== undefined
+    },
+    async run() {
+      await fillRows(filling, settings, findings)
+      return 'done'
+    },
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * Adoption on SQLite: the same steps with what SQLite has. Every change holds the file's one write lock for a moment;
+ * only an index takes as long as building it takes, and writers wait for that (their `busy_timeout` must allow it).
+ */
+import { failure } from '../../../core/errors.ts'
+import { columnOf, type Layout, type RunSql } from '../../layout.ts'
+import { indexesOf, indexStatement, keyTriggerOf, outboxSchema, sideTablesOf } from '../../schema.ts'
+import { quote, type TableNames } from '../../table-names.ts'
+import { rekeyStep } from '../duplicates.ts'
+import type { Ground } from '../ground.ts'
+import type { Step } from '../plan.ts'
+import type { AdoptSettings, Findings } from '../report.ts'
+import { addedColumns, type Target } from '../target.ts'
+import { backfillStep } from './backfill.ts'
+import { AdoptFile, short } from './file.ts'
+
+/** Opens an SQLite file to adopt a table in it. */
+export async function sqliteGround(path: string, settings: AdoptSettings): Promise<Ground> {
+  const { names } = settings
+  if (names.schema !== null)
+    throw failure('outbox_option_invalid', { option: 'table', reason: 'SQLite has no schemas' })
+  const file = AdoptFile.open(path, settings)
+  return {
+    dialect: 'sqlite',
+    run: file.run,
+    // Steps are transactions that exclude each other, and each can be run twice: two adoptions do no harm.
+    async begin() {},
+    create: () =>
+      scriptStep(
+        file,
+        `make the table ${names.table}`,
+        short(outboxSchema('sqlite', settings.options).trimEnd()),
+        () => true,
+      ),
+    async plan(target, findings) {
+      await refuseOtherTables(names, file.run)
+      return planOf(file, target, settings, findings)
+    },
+    async close() {
+      file.close()
+    },
+  }
+}
+
+async function refuseOtherTables(names: TableNames, run: RunSql): Promise<void> {
+  const [table] = await run(
+    'SELECT type, wr FROM pragma_table_list WHERE schema = ?1 AND name = ?2 COLLATE NOCASE',
+    ['main', names.plainTable],
+  )
+  const reason =
+    table?.type !== 'table' ? 'is no table' : Number(table.wr) === 1 ? 'is a table WITHOUT ROWID' : null
+  if (reason !== null)
+    throw failure('outbox_option_invalid', { option: 'table', reason: `'${names.table}' ${reason}` })
+}
+
+async function planOf(
+  file: AdoptFile,
+  target: Target,
+  settings: AdoptSettings,
+  findings: Findings,
+): Promise<readonly Step[]> {
+  const { layout } = target
+  await noteMissingIdIndex(layout, file.run, findings)
+  return [
+    columnsStep(file, target),
+    await keyTriggerStep(file, layout),
+    scriptStep(
+      file,
+      `make the table beside it, ${layout.plainKeysTable}`,
+      short(sideTablesOf(layout, 'sqlite').trim()),
+      async () => !(await exists(file.run, layout.plainKeysTable)),
+    ),
+    backfillStep(file, layout, settings, findings),
+    ...(await indexSteps(file, target, settings, findings)),
+    ...(settings.enforce ? [enforceStep(file, layout)] : []),
+  ]
+}
+
+function scriptStep(file: AdoptFile, what: string, sql: string, needed: Step['needed']): Step {
+  return {
+    what,
+    sql,
+    needed,
+    async run() {
+      await file.script(sql)
+      return 'done'
+    },
+  }
+}
+
+function columnsStep(file: AdoptFile, target: Target): Step {
+  const { layout, missing } = target
+  const changes = addedColumns(target).map((column) => `ALTER TABLE ${layout.sqlTable} ADD COLUMN ${column};`)
+  return scriptStep(
+    file,
+    `add ${missing.length === 1 ? 'the column that is' : `the ${missing.length} columns that are`} missing`,
+    missing.length === 0 ? '' : short(changes.join('\n')),
+    () => missing.length > 0,
+  )
+}
+
+/** A column that was there as NOT NULL needs no trigger: nobody can leave it empty. */
+async function keyTriggerStep(file: AdoptFile, layout: Layout): Promise<Step> {
+  const [column] = await file.run('SELECT "notnull" AS given FROM pragma_table_info(?1) WHERE name = ?2', [
+    layout.plainTable,
+    layout.columns.idempotencyKey,
+  ])
+  const isGiven = Number(column?.given ?? 0) === 1
+  return scriptStep(
+    file,
+    'give keys to new rows that come without one',
+    short(keyTriggerOf(layout).trim()),
+    async () => !isGiven && !(await exists(file.run, `${layout.indexPrefix}_key`)),
+  )
+}
+
+async function indexSteps(
+  file: AdoptFile,
+  { layout, missing }: Target,
+  settings: AdoptSettings,
+  findings: Findings,
+): Promise<readonly Step[]> {
+  const { tenantId, idempotencyKey } = layout.columns
+  const isUnique = await hasUnique(layout, [tenantId, idempotencyKey], file.run)
+  // A dry run cannot look at keys whose column is still missing.
+  const looking = !isUnique && !(settings.dryRun && missing.includes('idempotencyKey'))
+  const change = (sql: string) => file.change(sql)
+  return indexesOf(layout, 'sqlite').flatMap((index) => {
+    const step = scriptStep(
+      file,
+      `build the index ${index.name}; writers wait for it`,
+      `${indexStatement(layout, index)};`,
+      async () => !(await exists(file.run, index.name)),
+    )
+    if (!index.unique) return [step]
+    const unique: Step = {
+      ...step,
+      needed: () => !isUnique,
+      run: async () => (findings.duplicatesLeft ? 'skipped' : step.run()),
+    }
+    return [rekeyStep(layout, file.run, change, looking, settings, findings), unique]
+  })
+}
+
+/**
+ * SQLite cannot make a column NOT NULL without writing the table anew. Rows that come without a key get one from the
+ * trigger above, so what is left to refuse is taking a key away.
+ */
+function enforceStep(file: AdoptFile, layout: Layout): Step {
+  const name = `${layout.indexPrefix}_key_kept`
+  const key = columnOf(layout, 'idempotencyKey')
+  return scriptStep(
+    file,
+    'refuse to take a key away (SQLite cannot make a column NOT NULL afterwards)',
+    short(`CREATE TRIGGER IF NOT EXISTS ${quote(name)} BEFORE UPDATE OF ${key} ON ${layout.sqlTable} WHEN NEW.${key} IS NULL
+BEGIN
+  SELECT RAISE(ABORT, 'NOT NULL constraint failed: the key of a message cannot be taken away');
+END;`),
+    async () => !(await exists(file.run, name)),
+  )
+}
+
+/** Whether a unique index on exactly these columns is there, whatever its name. */
+async function hasUnique(layout: Layout, columns: readonly string[], run: RunSql): Promise<boolean> {
+  const indexes = await run(
+    `SELECT (SELECT json_group_array(name) FROM (SELECT name FROM pragma_index_info(list.name) ORDER BY name)) AS columns
+     FROM pragma_index_list(?1) AS list WHERE list."unique" AND NOT list.partial`,
+    [layout.plainTable],
+  )
+  const wanted = JSON.stringify([...columns].sort())
+  return indexes.some((index) => index.columns === wanted)
+}
+
+async function noteMissingIdIndex(layout: Layout, run: RunSql, findings: Findings): Promise<void> {
+  const { id } = layout.columns
+  // An INTEGER PRIMARY KEY is the rowid itself and has no index.
+  const [key] = await run(
+    `SELECT count(*) AS parts, max(name) AS name FROM pragma_table_info(?1) WHERE pk > 0`,
+    [layout.plainTable],
+  )
+  if (Number(key?.parts) === 1 && key?.name === id) return
+  if (await hasUnique(layout, [id], run)) return
+  findings.notes.push(
+    `${quote(id)} has no unique index of its own, and a dispatcher finds its rows by it; make one: ` +
+      `CREATE UNIQUE INDEX ${quote(`${layout.indexPrefix}_id`)} ON ${layout.sqlTable} (${quote(id)})`,
+  )
+}
+
+const exists = async (run: RunSql, name: string): Promise<boolean> =>
+  (await run('SELECT 1 AS there FROM sqlite_schema WHERE name = ?1', [name])).length > 0

@@ -1,0 +1,122 @@
+/** Whether an outbox is well: its numbers against thresholds, and whether it can be read at all. */
+import type { Instant } from '../core/clock.ts'
+import { BartlebyError } from '../core/errors.ts'
+import { describeError } from '../core/thrown.ts'
+import { type Backlog, readBacklog } from './look.ts'
+import type { OutboxPost } from './post.ts'
+
+export const HEALTH_STATUSES = ['ok', 'degraded', 'unhealthy'] as const
+export type HealthStatus = (typeof HEALTH_STATUSES)[number]
+
+/** A number above one of these is not well. */
+export interface Threshold {
+  readonly degraded: number
+  readonly unhealthy: number
+}
+
+export interface HealthThresholds {
+  readonly backlog: Threshold
+  readonly oldestAgeSeconds: Threshold
+  readonly failureRatio: Threshold
+}
+
+/**
+ * The age of the oldest message says how late an outbox is, whatever its speed; the backlog says what waits, and is let to
+ * grow to what a burst brings and seconds take away. With the default settings all attempts at a message are over after
+ * some six minutes: one that keeps failing degrades an outbox, and only what is stuck makes it unhealthy.
+ */
+export const DEFAULT_THRESHOLDS: HealthThresholds = {
+  backlog: { degraded: 10_000, unhealthy: 100_000 },
+  oldestAgeSeconds: { degraded: 60, unhealthy: 600 },
+  failureRatio: { degraded: 0.1, unhealthy: 0.5 },
+}
+
+/** The ratio of fewer deliveries says nothing: one failure in a quiet minute would be all of them. */
+export const FEWEST_ATTEMPTS = 10
+
+export interface HealthNumbers {
+  readonly backlog: number
+  readonly oldestAgeSeconds: number
+  readonly failureRatio: number
+  /** The deliveries that the ratio is of. */
+  readonly attempts: number
+}
+
+export interface OutboxHealth {
+  readonly status: HealthStatus
+  /** One for each number that is not well, the worst first; none when all are. */
+  readonly reasons: readonly string[]
+}
+
+/** Judges numbers. */
+export function judge(numbers: HealthNumbers, thresholds: HealthThresholds): OutboxHealth {
+  const { backlog, oldestAgeSeconds, failureRatio, attempts } = numbers
+  const verdicts = [
+    measured('backlog', backlog, thresholds.backlog),
+    measured('oldestAgeSeconds', Math.floor(oldestAgeSeconds), thresholds.oldestAgeSeconds),
+    measured('failureRatio', attempts < FEWEST_ATTEMPTS ? 0 : failureRatio, thresholds.failureRatio),
+  ]
+  const worstFirst = [...HEALTH_STATUSES].reverse()
+  const reasons = worstFirst.flatMap((status) =>
+    verdicts.flatMap((verdict) => (verdict.status === status && verdict.reason ? [verdict.reason] : [])),
+  )
+  return { status: worstOf(verdicts.map(({ status }) => status)), reasons }
+}
+
+function measured(name: keyof HealthThresholds, value: number, { degraded, unhealthy }: Threshold) {
+  const shown = Math.round(value * 1_000) / 1_000
+  const above = (threshold: number) => `${name} is ${shown}, above ${threshold}`
+  if (value > unhealthy) return { status: 'unhealthy', reason: above(unhealthy) } as const
+  if (value > degraded) return { status: 'degraded', reason: above(degraded) } as const
+  return { status: 'ok', reason: null } as const
+}
+
+/** The worst of some; `ok` of none. */
+export const worstOf = (statuses: readonly HealthStatus[]): HealthStatus =>
+  HEALTH_STATUSES.findLast((status) => statuses.includes(status)) ?? 'ok'
+
+/** Why an outbox cannot be read. */
+export interface Trouble {
+  /** For anybody: names nothing. */
+  readonly what: 'its database cannot be read' | 'its table is no outbox' | 'its database is slow to answer'
+  /** For those who may look after it. */
+  readonly detail: string
+}
+
+export type Looked =
+  | { readonly ok: true; readonly backlog: Backlog }
+  | { readonly ok: false; readonly trouble: Trouble }
+
+/** Counts what waits in an outbox, or says why it cannot be done. */
+export async function lookAt(post: OutboxPost, now: Instant): Promise<Looked> {
+  try {
+    const layout = await post.layout()
+    const backlog = await post.db.session('outbox.backlog', (session) => readBacklog(session, layout, now))
+    return { ok: true, backlog }
+  } catch (thrown) {
+    return { ok: false, trouble: troubleOf(thrown) }
+  }
+}
+
+function troubleOf(thrown: unknown): Trouble {
+  const detail = describeError(thrown).errorMessage
+  const isNoOutbox = thrown instanceof BartlebyError && NO_OUTBOX.has(thrown.code)
+  return { what: isNoOutbox ? 'its table is no outbox' : 'its database cannot be read', detail }
+}
+
+const NO_OUTBOX: ReadonlySet<string> = new Set(['outbox_table_missing', 'outbox_columns_missing'])
+
+/** The health of an outbox of which so much is known. One that cannot be read is unhealthy. */
+export function healthOf({ meter, thresholds }: OutboxPost, looked: Looked): OutboxHealth {
+  if (!looked.ok) {
+    const { what, detail } = looked.trouble
+    return { status: 'unhealthy', reasons: [`${what}: ${detail}`] }
+  }
+  const { failureRatio, attempts } = meter.snapshot()
+  return judge({ ...looked.backlog, failureRatio, attempts }, thresholds)
+}
+
+/** Looks at an outbox and judges it. */
+export async function checkOutbox(post: OutboxPost, now: Instant): Promise<OutboxHealth> {
+  return healthOf(post, await lookAt(post, now))
+}

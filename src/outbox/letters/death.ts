@@ -1,0 +1,66 @@
+/** What a dead row says about its death, in the words of letters. */
+import type { Instant } from '../../core/clock.ts'
+import { type Death, storable } from '../../letters/death-note.ts'
+import type { DeathReason } from '../../letters/letter.ts'
+import type { OutboxRow } from '../sql/letters.ts'
+import { OUTBOX } from './rows-of-letters.ts'
+
+/** `Class: message`, as dispatchers write it. A class may be of several words: what was thrown may be no error. */
+const ERROR = /^([\p{L}_$][\p{L}\p{N}_$. ]{0,127}): (.*)$/su
+
+/** What is said of rows that say nothing: they were marked by hand. */
+const NO_ERROR = { errorClass: 'Error', errorMessage: 'its outbox kept no error' }
+
+export function errorIn(text: string | null): { readonly errorClass: string; readonly errorMessage: string } {
+  if (text === null || text === '') return NO_ERROR
+  const [, errorClass = 'Error', errorMessage = text] = ERROR.exec(text) ?? []
+  return { errorClass, errorMessage }
+}
+
+/** Its receiver refuses it for good; it ends the dispatchers that deliver it; otherwise its attempts are used up. */
+const REASONS: Readonly<Record<string, DeathReason>> = { PermanentError: 'rejected', PoisonMessage: 'failed' }
+
+const MAX_ID_BYTES = 256
+
+/** The death of a row of this outbox; `operation` is what history calls it. */
+export function deathOf(outbox: string, row: OutboxRow, operation: 'capture' | 'reopen'): Death {
+  const error = errorIn(row.error)
+  return {
+    source: OUTBOX,
+    engine: OUTBOX,
+    queue: outbox,
+    instanceId: row.tenantId === '' ? null : storable(row.tenantId, MAX_ID_BYTES),
+    correlationId: storable(row.correlationId || row.key, MAX_ID_BYTES),
+    reason: REASONS[error.errorClass] ?? 'attempts',
+    ...error,
+    errorStack: null,
+    failedBy: outbox,
+    record: { operation, status: 'Succeeded', durationMs: 0, actor: outbox, input: null, output: null },
+  }
+}
+
+/**
+ * When it died: by the clock of its dispatcher, unless that contradicts the office's own. Failures before the last are
+ * not on file in an outbox, so a letter's first failure is the one that it died of.
+ */
+export function diedAt({ deadAt }: OutboxRow, now: Instant, notBefore: Instant | null = null): Instant {
+  if (deadAt === null || deadAt > now) return now
+  return notBefore !== null && deadAt < notBefore ? now : deadAt
+}
+
+/** What a letter keeps of a row beside its payload. */
+export function headersOf(row: OutboxRow): Uint8Array {
+  const { eventType, tenantId, key: idempotencyKey, orderingKey } = row
+  return Buffer.from(
+    JSON.stringify({ eventType, tenantId, idempotencyKey, orderingKey, headers: parsed(row.headers) }),
+  )
+}
+
+/** Headers that others wrote may be no JSON. */
+function parsed(headers: string | null): unknown {
+  try {
+    return headers === null ? null : JSON.parse(headers)
+  } catch {
+    return headers
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * Which letter belongs to which row. A letter is known by the name of its outbox and the id of the row, and is of the
+ * message that had that id: where a table was emptied and counts its ids anew, the key tells another message apart, and
+ * the letter of that one is known by the key too.
+ */
+
+import { storedText } from '../../core/content.ts'
+import type { Integer, Session, Transaction } from '../../db/database.ts'
+import { sql } from '../../db/database.ts'
+import { idList } from '../../letters/id-list.ts'
+import { type Letter, type LetterId, letterId } from '../../letters/letter.ts'
+import type { OutboxRow, RowOfLetter } from '../sql/letters.ts'
+
+/** The engine and the source of letters that come from outboxes. */
+export const OUTBOX = 'outbox'
+
+const sourceIdOf = (outbox: string, rowId: string): string => `${outbox}/${rowId}`
+const sourceIdWithKey = (outbox: string, { id, key }: OutboxRow): string => `${outbox}/${id}/${key}`
+
+/** The id of the row in a source id; the key that a letter has as its reference may stand behind it. */
+function rowIdIn(outbox: string, sourceId: string, key: string): string {
+  const id = sourceId.slice(outbox.length + 1)
+  return id.endsWith(`/${key}`) ? id.slice(0, -key.length - 1) : id
+}
+
+/** The row that a letter came from, and its outbox. */
+export const rowOf = ({
+  id,
+  originalQueue,
+  sourceId,
+  reference,
+}: Pick<Letter, 'id' | 'originalQueue' | 'sourceId' | 'reference'>): OutboxAndRow => {
+  const outbox = originalQueue ?? ''
+  return { outbox, letterId: id, id: rowIdIn(outbox, sourceId, reference), key: reference }
+}
+
+export interface OutboxAndRow extends RowOfLetter {
+  readonly outbox: string
+}
+
+/** Letters by primary key, and the queue of the drawer of each: the name of its outbox. */
+const readSources = sql(
+  'outbox.sourcesOfLetters',
+  {
+    postgres: `SELECT id, source_id, reference, (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue
+               FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+    sqlite: `SELECT id, source_id, reference, (SELECT queue FROM drawers WHERE drawers.id = drawer) AS queue
+             FROM letters WHERE id IN (SELECT value FROM json_each($1))`,
+  },
+  { bigints: true },
+)
+
+/** The rows that these letters came from. */
+export async function rowsOf(session: Session, ids: readonly LetterId[]): Promise<OutboxAndRow[]> {
+  const list = idList(
+    session.dialect,
+    ids.map((id) => ({ id })),
+  )
+  const rows = await session.rows<{
+    id: Integer
+    source_id: string
+    reference: Uint8Array | null
+    queue: string
+  }>(readSources, list)
+  return rows.map((row) =>
+    rowOf({
+      id: letterId(row.id),
+      originalQueue: row.queue,
+      sourceId: row.source_id,
+      reference: storedText(row.reference),
+    }),
+  )
+}
+
+/** Letters by their source ids: one look into letters_by_source for each. */
+const readLetters = sql(
+  'outbox.lettersOfRows',
+  {
+    postgres: `SELECT id, source_id, reference FROM bartleby.letters WHERE engine = '${OUTBOX}' AND source_id = ANY($1::text[])`,
+    sqlite: `SELECT id, source_id, reference FROM letters
+             WHERE engine = '${OUTBOX}' AND source_id IN (SELECT value FROM json_each($1))`,
+  },
+  { bigints: true },
+)
+
+/** A row and what is known of its letter. */
+export interface RowAndLetter {
+  readonly row: OutboxRow
+  /** null: it has none, and would be captured under the source id. */
+  readonly letterId: LetterId | null
+  readonly sourceId: string
+}
+
+/** The letters that these rows of an outbox have, in the order of the rows. */
+export async function lettersOf(
+  tx: Transaction,
+  outbox: string,
+  rows: readonly OutboxRow[],
+): Promise<RowAndLetter[]> {
+  const letters = await bySource(
+    tx,
+    rows.map(({ id }) => sourceIdOf(outbox, id)),
+  )
+  const others = rows.filter(({ id, key }) => {
+    const letter = letters.get(sourceIdOf(outbox, id))
+    return letter !== undefined && letter.key !== key
+  })
+  const withKey = await bySource(
+    tx,
+    others.map((row) => sourceIdWithKey(outbox, row)),
+  )
+  return rows.map((row) => {
+    const sourceId = others.includes(row) ? sourceIdWithKey(outbox, row) : sourceIdOf(outbox, row.id)
+    const letter = letters.get(sourceId) ?? withKey.get(sourceId)
+    return { row, sourceId, letterId: letter?.id ?? null }
+  })
+}
+
+async function bySource(
+  tx: Transaction,
+  sourceIds: readonly string[],
+): Promise<Map<string, { readonly id: LetterId; readonly key: string }>> {
+  if (sourceIds.length === 0) return new Map()
+  const list = tx.dialect === 'postgres' ? textArray(sourceIds) : JSON.stringify(sourceIds)
+  const rows = await tx.rows<{ id: Integer; source_id: string; reference: Uint8Array | null }>(
+    readLetters,
+    list,
+  )
+  return new Map(rows.map((row) => [row.source_id, { id: letterId(row.id), key: storedText(row.reference) }]))
+}
+
+/** A list of texts as PostgreSQL writes one. */
+const textArray = (texts: readonly string[]): string =>
+  `{${texts.map((text) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`

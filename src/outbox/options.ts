@@ -1,0 +1,128 @@
+/** What a dispatcher can be told, with the names and defaults that its users know; what is wrong is named. */
+import { failure } from '../core/errors.ts'
+
+export interface DispatcherSettings {
+  /** How often to look for messages that nobody announced. */
+  readonly pollIntervalSeconds: number
+  /** Messages per claim. */
+  readonly batchSize: number
+  /** Deliveries after the first before a message is dead. */
+  readonly maxRetries: number
+  readonly baseRetryDelaySeconds: number
+  /** False: every delay is the base. */
+  readonly useExponentialBackoff: boolean
+  readonly maxRetryDelaySeconds: number
+  /** The share of a delay that chance adds or takes away. */
+  readonly jitter: number
+  readonly maxErrorTextLength: number
+  /** Deliveries at the same time. */
+  readonly concurrency: number
+  /** A claim that is not renewed for so long lapses. */
+  readonly claimSeconds: number
+  /** How long one delivery may take. */
+  readonly deliveryTimeoutSeconds: number
+  /** Whether a dead message holds back the later ones of its ordering key. */
+  readonly onDead: 'hold' | 'skip'
+  readonly retention: {
+    /** Days that processed rows are kept; 0 keeps them for ever. */
+    readonly processed: number
+    /** Days that keys are kept, from the day their rows were processed; at least as long as the rows. */
+    readonly keys: number
+  }
+}
+
+/** Names of outboxes stand in source ids of letters, in labels and in addresses. */
+export const OUTBOX_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+export const OUTBOX_NAME_FORM = "1 to 64 letters, digits, '.', '_' or '-', the first one a letter or digit"
+
+export const DISPATCHER_DEFAULTS: DispatcherSettings = {
+  pollIntervalSeconds: 5,
+  batchSize: 100,
+  maxRetries: 5,
+  baseRetryDelaySeconds: 10,
+  useExponentialBackoff: true,
+  maxRetryDelaySeconds: 3_600,
+  jitter: 0.2,
+  maxErrorTextLength: 2_000,
+  concurrency: 16,
+  claimSeconds: 60,
+  deliveryTimeoutSeconds: 30,
+  onDead: 'hold',
+  retention: { processed: 7, keys: 30 },
+}
+
+interface Range {
+  readonly from: number
+  readonly to: number
+  readonly whole: boolean
+}
+
+const whole = (from: number, to: number): Range => ({ from, to, whole: true })
+const any = (from: number, to: number): Range => ({ from, to, whole: false })
+
+const YEAR_SECONDS = 31_536_000
+
+/** What the numbers may be. */
+export const DISPATCHER_RANGES = {
+  pollIntervalSeconds: any(0.01, 3_600),
+  batchSize: whole(1, 10_000),
+  maxRetries: whole(0, 1_000),
+  baseRetryDelaySeconds: any(0, YEAR_SECONDS),
+  maxRetryDelaySeconds: any(0, YEAR_SECONDS),
+  jitter: any(0, 1),
+  maxErrorTextLength: whole(1, 100_000),
+  concurrency: whole(1, 10_000),
+  claimSeconds: any(1, 86_400),
+  deliveryTimeoutSeconds: any(0.01, 86_400),
+} as const satisfies Partial<Record<keyof DispatcherSettings, Range>>
+
+export const RETENTION_RANGE = any(0, 36_500)
+
+/** The options as given, with defaults for what is left out. Refuses what is unknown or out of range, by name. */
+export function readSettings(
+  given: Readonly<Partial<Omit<DispatcherSettings, 'retention'>>> & {
+    readonly retention?: Partial<DispatcherSettings['retention']>
+  },
+): DispatcherSettings {
+  refuseUnknown('', given, Object.keys(DISPATCHER_DEFAULTS))
+  const settings = { ...DISPATCHER_DEFAULTS, ...withoutUndefined(given) }
+  for (const [name, range] of Object.entries(DISPATCHER_RANGES)) {
+    // Every name of a range is one of the settings.
+    checkNumber(name, settings[name as keyof typeof DISPATCHER_RANGES], range)
+  }
+  const { useExponentialBackoff, onDead } = settings
+  if (typeof useExponentialBackoff !== 'boolean')
+    refuse('useExponentialBackoff', `${shown(useExponentialBackoff)} is neither true nor false`)
+  if (onDead !== 'hold' && onDead !== 'skip')
+    refuse('onDead', `${shown(onDead)} is neither 'hold' nor 'skip'`)
+  const asked: Partial<DispatcherSettings['retention']> = given.retention ?? {}
+  refuseUnknown('retention.', asked, Object.keys(DISPATCHER_DEFAULTS.retention))
+  const retention = { ...DISPATCHER_DEFAULTS.retention, ...withoutUndefined(asked) }
+  checkNumber('retention.processed', retention.processed, RETENTION_RANGE)
+  checkNumber('retention.keys', retention.keys, RETENTION_RANGE)
+  return { ...settings, retention }
+}
+
+function withoutUndefined<T extends object>(given: T): Partial<T> {
+  // Entries of T are entries of a part of T.
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<T>
+}
+
+function refuseUnknown(prefix: string, given: object, known: readonly string[]): void {
+  for (const name of Object.keys(given)) {
+    if (!known.includes(name)) refuse(prefix + name, `there is no such option; there are ${known.join(', ')}`)
+  }
+}
+
+function checkNumber(option: string, value: unknown, { from, to, whole: insist }: Range): void {
+  const allowed = `${insist ? 'a whole number' : 'a number'} from ${from} to ${to}`
+  const fits =
+    typeof value === 'number' && value >= from && value <= to && (!insist || Number.isInteger(value))
+  if (!fits) refuse(option, `${shown(value)} is not ${allowed}`)
+}
+
+const shown = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : String(value))
+
+function refuse(option: string, reason: string): never {
+  throw failure('outbox_option_invalid', { option, reason })
+}

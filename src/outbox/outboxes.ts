@@ -1,0 +1,137 @@
+/** The outboxes of an office: each is served, its dead rows become letters, and letters go back to their rows. */
+import type { Clock } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Database } from '../db/database.ts'
+import type { Registers } from '../letters/death-note.ts'
+import type { LetterSource } from '../letters/letter.ts'
+import type { StoreQueues } from '../queues/queues.ts'
+import { transportOf } from './create-dispatcher.ts'
+import { OutboxLetterClerk } from './letters/clerk.ts'
+import { outboxLetterSource } from './letters/source.ts'
+import type { OutboxPost } from './post.ts'
+import { OutboxStation, type StationSettings } from './station.ts'
+import type { LocalTransport, Transport } from './transport.ts'
+import { httpTransport } from './transports/http.ts'
+import { logTransport } from './transports/log.ts'
+import { localQueueTransport, queueTransport } from './transports/queue.ts'
+
+/** How messages leave, as a configuration writes it. `none`: somebody else delivers them. */
+export interface TransportSettings {
+  readonly type: 'http' | 'queue' | 'log' | 'none'
+  readonly url?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly secret?: string
+  readonly secrets?: readonly string[]
+  readonly timeoutSeconds?: number
+  readonly connections?: number
+  readonly queue?: string
+}
+
+export interface OutboxSettings extends StationSettings {
+  /** Settings, their short form (`https://…`, `queue:NAME`, `log`, `none`), a transport or a function. Default: `none`. */
+  readonly transport?: string | TransportSettings | Transport | LocalTransport | Transport['deliver']
+}
+
+/** What the outboxes have from their office. */
+export interface OutboxesContext {
+  readonly store: { readonly url: string; readonly db: Database }
+  readonly clock: Clock
+  readonly log: Log
+  readonly registers: Registers
+  readonly queues: StoreQueues
+}
+
+export class Outboxes {
+  /** Where letters of outboxes go back to. */
+  readonly source: LetterSource
+  readonly #stations: readonly OutboxStation[]
+  readonly #clerk: OutboxLetterClerk
+
+  constructor(given: readonly OutboxSettings[], context: OutboxesContext) {
+    const { store, clock, log, registers } = context
+    const dispatch = (outbox: string) => this.#stations.find(({ name }) => name === outbox)?.wake()
+    this.#clerk = new OutboxLetterClerk(store.db, clock, log, { registers, posts: this, dispatch })
+    this.source = outboxLetterSource(this, { dispatch, tell: (outbox) => this.#clerk.wake(outbox) })
+    this.#stations = given.map((settings) => this.#station(settings, context))
+  }
+
+  /** All of them, in the order of the configuration. */
+  all(): readonly OutboxPost[] {
+    return this.#stations
+  }
+
+  get(name: string): OutboxPost {
+    const found = this.#stations.find((station) => station.name === name)
+    if (found !== undefined) return found
+    const known = this.#stations.map((station) => station.name).join(', ') || 'none'
+    throw failure('outbox_unknown', { name, known })
+  }
+
+  start(): void {
+    if (this.#stations.length === 0) return
+    for (const station of this.#stations) station.start()
+    this.#clerk.start()
+  }
+
+  /** Deliveries end first: the clerk still tells what came of them. */
+  async stop(): Promise<void> {
+    await this.#clerk.stop()
+    await Promise.all(this.#stations.map((station) => station.stop()))
+  }
+
+  #station({ transport, ...settings }: OutboxSettings, context: OutboxesContext): OutboxStation {
+    const { store, clock, log, queues } = context
+    const inStore = settings.url === undefined || settings.url === store.url
+    return new OutboxStation(settings, {
+      store,
+      clock,
+      log,
+      transport: makeTransport(transport, { inStore, db: store.db, clock, log, queues }),
+      onLetterDue: () => this.#clerk.wake(settings.name),
+    })
+  }
+}
+
+interface TransportContext {
+  readonly inStore: boolean
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly queues: StoreQueues
+}
+
+function makeTransport(
+  given: OutboxSettings['transport'],
+  context: TransportContext,
+): Transport | LocalTransport | null {
+  if (given === undefined) return null
+  if (typeof given === 'string') return fromSettings(settingsOf(given), context)
+  if (typeof given === 'object' && 'type' in given) return fromSettings(given, context)
+  return transportOf(given)
+}
+
+/** What the short form stands for. */
+function settingsOf(short: string): TransportSettings {
+  if (short === 'log' || short === 'none') return { type: short }
+  if (short.startsWith('queue:')) return { type: 'queue', queue: short.slice('queue:'.length) }
+  return { type: 'http', url: short }
+}
+
+function fromSettings(
+  { type, queue = '', url = '', ...http }: TransportSettings,
+  { inStore, db, clock, log, queues }: TransportContext,
+): Transport | LocalTransport | null {
+  switch (type) {
+    case 'none':
+      return null
+    case 'log':
+      return logTransport({ log })
+    case 'http':
+      return httpTransport({ url, clock, ...http })
+    case 'queue':
+      return inStore
+        ? localQueueTransport({ db, clock, queue, put: (work, name, items) => queues.put(work, name, items) })
+        : queueTransport({ queues, queue })
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * The outboxes as those who ask about them see them: metrics, health and the API. Counting a backlog costs what it holds, so
+ * its numbers are used for twenty times as long as they took to read: whoever asks, and however often, counting takes at
+ * most a twentieth of one connection, and a small backlog is always told as it is.
+ */
+import type { Clock } from '../core/clock.ts'
+import { healthOf, type Looked, lookAt, type OutboxHealth } from './health.ts'
+import type { MeterSnapshot } from './meter.ts'
+import type { OutboxPost } from './post.ts'
+
+export interface OutboxReading {
+  readonly outbox: string
+  readonly looked: Looked
+  readonly meter: MeterSnapshot
+  readonly health: OutboxHealth
+}
+
+/** How long numbers are used, in times of what they took to read; and at most. */
+const REUSE_FACTOR = 20
+const LONGEST_REUSE_MS = 10_000
+/** Numbers that are told in place of ones that are late. */
+const LATEST_AGE_MS = 60_000
+const PATIENCE_MS = 10_000
+
+interface Look {
+  readonly answer: Promise<Looked>
+  /** Endless until it is answered: all who ask meanwhile share it. */
+  reusedUntilMs: number
+}
+
+interface Answer {
+  readonly looked: Looked
+  readonly atMs: number
+}
+
+export class OutboxReadings {
+  readonly #posts: () => readonly OutboxPost[]
+  readonly #clock: Clock
+  readonly #steadyMs: () => number
+  readonly #looks = new WeakMap<OutboxPost, Look>()
+  readonly #latest = new WeakMap<OutboxPost, Answer>()
+
+  constructor(
+    posts: () => readonly OutboxPost[],
+    clock: Clock,
+    /** Milliseconds since some moment; replaced in tests. */
+    steadyMs: () => number = () => performance.now(),
+  ) {
+    this.#posts = posts
+    this.#clock = clock
+    this.#steadyMs = steadyMs
+  }
+
+  /** The outboxes there are. */
+  posts(): readonly OutboxPost[] {
+    return this.#posts()
+  }
+
+  /** What is known about every outbox, after `patienceMs` at the latest. */
+  read({ patienceMs = PATIENCE_MS } = {}): Promise<readonly OutboxReading[]> {
+    return Promise.all(this.#posts().map((post) => this.#readOne(post, patienceMs)))
+  }
+
+  async #readOne(post: OutboxPost, patienceMs: number): Promise<OutboxReading> {
+    const looked = (await within(patienceMs, this.#look(post))) ?? this.#late(post, patienceMs)
+    return { outbox: post.name, looked, meter: post.meter.snapshot(), health: healthOf(post, looked) }
+  }
+
+  #look(post: OutboxPost): Promise<Looked> {
+    const known = this.#looks.get(post)
+    const startedMs = this.#steadyMs()
+    if (known !== undefined && startedMs < known.reusedUntilMs) return known.answer
+    const answer = lookAt(post, this.#clock.now()).then((looked) => {
+      const atMs = this.#steadyMs()
+      look.reusedUntilMs = atMs + Math.min(LONGEST_REUSE_MS, REUSE_FACTOR * (atMs - startedMs))
+      this.#latest.set(post, { looked, atMs })
+      return looked
+    })
+    const look: Look = { answer, reusedUntilMs: Number.POSITIVE_INFINITY }
+    this.#looks.set(post, look)
+    return answer
+  }
+
+  #late(post: OutboxPost, patienceMs: number): Looked {
+    const latest = this.#latest.get(post)
+    if (latest !== undefined && this.#steadyMs() - latest.atMs < LATEST_AGE_MS) return latest.looked
+    const detail = `no answer within ${patienceMs} ms`
+    return { ok: false, trouble: { what: 'its database is slow to answer', detail } }
+  }
+}
+
+/** The answer, or undefined when it is late. */
+async function within<T>(ms: number, answer: Promise<T>): Promise<T | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(resolve, ms, undefined)
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * The tables of an outbox, as text. They lie in the application's database and belong to it: put them into its
+ * migrations, or let `bartleby outbox adopt` make them. Adoption adds to a table that exists what it lacks of this.
+ *
+ * Five columns move on every message; the indexes that they stand in are partial and hold only rows that are not done,
+ * so that they stay small whatever the number of processed rows.
+ */
+import type { Dialect } from '../db/database.ts'
+import { dueOf, quotedColumns } from './layout.ts'
+import { type ColumnName, nameTable, quote, type TableNames, type TableOptions } from './table-names.ts'
+
+/** A random uuid made by SQLite: version 4, in lower case. */
+export const SQLITE_UUID = `lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-' ||
+  substr('89ab', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))`
+
+/** The types of new columns. Times that only dispatchers write are whole microseconds on SQLite. */
+export const COLUMN_TYPES: Readonly<Record<Dialect, Readonly<Record<ColumnName, string>>>> = {
+  postgres: {
+    id: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
+    tenantId: 'text NOT NULL',
+    eventType: 'text NOT NULL',
+    createdAt: 'timestamptz NOT NULL DEFAULT clock_timestamp()',
+    retryCount: 'integer NOT NULL DEFAULT 0',
+    idempotencyKey: 'uuid NOT NULL DEFAULT gen_random_uuid()',
+    processedAt: 'timestamptz',
+    error: 'text',
+    nextAttemptAt: 'timestamptz',
+    claimedUntil: 'timestamptz',
+    claimedBy: 'text',
+    claimCount: 'integer NOT NULL DEFAULT 0',
+    deadAt: 'timestamptz',
+    orderingKey: 'text',
+    headers: 'json',
+    correlationId: 'text',
+    letterId: 'bigint',
+    letterDue: 'boolean NOT NULL DEFAULT false',
+    payload: 'bytea NOT NULL',
+  },
+  sqlite: {
+    id: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+    tenantId: 'TEXT NOT NULL',
+    eventType: 'TEXT NOT NULL',
+    createdAt: `INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000000 AS INTEGER))`,
+    retryCount: 'INTEGER NOT NULL DEFAULT 0',
+    idempotencyKey: `TEXT NOT NULL DEFAULT (${SQLITE_UUID})`,
+    processedAt: 'INTEGER',
+    error: 'TEXT',
+    nextAttemptAt: 'INTEGER',
+    claimedUntil: 'INTEGER',
+    claimedBy: 'TEXT',
+    claimCount: 'INTEGER NOT NULL DEFAULT 0',
+    deadAt: 'INTEGER',
+    orderingKey: 'TEXT',
+    headers: 'TEXT',
+    correlationId: 'TEXT',
+    letterId: 'INTEGER',
+    letterDue: 'INTEGER NOT NULL DEFAULT 0',
+    // Behind the others: to read a column behind a large payload, SQLite walks all of its pages.
+    payload: 'BLOB NOT NULL',
+  },
+}
+
+export interface IndexDefinition {
+  readonly name: string
+  readonly unique: boolean
+  /** What stands behind `ON table`. */
+  readonly on: string
+}
+
+/** The indexes of an outbox, each with what it serves. */
+export function indexesOf(names: TableNames, dialect: Dialect): readonly IndexDefinition[] {
+  const { id, tenantId, idempotencyKey, createdAt, retryCount, processedAt, deadAt, orderingKey, letterDue } =
+    quotedColumns(names)
+  const index = (purpose: string, on: string, unique = false): IndexDefinition => ({
+    name: `${names.indexPrefix}_${purpose}`,
+    unique,
+    on,
+  })
+  const due = dueOf({ ...names, dialect })
+  return [
+    // One message per tenant and key.
+    index('tenant_key', `(${tenantId}, ${idempotencyKey})`, true),
+    // What is due, in the order of creation.
+    index('due', `(${due}, ${createdAt}, ${id}) WHERE ${processedAt} IS NULL AND ${deadAt} IS NULL`),
+    // What has failed and is tried again, to be counted and listed.
+    index(
+      'failed',
+      `(${due}, ${createdAt}, ${id}) WHERE ${retryCount} > 0 AND ${processedAt} IS NULL AND ${deadAt} IS NULL`,
+    ),
+    // The line of an ordering key; the dead stand apart.
+    index(
+      'line',
+      `(${tenantId}, ${orderingKey}, ${deadAt}, ${createdAt}, ${id}) WHERE ${orderingKey} IS NOT NULL AND ${processedAt} IS NULL`,
+    ),
+    // Those that died, the latest last.
+    index('dead', `(${deadAt}, ${id}) WHERE ${deadAt} IS NOT NULL AND ${processedAt} IS NULL`),
+    // What the office has to be told.
+    index('letter_due', `(${id}) WHERE ${letterDue}`),
+    // What can be purged, the oldest first.
+    index('processed', `(${processedAt}, ${id}) WHERE ${processedAt} IS NOT NULL`),
+  ]
+}
+
+/** The statement that makes an index; concurrently, it must stand alone outside of any transaction. */
+export function indexStatement(
+  names: TableNames,
+  { name, unique, on }: IndexDefinition,
+  options: { readonly concurrently?: boolean } = {},
+): string {
+  const concurrently = options.concurrently === true ? 'CONCURRENTLY ' : ''
+  return `CREATE ${unique ? 'UNIQUE ' : ''}INDEX ${concurrently}IF NOT EXISTS ${quote(name)} ON ${names.sqlTable} ${on}`
+}
+
+/** The keys of purged rows; and, on PostgreSQL, whether a dispatcher waits to be woken. */
+export function sideTablesOf(names: TableNames, dialect: Dialect): string {
+  const integer = dialect === 'postgres' ? 'bigint' : 'INTEGER'
+  const [text, key, bytes] = dialect === 'postgres' ? ['text', 'uuid', 'bytea'] : ['TEXT', 'TEXT', 'BLOB']
+  const keys = `
+CREATE TABLE IF NOT EXISTS ${names.sqlKeysTable} (
+  tenant_id ${text} NOT NULL,
+  idempotency_key ${key} NOT NULL,
+  message_id ${text} NOT NULL,
+  payload_sha256 ${bytes} NOT NULL,
+  recorded_at ${integer} NOT NULL,
+  PRIMARY KEY (tenant_id, idempotency_key)
+);
+CREATE INDEX IF NOT EXISTS ${quote(`${names.indexPrefix}_keys_age`)} ON ${names.sqlKeysTable} (recorded_at);`
+  if (dialect === 'sqlite') return keys
+  return `${keys}
+CREATE TABLE IF NOT EXISTS ${names.sqlWakeTable} (one boolean PRIMARY KEY DEFAULT true CHECK (one), waiting boolean NOT NULL)
+  WITH (fillfactor = 20);
+INSERT INTO ${names.sqlWakeTable} (waiting) VALUES (true) ON CONFLICT DO NOTHING;`
+}
+
+/** SQLite has no default that makes a key: a trigger gives one to rows that come without. */
+export function keyTriggerOf(names: TableNames): string {
+  const { idempotencyKey } = quotedColumns(names)
+  return `
+CREATE TRIGGER IF NOT EXISTS ${quote(`${names.indexPrefix}_key`)} AFTER INSERT ON ${names.sqlTable} WHEN NEW.${idempotencyKey} IS NULL
+BEGIN
+  UPDATE ${names.sqlTable} SET ${idempotencyKey} = ${SQLITE_UUID} WHERE rowid = NEW.rowid;
+END;`
+}
+
+/** Everything that a new outbox needs, as a script that can be run again. */
+export function outboxSchema(dialect: Dialect, options: TableOptions = {}): string {
+  const names = nameTable(options)
+  const columns = Object.entries(COLUMN_TYPES[dialect])
+    // The same keys as in the table above.
+    .map(([name, type]) => `  ${quote(names.columns[name as ColumnName])} ${type}`)
+  const indexes = indexesOf(names, dialect).map((index) => `${indexStatement(names, index)};`)
+  const table = `CREATE TABLE IF NOT EXISTS ${names.sqlTable} (\n${columns.join(',\n')}\n)`
+  // Every message is updated twice, and its rows leave the small indexes: pages need room, and tidying often.
+  const settings =
+    dialect === 'postgres' ? ` WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01)` : ''
+  return `${table}${settings};\n${indexes.join('\n')}\n${sideTablesOf(names, dialect).trimStart()}\n`
+}

@@ -1,0 +1,203 @@
+/**
+ * Settling: what came of the claims of a dispatcher is written down, many at a time, and then the lines that have moved
+ * are looked at. Neither is forgotten while the store is away: it is tried again until it is done.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { backoffDelayMs } from '../core/backoff.ts'
+import { StoreUnavailable } from '../db/database.ts'
+import type { Changes } from './changes.ts'
+import { type DispatcherParts, OUTAGE } from './dispatcher-parts.ts'
+import { type Hands, type Held, lineOf } from './hands.ts'
+import type { Settlement } from './message.ts'
+import type { Line } from './sql/line.ts'
+import type { Settled } from './sql/settle.ts'
+import type { WorkerLog } from './worker-log.ts'
+
+/** A settlement of a message that is at hand. */
+export type Outcome = Settlement extends infer Each
+  ? Each extends Settlement
+    ? Omit<Each, 'id'>
+    : never
+  : never
+
+/** It was not delivered, and anybody may have it. */
+export const GIVEN_BACK = { kind: 'released', parked: false } as const satisfies Outcome
+/** It was not delivered, because of one before it in its line. */
+export const PARKED = { kind: 'released', parked: true } as const satisfies Outcome
+
+export interface SettlingContext {
+  readonly hands: Hands
+  readonly changes: Changes
+  readonly say: WorkerLog
+  /** Under which the messages are claimed. */
+  readonly claimedBy: string
+  /** Told when messages were let go that had waited in their line. */
+  readonly onReleased: () => void
+}
+
+/** Settled in one transaction at most. */
+const MAX_SETTLED = 1_000
+/** A row that the store refuses so often is left to its claim, which lapses; the others must not wait for it. */
+const MOST_REFUSALS = 10
+/** When the dispatcher is stopped and the store away, claims lapse and others deliver again: at least once. */
+const MOST_FAILURES_STOPPING = 3
+
+export class Settling {
+  readonly #parts: DispatcherParts
+  readonly #context: SettlingContext
+  readonly #outcomes: Settlement[] = []
+  /** Something has happened in them: their first messages may have to be let go. */
+  readonly #moved = new Map<string, Line>()
+  /** So many are written one by one, to find the one that is refused. */
+  #singly = 0
+  readonly #refusals = new Map<string, number>()
+  #writing: Promise<void> | undefined
+  #stopping = false
+
+  constructor(parts: DispatcherParts, context: SettlingContext) {
+    this.#parts = parts
+    this.#context = context
+  }
+
+  /** Everything is written. */
+  get isDone(): boolean {
+    return this.#writing === undefined
+  }
+
+  /** Writes down what came of a message, soon. */
+  settle(held: Held, outcome: Outcome): void {
+    held.isOver = true
+    this.#outcomes.push({ ...outcome, id: held.message.id })
+    this.#begin()
+  }
+
+  /** Looks soon whether the first messages of these lines can be let go. */
+  look(lines: readonly Line[]): void {
+    for (const line of lines) this.#moved.set(JSON.stringify(line), line)
+    if (lines.length > 0) this.#begin()
+  }
+
+  /** What was written leaves the hands, and is told. */
+  written(settlements: readonly Settlement[], { written, letterDue }: Settled): void {
+    const { hands, changes, say } = this.#context
+    for (const settlement of settlements) {
+      const held = hands.get(settlement.id)
+      if (held === undefined) continue
+      const wasLast = hands.drop(held)
+      this.#refusals.delete(settlement.id)
+      if (!written.has(settlement.id)) say('SKIP_PROCESSED', { id: settlement.id })
+      else this.#tell(held, settlement)
+      const line = lineOf(held.message)
+      // Whatever came of it: another dispatcher may have waited for this claim to end.
+      if (wasLast && line !== null) this.look([line])
+      // Claimed again while this was being written, perhaps after it: nobody else would deliver it.
+      if (held.isClaimedAgain) this.settle(hands.keep(held.message, held.claimedUntil), GIVEN_BACK)
+    }
+    changes.signal()
+    if (letterDue) this.#parts.onLetterDue?.()
+  }
+
+  /** Resolves when everything is written, or the store is away. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    await this.#writing
+  }
+
+  #begin(): void {
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined
+      this.#context.changes.signal()
+    })
+  }
+
+  async #writeAll(): Promise<void> {
+    for (let failures = 0; this.#outcomes.length + this.#moved.size > 0; ) {
+      // What ends in the same turn is settled together.
+      await null
+      try {
+        await this.#writeSome()
+        await this.#letGo()
+        failures = 0
+      } catch (error) {
+        failures += 1
+        const { log, name } = this.#parts
+        log.error({ err: error, outbox: name }, 'outbox messages could not be settled')
+        if (this.#stopping && failures > MOST_FAILURES_STOPPING) return
+        await pause(backoffDelayMs(failures, OUTAGE))
+      }
+    }
+  }
+
+  async #writeSome(): Promise<void> {
+    const { db, clock } = this.#parts
+    const batch = this.#outcomes.splice(0, this.#singly > 0 ? 1 : MAX_SETTLED)
+    if (batch.length === 0) return
+    this.#singly = Math.max(0, this.#singly - 1)
+    try {
+      const table = await this.#parts.table()
+      const isOne = new Set(batch.map(({ kind }) => kind === 'processed')).size === 1
+      const write = isOne ? db.statement.bind(db) : db.transaction.bind(db)
+      const { claimedBy } = this.#context
+      this.written(
+        batch,
+        await write('outbox.settle', (tx) => table.settle(tx, batch, claimedBy, clock.now())),
+      )
+    } catch (error) {
+      this.#failed(batch, error)
+      throw error
+    }
+  }
+
+  /** Keeps what could not be written. One row that is refused must not hold up all others. */
+  #failed(batch: readonly Settlement[], error: unknown): void {
+    const { hands } = this.#context
+    const kept = batch.filter(({ id }) => hands.get(id) !== undefined)
+    if (error instanceof StoreUnavailable) {
+      this.#outcomes.unshift(...kept)
+      return
+    }
+    if (kept.length > 1) this.#singly = this.#outcomes.length + kept.length
+    for (const settlement of kept) {
+      const refusals = (this.#refusals.get(settlement.id) ?? 0) + 1
+      this.#refusals.set(settlement.id, refusals)
+      if (refusals < MOST_REFUSALS) this.#outcomes.push(settlement)
+      else this.#leave(settlement)
+    }
+  }
+
+  #leave({ id }: Settlement): void {
+    const { hands, changes } = this.#context
+    const { log, name } = this.#parts
+    const held = hands.get(id)
+    if (held !== undefined) hands.drop(held)
+    this.#refusals.delete(id)
+    log.error({ outbox: name, id }, 'an outbox message cannot be settled; its claim is left to lapse')
+    changes.signal()
+  }
+
+  async #letGo(): Promise<void> {
+    if (this.#moved.size === 0) return
+    const { db, settings } = this.#parts
+    const table = await this.#parts.table()
+    const looked = [...this.#moved].slice(0, MAX_SETTLED)
+    for (const [key] of looked) this.#moved.delete(key)
+    try {
+      const lines = looked.map(([, line]) => line)
+      if ((await table.lines.release(db, lines, settings.onDead)) > 0) this.#context.onReleased()
+    } catch (error) {
+      for (const [key, line] of looked) this.#moved.set(key, line)
+      throw error
+    }
+  }
+
+  #tell({ message }: Held, settlement: Settlement): void {
+    const { say } = this.#context
+    const { id, key, retryCount } = message
+    const { maxRetries } = this.#parts.settings
+    if (settlement.kind === 'processed' && !message.alreadyProcessed) say('DISPATCH_SUCCESS', { id, key })
+    if (settlement.kind !== 'failed' && settlement.kind !== 'dead') return
+    const retry = retryCount + (settlement.kind === 'failed' ? 1 : settlement.failures)
+    const dead = settlement.kind === 'dead'
+    say('DISPATCH_FAIL', { id, key, retry, max: maxRetries }, { error: settlement.error, dead })
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * New messages, in the application's own transaction. Nothing here can fail because a message is there already: on
+ * PostgreSQL a unique violation, even one that is caught, would take the whole transaction with it.
+ *
+ * A random key is never there already, so that its insert is a plain one. A key that the application gave is looked for
+ * among those of purged rows, and meets its twin in the unique index on (tenant, key): of two transactions with the same
+ * key the second waits for the first. Rows that were not inserted are not returned.
+ *
+ * Every parameter is a text, bytes or null: what libraries make of numbers, JSON and lists differs.
+ */
+
+import { keepsBytes, type Layout, presentTime, quotedColumns, timeFrom } from '../layout.ts'
+import type { ColumnName } from '../table-names.ts'
+import { makesIds } from '../writing/fit.ts'
+
+/** What a single insert has to hold. */
+export interface RowShape {
+  /** The application gave the key. */
+  readonly guarded: boolean
+  /** The time of creation is given. */
+  readonly timed: boolean
+  readonly hasId: boolean
+  readonly hasOrderingKey: boolean
+  readonly hasHeaders: boolean
+  readonly hasCorrelationId: boolean
+}
+
+type Assignment = readonly [column: ColumnName | 'isProcessed', expression: string]
+
+/** A text as a value of a column. An assignment to a column of characters checks its length; a cast would cut it. */
+export function fromText({ dialect, types }: Layout, column: ColumnName, text: string): string {
+  const type = types[column]
+  return dialect === 'sqlite' || /^(text|character)/.test(type) ? text : `${text}::${type}`
+}
+
+/** Tables of others may have no defaults. */
+const constants = (layout: Layout): readonly Assignment[] =>
+  layout.hasFlag
+    ? [
+        ['retryCount', '0'],
+        // Understood by whatever type a flag has.
+        ['isProcessed', `'0'`],
+      ]
+    : [['retryCount', '0']]
+
+function columnList(layout: Layout, assignments: readonly Assignment[]): string {
+  const c = quotedColumns(layout)
+  return assignments.map(([column]) => c[column]).join(', ')
+}
+
+const expressions = (assignments: readonly Assignment[]): string =>
+  assignments.map(([, expression]) => expression).join(', ')
+
+/** Works with an index that leaves out rows without a key, too. */
+function orNothing(layout: Layout): string {
+  const { tenantId, idempotencyKey } = quotedColumns(layout)
+  return `ON CONFLICT (${tenantId}, ${idempotencyKey}) WHERE ${idempotencyKey} IS NOT NULL DO NOTHING`
+}
+
+/** Wakes the dispatchers that wait, once for all rows of the statement, and not at all when there are none. */
+const wakeCall = (layout: Layout): string =>
+  layout.hasWake
+    ? `, (SELECT pg_notify('${layout.channel}', '') FROM ${layout.sqlWakeTable} WHERE waiting)::text AS woken`
+    : ''
+
+/**
+ * One row on PostgreSQL. The parameters are the tenant, the type, the payload, the key, and then what the shape says, in
+ * its order: the id, the ordering key, the headers, the correlation id, the time of creation.
+ */
+export function insertOnPostgres(layout: Layout, shape: RowShape): string {
+  let last = 4
+  const next = () => `$${++last}::text`
+  const tenant = '$1::text'
+  const key = '$4::text'
+  const assignments: Assignment[] = [
+    ['tenantId', fromText(layout, 'tenantId', tenant)],
+    ['eventType', fromText(layout, 'eventType', '$2::text')],
+    ['payload', keepsBytes(layout) ? '$3::bytea' : fromText(layout, 'payload', '$3::text')],
+    ['idempotencyKey', fromText(layout, 'idempotencyKey', key)],
+    ...constants(layout),
+  ]
+  if (shape.hasId) assignments.push(['id', fromText(layout, 'id', next())])
+  if (shape.hasOrderingKey) assignments.push(['orderingKey', fromText(layout, 'orderingKey', next())])
+  if (shape.hasHeaders) assignments.push(['headers', fromText(layout, 'headers', next())])
+  if (shape.hasCorrelationId) assignments.push(['correlationId', fromText(layout, 'correlationId', next())])
+  assignments.push([
+    'createdAt',
+    shape.timed ? timeFrom(layout, 'createdAt', next()) : presentTime(layout, 'createdAt'),
+  ])
+  const { id } = quotedColumns(layout)
+  const into = `INSERT INTO ${layout.sqlTable} (${columnList(layout, assignments)})`
+  const returning = `RETURNING ${id}::text AS id${wakeCall(layout)}`
+  const values = expressions(assignments)
+  if (!shape.guarded) return `${into} VALUES (${values}) ${returning}`
+  if (!layout.hasKeys) return `${into} VALUES (${values}) ${orNothing(layout)} ${returning}`
+  // The keys of purged rows have the same index as their primary key.
+  return `${into} SELECT ${values}
+    WHERE NOT EXISTS (SELECT FROM ${layout.sqlKeysTable} WHERE tenant_id = ${tenant} AND idempotency_key = ${key}::uuid)
+    ${orNothing(layout)} ${returning}`
+}
+
+/** The rows of `insertManyOnPostgres`, as JSON. */
+export interface RowRecord {
+  /** Its place among the messages of the call, from 0. */
+  readonly nth: number
+  readonly id: string | null
+  readonly tenant: string
+  readonly type: string
+  /** Base64 where the column keeps bytes. */
+  readonly payload: string
+  readonly key: string
+  readonly line: string | null
+  readonly headers: string | null
+  readonly correlation: string | null
+}
+
+const PRESENT_MICROS = '(extract(epoch FROM statement_timestamp()) * 1000000)::bigint'
+
+/**
+ * Many rows on PostgreSQL, from one parameter: 1,000 rows take the time of a plain insert with 4,000 parameters, whatever
+ * the number of columns. A second one, when the rows are `timed`, is when the first of them was created, or null for now;
+ * each is created a microsecond after the one before it, so that they may be inserted in another order than they were
+ * given in. The keys of purged rows are a subquery and no join, which could change the order.
+ */
+export function insertManyOnPostgres(
+  layout: Layout,
+  { guarded, timed }: { readonly guarded: boolean; readonly timed: boolean },
+): string {
+  const c = quotedColumns(layout)
+  const payload = keepsBytes(layout)
+    ? `decode(m.payload, 'base64')`
+    : fromText(layout, 'payload', 'm.payload')
+  const createdMicros = `(coalesce($2::text::bigint, ${PRESENT_MICROS}) + m.nth)`
+  const assignments: Assignment[] = [
+    ['tenantId', fromText(layout, 'tenantId', 'm.tenant')],
+    ['eventType', fromText(layout, 'eventType', 'm.type')],
+    ['payload', payload],
+    ['idempotencyKey', fromText(layout, 'idempotencyKey', 'm.key')],
+    ...constants(layout),
+    ['orderingKey', fromText(layout, 'orderingKey', 'm.line')],
+    ['headers', fromText(layout, 'headers', 'm.headers')],
+    ['correlationId', fromText(layout, 'correlationId', 'm.correlation')],
+    ['createdAt', timed ? timeFrom(layout, 'createdAt', createdMicros) : presentTime(layout, 'createdAt')],
+  ]
+  if (makesIds(layout)) assignments.push(['id', fromText(layout, 'id', 'm.id')])
+  const guard =
+    guarded && layout.hasKeys
+      ? `WHERE (SELECT true FROM ${layout.sqlKeysTable} AS known
+           WHERE known.tenant_id = m.tenant AND known.idempotency_key = m.key::uuid) IS NULL`
+      : ''
+  return `INSERT INTO ${layout.sqlTable} (${columnList(layout, assignments)})
+    SELECT ${expressions(assignments)}
+    FROM json_to_recordset($1::text::json) AS m (nth integer, id text, tenant text, type text, payload text, key text,
+      line text, headers text, correlation text)
+    ${guard} ${guarded ? orNothing(layout) : ''}
+    RETURNING ${c.id}::text AS id, ${c.tenantId}::text AS tenant, ${c.idempotencyKey}::text AS key${wakeCall(layout)}`
+}
+
+/** The columns of a row on SQLite, in the order of its parameters; the id and the time only when they are given. */
+const SQLITE_COLUMNS = [
+  'tenantId',
+  'eventType',
+  'payload',
+  'idempotencyKey',
+  'orderingKey',
+  'headers',
+  'correlationId',
+] as const satisfies readonly ColumnName[]
+
+/**
+ * Rows on SQLite. RETURNING takes as long there as half of the insert; rows that are all new can do without (see
+ * `madeOnSqlite`).
+ */
+export function insertOnSqlite(
+  layout: Layout,
+  shape: Pick<RowShape, 'guarded' | 'timed' | 'hasId'> & {
+    readonly rows: number
+    readonly returning: boolean
+  },
+): string {
+  const c = quotedColumns(layout)
+  const assignments: Assignment[] = SQLITE_COLUMNS.map((column, at) => [column, `m.column${at + 1}`])
+  const next = () => `m.column${assignments.length + 1}`
+  if (shape.hasId) assignments.push(['id', next()])
+  if (shape.timed)
+    assignments.push(['createdAt', timeFrom(layout, 'createdAt', `CAST(${next()} AS INTEGER)`)])
+  const values = `(${assignments.map(() => '?').join(', ')})`
+  if (!shape.timed) assignments.push(['createdAt', presentTime(layout, 'createdAt')])
+  assignments.push(...constants(layout))
+  const guard =
+    shape.guarded && layout.hasKeys
+      ? `NOT EXISTS (SELECT 1 FROM ${layout.sqlKeysTable} AS known
+           WHERE known.tenant_id = m.column1 AND known.idempotency_key = m.column4)`
+      : 'true'
+  return `INSERT INTO ${layout.sqlTable} (${columnList(layout, assignments)})
+    SELECT ${expressions(assignments)} FROM (VALUES ${Array(shape.rows).fill(values).join(', ')}) AS m
+    WHERE ${guard} ${shape.guarded ? orNothing(layout) : ''}
+    ${shape.returning ? `RETURNING CAST(${c.id} AS TEXT) AS id, CAST(${c.tenantId} AS TEXT) AS tenant, ${c.idempotencyKey} AS "key"` : ''}`
+}
+
+/**
+ * Where the rows of the last insert lie, when they are as many as the parameter says and the database counted up their ids:
+ * the id of the last one, and the keys of the first and the last, by which to know that no other insert came between.
+ */
+export function madeOnSqlite(layout: Layout): string {
+  const c = quotedColumns(layout)
+  const keyAt = (id: string) => `(SELECT ${c.idempotencyKey} FROM ${layout.sqlTable} WHERE ${c.id} = ${id})`
+  return `SELECT CAST(m.last AS TEXT) AS last, ${keyAt('m.last - CAST(? AS INTEGER) + 1')} AS "first", ${keyAt('m.last')} AS "key"
+    FROM (SELECT last_insert_rowid() AS last) AS m`
+}

@@ -1,0 +1,153 @@
+/**
+ * Lines: the messages of one tenant and ordering key, one behind the other. Who had to wait for one before it was
+ * parked when it was claimed; when the line moves on, the first of those that wait are let go.
+ *
+ * A claim that parks and a settlement that lets go may pass each other. So both look after their own transaction: the
+ * settlement lets go in a second one, and the claim looks once more at the lines in which it parked.
+ */
+import type { Database, Integer, Session, Transaction } from '../../db/database.ts'
+import { dueBounds, type Layout, layoutStatement, pendingOf, quotedColumns } from '../layout.ts'
+import { MAX_RUN } from './claim.ts'
+
+export interface Line {
+  readonly tenantId: string
+  readonly orderingKey: string
+}
+
+/**
+ * Due, by every clock. What is let go or given back is not made fresh again: dispatchers look for fresh rows from where
+ * they have been, and for those that were claimed in vain only among what is due again.
+ */
+export const dueAgain = { postgres: `'epoch'::timestamptz`, sqlite: '1' } as const
+
+/** Letting go of parked rows in the lines of one table. */
+export interface Lines {
+  /** Lets the first rows of these lines go, where nothing before them is left; gives how many. */
+  release(db: Database, lines: readonly Line[], onDead: 'hold' | 'skip'): Promise<number>
+  /**
+   * The same for all lines with rows that are not done, `limit` lines at a time behind `after`: for rows that were
+   * deleted, or settled by others, and for dispatchers that ended between two transactions. Gives the last line.
+   */
+  sweep(db: Database, after: Line | null, limit: number, onDead: 'hold' | 'skip'): Promise<Line | null>
+}
+
+export function linesOf(layout: Layout): Lines {
+  const release = releasesOf(layout)
+  const walk = walksOf(layout)
+  return {
+    release,
+    async sweep(db, after, limit, onDead) {
+      const lines = await db.session('outbox.sweep', (session) => walk(session, after, limit))
+      if (lines.length > 0) await release(db, lines, onDead)
+      return lines.length < limit ? null : (lines.at(-1) ?? null)
+    },
+  }
+}
+
+/** Lets go of what waits in lines; for those that only release. */
+export const releaseLines = (
+  db: Database,
+  layout: Layout,
+  lines: readonly Line[],
+  onDead: 'hold' | 'skip',
+): Promise<number> => linesOf(layout).release(db, lines, onDead)
+
+function releasesOf(layout: Layout): Lines['release'] {
+  const c = quotedColumns(layout)
+  const table = layout.sqlTable
+  const order = `${c.tenantId}, ${c.orderingKey}, ${c.deadAt}, ${c.createdAt}, ${c.id}`
+  const { never } = dueBounds[layout.dialect]
+  const waits = `${c.nextAttemptAt} = ${never} AND ${c.claimedUntil} IS NULL`
+  const ofLine = (tenant: string, line: string) => `${c.tenantId} = ${tenant} AND ${c.orderingKey} = ${line}`
+  /**
+   * One look at the front of each line; its first rows are freed when the front itself waits, nobody has any of them, and
+   * no dead row holds it.
+   */
+  const front = (tenant: string, line: string) => `
+    SELECT ${c.id} AS id, ${c.createdAt} AS created, ${waits} AS waits, ${c.claimedUntil} IS NOT NULL AS busy FROM ${table}
+    WHERE ${ofLine(tenant, line)} AND ${pendingOf(layout)} ORDER BY ${order}`
+  const holds = (tenant: string, line: string, hold: string) => `(${hold} AND (
+    SELECT true FROM ${table} WHERE ${ofLine(tenant, line)} AND ${c.processedAt} IS NULL AND ${c.deadAt} IS NOT NULL
+      AND (${c.createdAt}, ${c.id}) < (first.created, first.id) LIMIT 1) IS NOT NULL)`
+  const busy = (tenant: string, line: string) =>
+    `EXISTS (SELECT 1 FROM (${front(tenant, line)} LIMIT ${MAX_RUN}) AS each WHERE each.busy)`
+  const given = [
+    `line."tenantId"::${layout.types.tenantId}`,
+    `line."orderingKey"::${layout.types.orderingKey}`,
+  ] as const
+  const again = dueAgain[layout.dialect]
+  const free = layoutStatement(layout, 'release', {
+    postgres: `
+      UPDATE ${table} SET ${c.nextAttemptAt} = ${again}
+      WHERE ${c.id} = ANY(ARRAY(
+        SELECT next.id FROM jsonb_to_recordset($1::jsonb) AS line ("tenantId" text, "orderingKey" text)
+        CROSS JOIN LATERAL (${front(...given)} LIMIT 1) AS first
+        CROSS JOIN LATERAL (${front(...given)} LIMIT ${MAX_RUN}) AS next
+        WHERE first.waits AND next.waits AND NOT ${busy(...given)} AND NOT ${holds(...given, '$2::boolean')}
+      )) AND ${waits}`,
+    sqlite: `
+      UPDATE ${table} SET ${c.nextAttemptAt} = ${again}
+      WHERE ${c.id} IN (SELECT next.id FROM (${front('$1', '$2')} LIMIT 1) AS first, (${front('$1', '$2')} LIMIT ${MAX_RUN}) AS next
+        WHERE first.waits AND next.waits AND NOT ${busy('$1', '$2')} AND NOT ${holds('$1', '$2', '$3')})
+      AND ${waits}`,
+  })
+
+  return async (db, lines, onDead) => {
+    if (lines.length === 0) return 0
+    const hold = onDead === 'hold'
+    if (layout.dialect === 'postgres') {
+      const list = JSON.stringify([...lines].sort(byName))
+      return db.statement('outbox.release', (tx) => tx.run(free, list, hold ? 'true' : 'false'))
+    }
+    return db.transaction('outbox.release', (tx) => releaseEach(tx, lines, hold))
+  }
+
+  async function releaseEach(tx: Transaction, lines: readonly Line[], hold: boolean): Promise<number> {
+    let released = 0
+    for (const { tenantId, orderingKey } of lines)
+      released += await tx.run(free, tenantId, orderingKey, hold ? 1 : 0)
+    return released
+  }
+}
+
+const byName = (a: Line, b: Line): number =>
+  a.tenantId === b.tenantId ? (a.orderingKey < b.orderingKey ? -1 : 1) : a.tenantId < b.tenantId ? -1 : 1
+
+/** One step of the index per line: each look starts behind the line before. */
+function walksOf(layout: Layout) {
+  const c = quotedColumns(layout)
+  const text = layout.dialect === 'postgres' ? '::text' : ''
+  const next = (behind: string) => `
+    SELECT ${c.tenantId} AS tenant, ${c.orderingKey} AS line FROM ${layout.sqlTable}
+    WHERE ${c.orderingKey} IS NOT NULL AND ${c.processedAt} IS NULL ${behind}
+    ORDER BY ${c.tenantId}, ${c.orderingKey}, ${c.deadAt}, ${c.createdAt}, ${c.id} LIMIT 1`
+  const behind = (tenant: string, line: string) =>
+    `AND (${c.tenantId}, ${c.orderingKey}) > (${tenant}, ${line})`
+  const given =
+    layout.dialect === 'postgres'
+      ? behind(`$1::text::${layout.types.tenantId}`, `$2::text::${layout.types.orderingKey}`)
+      : behind('$1', '$2')
+  const first = layoutStatement(
+    layout,
+    'firstLine',
+    `SELECT tenant${text} AS tenant, line${text} AS line FROM (${next('')}) AS first`,
+  )
+  const later = layoutStatement(
+    layout,
+    'nextLine',
+    `SELECT tenant${text} AS tenant, line${text} AS line FROM (${next(given)}) AS next`,
+  )
+
+  return async (session: Session, after: Line | null, limit: number): Promise<Line[]> => {
+    const lines: Line[] = []
+    for (let at = after; lines.length < limit; at = lines.at(-1) ?? null) {
+      const [row] =
+        at === null
+          ? await session.rows<{ tenant: Integer; line: string }>(first)
+          : await session.rows<{ tenant: Integer; line: string }>(later, at.tenantId, at.orderingKey)
+      if (row === undefined) break
+      lines.push({ tenantId: String(row.tenant), orderingKey: String(row.line) })
+    }
+    return lines
+  }
+}

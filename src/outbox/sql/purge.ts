@@ -1,0 +1,157 @@
+/**
+ * Purging: processed rows go when their time is over, their keys stay, so that an old message is not let in again.
+ *
+ * A writer that looks for the key just when row and key change places might see neither. So keys are recorded first,
+ * and rows go a minute later, when every statement that could not see the key has ended.
+ */
+import { createHash } from 'node:crypto'
+import type { Instant } from '../../core/clock.ts'
+import type { Database, Integer, Transaction } from '../../db/database.ts'
+import { type Layout, layoutStatement, listType, payloadOf, quotedColumns, timeFrom } from '../layout.ts'
+import type { ColumnName } from '../table-names.ts'
+import { idList } from './claim.ts'
+
+export interface Cutoffs {
+  readonly now: Instant
+  /** Rows that were processed before are purged. */
+  readonly processedBefore: Instant
+  /** Keys that were recorded before are forgotten; null: keys are not recorded at all. */
+  readonly recordedBefore: Instant | null
+}
+
+export interface Purged {
+  readonly rows: number
+  readonly keys: number
+}
+
+/** Purges what is past its time, in bounded batches; ends early when asked to. */
+export type Purge = (db: Database, cutoffs: Cutoffs, signal: AbortSignal) => Promise<Purged>
+
+const BATCH = 1_000
+const KEY_LEAD_US = 60_000_000n
+
+interface OldRow {
+  readonly id: string | bigint
+  readonly processed: string | bigint
+  readonly key: string | null
+  readonly recorded: Integer | null
+}
+
+/** The purges of one table. */
+export function purgesOf(layout: Layout): Purge {
+  const c = quotedColumns(layout)
+  const table = layout.sqlTable
+  const keys = layout.sqlKeysTable
+  const postgres = layout.dialect === 'postgres'
+  const text = postgres ? '::text' : ''
+  const given = (column: ColumnName, parameter: string) =>
+    postgres ? `${parameter}::text::${layout.types[column]}` : parameter
+  const recorded = layout.hasKeys
+    ? `(SELECT recorded_at FROM ${keys} AS known WHERE known.tenant_id = ${table}.${c.tenantId}${text}
+        AND known.idempotency_key = ${table}.${c.idempotencyKey})`
+    : 'NULL'
+  /** The oldest first, on the index of processed rows, behind the last one of the batch before. */
+  const walk = layoutStatement(
+    layout,
+    'oldest',
+    `SELECT ${c.id}${text} AS id, ${c.processedAt}${text} AS processed, ${c.idempotencyKey}${text} AS key, ${recorded} AS recorded
+     FROM ${table} WHERE ${c.processedAt} IS NOT NULL AND ${c.processedAt} < ${timeFrom(layout, 'processedAt', '$1')}
+       AND NOT ${c.letterDue} AND (${c.processedAt}, ${c.id}) > (${given('processedAt', '$2')}, ${given('id', '$3')})
+     ORDER BY ${c.processedAt}, ${c.id} LIMIT ${BATCH}`,
+    { bigints: true },
+  )
+  const inIds = postgres
+    ? `${c.id} = ANY($1::text[]::${listType(layout, 'id')})`
+    : `${c.id} IN (SELECT value FROM json_each($1))`
+  const remove = layoutStatement(
+    layout,
+    'purge',
+    `DELETE FROM ${table} WHERE ${inIds} AND NOT ${c.letterDue}`,
+  )
+  const record = recordsOf(layout, inIds)
+  const forget = layoutStatement(layout, 'forgetKeys', {
+    postgres: `DELETE FROM ${keys} WHERE ctid = ANY(ARRAY(
+      SELECT ctid FROM ${keys} WHERE recorded_at < $1 ORDER BY recorded_at LIMIT ${BATCH}))`,
+    sqlite: `DELETE FROM ${keys} WHERE rowid IN (SELECT rowid FROM ${keys} WHERE recorded_at < $1 ORDER BY recorded_at LIMIT ${BATCH})`,
+  })
+  const start = postgres ? '-infinity' : /int/.test(layout.types.processedAt) ? -(2n ** 63n) : ''
+
+  /** One batch: rows whose keys are on record go, the keys of the others are recorded. */
+  async function purgeBatch(tx: Transaction, cutoffs: Cutoffs, behind: Position) {
+    const { now, processedBefore } = cutoffs
+    const keepsKeys = cutoffs.recordedBefore !== null && layout.hasKeys
+    const rows = await tx.rows<OldRow>(walk, processedBefore, behind.processed, behind.id)
+    const mayGo = ({ key, recorded }: OldRow) => !keepsKeys || key === null || isOld(recorded, now)
+    const unrecorded = rows.filter((row) => !mayGo(row) && row.recorded === null)
+    if (unrecorded.length > 0)
+      await record(
+        tx,
+        unrecorded.map(({ id }) => String(id)),
+        now,
+      )
+    const gone = rows.filter(mayGo).map(({ id }) => String(id))
+    const removed = gone.length > 0 ? await tx.run(remove, idList(layout, gone)) : 0
+    return { removed, last: rows.length < BATCH ? undefined : rows.at(-1) }
+  }
+
+  return async (db, cutoffs, signal) => {
+    const purged = { rows: 0, keys: 0 }
+    for (
+      let behind: Position | undefined = { processed: start, id: null };
+      behind !== undefined && !signal.aborted;
+    ) {
+      const at: Position = behind
+      const batch = await db.transaction('outbox.purge', (tx) => purgeBatch(tx, cutoffs, at))
+      purged.rows += batch.removed
+      behind = batch.last
+    }
+    const { recordedBefore } = cutoffs
+    if (recordedBefore === null || !layout.hasKeys) return purged
+    for (let forgotten = BATCH; forgotten === BATCH && !signal.aborted; purged.keys += forgotten)
+      forgotten = await db.transaction('outbox.forget', (tx) => tx.run(forget, recordedBefore))
+    return purged
+  }
+}
+
+/** A place in the index of processed rows. */
+interface Position {
+  readonly processed: string | bigint
+  readonly id: string | bigint | null
+}
+
+const isOld = (recordedAt: Integer | null, now: Instant): boolean =>
+  recordedAt !== null && BigInt(recordedAt) <= now - KEY_LEAD_US
+
+/** Records the keys of rows, with a hash of their payload: SQLite has none of its own. */
+function recordsOf(layout: Layout, inIds: string) {
+  const c = quotedColumns(layout)
+  const columns = 'tenant_id, idempotency_key, message_id, payload_sha256, recorded_at'
+  const insert = layoutStatement(layout, 'recordKeys', {
+    postgres: `INSERT INTO ${layout.sqlKeysTable} (${columns})
+      SELECT ${c.tenantId}::text, ${c.idempotencyKey}::text::uuid, ${c.id}::text, sha256(${payloadOf(layout)}), $2
+      FROM ${layout.sqlTable} WHERE ${inIds} ON CONFLICT DO NOTHING`,
+    sqlite: `INSERT OR IGNORE INTO ${layout.sqlKeysTable} (${columns})
+      SELECT ${c.tenantId}, ${c.idempotencyKey}, ${c.id}, $2, $3 FROM ${layout.sqlTable} WHERE ${c.id} = $1`,
+  })
+  const read = layoutStatement(layout, 'payload', {
+    postgres: '',
+    sqlite: `SELECT ${payloadOf(layout)} AS payload FROM ${layout.sqlTable} WHERE ${c.id} = $1`,
+  })
+  return async (tx: Transaction, ids: readonly string[], now: Instant): Promise<void> => {
+    if (layout.dialect === 'postgres') {
+      await tx.run(insert, idList(layout, ids), now)
+      return
+    }
+    for (const id of ids) {
+      const [row] = await tx.rows<{ payload: Uint8Array | null }>(read, id)
+      await tx.run(
+        insert,
+        id,
+        createHash('sha256')
+          .update(row?.payload ?? '')
+          .digest(),
+        now,
+      )
+    }
+  }
+}

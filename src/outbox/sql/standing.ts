@@ -1,0 +1,91 @@
+/**
+ * The message that stands: the one that has the tenant and the key already, or had them before it was purged; and whether
+ * its payload is the same. Payloads are compared by their hash, so that none travels twice; where the database changes what
+ * it keeps (`jsonb`), it compares for itself.
+ */
+import { createHash } from 'node:crypto'
+import { type Layout, payloadOf, quotedColumns, type RunSql } from '../layout.ts'
+import type { ColumnName } from '../table-names.ts'
+import type { NewRow } from '../writing/fit.ts'
+
+export interface Standing {
+  readonly id: string
+  readonly samePayload: boolean
+}
+
+/** Finds what stands in the way of rows; undefined where nothing does any more. */
+export type FindStanding = (
+  run: RunSql,
+  rows: readonly NewRow[],
+) => Promise<readonly (Standing | undefined)[]>
+
+/** The finder for one table. */
+export const standingOf = (layout: Layout): FindStanding =>
+  layout.dialect === 'postgres' ? onPostgres(layout) : onSqlite(layout)
+
+const sha256 = (payload: Buffer | string): string => createHash('sha256').update(payload).digest('hex')
+
+/**
+ * Each row by the unique index on (tenant, key), and by the primary key of the keys of purged rows. The limits keep the
+ * planner from joining instead: it takes the list for a hundred rows, and would read all keys for one.
+ */
+function onPostgres(layout: Layout): FindStanding {
+  const c = quotedColumns(layout)
+  const rewrites = layout.types.payload === 'jsonb'
+  const same = rewrites
+    ? `${c.payload} = m.content::jsonb`
+    : `sha256(${payloadOf(layout)}) = decode(m.content, 'hex')`
+  const hash = rewrites ? `sha256(${payloadOf(layout, 'm.content::jsonb')})` : `decode(m.content, 'hex')`
+  const has = (column: ColumnName, text: string) => `${c[column]} = ${comparable(layout, column, text)}`
+  const kept = `LEFT JOIN LATERAL (SELECT ${c.id}::text AS id, ${same} AS same FROM ${layout.sqlTable}
+      WHERE ${has('tenantId', 'm.tenant')} AND ${has('idempotencyKey', 'm.key')} LIMIT 1) AS kept ON true`
+  const purged = `LEFT JOIN LATERAL (SELECT message_id AS id, payload_sha256 = ${hash} AS same FROM ${layout.sqlKeysTable}
+      WHERE tenant_id = m.tenant AND idempotency_key = m.key::uuid LIMIT 1) AS purged ON true`
+  const answer = (column: string) =>
+    layout.hasKeys ? `coalesce(kept.${column}, purged.${column}) AS ${column}` : `kept.${column}`
+  const text = `SELECT m.nth AS nth, ${answer('id')}, ${answer('same')}
+    FROM json_to_recordset($1::text::json) AS m (nth integer, tenant text, key text, content text)
+    ${kept} ${layout.hasKeys ? purged : ''}`
+  return async (run, rows) => {
+    const wanted = rows.map(({ tenantId, key, payload }, nth) => ({
+      nth,
+      tenant: tenantId,
+      key,
+      content: rewrites ? payload : sha256(payload),
+    }))
+    const found: (Standing | undefined)[] = Array(rows.length).fill(undefined)
+    for (const { nth, id, same: isSame } of await run(text, [JSON.stringify(wanted)])) {
+      if (id !== null) found[Number(nth)] = { id: String(id), samePayload: isSame === true }
+    }
+    return found
+  }
+}
+
+/** A text to be compared with a column, so that the column's index is used. */
+function comparable({ types }: Layout, column: ColumnName, text: string): string {
+  const type = types[column]
+  if (type.startsWith('character(')) return `${text}::bpchar`
+  return /^(text|character)/.test(type) ? text : `${text}::${type}`
+}
+
+/** The same on SQLite, one by one: there is no way to go, and no function for hashes. */
+function onSqlite(layout: Layout): FindStanding {
+  const c = quotedColumns(layout)
+  const purged = layout.hasKeys
+    ? `UNION ALL SELECT message_id, NULL, hex(payload_sha256) FROM ${layout.sqlKeysTable}
+         WHERE tenant_id = ? AND idempotency_key = ?`
+    : ''
+  const text = `SELECT CAST(${c.id} AS TEXT) AS id, ${payloadOf(layout)} = CAST(? AS BLOB) AS same, NULL AS hash
+    FROM ${layout.sqlTable} WHERE ${c.tenantId} = ? AND ${c.idempotencyKey} = ? ${purged}`
+  return async (run, rows) => {
+    const found: (Standing | undefined)[] = []
+    for (const { tenantId, key, payload } of rows) {
+      const identity = [tenantId, key]
+      const [row] = await run(text, [payload, ...identity, ...(layout.hasKeys ? identity : [])])
+      const samePayload =
+        row?.hash == null ? Number(row?.same) === 1 : String(row.hash).toLowerCase() === sha256(payload)
+      found.push(row === undefined ? undefined : { id: String(row.id), samePayload })
+    }
+    return found
+  }
+}

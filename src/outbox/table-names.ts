@@ -1,0 +1,147 @@
+/**
+ * How a table of messages and its columns are called. New tables are `outbox_messages` in snake case; tables of
+ * others keep their own names, so that their producers go on writing them.
+ */
+import { createHash } from 'node:crypto'
+import { failure } from '../core/errors.ts'
+
+/** The columns of an outbox, with their names in both namings. */
+const NAMES = {
+  id: ['id', 'Id'],
+  tenantId: ['tenant_id', 'TenantId'],
+  eventType: ['event_type', 'EventType'],
+  payload: ['payload', 'Payload'],
+  createdAt: ['created_at', 'CreatedAt'],
+  retryCount: ['retry_count', 'RetryCount'],
+  idempotencyKey: ['idempotency_key', 'IdempotencyKey'],
+  processedAt: ['processed_at', 'ProcessedAt'],
+  error: ['error', 'Error'],
+  nextAttemptAt: ['next_attempt_at', 'NextAttemptAt'],
+  claimedUntil: ['claimed_until', 'ClaimedUntil'],
+  claimedBy: ['claimed_by', 'ClaimedBy'],
+  /** Claims since the row was last settled: a message that kills its dispatcher is known by it. */
+  claimCount: ['claim_count', 'ClaimCount'],
+  deadAt: ['dead_at', 'DeadAt'],
+  orderingKey: ['ordering_key', 'OrderingKey'],
+  headers: ['headers', 'Headers'],
+  correlationId: ['correlation_id', 'CorrelationId'],
+  /** The number of the letter that the row became when it died. */
+  letterId: ['letter_id', 'LetterId'],
+  /** The office does not know yet that the row died, or that it arrived after all. */
+  letterDue: ['letter_due', 'LetterDue'],
+} as const
+
+export type ColumnName = keyof typeof NAMES
+// Object.keys forgets what the keys are.
+export const COLUMN_NAMES = Object.keys(NAMES) as readonly ColumnName[]
+
+/** What a table must have to be adopted; adoption adds the others. */
+export const NEEDED_COLUMNS = ['id', 'tenantId', 'eventType', 'payload', 'createdAt'] as const
+
+export const NAMINGS = ['snake', 'pascal'] as const
+export type Naming = (typeof NAMINGS)[number]
+
+export interface TableOptions {
+  /** May name its schema: `sales.outbox_messages`. Default: `outbox_messages` or `OutboxMessages`. */
+  readonly table?: string
+  readonly naming?: Naming
+  /** Single columns that are called otherwise. `isProcessed` is a flag that some tables have beside the time. */
+  readonly columns?: Readonly<Partial<Record<ColumnName | 'isProcessed', string>>>
+}
+
+/** The names of one outbox. Those in `sql…` are quoted. */
+export interface TableNames {
+  readonly naming: Naming
+  /** As people write it. */
+  readonly table: string
+  readonly schema: string | null
+  readonly plainTable: string
+  readonly columns: Readonly<Record<ColumnName | 'isProcessed', string>>
+  readonly sqlTable: string
+  /** The keys of rows that were purged. */
+  readonly sqlKeysTable: string
+  readonly plainKeysTable: string
+  /** One row: whether a dispatcher waits to be woken. PostgreSQL only. */
+  readonly sqlWakeTable: string
+  readonly plainWakeTable: string
+  /** What the dispatchers of the table listen to. */
+  readonly channel: string
+  /** The beginning of the names of its indexes. */
+  readonly indexPrefix: string
+}
+
+const DEFAULT_TABLES: Readonly<Record<Naming, string>> = {
+  snake: 'outbox_messages',
+  pascal: 'OutboxMessages',
+}
+const MAX_NAME_BYTES = 63
+
+/** The names that the options give; refuses what cannot be one, by the option's name. */
+export function nameTable(options: TableOptions = {}): TableNames {
+  const naming = options.naming ?? 'snake'
+  if (!NAMINGS.includes(naming)) {
+    throw failure('outbox_option_invalid', {
+      option: 'naming',
+      reason: `it is none of ${NAMINGS.join(', ')}`,
+    })
+  }
+  const table = options.table ?? DEFAULT_TABLES[naming]
+  const parts = table.split('.')
+  if (parts.length > 2) refuse('table', `'${table}' has more than a schema and a name`)
+  for (const part of parts) checkName('table', part)
+  const plainTable = parts.at(-1) ?? table
+  const schema = parts.length === 2 ? (parts[0] ?? null) : null
+  const sqlSchema = schema === null ? '' : `${quote(schema)}.`
+  const plainKeysTable = naming === 'snake' ? `${plainTable}_keys` : `${plainTable}Keys`
+  const plainWakeTable = naming === 'snake' ? `${plainTable}_wake` : `${plainTable}Wake`
+  return {
+    naming,
+    table,
+    schema,
+    plainTable,
+    columns: nameColumns(naming, options.columns ?? {}),
+    sqlTable: sqlSchema + quote(plainTable),
+    sqlKeysTable: sqlSchema + quote(plainKeysTable),
+    plainKeysTable,
+    sqlWakeTable: sqlSchema + quote(plainWakeTable),
+    plainWakeTable,
+    channel: `bartleby_outbox_${shortHash(table)}`,
+    // Leaves room for what each index is for.
+    indexPrefix: Buffer.byteLength(plainTable) > 44 ? `outbox_${shortHash(table)}` : plainTable,
+  }
+}
+
+function nameColumns(naming: Naming, given: NonNullable<TableOptions['columns']>): TableNames['columns'] {
+  const known: readonly string[] = [...COLUMN_NAMES, 'isProcessed']
+  for (const [name, column] of Object.entries(given)) {
+    if (!known.includes(name))
+      refuse(`columns.${name}`, `there is no such column; there are ${known.join(', ')}`)
+    checkName(`columns.${name}`, column)
+  }
+  const which = naming === 'snake' ? 0 : 1
+  const names = Object.fromEntries(COLUMN_NAMES.map((name) => [name, NAMES[name][which]]))
+  // Every column has a name now.
+  return {
+    ...names,
+    isProcessed: naming === 'snake' ? 'is_processed' : 'IsProcessed',
+    ...given,
+  } as TableNames['columns']
+}
+
+function checkName(option: string, name: unknown): void {
+  if (typeof name !== 'string' || name.trim() === '') refuse(option, 'it is empty')
+  else if (name.includes('\0')) refuse(option, 'it holds the null character')
+  else if (Buffer.byteLength(name) > MAX_NAME_BYTES)
+    refuse(option, `it is longer than ${MAX_NAME_BYTES} bytes`)
+}
+
+function refuse(option: string, reason: string): never {
+  throw failure('outbox_option_invalid', { option, reason })
+}
+
+/** An identifier in SQL, whatever characters it has. */
+export const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+/** Enough of a hash to tell tables apart. */
+export const shortHash = (text: string): string =>
+  createHash('sha256').update(text).digest('hex').slice(0, 12)

@@ -1,0 +1,167 @@
+/**
+ * One POST and its answer. What the receiver answers is decided by the status; of the body only the beginning is read,
+ * for a short while, so that the connection can be used again. A receiver that answers without end, or does not
+ * answer, costs one connection for a bounded time.
+ */
+import type { Dispatcher } from 'undici'
+import { type Alarm, type Clock, later } from '../../core/clock.ts'
+import { describeError } from '../../core/thrown.ts'
+import { type Answer, HttpDeliveryFailed, isSuccess } from './http-answer.ts'
+
+export interface Posting {
+  /** With the query. */
+  readonly path: string
+  readonly headers: string[]
+  readonly body: Uint8Array
+}
+
+export interface ExchangeTerms {
+  /** How errors name the request. */
+  readonly target: string
+  readonly clock: Clock
+  /** How long the answer may take; null leaves it to the signal. */
+  readonly timeoutSeconds: number | null
+  readonly signal: AbortSignal
+  /** Called when this exchange no longer uses the connection: whether it can be used again as it is. */
+  readonly onEnd: (isSound: boolean) => void
+}
+
+/** Kept of the body of an answer that is no success. */
+const MOST_KEPT = 2_048
+/** Read of a body before the connection is rather given up. */
+const MOST_READ = 65_536
+/** For so long after the status the body may take to come in. */
+const BODY_US = 1_000_000n
+
+/** Resolves with the answer; rejects with `HttpDeliveryFailed` when there is none. */
+export function exchange(client: Dispatcher, posting: Posting, terms: ExchangeTerms): Promise<Answer> {
+  return new Exchange(terms).run(client, posting)
+}
+
+const CUT: ReadonlySet<unknown> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+
+/** Whether an exchange failed because its connection was closed from the other side before anything was answered. */
+export const wasCut = (error: unknown): boolean =>
+  error instanceof HttpDeliveryFailed &&
+  error.cause instanceof Error &&
+  'code' in error.cause &&
+  CUT.has(error.cause.code)
+
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #terms: ExchangeTerms
+  readonly #outcome = Promise.withResolvers<Answer>()
+  readonly #kept: Uint8Array[] = []
+  #keptBytes = 0
+  #readBytes = 0
+  #head: Omit<Answer, 'excerpt'> | null = null
+  #controller: Dispatcher.DispatchController | null = null
+  #alarm: Alarm | null = null
+  #settled = false
+  /** Set when the exchange was broken off from this side. */
+  #broken: Error | null = null
+
+  constructor(terms: ExchangeTerms) {
+    this.#terms = terms
+  }
+
+  run(client: Dispatcher, { path, headers, body }: Posting): Promise<Answer> {
+    const { signal, timeoutSeconds } = this.#terms
+    signal.addEventListener('abort', this.#onAbort)
+    if (timeoutSeconds !== null) {
+      this.#ringAfter(BigInt(Math.round(timeoutSeconds * 1e6)), () => {
+        const missing = this.#controller === null ? 'connection' : 'answer'
+        this.#breakOff(this.#failure(`got no ${missing} within ${timeoutSeconds} s`))
+      })
+    }
+    client.dispatch({ method: 'POST', path, headers, body }, this)
+    return this.#outcome.promise
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#broken !== null) controller.abort(this.#broken)
+  }
+
+  onResponseStart(
+    _: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+  ): void {
+    // What comes before the answer proper, such as 103.
+    if (status < 200) return
+    this.#head = {
+      status,
+      retryAfter: first(headers['retry-after']),
+      location: first(headers.location),
+    }
+    if (isSuccess(status)) this.#settle()
+    this.#ringAfter(BODY_US, () => this.#breakOff(new Error('the body takes too long')))
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#readBytes += chunk.length
+    if (!this.#settled && this.#keptBytes < MOST_KEPT) {
+      // A copy, so that a few bytes do not hold on to everything that came in with them.
+      const piece = Buffer.from(chunk.subarray(0, MOST_KEPT - this.#keptBytes))
+      this.#kept.push(piece)
+      this.#keptBytes += piece.length
+    }
+    if (this.#readBytes > MOST_READ) this.#breakOff(new Error('the body is too long'))
+  }
+
+  onResponseEnd(): void {
+    this.#end(true)
+  }
+
+  onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
+    this.#end(false, this.#failure(`failed: ${reasonOf(error)}`, error))
+  }
+
+  readonly #onAbort = (): void => {
+    const reason: unknown = this.#terms.signal.reason
+    this.#breakOff(this.#failure(`was broken off: ${describeError(reason).errorMessage}`, reason))
+  }
+
+  #failure(what: string, cause?: unknown): Error {
+    return new HttpDeliveryFailed(`${this.#terms.target} ${what}`, cause === undefined ? {} : { cause })
+  }
+
+  #ringAfter(us: bigint, ring: () => void): void {
+    const { clock } = this.#terms
+    this.#alarm?.cancel()
+    this.#alarm = clock.alarm(later(clock.now(), us), ring)
+  }
+
+  /** Ends it from this side. One that waits for its connection ends for the caller now, and there as soon as it can. */
+  #breakOff(error: Error): void {
+    if (this.#broken !== null) return
+    this.#broken = error
+    this.#settle(error)
+    this.#controller?.abort(error)
+  }
+
+  /** The connection is done with it. */
+  #end(isSound: boolean, error?: Error): void {
+    this.#alarm?.cancel()
+    this.#settle(error)
+    this.#terms.onEnd(isSound)
+  }
+
+  /** The status decides, once there is one. */
+  #settle(error?: Error): void {
+    if (this.#settled) return
+    this.#settled = true
+    this.#terms.signal.removeEventListener('abort', this.#onAbort)
+    if (this.#head !== null) this.#outcome.resolve({ ...this.#head, excerpt: Buffer.concat(this.#kept) })
+    else this.#outcome.reject(error ?? this.#failure('ended without an answer'))
+  }
+}
+
+const first = (value: string | string[] | undefined): string | null =>
+  (Array.isArray(value) ? value[0] : value) ?? null
+
+/** What went wrong on the way. Several addresses may have been tried, each in vain. */
+function reasonOf(error: Error): string {
+  const errors: readonly unknown[] = error instanceof AggregateError ? error.errors : [error]
+  return [...new Set(errors.map((each) => describeError(each).errorMessage))].join('; ')
+}

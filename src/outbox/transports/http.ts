@@ -1,0 +1,138 @@
+/** Delivers messages as HTTP POST requests, over connections that are kept open. */
+import type { KeyObject } from 'node:crypto'
+import type { Clock } from '../../core/clock.ts'
+import { readWebhookSecret } from '../../core/standard-webhooks.ts'
+import { SystemClock } from '../../core/system-clock.ts'
+import type { Transport } from '../transport.ts'
+import { Connections } from './connections.ts'
+import { type Answer, failureOf, isSuccess, target } from './http-answer.ts'
+import { exchange, type Posting, wasCut } from './http-exchange.ts'
+import { type HeaderSources, headersOf, problemOfHeader } from './http-headers.ts'
+import { checkNames, refuse, shown } from './options.ts'
+
+export interface HttpTransportOptions {
+  /** Where messages are posted to. Its query is sent and never shown. */
+  readonly url: string | URL
+  /** Sent with every message, such as `authorization`. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** How long an answer may take. Left out, the dispatcher's `deliveryTimeoutSeconds` alone ends a delivery. */
+  readonly timeoutSeconds?: number
+  /** Signs every message in the manner of Standard Webhooks: `whsec_` and base64 of 24 to 64 bytes. */
+  readonly secret?: string
+  /** Instead of `secret`, while one secret replaces another: messages are signed with all of them. */
+  readonly secrets?: readonly string[]
+  /** Connections at the same time. Left out, as many as the dispatcher has deliveries. */
+  readonly connections?: number
+  /** For signatures and dates. Default: the system's. */
+  readonly clock?: Clock
+}
+
+const OPTIONS = ['url', 'headers', 'timeoutSeconds', 'secret', 'secrets', 'connections', 'clock']
+const LONGEST_TIMEOUT_SECONDS = 86_400
+const MOST_CONNECTIONS = 10_000
+
+/** A transport that posts messages to `url`. What is wrong with the options is refused by name. */
+export function httpTransport(options: HttpTransportOptions): Transport {
+  checkNames(options, OPTIONS)
+  const address = readAddress(options.url)
+  const timeoutSeconds = readTimeout(options.timeoutSeconds)
+  const clock = options.clock ?? new SystemClock()
+  const sources: HeaderSources = {
+    configured: readHeaders(options.headers),
+    keys: readKeys(options),
+    clock,
+  }
+  const connections = new Connections(address.origin, readMost(options.connections))
+  const path = address.pathname + address.search
+  const post = async (posting: Posting, signal: AbortSignal, fresh: boolean): Promise<Answer> => {
+    const connection = await connections.take(signal, { fresh })
+    const onEnd = (isSound: boolean): void => connections.giveBack(connection, isSound)
+    try {
+      return await exchange(connection.client, posting, {
+        target: target(address),
+        clock,
+        timeoutSeconds,
+        signal,
+        onEnd,
+      })
+    } catch (error) {
+      if (!connection.wasKept || !wasCut(error)) throw error
+      // The receiver closed the connection, most often for want of use, just when it was used again. With its key a
+      // message can be sent twice; so it is, at once, and does not wait for its next attempt.
+      return post(posting, signal, true)
+    }
+  }
+  return {
+    name: 'http',
+    async deliver(message, signal) {
+      const posting = { path, headers: headersOf(message, sources), body: message.payload }
+      const answer = await post(posting, signal, false)
+      if (!isSuccess(answer.status)) throw failureOf(answer, address, clock.now())
+    },
+    close: () => connections.close(),
+  }
+}
+
+function readAddress(url: unknown): URL {
+  if (typeof url !== 'string' && !(url instanceof URL)) refuse('url', `${shown(url)} is no address`)
+  const address = URL.parse(url)
+  // The address may hold secrets, and is not repeated.
+  if (address === null) return refuse('url', 'it is no address such as https://example.com/events')
+  const { protocol, username, password } = address
+  if (protocol !== 'http:' && protocol !== 'https:')
+    refuse('url', `it begins with ${protocol}// and not with http:// or https://`)
+  if (username !== '' || password !== '')
+    refuse('url', 'it holds a user name or a password; give them as headers.authorization')
+  return address
+}
+
+function readTimeout(seconds: unknown): number | null {
+  if (seconds === undefined) return null
+  const fits = typeof seconds === 'number' && seconds > 0 && seconds <= LONGEST_TIMEOUT_SECONDS
+  return fits
+    ? seconds
+    : refuse(
+        'timeoutSeconds',
+        `${shown(seconds)} is not a number above 0 and up to ${LONGEST_TIMEOUT_SECONDS}`,
+      )
+}
+
+function readMost(connections: unknown): number {
+  if (connections === undefined) return Number.POSITIVE_INFINITY
+  const fits =
+    typeof connections === 'number' &&
+    Number.isInteger(connections) &&
+    connections >= 1 &&
+    connections <= MOST_CONNECTIONS
+  return fits
+    ? connections
+    : refuse('connections', `${shown(connections)} is not a whole number from 1 to ${MOST_CONNECTIONS}`)
+}
+
+function readHeaders(headers: unknown): ReadonlyMap<string, string> {
+  if (headers === undefined) return new Map()
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers))
+    return refuse('headers', 'it is no record of names and texts')
+  return new Map(
+    Object.entries(headers).map(([name, value]) => {
+      const problem = problemOfHeader(name, value)
+      if (problem !== null) refuse(`headers.${name}`, problem)
+      return [name.toLowerCase(), value]
+    }),
+  )
+}
+
+function readKeys({ secret, secrets }: HttpTransportOptions): readonly KeyObject[] {
+  if (secret !== undefined && secrets !== undefined)
+    refuse('secret', 'secrets is given too; put all of them there')
+  if (secret !== undefined) return [readKey('secret', secret)]
+  if (secrets === undefined) return []
+  if (!Array.isArray(secrets) || secrets.length === 0) return refuse('secrets', 'it is no list of secrets')
+  return secrets.map((each, i) => readKey(`secrets.${i}`, each))
+}
+
+function readKey(option: string, secret: unknown): KeyObject {
+  if (typeof secret !== 'string') return refuse(option, 'it is not a text')
+  const read = readWebhookSecret(secret)
+  return read.ok ? read.key : refuse(option, read.reason)
+}

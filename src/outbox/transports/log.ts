@@ -1,0 +1,17 @@
+/** "Delivers" messages into the log: to see an outbox at work before there is a receiver. */
+import type { Log } from '../../core/log.ts'
+import type { Transport } from '../transport.ts'
+import { checkFunctions, checkNames } from './options.ts'
+
+/** A transport that writes one line per message; what is in the message is not shown. */
+export function logTransport(options: { readonly log: Log }): Transport {
+  checkNames(options, ['log'])
+  const { log } = options
+  checkFunctions('log', log, ['info'])
+  return {
+    name: 'log',
+    async deliver({ id, key, eventType, tenantId, payload }) {
+      log.info({ id, key, eventType, tenantId, bytes: payload.length }, 'outbox message delivered to the log')
+    },
+  }
+}

@@ -1,0 +1,26 @@
+/** Checks of what a transport is told; what is wrong is named. */
+import { failure } from '../../core/errors.ts'
+
+export function refuse(option: string, reason: string): never {
+  throw failure('outbox_option_invalid', { option, reason })
+}
+
+/** Refuses what is no list of options, and options that do not exist: most often they are mistyped. */
+export function checkNames(given: unknown, known: readonly string[]): void {
+  if (typeof given !== 'object' || given === null) refuse('transport', 'it has no options')
+  for (const name of Object.keys(given)) {
+    if (!known.includes(name)) refuse(name, `there is no such option; there are ${known.join(', ')}`)
+  }
+}
+
+/** Refuses a value without the functions that will be called on it. */
+export function checkFunctions(option: string, value: unknown, names: readonly string[]): void {
+  for (const name of names) {
+    // Only looked at: whatever has a function of that name will do.
+    const fits = typeof (value as Readonly<Record<string, unknown>> | null | undefined)?.[name] === 'function'
+    if (!fits) refuse(option, `it has no function '${name}'`)
+  }
+}
+
+/** A value as it stands in a refusal. */
+export const shown = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : String(value))

@@ -1,0 +1,96 @@
+/** What a dispatcher does beside delivering: purging what is past its time, and looking for lines that stand still. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Alarm, type Clock, instant, later } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { Database } from '../db/database.ts'
+import type { DispatcherSettings } from './options.ts'
+import type { Line } from './sql/line.ts'
+import type { Purged } from './sql/purge.ts'
+import type { MessageTable } from './sql/table.ts'
+
+export interface UpkeepParts {
+  readonly name: string
+  readonly db: Database
+  readonly table: () => Promise<MessageTable>
+  readonly settings: DispatcherSettings
+  readonly clock: Clock
+  readonly log: Log
+  /** Told when rows may have been let go. */
+  readonly onReleased: () => void
+}
+
+const ROUND_US = 60_000_000n
+const DAY_US = 86_400_000_000
+/** Lines per look, and a breath between looks: a million lines must not keep the store busy. */
+const LINES = 500
+const BREATH_MS = 50
+
+export class Upkeep {
+  readonly #parts: UpkeepParts
+  readonly #stopped = new AbortController()
+  #alarm: Alarm | undefined
+  #round: Promise<void> = Promise.resolve()
+
+  constructor(parts: UpkeepParts) {
+    this.#parts = parts
+  }
+
+  /** One round now, and one every minute. */
+  start(): void {
+    if (this.#alarm !== undefined || this.#stopped.signal.aborted) return
+    const next = later(this.#parts.clock.now(), ROUND_US)
+    this.#alarm = this.#parts.clock.alarm(next, () => {
+      this.#alarm = undefined
+      this.start()
+    })
+    this.#round = this.#round.then(() => this.#once())
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    this.#alarm?.cancel()
+    await this.#round
+  }
+
+  /** Removes processed rows whose time is over. Their keys are recorded first; the rows go in a round a minute later. */
+  async purge(): Promise<Purged> {
+    const { db, settings, clock } = this.#parts
+    const { processed, keys } = settings.retention
+    if (processed === 0) return { rows: 0, keys: 0 }
+    const now = clock.now()
+    const daysAgo = (days: number) => instant(now - BigInt(Math.round(days * DAY_US)))
+    const table = await this.#parts.table()
+    return table.purge(
+      db,
+      {
+        now,
+        processedBefore: daysAgo(processed),
+        recordedBefore: keys > processed ? daysAgo(keys - processed) : null,
+      },
+      this.#stopped.signal,
+    )
+  }
+
+  async #once(): Promise<void> {
+    const { log, name } = this.#parts
+    try {
+      await this.#sweepLines()
+      const purged = await this.purge()
+      if (purged.rows + purged.keys > 0) log.info({ outbox: name, ...purged }, 'outbox purged')
+    } catch (error) {
+      log.warn({ err: error, outbox: name }, 'upkeep of the outbox failed; it is tried again in a minute')
+    }
+  }
+
+  /** Lets lines go on whose first message was removed, or settled by a dispatcher that ended right after. */
+  async #sweepLines(): Promise<void> {
+    const { db, settings, onReleased } = this.#parts
+    const table = await this.#parts.table()
+    let after: Line | null = null
+    do {
+      after = await table.lines.sweep(db, after, LINES, settings.onDead)
+      onReleased()
+      if (after !== null) await pause(BREATH_MS, undefined, { ref: false })
+    } while (after !== null && !this.#stopped.signal.aborted)
+  }
+}

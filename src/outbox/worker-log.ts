@@ -1,0 +1,36 @@
+/** The log lines of an outbox: one per event, the prefix first, the fields in the text and beside it. */
+import type { Log } from '../core/log.ts'
+
+type Level = 'debug' | 'info' | 'warn'
+
+/** What can be said, and how loudly. */
+const EVENTS = {
+  FETCH: 'info',
+  DISPATCH_SUCCESS: 'info',
+  DISPATCH_FAIL: 'warn',
+  DUPLICATE: 'info',
+  SKIP_PROCESSED: 'info',
+} as const satisfies Record<string, Level>
+
+export type WorkerEvent = keyof typeof EVENTS
+
+/** Writes lines such as `OUTBOX_WORKER_FETCH count=3`. */
+export type WorkerLog = (
+  event: WorkerEvent,
+  fields: Readonly<Record<string, string | number>>,
+  /** Beside the text only. */
+  details?: Readonly<Record<string, unknown>>,
+) => void
+
+/** The log of the outbox called `outbox`. */
+export const workerLog =
+  (log: Log, outbox: string): WorkerLog =>
+  (event, fields, details) => {
+    const prefix = `OUTBOX_WORKER_${event}`
+    const text = Object.entries(fields).map(([name, value]) => `${name}=${shown(value)}`)
+    log[EVENTS[event]]({ event: prefix, outbox, ...fields, ...details }, [prefix, ...text].join(' '))
+  }
+
+/** A value that ends where it seems to: what has white space or quotes is quoted. */
+const shown = (value: string | number): string =>
+  typeof value === 'number' || /^[^\s"=]+$/.test(value) ? String(value) : JSON.stringify(value)

@@ -1,0 +1,83 @@
+/** Drafts as rows of a particular table: whether its columns can hold them, and the values they get. */
+import type { Clock } from '../../core/clock.ts'
+import { SystemClock } from '../../core/system-clock.ts'
+import type { Layout } from '../layout.ts'
+import type { ColumnName } from '../table-names.ts'
+import { type Draft, isUuid } from './draft.ts'
+import { payloadFitter, refuseField } from './payload.ts'
+import { rowIds } from './row-id.ts'
+
+/** A row to be inserted. */
+export interface NewRow extends Omit<Draft, 'content'> {
+  /** Null where the database makes one. */
+  readonly id: string | null
+  readonly payload: Buffer | string
+}
+
+/** Makes a row of a draft; refuses what the table cannot hold. `at` names the message among others. */
+export type Fitter = (draft: Draft, at: string) => NewRow
+
+const INTEGER_BITS: Readonly<Record<string, bigint>> = { smallint: 15n, integer: 31n, bigint: 63n }
+
+const UUID_LENGTH = 36
+
+/** Whether the ids of a table are ours to make: producers make uuids themselves, and databases count up numbers. */
+export function makesIds({ types }: Layout): boolean {
+  const length = Number(/\((\d+)\)/.exec(types.id)?.[1] ?? UUID_LENGTH)
+  return /uuid|guid|char|text|clob/.test(types.id) && length >= UUID_LENGTH
+}
+
+/** How drafts become rows of a table. */
+export function fitterFor(layout: Layout, clock?: Clock): Fitter {
+  const fitPayload = payloadFitter(layout)
+  const fitTenant = textFitter(layout, 'tenantId')
+  const fitType = textFitter(layout, 'eventType')
+  const fitKey = textFitter(layout, 'idempotencyKey')
+  const fitOrderingKey = textFitter(layout, 'orderingKey')
+  const fitCorrelationId = textFitter(layout, 'correlationId')
+  const nextId = makesIds(layout) ? rowIds(clock ?? new SystemClock()) : () => null
+  return ({ content, tenantId, eventType, key, orderingKey, correlationId, keyIsGiven, headers }, at) => ({
+    id: nextId(),
+    tenantId: fitTenant(tenantId, `${at}tenantId`),
+    eventType: fitType(eventType, `${at}eventType`),
+    payload: fitPayload(content, `${at}payload`),
+    key: fitKey(key, `${at}key`),
+    keyIsGiven,
+    orderingKey: orderingKey === null ? null : fitOrderingKey(orderingKey, `${at}orderingKey`),
+    headers,
+    correlationId: correlationId === null ? null : fitCorrelationId(correlationId, `${at}correlationId`),
+  })
+}
+
+/** The text as the column keeps it. */
+type TextFitter = (text: string, field: string) => string
+
+/** SQLite takes any text anywhere; PostgreSQL fails on one that does not suit the type. */
+function textFitter({ dialect, types }: Layout, column: ColumnName): TextFitter {
+  const type = types[column]
+  if (dialect === 'sqlite') return (text) => text
+  if (type === 'uuid') {
+    return (text, field) => {
+      if (!isUuid(text)) refuseField(field, 'is no uuid, and its column takes nothing else')
+      return text.toLowerCase()
+    }
+  }
+  const bits = INTEGER_BITS[type]
+  if (bits !== undefined) {
+    return (text, field) => {
+      if (
+        !/^(0|-?[1-9]\d{0,18})$/.test(text) ||
+        BigInt.asIntN(Number(bits) + 1, BigInt(text)) !== BigInt(text)
+      )
+        refuseField(field, `is no whole number that a column of ${type} takes`)
+      return text
+    }
+  }
+  const most = Number(/^character(?: varying)?\((\d+)\)$/.exec(type)?.[1] ?? Number.POSITIVE_INFINITY)
+  return (text, field) => {
+    // Characters, not code units; the shorter count is only taken when the longer one does not fit.
+    if (text.length > most && Array.from(text).length > most)
+      refuseField(field, `is longer than the ${most} characters that its column takes`)
+    return text
+  }
+}

@@ -1,0 +1,34 @@
+/** What the insertions of both databases need: texts that are made once, and ids for the rows that got one. */
+import type { AdapterRow } from '../adapters/adapter.ts'
+import type { NewRow } from './fit.ts'
+import type { MadeId } from './insertion.ts'
+
+/** Remembers what was made for a key. */
+export function remembered<Key, Made>(
+  make: (key: Key) => Made,
+  nameOf: (key: Key) => number,
+): (key: Key) => Made {
+  const known = new Map<number, Made>()
+  return (key) => {
+    const name = nameOf(key)
+    let made = known.get(name)
+    if (made === undefined) {
+      made = make(key)
+      known.set(name, made)
+    }
+    return made
+  }
+}
+
+export const idOf = (row: AdapterRow | undefined): MadeId => (row === undefined ? undefined : String(row.id))
+
+/** The ids of rows among those that were inserted. Of rows with the same tenant and key the first one has it. */
+export function idsAmong(inserted: readonly AdapterRow[], rows: readonly NewRow[]): readonly MadeId[] {
+  const ids = new Map(inserted.map((row) => [`${row.key} ${row.tenant}`, idOf(row)]))
+  return rows.map(({ key, tenantId }) => {
+    const name = `${key} ${tenantId}`
+    const id = ids.get(name)
+    ids.delete(name)
+    return id
+  })
+}

@@ -1,0 +1,128 @@
+/**
+ * Inserting rows on PostgreSQL: one statement for a row, one for a thousand. Statements are bounded, so that memory is too.
+ */
+import { keepsBytes, type Layout, type RunSql } from '../layout.ts'
+import { insertManyOnPostgres, insertOnPostgres, type RowRecord, type RowShape } from '../sql/insert.ts'
+import { makesIds, type NewRow } from './fit.ts'
+import { idOf, idsAmong, remembered } from './inserted.ts'
+import type { Insertion, MadeId } from './insertion.ts'
+
+/** A row with its place among those of the call. */
+interface Placed {
+  readonly nth: number
+  readonly row: NewRow
+}
+
+const MOST_ROWS = 1_000
+/** Of payload in one statement: PostgreSQL takes 1 GB, memory a multiple of what is sent. */
+const MOST_PAYLOAD = 4_000_000
+
+/** The insertion into one table of PostgreSQL. */
+export function insertionOnPostgres(layout: Layout): Insertion {
+  const oneText = remembered(
+    (shape: RowShape) => insertOnPostgres(layout, shape),
+    (shape) =>
+      Number(shape.guarded) +
+      2 * Number(shape.timed) +
+      4 * Number(shape.hasOrderingKey) +
+      8 * Number(shape.hasHeaders) +
+      16 * Number(shape.hasCorrelationId),
+  )
+  const manyText = remembered(
+    (shape: { readonly guarded: boolean; readonly timed: boolean }) => insertManyOnPostgres(layout, shape),
+    ({ guarded, timed }) => Number(guarded) + 2 * Number(timed),
+  )
+  const bytes = keepsBytes(layout)
+  // Where times tell rows of one statement apart, or their ids do, they can be inserted in any order.
+  const sortable = makesIds(layout) || !/\(\d\)/.test(layout.types.createdAt)
+
+  async function one(run: RunSql, row: NewRow, createdAt: bigint | null): Promise<MadeId> {
+    const { id, orderingKey, headers, correlationId } = row
+    const text = oneText({
+      guarded: row.keyIsGiven,
+      timed: createdAt !== null,
+      hasId: id !== null,
+      hasOrderingKey: orderingKey !== null,
+      hasHeaders: headers !== null,
+      hasCorrelationId: correlationId !== null,
+    })
+    const parameters: unknown[] = [row.tenantId, row.eventType, row.payload, row.key]
+    for (const value of [id, orderingKey, headers, correlationId]) if (value !== null) parameters.push(value)
+    if (createdAt !== null) parameters.push(String(createdAt))
+    return idOf((await run(text, parameters))[0])
+  }
+
+  function recordOf({ nth, row }: Placed): RowRecord {
+    const { id, tenantId, eventType, payload, key, orderingKey, headers, correlationId } = row
+    return {
+      nth,
+      id,
+      tenant: tenantId,
+      type: eventType,
+      payload: typeof payload === 'string' ? payload : payload.toString('base64'),
+      key,
+      line: orderingKey,
+      headers,
+      correlation: correlationId,
+    }
+  }
+
+  return {
+    one,
+    async many(run, rows, createdAt) {
+      const placed = rows.map((row, nth) => ({ nth, row }))
+      const guarded = rows.some(({ keyIsGiven }) => keyIsGiven)
+      // Two calls with the same keys in another order would wait for each other for ever.
+      if (guarded && sortable) placed.sort(byKey)
+      const chunks = [...chunksOf(placed)]
+      // What is inserted in another order needs times of its own, and these one beginning for all statements.
+      const since = createdAt ?? (guarded && chunks.length > 1 ? await presentMicros(run) : null)
+      const timed = guarded || since !== null
+      const made: MadeId[] = Array(rows.length).fill(undefined)
+      for (const chunk of chunks) {
+        const [first] = chunk
+        if (chunk.length === 1 && first !== undefined) {
+          made[first.nth] = await one(run, first.row, since === null ? null : since + BigInt(first.nth))
+          continue
+        }
+        const parameters = [JSON.stringify(chunk.map(recordOf))]
+        const text = manyText({ guarded, timed })
+        const inserted = await run(
+          text,
+          timed ? [...parameters, since === null ? null : String(since)] : parameters,
+        )
+        const ids = idsAmong(
+          inserted,
+          chunk.map(({ row }) => row),
+        )
+        for (const [at, { nth }] of chunk.entries()) made[nth] = ids[at]
+      }
+      return made
+    },
+  }
+
+  function* chunksOf(placed: readonly Placed[]): Iterable<readonly Placed[]> {
+    let chunk: Placed[] = []
+    let size = 0
+    for (const each of placed) {
+      const { payload } = each.row
+      const more = bytes ? payload.length * (4 / 3) : payload.length
+      if (chunk.length === MOST_ROWS || (chunk.length > 0 && size + more > MOST_PAYLOAD)) {
+        yield chunk
+        chunk = []
+        size = 0
+      }
+      chunk.push(each)
+      size += more
+    }
+    if (chunk.length > 0) yield chunk
+  }
+}
+
+async function presentMicros(run: RunSql): Promise<bigint> {
+  const text = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint::text AS micros'
+  return BigInt(String((await run(text, []))[0]?.micros))
+}
+
+const byKey = ({ row: a }: Placed, { row: b }: Placed): number =>
+  a.tenantId === b.tenantId ? (a.key < b.key ? -1 : a.key > b.key ? 1 : 0) : a.tenantId < b.tenantId ? -1 : 1

@@ -1,0 +1,80 @@
+/** Inserting rows on SQLite, many in one statement. */
+import type { AdapterRow } from '../adapters/adapter.ts'
+import type { Layout, RunSql } from '../layout.ts'
+import { insertOnSqlite, madeOnSqlite } from '../sql/insert.ts'
+import { standingOf } from '../sql/standing.ts'
+import { makesIds, type NewRow } from './fit.ts'
+import { idOf, idsAmong, remembered } from './inserted.ts'
+import type { Insertion, MadeId } from './insertion.ts'
+
+/** Rows of one statement on SQLite: few sizes, so that statements are prepared once. */
+const SIZES = [500, 100, 20, 4, 1]
+
+/** The insertion into one table of SQLite. */
+export function insertionOnSqlite(layout: Layout): Insertion {
+  type Shape = Parameters<typeof insertOnSqlite>[1]
+  const textOf = remembered(
+    (shape: Shape) => insertOnSqlite(layout, shape),
+    ({ rows, guarded, timed, returning }) =>
+      rows * 8 + Number(guarded) + 2 * Number(timed) + 4 * Number(returning),
+  )
+  const hasId = makesIds(layout)
+  const whereMade = madeOnSqlite(layout)
+  const find = standingOf(layout)
+
+  function parametersOf(row: NewRow, createdAt: bigint | null): unknown[] {
+    const { tenantId, eventType, payload, key, orderingKey, headers, correlationId, id } = row
+    const parameters: unknown[] = [tenantId, eventType, payload, key, orderingKey, headers, correlationId]
+    if (hasId) parameters.push(id)
+    if (createdAt !== null) parameters.push(String(createdAt))
+    return parameters
+  }
+
+  /** The ids of rows that were all inserted: the database counted them up, one by one. */
+  async function idsOf(run: RunSql, rows: readonly NewRow[]): Promise<readonly MadeId[]> {
+    if (hasId) return rows.map(({ id }) => id ?? undefined)
+    const [made] = await run(whereMade, [String(rows.length)])
+    // Somebody else may have used the connection in the meantime.
+    if (made?.first !== rows[0]?.key || made?.key !== rows.at(-1)?.key)
+      return (await find(run, rows)).map((standing) => standing?.id)
+    const first = BigInt(String(made?.last)) - BigInt(rows.length) + 1n
+    return rows.map((_, at) => String(first + BigInt(at)))
+  }
+
+  async function insert(
+    run: RunSql,
+    rows: readonly NewRow[],
+    createdAt: bigint | null,
+    shape: Pick<Shape, 'guarded' | 'returning'>,
+  ): Promise<readonly AdapterRow[]> {
+    const text = textOf({ ...shape, rows: rows.length, timed: createdAt !== null, hasId })
+    return await run(
+      text,
+      rows.flatMap((row) => parametersOf(row, createdAt)),
+    )
+  }
+
+  return {
+    async one(run, row, createdAt) {
+      const shape = { guarded: row.keyIsGiven, returning: true }
+      return idOf((await insert(run, [row], createdAt, shape))[0])
+    },
+    async many(run, rows, createdAt) {
+      const made: MadeId[] = []
+      for (const chunk of chunksOf(rows)) {
+        const guarded = chunk.some(({ keyIsGiven }) => keyIsGiven)
+        const inserted = await insert(run, chunk, createdAt, { guarded, returning: guarded })
+        made.push(...(guarded ? idsAmong(inserted, chunk) : await idsOf(run, chunk)))
+      }
+      return made
+    },
+  }
+}
+
+function* chunksOf(rows: readonly NewRow[]): Iterable<readonly NewRow[]> {
+  for (let from = 0; from < rows.length; ) {
+    const size = SIZES.find((each) => each <= rows.length - from) ?? 1
+    yield rows.slice(from, from + size)
+    from += size
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * The payload of a new message, on its way into the column that keeps it. What the database would refuse is refused here:
+ * on PostgreSQL a statement that fails takes the application's whole transaction with it.
+ */
+import { failure } from '../../core/errors.ts'
+import { keepsBytes, keepsJson, type Layout } from '../layout.ts'
+import { jsonProblem } from './json-limits.ts'
+
+/** A payload as it will be sent: bytes and texts as they are, anything else as its JSON. */
+export type Content =
+  | { readonly kind: 'bytes'; readonly bytes: Buffer }
+  | { readonly kind: 'text' | 'json'; readonly text: string }
+
+/** Refuses a field of a message. */
+export function refuseField(field: string, reason: string): never {
+  throw failure('outbox_message_invalid', { field, reason })
+}
+
+/** Reads a payload; refuses what has no JSON. */
+export function readPayload(payload: unknown, field: string): Content {
+  if (typeof payload === 'string') {
+    if (!payload.isWellFormed()) refuseField(field, 'holds half a character (a lone surrogate)')
+    return { kind: 'text', text: payload }
+  }
+  if (ArrayBuffer.isView(payload)) {
+    const { buffer, byteOffset, byteLength } = payload
+    return { kind: 'bytes', bytes: Buffer.from(buffer, byteOffset, byteLength) }
+  }
+  if (payload instanceof ArrayBuffer) return { kind: 'bytes', bytes: Buffer.from(payload) }
+  const text = jsonOf(payload, field)
+  if (text === undefined) refuseField(field, `is ${nounOf(payload)}, which has no JSON`)
+  return { kind: 'json', text }
+}
+
+function jsonOf(payload: unknown, field: string): string | undefined {
+  try {
+    // Its type promises a text; of undefined and of functions there is none.
+    return JSON.stringify(payload) as string | undefined
+  } catch (error) {
+    // A bigint, a circle, or a toJSON that throws.
+    return refuseField(field, `has no JSON: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+const nounOf = (value: unknown): string => (value === undefined ? 'missing' : `a ${typeof value}`)
+
+/** The payload as a parameter for its column: bytes where it keeps bytes, else a text. */
+export type PayloadFitter = (content: Content, field: string) => Buffer | string
+
+/** How payloads are fitted to the column of a table. */
+export function payloadFitter(layout: Layout): PayloadFitter {
+  if (keepsBytes(layout))
+    return (content) => (content.kind === 'bytes' ? content.bytes : Buffer.from(content.text, 'utf8'))
+  const isPostgres = layout.dialect === 'postgres'
+  const isJson = keepsJson(layout)
+  const type = layout.types.payload
+  return (content, field) => {
+    const text = content.kind === 'bytes' ? decode(content.bytes, field) : content.text
+    if (isPostgres && text.includes('\0'))
+      refuseField(field, `holds U+0000, which a column of ${type} cannot keep`)
+    if (isJson) {
+      if (content.kind !== 'json') checkJson(text, field)
+      const problem = jsonProblem(text, type === 'jsonb' ? 'jsonb' : 'json')
+      if (problem !== undefined) refuseField(field, problem)
+    }
+    return text
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function decode(bytes: Buffer, field: string): string {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return refuseField(field, 'is not UTF-8, and its column keeps text')
+  }
+}
+
+function checkJson(text: string, field: string): void {
+  try {
+    JSON.parse(text)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    refuseField(field, `is not JSON, and its column takes nothing else: ${reason}`)
+  }
+}

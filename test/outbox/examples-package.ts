@@ -1,0 +1,98 @@
+/**
+ * The package of the examples, installed when it is missing or differs from its lock file. Runs at the same time wait
+ * for each other; where the packages cannot be had, the reason is given instead.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+export const examplesFolder = join(root, 'examples/outbox')
+
+const INSTALL_TIMEOUT_MS = 150_000
+/** Installing, and waiting for another run that installs. */
+export const PREPARE_TIMEOUT_MS = 2 * INSTALL_TIMEOUT_MS
+
+/** Null when the examples can be run; otherwise why not. */
+export async function prepareExamples(): Promise<string | null> {
+  const release = await exclusively(join(root, '.cache'), 'examples-outbox.lock')
+  try {
+    const stamp = join(examplesFolder, 'node_modules/.installed-for')
+    const wanted = await contentOf('package-lock.json', 'schema.prisma')
+    if ((await readFile(stamp, 'utf8').catch(() => '')) === wanted) return null
+    // Install scripts fetch Prisma's engine for migrations, which the examples do not need.
+    const npm = ['ci', '--ignore-scripts', '--prefer-offline', '--fetch-retries=0', '--loglevel=error']
+    const installed = await run('npm', [...npm, '--no-audit', '--no-fund'], { timeoutMs: INSTALL_TIMEOUT_MS })
+    if (installed.code !== 0) return `npm ci ended with ${installed.code}: ${lastLine(installed.output)}`
+    const generated = await generateClient()
+    if (generated.code !== 0) return `prisma generate ended with ${generated.code}: ${generated.output}`
+    await writeFile(stamp, wanted)
+    return null
+  } finally {
+    release()
+  }
+}
+
+async function contentOf(...names: readonly string[]): Promise<string> {
+  return (await Promise.all(names.map((name) => readFile(join(examplesFolder, name), 'utf8')))).join('\n')
+}
+
+const generateClient = () =>
+  run(process.execPath, ['node_modules/prisma/build/index.js', 'generate', '--schema', 'schema.prisma'], {
+    // The command looks for its engine at every start. Any file does, and then none is fetched.
+    env: { PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, CHECKPOINT_DISABLE: '1' },
+  })
+
+export interface Ended {
+  readonly code: number | null
+  readonly output: string
+}
+
+/** Runs a program in the folder of the examples, with the tools of this repository. */
+export async function run(
+  program: string,
+  args: readonly string[],
+  { env = {}, timeoutMs = 30_000 }: { env?: Readonly<Record<string, string>>; timeoutMs?: number } = {},
+): Promise<Ended> {
+  const path = `${join(root, 'node_modules/.bin')}${delimiter}${process.env.PATH}`
+  const child = spawn(program, args, {
+    cwd: examplesFolder,
+    env: { ...process.env, PATH: path, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: timeoutMs,
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  }
+  try {
+    const [code, signal] = await once(child, 'close')
+    return { code, output: signal === null ? output : `${output}\nended by ${signal}` }
+  } catch (error) {
+    return { code: null, output: String(error) }
+  }
+}
+
+const lastLine = (text: string): string => text.trim().split('\n').at(-1) ?? ''
+
+/** Holds a lock that ends with its process, whatever becomes of it: that of a transaction on an SQLite file. */
+async function exclusively(folder: string, name: string): Promise<() => void> {
+  mkdirSync(folder, { recursive: true })
+  const lock = new DatabaseSync(join(folder, name))
+  lock.exec('PRAGMA busy_timeout = 0')
+  for (;;) {
+    try {
+      lock.exec('BEGIN IMMEDIATE')
+      return () => lock.close()
+    } catch {
+      await delay(200)
+    }
+  }
+}

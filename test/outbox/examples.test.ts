@@ -1,0 +1,84 @@
+/** The examples of docs/outbox.md: each is run as its reader would run it, against a database of its own. */
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+import { beforeAll, describe, expect, it, type TestContext } from 'vitest'
+import { freshPostgres, freshSqlite } from '../harness/stores.ts'
+import { PREPARE_TIMEOUT_MS, prepareExamples, run } from './examples-package.ts'
+import { codeBlocks } from './guide.ts'
+
+/** What the guide says that they print. */
+const PRINTED = codeBlocks.find(({ language }) => language === 'text')?.code
+
+/** What lies in the database afterwards. */
+const COUNT = `SELECT (SELECT count(*) FROM orders) AS orders, count(*) AS messages, count(processed_at) AS processed
+  FROM outbox_messages`
+const COUNTED = { orders: 1, messages: 1, processed: 1 }
+
+const ON_POSTGRES = ['pg', 'postgres', 'kysely', 'drizzle', 'prisma', 'knex']
+
+let missing: string | null
+
+beforeAll(async () => {
+  missing = await prepareExamples()
+  if (missing !== null) console.warn(`examples/outbox cannot be installed, its tests are skipped: ${missing}`)
+}, PREPARE_TIMEOUT_MS)
+
+function skipWhereMissing({ skip }: TestContext): void {
+  if (missing !== null) skip(missing)
+}
+
+async function runExample(name: string, databaseUrl: string): Promise<string> {
+  const { code, output } = await run(process.execPath, ['--conditions=bartleby-source', `${name}.ts`], {
+    env: { DATABASE_URL: databaseUrl },
+  })
+  expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
+  return output
+}
+
+describe('an example of the outbox', () => {
+  for (const name of ON_POSTGRES) {
+    it(`delivers what was committed, once, and nothing else, with ${name}`, {
+      timeout: 40_000,
+    }, async (test) => {
+      skipWhereMissing(test)
+      const store = await freshPostgres()
+      try {
+        expect(await runExample(name, store.url)).toBe(PRINTED)
+        expect(await countIn(store.url)).toEqual(COUNTED)
+      } finally {
+        await store.dispose()
+      }
+    })
+  }
+
+  it('does so with node:sqlite', { timeout: 40_000 }, async (test) => {
+    skipWhereMissing(test)
+    const store = await freshSqlite()
+    try {
+      expect(await runExample('sqlite', store.url)).toBe(PRINTED)
+      const database = new DatabaseSync(store.url.replace('sqlite:', ''))
+      expect({ ...database.prepare(COUNT).get() }).toEqual(COUNTED)
+      database.close()
+    } finally {
+      await store.dispose()
+    }
+  })
+})
+
+async function countIn(url: string): Promise<Record<string, number>> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<Record<string, string>>(COUNT)
+    return Object.fromEntries(Object.entries(rows[0] ?? {}).map(([name, count]) => [name, Number(count)]))
+  } finally {
+    await client.end()
+  }
+}
+
+describe('the examples of the outbox', () => {
+  it('have the types of the libraries that they use', { timeout: 60_000 }, async (test) => {
+    skipWhereMissing(test)
+    expect(await run('tsc', ['-p', '.'], { timeoutMs: 50_000 })).toEqual({ code: 0, output: '' })
+  })
+})
