@@ -1,16 +1,12 @@
 /** `bartleby outbox adopt`: makes an outbox of a table while its producers and readers go on. */
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import type { AdoptOptions, AdoptReport, StepOutcome, StepReport } from '../../outbox/adopt/report.ts'
-import type { Naming } from '../../outbox/table-names.ts'
 import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
 import { grouped, showProgress } from '../progress.ts'
 import { printable, type Terminal } from '../terminal.ts'
+import { numberOf, type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
 
-interface Flags {
-  readonly url: string
-  readonly table?: string
-  readonly naming?: Naming
-  readonly column?: Readonly<Record<string, string>>
+interface Flags extends TableFlags {
   readonly chunk?: number
   readonly lockWait?: number
   readonly enforce?: boolean
@@ -20,16 +16,8 @@ interface Flags {
 }
 
 export function adoptCommand(terminal: Terminal): Command {
-  return new Command('adopt')
+  return withTableFlags(new Command('adopt'))
     .description('Make an outbox of a table while others use it, or make the table where there is none.')
-    .requiredOption('--url <url>', 'the database: postgres://… or sqlite:PATH')
-    .option('--table <name>', 'the table, or schema.table (default: outbox_messages, pascal: OutboxMessages)')
-    .option(
-      '--naming <naming>',
-      'how its columns are called: snake (tenant_id) or pascal (TenantId)',
-      'snake',
-    )
-    .option('--column <name=Column>', 'a single column that is called otherwise; can be repeated', pair)
     .option('--chunk <rows>', 'rows that are given keys in one transaction', numberOf, 10_000)
     .option('--lock-wait <seconds>', 'how long one step may wait for what others hold', numberOf, 60)
     .option('--enforce', 'make the key NOT NULL')
@@ -68,19 +56,6 @@ Exit codes:
   3  the database is not there or cannot be reached`,
     )
     .action((flags: Flags) => adopt(flags, terminal))
-}
-
-const numberOf = (text: string): number => {
-  const number = Number(text)
-  if (text.trim() === '' || Number.isNaN(number)) throw new InvalidArgumentError('It is no number.')
-  return number
-}
-
-function pair(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
-  const [, name, column] = /^([^=]+)=(.+)$/s.exec(text) ?? []
-  if (name === undefined || column === undefined)
-    throw new InvalidArgumentError('Write it as name=Column, as in eventType=Name.')
-  return { ...before, [name]: column }
 }
 
 async function adopt(flags: Flags, terminal: Terminal): Promise<void> {
@@ -123,20 +98,10 @@ async function adopt(flags: Flags, terminal: Terminal): Promise<void> {
   if (!report.complete && flags.dryRun !== true) throw new CommandFailure(EXIT.failed, shortfallOf(report))
 }
 
-function optionsOf({
-  table,
-  naming,
-  column,
-  chunk,
-  lockWait,
-  enforce,
-  rekeyDuplicates,
-  dryRun,
-}: Flags): AdoptOptions {
+function optionsOf(flags: Flags): AdoptOptions {
+  const { chunk, lockWait, enforce, rekeyDuplicates, dryRun } = flags
   return {
-    ...(table === undefined ? {} : { table }),
-    ...(naming === undefined ? {} : { naming }),
-    ...(column === undefined ? {} : { columns: column }),
+    ...tableOptionsOf(flags),
     ...(chunk === undefined ? {} : { chunk }),
     ...(lockWait === undefined ? {} : { lockWaitSeconds: lockWait }),
     enforce: enforce === true,

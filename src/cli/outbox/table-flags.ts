@@ -34,7 +34,8 @@ export function pair(
   before: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, string>> {
   const [, name, value] = /^([^=]+)=(.+)$/s.exec(text) ?? []
-  if (name === undefined || value === undefined) throw new InvalidArgumentError('Write it as name=value.')
+  if (name === undefined || value === undefined)
+    throw new InvalidArgumentError('Write it as name=value, as in eventType=Name.')
   return { ...before, [name]: value }
 }
 
