@@ -8,7 +8,7 @@ export interface CommitWatch {
   stop(): void
 }
 
-/** Calls `changed` soon after another connection, of any program, has committed to the file. */
+/** Calls `changed` soon after another connection, of any program, has committed to the file; keeps the process alive until it is stopped. */
 export function watchCommits(path: string, changed: () => void): CommitWatch {
   const connection = new DatabaseSync(path, { readOnly: true })
   const look = connection.prepare('PRAGMA data_version')
@@ -27,7 +27,6 @@ export function watchCommits(path: string, changed: () => void): CommitWatch {
     known = found
     changed()
   }, LOOK_MS)
-  timer.unref()
   return {
     stop() {
       clearInterval(timer)
