@@ -91,7 +91,9 @@ export class Recorder {
     socket.once('close', () => {
       for (const number of [...open.keys()]) end(number)
     })
-    createInterface({ input: socket }).on('line', (text) => {
+    const lines = createInterface({ input: socket })
+    lines.on('error', () => {})
+    lines.on('line', (text) => {
       // Written by the program beside this one.
       const said = JSON.parse(text) as Said
       if ('end' in said) return void end(said.end)

@@ -13,9 +13,10 @@ import { Recorder } from './crash-recorder.ts'
 const SOAK = process.env.BARTLEBY_SOAK === '1'
 
 const SIZES = {
-  postgres: { processes: 4, messages: SOAK ? 10_000 : 2_500 },
+  postgres: { processes: 4, messages: SOAK ? 10_000 : 4_000 },
   sqlite: { processes: 2, messages: SOAK ? 5_000 : 1_500 },
 }
+const KILLS = SOAK ? 60 : 10
 /** Every third message stands in one of these lines. */
 const LINES = 40
 
@@ -61,8 +62,8 @@ describe.each(stores)('dispatchers on $name that are killed at work', ({ name, .
         for (let i = 0; i < processes; i++) starting.push(fleet.add())
         await Promise.race(starting)
         let kills = 0
-        while (recorder.received < messages * 0.95) {
-          await pause(random.whole(50, 600))
+        while (kills < KILLS && recorder.received < messages * 0.95) {
+          await pause(random.whole(100, 800))
           if (fleet.kill(random)) kills += 1
           while (fleet.size < processes) starting.push(fleet.add())
           expect(fleet.deaths, 'processes that nobody had killed').toEqual([])

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -15,8 +15,13 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 export const examplesFolder = join(root, 'examples/outbox')
 
 const INSTALL_TIMEOUT_MS = 150_000
+const LOOK_MS = 200
 /** Installing, and waiting for another run that installs. */
 export const PREPARE_TIMEOUT_MS = 2 * INSTALL_TIMEOUT_MS
+
+/** What npm says when it gets no packages, and what is said of one that took too long. */
+const OUT_OF_REACH =
+  /ECONN\w+|ENOTFOUND|EAI_AGAIN|\w*TIME(?:D)?OUT\w*|ENOTCACHED|E[45]\d\d\b|ended by SIGTERM/
 
 /** Null when the examples can be run; otherwise why not. */
 export async function prepareExamples(): Promise<string | null> {
@@ -24,13 +29,16 @@ export async function prepareExamples(): Promise<string | null> {
   try {
     const stamp = join(examplesFolder, 'node_modules/.installed-for')
     const wanted = await contentOf('package-lock.json', 'schema.prisma')
-    if ((await readFile(stamp, 'utf8').catch(() => '')) === wanted) return null
+    const present = await readFile(stamp, 'utf8').catch(() => '')
+    if (present === wanted && existsSync(join(examplesFolder, 'generated/client.ts'))) return null
     // Install scripts fetch Prisma's engine for migrations, which the examples do not need.
     const npm = ['ci', '--ignore-scripts', '--prefer-offline', '--fetch-retries=0', '--loglevel=error']
     const installed = await run('npm', [...npm, '--no-audit', '--no-fund'], { timeoutMs: INSTALL_TIMEOUT_MS })
-    if (installed.code !== 0) return `npm ci ended with ${installed.code}: ${lastLine(installed.output)}`
-    const generated = await generateClient()
-    if (generated.code !== 0) return `prisma generate ended with ${generated.code}: ${generated.output}`
+    const outOfReach = OUT_OF_REACH.exec(installed.output)
+    if (installed.code !== 0 && outOfReach !== null) return `npm ci: ${outOfReach[0]}`
+    // Anything else is a fault of the package, and must not pass for a missing network.
+    insistOnSuccess('npm ci', installed)
+    insistOnSuccess('prisma generate', await generateClient())
     await writeFile(stamp, wanted)
     return null
   } finally {
@@ -80,19 +88,22 @@ export async function run(
   }
 }
 
-const lastLine = (text: string): string => text.trim().split('\n').at(-1) ?? ''
+function insistOnSuccess(what: string, { code, output }: Ended): void {
+  if (code !== 0) throw new Error(`${what} ended with ${code}:\n${output}`)
+}
 
 /** Holds a lock that ends with its process, whatever becomes of it: that of a transaction on an SQLite file. */
 async function exclusively(folder: string, name: string): Promise<() => void> {
   mkdirSync(folder, { recursive: true })
   const lock = new DatabaseSync(join(folder, name))
   lock.exec('PRAGMA busy_timeout = 0')
-  for (;;) {
+  for (let waitedMs = 0; ; waitedMs += LOOK_MS) {
     try {
       lock.exec('BEGIN IMMEDIATE')
       return () => lock.close()
-    } catch {
-      await delay(200)
+    } catch (error) {
+      if (waitedMs < INSTALL_TIMEOUT_MS) await delay(LOOK_MS)
+      else throw new Error('another run has been installing the examples for too long', { cause: error })
     }
   }
 }

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { checkSettings } from '../../src/config/check.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
+import { DEFAULT_THRESHOLDS } from '../../src/outbox/health.ts'
 import { createKey } from '../../src/outbox/keys.ts'
 import { OutboxMeter } from '../../src/outbox/meter.ts'
 import { outboxMetrics } from '../../src/outbox/metrics.ts'
@@ -43,6 +44,17 @@ describe('the guide of the outbox', () => {
       Object.entries(defaults).map(([name, value]) => [
         name,
         typeof value === 'string' ? `'${value}'` : String(value),
+      ]),
+    )
+  })
+
+  it('has the thresholds of health', () => {
+    const shown = tableRows('| above |').map((cells) => cells.map((cell) => quoted(cell)[0]))
+    expect(shown).toEqual(
+      Object.entries(DEFAULT_THRESHOLDS).map(([name, { degraded, unhealthy }]) => [
+        name,
+        String(degraded),
+        String(unhealthy),
       ]),
     )
   })

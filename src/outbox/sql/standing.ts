@@ -33,18 +33,20 @@ function onPostgres(layout: Layout): FindStanding {
   const c = quotedColumns(layout)
   const rewrites = layout.types.payload === 'jsonb'
   const same = rewrites
-    ? `${c.payload} = m.content::jsonb`
-    : `sha256(${payloadOf(layout)}) = decode(m.content, 'hex')`
-  const hash = rewrites ? `sha256(${payloadOf(layout, 'm.content::jsonb')})` : `decode(m.content, 'hex')`
+    ? `${c.payload} = wanted.content::jsonb`
+    : `sha256(${payloadOf(layout)}) = decode(wanted.content, 'hex')`
+  const hash = rewrites
+    ? `sha256(${payloadOf(layout, 'wanted.content::jsonb')})`
+    : `decode(wanted.content, 'hex')`
   const has = (column: ColumnName, text: string) => `${c[column]} = ${comparable(layout, column, text)}`
   const kept = `LEFT JOIN LATERAL (SELECT ${c.id}::text AS id, ${same} AS same FROM ${layout.sqlTable}
-      WHERE ${has('tenantId', 'm.tenant')} AND ${has('idempotencyKey', 'm.key')} LIMIT 1) AS kept ON true`
+      WHERE ${has('tenantId', 'wanted.tenant')} AND ${has('idempotencyKey', 'wanted.key')} LIMIT 1) AS kept ON true`
   const purged = `LEFT JOIN LATERAL (SELECT message_id AS id, payload_sha256 = ${hash} AS same FROM ${layout.sqlKeysTable}
-      WHERE tenant_id = m.tenant AND idempotency_key = m.key::uuid LIMIT 1) AS purged ON true`
+      WHERE tenant_id = wanted.tenant AND idempotency_key = wanted.key::uuid LIMIT 1) AS purged ON true`
   const answer = (column: string) =>
     layout.hasKeys ? `coalesce(kept.${column}, purged.${column}) AS ${column}` : `kept.${column}`
-  const text = `SELECT m.nth AS nth, ${answer('id')}, ${answer('same')}
-    FROM json_to_recordset($1::text::json) AS m (nth integer, tenant text, key text, content text)
+  const text = `SELECT wanted.nth AS nth, ${answer('id')}, ${answer('same')}
+    FROM json_to_recordset($1::text::json) AS wanted (nth integer, tenant text, key text, content text)
     ${kept} ${layout.hasKeys ? purged : ''}`
   return async (run, rows) => {
     const wanted = rows.map(({ tenantId, key, payload }, nth) => ({
