@@ -157,7 +157,8 @@ export type Recall =
 
 /**
  * Where letters go back to; one per source, all of them passing the same conformance suite. Everything happens in the
- * transaction that claims the letter: a crash leaves both or neither.
+ * transaction that claims the letter: a crash leaves both or neither. A source whose messages lie in another database
+ * must put right what a crash leaves between the two.
  */
 export interface LetterSource {
   readonly name: SourceName
@@ -167,9 +168,9 @@ export interface LetterSource {
   send(work: OfficeWork, outgoing: Outgoing): Promise<SendReceipt>
   /** Takes the item of a retry out of its queue again, unless somebody is working on it. */
   recall(work: OfficeWork, letter: Letter): Promise<Recall>
-  /** The letter is no longer pending: takes it out of its dead queue, when it lies in one. */
+  /** The letter is no longer pending: takes it out of its dead queue, when it lies in one, or gives up its message. */
   lift(work: OfficeWork, letters: readonly Placed[]): Promise<void>
-  /** The letter is pending again: lays it at the tail of the dead queue it belongs to, when that exists. */
+  /** The letter is pending again: lays it at the tail of the dead queue it belongs to, when that exists; or undoes the giving up. */
   lay(work: OfficeWork, letters: readonly Placed[]): Promise<void>
 }
 

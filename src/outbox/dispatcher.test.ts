@@ -278,4 +278,20 @@ describe.each(stores)('a dispatcher on $name', (kind) => {
     clock.advance(23n * 86_400n * second)
     expect(await each.purge()).toEqual({ rows: 0, keys: 1 })
   })
+
+  it('purges all of many rows that were processed at the same moment', async () => {
+    const numbers =
+      kind.name === 'postgres'
+        ? 'SELECT n FROM generate_series(1, 2500) AS n'
+        : 'WITH RECURSIVE s(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM s WHERE n < 2500) SELECT n FROM s'
+    const [blob, then] =
+      kind.name === 'postgres' ? [`'\\x7b7d'::bytea`, `'2020-01-01'`] : [`x'7b7d'`, '1577836800000000']
+    await outbox.query(
+      `INSERT INTO outbox_messages (tenant_id, event_type, payload, processed_at) SELECT 't', 'old', ${blob}, ${then} FROM (${numbers}) AS s`,
+    )
+    const each = dispatcher(async () => {})
+    await each.purge()
+    clock.advance(60n * second)
+    expect(await each.purge()).toMatchObject({ rows: 2500 })
+  })
 })

@@ -76,8 +76,9 @@ export class Outboxes {
 
   /** Deliveries end first: the clerk still tells what came of them. */
   async stop(): Promise<void> {
-    await this.#clerk.stop()
     await Promise.all(this.#stations.map((station) => station.stop()))
+    await this.#clerk.stop()
+    await Promise.all(this.#stations.map((station) => station.close()))
   }
 
   #station({ transport, ...settings }: OutboxSettings, context: OutboxesContext): OutboxStation {

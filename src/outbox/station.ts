@@ -102,11 +102,16 @@ export class OutboxStation implements OutboxPost {
     this.#serving ??= this.#serve()
   }
 
+  /** Ends deliveries; the table can still be read. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     await this.#serving
     this.#watch?.stop()
     await Promise.all([this.#dispatcher?.stop(), this.#upkeep.stop()])
+  }
+
+  /** Closes its own connections, when it has some. */
+  async close(): Promise<void> {
     if (!this.inStore) await this.db.close()
   }
 

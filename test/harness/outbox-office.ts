@@ -1,4 +1,5 @@
 /** An office with one outbox, in its own store or in another database, and a dispatcher that tests tell what to do. */
+import { BartlebyError } from '../../src/core/errors.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { type Database, sql } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/open.ts'
@@ -47,6 +48,13 @@ const countLetters = sql(
   'test.countOutboxLetters',
   `SELECT count(*) AS found, coalesce(max(id), 0) AS last FROM bartleby.letters WHERE engine = 'outbox' AND id > $1`,
 )
+
+/** What an act is refused with. */
+export const codeOf = (act: Promise<unknown>): Promise<string> =>
+  act.then(
+    () => 'done',
+    (error: unknown) => (error instanceof BartlebyError ? error.code : String(error)),
+  )
 
 export class OutboxOffice {
   readonly store: LetterStore

@@ -57,7 +57,7 @@ export function purgesOf(layout: Layout): Purge {
     `SELECT ${c.id}${text} AS id, ${c.processedAt}${text} AS processed, ${c.idempotencyKey}${text} AS key, ${recorded} AS recorded
      FROM ${table} WHERE ${c.processedAt} IS NOT NULL AND ${c.processedAt} < ${timeFrom(layout, 'processedAt', '$1')}
        AND NOT ${c.letterDue} AND (${c.processedAt}, ${c.id}) > (${given('processedAt', '$2')}, ${given('id', '$3')})
-     ORDER BY ${c.processedAt}, ${c.id} LIMIT ${BATCH}`,
+     ORDER BY ${table}.${c.processedAt}, ${table}.${c.id} LIMIT ${BATCH}`,
     { bigints: true },
   )
   const inIds = postgres
