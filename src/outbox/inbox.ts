@@ -157,7 +157,9 @@ const OPTIONS = {
   clock: true,
 } as const satisfies Record<keyof InboxOptions<unknown>, true>
 
-function checkOptions({ adapter, clock, ...rest }: InboxOptions<never>): void {
+function checkOptions(options: InboxOptions<never>): void {
+  if (typeof options !== 'object' || options === null) refuse('adapter', 'it is missing')
+  const { adapter, clock, ...rest } = options
   for (const option of Object.keys(rest)) {
     if (!(option in OPTIONS))
       refuse(option, `there is no such option; there are ${Object.keys(OPTIONS).join(', ')}`)

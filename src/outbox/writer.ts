@@ -95,7 +95,7 @@ class Writer<Tx> implements Outbox<Tx> {
     const draft = readMessage(message)
     const run = this.#runner(tx)
     const table = this.#table ?? (await this.#lookAt(run))
-    const row = table.fit(draft, '')
+    const row = table.fit(draft, -1)
     const id = await table.insertion.one(run, row, this.#clock?.now() ?? null)
     if (id !== undefined) return { id, idempotencyKey: row.key, alreadyExisted: false }
     const [added] = await this.#answers(run, table, [row], [undefined])
@@ -105,11 +105,11 @@ class Writer<Tx> implements Outbox<Tx> {
 
   async addMany(tx: Tx, messages: readonly NewMessage[]): Promise<Added[]> {
     if (!Array.isArray(messages)) refuseField('messages', 'is no list')
-    const drafts = messages.map((message, at) => readMessage(message, `messages[${at}].`))
+    const drafts = messages.map(readMessage)
     if (drafts.length === 0) return []
     const run = this.#runner(tx)
     const table = this.#table ?? (await this.#lookAt(run))
-    const rows = drafts.map((draft, at) => table.fit(draft, `messages[${at}].`))
+    const rows = drafts.map(table.fit)
     const ids = await table.insertion.many(run, rows, this.#clock?.now() ?? null)
     return this.#answers(run, table, rows, ids)
   }

@@ -1,4 +1,5 @@
 /** An application with a database of its own and transactions on connections of their own, on either kind of store. */
+import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import type { Adapter, AdapterRow } from '../../src/outbox/adapters/adapter.ts'
@@ -24,12 +25,15 @@ export class Application {
   readonly url: string
   readonly #store: FreshStore
   readonly #pool: pg.Pool | undefined
+  readonly #ended: Promise<unknown>[] = []
 
   private constructor(kind: StoreKind, store: FreshStore) {
     this.kind = kind
     this.url = store.url
     this.#store = store
-    this.#pool = kind.name === 'postgres' ? new pg.Pool({ connectionString: store.url, max: 20 }) : undefined
+    if (kind.name === 'sqlite') return
+    this.#pool = new pg.Pool({ connectionString: store.url, max: 20 })
+    this.#pool.on('connect', (client) => this.#ended.push(once(client, 'end')))
   }
 
   /** With a fresh database, in which the script was run. */
@@ -73,6 +77,8 @@ export class Application {
 
   async close(): Promise<void> {
     await this.#pool?.end()
+    // A pool says that it has ended a little before its connections have.
+    await Promise.all(this.#ended)
     await this.#store.dispose()
   }
 

@@ -1,7 +1,7 @@
 /** A new message as an application gave it, checked: everything that needs no look at the table. */
 import { randomUUID } from 'node:crypto'
 import type { NewMessage } from '../message.ts'
-import { type Content, readPayload, refuseField } from './payload.ts'
+import { type Content, type Place, readPayload, refuseField } from './payload.ts'
 
 export interface Draft {
   readonly tenantId: string
@@ -32,55 +32,55 @@ const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i
 /** Whether a text is a uuid as it is usually written. */
 export const isUuid = (text: string): boolean => UUID.test(text)
 
-/** Checks a message; `at` names it among others, as in `messages[3].`. */
-export function readMessage(message: NewMessage, at = ''): Draft {
+/** Checks a message; `at` is its place among others. */
+export function readMessage(message: NewMessage, at: Place = -1): Draft {
   if (typeof message !== 'object' || message === null)
-    refuseField(`${at}message`, 'is missing; it is an object with tenantId, eventType and payload')
+    refuseField('message', 'is missing; it is an object with tenantId, eventType and payload', at)
   for (const field in message) {
     // A key under another name would be a random one, and the message would be sent again and again.
-    if (!(field in FIELDS)) refuseField(at + field, `is unknown; there are ${Object.keys(FIELDS).join(', ')}`)
+    if (!(field in FIELDS)) refuseField(field, `is unknown; there are ${Object.keys(FIELDS).join(', ')}`, at)
   }
   const { key } = message
   const keyIsGiven = key !== undefined && key !== null
   return {
-    tenantId: readText(message.tenantId, `${at}tenantId`),
-    eventType: readText(message.eventType, `${at}eventType`),
-    content: readPayload(message.payload, `${at}payload`),
-    key: keyIsGiven ? readKey(key, `${at}key`) : randomUUID(),
+    tenantId: readText(message.tenantId, 'tenantId', at),
+    eventType: readText(message.eventType, 'eventType', at),
+    content: readPayload(message.payload, at),
+    key: keyIsGiven ? readKey(key, at) : randomUUID(),
     keyIsGiven,
-    orderingKey: readOptionalText(message.orderingKey, `${at}orderingKey`),
-    headers: readHeaders(message.headers, `${at}headers`),
-    correlationId: readOptionalText(message.correlationId, `${at}correlationId`),
+    orderingKey: readOptionalText(message.orderingKey, 'orderingKey', at),
+    headers: readHeaders(message.headers, at),
+    correlationId: readOptionalText(message.correlationId, 'correlationId', at),
   }
 }
 
-function readKey(key: unknown, field: string): string {
+function readKey(key: unknown, at: Place): string {
   if (typeof key !== 'string' || !isUuid(key))
-    refuseField(field, 'is no uuid; make one of the parts that identify the message with createKey()')
+    refuseField('key', 'is no uuid; make one of the parts that identify the message with createKey()', at)
   return key.toLowerCase()
 }
 
-function readText(text: unknown, field: string): string {
-  if (typeof text !== 'string') refuseField(field, `is ${text === undefined ? 'missing' : 'no text'}`)
-  if (text === '') refuseField(field, 'is empty')
-  if (text.includes('\0')) refuseField(field, 'holds U+0000')
-  if (!text.isWellFormed()) refuseField(field, 'holds half a character (a lone surrogate)')
+function readText(text: unknown, field: string, at: Place): string {
+  if (typeof text !== 'string') refuseField(field, `is ${text === undefined ? 'missing' : 'no text'}`, at)
+  if (text === '') refuseField(field, 'is empty', at)
+  if (text.includes('\0')) refuseField(field, 'holds U+0000', at)
+  if (!text.isWellFormed()) refuseField(field, 'holds half a character (a lone surrogate)', at)
   return text
 }
 
-const readOptionalText = (text: unknown, field: string): string | null =>
-  text === undefined || text === null ? null : readText(text, field)
+const readOptionalText = (text: unknown, field: string, at: Place): string | null =>
+  text === undefined || text === null ? null : readText(text, field, at)
 
-function readHeaders(headers: unknown, field: string): string | null {
+function readHeaders(headers: unknown, at: Place): string | null {
   if (headers === undefined || headers === null) return null
   if (typeof headers !== 'object' || Array.isArray(headers))
-    refuseField(field, 'is no object of names and texts')
+    refuseField('headers', 'is no object of names and texts', at)
   for (const [name, value] of Object.entries(headers)) {
-    const place = `${field}[${JSON.stringify(name)}]`
-    if (typeof value !== 'string') refuseField(place, 'is no text')
-    if (name === '') refuseField(place, 'has no name')
-    if (/\0/.test(name + value)) refuseField(place, 'holds U+0000')
-    if (!(name + value).isWellFormed()) refuseField(place, 'holds half a character (a lone surrogate)')
+    const field = `headers[${JSON.stringify(name)}]`
+    if (typeof value !== 'string') refuseField(field, 'is no text', at)
+    if (name === '') refuseField(field, 'has no name', at)
+    if (/\0/.test(name + value)) refuseField(field, 'holds U+0000', at)
+    if (!(name + value).isWellFormed()) refuseField(field, 'holds half a character (a lone surrogate)', at)
   }
   return JSON.stringify(headers)
 }

@@ -4,7 +4,7 @@ import { SystemClock } from '../../core/system-clock.ts'
 import type { Layout } from '../layout.ts'
 import type { ColumnName } from '../table-names.ts'
 import { type Draft, isUuid } from './draft.ts'
-import { payloadFitter, refuseField } from './payload.ts'
+import { type Place, payloadFitter, refuseField } from './payload.ts'
 import { rowIds } from './row-id.ts'
 
 /** A row to be inserted. */
@@ -14,10 +14,10 @@ export interface NewRow extends Omit<Draft, 'content'> {
   readonly payload: Buffer | string
 }
 
-/** Makes a row of a draft; refuses what the table cannot hold. `at` names the message among others. */
-export type Fitter = (draft: Draft, at: string) => NewRow
+/** Makes a row of a draft; refuses what the table cannot hold. `at` is the message's place among others. */
+export type Fitter = (draft: Draft, at: Place) => NewRow
 
-const INTEGER_BITS: Readonly<Record<string, bigint>> = { smallint: 15n, integer: 31n, bigint: 63n }
+const INTEGER_BITS: Readonly<Record<string, number>> = { smallint: 16, integer: 32, bigint: 64 }
 
 const UUID_LENGTH = 36
 
@@ -32,52 +32,50 @@ export function fitterFor(layout: Layout, clock?: Clock): Fitter {
   const fitPayload = payloadFitter(layout)
   const fitTenant = textFitter(layout, 'tenantId')
   const fitType = textFitter(layout, 'eventType')
-  const fitKey = textFitter(layout, 'idempotencyKey')
+  const fitKey = textFitter(layout, 'idempotencyKey', 'key')
   const fitOrderingKey = textFitter(layout, 'orderingKey')
   const fitCorrelationId = textFitter(layout, 'correlationId')
   const nextId = makesIds(layout) ? rowIds(clock ?? new SystemClock()) : () => null
   return ({ content, tenantId, eventType, key, orderingKey, correlationId, keyIsGiven, headers }, at) => ({
     id: nextId(),
-    tenantId: fitTenant(tenantId, `${at}tenantId`),
-    eventType: fitType(eventType, `${at}eventType`),
-    payload: fitPayload(content, `${at}payload`),
-    key: fitKey(key, `${at}key`),
+    tenantId: fitTenant(tenantId, at),
+    eventType: fitType(eventType, at),
+    payload: fitPayload(content, at),
+    key: fitKey(key, at),
     keyIsGiven,
-    orderingKey: orderingKey === null ? null : fitOrderingKey(orderingKey, `${at}orderingKey`),
+    orderingKey: orderingKey === null ? null : fitOrderingKey(orderingKey, at),
     headers,
-    correlationId: correlationId === null ? null : fitCorrelationId(correlationId, `${at}correlationId`),
+    correlationId: correlationId === null ? null : fitCorrelationId(correlationId, at),
   })
 }
 
 /** The text as the column keeps it. */
-type TextFitter = (text: string, field: string) => string
+type TextFitter = (text: string, at: Place) => string
 
 /** SQLite takes any text anywhere; PostgreSQL fails on one that does not suit the type. */
-function textFitter({ dialect, types }: Layout, column: ColumnName): TextFitter {
+function textFitter({ dialect, types }: Layout, column: ColumnName, field: string = column): TextFitter {
   const type = types[column]
   if (dialect === 'sqlite') return (text) => text
   if (type === 'uuid') {
-    return (text, field) => {
-      if (!isUuid(text)) refuseField(field, 'is no uuid, and its column takes nothing else')
+    return (text, at) => {
+      if (!isUuid(text)) refuseField(field, 'is no uuid, and its column takes nothing else', at)
       return text.toLowerCase()
     }
   }
   const bits = INTEGER_BITS[type]
   if (bits !== undefined) {
-    return (text, field) => {
-      if (
-        !/^(0|-?[1-9]\d{0,18})$/.test(text) ||
-        BigInt.asIntN(Number(bits) + 1, BigInt(text)) !== BigInt(text)
-      )
-        refuseField(field, `is no whole number that a column of ${type} takes`)
+    return (text, at) => {
+      // Without leading zeros: the text must be the one that the column gives back.
+      const fits = /^(0|-?[1-9]\d{0,18})$/.test(text) && BigInt.asIntN(bits, BigInt(text)) === BigInt(text)
+      if (!fits) refuseField(field, `is no whole number that a column of ${type} takes`, at)
       return text
     }
   }
   const most = Number(/^character(?: varying)?\((\d+)\)$/.exec(type)?.[1] ?? Number.POSITIVE_INFINITY)
-  return (text, field) => {
+  return (text, at) => {
     // Characters, not code units; the shorter count is only taken when the longer one does not fit.
     if (text.length > most && Array.from(text).length > most)
-      refuseField(field, `is longer than the ${most} characters that its column takes`)
+      refuseField(field, `is longer than the ${most} characters that its column takes`, at)
     return text
   }
 }

@@ -32,3 +32,9 @@ export function idsAmong(inserted: readonly AdapterRow[], rows: readonly NewRow[
     return id
   })
 }
+
+/** The same for rows whose keys are all different. */
+export function idsByKey(inserted: readonly AdapterRow[], rows: readonly NewRow[]): readonly MadeId[] {
+  const ids = new Map(inserted.map((row) => [row.key, idOf(row)]))
+  return rows.map(({ key }) => ids.get(key))
+}

@@ -1,10 +1,11 @@
 /**
  * Inserting rows on PostgreSQL: one statement for a row, one for a thousand. Statements are bounded, so that memory is too.
  */
+import { integerList } from '../../db/database.ts'
 import { keepsBytes, type Layout, type RunSql } from '../layout.ts'
-import { insertManyOnPostgres, insertOnPostgres, type RowRecord, type RowShape } from '../sql/insert.ts'
+import { insertManyOnPostgres, insertOnPostgres, type RowShape } from '../sql/insert.ts'
 import { makesIds, type NewRow } from './fit.ts'
-import { idOf, idsAmong, remembered } from './inserted.ts'
+import { idOf, idsAmong, idsByKey, remembered } from './inserted.ts'
 import type { Insertion, MadeId } from './insertion.ts'
 
 /** A row with its place among those of the call. */
@@ -52,19 +53,27 @@ export function insertionOnPostgres(layout: Layout): Insertion {
     return idOf((await run(text, parameters))[0])
   }
 
-  function recordOf({ nth, row }: Placed): RowRecord {
-    const { id, tenantId, eventType, payload, key, orderingKey, headers, correlationId } = row
-    return {
-      nth,
-      id,
-      tenant: tenantId,
-      type: eventType,
-      payload: typeof payload === 'string' ? payload : payload.toString('base64'),
-      key,
-      line: orderingKey,
-      headers,
-      correlation: correlationId,
-    }
+  function parametersOf(chunk: readonly Placed[], timed: boolean, since: bigint | null): unknown[] {
+    const list = (get: (row: NewRow) => string | null) => textList(chunk.map(({ row }) => get(row)))
+    const parameters: unknown[] = [
+      list(({ tenantId }) => tenantId),
+      list(({ eventType }) => eventType),
+      list(({ key }) => key),
+      list(({ id }) => id),
+      list(({ orderingKey }) => orderingKey),
+      list(({ headers }) => headers),
+      list(({ correlationId }) => correlationId),
+      timed
+        ? integerList(
+            'postgres',
+            chunk.map(({ nth }) => nth),
+          )
+        : '{}',
+    ]
+    if (bytes) parameters.push(...packed(chunk.map(({ row }) => row.payload)))
+    else parameters.push(list(({ payload }) => String(payload)))
+    if (timed) parameters.push(since === null ? null : String(since))
+    return parameters
   }
 
   return {
@@ -85,16 +94,10 @@ export function insertionOnPostgres(layout: Layout): Insertion {
           made[first.nth] = await one(run, first.row, since === null ? null : since + BigInt(first.nth))
           continue
         }
-        const parameters = [JSON.stringify(chunk.map(recordOf))]
         const text = manyText({ guarded, timed })
-        const inserted = await run(
-          text,
-          timed ? [...parameters, since === null ? null : String(since)] : parameters,
-        )
-        const ids = idsAmong(
-          inserted,
-          chunk.map(({ row }) => row),
-        )
+        const inserted = await run(text, parametersOf(chunk, timed, since))
+        const chunkRows = chunk.map(({ row }) => row)
+        const ids = guarded ? idsAmong(inserted, chunkRows) : idsByKey(inserted, chunkRows)
         for (const [at, { nth }] of chunk.entries()) made[nth] = ids[at]
       }
       return made
@@ -106,7 +109,7 @@ export function insertionOnPostgres(layout: Layout): Insertion {
     let size = 0
     for (const each of placed) {
       const { payload } = each.row
-      const more = bytes ? payload.length * (4 / 3) : payload.length
+      const more = payload.length
       if (chunk.length === MOST_ROWS || (chunk.length > 0 && size + more > MOST_PAYLOAD)) {
         yield chunk
         chunk = []
@@ -126,3 +129,22 @@ async function presentMicros(run: RunSql): Promise<bigint> {
 
 const byKey = ({ row: a }: Placed, { row: b }: Placed): number =>
   a.tenantId === b.tenantId ? (a.key < b.key ? -1 : a.key > b.key ? 1 : 0) : a.tenantId < b.tenantId ? -1 : 1
+
+/** A list as PostgreSQL writes it; an empty one when there is nothing in it. */
+function textList(values: readonly (string | null)[]): string {
+  if (values.every((value) => value === null)) return '{}'
+  const written = values.map((value) => (value === null ? 'NULL' : `"${value.replace(/["\\]/g, '\\$&')}"`))
+  return `{${written.join(',')}}`
+}
+
+/** Payloads in one piece, where each begins (from 1), and how long it is. */
+function packed(payloads: readonly (Buffer | string)[]): [Buffer, string, string] {
+  const buffers = payloads.map((payload) => (typeof payload === 'string' ? Buffer.from(payload) : payload))
+  const sizes = buffers.map(({ length }) => length)
+  let next = 1
+  const starts = sizes.map((size) => {
+    next += size
+    return next - size
+  })
+  return [Buffer.concat(buffers), integerList('postgres', starts), integerList('postgres', sizes)]
+}

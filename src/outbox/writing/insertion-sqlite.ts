@@ -1,26 +1,32 @@
 /** Inserting rows on SQLite, many in one statement. */
-import type { AdapterRow } from '../adapters/adapter.ts'
 import type { Layout, RunSql } from '../layout.ts'
-import { insertOnSqlite, madeOnSqlite } from '../sql/insert.ts'
+import { insertManyOnSqlite, insertOneOnSqlite, madeOnSqlite } from '../sql/insert.ts'
 import { standingOf } from '../sql/standing.ts'
 import { makesIds, type NewRow } from './fit.ts'
 import { idOf, idsAmong, remembered } from './inserted.ts'
 import type { Insertion, MadeId } from './insertion.ts'
+
+interface Shape {
+  readonly guarded: boolean
+  readonly timed: boolean
+}
 
 /** Rows of one statement on SQLite: few sizes, so that statements are prepared once. */
 const SIZES = [500, 100, 20, 4, 1]
 
 /** The insertion into one table of SQLite. */
 export function insertionOnSqlite(layout: Layout): Insertion {
-  type Shape = Parameters<typeof insertOnSqlite>[1]
-  const textOf = remembered(
-    (shape: Shape) => insertOnSqlite(layout, shape),
-    ({ rows, guarded, timed, returning }) =>
-      rows * 8 + Number(guarded) + 2 * Number(timed) + 4 * Number(returning),
-  )
   const hasId = makesIds(layout)
   const whereMade = madeOnSqlite(layout)
   const find = standingOf(layout)
+  const oneText = remembered(
+    (shape: Shape) => insertOneOnSqlite(layout, { ...shape, hasId }),
+    ({ guarded, timed }) => Number(guarded) + 2 * Number(timed),
+  )
+  const manyText = remembered(
+    (shape: Shape & { readonly rows: number }) => insertManyOnSqlite(layout, { ...shape, hasId }, shape.rows),
+    ({ rows, guarded, timed }) => rows * 4 + Number(guarded) + 2 * Number(timed),
+  )
 
   function parametersOf(row: NewRow, createdAt: bigint | null): unknown[] {
     const { tenantId, eventType, payload, key, orderingKey, headers, correlationId, id } = row
@@ -41,29 +47,22 @@ export function insertionOnSqlite(layout: Layout): Insertion {
     return rows.map((_, at) => String(first + BigInt(at)))
   }
 
-  async function insert(
-    run: RunSql,
-    rows: readonly NewRow[],
-    createdAt: bigint | null,
-    shape: Pick<Shape, 'guarded' | 'returning'>,
-  ): Promise<readonly AdapterRow[]> {
-    const text = textOf({ ...shape, rows: rows.length, timed: createdAt !== null, hasId })
-    return await run(
-      text,
-      rows.flatMap((row) => parametersOf(row, createdAt)),
-    )
-  }
-
   return {
     async one(run, row, createdAt) {
-      const shape = { guarded: row.keyIsGiven, returning: true }
-      return idOf((await insert(run, [row], createdAt, shape))[0])
+      const guarded = row.keyIsGiven
+      const parameters = parametersOf(row, createdAt)
+      if (guarded && layout.hasKeys) parameters.push(row.tenantId, row.key)
+      return idOf((await run(oneText({ guarded, timed: createdAt !== null }), parameters))[0])
     },
     async many(run, rows, createdAt) {
       const made: MadeId[] = []
       for (const chunk of chunksOf(rows)) {
         const guarded = chunk.some(({ keyIsGiven }) => keyIsGiven)
-        const inserted = await insert(run, chunk, createdAt, { guarded, returning: guarded })
+        const text = manyText({ guarded, timed: createdAt !== null, rows: chunk.length })
+        const inserted = await run(
+          text,
+          chunk.flatMap((row) => parametersOf(row, createdAt)),
+        )
         made.push(...(guarded ? idsAmong(inserted, chunk) : await idsOf(run, chunk)))
       }
       return made

@@ -11,15 +11,22 @@ export type Content =
   | { readonly kind: 'bytes'; readonly bytes: Buffer }
   | { readonly kind: 'text' | 'json'; readonly text: string }
 
+/** Which message of a call is looked at; -1 when there is only one. */
+export type Place = number
+
 /** Refuses a field of a message. */
-export function refuseField(field: string, reason: string): never {
-  throw failure('outbox_message_invalid', { field, reason })
+export function refuseField(field: string, reason: string, at: Place = -1): never {
+  throw failure('outbox_message_invalid', { field: at < 0 ? field : `messages[${at}].${field}`, reason })
+}
+
+function refuse(reason: string, at: Place): never {
+  refuseField('payload', reason, at)
 }
 
 /** Reads a payload; refuses what has no JSON. */
-export function readPayload(payload: unknown, field: string): Content {
+export function readPayload(payload: unknown, at: Place): Content {
   if (typeof payload === 'string') {
-    if (!payload.isWellFormed()) refuseField(field, 'holds half a character (a lone surrogate)')
+    if (!payload.isWellFormed()) refuse('holds half a character (a lone surrogate)', at)
     return { kind: 'text', text: payload }
   }
   if (ArrayBuffer.isView(payload)) {
@@ -27,25 +34,25 @@ export function readPayload(payload: unknown, field: string): Content {
     return { kind: 'bytes', bytes: Buffer.from(buffer, byteOffset, byteLength) }
   }
   if (payload instanceof ArrayBuffer) return { kind: 'bytes', bytes: Buffer.from(payload) }
-  const text = jsonOf(payload, field)
-  if (text === undefined) refuseField(field, `is ${nounOf(payload)}, which has no JSON`)
+  const text = jsonOf(payload, at)
+  if (text === undefined) refuse(`is ${nounOf(payload)}, which has no JSON`, at)
   return { kind: 'json', text }
 }
 
-function jsonOf(payload: unknown, field: string): string | undefined {
+function jsonOf(payload: unknown, at: Place): string | undefined {
   try {
     // Its type promises a text; of undefined and of functions there is none.
     return JSON.stringify(payload) as string | undefined
   } catch (error) {
     // A bigint, a circle, or a toJSON that throws.
-    return refuseField(field, `has no JSON: ${error instanceof Error ? error.message : String(error)}`)
+    return refuse(`has no JSON: ${error instanceof Error ? error.message : String(error)}`, at)
   }
 }
 
 const nounOf = (value: unknown): string => (value === undefined ? 'missing' : `a ${typeof value}`)
 
 /** The payload as a parameter for its column: bytes where it keeps bytes, else a text. */
-export type PayloadFitter = (content: Content, field: string) => Buffer | string
+export type PayloadFitter = (content: Content, at: Place) => Buffer | string
 
 /** How payloads are fitted to the column of a table. */
 export function payloadFitter(layout: Layout): PayloadFitter {
@@ -54,14 +61,13 @@ export function payloadFitter(layout: Layout): PayloadFitter {
   const isPostgres = layout.dialect === 'postgres'
   const isJson = keepsJson(layout)
   const type = layout.types.payload
-  return (content, field) => {
-    const text = content.kind === 'bytes' ? decode(content.bytes, field) : content.text
-    if (isPostgres && text.includes('\0'))
-      refuseField(field, `holds U+0000, which a column of ${type} cannot keep`)
+  return (content, at) => {
+    const text = content.kind === 'bytes' ? decode(content.bytes, at) : content.text
+    if (isPostgres && text.includes('\0')) refuse(`holds U+0000, which a column of ${type} cannot keep`, at)
     if (isJson) {
-      if (content.kind !== 'json') checkJson(text, field)
+      if (content.kind !== 'json') checkJson(text, at)
       const problem = jsonProblem(text, type === 'jsonb' ? 'jsonb' : 'json')
-      if (problem !== undefined) refuseField(field, problem)
+      if (problem !== undefined) refuse(problem, at)
     }
     return text
   }
@@ -69,19 +75,19 @@ export function payloadFitter(layout: Layout): PayloadFitter {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-function decode(bytes: Buffer, field: string): string {
+function decode(bytes: Buffer, at: Place): string {
   try {
     return utf8.decode(bytes)
   } catch {
-    return refuseField(field, 'is not UTF-8, and its column keeps text')
+    return refuse('is not UTF-8, and its column keeps text', at)
   }
 }
 
-function checkJson(text: string, field: string): void {
+function checkJson(text: string, at: Place): void {
   try {
     JSON.parse(text)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    refuseField(field, `is not JSON, and its column takes nothing else: ${reason}`)
+    refuse(`is not JSON, and its column takes nothing else: ${reason}`, at)
   }
 }
