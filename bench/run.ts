@@ -27,6 +27,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const args = process.argv.slice(2)
 if (args[0] === 'letters') {
   process.exitCode = await (await import('./letters/run.ts')).benchLetters(args.slice(1), interrupted.signal)
+} else if (args[0] === 'outbox') {
+  process.exitCode = await (await import('./outbox/run.ts')).benchOutbox(args.slice(1), interrupted.signal)
 } else {
   const flags = readFlags(args)
   if (flags === null) console.log(usage)

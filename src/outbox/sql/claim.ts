@@ -8,6 +8,7 @@
  * taken is *parked*: it leaves the front of the index until the line moves on (line.ts), so that a long line behind a
  * message that waits or is dead costs nothing.
  */
+import { randomUUID } from 'node:crypto'
 import { type Instant, instant } from '../../core/clock.ts'
 import type { Database, Integer, Session, Transaction } from '../../db/database.ts'
 import {
@@ -23,7 +24,6 @@ import {
   timeFrom,
 } from '../layout.ts'
 import type { ClaimedMessage } from '../message.ts'
-import { SQLITE_UUID } from '../schema.ts'
 import type { Line } from './line.ts'
 
 export interface ClaimRequest {
@@ -66,6 +66,22 @@ interface ClaimedRow {
   readonly claims: Integer
   readonly processed: Integer | boolean
 }
+
+/** The names of a claimed row. Times and ids to sort by stay in the database: reading them costs more than all else. */
+const CLAIMED: readonly (keyof ClaimedRow)[] = [
+  'id',
+  'tenant',
+  'type',
+  'payload',
+  'key',
+  'created',
+  'retries',
+  'line',
+  'headers',
+  'correlation',
+  'claims',
+  'processed',
+]
 
 /** What a claim needs of a row, under names of our own. */
 function returned(layout: Layout, table = ''): string {
@@ -135,7 +151,8 @@ function postgresClaims(layout: Layout) {
       WHERE ${c.id} = ANY(ARRAY(SELECT id FROM taken))
       RETURNING ${returned(layout)}, ${c.createdAt} AS first, ${c.id} AS second
     )
-    SELECT claimed.*, ${microsOf(layout, 'createdAt', '(SELECT max(created) FROM fresh)')} AS newest, (SELECT json_agg(DISTINCT jsonb_build_object('tenantId', tenant, 'orderingKey', line))::text FROM parked) AS parked
+    SELECT ${CLAIMED.map((name) => `claimed.${name}`).join(', ')},
+      ${microsOf(layout, 'createdAt', '(SELECT max(created) FROM fresh)')} AS newest, (SELECT json_agg(DISTINCT jsonb_build_object('tenantId', tenant, 'orderingKey', line))::text FROM parked) AS parked
     FROM (SELECT 1) AS one LEFT JOIN claimed ON true ORDER BY claimed.first, claimed.second`,
     sqlite: '',
   })
@@ -171,12 +188,14 @@ const newKey = ({ types }: Layout): string =>
 
 interface Position {
   readonly id: Integer | string
-  readonly created: Integer | string
+  readonly at: Integer | string
 }
 
-interface Candidate extends Position {
-  readonly tenant: string
-  readonly line: string | null
+/** A row that may be claimed. `at` is its time of creation as the table has it. */
+type Candidate = Omit<ClaimedRow, 'id' | 'key'> & {
+  readonly id: Integer | string
+  readonly at: Integer | string
+  readonly key: string | null
 }
 
 function sqliteClaims(layout: Layout) {
@@ -186,12 +205,13 @@ function sqliteClaims(layout: Layout) {
   const table = layout.sqlTable
   const statement = (verb: string, text: string) =>
     layoutStatement(layout, verb, { postgres: '', sqlite: text }, { bigints: true })
-  const candidates = (which: string) => `
-    SELECT ${c.id} AS id, ${c.tenantId} AS tenant, ${c.orderingKey} AS line, ${c.createdAt} AS created FROM ${table}
+  const candidates = (which: string, order: string) => `
+    SELECT ${returned(layout, `${table}.`)}, ${c.createdAt} AS at FROM ${table}
     WHERE ${pendingOf(layout)} AND ${which} AND (${c.claimCount} >= $3) = $4
-    ORDER BY ${due}, ${c.createdAt}, ${c.id} LIMIT $2`
-  const late = statement('late', candidates(`${due} > ${always} AND ${due} <= $1`))
-  const fresh = statement('fresh', candidates(`${due} = ${always} AND ${c.createdAt} >= $1`))
+    ORDER BY ${order}${table}.${c.createdAt}, ${table}.${c.id} LIMIT $2`
+  const late = statement('late', candidates(`${due} > ${always} AND ${due} <= $1`, `${due}, `))
+  // All are due since ever: naming that in the order, too, makes SQLite sort the whole backlog.
+  const fresh = statement('fresh', candidates(`${due} = ${always} AND ${c.createdAt} >= $1`, ''))
   const front = statement(
     'front',
     `SELECT ${c.id} AS id, coalesce(${c.claimedUntil} > $3, 0) AS busy FROM ${table}
@@ -201,19 +221,20 @@ function sqliteClaims(layout: Layout) {
   /** Dead rows that hold a line are few. */
   const firstDead = statement(
     'firstDead',
-    `SELECT ${c.id} AS id, ${c.createdAt} AS created FROM ${table} WHERE ${c.tenantId} = $1 AND ${c.orderingKey} = $2
+    `SELECT ${c.id} AS id, ${c.createdAt} AS at FROM ${table} WHERE ${c.tenantId} = $1 AND ${c.orderingKey} = $2
      AND ${c.processedAt} IS NULL AND ${c.deadAt} IS NOT NULL ORDER BY ${c.createdAt}, ${c.id} LIMIT 1`,
   )
   const park = statement(
     'park',
     `UPDATE ${table} SET ${c.nextAttemptAt} = ${never}, ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL WHERE ${c.id} = $1`,
   )
+  // The key is not named: SQLite would write the index of keys anew, a page per row.
   const take = statement(
     'take',
-    `UPDATE ${table} SET ${c.claimedUntil} = $3, ${c.claimedBy} = $2, ${c.claimCount} = ${c.claimCount} + 1,
-       ${c.idempotencyKey} = coalesce(${c.idempotencyKey}, ${SQLITE_UUID})
-     WHERE ${c.id} = $1 RETURNING ${returned(layout)}`,
+    `UPDATE ${table} SET ${c.claimedUntil} = $3, ${c.claimedBy} = $2, ${c.claimCount} = ${c.claimCount} + 1
+     WHERE ${c.id} IN (SELECT value FROM json_each($1))`,
   )
+  const giveKey = statement('giveKey', `UPDATE ${table} SET ${c.idempotencyKey} = $2 WHERE ${c.id} = $1`)
   const before = layout.types.createdAt === 'integer' ? instant(-62_135_596_800_000_000n) : ''
 
   async function look(session: Session, request: ClaimRequest) {
@@ -223,7 +244,7 @@ function sqliteClaims(layout: Layout) {
     const from = typeof before === 'string' ? before : (request.freshFrom ?? before)
     const rest = limit - again.length
     const untouched = await session.rows<Candidate>(fresh, from, rest, suspectFrom, suspects)
-    const newest = untouched.at(-1)?.created
+    const newest = untouched.at(-1)?.at
     const newestFresh = typeof before === 'string' || newest === undefined ? null : instant(BigInt(newest))
     return { found: [...again, ...untouched], newestFresh }
   }
@@ -265,11 +286,14 @@ function sqliteClaims(layout: Layout) {
         }
         if (standing.size < among.length) parked.push(line)
       }
+      const ours = found.filter(({ id, line }) => line === null || taken.has(id)).sort(byCreation)
+      const ids = ours.map(({ id }) => String(id))
+      await tx.run(take, idList(layout, ids), request.claimedBy, request.claimedUntil)
       const messages: ClaimedMessage[] = []
-      for (const { id, line } of [...found].sort(byCreation)) {
-        if (line !== null && !taken.has(id)) continue
-        const [row] = await tx.rows<ClaimedRow>(take, id, request.claimedBy, request.claimedUntil)
-        if (row !== undefined) messages.push(messageOf(row))
+      for (const row of ours) {
+        const key = row.key ?? randomUUID()
+        if (row.key === null) await tx.run(giveKey, row.id, key)
+        messages.push(messageOf({ ...row, id: String(row.id), key, claims: Number(row.claims) + 1 }))
       }
       return { messages, parked, newestFresh }
     })
@@ -278,7 +302,7 @@ function sqliteClaims(layout: Layout) {
 
 /** As the index has them: times and ids are of one type each. */
 function byCreation(a: Position, b: Position): number {
-  if (a.created !== b.created) return a.created < b.created ? -1 : 1
+  if (a.at !== b.at) return a.at < b.at ? -1 : 1
   return a.id < b.id ? -1 : 1
 }
 
