@@ -19,12 +19,16 @@ import { createKey } from '../../src/outbox/keys.ts'
 import { outboxSchema } from '../../src/outbox/schema.ts'
 import { createOutbox } from '../../src/outbox/writer.ts'
 import { type FreshStore, freshPostgres, freshSqlite } from '../harness/stores.ts'
+import { prepareExamples } from './examples-package.ts'
 
 const EXAMPLES = new URL('../../examples/outbox/', import.meta.url)
 const fromExamples = createRequire(new URL('package.json', EXAMPLES))
 
 /** A library of the examples; what it exports is its own business. */
 const load = async (name: string) => await import(pathToFileURL(fromExamples.resolve(name)).href)
+
+// Which tests there are depends on what is installed.
+await prepareExamples()
 
 function isInstalled(name: string): boolean {
   try {
