@@ -4,6 +4,7 @@
  */
 import { Command } from 'commander'
 import type { Config, ConfigFlags } from '../config/index.ts'
+import { BartlebyError } from '../core/errors.ts'
 import { CommandFailure, EXIT, EXIT_HELP, reasonOf } from './exit.ts'
 import { listenForStop } from './stop-signal.ts'
 import type { Terminal } from './terminal.ts'
@@ -51,6 +52,7 @@ async function startOrExplain(config: Config) {
   try {
     return await serve(config)
   } catch (error) {
+    if (isWrongOption(error)) throw new CommandFailure(EXIT.usage, reasonOf(error), { cause: error })
     if (!(error instanceof Error && 'syscall' in error && error.syscall === 'listen')) throw error
     if ('code' in error && error.code === 'EADDRINUSE') {
       const where = `port ${config.port} of ${config.host}`
@@ -61,3 +63,7 @@ async function startOrExplain(config: Config) {
     throw new CommandFailure(EXIT.failed, `cannot listen: ${reasonOf(error)}`, { cause: error })
   }
 }
+
+/** What only those parts know that use it: a header, or a secret, that cannot be one. */
+const isWrongOption = (error: unknown): boolean =>
+  error instanceof BartlebyError && error.code === 'outbox_option_invalid'

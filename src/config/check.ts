@@ -3,7 +3,7 @@ import Type, { type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { problemWithName } from '../engines/definitions.ts'
 import { shown, unknownKey } from './config-error.ts'
-import { problemWithTransport } from './outbox-schema.ts'
+import { problemWithTransport, tableOf } from './outbox-schema.ts'
 import { FileSchema } from './schema.ts'
 
 /** Problems of `given`, each opening with `where` and the key. Sections and keys may be left out. */
@@ -129,7 +129,26 @@ function checkOutboxes(where: string, given: unknown): string[] {
     if (first < index)
       problems.push(`${where}: outbox[${index}].name: is the same as that of outbox[${first}]`)
   }
-  return problems
+  const store = isRecord(given) ? given.store : undefined
+  return [...problems, ...checkTables(where, outboxes, store)]
+}
+
+/** Two outboxes on one table would share out its messages between their transports, and make two letters of one. */
+function checkTables(
+  where: string,
+  outboxes: readonly Record<string, unknown>[],
+  store: unknown,
+): readonly string[] {
+  const owners = new Map<string, number>()
+  return outboxes.flatMap((outbox, index) => {
+    const table = tableOf(outbox)
+    if (table === null) return []
+    if ('problem' in table) return [`${where}: outbox[${index}].${table.problem}`]
+    const place = JSON.stringify([outbox.url ?? store ?? null, table.name])
+    const first = owners.get(place) ?? index
+    owners.set(place, first)
+    return first < index ? [`${where}: outbox[${index}].table: is the same as that of outbox[${first}]`] : []
+  })
 }
 
 const sectionOf = (given: unknown, name: string): Record<string, unknown> => {

@@ -89,9 +89,17 @@ function overlay(below: Settings, above: Settings): Settings {
   for (const [key, value] of Object.entries(above)) {
     const covered = merged[key]
     if (isRecord(value) && isRecord(covered)) merged[key] = overlay(covered, value)
+    else if (Array.isArray(value)) merged[key] = value.map(withoutNulls)
     else if (value !== null && value !== undefined) merged[key] = value
   }
   return merged
+}
+
+/** An element of a list without the keys that were given no value. */
+function withoutNulls(element: unknown): unknown {
+  if (!isRecord(element)) return element
+  const given = Object.entries(element).filter(([, value]) => value !== null)
+  return Object.fromEntries(given.map(([key, value]) => [key, withoutNulls(value)]))
 }
 
 const nested = (section: string, key: string, value: string | undefined): Settings =>

@@ -1,8 +1,12 @@
 /** The keys of one outbox in a configuration file. */
 import Type, { type Static } from 'typebox'
+import { Value } from 'typebox/value'
+import { BartlebyError } from '../core/errors.ts'
 import { DISPATCHER_RANGES, OUTBOX_NAME, OUTBOX_NAME_FORM, RETENTION_RANGE } from '../outbox/options.ts'
-import { NAMINGS } from '../outbox/table-names.ts'
-import { readStoreUrl, STORE_URL_FORMS } from './store-url.ts'
+import { NAMINGS, nameTable, type TableOptions } from '../outbox/table-names.ts'
+import { readStoreUrl } from './store-url.ts'
+
+const OUTBOX_URL_FORMS = "'sqlite:PATH' or 'postgres://USER:PASSWORD@HOST:PORT/DATABASE'"
 
 interface Range {
   readonly from: number
@@ -81,18 +85,24 @@ const numbers = Object.fromEntries(ranges) as Record<
   ReturnType<typeof numberIn>
 >
 
+const TABLE_KEYS = {
+  table: Type.Optional(Type.String({ pattern: /^[^\0]{1,128}$/, description: 'the name of a table' })),
+  naming: Type.Optional(choice(NAMINGS)),
+  columns: Type.Optional(texts('a mapping of columns to their names')),
+}
+const TableSchema = Type.Object(TABLE_KEYS)
+
 export const OutboxSchema = Type.Object(
   {
     name: Type.String({ pattern: OUTBOX_NAME, description: OUTBOX_NAME_FORM }),
     url: Type.Optional(
       Type.Refine(
-        Type.String({ description: `${STORE_URL_FORMS}; left out: the store`, secret: true }),
-        (text) => readStoreUrl(text) !== null,
+        Type.String({ description: `${OUTBOX_URL_FORMS}; left out: the store`, secret: true }),
+        // Nobody else could write into an outbox in the memory of the server.
+        (text) => ['sqlite', 'postgres'].includes(readStoreUrl(text)?.kind ?? ''),
       ),
     ),
-    table: Type.Optional(Type.String({ pattern: /^[^\0]{1,128}$/, description: 'the name of a table' })),
-    naming: Type.Optional(choice(NAMINGS)),
-    columns: Type.Optional(texts('a mapping of columns to their names')),
+    ...TABLE_KEYS,
     transport: Type.Optional(TransportSchema),
     ...numbers,
     useExponentialBackoff: Type.Optional(Type.Boolean({ description: 'true or false' })),
@@ -116,15 +126,37 @@ export const OutboxSchema = Type.Object(
   { additionalProperties: false, description: 'a mapping with name and transport' },
 )
 
+/** What only one type of transport has. */
+const ONLY_HTTP = ['url', 'headers', 'secret', 'secrets', 'timeoutSeconds', 'connections'] as const
+
 /** What each type of transport must be given, and what belongs to another type. */
 export function problemWithTransport(transport: Readonly<Record<string, unknown>>): string | null {
   const { type, url, queue, secret: one, secrets } = transport
+  const stray = type === 'http' ? undefined : ONLY_HTTP.find((key) => transport[key] !== undefined)
   if (type === 'http' && url === undefined) return "url: is missing; allowed: 'http://…' or 'https://…'"
   if (type === 'queue' && queue === undefined) return 'queue: is missing; allowed: the name of a queue'
-  if (type !== 'http' && url !== undefined) return `url: a transport of type '${String(type)}' has none`
+  if (stray !== undefined) return `${stray}: a transport of type '${String(type)}' has none`
   if (type !== 'queue' && queue !== undefined) return `queue: a transport of type '${String(type)}' has none`
   if (one !== undefined && secrets !== undefined) return 'secrets: give either secret or secrets'
   return null
+}
+
+/** The table of an outbox, or what is wrong with its names; null when that was told already. */
+export function tableOf({
+  table,
+  naming,
+  columns,
+}: Readonly<Record<string, unknown>>): { readonly name: string } | { readonly problem: string } | null {
+  const given = Object.entries({ table, naming, columns }).filter(([, value]) => value != null)
+  const options: unknown = Object.fromEntries(given)
+  if (!Value.Check(TableSchema, options)) return null
+  try {
+    // Names of columns that do not exist are what it looks for.
+    return { name: nameTable(options as TableOptions).table }
+  } catch (error) {
+    if (!(error instanceof BartlebyError)) throw error
+    return { problem: `${String(error.details.option)}: ${String(error.details.reason)}` }
+  }
 }
 
 /** An outbox as a file describes it. */

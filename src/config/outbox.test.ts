@@ -48,8 +48,8 @@ outbox:
     retention: { processed: 0 }
     health: { backlog: { degraded: 5 } }
   - { name: mail, transport: 'queue:mail' }
-  - { name: trace, transport: log }
-  - { name: watched }
+  - { name: trace, table: trace, transport: log }
+  - { name: watched, table: watched }
 `)
     expect(outbox.map(({ name, transport }) => [name, transport])).toEqual([
       [
@@ -97,13 +97,47 @@ outbox:
       problems(`
 outbox:
   - { name: a, transport: { type: http } }
-  - { name: a, transport: { type: log, url: 'https://x.example' } }
+  - { name: a, table: other, transport: { type: log, url: 'https://x.example' } }
+  - { name: b, table: third, transport: { type: queue, queue: q, secret: abc } }
 `),
     ).toEqual([
       "outbox[0].transport.url: is missing; allowed: 'http://…' or 'https://…'",
       "outbox[1].transport.url: a transport of type 'log' has none",
+      "outbox[2].transport.secret: a transport of type 'queue' has none",
       'outbox[1].name: is the same as that of outbox[0]',
     ])
+  })
+
+  it('must have tables of their own, with names that can be', () => {
+    expect(
+      problems(`
+outbox:
+  - { name: a, url: 'postgres://db/shop' }
+  - { name: b, url: 'postgres://db/shop', table: outbox_messages, transport: log }
+  - { name: c, url: 'postgres://db/other' }
+  - { name: d, table: a.b.c }
+  - { name: e, table: five, columns: { colour: x } }
+  - { name: f, table: six, columns: { id: x, tenantId: x } }
+  - { name: g, table: seven, columns: { eventType: error } }
+`),
+    ).toEqual([
+      'outbox[1].table: is the same as that of outbox[0]',
+      "outbox[3].table: 'a.b.c' has more than a schema and a name",
+      expect.stringMatching(/^outbox\[4\]\.columns\.colour: there is no such column; there are id, /),
+      "outbox[5].columns.tenantId: 'x' is the column of id",
+      "outbox[6].columns.eventType: 'error' is the column of error",
+    ])
+  })
+
+  it('lie where their producers can reach them', () => {
+    expect(problems(`outbox: [{ name: a, url: 'sqlite::memory:' }]`)).toEqual([
+      expect.stringMatching(/^outbox\[0\]\.url: .*; allowed: 'sqlite:PATH' or 'postgres:/),
+    ])
+  })
+
+  it('take a key without a value for one that is left out', () => {
+    const { outbox } = load('outbox: [{ name: a, url: null, table: null, transport: null }]')
+    expect(outbox).toEqual([{ name: 'a' }])
   })
 
   it('show neither passwords nor secrets', () => {

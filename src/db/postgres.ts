@@ -245,8 +245,12 @@ export class PostgresDatabase implements Database {
       application_name: 'bartleby-listen',
     })
     ear.on('notification', ({ channel, payload }) => this.#heard.get(channel)?.(payload ?? ''))
-    ear.once('error', () => this.#reopenEar())
-    ear.once('end', () => this.#reopenEar())
+    // Every one of them: a server that shuts down says so and then closes, and an error that nobody hears ends the process.
+    const lost = () => {
+      if (this.#ear === ear) this.#reopenEar()
+    }
+    ear.on('error', lost)
+    ear.on('end', lost)
     this.#ear = ear
     try {
       await ear.connect()

@@ -67,14 +67,15 @@ export function createDispatcher(options: DispatcherOptions): RunningDispatcher 
   const tableOptions = { ...(table && { table }), ...(naming && { naming }), ...(columns && { columns }) }
   const names = nameTable(tableOptions)
   const store = storeOf(url)
+  const checked = { name: nameOf(name), transport: transportOf(transport) }
   const measured = meter ?? new OutboxMeter(clock)
+  // Opened last: of wrong options nothing stays behind.
   const db = openDatabase(url, { poolSize: POOL_SIZE })
-  const read = once(() => readTable(db, tableOptions))
+  const read = once(() => readTable(db, tableOptions), isWhole)
   const dispatcher: Dispatcher = new Dispatcher({
-    name: nameOf(name),
+    ...checked,
     db,
     table: read,
-    transport: transportOf(transport),
     settings,
     clock,
     log,
@@ -124,14 +125,30 @@ export async function announceCommits(
 export const readTable = async (db: Database, options: TableOptions): Promise<MessageTable> =>
   messageTable(await readLayout(db.dialect, options, onDatabase(db)))
 
-/** Asks once; a failure is not remembered. */
-export function once<T>(ask: () => Promise<T>): () => Promise<T> {
+/** Whether the small tables beside it are there too; while a table is being adopted they may come after its columns. */
+export const isWhole = ({ layout }: MessageTable): boolean =>
+  layout.hasKeys && (layout.hasWake || layout.dialect === 'sqlite')
+
+/** How long an answer is used that is not the last word. */
+const PROVISIONAL_MS = 10_000
+
+/** Asks once. A failure is not remembered, and an answer that is not `final` only for some seconds. */
+export function once<T>(ask: () => Promise<T>, final: (answer: T) => boolean = () => true): () => Promise<T> {
   let asked: Promise<T> | undefined
+  let usedUntilMs = Number.POSITIVE_INFINITY
   return () => {
-    asked ??= ask().catch((error: unknown) => {
-      asked = undefined
-      throw error
-    })
+    if (asked !== undefined && performance.now() < usedUntilMs) return asked
+    usedUntilMs = Number.POSITIVE_INFINITY
+    asked = ask().then(
+      (answer) => {
+        if (!final(answer)) usedUntilMs = performance.now() + PROVISIONAL_MS
+        return answer
+      },
+      (error: unknown) => {
+        asked = undefined
+        throw error
+      },
+    )
     return asked
   }
 }

@@ -22,7 +22,7 @@ export type RunSql = (
 
 export interface Layout extends TableNames {
   readonly dialect: Dialect
-  /** The types of the columns as the database calls them, in lower case. */
+  /** The types of the columns as the database calls them; on SQLite in lower case. */
   readonly types: Readonly<Record<ColumnName, string>>
   /** The table has a flag beside the time of processing. */
   readonly hasFlag: boolean
@@ -34,7 +34,7 @@ export interface Layout extends TableNames {
 }
 
 const COLUMNS_OF: Readonly<Record<Dialect, string>> = {
-  postgres: `SELECT attname AS name, lower(format_type(atttypid, atttypmod)) AS type FROM pg_attribute
+  postgres: `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
              WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`,
   sqlite: 'SELECT name, lower(type) AS type FROM pragma_table_info(?1)',
 }
@@ -124,6 +124,13 @@ export function microsOf(layout: Layout, column: ColumnName, expression = column
         ? `(extract(epoch FROM ${expression}::timestamptz) * 1000000)::bigint`
         : `CAST(round((julianday(${expression}) - 2440587.5) * 86400000.0) AS INTEGER) * 1000`
   }
+}
+
+/** A time in microseconds; null for those at the ends of time, which PostgreSQL has and integers have not. */
+export function finiteMicrosOf(layout: Layout, column: ColumnName, expression: string): string {
+  const micros = microsOf(layout, column, expression)
+  const canBeInfinite = layout.dialect === 'postgres' && layout.types[column].startsWith('timestamp')
+  return canBeInfinite ? `CASE WHEN isfinite(${expression}) THEN ${micros} END` : micros
 }
 
 /** A parameter in microseconds since 1970 as a value for a column of times. */

@@ -5,8 +5,8 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { isTimestamp } from '../core/timestamp.ts'
 import type { Integer, Session, Statement } from '../db/database.ts'
-import { dueOf, type Layout, layoutStatement, pendingOf, quotedColumns } from './layout.ts'
-import { deadOf, failedOf, finiteMicrosOf } from './look.ts'
+import { dueOf, finiteMicrosOf, type Layout, layoutStatement, pendingOf, quotedColumns } from './layout.ts'
+import { deadOf, failedOf } from './look.ts'
 import type { OutboxStatus } from './message.ts'
 import type { ColumnName } from './table-names.ts'
 

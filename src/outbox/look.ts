@@ -4,8 +4,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import type { Integer, Session, Statement } from '../db/database.ts'
-import { type Layout, layoutStatement, microsOf, pendingOf, quotedColumns } from './layout.ts'
-import type { ColumnName } from './table-names.ts'
+import { finiteMicrosOf, type Layout, layoutStatement, pendingOf, quotedColumns } from './layout.ts'
 
 export interface Backlog {
   /** Messages that are still to be delivered. */
@@ -33,13 +32,6 @@ export const failedOf = (layout: Layout): string =>
 export function deadOf(layout: Layout): string {
   const { deadAt, processedAt } = quotedColumns(layout)
   return `${deadAt} IS NOT NULL AND ${processedAt} IS NULL`
-}
-
-/** A time in microseconds; null for those at the ends of time, which PostgreSQL has and integers have not. */
-export function finiteMicrosOf(layout: Layout, column: ColumnName, expression: string): string {
-  const micros = microsOf(layout, column, expression)
-  const canBeInfinite = layout.dialect === 'postgres' && layout.types[column].startsWith('timestamp')
-  return canBeInfinite ? `CASE WHEN isfinite(${expression}) THEN ${micros} END` : micros
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The outboxes of an office: each is served, its dead rows become letters, and letters go back to their rows. */
 import type { Clock } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
+import { BartlebyError, failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import type { Registers } from '../letters/death-note.ts'
@@ -53,7 +53,14 @@ export class Outboxes {
     const dispatch = (outbox: string) => this.#stations.find(({ name }) => name === outbox)?.wake()
     this.#clerk = new OutboxLetterClerk(store.db, clock, log, { registers, posts: this, dispatch })
     this.source = outboxLetterSource(this, { dispatch, tell: (outbox) => this.#clerk.wake(outbox) })
-    this.#stations = given.map((settings) => this.#station(settings, context))
+    const stations: OutboxStation[] = []
+    try {
+      for (const settings of given) stations.push(this.#station(settings, context))
+    } catch (error) {
+      for (const station of stations) void station.close()
+      throw error
+    }
+    this.#stations = stations
   }
 
   /** All of them, in the order of the configuration. */
@@ -84,12 +91,34 @@ export class Outboxes {
   #station({ transport, ...settings }: OutboxSettings, context: OutboxesContext): OutboxStation {
     const { store, clock, log, queues } = context
     const inStore = settings.url === undefined || settings.url === store.url
-    return new OutboxStation(settings, {
-      store,
-      clock,
-      log,
-      transport: makeTransport(transport, { inStore, db: store.db, clock, log, queues }),
-      onLetterDue: () => this.#clerk.wake(settings.name),
+    const where = `outbox '${settings.name}'`
+    const made = naming(`${where}: transport.`, () =>
+      makeTransport(transport, { inStore, db: store.db, clock, log, queues }),
+    )
+    return naming(
+      `${where}: `,
+      () =>
+        new OutboxStation(settings, {
+          store,
+          clock,
+          log,
+          transport: made,
+          onLetterDue: () => this.#clerk.wake(settings.name),
+        }),
+    )
+  }
+}
+
+/** Says of a wrong option where it stands: an office has several outboxes. */
+function naming<T>(where: string, make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    if (!(error instanceof BartlebyError) || error.code !== 'outbox_option_invalid') throw error
+    const { option, reason } = error.details
+    throw failure('outbox_option_invalid', {
+      option: `${where}${String(option)}`,
+      reason: String(reason),
     })
   }
 }

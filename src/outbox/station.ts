@@ -9,11 +9,11 @@ import type { Clock } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
-import { openDatabase } from '../db/open.ts'
 import type { CommitWatch } from './commit-watch.ts'
-import { announceCommits, once, readTable } from './create-dispatcher.ts'
+import { announceCommits, isWhole, once, readTable } from './create-dispatcher.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { DEFAULT_THRESHOLDS, type HealthThresholds } from './health.ts'
+import { openLate } from './late-database.ts'
 import type { Layout } from './layout.ts'
 import { OutboxMeter } from './meter.ts'
 import { type DispatcherSettings, readSettings } from './options.ts'
@@ -75,12 +75,12 @@ export class OutboxStation implements OutboxPost {
     this.#table = { ...(table && { table }), ...(naming && { naming }), ...(columns && { columns }) }
     nameTable(this.#table)
     this.inStore = url === undefined || url === context.store.url
-    this.db = this.inStore ? context.store.db : openDatabase(this.#url, { poolSize: POOL_SIZE })
+    this.db = this.inStore ? context.store.db : openLate(this.#url, { poolSize: POOL_SIZE })
     this.dispatches = transport !== null
     this.meter = new OutboxMeter(clock)
     this.thresholds = thresholdsOf(health)
     this.onDead = settings.onDead
-    this.#read = once(() => this.#readOrMake())
+    this.#read = once(() => this.#readOrMake(), isWhole)
     const parts = { name, db: this.db, table: this.#read, settings, clock, log }
     const { onLetterDue } = context
     this.#dispatcher =

@@ -121,11 +121,25 @@ function nameColumns(naming: Naming, given: NonNullable<TableOptions['columns']>
   const which = naming === 'snake' ? 0 : 1
   const names = Object.fromEntries(COLUMN_NAMES.map((name) => [name, NAMES[name][which]]))
   // Every column has a name now.
-  return {
+  const columns = {
     ...names,
     isProcessed: naming === 'snake' ? 'is_processed' : 'IsProcessed',
     ...given,
   } as TableNames['columns']
+  refuseTwins(columns, Object.keys(given))
+  return columns
+}
+
+/** Two columns of one name would be written in place of each other. */
+function refuseTwins(columns: TableNames['columns'], given: readonly string[]): void {
+  const owners = new Map<string, string>()
+  for (const [name, column] of Object.entries(columns)) {
+    const other = owners.get(column)
+    owners.set(column, name)
+    if (other === undefined) continue
+    const [wrong, right] = given.includes(name) ? [name, other] : [other, name]
+    refuse(`columns.${wrong}`, `'${column}' is the column of ${right}`)
+  }
 }
 
 function checkName(option: string, name: unknown): void {

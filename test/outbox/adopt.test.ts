@@ -244,6 +244,14 @@ describe('a table that cannot be adopted', () => {
     expect(await adopt({ columns: { nextAttemptAt: 'DueAt' } })).toMatchObject({ complete: true })
   })
 
+  it('is refused where the names of dispatchers do not fit', async () => {
+    await makeLegacyTable(client, 'bigint', 1)
+    await client.query('ALTER TABLE "OutboxMessages" ADD COLUMN "ClaimedBy" varchar(64)')
+    await expect(adopt()).rejects.toThrow("'ClaimedBy' is of type character varying(64) and has to be text")
+    await client.query('ALTER TABLE "OutboxMessages" ALTER COLUMN "ClaimedBy" TYPE varchar(128)')
+    expect(await adopt()).toMatchObject({ complete: true })
+  })
+
   it('is refused when the flag that was named is not there: everything would be delivered again', async () => {
     await makeLegacyTable(client, 'bigint', 1)
     await expect(adopt({ columns: { isProcessed: 'Sent' } })).rejects.toThrow(

@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { OutboxStore } from '../../../test/harness/outbox.ts'
@@ -97,5 +100,31 @@ describe.each(stores)('bartleby outbox dispatch on $name', (kind) => {
       code: 3,
       err: expect.stringContaining("table 'nowhere' does not exist"),
     })
+  })
+})
+
+describe('bartleby outbox dispatch', () => {
+  const dispatch = (url: string, ...flags: string[]) =>
+    bartleby(['outbox', 'dispatch', '--url', url, '--to', 'log', '--once', ...flags])
+
+  it('makes no file where there is none', async () => {
+    const path = join(tmpdir(), `bartleby-nowhere-${process.pid}.db`)
+    expect(await dispatch(`sqlite:${path}`)).toEqual({
+      code: 3,
+      out: '',
+      err: `bartleby: there is no database at '${path}'`,
+    })
+    expect(existsSync(path)).toBe(false)
+  })
+
+  it.each([
+    ['sqlite::memory:', [], '--url is neither'],
+    ['mysql://app:hunter2@db/shop', [], '--url is neither'],
+    ['postgres://db/shop', ['--log-level', 'shout'], 'fatal, error, warn'],
+  ])('ends with 2 for %s %o', async (url, flags, problem) => {
+    const { code, err } = await dispatch(url, ...flags)
+    expect(code).toBe(2)
+    expect(err).toContain(problem)
+    expect(err).not.toContain('hunter2')
   })
 })

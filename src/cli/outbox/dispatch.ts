@@ -1,5 +1,6 @@
 /** `bartleby outbox dispatch`: delivers the messages of an outbox from a process of its own. */
-import { Command } from 'commander'
+import { existsSync } from 'node:fs'
+import { Command, Option } from 'commander'
 import { BartlebyError } from '../../core/errors.ts'
 import type { RunningDispatcher } from '../../outbox/create-dispatcher.ts'
 import type { Transport } from '../../outbox/transport.ts'
@@ -20,6 +21,8 @@ interface Flags extends TableFlags {
   readonly pollIntervalSeconds?: number
 }
 
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+
 export function dispatchCommand(terminal: Terminal): Command {
   return withTableFlags(new Command('dispatch'))
     .description(
@@ -37,11 +40,7 @@ export function dispatchCommand(terminal: Terminal): Command {
       numberOf,
     )
     .option('--poll-interval-seconds <seconds>', 'how often to look unasked (default: 5)', numberOf)
-    .option(
-      '--log-level <level>',
-      'fatal, error, warn, info, debug, trace or silent; lines go to stderr',
-      'info',
-    )
+    .addOption(new Option('--log-level <level>', 'lines go to stderr').choices(LOG_LEVELS).default('info'))
     .addHelpText(
       'after',
       `
@@ -65,10 +64,10 @@ Exit codes:
 }
 
 async function dispatch(flags: Flags, terminal: Terminal): Promise<void> {
-  const stopAsked = listenForStop()
   const dispatcher = await create(flags, terminal)
+  const stopAsked = listenForStop()
   try {
-    if (flags.once === true) await dispatcher.drain()
+    if (flags.once === true) await Promise.race([dispatcher.drain(), stopAsked])
     else {
       await dispatcher.start()
       await stopAsked
@@ -85,6 +84,7 @@ async function dispatch(flags: Flags, terminal: Terminal): Promise<void> {
 
 async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatcher> {
   const { to, name, logLevel } = flags
+  await insistOnDatabase(flags.url)
   // Loaded when they are needed, as in `serve`.
   const [{ pino }, { createDispatcher }, transport] = await Promise.all([
     import('pino'),
@@ -110,8 +110,19 @@ async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatch
       transport: transport ?? logTransport({ log }),
     })
   } catch (error) {
-    throw new CommandFailure(EXIT.usage, reasonOf(error), { cause: error })
+    const code = error instanceof BartlebyError ? EXIT.usage : EXIT.nothing
+    throw new CommandFailure(code, reasonOf(error), { cause: error })
   }
+}
+
+/** To open a file that is not there would make one. */
+async function insistOnDatabase(url: string): Promise<void> {
+  const { readStoreUrl } = await import('../../config/store-url.ts')
+  const store = readStoreUrl(url)
+  if (store === null || store.kind === 'memory')
+    throw new CommandFailure(EXIT.usage, "--url is neither 'postgres://…' nor 'sqlite:PATH'")
+  if (store.kind === 'sqlite' && !existsSync(store.path))
+    throw new CommandFailure(EXIT.nothing, `there is no database at '${store.path}'`)
 }
 
 async function posting({ to, header }: Flags, { env }: Terminal): Promise<Transport> {

@@ -74,6 +74,11 @@ interface Wanted {
 const WHOLE_NUMBER: Wanted = { pattern: /^(smallint|integer|bigint)$/, words: 'a whole number' }
 const ZONED: Wanted = { pattern: /^timestamp(\(\d\))? with time zone$/, words: 'timestamptz' }
 const BOOLEAN: Wanted = { pattern: /^boolean$/, words: 'boolean' }
+/** Names of dispatchers: that of the outbox, of up to 64 characters, and a uuid. */
+const DISPATCHER: Wanted = {
+  pattern: /^(text|character varying(\((10[1-9]|1[1-9]\d|[2-9]\d\d|\d{4,})\))?)$/,
+  words: 'text, or have room for 101 characters',
+}
 
 /** Types without which the dispatcher's statements or the indexes would fail; other columns may be of any type. */
 const WANTED_TYPES: Readonly<Record<Dialect, Readonly<Partial<Record<ColumnName | 'isProcessed', Wanted>>>>> =
@@ -84,6 +89,7 @@ const WANTED_TYPES: Readonly<Record<Dialect, Readonly<Partial<Record<ColumnName 
       claimCount: WHOLE_NUMBER,
       nextAttemptAt: ZONED,
       claimedUntil: ZONED,
+      claimedBy: DISPATCHER,
       letterId: { pattern: /^bigint$/, words: 'bigint' },
       letterDue: BOOLEAN,
       isProcessed: BOOLEAN,

@@ -14,16 +14,16 @@ import type { Database, Integer, Session, Transaction } from '../../db/database.
 import {
   dueBounds,
   dueOf,
+  finiteMicrosOf,
   type Layout,
   layoutStatement,
-  listType,
-  microsOf,
-  payloadOf,
   pendingOf,
   quotedColumns,
   timeFrom,
 } from '../layout.ts'
 import type { ClaimedMessage } from '../message.ts'
+import { idList } from './by-id.ts'
+import { CLAIMED, type ClaimedRow, messageOf, returned } from './claimed-row.ts'
 import type { Line } from './line.ts'
 
 export interface ClaimRequest {
@@ -52,49 +52,6 @@ export interface Claim {
 /** Rows of one line in one claim. They are delivered one after the other, so more would only wait in memory. */
 export const MAX_RUN = 32
 
-interface ClaimedRow {
-  readonly id: string
-  readonly tenant: string
-  readonly type: string
-  readonly payload: Uint8Array
-  readonly key: string
-  readonly created: Integer
-  readonly retries: Integer
-  readonly line: string | null
-  readonly headers: string | null
-  readonly correlation: string | null
-  readonly claims: Integer
-  readonly processed: Integer | boolean
-}
-
-/** The names of a claimed row. Times and ids to sort by stay in the database: reading them costs more than all else. */
-const CLAIMED: readonly (keyof ClaimedRow)[] = [
-  'id',
-  'tenant',
-  'type',
-  'payload',
-  'key',
-  'created',
-  'retries',
-  'line',
-  'headers',
-  'correlation',
-  'claims',
-  'processed',
-]
-
-/** What a claim needs of a row, under names of our own. */
-function returned(layout: Layout, table = ''): string {
-  const c = quotedColumns(layout)
-  const text = layout.dialect === 'postgres' ? '::text' : ''
-  const { hasFlag } = layout
-  return `${table}${c.id}${text} AS id, ${table}${c.tenantId}${text} AS tenant, ${table}${c.eventType}${text} AS type,
-    ${payloadOf(layout, table + c.payload)} AS payload, ${table}${c.idempotencyKey}${text} AS key,
-    ${microsOf(layout, 'createdAt', table + c.createdAt)} AS created, coalesce(${table}${c.retryCount}, 0) AS retries,
-    ${table}${c.orderingKey}${text} AS line, ${table}${c.headers}${text} AS headers, ${table}${c.correlationId}${text} AS correlation,
-    ${table}${c.claimCount} AS claims, ${hasFlag ? `coalesce(${table}${c.isProcessed}, false)` : 'false'} AS processed`
-}
-
 /** The claims of one table. */
 export function claimsOf(layout: Layout): (db: Database, request: ClaimRequest) => Promise<Claim> {
   return layout.dialect === 'postgres' ? postgresClaims(layout) : sqliteClaims(layout)
@@ -106,21 +63,22 @@ function postgresClaims(layout: Layout) {
   const { always, never } = dueBounds.postgres
   const table = layout.sqlTable
   const candidates = (which: string, limit: string) => `
-      SELECT ${c.id} AS id, ${c.tenantId} AS tenant, ${c.orderingKey} AS line, ${c.createdAt} AS created FROM ${table}
-      WHERE ${pendingOf(layout)} AND ${which} AND (${c.claimCount} >= $7) = $8
+      SELECT ${c.id} AS id, ${c.tenantId} AS tenant, CASE WHEN ${c.tenantId} IS NOT NULL THEN ${c.orderingKey} END AS line, ${c.createdAt} AS created FROM ${table}
+      WHERE ${pendingOf(layout)} AND ${which} AND (coalesce(${c.claimCount}, 0) >= $6) = $7
       ORDER BY ${due}, ${c.createdAt}, ${c.id} LIMIT ${limit} FOR UPDATE SKIP LOCKED`
   /**
    * Two walks from the front of the index of what is due, skipping what others are claiming; for every line among the
    * rows found one walk from its front. Both are bounded by the size of the claim, whatever the backlog.
    */
-  const statement = layoutStatement(layout, 'claim', {
-    postgres: `
+  const claimFrom = (verb: string, behind: string) =>
+    layoutStatement(layout, verb, {
+      postgres: `
     WITH late AS MATERIALIZED (${candidates(
       `${due} > ${always} AND ${due} <= ${timeFrom(layout, 'claimedUntil', '$1')}`,
       '($4::int + 1) / 2',
     )}
     ), fresh AS MATERIALIZED (${candidates(
-      `${due} = ${always} AND ${c.createdAt} >= ${timeFrom(layout, 'createdAt', '$5')}`,
+      `${due} = ${always} ${behind}`,
       '$4::int - (SELECT count(*) FROM late)',
     )}
     ), candidate AS MATERIALIZED (
@@ -135,7 +93,7 @@ function postgresClaims(layout: Layout) {
         ) AS first
       ) AS head
       JOIN candidate ON candidate.id = head.id
-      WHERE NOT head.busy AND (NOT $6 OR (
+      WHERE NOT head.busy AND (NOT $5 OR (
         SELECT true FROM ${table} AS dead WHERE dead.${c.tenantId} = candidate.tenant AND dead.${c.orderingKey} = candidate.line
           AND dead.${c.processedAt} IS NULL AND dead.${c.deadAt} IS NOT NULL
           AND (dead.${c.createdAt}, dead.${c.id}) < (candidate.created, candidate.id) LIMIT 1) IS NULL)
@@ -147,29 +105,31 @@ function postgresClaims(layout: Layout) {
       RETURNING ${c.tenantId}::text AS tenant, ${c.orderingKey}::text AS line
     ), claimed AS (
       UPDATE ${table} SET ${c.claimedUntil} = ${timeFrom(layout, 'claimedUntil', '$3')}, ${c.claimedBy} = $2,
-        ${c.claimCount} = ${c.claimCount} + 1, ${c.idempotencyKey} = coalesce(${c.idempotencyKey}, ${newKey(layout)})
+        ${c.claimCount} = coalesce(${c.claimCount}, 0) + 1, ${c.idempotencyKey} = coalesce(${c.idempotencyKey}, ${newKey(layout)})
       WHERE ${c.id} = ANY(ARRAY(SELECT id FROM taken))
       RETURNING ${returned(layout)}, ${c.createdAt} AS first, ${c.id} AS second
     )
     SELECT ${CLAIMED.map((name) => `claimed.${name}`).join(', ')},
-      ${microsOf(layout, 'createdAt', '(SELECT max(created) FROM fresh)')} AS newest, (SELECT json_agg(DISTINCT jsonb_build_object('tenantId', tenant, 'orderingKey', line))::text FROM parked) AS parked
+      ${finiteMicrosOf(layout, 'createdAt', '(SELECT max(created) FROM fresh)')} AS newest, (SELECT json_agg(DISTINCT jsonb_build_object('tenantId', tenant, 'orderingKey', line))::text FROM parked) AS parked
     FROM (SELECT 1) AS one LEFT JOIN claimed ON true ORDER BY claimed.first, claimed.second`,
-    sqlite: '',
-  })
-  const since = instant(-62_135_596_800_000_000n)
+      sqlite: '',
+    })
+  // All of them: also those that others gave no time.
+  const claimAll = claimFrom('claim', '')
+  const claimLater = claimFrom('claimLater', `AND ${c.createdAt} >= ${timeFrom(layout, 'createdAt', '$8')}`)
 
   return async (db: Database, request: ClaimRequest): Promise<Claim> => {
     const rows = await db.statement('outbox.claim', (tx) =>
       tx.rows<ClaimedRow & { id: string | null; parked: string | null; newest: Integer | null }>(
-        statement,
+        request.freshFrom === null ? claimAll : claimLater,
         request.now,
         request.claimedBy,
         request.claimedUntil,
         request.limit,
-        request.freshFrom ?? since,
         request.onDead === 'hold' ? 'true' : 'false',
         request.suspectFrom,
         request.suspects ? 'true' : 'false',
+        ...(request.freshFrom === null ? [] : [request.freshFrom]),
       ),
     )
     const { parked, newest } = rows[0] ?? {}
@@ -207,11 +167,12 @@ function sqliteClaims(layout: Layout) {
     layoutStatement(layout, verb, { postgres: '', sqlite: text }, { bigints: true })
   const candidates = (which: string, order: string) => `
     SELECT ${returned(layout, `${table}.`)}, ${c.createdAt} AS at FROM ${table}
-    WHERE ${pendingOf(layout)} AND ${which} AND (${c.claimCount} >= $3) = $4
-    ORDER BY ${order}${table}.${c.createdAt}, ${table}.${c.id} LIMIT $2`
-  const late = statement('late', candidates(`${due} > ${always} AND ${due} <= $1`, `${due}, `))
+    WHERE ${pendingOf(layout)} AND ${which} AND (coalesce(${c.claimCount}, 0) >= $2) = $3
+    ORDER BY ${order}${table}.${c.createdAt}, ${table}.${c.id} LIMIT $1`
+  const late = statement('late', candidates(`${due} > ${always} AND ${due} <= $4`, `${due}, `))
   // All are due since ever: naming that in the order, too, makes SQLite sort the whole backlog.
-  const fresh = statement('fresh', candidates(`${due} = ${always} AND ${c.createdAt} >= $1`, ''))
+  const fresh = statement('fresh', candidates(`${due} = ${always}`, ''))
+  const freshLater = statement('freshLater', candidates(`${due} = ${always} AND ${c.createdAt} >= $4`, ''))
   const front = statement(
     'front',
     `SELECT ${c.id} AS id, coalesce(${c.claimedUntil} > $3, 0) AS busy FROM ${table}
@@ -231,21 +192,24 @@ function sqliteClaims(layout: Layout) {
   // The key is not named: SQLite would write the index of keys anew, a page per row.
   const take = statement(
     'take',
-    `UPDATE ${table} SET ${c.claimedUntil} = $3, ${c.claimedBy} = $2, ${c.claimCount} = ${c.claimCount} + 1
+    `UPDATE ${table} SET ${c.claimedUntil} = $3, ${c.claimedBy} = $2, ${c.claimCount} = coalesce(${c.claimCount}, 0) + 1
      WHERE ${c.id} IN (SELECT value FROM json_each($1))`,
   )
   const giveKey = statement('giveKey', `UPDATE ${table} SET ${c.idempotencyKey} = $2 WHERE ${c.id} = $1`)
-  const before = layout.types.createdAt === 'integer' ? instant(-62_135_596_800_000_000n) : ''
+  /** Only times that are numbers, all of them, can be compared with ours. */
+  const knowsTimes = layout.types.createdAt === 'integer'
 
   async function look(session: Session, request: ClaimRequest) {
     const { now, limit, suspectFrom } = request
     const suspects = request.suspects ? 1 : 0
-    const again = await session.rows<Candidate>(late, now, Math.ceil(limit / 2), suspectFrom, suspects)
-    const from = typeof before === 'string' ? before : (request.freshFrom ?? before)
-    const rest = limit - again.length
-    const untouched = await session.rows<Candidate>(fresh, from, rest, suspectFrom, suspects)
+    const again = await session.rows<Candidate>(late, Math.ceil(limit / 2), suspectFrom, suspects, now)
+    const rest = [limit - again.length, suspectFrom, suspects] as const
+    const untouched =
+      request.freshFrom === null || !knowsTimes
+        ? await session.rows<Candidate>(fresh, ...rest)
+        : await session.rows<Candidate>(freshLater, ...rest, request.freshFrom)
     const newest = untouched.at(-1)?.at
-    const newestFresh = typeof before === 'string' || newest === undefined ? null : instant(BigInt(newest))
+    const newestFresh = knowsTimes && typeof newest === 'bigint' ? instant(newest) : null
     return { found: [...again, ...untouched], newestFresh }
   }
 
@@ -270,7 +234,8 @@ function sqliteClaims(layout: Layout) {
       const lines = new Map<string, { line: Line; among: Candidate[] }>()
       for (const candidate of found) {
         if (candidate.line === null) continue
-        const line = { tenantId: candidate.tenant, orderingKey: candidate.line }
+        // Columns of others may hold numbers.
+        const line = { tenantId: String(candidate.tenant), orderingKey: String(candidate.line) }
         const name = JSON.stringify(line)
         const entry = lines.get(name) ?? { line, among: [] }
         entry.among.push(candidate)
@@ -304,80 +269,4 @@ function sqliteClaims(layout: Layout) {
 function byCreation(a: Position, b: Position): number {
   if (a.at !== b.at) return a.at < b.at ? -1 : 1
   return a.id < b.id ? -1 : 1
-}
-
-function messageOf(row: ClaimedRow): ClaimedMessage {
-  return {
-    id: String(row.id),
-    tenantId: String(row.tenant),
-    eventType: row.type,
-    payload: row.payload ?? new Uint8Array(0),
-    key: row.key,
-    createdAt: instant(BigInt(row.created)),
-    retryCount: Number(row.retries),
-    orderingKey: row.line,
-    headers: headersOf(row.headers),
-    correlationId: row.correlation,
-    claims: Number(row.claims),
-    alreadyProcessed: row.processed === true || Number(row.processed) === 1,
-  }
-}
-
-/** Headers that others wrote may be anything: what is no record of texts is left out. */
-function headersOf(text: string | null): Readonly<Record<string, string>> {
-  if (text === null) return {}
-  try {
-    const parsed: unknown = JSON.parse(text)
-    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return {}
-    const entries = Object.entries(parsed).filter(
-      (entry): entry is [string, string] => typeof entry[1] === 'string',
-    )
-    return Object.fromEntries(entries)
-  } catch {
-    return {}
-  }
-}
-
-/** Whether a suspect row is due: a look at what is due again, of which there is little. */
-export function suspicionsOf(layout: Layout) {
-  const c = quotedColumns(layout)
-  const due = dueOf(layout)
-  const { always } = dueBounds[layout.dialect]
-  const statement = layoutStatement(
-    layout,
-    'suspects',
-    `SELECT 1 AS found FROM ${layout.sqlTable} WHERE ${pendingOf(layout)} AND ${due} > ${always}
-       AND ${due} <= ${timeFrom(layout, 'claimedUntil', '$1')} AND ${c.claimCount} >= $2 LIMIT 1`,
-  )
-  return async (db: Database, now: Instant, suspectFrom: number): Promise<boolean> =>
-    (await db.session('outbox.suspects', (session) => session.rows(statement, now, suspectFrom))).length > 0
-}
-
-/** Claims that are still needed last longer; gives the ids that are still ours. By primary key. */
-export function renewalsOf(layout: Layout) {
-  const c = quotedColumns(layout)
-  const ours = `${c.claimedBy} = $2 AND ${c.processedAt} IS NULL`
-  const statement = layoutStatement(layout, 'renew', {
-    postgres: `UPDATE ${layout.sqlTable} SET ${c.claimedUntil} = ${timeFrom(layout, 'claimedUntil', '$3')}
-      WHERE ${c.id} = ANY($1::text[]::${listType(layout, 'id')}) AND ${ours} RETURNING ${c.id}::text AS id`,
-    sqlite: `UPDATE ${layout.sqlTable} SET ${c.claimedUntil} = $3
-      WHERE ${c.id} IN (SELECT value FROM json_each($1)) AND ${ours} RETURNING CAST(${c.id} AS TEXT) AS id`,
-  })
-  return async (
-    db: Database,
-    ids: readonly string[],
-    claimedBy: string,
-    until: Instant,
-  ): Promise<Set<string>> => {
-    const rows = await db.transaction('outbox.renew', (tx) =>
-      tx.rows<{ id: string }>(statement, idList(layout, ids), claimedBy, until),
-    )
-    return new Set(rows.map(({ id }) => id))
-  }
-}
-
-/** A list of row ids as a parameter. SQLite compares by type: whole numbers are numbers there. */
-export function idList({ dialect, types }: Layout, ids: readonly string[]): string {
-  if (dialect === 'postgres') return `{${ids.map((id) => JSON.stringify(id)).join(',')}}`
-  return /int/.test(types.id) ? `[${ids.join(',')}]` : JSON.stringify(ids)
 }

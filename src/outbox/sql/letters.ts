@@ -16,7 +16,7 @@ import {
   quotedColumns,
   timeFrom,
 } from '../layout.ts'
-import { idList } from './claim.ts'
+import { hasValue, idList, isNull } from './by-id.ts'
 
 /** A row that the office has to be told of. */
 export interface DueRow {
@@ -94,12 +94,18 @@ function readsOf(layout: Layout): Pick<LetterRows, 'due' | 'read' | 'lock'> {
   const c = quotedColumns(layout)
   const { sqlTable: table, types } = layout
   /** On the index of what the office has to be told, which holds nothing else. Bare, the last `id` would be the text. */
-  const dueRows = layoutStatement(layout, 'letterDue', {
-    postgres: `SELECT ${c.id}::text AS id, octet_length(${payloadOf(layout)}) AS bytes FROM ${table}
-      WHERE ${c.letterDue} AND ($1::text IS NULL OR ${c.id} > $1::text::${types.id}) ORDER BY ${table}.${c.id} LIMIT $2`,
-    sqlite: `SELECT CAST(${c.id} AS TEXT) AS id, length(${payloadOf(layout)}) AS bytes FROM ${table}
-      WHERE ${c.letterDue} AND ($1 IS NULL OR ${c.id} > $1) ORDER BY ${table}.${c.id} LIMIT $2`,
-  })
+  const dueRows = (verb: string, behind: string): Statement =>
+    layoutStatement(layout, verb, {
+      postgres: `SELECT ${c.id}::text AS id, octet_length(${payloadOf(layout)}) AS bytes FROM ${table}
+        WHERE ${c.letterDue} ${behind} ORDER BY ${table}.${c.id} LIMIT $1`,
+      sqlite: `SELECT CAST(${c.id} AS TEXT) AS id, length(${payloadOf(layout)}) AS bytes FROM ${table}
+        WHERE ${c.letterDue} ${behind} ORDER BY ${table}.${c.id} LIMIT $1`,
+    })
+  const firstDue = dueRows('firstLetterDue', '')
+  const nextDue = dueRows(
+    'nextLetterDue',
+    `AND ${c.id} > ${layout.dialect === 'postgres' ? `$2::text::${types.id}` : '$2'}`,
+  )
   const text = (column: string) =>
     layout.dialect === 'postgres' ? `${column}::text` : `CAST(${column} AS TEXT)`
   const facts = `${text(c.id)} AS id, ${text(c.tenantId)} AS tenant, ${text(c.eventType)} AS type, ${payloadOf(layout)} AS payload,
@@ -128,7 +134,10 @@ function readsOf(layout: Layout): Pick<LetterRows, 'due' | 'read' | 'lock'> {
   }
   return {
     async due(session, after, limit) {
-      const rows = await session.rows<{ id: string; bytes: Integer | null }>(dueRows, after, limit)
+      type Row = { readonly id: string; readonly bytes: Integer | null }
+      const rows = await (after === null
+        ? session.rows<Row>(firstDue, limit)
+        : session.rows<Row>(nextDue, limit, after))
       return rows.map(({ id, bytes }) => ({ id, payloadBytes: Number(bytes ?? 0) }))
     },
     read: rowsOf(plain),
@@ -245,16 +254,17 @@ function batchWritesOf(layout: Layout): Pick<LetterRows, 'told' | 'giveUp' | 'la
        AND (${table}.${c.processedAt} IS NOT NULL) = given.processed`,
   )
   const key = dialect === 'postgres' ? `given.key::${types.idempotencyKey}` : 'given.key'
-  const isDeadMessage = `${table}.${c.idempotencyKey} = ${key} AND ${table}.${c.deadAt} IS NOT NULL`
+  const isDeadMessage = `${table}.${c.idempotencyKey} = ${key} AND ${hasValue(dialect, `${table}.${c.deadAt}`)}`
+  const processedAt = `${table}.${c.processedAt}`
   const giveUp = each(
     'giveUp',
     `${c.processedAt} = ${timeFrom(layout, 'processedAt', '$2')}, ${c.letterId} = given.letter, ${c.letterDue} = true${flag(layout, c.isProcessed, true)}`,
-    `${isDeadMessage} AND ${table}.${c.processedAt} IS NULL`,
+    `${isDeadMessage} AND ${isNull(dialect, processedAt)}`,
   )
   const layBack = each(
     'layBack',
     `${c.processedAt} = NULL, ${c.letterId} = given.letter, ${c.letterDue} = true${flag(layout, c.isProcessed, false)}`,
-    `${isDeadMessage} AND ${table}.${c.processedAt} IS NOT NULL`,
+    `${isDeadMessage} AND ${hasValue(dialect, processedAt)}`,
   )
   return {
     async told(session, rows) {

@@ -9,7 +9,7 @@ import type { Instant } from '../../core/clock.ts'
 import type { Database, Integer, Transaction } from '../../db/database.ts'
 import { type Layout, layoutStatement, listType, payloadOf, quotedColumns, timeFrom } from '../layout.ts'
 import type { ColumnName } from '../table-names.ts'
-import { idList } from './claim.ts'
+import { idList } from './by-id.ts'
 
 export interface Cutoffs {
   readonly now: Instant
@@ -48,13 +48,13 @@ export function purgesOf(layout: Layout): Purge {
     postgres ? `${parameter}::text::${layout.types[column]}` : parameter
   const recorded = layout.hasKeys
     ? `(SELECT recorded_at FROM ${keys} AS known WHERE known.tenant_id = ${table}.${c.tenantId}${text}
-        AND known.idempotency_key = ${table}.${c.idempotencyKey})`
+        AND known.idempotency_key = ${lastingKeyOf(layout)})`
     : 'NULL'
   /** The oldest first, on the index of processed rows, behind the last one of the batch before. */
   const walk = layoutStatement(
     layout,
     'oldest',
-    `SELECT ${c.id}${text} AS id, ${c.processedAt}${text} AS processed, ${c.idempotencyKey}${text} AS key, ${recorded} AS recorded
+    `SELECT ${c.id}${text} AS id, ${c.processedAt}${text} AS processed, ${lastingKeyOf(layout)} AS key, ${recorded} AS recorded
      FROM ${table} WHERE ${c.processedAt} IS NOT NULL AND ${c.processedAt} < ${timeFrom(layout, 'processedAt', '$1')}
        AND NOT ${c.letterDue} AND (${c.processedAt}, ${c.id}) > (${given('processedAt', '$2')}, ${given('id', '$3')})
      ORDER BY ${table}.${c.processedAt}, ${table}.${c.id} LIMIT ${BATCH}`,
@@ -119,6 +119,18 @@ interface Position {
   readonly id: string | bigint | null
 }
 
+/** The key of a row as it is kept; null where nobody can ask for it: without a tenant, or when it is no uuid. */
+function lastingKeyOf(layout: Layout): string {
+  const { tenantId, idempotencyKey } = quotedColumns(layout)
+  const key = `${layout.sqlTable}.${idempotencyKey}`
+  const isKey =
+    layout.dialect === 'sqlite' || layout.types.idempotencyKey === 'uuid'
+      ? ''
+      : ` AND ${key} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`
+  const uuid = layout.dialect === 'postgres' ? `${key}::text::uuid` : key
+  return `CASE WHEN ${layout.sqlTable}.${tenantId} IS NOT NULL${isKey} THEN ${uuid} END`
+}
+
 const isOld = (recordedAt: Integer | null, now: Instant): boolean =>
   recordedAt !== null && BigInt(recordedAt) <= now - KEY_LEAD_US
 
@@ -128,7 +140,7 @@ function recordsOf(layout: Layout, inIds: string) {
   const columns = 'tenant_id, idempotency_key, message_id, payload_sha256, recorded_at'
   const insert = layoutStatement(layout, 'recordKeys', {
     postgres: `INSERT INTO ${layout.sqlKeysTable} (${columns})
-      SELECT ${c.tenantId}::text, ${c.idempotencyKey}::text::uuid, ${c.id}::text, sha256(${payloadOf(layout)}), $2
+      SELECT ${c.tenantId}::text, ${lastingKeyOf(layout)}, ${c.id}::text, sha256(${payloadOf(layout)}), $2
       FROM ${layout.sqlTable} WHERE ${inIds} ON CONFLICT DO NOTHING`,
     sqlite: `INSERT OR IGNORE INTO ${layout.sqlKeysTable} (${columns})
       SELECT ${c.tenantId}, ${c.idempotencyKey}, ${c.id}, $2, $3 FROM ${layout.sqlTable} WHERE ${c.id} = $1`,

@@ -14,7 +14,7 @@ import {
   typed,
 } from '../layout.ts'
 import type { Settlement } from '../message.ts'
-import { idList } from './claim.ts'
+import { idList } from './by-id.ts'
 import { dueAgain } from './line.ts'
 
 export interface Settled {
@@ -95,6 +95,7 @@ function othersOf(layout: Layout) {
     ${c.letterDue} = ${table}.${c.letterDue} OR given.kind = 'dead'`
   const ours = `${table}.${c.claimedBy} = $2 AND ${table}.${c.processedAt} IS NULL AND ${table}.${c.deadAt} IS NULL`
   const now = timeFrom(layout, 'deadAt', '$3')
+  const whole = /int/.test(layout.types.id)
   const statement = layoutStatement(layout, 'unprocessed', {
     postgres: `
       UPDATE ${table} SET ${change(now)}
@@ -104,12 +105,10 @@ function othersOf(layout: Layout) {
       RETURNING ${table}.${c.id}::text AS id, ${table}.${c.letterDue} AS due`,
     sqlite: `
       UPDATE ${table} SET ${change(now)}
-      FROM (SELECT value ->> 'id' AS id, value ->> 'kind' AS kind, value ->> 'error' AS error,
+      FROM (SELECT ${whole ? "CAST(value ->> 'id' AS INTEGER)" : "value ->> 'id'"} AS id, value ->> 'kind' AS kind, value ->> 'error' AS error,
               CAST(value ->> 'at' AS INTEGER) AS at, value ->> 'failures' AS failures FROM json_each($1)) AS given
       WHERE ${table}.${c.id} = given.id AND ${ours} RETURNING CAST(${table}.${c.id} AS TEXT) AS id, ${table}.${c.letterDue} AS due`,
   })
-  const whole = layout.dialect === 'sqlite' && /int/.test(layout.types.id)
-
   return async (
     session: Session,
     settlements: readonly Settlement[],
@@ -117,7 +116,8 @@ function othersOf(layout: Layout) {
     at: Instant,
   ): Promise<readonly Written[]> => {
     const rows = settlements.map((settlement) => ({
-      id: whole ? Number(settlement.id) : settlement.id,
+      // As text: JSON numbers would lose the digits beyond 2^53.
+      id: settlement.id,
       kind: settlement.kind === 'released' && settlement.parked ? 'parked' : settlement.kind,
       error: 'error' in settlement ? settlement.error : null,
       // As text: JSON numbers would lose the digits beyond 2^53.

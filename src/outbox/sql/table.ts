@@ -1,6 +1,7 @@
 /** All that a dispatcher does with one table, its statements made once. */
 import type { Layout } from '../layout.ts'
-import { claimsOf, renewalsOf, suspicionsOf } from './claim.ts'
+import { claimsOf } from './claim.ts'
+import { renewalsOf, suspicionsOf } from './hold.ts'
 import { linesOf } from './line.ts'
 import { purgesOf } from './purge.ts'
 import { settlementsOf } from './settle.ts'
