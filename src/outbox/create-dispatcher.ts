@@ -116,9 +116,11 @@ export async function announceCommits(
   channel: string,
   wake: () => void,
 ): Promise<CommitWatch | undefined> {
-  if (store.kind === 'sqlite') return watchCommits(store.path, wake)
+  const watch = store.kind === 'sqlite' ? watchCommits(store.path, wake) : undefined
   await db.listen(channel, wake)
-  return undefined
+  // What was committed before anybody listened was not announced.
+  wake()
+  return watch
 }
 
 /** The table of an outbox, looked at. */
