@@ -7,6 +7,17 @@ export class Changes {
     while (!isSo()) await this.#next.promise
   }
 
+  /** The same, and at the latest after so long. */
+  async within(ms: number, isSo: () => boolean): Promise<void> {
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      this.signal()
+    }, ms)
+    await this.until(() => isLate || isSo())
+    clearTimeout(timer)
+  }
+
   /** Something has changed. */
   signal(): void {
     const { resolve } = this.#next

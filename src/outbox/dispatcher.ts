@@ -11,9 +11,8 @@
  * what was delivered meanwhile is settled together. This file claims; deliveries.ts and settling.ts do the rest.
  */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
 import { backoffDelayMs } from '../core/backoff.ts'
-import { type Alarm, type Instant, later } from '../core/clock.ts'
+import { type Instant, later } from '../core/clock.ts'
 import { Changes } from './changes.ts'
 import { Deliveries, mostClaims, seconds } from './deliveries.ts'
 import { type DispatcherParts, OUTAGE } from './dispatcher-parts.ts'
@@ -97,12 +96,10 @@ export class Dispatcher {
     this.#changes.signal()
     await Promise.all([this.#claiming, this.#draining])
     this.#deliveries.giveBack()
-    const { promise: late, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, STOP_MS)
-    await Promise.race([this.#changes.until(() => this.#deliveries.active === 0), late])
-    clearTimeout(timer)
+    const haveEnded = () => this.#deliveries.active === 0
+    await this.#changes.within(STOP_MS, haveEnded)
     this.#deliveries.cutShort()
-    await this.#changes.until(() => this.#deliveries.active === 0)
+    await this.#changes.until(haveEnded)
     await this.#settling.stop()
     this.#oversight.stop()
     await this.#parts.transport.close?.()
@@ -131,7 +128,7 @@ export class Dispatcher {
         failures += 1
         const { log, name } = this.#parts
         log.error({ err: error, outbox: name }, 'outbox messages could not be claimed')
-        await this.#outage(failures)
+        await this.#changes.within(backoffDelayMs(failures, OUTAGE), () => this.#stopping)
       }
     }
   }
@@ -228,7 +225,7 @@ export class Dispatcher {
     // A full batch has another one behind it; and one message alone makes no stream.
     if (!isStream || this.#freshFrom !== null || (!moved && this.#waitingSaid !== false)) return moved
     await this.#sayWaiting(await this.#parts.table(), false)
-    await pause(GATHER_MS)
+    await this.#changes.within(GATHER_MS, () => this.#stopping)
     return true
   }
 
@@ -251,28 +248,18 @@ export class Dispatcher {
       // What was committed before that was not announced: one more look.
       this.#woken = true
     }
-    const { promise: polled, resolve } = Promise.withResolvers<void>()
-    const alarm: Alarm = clock.alarm(later(clock.now(), seconds(settings.pollIntervalSeconds)), resolve)
-    await Promise.race([this.#changes.until(() => this.#woken || this.#stopping), polled])
+    const alarm = clock.alarm(later(clock.now(), seconds(settings.pollIntervalSeconds)), () => {
+      // Somebody else may have said that nobody waits, and ended.
+      this.#waitingSaid = null
+      this.wake()
+    })
+    await this.#changes.until(() => this.#woken || this.#stopping)
     alarm.cancel()
-    if (this.#woken) return
-    // Somebody else may have said that nobody waits, and ended.
-    this.#waitingSaid = null
-    this.wake()
   }
 
   async #sayWaiting(table: MessageTable, waiting: boolean): Promise<void> {
     if (this.#waitingSaid === waiting) return
     await table.setWaiting(this.#parts.db, waiting)
     this.#waitingSaid = waiting
-  }
-
-  async #outage(failures: number): Promise<void> {
-    const stopped = new AbortController()
-    const over = pause(backoffDelayMs(failures, OUTAGE), undefined, { signal: stopped.signal }).catch(
-      () => {},
-    )
-    await Promise.race([over, this.#changes.until(() => this.#stopping)])
-    stopped.abort()
   }
 }

@@ -61,8 +61,7 @@ export class Oversight {
       if (held.deliverBy !== null && held.deliverBy <= now)
         held.cutShort?.(new DeliveryTimedOut('the delivery took too long and was cut short'))
       // Before another dispatcher begins to deliver it as well.
-      if (isInDoubt && leftUs <= this.#pauseUs() * 2n)
-        held.cutShort?.(new ClaimLost('the claim could not be renewed'))
+      if (isInDoubt && leftUs <= this.#pauseUs() * 2n) this.#lose(held, 'the claim could not be renewed')
       if (leftUs < (this.#claimUs * 2n) / 3n) renewable.push(held)
     }
     if (renewable.length > 0)
@@ -81,13 +80,16 @@ export class Oversight {
       )
       this.#isAway = ours === null
       if (ours === null) return
-      for (const held of some) this.#renewed(held, ours.has(held.message.id) ? until : null)
+      for (const held of some) {
+        if (ours.has(held.message.id)) held.claimedUntil = until
+        else this.#lose(held, 'another dispatcher has the message')
+      }
     }
   }
 
-  #renewed(held: Held, until: Instant | null): void {
-    // Lost: it is not begun any more.
-    held.claimedUntil = until ?? this.#clock.now()
-    if (until === null) held.cutShort?.(new ClaimLost('another dispatcher has the message'))
+  /** Ends its delivery; if that was not begun, it never is. */
+  #lose(held: Held, reason: string): void {
+    held.claimedUntil = this.#clock.now()
+    held.cutShort?.(new ClaimLost(reason))
   }
 }

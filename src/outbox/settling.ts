@@ -2,7 +2,7 @@
  * Settling: what came of the claims of a dispatcher is written down, many at a time, and then the lines that have moved
  * are looked at. Neither is forgotten while the store is away: it is tried again until it is done.
  */
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { backoffDelayMs } from '../core/backoff.ts'
 import { StoreUnavailable } from '../db/database.ts'
 import type { Changes } from './changes.ts'
@@ -40,7 +40,7 @@ const MAX_SETTLED = 1_000
 /** A row that the store refuses so often is left to its claim, which lapses; the others must not wait for it. */
 const MOST_REFUSALS = 10
 /** When the dispatcher is stopped and the store away, claims lapse and others deliver again: at least once. */
-const MOST_FAILURES_STOPPING = 3
+const TRIES_WHEN_STOPPING = 4
 
 export class Settling {
   readonly #parts: DispatcherParts
@@ -53,6 +53,7 @@ export class Settling {
   readonly #refusals = new Map<string, number>()
   #writing: Promise<void> | undefined
   #stopping = false
+  #triesLeft = TRIES_WHEN_STOPPING
 
   constructor(parts: DispatcherParts, context: SettlingContext) {
     this.#parts = parts
@@ -100,6 +101,7 @@ export class Settling {
   /** Resolves when everything is written, or the store is away. */
   async stop(): Promise<void> {
     this.#stopping = true
+    this.#context.changes.signal()
     await this.#writing
   }
 
@@ -111,6 +113,7 @@ export class Settling {
   }
 
   async #writeAll(): Promise<void> {
+    const { log, name } = this.#parts
     for (let failures = 0; this.#outcomes.length + this.#moved.size > 0; ) {
       // What ends in the same turn of the event loop is settled together: over HTTP ten times fewer commits than without.
       await nextTurn()
@@ -120,12 +123,19 @@ export class Settling {
         failures = 0
       } catch (error) {
         failures += 1
-        const { log, name } = this.#parts
         log.error({ err: error, outbox: name }, 'outbox messages could not be settled')
-        if (this.#stopping && failures > MOST_FAILURES_STOPPING) return
-        await pause(backoffDelayMs(failures, OUTAGE))
+        if (this.#triesLeft === 0) return
+        await this.#pauseAfter(failures)
       }
     }
+  }
+
+  /** Ever longer; in the end some more times, soon. */
+  async #pauseAfter(failures: number): Promise<void> {
+    const { changes } = this.#context
+    const isLast = this.#stopping
+    if (isLast) this.#triesLeft -= 1
+    await changes.within(backoffDelayMs(isLast ? 2 : failures, OUTAGE), () => this.#stopping && !isLast)
   }
 
   async #writeSome(): Promise<void> {

@@ -45,6 +45,8 @@ export class OutboxStore {
     const schema = outboxSchema(kind.name)
     if (kind.name === 'postgres') {
       const pool = new pg.Pool({ connectionString: store.url, max: 4 })
+      // A pool has ended before its connections have; what the dropped database then says to them is nobody's business.
+      pool.on('connect', (client) => client.on('error', () => {}))
       await pool.query(schema)
       const query: Query = async (text, ...parameters) => (await pool.query(text, parameters)).rows
       return new OutboxStore(store, 'postgres', query, () => pool.end())

@@ -5,16 +5,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
-import { createDispatcher, type DispatcherOptions } from '../../src/outbox/create-dispatcher.ts'
-import type { Said } from './crash-recorder.ts'
-
-export interface DispatcherOrder {
-  readonly port: number
-  readonly options: Omit<DispatcherOptions, 'transport'>
-}
-
-/** A message with this payload ends the process that delivers it. */
-export const DEADLY = 'deadly'
+import { createDispatcher } from '../../src/outbox/create-dispatcher.ts'
+import { DEADLY, type DispatcherOrder, type Said } from './crash-recorder.ts'
 
 // The order comes from the test, which wrote it.
 const { port, options } = JSON.parse(process.argv[2] ?? '') as DispatcherOrder

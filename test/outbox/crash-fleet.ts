@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Random } from '../crash/random.ts'
-import type { DispatcherOrder } from './crash-dispatcher.ts'
+import type { DispatcherOrder } from './crash-recorder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const PROGRAM = 'test/outbox/crash-dispatcher.ts'

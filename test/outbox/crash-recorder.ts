@@ -5,7 +5,18 @@
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
+import type { DispatcherOptions } from '../../src/outbox/create-dispatcher.ts'
 import type { Random } from '../crash/random.ts'
+
+/** What a dispatcher in another process is told. */
+export interface DispatcherOrder {
+  /** Where the recorder listens. */
+  readonly port: number
+  readonly options: Omit<DispatcherOptions, 'transport'>
+}
+
+/** A message with this payload ends the process that delivers it. */
+export const DEADLY = 'deadly'
 
 /** What a dispatcher says: a delivery begins, or it was broken off. */
 export type Said =
