@@ -117,8 +117,9 @@ async function quietly(attempt: () => Promise<unknown>): Promise<void> {
  */
 function statementsOf(dialect: Dialect, table: string) {
   if (dialect === 'postgres') {
+    // Of the statement, which does not move while it runs: with a time that moves no index can be searched.
     const now = (parameter: string) =>
-      `coalesce(${parameter}::text::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)`
+      `coalesce(${parameter}::text::bigint, (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)`
     return {
       record: `INSERT INTO ${table} (consumer, key, received_at) VALUES ($1::text, $2::text, ${now('$3')})
         ON CONFLICT (consumer, key) DO NOTHING RETURNING 1 AS recorded`,

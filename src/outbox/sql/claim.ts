@@ -68,7 +68,9 @@ function postgresClaims(layout: Layout) {
       ORDER BY ${due}, ${c.createdAt}, ${c.id} LIMIT ${limit} FOR UPDATE SKIP LOCKED`
   /**
    * Two walks from the front of the index of what is due, skipping what others are claiming; for every line among the
-   * rows found one walk from its front. Both are bounded by the size of the claim, whatever the backlog.
+   * rows found one walk from its front. Both are bounded by the size of the claim, whatever the backlog. Nothing is
+   * joined: a planner that knows little of the table would walk every line again for every row. And the dead of a line
+   * are looked for in its order, so that they are looked for in its index.
    */
   const claimFrom = (verb: string, behind: string) =>
     layoutStatement(layout, verb, {
@@ -83,22 +85,25 @@ function postgresClaims(layout: Layout) {
     )}
     ), candidate AS MATERIALIZED (
       SELECT id, tenant, line, created FROM late UNION ALL SELECT id, tenant, line, created FROM fresh
-    ), standing AS (
-      SELECT candidate.id, place, row_number() OVER (PARTITION BY candidate.tenant, candidate.line ORDER BY place) AS turn
+    ), standing AS MATERIALIZED (
+      SELECT line.tenant, line.line, head.id, head.created
       FROM (SELECT DISTINCT tenant, line FROM candidate WHERE line IS NOT NULL) AS line
       CROSS JOIN LATERAL (
-        SELECT first.id, row_number() OVER () AS place, bool_or(first.busy) OVER () AS busy FROM (
-          SELECT ${c.id} AS id, coalesce(${c.claimedUntil} > ${timeFrom(layout, 'claimedUntil', '$1')}, false) AS busy FROM ${table} WHERE ${c.tenantId} = line.tenant AND ${c.orderingKey} = line.line AND ${pendingOf(layout)}
+        SELECT first.id, first.created, bool_or(first.busy) OVER () AS busy,
+          bool_and(first.id IN (SELECT id FROM candidate)) OVER (ROWS UNBOUNDED PRECEDING) AS found
+        FROM (
+          SELECT ${c.id} AS id, ${c.createdAt} AS created, coalesce(${c.claimedUntil} > ${timeFrom(layout, 'claimedUntil', '$1')}, false) AS busy
+          FROM ${table} WHERE ${c.tenantId} = line.tenant AND ${c.orderingKey} = line.line AND ${pendingOf(layout)}
           ORDER BY ${c.tenantId}, ${c.orderingKey}, ${c.deadAt}, ${c.createdAt}, ${c.id} LIMIT ${MAX_RUN}
         ) AS first
       ) AS head
-      JOIN candidate ON candidate.id = head.id
-      WHERE NOT head.busy AND (NOT $5 OR (
-        SELECT true FROM ${table} AS dead WHERE dead.${c.tenantId} = candidate.tenant AND dead.${c.orderingKey} = candidate.line
-          AND dead.${c.processedAt} IS NULL AND dead.${c.deadAt} IS NOT NULL
-          AND (dead.${c.createdAt}, dead.${c.id}) < (candidate.created, candidate.id) LIMIT 1) IS NULL)
+      WHERE head.found AND NOT head.busy
     ), taken AS MATERIALIZED (
-      SELECT id FROM candidate WHERE line IS NULL UNION ALL SELECT id FROM standing WHERE place = turn
+      SELECT id FROM candidate WHERE line IS NULL UNION ALL SELECT id FROM standing WHERE NOT $5 OR (
+        SELECT true FROM ${table} AS dead WHERE dead.${c.tenantId} = standing.tenant AND dead.${c.orderingKey} = standing.line
+          AND dead.${c.processedAt} IS NULL AND dead.${c.deadAt} IS NOT NULL
+          AND (dead.${c.createdAt}, dead.${c.id}) < (standing.created, standing.id)
+        ORDER BY dead.${c.tenantId}, dead.${c.orderingKey}, dead.${c.deadAt}, dead.${c.createdAt}, dead.${c.id} LIMIT 1) IS NULL
     ), parked AS (
       UPDATE ${table} SET ${c.nextAttemptAt} = ${never}, ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL
       WHERE ${c.id} = ANY(ARRAY(SELECT id FROM candidate EXCEPT SELECT id FROM taken))

@@ -13,7 +13,10 @@ import {
 } from '../layout.ts'
 import { idList } from './by-id.ts'
 
-/** Whether a suspect row is due: a look at what is due again, of which there is little. */
+/** Of the rows that are due again so many are looked at: those before a suspect are delivered, and it comes into reach. */
+const SUSPECT_REACH = 1_000
+
+/** Whether a suspect row is due: a look at the first that are due again, on the index of what is due. */
 export function suspicionsOf(layout: Layout) {
   const c = quotedColumns(layout)
   const due = dueOf(layout)
@@ -21,8 +24,9 @@ export function suspicionsOf(layout: Layout) {
   const statement = layoutStatement(
     layout,
     'suspects',
-    `SELECT 1 AS found FROM ${layout.sqlTable} WHERE ${pendingOf(layout)} AND ${due} > ${always}
-       AND ${due} <= ${timeFrom(layout, 'claimedUntil', '$1')} AND ${c.claimCount} >= $2 LIMIT 1`,
+    `SELECT 1 AS found FROM (SELECT ${c.claimCount} AS claims FROM ${layout.sqlTable} WHERE ${pendingOf(layout)} AND ${due} > ${always}
+       AND ${due} <= ${timeFrom(layout, 'claimedUntil', '$1')} ORDER BY ${due}, ${c.createdAt}, ${c.id} LIMIT ${SUSPECT_REACH}) AS first
+     WHERE claims >= $2 LIMIT 1`,
   )
   return async (db: Database, now: Instant, suspectFrom: number): Promise<boolean> =>
     (await db.session('outbox.suspects', (session) => session.rows(statement, now, suspectFrom))).length > 0

@@ -66,9 +66,11 @@ function releasesOf(layout: Layout): Lines['release'] {
   const front = (tenant: string, line: string) => `
     SELECT ${c.id} AS id, ${c.createdAt} AS created, ${waits} AS waits, ${c.claimedUntil} IS NOT NULL AS busy FROM ${table}
     WHERE ${ofLine(tenant, line)} AND ${pendingOf(layout)} ORDER BY ${order}`
+  // SQLite would look for those that are older in all lines there are, if it found that in the index of lines.
+  const place = layout.dialect === 'postgres' ? `${c.createdAt}, ${c.id}` : `+${c.createdAt}, +${c.id}`
   const holds = (tenant: string, line: string, hold: string) => `(${hold} AND (
     SELECT true FROM ${table} WHERE ${ofLine(tenant, line)} AND ${c.processedAt} IS NULL AND ${c.deadAt} IS NOT NULL
-      AND (${c.createdAt}, ${c.id}) < (first.created, first.id) LIMIT 1) IS NOT NULL)`
+      AND (${place}) < (first.created, first.id) ORDER BY ${order} LIMIT 1) IS NOT NULL)`
   const busy = (tenant: string, line: string) =>
     `EXISTS (SELECT 1 FROM (${front(tenant, line)} LIMIT ${MAX_RUN}) AS each WHERE each.busy)`
   const given = [

@@ -14,7 +14,7 @@ import {
   typed,
 } from '../layout.ts'
 import type { Settlement } from '../message.ts'
-import { idList } from './by-id.ts'
+import { idList, isNull } from './by-id.ts'
 import { dueAgain } from './line.ts'
 
 export interface Settled {
@@ -93,7 +93,8 @@ function othersOf(layout: Layout) {
     ${c.claimCount} = CASE WHEN given.kind IN ('failed', 'dead') OR ${c.claimCount} < 1 THEN 0 ELSE ${c.claimCount} - 1 END,
     ${c.deadAt} = CASE given.kind WHEN 'dead' THEN ${now} END,
     ${c.letterDue} = ${table}.${c.letterDue} OR given.kind = 'dead'`
-  const ours = `${table}.${c.claimedBy} = $2 AND ${table}.${c.processedAt} IS NULL AND ${table}.${c.deadAt} IS NULL`
+  const isOpen = (column: string) => isNull(layout.dialect, `${table}.${column}`)
+  const ours = `${table}.${c.claimedBy} = $2 AND ${isOpen(c.processedAt)} AND ${isOpen(c.deadAt)}`
   const now = timeFrom(layout, 'deadAt', '$3')
   const whole = /int/.test(layout.types.id)
   const statement = layoutStatement(layout, 'unprocessed', {
