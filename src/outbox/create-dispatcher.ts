@@ -36,7 +36,7 @@ export interface RunningDispatcher {
   readonly meter: OutboxMeter
   /** Begins to deliver. Resolves once the table was looked at; rejects when it is no outbox. */
   start(): Promise<void>
-  /** Gives back what was not begun, waits for what was, and closes the connections. */
+  /** Gives back what was not begun, waits for what was, and closes the connections. Safe to call more than once. */
   stop(): Promise<void>
   /** Delivers everything that is due now, then resolves. */
   drain(): Promise<void>
@@ -91,6 +91,12 @@ export function createDispatcher(options: DispatcherOptions): RunningDispatcher 
     onReleased: () => dispatcher.wake(),
   })
   let watch: CommitWatch | undefined
+  let stopped: Promise<void> | undefined
+  const stop = async () => {
+    watch?.stop()
+    await Promise.all([dispatcher.stop(), upkeep.stop()])
+    await db.close()
+  }
   return {
     meter: measured,
     async start() {
@@ -98,10 +104,9 @@ export function createDispatcher(options: DispatcherOptions): RunningDispatcher 
       watch = await announceCommits(db, store, names.channel, () => dispatcher.wake())
       upkeep.start()
     },
-    async stop() {
-      watch?.stop()
-      await Promise.all([dispatcher.stop(), upkeep.stop()])
-      await db.close()
+    stop() {
+      stopped ??= stop()
+      return stopped
     },
     drain: () => dispatcher.drain(),
     wake: () => dispatcher.wake(),

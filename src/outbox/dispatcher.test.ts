@@ -265,6 +265,13 @@ describe.each(stores)('a dispatcher on $name', (kind) => {
     return nameTable({}).channel
   }
 
+  it('can be stopped more than once', async () => {
+    const each = dispatcher(async () => {})
+    await each.start()
+    await Promise.all([each.stop(), each.stop()])
+    await each.stop()
+  })
+
   it('purges processed rows after their time, and keeps their keys', async () => {
     const id = await outbox.insert()
     const each = dispatcher(async () => {}, { retention: { processed: 7, keys: 30 } })

@@ -13,7 +13,7 @@ import { Recorder } from './crash-recorder.ts'
 const SOAK = process.env.BARTLEBY_SOAK === '1'
 
 const SIZES = {
-  postgres: { processes: 4, messages: SOAK ? 10_000 : 4_000 },
+  postgres: { processes: 4, messages: SOAK ? 10_000 : 6_000 },
   sqlite: { processes: 2, messages: SOAK ? 5_000 : 1_500 },
 }
 const KILLS = SOAK ? 60 : 10

@@ -83,10 +83,8 @@ const story = fc
   .map((phrases) => phrases.flat())
   .filter((steps) => steps.filter(({ what }) => what === 'fall silent').length <= 4)
 
-async function tell(world: World, { what, ...rest }: Step): Promise<void> {
+async function tell(world: World, step: Step): Promise<void> {
   world.nextStep()
-  // Each kind of step has its own fields, as its type says.
-  const step = { what, ...rest } as Step
   switch (step.what) {
     case 'insert':
       await Promise.all([world.insert(step.fates), world.drain(step.during)])
