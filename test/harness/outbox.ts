@@ -1,4 +1,5 @@
 /** An outbox of its own for a test: the table as applications make it, rows put into it and read from it by plain SQL. */
+import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { outboxSchema } from '../../src/outbox/schema.ts'
@@ -45,11 +46,15 @@ export class OutboxStore {
     const schema = outboxSchema(kind.name)
     if (kind.name === 'postgres') {
       const pool = new pg.Pool({ connectionString: store.url, max: 4 })
-      // A pool has ended before its connections have; what the dropped database then says to them is nobody's business.
-      pool.on('connect', (client) => client.on('error', () => {}))
+      // A pool has ended before its connections have: the database must not be dropped under them.
+      const ended: Promise<unknown>[] = []
+      pool.on('connect', (client) => ended.push(once(client, 'end').catch(() => {})))
       await pool.query(schema)
       const query: Query = async (text, ...parameters) => (await pool.query(text, parameters)).rows
-      return new OutboxStore(store, 'postgres', query, () => pool.end())
+      return new OutboxStore(store, 'postgres', query, async () => {
+        await pool.end()
+        await Promise.all(ended)
+      })
     }
     const file = new DatabaseSync(store.url.slice('sqlite:'.length))
     file.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA busy_timeout = 5000; ${schema}`)
