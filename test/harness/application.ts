@@ -33,6 +33,7 @@ export class Application {
     this.#store = store
     if (kind.name === 'sqlite') return
     this.#pool = new pg.Pool({ connectionString: store.url, max: 20 })
+    this.#pool.on('error', () => {})
     this.#pool.on('connect', (client) => this.#ended.push(once(client, 'end')))
   }
 

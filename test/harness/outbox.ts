@@ -47,6 +47,7 @@ export class OutboxStore {
     if (kind.name === 'postgres') {
       const pool = new pg.Pool({ connectionString: store.url, max: 4 })
       // A pool has ended before its connections have: the database must not be dropped under them.
+      pool.on('error', () => {})
       const ended: Promise<unknown>[] = []
       pool.on('connect', (client) => ended.push(once(client, 'end').catch(() => {})))
       await pool.query(schema)

@@ -39,6 +39,12 @@ function isInstalled(name: string): boolean {
   }
 }
 
+/** A pool has ended before its connections have; what the dropped database says to those is nobody's business. */
+function poolOf(url: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url })
+  return pool.on('error', () => {})
+}
+
 /** A library that is connected to a database. */
 interface Connected {
   readonly adapter: Adapter<never>
@@ -78,7 +84,7 @@ const LIBRARIES: readonly Library[] = [
     dialect: 'postgres',
     async connect(url) {
       const { Kysely, PostgresDialect, CamelCasePlugin } = await load('kysely')
-      const dialect = new PostgresDialect({ pool: new pg.Pool({ connectionString: url }) })
+      const dialect = new PostgresDialect({ pool: poolOf(url) })
       const db = new Kysely({ dialect, plugins: [new CamelCasePlugin()] })
       return {
         adapter: kyselyAdapter(),
@@ -122,7 +128,7 @@ const LIBRARIES: readonly Library[] = [
     async connect(url) {
       const { sql } = await load('drizzle-orm')
       const { drizzle } = await load('drizzle-orm/node-postgres')
-      const client = new pg.Pool({ connectionString: url })
+      const client = poolOf(url)
       const db = drizzle({ client })
       return {
         adapter: drizzleAdapter(sql),
