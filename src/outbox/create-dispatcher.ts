@@ -13,7 +13,7 @@ import { OutboxMeter } from './meter.ts'
 import { type DispatcherSettings, OUTBOX_NAME, OUTBOX_NAME_FORM, readSettings } from './options.ts'
 import type { Purged } from './sql/purge.ts'
 import { type MessageTable, messageTable } from './sql/table.ts'
-import { nameTable, type TableOptions } from './table-names.ts'
+import { nameTable, type TableOptions, tableOptionsOf } from './table-names.ts'
 import { onDatabase } from './table-of.ts'
 import { functionTransport, type LocalTransport, type Transport } from './transport.ts'
 import { Upkeep } from './upkeep.ts'
@@ -64,7 +64,7 @@ export function createDispatcher(options: DispatcherOptions): RunningDispatcher 
     ...rest
   } = options
   const settings = readSettings(rest)
-  const tableOptions = { ...(table && { table }), ...(naming && { naming }), ...(columns && { columns }) }
+  const tableOptions = tableOptionsOf({ table, naming, columns })
   const names = nameTable(tableOptions)
   const store = storeOf(url)
   const checked = { name: nameOf(name), transport: transportOf(transport) }

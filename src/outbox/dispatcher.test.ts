@@ -265,6 +265,10 @@ describe.each(stores)('a dispatcher on $name', (kind) => {
     return nameTable({}).channel
   }
 
+  it('refuses an empty name of a table instead of taking another one', () => {
+    expect(() => dispatcher(async () => {}, { table: '' })).toThrow('option table is invalid; it is empty')
+  })
+
   it('can be stopped more than once', async () => {
     const each = dispatcher(async () => {})
     await each.start()

@@ -5,11 +5,11 @@
  * Keys are remembered for a window, which must not be shorter than the time over which a dispatcher tries again.
  */
 import type { Clock } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
 import type { Dialect } from '../db/database.ts'
 import type { Adapter } from './adapters/adapter.ts'
 import { checkDialect } from './adapters/dialect.ts'
 import { readSettings } from './options.ts'
+import { refuse } from './refusal.ts'
 import { retryHorizonSeconds } from './retry.ts'
 import { nameTable, quote } from './table-names.ts'
 import { refuseField } from './writing/payload.ts'
@@ -139,10 +139,6 @@ function statementsOf(dialect: Dialect, table: string) {
         WHERE received_at < ${now} - CAST(? AS INTEGER) ORDER BY received_at LIMIT CAST(? AS INTEGER))
       RETURNING 1 AS forgotten`,
   }
-}
-
-function refuse(option: string, reason: string): never {
-  throw failure('outbox_option_invalid', { option, reason })
 }
 
 function tableOf(table: string) {

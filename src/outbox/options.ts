@@ -1,5 +1,5 @@
 /** What a dispatcher can be told, with the names and defaults that its users know; what is wrong is named. */
-import { failure } from '../core/errors.ts'
+import { refuse, refuseUnknown, shown } from './refusal.ts'
 
 export interface DispatcherSettings {
   /** How often to look for messages that nobody announced. */
@@ -58,25 +58,25 @@ interface Range {
 }
 
 const whole = (from: number, to: number): Range => ({ from, to, whole: true })
-const any = (from: number, to: number): Range => ({ from, to, whole: false })
+const decimal = (from: number, to: number): Range => ({ from, to, whole: false })
 
 const YEAR_SECONDS = 31_536_000
 
 /** What the numbers may be. */
 export const DISPATCHER_RANGES = {
-  pollIntervalSeconds: any(0.01, 3_600),
+  pollIntervalSeconds: decimal(0.01, 3_600),
   batchSize: whole(1, 10_000),
   maxRetries: whole(0, 1_000),
-  baseRetryDelaySeconds: any(0, YEAR_SECONDS),
-  maxRetryDelaySeconds: any(0, YEAR_SECONDS),
-  jitter: any(0, 1),
+  baseRetryDelaySeconds: decimal(0, YEAR_SECONDS),
+  maxRetryDelaySeconds: decimal(0, YEAR_SECONDS),
+  jitter: decimal(0, 1),
   maxErrorTextLength: whole(1, 100_000),
   concurrency: whole(1, 10_000),
-  claimSeconds: any(1, 86_400),
-  deliveryTimeoutSeconds: any(0.01, 86_400),
+  claimSeconds: decimal(1, 86_400),
+  deliveryTimeoutSeconds: decimal(0.01, 86_400),
 } as const satisfies Partial<Record<keyof DispatcherSettings, Range>>
 
-export const RETENTION_RANGE = any(0, 36_500)
+export const RETENTION_RANGE = decimal(0, 36_500)
 
 /** The options as given, with defaults for what is left out. Refuses what is unknown or out of range, by name. */
 export function readSettings(
@@ -84,7 +84,7 @@ export function readSettings(
     readonly retention?: Partial<DispatcherSettings['retention']>
   },
 ): DispatcherSettings {
-  refuseUnknown('', given, Object.keys(DISPATCHER_DEFAULTS))
+  refuseUnknown(given, Object.keys(DISPATCHER_DEFAULTS))
   const settings = { ...DISPATCHER_DEFAULTS, ...withoutUndefined(given) }
   for (const [name, range] of Object.entries(DISPATCHER_RANGES)) {
     // Every name of a range is one of the settings.
@@ -96,7 +96,7 @@ export function readSettings(
   if (onDead !== 'hold' && onDead !== 'skip')
     refuse('onDead', `${shown(onDead)} is neither 'hold' nor 'skip'`)
   const asked: Partial<DispatcherSettings['retention']> = given.retention ?? {}
-  refuseUnknown('retention.', asked, Object.keys(DISPATCHER_DEFAULTS.retention))
+  refuseUnknown(asked, Object.keys(DISPATCHER_DEFAULTS.retention), 'retention.')
   const retention = { ...DISPATCHER_DEFAULTS.retention, ...withoutUndefined(asked) }
   checkNumber('retention.processed', retention.processed, RETENTION_RANGE)
   checkNumber('retention.keys', retention.keys, RETENTION_RANGE)
@@ -108,21 +108,9 @@ function withoutUndefined<T extends object>(given: T): Partial<T> {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<T>
 }
 
-function refuseUnknown(prefix: string, given: object, known: readonly string[]): void {
-  for (const name of Object.keys(given)) {
-    if (!known.includes(name)) refuse(prefix + name, `there is no such option; there are ${known.join(', ')}`)
-  }
-}
-
 function checkNumber(option: string, value: unknown, { from, to, whole: insist }: Range): void {
   const allowed = `${insist ? 'a whole number' : 'a number'} from ${from} to ${to}`
   const fits =
     typeof value === 'number' && value >= from && value <= to && (!insist || Number.isInteger(value))
   if (!fits) refuse(option, `${shown(value)} is not ${allowed}`)
-}
-
-const shown = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : String(value))
-
-function refuse(option: string, reason: string): never {
-  throw failure('outbox_option_invalid', { option, reason })
 }

@@ -20,7 +20,7 @@ import { type DispatcherSettings, readSettings } from './options.ts'
 import type { OutboxPost } from './post.ts'
 import { outboxSchema } from './schema.ts'
 import type { MessageTable } from './sql/table.ts'
-import { nameTable, type TableOptions } from './table-names.ts'
+import { nameTable, type TableOptions, tableOptionsOf } from './table-names.ts'
 import type { LocalTransport, Transport } from './transport.ts'
 import { Upkeep } from './upkeep.ts'
 
@@ -72,7 +72,7 @@ export class OutboxStation implements OutboxPost {
     this.name = name
     this.#context = context
     this.#url = url ?? context.store.url
-    this.#table = { ...(table && { table }), ...(naming && { naming }), ...(columns && { columns }) }
+    this.#table = tableOptionsOf({ table, naming, columns })
     nameTable(this.#table)
     this.inStore = url === undefined || url === context.store.url
     this.db = this.inStore ? context.store.db : openLate(this.#url, { poolSize: POOL_SIZE })

@@ -3,7 +3,7 @@
  * others keep their own names, so that their producers go on writing them.
  */
 import { createHash } from 'node:crypto'
-import { failure } from '../core/errors.ts'
+import { refuse } from './refusal.ts'
 
 /** The columns of an outbox, with their names in both namings. */
 const NAMES = {
@@ -49,6 +49,17 @@ export interface TableOptions {
   readonly columns?: Readonly<Partial<Record<ColumnName | 'isProcessed', string>>>
 }
 
+/** Of many options those that name a table, as far as they are given. */
+export const tableOptionsOf = ({
+  table,
+  naming,
+  columns,
+}: { readonly [Option in keyof TableOptions]?: TableOptions[Option] | undefined }): TableOptions => ({
+  ...(table === undefined ? {} : { table }),
+  ...(naming === undefined ? {} : { naming }),
+  ...(columns === undefined ? {} : { columns }),
+})
+
 /** The names of one outbox. Those in `sql…` are quoted. */
 export interface TableNames {
   readonly naming: Naming
@@ -80,10 +91,7 @@ const MAX_NAME_BYTES = 63
 export function nameTable(options: TableOptions = {}): TableNames {
   const naming = options.naming ?? 'snake'
   if (!NAMINGS.includes(naming)) {
-    throw failure('outbox_option_invalid', {
-      option: 'naming',
-      reason: `it is none of ${NAMINGS.join(', ')}`,
-    })
+    refuse('naming', `it is none of ${NAMINGS.join(', ')}`)
   }
   const table = options.table ?? DEFAULT_TABLES[naming]
   const parts = table.split('.')
@@ -147,10 +155,6 @@ function checkName(option: string, name: unknown): void {
   else if (name.includes('\0')) refuse(option, 'it holds the null character')
   else if (Buffer.byteLength(name) > MAX_NAME_BYTES)
     refuse(option, `it is longer than ${MAX_NAME_BYTES} bytes`)
-}
-
-function refuse(option: string, reason: string): never {
-  throw failure('outbox_option_invalid', { option, reason })
 }
 
 /** An identifier in SQL, whatever characters it has. */

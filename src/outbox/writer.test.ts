@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Application, type AppTransaction, adapterFor } from '../../test/harness/application.ts'
 import { stores } from '../../test/harness/stores.ts'
+import { systemNow } from '../../test/harness/time.ts'
 import { instant } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { TestClock } from '../core/test-clock.ts'
@@ -104,7 +105,7 @@ describe.each(stores)('an outbox on $name', (kind) => {
     })
 
     it('takes the time of the database, or that of a clock', async () => {
-      const before = BigInt(Date.now() - 1_000) * 1_000n
+      const before = systemNow() - 1_000_000n
       await add(MESSAGE)
       const clock = new TestClock()
       clock.freeze(instant(1_700_000_000_123_456n))

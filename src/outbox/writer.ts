@@ -8,15 +8,15 @@
  * application runs it again.
  */
 import type { Clock } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import type { Adapter } from './adapters/adapter.ts'
 import { checkDialect } from './adapters/dialect.ts'
 import { type RunSql, readLayout } from './layout.ts'
 import type { Added, NewMessage } from './message.ts'
 import { OUTBOX_NAME, OUTBOX_NAME_FORM } from './options.ts'
+import { refuse, refuseUnknown } from './refusal.ts'
 import { type FindStanding, type Standing, standingOf } from './sql/standing.ts'
-import { nameTable, type TableOptions } from './table-names.ts'
+import { nameTable, type TableOptions, tableOptionsOf } from './table-names.ts'
 import { type WorkerLog, workerLog } from './worker-log.ts'
 import { readMessage } from './writing/draft.ts'
 import { type Fitter, fitterFor, type NewRow } from './writing/fit.ts'
@@ -77,13 +77,9 @@ class Writer<Tx> implements Outbox<Tx> {
   #table: Table | undefined
 
   constructor(options: OutboxOptions<Tx>) {
-    const { adapter, name = 'outbox', log = silentLog, clock, meter, table, naming, columns } = options
+    const { adapter, name = 'outbox', log = silentLog, clock, meter } = options
     this.#adapter = adapter
-    this.#tableOptions = {
-      ...(table !== undefined && { table }),
-      ...(naming !== undefined && { naming }),
-      ...(columns !== undefined && { columns }),
-    }
+    this.#tableOptions = tableOptionsOf(options)
     this.#log = log
     this.#name = name
     this.#say = workerLog(log, name)
@@ -193,14 +189,8 @@ const OPTIONS = {
 } as const satisfies Record<keyof OutboxOptions<unknown>, true>
 
 function checkOptions(options: OutboxOptions<never>): void {
-  const refuse = (option: string, reason: string): never => {
-    throw failure('outbox_option_invalid', { option, reason })
-  }
   if (typeof options !== 'object' || options === null) refuse('options', 'they are missing')
-  for (const option of Object.keys(options)) {
-    if (!(option in OPTIONS))
-      refuse(option, `there is no such option; there are ${Object.keys(OPTIONS).join(', ')}`)
-  }
+  refuseUnknown(options, Object.keys(OPTIONS))
   const { adapter, name, table, columns, log, clock, meter } = options
   if (typeof adapter?.run !== 'function')
     refuse('adapter', 'it is missing, or has no run(); there are pgAdapter(), sqliteAdapter() and others')

@@ -1,6 +1,11 @@
 /** The flags by which the commands on outboxes name a table. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { NAMINGS, type Naming, type TableOptions } from '../../outbox/table-names.ts'
+import {
+  NAMINGS,
+  type Naming,
+  tableOptionsOf as namedTable,
+  type TableOptions,
+} from '../../outbox/table-names.ts'
 
 export interface TableFlags {
   readonly url: string
@@ -22,11 +27,8 @@ export const withTableFlags = (command: Command): Command =>
     .option('--column <name=Column>', 'a single column that is called otherwise; can be repeated', pair)
 
 /** The table that the flags name. */
-export const tableOptionsOf = ({ table, naming, column }: TableFlags): TableOptions => ({
-  ...(table === undefined ? {} : { table }),
-  ...(naming === undefined ? {} : { naming }),
-  ...(column === undefined ? {} : { columns: column }),
-})
+export const tableOptionsOf = ({ table, naming, column }: TableFlags): TableOptions =>
+  namedTable({ table, naming, columns: column })
 
 /** One `name=value` of a flag that can be repeated. */
 export function pair(

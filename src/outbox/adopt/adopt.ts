@@ -2,9 +2,10 @@
  * Adoption: makes an outbox of a table that others own and use, without stopping them; or makes the table where there
  * is none. Every step can be run again, so that an adoption that was killed is simply started anew.
  */
-import { failure } from '../../core/errors.ts'
+
 import { columnsOf } from '../layout.ts'
-import { nameTable } from '../table-names.ts'
+import { refuse } from '../refusal.ts'
+import { nameTable, tableOptionsOf } from '../table-names.ts'
 import type { Ground } from './ground.ts'
 import { runPlan, type Step } from './plan.ts'
 import type { AdoptOptions, AdoptReport, AdoptSettings, Findings } from './report.ts'
@@ -88,12 +89,7 @@ async function openGround(url: string, settings: AdoptSettings): Promise<Ground>
 }
 
 function settingsOf(options: AdoptOptions): AdoptSettings {
-  const { table, naming, columns } = options
-  const tableOptions = {
-    ...(table === undefined ? {} : { table }),
-    ...(naming === undefined ? {} : { naming }),
-    ...(columns === undefined ? {} : { columns }),
-  }
+  const tableOptions = tableOptionsOf(options)
   const { chunk, lockWaitSeconds } = { ...ADOPT_DEFAULTS, ...defined(options) }
   checkNumber('chunk', chunk, 1, MOST_CHUNK)
   if (!Number.isInteger(chunk)) refuse('chunk', 'it is no whole number')
@@ -121,8 +117,4 @@ const defined = ({ chunk, lockWaitSeconds }: AdoptOptions) => ({
 function checkNumber(option: string, value: unknown, from: number, to: number): void {
   if (typeof value === 'number' && value >= from && value <= to) return
   refuse(option, `${String(value)} is not a number from ${from} to ${to}`)
-}
-
-function refuse(option: string, reason: string): never {
-  throw failure('outbox_option_invalid', { option, reason })
 }

@@ -3,12 +3,13 @@ import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import { readWebhookSecret } from '../../core/standard-webhooks.ts'
 import { SystemClock } from '../../core/system-clock.ts'
+import { refuse, shown } from '../refusal.ts'
 import type { Transport } from '../transport.ts'
 import { Connections } from './connections.ts'
 import { type Answer, failureOf, isSuccess, target } from './http-answer.ts'
 import { exchange, type Posting, wasCut } from './http-exchange.ts'
 import { type HeaderSources, headersOf, problemOfHeader } from './http-headers.ts'
-import { checkNames, refuse, shown } from './options.ts'
+import { checkNames } from './names.ts'
 
 export interface HttpTransportOptions {
   /** Where messages are posted to. Its query is sent and never shown. */

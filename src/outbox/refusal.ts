@@ -1,15 +1,15 @@
-/** Checks of what a transport is told; what is wrong is named. */
-import { failure } from '../../core/errors.ts'
+/** Checks of options that users give; what is wrong is named. */
+import { failure } from '../core/errors.ts'
 
+/** Refuses an option by its name. */
 export function refuse(option: string, reason: string): never {
   throw failure('outbox_option_invalid', { option, reason })
 }
 
-/** Refuses what is no list of options, and options that do not exist: most often they are mistyped. */
-export function checkNames(given: unknown, known: readonly string[]): void {
-  if (typeof given !== 'object' || given === null) refuse('transport', 'it has no options')
+/** Refuses options that do not exist: most often they are mistyped. `prefix` is what they belong to. */
+export function refuseUnknown(given: object, known: readonly string[], prefix = ''): void {
   for (const name of Object.keys(given)) {
-    if (!known.includes(name)) refuse(name, `there is no such option; there are ${known.join(', ')}`)
+    if (!known.includes(name)) refuse(prefix + name, `there is no such option; there are ${known.join(', ')}`)
   }
 }
 
