@@ -8,6 +8,8 @@ CREATE SEQUENCE bartleby.queue_ids AS integer;
 
 CREATE SEQUENCE bartleby.serials AS bigint;
 
+CREATE SEQUENCE bartleby.webhook_numbers AS integer;
+
 CREATE TABLE bartleby.dedupe_keys (
   queue_id integer NOT NULL,
   key bytea NOT NULL,
@@ -277,6 +279,131 @@ CREATE TABLE bartleby.signatures (
   PRIMARY KEY (id)
 );
 
+CREATE TABLE bartleby.webhook_bulk_runs (
+  id text COLLATE "C" NOT NULL,
+  kind text NOT NULL,
+  consumer integer NOT NULL,
+  actor text NOT NULL,
+  started_at bigint NOT NULL,
+  finished_at bigint,
+  last_created_at bigint NOT NULL,
+  last_job text COLLATE "C" NOT NULL,
+  next_created_at bigint NOT NULL,
+  next_job text COLLATE "C" NOT NULL,
+  expected bigint NOT NULL,
+  done bigint NOT NULL DEFAULT 0,
+  owner text,
+  owned_until bigint,
+  PRIMARY KEY (id)
+);
+
+CREATE TABLE bartleby.webhook_channels (
+  id text COLLATE "C" NOT NULL,
+  number integer NOT NULL DEFAULT nextval('webhook_numbers'::regclass),
+  channel_id text COLLATE "C" NOT NULL,
+  name text NOT NULL,
+  token text NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  UNIQUE (channel_id),
+  UNIQUE (number),
+  PRIMARY KEY (id)
+);
+
+CREATE TABLE bartleby.webhook_consumers (
+  id text COLLATE "C" NOT NULL,
+  number integer NOT NULL DEFAULT nextval('webhook_numbers'::regclass),
+  channel integer NOT NULL,
+  consumer_id text COLLATE "C" NOT NULL,
+  name text NOT NULL,
+  token text NOT NULL,
+  callback_url text NOT NULL,
+  pulls smallint NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  secret text,
+  previous_secret text,
+  most_at_once integer,
+  most_per_second double precision,
+  paused_since bigint,
+  paused_until bigint,
+  pause_seconds integer,
+  pause_reason text,
+  UNIQUE (channel, consumer_id),
+  UNIQUE (number),
+  PRIMARY KEY (id)
+);
+
+CREATE TABLE bartleby.webhook_deltas (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  subject integer NOT NULL,
+  tally smallint NOT NULL,
+  amount bigint NOT NULL,
+  PRIMARY KEY (id)
+) WITH (autovacuum_vacuum_scale_factor=0.01);
+
+CREATE TABLE bartleby.webhook_jobs (
+  created_at bigint NOT NULL,
+  changed_at bigint NOT NULL,
+  due_at bigint,
+  priority bigint NOT NULL,
+  letter bigint,
+  consumer integer NOT NULL,
+  attempts integer NOT NULL DEFAULT 0,
+  extra_seconds integer NOT NULL DEFAULT 0,
+  state smallint NOT NULL,
+  exhausted smallint NOT NULL DEFAULT 0,
+  id text COLLATE "C" NOT NULL,
+  message text COLLATE "C" NOT NULL,
+  claim text,
+  PRIMARY KEY (id)
+) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
+
+CREATE TABLE bartleby.webhook_messages (
+  id text COLLATE "C" NOT NULL,
+  channel integer NOT NULL,
+  message_id text COLLATE "C" NOT NULL,
+  producer text COLLATE "C" NOT NULL,
+  created_at bigint NOT NULL,
+  received_at bigint,
+  scheduled_for bigint,
+  next_try_at bigint,
+  priority bigint NOT NULL,
+  first_job text COLLATE "C",
+  jobs integer NOT NULL DEFAULT 0,
+  tries integer NOT NULL DEFAULT 0,
+  content_type text NOT NULL,
+  headers text NOT NULL,
+  payload bytea NOT NULL,
+  UNIQUE (channel, message_id),
+  PRIMARY KEY (id)
+) WITH (autovacuum_vacuum_scale_factor=0.05);
+
+CREATE TABLE bartleby.webhook_producers (
+  id text COLLATE "C" NOT NULL,
+  producer_id text COLLATE "C" NOT NULL,
+  name text NOT NULL,
+  token text NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  PRIMARY KEY (id),
+  UNIQUE (producer_id)
+);
+
+CREATE TABLE bartleby.webhook_seed (
+  name text NOT NULL,
+  hash text NOT NULL,
+  applied_at bigint NOT NULL,
+  PRIMARY KEY (name)
+);
+
+CREATE TABLE bartleby.webhook_totals (
+  subject integer NOT NULL,
+  tally smallint NOT NULL,
+  amount bigint NOT NULL,
+  PRIMARY KEY (subject, tally)
+);
+
 CREATE INDEX dedupe_keys_until ON bartleby.dedupe_keys USING btree (until);
 
 CREATE INDEX history_by_correlation ON bartleby.history USING btree (correlation_id, created_at, id) WHERE (correlation_id IS NOT NULL);
@@ -326,3 +453,33 @@ CREATE INDEX letters_scheduled ON bartleby.letters USING btree (enqueue_at, seri
 CREATE INDEX partition_deltas_by_part ON bartleby.partition_deltas USING btree (part);
 
 CREATE INDEX queues_by_dead_queue ON bartleby.queues USING btree (dead_queue) WHERE (dead_queue IS NOT NULL);
+
+CREATE INDEX webhook_bulk_runs_newest ON bartleby.webhook_bulk_runs USING btree (started_at, id);
+
+CREATE INDEX webhook_bulk_runs_open ON bartleby.webhook_bulk_runs USING btree (started_at, id) WHERE (finished_at IS NULL);
+
+CREATE INDEX webhook_channels_newest ON bartleby.webhook_channels USING btree (created_at, id);
+
+CREATE INDEX webhook_consumers_newest ON bartleby.webhook_consumers USING btree (channel, created_at, id);
+
+CREATE INDEX webhook_jobs_by_state ON bartleby.webhook_jobs USING btree (consumer, state, changed_at);
+
+CREATE INDEX webhook_jobs_dead ON bartleby.webhook_jobs USING btree (consumer, created_at, id) WHERE (state = 4);
+
+CREATE INDEX webhook_jobs_in_flight ON bartleby.webhook_jobs USING btree (due_at, id) WHERE (state = 2);
+
+CREATE INDEX webhook_jobs_later ON bartleby.webhook_jobs USING btree (due_at, id) WHERE (state = 0);
+
+CREATE INDEX webhook_jobs_later_of ON bartleby.webhook_jobs USING btree (consumer, priority DESC, created_at, id) WHERE (state = 0);
+
+CREATE INDEX webhook_jobs_ready ON bartleby.webhook_jobs USING btree (consumer, priority DESC, created_at, id) WHERE (state = 1);
+
+CREATE INDEX webhook_messages_due ON bartleby.webhook_messages USING btree (next_try_at, id) WHERE (next_try_at IS NOT NULL);
+
+CREATE INDEX webhook_messages_newest ON bartleby.webhook_messages USING btree (channel, received_at, id) WHERE (received_at IS NOT NULL);
+
+CREATE INDEX webhook_messages_scheduled ON bartleby.webhook_messages USING btree (channel, created_at, id) WHERE (scheduled_for IS NOT NULL);
+
+CREATE INDEX webhook_messages_waiting ON bartleby.webhook_messages USING btree (channel, scheduled_for) WHERE (next_try_at IS NOT NULL);
+
+CREATE INDEX webhook_producers_newest ON bartleby.webhook_producers USING btree (created_at, id);

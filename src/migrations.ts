@@ -4,6 +4,7 @@ import type { Migration } from './db/migrations.ts'
 import { historyMigration } from './history/schema.ts'
 import { letterMigration } from './letters/schema.ts'
 import { deadLetterMigration, queueMigration } from './queues/schema.ts'
+import { webhookMigration } from './webhooks/schema.ts'
 
 export const MIGRATIONS: readonly Migration[] = [
   lockMigration,
@@ -11,4 +12,5 @@ export const MIGRATIONS: readonly Migration[] = [
   letterMigration,
   historyMigration,
   deadLetterMigration,
+  webhookMigration,
 ]

@@ -1,0 +1,84 @@
+/**
+ * Calls that gather while those before them are under way are done together: many callers share one transaction, and a
+ * single one never waits for a timer.
+ */
+export interface GatherOptions {
+  /** How many batches may be under way at the same time. Default 1. */
+  readonly atOnce?: number
+  /** How many calls make a batch at most. Default 1,000. */
+  readonly most?: number
+  /** How much a batch may weigh; one call alone may weigh more. */
+  readonly mostWeight?: number
+}
+
+interface Call<In, Out> {
+  readonly one: In
+  readonly weight: number
+  readonly resolve: (out: Out) => void
+  readonly reject: (error: unknown) => void
+}
+
+export class Gather<In, Out> {
+  readonly #perform: (batch: readonly In[]) => Promise<readonly Out[]>
+  readonly #options: Required<GatherOptions>
+  #calls: Call<In, Out>[] = []
+  readonly #underWay = new Set<Promise<void>>()
+
+  /** `perform` does a batch and gives the result of each of its calls, in their order. */
+  constructor(perform: (batch: readonly In[]) => Promise<readonly Out[]>, options: GatherOptions = {}) {
+    this.#perform = perform
+    this.#options = { atOnce: 1, most: 1_000, mostWeight: Number.POSITIVE_INFINITY, ...options }
+  }
+
+  /** Does one, together with others that come at the same time. */
+  do(one: In, weight = 1): Promise<Out> {
+    return new Promise((resolve, reject) => {
+      this.#calls.push({ one, weight, resolve, reject })
+      // Callers of the same turn are one batch: the first must not go alone.
+      if (this.#calls.length === 1) queueMicrotask(() => this.#begin())
+    })
+  }
+
+  /** Resolves once nothing is waiting or under way. */
+  async idle(): Promise<void> {
+    while (this.#calls.length > 0 || this.#underWay.size > 0) await Promise.all([...this.#underWay, null])
+  }
+
+  #begin(): void {
+    while (this.#calls.length > 0 && this.#underWay.size < this.#options.atOnce) {
+      const batch = this.#take()
+      const run = this.#run(batch).finally(() => {
+        this.#underWay.delete(run)
+        this.#begin()
+      })
+      this.#underWay.add(run)
+    }
+  }
+
+  #take(): readonly Call<In, Out>[] {
+    const { most, mostWeight } = this.#options
+    let count = 0
+    let weight = 0
+    for (const call of this.#calls) {
+      weight += call.weight
+      if (count === most || (count > 0 && weight > mostWeight)) break
+      count += 1
+    }
+    const batch = this.#calls.slice(0, count)
+    this.#calls = this.#calls.slice(count)
+    return batch
+  }
+
+  async #run(batch: readonly Call<In, Out>[]): Promise<void> {
+    try {
+      const outs = await this.#perform(batch.map(({ one }) => one))
+      if (outs.length !== batch.length) throw new Error(`${batch.length} calls got ${outs.length} results`)
+      // As many as there are calls.
+      for (const [i, call] of batch.entries()) call.resolve(outs[i] as Out)
+    } catch (error) {
+      if (batch.length === 1) for (const call of batch) call.reject(error)
+      // One of them may be to blame: the others must not fail with it.
+      else for (const call of batch) await this.#run([call])
+    }
+  }
+}

@@ -1,0 +1,285 @@
+/**
+ * The tables that webhooks own.
+ *
+ * - A scheduled message and the message that it becomes are one row: an id is unique over both because the row is.
+ * - The jobs of a message have ids that follow each other (`first_job`, `jobs`), so that they are found by a range of the primary
+ *   key and no index of jobs by message has to be kept.
+ * - `webhook_jobs` has one partial index per state, so that what is done costs the living nothing: `ready` for claims and pull lists,
+ *   `later` for retries that wait, `in_flight` for deadlines, `dead` for lists and bulk acts. `by_state` gives the oldest and the newest
+ *   of each state, and tells whether a consumer has any job.
+ * - A dead job is a letter; `letter` is its number. It is set with the first failure, under which all failures are filed.
+ * - How many jobs of each state a consumer has, and how many messages a channel, is counted in `webhook_totals` and `webhook_deltas`
+ *   (tallies.ts). Dead jobs are not: their letters are counted.
+ *
+ * Instants are microseconds since 1970.
+ */
+import type { Migration } from '../db/migrations.ts'
+
+export const webhookMigration: Migration = {
+  number: 6,
+  name: 'webhooks',
+  postgres: `
+    -- Channels and consumers are numbered from one sequence: counts need no more than the number to tell them apart.
+    CREATE SEQUENCE bartleby.webhook_numbers AS int;
+
+    CREATE TABLE bartleby.webhook_producers (
+      id text COLLATE "C" PRIMARY KEY,
+      producer_id text COLLATE "C" NOT NULL UNIQUE,
+      name text NOT NULL,
+      token text NOT NULL,
+      created_at bigint NOT NULL,
+      updated_at bigint NOT NULL
+    );
+    CREATE INDEX webhook_producers_newest ON bartleby.webhook_producers (created_at, id);
+
+    CREATE TABLE bartleby.webhook_channels (
+      id text COLLATE "C" PRIMARY KEY,
+      number int NOT NULL UNIQUE DEFAULT nextval('bartleby.webhook_numbers'),
+      channel_id text COLLATE "C" NOT NULL UNIQUE,
+      name text NOT NULL,
+      token text NOT NULL,
+      created_at bigint NOT NULL,
+      updated_at bigint NOT NULL
+    );
+    CREATE INDEX webhook_channels_newest ON bartleby.webhook_channels (created_at, id);
+
+    CREATE TABLE bartleby.webhook_consumers (
+      id text COLLATE "C" PRIMARY KEY,
+      number int NOT NULL UNIQUE DEFAULT nextval('bartleby.webhook_numbers'),
+      channel int NOT NULL,
+      consumer_id text COLLATE "C" NOT NULL,
+      name text NOT NULL,
+      token text NOT NULL,
+      callback_url text NOT NULL,
+      pulls smallint NOT NULL,
+      created_at bigint NOT NULL,
+      updated_at bigint NOT NULL,
+      -- Deliveries are signed with both when there are both.
+      secret text,
+      previous_secret text,
+      most_at_once int,
+      most_per_second double precision,
+      -- The circuit breaker: while it is paused nothing is claimed for it; when that is over, one job at a time is tried.
+      paused_since bigint,
+      paused_until bigint,
+      pause_seconds int,
+      pause_reason text,
+      UNIQUE (channel, consumer_id)
+    );
+    CREATE INDEX webhook_consumers_newest ON bartleby.webhook_consumers (channel, created_at, id);
+
+    CREATE TABLE bartleby.webhook_messages (
+      id text COLLATE "C" PRIMARY KEY,
+      channel int NOT NULL,
+      message_id text COLLATE "C" NOT NULL,
+      producer text COLLATE "C" NOT NULL,
+      created_at bigint NOT NULL,
+      -- NULL until it is dispatched: a scheduled message that waits is no message yet.
+      received_at bigint,
+      scheduled_for bigint,
+      -- When the scheduler tries it next; NULL for what does not wait for it.
+      next_try_at bigint,
+      priority bigint NOT NULL,
+      first_job text COLLATE "C",
+      jobs int NOT NULL DEFAULT 0,
+      tries int NOT NULL DEFAULT 0,
+      content_type text NOT NULL,
+      headers text NOT NULL,
+      payload bytea NOT NULL,
+      UNIQUE (channel, message_id)
+    ) WITH (autovacuum_vacuum_scale_factor = 0.05);
+    CREATE INDEX webhook_messages_newest ON bartleby.webhook_messages (channel, received_at, id) WHERE received_at IS NOT NULL;
+    CREATE INDEX webhook_messages_scheduled ON bartleby.webhook_messages (channel, created_at, id) WHERE scheduled_for IS NOT NULL;
+    CREATE INDEX webhook_messages_waiting ON bartleby.webhook_messages (channel, scheduled_for) WHERE next_try_at IS NOT NULL;
+    CREATE INDEX webhook_messages_due ON bartleby.webhook_messages (next_try_at, id) WHERE next_try_at IS NOT NULL;
+
+    CREATE TABLE bartleby.webhook_jobs (
+      created_at bigint NOT NULL,
+      changed_at bigint NOT NULL,
+      -- later: when it is ready. in flight: when its claim is over.
+      due_at bigint,
+      priority bigint NOT NULL,
+      letter bigint,
+      consumer int NOT NULL,
+      attempts int NOT NULL DEFAULT 0,
+      extra_seconds int NOT NULL DEFAULT 0,
+      state smallint NOT NULL,
+      exhausted smallint NOT NULL DEFAULT 0,
+      id text COLLATE "C" PRIMARY KEY,
+      message text COLLATE "C" NOT NULL,
+      claim text
+    ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
+    CREATE INDEX webhook_jobs_ready ON bartleby.webhook_jobs (consumer, priority DESC, created_at, id) WHERE state = 1;
+    CREATE INDEX webhook_jobs_later ON bartleby.webhook_jobs (due_at, id) WHERE state = 0;
+    CREATE INDEX webhook_jobs_later_of ON bartleby.webhook_jobs (consumer, priority DESC, created_at, id) WHERE state = 0;
+    CREATE INDEX webhook_jobs_in_flight ON bartleby.webhook_jobs (due_at, id) WHERE state = 2;
+    CREATE INDEX webhook_jobs_dead ON bartleby.webhook_jobs (consumer, created_at, id) WHERE state = 4;
+    CREATE INDEX webhook_jobs_by_state ON bartleby.webhook_jobs (consumer, state, changed_at);
+
+    CREATE TABLE bartleby.webhook_totals (
+      subject int NOT NULL,
+      tally smallint NOT NULL,
+      amount bigint NOT NULL,
+      PRIMARY KEY (subject, tally)
+    );
+    CREATE TABLE bartleby.webhook_deltas (
+      id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      subject int NOT NULL,
+      tally smallint NOT NULL,
+      amount bigint NOT NULL
+    ) WITH (autovacuum_vacuum_scale_factor = 0.01);
+
+    -- Requeuing or purging all dead jobs of a consumer: a row that any server goes on with.
+    CREATE TABLE bartleby.webhook_bulk_runs (
+      id text COLLATE "C" PRIMARY KEY,
+      kind text NOT NULL,
+      consumer int NOT NULL,
+      actor text NOT NULL,
+      started_at bigint NOT NULL,
+      finished_at bigint,
+      -- Through this job, the newest one that was dead at the start; behind that one it goes on.
+      last_created_at bigint NOT NULL,
+      last_job text COLLATE "C" NOT NULL,
+      next_created_at bigint NOT NULL,
+      next_job text COLLATE "C" NOT NULL,
+      expected bigint NOT NULL,
+      done bigint NOT NULL DEFAULT 0,
+      owner text,
+      owned_until bigint
+    );
+    CREATE INDEX webhook_bulk_runs_open ON bartleby.webhook_bulk_runs (started_at, id) WHERE finished_at IS NULL;
+    CREATE INDEX webhook_bulk_runs_newest ON bartleby.webhook_bulk_runs (started_at, id);
+
+    -- Which seed was applied last.
+    CREATE TABLE bartleby.webhook_seed (
+      name text PRIMARY KEY,
+      hash text NOT NULL,
+      applied_at bigint NOT NULL
+    );
+  `,
+  sqlite: `
+    CREATE TABLE webhook_numbers (last INTEGER NOT NULL) STRICT;
+    INSERT INTO webhook_numbers VALUES (0);
+
+    CREATE TABLE webhook_producers (
+      id TEXT PRIMARY KEY,
+      producer_id TEXT NOT NULL UNIQUE,
+      name TEXT NOT NULL,
+      token TEXT NOT NULL,
+      created_at INTEGER NOT NULL,
+      updated_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX webhook_producers_newest ON webhook_producers (created_at, id);
+
+    CREATE TABLE webhook_channels (
+      id TEXT PRIMARY KEY,
+      number INTEGER NOT NULL UNIQUE,
+      channel_id TEXT NOT NULL UNIQUE,
+      name TEXT NOT NULL,
+      token TEXT NOT NULL,
+      created_at INTEGER NOT NULL,
+      updated_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX webhook_channels_newest ON webhook_channels (created_at, id);
+
+    CREATE TABLE webhook_consumers (
+      id TEXT PRIMARY KEY,
+      number INTEGER NOT NULL UNIQUE,
+      channel INTEGER NOT NULL,
+      consumer_id TEXT NOT NULL,
+      name TEXT NOT NULL,
+      token TEXT NOT NULL,
+      callback_url TEXT NOT NULL,
+      pulls INTEGER NOT NULL,
+      created_at INTEGER NOT NULL,
+      updated_at INTEGER NOT NULL,
+      secret TEXT,
+      previous_secret TEXT,
+      most_at_once INTEGER,
+      most_per_second REAL,
+      paused_since INTEGER,
+      paused_until INTEGER,
+      pause_seconds INTEGER,
+      pause_reason TEXT,
+      UNIQUE (channel, consumer_id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX webhook_consumers_newest ON webhook_consumers (channel, created_at, id);
+
+    CREATE TABLE webhook_messages (
+      id TEXT NOT NULL PRIMARY KEY,
+      channel INTEGER NOT NULL,
+      message_id TEXT NOT NULL,
+      producer TEXT NOT NULL,
+      created_at INTEGER NOT NULL,
+      received_at INTEGER,
+      scheduled_for INTEGER,
+      next_try_at INTEGER,
+      priority INTEGER NOT NULL,
+      first_job TEXT,
+      jobs INTEGER NOT NULL DEFAULT 0,
+      tries INTEGER NOT NULL DEFAULT 0,
+      content_type TEXT NOT NULL,
+      headers TEXT NOT NULL,
+      payload BLOB NOT NULL,
+      UNIQUE (channel, message_id)
+    ) STRICT;
+    CREATE INDEX webhook_messages_newest ON webhook_messages (channel, received_at, id) WHERE received_at IS NOT NULL;
+    CREATE INDEX webhook_messages_scheduled ON webhook_messages (channel, created_at, id) WHERE scheduled_for IS NOT NULL;
+    CREATE INDEX webhook_messages_waiting ON webhook_messages (channel, scheduled_for) WHERE next_try_at IS NOT NULL;
+    CREATE INDEX webhook_messages_due ON webhook_messages (next_try_at, id) WHERE next_try_at IS NOT NULL;
+
+    CREATE TABLE webhook_jobs (
+      created_at INTEGER NOT NULL,
+      changed_at INTEGER NOT NULL,
+      due_at INTEGER,
+      priority INTEGER NOT NULL,
+      letter INTEGER,
+      consumer INTEGER NOT NULL,
+      attempts INTEGER NOT NULL DEFAULT 0,
+      extra_seconds INTEGER NOT NULL DEFAULT 0,
+      state INTEGER NOT NULL,
+      exhausted INTEGER NOT NULL DEFAULT 0,
+      id TEXT NOT NULL PRIMARY KEY,
+      message TEXT NOT NULL,
+      claim TEXT
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX webhook_jobs_ready ON webhook_jobs (consumer, priority DESC, created_at, id) WHERE state = 1;
+    CREATE INDEX webhook_jobs_later ON webhook_jobs (due_at, id) WHERE state = 0;
+    CREATE INDEX webhook_jobs_later_of ON webhook_jobs (consumer, priority DESC, created_at, id) WHERE state = 0;
+    CREATE INDEX webhook_jobs_in_flight ON webhook_jobs (due_at, id) WHERE state = 2;
+    CREATE INDEX webhook_jobs_dead ON webhook_jobs (consumer, created_at, id) WHERE state = 4;
+    CREATE INDEX webhook_jobs_by_state ON webhook_jobs (consumer, state, changed_at);
+
+    CREATE TABLE webhook_totals (
+      subject INTEGER NOT NULL,
+      tally INTEGER NOT NULL,
+      amount INTEGER NOT NULL,
+      PRIMARY KEY (subject, tally)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE webhook_bulk_runs (
+      id TEXT PRIMARY KEY,
+      kind TEXT NOT NULL,
+      consumer INTEGER NOT NULL,
+      actor TEXT NOT NULL,
+      started_at INTEGER NOT NULL,
+      finished_at INTEGER,
+      last_created_at INTEGER NOT NULL,
+      last_job TEXT NOT NULL,
+      next_created_at INTEGER NOT NULL,
+      next_job TEXT NOT NULL,
+      expected INTEGER NOT NULL,
+      done INTEGER NOT NULL DEFAULT 0,
+      owner TEXT,
+      owned_until INTEGER
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX webhook_bulk_runs_open ON webhook_bulk_runs (started_at, id) WHERE finished_at IS NULL;
+    CREATE INDEX webhook_bulk_runs_newest ON webhook_bulk_runs (started_at, id);
+
+    CREATE TABLE webhook_seed (
+      name TEXT PRIMARY KEY,
+      hash TEXT NOT NULL,
+      applied_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+  `,
+}

@@ -1,0 +1,103 @@
+/**
+ * The words of webhooks: who sends, who receives, what is sent, and the jobs that deliver it.
+ *
+ *   broadcast ──► message ──► one job per consumer of the channel
+ *
+ *   ready ──► in flight ──► delivered
+ *     ▲ ▲        │  ├─────► dead ─── requeued ──► ready      a dead job is a letter of engine `webhooks`
+ *     │ └ later ◄┘  │                                        (a pull consumer may also take it: dead ──► in flight)
+ *     └─────────────┘                                        every arrow is one transaction with its counts
+ */
+import type { Instant } from '../core/clock.ts'
+import type { Xid } from '../core/xid.ts'
+
+/** Letters of dead jobs belong to this source, and to the engine of the same name. */
+export const WEBHOOKS = 'webhooks'
+
+export interface Producer {
+  readonly id: Xid
+  readonly producerId: string
+  readonly name: string
+  readonly token: string
+  readonly createdAt: Instant
+  readonly updatedAt: Instant
+}
+
+export interface Channel {
+  readonly id: Xid
+  /** What messages, consumers and counts know it by. */
+  readonly number: number
+  readonly channelId: string
+  readonly name: string
+  readonly token: string
+  readonly createdAt: Instant
+  readonly updatedAt: Instant
+}
+
+export const CONSUMER_TYPES = ['push', 'pull'] as const
+export type ConsumerType = (typeof CONSUMER_TYPES)[number]
+
+export interface Consumer {
+  readonly id: Xid
+  /** What jobs and counts know it by. */
+  readonly number: number
+  /** The number of its channel. */
+  readonly channel: number
+  readonly consumerId: string
+  readonly name: string
+  readonly token: string
+  readonly callbackUrl: string
+  readonly type: ConsumerType
+  readonly createdAt: Instant
+  readonly updatedAt: Instant
+}
+
+/** Metadata headers in the order in which they were named, with the caller's spelling. */
+export type HeaderList = readonly (readonly [name: string, value: string])[]
+
+/** What a message carries. */
+export interface MessageContent {
+  readonly payload: Uint8Array
+  readonly contentType: string
+  readonly priority: number
+  readonly headers: HeaderList
+}
+
+/** How job states are stored. `later` and `ready` are both QUEUED to the outside: a job that is not due yet, and one that is. */
+export const JOB = { later: 0, ready: 1, inFlight: 2, delivered: 3, dead: 4 } as const
+export type JobState = (typeof JOB)[keyof typeof JOB]
+
+export const JOB_STATUSES = ['QUEUED', 'INFLIGHT', 'DELIVERED', 'DEAD'] as const
+export type JobStatus = (typeof JOB_STATUSES)[number]
+
+/** The integers of job statuses. */
+export const JOB_STATUS_CODE: Readonly<Record<JobStatus, number>> = {
+  QUEUED: 1001,
+  INFLIGHT: 1002,
+  DELIVERED: 1003,
+  DEAD: 1004,
+}
+
+/** The status that the outside sees. */
+export function statusOf(state: number): JobStatus {
+  switch (state) {
+    case JOB.later:
+    case JOB.ready:
+      return 'QUEUED'
+    case JOB.inFlight:
+      return 'INFLIGHT'
+    case JOB.delivered:
+      return 'DELIVERED'
+    case JOB.dead:
+      return 'DEAD'
+    default:
+      throw new Error(`there is no job state ${state}`)
+  }
+}
+
+/** The integers of message statuses; scheduled messages have the same two. */
+export const MESSAGE_STATUS_CODE = { ACKNOWLEDGED: 101, SCHEDULED: 101, DISPATCHED: 102 } as const
+
+/** How the letters of a consumer call where they come from: both ids, so that equal ids on two channels stay apart. */
+export const queueOfConsumer = (channelId: string, consumerId: string): string =>
+  `${encodeURIComponent(channelId)}/${encodeURIComponent(consumerId)}`
