@@ -15,6 +15,9 @@ export const instant = (microseconds: bigint): Instant => microseconds as Instan
 /** The instant `microseconds` after (or, when negative, before) `at`. */
 export const later = (at: Instant, microseconds: bigint): Instant => (at + microseconds) as Instant
 
+/** A duration in seconds as microseconds. */
+export const microseconds = (seconds: number): bigint => BigInt(Math.round(seconds * 1e6))
+
 /** A pending wake-up; cancel it when it is no longer wanted. */
 export interface Alarm {
   cancel(): void

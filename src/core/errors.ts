@@ -163,6 +163,16 @@ export const ERRORS = {
     retryable: true,
   },
 
+  letter_job_gone: office("letter cannot be moved; its webhook job '{id}' is gone, discard the letter", 409),
+  letter_consumer_gone: office(
+    "letter cannot be restored; consumer '{consumer}' of channel '{channel}' does not exist any more",
+    409,
+  ),
+  letter_message_gone: office(
+    "letter cannot be restored; message '{message}' of channel '{channel}' does not exist any more",
+    409,
+  ),
+
   // Outboxes
   outbox_option_invalid: office('option {option} is invalid; {reason}', 400),
   outbox_message_invalid: office('outbox message is invalid; {field} {reason}', 400),
@@ -176,6 +186,10 @@ export const ERRORS = {
     409,
   ),
   outbox_unknown: office("outbox is unknown; '{name}' is none of {known}", 404),
+
+  // Webhooks
+  channel_unknown: office("channel does not exist; no channel has the id '{channel}'", 404),
+  consumer_unknown: office("consumer does not exist; channel '{channel}' has no consumer '{consumer}'", 404),
 
   json_malformed: office('body is invalid; {reason}', 400),
   method_unknown: office("http method '{method}' not allowed; only {allowed}", 405),

@@ -1,7 +1,12 @@
 /**
  * Calls that gather while those before them are under way are done together: many callers share one transaction, and a
  * single one never waits for a timer.
+ *
+ * A batch begins when everything that has arrived in this turn of the event loop was read. On SQLite nothing of a batch leaves the
+ * loop: begun any sooner, every call would be a batch of its own, with its own wait for the disk.
  */
+import { setImmediate as endOfTurn } from 'node:timers/promises'
+
 export interface GatherOptions {
   /** How many batches may be under way at the same time. Default 1. */
   readonly atOnce?: number
@@ -9,6 +14,8 @@ export interface GatherOptions {
   readonly most?: number
   /** How much a batch may weigh; one call alone may weigh more. */
   readonly mostWeight?: number
+  /** Whether an error would meet every call alone too, as when the store is away. Default: none would. */
+  readonly meetsAll?: (error: unknown) => boolean
 }
 
 interface Call<In, Out> {
@@ -23,25 +30,42 @@ export class Gather<In, Out> {
   readonly #options: Required<GatherOptions>
   #calls: Call<In, Out>[] = []
   readonly #underWay = new Set<Promise<void>>()
+  #isAboutToBegin = false
 
   /** `perform` does a batch and gives the result of each of its calls, in their order. */
   constructor(perform: (batch: readonly In[]) => Promise<readonly Out[]>, options: GatherOptions = {}) {
     this.#perform = perform
-    this.#options = { atOnce: 1, most: 1_000, mostWeight: Number.POSITIVE_INFINITY, ...options }
+    this.#options = {
+      atOnce: 1,
+      most: 1_000,
+      mostWeight: Number.POSITIVE_INFINITY,
+      meetsAll: () => false,
+      ...options,
+    }
   }
 
   /** Does one, together with others that come at the same time. */
   do(one: In, weight = 1): Promise<Out> {
     return new Promise((resolve, reject) => {
       this.#calls.push({ one, weight, resolve, reject })
-      // Callers of the same turn are one batch: the first must not go alone.
-      if (this.#calls.length === 1) queueMicrotask(() => this.#begin())
+      this.#beginSoon()
     })
   }
 
   /** Resolves once nothing is waiting or under way. */
   async idle(): Promise<void> {
-    while (this.#calls.length > 0 || this.#underWay.size > 0) await Promise.all([...this.#underWay, null])
+    while (this.#calls.length > 0 || this.#underWay.size > 0)
+      await Promise.all([...this.#underWay, endOfTurn()])
+  }
+
+  #beginSoon(): void {
+    if (this.#isAboutToBegin || this.#calls.length === 0 || this.#underWay.size >= this.#options.atOnce)
+      return
+    this.#isAboutToBegin = true
+    setImmediate(() => {
+      this.#isAboutToBegin = false
+      this.#begin()
+    })
   }
 
   #begin(): void {
@@ -49,7 +73,7 @@ export class Gather<In, Out> {
       const batch = this.#take()
       const run = this.#run(batch).finally(() => {
         this.#underWay.delete(run)
-        this.#begin()
+        this.#beginSoon()
       })
       this.#underWay.add(run)
     }
@@ -76,7 +100,7 @@ export class Gather<In, Out> {
       // As many as there are calls.
       for (const [i, call] of batch.entries()) call.resolve(outs[i] as Out)
     } catch (error) {
-      if (batch.length === 1) for (const call of batch) call.reject(error)
+      if (batch.length === 1 || this.#options.meetsAll(error)) for (const call of batch) call.reject(error)
       // One of them may be to blame: the others must not fail with it.
       else for (const call of batch) await this.#run([call])
     }

@@ -15,7 +15,8 @@ export interface TimeSources {
   steadyMs(): number
 }
 
-const NODE_SOURCES: TimeSources = { wallMs: () => Date.now(), steadyMs: () => performance.now() }
+/** The clocks of the machine, as Node reads them. */
+export const NODE_SOURCES: TimeSources = { wallMs: () => Date.now(), steadyMs: () => performance.now() }
 
 const TICK_US = 1_000
 

@@ -70,6 +70,9 @@ export function formatMicros(at: Instant): string {
   return dot < 0 ? `${short}.000000Z` : `${short.slice(0, dot)}${short.slice(dot).padEnd(7, '0')}Z`
 }
 
+/** Writes RFC 3339 in UTC with whole seconds, cut down, as the webhook API shows every instant. */
+export const formatSeconds = (at: Instant): string => formatTimestamp(instant(at - floorMod(at, 1_000_000n)))
+
 /** The instant of a protobuf timestamp. */
 export const instantFromParts = (seconds: bigint, nanos: number): Instant =>
   instant(seconds * 1_000_000n + BigInt(Math.floor(nanos / 1000)))

@@ -2,10 +2,11 @@
  * Deliveries: messages that were claimed are taken into the hands and delivered, some at a time; what comes of each is
  * settled. A message that is not delivered holds back those behind it in its line.
  */
+
+import type { Changes } from '../core/changes.ts'
 import { type Instant, later } from '../core/clock.ts'
 import { PermanentError } from '../core/thrown.ts'
 import { StoreUnavailable } from '../db/database.ts'
-import type { Changes } from './changes.ts'
 import type { DispatcherParts } from './dispatcher-parts.ts'
 import type { Hands, Held } from './hands.ts'
 import type { ClaimedMessage } from './message.ts'

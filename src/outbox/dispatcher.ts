@@ -12,8 +12,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { backoffDelayMs } from '../core/backoff.ts'
+import { Changes } from '../core/changes.ts'
 import { type Instant, later } from '../core/clock.ts'
-import { Changes } from './changes.ts'
 import { Deliveries, mostClaims, seconds } from './deliveries.ts'
 import { type DispatcherParts, OUTAGE } from './dispatcher-parts.ts'
 import { Hands } from './hands.ts'

@@ -4,8 +4,8 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { backoffDelayMs } from '../core/backoff.ts'
+import type { Changes } from '../core/changes.ts'
 import { StoreUnavailable } from '../db/database.ts'
-import type { Changes } from './changes.ts'
 import { type DispatcherParts, OUTAGE } from './dispatcher-parts.ts'
 import { type Hands, type Held, lineOf } from './hands.ts'
 import type { Settlement } from './message.ts'

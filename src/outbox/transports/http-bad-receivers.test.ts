@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { PermanentError } from '../../core/thrown.ts'
+import { HttpDeliveryFailed } from '../../outgoing/answer.ts'
 import { httpTransport } from './http.ts'
-import { HttpDeliveryFailed } from './http-answer.ts'
 import {
   answering,
   closeAfterEach,
@@ -14,7 +14,7 @@ import {
   thrownBy,
   to,
 } from './http-bench.ts'
-import { message } from './stub-receiver.ts'
+import { message } from './stub-message.ts'
 
 closeAfterEach()
 

@@ -4,9 +4,9 @@ import type { Socket } from 'node:net'
 import { afterEach } from 'vitest'
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
+import { httpReceiver, type Receiver, rawReceiver } from '../../outgoing/stub-receiver.ts'
 import type { Transport } from '../transport.ts'
 import { type HttpTransportOptions, httpTransport } from './http.ts'
-import { httpReceiver, type Receiver, rawReceiver } from './stub-receiver.ts'
 
 /** The signal of a delivery that nobody breaks off. */
 export const NEVER = new AbortController().signal

@@ -3,9 +3,10 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
+import { httpReceiver, type Received, type Receiver } from '../../outgoing/stub-receiver.ts'
 import type { OutboxMessage } from '../message.ts'
 import { type HttpTransportOptions, httpTransport } from './http.ts'
-import { httpReceiver, message, type Received, type Receiver } from './stub-receiver.ts'
+import { message } from './stub-message.ts'
 
 const NEVER = new AbortController().signal
 const clock = new TestClock()

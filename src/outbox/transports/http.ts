@@ -3,11 +3,12 @@ import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import { readWebhookSecret } from '../../core/standard-webhooks.ts'
 import { SystemClock } from '../../core/system-clock.ts'
+import { isSuccess, target } from '../../outgoing/answer.ts'
+import { Connections } from '../../outgoing/connections.ts'
+import { post } from '../../outgoing/post.ts'
 import { refuse, shown } from '../refusal.ts'
 import type { Transport } from '../transport.ts'
-import { Connections } from './connections.ts'
-import { type Answer, failureOf, isSuccess, target } from './http-answer.ts'
-import { exchange, type Posting, wasCut } from './http-exchange.ts'
+import { failureOf } from './http-answer.ts'
 import { type HeaderSources, headersOf, problemOfHeader } from './http-headers.ts'
 import { checkNames } from './names.ts'
 
@@ -31,6 +32,7 @@ export interface HttpTransportOptions {
 const OPTIONS = ['url', 'headers', 'timeoutSeconds', 'secret', 'secrets', 'connections', 'clock']
 const LONGEST_TIMEOUT_SECONDS = 86_400
 const MOST_CONNECTIONS = 10_000
+const CONNECT_MS = 10_000
 
 /** A transport that posts messages to `url`. What is wrong with the options is refused by name. */
 export function httpTransport(options: HttpTransportOptions): Transport {
@@ -43,31 +45,21 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     keys: readKeys(options),
     clock,
   }
-  const connections = new Connections(address.origin, readMost(options.connections))
+  const connections = new Connections(address.origin, {
+    most: readMost(options.connections),
+    connectMs: CONNECT_MS,
+  })
   const path = address.pathname + address.search
-  const post = async (posting: Posting, signal: AbortSignal, fresh: boolean): Promise<Answer> => {
-    const connection = await connections.take(signal, { fresh })
-    const onEnd = (isSound: boolean): void => connections.giveBack(connection, isSound)
-    try {
-      return await exchange(connection.client, posting, {
-        target: target(address),
-        clock,
-        timeoutSeconds,
-        signal,
-        onEnd,
-      })
-    } catch (error) {
-      if (!connection.wasKept || !wasCut(error)) throw error
-      // The receiver closed the connection, most often for want of use, just when it was used again. With its key a
-      // message can be sent twice; so it is, at once, and does not wait for its next attempt.
-      return post(posting, signal, true)
-    }
-  }
   return {
     name: 'http',
     async deliver(message, signal) {
       const posting = { path, headers: headersOf(message, sources), body: message.payload }
-      const answer = await post(posting, signal, false)
+      const answer = await post(connections, posting, {
+        target: target(address),
+        clock,
+        timeoutSeconds,
+        signal,
+      })
       if (!isSuccess(answer.status)) throw failureOf(answer, address, clock.now())
     },
     close: () => connections.close(),

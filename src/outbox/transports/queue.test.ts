@@ -7,7 +7,7 @@ import { sql } from '../../db/database.ts'
 import { Office } from '../../office.ts'
 import type { LeasedItem, Queues } from '../../queues/queue.ts'
 import { localQueueTransport, queueTransport } from './queue.ts'
-import { message } from './stub-receiver.ts'
+import { message } from './stub-message.ts'
 
 const NEVER = new AbortController().signal
 const EVERY_BYTE = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))

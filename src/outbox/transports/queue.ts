@@ -10,6 +10,7 @@ import type { Clock } from '../../core/clock.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Database } from '../../db/database.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
+import { Turns } from '../../outgoing/turns.ts'
 import type { ItemContent, Queues } from '../../queues/queue.ts'
 import { checkQueueName } from '../../queues/validate.ts'
 import type { OutboxMessage } from '../message.ts'
@@ -18,7 +19,6 @@ import type { LocalTransport, Transport } from '../transport.ts'
 import { guessedContentType, namedContentType } from './content-type.ts'
 import { checkNames } from './names.ts'
 import { tokenEncoded } from './percent.ts'
-import { Turns } from './turns.ts'
 
 /** Half of what a queue lets wait, so that its other producers still get through. */
 const MOST_WAITING = 50

@@ -4,9 +4,10 @@
  * answer, costs one connection for a bounded time.
  */
 import type { Dispatcher } from 'undici'
-import { type Alarm, type Clock, later } from '../../core/clock.ts'
-import { describeError } from '../../core/thrown.ts'
-import { type Answer, HttpDeliveryFailed, isSuccess } from './http-answer.ts'
+import { type Alarm, type Clock, later } from '../core/clock.ts'
+import { describeError } from '../core/thrown.ts'
+import { type Answer, HttpDeliveryFailed, isSuccess } from './answer.ts'
+import type { Connection } from './connections.ts'
 
 export interface Posting {
   /** With the query. */
@@ -34,8 +35,8 @@ const MOST_READ = 65_536
 const BODY_US = 1_000_000n
 
 /** Resolves with the answer; rejects with `HttpDeliveryFailed` when there is none. */
-export function exchange(client: Dispatcher, posting: Posting, terms: ExchangeTerms): Promise<Answer> {
-  return new Exchange(terms).run(client, posting)
+export function exchange(connection: Connection, posting: Posting, terms: ExchangeTerms): Promise<Answer> {
+  return new Exchange(connection, terms).run(posting)
 }
 
 const CUT: ReadonlySet<unknown> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
@@ -48,6 +49,7 @@ export const wasCut = (error: unknown): boolean =>
   CUT.has(error.cause.code)
 
 class Exchange implements Dispatcher.DispatchHandler {
+  readonly #connection: Connection
   readonly #terms: ExchangeTerms
   readonly #outcome = Promise.withResolvers<Answer>()
   readonly #kept: Uint8Array[] = []
@@ -60,11 +62,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** Set when the exchange was broken off from this side. */
   #broken: Error | null = null
 
-  constructor(terms: ExchangeTerms) {
+  constructor(connection: Connection, terms: ExchangeTerms) {
+    this.#connection = connection
     this.#terms = terms
   }
 
-  run(client: Dispatcher, { path, headers, body }: Posting): Promise<Answer> {
+  run({ path, headers, body }: Posting): Promise<Answer> {
     const { signal, timeoutSeconds } = this.#terms
     signal.addEventListener('abort', this.#onAbort)
     if (timeoutSeconds !== null) {
@@ -73,7 +76,7 @@ class Exchange implements Dispatcher.DispatchHandler {
         this.#breakOff(this.#failure(`got no ${missing} within ${timeoutSeconds} s`))
       })
     }
-    client.dispatch({ method: 'POST', path, headers, body }, this)
+    this.#connection.client.dispatch({ method: 'POST', path, headers, body }, this)
     return this.#outcome.promise
   }
 
@@ -132,12 +135,13 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#alarm = clock.alarm(later(clock.now(), us), ring)
   }
 
-  /** Ends it from this side. One that waits for its connection ends for the caller now, and there as soon as it can. */
+  /** Ends it from this side, with its connection. */
   #breakOff(error: Error): void {
     if (this.#broken !== null) return
     this.#broken = error
     this.#settle(error)
-    this.#controller?.abort(error)
+    if (this.#controller === null) this.#connection.abandon(error)
+    else this.#controller.abort(error)
   }
 
   /** The connection is done with it. */

@@ -1,0 +1,111 @@
+/**
+ * Connections to one receiver, kept open between deliveries and opened when they are needed. Each carries one delivery
+ * at a time. When all that may be open are in use, deliveries wait in their order; a wait can be ended. Those that nobody
+ * needs are closed after some seconds.
+ */
+import type { Client } from 'undici'
+import { HttpDeliveryFailed } from './answer.ts'
+import { type Connector, type ConnectorTerms, connectorOf } from './connector.ts'
+import { Turns } from './turns.ts'
+
+export interface ConnectionsOptions extends ConnectorTerms {
+  /** At the same time. */
+  readonly most: number
+}
+
+/** A connection that is in use. */
+export interface Connection {
+  readonly client: Client
+  /** It was kept open since an earlier delivery: the receiver may have closed it meanwhile. */
+  readonly wasKept: boolean
+  /** Ends it at once, also while it is being opened. */
+  abandon(reason: Error): void
+}
+
+/** However long a receiver offers to keep it open. */
+const LONGEST_IDLE_MS = 30_000
+
+export class Connections {
+  readonly #origin: string
+  readonly #terms: ConnectorTerms
+  readonly #turns: Turns
+  readonly #idle: Client[] = []
+  readonly #all = new Set<Client>()
+  #connector: Connector | undefined
+  #inUse = 0
+  #closed = false
+
+  constructor(origin: string, { most, ...terms }: ConnectionsOptions) {
+    this.#origin = origin
+    this.#terms = terms
+    this.#turns = new Turns(most)
+  }
+
+  /** Whether somebody has one, or waits for one. */
+  get isUsed(): boolean {
+    return this.#inUse > 0
+  }
+
+  /**
+   * A connection that is free, or a new one when that is asked for; rejects with the signal's reason when it is aborted
+   * before there is one.
+   */
+  async take(signal: AbortSignal, { fresh = false } = {}): Promise<Connection> {
+    this.#inUse += 1
+    try {
+      return await this.#take(signal, fresh)
+    } catch (error) {
+      this.#inUse -= 1
+      throw error
+    }
+  }
+
+  async #take(signal: AbortSignal, fresh: boolean): Promise<Connection> {
+    this.#connector ??= await connectorOf(this.#origin, this.#terms)
+    const connector = this.#connector
+    await this.#turns.take(signal)
+    if (signal.aborted || this.#closed) {
+      this.#turns.giveBack()
+      signal.throwIfAborted()
+      throw new HttpDeliveryFailed('the transport is closed')
+    }
+    // The one that was used last: those that are not needed are closed for want of use.
+    const kept = fresh ? undefined : this.#idle.pop()
+    const client = kept ?? this.#open(connector)
+    return { client, wasKept: kept !== undefined, abandon: (reason) => connector.abandon(client, reason) }
+  }
+
+  /** The delivery is over. One that failed leaves nothing behind for the next. */
+  giveBack({ client }: Connection, isSound: boolean): void {
+    this.#inUse -= 1
+    if (isSound && !this.#closed) this.#idle.push(client)
+    else this.#drop(client)
+    this.#turns.giveBack()
+  }
+
+  /** Deliveries that are under way fail. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#idle.length = 0
+    const closed = new Error('the transport was closed')
+    await Promise.all([...this.#all].map((client) => this.#connector?.abandon(client, closed)))
+    this.#all.clear()
+  }
+
+  #open(connector: Connector): Client {
+    const client = connector.open(LONGEST_IDLE_MS)
+    this.#all.add(client)
+    client.on('disconnect', () => {
+      const at = this.#idle.indexOf(client)
+      if (at < 0) return
+      this.#idle.splice(at, 1)
+      this.#drop(client)
+    })
+    return client
+  }
+
+  #drop(client: Client): void {
+    this.#all.delete(client)
+    void client.destroy()
+  }
+}
