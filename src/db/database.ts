@@ -111,6 +111,12 @@ export interface Database {
 export const integerList = (dialect: Dialect, integers: readonly number[]): string =>
   dialect === 'postgres' ? `{${integers.join(',')}}` : `[${integers.join(',')}]`
 
+/** A list of texts as a parameter, in the same two forms. PostgreSQL takes no U+0000 in them. */
+export const textList = (dialect: Dialect, texts: readonly (string | null)[]): string =>
+  dialect === 'postgres'
+    ? `{${texts.map((text) => (text === null ? 'NULL' : `"${text.replace(/["\\]/g, '\\$&')}"`)).join(',')}}`
+    : JSON.stringify(texts)
+
 /** The store cannot be used now: unreachable, full, locked for too long. Trying again later may work. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable'

@@ -64,6 +64,18 @@ describe.each(stores)('a leased lock on $name', (store) => {
     expect(await mine.take(10n * SECOND)).toBe(false)
   })
 
+  it('is held to the end of a transaction by one who has not lost it', async () => {
+    const { mine, theirs } = twoOwners()
+    const isHeld = () => db.transaction('test', (tx) => mine.hold(tx))
+    await mine.take(10n * SECOND)
+    clock.advance(11n * SECOND)
+    expect(await isHeld()).toBe(true)
+    await theirs.take(10n * SECOND)
+    expect(await isHeld()).toBe(false)
+    await theirs.drop()
+    expect(await isHeld()).toBe(false)
+  })
+
   it('can be given up, but not by one who has lost it', async () => {
     const { mine, theirs } = twoOwners()
     await mine.take(10n * SECOND)

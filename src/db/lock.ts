@@ -4,7 +4,7 @@
  */
 import type { Clock, Instant } from '../core/clock.ts'
 import { later } from '../core/clock.ts'
-import { type Database, sql } from './database.ts'
+import { type Database, sql, type Transaction } from './database.ts'
 import type { Migration } from './migrations.ts'
 
 export const lockMigration: Migration = {
@@ -14,18 +14,37 @@ export const lockMigration: Migration = {
   sqlite: `CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT NOT NULL, deadline INTEGER NOT NULL) STRICT;`,
 }
 
-/** Takes a free or lapsed lock, or renews our own. One row by primary key. */
-const takeLock = sql(
-  'locks.take',
-  `INSERT INTO bartleby.locks AS held (name, owner, deadline) VALUES ($1, $2, $3)
+/** The parameters of `takingLock`, as a statement numbers them: `$1`. */
+export interface LockParameters {
+  readonly name: string
+  readonly owner: string
+  /** When the lease ends. */
+  readonly deadline: string
+  readonly now: string
+}
+
+/**
+ * Takes a free or lapsed lock, or renews our own. One row by primary key, which nobody else can take before the transaction
+ * ends: a statement that begins with this and works only when it changed a row holds the lock until its work is committed.
+ */
+export const takingLock = ({ name, owner, deadline, now }: LockParameters): string =>
+  `INSERT INTO bartleby.locks AS held (name, owner, deadline) VALUES (${name}, ${owner}, ${deadline})
    ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, deadline = excluded.deadline
-   WHERE held.owner = excluded.owner OR held.deadline < $4`,
-)
+   WHERE held.owner = excluded.owner OR held.deadline < ${now}`
+
+const takeLock = sql('locks.take', takingLock({ name: '$1', owner: '$2', deadline: '$3', now: '$4' }))
+/** Changes nothing, but nobody else can take the row before the transaction ends. */
+const holdLock = sql('locks.hold', 'UPDATE bartleby.locks SET owner = owner WHERE name = $1 AND owner = $2')
 const dropLock = sql('locks.drop', 'DELETE FROM bartleby.locks WHERE name = $1 AND owner = $2')
 
 export interface LeasedLock {
   /** Takes or renews the lock for `leaseUs`; false when another owner holds it. */
   take(leaseUs: bigint): Promise<boolean>
+  /**
+   * Whether nobody else has had the lock since it was taken, also when its lease is over. If so, nobody gets it before the
+   * transaction ends: what that writes is still the holder's to write.
+   */
+  hold(tx: Transaction): Promise<boolean>
   /** Gives the lock up; nothing happens when it was lost meanwhile. */
   drop(): Promise<void>
 }
@@ -39,6 +58,9 @@ export function leasedLock(db: Database, clock: Clock, name: string, owner: stri
         session.run(takeLock, name, owner, later(now, leaseUs), now),
       )
       return taken === 1
+    },
+    async hold(tx) {
+      return (await tx.run(holdLock, name, owner)) === 1
     },
     async drop() {
       await db.session('lock', (session) => session.run(dropLock, name, owner))

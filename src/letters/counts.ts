@@ -4,7 +4,8 @@
  * a read adds what is not folded yet. Nobody ever counts letters.
  */
 import { type Instant, instant } from '../core/clock.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Session, sql, type Transaction } from '../db/database.ts'
+import { countFold } from '../db/fold.ts'
 import { type LetterId, STATUS } from './letter.ts'
 
 const COLUMNS = 'drawer, status, letters, last_seen_at'
@@ -123,38 +124,13 @@ export async function readLetterCounts(session: Session): Promise<DrawerCount[]>
   })
 }
 
-/** How many deltas one fold takes: a transaction of a few milliseconds. */
-const FOLD_LIMIT = 5_000
-
-/**
- * Takes the oldest deltas and adds them to the totals, in one statement and so in one transaction. Reads the primary
- * key from its start; `$2` skips the range where earlier folds left dead rows.
- */
-const foldDeltas = sql('letterCounts.fold', {
-  postgres: `
-    WITH taken AS (
-      DELETE FROM bartleby.letter_deltas
-      WHERE id = ANY(ARRAY(SELECT id FROM bartleby.letter_deltas WHERE id > $2 ORDER BY id LIMIT $1))
-      RETURNING *
-    ), folded AS (
-      INSERT INTO bartleby.letter_totals AS totals (${COLUMNS})
-      SELECT drawer, status, sum(letters), max(last_seen_at) FROM taken GROUP BY drawer, status
-      ON CONFLICT (drawer, status) DO UPDATE SET letters = totals.letters + excluded.letters,
-        last_seen_at = greatest(totals.last_seen_at, excluded.last_seen_at)
-    )
-    SELECT count(*) AS folded, max(id) AS last FROM taken`,
-  sqlite: 'SELECT 0 AS folded, NULL AS last',
+/** How the deltas of letter counts are folded. */
+export const letterFold = countFold({
+  name: 'letterCounts.fold',
+  lock: 'letters.fold',
+  deltas: 'bartleby.letter_deltas',
+  totals: 'bartleby.letter_totals',
+  keys: ['drawer', 'status'],
+  sums: ['letters'],
+  latest: ['last_seen_at'],
 })
-
-/**
- * Folds everything that is there, in bounded steps, from `after` on. Returns the last id folded, or `after`.
- * Deltas that commit late below it are counted by every read and folded by a later call that starts at 0.
- */
-export async function foldLetterCounts(session: Session, after: number): Promise<number> {
-  let last = after
-  for (;;) {
-    const [row] = await session.rows<{ folded: Integer; last: Integer | null }>(foldDeltas, FOLD_LIMIT, last)
-    if (row?.last != null) last = Number(row.last)
-    if (Number(row?.folded ?? 0) < FOLD_LIMIT) return last
-  }
-}

@@ -2,17 +2,19 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FreshStore, stores } from '../../test/harness/stores.ts'
 import { instant } from '../core/clock.ts'
+import { TestClock } from '../core/test-clock.ts'
 import type { Database } from '../db/database.ts'
+import { foldCounts } from '../db/fold.ts'
 import { migrate } from '../db/migrations.ts'
 import { openDatabase } from '../db/open.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import {
   type CountChange,
   CountChanges,
-  foldCounts,
   type InstantSum,
   instantSum,
   negated,
+  partitionFold,
   readCounts,
   sumOfInstants,
 } from './counts.ts'
@@ -62,6 +64,7 @@ const aChange: fc.Arbitrary<CountChange> = fc.record(
 describe.each(stores)('counts on $name', (store) => {
   let place: FreshStore
   let db: Database
+  const clock = new TestClock()
 
   beforeAll(async () => {
     place = await store.fresh()
@@ -113,7 +116,7 @@ describe.each(stores)('counts on $name', (store) => {
             all.write(tx)
           })
         const fold = async () => {
-          if (db.dialect === 'postgres') await db.session('test', (session) => foldCounts(session, 0))
+          if (db.dialect === 'postgres') await foldCounts(db, partitionFold, { clock, owner: 'me' })
         }
         await Promise.all(
           transactions.flatMap((changes, i) => (i % 3 === 0 ? [write(changes), fold()] : [write(changes)])),

@@ -8,6 +8,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Integer, integerList, type Session, sql, type Transaction, type Value } from '../db/database.ts'
+import { countFold } from '../db/fold.ts'
 
 /** What a partition holds. `dead` counts dead letters among the others. */
 export interface PartitionCounts {
@@ -217,43 +218,22 @@ export async function readCounts(session: Session, parts: readonly number[]): Pr
   })
 }
 
-/** How many deltas one fold takes: a transaction of a few milliseconds. */
-const FOLD_LIMIT = 5_000
-
-/**
- * Takes the oldest deltas and adds them to the totals, in one statement and so in one transaction. Reads the
- * primary key from its start; `$2` skips the range where earlier folds left dead rows.
- */
-const foldDeltas = sql('counts.fold', {
-  postgres: `
-    WITH taken AS (
-      DELETE FROM bartleby.partition_deltas
-      WHERE id = ANY(ARRAY(SELECT id FROM bartleby.partition_deltas WHERE id > $2 ORDER BY id LIMIT $1))
-      RETURNING *
-    ), folded AS (
-      INSERT INTO bartleby.partition_totals AS totals (${COLUMNS})
-      SELECT part, ${SUMS} FROM taken GROUP BY part
-      ON CONFLICT (part) DO UPDATE SET
-        ready = totals.ready + excluded.ready, leased = totals.leased + excluded.leased,
-        scheduled = totals.scheduled + excluded.scheduled, held = totals.held + excluded.held,
-        dead = totals.dead + excluded.dead,
-        created_s = totals.created_s + excluded.created_s, created_us = totals.created_us + excluded.created_us,
-        deadline_s = totals.deadline_s + excluded.deadline_s, deadline_us = totals.deadline_us + excluded.deadline_us
-    )
-    SELECT count(*) AS folded, max(id) AS last FROM taken`,
-  sqlite: 'SELECT 0 AS folded, NULL AS last',
+/** How the deltas of partitions are folded. */
+export const partitionFold = countFold({
+  name: 'counts.fold',
+  lock: 'queues.fold',
+  deltas: 'bartleby.partition_deltas',
+  totals: 'bartleby.partition_totals',
+  keys: ['part'],
+  sums: [
+    'ready',
+    'leased',
+    'scheduled',
+    'held',
+    'dead',
+    'created_s',
+    'created_us',
+    'deadline_s',
+    'deadline_us',
+  ],
 })
-
-/**
- * Folds everything that is there, in bounded steps, from `after` on. Returns the last id folded, or `after`.
- * Deltas that commit late below it are counted by every read and folded by a later call that starts at 0.
- */
-export async function foldCounts(session: Session, after: number): Promise<number> {
-  let last = after
-  for (;;) {
-    const [row] = await session.rows<{ folded: Integer; last: Integer | null }>(foldDeltas, FOLD_LIMIT, last)
-    const folded = Number(row?.folded ?? 0)
-    if (row?.last != null) last = Number(row.last)
-    if (folded < FOLD_LIMIT) return last
-  }
-}

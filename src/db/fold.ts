@@ -1,0 +1,208 @@
+/**
+ * Folding of counts. On PostgreSQL a transaction that changes a count appends a signed delta, so that writers never wait for each
+ * other; a folder adds the deltas to the totals, and every read adds what is not folded yet. So the numbers never depend on
+ * when a fold runs, who runs it, or whether it was cut short. SQLite, with its single writer, keeps totals and has nothing to fold.
+ *
+ * A fold removes exactly the rows that it adds up, in one statement. One server folds at a time, under a leased lock.
+ */
+import { type Clock, type Instant, instant, later } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import { type Database, type Integer, type Session, type Statement, sql } from './database.ts'
+import { leasedLock, takingLock } from './lock.ts'
+
+/** Counts that are folded: a table of deltas with a rising `id`, and one of totals whose key is `keys`. */
+export interface FoldedCounts {
+  /** The statement's name, and the verb of the store's metrics. */
+  readonly name: string
+  /** The name of the lock, under which the time of the last fold is kept too. */
+  readonly lock: string
+  readonly deltas: string
+  readonly totals: string
+  readonly keys: readonly string[]
+  /** Columns that are added up. */
+  readonly sums: readonly string[]
+  /** Columns of which the greatest is kept. */
+  readonly latest?: readonly string[]
+}
+
+/** How certain counts are folded. */
+export interface Fold {
+  readonly name: string
+  readonly lock: string
+  readonly statement: Statement
+}
+
+/**
+ * Declares the fold of counts: one statement and so one transaction. It begins by taking or renewing the lock and does nothing
+ * without it; with it, the row of the lock stays ours until the commit. It deletes a batch of deltas, reading the primary key from
+ * `$2` on, where earlier folds left no dead rows, and adds their sums to the totals in the order of their keys, so that two of
+ * them, however they came to run at once, wait for each other in one order. Cost: the rows of the batch.
+ */
+export function countFold({ name, lock, deltas, totals, keys, sums, latest = [] }: FoldedCounts): Fold {
+  const key = keys.join(', ')
+  const added = [
+    ...sums.map((column) => `${column} = totals.${column} + excluded.${column}`),
+    ...latest.map((column) => `${column} = greatest(totals.${column}, excluded.${column})`),
+  ]
+  const aggregates = [
+    ...sums.map((column) => `sum(${column})`),
+    ...latest.map((column) => `max(${column})`),
+  ].join(', ')
+  const statement = sql(name, {
+    postgres: `
+      WITH mine AS (
+        ${takingLock({ name: '$3', owner: '$4', deadline: '$5', now: '$6' })} RETURNING name
+      ), noted AS (
+        INSERT INTO bartleby.count_folds (name, folded_at) SELECT name, $6::bigint FROM mine
+        ON CONFLICT (name) DO UPDATE SET folded_at = excluded.folded_at
+      ), taken AS (
+        DELETE FROM ${deltas} WHERE id = ANY(ARRAY(
+          SELECT id FROM ${deltas} WHERE id > $2 AND EXISTS (SELECT 1 FROM mine) ORDER BY id LIMIT $1))
+        RETURNING *
+      ), folded AS (
+        INSERT INTO ${totals} AS totals (${[...keys, ...sums, ...latest].join(', ')})
+        SELECT ${key}, ${aggregates} FROM taken GROUP BY ${key} ORDER BY ${key}
+        ON CONFLICT (${key}) DO UPDATE SET ${added.join(', ')}
+      )
+      SELECT EXISTS (SELECT 1 FROM mine) AS held, count(*) AS folded, max(id) AS last FROM taken`,
+    sqlite: '',
+  })
+  return { name, lock, statement }
+}
+
+/** How many deltas one fold takes: a transaction of a few milliseconds. */
+const FOLD_LIMIT = 5_000
+/** A holder that does not come back has lost the lock after so long. */
+const LEASE_US = 10_000_000n
+
+/** Who folds, and when. */
+export interface FoldTurn {
+  readonly clock: Clock
+  /** Unique among all running servers. */
+  readonly owner: string
+  /** Deltas up to this one are left alone. Default: none. */
+  readonly after?: number
+  /** Deltas of one transaction. */
+  readonly most?: number
+}
+
+/**
+ * Folds everything that is there, in bounded steps, each a transaction. Gives the last delta folded, or `after`; null when
+ * another has the lock. Deltas that commit late below it are counted by every read and folded by a later call that starts at 0.
+ */
+export async function foldCounts(
+  db: Database,
+  { name, lock, statement }: Fold,
+  { clock, owner, after = 0, most = FOLD_LIMIT }: FoldTurn,
+): Promise<number | null> {
+  for (let last = after; ; ) {
+    const now = clock.now()
+    const [row] = await db.statement(name, (tx) =>
+      tx.rows<{ held: boolean; folded: Integer; last: Integer | null }>(
+        statement,
+        most,
+        last,
+        lock,
+        owner,
+        later(now, LEASE_US),
+        now,
+      ),
+    )
+    if (row?.held !== true) return null
+    if (row.last !== null) last = Number(row.last)
+    if (Number(row.folded) < most) return last
+  }
+}
+
+/** One row by primary key. */
+const readLastFold = sql('folds.last', {
+  postgres: 'SELECT folded_at FROM bartleby.count_folds WHERE name = $1',
+  sqlite: '',
+})
+
+/**
+ * When these counts were folded last, by whichever server; null when that was never. Where nothing is ever folded the totals are
+ * those of this moment: that is told, so that who watches the time of the last fold need not know the store.
+ */
+export async function readLastFoldAt(
+  session: Session,
+  { lock }: Fold,
+  now: Instant,
+): Promise<Instant | null> {
+  if (session.dialect === 'sqlite') return now
+  const [row] = await session.rows<{ folded_at: Integer }>(readLastFold, lock)
+  return row === undefined ? null : instant(BigInt(row.folded_at))
+}
+
+/** Folds are this far apart, at most. */
+const EVERY_MS = 1_000
+/** Deltas that committed late, below those already folded, are picked up this often. */
+const FROM_START_EVERY = 30
+
+export interface CountFolderOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  /** Folds more often than every second. */
+  readonly everyMs?: number
+}
+
+/** Folds certain counts as long as it runs: at its start, then every second. */
+export class CountFolder {
+  readonly #options: CountFolderOptions
+  readonly #fold: Fold
+  readonly #owner = crypto.randomUUID()
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<void> | undefined
+  #rounds = 0
+  #foldedThrough = 0
+  /** Whether the last round had the lock. */
+  #isHeld = false
+
+  constructor(fold: Fold, options: CountFolderOptions) {
+    this.#fold = fold
+    this.#options = options
+  }
+
+  start(): void {
+    if (this.#options.db.dialect === 'sqlite') return
+    const everyMs = Math.min(EVERY_MS, this.#options.everyMs ?? EVERY_MS)
+    this.#timer = setInterval(() => this.#runOnce(), everyMs)
+    this.#timer.unref()
+    this.#runOnce()
+  }
+
+  /** Ends after the fold at hand, and leaves the lock to whoever is next. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#running
+    // Not when the last round failed: a store that is away must not be waited for, and the lease ends by itself.
+    if (!this.#isHeld) return
+    const { db, clock } = this.#options
+    await leasedLock(db, clock, this.#fold.lock, this.#owner)
+      .drop()
+      .catch(() => {})
+  }
+
+  #runOnce(): void {
+    this.#running ??= this.#round()
+      .catch((error: unknown) =>
+        this.#options.log.warn(
+          { err: error, counts: this.#fold.name },
+          'counts were not folded; the next round tries again',
+        ),
+      )
+      .finally(() => {
+        this.#running = undefined
+      })
+  }
+
+  async #round(): Promise<void> {
+    const { db, clock } = this.#options
+    const after = this.#rounds++ % FROM_START_EVERY === 0 ? 0 : this.#foldedThrough
+    this.#isHeld = false
+    const last = await foldCounts(db, this.#fold, { clock, owner: this.#owner, after })
+    this.#isHeld = last !== null
+    if (last !== null) this.#foldedThrough = last
+  }
+}
