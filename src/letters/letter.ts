@@ -168,8 +168,11 @@ export interface LetterSource {
   send(work: OfficeWork, outgoing: Outgoing): Promise<SendReceipt>
   /** Takes the item of a retry out of its queue again, unless somebody is working on it. */
   recall(work: OfficeWork, letter: Letter): Promise<Recall>
-  /** The letter is no longer pending: takes it out of its dead queue, when it lies in one, or gives up its message. */
-  lift(work: OfficeWork, letters: readonly Placed[]): Promise<void>
+  /**
+   * The letter is no longer pending: takes it out of its dead queue, when it lies in one, or gives up its message. Before a
+   * retry too, which `send` follows.
+   */
+  lift(work: OfficeWork, letters: readonly Placed[], before: 'retry' | 'discard' | 'expire'): Promise<void>
   /** The letter is pending again: lays it at the tail of the dead queue it belongs to, when that exists; or undoes the giving up. */
   lay(work: OfficeWork, letters: readonly Placed[]): Promise<void>
 }

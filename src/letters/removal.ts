@@ -48,6 +48,15 @@ const removeTexts = sql('letters.removeTexts', {
   sqlite: 'DELETE FROM letter_texts WHERE rowid IN (SELECT value FROM json_each($1))',
 })
 
+/**
+ * Waits for who files texts at the moment, and keeps others from it until the transaction ends: a text that is filed after it was
+ * removed would stay for ever. Take it last, when all rows are locked: then nobody waits for who waits for it.
+ */
+const keepFilingOut = sql('letters.keepFilingOut', {
+  postgres: `SELECT pg_advisory_xact_lock_shared(hashtextextended('bartleby.letter_texts', 0))`,
+  sqlite: '',
+})
+
 /** Where a lane goes on: behind this letter. */
 export interface LaneCursor {
   readonly since: bigint
@@ -95,7 +104,11 @@ export async function removeBatch(
 }
 
 async function removeRows(tx: Transaction, ids: string): Promise<void> {
-  await tx.run(removeTexts, ids)
-  await tx.run(removeAttempts, ids)
-  await tx.run(removeLetters, ids)
+  await Promise.all([removeFiled(tx, ids), tx.run(removeLetters, ids)])
+}
+
+/** Removes what is on file about letters beside themselves: their earlier failures and the texts they are found by. */
+export async function removeFiled(tx: Transaction, ids: string): Promise<void> {
+  const kept = tx.dialect === 'postgres' ? [tx.rows(keepFilingOut)] : []
+  await Promise.all([...kept, tx.run(removeTexts, ids), tx.run(removeAttempts, ids)])
 }

@@ -66,6 +66,14 @@ interface StoredCase {
   readonly queue: string
 }
 
+/** Locks the letters of these cases until the transaction ends, as far as there are any. */
+export async function lockLetters(tx: Transaction, ids: readonly LetterId[]): Promise<void> {
+  // SQLite has one writer.
+  if (ids.length > 0 && tx.dialect === 'postgres') {
+    await tx.rows(lockCases, integerList(tx.dialect, ids.map(Number)))
+  }
+}
+
 /** The letters of these cases, as far as there are any, locked until the transaction ends. */
 export async function lockLettersOf(
   tx: Transaction,

@@ -32,7 +32,7 @@ export async function retryLetter(
 ): Promise<SendReceipt> {
   const outgoing = await renderRetry(work, source, letter, edit)
   if (edit !== null) await work.tx.run(keepEdit, letter.id, edit.payload)
-  await source.lift(work, [letter])
+  await source.lift(work, [letter], 'retry')
   const receipt = await source.send(work, outgoing)
   await transition(
     work,

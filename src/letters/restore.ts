@@ -40,7 +40,7 @@ async function discard(work: OfficeWork, source: LetterSource, letter: Letter, {
     })
   }
   insistOnStatus(letter, 'discard', ['Pending'])
-  await source.lift(work, [letter])
+  await source.lift(work, [letter], 'discard')
   const outcome: Outcome = {
     ...UNRESOLVED,
     status: 'Resolved',
@@ -55,7 +55,7 @@ async function discard(work: OfficeWork, source: LetterSource, letter: Letter, {
 /** An expired letter was given up, not resolved: it has no time of resolution. */
 async function expire(work: OfficeWork, source: LetterSource, letter: Letter, { notes, actor }: Change) {
   insistOnStatus(letter, 'expire', ['Pending'])
-  await source.lift(work, [letter])
+  await source.lift(work, [letter], 'expire')
   const outcome: Outcome = {
     ...UNRESOLVED,
     status: 'Expired',

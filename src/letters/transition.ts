@@ -30,9 +30,15 @@ export interface Trace {
   readonly output?: Uint8Array | null
 }
 
-/** What people say, as both stores take it: HTTP allows notes a quarter of this. */
+/** HTTP allows notes a quarter of this. */
 const MAX_SAID_BYTES = 16_384
-const said = (text: string | null): string | null => (text === null ? null : storable(text, MAX_SAID_BYTES))
+
+/** What people say, as both stores take it. */
+export function said(text: string): string
+export function said(text: string | null): string | null
+export function said(text: string | null): string | null {
+  return text === null ? null : storable(text, MAX_SAID_BYTES)
+}
 
 /** One row by primary key, and only in the version in which it was locked. */
 const writeOutcome = sql(

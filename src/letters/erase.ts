@@ -1,0 +1,121 @@
+/**
+ * Erasing letters for good while they are pending, as the users of their source ask for it: the letters, what is on file about
+ * them, and nothing else. The counts keep how many, and history has one row that tells it; a run of many transactions has one row
+ * too, which each of them brings up to date. `verify` compares the two, and with the letters that are gone.
+ */
+import { type Instant, instant } from '../core/clock.ts'
+import { type Integer, sql, type Transaction } from '../db/database.ts'
+import type { HistoryRow } from '../history/record.ts'
+import { elapsedMs, keepRunRow } from '../history/run-row.ts'
+import { seriesNumber } from '../history/series.ts'
+import { idList } from './id-list.ts'
+import { type LetterId, STATUS } from './letter.ts'
+import { removeFiled } from './removal.ts'
+import { said } from './transition.ts'
+import type { OfficeWork } from './work.ts'
+
+/** The operation of the history row; its engine is that of the letters. */
+export const ERASE_OPERATION = 'remove'
+
+export interface Erasure {
+  /** The engine of all of them. */
+  readonly engine: string
+  /** Locked and pending. */
+  readonly letters: readonly LetterId[]
+  /** When the last of them became pending: the history row is not older, so that it outlives all that history has of them. */
+  readonly pendingSince: Instant
+  /** Whether it is one of many erasures under the same correlation id, which nothing else has. */
+  readonly isRun: boolean
+  readonly correlationId: string
+  readonly instanceId: string | null
+  readonly actor: string
+  readonly notes: string
+}
+
+/** Letters by primary key. */
+const eraseAll = sql('letters.erase', {
+  postgres: `WITH erased AS (
+               DELETE FROM bartleby.letters WHERE id = ANY($1::bigint[]) AND +status = ${STATUS.Pending} AND engine || '' = $2
+               RETURNING drawer)
+             SELECT drawer, count(*) AS letters FROM erased GROUP BY drawer`,
+  sqlite: `DELETE FROM letters WHERE id IN (SELECT value FROM json_each($1)) AND +status = ${STATUS.Pending} AND engine || '' = $2
+           RETURNING drawer, 1 AS letters`,
+})
+
+/** The newest row of a run, on history_by_correlation. */
+const readRunRow = sql(
+  'letters.erasureOfRun',
+  `SELECT created_at, id, output FROM bartleby.history WHERE correlation_id = $1 AND +series = $2
+   ORDER BY created_at DESC, id DESC LIMIT 1`,
+  { bigints: true },
+)
+
+/** Erases letters. */
+export async function eraseLetters(work: OfficeWork, erasure: Erasure): Promise<void> {
+  const { engine, letters } = erasure
+  if (letters.length === 0) return
+  const { tx } = work
+  const ids = idList(
+    tx.dialect,
+    letters.map((id) => ({ id })),
+  )
+  const [drawers] = await Promise.all([
+    tx.rows<{ drawer: Integer; letters: Integer }>(eraseAll, ids, engine),
+    removeFiled(tx, ids),
+  ])
+  let erased = 0
+  for (const row of drawers) {
+    const count = Number(row.letters)
+    erased += count
+    work.letters.add(Number(row.drawer), STATUS.Pending, -count)
+    work.letters.add(Number(row.drawer), STATUS.removed, count)
+  }
+  if (erased !== letters.length) {
+    throw new Error(`${letters.length} letters were to be erased, and ${erased} of them were pending`)
+  }
+  await record(work, erasure, erased)
+}
+
+async function record(work: OfficeWork, erasure: Erasure, erased: number): Promise<void> {
+  const { tx, now } = work
+  const { engine, correlationId, instanceId, actor, notes } = erasure
+  const known = erasure.isRun ? await rowOfRun(tx, erasure) : null
+  const createdAt = known === null ? now : instant(known.row.createdAt)
+  await keepRunRow(tx, known?.row ?? null, {
+    engine,
+    operation: ERASE_OPERATION,
+    status: 'Succeeded',
+    instanceId,
+    correlationId,
+    createdAt,
+    durationMs: known === null ? 0 : elapsedMs(createdAt, now),
+    actor: said(actor),
+    notes: said(notes),
+    output: Buffer.from(JSON.stringify({ letters: { [engine]: (known?.erased ?? 0) + erased } })),
+  })
+}
+
+/** The row that this erasure is added to; null when it gets its own. */
+async function rowOfRun(
+  tx: Transaction,
+  { engine, correlationId, pendingSince }: Erasure,
+): Promise<{ readonly row: HistoryRow; readonly erased: number } | null> {
+  const series = await seriesNumber(tx, engine, ERASE_OPERATION, 'Succeeded')
+  const [row] = await tx.rows<{ created_at: Integer; id: Integer; output: Uint8Array | null }>(
+    readRunRow,
+    correlationId,
+    series,
+  )
+  if (row === undefined || BigInt(row.created_at) < pendingSince) return null
+  return {
+    row: { series, createdAt: BigInt(row.created_at), id: BigInt(row.id) },
+    erased: erasedAs(row.output, engine),
+  }
+}
+
+/** How many letters of an engine a row says were erased. */
+function erasedAs(output: Uint8Array | null, engine: string): number {
+  // Written by `record`.
+  const told = JSON.parse(Buffer.from(output ?? '{}').toString()) as { letters?: Record<string, number> }
+  return told.letters?.[engine] ?? 0
+}
