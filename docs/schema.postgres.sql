@@ -10,6 +10,12 @@ CREATE SEQUENCE bartleby.serials AS bigint;
 
 CREATE SEQUENCE bartleby.webhook_numbers AS integer;
 
+CREATE TABLE bartleby.count_folds (
+  name text NOT NULL,
+  folded_at bigint NOT NULL,
+  PRIMARY KEY (name)
+);
+
 CREATE TABLE bartleby.dedupe_keys (
   queue_id integer NOT NULL,
   key bytea NOT NULL,
@@ -323,6 +329,7 @@ CREATE TABLE bartleby.webhook_consumers (
   updated_at bigint NOT NULL,
   secret text,
   previous_secret text,
+  secret_changed_at bigint,
   most_at_once integer,
   most_per_second double precision,
   paused_since bigint,
@@ -454,13 +461,15 @@ CREATE INDEX partition_deltas_by_part ON bartleby.partition_deltas USING btree (
 
 CREATE INDEX queues_by_dead_queue ON bartleby.queues USING btree (dead_queue) WHERE (dead_queue IS NOT NULL);
 
-CREATE INDEX webhook_bulk_runs_newest ON bartleby.webhook_bulk_runs USING btree (started_at, id);
+CREATE INDEX webhook_bulk_runs_of ON bartleby.webhook_bulk_runs USING btree (consumer);
 
-CREATE INDEX webhook_bulk_runs_open ON bartleby.webhook_bulk_runs USING btree (started_at, id) WHERE (finished_at IS NULL);
+CREATE INDEX webhook_bulk_runs_open ON bartleby.webhook_bulk_runs USING btree (started_at) WHERE (finished_at IS NULL);
 
 CREATE INDEX webhook_channels_newest ON bartleby.webhook_channels USING btree (created_at, id);
 
 CREATE INDEX webhook_consumers_newest ON bartleby.webhook_consumers USING btree (channel, created_at, id);
+
+CREATE INDEX webhook_consumers_paused ON bartleby.webhook_consumers USING btree (paused_since) WHERE (paused_since IS NOT NULL);
 
 CREATE INDEX webhook_jobs_by_state ON bartleby.webhook_jobs USING btree (consumer, state, changed_at);
 
@@ -478,8 +487,10 @@ CREATE INDEX webhook_messages_due ON bartleby.webhook_messages USING btree (next
 
 CREATE INDEX webhook_messages_newest ON bartleby.webhook_messages USING btree (channel, received_at, id) WHERE (received_at IS NOT NULL);
 
-CREATE INDEX webhook_messages_scheduled ON bartleby.webhook_messages USING btree (channel, created_at, id) WHERE (scheduled_for IS NOT NULL);
+CREATE INDEX webhook_messages_sent_newest ON bartleby.webhook_messages USING btree (channel, created_at, id) WHERE ((scheduled_for IS NOT NULL) AND (received_at IS NOT NULL));
 
 CREATE INDEX webhook_messages_waiting ON bartleby.webhook_messages USING btree (channel, scheduled_for) WHERE (next_try_at IS NOT NULL);
+
+CREATE INDEX webhook_messages_waiting_newest ON bartleby.webhook_messages USING btree (channel, created_at, id) WHERE (next_try_at IS NOT NULL);
 
 CREATE INDEX webhook_producers_newest ON bartleby.webhook_producers USING btree (created_at, id);

@@ -284,9 +284,9 @@ CREATE TABLE webhook_bulk_runs (
   owned_until INTEGER
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX webhook_bulk_runs_newest ON webhook_bulk_runs (started_at, id);
+CREATE INDEX webhook_bulk_runs_of ON webhook_bulk_runs (consumer);
 
-CREATE INDEX webhook_bulk_runs_open ON webhook_bulk_runs (started_at, id) WHERE finished_at IS NULL;
+CREATE INDEX webhook_bulk_runs_open ON webhook_bulk_runs (started_at) WHERE finished_at IS NULL;
 
 CREATE TABLE webhook_channels (
   id TEXT PRIMARY KEY,
@@ -313,6 +313,7 @@ CREATE TABLE webhook_consumers (
   updated_at INTEGER NOT NULL,
   secret TEXT,
   previous_secret TEXT,
+  secret_changed_at INTEGER,
   most_at_once INTEGER,
   most_per_second REAL,
   paused_since INTEGER,
@@ -323,6 +324,8 @@ CREATE TABLE webhook_consumers (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX webhook_consumers_newest ON webhook_consumers (channel, created_at, id);
+
+CREATE INDEX webhook_consumers_paused ON webhook_consumers (paused_since) WHERE paused_since IS NOT NULL;
 
 CREATE TABLE webhook_jobs (
   created_at INTEGER NOT NULL,
@@ -375,9 +378,12 @@ CREATE INDEX webhook_messages_due ON webhook_messages (next_try_at, id) WHERE ne
 
 CREATE INDEX webhook_messages_newest ON webhook_messages (channel, received_at, id) WHERE received_at IS NOT NULL;
 
-CREATE INDEX webhook_messages_scheduled ON webhook_messages (channel, created_at, id) WHERE scheduled_for IS NOT NULL;
+CREATE INDEX webhook_messages_sent_newest ON webhook_messages (channel, created_at, id)
+WHERE scheduled_for IS NOT NULL AND received_at IS NOT NULL;
 
 CREATE INDEX webhook_messages_waiting ON webhook_messages (channel, scheduled_for) WHERE next_try_at IS NOT NULL;
+
+CREATE INDEX webhook_messages_waiting_newest ON webhook_messages (channel, created_at, id) WHERE next_try_at IS NOT NULL;
 
 CREATE TABLE webhook_numbers (last INTEGER NOT NULL) STRICT;
 

@@ -10,8 +10,10 @@ import { type Log, silentLog } from './core/log.ts'
 import { SystemClock } from './core/system-clock.ts'
 import { TestClock } from './core/test-clock.ts'
 import { type Database, type StoreCall, sql } from './db/database.ts'
+import { CountFolder } from './db/fold.ts'
 import { type MigrationReport, migrate } from './db/migrations.ts'
 import { openDatabase } from './db/open.ts'
+import { StoreClock } from './db/store-clock.ts'
 import { EngineDirectory, type EngineSettings } from './engines/definitions.ts'
 import { createEngine, type Engine } from './engines/engine.ts'
 import type { EngineMessage, EngineOptions } from './engines/options.ts'
@@ -20,9 +22,9 @@ import { createEngineViews, type ViewNames } from './engines/views.ts'
 import { History } from './history/history.ts'
 import { SeriesNumbers } from './history/series.ts'
 import { readCase } from './letters/confirm.ts'
+import { letterFold } from './letters/counts.ts'
 import { Drawers } from './letters/drawers.ts'
 import { FilingClerk } from './letters/filing.ts'
-import { CountFolder } from './letters/folding.ts'
 import type { LetterSource, SourceName } from './letters/letter.ts'
 import { Letters } from './letters/letters.ts'
 import { type Removed, RetentionClerk } from './letters/retention.ts'
@@ -30,6 +32,9 @@ import { MIGRATIONS } from './migrations.ts'
 import { Outboxes, type OutboxSettings } from './outbox/outboxes.ts'
 import type { Queues } from './queues/queue.ts'
 import { StoreQueues } from './queues/queues.ts'
+import { webhookFold } from './webhooks/folding.ts'
+import { type WebhookOptions, webhookSettings } from './webhooks/settings.ts'
+import { Webhooks } from './webhooks/webhooks.ts'
 
 export interface OfficeOptions {
   /** `sqlite:PATH`, `sqlite::memory:` or `postgres://…`. */
@@ -47,6 +52,8 @@ export interface OfficeOptions {
   }
   /** Outboxes whose messages this office delivers or watches over. */
   readonly outbox?: readonly OutboxSettings[]
+  /** Given, this office delivers webhooks; `{}` does so with the defaults. Left out, others do. */
+  readonly webhooks?: WebhookOptions
   readonly clock?: Clock
   readonly log?: Log
 }
@@ -72,6 +79,7 @@ interface Parts {
   readonly history: History
   readonly directory: EngineDirectory
   readonly outboxes: Outboxes
+  readonly webhooks: Webhooks
   readonly retention: RetentionClerk
   readonly clerks: readonly Clerk[]
 }
@@ -92,6 +100,8 @@ export class Office {
   readonly engines: EngineDirectory
   /** The outboxes that were given. */
   readonly outboxes: Outboxes
+  /** Channels, consumers, messages and their jobs. */
+  readonly webhooks: Webhooks
   readonly clock: Clock
   readonly #parts: Parts
   readonly #engines = new Set<Engine>()
@@ -105,6 +115,7 @@ export class Office {
     this.tables = storeTables(parts.letters, parts.history)
     this.engines = parts.directory
     this.outboxes = parts.outboxes
+    this.webhooks = parts.webhooks
     this.clock = parts.clock
   }
 
@@ -114,10 +125,11 @@ export class Office {
     try {
       await migrate(db, MIGRATIONS)
       await createEngineViews(db, { ...DEFAULT_VIEWS, ...options.engines?.tables })
-      const parts = wire(db, options)
+      const parts = wire(db, options, await storeClockOf(db, options))
       await parts.queues.start()
       for (const clerk of parts.clerks) clerk.start()
       parts.outboxes.start()
+      if (options.webhooks !== undefined) await parts.webhooks.start()
       return new Office(parts)
     } catch (error) {
       await db.close()
@@ -191,11 +203,11 @@ export class Office {
   }
 
   async #stopAll(): Promise<void> {
-    const { letters, queues, outboxes, clerks } = this.#parts
+    const { letters, queues, outboxes, webhooks, clerks } = this.#parts
     // Engines first: they settle what they hold through the queues.
     await Promise.all([...this.#engines].map((engine) => engine.stop({ timeoutMs: ENGINE_STOP_MS })))
     // Outboxes may deliver to queues.
-    await outboxes.stop()
+    await Promise.all([outboxes.stop(), webhooks.stop()])
     await Promise.all([letters.stop(), queues.drain(), ...clerks.map((clerk) => clerk.stop())])
   }
 
@@ -211,8 +223,16 @@ export class Office {
   }
 }
 
-function wire(db: Database, options: OfficeOptions): Parts {
-  const clock = options.clock ?? new SystemClock()
+/** A clock that all servers on the store agree on; null where there is one already, or nobody to agree with. */
+async function storeClockOf(db: Database, options: OfficeOptions): Promise<StoreClock | null> {
+  if (options.clock !== undefined || db.dialect === 'sqlite') return null
+  const storeClock = new StoreClock(db, options.log ?? silentLog)
+  await storeClock.follow()
+  return storeClock
+}
+
+function wire(db: Database, options: OfficeOptions, storeClock: StoreClock | null): Parts {
+  const clock = options.clock ?? storeClock?.clock ?? new SystemClock()
   const log = options.log ?? silentLog
   const registers = { drawers: new Drawers(), series: new SeriesNumbers() }
   const directory = new EngineDirectory(options.engines)
@@ -228,11 +248,20 @@ function wire(db: Database, options: OfficeOptions): Parts {
     registers,
     queues,
   })
+  const webhooks = new Webhooks({
+    db,
+    clock,
+    log,
+    registers,
+    settings: webhookSettings(options.webhooks ?? {}),
+  })
   const sources = new Map<SourceName, LetterSource>([
     ...(['queues', 'engines', 'http'] as const).map((name) => [name, queues.letterSource(name)] as const),
     ['outbox', outboxes.source],
+    ['webhooks', webhooks.source],
   ])
   const retentionDays = options.engines?.tables?.retentionDays ?? DEFAULT_RETENTION_DAYS
+  const foldMs = webhooks.settings.dlq.summaryIntervalSeconds * 1_000
   const retention = new RetentionClerk(db, clock, log, { retentionDays })
   return {
     db,
@@ -243,8 +272,14 @@ function wire(db: Database, options: OfficeOptions): Parts {
     history: new History(db, clock, directory),
     directory,
     outboxes,
+    webhooks,
     retention,
-    clerks: [new CountFolder(db, clock, log), new FilingClerk(db, log), retention],
+    clerks: [
+      ...[letterFold, webhookFold].map((fold) => new CountFolder(fold, { db, clock, log, everyMs: foldMs })),
+      new FilingClerk(db, log),
+      retention,
+      ...(storeClock === null ? [] : [storeClock]),
+    ],
   }
 }
 

@@ -13,6 +13,7 @@ import { serveCommand } from './serve.ts'
 import { processTerminal, type Terminal } from './terminal.ts'
 import { tokenCommand } from './token.ts'
 import { verifyCommand } from './verify.ts'
+import { webhooksCommand } from './webhooks/index.ts'
 
 /** Runs `bartleby <args>`; gives the exit code. */
 export async function run(args: readonly string[], terminal: Terminal = processTerminal): Promise<number> {
@@ -48,6 +49,7 @@ ${EXIT_HELP}`,
   root.addCommand(tokenCommand(terminal))
   root.addCommand(queuesCommand(terminal))
   root.addCommand(outboxCommand(terminal))
+  root.addCommand(webhooksCommand(terminal))
   for (const command of allOf(root)) {
     command.exitOverride().configureOutput({
       writeOut: (text) => terminal.out(text.trimEnd()),

@@ -28,7 +28,10 @@ It works on a live store: it looks at one moment of it, and no server has to wai
   I5   what became a letter is gone from where it was
   I6   every count is what counting gives
   I7   an unedited retry carries the bytes of its letter
-  I11  no pending letter was removed, and what was removed is counted
+  I11  no pending letter was removed unless it was erased, and what was removed is counted
+  W1   a dead webhook job has one pending letter, and such a letter its dead job
+  W2   every count of webhook jobs and messages is what counting gives
+  W3   the jobs of a webhook message are the range of ids that it names
 The first 100 violations of each are printed.
 
 Examples:

@@ -37,7 +37,7 @@ export function endpointOf({ url, token, fetch = globalThis.fetch }: ConnectionO
 }
 
 export interface Exchange {
-  readonly method: 'GET' | 'POST' | 'PATCH'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly body?: object
   readonly headers?: Readonly<Record<string, string>>

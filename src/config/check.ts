@@ -2,27 +2,28 @@
 import Type, { type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { problemWithName } from '../engines/definitions.ts'
+import { isRecord, problemsOfAliases, withoutAliases } from './aliases.ts'
 import { shown, unknownKey } from './config-error.ts'
 import { problemWithTransport, tableOf } from './outbox-schema.ts'
-import { FileSchema } from './schema.ts'
+import { GivenSchema } from './schema.ts'
+import { problemsOfWebhooks } from './webhooks-schema.ts'
 
 /** Problems of `given`, each opening with `where` and the key. Sections and keys may be left out. */
 export function checkSettings(where: string, given: unknown): string[] {
   const problems: string[] = []
-  check(FileSchema, given, '', (key, problem) => {
+  check(GivenSchema, given, '', (key, problem) => {
     problems.push(key === '' ? `${where}: ${problem}` : `${where}: ${key}: ${problem}`)
   })
-  if (problems.length > 0) return problems
+  if (problems.length > 0 || !isRecord(given)) return problems
+  const settings = withoutAliases(given)
   return [
-    ...checkDistinct(where, tokensOf(given)),
-    ...checkEngines(where, given),
-    ...checkOutboxes(where, given),
+    ...problemsOfAliases(given).map((problem) => `${where}: ${problem}`),
+    ...checkDistinct(where, tokensOf(settings)),
+    ...checkEngines(where, settings),
+    ...checkOutboxes(where, settings),
+    ...problemsOfWebhooks(sectionOf(settings, 'webhooks')).map((problem) => `${where}: webhooks.${problem}`),
   ]
 }
-
-/** A plain record, as YAML and JSON give it. */
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 type Report = (key: string, problem: string) => void
 

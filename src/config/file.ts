@@ -1,7 +1,8 @@
 /** Reads a configuration file: YAML, and JSON as a part of it. */
 import { readFileSync } from 'node:fs'
 import { type Document, LineCounter, parseDocument } from 'yaml'
-import { checkSettings, isRecord } from './check.ts'
+import { isRecord, withoutAliases } from './aliases.ts'
+import { checkSettings } from './check.ts'
 import { ConfigError } from './config-error.ts'
 
 /** What a file holds, keys and values checked; an empty file holds nothing. */
@@ -29,7 +30,7 @@ export function settingsOf(file: string, document: Document): Record<string, unk
   const settings = plainValue(file, document) ?? {}
   const problems = checkSettings(file, settings)
   if (problems.length > 0 || !isRecord(settings)) throw new ConfigError(problems)
-  return settings
+  return withoutAliases(settings)
 }
 
 function plainValue(file: string, document: Document): unknown {

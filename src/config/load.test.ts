@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { DEFAULT_WEBHOOK_SETTINGS } from '../webhooks/settings.ts'
 import { ConfigError } from './config-error.ts'
 import { type ConfigSources, configFileOf, loadConfig } from './load.ts'
 
@@ -39,6 +40,7 @@ describe('a configuration', () => {
       host: '127.0.0.1',
       port: 1853,
       store: 'sqlite:./data/bartleby.db',
+      http: { readTimeoutSeconds: 240, writeTimeoutSeconds: 240, maxBodyBytes: 16_777_216 },
       auth: { tokens: [] },
       metrics: { open: false },
       queues: { maxProduceBytes: 5_000_000, maxPendingRequests: 100, dedupeWindow: '5m' },
@@ -48,6 +50,7 @@ describe('a configuration', () => {
         tables: { dlqTableName: 'engineDlq', historyTableName: 'engineHistory', retentionDays: 90 },
       },
       outbox: [],
+      webhooks: DEFAULT_WEBHOOK_SETTINGS,
       postgres: { poolSize: 8 },
       log: { level: 'info' },
       testApi: false,
@@ -165,7 +168,7 @@ log: { level: loud }
 
   it('lists the known keys when none is near', () => {
     expect(problemsOf({ file: write('log: { colour: red }') })).toEqual([
-      'bartleby.yaml: log.colour: unknown key; known keys here: level',
+      'bartleby.yaml: log.colour: unknown key; known keys here: level, file',
     ])
   })
 

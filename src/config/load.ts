@@ -1,6 +1,7 @@
 /** Puts a configuration together: flags win over the environment, the environment over the file, the file over defaults. */
 import { Value } from 'typebox/value'
-import { checkSettings, isRecord } from './check.ts'
+import { isRecord } from './aliases.ts'
+import { checkSettings } from './check.ts'
 import { ConfigError, shown } from './config-error.ts'
 import { readConfigFile } from './file.ts'
 import { type Config, FileSchema } from './schema.ts'

@@ -5,32 +5,16 @@
 import Type, { type Static } from 'typebox'
 import { parseGoDuration } from '../core/duration.ts'
 import { ENGINE_CONTEXTS, NAME_FORM, NAME_PATTERN } from '../engines/definitions.ts'
+import { oneOf, section, wholeNumber, yesOrNo } from './kinds.ts'
 import { OutboxSchema } from './outbox-schema.ts'
 import { readStoreUrl, STORE_URL_FORMS } from './store-url.ts'
+import { type CheckedWebhooks, WebhooksSchema } from './webhooks-schema.ts'
 
 /** From reading, over working with items, to configuring and purging. */
 export const ROLES = ['viewer', 'operator', 'admin'] as const
 
 /** The levels of pino. */
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
-
-const wholeNumber = (minimum: number, maximum: number, byDefault: number) =>
-  Type.Integer({
-    minimum,
-    maximum,
-    default: byDefault,
-    description: `a whole number from ${minimum} to ${maximum}`,
-  })
-
-const oneOf = <const Values extends readonly string[]>(values: Values, byDefault?: Values[number]) =>
-  Type.Enum(values, {
-    ...(byDefault === undefined ? {} : { default: byDefault }),
-    description: `one of ${values.map((value) => `'${value}'`).join(', ')}`,
-  })
-
-/** Every section may be left out, and unknown keys are errors. */
-const section = <Properties extends Type.TProperties>(properties: Properties) =>
-  Type.Object(properties, { additionalProperties: false, description: 'a mapping' })
 
 const isPositiveDuration = (text: string): boolean => {
   const parsed = parseGoDuration(text)
@@ -76,18 +60,35 @@ const tableName = (byDefault: string) =>
     description: '3 to 63 letters or digits, the first one a letter',
   })
 
+const host = Type.String({
+  pattern: /^\S+$/,
+  default: '127.0.0.1',
+  description: 'a host name or an IP address',
+})
+const port = wholeNumber(0, 65_535, 1853)
+const store = Type.Refine(
+  Type.String({ default: 'sqlite:./data/bartleby.db', description: STORE_URL_FORMS }),
+  (text) => readStoreUrl(text) !== null,
+)
+const poolSize = wholeNumber(1, 1_000, 8)
+
+const HTTP_KEYS = {
+  readTimeoutSeconds: wholeNumber(1, 86_400, 240),
+  writeTimeoutSeconds: wholeNumber(1, 86_400, 240),
+  maxBodyBytes: wholeNumber(1, 1_073_741_824, 16_777_216),
+}
+
+/** Each setting once, under the name that it has in a `Config`. */
 export const FileSchema = section({
-  host: Type.String({ pattern: /^\S+$/, default: '127.0.0.1', description: 'a host name or an IP address' }),
-  port: wholeNumber(0, 65_535, 1853),
-  store: Type.Refine(
-    Type.String({ default: 'sqlite:./data/bartleby.db', description: STORE_URL_FORMS }),
-    (text) => readStoreUrl(text) !== null,
-  ),
+  host,
+  port,
+  store,
+  http: section(HTTP_KEYS),
   auth: section({
     tokens: Type.Array(TokenSchema, { default: [], description: 'a list of tokens' }),
   }),
   metrics: section({
-    open: Type.Boolean({ default: false, description: 'true or false' }),
+    open: yesOrNo(false),
   }),
   queues: section({
     maxProduceBytes: wholeNumber(1, 64_000_000, 5_000_000),
@@ -117,12 +118,28 @@ export const FileSchema = section({
     }),
   }),
   outbox: Type.Array(OutboxSchema, { default: [], description: 'a list of outboxes' }),
-  postgres: section({
-    poolSize: wholeNumber(1, 1_000, 8),
-  }),
+  webhooks: WebhooksSchema,
+  postgres: section({ poolSize }),
   log: section({
     level: oneOf(LOG_LEVELS, 'info'),
+    file: Type.Optional(Type.String({ pattern: /^[^\0]+$/, description: 'the path of a file' })),
   }),
+})
+
+/** What a source may give: some settings have a second name there (aliases.ts). */
+export const GivenSchema = section({
+  ...FileSchema.properties,
+  http: section({ host: Type.Optional(host), port: Type.Optional(port), ...HTTP_KEYS }),
+  store: Type.Union(
+    [
+      store,
+      Type.Object(
+        { url: Type.Optional(store), maxConnections: Type.Optional(poolSize) },
+        { additionalProperties: false },
+      ),
+    ],
+    { description: STORE_URL_FORMS },
+  ),
 })
 
 type Fixed<T> = T extends readonly (infer Element)[]
@@ -132,7 +149,8 @@ type Fixed<T> = T extends readonly (infer Element)[]
     : T
 
 /** Everything a server needs to know before it starts. */
-export type Config = Fixed<Static<typeof FileSchema>> & {
+export type Config = Omit<Fixed<Static<typeof FileSchema>>, 'webhooks'> & {
+  readonly webhooks: CheckedWebhooks
   /** The test-control endpoints exist; only the environment can say so. */
   readonly testApi: boolean
 }

@@ -17,7 +17,7 @@ export interface Caller {
 }
 
 /** Everyone, while no tokens are configured. */
-const ANYONE: Caller = { name: 'anyone', role: 'admin' }
+export const ANYONE: Caller = { name: 'anyone', role: 'admin' }
 
 const SCHEME = 'Bearer '
 

@@ -8,7 +8,8 @@ import { PAGE_HEADERS } from './page.ts'
 const DESCRIPTION =
   'Below /v1/: durable queues with leases, attempts, schedules and dead queues. Calls are POST with JSON or binary ' +
   'protobuf; the content type says what is sent, Accept what is answered. ' +
-  'Below /api/: letters, history and outboxes, in JSON; every reply is an envelope with a status, a correlation id and a time.'
+  'Below /api/: letters, history and outboxes, in JSON; every reply is an envelope with a status, a correlation id and a time. ' +
+  'At the root: webhooks, with forms and JSON as webhook-broker has them; errors are plain text.'
 
 /** How the routes' schemas become one document; register before the routes. */
 export const openapiOptions: FastifyDynamicSwaggerOptions = {

@@ -10,7 +10,8 @@ import { ReplySchema } from '../queues/wire/queues_pb.ts'
 import { plainStatus, sendEnvelopeError } from './envelope.ts'
 import { negotiate } from './negotiate.ts'
 
-export type Facade = 'queues' | 'envelope' | 'kafka' | 'web'
+/** `server` is what belongs to no API: health, documents. What is left is the webhook API's. */
+export type Facade = 'queues' | 'envelope' | 'kafka' | 'server' | 'webhooks'
 
 /** The path of a request, without its query. */
 export function pathOf(url: string): string {
@@ -18,12 +19,13 @@ export function pathOf(url: string): string {
   return end < 0 ? url : url.slice(0, end)
 }
 
-/** `/health` and `/metrics` belong to the queue contract, as its only GETs. */
+/** `/health` belongs to the queue contract. So does `/metrics`, but a wrong method there is the webhook API's to answer. */
 export function facadeOf(path: string): Facade {
-  if (path.startsWith('/v1/') || path === '/health' || path === '/metrics') return 'queues'
+  if (path.startsWith('/v1/') || path === '/health') return 'queues'
   if (path.startsWith('/api/')) return 'envelope'
   if (path.startsWith('/kafka/')) return 'kafka'
-  return 'web'
+  if (path === '/docs' || path === '/openapi.json' || path.startsWith('/health/')) return 'server'
+  return 'webhooks'
 }
 
 const CODE_TEXTS: Readonly<Record<number, string>> = {
@@ -106,11 +108,19 @@ export function sendError(
         .header('content-type', 'application/json')
         .send(JSON.stringify({ detail: error.code === 'path_unknown' ? 'Not Found' : error.message }))
       return
-    case 'web':
-      reply
-        .code(plainStatus(error.code))
-        .header('content-type', 'text/plain; charset=utf-8')
-        .send(error.code === 'path_unknown' ? '404 page not found\n' : `${error.message}\n`)
+    case 'webhooks':
+      reply.header('x-request-id', request.id)
+      sendText(reply, error)
+      return
+    case 'server':
+      sendText(reply, error)
       return
   }
+}
+
+function sendText(reply: FastifyReply, error: BartlebyError): void {
+  reply
+    .code(plainStatus(error.code))
+    .header('content-type', 'text/plain; charset=utf-8')
+    .send(error.code === 'path_unknown' ? '404 page not found\n' : error.message)
 }

@@ -6,7 +6,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TokenEntry } from '../config/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
-import { authenticator, type Caller, type Role, requireRole, wellFormed } from './auth.ts'
+import { answerUnrouted } from '../webhooks/routes.ts'
+import { ANYONE, authenticator, type Caller, type Role, requireRole, wellFormed } from './auth.ts'
 import { facadeOf, pathOf, sendError } from './facades.ts'
 
 declare module 'fastify' {
@@ -29,22 +30,40 @@ function isForeign(origin: string | undefined, host: string | undefined): boolea
   return !URL.canParse(origin) || new URL(origin).host !== host
 }
 
-const QUEUE_GETS: ReadonlySet<string> = new Set(['/health', '/metrics'])
+/** A browser that opens an address which is no call: it gets the page. Below the prefix of an API there is none. */
+export const isPage = ({ method, headers, is404, url }: FastifyRequest): boolean =>
+  is404 &&
+  method === 'GET' &&
+  headers.accept?.includes('text/html') === true &&
+  ['server', 'webhooks'].includes(facadeOf(pathOf(url)))
 
-/** The hook that lets requests pass or answers them with what is wrong. */
-export function gate(tokens: readonly TokenEntry[], clock: Clock) {
+/**
+ * The hook that lets requests pass or answers them with what is wrong. `openWebhooks`: the webhook API asks nobody for a token, so
+ * it does not where it has no call either.
+ */
+export function gate(tokens: readonly TokenEntry[], clock: Clock, openWebhooks = false) {
   const authenticate = authenticator(tokens)
 
   const pass = (request: FastifyRequest): void => {
     const path = pathOf(request.url)
     const { method } = request
-    if (facadeOf(path) === 'queues' && method !== 'POST' && !(method === 'GET' && QUEUE_GETS.has(path))) {
+    const facade = facadeOf(path)
+    if (facade === 'queues' && method !== 'POST' && !(method === 'GET' && path === '/health')) {
       throw failure('method_not_allowed', { method })
     }
-    const { authorization } = request.headers
-    if (!wellFormed(authorization)) throw failure('authorization_malformed')
-    if (isForeign(request.headers.origin, request.headers.host)) throw failure('origin_foreign')
+    const { authorization, origin, host } = request.headers
     const { role } = request.routeOptions.config
+    if (facade === 'webhooks') {
+      // What it says is forwarded to consumers if the sender wants so: it need not be for us.
+      if (isForeign(origin, host)) throw failure('origin_foreign')
+      if (role === 'open' || (openWebhooks && request.is404 && !isPage(request))) return
+      if (tokens.length === 0) {
+        request.caller = ANYONE
+        return
+      }
+    }
+    if (!wellFormed(authorization)) throw failure('authorization_malformed')
+    if (isForeign(origin, host)) throw failure('origin_foreign')
     if (role === 'open') return
     const caller = authenticate(authorization)
     if (role !== undefined) requireRole(caller, role)
@@ -60,9 +79,16 @@ export function gate(tokens: readonly TokenEntry[], clock: Clock) {
     }
     // Before Fastify looks at a body: whatever it holds, there is nobody to read it.
     if (request.is404 && request.method !== 'GET') {
-      sendError(request, reply, failure('path_unknown', { path: pathOf(request.url) }), clock)
+      answerUnknown(request, reply, clock)
       return
     }
     done()
   }
+}
+
+/** Answers what no route answers, in the shape of the API that the path belongs to. */
+export function answerUnknown(request: FastifyRequest, reply: FastifyReply, clock: Clock): void {
+  const path = pathOf(request.url)
+  if (facadeOf(path) === 'webhooks') answerUnrouted(request, reply)
+  else sendError(request, reply, failure('path_unknown', { path }), clock)
 }

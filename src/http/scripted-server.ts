@@ -4,10 +4,14 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import pino from 'pino'
 import type { Config } from '../config/index.ts'
+import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { SystemClock } from '../core/system-clock.ts'
+import { Xids } from '../core/xid.ts'
 import type { Office } from '../office.ts'
 import type { Queues } from '../queues/queue.ts'
+import type { CalledWebhooks } from '../webhooks/routes/call.ts'
+import { DEFAULT_WEBHOOK_SETTINGS } from '../webhooks/settings.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
 
 export interface Script {
@@ -16,6 +20,14 @@ export interface Script {
   readonly ping?: () => Promise<void>
   readonly maxProduceBytes?: number
   readonly tokens?: Config['auth']['tokens']
+  /** The parts of webhooks, and of those the calls, that a test needs. */
+  readonly webhooks?: {
+    readonly [Part in keyof CalledWebhooks]?: Partial<Pick<CalledWebhooks[Part], keyof CalledWebhooks[Part]>>
+  }
+  readonly http?: Partial<Config['http']>
+  readonly clock?: Clock
+  /** Default: info. */
+  readonly logLevel?: 'info' | 'debug'
 }
 
 export interface ScriptedServer extends HttpServer {
@@ -27,12 +39,20 @@ const open: HttpServer[] = []
 
 /** A server that is not listening yet; `inject` needs no socket. */
 export async function scriptedServer(script: Script = {}): Promise<ScriptedServer> {
+  const clock = script.clock ?? new SystemClock()
   const office = {
     queues: { depths: async () => [], ...script.queues },
     letters: { ledger: { gauges: async () => [] } },
     history: {},
     outboxes: { all: () => [] },
-    clock: new SystemClock(),
+    webhooks: {
+      settings: DEFAULT_WEBHOOK_SETTINGS,
+      xids: new Xids(clock),
+      metrics: { text: async () => '' },
+      pausedConsumers: async () => 0,
+      ...script.webhooks,
+    },
+    clock,
     ping: script.ping ?? (async () => {}),
     onStoreCall: () => {},
     onRemoved: () => {},
@@ -41,10 +61,11 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
     auth: { tokens: script.tokens ?? [] },
     metrics: { open: false },
     queues: { maxProduceBytes: script.maxProduceBytes ?? 5_000_000 },
+    http: { readTimeoutSeconds: 240, writeTimeoutSeconds: 240, maxBodyBytes: 16_777_216, ...script.http },
     testApi: false,
   }
   const logged: string[] = []
-  const log = pino({ level: 'info' }, { write: (line: string) => logged.push(line) })
+  const log = pino({ level: script.logLevel ?? 'info' }, { write: (line: string) => logged.push(line) })
   // A script plays only the parts of an office, and names only the settings, that its test needs.
   const server = await createHttpServer(office as unknown as Office, config as unknown as Config, log)
   open.push(server)

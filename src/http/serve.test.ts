@@ -1,6 +1,9 @@
 /** A whole server on a real store: starting, stopping in order, and connections that come and go. */
 import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Agent, request } from 'undici'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Config, loadConfig } from '../config/index.ts'
@@ -166,5 +169,30 @@ describe('a server that stops', () => {
   it('may be told so twice', async () => {
     const server = await start()
     await Promise.all([server.stop(), server.stop()])
+  })
+})
+
+describe('a log in a file', () => {
+  it('is appended to, one JSON object per line', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'bartleby-log-'))
+    try {
+      const file = join(folder, 'deep', 'bartleby.log')
+      for (const path of ['/first', '/second']) {
+        const server = await start({ log: { level: 'debug', file } })
+        await (await request(server.url + path)).body.text()
+        await server.stop()
+      }
+      const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+      const paths = lines.map((line) => JSON.parse(line).url).filter((url) => url !== undefined)
+      expect(paths).toEqual(['/first', '/second'])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it('that cannot be written stops the start, by its key', async () => {
+    await expect(start({ log: { level: 'info', file: '/dev/null/x.log' } })).rejects.toThrow(
+      /log\.file: cannot/,
+    )
   })
 })

@@ -5,7 +5,7 @@
  */
 import type { AddressInfo } from 'node:net'
 import pino, { type Logger } from 'pino'
-import { type Config, checkExposure } from '../config/index.ts'
+import { type Config, ConfigError, checkExposure } from '../config/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { ENGINE_CONTEXTS, type EngineContext } from '../engines/definitions.ts'
@@ -14,7 +14,7 @@ import { createHttpServer, type HttpServer } from './server.ts'
 
 export interface ServeOptions {
   readonly clock?: Clock
-  /** Left out: JSON lines on standard error, at the configured level. */
+  /** Left out: JSON lines on standard error or in the configured file, at the configured level. */
   readonly log?: Logger
 }
 
@@ -35,13 +35,14 @@ const STANDARD_ERROR = 2
 export async function serve(config: Config, options: ServeOptions = {}): Promise<RunningServer> {
   checkExposure(config)
   const clock = options.clock ?? (config.testApi ? new TestClock() : undefined)
-  const log = options.log ?? pino({ level: config.log.level }, pino.destination(STANDARD_ERROR))
+  const log = options.log ?? openLog(config.log)
   const office = await Office.open({
     store: config.store,
     postgres: config.postgres,
     queues: config.queues,
     engines: { ...config.engines, context: contextNamed(config.engines.context) },
     outbox: config.outbox,
+    webhooks: config.webhooks,
     log,
     ...(clock === undefined ? {} : { clock }),
   })
@@ -57,6 +58,16 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   } catch (error) {
     await office.close()
     throw error
+  }
+}
+
+function openLog({ level, file }: Config['log']): Logger {
+  if (file === undefined) return pino({ level }, pino.destination(STANDARD_ERROR))
+  try {
+    // Opened at once, and written line by line: what a server said before it died is what one looks for.
+    return pino({ level }, pino.destination({ dest: file, append: true, mkdir: true, sync: true }))
+  } catch (error) {
+    throw new ConfigError([`log.file: cannot be written: ${error instanceof Error ? error.message : error}`])
   }
 }
 

@@ -17,15 +17,19 @@ import type { Office } from '../office.ts'
 import { OutboxReadings } from '../outbox/readings.ts'
 import { outboxRoutes } from '../outbox/routes.ts'
 import { queueRoutes } from '../queues/routes.ts'
+import { webhookAdminRoutes } from '../webhooks/admin-routes.ts'
+import { logAccess } from '../webhooks/routes/access-log.ts'
+import { requestIds } from '../webhooks/routes/request-id.ts'
+import { signatureCheck } from '../webhooks/routes/signature-check.ts'
+import { webhookRoutes } from '../webhooks/routes.ts'
 import { discardRest } from './body.ts'
 import { documentRoutes, openapiOptions } from './documents.ts'
-import { facadeOf, malformedRequestBody, pathOf, sendError } from './facades.ts'
-import { gate } from './gate.ts'
+import { malformedRequestBody, pathOf, sendError } from './facades.ts'
+import { answerUnknown, gate, isPage } from './gate.ts'
 import { homePage, PAGE_HEADERS } from './page.ts'
 
-/** Clients keep idle connections for 60 s; a server that closes earlier resets them at random. */
-const KEEP_ALIVE_MS = 75_000
-const HEADERS_TIMEOUT_MS = 80_000
+/** Headers may begin just before a kept connection would have been closed: they get this much longer. */
+const HEADERS_GRACE_MS = 5_000
 const MAX_PARAMETER_CHARACTERS = 4_096
 /** A machine that vanished is noticed by the network after this long without a sign. */
 const PROBE_AFTER_MS = 30_000
@@ -46,6 +50,10 @@ export async function createHttpServer(
 ): Promise<HttpServer> {
   let refusing = false
   const stopping = () => refusing
+  const { readTimeoutSeconds, writeTimeoutSeconds, maxBodyBytes } = config.http
+  // Clients keep idle connections for a while; a server that closes earlier resets them at random.
+  const keepAliveTimeout = readTimeoutSeconds * 1_000
+  const { webhooks } = office
   const app: FastifyInstance = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -56,11 +64,16 @@ export async function createHttpServer(
     routerOptions: { maxParamLength: MAX_PARAMETER_CHARACTERS },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    genReqId: requestIds(webhooks.xids),
+    keepAliveTimeout,
     connectionTimeout: 0,
     requestTimeout: 0,
     maxRequestsPerSocket: 0,
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: PROBE_AFTER_MS },
+    http: {
+      headersTimeout: keepAliveTimeout + HEADERS_GRACE_MS,
+      keepAlive: true,
+      keepAliveInitialDelay: PROBE_AFTER_MS,
+    },
     clientErrorHandler: (error, socket) => refuseMalformed(error, socket),
     frameworkErrors: (error, request, reply) => {
       // The only one that clients can cause is a path that is not decodable.
@@ -74,15 +87,23 @@ export async function createHttpServer(
     depths: () => office.queues.depths(),
     letters: () => office.letters.ledger.gauges(),
     outboxes: () => readings.read(),
+    webhooks: () => webhooks.metrics.text(),
     clock: office.clock,
   })
   office.onStoreCall((call) => metrics.observeStoreCall(call))
   office.onRemoved((removed) => metrics.observeRemoved(removed))
   const requests = countRequests(app)
 
-  app.addHook('onRequest', gate(config.auth.tokens, office.clock))
+  app.decorateRequest('signedBody', null)
+  app.decorateRequest('answerBytes', 0)
+  const { gatewayAuth, openManagement } = webhooks.settings
+  if (gatewayAuth.mode === 'hmac') {
+    app.addHook('onRequest', signatureCheck({ gatewayAuth, clock: office.clock, ...config.http }))
+  }
+  app.addHook('onRequest', gate(config.auth.tokens, office.clock, openManagement))
   app.addHook('onResponse', (request, reply, done) => {
     metrics.observeRequest(request.routeOptions.url, reply.statusCode, reply.elapsedTime / 1_000)
+    logAccess(request, reply)
     discardRest(request.raw)
     done()
   })
@@ -92,12 +113,8 @@ export async function createHttpServer(
     sendError(request, reply, error instanceof BartlebyError ? error : failure('internal'), office.clock)
   })
   app.setNotFoundHandler((request, reply) => {
-    const path = pathOf(request.url)
-    const html = request.headers.accept?.includes('text/html') === true
-    if (facadeOf(path) === 'web' && request.method === 'GET' && html) {
-      return reply.headers(PAGE_HEADERS).send(homePage(VERSION))
-    }
-    sendError(request, reply, failure('path_unknown', { path }), office.clock)
+    if (isPage(request)) return reply.headers(PAGE_HEADERS).send(homePage(VERSION))
+    answerUnknown(request, reply, office.clock)
   })
 
   await app.register(swagger, openapiOptions)
@@ -110,16 +127,30 @@ export async function createHttpServer(
   await app.register(letterRoutes, { letters: office.letters, clock: office.clock, stopping })
   await app.register(historyRoutes, { history: office.history, clock: office.clock, stopping })
   await app.register(outboxRoutes, { readings, clock: office.clock, stopping })
+  await app.register(webhookAdminRoutes, { admin: webhooks.admin, clock: office.clock, stopping })
+  await app.register(webhookRoutes, {
+    webhooks,
+    clock: office.clock,
+    maxBodyBytes,
+    readTimeoutSeconds,
+    writeTimeoutSeconds,
+    stopping,
+  })
   await app.register(healthRoutes, {
     ping: () => office.ping(),
     outboxes: (options) => readings.read(options),
+    pausedConsumers: () => webhooks.pausedConsumers(),
     stopping,
     clock: new SystemClock(),
   })
   app.get(
     '/metrics',
     { config: { role: config.metrics.open ? 'open' : 'viewer' }, schema: { hide: true } },
-    async (_request, reply) => reply.header('content-type', Metrics.contentType).send(await metrics.text()),
+    async (request, reply) =>
+      reply
+        .header('content-type', Metrics.contentType)
+        .header('x-request-id', request.id)
+        .send(await metrics.text()),
   )
   await app.register(documentRoutes)
   await app.ready()

@@ -101,3 +101,21 @@ describe('health with outboxes', () => {
     })
   })
 })
+
+describe('health with webhooks', () => {
+  it('warns of paused consumers without naming them, and still serves', () => {
+    const body = healthBody(true, '2027-01-15T08:00:00Z', [], 2)
+    expect(body).toMatchObject({
+      status: 'warn',
+      checks: {
+        'webhooks:deliveries': [
+          {
+            status: 'warn',
+            output: 'deliveries to 2 consumers are paused, because all of them failed',
+          },
+        ],
+      },
+    })
+    expect(healthBody(false, '2027-01-15T08:00:00Z', [], 2).status).toBe('fail')
+  })
+})

@@ -17,10 +17,14 @@ export interface HealthOptions {
   readonly clock: Clock
   /** The outboxes that are configured, after so many milliseconds at the latest. */
   readonly outboxes?: (options: { readonly patienceMs: number }) => Promise<readonly OutboxReading[]>
+  /** How many consumers of webhooks are paused, because all deliveries to them failed. */
+  readonly pausedConsumers?: () => Promise<number>
 }
 
 /** Who probes waits a second as a rule; an outbox that is slow must not make the server look dead. */
 const OUTBOX_PATIENCE_MS = 500
+/** Nor must a store that is slow to tell about webhooks: whether it answers at all is asked for by itself. */
+const WEBHOOK_PATIENCE_MS = 500
 
 /** A store that does not answer within this time counts as failing. */
 const PING_TIMEOUT_MS = 5_000
@@ -38,8 +42,9 @@ export async function healthRoutes(app: FastifyInstance, options: HealthOptions)
 
   app.get('/health', open('Can requests be served, and how is the store'), async (_request, reply) => {
     const outboxes = options.outboxes?.({ patienceMs: OUTBOX_PATIENCE_MS }) ?? []
-    const [pass, readings] = await Promise.all([passing(), outboxes])
-    const body = healthBody(pass, formatTimestamp(options.clock.now()), readings)
+    const paused = within(WEBHOOK_PATIENCE_MS, options.pausedConsumers?.() ?? Promise.resolve(0), 0)
+    const [pass, readings, pausedConsumers] = await Promise.all([passing(), outboxes, paused])
+    const body = healthBody(pass, formatTimestamp(options.clock.now()), readings, pausedConsumers)
     return reply
       .code(pass ? 200 : 503)
       .header('content-type', CONTENT_TYPE)
@@ -64,13 +69,18 @@ const CHECK_STATUS = { ok: 'pass', degraded: 'warn', unhealthy: 'fail' } as cons
 >
 
 /**
- * The body of `/health`. The state of the store decides whether requests can be served; an outbox that is not well is worth a
- * warning, but taking its server out of service would help nobody.
+ * The body of `/health`. The state of the store decides whether requests can be served; an outbox that is not well, or a consumer
+ * that takes no deliveries, is worth a warning, but taking the server out of service would help nobody.
  */
-export function healthBody(pass: boolean, time: string, outboxes: readonly OutboxReading[] = []) {
+export function healthBody(
+  pass: boolean,
+  time: string,
+  outboxes: readonly OutboxReading[] = [],
+  pausedConsumers = 0,
+) {
   const status = pass ? 'pass' : 'fail'
   const check = { componentType: 'datastore', status, time }
-  const unwell = outboxes.some(({ health }) => health.status !== 'ok')
+  const unwell = pausedConsumers > 0 || outboxes.some(({ health }) => health.status !== 'ok')
   return {
     status: pass && unwell ? 'warn' : status,
     version: VERSION,
@@ -79,6 +89,7 @@ export function healthBody(pass: boolean, time: string, outboxes: readonly Outbo
       ...Object.fromEntries(
         outboxes.map((reading) => [`outbox:${reading.outbox}`, [outboxCheck(reading, time)]]),
       ),
+      ...(pausedConsumers === 0 ? {} : { 'webhooks:deliveries': [pauseCheck(pausedConsumers, time)] }),
     },
   }
 }
@@ -90,15 +101,30 @@ function outboxCheck({ looked, health: { status, reasons } }: OutboxReading, tim
   return { ...check, output: looked.ok ? reasons.join('; ') : looked.trouble.what }
 }
 
-async function answers(ping: () => Promise<void>): Promise<boolean> {
-  const { promise: late, resolve } = Promise.withResolvers<false>()
-  const timer = setTimeout(resolve, PING_TIMEOUT_MS, false)
-  const answered = ping().then(
-    () => true,
-    () => false,
+/** Without their names, which are nobody's business who has no token. */
+const pauseCheck = (paused: number, time: string) => ({
+  componentType: 'component',
+  status: 'warn',
+  time,
+  output:
+    paused === 1
+      ? 'deliveries to 1 consumer are paused, because all of them failed'
+      : `deliveries to ${paused} consumers are paused, because all of them failed`,
+})
+
+const answers = (ping: () => Promise<void>): Promise<boolean> =>
+  within(
+    PING_TIMEOUT_MS,
+    ping().then(() => true),
+    false,
   )
+
+/** What it gives, or `otherwise` when it fails or takes longer. */
+async function within<T>(ms: number, asked: Promise<T>, otherwise: T): Promise<T> {
+  const { promise: late, resolve } = Promise.withResolvers<T>()
+  const timer = setTimeout(resolve, ms, otherwise)
   try {
-    return await Promise.race([answered, late])
+    return await Promise.race([asked.catch(() => otherwise), late])
   } finally {
     clearTimeout(timer)
   }

@@ -1,5 +1,5 @@
 /**
- * What Prometheus scrapes: requests by path, queues by depth, letters by where they come from, outboxes, the store by verb,
+ * What Prometheus scrapes: requests by path, queues by depth, letters by where they come from, outboxes, webhooks, the store by verb,
  * the process itself. Labels come from fixed or bounded sets; what clients send never becomes a label without a bound.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
@@ -25,6 +25,8 @@ export interface MetricsOptions {
   readonly letters?: () => Promise<readonly LetterGauge[]>
   /** The outboxes that are configured. */
   readonly outboxes?: () => Promise<readonly OutboxReading[]>
+  /** What webhooks tell, as text; also while the store fails. */
+  readonly webhooks?: () => Promise<string>
   readonly clock: Clock
 }
 
@@ -149,10 +151,11 @@ export class Metrics {
 
   /** Everything as text. While the store fails there are no depths and no letters, but all else is told. */
   async text(): Promise<string> {
-    const [depths, letters, outboxes] = await Promise.all([
+    const [depths, letters, outboxes, webhooks] = await Promise.all([
       this.#options.depths().catch(() => []),
       this.#options.letters?.().catch(() => []),
       this.#options.outboxes?.(),
+      this.#options.webhooks?.(),
     ])
     for (const [gauge, value] of this.#depths) {
       gauge.reset()
@@ -160,7 +163,7 @@ export class Metrics {
     }
     this.#showLetters(letters ?? [])
     const [own, ofProcess] = await Promise.all([this.#registry.metrics(), processMetrics().metrics()])
-    return `${this.#handlers.text()}\n${own}\n${outboxMetrics(outboxes ?? [])}${ofProcess}`
+    return `${this.#handlers.text()}\n${own}\n${outboxMetrics(outboxes ?? [])}${webhooks ?? ''}${ofProcess}`
   }
 
   /** The totals are the store's: they are shown, not kept here, and so are the same after a restart. */

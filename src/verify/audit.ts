@@ -8,6 +8,8 @@ import { readLetterCounts } from '../letters/counts.ts'
 import { readDrawers } from '../letters/drawers.ts'
 import { STATUS } from '../letters/letter.ts'
 import { readCounts } from '../queues/counts.ts'
+import { readDeadCounts } from '../webhooks/dead-counts.ts'
+import { readTallies } from '../webhooks/tallies.ts'
 import type { Audit, Shelving, Sizes } from './invariant.ts'
 
 /** All partitions with the names of their queues: a few for every queue. */
@@ -66,6 +68,7 @@ export async function openAudit(
     cases: await count(session, countCases),
     attempts: await count(session, countAttempts),
     history: history.rows,
+    ...(await webhookSizes(session)),
   }
   const audit = {
     session,
@@ -129,6 +132,17 @@ async function countedSizes(session: Session, partitions: ReadonlyMap<number, Sh
     0,
   )
   return { letters, items }
+}
+
+async function webhookSizes(session: Session) {
+  let jobs = 0
+  let messages = 0
+  for (const counted of (await readTallies(session)).values()) {
+    jobs += (counted.queued ?? 0) + (counted.inFlight ?? 0) + (counted.delivered ?? 0)
+    messages += (counted.dispatched ?? 0) + (counted.scheduled ?? 0)
+  }
+  const dead = (await readDeadCounts(session)).reduce((sum, { deadCount }) => sum + deadCount, 0)
+  return { jobs: jobs + dead, messages }
 }
 
 async function count(session: Session, statement: typeof countCases): Promise<number> {

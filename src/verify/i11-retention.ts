@@ -1,12 +1,13 @@
 /**
- * I11: no pending letter was ever removed, and what was removed is counted. Every letter that was captured is still
- * there or counted as removed, history knows of no letter that is gone and was pending last, and what the runs of
- * retention reported is what is counted.
+ * I11: no pending letter was ever removed unless it was erased, and what was removed is counted. Every letter that was captured
+ * is still there or counted as removed, history knows of no letter that is gone and was pending last but for as many as were
+ * erased, and what the runs of retention and those who erased reported is what is counted.
  */
 import { type Integer, sql } from '../db/database.ts'
 import { PLAIN_ENGINE } from '../history/plain-capture.ts'
 import { type DrawerCount, readLetterCounts } from '../letters/counts.ts'
-import { ACTS, OFFICE, STATUS } from '../letters/letter.ts'
+import { ERASE_OPERATION } from '../letters/erase.ts'
+import { ACTS, OFFICE, SOURCES, STATUS } from '../letters/letter.ts'
 import type { Audit, Finding, Invariant } from './invariant.ts'
 import { historyRanges, plainCaptureRanges } from './walk.ts'
 
@@ -44,35 +45,46 @@ interface MissingRow extends OrphanRow {
   readonly status: Integer
 }
 
-/** What runs of retention reported, newest last: `$2`, `$3` is the row behind which to start. On the index of the series. */
+/** What was reported as removed, newest last: `$2`, `$3` is the row behind which to start. On the index of the series. */
 const readReports = sql(
   'verify.removalReports',
   `SELECT id, created_at, output FROM bartleby.history
    WHERE series = $1 AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4`,
   { bigints: true },
 )
+/** The series of such reports, and of what other engines may call so. Few rows. */
 const readReportSeries = sql(
   'verify.removalSeries',
-  `SELECT id FROM bartleby.history_series WHERE engine = $1 AND operation = 'remove'`,
+  `SELECT id, engine FROM bartleby.history_series WHERE operation = '${ERASE_OPERATION}' ORDER BY id`,
 )
 const REPORTS = 1_000
 
+/** Retention is the office's; letters are erased by the sources that are engines. */
+const REPORTERS: readonly string[] = [OFFICE, ...SOURCES]
+
 export const retention: Invariant = {
   id: 'I11',
-  promise: 'no pending letter was removed, and what was removed is counted',
+  promise: 'no pending letter was removed unless it was erased, and what was removed is counted',
   rows: ({ history }) => history,
   async *check(audit) {
     const counts = await readLetterCounts(audit.session)
     yield* unaccounted(counts)
+    const reported = await readReported(audit)
+    const gone = new Map<string, Gone>()
     for await (const { after, through } of historyRanges(audit)) {
       const rows = await audit.session.rows<MissingRow>(readOfMissing, after, through)
-      for (const last of latestOfEach(rows)) if (leavesPending(last)) yield lost(last)
+      for (const last of latestOfEach(rows)) {
+        if (!leavesPending(last)) continue
+        if (reported.erased.has(last.engine)) gone.set(last.engine, addedTo(gone.get(last.engine), last))
+        else yield lost(last)
+      }
     }
+    yield* unerased(reported, gone)
     for await (const { after, through } of plainCaptureRanges(audit)) {
       const rows = await audit.session.rows<OrphanRow>(readOrphans, audit.plainSeries, after, through)
       for (const row of rows) yield lost({ ...row, engine: PLAIN_ENGINE, operation: 'capture' })
     }
-    yield* misreported(await readReported(audit), removedOfEach(audit, counts))
+    yield* misreported(reported, removedOfEach(audit, counts))
   },
 }
 
@@ -102,6 +114,8 @@ function removedOfEach({ drawers }: Audit, counts: readonly DrawerCount[]): Read
 interface Reported {
   /** Letters by engine. */
   readonly letters: ReadonlyMap<string, number>
+  /** How many of them were pending, and erased. */
+  readonly erased: ReadonlyMap<string, number>
   /**
    * Whether no report can be missing. A run that removes history, and old reports with it, reports that too; its report
    * stays until another run removes it and leaves its own.
@@ -111,8 +125,10 @@ interface Reported {
 
 async function readReported({ session }: Audit): Promise<Reported> {
   const letters = new Map<string, number>()
+  const erased = new Map<string, number>()
   let history = 0
-  for (const series of await session.rows<{ id: Integer }>(readReportSeries, OFFICE)) {
+  for (const series of await session.rows<{ id: Integer; engine: string }>(readReportSeries)) {
+    if (!REPORTERS.includes(series.engine)) continue
     for (let after: readonly [bigint, bigint] = [-1n, 0n]; ; ) {
       const page = await session.rows<{ id: Integer; created_at: Integer; output: Uint8Array | null }>(
         readReports,
@@ -122,7 +138,10 @@ async function readReported({ session }: Audit): Promise<Reported> {
       )
       for (const { output } of page) {
         const report = reportOf(output)
-        for (const [engine, count] of Object.entries(report.letters)) add(letters, engine, count)
+        for (const [engine, count] of Object.entries(report.letters)) {
+          add(letters, engine, count)
+          if (series.engine === engine) add(erased, engine, count)
+        }
         history += report.history
       }
       const last = page.at(-1)
@@ -130,7 +149,7 @@ async function readReported({ session }: Audit): Promise<Reported> {
       after = [BigInt(last.created_at), BigInt(last.id)]
     }
   }
-  return { letters, isWhole: history === 0 }
+  return { letters, erased, isWhole: history === 0 }
 }
 
 /** Reports never say more than is counted and, while all of them are there, not less. */
@@ -149,6 +168,37 @@ function* misreported(
   }
 }
 
+/** Letters of one engine that are gone and were pending last: how many, and the first of them. */
+interface Gone {
+  readonly letters: number
+  readonly example: MissingRow
+}
+
+const addedTo = (gone: Gone | undefined, last: MissingRow): Gone => ({
+  letters: (gone?.letters ?? 0) + 1,
+  example: gone?.example ?? last,
+})
+
+/**
+ * Of pending letters as many are gone as were erased. The report of an erasure is younger than all that history has of its letters,
+ * so retention never leaves a letter here without its report; it may leave a report without its letters.
+ */
+function* unerased({ erased, isWhole }: Reported, gone: ReadonlyMap<string, Gone>): Iterable<Finding> {
+  for (const [engine, reported] of erased) {
+    const { letters = 0, example } = gone.get(engine) ?? {}
+    if (isWhole ? letters === reported : letters <= reported) continue
+    yield {
+      what: `${letters} letters of engine '${engine}' are gone that were pending, and history says that ${reported} were erased`,
+      row: {
+        engine,
+        gone: String(letters),
+        erased: String(reported),
+        ...(example === undefined ? {} : { letter: String(example.letter_id) }),
+      },
+    }
+  }
+}
+
 interface RunReport {
   readonly letters: Readonly<Record<string, number>>
   readonly history: number
@@ -156,11 +206,11 @@ interface RunReport {
 
 const NOTHING: RunReport = { letters: {}, history: 0 }
 
-/** What a run said that it removed; a row that says nothing of the kind counts as nothing. */
+/** What a row says was removed; one that says nothing of the kind counts as nothing. */
 function reportOf(output: Uint8Array | null): RunReport {
   if (output === null) return NOTHING
   try {
-    // Written by retention; whatever else is there is not of this form and is left out below.
+    // Written by retention and by those who erase; whatever else is there is not of this form and is left out below.
     const { letters, history } = JSON.parse(Buffer.from(output).toString('utf8')) as Partial<RunReport>
     const counts = Object.entries(letters ?? {}).filter(([, count]) => Number.isSafeInteger(count))
     return {

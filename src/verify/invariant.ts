@@ -35,6 +35,9 @@ export interface Sizes {
   readonly history: number
   /** Failures before the one that stands on a letter. */
   readonly attempts: number
+  /** Of webhooks. */
+  readonly jobs: number
+  readonly messages: number
 }
 
 /** A partition and its queue. */

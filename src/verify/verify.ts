@@ -15,6 +15,8 @@ import { sameBytes } from './i7-same-bytes.ts'
 import { retention } from './i11-retention.ts'
 import type { Audit, Invariant, Violation } from './invariant.ts'
 import { requireThisVersion } from './schema-version.ts'
+import { webhookCounts } from './webhook-counts.ts'
+import { deadJobs, jobRangesHold } from './webhook-jobs.ts'
 
 export const INVARIANTS: readonly Invariant[] = [
   oneLetter,
@@ -24,6 +26,9 @@ export const INVARIANTS: readonly Invariant[] = [
   counts,
   sameBytes,
   retention,
+  deadJobs,
+  webhookCounts,
+  jobRangesHold,
 ]
 
 /** What was found about one promise. */

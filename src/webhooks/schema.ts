@@ -57,6 +57,8 @@ export const webhookMigration: Migration = {
       -- Deliveries are signed with both when there are both.
       secret text,
       previous_secret text,
+      -- When the secret was made that is used now.
+      secret_changed_at bigint,
       most_at_once int,
       most_per_second double precision,
       -- The circuit breaker: while it is paused nothing is claimed for it; when that is over, one job at a time is tried.
@@ -67,6 +69,7 @@ export const webhookMigration: Migration = {
       UNIQUE (channel, consumer_id)
     );
     CREATE INDEX webhook_consumers_newest ON bartleby.webhook_consumers (channel, created_at, id);
+    CREATE INDEX webhook_consumers_paused ON bartleby.webhook_consumers (paused_since) WHERE paused_since IS NOT NULL;
 
     CREATE TABLE bartleby.webhook_messages (
       id text COLLATE "C" PRIMARY KEY,
@@ -89,7 +92,9 @@ export const webhookMigration: Migration = {
       UNIQUE (channel, message_id)
     ) WITH (autovacuum_vacuum_scale_factor = 0.05);
     CREATE INDEX webhook_messages_newest ON bartleby.webhook_messages (channel, received_at, id) WHERE received_at IS NOT NULL;
-    CREATE INDEX webhook_messages_scheduled ON bartleby.webhook_messages (channel, created_at, id) WHERE scheduled_for IS NOT NULL;
+    CREATE INDEX webhook_messages_waiting_newest ON bartleby.webhook_messages (channel, created_at, id) WHERE next_try_at IS NOT NULL;
+    CREATE INDEX webhook_messages_sent_newest ON bartleby.webhook_messages (channel, created_at, id)
+      WHERE scheduled_for IS NOT NULL AND received_at IS NOT NULL;
     CREATE INDEX webhook_messages_waiting ON bartleby.webhook_messages (channel, scheduled_for) WHERE next_try_at IS NOT NULL;
     CREATE INDEX webhook_messages_due ON bartleby.webhook_messages (next_try_at, id) WHERE next_try_at IS NOT NULL;
 
@@ -147,8 +152,11 @@ export const webhookMigration: Migration = {
       owner text,
       owned_until bigint
     );
-    CREATE INDEX webhook_bulk_runs_open ON bartleby.webhook_bulk_runs (started_at, id) WHERE finished_at IS NULL;
-    CREATE INDEX webhook_bulk_runs_newest ON bartleby.webhook_bulk_runs (started_at, id);
+    CREATE INDEX webhook_bulk_runs_open ON bartleby.webhook_bulk_runs (started_at) WHERE finished_at IS NULL;
+    CREATE INDEX webhook_bulk_runs_of ON bartleby.webhook_bulk_runs (consumer);
+
+    -- When counts were folded last (db/fold.ts), by the name of the lock.
+    CREATE TABLE bartleby.count_folds (name text PRIMARY KEY, folded_at bigint NOT NULL);
 
     -- Which seed was applied last.
     CREATE TABLE bartleby.webhook_seed (
@@ -195,6 +203,7 @@ export const webhookMigration: Migration = {
       updated_at INTEGER NOT NULL,
       secret TEXT,
       previous_secret TEXT,
+      secret_changed_at INTEGER,
       most_at_once INTEGER,
       most_per_second REAL,
       paused_since INTEGER,
@@ -204,6 +213,7 @@ export const webhookMigration: Migration = {
       UNIQUE (channel, consumer_id)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX webhook_consumers_newest ON webhook_consumers (channel, created_at, id);
+    CREATE INDEX webhook_consumers_paused ON webhook_consumers (paused_since) WHERE paused_since IS NOT NULL;
 
     CREATE TABLE webhook_messages (
       id TEXT NOT NULL PRIMARY KEY,
@@ -224,7 +234,9 @@ export const webhookMigration: Migration = {
       UNIQUE (channel, message_id)
     ) STRICT;
     CREATE INDEX webhook_messages_newest ON webhook_messages (channel, received_at, id) WHERE received_at IS NOT NULL;
-    CREATE INDEX webhook_messages_scheduled ON webhook_messages (channel, created_at, id) WHERE scheduled_for IS NOT NULL;
+    CREATE INDEX webhook_messages_waiting_newest ON webhook_messages (channel, created_at, id) WHERE next_try_at IS NOT NULL;
+    CREATE INDEX webhook_messages_sent_newest ON webhook_messages (channel, created_at, id)
+      WHERE scheduled_for IS NOT NULL AND received_at IS NOT NULL;
     CREATE INDEX webhook_messages_waiting ON webhook_messages (channel, scheduled_for) WHERE next_try_at IS NOT NULL;
     CREATE INDEX webhook_messages_due ON webhook_messages (next_try_at, id) WHERE next_try_at IS NOT NULL;
 
@@ -273,8 +285,8 @@ export const webhookMigration: Migration = {
       owner TEXT,
       owned_until INTEGER
     ) STRICT, WITHOUT ROWID;
-    CREATE INDEX webhook_bulk_runs_open ON webhook_bulk_runs (started_at, id) WHERE finished_at IS NULL;
-    CREATE INDEX webhook_bulk_runs_newest ON webhook_bulk_runs (started_at, id);
+    CREATE INDEX webhook_bulk_runs_open ON webhook_bulk_runs (started_at) WHERE finished_at IS NULL;
+    CREATE INDEX webhook_bulk_runs_of ON webhook_bulk_runs (consumer);
 
     CREATE TABLE webhook_seed (
       name TEXT PRIMARY KEY,

@@ -78,6 +78,15 @@ export interface Seed {
   })[]
 }
 
+/** The settings that differ from the defaults. */
+export type WebhookOptions = Partialised<WebhookSettings>
+
+type Partialised<T> = T extends readonly unknown[]
+  ? T
+  : T extends object
+    ? { readonly [Key in keyof T]?: Partialised<T[Key]> }
+    : T
+
 export const DEFAULT_WEBHOOK_SETTINGS: WebhookSettings = {
   openManagement: false,
   api: { exposeTokens: true },
@@ -104,4 +113,24 @@ export const DEFAULT_WEBHOOK_SETTINGS: WebhookSettings = {
   },
   seed: { channels: [], producers: [], consumers: [] },
   retention: { days: 0 },
+}
+
+/** The defaults, with what is given in their place. */
+export function webhookSettings(options: WebhookOptions): WebhookSettings {
+  const { delivery, ...defaults } = DEFAULT_WEBHOOK_SETTINGS
+  return {
+    openManagement: options.openManagement ?? defaults.openManagement,
+    api: { ...defaults.api, ...options.api },
+    delivery: {
+      ...delivery,
+      ...options.delivery,
+      breaker: { ...delivery.breaker, ...options.delivery?.breaker },
+    },
+    recovery: { ...defaults.recovery, ...options.recovery },
+    scheduler: { ...defaults.scheduler, ...options.scheduler },
+    dlq: { ...defaults.dlq, ...options.dlq },
+    gatewayAuth: { ...defaults.gatewayAuth, ...options.gatewayAuth },
+    seed: { ...defaults.seed, ...options.seed },
+    retention: { ...defaults.retention, ...options.retention },
+  }
 }

@@ -101,3 +101,14 @@ export const MESSAGE_STATUS_CODE = { ACKNOWLEDGED: 101, SCHEDULED: 101, DISPATCH
 /** How the letters of a consumer call where they come from: both ids, so that equal ids on two channels stay apart. */
 export const queueOfConsumer = (channelId: string, consumerId: string): string =>
   `${encodeURIComponent(channelId)}/${encodeURIComponent(consumerId)}`
+
+/** The ids that a queue was called after; null for what `queueOfConsumer` gives for none. */
+export function idsOfQueue(queue: string): readonly [channelId: string, consumerId: string] | null {
+  const [channelId, consumerId, ...rest] = queue.split('/')
+  if (channelId === undefined || consumerId === undefined || rest.length > 0) return null
+  try {
+    return [decodeURIComponent(channelId), decodeURIComponent(consumerId)]
+  } catch {
+    return null
+  }
+}

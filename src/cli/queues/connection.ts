@@ -1,4 +1,4 @@
-/** What all `bartleby queues` commands share: where the server is, JSON or tables, and errors as exit codes. */
+/** What the commands on a server share: where it is, JSON or tables; and for `bartleby queues`, errors as exit codes. */
 import { Command } from 'commander'
 import { QueueClient, QueueClientError, type QueueErrorCode } from '../../client/index.ts'
 import { CommandFailure, EXIT } from '../exit.ts'
@@ -13,8 +13,13 @@ export interface ConnectionFlags {
 }
 
 /** A command that talks to a server, with the options for it and the examples that end its help. */
-export function serverCommand(usage: string, description: string, examples: readonly string[]): Command {
-  const shown = examples.map((example) => `  $ bartleby queues ${example}`).join('\n')
+export function serverCommand(
+  usage: string,
+  description: string,
+  examples: readonly string[],
+  group = 'queues',
+): Command {
+  const shown = examples.map((example) => `  $ bartleby ${group} ${example}`).join('\n')
   const [name, ...parameters] = usage.split(' ')
   const command = new Command(name)
   for (const parameter of parameters) command.argument(parameter)
@@ -71,15 +76,16 @@ export function wholeNumber(flag: string, text: string | undefined, least: numbe
   return Number(text)
 }
 
-/** Goes on only when `--yes` was given or a person types the queue's name. */
+/** Goes on only when `--yes` was given or a person types the name of what it is done to. */
 export async function confirm(
   deed: string,
-  queueName: string,
+  name: string,
   yes: boolean | undefined,
   terminal: Terminal,
+  kind = 'queue',
 ): Promise<void> {
   if (yes) return
   if (!terminal.stdin.isTTY) throw new CommandFailure(EXIT.usage, `this will ${deed}; add --yes to go on`)
-  const answer = await terminal.ask(`This will ${deed}. Type the queue's name to go on: `)
-  if (answer.trim() !== queueName) throw new CommandFailure(EXIT.failed, 'nothing was changed')
+  const answer = await terminal.ask(`This will ${deed}. Type the ${kind}'s name to go on: `)
+  if (answer.trim() !== name) throw new CommandFailure(EXIT.failed, 'nothing was changed')
 }

@@ -1,0 +1,116 @@
+/** `bartleby webhooks verify`: compares the counts of webhooks with what counting gives, and repairs them. */
+import { existsSync } from 'node:fs'
+import { Command } from 'commander'
+import type { ConfigFlags } from '../../config/index.ts'
+import type { Database } from '../../db/database.ts'
+import type { WebhookCheckReport } from '../../verify/webhook-check.ts'
+import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
+import { grouped, showProgress } from '../progress.ts'
+import { type Terminal, table } from '../terminal.ts'
+
+interface Flags extends ConfigFlags {
+  readonly json?: boolean
+  readonly repair?: boolean
+}
+
+export function verifyCommand(terminal: Terminal): Command {
+  return new Command('verify')
+    .description('Check that the counts of dead jobs, and all others of webhooks, are what counting gives.')
+    .option('--store <url>', 'sqlite:PATH or postgres://…; sqlite:./data/bartleby.db unless configured')
+    .option('--config <file>', 'configuration in YAML')
+    .option('--repair', 'put wrong counts right; servers may go on meanwhile')
+    .option('--json', 'print the report as JSON, without progress')
+    .addHelpText(
+      'after',
+      `
+It works on a live store: it looks at one moment of it, and no server has to wait. All other promises of the
+store are checked by \`bartleby verify\`.
+
+Examples:
+  $ bartleby webhooks verify
+  $ bartleby webhooks verify --store postgres://app:secret@db/bartleby --repair
+  $ bartleby webhooks verify --json | jq .mismatches
+
+Exit codes:
+  0  all counts are right, or were put right
+  1  some are wrong; they are printed
+  2  it could not run: wrong usage or configuration, or the store is not there, cannot be reached, or is of
+     another version`,
+    )
+    .action(({ json, repair, ...flags }: Flags) =>
+      verify(flags, { json: json === true, repair: repair === true }, terminal),
+    )
+}
+
+async function verify(
+  flags: ConfigFlags,
+  { json, repair }: { readonly json: boolean; readonly repair: boolean },
+  terminal: Terminal,
+): Promise<void> {
+  const report = await onStore(flags, terminal, async (db) => {
+    const { checkWebhooks } = await import('../../verify/webhook-check.ts')
+    const { SystemClock } = await import('../../core/system-clock.ts')
+    const clock = new SystemClock()
+    const progress = json ? null : showProgress(terminal)
+    let done = 0
+    const onProgress = (rows: number) => {
+      done += rows
+      progress?.show('counting', done, done)
+    }
+    try {
+      const found = await checkWebhooks(db, { clock, repair, onProgress })
+      if (!found.repaired) return { found, left: found }
+      // Whether that was all: what is wrong with the jobs themselves no count can repair.
+      return { found, left: await checkWebhooks(db, { clock, onProgress }) }
+    } finally {
+      progress?.end()
+    }
+  })
+  const { found, left } = report
+  terminal.out(json ? JSON.stringify(found, null, 2) : textOf(found))
+  const wrong = left.mismatches.length + left.tallies.length
+  if (wrong > 0) throw new CommandFailure(EXIT.failed, `${wrong} of the counts of webhooks are wrong`)
+}
+
+/** Whatever keeps the check from its end is no verdict on the store: it ends with another code. */
+async function onStore<T>(
+  flags: ConfigFlags,
+  terminal: Terminal,
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
+  // Loaded when they are needed, as in `serve`.
+  const { loadConfig } = await import('../../config/index.ts')
+  const { parseStoreUrl } = await import('../../config/store-url.ts')
+  const { openDatabase } = await import('../../db/open.ts')
+  let db: Database | undefined
+  try {
+    const { store } = loadConfig({ env: terminal.env, flags })
+    const place = parseStoreUrl(store)
+    if (place.kind === 'memory') throw new Error('a store in memory is known to its own process only')
+    if (place.kind === 'sqlite' && !existsSync(place.path))
+      throw new Error(`there is no store at '${place.path}'`)
+    db = openDatabase(store, { poolSize: 2 })
+    return await work(db)
+  } catch (error) {
+    throw new CommandFailure(EXIT.usage, reasonOf(error), { cause: error })
+  } finally {
+    await db?.close()
+  }
+}
+
+function textOf({ checked, mismatches, tallies, repaired }: WebhookCheckReport): string {
+  const wrong = [
+    ...mismatches.map((each) => ({ ...each, tally: 'dead' })),
+    ...tallies.map(({ consumerId, ...each }) => ({ ...each, consumerId: consumerId ?? '-' })),
+  ]
+  const consumers = `${grouped(checked)} consumer${checked === 1 ? '' : 's'}`
+  if (wrong.length === 0) {
+    const also = repaired ? '; counts of single errors were put right' : ''
+    return `the counts of ${consumers} are what counting gives${also}`
+  }
+  const rows = wrong.map((each) => [each.channelId, each.consumerId, each.tally, each.counted, each.actual])
+  return [
+    table(['CHANNEL', 'CONSUMER', 'COUNT', 'COUNTED', 'ACTUAL'], rows),
+    ...(repaired ? ['', 'these counts were put right'] : []),
+  ].join('\n')
+}

@@ -1,0 +1,38 @@
+/** The kinds of values that keys of a configuration have. Each `description` completes the sentence "allowed: …" in an error. */
+import Type from 'typebox'
+
+/** A whole number within bounds. */
+export const wholeNumber = (minimum: number, maximum: number, byDefault: number) =>
+  Type.Integer({
+    minimum,
+    maximum,
+    default: byDefault,
+    description: `a whole number from ${minimum} to ${maximum}`,
+  })
+
+/** A number above zero, with or without a fraction. */
+export const positiveNumber = (maximum: number, byDefault?: number) =>
+  Type.Number({
+    exclusiveMinimum: 0,
+    maximum,
+    ...(byDefault === undefined ? {} : { default: byDefault }),
+    description: `a number above 0, at most ${maximum}`,
+  })
+
+/** `true` or `false`. */
+export const yesOrNo = (byDefault: boolean) =>
+  Type.Boolean({ default: byDefault, description: 'true or false' })
+
+/** One of a few words. */
+export const oneOf = <const Values extends readonly string[]>(values: Values, byDefault?: Values[number]) =>
+  // An enum of a list that is given by name is text to the compiler.
+  Type.Unsafe<Values[number]>(
+    Type.Enum(values, {
+      ...(byDefault === undefined ? {} : { default: byDefault }),
+      description: `one of ${values.map((value) => `'${value}'`).join(', ')}`,
+    }),
+  )
+
+/** Every section may be left out, and unknown keys are errors. */
+export const section = <Properties extends Type.TProperties>(properties: Properties) =>
+  Type.Object(properties, { additionalProperties: false, description: 'a mapping' })

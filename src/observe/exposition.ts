@@ -1,0 +1,32 @@
+/** Prometheus' text format: families of samples, written as they are at a scrape. */
+
+export type Labels = Readonly<Record<string, string>>
+
+export interface Sample {
+  /** What the sample's name has behind that of its family, as the buckets of a histogram have. */
+  readonly suffix?: string
+  readonly labels?: Labels
+  readonly value: number
+}
+
+/** A family in lines: what it is, always, and its samples, if there are any. */
+export function family(
+  name: string,
+  type: 'gauge' | 'counter' | 'histogram',
+  help: string,
+  samples: Iterable<Sample>,
+): string[] {
+  const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`]
+  for (const { suffix = '', labels, value } of samples) {
+    lines.push(`${name}${suffix}${labels === undefined ? '' : labelText(labels)} ${value}`)
+  }
+  return lines
+}
+
+const labelText = (labels: Labels): string =>
+  `{${Object.entries(labels)
+    .map(([name, value]) => `${name}="${escaped(value)}"`)
+    .join(',')}}`
+
+const escaped = (text: string): string =>
+  text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')

@@ -1,0 +1,167 @@
+/**
+ * Checks the counts of webhooks on a live store, and repairs them.
+ *
+ * Everything is read from one moment of the store. A transition changes a count and what it counts in one transaction, and folding
+ * changes neither: the difference between the two is the same at every moment, before, while and after jobs move. So a repair adds the
+ * difference that was found to the count, as a change like any other, and makes the total what counting gave without what is
+ * not folded, as rewriting it at that moment would have; and nobody has to stand still for it. Only two repairs at once would both
+ * add it: a lock, which must not have been lost when it is written, keeps them apart.
+ */
+import type { Clock } from '../core/clock.ts'
+import type { Database, Session } from '../db/database.ts'
+import { leasedLock } from '../db/lock.ts'
+import { readLetterCounts } from '../letters/counts.ts'
+import { readDrawers } from '../letters/drawers.ts'
+import { STATUS } from '../letters/letter.ts'
+import { inOffice } from '../letters/work.ts'
+import { Tallies } from '../webhooks/tallies.ts'
+import { WEBHOOKS } from '../webhooks/webhook.ts'
+import { requireThisVersion } from './schema-version.ts'
+import { countPendingLetters, readSubjectNames, takeCensus } from './webhook-census.ts'
+import { findMiscounts, type Miscount } from './webhook-counts.ts'
+import type { Walker } from './webhook-walk.ts'
+
+export interface WebhookCheckReport {
+  /** Consumers whose dead jobs were counted. */
+  readonly checked: number
+  readonly mismatches: readonly {
+    readonly channelId: string
+    readonly consumerId: string
+    readonly counted: number
+    readonly actual: number
+  }[]
+  /** Other counts that are wrong: `consumerId` is null where they are of a channel's messages. */
+  readonly tallies: readonly {
+    readonly channelId: string
+    readonly consumerId: string | null
+    readonly tally: string
+    readonly counted: number
+    readonly actual: number
+  }[]
+  /** Whether counts were put right. */
+  readonly repaired: boolean
+}
+
+export interface WebhookCheckOptions {
+  readonly clock: Clock
+  readonly repair?: boolean
+  readonly onProgress?: (rows: number) => void
+}
+
+/** Another repair is under way. */
+export class RepairUnderWay extends Error {
+  override readonly name = 'RepairUnderWay'
+}
+
+const LOCK = 'webhooks.repair'
+/** Counting a few million jobs takes a minute; the lock is renewed on the way. */
+const LEASE_US = 120_000_000n
+const RENEW_US = 30_000_000n
+
+/** What one moment of the store showed. */
+interface Findings {
+  readonly checked: number
+  readonly miscounts: readonly Miscount[]
+  /** By drawer: how many Pending letters more there are than the books say. */
+  readonly drift: ReadonlyMap<number, number>
+}
+
+/** Compares the counts of webhooks with what counting gives; with `repair`, puts them right. */
+export async function checkWebhooks(
+  db: Database,
+  { clock, repair = false, onProgress = () => {} }: WebhookCheckOptions,
+): Promise<WebhookCheckReport> {
+  if (!repair) return reportOf(await look(db, onProgress), false)
+  const lock = leasedLock(db, clock, LOCK, crypto.randomUUID())
+  if (!(await lock.take(LEASE_US))) throw new RepairUnderWay('another repair is under way')
+  try {
+    let renewAt = clock.now() + RENEW_US
+    const findings = await look(db, async (rows) => {
+      onProgress(rows)
+      if (clock.now() < renewAt) return
+      renewAt = clock.now() + RENEW_US
+      await lock.take(LEASE_US)
+    })
+    const repaired = await inOffice(db, clock, 'webhooks.repair', async (work) => {
+      if (!(await lock.hold(work.tx))) throw new RepairUnderWay('another repair came in between')
+      const tallies = new Tallies()
+      for (const { subject, tally, counted, actual } of findings.miscounts) {
+        if (tally !== 'dead') tallies.add(subject, tally, actual - counted)
+      }
+      for (const [drawer, letters] of findings.drift) work.letters.add(drawer, STATUS.Pending, letters)
+      tallies.write(work.tx)
+      return findings.drift.size > 0 || findings.miscounts.some(({ tally }) => tally !== 'dead')
+    })
+    return reportOf(findings, repaired)
+  } finally {
+    await lock.drop()
+  }
+}
+
+const look = (db: Database, onStep: (rows: number) => void | Promise<void>): Promise<Findings> =>
+  db.snapshot('webhooks.verify', async (session) => {
+    await requireThisVersion(session)
+    const walker: Walker = {
+      session,
+      async looked(rows) {
+        await onStep(rows)
+        await new Promise((resolve) => setImmediate(resolve))
+      },
+    }
+    const census = await takeCensus(walker)
+    const miscounts: Miscount[] = []
+    for await (const miscount of findMiscounts(walker, census)) miscounts.push(miscount)
+    const names = [...(await readSubjectNames(session)).values()]
+    return {
+      checked: names.filter(({ consumerId }) => consumerId !== null).length,
+      miscounts,
+      drift: driftOf(await countPendingLetters(walker), await pendingInBooks(session)),
+    }
+  })
+
+async function pendingInBooks(session: Session): Promise<ReadonlyMap<number, number>> {
+  const ours = new Set(
+    (await readDrawers(session)).filter(({ source }) => source === WEBHOOKS).map(({ number }) => number),
+  )
+  const counts = await readLetterCounts(session)
+  return new Map(
+    counts
+      .filter(({ drawer, status }) => status === STATUS.Pending && ours.has(drawer))
+      .map(({ drawer, letters }) => [drawer, letters]),
+  )
+}
+
+function driftOf(
+  found: ReadonlyMap<number, number>,
+  books: ReadonlyMap<number, number>,
+): ReadonlyMap<number, number> {
+  const drawers = [...new Set([...found.keys(), ...books.keys()])].sort((a, b) => a - b)
+  const drift = drawers.map(
+    (drawer) => [drawer, (found.get(drawer) ?? 0) - (books.get(drawer) ?? 0)] as const,
+  )
+  return new Map(drift.filter(([, letters]) => letters !== 0))
+}
+
+function reportOf({ checked, miscounts }: Findings, repaired: boolean): WebhookCheckReport {
+  // What belongs to nobody any more has no ids to tell it by.
+  const named = miscounts.map(({ subject, name, tally, counted, actual }) => ({
+    channelId: name?.channelId ?? '',
+    consumerId: name === undefined ? String(subject) : name.consumerId,
+    tally,
+    counted,
+    actual,
+  }))
+  return {
+    checked,
+    mismatches: named
+      .filter(({ tally }) => tally === 'dead')
+      .map(({ channelId, consumerId, counted, actual }) => ({
+        channelId,
+        consumerId: consumerId ?? '',
+        counted,
+        actual,
+      })),
+    tallies: named.filter(({ tally }) => tally !== 'dead'),
+    repaired,
+  }
+}

@@ -1,0 +1,237 @@
+/** Consumers of webhooks on the office API, for those who look after them: `/api/webhooks`. */
+import type { FastifyInstance } from 'fastify'
+import { type Clock, type Instant, instant } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
+import { decodePageToken, encodePageToken } from '../core/page-token.ts'
+import { formatMicros } from '../core/timestamp.ts'
+import { type ApiCall, type ApiRequest, type ApiScope, serveApi } from '../http/api-routes.ts'
+import type { Role } from '../http/auth.ts'
+import { type ApiDescription, describeCall, pageOf } from '../http/describe-api.ts'
+import { optionalInteger, refuseUnknownFields } from '../http/json-body.ts'
+import { limitOf } from '../http/query.ts'
+import type { ConsumerLimits, NamedRun, WebhookAdmin } from './admin.ts'
+import {
+  CONSUMER,
+  CONSUMER_KEY,
+  LIMITS,
+  LIST_QUERY,
+  PURGED,
+  RESUMED,
+  RUNS,
+  RUNS_QUERY,
+  SECRET,
+  SIGNING,
+  STARTED,
+} from './admin-describe.ts'
+import type { ConsumerOverview } from './consumer-overview.ts'
+import { withoutCredentials } from './registry/callback-url.ts'
+
+export interface WebhookAdminRoutesOptions extends ApiScope {
+  readonly admin: WebhookAdmin
+}
+
+/** Beyond this nobody means a limit. */
+const MOST_AT_ONCE = 100_000
+const MOST_PER_SECOND = 1_000_000
+
+/** Adds the calls to a server. */
+export async function webhookAdminRoutes(
+  app: FastifyInstance,
+  options: WebhookAdminRoutesOptions,
+): Promise<void> {
+  serveApi(app, options, calls(options.admin, options.clock))
+}
+
+const calls = (admin: WebhookAdmin, clock: Clock): readonly ApiCall[] => [
+  {
+    method: 'GET',
+    path: '/api/webhooks/consumers',
+    role: 'viewer',
+    query: Object.keys(LIST_QUERY),
+    schema: describeCall({
+      operationId: 'webhooks.consumers',
+      tag: 'webhooks',
+      summary: 'Consumers with the numbers of their jobs, whether they are paused, their limits and signing',
+      role: 'viewer',
+      query: LIST_QUERY,
+      data: pageOf(CONSUMER),
+    }),
+    answer: async ({ query }) => {
+      const channelId = query.get('channel') ?? null
+      const filters = { list: 'webhooks.consumers', channel: channelId ?? '' }
+      const token = query.get('continuationToken')
+      const limit = limitOf(query)
+      const after = token === undefined ? null : placeOf(decodePageToken(filters, token))
+      const found = await admin.consumers({ channelId, after, limit: limit + 1 })
+      const items = found.slice(0, limit)
+      const last = found.length > limit ? items.at(-1) : undefined
+      const continuationToken =
+        last === undefined
+          ? null
+          : encodePageToken(filters, { channel: String(last.channelNumber), consumer: last.consumerId })
+      return ok({ items: items.map((item) => consumerOnWire(item, clock.now())), continuationToken })
+    },
+  },
+  {
+    method: 'GET',
+    path: '/api/webhooks/runs',
+    role: 'viewer',
+    query: Object.keys(RUNS_QUERY),
+    schema: describeCall({
+      operationId: 'webhooks.runs',
+      tag: 'webhooks',
+      summary: 'Requeues and purges of all dead jobs of a consumer, the newest first, and how far they are',
+      role: 'viewer',
+      query: RUNS_QUERY,
+      data: RUNS,
+    }),
+    answer: async ({ query }) => ok({ runs: (await admin.runs(limitOf(query))).map(runOnWire) }),
+  },
+  onConsumer('POST', '/resume', 'operator', {
+    operationId: 'webhooks.resume',
+    summary: 'Ends the pause of a consumer: its jobs are delivered again at once',
+    data: RESUMED,
+    answer: async (channelId, consumerId) => ({ resumed: await admin.resume(channelId, consumerId) }),
+  }),
+  onConsumer('PUT', '/limits', 'admin', {
+    operationId: 'webhooks.limits',
+    summary: 'Limits the attempts at a consumer; null, or left out, is the default of the server',
+    body: { fields: LIMITS },
+    data: { type: 'object', properties: LIMITS },
+    answer: async (channelId, consumerId, request) => {
+      const limits = limitsOf(request)
+      await admin.limit(channelId, consumerId, limits)
+      return limits
+    },
+  }),
+  onConsumer('POST', '/secrets', 'admin', {
+    operationId: 'webhooks.newSecret',
+    summary:
+      'Makes a new signing secret, which is shown this once; the one before it signs too until it is dropped',
+    data: SECRET,
+    answer: async (channelId, consumerId) => ({ secret: await admin.newSecret(channelId, consumerId) }),
+  }),
+  onConsumer('DELETE', '/secrets/previous', 'admin', {
+    operationId: 'webhooks.dropPreviousSecret',
+    summary: 'Drops the previous signing secret: only the newest signs',
+    data: SIGNING,
+    answer: async (channelId, consumerId) => {
+      await admin.dropPreviousSecret(channelId, consumerId)
+      return {}
+    },
+  }),
+  onConsumer('DELETE', '/secrets', 'admin', {
+    operationId: 'webhooks.dropSecrets',
+    summary: 'Drops all signing secrets: deliveries are not signed any more',
+    data: SIGNING,
+    answer: async (channelId, consumerId) => {
+      await admin.dropSecrets(channelId, consumerId)
+      return {}
+    },
+  }),
+  onConsumer('POST', '/requeue', 'operator', {
+    operationId: 'webhooks.requeueAll',
+    summary: 'Requeues all dead jobs of a consumer; of many it goes on in the background, see the runs',
+    data: STARTED,
+    answer: async (channelId, consumerId, { caller }) => {
+      await admin.requeueAll(channelId, consumerId, caller.name)
+      return {}
+    },
+  }),
+  onConsumer('POST', '/purge', 'admin', {
+    operationId: 'webhooks.purge',
+    summary: 'Erases all dead jobs of a consumer whose attempts are used up, with their letters',
+    data: PURGED,
+    answer: async (channelId, consumerId, { caller }) => ({
+      purged: await admin.purge(channelId, consumerId, caller.name),
+    }),
+  }),
+]
+
+/** A call on one consumer. */
+function onConsumer(
+  method: 'POST' | 'PUT' | 'DELETE',
+  path: string,
+  role: Role,
+  call: Pick<ApiDescription, 'operationId' | 'summary' | 'data' | 'body'> & {
+    answer(channelId: string, consumerId: string, request: ApiRequest): Promise<object>
+  },
+): ApiCall {
+  const { answer, ...described } = call
+  return {
+    method,
+    path: `/api/webhooks/channels/:channel/consumers/:consumer${path}`,
+    role,
+    ...(described.body === undefined ? {} : { body: 'required' as const }),
+    schema: describeCall({ ...described, tag: 'webhooks', role, params: CONSUMER_KEY }),
+    answer: async (request) => {
+      const { channel = '', consumer = '' } = request.params
+      return ok(await answer(channel, consumer, request))
+    },
+  }
+}
+
+const ok = (data: unknown) => ({ status: 200, data })
+
+function limitsOf({ body: { fields } }: ApiRequest): ConsumerLimits {
+  refuseUnknownFields(fields, Object.keys(LIMITS))
+  const perSecond = fields.mostPerSecond ?? null
+  const isRate = typeof perSecond === 'number' && perSecond > 0 && perSecond <= MOST_PER_SECOND
+  if (perSecond !== null && !isRate) {
+    const reason = `give a number above 0, up to ${MOST_PER_SECOND}`
+    throw failure('parameter_invalid', { parameter: 'mostPerSecond', reason })
+  }
+  return {
+    mostAtOnce: optionalInteger(fields, 'mostAtOnce', 1, MOST_AT_ONCE),
+    mostPerSecond: isRate ? perSecond : null,
+  }
+}
+
+function placeOf({ channel = '', consumer = '' }: Readonly<Record<string, string>>) {
+  if (!/^\d{1,9}$/.test(channel)) throw failure('continuation_token_invalid', { reason: 'it is malformed' })
+  return { channelNumber: Number(channel), consumerId: consumer }
+}
+
+function consumerOnWire(consumer: ConsumerOverview, now: Instant) {
+  const { pause } = consumer
+  return {
+    id: consumer.id,
+    channelId: consumer.channelId,
+    channelName: consumer.channelName,
+    consumerId: consumer.consumerId,
+    consumerName: consumer.consumerName,
+    type: consumer.type,
+    callbackUrl: shownUrl(consumer.callbackUrl),
+    queued: consumer.queued,
+    inFlight: consumer.inFlight,
+    delivered: consumer.delivered,
+    dead: consumer.dead,
+    oldestDeadAtUtc: timeOnWire(consumer.oldestDeadAt),
+    state: pause === null ? 'delivering' : pause.until > now ? 'paused' : 'probing',
+    pausedSinceUtc: timeOnWire(pause?.since ?? null),
+    pausedUntilUtc: timeOnWire(pause?.until ?? null),
+    pauseReason: pause?.reason ?? null,
+    mostAtOnce: consumer.mostAtOnce,
+    mostPerSecond: consumer.mostPerSecond,
+    signed: consumer.isSigned,
+    previousSecretSinceUtc: timeOnWire(consumer.previousSecretSince),
+  }
+}
+
+/** Secrets of receivers are in credentials, and often in the query. */
+const shownUrl = (callbackUrl: string): string => withoutCredentials(callbackUrl).replace(/[?#].*$/s, '')
+
+const timeOnWire = (at: Instant | null): string | null => (at === null ? null : formatMicros(instant(at)))
+
+const runOnWire = (run: NamedRun) => ({
+  id: run.id,
+  kind: run.kind,
+  channelId: run.channelId,
+  consumerId: run.consumerId,
+  expected: run.expected,
+  done: run.done,
+  state: run.finishedAt === null ? 'running' : 'finished',
+  by: run.actor,
+  startedAtUtc: formatMicros(run.startedAt),
+  finishedAtUtc: timeOnWire(run.finishedAt),
+})

@@ -1,0 +1,117 @@
+/**
+ * How many attempts each consumer may have at the same time, and how many in a second. Trust is earned: a consumer begins with a
+ * few attempts, every success allows one more, and a time-out takes half of them away. So those that hang hold few workers, and
+ * whatever they hold, no consumer gets more than a share of those that are free.
+ */
+import type { Clock, Instant } from '../../core/clock.ts'
+import type { WebhookSettings } from '../settings.ts'
+import { Bucket } from './bucket.ts'
+import type { Receiver } from './claimed-job.ts'
+
+interface Allowance {
+  running: number
+  /** Its own limit, as it was last seen. */
+  most: number
+  /** Attempts that it is trusted with, however many it may have. */
+  trusted: number
+  /** Its rate, as it was last seen. */
+  bucket: Bucket | null
+}
+
+/** What a consumer is trusted with that has not answered yet. */
+const FIRST_TRUST = 8
+/** Of the free workers, a consumer gets one in so many: more of them once it has all trust there is. */
+const SHARE = { untried: 4, trusted: 2 } as const
+/** One that is alone leaves one in so many workers to whoever comes next. */
+const RESERVE = 4
+
+export class Allowances {
+  readonly #clock: Clock
+  readonly #delivery: WebhookSettings['delivery']
+  readonly #all = new Map<number, Allowance>()
+  #running = 0
+
+  constructor(clock: Clock, delivery: WebhookSettings['delivery']) {
+    this.#clock = clock
+    this.#delivery = delivery
+  }
+
+  /** Attempts that run now. */
+  get running(): number {
+    return this.#running
+  }
+
+  /** How many more attempts may begin at a consumer, when others have ready jobs too or not. Changes nothing. */
+  roomOf(receiver: Receiver, othersWait: boolean): number {
+    const known = this.#of(receiver)
+    const room = this.#limitOf(known, othersWait) - known.running
+    return Math.max(0, Math.min(room, known.bucket?.available(this.#clock.now()) ?? room))
+  }
+
+  /** Whether a consumer may have room, as far as is known without asking the store. */
+  mayHaveRoom(consumer: number, othersWait: boolean): boolean {
+    const known = this.#all.get(consumer)
+    if (known === undefined) return true
+    if (known.running >= this.#limitOf(known, othersWait)) return false
+    return known.bucket === null || known.bucket.available(this.#clock.now()) > 0
+  }
+
+  /** When a consumer's rate lets its next attempt begin; null when it has none. */
+  nextAt(consumer: number): Instant | null {
+    return this.#all.get(consumer)?.bucket?.nextAt(this.#clock.now()) ?? null
+  }
+
+  /** An attempt begins. */
+  began(receiver: Receiver): void {
+    const known = this.#of(receiver)
+    known.running += 1
+    known.bucket?.take(this.#clock.now())
+    this.#all.set(receiver.number, known)
+    this.#running += 1
+  }
+
+  /** An attempt is over. */
+  ended(consumer: number, outcome: 'success' | 'timeout' | 'other'): void {
+    this.#running -= 1
+    const known = this.#all.get(consumer)
+    if (known === undefined) return
+    // Half of what it had, which may be far below what it may have.
+    if (outcome === 'timeout')
+      known.trusted = Math.max(1, Math.floor(Math.min(known.trusted, known.running) / 2))
+    if (outcome === 'success') known.trusted = Math.min(known.most, known.trusted + 1)
+    known.running -= 1
+  }
+
+  /** Forgets consumers about which there is nothing to remember. */
+  sweep(): void {
+    const now = this.#clock.now()
+    for (const [consumer, { running, trusted, bucket }] of this.#all) {
+      const isDistrusted = trusted < FIRST_TRUST
+      if (running === 0 && !isDistrusted && (bucket?.isFull(now) ?? true)) this.#all.delete(consumer)
+    }
+  }
+
+  /** What is known of a consumer, with the limits that it has now. */
+  #of({ number, mostAtOnce, mostPerSecond }: Receiver): Allowance {
+    const known = this.#all.get(number)
+    const hasThisRate = known !== undefined && (known.bucket?.perSecond ?? null) === mostPerSecond
+    const fresh = () => (mostPerSecond === null ? null : new Bucket(mostPerSecond, this.#clock.now()))
+    return {
+      running: known?.running ?? 0,
+      most: mostAtOnce ?? this.#delivery.consumerWorkers,
+      trusted: known?.trusted ?? FIRST_TRUST,
+      bucket: hasThisRate ? known.bucket : fresh(),
+    }
+  }
+
+  /** Attempts that it may have now in all. */
+  #limitOf({ running, most, trusted }: Allowance, othersWait: boolean): number {
+    const { workers } = this.#delivery
+    const isAlone = !othersWait && running === this.#running
+    const share = trusted >= most ? SHARE.trusted : SHARE.untried
+    const shared = isAlone
+      ? Math.floor(workers - workers / RESERVE)
+      : Math.ceil((workers - this.#running) / share)
+    return Math.min(most, trusted, Math.max(1, shared))
+  }
+}

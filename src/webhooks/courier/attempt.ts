@@ -1,0 +1,125 @@
+/**
+ * One attempt to deliver a job: a POST, and what came of it. The status decides, as soon as it is there. One limit of time holds for
+ * everything: the look-up of the name, connecting, sending and waiting.
+ */
+import { type Clock, later, microseconds } from '../../core/clock.ts'
+import { describeError } from '../../core/thrown.ts'
+import type { Xid } from '../../core/xid.ts'
+import { type Answer, excerptOf, isSuccess, phrase, redirection, target } from '../../outgoing/answer.ts'
+import { AddressRefused } from '../../outgoing/connector.ts'
+import type { Origins } from '../../outgoing/origins.ts'
+import { post } from '../../outgoing/post.ts'
+import type { WebhookSettings } from '../settings.ts'
+import { callbackHeaders } from './callback-headers.ts'
+import type { ClaimedJob, Receiver } from './claimed-job.ts'
+import type { Content } from './contents.ts'
+import { withoutEcho } from './echo.ts'
+
+/** Why an attempt failed, as the job's case file keeps it. */
+export interface AttemptFailure {
+  readonly outcome: 'http_error' | 'network' | 'timeout'
+  readonly errorClass: string
+  /** Without queries, tokens, credentials and payloads. */
+  readonly errorMessage: string
+}
+
+/** `cut`: it was ended from this side, and says nothing about the consumer. */
+export type AttemptResult = { readonly outcome: 'success' } | AttemptFailure | { readonly outcome: 'cut' }
+
+export interface AttemptTerms {
+  readonly clock: Clock
+  readonly delivery: WebhookSettings['delivery']
+  readonly origins: Origins
+  readonly requestId: Xid
+  /** Ends the attempt. */
+  readonly signal: AbortSignal
+}
+
+/** Of the body of a failure, this much is shown. */
+const MOST_CHARACTERS = 200
+/** Headers that a producer passes on may hold secrets; shorter ones would be found in anything. */
+const LEAST_SECRET = 8
+
+class TimedOut extends Error {
+  override readonly name = 'Timeout'
+}
+
+/** Makes one attempt. Never rejects. */
+export async function attempt(
+  job: ClaimedJob,
+  content: Content,
+  terms: AttemptTerms,
+): Promise<AttemptResult> {
+  const { clock, delivery, signal } = terms
+  const address = URL.parse(job.receiver.callbackUrl)
+  if (address === null) return failed('network', 'InvalidAddress', 'the callback URL cannot be read')
+  const tooLate = new TimedOut()
+  const ends = new AbortController()
+  const cut = (): void => ends.abort(signal.reason)
+  if (signal.aborted) cut()
+  signal.addEventListener('abort', cut)
+  const limit = later(clock.now(), microseconds(delivery.timeoutSeconds))
+  const alarm = clock.alarm(limit < job.claimedUntil ? limit : job.claimedUntil, () => ends.abort(tooLate))
+  try {
+    const answer = await send(job, content, address, ends.signal, terms)
+    return judged(answer, address, job.receiver, content)
+  } catch (error) {
+    if (ends.signal.reason === tooLate)
+      return failed(
+        'timeout',
+        tooLate.name,
+        `${target(address)} got no answer within ${delivery.timeoutSeconds} s`,
+      )
+    return signal.aborted ? { outcome: 'cut' } : broken(error)
+  } finally {
+    alarm.cancel()
+    signal.removeEventListener('abort', cut)
+  }
+}
+
+async function send(
+  job: ClaimedJob,
+  content: Content,
+  address: URL,
+  signal: AbortSignal,
+  { clock, delivery, origins, requestId }: AttemptTerms,
+): Promise<Answer> {
+  const headers = callbackHeaders(job, content, { requestId, now: clock.now(), address, delivery })
+  const posting = { path: address.pathname + address.search, headers, body: content.payload }
+  return post(origins.to(address.origin), posting, {
+    target: target(address),
+    clock,
+    timeoutSeconds: null,
+    signal,
+  })
+}
+
+function judged(answer: Answer, address: URL, receiver: Receiver, content: Content): AttemptResult {
+  const { status } = answer
+  if (isSuccess(status)) return { outcome: 'success' }
+  const said = `${phrase(status)}${redirection(answer, address)}${saidBeside(answer, receiver, content)}`
+  return failed('http_error', 'HttpStatus', `${target(address)} answered ${said}`)
+}
+
+/** The beginning of the answer's body. Cut at the end: the beginning of a secret is one too. */
+function saidBeside(answer: Answer, { token, secrets }: Receiver, { headers, payload }: Content): string {
+  const values = headers.map(([, value]) => value).filter((value) => value.length >= LEAST_SECRET)
+  const said = withoutEcho(
+    excerptOf(answer, Number.POSITIVE_INFINITY),
+    [token, ...secrets, ...values],
+    payload,
+  )
+  return said.length <= MOST_CHARACTERS ? said : `${said.slice(0, MOST_CHARACTERS).toWellFormed()}…`
+}
+
+function broken(error: unknown): AttemptFailure {
+  const { errorMessage } = describeError(error)
+  const cause = error instanceof Error ? error.cause : undefined
+  return failed('network', cause instanceof AddressRefused ? cause.name : 'NetworkError', errorMessage)
+}
+
+const failed = (
+  outcome: AttemptFailure['outcome'],
+  errorClass: string,
+  errorMessage: string,
+): AttemptFailure => ({ outcome, errorClass, errorMessage })

@@ -1,0 +1,254 @@
+/**
+ * Claiming: ready jobs become this server's, for as many consumers as have room, in one transaction. What the courier must know
+ * about a consumer is read in the same transaction, so that a change of it holds from the next attempt on, on every server.
+ */
+import { type Instant, instant } from '../../core/clock.ts'
+import { xid } from '../../core/xid.ts'
+import { type Database, type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
+import { letterId } from '../../letters/letter.ts'
+import { Tallies } from '../tallies.ts'
+import { JOB } from '../webhook.ts'
+import type { ClaimedJob, Receiver } from './claimed-job.ts'
+import { holdProbe, releaseProbe } from './pauses.ts'
+import { byUrgency, peekReady, shareOut } from './peek.ts'
+
+/** Push consumers by their numbers, each with one look for its channel. No locks. */
+const readReceivers = sql(
+  'webhooks.receivers',
+  {
+    postgres: `
+      SELECT number, consumer_id, token, callback_url, secret, previous_secret, most_at_once, most_per_second, paused_until,
+        (SELECT channel_id FROM bartleby.webhook_channels AS home WHERE home.number = consumer.channel) AS channel_id
+      FROM bartleby.webhook_consumers AS consumer WHERE number = ANY($1::int[]) AND pulls = 0`,
+    sqlite: `
+      SELECT number, consumer_id, token, callback_url, secret, previous_secret, most_at_once, most_per_second, paused_until,
+        (SELECT channel_id FROM webhook_channels AS home WHERE home.number = consumer.channel) AS channel_id
+      FROM webhook_consumers AS consumer WHERE number IN (SELECT value FROM json_each($1)) AND pulls = 0`,
+  },
+  { bigints: true },
+)
+
+/**
+ * The first ready jobs of each consumer, from the front of webhook_jobs_ready, whatever stands behind them; those that
+ * another server is claiming at the moment are passed over. Cost: the jobs that are claimed. SQLite claims for one consumer
+ * at a time. Whether the consumer is still a push consumer is asked once more, where the jobs are taken.
+ */
+const claimReady = sql(
+  'webhooks.claim',
+  {
+    postgres: `
+      WITH taken AS MATERIALIZED (
+        SELECT job.id FROM unnest($1::int[], $2::int[]) AS wanted (consumer, room)
+        CROSS JOIN LATERAL (
+          SELECT id FROM bartleby.webhook_jobs
+          WHERE state = ${JOB.ready} AND consumer = wanted.consumer
+            AND (SELECT pulls FROM bartleby.webhook_consumers WHERE number = wanted.consumer) = 0
+          ORDER BY priority DESC, created_at, id LIMIT wanted.room FOR UPDATE SKIP LOCKED
+        ) AS job
+      )
+      UPDATE bartleby.webhook_jobs SET state = ${JOB.inFlight}, claim = $3, changed_at = $4, due_at = $5
+      WHERE id = ANY(ARRAY(SELECT id FROM taken))
+      RETURNING id, message, consumer, priority, created_at, attempts, letter`,
+    sqlite: `
+      UPDATE webhook_jobs SET state = ${JOB.inFlight}, claim = $3, changed_at = $4, due_at = $5
+      WHERE id IN (SELECT id FROM webhook_jobs INDEXED BY webhook_jobs_ready WHERE state = ${JOB.ready} AND consumer = $1
+                   ORDER BY priority DESC, created_at, id LIMIT $2)
+      RETURNING id, message, consumer, priority, created_at, attempts, letter`,
+  },
+  { bigints: true },
+)
+
+export interface ClaimRequest {
+  /** The consumers that may have ready jobs. */
+  readonly consumers: readonly number[]
+  /** Jobs in all, at most. */
+  readonly most: number
+  /** Jobs of one consumer, at most. Asked within the transaction: it must not change anything. */
+  roomOf(receiver: Receiver): number
+  readonly claim: string
+  readonly now: Instant
+  readonly claimedUntil: Instant
+}
+
+export interface Claim {
+  /** The most urgent first, then the oldest. */
+  readonly jobs: readonly ClaimedJob[]
+  /** Those of the consumers that are push consumers. */
+  readonly receivers: readonly Receiver[]
+  /** The consumers that have no more ready jobs now, or that must not get any. */
+  readonly finished: ReadonlySet<number>
+}
+
+/** How much of a consumer is claimed. */
+interface Allotment {
+  readonly consumer: number
+  /** What it has room for. */
+  readonly room: number
+  /** Ready jobs that are there, as far as it has room; null when nobody has looked. */
+  readonly ready: number | null
+  readonly allotted: number
+}
+
+/** Claims jobs, the most urgent ones first where there is not room for all. */
+export function claimJobs(db: Database, request: ClaimRequest): Promise<Claim> {
+  return db.transaction('webhooks.claim', async (tx) => {
+    const receivers = await receiversOf(tx, request.consumers)
+    const { rooms, probes, closed } = await roomsOf(tx, receivers, request)
+    const allotments = await allot(tx, rooms, request.most)
+    const rows = await take(tx, allotments, request)
+    const taken = countsOf(rows)
+    const known = new Set(receivers.map(({ number }) => number))
+    const finished = new Set([...closed, ...request.consumers.filter((consumer) => !known.has(consumer))])
+    for (const each of allotments) if (isFinished(each, taken)) finished.add(each.consumer)
+    const tallies = new Tallies()
+    for (const [consumer, jobs] of taken) tallies.moved(consumer, JOB.ready, JOB.inFlight, jobs)
+    tallies.write(tx)
+    for (const consumer of probes) if (!taken.has(consumer)) await releaseProbe(tx, consumer, request.now)
+    return { jobs: jobsOf(rows, receivers, probes, request), receivers, finished }
+  })
+}
+
+/** Fewer were there than asked for; or all that were seen are taken, and they were fewer than there was room for. */
+function isFinished(
+  { consumer, room, ready, allotted }: Allotment,
+  taken: ReadonlyMap<number, number>,
+): boolean {
+  return (taken.get(consumer) ?? 0) < allotted || (ready !== null && ready < room && ready === allotted)
+}
+
+interface ReceiverRow {
+  readonly number: Integer
+  readonly channel_id: string
+  readonly consumer_id: string
+  readonly token: string
+  readonly callback_url: string
+  readonly secret: string | null
+  readonly previous_secret: string | null
+  readonly most_at_once: Integer | null
+  readonly most_per_second: number | null
+  readonly paused_until: Integer | null
+}
+
+async function receiversOf(tx: Transaction, consumers: readonly number[]): Promise<readonly Receiver[]> {
+  const rows = await tx.rows<ReceiverRow>(readReceivers, integerList(tx.dialect, consumers))
+  return rows.map((row) => ({
+    number: Number(row.number),
+    channelId: row.channel_id,
+    consumerId: row.consumer_id,
+    token: row.token,
+    callbackUrl: row.callback_url,
+    secrets: [row.secret, row.previous_secret].filter((secret) => secret !== null),
+    mostAtOnce: row.most_at_once === null ? null : Number(row.most_at_once),
+    mostPerSecond: row.most_per_second,
+    pausedUntil: row.paused_until === null ? null : instant(BigInt(row.paused_until)),
+  }))
+}
+
+/** What each consumer has room for. One that was paused gets a single job, on one server at a time. */
+async function roomsOf(tx: Transaction, receivers: readonly Receiver[], request: ClaimRequest) {
+  const { now, claimedUntil } = request
+  const rooms = new Map<number, number>()
+  const probes = new Set<number>()
+  const closed = new Set<number>()
+  for (const receiver of receivers) {
+    const { number, pausedUntil } = receiver
+    const room = request.roomOf(receiver)
+    if (pausedUntil !== null && pausedUntil > now) closed.add(number)
+    else if (room <= 0) continue
+    else if (pausedUntil === null) rooms.set(number, room)
+    else if (await holdProbe(tx, number, now, claimedUntil)) {
+      probes.add(number)
+      rooms.set(number, 1)
+    } else closed.add(number)
+  }
+  return { rooms, probes, closed }
+}
+
+/** Who gets how many. Where there is not room for all, the jobs themselves decide. */
+async function allot(
+  tx: Transaction,
+  rooms: ReadonlyMap<number, number>,
+  most: number,
+): Promise<readonly Allotment[]> {
+  const sum = [...rooms.values()].reduce((all, room) => all + room, 0)
+  if (sum <= most) {
+    return [...rooms].map(([consumer, room]) => ({ consumer, room, ready: null, allotted: room }))
+  }
+  // A few more than its share of each: what is not looked at now is looked at in the next round.
+  const each = Math.max(1, Math.ceil((2 * most) / rooms.size))
+  const asked = new Map([...rooms].map(([consumer, room]) => [consumer, Math.min(room, each)]))
+  const ready = await peekReady(tx, asked)
+  const shares = shareOut(ready, most)
+  return [...asked].map(([consumer, room]) => ({
+    consumer,
+    room,
+    ready: ready.filter((job) => job.consumer === consumer).length,
+    allotted: shares.get(consumer) ?? 0,
+  }))
+}
+
+interface JobRow {
+  readonly id: string
+  readonly message: string
+  readonly consumer: Integer
+  readonly priority: Integer
+  readonly created_at: Integer
+  readonly attempts: Integer
+  readonly letter: Integer | null
+}
+
+async function take(
+  tx: Transaction,
+  allotments: readonly Allotment[],
+  { claim, now, claimedUntil }: ClaimRequest,
+): Promise<readonly JobRow[]> {
+  const wanted = allotments.filter(({ allotted }) => allotted > 0)
+  if (wanted.length === 0) return []
+  if (tx.dialect === 'postgres') {
+    const consumers = integerList(
+      tx.dialect,
+      wanted.map(({ consumer }) => consumer),
+    )
+    const rooms = integerList(
+      tx.dialect,
+      wanted.map(({ allotted }) => allotted),
+    )
+    return tx.rows<JobRow>(claimReady, consumers, rooms, claim, now, claimedUntil)
+  }
+  const rows: JobRow[] = []
+  for (const { consumer, allotted } of wanted)
+    rows.push(...(await tx.rows<JobRow>(claimReady, consumer, allotted, claim, now, claimedUntil)))
+  return rows
+}
+
+function countsOf(rows: readonly JobRow[]): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>()
+  for (const { consumer } of rows) counts.set(Number(consumer), (counts.get(Number(consumer)) ?? 0) + 1)
+  return counts
+}
+
+function jobsOf(
+  rows: readonly JobRow[],
+  receivers: readonly Receiver[],
+  probes: ReadonlySet<number>,
+  { claim, claimedUntil }: ClaimRequest,
+): readonly ClaimedJob[] {
+  const byNumber = new Map(receivers.map((receiver) => [receiver.number, receiver]))
+  const jobs = rows.flatMap((row) => {
+    const receiver = byNumber.get(Number(row.consumer))
+    if (receiver === undefined) return []
+    return {
+      id: xid(row.id),
+      message: xid(row.message),
+      claim,
+      claimedUntil,
+      createdAt: instant(BigInt(row.created_at)),
+      priority: Number(row.priority),
+      attempts: Number(row.attempts),
+      letter: row.letter === null ? null : letterId(row.letter),
+      receiver,
+      isProbe: probes.has(receiver.number),
+    }
+  })
+  return jobs.sort(byUrgency)
+}

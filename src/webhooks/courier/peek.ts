@@ -1,0 +1,115 @@
+/**
+ * Looking at ready jobs without taking them: which consumers have any, and which jobs go first when there is not room for all.
+ */
+import { type Instant, instant } from '../../core/clock.ts'
+import { type Integer, integerList, type Session, sql } from '../../db/database.ts'
+import { JOB } from '../webhook.ts'
+
+/**
+ * The push consumers that have ready jobs and are not paused: one look into webhook_jobs_ready for each consumer that has
+ * any, behind the one before, however many jobs each has. A pull consumer costs one look. No locks.
+ */
+const findConsumers = sql('webhooks.consumersWithReady', {
+  postgres: `
+    WITH RECURSIVE found (consumer) AS (
+      SELECT -1
+      UNION ALL
+      SELECT job.consumer FROM found CROSS JOIN LATERAL (
+        SELECT consumer FROM bartleby.webhook_jobs
+        WHERE state = ${JOB.ready} AND consumer > found.consumer
+        ORDER BY consumer, priority DESC, created_at, id LIMIT 1
+      ) AS job
+    )
+    SELECT consumer FROM found
+    WHERE (SELECT true FROM bartleby.webhook_consumers AS known
+           WHERE known.number = found.consumer AND known.pulls = 0 AND (known.paused_until IS NULL OR known.paused_until <= $1))`,
+  sqlite: `
+    WITH RECURSIVE found (consumer) AS (
+      SELECT -1
+      UNION ALL
+      SELECT (SELECT job.consumer FROM webhook_jobs AS job INDEXED BY webhook_jobs_ready
+              WHERE job.state = ${JOB.ready} AND job.consumer > found.consumer
+              ORDER BY job.consumer, job.priority DESC, job.created_at, job.id LIMIT 1)
+      FROM found WHERE found.consumer IS NOT NULL
+    )
+    SELECT consumer FROM found
+    WHERE EXISTS (SELECT 1 FROM webhook_consumers AS known
+                  WHERE known.number = found.consumer AND known.pulls = 0 AND (known.paused_until IS NULL OR known.paused_until <= $1))`,
+})
+
+/** The numbers of the push consumers that have ready jobs and are not paused. */
+export async function consumersWithReady(session: Session, now: Instant): Promise<readonly number[]> {
+  const rows = await session.rows<{ consumer: Integer }>(findConsumers, now)
+  return rows.map(({ consumer }) => Number(consumer))
+}
+
+/** The keys of the first ready jobs of each consumer, from webhook_jobs_ready. Cost: the keys that are asked for. No locks. */
+const readReady = sql(
+  'webhooks.peek',
+  {
+    postgres: `
+      SELECT wanted.consumer, job.priority, job.created_at, job.id
+      FROM unnest($1::int[], $2::int[]) AS wanted (consumer, room)
+      CROSS JOIN LATERAL (
+        SELECT priority, created_at, id FROM bartleby.webhook_jobs
+        WHERE state = ${JOB.ready} AND consumer = wanted.consumer
+        ORDER BY priority DESC, created_at, id LIMIT wanted.room
+      ) AS job`,
+    sqlite: `
+      SELECT consumer, priority, created_at, id FROM webhook_jobs INDEXED BY webhook_jobs_ready
+      WHERE state = ${JOB.ready} AND consumer = $1 ORDER BY priority DESC, created_at, id LIMIT $2`,
+  },
+  { bigints: true },
+)
+
+/** What decides the order of jobs. */
+export interface Urgency {
+  readonly priority: number
+  readonly createdAt: Instant
+  readonly id: string
+}
+
+/** The highest priority first, then the oldest. */
+export function byUrgency(a: Urgency, b: Urgency): number {
+  if (a.priority !== b.priority) return b.priority - a.priority
+  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1
+  return a.id < b.id ? -1 : 1
+}
+
+export interface ReadyJob extends Urgency {
+  readonly consumer: number
+}
+
+interface Row {
+  readonly consumer: Integer
+  readonly priority: Integer
+  readonly created_at: Integer
+  readonly id: string
+}
+
+/** The first ready jobs of these consumers, up to so many of each. */
+export async function peekReady(
+  session: Session,
+  rooms: ReadonlyMap<number, number>,
+): Promise<readonly ReadyJob[]> {
+  const rows: Row[] = []
+  if (session.dialect === 'postgres') {
+    const lists = [[...rooms.keys()], [...rooms.values()]].map((list) => integerList('postgres', list))
+    rows.push(...(await session.rows<Row>(readReady, ...lists)))
+  } else
+    for (const [consumer, room] of rooms) rows.push(...(await session.rows<Row>(readReady, consumer, room)))
+  return rows.map((row) => ({
+    consumer: Number(row.consumer),
+    priority: Number(row.priority),
+    createdAt: instant(BigInt(row.created_at)),
+    id: row.id,
+  }))
+}
+
+/** How many of each consumer are among the `most` that go first. */
+export function shareOut(ready: readonly ReadyJob[], most: number): ReadonlyMap<number, number> {
+  const shares = new Map<number, number>()
+  for (const { consumer } of ready.toSorted(byUrgency).slice(0, most))
+    shares.set(consumer, (shares.get(consumer) ?? 0) + 1)
+  return shares
+}

@@ -1,0 +1,176 @@
+/**
+ * Recovery: what is due to be tried again becomes ready, and claims that are over come to an end. A job whose server went away
+ * is tried again and never dies of that; one that a pull consumer took and left dies when its attempts are used up.
+ */
+import { type Alarm, type Clock, type Instant, instant, later, microseconds } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import type { Xid } from '../../core/xid.ts'
+import type { Database } from '../../db/database.ts'
+import type { Registers } from '../../letters/death-note.ts'
+import { inOffice } from '../../letters/work.ts'
+import { buryJobs } from '../letters/bury.ts'
+import type { WebhookSettings } from '../settings.ts'
+import { Tallies } from '../tallies.ts'
+import { JOB, WEBHOOKS } from '../webhook.ts'
+import { retryDelaySeconds } from './backoff.ts'
+import { Beat } from './beat.ts'
+import { type LapsedJob, makeDueReady, nextDueAt, readLapsed } from './lapses.ts'
+import { type FailedJob, fileFailures, moveJobs, moveOf, withCases } from './moves.ts'
+
+export interface RecoveryParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly registers: Registers
+  readonly settings: WebhookSettings
+  /** Consumers that have jobs which are ready now. */
+  onReady(consumers: ReadonlySet<number>): void
+}
+
+/** Of one transaction. */
+const BATCH = 500
+/** Retries that are due at about the same time are made ready together. */
+const GATHER_US = 50_000n
+
+export class Recovery {
+  readonly #parts: RecoveryParts
+  readonly #beat: Beat
+  /** Makes ready what is due, at the moment at which the next one is. */
+  readonly #due: Beat
+  #alarm: { readonly at: Instant; readonly alarm: Alarm } | null = null
+  #lastLookAt = instant(0n)
+
+  constructor(parts: RecoveryParts) {
+    this.#parts = parts
+    const everyUs = microseconds(parts.settings.delivery.rationalDelaySeconds)
+    this.#beat = new Beat(parts.clock, everyUs, () => this.#attempted(() => this.#endClaims()))
+    this.#due = new Beat(parts.clock, everyUs, () => this.#attempted(() => this.#makeReady()))
+  }
+
+  start(): void {
+    if (!this.#parts.settings.recovery.enabled) return
+    this.#beat.start()
+    this.#due.start()
+  }
+
+  async stop(): Promise<void> {
+    this.#alarm?.alarm.cancel()
+    await Promise.all([this.#beat.stop(), this.#due.stop()])
+  }
+
+  /** A job is due then. */
+  expect(dueAt: Instant): void {
+    const { clock, settings } = this.#parts
+    if (!settings.recovery.enabled) return
+    const soonest = later(this.#lastLookAt, GATHER_US)
+    const at = dueAt > soonest ? dueAt : soonest
+    if (this.#alarm !== null && this.#alarm.at <= at) return
+    this.#alarm?.alarm.cancel()
+    const alarm = clock.alarm(at, () => {
+      this.#alarm = null
+      this.#due.now()
+    })
+    this.#alarm = { at, alarm }
+  }
+
+  async #attempted(act: () => Promise<void>): Promise<void> {
+    try {
+      await act()
+    } catch (error) {
+      this.#parts.log.warn({ err: error }, 'webhook jobs could not be recovered; the next round tries again')
+    }
+  }
+
+  async #makeReady(): Promise<void> {
+    const { db, clock, onReady } = this.#parts
+    for (;;) {
+      const now = clock.now()
+      this.#lastLookAt = now
+      const { jobs, consumers } = await makeDueReady(db, now, BATCH)
+      if (consumers.size > 0) onReady(consumers)
+      if (jobs < BATCH) break
+    }
+    const next = await nextDueAt(db, this.#lastLookAt)
+    if (next !== null) this.expect(next)
+  }
+
+  async #endClaims(): Promise<void> {
+    const { db, clock } = this.#parts
+    for (;;) {
+      const lapsed = await db.session('webhooks.lapsed', (session) => readLapsed(session, clock.now(), BATCH))
+      if (lapsed.length === 0) return
+      const ended = await this.#endOrOneByOne(lapsed)
+      if (lapsed.length < BATCH || ended === 0) return
+    }
+  }
+
+  /** One that cannot be ended must not keep the others from it. */
+  async #endOrOneByOne(lapsed: readonly LapsedJob[]): Promise<number> {
+    const { log } = this.#parts
+    try {
+      return await this.#end(lapsed)
+    } catch (error) {
+      if (lapsed.length === 1) throw error
+    }
+    let ended = 0
+    for (const job of lapsed) {
+      try {
+        ended += await this.#end([job])
+      } catch (error) {
+        log.warn({ err: error, jobId: job.id }, 'the claim of a webhook job is over and could not be ended')
+      }
+    }
+    return ended
+  }
+
+  /** Gives how many it ended. */
+  async #end(lapsed: readonly LapsedJob[]): Promise<number> {
+    const { db, clock, registers, settings } = this.#parts
+    const { maxRetry } = settings.delivery
+    const isDying = ({ pulls, attempts }: LapsedJob) => pulls && attempts >= maxRetry
+    return inOffice(db, clock, 'webhooks.recover', async (work) => {
+      const tallies = new Tallies()
+      const dying = lapsed.filter(isDying).map(({ id, claim }) => ({
+        id,
+        claim,
+        exhausted: true,
+        reason: 'attempts' as const,
+        ...LEFT_BY_CONSUMER,
+      }))
+      const dead = dying.length === 0 ? new Set<Xid>() : await buryJobs(work, registers, tallies, dying)
+      const living = lapsed.filter((job) => !isDying(job))
+      const failed = await withCases(
+        work,
+        living.map((job) => this.#failed(job, work.now)),
+      )
+      const moved = await moveJobs(work, tallies, failed.map(moveOf))
+      await fileFailures(work, failed, moved)
+      tallies.write(work.tx)
+      for (const { dueAt, id } of failed) {
+        if (dueAt !== null && moved.has(id)) work.afterCommit(() => this.expect(dueAt))
+      }
+      return dead.size + moved.size
+    })
+  }
+
+  #failed({ id, claim, pulls, attempts, letter, messageId }: LapsedJob, now: Instant): FailedJob {
+    const { backoffSeconds } = this.#parts.settings.delivery
+    const delay = retryDelaySeconds(backoffSeconds, attempts + 1)
+    const next = pulls
+      ? { to: JOB.ready, dueAt: null }
+      : { to: JOB.later, dueAt: later(now, microseconds(delay)) }
+    const failure = { ...(pulls ? LEFT_BY_CONSUMER : LEFT_BY_SERVER), correlationId: messageId }
+    return { id, claim, letter, failure, ...next }
+  }
+}
+
+const LEFT_BY_CONSUMER = {
+  errorClass: 'ClaimLapsed',
+  errorMessage: 'the consumer took the job and did not settle it in time',
+  failedBy: WEBHOOKS,
+}
+const LEFT_BY_SERVER = {
+  errorClass: 'ClaimLapsed',
+  errorMessage: 'the server that was delivering the job did not say in time what came of it',
+  failedBy: WEBHOOKS,
+}

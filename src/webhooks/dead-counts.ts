@@ -1,0 +1,172 @@
+/**
+ * How many dead jobs each consumer has. A dead job is a Pending letter, so these are the counts of the letters and nothing of
+ * their own: exact at every moment, equal on every server, never counted and never kept in memory. All that tell the number of
+ * dead jobs read it here.
+ */
+import type { Instant } from '../core/clock.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
+import { STATUS } from '../letters/letter.ts'
+import { readJobEnds } from './job-ends.ts'
+import { JOB, WEBHOOKS } from './webhook.ts'
+
+/** The dead jobs of one consumer. */
+export interface DeadCount {
+  readonly channelId: string
+  readonly channelName: string
+  readonly consumerId: string
+  readonly consumerName: string
+  /** The number of the consumer. */
+  readonly consumer: number
+  readonly deadCount: number
+  /** When those died that are dead for the longest and the shortest time; null without one, and when nobody asked. */
+  readonly oldestAt: Instant | null
+  readonly newestAt: Instant | null
+}
+
+/** Drawers are found by the beginning of their unique label, in the order of their queues. */
+const OURS = `source = '${WEBHOOKS}' AND engine = '${WEBHOOKS}'`
+
+/**
+ * Pending letters per queue: the totals and what is not folded yet, in one statement and so at one moment; in two, a fold
+ * between them would be counted twice or not at all. No locks. Cost: a look at a total for every drawer of webhooks, and the
+ * tail, whatever the number of letters.
+ */
+const readPending = sql(
+  'webhooks.deadCounts',
+  {
+    postgres: `
+      SELECT queue, sum(letters) AS letters, max(last_seen_at) AS last_seen_at FROM (
+        SELECT queue, total.letters, total.last_seen_at FROM bartleby.drawers
+        CROSS JOIN LATERAL (SELECT letters, last_seen_at FROM bartleby.letter_totals
+          WHERE drawer = drawers.id AND status = ${STATUS.Pending} LIMIT 1) AS total
+        WHERE ${OURS}
+        UNION ALL
+        SELECT drawer.queue, tail.letters, tail.last_seen_at FROM (
+          SELECT drawer, sum(letters) AS letters, max(last_seen_at) AS last_seen_at FROM bartleby.letter_deltas
+          WHERE status = ${STATUS.Pending} GROUP BY drawer
+        ) AS tail
+        CROSS JOIN LATERAL (SELECT source, engine, queue FROM bartleby.drawers WHERE id = tail.drawer LIMIT 1) AS drawer
+        WHERE ${OURS}
+      ) AS counted GROUP BY queue`,
+    sqlite: `
+      SELECT queue, sum(letters) AS letters, max(last_seen_at) AS last_seen_at
+      FROM drawers CROSS JOIN letter_totals ON letter_totals.drawer = drawers.id AND status = ${STATUS.Pending}
+      WHERE ${OURS} GROUP BY queue`,
+  },
+  { bigints: true },
+)
+
+/**
+ * The consumers with these ids, as they are called now: two looks into unique indexes for each. The first at or behind the ids,
+ * not the one with the ids: for that, a planner without statistics may as well read all consumers of the channel.
+ */
+const readConsumers = sql(
+  'webhooks.deadConsumers',
+  {
+    postgres: `
+      SELECT asked.channel_id, channel.name AS channel_name, consumer.consumer_id, consumer.name AS consumer_name,
+        consumer.number, consumer.created_at
+      FROM (SELECT value ->> 0 AS channel_id, value ->> 1 AS consumer_id FROM json_array_elements($1::json)) AS asked
+      CROSS JOIN LATERAL (SELECT number, name FROM bartleby.webhook_channels
+        WHERE channel_id = asked.channel_id LIMIT 1) AS channel
+      CROSS JOIN LATERAL (SELECT channel, consumer_id, number, name, created_at FROM bartleby.webhook_consumers
+        WHERE (channel, consumer_id) >= (channel.number, asked.consumer_id COLLATE "C")
+        ORDER BY channel, consumer_id LIMIT 1) AS consumer
+      WHERE consumer.channel = channel.number AND consumer.consumer_id = asked.consumer_id`,
+    sqlite: `
+      SELECT channel_id, channel.name AS channel_name, consumer_id, consumer.name AS consumer_name,
+        consumer.number, consumer.created_at
+      FROM json_each($1) AS asked
+      CROSS JOIN webhook_channels AS channel ON channel.channel_id = asked.value ->> 0
+      CROSS JOIN webhook_consumers AS consumer
+        ON consumer.channel = channel.number AND consumer.consumer_id = asked.value ->> 1`,
+  },
+  { bigints: true },
+)
+
+interface PendingRow {
+  readonly queue: string
+  readonly letters: Integer
+  readonly last_seen_at: Integer
+}
+
+interface ConsumerRow {
+  readonly channel_id: string
+  readonly channel_name: string
+  readonly consumer_id: string
+  readonly consumer_name: string
+  readonly number: Integer
+  readonly created_at: Integer
+}
+
+/**
+ * The consumers that ever had a dead job, also when they have none now, by channel and consumer id in the order of their bytes.
+ * `ends` tells since when they are dead, for two more looks into an index per consumer.
+ */
+export async function readDeadCounts(
+  session: Session,
+  { ends = false }: { readonly ends?: boolean } = {},
+): Promise<readonly DeadCount[]> {
+  const pending = new Map<string, PendingRow>()
+  for (const row of await session.rows<PendingRow>(readPending)) {
+    const ids = idsOfQueue(row.queue)
+    if (ids !== null) pending.set(JSON.stringify(ids), row)
+  }
+  if (pending.size === 0) return []
+  // Not necessarily of the same moment: who is gone by then is not told, who is new has no letters yet.
+  const consumers = await session.rows<ConsumerRow>(readConsumers, `[${[...pending.keys()].join(',')}]`)
+  const counts = consumers.flatMap((row): DeadCount[] => {
+    const counted = pending.get(JSON.stringify([row.channel_id, row.consumer_id]))
+    if (counted === undefined || isForerunner(counted, row)) return []
+    return [
+      {
+        channelId: row.channel_id,
+        channelName: row.channel_name,
+        consumerId: row.consumer_id,
+        consumerName: row.consumer_name,
+        consumer: Number(row.number),
+        deadCount: Number(counted.letters),
+        oldestAt: null,
+        newestAt: null,
+      },
+    ]
+  })
+  const ordered = inOrder(counts)
+  return ends ? withEnds(session, ordered) : ordered
+}
+
+/** Whether the letters were those of a consumer that is gone, whose ids were given to another. */
+const isForerunner = ({ letters, last_seen_at }: PendingRow, { created_at }: ConsumerRow): boolean =>
+  Number(letters) === 0 && BigInt(last_seen_at) < BigInt(created_at)
+
+/** The ids that `queueOfConsumer` made a queue of. */
+function idsOfQueue(queue: string): readonly [channelId: string, consumerId: string] | null {
+  const [channelId, consumerId, ...rest] = queue.split('/')
+  if (channelId === undefined || consumerId === undefined || rest.length > 0) return null
+  try {
+    return [decodeURIComponent(channelId), decodeURIComponent(consumerId)]
+  } catch {
+    return null
+  }
+}
+
+/** By the bytes of channel and consumer id; U+0000, which is in no id, comes before all else. */
+function inOrder(counts: readonly DeadCount[]): readonly DeadCount[] {
+  const keyed = counts.map((count) => ({
+    count,
+    key: Buffer.from(`${count.channelId}\0${count.consumerId}`),
+  }))
+  return keyed.sort((a, b) => a.key.compare(b.key)).map(({ count }) => count)
+}
+
+async function withEnds(session: Session, counts: readonly DeadCount[]): Promise<readonly DeadCount[]> {
+  const dead = counts.filter(({ deadCount }) => deadCount !== 0)
+  const ends = await readJobEnds(
+    session,
+    dead.map(({ consumer }) => ({ consumer, state: JOB.dead })),
+  )
+  return counts.map((count) => {
+    const end = ends.get(`${count.consumer} ${JOB.dead}`)
+    return end === undefined ? count : { ...count, ...end }
+  })
+}

@@ -1,0 +1,142 @@
+/**
+ * Dispatching messages: one job for each consumer that the channel has at that moment, in the transaction that makes the message
+ * a dispatched one. Consumers of a channel cannot be removed while that transaction lasts, so no job is left without its consumer.
+ */
+import type { Instant } from '../core/clock.ts'
+import { type Xid, type Xids, xidsFrom } from '../core/xid.ts'
+import { type Integer, integerList, sql, type Transaction, type Value } from '../db/database.ts'
+import { shareChannel } from './channel-lock.ts'
+import type { Tallies } from './tallies.ts'
+import { JOB } from './webhook.ts'
+
+/** A consumer, as far as those who dispatch have to know it. */
+interface Addressee {
+  readonly number: number
+  readonly pulls: boolean
+}
+
+/** The consumers of each channel by its number, in the order of theirs. */
+export type Audience = ReadonlyMap<number, readonly Addressee[]>
+
+/** The jobs of one message; their ids follow each other. */
+export interface JobBlock {
+  readonly message: Xid
+  readonly priority: number
+  readonly addressees: readonly Addressee[]
+  /** null when there are none. */
+  readonly first: Xid | null
+}
+
+interface ConsumerRow {
+  readonly channel: Integer
+  readonly number: Integer
+  readonly pulls: Integer
+}
+
+/** The consumers of some channels. By an index that begins with the channel; as many rows as they have. */
+const readConsumers = sql('webhooks.audience', {
+  postgres: 'SELECT channel, number, pulls FROM bartleby.webhook_consumers WHERE channel = ANY($1::int[])',
+  sqlite: `SELECT channel, number, pulls FROM webhook_consumers
+           WHERE channel IN (SELECT value FROM json_each($1))`,
+})
+
+/** Reads who gets the messages of these channels, and keeps it so until the transaction ends. */
+export async function readAudience(tx: Transaction, channels: Iterable<number>): Promise<Audience> {
+  const numbers = [...new Set(channels)].sort((a, b) => a - b)
+  const audience = new Map<number, Addressee[]>(numbers.map((number) => [number, []]))
+  if (numbers.length === 0) return audience
+  const locked = numbers.map((number) => shareChannel(tx, number))
+  // In the flight of the locks, behind them: it sees what is committed when they are held.
+  const read = tx.rows<ConsumerRow>(readConsumers, integerList(tx.dialect, numbers))
+  const [rows] = await Promise.all([read, ...locked])
+  for (const { channel, number, pulls } of rows) {
+    audience.get(Number(channel))?.push({ number: Number(number), pulls: Number(pulls) === 1 })
+  }
+  for (const addressees of audience.values()) addressees.sort((a, b) => a.number - b.number)
+  return audience
+}
+
+/** The jobs that a message of this channel is to have. */
+export function jobBlock(
+  xids: Xids,
+  audience: Audience,
+  message: { readonly id: Xid; readonly channel: number; readonly priority: number },
+): JobBlock {
+  const { id, channel, priority } = message
+  const addressees = audience.get(channel) ?? []
+  const first = addressees.length === 0 ? null : xids.block(addressees.length)
+  return { message: id, priority, addressees, first }
+}
+
+/** New jobs, ready for their first attempt: one statement for all on PostgreSQL. No locks but those of the new rows. */
+const insertMany = sql('webhooks.insertJobs', {
+  postgres: `
+    INSERT INTO bartleby.webhook_jobs (created_at, changed_at, priority, consumer, state, id, message)
+    SELECT $1, $1, job.priority, job.consumer, ${JOB.ready}, job.id, job.message
+    FROM unnest($2::text[], $3::text[], $4::bigint[], $5::int[]) AS job (id, message, priority, consumer)`,
+  sqlite: '',
+})
+const insertOne = sql('webhooks.insertJob', {
+  postgres: '',
+  sqlite: `INSERT INTO webhook_jobs (created_at, changed_at, id, message, priority, consumer, state)
+           VALUES ($1, $1, $2, $3, $4, $5, ${JOB.ready})`,
+})
+
+/** Inserts the jobs with the commit, and counts them. */
+export async function insertJobs(
+  tx: Transaction,
+  now: Instant,
+  blocks: readonly JobBlock[],
+  tallies: Tallies,
+): Promise<void> {
+  for (const [addressees, messages] of countedAudiences(blocks)) {
+    for (const { number } of addressees) tallies.moved(number, null, JOB.ready, messages)
+  }
+  if (tx.dialect === 'sqlite') return tx.runEach(insertOne, rowsOf(now, blocks))
+  const ids: Xid[] = []
+  const messages: Xid[] = []
+  const priorities: number[] = []
+  const consumers: number[] = []
+  for (const { message, priority, addressees, first } of blocks) {
+    if (first === null) continue
+    for (const id of xidsFrom(first, addressees.length)) ids.push(id)
+    for (const { number } of addressees) {
+      messages.push(message)
+      priorities.push(priority)
+      consumers.push(number)
+    }
+  }
+  if (ids.length === 0) return
+  tx.atCommit(
+    insertMany,
+    now,
+    `{${ids.join(',')}}`,
+    `{${messages.join(',')}}`,
+    integerList('postgres', priorities),
+    integerList('postgres', consumers),
+  )
+}
+
+function* rowsOf(now: Instant, blocks: readonly JobBlock[]): Iterable<Value[]> {
+  for (const { message, priority, addressees, first } of blocks) {
+    if (first === null) continue
+    const ids = xidsFrom(first, addressees.length)
+    for (const [i, { number }] of addressees.entries()) yield [now, ids[i] ?? null, message, priority, number]
+  }
+}
+
+/** The consumers among them to whom this server, or another, brings the jobs. */
+export function pushedTo(blocks: readonly JobBlock[]): ReadonlySet<number> {
+  const pushed = new Set<number>()
+  for (const [addressees] of countedAudiences(blocks)) {
+    for (const { number, pulls } of addressees) if (!pulls) pushed.add(number)
+  }
+  return pushed
+}
+
+/** How many messages go to the same consumers: messages of a channel share one list of them. */
+function countedAudiences(blocks: readonly JobBlock[]): ReadonlyMap<readonly Addressee[], number> {
+  const counted = new Map<readonly Addressee[], number>()
+  for (const { addressees } of blocks) counted.set(addressees, (counted.get(addressees) ?? 0) + 1)
+  return counted
+}

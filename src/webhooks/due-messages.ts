@@ -1,0 +1,111 @@
+/** Scheduled messages whose time has come: taking them, making messages of them, putting them back. */
+import type { Instant } from '../core/clock.ts'
+import { type Xid, xid } from '../core/xid.ts'
+import { type Integer, integerList, sql, type Transaction, textList } from '../db/database.ts'
+import type { JobBlock } from './dispatch.ts'
+
+export interface DueMessage {
+  readonly id: Xid
+  /** The number of its channel. */
+  readonly channel: number
+  readonly priority: number
+  /** How often it has failed. */
+  readonly tries: number
+}
+
+const FIELDS = 'id, channel, priority, tries'
+
+/**
+ * The first of what is due, in the order of its index, webhook_messages_due; payloads are not read. Locks what it gives, and leaves
+ * to others what they have locked.
+ */
+const takeFirst = sql('webhooks.takeDue', {
+  postgres: `SELECT ${FIELDS} FROM bartleby.webhook_messages WHERE next_try_at <= $1
+             ORDER BY next_try_at, id LIMIT $2 FOR UPDATE SKIP LOCKED`,
+  sqlite: `SELECT ${FIELDS} FROM webhook_messages INDEXED BY webhook_messages_due WHERE next_try_at <= $1
+           ORDER BY next_try_at, id LIMIT $2`,
+})
+
+/** One that has not gone out yet by primary key, in the same way. `received_at` and not `next_try_at`, which would invite its indexes. */
+const takeById = sql('webhooks.takeDueOne', {
+  postgres: `SELECT ${FIELDS} FROM bartleby.webhook_messages WHERE id = $1 AND received_at IS NULL
+             FOR UPDATE SKIP LOCKED`,
+  sqlite: `SELECT ${FIELDS} FROM webhook_messages WHERE id = $1 AND received_at IS NULL`,
+})
+
+/** Makes locked rows messages that were received now. Each by primary key, which the list insists on: a join alone may read all messages. */
+const markMany = sql('webhooks.markDispatched', {
+  postgres: `
+    UPDATE bartleby.webhook_messages SET received_at = $1, next_try_at = NULL, first_job = due.first_job, jobs = due.jobs
+    FROM unnest($2::text[], $3::text[], $4::int[]) AS due (id, first_job, jobs)
+    WHERE webhook_messages.id = due.id AND webhook_messages.id = ANY($2::text[])`,
+  sqlite: '',
+})
+const markOne = sql('webhooks.markDispatchedOne', {
+  postgres: '',
+  sqlite:
+    'UPDATE webhook_messages SET received_at = $1, next_try_at = NULL, first_job = $3, jobs = $4 WHERE id = $2',
+})
+
+/** Lets one wait on, by primary key, unless it was dispatched meanwhile. */
+const delayOne = sql(
+  'webhooks.putBack',
+  'UPDATE bartleby.webhook_messages SET tries = tries + 1, next_try_at = $2 WHERE id = $1 AND received_at IS NULL',
+)
+
+interface Row {
+  readonly id: string
+  readonly channel: Integer
+  readonly priority: Integer
+  readonly tries: Integer
+}
+
+const toDue = ({ id, channel, priority, tries }: Row): DueMessage => ({
+  id: xid(id),
+  channel: Number(channel),
+  priority: Number(priority),
+  tries: Number(tries),
+})
+
+/** Takes those that are due and that nobody else has taken, at most `limit`, oldest first. */
+export async function takeDue(tx: Transaction, now: Instant, limit: number): Promise<readonly DueMessage[]> {
+  return (await tx.rows<Row>(takeFirst, now, limit)).map(toDue)
+}
+
+/** Takes this one, which was due, if it has not gone out meanwhile and nobody else has taken it. */
+export async function takeOne(tx: Transaction, id: Xid): Promise<readonly DueMessage[]> {
+  return (await tx.rows<Row>(takeById, id)).map(toDue)
+}
+
+/** Turns taken ones into messages with these jobs. */
+export async function markDispatched(
+  tx: Transaction,
+  now: Instant,
+  blocks: readonly JobBlock[],
+): Promise<void> {
+  if (tx.dialect === 'sqlite') {
+    const rows = blocks.map(({ message, first, addressees }) => [now, message, first, addressees.length])
+    return tx.runEach(markOne, rows)
+  }
+  await tx.run(
+    markMany,
+    now,
+    textList(
+      'postgres',
+      blocks.map(({ message }) => message),
+    ),
+    textList(
+      'postgres',
+      blocks.map(({ first }) => first),
+    ),
+    integerList(
+      'postgres',
+      blocks.map(({ addressees }) => addressees.length),
+    ),
+  )
+}
+
+/** Lets one that could not be dispatched wait until `nextTryAt`. */
+export async function putBack(tx: Transaction, id: Xid, nextTryAt: Instant): Promise<void> {
+  await tx.run(delayOne, id, nextTryAt)
+}

@@ -1,0 +1,84 @@
+/**
+ * The signature that requests of the webhook API carry when the gateway asks for one:
+ * `X-Broker-Signature: t=<unix seconds>,v1=<hex>`, an HMAC-SHA256 over `<t>.<body>`. Neither method nor path is signed, and equal
+ * bodies of one second have equal signatures: that is how the scheme is.
+ *
+ * The cheap checks come first, so that nobody makes a server read a body without the right header.
+ */
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
+import type { Instant } from '../core/clock.ts'
+import { Refused } from './refusal.ts'
+
+export const SIGNATURE_HEADER = 'x-broker-signature'
+
+/** What a header says: when it was signed, in seconds since 1970 as they were written, and with what outcome. */
+export interface Signature {
+  readonly seconds: string
+  readonly digest: string
+}
+
+export interface SignedRequest {
+  /** Empty when there is none. */
+  readonly header: string
+  readonly rawBody: Uint8Array
+  readonly now: Instant
+  /** In base64. */
+  readonly secret: string
+  /** In seconds. */
+  readonly tolerance: number
+}
+
+const INTEGER = /^[+-]?\d+$/
+const DIGEST = /^[0-9a-f]{64}$/
+
+/** Refuses a request whose signature is missing, malformed, too old, too new or wrong. */
+export function checkSignature({ header, rawBody, now, secret, tolerance }: SignedRequest): void {
+  checkDigest(readSignature(header, now, tolerance), rawBody, gatewayKey(secret))
+}
+
+/** The key that a secret stands for. */
+export const gatewayKey = (secret: string): KeyObject => createSecretKey(Buffer.from(secret, 'base64'))
+
+/** What can be told without the body: the header, and whether it is of now. */
+export function readSignature(header: string, now: Instant, tolerance: number): Signature {
+  if (header === '') throw new Refused('signature_missing')
+  const parts = header.split(',', 3)
+  const partOf = (key: string) =>
+    parts
+      .map((part) => part.trim())
+      .find((part) => part.startsWith(key))
+      ?.slice(key.length)
+  const seconds = partOf('t=')
+  const digest = partOf('v1=')
+  if (parts.length !== 2 || seconds === undefined || digest === undefined || !INTEGER.test(seconds)) {
+    throw new Refused('signature_malformed')
+  }
+  // Whole seconds on both sides, as the signer counts them.
+  const age = Number(now / 1_000_000n) - Number(seconds)
+  if (Math.abs(age) > tolerance) throw new Refused('signature_untimely')
+  return { seconds, digest }
+}
+
+/** Refuses a body that was not signed with the key. */
+export function checkDigest({ seconds, digest }: Signature, rawBody: Uint8Array, key: KeyObject): void {
+  const expected = createHmac('sha256', key).update(`${seconds}.`).update(rawBody).digest()
+  // What is no digest at all is compared too, with one that cannot be right: it takes as long.
+  const given = DIGEST.test(digest) ? Buffer.from(digest, 'hex') : null
+  if (!timingSafeEqual(expected, given ?? Buffer.alloc(expected.length)) || given === null) {
+    throw new Refused('signature_wrong')
+  }
+}
+
+/** What may not follow an exempt path: anything that somebody on the way could resolve to another path. */
+const UNPLAIN = /%|\\|\/\/|(?:^|\/)\.{1,2}(?:\/|$)/
+
+/** Which paths need no signature: the given ones and all below them. Paths are those that the router looks at, as they were sent. */
+export function exemption(paths: readonly string[]): (path: string) => boolean {
+  const roots = paths.map((path) => (path.endsWith('/') ? path.slice(0, -1) : path))
+  return (path) =>
+    roots.some((root) => {
+      if (!path.startsWith(root)) return false
+      const rest = path.slice(root.length)
+      return rest === '' || (rest.startsWith('/') && !UNPLAIN.test(rest))
+    })
+}

@@ -1,0 +1,124 @@
+/** What metrics and health tell about webhooks beside counters: read from the store when somebody asks, and kept nowhere. */
+import { type Clock, type Instant, instant } from '../core/clock.ts'
+import { type Database, type Integer, type Session, sql } from '../db/database.ts'
+import { readLastFoldAt } from '../db/fold.ts'
+import { letterFold } from '../letters/counts.ts'
+import type { BulkKind } from './dead/run-rows.ts'
+import { type DeadCount, readDeadCounts } from './dead-counts.ts'
+
+/** A consumer that gets nothing for a while. */
+export interface PausedConsumer {
+  readonly channelId: string
+  readonly consumerId: string
+  readonly pausedSince: Instant
+}
+
+/** A requeue or purge of all dead jobs that is under way. */
+export interface OpenRun {
+  readonly kind: BulkKind
+  readonly channelId: string
+  readonly consumerId: string
+  readonly expected: number
+  readonly done: number
+}
+
+export interface WebhookGauges {
+  readonly dead: readonly DeadCount[]
+  /** Changes of letter counts that are not folded yet. */
+  readonly unfolded: number
+  /** null: never. */
+  readonly lastFoldAt: Instant | null
+  readonly paused: readonly PausedConsumer[]
+  readonly runs: readonly OpenRun[]
+}
+
+/** More of a kind than anybody looks at one by one. */
+const MOST = 1_000
+
+/** The names of a consumer by its number: two looks into unique indexes. */
+const NAMED = {
+  postgres: `CROSS JOIN LATERAL (SELECT channel_id FROM bartleby.webhook_channels
+    WHERE number = consumer.channel LIMIT 1) AS channel`,
+  sqlite: 'CROSS JOIN webhook_channels AS channel ON channel.number = consumer.channel',
+}
+
+/** On webhook_consumers_paused, which has no others. */
+const readPaused = sql(
+  'webhooks.paused',
+  {
+    postgres: `
+      SELECT channel.channel_id, consumer.consumer_id, consumer.paused_since
+      FROM (SELECT channel, consumer_id, paused_since FROM bartleby.webhook_consumers
+        WHERE paused_since IS NOT NULL ORDER BY paused_since LIMIT $1) AS consumer ${NAMED.postgres}`,
+    sqlite: `
+      SELECT channel.channel_id, consumer.consumer_id, consumer.paused_since
+      FROM (SELECT channel, consumer_id, paused_since FROM webhook_consumers INDEXED BY webhook_consumers_paused
+        WHERE paused_since IS NOT NULL ORDER BY paused_since LIMIT $1) AS consumer ${NAMED.sqlite}`,
+  },
+  { bigints: true },
+)
+
+/** On webhook_bulk_runs_open, which has no others. */
+const readOpenRuns = sql('webhooks.openRuns', {
+  postgres: `
+    SELECT run.kind, channel.channel_id, consumer.consumer_id, run.expected, run.done
+    FROM (SELECT kind, consumer, expected, done FROM bartleby.webhook_bulk_runs
+      WHERE finished_at IS NULL ORDER BY started_at LIMIT $1) AS run
+    CROSS JOIN LATERAL (SELECT channel, consumer_id FROM bartleby.webhook_consumers
+      WHERE number = run.consumer LIMIT 1) AS consumer ${NAMED.postgres}`,
+  sqlite: `
+    SELECT run.kind, channel.channel_id, consumer.consumer_id, run.expected, run.done
+    FROM (SELECT kind, consumer, expected, done FROM webhook_bulk_runs INDEXED BY webhook_bulk_runs_open
+      WHERE finished_at IS NULL ORDER BY started_at LIMIT $1) AS run
+    CROSS JOIN webhook_consumers AS consumer ON consumer.number = run.consumer ${NAMED.sqlite}`,
+})
+
+/** The unfolded tail, which is short because it is folded every second. SQLite has none. */
+const countUnfolded = sql('webhooks.unfolded', {
+  postgres: 'SELECT count(*) AS found FROM bartleby.letter_deltas',
+  sqlite: 'SELECT 0 AS found',
+})
+
+/** The consumers that are paused now, those first that have been for the longest time. */
+export async function readPausedConsumers(session: Session): Promise<readonly PausedConsumer[]> {
+  const rows = await session.rows<{ channel_id: string; consumer_id: string; paused_since: Integer }>(
+    readPaused,
+    MOST,
+  )
+  return rows.map((row) => ({
+    channelId: row.channel_id,
+    consumerId: row.consumer_id,
+    pausedSince: instant(BigInt(row.paused_since)),
+  }))
+}
+
+/** Everything, as it is at one moment. */
+export function readWebhookGauges(db: Database, clock: Clock): Promise<WebhookGauges> {
+  return db.snapshot('webhooks.gauges', async (session) => {
+    const [dead, paused, runs, unfolded, lastFoldAt] = await Promise.all([
+      readDeadCounts(session, { ends: true }),
+      readPausedConsumers(session),
+      readRuns(session),
+      session.rows<{ found: Integer }>(countUnfolded),
+      readLastFoldAt(session, letterFold, clock.now()),
+    ])
+    return { dead, paused, runs, unfolded: Number(unfolded[0]?.found ?? 0), lastFoldAt }
+  })
+}
+
+async function readRuns(session: Session): Promise<readonly OpenRun[]> {
+  const rows = await session.rows<{
+    kind: BulkKind
+    channel_id: string
+    consumer_id: string
+    expected: Integer
+    done: Integer
+  }>(readOpenRuns, MOST)
+  return rows.map((row) => ({
+    kind: row.kind,
+    channelId: row.channel_id,
+    consumerId: row.consumer_id,
+    expected: Number(row.expected),
+    done: Number(row.done),
+  }))
+}

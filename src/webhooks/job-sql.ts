@@ -1,0 +1,193 @@
+/** Jobs as they are read: one by its id, and the first that wait for a consumer. */
+import { type Instant, instant } from '../core/clock.ts'
+import { type Xid, xid } from '../core/xid.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
+import { type LetterId, letterId } from '../letters/letter.ts'
+import { type HeaderList, JOB, type JobState, type MessageContent, queueOfConsumer } from './webhook.ts'
+
+/** A job as the store has it. */
+export interface JobRecord {
+  readonly id: Xid
+  readonly consumer: number
+  readonly state: JobState
+  readonly attempts: number
+  readonly exhausted: boolean
+  readonly claim: string | null
+  readonly letter: LetterId | null
+  readonly changedAt: Instant
+}
+
+const COLUMNS =
+  'job.id, job.consumer, job.state, job.attempts, job.exhausted, job.claim, job.letter, job.changed_at'
+
+interface Row {
+  readonly id: string
+  readonly consumer: Integer
+  readonly state: Integer
+  readonly attempts: Integer
+  readonly exhausted: Integer
+  readonly claim: string | null
+  readonly letter: Integer | null
+  readonly changed_at: Integer
+}
+
+const toRecord = (row: Row): JobRecord => ({
+  id: xid(row.id),
+  consumer: Number(row.consumer),
+  // The store keeps nothing else.
+  state: Number(row.state) as JobState,
+  attempts: Number(row.attempts),
+  exhausted: Number(row.exhausted) === 1,
+  claim: row.claim,
+  letter: row.letter === null ? null : letterId(row.letter),
+  changedAt: instant(BigInt(row.changed_at)),
+})
+
+/** One by primary key. */
+const readOne = sql(
+  'webhooks.readJob',
+  `SELECT ${COLUMNS} FROM bartleby.webhook_jobs AS job WHERE job.id = $1`,
+  {
+    bigints: true,
+  },
+)
+
+/** The job with this id; null when there is none. */
+export async function readJob(session: Session, id: Xid): Promise<JobRecord | null> {
+  const [row] = await session.rows<Row>(readOne, id)
+  return row === undefined ? null : toRecord(row)
+}
+
+/** By primary key: the order is one that only this index has. For an id alone PostgreSQL may read the index of the list, all of it. */
+const PRODUCER = `(SELECT producer_id FROM bartleby.webhook_producers AS who
+  WHERE who.id BETWEEN message.producer AND message.producer ORDER BY who.id LIMIT 1)`
+
+/** The same with its message and producer, each by primary key. */
+const readDetail = sql(
+  'webhooks.readJobDetail',
+  {
+    postgres: `SELECT ${COLUMNS}, message.message_id, ${PRODUCER} AS producer_id FROM bartleby.webhook_jobs AS job
+               LEFT JOIN LATERAL (SELECT message_id, producer FROM bartleby.webhook_messages
+                 WHERE id = job.message LIMIT 1) AS message ON true
+               WHERE job.id = $1`,
+    sqlite: `SELECT ${COLUMNS}, message.message_id, ${PRODUCER} AS producer_id FROM webhook_jobs AS job
+             LEFT JOIN webhook_messages AS message ON message.id = job.message WHERE job.id = $1`,
+  },
+  { bigints: true },
+)
+
+/** A job with the public ids around it. */
+export interface JobDetail extends JobRecord {
+  readonly messageId: string
+  readonly producerId: string
+}
+
+/** The job with this id and what it belongs to; null when there is none. */
+export async function readJobDetail(session: Session, id: Xid): Promise<JobDetail | null> {
+  const [row] = await session.rows<Row & { message_id: string | null; producer_id: string | null }>(
+    readDetail,
+    id,
+  )
+  if (row === undefined) return null
+  return { ...toRecord(row), messageId: row.message_id ?? '', producerId: row.producer_id ?? '' }
+}
+
+/** A job that waits, with what it delivers. */
+export interface QueuedJob {
+  readonly id: Xid
+  readonly priority: number
+  readonly incrementalTimeout: number
+  readonly message: Omit<MessageContent, 'priority'> & { readonly messageId: string }
+}
+
+const WAITING = 'id, priority, created_at, extra_seconds, message'
+const IN_TURN = 'ORDER BY priority DESC, created_at, id'
+
+/** The first of one state, in the order of its index: on SQLite the planner may prefer another one. */
+const firstOf = (state: JobState, index: string) => ({
+  postgres: `(SELECT ${WAITING} FROM bartleby.webhook_jobs WHERE consumer = $1 AND state = ${state} ${IN_TURN} LIMIT $2)`,
+  sqlite: `SELECT * FROM (SELECT ${WAITING} FROM webhook_jobs INDEXED BY ${index}
+             WHERE consumer = $1 AND state = ${state} ${IN_TURN} LIMIT $2)`,
+})
+const READY = firstOf(JOB.ready, 'webhook_jobs_ready')
+const LATER = firstOf(JOB.later, 'webhook_jobs_later_of')
+
+const CONTENT =
+  'waiting.id, waiting.priority, waiting.extra_seconds, message_id, content_type, headers, payload'
+
+/** At most $2 of each of the two indexes, of these the first $2, and the message of each by primary key. No locks. */
+const readQueued = sql(
+  'webhooks.queuedJobs',
+  {
+    postgres: `
+    SELECT ${CONTENT}
+    FROM (SELECT * FROM (${READY.postgres} UNION ALL ${LATER.postgres}) AS either ${IN_TURN} LIMIT $2) AS waiting
+    CROSS JOIN LATERAL (SELECT message_id, content_type, headers, payload FROM bartleby.webhook_messages
+      WHERE id = waiting.message LIMIT 1) AS message
+    ${IN_TURN}`,
+    sqlite: `
+    SELECT ${CONTENT}
+    FROM (SELECT * FROM (${READY.sqlite} UNION ALL ${LATER.sqlite}) ${IN_TURN} LIMIT $2) AS waiting
+    CROSS JOIN webhook_messages AS message ON message.id = waiting.message
+    ORDER BY waiting.priority DESC, waiting.created_at, waiting.id`,
+  },
+  { bigints: true },
+)
+
+interface QueuedRow {
+  readonly id: string
+  readonly priority: Integer
+  readonly extra_seconds: Integer
+  readonly message_id: string
+  readonly content_type: string
+  readonly headers: string
+  readonly payload: Uint8Array
+}
+
+/** The first jobs of a consumer that wait, due or not: the highest priority first, then the oldest. */
+export async function readQueuedJobs(
+  session: Session,
+  consumer: number,
+  limit: number,
+): Promise<readonly QueuedJob[]> {
+  const rows = await session.rows<QueuedRow>(readQueued, consumer, limit)
+  return rows.map((row) => ({
+    id: xid(row.id),
+    priority: Number(row.priority),
+    incrementalTimeout: Number(row.extra_seconds),
+    message: {
+      messageId: row.message_id,
+      contentType: row.content_type,
+      // As the broadcast wrote it.
+      headers: JSON.parse(row.headers) as HeaderList,
+      payload: row.payload,
+    },
+  }))
+}
+
+/** A consumer and its channel, each by the unique index of its number. */
+const readNames = sql(
+  'webhooks.namesOfConsumer',
+  `SELECT consumer_id, pulls,
+     (SELECT channel_id FROM bartleby.webhook_channels AS channel WHERE channel.number = consumer.channel) AS channel_id
+   FROM bartleby.webhook_consumers AS consumer WHERE consumer.number = $1`,
+)
+
+/** How a consumer is called, and whether it pulls; null when there is none. */
+export async function readConsumerNames(
+  session: Session,
+  consumer: number,
+): Promise<{ readonly channelId: string; readonly consumerId: string; readonly pulls: boolean } | null> {
+  const [row] = await session.rows<{ consumer_id: string; pulls: Integer; channel_id: string | null }>(
+    readNames,
+    consumer,
+  )
+  if (row === undefined) return null
+  return { channelId: row.channel_id ?? '', consumerId: row.consumer_id, pulls: Number(row.pulls) === 1 }
+}
+
+/** How the letters of a consumer call where they come from. */
+export async function queueOf(session: Session, consumer: number): Promise<string> {
+  const names = await readConsumerNames(session, consumer)
+  return queueOfConsumer(names?.channelId ?? '', names?.consumerId ?? '')
+}

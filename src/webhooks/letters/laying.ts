@@ -1,0 +1,143 @@
+/**
+ * Restoring: the job of a letter that is pending again is dead again, whatever it was meanwhile. A job that is gone is made anew from
+ * what its letter and its message say; without its message or its consumer it cannot be, and the letter stays what it is.
+ */
+import { storedText } from '../../core/content.ts'
+import { failure } from '../../core/errors.ts'
+import { type Xid, xid, xidAfter } from '../../core/xid.ts'
+import { type Integer, sql, type Transaction } from '../../db/database.ts'
+import type { LetterId } from '../../letters/letter.ts'
+import type { OfficeWork } from '../../letters/work.ts'
+import { shareChannel } from '../channel-lock.ts'
+import { Tallies } from '../tallies.ts'
+import { idsOfQueue, JOB, type JobState } from '../webhook.ts'
+
+/** What a letter keeps of its job: one letter by primary key. */
+const readLetter = sql(
+  'webhooks.letterToLay',
+  `SELECT source_id, reference, item_created_at, reason, dequeue_count,
+     (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue
+   FROM bartleby.letters WHERE letters.id = $1`,
+  { bigints: true },
+)
+
+interface LetterRow {
+  readonly source_id: string
+  readonly reference: Uint8Array | null
+  readonly item_created_at: Integer
+  readonly reason: string
+  readonly dequeue_count: Integer
+  readonly queue: string
+}
+
+/** One job by primary key, locked until the transaction ends. */
+const lockJob = sql('webhooks.lockJobToLay', {
+  postgres: 'SELECT consumer, state FROM bartleby.webhook_jobs WHERE id = $1 FOR UPDATE',
+  sqlite: 'SELECT consumer, state FROM webhook_jobs WHERE id = $1',
+})
+
+const layBack = sql(
+  'webhooks.layBack',
+  `UPDATE bartleby.webhook_jobs SET state = ${JOB.dead}, exhausted = $2, changed_at = $3, due_at = NULL, claim = NULL
+   WHERE id = $1`,
+)
+
+const insertDead = sql(
+  'webhooks.insertDeadJob',
+  `INSERT INTO bartleby.webhook_jobs (created_at, changed_at, priority, letter, consumer, attempts, state, exhausted, id, message)
+   VALUES ($1, $2, $3, $4, $5, $6, ${JOB.dead}, $7, $8, $9)`,
+)
+
+/** By their unique ids; the order is one that only the index of both ids has, see registry/consumers.ts. */
+const readChannel = sql(
+  'webhooks.channelToLay',
+  'SELECT number FROM bartleby.webhook_channels WHERE channel_id = $1',
+)
+const readConsumer = sql('webhooks.consumerToLay', {
+  postgres: `SELECT number FROM bartleby.webhook_consumers
+             WHERE channel = $1 AND consumer_id BETWEEN $2 AND $2 ORDER BY consumer_id`,
+  sqlite: 'SELECT number FROM webhook_consumers WHERE channel = $1 AND consumer_id = $2',
+})
+
+/** Locked, so that it is not pruned before the job is there. */
+const lockMessage = sql(
+  'webhooks.messageToLay',
+  {
+    postgres: `SELECT id, priority, first_job, jobs FROM bartleby.webhook_messages
+               WHERE channel = $1 AND message_id = $2 FOR UPDATE`,
+    sqlite:
+      'SELECT id, priority, first_job, jobs FROM webhook_messages WHERE channel = $1 AND message_id = $2',
+  },
+  { bigints: true },
+)
+
+interface MessageRow {
+  readonly id: string
+  readonly priority: Integer
+  readonly first_job: string | null
+  readonly jobs: Integer
+}
+
+/** Makes the job of a letter dead. */
+export async function layJob(work: OfficeWork, letterId: LetterId): Promise<void> {
+  const { tx, now } = work
+  const [letter] = await tx.rows<LetterRow>(readLetter, letterId)
+  if (letter === undefined) throw new Error(`letter ${letterId} is gone although it was locked`)
+  const id = xid(letter.source_id)
+  const exhausted = letter.reason === 'attempts' ? 1 : 0
+  const target = await targetOf(tx, id, letter)
+  const [job] = await tx.rows<{ consumer: Integer; state: Integer }>(lockJob, id)
+  if (job === undefined) {
+    const attempts = Math.max(Number(letter.dequeue_count) - 1, 0)
+    const { message } = target
+    await tx.run(
+      insertDead,
+      BigInt(letter.item_created_at),
+      now,
+      BigInt(message.priority),
+      letterId,
+      target.consumer,
+      attempts,
+      exhausted,
+      id,
+      message.id,
+    )
+    return
+  }
+  // The store keeps nothing else.
+  const state = Number(job.state) as JobState
+  if (state === JOB.dead) return
+  if (state === JOB.inFlight) throw failure('letter_in_flight', { queue: letter.queue })
+  await tx.run(layBack, id, exhausted, now)
+  const tallies = new Tallies()
+  tallies.moved(Number(job.consumer), state, JOB.dead)
+  tallies.write(tx)
+}
+
+/** The consumer and the message of a job, kept until the transaction ends; refuses when one of them is gone. */
+async function targetOf(
+  tx: Transaction,
+  id: Xid,
+  { queue, reference }: LetterRow,
+): Promise<{ readonly consumer: number; readonly message: MessageRow }> {
+  const [channel, consumer] = idsOfQueue(queue) ?? ['', queue]
+  const messageId = storedText(reference)
+  const [found] = await tx.rows<{ number: Integer }>(readChannel, channel)
+  if (found === undefined) throw failure('letter_consumer_gone', { consumer, channel })
+  const number = Number(found.number)
+  await shareChannel(tx, number)
+  const [receiver] = await tx.rows<{ number: Integer }>(readConsumer, number, consumer)
+  if (receiver === undefined) throw failure('letter_consumer_gone', { consumer, channel })
+  const [message] = await tx.rows<MessageRow>(lockMessage, number, messageId)
+  if (message === undefined || !isJobOf(id, message)) {
+    throw failure('letter_message_gone', { message: messageId, channel })
+  }
+  return { consumer: Number(receiver.number), message }
+}
+
+/** Whether it is a job of this message, and not of another that had the same id before it was pruned. */
+function isJobOf(id: Xid, { first_job, jobs }: MessageRow): boolean {
+  if (first_job === null) return false
+  const first = xid(first_job)
+  return first <= id && id <= xidAfter(first, Number(jobs) - 1)
+}

@@ -1,0 +1,261 @@
+/**
+ * What the API shows of messages: those that were dispatched, and those that were scheduled, be they dispatched or not. Lists
+ * never read payloads.
+ */
+import { type Instant, instant } from '../core/clock.ts'
+import { type Xid, xid, xidAfter } from '../core/xid.ts'
+import { type Database, type Integer, type Session, sql } from '../db/database.ts'
+import {
+  EMPTY_PAGE,
+  PAGE_SIZE,
+  type Page,
+  type PageRequest,
+  type PageRow,
+  pageOf,
+  pageStatements,
+  readSpan,
+  type Span,
+  spanOf,
+} from './pages.ts'
+import { isStorable } from './registry/texts.ts'
+import { type Channel, type HeaderList, type JobStatus, MESSAGE_STATUS_CODE, statusOf } from './webhook.ts'
+
+/** A message of a list. */
+export interface ListedMessage {
+  readonly id: Xid
+  readonly messageId: string
+}
+
+/** A job, as its message shows it. */
+export interface JobSummary {
+  readonly listenerEndpoint: string
+  readonly listenerName: string
+  readonly status: JobStatus
+  readonly statusChangedAt: Instant
+}
+
+export interface MessageView extends ListedMessage {
+  readonly payload: Uint8Array
+  readonly contentType: string
+  readonly producerName: string
+  readonly receivedAt: Instant
+  readonly dispatchedAt: Instant
+  readonly status: 'DISPATCHED'
+  /** Newest first. */
+  readonly jobs: readonly JobSummary[]
+  readonly headers: HeaderList
+}
+
+export interface ScheduledView extends ListedMessage {
+  readonly payload: Uint8Array
+  readonly contentType: string
+  readonly priority: number
+  /** The public id of the producer. */
+  readonly producedBy: string
+  readonly dispatchSchedule: Instant
+  readonly dispatchedAt: Instant | null
+  readonly status: 'SCHEDULED' | 'DISPATCHED'
+  readonly headers: HeaderList
+}
+
+interface Row {
+  readonly id: string
+  readonly payload: Uint8Array
+  readonly content_type: string
+  readonly headers: string
+  readonly priority: Integer
+  readonly received_at: Integer | null
+  readonly scheduled_for: Integer | null
+  readonly first_job: string | null
+  readonly jobs: Integer
+  readonly producer_id: string | null
+  readonly producer_name: string | null
+}
+
+/** A column of the message's producer, by primary key: the order is one that only this index has, see consumers.ts. */
+const ofProducer = (column: string): string => `(SELECT ${column} FROM bartleby.webhook_producers AS who
+  WHERE who.id BETWEEN message.producer AND message.producer ORDER BY who.id LIMIT 1)`
+
+/** One row by the unique index on channel and public id, and its producer. No locks. */
+const read = sql(
+  'webhooks.readMessage',
+  `SELECT id, payload, content_type, headers, priority, received_at, scheduled_for, first_job, jobs,
+     ${ofProducer('producer_id')} AS producer_id, ${ofProducer('name')} AS producer_name
+   FROM bartleby.webhook_messages AS message WHERE channel = $1 AND message_id = $2`,
+  { bigints: true },
+)
+
+interface JobRow {
+  readonly state: Integer
+  readonly changed_at: Integer
+  readonly name: string
+  readonly callback_url: string
+}
+
+/** The jobs of one message: a range of the primary key, read backwards, and the consumer of each by its number. No locks. */
+const readJobs = sql(
+  'webhooks.readJobsOfMessage',
+  {
+    postgres: `SELECT state, changed_at, name, callback_url FROM bartleby.webhook_jobs AS job
+               CROSS JOIN LATERAL (SELECT name, callback_url FROM bartleby.webhook_consumers
+                 WHERE number = job.consumer LIMIT 1) AS consumer
+               WHERE job.id BETWEEN $1 AND $2 ORDER BY job.id DESC`,
+    sqlite: `SELECT state, job.changed_at, name, callback_url FROM webhook_jobs AS job
+             CROSS JOIN webhook_consumers AS consumer ON consumer.number = job.consumer
+             WHERE job.id BETWEEN $1 AND $2 ORDER BY job.id DESC`,
+  },
+  { bigints: true },
+)
+
+/** What was dispatched, in the order in which it was. */
+const dispatched = pageStatements('webhooks.listMessages', {
+  table: 'webhook_messages',
+  columns: 'message_id',
+  index: 'webhook_messages_newest',
+  at: 'received_at',
+  where: 'channel = $4 AND received_at IS NOT NULL',
+})
+
+/** What was scheduled has an index for those that wait and one for the others: a few of one kind are found among many of the other. */
+const waiting = pageStatements('webhooks.listWaiting', {
+  table: 'webhook_messages',
+  columns: 'message_id',
+  index: 'webhook_messages_waiting_newest',
+  at: 'created_at',
+  where: 'channel = $4 AND next_try_at IS NOT NULL',
+})
+const scheduledAndSent = pageStatements('webhooks.listScheduledAndSent', {
+  table: 'webhook_messages',
+  columns: 'message_id',
+  index: 'webhook_messages_sent_newest',
+  at: 'created_at',
+  where: 'channel = $4 AND scheduled_for IS NOT NULL AND received_at IS NOT NULL',
+})
+
+interface ListRow extends PageRow {
+  readonly message_id: string
+}
+
+export class Messages {
+  readonly #db: Database
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  /** A message with all of its jobs. A scheduled one is none before it is dispatched. */
+  get(channel: Channel, messageId: string): Promise<MessageView | null> {
+    return this.#db.session('webhooks.readMessage', async (session) => {
+      const row = await readRow(session, channel, messageId)
+      if (row === null || row.received_at === null) return null
+      const receivedAt = instant(BigInt(row.received_at))
+      return {
+        ...contentOf(row, messageId),
+        producerName: row.producer_name ?? '',
+        receivedAt,
+        dispatchedAt: receivedAt,
+        status: 'DISPATCHED',
+        jobs: await jobsOf(session, row),
+      }
+    })
+  }
+
+  /** A page of a channel's messages, newest first; those of the given statuses, or all when there are none. */
+  async list(
+    channel: Channel,
+    statuses: readonly number[] | null,
+    page: PageRequest,
+  ): Promise<Page<ListedMessage>> {
+    const span = spanOf(page)
+    const filter = statuses ?? []
+    // Accepting a message dispatches it: there is no other status.
+    if (filter.length > 0 && !filter.includes(MESSAGE_STATUS_CODE.DISPATCHED)) return EMPTY_PAGE
+    const rows = await this.#db.session('webhooks.listMessages', (session) =>
+      readSpan<ListRow>(session, dispatched, span, channel.number),
+    )
+    return pageOf(rows, toListed)
+  }
+
+  /** A message that was scheduled, whether it is dispatched by now or not. */
+  async scheduled(channel: Channel, messageId: string): Promise<ScheduledView | null> {
+    const row = await this.#db.session('webhooks.readScheduled', (session) =>
+      readRow(session, channel, messageId),
+    )
+    if (row === null || row.scheduled_for === null) return null
+    return {
+      ...contentOf(row, messageId),
+      priority: Number(row.priority),
+      producedBy: row.producer_id ?? '',
+      dispatchSchedule: instant(BigInt(row.scheduled_for)),
+      dispatchedAt: row.received_at === null ? null : instant(BigInt(row.received_at)),
+      status: row.received_at === null ? 'SCHEDULED' : 'DISPATCHED',
+    }
+  }
+
+  /** A page of what was scheduled on a channel, newest first; of one status, or all. */
+  async listScheduled(
+    channel: Channel,
+    status: number | null,
+    page: PageRequest,
+  ): Promise<Page<ListedMessage>> {
+    const span = spanOf(page)
+    const rows = await this.#db.session('webhooks.listScheduled', (session) =>
+      readScheduled(session, channel.number, status, span),
+    )
+    return pageOf(rows, toListed)
+  }
+}
+
+async function readScheduled(
+  session: Session,
+  channel: number,
+  status: number | null,
+  span: Span,
+): Promise<readonly ListRow[]> {
+  const { SCHEDULED, DISPATCHED } = MESSAGE_STATUS_CODE
+  if (status === SCHEDULED) return readSpan<ListRow>(session, waiting, span, channel)
+  if (status === DISPATCHED) return readSpan<ListRow>(session, scheduledAndSent, span, channel)
+  if (status !== null) return []
+  // In this order: what is dispatched between the two is seen twice, and not missed.
+  const [open, sent] = await Promise.all([
+    readSpan<ListRow>(session, waiting, span, channel),
+    readSpan<ListRow>(session, scheduledAndSent, span, channel),
+  ])
+  const rows = [...new Map([...open, ...sent].map((row) => [row.id, row])).values()].sort(newestFirst)
+  return span.side === 'older' ? rows.slice(0, PAGE_SIZE) : rows.slice(-PAGE_SIZE)
+}
+
+function newestFirst(a: ListRow, b: ListRow): number {
+  const [x, y] = [BigInt(a.page_at), BigInt(b.page_at)]
+  if (x !== y) return x > y ? -1 : 1
+  return a.id > b.id ? -1 : 1
+}
+
+async function readRow(session: Session, channel: Channel, messageId: string): Promise<Row | null> {
+  if (!isStorable(messageId)) return null
+  const [row] = await session.rows<Row>(read, channel.number, messageId)
+  return row ?? null
+}
+
+async function jobsOf(session: Session, { first_job, jobs }: Row): Promise<JobSummary[]> {
+  if (first_job === null || Number(jobs) === 0) return []
+  const last = xidAfter(xid(first_job), Number(jobs) - 1)
+  const rows = await session.rows<JobRow>(readJobs, first_job, last)
+  return rows.map(({ state, changed_at, name, callback_url }) => ({
+    listenerEndpoint: callback_url,
+    listenerName: name,
+    status: statusOf(Number(state)),
+    statusChangedAt: instant(BigInt(changed_at)),
+  }))
+}
+
+const contentOf = (row: Row, messageId: string) => ({
+  id: xid(row.id),
+  messageId,
+  payload: row.payload,
+  contentType: row.content_type,
+  // As it was written when the message was accepted.
+  headers: JSON.parse(row.headers) as HeaderList,
+})
+
+const toListed = ({ id, message_id }: ListRow): ListedMessage => ({ id: xid(id), messageId: message_id })

@@ -1,0 +1,131 @@
+/** One bounded step of pruning: of the next messages of a channel those go, with jobs and counts, that are done with. */
+import type { Instant } from '../core/clock.ts'
+import { type Xid, xid, xidsFrom } from '../core/xid.ts'
+import { type Integer, type Session, sql, type Transaction, textList } from '../db/database.ts'
+import { Tallies } from './tallies.ts'
+import { JOB } from './webhook.ts'
+
+/** Rows of one transaction: a few milliseconds, also on SQLite, where everybody waits for it. */
+const MOST_MESSAGES = 200
+const MOST_JOBS = 1_000
+
+/** The channel after this one, by the unique index of numbers. */
+const readChannel = sql(
+  'webhooks.nextChannel',
+  'SELECT number FROM bartleby.webhook_channels WHERE number > $1 ORDER BY number LIMIT 1',
+)
+
+/**
+ * The next of a channel that were received before $2, behind ($3, $4), in the order of webhook_messages_newest. Locks them, so that
+ * no job comes back to them meanwhile; what others have locked is left for the next run.
+ */
+const select = (from: string) => `
+  SELECT id, received_at, first_job, jobs, scheduled_for FROM ${from}
+  WHERE channel = $1 AND received_at < $2 AND (received_at, id) > ($3, $4) ORDER BY received_at, id LIMIT $5`
+const readNext = sql(
+  'webhooks.nextToPrune',
+  {
+    postgres: `${select('bartleby.webhook_messages')} FOR UPDATE SKIP LOCKED`,
+    sqlite: select('webhook_messages INDEXED BY webhook_messages_newest'),
+  },
+  { bigints: true },
+)
+
+/** Which of these jobs are not delivered, by primary key. */
+const readUndelivered = sql('webhooks.undelivered', {
+  postgres: `SELECT message FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) AND state <> ${JOB.delivered}`,
+  sqlite: `SELECT message FROM webhook_jobs
+           WHERE id IN (SELECT value FROM json_each($1)) AND state <> ${JOB.delivered}`,
+})
+
+/** Delivered jobs, by primary key; they never change again, and nobody waits for them. */
+const removeJobs = sql('webhooks.pruneJobs', {
+  postgres: 'DELETE FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) RETURNING consumer',
+  sqlite: 'DELETE FROM webhook_jobs WHERE id IN (SELECT value FROM json_each($1)) RETURNING consumer',
+})
+
+/** Locked messages, by primary key. */
+const removeMessages = sql('webhooks.pruneMessages', {
+  postgres: 'DELETE FROM bartleby.webhook_messages WHERE id = ANY($1::text[])',
+  sqlite: 'DELETE FROM webhook_messages WHERE id IN (SELECT value FROM json_each($1))',
+})
+
+/** Where a channel goes on: behind this message. */
+export interface PruneCursor {
+  readonly receivedAt: bigint
+  readonly id: string
+}
+
+export const FROM_THE_START: PruneCursor = { receivedAt: -(2n ** 63n), id: '' }
+
+export interface PrunedBatch {
+  readonly removed: number
+  /** null: the channel is done. */
+  readonly next: PruneCursor | null
+}
+
+/** The number of the channel after this one; null behind the last. */
+export async function nextChannel(session: Session, after: number): Promise<number | null> {
+  const [row] = await session.rows<{ number: Integer }>(readChannel, after)
+  return row === undefined ? null : Number(row.number)
+}
+
+interface Row {
+  readonly id: string
+  readonly received_at: Integer
+  readonly first_job: string | null
+  readonly jobs: Integer
+  readonly scheduled_for: Integer | null
+}
+
+/** Removes what is done with among the next messages of a channel. */
+export async function pruneBatch(
+  tx: Transaction,
+  channel: number,
+  before: Instant,
+  after: PruneCursor,
+): Promise<PrunedBatch> {
+  const rows = await tx.rows<Row>(readNext, channel, before, after.receivedAt, after.id, MOST_MESSAGES)
+  const looked = upToJobs(rows)
+  const last = looked.at(-1)
+  if (last === undefined) return { removed: 0, next: null }
+  const done = await doneAmong(tx, looked)
+  const tallies = new Tallies()
+  tallies.add(channel, 'dispatched', -done.length)
+  tallies.add(channel, 'scheduledDispatched', -done.filter((row) => row.scheduled_for !== null).length)
+  await remove(tx, done, tallies)
+  tallies.write(tx)
+  const ended = looked.length === rows.length && rows.length < MOST_MESSAGES
+  return { removed: done.length, next: ended ? null : { receivedAt: BigInt(last.received_at), id: last.id } }
+}
+
+/** The first of them, as far as the jobs of one transaction reach; the first itself may have more. */
+function upToJobs(rows: readonly Row[]): readonly Row[] {
+  let jobs = 0
+  const end = rows.findIndex((row, i) => {
+    jobs += Number(row.jobs)
+    return i > 0 && jobs > MOST_JOBS
+  })
+  return end < 0 ? rows : rows.slice(0, end)
+}
+
+const jobsOf = (rows: readonly Row[]): Xid[] =>
+  rows.flatMap(({ first_job, jobs }) => (first_job === null ? [] : xidsFrom(xid(first_job), Number(jobs))))
+
+/** Those without a job that is not delivered. Jobs that were erased are in nobody's way. */
+async function doneAmong(tx: Transaction, rows: readonly Row[]): Promise<readonly Row[]> {
+  const jobs = textList(tx.dialect, jobsOf(rows))
+  const waiting = await tx.rows<{ message: string }>(readUndelivered, jobs)
+  const kept = new Set(waiting.map(({ message }) => message))
+  return rows.filter(({ id }) => !kept.has(id))
+}
+
+async function remove(tx: Transaction, rows: readonly Row[], tallies: Tallies): Promise<void> {
+  if (rows.length === 0) return
+  const ids = rows.map(({ id }) => id).sort()
+  const [jobs] = await Promise.all([
+    tx.rows<{ consumer: Integer }>(removeJobs, textList(tx.dialect, jobsOf(rows))),
+    tx.run(removeMessages, textList(tx.dialect, ids)),
+  ])
+  for (const { consumer } of jobs) tallies.moved(Number(consumer), JOB.delivered, null)
+}

@@ -1,0 +1,143 @@
+/** What messages are sent to: channels, read anew for every use, so that what is changed on one server holds on all at once. */
+import { type Clock, type Instant, instant } from '../../core/clock.ts'
+import { type Xid, type Xids, xid } from '../../core/xid.ts'
+import { type Database, type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
+import {
+  type Page,
+  type PageRequest,
+  type PageRow,
+  pageOf,
+  pageStatements,
+  readSpan,
+  spanOf,
+} from '../pages.ts'
+import type { Channel } from '../webhook.ts'
+import { nextUpdate, type PutSteps, putConditionally } from './conditional.ts'
+import { draftOf, type HolderDraft } from './draft.ts'
+import { TAKEN_NUMBER, takeNumber } from './numbers.ts'
+import { checkTexts, isStorable } from './texts.ts'
+
+const FIELDS = 'channel_id, name, token, created_at, updated_at'
+
+/** One row, by the unique index on the public id. */
+const read = sql(
+  'webhooks.readChannel',
+  `SELECT id, number, ${FIELDS} FROM bartleby.webhook_channels WHERE channel_id = $1`,
+  { bigints: true },
+)
+
+/** One row; waits for a twin that is just being created, and then does nothing. */
+const create = sql('webhooks.createChannel', {
+  postgres: `INSERT INTO bartleby.webhook_channels (id, ${FIELDS}) VALUES ($1, $2, $3, $4, $5, $5)
+             ON CONFLICT (channel_id) DO NOTHING RETURNING number`,
+  sqlite: `INSERT INTO webhook_channels (id, number, ${FIELDS}) VALUES ($1, ${TAKEN_NUMBER}, $2, $3, $4, $5, $5)
+           ON CONFLICT (channel_id) DO NOTHING RETURNING number`,
+})
+
+/** One row by its number, if it is still the one that was read. Waits for another change of it, and then does nothing. */
+const change = sql(
+  'webhooks.changeChannel',
+  `UPDATE bartleby.webhook_channels SET name = $3, token = $4, updated_at = $5
+   WHERE number = $1 AND updated_at = $2`,
+)
+
+const list = pageStatements('webhooks.listChannels', {
+  table: 'webhook_channels',
+  columns: `number, ${FIELDS}`,
+  index: 'webhook_channels_newest',
+  at: 'created_at',
+})
+
+interface Row {
+  readonly id: string
+  readonly number: Integer
+  readonly channel_id: string
+  readonly name: string
+  readonly token: string
+  readonly created_at: Integer
+  readonly updated_at: Integer
+}
+
+/** How a channel is put, in a transaction of the caller. */
+export function channelSteps(
+  tx: Transaction,
+  now: Instant,
+  xids: Xids,
+  draft: HolderDraft,
+): PutSteps<Channel> {
+  const { publicId: channelId, name } = draft
+  return {
+    read: () => readChannel(tx, channelId),
+    async create() {
+      const { token } = draft
+      checkTexts(channelId, name, token)
+      const id: Xid = xids.next()
+      await takeNumber(tx)
+      const [row] = await tx.rows<Pick<Row, 'number'>>(create, id, channelId, name, token, now)
+      if (row === undefined) return null
+      return { id, number: Number(row.number), channelId, name, token, createdAt: now, updatedAt: now }
+    },
+    async change(current) {
+      const token = draft.keepsToken ? current.token : draft.token
+      checkTexts(name, token)
+      if (current.name === name && current.token === token) return current
+      const updatedAt = nextUpdate(now, current)
+      const changed = await tx.run(change, current.number, current.updatedAt, name, token, updatedAt)
+      return changed === 0 ? null : { ...current, name, token, updatedAt }
+    },
+  }
+}
+
+export class Channels {
+  readonly #db: Database
+  readonly #clock: Clock
+  readonly #xids: Xids
+
+  constructor(db: Database, clock: Clock, xids: Xids) {
+    this.#db = db
+    this.#clock = clock
+    this.#xids = xids
+  }
+
+  /** The channel of exactly this id. */
+  get(channelId: string): Promise<Channel | null> {
+    return this.#db.session('webhooks.readChannel', (session) => readChannel(session, channelId))
+  }
+
+  /** Creates or replaces it. Refuses to replace what the caller does not know. */
+  put(
+    channelId: string,
+    { name, token }: { readonly name: string | null; readonly token: string | null },
+    ifUnmodifiedSince: string | null,
+  ): Promise<Channel> {
+    const draft = draftOf(channelId, name, token)
+    return this.#db.transaction('webhooks.putChannel', (tx) =>
+      putConditionally(channelSteps(tx, this.#clock.now(), this.#xids, draft), ifUnmodifiedSince),
+    )
+  }
+
+  /** A page of all channels, newest first. */
+  async list(page: PageRequest): Promise<Page<Channel>> {
+    const span = spanOf(page)
+    const rows = await this.#db.session('webhooks.listChannels', (session) =>
+      readSpan<Row & PageRow>(session, list, span),
+    )
+    return pageOf(rows, toChannel)
+  }
+}
+
+/** The channel of exactly this id, as the session sees it. */
+export async function readChannel(session: Session, channelId: string): Promise<Channel | null> {
+  const [row] = isStorable(channelId) ? await session.rows<Row>(read, channelId) : []
+  return row === undefined ? null : toChannel(row)
+}
+
+const toChannel = (row: Row): Channel => ({
+  id: xid(row.id),
+  number: Number(row.number),
+  channelId: row.channel_id,
+  name: row.name,
+  token: row.token,
+  createdAt: instant(BigInt(row.created_at)),
+  updatedAt: instant(BigInt(row.updated_at)),
+})

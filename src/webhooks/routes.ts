@@ -1,0 +1,100 @@
+/**
+ * The webhook API on HTTP. Calls run in Fastify's first hook, as those of the other APIs do: its own parsing would judge a body
+ * before its sender. What no call takes is answered here too, in the shape that clients of this API know.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../core/clock.ts'
+import { ClientGone } from '../http/body.ts'
+import { Refused } from './refusal.ts'
+import { broadcastCall } from './routes/broadcast.ts'
+import { type CalledWebhooks, type CallScope, roleOf, type WebhookCall } from './routes/call.ts'
+import { deadJobCalls } from './routes/dead-jobs.ts'
+import { describeCall } from './routes/describe.ts'
+import { jobCalls } from './routes/jobs.ts'
+import { messageCalls } from './routes/messages.ts'
+import { WebhookPaths } from './routes/paths.ts'
+import { registryCalls } from './routes/registry.ts'
+import { INTERNAL, refused, STOPPING, sendAnswer } from './routes/reply.ts'
+import { type RequestLimits, WebhookRequest } from './routes/request.ts'
+import { statusCalls } from './routes/status.ts'
+
+export interface WebhookRoutesOptions extends RequestLimits {
+  readonly webhooks: CalledWebhooks
+  readonly clock: Clock
+  readonly writeTimeoutSeconds: number
+  /** True from the moment the server has begun to shut down. */
+  readonly stopping: () => boolean
+}
+
+export const WEBHOOK_CALLS: readonly WebhookCall[] = [
+  ...registryCalls,
+  broadcastCall,
+  ...messageCalls,
+  ...jobCalls,
+  ...deadJobCalls,
+  ...statusCalls,
+]
+
+/** The metrics are those of the whole server; where they are is known here too. */
+const paths = new WebhookPaths([...WEBHOOK_CALLS, { method: 'GET', path: '/metrics' }])
+
+/** Answers a request of this API that no call takes. */
+export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
+  sendAnswer(request, reply, paths.answer(request.method, request.url))
+}
+
+/** Adds the calls of the webhook API to a server. */
+export async function webhookRoutes(app: FastifyInstance, options: WebhookRoutesOptions): Promise<void> {
+  // The schemas describe the calls in OpenAPI; the calls check what they are given.
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
+  const scope: CallScope = { ...options.webhooks, clock: options.clock }
+  for (const call of WEBHOOK_CALLS) {
+    const role = roleOf(call.access, scope.settings)
+    app.route({
+      method: call.method,
+      url: call.path,
+      config: { role },
+      schema: describeCall(call, role),
+      onRequest: (request, reply) => void perform(call, scope, options, request, reply),
+      handler: unreachable,
+    })
+  }
+}
+
+async function perform(
+  call: WebhookCall,
+  scope: CallScope,
+  options: WebhookRoutesOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  // An id that is empty is no id, and its path no path.
+  // Fastify gives the named parts of a path as texts.
+  if (Object.values(request.params as Readonly<Record<string, string>>).includes('')) {
+    answerUnrouted(request, reply)
+    return
+  }
+  const { writeTimeoutSeconds } = options
+  try {
+    const answer = options.stopping()
+      ? STOPPING
+      : await call.answer(new WebhookRequest(request, options), scope)
+    sendAnswer(request, reply, answer, writeTimeoutSeconds)
+  } catch (thrown) {
+    if (thrown instanceof ClientGone || request.raw.socket.destroyed) reply.hijack()
+    else if (thrown instanceof Refused) sendAnswer(request, reply, refused(thrown), writeTimeoutSeconds)
+    else {
+      // What went wrong inside is for the log alone.
+      request.log.error(
+        { err: thrown, method: request.method, path: call.path, requestId: request.id },
+        'call failed',
+      )
+      sendAnswer(request, reply, INTERNAL, writeTimeoutSeconds)
+    }
+  }
+}
+
+function unreachable(): never {
+  throw new Error('the call was answered by its first hook')
+}

@@ -1,0 +1,189 @@
+/** The calls of consumers on their jobs. They carry the tokens of channel and consumer. */
+import { INTEGER, objectOf, TEXT, TIME } from '../../http/describe-api.ts'
+import type { QueuedJob } from '../jobs.ts'
+import { Refused } from '../refusal.ts'
+import type { CallScope, WebhookCall } from './call.ts'
+import { authorisedConsumer, CHANNEL_TOKEN, CONSUMER_TOKEN, type Recipient } from './find.ts'
+import { channelUrl, consumerUrl, messageUrl, producerUrl, requeueUrl } from './links.ts'
+import { jobFields } from './messages.ts'
+import { ACCEPTED, type Answer, json, NO_CONTENT } from './reply.ts'
+import { integerOf, type WebhookRequest } from './request.ts'
+import { readTransition } from './transition.ts'
+import { headerFields, payloadText } from './views.ts'
+
+const DEFAULT_LIMIT = 25
+const MOST_JOBS = 100
+
+const CONSUMER_PATH = '/channel/:channelId/consumer/:consumerId'
+const JOB_PATH = `${CONSUMER_PATH}/job/:jobId`
+
+export const TOKENS = [CHANNEL_TOKEN, CONSUMER_TOKEN]
+
+const QUEUED_SHAPE = objectOf({
+  Result: {
+    type: 'array',
+    items: objectOf({
+      ID: TEXT,
+      Priority: INTEGER,
+      IncrementalTimeout: INTEGER,
+      Message: objectOf({
+        MessageID: TEXT,
+        Payload: TEXT,
+        Headers: { type: 'object', additionalProperties: TEXT },
+        ContentType: TEXT,
+      }),
+    }),
+  },
+})
+const JOB_SHAPE = objectOf({
+  ListenerEndpoint: TEXT,
+  ListenerName: TEXT,
+  Status: TEXT,
+  StatusChangedAt: TIME,
+  MessageURL: TEXT,
+  ChannelURL: TEXT,
+  ConsumerURL: TEXT,
+  ProducerURL: TEXT,
+  JobRequeueURL: TEXT,
+})
+
+/** How many jobs are asked for. Nothing at all is the usual number. */
+function limitOf(query: URLSearchParams): number {
+  const text = query.get('limit') ?? ''
+  if (text === '') return DEFAULT_LIMIT
+  const limit = /^\+?\d{10,}$/.test(text) ? MOST_JOBS : integerOf(text)
+  if (limit === null || limit < 0) throw new Refused('limit_invalid')
+  return Math.min(limit, MOST_JOBS)
+}
+
+function queuedView({ id, priority, incrementalTimeout, message }: QueuedJob) {
+  const { text, base64 } = payloadText(message.payload)
+  return {
+    ID: id,
+    Priority: priority,
+    IncrementalTimeout: incrementalTimeout,
+    Message: {
+      MessageID: message.messageId,
+      Payload: text,
+      Headers: headerFields(message.headers),
+      ContentType: message.contentType,
+      ...(base64 === null ? {} : { PayloadBase64: base64 }),
+    },
+  }
+}
+
+/** The consumer of a call that only those who fetch their jobs can make. */
+async function pullConsumer(request: WebhookRequest, scope: CallScope): Promise<Recipient> {
+  const recipient = await authorisedConsumer(request, scope, 'consumer_unknown')
+  if (recipient.consumer.type !== 'pull') throw new Refused('consumer_not_pull')
+  return recipient
+}
+
+async function showJob(request: WebhookRequest, scope: CallScope): Promise<Answer> {
+  const { channel, consumer } = await authorisedConsumer(request, scope, 'consumer_unknown')
+  const { channelId } = channel
+  const { consumerId } = consumer
+  const job = await scope.jobs.get(consumer, request.param('jobId'))
+  return json({
+    ...jobFields(job),
+    MessageURL: messageUrl(channelId, job.messageId),
+    ChannelURL: channelUrl(channelId),
+    ConsumerURL: consumerUrl(channelId, consumerId),
+    ProducerURL: producerUrl(job.producerId),
+    JobRequeueURL: job.status === 'DEAD' ? requeueUrl(channelId, consumerId, job.id) : '',
+  })
+}
+
+async function moveJob(request: WebhookRequest, scope: CallScope): Promise<Answer> {
+  const { consumer } = await pullConsumer(request, scope)
+  const jobId = request.param('jobId')
+  const transition = readTransition(await request.smallBody())
+  if (transition === null) {
+    // Whose job it is comes before what is wrong with the body.
+    await scope.jobs.get(consumer, jobId)
+    throw new Refused('request_body_invalid')
+  }
+  await scope.jobs.move(consumer, jobId, transition.nextState, transition.extraSeconds)
+  return ACCEPTED
+}
+
+export const jobCalls: readonly WebhookCall[] = [
+  {
+    method: 'GET',
+    path: `${CONSUMER_PATH}/queued-jobs`,
+    access: 'own',
+    summary: 'The next jobs of a pull consumer: the highest priority first, then the oldest',
+    headers: TOKENS,
+    query: { limit: `At most so many: ${DEFAULT_LIMIT} unless said otherwise, ${MOST_JOBS} at most` },
+    success: [200, QUEUED_SHAPE],
+    errors: [400, 401, 403, 404, 412],
+    async answer(request, scope) {
+      const { consumer } = await pullConsumer(request, scope)
+      const limit = limitOf(request.query())
+      const jobs = limit === 0 ? [] : await scope.jobs.queued(consumer, limit)
+      return json({ Result: jobs.map(queuedView) })
+    },
+  },
+  {
+    method: 'GET',
+    path: JOB_PATH,
+    access: 'own',
+    summary: 'One job',
+    headers: TOKENS,
+    success: [200, JOB_SHAPE],
+    errors: [401, 403, 404],
+    answer: showJob,
+  },
+  {
+    method: 'POST',
+    path: JOB_PATH,
+    access: 'own',
+    summary: 'Take, settle or give up a job of a pull consumer',
+    headers: TOKENS,
+    body: {
+      mediaType: 'application/json',
+      schema: {
+        type: 'object',
+        properties: {
+          NextState: { type: 'string', enum: ['QUEUED', 'INFLIGHT', 'DELIVERED', 'DEAD'] },
+          IncrementalTimeout: {
+            type: 'integer',
+            minimum: 0,
+            description: 'Seconds that the job may take longer',
+          },
+        },
+      },
+    },
+    success: [202],
+    errors: [400, 401, 403, 404, 412],
+    answer: moveJob,
+  },
+  {
+    method: 'DELETE',
+    path: JOB_PATH,
+    access: 'own',
+    summary: 'Erase a dead job whose attempts are used up',
+    headers: TOKENS,
+    success: [204],
+    errors: [403, 404],
+    async answer(request, scope) {
+      const { consumer } = await authorisedConsumer(request, scope, 'resource_unknown')
+      await scope.jobs.erase(consumer, request.param('jobId'))
+      return NO_CONTENT
+    },
+  },
+  {
+    method: 'POST',
+    path: `${JOB_PATH}/requeue-dead-job`,
+    access: 'own',
+    summary: 'Give a dead job a new round of attempts',
+    headers: TOKENS,
+    success: [202],
+    errors: [400, 401, 403, 404],
+    async answer(request, scope) {
+      const { consumer } = await authorisedConsumer(request, scope, 'consumer_unknown')
+      await scope.jobs.requeue(consumer, request.param('jobId'))
+      return ACCEPTED
+    },
+  },
+]

@@ -1,0 +1,182 @@
+/** The calls on producers, channels and consumers. */
+import { objectOf, TEXT, TIME } from '../../http/describe-api.ts'
+import type { JsonSchema } from '../../http/proto-schema.ts'
+import type { WebhookSettings } from '../settings.ts'
+import type { CallScope, WebhookCall } from './call.ts'
+import { existing, findChannel, findConsumer } from './find.ts'
+import { channelUrl, consumerUrl, producerUrl } from './links.ts'
+import { NO_CONTENT } from './reply.ts'
+import type { WebhookRequest } from './request.ts'
+import { channelView, consumerView, listResult, producerView, resource } from './views.ts'
+
+const CONDITION = 'If-Unmodified-Since'
+
+export const PAGE_FIELDS = {
+  next: 'The cursor of the page before; the links of a page hold it',
+  previous: 'The cursor of the page behind',
+}
+
+export const LIST_SHAPE = objectOf({
+  Result: { type: 'array', items: TEXT },
+  Pages: { type: 'object', properties: { next: TEXT, previous: TEXT } },
+  Links: { type: 'null' },
+})
+
+const HOLDER_FIELDS = {
+  token: 'Left out: a new random one, also when it exists already',
+  name: 'Left out: the id',
+}
+const HOLDER = { ID: TEXT, Name: TEXT, Token: TEXT, ChangedAt: TIME }
+const CHANNEL_SHAPE = objectOf({
+  ...HOLDER,
+  ConsumersURL: TEXT,
+  MessagesURL: TEXT,
+  BroadcastURL: TEXT,
+  MessagesStatusURL: TEXT,
+})
+const CONSUMER_SHAPE = objectOf({
+  ...HOLDER,
+  CallbackURL: TEXT,
+  DeadLetterQueueURL: TEXT,
+  Type: { type: 'string', enum: ['push', 'pull'] },
+})
+
+const exposes = ({ settings }: { readonly settings: WebhookSettings }) => settings.api.exposeTokens
+const condition = (request: WebhookRequest) => request.header(CONDITION.toLowerCase())
+
+const got = (path: string, summary: string, shape: JsonSchema) =>
+  ({ method: 'GET', path, access: 'read tokens', summary, success: [200, shape], errors: [404] }) as const
+
+const put = (path: string, summary: string, shape: JsonSchema, errors: readonly number[]) =>
+  ({
+    method: 'PUT',
+    path,
+    access: 'write',
+    summary,
+    headers: [CONDITION],
+    success: [200, shape],
+    errors,
+  }) as const
+
+const listed = (path: string, summary: string, errors: readonly number[]) =>
+  ({
+    method: 'GET',
+    path,
+    access: 'read',
+    summary,
+    query: PAGE_FIELDS,
+    success: [200, LIST_SHAPE],
+    errors,
+  }) as const
+
+const producerCalls: readonly WebhookCall[] = [
+  {
+    ...listed('/producers', 'The producers, newest first', [400]),
+    answer: async (request, { producers }) =>
+      listResult('/producers', await producers.list(request.page()), ({ producerId }) =>
+        producerUrl(producerId),
+      ),
+  },
+  {
+    ...got('/producer/:producerId', 'One producer', objectOf(HOLDER)),
+    async answer(request, scope) {
+      const producer = existing(await scope.producers.get(request.param('producerId')))
+      return resource(producerView(producer, exposes(scope)), producer)
+    },
+  },
+  {
+    ...put('/producer/:producerId', 'Create or replace a producer', objectOf(HOLDER), [400, 412, 415]),
+    form: HOLDER_FIELDS,
+    async answer(request, scope) {
+      const form = await request.form()
+      const fields = { name: form.get('name'), token: form.get('token') }
+      const producer = await scope.producers.put(request.param('producerId'), fields, condition(request))
+      return resource(producerView(producer, exposes(scope)), producer)
+    },
+  },
+]
+
+const channelCalls: readonly WebhookCall[] = [
+  {
+    ...listed('/channels', 'The channels, newest first', [400]),
+    answer: async (request, { channels }) =>
+      listResult('/channels', await channels.list(request.page()), ({ channelId }) => channelUrl(channelId)),
+  },
+  {
+    ...got('/channel/:channelId', 'One channel', CHANNEL_SHAPE),
+    async answer(request, scope) {
+      const channel = await findChannel(request, scope)
+      return resource(channelView(channel, exposes(scope)), channel)
+    },
+  },
+  {
+    ...put('/channel/:channelId', 'Create or replace a channel', CHANNEL_SHAPE, [400, 412, 415]),
+    form: HOLDER_FIELDS,
+    async answer(request, scope) {
+      const form = await request.form()
+      const fields = { name: form.get('name'), token: form.get('token') }
+      const channel = await scope.channels.put(request.param('channelId'), fields, condition(request))
+      return resource(channelView(channel, exposes(scope)), channel)
+    },
+  },
+]
+
+const CONSUMER_PATH = '/channel/:channelId/consumer/:consumerId'
+
+const consumerCalls: readonly WebhookCall[] = [
+  {
+    ...listed('/channel/:channelId/consumers', 'The consumers of a channel, newest first', [400, 404]),
+    async answer(request, scope) {
+      const channel = await findChannel(request, scope)
+      const page = await scope.consumers.list(channel, request.page())
+      return listResult(`${channelUrl(channel.channelId)}/consumers`, page, ({ consumerId }) =>
+        consumerUrl(channel.channelId, consumerId),
+      )
+    },
+  },
+  {
+    ...got(CONSUMER_PATH, 'One consumer', CONSUMER_SHAPE),
+    async answer(request, scope) {
+      const { channel, consumer } = await findConsumer(request, scope)
+      return resource(consumerView(channel.channelId, consumer, exposes(scope)), consumer)
+    },
+  },
+  {
+    ...put(CONSUMER_PATH, 'Create or replace a consumer', CONSUMER_SHAPE, [400, 404, 412, 415]),
+    form: {
+      callbackUrl: 'Where a push consumer is called; pull consumers have one too',
+      ...HOLDER_FIELDS,
+      type: '`push` or `pull`; left out or empty: push',
+    },
+    answer: (request, scope) => putConsumer(request, scope),
+  },
+  {
+    method: 'DELETE',
+    path: CONSUMER_PATH,
+    access: 'write',
+    summary: 'Delete a consumer that has no jobs',
+    headers: [CONDITION],
+    success: [204],
+    errors: [400, 404, 409, 412],
+    async answer(request, scope) {
+      const channel = await findChannel(request, scope)
+      await scope.consumers.delete(channel, request.param('consumerId'), condition(request))
+      return NO_CONTENT
+    },
+  },
+]
+
+async function putConsumer(request: WebhookRequest, scope: CallScope) {
+  const form = await request.form()
+  const channel = await findChannel(request, scope)
+  const fields = {
+    name: form.get('name'),
+    token: form.get('token'),
+    callbackUrl: form.get('callbackUrl'),
+    type: form.get('type'),
+  }
+  const consumer = await scope.consumers.put(channel, request.param('consumerId'), fields, condition(request))
+  return resource(consumerView(channel.channelId, consumer, exposes(scope)), consumer)
+}
+
+export const registryCalls: readonly WebhookCall[] = [...producerCalls, ...channelCalls, ...consumerCalls]

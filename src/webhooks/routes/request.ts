@@ -1,0 +1,135 @@
+/**
+ * What a call of the webhook API reads of its request. Headers count by their first value, missing ones are empty; forms are read
+ * from the body alone; every body has a limit, and so has the time it may take.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { FastifyRequest } from 'fastify'
+import { BartlebyError } from '../../core/errors.ts'
+import { readBody } from '../../http/body.ts'
+import type { PageRequest } from '../pages.ts'
+import { Refused } from '../refusal.ts'
+
+export interface RequestLimits {
+  readonly maxBodyBytes: number
+  readonly readTimeoutSeconds: number
+}
+
+/** Forms and short JSON: a few texts of 255 characters, each of them percent-encoded. */
+const SMALL_BODY_BYTES = 1_048_576
+
+const FORM = 'application/x-www-form-urlencoded'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body, when it was read before the call: to check its signature. */
+    signedBody: Buffer | null
+  }
+}
+
+/** The first value of a header; empty when there is none. `name` is in lower case. */
+export function firstHeader({ headers, rawHeaders }: IncomingMessage, name: string): string {
+  const value = headers[name]
+  if (value === undefined) return ''
+  if (typeof value !== 'string') return value[0] ?? ''
+  // Repeated headers arrive joined by commas.
+  if (!value.includes(',')) return value
+  const at = rawHeaders.findIndex((text, index) => index % 2 === 0 && text.toLowerCase() === name)
+  return rawHeaders[at + 1] ?? ''
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** A header as text. Its bytes arrive one by one; clients that write more than ASCII mostly mean UTF-8. */
+function asText(value: string): string {
+  if (!/[\x80-\xff]/.test(value)) return value
+  try {
+    return utf8.decode(Buffer.from(value, 'latin1'))
+  } catch {
+    return value
+  }
+}
+
+export class WebhookRequest {
+  readonly #request: FastifyRequest
+  readonly #limits: RequestLimits
+
+  constructor(request: FastifyRequest, limits: RequestLimits) {
+    this.#request = request
+    this.#limits = limits
+  }
+
+  /** A variable part of the path, decoded. */
+  param(name: string): string {
+    // Fastify gives the named parts of a path as texts.
+    return (this.#request.params as Readonly<Record<string, string>>)[name] ?? ''
+  }
+
+  /** The first value of a header, as text. */
+  header(name: string): string {
+    return asText(firstHeader(this.#request.raw, name))
+  }
+
+  /** Names and values by turns, as they were sent. */
+  get rawHeaders(): readonly string[] {
+    return this.#request.raw.rawHeaders
+  }
+
+  /** The query of the address. */
+  query(): URLSearchParams {
+    const { url } = this.#request
+    const start = url.indexOf('?')
+    return new URLSearchParams(start < 0 ? '' : url.slice(start))
+  }
+
+  /** The whole body. */
+  body(): Promise<Buffer> {
+    return this.#read(this.#limits.maxBodyBytes)
+  }
+
+  /** The body of a call that has little to say. */
+  smallBody(): Promise<Buffer> {
+    return this.#read(Math.min(this.#limits.maxBodyBytes, SMALL_BODY_BYTES))
+  }
+
+  /** The fields of the body. A body of another media type is refused unread. */
+  async form(): Promise<URLSearchParams> {
+    const mediaType = firstHeader(this.#request.raw, 'content-type').split(';', 1)[0]?.trim()
+    if (mediaType !== FORM) throw new Refused('form_expected')
+    return new URLSearchParams((await this.smallBody()).toString())
+  }
+
+  /** Where a list is to be read. */
+  page(): PageRequest {
+    const query = this.query()
+    return { next: query.get('next'), previous: query.get('previous') }
+  }
+
+  #read(limit: number): Promise<Buffer> {
+    const { raw, signedBody } = this.#request
+    if (signedBody === null) return readWithin(raw, limit, this.#limits.readTimeoutSeconds)
+    return signedBody.length > limit
+      ? Promise.reject(new Refused('body_too_large'))
+      : Promise.resolve(signedBody)
+  }
+}
+
+/** A body of at most so many bytes, sent in at most so much time; a slower client is cut off. */
+export async function readWithin(raw: IncomingMessage, limit: number, seconds: number): Promise<Buffer> {
+  const timer = setTimeout(() => raw.destroy(), seconds * 1_000)
+  try {
+    return await readBody(raw, limit)
+  } catch (error) {
+    if (error instanceof BartlebyError && error.code === 'body_too_large') throw new Refused('body_too_large')
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const INTEGER = /^[+-]?\d+$/
+
+/** A whole number; null for anything else, also for one that cannot be told from its neighbours. */
+export function integerOf(text: string): number | null {
+  const value = INTEGER.test(text) ? Number(text) : Number.NaN
+  return Number.isSafeInteger(value) ? value : null
+}

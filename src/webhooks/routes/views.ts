@@ -1,0 +1,73 @@
+/** Producers, channels and consumers as the webhook API shows them, and lists of where they are. */
+import { isUtf8 } from 'node:buffer'
+import type { Instant } from '../../core/clock.ts'
+import { formatHttpDate } from '../../core/http-date.ts'
+import { formatSeconds } from '../../core/timestamp.ts'
+import type { Page } from '../pages.ts'
+import type { Channel, Consumer, HeaderList, Producer } from '../webhook.ts'
+import { channelUrl, deadJobsUrl, pageLinks } from './links.ts'
+import { type Answer, json } from './reply.ts'
+
+interface Holder {
+  readonly name: string
+  readonly token: string
+  readonly updatedAt: Instant
+}
+
+/** What they have in common, the token only if it may be seen. */
+const holder = (id: string, { name, token, updatedAt }: Holder, exposeTokens: boolean) => ({
+  ID: id,
+  Name: name,
+  Token: exposeTokens ? token : '',
+  ChangedAt: formatSeconds(updatedAt),
+})
+
+export const producerView = (producer: Producer, exposeTokens: boolean) =>
+  holder(producer.producerId, producer, exposeTokens)
+
+export const channelView = (channel: Channel, exposeTokens: boolean) => {
+  const url = channelUrl(channel.channelId)
+  return {
+    ...holder(channel.channelId, channel, exposeTokens),
+    ConsumersURL: `${url}/consumers`,
+    MessagesURL: `${url}/messages`,
+    BroadcastURL: `${url}/broadcast`,
+    MessagesStatusURL: `${url}/messages-status`,
+  }
+}
+
+export const consumerView = (channelId: string, consumer: Consumer, exposeTokens: boolean) => ({
+  ...holder(consumer.consumerId, consumer, exposeTokens),
+  CallbackURL: consumer.callbackUrl,
+  DeadLetterQueueURL: deadJobsUrl(channelId, consumer.consumerId),
+  Type: consumer.type,
+})
+
+/** One of them, with when it was last changed: what the next change must name. */
+export const resource = (view: unknown, { updatedAt }: Holder): Answer =>
+  json(view, { 'Last-Modified': formatHttpDate(updatedAt) })
+
+/** A page of addresses. `Links` is always there, and always null. */
+export const listResult = <Item>(
+  path: string,
+  page: Page<Item>,
+  urlOf: (item: Item) => string,
+  statuses?: readonly number[],
+): Answer => json({ Result: page.items.map(urlOf), Pages: pageLinks(path, page, statuses), Links: null })
+
+/**
+ * An address as everybody may see it: credentials and queries, which often are credentials too, are shown only with the consumer
+ * that they belong to.
+ */
+export const endpoint = (callbackUrl: string): string =>
+  callbackUrl.replace(/^(https?:\/\/)[^/?#]*@/i, '$1').replace(/[?#].*$/s, '')
+
+/** Metadata headers by their names. */
+export const headerFields = (headers: HeaderList): Readonly<Record<string, string>> =>
+  Object.fromEntries(headers)
+
+/** Bytes as text; what is no text is added as it is, in base64. */
+export function payloadText(payload: Uint8Array): { readonly text: string; readonly base64: string | null } {
+  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
+  return { text: bytes.toString(), base64: isUtf8(bytes) ? null : bytes.toString('base64') }
+}

@@ -1,0 +1,146 @@
+/**
+ * Scheduled messages go out: every interval a server takes those that are due and that no other one holds, oldest first, and one
+ * transaction makes them messages with jobs. One that fails is tried alone and put back for a while that grows; the others do not wait
+ * for it. What is due is looked for, never waited for with a timer of its own: timers end after 24 days.
+ */
+import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { Xids } from '../core/xid.ts'
+import { type Database, StoreUnavailable, type Transaction } from '../db/database.ts'
+import { type Audience, insertJobs, jobBlock, pushedTo, readAudience } from './dispatch.ts'
+import { type DueMessage, markDispatched, putBack, takeDue, takeOne } from './due-messages.ts'
+import type { WebhookSettings } from './settings.ts'
+import { Tallies } from './tallies.ts'
+
+export interface SchedulerParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly xids: Xids
+  readonly settings: Pick<WebhookSettings, 'scheduler'>
+  /** Called after the commit with the numbers of the push consumers that have new jobs. */
+  readonly onJobs: (consumers: ReadonlySet<number>) => void
+}
+
+/** A message that cannot be dispatched waits this long at first, twice as long each time after, and never longer than an hour. */
+const FIRST_DELAY_US = 10_000_000
+const LONGEST_DELAY_US = 3_600_000_000
+/** Jobs of one transaction: some 50 ms on SQLite, where everybody waits for it. */
+const MOST_JOBS = 5_000
+
+type Take = (tx: Transaction, now: Instant) => Promise<readonly DueMessage[]>
+
+export class Scheduler {
+  readonly #parts: SchedulerParts
+  readonly #stopped = new AbortController()
+  #alarm: Alarm | undefined
+  #running: Promise<void> = Promise.resolve()
+
+  constructor(parts: SchedulerParts) {
+    this.#parts = parts
+  }
+
+  /** One round now, and one every interval; a round that takes longer is not overtaken by the next. */
+  start(): void {
+    const { clock, log, settings } = this.#parts
+    const nextAt = later(clock.now(), BigInt(Math.round(settings.scheduler.intervalMs * 1_000)))
+    this.runNow()
+      .catch((error: unknown) =>
+        log.warn({ err: error }, 'dispatching scheduled messages failed; the next round tries again'),
+      )
+      .finally(() => {
+        if (!this.#stopped.signal.aborted) this.#alarm = clock.alarm(nextAt, () => this.start())
+      })
+  }
+
+  /** Ends after what is under way. */
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    this.#alarm?.cancel()
+    await this.#running.catch(() => {})
+  }
+
+  /** One round now: all that is due. */
+  runNow(): Promise<void> {
+    const round = this.#running.catch(() => {}).then(() => this.#dispatchAll())
+    this.#running = round
+    return round
+  }
+
+  /** Goes on at once while there may be more. */
+  async #dispatchAll(): Promise<void> {
+    let more = true
+    while (more && !this.#stopped.signal.aborted) more = await this.#dispatchBatch()
+  }
+
+  /** Dispatches what is due, a batch at most, and tells whether there may be more. */
+  async #dispatchBatch(): Promise<boolean> {
+    const { batchSize } = this.#parts.settings.scheduler
+    let taken: readonly DueMessage[] = []
+    try {
+      const dispatched = await this.#dispatch(async (tx, now) => {
+        taken = await takeDue(tx, now, batchSize)
+        return taken
+      })
+      return dispatched < taken.length || taken.length === batchSize
+    } catch (error) {
+      if (error instanceof StoreUnavailable || taken.length === 0) throw error
+      for (const message of taken) await this.#dispatchAlone(message)
+      return taken.length === batchSize
+    }
+  }
+
+  async #dispatchAlone({ id, tries }: DueMessage): Promise<void> {
+    const { db, clock, log } = this.#parts
+    try {
+      await this.#dispatch((tx) => takeOne(tx, id))
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error
+      // The text alone: what a store tells of a failure beside it may be the row itself.
+      const reason = error instanceof Error ? error.message : String(error)
+      log.error({ message: id, tries: tries + 1, reason }, 'a scheduled message failed; it is put back')
+      await db.statement('webhooks.putBack', (tx) => putBack(tx, id, later(clock.now(), delayUs(tries))))
+    }
+  }
+
+  /** Makes messages of what `take` takes, with jobs and counts, in one transaction; gives how many that were. */
+  async #dispatch(take: Take): Promise<number> {
+    const { db, clock, xids, onJobs } = this.#parts
+    const blocks = await db.transaction('webhooks.dispatchScheduled', async (tx) => {
+      const now = clock.now()
+      const taken = await take(tx, now)
+      if (taken.length === 0) return []
+      const audience = await readAudience(
+        tx,
+        taken.map(({ channel }) => channel),
+      )
+      const due = firstOf(taken, audience)
+      const blocks = due.map((message) => jobBlock(xids, audience, message))
+      const tallies = new Tallies()
+      for (const { channel } of due) {
+        tallies.add(channel, 'scheduled', -1)
+        tallies.add(channel, 'scheduledDispatched', 1)
+        tallies.add(channel, 'dispatched', 1)
+      }
+      await markDispatched(tx, now, blocks)
+      await insertJobs(tx, now, blocks, tallies)
+      tallies.write(tx)
+      return blocks
+    })
+    const pushed = pushedTo(blocks)
+    if (pushed.size > 0) onJobs(pushed)
+    return blocks.length
+  }
+}
+
+/** As many of them as one transaction makes jobs for, and at least the first. */
+function firstOf(taken: readonly DueMessage[], audience: Audience): readonly DueMessage[] {
+  let jobs = 0
+  const end = taken.findIndex(({ channel }, i) => {
+    jobs += audience.get(channel)?.length ?? 0
+    return i > 0 && jobs > MOST_JOBS
+  })
+  return end < 0 ? taken : taken.slice(0, end)
+}
+
+const delayUs = (tries: number): bigint => BigInt(Math.min(FIRST_DELAY_US * 2 ** tries, LONGEST_DELAY_US))

@@ -1,0 +1,199 @@
+/**
+ * What the status endpoints of webhooks tell, ready to be written as JSON. Each is read at one moment, from counts and from the
+ * ends of indexes: what it costs grows with the number of consumers, never with that of jobs or messages.
+ */
+import { instant } from '../core/clock.ts'
+import { formatSeconds } from '../core/timestamp.ts'
+import { type Database, type Integer, integerList, type Session, sql } from '../db/database.ts'
+import { readDeadCounts } from './dead-counts.ts'
+import { type JobEnds, readJobEnds } from './job-ends.ts'
+import { type Counted, readTallies, readTalliesOf } from './tallies.ts'
+import { JOB, JOB_STATUS_CODE, type JobState, type JobStatus, MESSAGE_STATUS_CODE } from './webhook.ts'
+
+export interface JobStatusEntry {
+  readonly status: number
+  readonly count: number
+  readonly oldestItemTimestamp: string
+  readonly newestItemTimestamp: string
+  readonly consumerId: string
+  readonly consumerName: string
+}
+
+/** By public channel id, then by internal consumer id. */
+export type JobStatusView = Readonly<Record<string, Readonly<Record<string, readonly JobStatusEntry[]>>>>
+
+export interface DeadStatusView {
+  readonly consumers: readonly {
+    readonly channelId: string
+    readonly channelName: string
+    readonly consumerId: string
+    readonly consumerName: string
+    readonly deadCount: number
+  }[]
+}
+
+export interface MessagesStatusView {
+  readonly counts: Readonly<
+    Record<string, { readonly Count: number; readonly Links: { readonly messages: string } }>
+  >
+  readonly next_scheduled_message_at?: string
+}
+
+/** Consumers by their numbers, with their channels: two looks into unique indexes for each. */
+const readConsumers = sql('webhooks.consumersOf', {
+  postgres: `
+    SELECT consumer.number, consumer.id, consumer.consumer_id, consumer.name, channel.channel_id
+    FROM unnest($1::int[]) AS asked (number)
+    CROSS JOIN LATERAL (SELECT id, number, channel, consumer_id, name FROM bartleby.webhook_consumers
+      WHERE number = asked.number LIMIT 1) AS consumer
+    CROSS JOIN LATERAL (SELECT channel_id FROM bartleby.webhook_channels
+      WHERE number = consumer.channel LIMIT 1) AS channel`,
+  sqlite: `
+    SELECT consumer.number, consumer.id, consumer.consumer_id, consumer.name, channel.channel_id
+    FROM json_each($1) AS asked
+    CROSS JOIN webhook_consumers AS consumer ON consumer.number = asked.value
+    CROSS JOIN webhook_channels AS channel ON channel.number = consumer.channel`,
+})
+
+interface ConsumerRow {
+  readonly number: Integer
+  readonly id: string
+  readonly consumer_id: string
+  readonly name: string
+  readonly channel_id: string
+}
+
+/** The number of a channel, by its unique id. */
+const readChannel = sql(
+  'webhooks.channelNumber',
+  'SELECT number FROM bartleby.webhook_channels WHERE channel_id = $1',
+)
+
+/** When the next message of a channel is to be sent: one look into webhook_messages_waiting. */
+const readNextScheduled = sql(
+  'webhooks.nextScheduled',
+  `SELECT scheduled_for FROM bartleby.webhook_messages
+   WHERE channel = $1 AND next_try_at IS NOT NULL ORDER BY scheduled_for LIMIT 1`,
+  { bigints: true },
+)
+
+export class Status {
+  readonly #db: Database
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  /** `GET /job-status` */
+  jobs(): Promise<JobStatusView> {
+    return this.#db.snapshot('webhooks.jobStatus', jobStatus)
+  }
+
+  /** `GET /dlq-status` */
+  async dead(): Promise<DeadStatusView> {
+    const counts = await this.#db.session('webhooks.deadStatus', (session) => readDeadCounts(session))
+    return {
+      consumers: counts.map(({ channelId, channelName, consumerId, consumerName, deadCount }) => ({
+        channelId,
+        channelName,
+        consumerId,
+        consumerName,
+        deadCount,
+      })),
+    }
+  }
+
+  /** `GET /channel/{channelId}/messages-status` */
+  messages(channelId: string): Promise<MessagesStatusView> {
+    return this.#db.snapshot('webhooks.messagesStatus', async (session) => {
+      const [channel] = await session.rows<{ number: Integer }>(readChannel, channelId)
+      if (channel === undefined) return { counts: {} }
+      const [counted, [next]] = await Promise.all([
+        readTalliesOf(session, Number(channel.number)),
+        session.rows<{ scheduled_for: Integer }>(readNextScheduled, Number(channel.number)),
+      ])
+      const counts = messageCounts(channelId, counted)
+      if (next === undefined) return { counts }
+      return { counts, next_scheduled_message_at: formatSeconds(instant(BigInt(next.scheduled_for))) }
+    })
+  }
+}
+
+/** The states that a status of jobs stands for. */
+const STATES: Readonly<Record<JobStatus, readonly JobState[]>> = {
+  QUEUED: [JOB.later, JOB.ready],
+  INFLIGHT: [JOB.inFlight],
+  DELIVERED: [JOB.delivered],
+  DEAD: [JOB.dead],
+}
+
+async function jobStatus(session: Session): Promise<JobStatusView> {
+  const [tallies, dead] = await Promise.all([readTallies(session), readDeadCounts(session)])
+  const counts = new Map<number, Map<JobStatus, number>>()
+  const count = (consumer: number, status: JobStatus, jobs: number) => {
+    if (jobs === 0) return
+    const byStatus = counts.get(consumer) ?? new Map<JobStatus, number>()
+    counts.set(consumer, byStatus.set(status, jobs))
+  }
+  for (const [consumer, { queued = 0, inFlight = 0, delivered = 0 }] of tallies) {
+    count(consumer, 'QUEUED', queued)
+    count(consumer, 'INFLIGHT', inFlight)
+    count(consumer, 'DELIVERED', delivered)
+  }
+  for (const { consumer, deadCount } of dead) count(consumer, 'DEAD', deadCount)
+
+  const asked = [...counts].flatMap(([consumer, byStatus]) =>
+    [...byStatus.keys()].flatMap((status) => STATES[status].map((state) => ({ consumer, state }))),
+  )
+  const [consumers, ends] = await Promise.all([
+    session.rows<ConsumerRow>(readConsumers, integerList(session.dialect, [...counts.keys()])),
+    readJobEnds(session, asked),
+  ])
+  const channels = new Map<string, Map<string, readonly JobStatusEntry[]>>()
+  for (const row of consumers) {
+    const number = Number(row.number)
+    const entries = [...(counts.get(number) ?? [])].flatMap(([status, jobs]) => {
+      const range = joined(STATES[status].flatMap((state) => ends.get(`${number} ${state}`) ?? []))
+      if (range === null) return []
+      return {
+        status: JOB_STATUS_CODE[status],
+        count: jobs,
+        oldestItemTimestamp: formatSeconds(range.oldestAt),
+        newestItemTimestamp: formatSeconds(range.newestAt),
+        consumerId: row.consumer_id,
+        consumerName: row.name,
+      }
+    })
+    const ofChannel = channels.get(row.channel_id) ?? new Map<string, readonly JobStatusEntry[]>()
+    channels.set(row.channel_id, ofChannel.set(row.id, entries))
+  }
+  // From entries, not by assignment: a channel may be called '__proto__'.
+  return Object.fromEntries([...channels].map(([id, ofChannel]) => [id, Object.fromEntries(ofChannel)]))
+}
+
+/** From the oldest of all to the newest of all; null of none. */
+function joined(ends: readonly JobEnds[]): JobEnds | null {
+  return ends.reduce<JobEnds | null>(
+    (all, { oldestAt, newestAt }) => ({
+      oldestAt: all === null || oldestAt < all.oldestAt ? oldestAt : all.oldestAt,
+      newestAt: all === null || newestAt > all.newestAt ? newestAt : all.newestAt,
+    }),
+    null,
+  )
+}
+
+function messageCounts(channelId: string, counted: Counted): MessagesStatusView['counts'] {
+  const list = (path: string, status: number) =>
+    `/channel/${encodeURIComponent(channelId)}/${path}?status=${status}`
+  const { dispatched = 0, scheduled = 0, scheduledDispatched = 0 } = counted
+  const { SCHEDULED, DISPATCHED } = MESSAGE_STATUS_CODE
+  const all = {
+    DISPATCHED: { Count: dispatched, Links: { messages: list('messages', DISPATCHED) } },
+    SCHEDULED_SCHEDULED: { Count: scheduled, Links: { messages: list('scheduled-messages', SCHEDULED) } },
+    SCHEDULED_DISPATCHED: {
+      Count: scheduledDispatched,
+      Links: { messages: list('scheduled-messages', DISPATCHED) },
+    },
+  }
+  return Object.fromEntries(Object.entries(all).filter(([, { Count }]) => Count !== 0))
+}

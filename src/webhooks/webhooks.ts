@@ -1,0 +1,128 @@
+/**
+ * The webhooks of an office: who sends, who receives, what is under way and what died, wired together. Nothing is delivered
+ * before it is started; the calls work without.
+ */
+import { isIP } from 'node:net'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import { Xids } from '../core/xid.ts'
+import type { Database } from '../db/database.ts'
+import type { Registers } from '../letters/death-note.ts'
+import type { LetterSource } from '../letters/letter.ts'
+import { addressRanges } from '../outgoing/address-ranges.ts'
+import { WebhookAdmin } from './admin.ts'
+import { Broadcasts } from './broadcasts.ts'
+import { Courier } from './courier/courier.ts'
+import { BulkRuns } from './dead/bulk-runs.ts'
+import { DeadJobs } from './dead/dead-jobs.ts'
+import { readPausedConsumers, readWebhookGauges } from './gauges.ts'
+import { Jobs } from './jobs.ts'
+import { webhookLetterSource } from './letters/source.ts'
+import { Messages } from './messages.ts'
+import { WebhookMetrics } from './metrics.ts'
+import { Pruner } from './pruning.ts'
+import { Channels } from './registry/channels.ts'
+import { Consumers } from './registry/consumers.ts'
+import { Producers } from './registry/producers.ts'
+import { Scheduler } from './scheduler.ts'
+import { Seeding } from './seed.ts'
+import type { WebhookSettings } from './settings.ts'
+import { Status } from './status.ts'
+
+export interface WebhookParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly registers: Registers
+  readonly settings: WebhookSettings
+}
+
+export class Webhooks {
+  readonly settings: WebhookSettings
+  readonly xids: Xids
+  readonly producers: Producers
+  readonly channels: Channels
+  readonly consumers: Consumers
+  readonly messages: Messages
+  readonly seeding: Seeding
+  readonly broadcasts: Broadcasts
+  readonly courier: Courier
+  readonly jobs: Jobs
+  readonly dead: DeadJobs
+  readonly bulk: BulkRuns
+  readonly status: Status
+  readonly admin: WebhookAdmin
+  readonly metrics: WebhookMetrics
+  /** The way back of dead jobs. */
+  readonly source: LetterSource
+  readonly #db: Database
+  readonly #scheduler: Scheduler
+  readonly #pruner: Pruner
+
+  constructor({ db, clock, log, registers, settings }: WebhookParts) {
+    const xids = new Xids(clock)
+    const onJobs = (consumers: ReadonlySet<number>): void => this.courier.wake(consumers)
+    const common = { db, clock, log, registers, settings, xids, onJobs }
+    this.#db = db
+    this.settings = settings
+    this.xids = xids
+    this.producers = new Producers(db, clock, xids)
+    this.channels = new Channels(db, clock, xids)
+    this.consumers = new Consumers(db, clock, xids, addressCheck(settings))
+    this.messages = new Messages(db)
+    this.seeding = new Seeding(db, clock, xids, settings.seed)
+    this.broadcasts = new Broadcasts(common)
+    this.courier = new Courier(common)
+    this.jobs = new Jobs(common)
+    this.dead = new DeadJobs(db)
+    this.bulk = new BulkRuns(common)
+    this.status = new Status(db)
+    this.admin = new WebhookAdmin({
+      ...common,
+      channels: this.channels,
+      consumers: this.consumers,
+      bulk: this.bulk,
+      wake: (consumers) => this.courier.wake(consumers),
+    })
+    this.metrics = new WebhookMetrics({
+      clock,
+      gauges: () => readWebhookGauges(db, clock),
+      held: () => this.courier.held,
+    })
+    this.courier.onAttempt((attempt) => this.metrics.observe(attempt))
+    this.source = webhookLetterSource(common)
+    this.#scheduler = new Scheduler(common)
+    this.#pruner = new Pruner(common)
+  }
+
+  /** Registers what the settings name, and begins to deliver. */
+  async start(): Promise<void> {
+    await this.seeding.apply()
+    this.courier.start()
+    this.#scheduler.start()
+    this.bulk.start()
+    this.#pruner.start()
+  }
+
+  /** How many consumers get nothing for a while, because every delivery to them failed. */
+  async pausedConsumers(): Promise<number> {
+    return (await this.#db.session('webhooks.paused', readPausedConsumers)).length
+  }
+
+  /** Finishes what is under way, and hands back what is not begun. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#scheduler.stop(), this.bulk.stop(), this.#pruner.stop()])
+    await this.broadcasts.idle()
+    await this.courier.stop()
+  }
+}
+
+/** Whether a callback may be registered: what its name resolves to is checked when it is called. */
+function addressCheck({ delivery }: WebhookSettings): (url: URL) => boolean {
+  const ranges = addressRanges(delivery.refusedAddresses)
+  if ('problem' in ranges) throw new TypeError(`webhooks.delivery.refusedAddresses: ${ranges.problem}`)
+  return ({ hostname }) => {
+    const address = hostname.replace(/^\[|\]$/g, '')
+    return isIP(address) === 0 || !ranges.refuses(address)
+  }
+}
