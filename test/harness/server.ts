@@ -4,9 +4,19 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Logger } from 'pino'
 import { type Config, loadConfig } from '../../src/config/index.ts'
+import type { Clock } from '../../src/core/clock.ts'
 import { serve } from '../../src/http/serve.ts'
 import type { Office } from '../../src/office.ts'
+import type { WebhookSettings } from '../../src/webhooks/settings.ts'
+
+/** Some of the settings of a section, and of the sections in it; lists as a whole. */
+export type DeepPartial<T> = T extends readonly unknown[]
+  ? T
+  : T extends object
+    ? { readonly [Key in keyof T]?: DeepPartial<T[Key]> }
+    : T
 
 export interface ServerOptions {
   /** What `--store` takes. */
@@ -17,6 +27,16 @@ export interface ServerOptions {
   readonly queues?: Partial<Config['queues']>
   /** Outboxes; only for a server in this process. */
   readonly outbox?: Config['outbox']
+  /** Settings of webhooks that differ from the configuration; only for a server in this process. */
+  readonly webhooks?: DeepPartial<WebhookSettings>
+  /** Limits of HTTP that differ from the configuration; only for a server in this process. */
+  readonly http?: Partial<Config['http']>
+  /** A configuration file. The port is a free one and the store the one given here, whatever it says. */
+  readonly config?: string
+  /** What it tells the time by; only for a server in this process. Left out: a clock of its own. */
+  readonly clock?: Clock
+  /** What it writes its log to; only for a server in this process. Left out: nothing. */
+  readonly log?: Logger
 }
 
 export interface RunningServer {
@@ -37,14 +57,36 @@ export interface ServerHere extends RunningServer {
 export async function startServer(options: ServerOptions): Promise<ServerHere> {
   const config = loadConfig({
     env: environmentOf(options),
-    flags: { host: '127.0.0.1', port: 0, store: options.store },
+    flags: { host: '127.0.0.1', port: 0, store: options.store, config: options.config },
   })
-  return serve({
-    ...config,
-    queues: { ...config.queues, ...options.queues },
-    outbox: options.outbox ?? [],
-  })
+  return serve(
+    {
+      ...config,
+      queues: { ...config.queues, ...options.queues },
+      outbox: options.outbox ?? config.outbox,
+      http: { ...config.http, ...options.http },
+      webhooks: overlaid(config.webhooks, options.webhooks),
+    },
+    {
+      ...(options.clock === undefined ? {} : { clock: options.clock }),
+      ...(options.log === undefined ? {} : { log: options.log }),
+    },
+  )
 }
+
+/** The settings with those of `above` put over them, section by section. */
+export function overlaid<T extends object>(below: T, above: DeepPartial<NoInfer<T>> | undefined): T {
+  const merged = new Map<string, unknown>(Object.entries(below))
+  for (const [key, value] of Object.entries(above ?? {})) {
+    const covered = merged.get(key)
+    merged.set(key, isSection(value) && isSection(covered) ? overlaid(covered, value) : value)
+  }
+  // The keys are those of T, and so are the types of their values.
+  return Object.fromEntries(merged) as T
+}
+
+const isSection = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export interface SpawnedServer extends RunningServer {
   readonly pid: number
@@ -90,6 +132,7 @@ export function standbyServer(options: ServerOptions): StandbyServer {
 
 function launch(options: ServerOptions, nodeFlags: readonly string[]): ChildProcess {
   const args = [...nodeFlags, 'bin/bartleby.js', 'serve', '--port', '0', '--store', options.store]
+  if (options.config !== undefined) args.push('--config', options.config)
   return spawn('node_modules/.bin/node', args, {
     cwd: root,
     env: { ...process.env, NODE_COMPILE_CACHE: COMPILED, ...environmentOf(options) },

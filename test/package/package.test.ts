@@ -99,7 +99,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 describe('the package', () => {
   it('holds the build and what users read, but no sources, tests or tools', () => {
     expect(readdirSync(installed).toSorted()).toEqual(
-      ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'dist', 'docs', 'package.json'].toSorted(),
+      ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'dist', 'docs', 'package.json', 'profiles'].toSorted(),
     )
     const built = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
     expect(built.filter((name) => /\.test\.|-double\.|stub-/.test(name))).toEqual([])

@@ -7,6 +7,7 @@ import { migrateStore } from '../../src/office.ts'
 import { type FreshStore, freshPostgres } from '../harness/stores.ts'
 import { loadScript, type Sizes } from './load.ts'
 import { letterScript } from './load-letters.ts'
+import { webhookScript } from './load-webhooks.ts'
 
 export const NOW = instant(1_800_000_000_000_000n)
 
@@ -85,6 +86,7 @@ export class ExplainedStore {
     if (sizes !== null) {
       await client.query(loadScript(sizes, NOW))
       await client.query(letterScript(sizes.letters, NOW))
+      await client.query(webhookScript(sizes.jobs, sizes.letters, NOW))
       await client.query("SELECT gin_clean_pending_list('bartleby.letter_texts_words')")
     }
     return new ExplainedStore(place, client, new Map(indexes.rows.map(({ name, first }) => [name, first])))
@@ -101,11 +103,12 @@ export class ExplainedStore {
 
   /** The generic plan of a statement, as a session that runs it often has it. */
   async plan({ name, postgres }: Statement): Promise<PlanNode> {
-    return this.#explain(name, `EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${postgres}`)
+    const text = `EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${postgres}`
+    return name === BITMAPS ? this.#explain(name, text) : this.#planOf(text)
   }
 
-  async faults(statement: Statement): Promise<Faults> {
-    const nodes = [...nodesOf(await this.plan(statement))]
+  faultsOf(plan: PlanNode): Faults {
+    const nodes = [...nodesOf(plan)]
     return {
       sorts: nodes.map((node) => node['Node Type']).filter((type) => type.endsWith('Sort')),
       scans: nodes.flatMap((node) => this.#scanFault(node) ?? []),
@@ -131,10 +134,8 @@ export class ExplainedStore {
   async pages(name: string, values: readonly Argument[]): Promise<number> {
     await this.#client.query(`DEALLOCATE ALL; PREPARE measured AS ${named(name).postgres}`)
     const given = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value ?? 'NULL')))
-    const plan = await this.#explain(
-      name,
-      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE measured(${given.join(', ')})`,
-    )
+    const call = given.length === 0 ? 'measured' : `measured(${given.join(', ')})`
+    const plan = await this.#explain(name, `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE ${call}`)
     return (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0)
   }
 
@@ -144,12 +145,16 @@ export class ExplainedStore {
       if (name === BITMAPS) {
         await this.#client.query('SET LOCAL enable_bitmapscan = on; SET LOCAL enable_indexscan = off')
       }
-      const { rows } = await this.#client.query<Explained>(text)
-      const [row] = rows
-      if (row === undefined) throw new Error('EXPLAIN gave nothing')
-      return row['QUERY PLAN'][0].Plan
+      return await this.#planOf(text)
     } finally {
       await this.#client.query('ROLLBACK')
     }
+  }
+
+  async #planOf(text: string): Promise<PlanNode> {
+    const { rows } = await this.#client.query<Explained>(text)
+    const [row] = rows
+    if (row === undefined) throw new Error('EXPLAIN gave nothing')
+    return row['QUERY PLAN'][0].Plan
   }
 }

@@ -7,6 +7,8 @@ export interface Sizes {
   readonly others: number
   /** Letters, and as many rows of history. */
   readonly letters: number
+  /** Webhook jobs. */
+  readonly jobs: number
 }
 
 /** The partition that the statements under test work on; its serials start at 1. */

@@ -274,7 +274,18 @@ describe.each(stores)('a store on $name', (store) => {
     const { clean, invariants } = await verify(place.url)
     expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
     expect(clean).toBe(true)
-    expect(invariants.map(({ invariant }) => invariant)).toEqual(['I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I11'])
+    expect(invariants.map(({ invariant }) => invariant)).toEqual([
+      'I2',
+      'I3',
+      'I4',
+      'I5',
+      'I6',
+      'I7',
+      'I11',
+      'W1',
+      'W2',
+      'W3',
+    ])
   })
 
   it.each(BREAKAGES)('with $title breaks $breaks', async ({ breaks, sql, row }) => {

@@ -1,0 +1,89 @@
+/** Producers, channels and consumers on a store of their own, without a server around. Time stands still. */
+import { instant } from '../../src/core/clock.ts'
+import { TestClock } from '../../src/core/test-clock.ts'
+import { Xids } from '../../src/core/xid.ts'
+import { type Database, type Statement, sql, type Value } from '../../src/db/database.ts'
+import { migrate } from '../../src/db/migrations.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { MIGRATIONS } from '../../src/migrations.ts'
+import { Messages } from '../../src/webhooks/messages.ts'
+import { REFUSALS, type RefusalName, Refused } from '../../src/webhooks/refusal.ts'
+import { Channels } from '../../src/webhooks/registry/channels.ts'
+import { Consumers } from '../../src/webhooks/registry/consumers.ts'
+import { Producers } from '../../src/webhooks/registry/producers.ts'
+import type { Channel, Consumer } from '../../src/webhooks/webhook.ts'
+import type { FreshStore, StoreKind } from './stores.ts'
+
+const insertJob = sql(
+  'test.insertJob',
+  `INSERT INTO bartleby.webhook_jobs (id, message, consumer, state, created_at, changed_at, priority)
+   VALUES ($1, $1, $2, $3, $4, $4, 0)`,
+)
+
+export class WebhookRegistry {
+  readonly db: Database
+  readonly clock = new TestClock()
+  readonly xids = new Xids(this.clock)
+  readonly producers: Producers
+  readonly channels: Channels
+  readonly consumers: Consumers
+  readonly messages: Messages
+  readonly #place: FreshStore
+
+  private constructor(db: Database, place: FreshStore) {
+    this.db = db
+    this.#place = place
+    this.clock.freeze(instant(1_800_000_000_900_000n))
+    this.producers = new Producers(db, this.clock, this.xids)
+    this.channels = new Channels(db, this.clock, this.xids)
+    // One address is refused, whatever the others are.
+    this.consumers = new Consumers(db, this.clock, this.xids, ({ hostname }) => hostname !== '10.0.0.1')
+    this.messages = new Messages(db)
+  }
+
+  static async open(store: StoreKind): Promise<WebhookRegistry> {
+    const place = await store.fresh()
+    const db = openDatabase(place.url, { poolSize: 8 })
+    await migrate(db, MIGRATIONS)
+    return new WebhookRegistry(db, place)
+  }
+
+  async close(): Promise<void> {
+    await this.db.close()
+    await this.#place.dispose()
+  }
+
+  /** A channel that did not exist. */
+  channel(channelId: string): Promise<Channel> {
+    return this.channels.put(channelId, { name: null, token: null }, null)
+  }
+
+  /** A push consumer that did not exist. */
+  consumer(channel: Channel, consumerId: string): Promise<Consumer> {
+    const request = { name: null, token: null, callbackUrl: 'http://host/hook', type: null }
+    return this.consumers.put(channel, consumerId, request, null)
+  }
+
+  async job(consumer: Consumer, state: number): Promise<void> {
+    await this.write(insertJob, this.xids.next(), consumer.number, state, this.clock.now())
+  }
+
+  async write(statement: Statement, ...values: readonly Value[]): Promise<void> {
+    await this.db.session('test', (session) => session.run(statement, ...values))
+  }
+
+  read<Row>(statement: Statement, ...values: readonly Value[]): Promise<Row[]> {
+    return this.db.session('test', (session) => session.rows<Row>(statement, ...values))
+  }
+}
+
+/** The name of what a call is refused for; `done` when it is not. */
+export async function refusalOf(call: Promise<unknown>): Promise<RefusalName | 'done'> {
+  try {
+    await call
+    return 'done'
+  } catch (error) {
+    if (error instanceof Refused && error.refusal in REFUSALS) return error.refusal
+    throw error
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * An office with webhooks, and everything that knows how many of their jobs are dead beside each other: what the status endpoints
+ * answer, the jobs and the letters themselves, counted. Its clock stands still, and counts are folded only when a test says so:
+ * the test has the lock of the office's own folders from the start.
+ */
+import { expect } from 'vitest'
+import { instant } from '../../src/core/clock.ts'
+import { silentLog } from '../../src/core/log.ts'
+import { TestClock } from '../../src/core/test-clock.ts'
+import { type Xid, xid } from '../../src/core/xid.ts'
+import { type Database, type Integer, type Session, sql } from '../../src/db/database.ts'
+import { type Fold, foldCounts } from '../../src/db/fold.ts'
+import { leasedLock } from '../../src/db/lock.ts'
+import { migrate } from '../../src/db/migrations.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { SeriesNumbers } from '../../src/history/series.ts'
+import { letterFold } from '../../src/letters/counts.ts'
+import { Drawers } from '../../src/letters/drawers.ts'
+import { STATUS } from '../../src/letters/letter.ts'
+import { MIGRATIONS } from '../../src/migrations.ts'
+import { Office } from '../../src/office.ts'
+import { verifyStore } from '../../src/verify/verify.ts'
+import { readDeadCounts } from '../../src/webhooks/dead-counts.ts'
+import { webhookFold } from '../../src/webhooks/folding.ts'
+import { type WebhookOptions, webhookSettings } from '../../src/webhooks/settings.ts'
+import { type Channel, type Consumer, type ConsumerType, JOB, WEBHOOKS } from '../../src/webhooks/webhook.ts'
+import { Webhooks } from '../../src/webhooks/webhooks.ts'
+import type { FreshStore, StoreKind } from '../harness/stores.ts'
+
+/** A job dies of its first failure, and may then be deleted; bulk acts take several transactions. */
+export const SUDDEN: WebhookOptions = {
+  delivery: { maxRetry: 0, breaker: { failures: 0 } },
+  dlq: { batchSize: 3 },
+}
+
+const YEARS_US = 1_000_000_000_000_000n
+export const FOLDS: readonly Fold[] = [letterFold, webhookFold]
+
+/** Dead jobs per consumer, counted one by one, and their letters. */
+const countAll = sql(
+  'test.countDeadJobs',
+  `SELECT consumer.number, consumer.consumer_id, channel.channel_id,
+     (SELECT count(*) FROM bartleby.webhook_jobs AS job WHERE job.consumer = consumer.number AND job.state = ${JOB.dead}) AS jobs,
+     (SELECT count(*) FROM bartleby.letters AS letter JOIN bartleby.webhook_jobs AS job ON job.id = letter.source_id
+      WHERE letter.engine = '${WEBHOOKS}' AND letter.status = ${STATUS.Pending} AND job.consumer = consumer.number) AS letters
+   FROM bartleby.webhook_consumers AS consumer
+   JOIN bartleby.webhook_channels AS channel ON channel.number = consumer.channel`,
+)
+const countPending = sql(
+  'test.countPendingLetters',
+  `SELECT count(*) AS letters FROM bartleby.letters WHERE engine = '${WEBHOOKS}' AND status = ${STATUS.Pending}`,
+)
+const readJob = sql(
+  'test.jobOfMessage',
+  `SELECT job.id FROM bartleby.webhook_messages AS message JOIN bartleby.webhook_jobs AS job ON job.message = message.id
+   WHERE message.channel = $1 AND message.message_id = $2 AND job.consumer = $3`,
+)
+
+/** What is known about the dead jobs of one consumer at one moment. */
+export interface Sheet {
+  readonly channelId: string
+  readonly consumerId: string
+  /** What the status endpoint tells; null when it does not list the consumer. */
+  readonly counted: number | null
+  /** Jobs, one by one. */
+  readonly jobs: number
+  /** Their pending letters, one by one. */
+  readonly letters: number
+}
+
+/** All consumers at the moment of the session, and the pending letters of all. */
+export async function readSheets(
+  session: Session,
+): Promise<{ readonly sheets: readonly Sheet[]; readonly pending: number }> {
+  const rows = await session.rows<{
+    number: Integer
+    channel_id: string
+    consumer_id: string
+    jobs: Integer
+    letters: Integer
+  }>(countAll)
+  const [all] = await session.rows<{ letters: Integer }>(countPending)
+  const counts = new Map((await readDeadCounts(session)).map((each) => [each.consumer, each.deadCount]))
+  const sheets = rows.map((row) => ({
+    channelId: row.channel_id,
+    consumerId: row.consumer_id,
+    counted: counts.get(Number(row.number)) ?? null,
+    jobs: Number(row.jobs),
+    letters: Number(row.letters),
+  }))
+  return { sheets, pending: Number(all?.letters) }
+}
+
+/** The books are exact at one moment: what is told is what is there, of every consumer. Gives the sheets. */
+export async function expectExact(db: Database): Promise<readonly Sheet[]> {
+  const { sheets, pending } = await db.snapshot('test', readSheets)
+  expect(sheets.map((sheet) => ({ ...sheet, counted: sheet.counted ?? 0, letters: sheet.letters }))).toEqual(
+    sheets.map((sheet) => ({ ...sheet, counted: sheet.jobs, letters: sheet.jobs })),
+  )
+  expect(pending).toBe(sheets.reduce((sum, { jobs }) => sum + jobs, 0))
+  return sheets
+}
+
+export interface CountedOfficeOptions {
+  readonly webhooks?: WebhookOptions
+  /** Left out: the test folds. */
+  readonly foldsByItself?: boolean
+}
+
+export class CountedOffice {
+  readonly kind: StoreKind
+  readonly place: FreshStore
+  readonly clock: TestClock
+  /** A way into the store beside the office. */
+  readonly db: Database
+  readonly office: Office
+  readonly settings: WebhookOptions
+  readonly #others: Office[] = []
+
+  private constructor(
+    kind: StoreKind,
+    place: FreshStore,
+    clock: TestClock,
+    db: Database,
+    office: Office,
+    settings: WebhookOptions,
+  ) {
+    this.kind = kind
+    this.place = place
+    this.clock = clock
+    this.db = db
+    this.office = office
+    this.settings = settings
+  }
+
+  static async open(kind: StoreKind, options: CountedOfficeOptions = {}): Promise<CountedOffice> {
+    const { webhooks = SUDDEN, foldsByItself = false } = options
+    const place = await kind.fresh()
+    const clock = new TestClock()
+    clock.freeze(instant(1_800_000_000_000_000n))
+    const db = openDatabase(place.url, { poolSize: 6 })
+    await migrate(db, MIGRATIONS)
+    if (!foldsByItself)
+      for (const { lock } of FOLDS) await leasedLock(db, clock, lock, 'the test').take(YEARS_US)
+    const office = await Office.open({ store: place.url, clock, webhooks })
+    return new CountedOffice(kind, place, clock, db, office, webhooks)
+  }
+
+  async close(): Promise<void> {
+    for (const office of [this.office, ...this.#others]) await office.close()
+    await this.db.close()
+    await this.place.dispose()
+  }
+
+  /** Another office on the same store. */
+  async another(clock: TestClock = this.clock): Promise<Office> {
+    const office = await Office.open({ store: this.place.url, clock, webhooks: this.settings })
+    this.#others.push(office)
+    return office
+  }
+
+  /** Webhooks on a store that is this one's, or stands before it. Nothing of them is started. */
+  webhooksOn(db: Database): Webhooks {
+    return new Webhooks({
+      db,
+      clock: this.clock,
+      log: silentLog,
+      registers: { drawers: new Drawers(), series: new SeriesNumbers() },
+      settings: webhookSettings(this.settings),
+    })
+  }
+
+  /** Lets time pass. */
+  pass(us: bigint): Promise<void> {
+    return this.office.advanceClock(us)
+  }
+
+  channel(channelId: string): Promise<Channel> {
+    return this.office.webhooks.channels.put(channelId, { name: null, token: 'ctok' }, null)
+  }
+
+  consumer(channel: Channel, consumerId: string, type: ConsumerType = 'pull'): Promise<Consumer> {
+    const request = { name: null, token: 'ktok', callbackUrl: 'http://127.0.0.1:9/hook', type }
+    return this.office.webhooks.consumers.put(channel, consumerId, request, null)
+  }
+
+  /** A message for all consumers of a channel; nobody is asked who sent it. Gives its id. */
+  async broadcast(channel: Channel, webhooks: Webhooks = this.office.webhooks): Promise<string> {
+    const content = { payload: Buffer.from('body'), contentType: 'text/plain', priority: 0, headers: [] }
+    const sender = { channel: channel.number, channelId: channel.channelId, producer: channel.id }
+    const draft = { messageId: null, content, scheduledFor: null }
+    return (await webhooks.broadcasts.accept(sender, draft)).messageId
+  }
+
+  /** A job of a pull consumer, of a new message, in flight. */
+  async job(channel: Channel, consumer: Consumer, webhooks: Webhooks = this.office.webhooks): Promise<Xid> {
+    const message = await this.broadcast(channel, webhooks)
+    const [row] = await this.db.session('test', (session) =>
+      session.rows<{ id: string }>(readJob, channel.number, message, consumer.number),
+    )
+    if (row === undefined) throw new Error('the consumer has no job')
+    const id = xid(row.id)
+    await webhooks.jobs.move(consumer, id, 'INFLIGHT', 0)
+    return id
+  }
+
+  /** A dead job of a pull consumer. */
+  async dead(channel: Channel, consumer: Consumer, webhooks: Webhooks = this.office.webhooks): Promise<Xid> {
+    const id = await this.job(channel, consumer, webhooks)
+    await webhooks.jobs.move(consumer, id, 'DEAD', 0)
+    return id
+  }
+
+  /** Folds all that is there. Under a lock of its own: nobody has to wait for anybody. */
+  async fold(db: Database = this.db): Promise<void> {
+    if (db.dialect === 'sqlite') return
+    const turn = { clock: this.clock, owner: 'the test' }
+    for (const fold of FOLDS) await foldCounts(db, { ...fold, lock: `test of ${fold.lock}` }, turn)
+  }
+
+  /** What is known about one consumer, which is exact; the endpoints tell the same. */
+  async sheet({ channelId }: Channel, { id, consumerId }: Consumer): Promise<Sheet> {
+    const sheets = await expectExact(this.db)
+    const found = sheets.find((sheet) => sheet.channelId === channelId && sheet.consumerId === consumerId)
+    if (found === undefined) return expect.fail(`there is no consumer ${consumerId} of ${channelId}`)
+    const { status } = this.office.webhooks
+    const dead = (await status.dead()).consumers.find(
+      (each) => each.channelId === channelId && each.consumerId === consumerId,
+    )
+    const inJobStatus = (await status.jobs())[channelId]?.[id]?.find((entry) => entry.status === 1004)
+    expect({ dead: dead?.deadCount ?? null, inJobStatus: inJobStatus?.count ?? 0 }).toEqual({
+      dead: found.counted,
+      inJobStatus: found.jobs,
+    })
+    return found
+  }
+
+  /** The dead jobs of a consumer, as everybody tells it, at once and when all is folded. */
+  async expectDead(channel: Channel, consumer: Consumer, dead: number): Promise<void> {
+    expect((await this.sheet(channel, consumer)).jobs).toBe(dead)
+    await this.fold()
+    expect((await this.sheet(channel, consumer)).jobs).toBe(dead)
+  }
+
+  /** Every promise of the store is kept. */
+  async expectVerified(): Promise<void> {
+    const { invariants } = await verifyStore(this.db, { clock: this.clock })
+    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+  }
+}

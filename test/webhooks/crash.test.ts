@@ -1,0 +1,113 @@
+/**
+ * Servers that are killed while they accept and deliver, at random, and replaced: what was accepted is there, every job is delivered
+ * or dead in the end, none was under way twice at a time, no delay was cut short, and all counts are exact. In full size (20,000 messages,
+ * 25 kills) with BARTLEBY_SOAK=1.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, it, vi } from 'vitest'
+import { bartleby } from '../../src/cli/terminal-double.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { seededRandom } from '../crash/random.ts'
+import { stores } from '../harness/stores.ts'
+import { auditJobs, jobStates } from './crash-audit.ts'
+import { Fleet } from './crash-fleet.ts'
+import { Producer } from './crash-producer.ts'
+import { CONSUMERS, CrashRecorder, SHAKY } from './crash-recorder.ts'
+
+const SOAK = process.env.BARTLEBY_SOAK === '1'
+
+const SIZES = {
+  postgres: { size: 3, messages: SOAK ? 20_000 : 1_000, kills: SOAK ? 25 : 6 },
+  sqlite: { size: 2, messages: SOAK ? 3_000 : 200, kills: SOAK ? 8 : 2 },
+}
+const DELIVERY = {
+  maxRetry: SOAK ? 5 : 3,
+  backoffSeconds: [1],
+  rationalDelaySeconds: 1,
+  timeoutSeconds: 3,
+  breaker: { failures: 0 },
+}
+/** On a busy machine everything takes many times as long as alone. */
+const PATIENCE_MS = SOAK ? 900_000 : 150_000
+
+// Side by side: most of the time everybody waits for what is to be tried again.
+describe.concurrent.each(stores)('servers on one $name store that are killed while they deliver', (kind) => {
+  const { size, messages, kills } = SIZES[kind.name]
+
+  it(
+    `bring ${messages} messages to ${CONSUMERS.length} consumers over ${kills} crashes`,
+    async () => {
+      const random = seededRandom()
+      const seed = `BARTLEBY_TEST_SEED=${random.seed}`
+      const place = await kind.fresh()
+      const recorder = await CrashRecorder.open(random)
+      const fleet = await Fleet.start({ store: place.url, size, kills, delivery: DELIVERY })
+      const producer = new Producer(() => fleet.urls, random)
+      const db = openDatabase(place.url, { poolSize: 2 })
+      const startedMs = performance.now()
+      const verified = () => bartleby(['verify', '--store', place.url])
+      try {
+        await producer.register(recorder.url)
+        const ids = Array.from({ length: messages }, (_, i) => `m-${i}`)
+        const rounds = kills + 1
+        for (let round = 1; round <= rounds; round++) {
+          const part = ids.filter((_, i) => i % rounds === round - 1)
+          const enough = producer.accepted.length + random.whole(1, part.length - 1)
+          const sent = producer.broadcast(part)
+          if (round <= kills) {
+            while (producer.accepted.length < enough) await pause(1)
+            await pause(random.whole(0, 30))
+            await fleet.kill(random)
+          }
+          await sent
+          await fleet.replaced()
+        }
+        const sentMs = performance.now()
+        expect(producer.violations, seed).toEqual([])
+        expect(producer.accepted.toSorted(), seed).toEqual(ids.toSorted())
+        // No false alarm while everybody works.
+        expect(await verified(), seed).toMatchObject({ code: 0 })
+        const allSettled = async () =>
+          expect(await jobStates(db)).toMatchObject({ later: 0, ready: 0, inFlight: 0 })
+        await vi.waitFor(allSettled, { timeout: PATIENCE_MS, interval: 200 })
+        const quietMs = performance.now()
+
+        const terms = { recorder, messages: ids, delivery: DELIVERY, killedMs: fleet.killedMs }
+        const { problems, dead, lostCalls, lateCalls } = await auditJobs(db, terms)
+        expect(problems, seed).toEqual([])
+        expect(dead, seed).toBeGreaterThan(0)
+        // None on a machine that keeps up.
+        expect(lateCalls, seed).toBeLessThan(recorder.answered / 20)
+        for (const answer of await producer.get('/dlq-status')) {
+          const counted = { channelId: 'orders', consumerId: SHAKY, deadCount: dead }
+          expect(answer.json(), seed).toEqual({ consumers: [expect.objectContaining(counted)] })
+        }
+        expect(await verified(), seed).toMatchObject({ code: 0 })
+        expect(await fleet.stop(), seed).toEqual(Array(size).fill(0))
+        expect(fleet.deaths, seed).toEqual([])
+        if (SOAK) {
+          console.info({
+            store: kind.name,
+            messages,
+            kills: fleet.killedMs.size,
+            sentSeconds: (sentMs - startedMs) / 1_000,
+            quietSeconds: (quietMs - startedMs) / 1_000,
+            calls: recorder.answered,
+            received: recorder.received,
+            dead,
+            lostCalls,
+            lateCalls,
+            lostAnswers: producer.lost,
+          })
+        }
+      } finally {
+        producer.close()
+        await fleet.discard()
+        await recorder.close()
+        await db.close()
+        await place.dispose()
+      }
+    },
+    PATIENCE_MS + 60_000,
+  )
+})

@@ -1,0 +1,146 @@
+/** Folds that lose their lock, that crash on the way, or that meet another. Only PostgreSQL has something to fold. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Database, sql } from '../../../src/db/database.ts'
+import { foldCounts } from '../../../src/db/fold.ts'
+import { leasedLock } from '../../../src/db/lock.ts'
+import { openDatabase } from '../../../src/db/open.ts'
+import { letterFold } from '../../../src/letters/counts.ts'
+import { freshPostgres } from '../../harness/stores.ts'
+import { CountedOffice, expectExact } from '../counted-office.ts'
+import { CrashPoint, Gate, intercepted } from '../intercepted-database.ts'
+
+const LEASE_OVER_US = 11_000_000n
+
+const countUnfolded = sql('test.countLetterDeltas', 'SELECT count(*) AS found FROM bartleby.letter_deltas')
+const readLastDrawer = sql('test.lastDrawer', 'SELECT max(id) AS id FROM bartleby.drawers')
+
+describe('a fold on postgres', () => {
+  let house: CountedOffice
+  let other: Database
+  let lock = ''
+  let tests = 0
+  beforeAll(async () => {
+    house = await CountedOffice.open({ name: 'postgres', fresh: freshPostgres })
+    other = openDatabase(house.place.url, { poolSize: 2 })
+  })
+  beforeEach(() => {
+    lock = `lock ${++tests}`
+  })
+  afterAll(async () => {
+    await other?.close()
+    await house?.close()
+  })
+
+  const fold = (db: Database, owner: string, most?: number) =>
+    foldCounts(
+      db,
+      { ...letterFold, lock },
+      { clock: house.clock, owner, ...(most === undefined ? {} : { most }) },
+    )
+  const unfolded = () =>
+    house.db.session('test', async (session) =>
+      Number((await session.rows<{ found: string }>(countUnfolded))[0]?.found),
+    )
+  /** Two consumers with dead jobs, of which nothing is folded. */
+  const bury = async () => {
+    await house.fold()
+    for (const name of ['a', 'b']) {
+      const channel = await house.channel(`${lock} ${name}`)
+      const consumer = await house.consumer(channel, name)
+      for (let i = 0; i < 3; i++) await house.dead(channel, consumer)
+    }
+  }
+  const expectThreeEach = async () => {
+    const sheets = (await expectExact(house.db)).filter(({ channelId }) => channelId.startsWith(`${lock} `))
+    expect(sheets.map(({ jobs }) => jobs)).toEqual([3, 3])
+  }
+
+  // H9
+  it('whose lock was taken away on the way does nothing more', async () => {
+    await bury()
+    const before = await unfolded()
+    let steps = 0
+    const robbed = intercepted(house.db, async ({ next }) => {
+      if (next !== 'committed' || ++steps !== 1) return
+      await house.pass(LEASE_OVER_US)
+      expect(await leasedLock(other, house.clock, lock, 'thief').take(60_000_000n)).toBe(true)
+    })
+    expect(await fold(robbed, 'former', 2)).toBeNull()
+    expect(await unfolded()).toBe(before - 2)
+    await expectThreeEach()
+  })
+
+  it('whose lease is over before it is committed is waited for, and rolled back it leaves all to the next', async () => {
+    await bury()
+    const before = await unfolded()
+    const gate = new Gate(({ next }) => next === 'commit')
+    const crash = new CrashPoint(1)
+    const former = fold(
+      intercepted(house.db, async (step) => {
+        await gate.intercept(step)
+        if (step.next === 'commit') await crash.intercept(step)
+      }),
+      'former',
+    )
+    former.catch(() => {})
+    await gate.reached
+    await house.pass(LEASE_OVER_US)
+    let isNextDone = false
+    const next = fold(other, 'next').finally(() => {
+      isNextDone = true
+    })
+    await expectThreeEach()
+    expect([isNextDone, await unfolded()]).toEqual([false, before])
+    gate.open()
+    await expect(former).rejects.toThrow('before commit')
+    expect(await next).not.toBeNull()
+    expect(await unfolded()).toBe(0)
+    await expectThreeEach()
+  })
+
+  // H10
+  it('is not ended by who gives back a lock that is not his', async () => {
+    await bury()
+    expect(await fold(house.db, 'holder', 2)).not.toBeNull()
+    await leasedLock(other, house.clock, lock, 'stranger').drop()
+    expect(await fold(other, 'stranger')).toBeNull()
+    expect(await fold(house.db, 'holder')).not.toBeNull()
+  })
+
+  it('is done by others when the lease of one that crashed is over', async () => {
+    await bury()
+    await expect(fold(intercepted(house.db, new CrashPoint(3).intercept), 'crashed', 2)).rejects.toThrow()
+    expect(await fold(other, 'next')).toBeNull()
+    await expectThreeEach()
+    await house.pass(LEASE_OVER_US)
+    expect(await fold(other, 'next')).not.toBeNull()
+    expect(await unfolded()).toBe(0)
+    await expectThreeEach()
+  })
+
+  // H12
+  it('is done for all consumers or for none', async () => {
+    await bury()
+    const before = await unfolded()
+    for (const step of [1, 2]) {
+      const crash = new CrashPoint(step)
+      await expect(fold(intercepted(house.db, crash.intercept), 'me')).rejects.toThrow()
+      expect([crash.hit, await unfolded()]).toEqual([true, before])
+      await expectThreeEach()
+    }
+    // Fails when the last total is written, behind all others.
+    const [last] = await house.db.session('test', (session) => session.rows<{ id: string }>(readLastDrawer))
+    const script = (text: string) => house.db.transaction('test', (tx) => house.db.script(tx, text))
+    await script(`
+      CREATE FUNCTION refuse_total() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no total'; END $$;
+      CREATE TRIGGER refuse_total BEFORE INSERT ON bartleby.letter_totals FOR EACH ROW
+        WHEN (NEW.drawer = ${last?.id}) EXECUTE FUNCTION refuse_total()`)
+    await expect(fold(house.db, 'me')).rejects.toThrow('no total')
+    expect(await unfolded()).toBe(before)
+    await expectThreeEach()
+    await script('DROP FUNCTION refuse_total() CASCADE')
+    await fold(house.db, 'me')
+    expect(await unfolded()).toBe(0)
+    await expectThreeEach()
+  })
+})

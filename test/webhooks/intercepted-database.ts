@@ -1,0 +1,138 @@
+/**
+ * A store that can be stopped at any step: before each statement, before a commit and behind it. What stops it decides whether it
+ * goes on, waits or fails; a transaction that fails is rolled back by the store itself, as after a crash.
+ */
+import type { Database, Session, Statement, Transaction, Value } from '../../src/db/database.ts'
+
+export interface Step {
+  /** What the transaction is for. */
+  readonly verb: string
+  /** The name of the statement that comes next; `commit`, or `committed` when it is behind that. */
+  readonly next: string
+}
+
+/** Called before every step; what it throws fails what was going to be done. */
+export type Intercept = (step: Step) => void | Promise<void>
+
+/** The same store, with `intercept` before its steps. */
+export function intercepted(db: Database, intercept: Intercept): Database {
+  const reading = <T>(verb: string, session: Session, work: (session: Session) => Promise<T>): Promise<T> =>
+    work(new InterceptedSession(session, (next) => intercept({ verb, next })))
+  const within = async <T>(
+    verb: string,
+    tx: Transaction,
+    work: (tx: Transaction) => Promise<T>,
+  ): Promise<T> => {
+    const stops = new InterceptedTransaction(tx, (next) => intercept({ verb, next }))
+    const result = await work(stops)
+    await stops.end()
+    return result
+  }
+  const transaction: Database['transaction'] = async (verb, work) => {
+    const result = await db.transaction(verb, (tx) => within(verb, tx, work))
+    await intercept({ verb, next: 'committed' })
+    return result
+  }
+  const overrides = new Map<string | symbol, unknown>(
+    Object.entries({
+      transaction,
+      // As one that has a moment before its commit.
+      statement: transaction,
+      session: (verb, work) => db.session(verb, (session) => reading(verb, session, work)),
+      snapshot: (verb, work) => db.snapshot(verb, (session) => reading(verb, session, work)),
+    } satisfies Partial<Database>),
+  )
+  return new Proxy(db, {
+    get(target, key) {
+      const value: unknown = overrides.get(key) ?? Reflect.get(target, key)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+class InterceptedSession implements Session {
+  readonly dialect: Session['dialect']
+  readonly #session: Session
+  readonly stop: (next: string) => void | Promise<void>
+
+  constructor(session: Session, stop: (next: string) => void | Promise<void>) {
+    this.dialect = session.dialect
+    this.#session = session
+    this.stop = stop
+  }
+
+  async rows<Row>(statement: Statement, ...values: readonly Value[]): Promise<Row[]> {
+    await this.stop(statement.name)
+    return this.#session.rows<Row>(statement, ...values)
+  }
+
+  async run(statement: Statement, ...values: readonly Value[]): Promise<number> {
+    await this.stop(statement.name)
+    return this.#session.run(statement, ...values)
+  }
+
+  async runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<void> {
+    for (const values of rows) await this.run(statement, ...values)
+  }
+}
+
+/** Statements left for the commit become steps of their own, so that there is one between any two. */
+class InterceptedTransaction extends InterceptedSession implements Transaction {
+  readonly #atCommit: [Statement, readonly Value[]][] = []
+
+  atCommit(statement: Statement, ...values: readonly Value[]): void {
+    this.#atCommit.push([statement, values])
+  }
+
+  async end(): Promise<void> {
+    for (const [statement, values] of this.#atCommit) await this.run(statement, ...values)
+    await this.stop('commit')
+  }
+}
+
+/** What an injected crash fails with. */
+export class Crash extends Error {
+  override readonly name = 'Crash'
+}
+
+/** Crashes at one step of what is done from now on; `hit` tells whether that came. */
+export class CrashPoint {
+  hit = false
+  #left: number
+  readonly intercept: Intercept = ({ verb, next }) => {
+    if (--this.#left !== 0) return
+    this.hit = true
+    throw new Crash(`before ${next} of ${verb}`)
+  }
+
+  /** `step` counts from 1. */
+  constructor(step: number) {
+    this.#left = step
+  }
+}
+
+/** Holds what comes to a certain step until it is let go. */
+export class Gate {
+  readonly #at: (step: Step) => boolean
+  readonly #reached = Promise.withResolvers<void>()
+  readonly #opened = Promise.withResolvers<void>()
+  readonly intercept: Intercept = async (step) => {
+    if (!this.#at(step)) return
+    this.#reached.resolve()
+    await this.#opened.promise
+  }
+
+  constructor(at: (step: Step) => boolean) {
+    this.#at = at
+  }
+
+  /** Resolves when something is held. */
+  get reached(): Promise<void> {
+    return this.#reached.promise
+  }
+
+  /** Lets it go, and everything that comes later. */
+  open(): void {
+    this.#opened.resolve()
+  }
+}
