@@ -41,5 +41,5 @@ export function inChild<Answer>(
 
 /** The line of an uncaught error, without its stack. */
 function complaint(text: string): string | undefined {
-  return text.split('\n').find((line) => /Error\b.*:/.test(line)) ?? text.trim().split('\n').at(-1)
+  return text.split('\n').find((line) => /^\S*error\b.*:/i.test(line)) ?? text.trim().split('\n').at(-1)
 }

@@ -1,31 +1,42 @@
-/** `docs/benchmarks.md`: the queues first, then the letters, then other parts. Each is rewritten without touching the others. */
+/** `docs/benchmarks.md`: the queues first, then parts with a title of their own. Each is rewritten without touching the others. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 const file = join(import.meta.dirname, '../docs/benchmarks.md')
-const lettersTitle = '\n## Letters\n'
-
 const today = () => new Date().toISOString().slice(0, 10)
 
-/** Replaces everything before the letters. */
+/** Replaces everything before the first part with a title. */
 export async function writeQueues(text: string): Promise<void> {
   const taken = `Taken on ${today()} with \`npm run bench -- --write\`; see [bench/README.md](../bench/README.md) for what is measured and how.`
-  const { letters, others } = await parts()
-  await writeFile(file, `# Benchmarks\n\n${taken}\n\n${text}\n${letters}${others}`)
+  const page = await readFile(file, 'utf8')
+  const at = page.indexOf('\n## ')
+  await writeFile(file, `# Benchmarks\n\n${taken}\n\n${text}\n${at < 0 ? '' : page.slice(at)}`)
 }
 
 /** Replaces the part about letters, or adds it. */
 export async function writeLetters(text: string): Promise<void> {
-  const { queues, others } = await parts()
-  const taken = `Taken on ${today()} with \`npm run bench -- letters --write\`.`
-  await writeFile(file, `${queues}${lettersTitle}\n${taken}\n\n${text}\n${others}`)
+  await writePart('Letters', `Taken on ${today()} with \`npm run bench -- letters --write\`.\n\n${text}`)
 }
 
-async function parts(): Promise<{ queues: string; letters: string; others: string }> {
-  const text = await readFile(file, 'utf8')
-  const at = text.indexOf(lettersTitle)
-  if (at < 0) return { queues: text, letters: '', others: '' }
-  const next = text.indexOf('\n## ', at + lettersTitle.length)
-  const end = next < 0 ? text.length : next
-  return { queues: text.slice(0, at), letters: text.slice(at, end), others: text.slice(end) }
+/** What stands below a title; empty when there is no such part. */
+export async function readPart(title: string): Promise<string> {
+  return (await split(title)).part
+}
+
+/** Replaces what stands below a title, or adds it at the end. */
+export async function writePart(title: string, text: string): Promise<void> {
+  const { before, after } = await split(title)
+  await writeFile(file, `${before}${heading(title)}\n${text}\n${after}`)
+}
+
+const heading = (title: string): string => `\n## ${title}\n`
+
+async function split(title: string): Promise<{ before: string; part: string; after: string }> {
+  const page = await readFile(file, 'utf8')
+  const at = page.indexOf(heading(title))
+  if (at < 0) return { before: page, part: '', after: '' }
+  const start = at + heading(title).length
+  const next = page.indexOf('\n## ', start)
+  const end = next < 0 ? page.length : next
+  return { before: page.slice(0, at), part: page.slice(start, end), after: page.slice(end) }
 }

@@ -29,6 +29,11 @@ if (args[0] === 'letters') {
   process.exitCode = await (await import('./letters/run.ts')).benchLetters(args.slice(1), interrupted.signal)
 } else if (args[0] === 'outbox') {
   process.exitCode = await (await import('./outbox/run.ts')).benchOutbox(args.slice(1), interrupted.signal)
+} else if (args[0] === 'webhooks') {
+  process.exitCode = await (await import('./webhooks/run.ts')).benchWebhooks(
+    args.slice(1),
+    interrupted.signal,
+  )
 } else {
   const flags = readFlags(args)
   if (flags === null) console.log(usage)

@@ -17,11 +17,21 @@ export interface BartlebyServer {
   stop(): Promise<void>
 }
 
-/** Serves a store; resolves once the server is healthy. */
-export async function startBartleby(store: string): Promise<BartlebyServer> {
+/** Serves a store, with the settings of a configuration file if there is one; resolves once the server is healthy. */
+export async function startBartleby(
+  store: string,
+  { config }: { readonly config?: string } = {},
+): Promise<BartlebyServer> {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const server = spawn(process.execPath, [program, 'serve', '--port', String(port), '--store', store], {
+  const flags = [
+    '--port',
+    String(port),
+    '--store',
+    store,
+    ...(config === undefined ? [] : ['--config', config]),
+  ]
+  const server = spawn(process.execPath, [program, 'serve', ...flags], {
     env: { ...process.env, BARTLEBY_LOG_LEVEL: 'warn' },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
