@@ -364,7 +364,7 @@ CREATE TABLE bartleby.webhook_jobs (
   message text COLLATE "C" NOT NULL,
   claim text,
   PRIMARY KEY (id)
-) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
+) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0, vacuum_index_cleanup=on);
 
 CREATE TABLE bartleby.webhook_messages (
   id text COLLATE "C" NOT NULL,
@@ -384,7 +384,7 @@ CREATE TABLE bartleby.webhook_messages (
   payload bytea NOT NULL,
   UNIQUE (channel, message_id),
   PRIMARY KEY (id)
-) WITH (autovacuum_vacuum_scale_factor=0.05);
+) WITH (autovacuum_vacuum_scale_factor=0.05, vacuum_index_cleanup=on);
 
 CREATE TABLE bartleby.webhook_producers (
   id text COLLATE "C" NOT NULL,

@@ -7,7 +7,7 @@ import type { Instant } from '../core/clock.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
 import { STATUS } from '../letters/letter.ts'
 import { readJobEnds } from './job-ends.ts'
-import { JOB, WEBHOOKS } from './webhook.ts'
+import { idsOfQueue, JOB, WEBHOOKS } from './webhook.ts'
 
 /** The dead jobs of one consumer. */
 export interface DeadCount {
@@ -138,17 +138,6 @@ export async function readDeadCounts(
 /** Whether the letters were those of a consumer that is gone, whose ids were given to another. */
 const isForerunner = ({ letters, last_seen_at }: PendingRow, { created_at }: ConsumerRow): boolean =>
   Number(letters) === 0 && BigInt(last_seen_at) < BigInt(created_at)
-
-/** The ids that `queueOfConsumer` made a queue of. */
-function idsOfQueue(queue: string): readonly [channelId: string, consumerId: string] | null {
-  const [channelId, consumerId, ...rest] = queue.split('/')
-  if (channelId === undefined || consumerId === undefined || rest.length > 0) return null
-  try {
-    return [decodeURIComponent(channelId), decodeURIComponent(consumerId)]
-  } catch {
-    return null
-  }
-}
 
 /** By the bytes of channel and consumer id; U+0000, which is in no id, comes before all else. */
 function inOrder(counts: readonly DeadCount[]): readonly DeadCount[] {

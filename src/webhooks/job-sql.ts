@@ -112,24 +112,35 @@ const firstOf = (state: JobState, index: string) => ({
 const READY = firstOf(JOB.ready, 'webhook_jobs_ready')
 const LATER = firstOf(JOB.later, 'webhook_jobs_later_of')
 
-const CONTENT =
-  'waiting.id, waiting.priority, waiting.extra_seconds, message_id, content_type, headers, payload'
+const QUEUED = 'id, priority, created_at, extra_seconds, message_id, content_type, headers'
+const BEFORE = `sum(size) OVER (${IN_TURN} ROWS UNBOUNDED PRECEDING) - size AS before`
 
-/** At most $2 of each of the two indexes, of these the first $2, and the message of each by primary key. No locks. */
+/** One list holds about this much of payloads; a hundred of the largest would be more than memory has, and than a text can be. */
+const MOST_BYTES = 8_000_000
+
+/**
+ * At most $2 of each of the two indexes, of these the first $2, and the message of each by primary key. The list ends early where its
+ * payloads are large, behind one job at least; what is not listed is not read. No locks.
+ */
 const readQueued = sql(
   'webhooks.queuedJobs',
   {
     postgres: `
-    SELECT ${CONTENT}
-    FROM (SELECT * FROM (${READY.postgres} UNION ALL ${LATER.postgres}) AS either ${IN_TURN} LIMIT $2) AS waiting
-    CROSS JOIN LATERAL (SELECT message_id, content_type, headers, payload FROM bartleby.webhook_messages
-      WHERE id = waiting.message LIMIT 1) AS message
-    ${IN_TURN}`,
+    SELECT ${QUEUED}, payload FROM (
+      SELECT *, ${BEFORE}
+      FROM (SELECT * FROM (${READY.postgres} UNION ALL ${LATER.postgres}) AS either ${IN_TURN} LIMIT $2) AS waiting
+      CROSS JOIN LATERAL (SELECT message_id, content_type, headers, payload, octet_length(payload) AS size
+        FROM bartleby.webhook_messages WHERE id = waiting.message LIMIT 1) AS message
+    ) AS sized WHERE before < ${MOST_BYTES} ${IN_TURN}`,
+    // The payload by its row, and not with it: for the sum SQLite would keep all of them.
     sqlite: `
-    SELECT ${CONTENT}
-    FROM (SELECT * FROM (${READY.sqlite} UNION ALL ${LATER.sqlite}) ${IN_TURN} LIMIT $2) AS waiting
-    CROSS JOIN webhook_messages AS message ON message.id = waiting.message
-    ORDER BY waiting.priority DESC, waiting.created_at, waiting.id`,
+    SELECT ${QUEUED}, (SELECT payload FROM webhook_messages AS whole WHERE whole.rowid = place) AS payload FROM (
+      SELECT *, ${BEFORE} FROM (
+        SELECT waiting.id, waiting.priority, waiting.created_at, extra_seconds, message_id, content_type, headers,
+          message.rowid AS place, length(payload) AS size
+        FROM (SELECT * FROM (${READY.sqlite} UNION ALL ${LATER.sqlite}) ${IN_TURN} LIMIT $2) AS waiting
+        CROSS JOIN webhook_messages AS message ON message.id = waiting.message)
+    ) WHERE before < ${MOST_BYTES} ${IN_TURN}`,
   },
   { bigints: true },
 )
@@ -144,7 +155,7 @@ interface QueuedRow {
   readonly payload: Uint8Array
 }
 
-/** The first jobs of a consumer that wait, due or not: the highest priority first, then the oldest. */
+/** The first jobs of a consumer that wait, due or not: the highest priority first, then the oldest. Fewer, where they are large. */
 export async function readQueuedJobs(
   session: Session,
   consumer: number,

@@ -3,12 +3,19 @@ import { DeadJobStore } from '../../test/harness/dead-job-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { refusalOf } from '../../test/harness/webhook-registry.ts'
 import type { Xid } from '../core/xid.ts'
+import { sql } from '../db/database.ts'
 import { inOffice } from '../letters/work.ts'
 import { readJob } from './job-sql.ts'
 import { type MoveKind, moveJobs } from './pull-moves.ts'
 import { type Consumer, JOB, JOB_STATUSES, type JobStatus } from './webhook.ts'
 
 const SECOND = 1_000_000n
+
+const enlarge = sql(
+  'test.enlarge',
+  `UPDATE bartleby.webhook_messages SET payload = $2
+   WHERE id = (SELECT message FROM bartleby.webhook_jobs AS job WHERE job.id = $1)`,
+)
 
 describe.each(stores)('jobs of consumers on $name', (kind) => {
   let office: DeadJobStore
@@ -73,6 +80,20 @@ describe.each(stores)('jobs of consumers on $name', (kind) => {
         message: { contentType: 'application/json', headers: [['X-Foo', 'bar']] },
       })
       expect((await office.jobs.queued(puller, 2)).map(({ id }) => id)).toEqual([high, urgent])
+    })
+
+    it('that is large leaves less room in the list, and none that waits is hidden behind it for ever', async () => {
+      const puller = await office.consumer(await office.channel(), 'pull')
+      const jobs = (await office.send([puller], 4)).flat()
+      const payload = Buffer.alloc(4_100_000, 7)
+      for (const job of jobs.slice(0, 3)) {
+        await office.db.session('test', (session) => session.run(enlarge, job, payload))
+      }
+      const listed = await office.jobs.queued(puller, 25)
+      expect(listed.map(({ id }) => id)).toEqual(jobs.slice(0, 2))
+      expect(Buffer.from(listed[1]?.message.payload ?? []).equals(payload)).toBe(true)
+      await office.take(jobs.slice(0, 2), 0)
+      expect((await office.jobs.queued(puller, 25)).map(({ id }) => id)).toEqual(jobs.slice(2))
     })
   })
 

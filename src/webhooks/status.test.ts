@@ -17,7 +17,9 @@ describe.each(stores)('the status of webhooks on $name', (store) => {
   it('is empty where there is nothing', async () => {
     expect(await status.jobs()).toEqual({})
     expect(await status.dead()).toEqual({ consumers: [] })
-    expect(await status.messages('nobody')).toEqual({ counts: {} })
+    for (const unknown of ['nobody', 'no\0body', 'n'.repeat(256)]) {
+      expect(await status.messages(unknown)).toEqual({ counts: {} })
+    }
     await books.channel('silent')
     expect(await status.messages('silent')).toEqual({ counts: {} })
   })

@@ -7,6 +7,7 @@ import { formatSeconds } from '../core/timestamp.ts'
 import { type Database, type Integer, integerList, type Session, sql } from '../db/database.ts'
 import { readDeadCounts } from './dead-counts.ts'
 import { type JobEnds, readJobEnds } from './job-ends.ts'
+import { isStorable } from './registry/texts.ts'
 import { type Counted, readTallies, readTalliesOf } from './tallies.ts'
 import { JOB, JOB_STATUS_CODE, type JobState, type JobStatus, MESSAGE_STATUS_CODE } from './webhook.ts'
 
@@ -106,7 +107,9 @@ export class Status {
   /** `GET /channel/{channelId}/messages-status` */
   messages(channelId: string): Promise<MessagesStatusView> {
     return this.#db.snapshot('webhooks.messagesStatus', async (session) => {
-      const [channel] = await session.rows<{ number: Integer }>(readChannel, channelId)
+      const [channel] = isStorable(channelId)
+        ? await session.rows<{ number: Integer }>(readChannel, channelId)
+        : []
       if (channel === undefined) return { counts: {} }
       const [counted, [next]] = await Promise.all([
         readTalliesOf(session, Number(channel.number)),

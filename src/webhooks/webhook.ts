@@ -98,9 +98,16 @@ export function statusOf(state: number): JobStatus {
 /** The integers of message statuses; scheduled messages have the same two. */
 export const MESSAGE_STATUS_CODE = { ACKNOWLEDGED: 101, SCHEDULED: 101, DISPATCHED: 102 } as const
 
-/** How the letters of a consumer call where they come from: both ids, so that equal ids on two channels stay apart. */
+/** What would be taken for something else in the name of a queue, or cannot be seen in it. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const UNPLAIN = /[%/\x00-\x1f\x7f]/g
+
+/**
+ * How the letters of a consumer call where they come from: both ids, so that equal ids on two channels stay apart. No more of them is
+ * encoded than must be: two ids of 255 characters, percent-encoded, are longer than PostgreSQL takes into an index.
+ */
 export const queueOfConsumer = (channelId: string, consumerId: string): string =>
-  `${encodeURIComponent(channelId)}/${encodeURIComponent(consumerId)}`
+  [channelId, consumerId].map((id) => id.replace(UNPLAIN, encodeURIComponent)).join('/')
 
 /** The ids that a queue was called after; null for what `queueOfConsumer` gives for none. */
 export function idsOfQueue(queue: string): readonly [channelId: string, consumerId: string] | null {

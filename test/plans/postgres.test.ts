@@ -9,7 +9,9 @@ import { declaredStatements } from '../../src/db/database.ts'
 import { type Argument, BITMAPS, ExplainedStore, NOW, type PlanNode, searchesOf } from './explain.ts'
 import { LEASED, PART, type Sizes } from './load.ts'
 import { DEAD_PART, DRAWERS, SERIES } from './load-letters.ts'
-import { WEBHOOKS_CALLS, WEBHOOKS_INDEXES, WEBHOOKS_SCANNED, WEBHOOKS_SORTED } from './webhook-plans.ts'
+import { INDEXES, SCANNED, SORTED } from './postgres-plans.ts'
+import { WEBHOOKS_CALLS } from './webhook-calls.ts'
+import { WEBHOOKS_INDEXES } from './webhook-plans.ts'
 
 // A million letters, with their ten indexes, would take a minute to load.
 const LARGE: Sizes = { ready: 1_000_000, scheduled: 100_000, others: 50_000, letters: 300_000, jobs: 50_000 }
@@ -17,115 +19,6 @@ const SMALL: Sizes = { ready: 2_000, scheduled: 100, others: 50, letters: 1_000,
 
 const HIGHEST = 9_223_372_036_854_775_807n
 const LOWEST = -9_223_372_036_854_775_808n
-
-/** Statements that may sort, and why that is little. */
-const SORTED: Readonly<Record<string, string>> = {
-  ...WEBHOOKS_SORTED,
-  'history.insertMany': 'the entries of one call',
-  'letters.recordReopened': 'the letters that one call reopens',
-  'history.bySeries': 'the keys of a page of each series that was asked for',
-  'history.remove': 'the oldest of each series, as many as one batch takes',
-  'letters.newest': 'a page of each status',
-  'letters.newestInDrawers': 'the head of every lane, then a page of each of the lanes of one page',
-  'walk.reopened': 'what was reopened since one walk began',
-  'search.among': 'the candidates of one search, whose number is bounded',
-  'counts.fold': 'the sums of one batch of deltas',
-  'letterCounts.fold': 'the sums of one batch of deltas',
-}
-
-/** Statements that may read something from end to end, and why that stays small. */
-const SCANNED: Readonly<Record<string, string>> = {
-  ...WEBHOOKS_SCANNED,
-  'office.ping': 'counts the migrations, of which there is a handful',
-  'migrations.version': 'reads the migrations, of which there is a handful',
-  'due.held': 'its partial index holds nothing but the items it looks for',
-  'purge.read': 'its table holds nothing but the partitions of queues that were just deleted',
-  'purge.batches': 'runs in the background, for the partitions of a deleted queue',
-  'letterCounts.read': 'one total per drawer and status, and the changes that were not folded yet',
-  'history.remove': 'series are few, see the next',
-  'history.labels': 'there is a series for each operation and outcome, however many rows it has',
-  'signatures.highest': 'stops at the first entry of the index',
-  'drawers.labels': 'drawers are few',
-  'drawers.matching': 'drawers are few',
-  'search.unfiled': 'stops at its limit',
-  [BITMAPS]: 'its index of trigrams can only be read as a bitmap',
-}
-
-/**
- * The index that a statement must find its letters or history by, and the last of its columns that must bound the
- * search, however empty the store was that it was planned on.
- */
-const INDEXES: Readonly<Record<string, readonly string[]>> = {
-  'letters_pkey id': [
-    'history.plainLetter',
-    'letters.read',
-    'letters.lock',
-    'letters.summaries',
-    'letters.lockCases',
-    'letters.transition',
-    'letters.confirm',
-    'letters.reopenMany',
-    'letters.recordReopened',
-    'letters.keepFailures',
-    'letters.expireBatch',
-    'letters.remove',
-    'letterTexts.ofLetters',
-    'letterTexts.ofRange',
-    'lying.lift',
-    'lying.lay',
-    'lying.resolve',
-    'cases.close',
-    'search.among',
-    'search.unfiled',
-    'walk.reopened',
-  ],
-  'letters_by_source source_id': [
-    'history.plainLetterOf',
-    'letters.bySource',
-    'letters.ofQueueItem',
-    'letters.capture',
-    'items.bury',
-    'lying.holders',
-  ],
-  'letters_by_row_key captured_at': ['letters.byRowKey', 'letters.takenKey'],
-  'letters_by_instance last_failure_at': ['letters.ofInstance'],
-  'letters_by_correlation last_failure_at': ['letters.ofCorrelation'],
-  'letters_in_drawer last_failure_at': ['letters.newestInDrawers', 'letters.nextToExpireInDrawer'],
-  'letters_in_drawer status': ['letters.samples'],
-  'letters_newest last_failure_at': [
-    'letters.newest',
-    'letters.nextToExpire',
-    'letters.nextToRemove.expired',
-  ],
-  'letters_resolved resolved_at': ['letters.nextToRemove.resolved'],
-  'letters_lying serial': [
-    'lying.lockFacts',
-    'lying.ready',
-    'lying.lease',
-    'lying.extend',
-    'lying.shelf',
-    'lying.resolve',
-    'lying.toTail',
-    'lying.toPart',
-    'lying.toSchedule',
-  ],
-  'letters_scheduled enqueue_at': ['lying.due'],
-  'letter_attempts_superseded superseded_at': ['walk.reopened'],
-  'idempotency_keys_pkey key': ['idempotency.read'],
-  'idempotency_keys_answered answered_at': ['idempotency.remove'],
-  'history_pkey id': ['history.updateRun', 'history.bySource', 'history.bySeries'],
-  'history_pkey created_at': ['history.remove', 'history.bySeries', 'history.plainCapture'],
-  'history_by_correlation created_at': [
-    'history.byKey',
-    'history.byCorrelation',
-    'history.byDefaultInstance',
-    'history.insertMany',
-    'letters.recordReopened',
-  ],
-  'history_by_instance created_at': ['history.byInstance'],
-  'history_of_letter letter_id': ['history.ofLetter'],
-  'items_by_source source_id': ['items.bury'],
-}
 
 // Other test files of the same run declare statements too, on tables of their own; and verify reads everything, as it
 // should. What calls no table has no plan to look at.

@@ -28,6 +28,8 @@ interface Streak {
 }
 
 const MOST_REASON_CHARACTERS = 300
+/** Consumers that are remembered: those that were deleted, or get nothing any more, end no streak of theirs. */
+const MOST_STREAKS = 10_000
 
 export class Breaker {
   readonly #parts: BreakerParts
@@ -58,13 +60,21 @@ export class Breaker {
     }
     if (failures === 0) return
     const now = clock.now()
-    const streak = this.#streaks.get(receiver.number) ?? { failures: 0, since: now, isPaused: false }
-    this.#streaks.set(receiver.number, streak)
+    const streak = this.#streaks.get(receiver.number) ?? this.#begun(receiver, now)
     streak.failures += 1
     const isOver = streak.failures >= failures && later(streak.since, microseconds(forSeconds)) <= now
     if (!isOver || streak.isPaused) return
     streak.isPaused = true
     this.#write(receiver, () => this.#pause(receiver, streak, failure))
+  }
+
+  /** A new streak; in place of the one that began first, when there are too many. */
+  #begun({ number }: Receiver, now: Instant): Streak {
+    const [oldest] = this.#streaks.keys()
+    if (oldest !== undefined && this.#streaks.size >= MOST_STREAKS) this.#streaks.delete(oldest)
+    const streak = { failures: 0, since: now, isPaused: false }
+    this.#streaks.set(number, streak)
+    return streak
   }
 
   /** Resolves when nothing is being written. */

@@ -4,6 +4,8 @@ import { type Instant, later, microseconds } from '../../core/clock.ts'
 const BURSTS_PER_SECOND = 10
 /** Far less than anybody can wait for, and more than fractions of numbers lose. */
 const TINY = 1e-6
+/** The smallest rates are looked at again after so long: what they give is beyond what a time can be. */
+const LONGEST_WAIT_SECONDS = 86_400
 
 export class Bucket {
   readonly perSecond: number
@@ -31,7 +33,8 @@ export class Bucket {
 
   /** When the next one may begin. */
   nextAt(now: Instant): Instant {
-    return later(now, microseconds(Math.max(0, 1 - this.#level(now)) / this.perSecond))
+    const seconds = Math.max(0, 1 - this.#level(now)) / this.perSecond
+    return later(now, microseconds(Math.min(seconds, LONGEST_WAIT_SECONDS)))
   }
 
   /** Whether it is as if nothing had ever begun. */
@@ -40,7 +43,9 @@ export class Bucket {
   }
 
   #level(now: Instant): number {
-    const seconds = Math.max(0, Number(now - this.#filledAt) / 1e6)
+    // The clock was set back: it goes on from there, and does not wait until it is as late again.
+    if (now < this.#filledAt) this.#filledAt = now
+    const seconds = Number(now - this.#filledAt) / 1e6
     return Math.min(this.#most, this.#tokens + seconds * this.perSecond)
   }
 }

@@ -58,7 +58,8 @@ export async function pauseConsumer(db: Database, consumer: number, pause: Pause
   const { now, seconds, reason } = pause
   const until = later(now, microseconds(seconds))
   const changed = await db.statement('webhooks.pause', (tx) =>
-    tx.run(begin, consumer, now, until, seconds, reason),
+    // Whole seconds are kept, of which the next pause has twice as many.
+    tx.run(begin, consumer, now, until, Math.ceil(seconds), reason),
   )
   return changed > 0
 }
@@ -71,7 +72,7 @@ export async function prolongPause(
 ): Promise<Instant | null> {
   const { now, longestSeconds, reason } = pause
   const [row] = await db.statement('webhooks.prolongPause', (tx) =>
-    tx.rows<{ paused_until: bigint | string }>(prolong, consumer, now, longestSeconds, reason),
+    tx.rows<{ paused_until: bigint | string }>(prolong, consumer, now, Math.ceil(longestSeconds), reason),
   )
   // An instant that the store kept.
   return row === undefined ? null : (BigInt(row.paused_until) as Instant)

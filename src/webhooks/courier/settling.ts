@@ -75,9 +75,11 @@ export class Settling {
         const settled = await this.#gather.do(settlement)
         if (settled === 'void') log.debug({ jobId: job.id }, 'a late result of a delivery was ignored')
         if (typeof settled === 'object') onLater(settled.dueAt)
-        if (settled !== 'away') return
+        return
       } catch (error) {
-        log.error({ err: error, jobId: job.id }, 'the result of a delivery could not be written')
+        // Once for each job: it is tried again several times in a second.
+        if (failures === 1)
+          log.error({ err: error, jobId: job.id }, 'the result of a delivery could not be written')
         if (clock.now() >= job.claimedUntil) return
       }
       if (this.#stopping) return
@@ -91,14 +93,18 @@ export class Settling {
     this.#changes.signal()
   }
 
+  /** Tries until the store is there, for all that have gathered: if each did so for itself, each would tell of it. */
   async #writeOrSayAway(batch: readonly Settlement[]): Promise<readonly Settled[]> {
     const { db, clock, log } = this.#parts
-    try {
-      return await inOffice(db, clock, 'webhooks.settle', (work) => this.#write(work, batch))
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
-      log.warn({ err: error, jobs: batch.length }, 'results of deliveries wait for the store')
-      return batch.map(() => 'away')
+    for (let failures = 1; ; failures++) {
+      try {
+        return await inOffice(db, clock, 'webhooks.settle', (work) => this.#write(work, batch))
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error
+        log.warn({ err: error, jobs: batch.length }, 'results of deliveries wait for the store')
+      }
+      if (this.#stopping) return batch.map(() => 'away')
+      await this.#changes.within(backoffDelayMs(failures, OUTAGE), () => this.#stopping)
     }
   }
 

@@ -52,7 +52,7 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
         source: 'webhooks',
         engine: 'webhooks',
         sourceId: job,
-        originalQueue: `orders%2F%C3%A9/${consumer.consumerId}`,
+        originalQueue: `orders%2Fé/${consumer.consumerId}`,
         correlationId: 'm1',
         status: 'Pending',
         reason: 'attempts',

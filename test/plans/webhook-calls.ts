@@ -1,0 +1,220 @@
+/** Every statement of webhooks on PostgreSQL with values that make a scan of the tables show, as load-webhooks.ts fills them. */
+import { type Argument, NOW } from './explain.ts'
+import { CHANNEL, FIRST_OTHER, idOf, OTHERS, PAUSED, PULLED, PUSHED } from './load-webhooks.ts'
+
+const HIGHEST = 9_223_372_036_854_775_807n
+const LOWEST = -9_223_372_036_854_775_808n
+const LAST = 'zzzzzzzzzzzzzzzzzzzz'
+const LATER = NOW + 30_000_000n
+/** Everything that waits for its time is due by then. */
+const ALL_DUE = NOW + 3_600_000_000n
+
+const list = (values: Iterable<Argument>) => `{${[...values].join(',')}}`
+const numbers = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)
+const ids = (prefix: string, first: number, step: number, count = 20) =>
+  numbers(0, count).map((i) => idOf(prefix, first + i * step))
+
+const everyConsumer = [PUSHED, PULLED, ...numbers(FIRST_OTHER, OTHERS)]
+const ofEach = (value: Argument) => list(everyConsumer.map(() => value))
+const named = JSON.stringify(numbers(3, OTHERS).map((n) => [`channel-${n}`, `consumer-${n}`]))
+const ends = JSON.stringify(
+  everyConsumer.flatMap((consumer) => numbers(0, 5).map((state) => [consumer, state])),
+)
+
+// Jobs of the push consumer in each state: see the states of the load.
+const ready = ids('j', 277, 2, 4)
+const dead = ids('j', 61, 100, 5)
+const inFlight = ids('j', 97, 100, 5)
+const messages = ids('m', 101, 1)
+const letters = list(numbers(1, 20))
+const forEach = (jobs: readonly string[], given: (place: number) => unknown) =>
+  JSON.stringify(Object.fromEntries(jobs.map((job, place) => [job, given(place)])))
+const note = (note: number) => ({
+  note,
+  drawer: 1,
+  series: 1,
+  engine: 'webhooks',
+  correlation_id: `message-${note}`,
+  captured_at: `${NOW}`,
+  first_failure_at: `${NOW}`,
+  last_failure_at: `${NOW}`,
+  recorded_at: `${NOW}`,
+  turn: 0,
+  reason: 'attempts',
+  error_class: 'Error',
+  error_message: 'it failed',
+  duration_ms: 0,
+})
+const FOLD = (lock: string): readonly Argument[] => [1_000, 0, lock, 'owner', LATER, NOW]
+const older = [HIGHEST, LAST, 25] as const
+const newer = [LOWEST, '', 25] as const
+
+/** Calls and their values. */
+export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
+  'counts.fold': FOLD('queues.fold'),
+  'letterCounts.fold': FOLD('letters.fold'),
+  'webhooks.fold': FOLD('webhooks.fold'),
+  'folds.last': ['letters.fold'],
+  'webhooks.unfolded': [],
+  'webhooks.tally': [PUSHED, 1, 1],
+  'webhooks.tallyAll': [ofEach(PUSHED), ofEach(1), ofEach(1)],
+  'webhooks.readTallies': [],
+  'webhooks.readTalliesOf': [PUSHED],
+  'webhooks.deleteDeltasOf': [PUSHED],
+  'webhooks.deleteTotalsOf': [PUSHED],
+
+  'webhooks.deadCounts': [],
+  'webhooks.deadConsumers': [named],
+  'webhooks.jobEnds': [ends],
+  'webhooks.consumersOf': [list(everyConsumer)],
+  'webhooks.namesOf': [list(everyConsumer)],
+  'webhooks.namesOfConsumer': [PUSHED],
+  'webhooks.overview': [CHANNEL, 'consumer-1', 15],
+  'webhooks.overviewOf': [CHANNEL, 'consumer-1', 15, CHANNEL],
+  'webhooks.paused': [1_000],
+  'webhooks.openRuns': [1_000],
+
+  'webhooks.consumersWithReady': [NOW],
+  'webhooks.receivers': [list(everyConsumer)],
+  'webhooks.peek': [ofEach(PUSHED), ofEach(5)],
+  'webhooks.claim': [list(everyConsumer), ofEach(2), 'claim', NOW, LATER],
+  'webhooks.contents': [list(messages), 1_000_000],
+  'webhooks.move': [list(inFlight), forEach(inFlight, () => ['claim', 3, 0, null, null]), NOW],
+  'webhooks.lapsed': [ALL_DUE, 5],
+  'webhooks.nextDue': [NOW],
+  'webhooks.makeDueReady': [ALL_DUE, 5],
+  'webhooks.pause': [PUSHED, NOW, LATER, 5, 'reason'],
+  'webhooks.prolongPause': [PAUSED, NOW, 60, 'reason'],
+  'webhooks.endPause': [PAUSED],
+  'webhooks.holdProbe': [PAUSED, ALL_DUE, LATER],
+  'webhooks.releaseProbe': [PAUSED, NOW],
+  'webhooks.setLimits': [PUSHED, 1, 1],
+  'webhooks.rotateSecret': [PUSHED, 'secret', NOW],
+  'webhooks.dropPreviousSecret': [PUSHED],
+  'webhooks.dropSecrets': [PUSHED],
+
+  'webhooks.dyingJobs': [list(inFlight)],
+  'webhooks.lockDying': [list(inFlight)],
+  'webhooks.firstFailures': [letters],
+  'webhooks.endJobs': [list(inFlight), forEach(inFlight, () => 1), NOW],
+  'webhooks.bury': [
+    JSON.stringify(inFlight.map((_, i) => note(i + 1))),
+    list(inFlight),
+    NOW,
+    forEach(inFlight, (place) => [place + 1, 1]),
+  ],
+  'webhooks.retriesOfLetters': [letters],
+  'webhooks.letterToLay': [20],
+  'webhooks.lockJobToLay': ['j000000061'],
+  'webhooks.layBack': ['j000000061', 1, NOW],
+  'webhooks.insertDeadJob': [NOW, NOW, 0, 1, PUSHED, 5, 1, 'x000000001', 'm000000001'],
+  'webhooks.channelToLay': ['channel-1'],
+  'webhooks.consumerToLay': [CHANNEL, 'consumer-1'],
+  'webhooks.messageToLay': [CHANNEL, 'message-101'],
+  'webhooks.jobOfLetter': ['j000000061'],
+  'webhooks.targetOfLetter': [20],
+  'webhooks.lockJobOfLetter': ['j000000061'],
+  'webhooks.takeBack': ['j000000061', 1, NOW],
+  'letters.erase': [list([27, 47, 67, 87]), 'engine-2'],
+  'letters.erasureOfRun': ['correlation-000000007', 8],
+  'letters.retryMany': [
+    list([27, 47, 67, 87]),
+    forEach(['27', '47', '67', '87'], () => ['message', 'queue', '{}']),
+    NOW,
+    'actor',
+    'notes',
+    1,
+  ],
+
+  'webhooks.readJob': ['j000000061'],
+  'webhooks.readJobDetail': ['j000000061'],
+  'webhooks.queuedJobs': [PULLED, 25],
+  'webhooks.claimPulled': [NOW, 1_000_000, list(ready), forEach(ready, () => ['claim', 0, 0]), 0, 0, 1],
+  'webhooks.deliverPulled': [NOW, list(inFlight), forEach(inFlight, () => 'claim')],
+  'webhooks.startOver': [list(dead), NOW],
+  'webhooks.removeExhausted': [list(dead), 5],
+  'webhooks.removeOfLetters': [letters],
+  'webhooks.deadJobs.older': [...older, PUSHED],
+  'webhooks.deadJobs.newer': [...newer, PUSHED],
+  'webhooks.messagesOfPage': [list(messages)],
+  'webhooks.errorsOfPage': [letters],
+  'webhooks.newestDead': [PUSHED],
+  'webhooks.nextDead': [PUSHED, LOWEST, '', HIGHEST, LAST, 25],
+  'webhooks.insertRun': ['x000000001', 'purge', PUSHED, 'actor', NOW, 10, NOW, 'j000000061', 'owner', LATER],
+  'webhooks.readRun': ['r000000050'],
+  'webhooks.newestRuns': [25],
+  'webhooks.runsLeft': [NOW, 10],
+  'webhooks.takeRun': ['r000000003', 'owner', LATER, NOW],
+  'webhooks.leaveRun': ['r000000003', 'owner'],
+  'webhooks.holdRun': ['r000000003', 'owner'],
+  'webhooks.advanceRun': ['r000000003', NOW, 'j000000061', 10, LATER, null],
+  // Of one that has none: those that there are would be measured.
+  'webhooks.deleteBulkRunsOf': [PUSHED],
+
+  'webhooks.audience': [list([CHANNEL])],
+  'webhooks.insertJobs': [
+    NOW,
+    '{x000000001,x000000002}',
+    '{m000000001,m000000001}',
+    '{0,0}',
+    list([PUSHED, PULLED]),
+  ],
+  'webhooks.insertMessages': [
+    NOW,
+    '\\x68656c6c6f',
+    '{x000000001}',
+    list([CHANNEL]),
+    '{new}',
+    '{p000000001}',
+    '{NULL}',
+    '{0}',
+    '{x000000001}',
+    '{2}',
+    '{text/plain}',
+    '{[]}',
+    '{1}',
+    '{5}',
+  ],
+  'webhooks.messagesExist': [list(messages)],
+  'webhooks.parties': ['{channel-1,channel-7}', '{producer-1,producer-7}'],
+  'webhooks.takeDue': [ALL_DUE, 5],
+  'webhooks.takeDueOne': ['m000000100'],
+  'webhooks.markDispatched': [NOW, '{m000000100,m000000120}', '{x000000001,x000000002}', '{1,1}'],
+  'webhooks.putBack': ['m000000100', LATER],
+  'webhooks.nextChannel': [CHANNEL],
+  'webhooks.nextToPrune': [CHANNEL, ALL_DUE, LOWEST, '', 5],
+  'webhooks.undelivered': [list(ids('j', 161, 1))],
+  'webhooks.pruneJobs': [list(ids('j', 101, 1))],
+  'webhooks.pruneMessages': [list(messages)],
+
+  'webhooks.readMessage': [CHANNEL, 'message-101'],
+  'webhooks.readJobsOfMessage': ['j000000201', 'j000000202'],
+  'webhooks.listMessages.older': [...older, CHANNEL],
+  'webhooks.listMessages.newer': [...newer, CHANNEL],
+  'webhooks.listWaiting.older': [...older, CHANNEL],
+  'webhooks.listWaiting.newer': [...newer, CHANNEL],
+  'webhooks.listScheduledAndSent.older': [...older, CHANNEL],
+  'webhooks.listScheduledAndSent.newer': [...newer, CHANNEL],
+  'webhooks.nextScheduled': [CHANNEL],
+  'webhooks.channelNumber': ['channel-1'],
+
+  'webhooks.readChannel': ['channel-1'],
+  'webhooks.createChannel': ['x000000001', 'new', 'name', 'token', NOW],
+  'webhooks.changeChannel': [CHANNEL, NOW, 'name', 'token', LATER],
+  'webhooks.listChannels.older': older,
+  'webhooks.listChannels.newer': newer,
+  'webhooks.readProducer': ['producer-1'],
+  'webhooks.createProducer': ['x000000001', 'new', 'name', 'token', NOW],
+  'webhooks.changeProducer': ['producer-1', NOW, 'name', 'token', LATER],
+  'webhooks.listProducers.older': older,
+  'webhooks.listProducers.newer': newer,
+  'webhooks.readConsumer': [CHANNEL, 'consumer-1'],
+  'webhooks.createConsumer': ['x000000001', CHANNEL, 'new', 'name', 'token', 'http://localhost', 0, NOW],
+  'webhooks.changeConsumer': [PUSHED, NOW, 'name', 'token', 'http://localhost', 0, LATER],
+  'webhooks.listConsumers.older': [...older, CHANNEL],
+  'webhooks.listConsumers.newer': [...newer, CHANNEL],
+  'webhooks.findJobOf': [PUSHED],
+  'webhooks.deleteConsumer': [PUSHED, NOW],
+  'webhooks.rememberSeed': ['seed', 'hash', NOW],
+  'webhooks.readSeed': ['seed'],
+}
