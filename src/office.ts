@@ -122,17 +122,20 @@ export class Office {
   /** Opens the office on a store, creating or upgrading its tables first. Close it when done. */
   static async open(options: OfficeOptions): Promise<Office> {
     const db = openDatabase(options.store, options.postgres ?? { poolSize: DEFAULT_POOL_SIZE })
+    let office: Office | undefined
     try {
       await migrate(db, MIGRATIONS)
       await createEngineViews(db, { ...DEFAULT_VIEWS, ...options.engines?.tables })
       const parts = wire(db, options, await storeClockOf(db, options))
+      office = new Office(parts)
       await parts.queues.start()
       for (const clerk of parts.clerks) clerk.start()
       parts.outboxes.start()
       if (options.webhooks !== undefined) await parts.webhooks.start()
-      return new Office(parts)
+      return office
     } catch (error) {
-      await db.close()
+      // With what has begun already: it would go on, on a store that is closed.
+      await (office ?? db).close()
       throw error
     }
   }

@@ -8,7 +8,14 @@ function refused(list: readonly string[], addresses: readonly string[]): string[
 }
 
 describe('ranges of refused addresses', () => {
-  const outside = ['8.8.8.8', '2001:db8::1', '::ffff:8.8.8.8', '64:ff9b::808:808', '172.32.0.1', 'fec0::1']
+  const outside = [
+    '8.8.8.8',
+    '2001:db8::1',
+    '::ffff:8.8.8.8',
+    '64:ff9b::808:808',
+    '172.32.0.1',
+    '100.128.0.1',
+  ]
 
   it('refuse nothing when there are none', () => {
     expect(refused([], ['127.0.0.1', '::1', ...outside])).toEqual([])
@@ -28,7 +35,20 @@ describe('ranges of refused addresses', () => {
         '64:ff9b::7f00:1',
       ],
     ],
-    ['private', ['10.1.2.3', '172.31.255.255', '192.168.0.1', 'fd12::1', '::ffff:10.0.0.1', '::10.0.0.1']],
+    [
+      'private',
+      [
+        '10.1.2.3',
+        '172.31.255.255',
+        '192.168.0.1',
+        '100.64.0.1',
+        'fd12::1',
+        '::ffff:10.0.0.1',
+        '::10.0.0.1',
+        'fec0::1',
+        '2002:a00:1::',
+      ],
+    ],
     ['link-local', ['169.254.169.254', 'fe80::1', 'fe80::1%eth0', '::ffff:a9fe:a9fe', 'febf::1']],
   ])('know what is %s', (name, addresses) => {
     expect(refused([name], [...addresses, ...outside])).toEqual(addresses)

@@ -8,7 +8,14 @@ import { BlockList, isIP } from 'node:net'
 const NAMED: ReadonlyMap<string, readonly string[]> = new Map([
   // Connecting to the unspecified address reaches this host too.
   ['loopback', ['127.0.0.0/8', '0.0.0.0/8', '::1/128', '::/128']],
-  ['private', ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']],
+  // With what providers share among customers, and the outdated or local forms of IPv6 that lead to such addresses.
+  [
+    'private',
+    [
+      ...['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'],
+      ...['fc00::/7', 'fec0::/10', '2002::/16', '64:ff9b:1::/48'],
+    ],
+  ],
   ['link-local', ['169.254.0.0/16', 'fe80::/10']],
 ])
 

@@ -24,7 +24,7 @@ import {
   STARTED,
 } from './admin-describe.ts'
 import type { ConsumerOverview } from './consumer-overview.ts'
-import { withoutCredentials } from './registry/callback-url.ts'
+import { endpoint } from './routes/views.ts'
 
 export interface WebhookAdminRoutesOptions extends ApiScope {
   readonly admin: WebhookAdmin
@@ -201,7 +201,7 @@ function consumerOnWire(consumer: ConsumerOverview, now: Instant) {
     consumerId: consumer.consumerId,
     consumerName: consumer.consumerName,
     type: consumer.type,
-    callbackUrl: shownUrl(consumer.callbackUrl),
+    callbackUrl: endpoint(consumer.callbackUrl),
     queued: consumer.queued,
     inFlight: consumer.inFlight,
     delivered: consumer.delivered,
@@ -217,9 +217,6 @@ function consumerOnWire(consumer: ConsumerOverview, now: Instant) {
     previousSecretSinceUtc: timeOnWire(consumer.previousSecretSince),
   }
 }
-
-/** Secrets of receivers are in credentials, and often in the query. */
-const shownUrl = (callbackUrl: string): string => withoutCredentials(callbackUrl).replace(/[?#].*$/s, '')
 
 const timeOnWire = (at: Instant | null): string | null => (at === null ? null : formatMicros(instant(at)))
 

@@ -17,24 +17,8 @@ export interface Signature {
   readonly digest: string
 }
 
-export interface SignedRequest {
-  /** Empty when there is none. */
-  readonly header: string
-  readonly rawBody: Uint8Array
-  readonly now: Instant
-  /** In base64. */
-  readonly secret: string
-  /** In seconds. */
-  readonly tolerance: number
-}
-
 const INTEGER = /^[+-]?\d+$/
 const DIGEST = /^[0-9a-f]{64}$/
-
-/** Refuses a request whose signature is missing, malformed, too old, too new or wrong. */
-export function checkSignature({ header, rawBody, now, secret, tolerance }: SignedRequest): void {
-  checkDigest(readSignature(header, now, tolerance), rawBody, gatewayKey(secret))
-}
 
 /** The key that a secret stands for. */
 export const gatewayKey = (secret: string): KeyObject => createSecretKey(Buffer.from(secret, 'base64'))

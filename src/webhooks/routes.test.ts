@@ -1,5 +1,6 @@
 import { METHODS } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
+import { failure } from '../core/errors.ts'
 import { closeServers } from '../http/scripted-server.ts'
 import { getAsSent, producer, scriptedWebhooks, settings } from './routes/scripted-webhooks.ts'
 import { WEBHOOK_CALLS } from './routes.ts'
@@ -44,6 +45,30 @@ describe('an answer', () => {
     started.refuseCalls()
     const reply = await started.app.inject('/producer/x')
     expect([reply.statusCode, reply.body]).toEqual([503, 'service is shutting down'])
+  })
+
+  it('is that too when the end comes while a call is under way', async () => {
+    const purge = async () => {
+      throw failure('service_stopping')
+    }
+    const { app, logged } = await scriptedWebhooks({ bulk: { purge } })
+    const tokens = { 'x-broker-channel-token': 'tok-en', 'x-broker-consumer-token': 'tok-en' }
+    const reply = await app.inject({ method: 'DELETE', url: '/channel/c/consumer/k/dlq', headers: tokens })
+    expect([reply.statusCode, reply.body]).toEqual([503, 'service is shutting down'])
+    expect(logged).toEqual([])
+  })
+
+  it('to a purge or a requeue tells history whose consumer asked for it', async () => {
+    const actors: string[] = []
+    const purge = async (_: unknown, actor: string) => actors.push(actor)
+    const requeueAll = async (_: unknown, actor: string) => void actors.push(actor)
+    const { app } = await scriptedWebhooks({ bulk: { purge, requeueAll } })
+    const tokens = { 'x-broker-channel-token': 'tok-en', 'x-broker-consumer-token': 'tok-en' }
+    const url = '/channel/c/consumer/k/dlq'
+    await app.inject({ method: 'DELETE', url, headers: tokens })
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    await app.inject({ method: 'POST', url, headers: form, body: 'requeue=tok-en' })
+    expect(actors).toEqual(['consumer c/k', 'consumer c/k'])
   })
 
   it('carries the id of the request if it can be one', async () => {

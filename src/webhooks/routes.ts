@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
+import { BartlebyError } from '../core/errors.ts'
 import { ClientGone } from '../http/body.ts'
 import { Refused } from './refusal.ts'
 import { broadcastCall } from './routes/broadcast.ts'
@@ -84,6 +85,9 @@ async function perform(
   } catch (thrown) {
     if (thrown instanceof ClientGone || request.raw.socket.destroyed) reply.hijack()
     else if (thrown instanceof Refused) sendAnswer(request, reply, refused(thrown), writeTimeoutSeconds)
+    // What takes long, as a purge may, is met by the end of the server on its way.
+    else if (thrown instanceof BartlebyError && thrown.code === 'service_stopping')
+      sendAnswer(request, reply, STOPPING, writeTimeoutSeconds)
     else {
       // What went wrong inside is for the log alone.
       request.log.error(

@@ -25,20 +25,20 @@ const insertChannel = sql(
    VALUES ($1, $2, $3, $4, 'token', $5, $5)`,
 )
 const insertConsumer = sql(
-  'test.insertConsumer',
+  'test.books.insertConsumer',
   `INSERT INTO bartleby.webhook_consumers
      (id, number, channel, consumer_id, name, token, callback_url, pulls, created_at, updated_at)
    VALUES ($1, $2, $3, $4, $5, 'token', $6, 0, $7, $7)`,
 )
 const insertMessage = sql(
-  'test.insertMessage',
+  'test.books.insertMessage',
   `INSERT INTO bartleby.webhook_messages
      (id, channel, message_id, producer, created_at, received_at, scheduled_for, next_try_at, priority, first_job, jobs,
       content_type, headers, payload)
    VALUES ($1, $2, $1, 'producer', $3, $4, $5, $6, 0, $7, $8, 'text/plain', '[]', $9)`,
 )
 const insertJob = sql(
-  'test.insertJob',
+  'test.books.insertJob',
   `INSERT INTO bartleby.webhook_jobs (created_at, changed_at, priority, consumer, state, id, message, exhausted)
    VALUES ($1, $1, 0, $2, $3, $4, $5, 1)`,
 )

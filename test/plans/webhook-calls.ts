@@ -140,6 +140,7 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.errorsOfPage': [letters],
   'webhooks.newestDead': [PUSHED],
   'webhooks.nextDead': [PUSHED, LOWEST, '', HIGHEST, LAST, 25],
+  'webhooks.removeEndedRuns': [PUSHED, NOW],
   'webhooks.insertRun': ['x000000001', 'purge', PUSHED, 'actor', NOW, 10, NOW, 'j000000061', 'owner', LATER],
   'webhooks.readRun': ['r000000050'],
   'webhooks.newestRuns': [25],

@@ -56,9 +56,9 @@ export interface AuditTerms {
 export interface Findings {
   readonly problems: readonly string[]
   readonly dead: number
-  /** Calls that had to be made again because their servers were killed. */
+  /** Calls whose servers were killed then, or soon after: what came of them may be lost. */
   readonly lostCalls: number
-  /** Those whose servers were too slow to write down in time what came of them. */
+  /** Calls whose servers may have been too slow to write down in time what came of them. */
   readonly lateCalls: number
 }
 

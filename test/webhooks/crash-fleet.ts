@@ -2,8 +2,15 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { WebhookSettings } from '../../src/webhooks/settings.ts'
 import type { Random } from '../crash/random.ts'
-import { type SpawnedServer, type StandbyServer, standbyServer } from '../harness/server.ts'
+import {
+  type DeepPartial,
+  overlaid,
+  type SpawnedServer,
+  type StandbyServer,
+  standbyServer,
+} from '../harness/server.ts'
 
 export interface FleetOrder {
   readonly store: string
@@ -11,28 +18,12 @@ export interface FleetOrder {
   readonly size: number
   /** How many are killed, at most. */
   readonly kills: number
-  /** Settings of `webhooks.delivery`. */
-  readonly delivery: object
+  readonly webhooks: DeepPartial<WebhookSettings>
 }
 
-export interface Standby {
+interface Standby {
   readonly name: string
   readonly server: StandbyServer
-}
-
-/** A server that has loaded its program and waits. Its calls carry its name. */
-export async function standbyNamed(order: {
-  readonly name: string
-  readonly store: string
-  readonly delivery: object
-  /** For its configuration. */
-  readonly folder: string
-}): Promise<Standby> {
-  const { name, store, delivery, folder } = order
-  const config = join(folder, `${name}.yaml`)
-  // JSON is YAML.
-  await writeFile(config, JSON.stringify({ webhooks: { delivery: { ...delivery, userAgent: name } } }))
-  return { name, server: standbyServer({ store, config, testApi: false }) }
 }
 
 interface Member {
@@ -127,8 +118,13 @@ export class Fleet {
     if (this.#names < size + kills) this.#standby.push(this.#launch())
   }
 
-  #launch(): Promise<Standby> {
-    const { store, delivery } = this.#order
-    return standbyNamed({ name: `server-${++this.#names}`, store, delivery, folder: this.#folder })
+  async #launch(): Promise<Standby> {
+    const { store, webhooks } = this.#order
+    const name = `server-${++this.#names}`
+    const config = join(this.#folder, `${name}.yaml`)
+    const named = overlaid(webhooks, { delivery: { userAgent: name } })
+    // JSON is YAML.
+    await writeFile(config, JSON.stringify({ webhooks: named }))
+    return { name, server: standbyServer({ store, config, testApi: false }) }
   }
 }

@@ -4,11 +4,14 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Random } from '../crash/random.ts'
-import { type WebhookAnswer, WebhookClient } from '../harness/webhook-client.ts'
+import { rfc3339, seconds, systemNow } from '../harness/time.ts'
+import { type Headers, type WebhookAnswer, WebhookClient } from '../harness/webhook-client.ts'
 import { CONSUMERS, payloadOf } from './crash-recorder.ts'
 
 const CHANNEL = 'orders'
 const SENDERS = 8
+/** One in so many messages is to go out some seconds later. */
+const SCHEDULED_EACH = 20
 const HEADERS = {
   'X-Broker-Channel-Token': 'ctok',
   'X-Broker-Producer-ID': 'shop',
@@ -65,9 +68,12 @@ export class Producer {
   }
 
   async #send(id: string): Promise<void> {
+    const isForLater = this.#random.whole(1, SCHEDULED_EACH) === 1
     for (let lost = 0; ; lost++) {
+      const schedule = isForLater ? this.#schedule() : {}
+      const headers = { ...HEADERS, 'X-Broker-Message-ID': id, ...schedule }
       const answer = await this.#client()
-        .post(`/channel/${CHANNEL}/broadcast`, payloadOf(id), { ...HEADERS, 'X-Broker-Message-ID': id })
+        .post(`/channel/${CHANNEL}/broadcast`, payloadOf(id), headers)
         // Its server was killed.
         .catch(() => null)
       if (answer === null) {
@@ -80,6 +86,10 @@ export class Producer {
       else this.violations.push(`${id}: ${answer.status} ${answer.text}`)
       return
     }
+  }
+
+  #schedule(): Headers {
+    return { 'X-Broker-Scheduled-For': rfc3339(systemNow() + seconds(this.#random.whole(2, 4))) }
   }
 
   #client(url = this.#anyUrl()): WebhookClient {

@@ -11,7 +11,7 @@ import { World } from './model/world.ts'
 /** Ten times more, for a night. */
 const isSoak = process.env.BARTLEBY_SOAK === '1'
 const RUNS = isSoak ? 30 : 3
-const STEPS = 25
+const STEPS = 20
 const TIMEOUT = isSoak ? 1_800_000 : 120_000
 
 describe.each(stores)('dead jobs in random histories on $name', (store) => {

@@ -24,6 +24,8 @@ const FIRST_TRUST = 8
 const SHARE = { untried: 4, trusted: 2 } as const
 /** One that is alone leaves one in so many workers to whoever comes next. */
 const RESERVE = 4
+/** Those that are trusted with less, and get nothing any more, perhaps because they were deleted, are remembered up to so many. */
+const MOST_REMEMBERED = 10_000
 
 export class Allowances {
   readonly #clock: Clock
@@ -86,8 +88,8 @@ export class Allowances {
   sweep(): void {
     const now = this.#clock.now()
     for (const [consumer, { running, trusted, bucket }] of this.#all) {
-      const isDistrusted = trusted < FIRST_TRUST
-      if (running === 0 && !isDistrusted && (bucket?.isFull(now) ?? true)) this.#all.delete(consumer)
+      if (running > 0 || bucket?.isFull(now) === false) continue
+      if (trusted >= FIRST_TRUST || this.#all.size > MOST_REMEMBERED) this.#all.delete(consumer)
     }
   }
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type StoreKind, stores } from '../../../test/harness/stores.ts'
 import { JOB } from '../webhook.ts'
 import { Depot, SOON } from './courier-fixture.ts'
-import { resumeConsumer } from './pauses.ts'
+import { pauseConsumer, prolongPause, resumeConsumer } from './pauses.ts'
 
 describe.each(stores)('a consumer whose every delivery fails, on $name', (store: StoreKind) => {
   let depot: Depot
@@ -75,6 +75,17 @@ describe.each(stores)('a consumer whose every delivery fails, on $name', (store:
     await depot.pass(4, 2)
     expect((await depot.jobs()).filter(({ state }) => state === JOB.delivered)).toHaveLength(1)
     expect(depot.log.lines.at(-1)?.message).toContain('delivered to again')
+  })
+
+  it('is paused for parts of seconds too', async () => {
+    const consumer = await depot.consumer({ url: 'http://localhost' })
+    const now = depot.clock.now()
+    const reason = 'it fails'
+    expect(await pauseConsumer(depot.db, consumer, { now, seconds: 1.5, reason })).toBe(true)
+    expect(await depot.pauseOf(consumer)).toMatchObject({ until: now + 1_500_000n, seconds: 2 })
+    expect(await prolongPause(depot.db, consumer, { now, longestSeconds: 2.5, reason })).toBe(
+      now + 3_000_000n,
+    )
   })
 
   it('is delivered to again when its pause is ended by hand', async () => {

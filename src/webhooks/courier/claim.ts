@@ -131,7 +131,7 @@ interface ReceiverRow {
 
 async function receiversOf(tx: Transaction, consumers: readonly number[]): Promise<readonly Receiver[]> {
   const rows = await tx.rows<ReceiverRow>(readReceivers, integerList(tx.dialect, consumers))
-  return rows.map((row) => ({
+  const receivers = rows.map((row) => ({
     number: Number(row.number),
     channelId: row.channel_id,
     consumerId: row.consumer_id,
@@ -142,6 +142,8 @@ async function receiversOf(tx: Transaction, consumers: readonly number[]): Promi
     mostPerSecond: row.most_per_second,
     pausedUntil: row.paused_until === null ? null : instant(BigInt(row.paused_until)),
   }))
+  // Those that are tried after a pause are locked one by one: in an order that all servers keep.
+  return receivers.sort((a, b) => a.number - b.number)
 }
 
 /** What each consumer has room for. One that was paused gets a single job, on one server at a time. */

@@ -56,6 +56,17 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
     await depot.until(JOB.delivered, JOB.delivered)
   })
 
+  it('asks all that it was woken for, however many have nothing', async () => {
+    const receiver = await depot.receiver()
+    const consumer = await depot.consumer({ url: receiver.url() })
+    const courier = depot.courier()
+    await depot.rest()
+    await depot.message({ consumers: [consumer] })
+    courier.wake([...Array.from({ length: 500 }, (_, i) => 1_000_000 + i), consumer])
+    // Without a look for what is ready, for which time would have to pass.
+    await depot.until(JOB.delivered)
+  })
+
   it('delivers the most urgent first and the oldest first among equals, whoever gets them', async () => {
     const receiver = await depot.receiver()
     const one = await depot.consumer({ url: receiver.url() })
@@ -163,6 +174,26 @@ describe.each(stores)('a courier, on $name', (store: StoreKind) => {
     await expect.poll(() => courier.held, SOON).toBe(0)
     expect(await depot.jobs()).toMatchObject([{ state: JOB.inFlight, claim: 'another', attempts: 0 }])
     expect(await depot.tallies(consumer)).toMatchObject({ queued: 0, inFlight: 1 })
+  })
+
+  it('begins nothing that it has held for too long already', async () => {
+    const startedAt = depot.clock.now()
+    const calledAt: bigint[] = []
+    const receiver = await depot.receiver((response) => {
+      calledAt.push(depot.clock.now() - startedAt)
+      response.writeHead(200).end()
+    })
+    const consumer = await depot.consumer({ url: receiver.url() })
+    await depot.message({ consumers: [consumer] })
+    let stalls = 0
+    depot.db.onCall(({ verb }) => {
+      if (verb !== 'webhooks.claim' || stalls === 3) return
+      stalls += 1
+      depot.clock.advance(20_000_000n)
+    })
+    depot.courier({ timeoutSeconds: 30 })
+    expect(await depot.until(JOB.delivered)).toMatchObject([{ attempts: 0, letter: null }])
+    expect(calledAt).toEqual([60_000_000n])
   })
 
   it('waits for what runs when it is stopped, and hands back what runs too long', async () => {

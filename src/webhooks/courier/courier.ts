@@ -230,8 +230,9 @@ export class Courier {
       this.#wanted.delete(consumer)
       if (!finished.has(consumer) || this.#woken.has(consumer)) this.#wanted.add(consumer)
     }
-    // There may be more behind them.
-    if (jobs.length > 0) this.#isMoved = true
+    // There may be more behind them; and behind those that were asked in vain stand others that were not.
+    const othersStand = consumers.length === MOST_ASKED && finished.size > 0
+    if (jobs.length > 0 || othersStand) this.#isMoved = true
     else this.#awaitRates()
     await this.#begin(jobs)
   }

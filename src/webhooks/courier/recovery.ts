@@ -5,7 +5,7 @@
 import { type Alarm, type Clock, type Instant, instant, later, microseconds } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Xid } from '../../core/xid.ts'
-import type { Database } from '../../db/database.ts'
+import { type Database, StoreUnavailable } from '../../db/database.ts'
 import type { Registers } from '../../letters/death-note.ts'
 import { inOffice } from '../../letters/work.ts'
 import { buryJobs } from '../letters/bury.ts'
@@ -39,6 +39,7 @@ export class Recovery {
   readonly #due: Beat
   #alarm: { readonly at: Instant; readonly alarm: Alarm } | null = null
   #lastLookAt = instant(0n)
+  #stopping = false
 
   constructor(parts: RecoveryParts) {
     this.#parts = parts
@@ -53,7 +54,9 @@ export class Recovery {
     this.#due.start()
   }
 
+  /** Ends after the batch at hand. */
   async stop(): Promise<void> {
+    this.#stopping = true
     this.#alarm?.alarm.cancel()
     await Promise.all([this.#beat.stop(), this.#due.stop()])
   }
@@ -88,6 +91,7 @@ export class Recovery {
       this.#lastLookAt = now
       const { jobs, consumers } = await makeDueReady(db, now, BATCH)
       if (consumers.size > 0) onReady(consumers)
+      if (this.#stopping) return
       if (jobs < BATCH) break
     }
     const next = await nextDueAt(db, this.#lastLookAt)
@@ -100,7 +104,7 @@ export class Recovery {
       const lapsed = await db.session('webhooks.lapsed', (session) => readLapsed(session, clock.now(), BATCH))
       if (lapsed.length === 0) return
       const ended = await this.#endOrOneByOne(lapsed)
-      if (lapsed.length < BATCH || ended === 0) return
+      if (lapsed.length < BATCH || ended === 0 || this.#stopping) return
     }
   }
 
@@ -110,13 +114,16 @@ export class Recovery {
     try {
       return await this.#end(lapsed)
     } catch (error) {
-      if (lapsed.length === 1) throw error
+      if (lapsed.length === 1 || error instanceof StoreUnavailable) throw error
     }
     let ended = 0
     for (const job of lapsed) {
+      if (this.#stopping) break
       try {
         ended += await this.#end([job])
       } catch (error) {
+        // It would meet the others too.
+        if (error instanceof StoreUnavailable) throw error
         log.warn({ err: error, jobId: job.id }, 'the claim of a webhook job is over and could not be ended')
       }
     }

@@ -1,5 +1,5 @@
 /** The rows of bulk runs: what is to be done, how far it is, and which server is at it. */
-import { type Instant, instant } from '../../core/clock.ts'
+import { type Instant, instant, later } from '../../core/clock.ts'
 import { type Xid, xid } from '../../core/xid.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
 import { JOB } from '../webhook.ts'
@@ -68,7 +68,15 @@ const insertRow = sql(
    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '', $9, $10)`,
 )
 
-/** Adds a run that begins with the oldest dead job. */
+/** Runs of a consumer that ended long ago, on webhook_bulk_runs_of. */
+const removeEnded = sql(
+  'webhooks.removeEndedRuns',
+  'DELETE FROM bartleby.webhook_bulk_runs WHERE consumer = $1 AND finished_at < $2',
+)
+
+const KEPT_US = 30n * 86_400_000_000n
+
+/** Adds a run that begins with the oldest dead job, and forgets those of the consumer that ended long ago. */
 export async function insertRun(
   tx: Transaction,
   run: Omit<HeldRun, 'next' | 'finishedAt' | 'done'>,
@@ -76,6 +84,7 @@ export async function insertRun(
 ): Promise<void> {
   const { id, kind, consumer, actor, startedAt, expected, last } = run
   const values = [id, kind, consumer, actor, startedAt, expected, last.createdAt, last.id] as const
+  await tx.run(removeEnded, consumer, later(startedAt, -KEPT_US))
   await tx.run(insertRow, ...values, owner, until)
 }
 

@@ -198,7 +198,7 @@ describe.each(stores)('a consumer on $name', (store) => {
 })
 
 const insertTestJob = sql(
-  'test.insertReadyJob',
+  'test.consumers.insertReadyJob',
   `INSERT INTO bartleby.webhook_jobs (id, message, consumer, state, created_at, changed_at, priority)
    VALUES ($1, $1, $2, 1, 0, 0, 0)`,
 )

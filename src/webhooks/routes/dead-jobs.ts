@@ -2,7 +2,9 @@
 import { sameToken } from '../../core/same-token.ts'
 import { INTEGER, objectOf, TEXT, TIME } from '../../http/describe-api.ts'
 import type { DeadJob } from '../dead/dead-jobs.ts'
+import { actorOf } from '../pull-moves.ts'
 import { Refused } from '../refusal.ts'
+import { queueOfConsumer } from '../webhook.ts'
 import type { WebhookCall } from './call.ts'
 import { authorisedConsumer, findConsumer, type Recipient } from './find.ts'
 import { TOKENS } from './jobs.ts'
@@ -33,7 +35,8 @@ const DEAD_SHAPE = objectOf({
 })
 
 /** Who acts on the jobs, for the history: consumers prove who they are by their token alone. */
-const actorOf = ({ consumer }: Recipient): string => `consumer ${consumer.consumerId}`
+const actorAs = ({ channel, consumer }: Recipient): string =>
+  actorOf(queueOfConsumer(channel.channelId, consumer.consumerId))
 
 const deadView = (channelId: string, consumerId: string, job: DeadJob) => ({
   ...jobFields(job),
@@ -79,7 +82,7 @@ export const deadJobCalls: readonly WebhookCall[] = [
       if (!sameToken(recipient.consumer.token, form.get('requeue') ?? '')) {
         throw new Refused('requeue_token_wrong')
       }
-      await scope.bulk.requeueAll(recipient.consumer, actorOf(recipient))
+      await scope.bulk.requeueAll(recipient.consumer, actorAs(recipient))
       return ACCEPTED
     },
   },
@@ -93,7 +96,7 @@ export const deadJobCalls: readonly WebhookCall[] = [
     errors: [403, 404],
     async answer(request, scope) {
       const recipient = await authorisedConsumer(request, scope, 'resource_unknown')
-      return json({ deletedCount: await scope.bulk.purge(recipient.consumer, actorOf(recipient)) })
+      return json({ deletedCount: await scope.bulk.purge(recipient.consumer, actorAs(recipient)) })
     },
   },
 ]

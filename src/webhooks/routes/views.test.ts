@@ -55,6 +55,7 @@ describe('the endpoint of a job', () => {
     ['https://user@host?key=k#f', 'https://host'],
     ['https://host/hook?to=a@b', 'https://host/hook'],
     ['https://host/hook#f?x', 'https://host/hook'],
+    ['https://host\\\\a@b', 'https://host\\\\a@b'],
   ])('is the address %s without what may be credentials', (address, shown) => {
     expect(endpoint(address)).toBe(shown)
   })

@@ -4,6 +4,7 @@ import type { Instant } from '../../core/clock.ts'
 import { formatHttpDate } from '../../core/http-date.ts'
 import { formatSeconds } from '../../core/timestamp.ts'
 import type { Page } from '../pages.ts'
+import { withoutCredentials } from '../registry/callback-url.ts'
 import type { Channel, Consumer, HeaderList, Producer } from '../webhook.ts'
 import { channelUrl, deadJobsUrl, pageLinks } from './links.ts'
 import { type Answer, json } from './reply.ts'
@@ -60,7 +61,7 @@ export const listResult = <Item>(
  * that they belong to.
  */
 export const endpoint = (callbackUrl: string): string =>
-  callbackUrl.replace(/^(https?:\/\/)[^/?#]*@/i, '$1').replace(/[?#].*$/s, '')
+  withoutCredentials(callbackUrl).replace(/[?#].*$/s, '')
 
 /** Metadata headers by their names. */
 export const headerFields = (headers: HeaderList): Readonly<Record<string, string>> =>

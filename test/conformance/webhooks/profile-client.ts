@@ -177,15 +177,13 @@ export class ProfileClient {
 
   async removal(): Promise<void> {
     const client = this.#main
-    const first = await this.#letOneDie()
-    const tokens = consumerTokens(A, first.consumer)
-    const [job] = (await client.get(`${first.path}/dlq`)).json<DeadPage>().DeadJobs
+    const dead = await this.#letOneDie()
+    const tokens = consumerTokens(A, dead.consumer)
+    const [job] = (await client.get(`${dead.path}/dlq`)).json<DeadPage>().DeadJobs
     const id = /\/job\/([^/]+)/.exec(job?.JobRequeueURL ?? '')?.[1]
-    await expectStatus(204, client.delete(`${first.path}/job/${id}`, tokens))
-    expect((await client.delete(`${first.path}/dlq`, tokens)).text).toBe('{"deletedCount":0}\n')
-    await this.#letOneDie()
-    expect((await client.delete(`${first.path}/dlq`, tokens)).text).toBe('{"deletedCount":1}\n')
-    this.#receiver.answer(`/${first.consumer}`, { status: 204 })
+    await expectStatus(204, client.delete(`${dead.path}/job/${id}`, tokens))
+    expect((await client.delete(`${dead.path}/dlq`, tokens)).text).toBe('{"deletedCount":0}\n')
+    this.#receiver.answer(`/${dead.consumer}`, { status: 204 })
   }
 
   /** Signed requests, to the server that wants them. */

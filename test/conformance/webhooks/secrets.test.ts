@@ -74,6 +74,7 @@ describe.each(stores)('secrets on $name', (store) => {
     lane = await Lane.open(broker, 'push')
     const pull = await lane.beside('pull')
     secrets = [
+      broker.place.url,
       ...Object.values(SECRETS),
       lane.channelToken,
       lane.producerToken,

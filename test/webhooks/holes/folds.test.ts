@@ -91,7 +91,7 @@ describe.each(stores)('dead jobs on $name', (store) => {
     const foldAndLook = async () => {
       await Promise.all([house.fold(), expectExact(house.db)])
     }
-    expect(await duringTraffic(foldAndLook)).toBeGreaterThan(3)
+    expect(await duringTraffic(foldAndLook)).toBeGreaterThan(1)
   })
 
   // H8
@@ -107,7 +107,7 @@ describe.each(stores)('dead jobs on $name', (store) => {
             await foldCounts(db, { ...fold, lock: owner + fold.lock }, { ...limits, owner })
         }),
       )
-    expect(await duringTraffic(foldAll)).toBeGreaterThan(3)
+    expect(await duringTraffic(foldAll)).toBeGreaterThan(1)
   })
 
   // H23

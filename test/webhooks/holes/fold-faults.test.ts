@@ -1,10 +1,11 @@
-/** Folds that lose their lock, that crash on the way, or that meet another. Only PostgreSQL has something to fold. */
+/** Folds that lose their lock, crash on the way, or meet what commits late. Only PostgreSQL has something to fold. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Database, sql } from '../../../src/db/database.ts'
+import { type Database, type Integer, sql } from '../../../src/db/database.ts'
 import { foldCounts } from '../../../src/db/fold.ts'
 import { leasedLock } from '../../../src/db/lock.ts'
 import { openDatabase } from '../../../src/db/open.ts'
 import { letterFold } from '../../../src/letters/counts.ts'
+import { type Channel, type Consumer, queueOfConsumer } from '../../../src/webhooks/webhook.ts'
 import { freshPostgres } from '../../harness/stores.ts'
 import { CountedOffice, expectExact } from '../counted-office.ts'
 import { CrashPoint, Gate, intercepted } from '../intercepted-database.ts'
@@ -12,6 +13,11 @@ import { CrashPoint, Gate, intercepted } from '../intercepted-database.ts'
 const LEASE_OVER_US = 11_000_000n
 
 const countUnfolded = sql('test.countLetterDeltas', 'SELECT count(*) AS found FROM bartleby.letter_deltas')
+const readTotal = sql(
+  'test.pendingTotal',
+  `SELECT sum(letters) AS letters FROM bartleby.letter_totals
+   WHERE status = 0 AND drawer IN (SELECT id FROM bartleby.drawers WHERE queue = $1)`,
+)
 const readLastDrawer = sql('test.lastDrawer', 'SELECT max(id) AS id FROM bartleby.drawers')
 
 describe('a fold on postgres', () => {
@@ -50,6 +56,16 @@ describe('a fold on postgres', () => {
       for (let i = 0; i < 3; i++) await house.dead(channel, consumer)
     }
   }
+  const deadJobs = async (consumer: Consumer) => {
+    const page = await house.office.webhooks.dead.list(consumer, { next: null, previous: null })
+    return page.items.map(({ id }) => id)
+  }
+  /** Of the letters of a channel's consumer, without what is not folded. */
+  const pendingTotal = (channel: Channel) =>
+    house.db.session('test', async (session) => {
+      const queue = queueOfConsumer(channel.channelId, 'k')
+      return Number((await session.rows<{ letters: Integer }>(readTotal, queue))[0]?.letters)
+    })
   const expectThreeEach = async () => {
     const sheets = (await expectExact(house.db)).filter(({ channelId }) => channelId.startsWith(`${lock} `))
     expect(sheets.map(({ jobs }) => jobs)).toEqual([3, 3])
@@ -142,5 +158,30 @@ describe('a fold on postgres', () => {
     await fold(house.db, 'me')
     expect(await unfolded()).toBe(0)
     await expectThreeEach()
+  })
+
+  // H19
+  it('may take a requeue before the death that it undoes: no floor swallows it', async () => {
+    const channel = await house.channel(lock)
+    const consumer = await house.consumer(channel, 'k')
+    // The first death of a kind makes the drawer, and others wait for that.
+    await house.office.webhooks.jobs.requeue(consumer, await house.dead(channel, consumer))
+    await house.fold()
+    const job = await house.job(channel, consumer)
+    const gate = new Gate(({ next }) => next === 'commit')
+    const slow = house.webhooksOn(intercepted(other, gate.intercept))
+    const dying = slow.jobs.move(consumer, job, 'DEAD', 0)
+    await gate.reached
+    // Its count is written, and behind that of another, which is folded.
+    await house.dead(channel, consumer)
+    const turn = { clock: house.clock, owner: 'me' }
+    const after = (await foldCounts(house.db, { ...letterFold, lock }, turn)) ?? 0
+    gate.open()
+    await dying
+    for (const id of await deadJobs(consumer)) await house.office.webhooks.jobs.requeue(consumer, id)
+    await foldCounts(house.db, { ...letterFold, lock }, { ...turn, after })
+    expect(await pendingTotal(channel)).toBe(-1)
+    await house.expectDead(channel, consumer, 0)
+    expect(await pendingTotal(channel)).toBe(0)
   })
 })

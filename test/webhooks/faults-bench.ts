@@ -1,0 +1,72 @@
+/** What tests of webhooks in trouble need: callbacks that wait for their answers, a log that can be counted, jobs by their status. */
+import pino from 'pino'
+import { expect, vi } from 'vitest'
+import { openDatabase } from '../../src/db/open.ts'
+import { verifyStore } from '../../src/verify/verify.ts'
+import { JOB_STATUS_CODE, type JobStatus } from '../../src/webhooks/webhook.ts'
+import type { Lane } from '../conformance/webhooks/lane.ts'
+import type { CallbackAnswer } from '../harness/webhook-receiver.ts'
+import type { Broker } from '../harness/webhooks.ts'
+
+/** Lines of a log, from warnings on. */
+export class LogLines {
+  readonly lines: string[] = []
+  readonly log = pino({ level: 'warn' }, { write: (line: string) => void this.lines.push(line) })
+
+  /** How often each message was written. */
+  get counts(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>()
+    for (const line of this.lines) {
+      const message = String(JSON.parse(line).msg)
+      counts.set(message, (counts.get(message) ?? 0) + 1)
+    }
+    return counts
+  }
+
+  count(message: string): number {
+    return this.counts.get(message) ?? 0
+  }
+}
+
+/** The callbacks of a consumer, which wait for their answers. */
+export class HeldCalls {
+  readonly #waiting: ((answer: CallbackAnswer) => void)[] = []
+
+  constructor({ broker, hook }: Lane) {
+    broker.receiver.answer(hook, () => new Promise((resolve) => this.#waiting.push(resolve)))
+  }
+
+  /** Resolves when so many wait. */
+  async until(count: number): Promise<void> {
+    await vi.waitFor(() => expect(this.#waiting).toHaveLength(count), { timeout: 10_000, interval: 5 })
+  }
+
+  /** Answers all that wait. */
+  answer(status: number): void {
+    for (const resolve of this.#waiting.splice(0)) resolve({ status })
+  }
+}
+
+type JobStatuses = Record<string, Record<string, { status: number; count: number }[]>>
+
+/** How many jobs there are of each status, as the status endpoint tells it. */
+export async function statesOf({ client }: Broker): Promise<Partial<Record<JobStatus, number>>> {
+  const channels = (await client.get('/job-status')).json<JobStatuses>()
+  const entries = Object.values(channels).flatMap((consumers) => Object.values(consumers).flat())
+  const counts = Object.entries(JOB_STATUS_CODE).map(([name, code]) => {
+    const ofThis = entries.filter(({ status }) => status === code)
+    return [name, ofThis.reduce((sum, { count }) => sum + count, 0)] as const
+  })
+  return Object.fromEntries(counts.filter(([, count]) => count > 0))
+}
+
+/** Every promise of the store is kept. */
+export async function expectVerified({ place, clock }: Broker): Promise<void> {
+  const db = openDatabase(place.url, { poolSize: 1 })
+  try {
+    const { invariants } = await verifyStore(db, { clock })
+    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+  } finally {
+    await db.close()
+  }
+}
