@@ -10,6 +10,7 @@ import { type Json, jsonCodec, replyJson, Wire } from '../harness/wire.ts'
 import { type RandomBody, randomBodies } from './bodies.ts'
 
 const PER_RUN = 20
+const SOAK = process.env.BARTLEBY_SOAK === '1'
 
 /** Calls that change nothing even when they succeed. */
 const READING: ReadonlySet<Path> = new Set<Path>([
@@ -27,8 +28,8 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 453, 454, 455])
 const memory = async () => ({ url: 'sqlite::memory:', dispose: async () => {} })
 
 describe.each([
-  { name: 'SQLite', runs: 500, fresh: memory },
-  { name: 'PostgreSQL', runs: 75, fresh: freshPostgres },
+  { name: 'SQLite', runs: SOAK ? 500 : 200, fresh: memory },
+  { name: 'PostgreSQL', runs: SOAK ? 75 : 30, fresh: freshPostgres },
 ])('random bodies on $name', ({ runs, fresh }) => {
   let place: { readonly url: string; dispose(): Promise<void> }
   let server: ServerHere
