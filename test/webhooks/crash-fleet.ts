@@ -11,6 +11,7 @@ import {
   type StandbyServer,
   standbyServer,
 } from '../harness/server.ts'
+import { nowMs } from './crash-recorder.ts'
 
 export interface FleetOrder {
   readonly store: string
@@ -72,7 +73,7 @@ export class Fleet {
   async kill(random: Random): Promise<void> {
     const [member] = this.#members.splice(random.whole(0, this.#members.length - 1), 1)
     if (member === undefined) return
-    this.killedMs.set(member.name, performance.now())
+    this.killedMs.set(member.name, nowMs())
     await member.server.kill9()
     const replaced = this.#add().finally(() => this.#replacing.delete(replaced))
     this.#replacing.add(replaced)

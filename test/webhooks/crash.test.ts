@@ -12,7 +12,7 @@ import { stores } from '../harness/stores.ts'
 import { auditJobs, jobStates } from './crash-audit.ts'
 import { Fleet } from './crash-fleet.ts'
 import { Producer } from './crash-producer.ts'
-import { CONSUMERS, CrashRecorder, SHAKY } from './crash-recorder.ts'
+import { CONSUMERS, Recorder, SHAKY } from './crash-recorder.ts'
 
 const SOAK = process.env.BARTLEBY_SOAK === '1'
 
@@ -41,7 +41,7 @@ describe.concurrent.each(stores)('servers on one $name store that are killed whi
       const random = seededRandom()
       const seed = `BARTLEBY_TEST_SEED=${random.seed}`
       const place = await kind.fresh()
-      const recorder = await CrashRecorder.open(random)
+      const recorder = await Recorder.start(random.seed)
       const fleet = await Fleet.start({ store: place.url, size, kills, webhooks: WEBHOOKS })
       const producer = new Producer(() => fleet.urls, random)
       const db = openDatabase(place.url, { poolSize: 2 })
@@ -76,12 +76,19 @@ describe.concurrent.each(stores)('servers on one $name store that are killed whi
         await vi.waitFor(allSettled, { timeout: PATIENCE_MS, interval: 200 })
         const quietMs = performance.now()
 
-        const terms = { recorder, messages: ids, delivery: DELIVERY, killedMs: fleet.killedMs }
-        const { problems, dead, lostCalls, lateCalls } = await auditJobs(db, terms)
+        const { maxRetry } = DELIVERY
+        const { killedMs } = fleet
+        const record = await recorder.record()
+        const { problems, dead, lostCalls, lateCalls } = await auditJobs(db, {
+          record,
+          messages: ids,
+          maxRetry,
+          killedMs,
+        })
         expect(problems, seed).toEqual([])
         expect(dead, seed).toBeGreaterThan(0)
         // None on a machine that keeps up.
-        expect(lateCalls, seed).toBeLessThan(recorder.answered / 20)
+        expect(lateCalls, seed).toBeLessThan(record.answered / 50)
         for (const answer of await producer.get('/dlq-status')) {
           const counted = { channelId: 'orders', consumerId: SHAKY, deadCount: dead }
           expect(answer.json(), seed).toEqual({ consumers: [expect.objectContaining(counted)] })
@@ -93,21 +100,22 @@ describe.concurrent.each(stores)('servers on one $name store that are killed whi
           console.info({
             store: kind.name,
             messages,
-            kills: fleet.killedMs.size,
+            kills: killedMs.size,
             sentSeconds: (sentMs - startedMs) / 1_000,
             quietSeconds: (quietMs - startedMs) / 1_000,
-            calls: recorder.answered,
+            calls: record.answered,
             dead,
-            receivedAgain: recorder.received - (messages * CONSUMERS.length - dead),
+            receivedAgain: record.received - (messages * CONSUMERS.length - dead),
             lostCalls,
             lateCalls,
             lostAnswers: producer.lost,
+            longestLagMs: record.longestLagMs,
           })
         }
       } finally {
         producer.close()
         await fleet.discard()
-        await recorder.close()
+        await recorder.stop()
         await db.close()
         await place.dispose()
       }
