@@ -18,6 +18,8 @@ export default defineConfig({
     // Loading the sources anew for every file takes longer than most files run; tests keep no global state.
     isolate: false,
     testTimeout: 10_000,
+    // The machine may be busy with the other tests; what is waited for comes at once on an idle one.
+    expect: { poll: { timeout: 8_000 } },
     hookTimeout: 30_000,
     teardownTimeout: 20_000,
   },

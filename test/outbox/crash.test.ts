@@ -13,10 +13,10 @@ import { Recorder } from './crash-recorder.ts'
 const SOAK = process.env.BARTLEBY_SOAK === '1'
 
 const SIZES = {
-  postgres: { processes: 4, messages: SOAK ? 10_000 : 6_000 },
+  postgres: { processes: 4, messages: SOAK ? 10_000 : 3_000 },
   sqlite: { processes: 2, messages: SOAK ? 5_000 : 1_500 },
 }
-const KILLS = SOAK ? 60 : 10
+const KILLS = SOAK ? 60 : 6
 /** Every third message stands in one of these lines. */
 const LINES = 40
 

@@ -9,7 +9,7 @@ import { stores } from '../harness/stores.ts'
 import { type Fate, MAX_RETRIES, World } from './order-world.ts'
 
 const SOAK = process.env.BARTLEBY_SOAK === '1'
-const STORIES = { sqlite: SOAK ? 250 : 25, postgres: SOAK ? 300 : 30 }
+const STORIES = { sqlite: SOAK ? 250 : 15, postgres: SOAK ? 300 : 20 }
 
 type Step =
   | { readonly what: 'insert'; readonly fates: Fate[]; readonly during: number }
