@@ -53,7 +53,6 @@ const LOOK_EVERY_US = 1_000_000n
  * What the store is left to others between two batches: as long as a batch took, and something in any case. With a third of that
  * another consumer got 70% of its deliveries during a purge, now 84%.
  */
-const REST = 1
 const SHORTEST_REST_MS = 2
 
 export class BulkRuns {
@@ -189,7 +188,7 @@ export class BulkRuns {
       if (outcome === 'finished') log.info({ run: id }, 'bulk run finished')
       if (outcome !== 'more') return
       // On SQLite nothing of a batch leaves the event loop; without a pause no delivery would go on meanwhile.
-      const restMs = Math.max(SHORTEST_REST_MS, REST * (performance.now() - startedMs))
+      const restMs = Math.max(SHORTEST_REST_MS, performance.now() - startedMs)
       await pause(restMs, undefined, { signal }).catch(() => {})
     }
   }

@@ -2,18 +2,11 @@
 import { type Clock, type Instant, instant } from '../../core/clock.ts'
 import { type Xid, type Xids, xid } from '../../core/xid.ts'
 import { type Database, type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
-import {
-  type Page,
-  type PageRequest,
-  type PageRow,
-  pageOf,
-  pageStatements,
-  readSpan,
-  spanOf,
-} from '../pages.ts'
+import { type PageRow, pageStatements } from '../pages.ts'
 import type { Channel } from '../webhook.ts'
-import { nextUpdate, type PutSteps, putConditionally } from './conditional.ts'
-import { draftOf, type HolderDraft } from './draft.ts'
+import { nextUpdate, type PutSteps } from './conditional.ts'
+import type { HolderDraft } from './draft.ts'
+import { type HolderKind, Holders } from './holders.ts'
 import { TAKEN_NUMBER, takeNumber } from './numbers.ts'
 import { checkTexts, isStorable } from './texts.ts'
 
@@ -88,44 +81,6 @@ export function channelSteps(
   }
 }
 
-export class Channels {
-  readonly #db: Database
-  readonly #clock: Clock
-  readonly #xids: Xids
-
-  constructor(db: Database, clock: Clock, xids: Xids) {
-    this.#db = db
-    this.#clock = clock
-    this.#xids = xids
-  }
-
-  /** The channel of exactly this id. */
-  get(channelId: string): Promise<Channel | null> {
-    return this.#db.session('webhooks.readChannel', (session) => readChannel(session, channelId))
-  }
-
-  /** Creates or replaces it. Refuses to replace what the caller does not know. */
-  put(
-    channelId: string,
-    { name, token }: { readonly name: string | null; readonly token: string | null },
-    ifUnmodifiedSince: string | null,
-  ): Promise<Channel> {
-    const draft = draftOf(channelId, name, token)
-    return this.#db.transaction('webhooks.putChannel', (tx) =>
-      putConditionally(channelSteps(tx, this.#clock.now(), this.#xids, draft), ifUnmodifiedSince),
-    )
-  }
-
-  /** A page of all channels, newest first. */
-  async list(page: PageRequest): Promise<Page<Channel>> {
-    const span = spanOf(page)
-    const rows = await this.#db.session('webhooks.listChannels', (session) =>
-      readSpan<Row & PageRow>(session, list, span),
-    )
-    return pageOf(rows, toChannel)
-  }
-}
-
 /** The channel of exactly this id, as the session sees it. */
 export async function readChannel(session: Session, channelId: string): Promise<Channel | null> {
   const [row] = isStorable(channelId) ? await session.rows<Row>(read, channelId) : []
@@ -141,3 +96,17 @@ const toChannel = (row: Row): Channel => ({
   createdAt: instant(BigInt(row.created_at)),
   updatedAt: instant(BigInt(row.updated_at)),
 })
+
+const KIND: HolderKind<Channel, Row & PageRow> = {
+  name: 'Channel',
+  listed: list,
+  read: readChannel,
+  steps: channelSteps,
+  fromRow: toChannel,
+}
+
+export class Channels extends Holders<Channel, Row & PageRow> {
+  constructor(db: Database, clock: Clock, xids: Xids) {
+    super(KIND, db, clock, xids)
+  }
+}

@@ -2,18 +2,11 @@
 import { type Clock, type Instant, instant } from '../../core/clock.ts'
 import { type Xid, type Xids, xid } from '../../core/xid.ts'
 import { type Database, type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
-import {
-  type Page,
-  type PageRequest,
-  type PageRow,
-  pageOf,
-  pageStatements,
-  readSpan,
-  spanOf,
-} from '../pages.ts'
+import { type PageRow, pageStatements } from '../pages.ts'
 import type { Producer } from '../webhook.ts'
-import { nextUpdate, type PutSteps, putConditionally } from './conditional.ts'
-import { draftOf, type HolderDraft } from './draft.ts'
+import { nextUpdate, type PutSteps } from './conditional.ts'
+import type { HolderDraft } from './draft.ts'
+import { type HolderKind, Holders } from './holders.ts'
 import { checkTexts, isStorable } from './texts.ts'
 
 const FIELDS = 'producer_id, name, token, created_at, updated_at'
@@ -86,44 +79,6 @@ export function producerSteps(
   }
 }
 
-export class Producers {
-  readonly #db: Database
-  readonly #clock: Clock
-  readonly #xids: Xids
-
-  constructor(db: Database, clock: Clock, xids: Xids) {
-    this.#db = db
-    this.#clock = clock
-    this.#xids = xids
-  }
-
-  /** The producer of exactly this id. */
-  get(producerId: string): Promise<Producer | null> {
-    return this.#db.session('webhooks.readProducer', (session) => readProducer(session, producerId))
-  }
-
-  /** Creates or replaces it. Refuses to replace what the caller does not know. */
-  put(
-    producerId: string,
-    { name, token }: { readonly name: string | null; readonly token: string | null },
-    ifUnmodifiedSince: string | null,
-  ): Promise<Producer> {
-    const draft = draftOf(producerId, name, token)
-    return this.#db.transaction('webhooks.putProducer', (tx) =>
-      putConditionally(producerSteps(tx, this.#clock.now(), this.#xids, draft), ifUnmodifiedSince),
-    )
-  }
-
-  /** A page of all producers, newest first. */
-  async list(page: PageRequest): Promise<Page<Producer>> {
-    const span = spanOf(page)
-    const rows = await this.#db.session('webhooks.listProducers', (session) =>
-      readSpan<Row & PageRow>(session, list, span),
-    )
-    return pageOf(rows, toProducer)
-  }
-}
-
 async function readProducer(session: Session, producerId: string): Promise<Producer | null> {
   const [row] = isStorable(producerId) ? await session.rows<Row>(read, producerId) : []
   return row === undefined ? null : toProducer(row)
@@ -137,3 +92,17 @@ const toProducer = (row: Row): Producer => ({
   createdAt: instant(BigInt(row.created_at)),
   updatedAt: instant(BigInt(row.updated_at)),
 })
+
+const KIND: HolderKind<Producer, Row & PageRow> = {
+  name: 'Producer',
+  listed: list,
+  read: readProducer,
+  steps: producerSteps,
+  fromRow: toProducer,
+}
+
+export class Producers extends Holders<Producer, Row & PageRow> {
+  constructor(db: Database, clock: Clock, xids: Xids) {
+    super(KIND, db, clock, xids)
+  }
+}
