@@ -265,7 +265,7 @@ function wire(db: Database, options: OfficeOptions, storeClock: StoreClock | nul
   ])
   const retentionDays = options.engines?.tables?.retentionDays ?? DEFAULT_RETENTION_DAYS
   const foldMs = webhooks.settings.dlq.summaryIntervalSeconds * 1_000
-  const retention = new RetentionClerk(db, clock, log, { retentionDays })
+  const retention = new RetentionClerk(db, clock, log, { retentionDays, sources: [...sources.values()] })
   return {
     db,
     clock,

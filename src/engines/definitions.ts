@@ -4,7 +4,7 @@
  * with the list of those that are.
  */
 import { failure } from '../core/errors.ts'
-import { ACTS, OFFICE, SOURCES } from '../letters/letter.ts'
+import { ACTS, OFFICE, SOURCE_OPERATIONS, SOURCES } from '../letters/letter.ts'
 
 export const ENGINE_CONTEXTS = ['publisher', 'managed-app'] as const
 export type EngineContext = (typeof ENGINE_CONTEXTS)[number]
@@ -100,13 +100,13 @@ export class EngineDirectory {
 
   /** What history may show of an engine: its own operations, then the acts on its letters. */
   operationsOf(name: string): readonly string[] {
-    return [...new Set([...this.definitionOf(name).operations, ...ACTS])]
+    const words = SOURCES.flatMap((source) => (source === name ? (SOURCE_OPERATIONS[source] ?? []) : []))
+    return [...new Set([...this.definitionOf(name).operations, ...words, ...ACTS])]
   }
 
   /** What history may show of any engine. */
   operations(): readonly string[] {
-    const own = [...this.#definitions.values()].flatMap(({ operations }) => operations)
-    return [...new Set([...own, ...ACTS])]
+    return [...new Set(this.names().flatMap((name) => this.operationsOf(name)))]
   }
 
   /** Refuses an unknown engine. */

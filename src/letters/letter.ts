@@ -52,6 +52,23 @@ export const ACTS = [
 ] as const
 export type Act = (typeof ACTS)[number]
 
+/** What history calls acts on letters of sources that have words of their own. */
+export const SOURCE_OPERATIONS: Partial<Readonly<Record<SourceName, readonly string[]>>> = {
+  kafka: [
+    'kafka.received',
+    'kafka.reopened',
+    'kafka.refused',
+    'kafka.processor_failed',
+    'kafka.published',
+    'kafka.publish_failed',
+    'kafka.uncertain',
+    'kafka.resent',
+    'kafka.discarded',
+    'kafka.reassigned',
+    'kafka.gap',
+  ],
+}
+
 /** One failure, as the case file keeps it. */
 export interface Failure {
   /** The attempt's number over the letter's life. */
@@ -155,17 +172,11 @@ export type Recall =
   /** `attempts`: how often it had been delivered. */
   | { readonly outcome: 'recalled'; readonly attempts: number }
 
-/**
- * Where letters go back to; one per source, all of them passing the same conformance suite. Everything happens in the
- * transaction that claims the letter: a crash leaves both or neither. A source whose messages lie in another database
- * must put right what a crash leaves between the two.
- */
-export interface LetterSource {
+/** What every source does with its letters, in the transaction of the act. */
+interface SourceBasics {
   readonly name: SourceName
-  /** What would be sent, without sending it. Refuses with a code when the letter has no way back. */
-  render(tx: Transaction, letter: Letter, edit: Edit | null): Promise<Outgoing>
-  /** Sends it back, in the transaction in which the letter was claimed. */
-  send(work: OfficeWork, outgoing: Outgoing): Promise<SendReceipt>
+  /** What its history rows call acts, where that is not the name of the act. */
+  readonly operations?: Partial<Readonly<Record<Act, string>>>
   /** Takes the item of a retry out of its queue again, unless somebody is working on it. */
   recall(work: OfficeWork, letter: Letter): Promise<Recall>
   /**
@@ -175,7 +186,45 @@ export interface LetterSource {
   lift(work: OfficeWork, letters: readonly Placed[], before: 'retry' | 'discard' | 'expire'): Promise<void>
   /** The letter is pending again: lays it at the tail of the dead queue it belongs to, when that exists; or undoes the giving up. */
   lay(work: OfficeWork, letters: readonly Placed[]): Promise<void>
+  /** The letters are removed for good: what the source keeps about them goes with them. Some may be another source's. */
+  forget?(work: OfficeWork, letters: readonly LetterId[]): Promise<void>
 }
+
+/**
+ * Where letters go back to, within reach of a transaction: the one that claims the letter, so that a crash leaves both or neither. A
+ * source whose messages lie in another database must put right what a crash leaves between the two.
+ */
+export interface LocalLetterSource extends SourceBasics {
+  /** What would be sent, without sending it. Refuses with a code when the letter has no way back. */
+  render(tx: Transaction, letter: Letter, edit: Edit | null): Promise<Outgoing>
+  /** Sends it back, in the transaction in which the letter was claimed. */
+  send(work: OfficeWork, outgoing: Outgoing): Promise<SendReceipt>
+}
+
+/** Where letters go back to, over a network: the source claims, sends and settles them in transactions of its own. */
+export interface RemoteLetterSource extends SourceBasics {
+  /** What would be sent, without sending it. Refuses with a code when the letter has no way back. */
+  renderRemote(letter: Letter, edit: Edit | null): Promise<Outgoing>
+  /** Sends it back. When this returns, the letter is Resolved, and durably so; when it throws, it was not sent or is shown as uncertain. */
+  sendRemote(letter: Letter, retry: Retry): Promise<SendReceipt>
+}
+
+/** One for each source, all of them passing the same conformance suite. */
+export type LetterSource = LocalLetterSource | RemoteLetterSource
+
+/** What an operator asks for when a letter shall go back. */
+export interface Retry {
+  /** null: it is sent as it is. */
+  readonly edit: Edit | null
+  readonly notes: string | null
+  readonly actor: string
+}
+
+/** The notes of a retry that was given none. */
+export const RETRIED = 'Retried'
+
+/** Whether its letters leave over a network. */
+export const isRemote = (source: LetterSource): source is RemoteLetterSource => 'sendRemote' in source
 
 /** What a source needs to know to take a letter out of its dead queue or to put it back. */
 export interface Placed {

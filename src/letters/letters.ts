@@ -15,21 +15,25 @@ import { expireOlder } from './expire.ts'
 import type { LetterFilter } from './filter.ts'
 import { type Answer, answerOf, answerOnce, type OnceKey } from './idempotency.ts'
 import { Ledger } from './ledger.ts'
-import type {
-  Edit,
-  Failure,
-  Letter,
-  LetterSource,
-  LetterSummary,
-  Outgoing,
-  SendReceipt,
-  SourceName,
+import {
+  type Edit,
+  type Failure,
+  isRemote,
+  type Letter,
+  type LetterSource,
+  type LetterSummary,
+  type Outgoing,
+  type RemoteLetterSource,
+  type Retry,
+  type SendReceipt,
+  type SourceName,
 } from './letter.ts'
 import { listLetters, type Page } from './list.ts'
 import type { EngineNames } from './report.ts'
 import { reserve } from './reserve.ts'
-import { type Retry, renderRetry, retryLetter } from './resolve.ts'
+import { renderRetry, retryLetter } from './resolve.ts'
 import { type Change, changeLetter } from './restore.ts'
+import { insistOnStatus } from './transition.ts'
 import { inOffice, type OfficeWork } from './work.ts'
 
 export interface LettersOptions {
@@ -143,22 +147,45 @@ export class Letters {
   }
 
   /** Sends a pending letter back to where it came from. */
-  retry(key: LetterKey, retry: Retry): Promise<SendReceipt> {
+  async retry(key: LetterKey, retry: Retry): Promise<SendReceipt> {
+    const remote = await this.#remote(key)
+    if (remote !== null) return remote.source.sendRemote(remote.letter, retry)
     return inOffice(this.#db, this.#clock, 'letters.retry', (work) => this.retryIn(work, key, retry))
   }
 
-  /** The same as part of a transaction. */
+  /** The same as part of a transaction; not for letters that leave over a network. */
   async retryIn(work: OfficeWork, key: LetterKey, retry: Retry): Promise<SendReceipt> {
     const letter = await this.#lock(work.tx, key)
-    return retryLetter(work, this.#sourceOf(letter), letter, retry)
+    const source = this.#sourceOf(letter)
+    if (isRemote(source)) throw new Error(`letters of '${source.name}' are not sent within a transaction`)
+    return retryLetter(work, source, letter, retry)
+  }
+
+  /** Sends a pending letter back; with a key, the first answer to it is given again for a day. */
+  async retryOnce(once: OnceKey | null, key: LetterKey, retry: Retry): Promise<Answer> {
+    if ((await this.#remote(key)) === null) {
+      return this.once('letters.retry', once, async (work) => ({
+        status: 200,
+        body: await this.retryIn(work, key, retry),
+      }))
+    }
+    return this.onceDone(once, async () => ({ status: 200, body: await this.retry(key, retry) }))
   }
 
   /** What a retry would send now; writes nothing. */
-  preview(key: LetterKey, edit: Edit | null): Promise<Preview> {
+  async preview(key: LetterKey, edit: Edit | null): Promise<Preview> {
+    const isEdited = (letter: Letter): boolean => edit !== null || letter.editedPayload !== null
+    const remote = await this.#remote(key)
+    if (remote !== null) {
+      insistOnStatus(remote.letter, 'retry', ['Pending'])
+      const outgoing = await remote.source.renderRemote(remote.letter, edit)
+      return { outgoing, edited: isEdited(remote.letter) }
+    }
     return this.#db.transaction('letters.preview', async (tx) => {
       const letter = await this.#read(tx, key)
-      const outgoing = await renderRetry({ tx }, this.#sourceOf(letter), letter, edit)
-      return { outgoing, edited: edit !== null || letter.editedPayload !== null }
+      const source = this.#sourceOf(letter)
+      if (isRemote(source)) throw new Error(`letter ${letter.id} changed its source`)
+      return { outgoing: await renderRetry({ tx }, source, letter, edit), edited: isEdited(letter) }
     })
   }
 
@@ -233,6 +260,15 @@ export class Letters {
     const letter = id === null ? null : await lockLetter(tx, id)
     if (letter === null) throw failure('letter_unknown', { engine, rowKey })
     return letter
+  }
+
+  /** A letter that leaves over a network, with its source; null for the others. Only engines of sources have such letters. */
+  async #remote(key: LetterKey): Promise<{ letter: Letter; source: RemoteLetterSource } | null> {
+    if (![...this.#sources.values()].some((source) => isRemote(source) && source.name === key.engine))
+      return null
+    const letter = await this.#db.session('letters.read', (session) => this.#read(session, key))
+    const source = this.#sourceOf(letter)
+    return isRemote(source) ? { letter, source } : null
   }
 
   #sourceOf({ source }: Letter): LetterSource {

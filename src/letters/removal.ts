@@ -6,7 +6,7 @@
 import type { Instant } from '../core/clock.ts'
 import { type Integer, type Statement, sql, type Transaction } from '../db/database.ts'
 import { idList } from './id-list.ts'
-import { STATUS } from './letter.ts'
+import { type LetterSource, letterId, STATUS } from './letter.ts'
 import type { OfficeWork } from './work.ts'
 
 /** Letters that are removed by the same rule. */
@@ -72,9 +72,10 @@ export interface RemovedBatch {
   readonly next: LaneCursor | null
 }
 
-/** Removes at most `limit` letters of a lane that are older than `before`. */
+/** Removes at most `limit` letters of a lane that are older than `before`, and what their sources keep about them. */
 export async function removeBatch(
   work: OfficeWork,
+  sources: readonly LetterSource[],
   lane: Lane,
   before: Instant,
   after: LaneCursor,
@@ -91,6 +92,8 @@ export async function removeBatch(
   const last = rows.at(-1)
   if (last === undefined) return { engines: new Map(), next: null }
   await removeRows(tx, idList(tx.dialect, rows))
+  const ids = rows.map(({ id }) => letterId(id))
+  for (const source of sources) await source.forget?.(work, ids)
   const engines = new Map<string, number>()
   for (const row of rows) {
     engines.set(row.engine, (engines.get(row.engine) ?? 0) + 1)

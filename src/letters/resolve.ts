@@ -3,19 +3,17 @@
  * dies (reopened). Claim, send and books are one transaction: of any number of equal calls one finds it Pending.
  */
 import { sql } from '../db/database.ts'
-import type { Edit, Letter, LetterSource, Outgoing, SendReceipt } from './letter.ts'
+import {
+  type Edit,
+  type Letter,
+  type LocalLetterSource,
+  type Outgoing,
+  RETRIED,
+  type Retry,
+  type SendReceipt,
+} from './letter.ts'
 import { insistOnStatus, transition } from './transition.ts'
 import type { OfficeWork } from './work.ts'
-
-export interface Retry {
-  /** null: it is sent as it is. */
-  readonly edit: Edit | null
-  readonly notes: string | null
-  readonly actor: string
-}
-
-/** The notes of a retry that was given none. */
-const RETRIED = 'Retried'
 
 /** Keeps what the operator made of the payload beside the original. One row by primary key. */
 const keepEdit = sql(
@@ -26,7 +24,7 @@ const keepEdit = sql(
 /** Sends a locked letter back to where it came from. */
 export async function retryLetter(
   work: OfficeWork,
-  source: LetterSource,
+  source: LocalLetterSource,
   letter: Letter,
   { edit, notes, actor }: Retry,
 ): Promise<SendReceipt> {
@@ -60,7 +58,7 @@ export async function retryLetter(
 /** What a retry would send now, or why it would be refused. Writes nothing. */
 export async function renderRetry(
   work: Pick<OfficeWork, 'tx'>,
-  source: LetterSource,
+  source: LocalLetterSource,
   letter: Letter,
   edit: Edit | null,
 ): Promise<Outgoing> {

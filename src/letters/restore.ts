@@ -49,7 +49,8 @@ async function discard(work: OfficeWork, source: LetterSource, letter: Letter, {
     resolvedBy: actor,
     notes,
   }
-  return lifted(await transition(work, letter, outcome, { act: 'discard', actor, notes }))
+  const operation = source.operations?.discard
+  return lifted(await transition(work, letter, outcome, { act: 'discard', operation, actor, notes }))
 }
 
 /** An expired letter was given up, not resolved: it has no time of resolution. */

@@ -10,7 +10,7 @@ import type { HistoryRow } from '../history/record.ts'
 import { FROM_THE_OLDEST, forgetSources, removeHistory } from '../history/retention.ts'
 import { elapsedMs, keepRunRow } from '../history/run-row.ts'
 import { forgetKeys } from './idempotency.ts'
-import { OFFICE } from './letter.ts'
+import { type LetterSource, OFFICE } from './letter.ts'
 import { LANE_START, type Lane, removeBatch } from './removal.ts'
 import { inOffice, type OfficeWork } from './work.ts'
 
@@ -44,15 +44,17 @@ interface Toll {
 export class RetentionRun {
   readonly #db: Database
   readonly #clock: Clock
+  readonly #sources: readonly LetterSource[]
   readonly #mayGoOn: () => Promise<boolean>
   readonly #startedAt: Instant
   readonly #correlationId = crypto.randomUUID()
   #toll: Toll = { row: null, letters: new Map(), history: 0 }
 
   /** `mayGoOn` is asked before every batch. */
-  constructor(db: Database, clock: Clock, mayGoOn: () => Promise<boolean>) {
+  constructor(db: Database, clock: Clock, sources: readonly LetterSource[], mayGoOn: () => Promise<boolean>) {
     this.#db = db
     this.#clock = clock
+    this.#sources = sources
     this.#mayGoOn = mayGoOn
     this.#startedAt = clock.now()
   }
@@ -79,7 +81,7 @@ export class RetentionRun {
   #removeLetters(lane: Lane, before: Instant): Promise<void> {
     return this.#inBatches(LANE_START, (from) =>
       inOffice(this.#db, this.#clock, 'letters.remove', async (work) => {
-        const { engines, next } = await removeBatch(work, lane, before, from, BATCH)
+        const { engines, next } = await removeBatch(work, this.#sources, lane, before, from, BATCH)
         await this.#record(work, { letters: engines, history: 0 })
         return next
       }),

@@ -7,12 +7,15 @@ import { type Alarm, type Clock, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import { leasedLock } from '../db/lock.ts'
+import type { LetterSource } from './letter.ts'
 import { type Removed, RetentionRun } from './retention-run.ts'
 
 export type { Removed } from './retention-run.ts'
 
 export interface RetentionOptions {
   readonly retentionDays: number
+  /** Those that keep something about their letters beside them. */
+  readonly sources?: readonly LetterSource[]
 }
 
 const HOUR_US = 3_600_000_000n
@@ -79,7 +82,7 @@ export class RetentionClerk {
     const lock = leasedLock(this.#db, this.#clock, 'letters.retention', this.#owner)
     const mayGoOn = async () => !this.#stopped.signal.aborted && (await lock.take(LOCK_US))
     if (!(await mayGoOn())) return null
-    const run = new RetentionRun(this.#db, this.#clock, mayGoOn)
+    const run = new RetentionRun(this.#db, this.#clock, this.#options.sources ?? [], mayGoOn)
     try {
       await run.removeOlderThan(this.#options.retentionDays)
     } finally {

@@ -24,6 +24,8 @@ export interface Outcome {
 /** What the history row says about it. */
 export interface Trace {
   readonly act: Act
+  /** What the row calls the act, where that is not its name. */
+  readonly operation?: string | undefined
   readonly actor: string
   readonly notes: string | null
   readonly input?: Uint8Array | null
@@ -74,7 +76,7 @@ export async function transition(
   await recordHistory(work.tx, [
     {
       engine: letter.engine,
-      operation: trace.act,
+      operation: trace.operation ?? trace.act,
       status: 'Succeeded',
       instanceId: letter.instanceId === letter.correlationId ? null : letter.instanceId,
       correlationId: letter.correlationId,

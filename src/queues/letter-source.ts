@@ -5,7 +5,15 @@
 import { failure } from '../core/errors.ts'
 import { idFromSerial } from '../core/ksuid.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
-import type { Edit, Letter, LetterSource, Outgoing, Placed, Recall, SendReceipt } from '../letters/letter.ts'
+import type {
+  Edit,
+  Letter,
+  LocalLetterSource,
+  Outgoing,
+  Placed,
+  Recall,
+  SendReceipt,
+} from '../letters/letter.ts'
 import { layLetter, liftLetters } from '../letters/lying/move.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { assignCase } from './cases.ts'
@@ -18,7 +26,10 @@ import { removeAny } from './sql/remove.ts'
 import { allocateSerials } from './sql/serials.ts'
 
 /** The source called `name`, for letters that go back to queues. */
-export const queueLetterSource = (name: LetterSource['name'], announce: Announce): LetterSource => ({
+export const queueLetterSource = (
+  name: LocalLetterSource['name'],
+  announce: Announce,
+): LocalLetterSource => ({
   name,
   render,
   send: (work, outgoing) => send(work, outgoing, announce),

@@ -7,7 +7,7 @@ import { type Integer, sql } from '../db/database.ts'
 import { PLAIN_ENGINE } from '../history/plain-capture.ts'
 import { type DrawerCount, readLetterCounts } from '../letters/counts.ts'
 import { ERASE_OPERATION } from '../letters/erase.ts'
-import { ACTS, OFFICE, SOURCES, STATUS } from '../letters/letter.ts'
+import { ACTS, OFFICE, SOURCE_OPERATIONS, SOURCES, STATUS } from '../letters/letter.ts'
 import type { Audit, Finding, Invariant } from './invariant.ts'
 import { historyRanges, plainCaptureRanges } from './walk.ts'
 
@@ -237,8 +237,15 @@ function latestOfEach(rows: readonly MissingRow[]): Iterable<MissingRow> {
   return latest.values()
 }
 
-const KNOWN_ACTS: readonly string[] = ACTS
-const TO_PENDING: readonly string[] = ['capture', 'reopen', 'restore']
+const KNOWN_ACTS: readonly string[] = [...ACTS, ...Object.values(SOURCE_OPERATIONS).flat()]
+const TO_PENDING: readonly string[] = [
+  'capture',
+  'reopen',
+  'restore',
+  'kafka.received',
+  'kafka.reopened',
+  'kafka.reassigned',
+]
 
 /** Whether the letter was pending after this. A run of an engine stands for what it caused: a failure, a death. */
 const leavesPending = ({ operation, status }: MissingRow): boolean =>

@@ -9,7 +9,7 @@ import { type Database, type Session, StoreUnavailable } from '../db/database.ts
 import type { Registers } from '../letters/death-note.ts'
 import { lockLetter } from '../letters/detail.ts'
 import { eraseLetters } from '../letters/erase.ts'
-import type { LetterSource } from '../letters/letter.ts'
+import type { LocalLetterSource } from '../letters/letter.ts'
 import { lockLetters } from '../letters/reopen.ts'
 import { retryLetter } from '../letters/resolve.ts'
 import { inOffice } from '../letters/work.ts'
@@ -65,7 +65,7 @@ export class Jobs {
   readonly #db: Database
   readonly #clock: Clock
   readonly #settings: WebhookSettings
-  readonly #source: LetterSource
+  readonly #source: LocalLetterSource
   readonly #moves: Gather<PullMove, boolean>
 
   constructor({ db, clock, registers, settings, onJobs }: JobsOptions) {

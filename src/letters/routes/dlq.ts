@@ -13,11 +13,10 @@ import {
 import { flagOf, limitOf, periodOf } from '../../http/query.ts'
 import type { LetterFilter } from '../filter.ts'
 import type { Answer } from '../idempotency.ts'
-import { type LetterStatus, STATUSES } from '../letter.ts'
+import { type LetterStatus, type Retry, STATUSES } from '../letter.ts'
 import type { LetterKey, Letters } from '../letters.ts'
 import { optionalPayload } from '../payload.ts'
 import { readReport } from '../report.ts'
-import type { Retry } from '../resolve.ts'
 import type { Change } from '../restore.ts'
 import { letterDetail, letterFields, outgoingFields } from '../view.ts'
 import {
@@ -211,12 +210,7 @@ const retryCall = (letters: Letters): ApiCall => ({
       const { outgoing, edited } = await letters.preview(keyOf(request), retry.edit)
       return ok(outgoingFields(outgoing, edited))
     }
-    return answered(
-      await letters.once('letters.retry', onceKeyOf(request), async (work) => ({
-        status: 200,
-        body: await letters.retryIn(work, keyOf(request), retry),
-      })),
-    )
+    return answered(await letters.retryOnce(onceKeyOf(request), keyOf(request), retry))
   },
 })
 

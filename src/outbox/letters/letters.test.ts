@@ -284,7 +284,7 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
       const { letter: old } = await office.letter()
       await office.retry()
       office.store.clock.advance(100n * DAY)
-      const run = new RetentionRun(office.store.db, office.store.clock, async () => true)
+      const run = new RetentionRun(office.store.db, office.store.clock, [], async () => true)
       await run.removeOlderThan(90)
       expect(await office.countLetters()).toBe(0)
       await office.die()

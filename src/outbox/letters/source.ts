@@ -12,7 +12,7 @@ import { type Session, StoreUnavailable, type Transaction } from '../../db/datab
 import type {
   Edit,
   Letter,
-  LetterSource,
+  LocalLetterSource,
   Outgoing,
   Placed,
   Recall,
@@ -35,7 +35,7 @@ export interface SourceListeners {
 }
 
 /** The source of letters that come from these outboxes. */
-export const outboxLetterSource = (posts: OutboxPosts, listeners: SourceListeners): LetterSource => ({
+export const outboxLetterSource = (posts: OutboxPosts, listeners: SourceListeners): LocalLetterSource => ({
   name: OUTBOX,
   render: (tx, letter, edit) => render(posts, tx, letter, edit),
   send: (work, outgoing) => send(posts, work, outgoing, listeners),

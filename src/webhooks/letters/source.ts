@@ -7,7 +7,7 @@ import { failure } from '../../core/errors.ts'
 import { type Xid, xid } from '../../core/xid.ts'
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import { idList } from '../../letters/id-list.ts'
-import type { Edit, Letter, LetterSource, Outgoing, Recall, SendReceipt } from '../../letters/letter.ts'
+import type { Edit, Letter, LocalLetterSource, Outgoing, Recall, SendReceipt } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { Tallies } from '../tallies.ts'
 import { JOB, type JobState, WEBHOOKS } from '../webhook.ts'
@@ -21,7 +21,7 @@ export interface WebhookSourceOptions {
 }
 
 /** The source of letters that come from webhook jobs. */
-export const webhookLetterSource = ({ onJobs }: WebhookSourceOptions): LetterSource => ({
+export const webhookLetterSource = ({ onJobs }: WebhookSourceOptions): LocalLetterSource => ({
   name: WEBHOOKS,
   render,
   send: (work, outgoing) => send(work, outgoing, onJobs),
