@@ -1,5 +1,7 @@
 -- Written by `npm run schema` from a store after all migrations; do not edit.
 
+CREATE SEQUENCE bartleby.kafka_intake AS bigint;
+
 CREATE SEQUENCE bartleby.letter_ids AS bigint;
 
 CREATE SEQUENCE bartleby.parts AS integer;
@@ -104,6 +106,98 @@ CREATE TABLE bartleby.items (
   case_id bigint,
   PRIMARY KEY (part, shelf, id)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
+
+CREATE TABLE bartleby.kafka_chain (
+  letter_id bigint NOT NULL,
+  number integer NOT NULL,
+  record_offset bigint NOT NULL,
+  record_ts bigint NOT NULL,
+  superseded_at bigint NOT NULL,
+  partition integer NOT NULL,
+  value_null smallint NOT NULL,
+  dlq_id uuid NOT NULL,
+  event_id uuid,
+  topic text COLLATE "C" NOT NULL,
+  facts bytea NOT NULL,
+  record_key bytea,
+  headers bytea,
+  value bytea,
+  PRIMARY KEY (letter_id, number)
+);
+
+CREATE TABLE bartleby.kafka_events (
+  letter_id bigint NOT NULL,
+  order_ts bigint NOT NULL,
+  record_offset bigint NOT NULL,
+  intake bigint NOT NULL,
+  record_ts bigint NOT NULL,
+  same_key bigint,
+  lease_until bigint,
+  partition integer NOT NULL,
+  attempts integer NOT NULL,
+  state smallint NOT NULL,
+  value_null smallint NOT NULL,
+  dlq_id uuid NOT NULL,
+  event_id uuid,
+  service text COLLATE "C" NOT NULL,
+  original_topic text COLLATE "C" NOT NULL,
+  topic text COLLATE "C" NOT NULL,
+  claim text,
+  claimed_by text,
+  record_key bytea,
+  facts bytea NOT NULL,
+  PRIMARY KEY (letter_id)
+) WITH (fillfactor=90, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+
+CREATE TABLE bartleby.kafka_partitions (
+  topic text COLLATE "C" NOT NULL,
+  partition integer NOT NULL,
+  order_ts bigint NOT NULL,
+  next_offset bigint NOT NULL,
+  received bigint NOT NULL,
+  duplicates bigint NOT NULL,
+  created bigint NOT NULL,
+  reopened bigint NOT NULL,
+  gaps bigint NOT NULL,
+  PRIMARY KEY (topic, partition)
+);
+
+CREATE TABLE bartleby.kafka_records (
+  topic text COLLATE "C" NOT NULL,
+  partition integer NOT NULL,
+  record_offset bigint NOT NULL,
+  fingerprint bytea NOT NULL,
+  dlq_id uuid NOT NULL,
+  letter_id bigint NOT NULL,
+  UNIQUE (dlq_id),
+  PRIMARY KEY (topic, partition, record_offset, fingerprint)
+);
+
+CREATE TABLE bartleby.kafka_sends (
+  event_id uuid NOT NULL,
+  letter_id bigint NOT NULL,
+  made_at bigint NOT NULL,
+  settled_at bigint,
+  published_offset bigint,
+  published_partition integer,
+  resends integer NOT NULL,
+  outcome smallint NOT NULL,
+  reopened smallint NOT NULL,
+  value_kept smallint NOT NULL,
+  target text COLLATE "C" NOT NULL,
+  digest text NOT NULL,
+  actor text NOT NULL,
+  request_id text,
+  record_key bytea,
+  value bytea,
+  headers bytea NOT NULL,
+  PRIMARY KEY (event_id)
+);
+
+CREATE TABLE bartleby.kafka_services (
+  service text COLLATE "C" NOT NULL,
+  PRIMARY KEY (service)
+);
 
 CREATE TABLE bartleby.lease_batches (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -432,6 +526,18 @@ CREATE INDEX items_expiring ON bartleby.items USING btree (expire_at) WHERE ((sh
 CREATE INDEX items_held ON bartleby.items USING btree (part, id) WHERE (shelf = 2);
 
 CREATE INDEX items_scheduled ON bartleby.items USING btree (enqueue_at, id) WHERE (shelf = 1);
+
+CREATE UNIQUE INDEX kafka_in_flight ON bartleby.kafka_events USING btree (service) WHERE (state = ANY (ARRAY[1, 2]));
+
+CREATE INDEX kafka_queue ON bartleby.kafka_events USING btree (service, order_ts, topic, partition, record_offset, intake) WHERE (state < 4);
+
+CREATE INDEX kafka_queue_of_topic ON bartleby.kafka_events USING btree (service, original_topic, order_ts, topic, partition, record_offset, intake) WHERE (state < 4);
+
+CREATE INDEX kafka_same_key ON bartleby.kafka_events USING btree (service, original_topic, same_key, order_ts, topic, partition, record_offset, intake) WHERE ((same_key IS NOT NULL) AND (state <> 5));
+
+CREATE INDEX kafka_sends_at ON bartleby.kafka_sends USING btree (target, published_partition, published_offset) WHERE (published_offset IS NOT NULL);
+
+CREATE INDEX kafka_sends_of_letter ON bartleby.kafka_sends USING btree (letter_id);
 
 CREATE INDEX lease_batches_due ON bartleby.lease_batches USING btree (due_at);
 

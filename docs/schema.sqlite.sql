@@ -107,6 +107,104 @@ CREATE INDEX items_in_order ON items (part, shelf);
 
 CREATE INDEX items_scheduled ON items (enqueue_at) WHERE shelf = 1;
 
+CREATE TABLE kafka_chain (
+  letter_id INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  record_offset INTEGER NOT NULL,
+  record_ts INTEGER NOT NULL,
+  superseded_at INTEGER NOT NULL,
+  partition INTEGER NOT NULL,
+  value_null INTEGER NOT NULL,
+  dlq_id TEXT NOT NULL,
+  event_id TEXT,
+  topic TEXT NOT NULL,
+  facts BLOB NOT NULL,
+  record_key BLOB,
+  headers BLOB,
+  value BLOB,
+  PRIMARY KEY (letter_id, number)
+) STRICT;
+
+CREATE TABLE kafka_events (
+  letter_id INTEGER PRIMARY KEY,
+  order_ts INTEGER NOT NULL,
+  record_offset INTEGER NOT NULL,
+  intake INTEGER NOT NULL,
+  record_ts INTEGER NOT NULL,
+  same_key INTEGER,
+  lease_until INTEGER,
+  partition INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  value_null INTEGER NOT NULL,
+  dlq_id TEXT NOT NULL,
+  event_id TEXT,
+  service TEXT NOT NULL,
+  original_topic TEXT NOT NULL,
+  topic TEXT NOT NULL,
+  claim TEXT,
+  claimed_by TEXT,
+  record_key BLOB,
+  facts BLOB NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX kafka_in_flight ON kafka_events (service) WHERE state IN (1, 2);
+
+CREATE INDEX kafka_queue ON kafka_events (service, order_ts, topic, partition, record_offset, intake) WHERE state < 4;
+
+CREATE INDEX kafka_queue_of_topic ON kafka_events (service, original_topic, order_ts, topic, partition, record_offset, intake) WHERE state < 4;
+
+CREATE INDEX kafka_same_key ON kafka_events (service, original_topic, same_key, order_ts, topic, partition, record_offset, intake) WHERE same_key IS NOT NULL AND state <> 5;
+
+CREATE TABLE kafka_partitions (
+  topic TEXT NOT NULL,
+  partition INTEGER NOT NULL,
+  order_ts INTEGER NOT NULL,
+  next_offset INTEGER NOT NULL,
+  received INTEGER NOT NULL,
+  duplicates INTEGER NOT NULL,
+  created INTEGER NOT NULL,
+  reopened INTEGER NOT NULL,
+  gaps INTEGER NOT NULL,
+  PRIMARY KEY (topic, partition)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE kafka_records (
+  topic TEXT NOT NULL,
+  partition INTEGER NOT NULL,
+  record_offset INTEGER NOT NULL,
+  fingerprint BLOB NOT NULL,
+  dlq_id TEXT NOT NULL UNIQUE,
+  letter_id INTEGER NOT NULL,
+  PRIMARY KEY (topic, partition, record_offset, fingerprint)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE kafka_sends (
+  event_id TEXT PRIMARY KEY,
+  letter_id INTEGER NOT NULL,
+  made_at INTEGER NOT NULL,
+  settled_at INTEGER,
+  published_offset INTEGER,
+  published_partition INTEGER,
+  resends INTEGER NOT NULL,
+  outcome INTEGER NOT NULL,
+  reopened INTEGER NOT NULL,
+  value_kept INTEGER NOT NULL,
+  target TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  request_id TEXT,
+  record_key BLOB,
+  value BLOB,
+  headers BLOB NOT NULL
+) STRICT;
+
+CREATE INDEX kafka_sends_at ON kafka_sends (target, published_partition, published_offset) WHERE published_offset IS NOT NULL;
+
+CREATE INDEX kafka_sends_of_letter ON kafka_sends (letter_id);
+
+CREATE TABLE kafka_services (service TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+
 CREATE TABLE lease_batches (
   id INTEGER PRIMARY KEY,
   part INTEGER NOT NULL,

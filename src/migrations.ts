@@ -2,6 +2,7 @@
 import { lockMigration } from './db/lock.ts'
 import type { Migration } from './db/migrations.ts'
 import { historyMigration } from './history/schema.ts'
+import { kafkaMigration } from './kafka/schema.ts'
 import { letterMigration } from './letters/schema.ts'
 import { deadLetterMigration, queueMigration } from './queues/schema.ts'
 import { webhookMigration } from './webhooks/schema.ts'
@@ -13,4 +14,5 @@ export const MIGRATIONS: readonly Migration[] = [
   historyMigration,
   deadLetterMigration,
   webhookMigration,
+  kafkaMigration,
 ]

@@ -173,6 +173,40 @@ export const ERRORS = {
     409,
   ),
 
+  // Letters of Kafka
+  kafka_not_enabled: office(
+    'letter cannot be retried; this server has no kafka section with enabled: true in its configuration',
+    409,
+  ),
+  letter_service_unknown: office(
+    'letter cannot be retried; its service is not known here, reassign it with: bartleby kafka reassign {dlqId} SERVICE',
+    409,
+  ),
+  letter_not_next: office(
+    "letter cannot be retried yet; '{before}' has the same key and died before it, resolve that one first",
+    409,
+  ),
+  letter_service_busy: office(
+    "letter cannot be moved now; service '{service}' has another event on its way, try again",
+    409,
+  ),
+  letter_uncertain: office(
+    "letter may be on its way already; nobody knows what became of event '{eventId}', send the same again with resend=true or discard it",
+    409,
+  ),
+  letter_guarded: office('letter must not be published as it is; {reasons}', 409),
+  letter_processor_failed: office('letter cannot be retried; its processor failed: {message}', 409),
+  letter_processor_discards: office(
+    'letter cannot be retried; its processor discards it, discard it instead',
+    409,
+  ),
+  letter_kafka_away: {
+    message: 'letter cannot be retried now; Kafka does not take it: {reason}',
+    queues: 454,
+    api: 503,
+    retryable: true,
+  },
+
   // Outboxes
   outbox_option_invalid: office('option {option} is invalid; {reason}', 400),
   outbox_message_invalid: office('outbox message is invalid; {field} {reason}', 400),

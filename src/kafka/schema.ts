@@ -1,0 +1,227 @@
+/**
+ * The tables that the Kafka part owns.
+ *
+ * - `kafka_records` is the register of every record that was taken in, by place and fingerprint: what is in it is never taken in again,
+ *   also when its letter is long gone. Its `dlq_id` is what clients call the event; one that another record has taken over is spent.
+ * - `kafka_events` has one row for each letter: the record that it stands for now, and what is being done with it. The open ones
+ *   (state below 4) are the queue of their service, in the order of the contract. A service has at most one in flight, which the store
+ *   itself sees to (`kafka_in_flight`).
+ * - `kafka_sends` has one row for each id that was minted for a publish, with what was sent, so that it can be sent again as it was.
+ * - `kafka_chain` has the earlier records of letters that died again.
+ * - `kafka_partitions` says how far each partition was read and what came of it. Who stores records of a partition locks its row.
+ * - `kafka_services` has a row for each service, which who claims for it locks.
+ *
+ * Value and headers are those of the letter. Instants are microseconds since 1970, times of records milliseconds.
+ */
+import type { Migration } from '../db/migrations.ts'
+import { STATE } from './event.ts'
+
+const OPEN = `state < ${STATE.published}`
+const IN_FLIGHT = `state IN (${STATE.claimed}, ${STATE.publishing})`
+const KEPT = `state <> ${STATE.discarded}`
+const ORDER = 'order_ts, topic, partition, record_offset, intake'
+
+export const kafkaMigration: Migration = {
+  number: 7,
+  name: 'kafka',
+  postgres: `
+    CREATE TABLE bartleby.kafka_partitions (
+      topic text COLLATE "C" NOT NULL,
+      partition int NOT NULL,
+      -- The order time of the record that was stored last.
+      order_ts bigint NOT NULL,
+      -- The offset behind the record that was stored last.
+      next_offset bigint NOT NULL,
+      received bigint NOT NULL,
+      duplicates bigint NOT NULL,
+      created bigint NOT NULL,
+      reopened bigint NOT NULL,
+      gaps bigint NOT NULL,
+      PRIMARY KEY (topic, partition)
+    );
+    CREATE TABLE bartleby.kafka_services (service text COLLATE "C" PRIMARY KEY);
+
+    CREATE SEQUENCE bartleby.kafka_intake AS bigint;
+
+    CREATE TABLE bartleby.kafka_records (
+      topic text COLLATE "C" NOT NULL,
+      partition int NOT NULL,
+      record_offset bigint NOT NULL,
+      fingerprint bytea NOT NULL,
+      dlq_id uuid NOT NULL UNIQUE,
+      letter_id bigint NOT NULL,
+      PRIMARY KEY (topic, partition, record_offset, fingerprint)
+    );
+
+    CREATE TABLE bartleby.kafka_events (
+      letter_id bigint PRIMARY KEY,
+      order_ts bigint NOT NULL,
+      record_offset bigint NOT NULL,
+      intake bigint NOT NULL,
+      record_ts bigint NOT NULL,
+      -- A hash of the key; NULL when there is no key.
+      same_key bigint,
+      lease_until bigint,
+      partition int NOT NULL,
+      attempts int NOT NULL,
+      state smallint NOT NULL,
+      value_null smallint NOT NULL,
+      dlq_id uuid NOT NULL,
+      -- The id of the current publish.
+      event_id uuid,
+      service text COLLATE "C" NOT NULL,
+      original_topic text COLLATE "C" NOT NULL,
+      topic text COLLATE "C" NOT NULL,
+      -- Who holds it: one token for each claim.
+      claim text,
+      claimed_by text,
+      record_key bytea,
+      -- What was understood of the record: EventFacts.
+      facts bytea NOT NULL
+    ) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+    CREATE INDEX kafka_queue ON bartleby.kafka_events (service, ${ORDER}) WHERE ${OPEN};
+    CREATE INDEX kafka_queue_of_topic ON bartleby.kafka_events (service, original_topic, ${ORDER}) WHERE ${OPEN};
+    CREATE INDEX kafka_same_key ON bartleby.kafka_events (service, original_topic, same_key, ${ORDER}) WHERE same_key IS NOT NULL AND ${KEPT};
+    CREATE UNIQUE INDEX kafka_in_flight ON bartleby.kafka_events (service) WHERE ${IN_FLIGHT};
+
+    CREATE TABLE bartleby.kafka_sends (
+      event_id uuid PRIMARY KEY,
+      letter_id bigint NOT NULL,
+      made_at bigint NOT NULL,
+      settled_at bigint,
+      -- Where the broker put it.
+      published_offset bigint,
+      published_partition int,
+      resends int NOT NULL,
+      -- 0 publishing, 1 uncertain, 2 published, 3 failed.
+      outcome smallint NOT NULL,
+      -- 1 when a record with this id as its original was taken in: it reopens its letter once.
+      reopened smallint NOT NULL,
+      -- 1 when the value sent is that of the letter at the time: then value is NULL.
+      value_kept smallint NOT NULL,
+      target text COLLATE "C" NOT NULL,
+      -- SHA-256 of key and value.
+      digest text NOT NULL,
+      actor text NOT NULL,
+      request_id text,
+      record_key bytea,
+      value bytea,
+      headers bytea NOT NULL
+    );
+    CREATE INDEX kafka_sends_of_letter ON bartleby.kafka_sends (letter_id);
+    CREATE INDEX kafka_sends_at ON bartleby.kafka_sends (target, published_partition, published_offset) WHERE published_offset IS NOT NULL;
+
+    CREATE TABLE bartleby.kafka_chain (
+      letter_id bigint NOT NULL,
+      number int NOT NULL,
+      record_offset bigint NOT NULL,
+      record_ts bigint NOT NULL,
+      superseded_at bigint NOT NULL,
+      partition int NOT NULL,
+      value_null smallint NOT NULL,
+      dlq_id uuid NOT NULL,
+      -- What was sent of it.
+      event_id uuid,
+      topic text COLLATE "C" NOT NULL,
+      facts bytea NOT NULL,
+      record_key bytea,
+      headers bytea,
+      value bytea,
+      PRIMARY KEY (letter_id, number)
+    );
+  `,
+  sqlite: `
+    INSERT INTO serials VALUES ('kafka_intake', 0);
+
+    CREATE TABLE kafka_partitions (
+      topic TEXT NOT NULL,
+      partition INTEGER NOT NULL,
+      order_ts INTEGER NOT NULL,
+      next_offset INTEGER NOT NULL,
+      received INTEGER NOT NULL,
+      duplicates INTEGER NOT NULL,
+      created INTEGER NOT NULL,
+      reopened INTEGER NOT NULL,
+      gaps INTEGER NOT NULL,
+      PRIMARY KEY (topic, partition)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE kafka_services (service TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE kafka_records (
+      topic TEXT NOT NULL,
+      partition INTEGER NOT NULL,
+      record_offset INTEGER NOT NULL,
+      fingerprint BLOB NOT NULL,
+      dlq_id TEXT NOT NULL UNIQUE,
+      letter_id INTEGER NOT NULL,
+      PRIMARY KEY (topic, partition, record_offset, fingerprint)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE kafka_events (
+      letter_id INTEGER PRIMARY KEY,
+      order_ts INTEGER NOT NULL,
+      record_offset INTEGER NOT NULL,
+      intake INTEGER NOT NULL,
+      record_ts INTEGER NOT NULL,
+      same_key INTEGER,
+      lease_until INTEGER,
+      partition INTEGER NOT NULL,
+      attempts INTEGER NOT NULL,
+      state INTEGER NOT NULL,
+      value_null INTEGER NOT NULL,
+      dlq_id TEXT NOT NULL,
+      event_id TEXT,
+      service TEXT NOT NULL,
+      original_topic TEXT NOT NULL,
+      topic TEXT NOT NULL,
+      claim TEXT,
+      claimed_by TEXT,
+      record_key BLOB,
+      facts BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX kafka_queue ON kafka_events (service, ${ORDER}) WHERE ${OPEN};
+    CREATE INDEX kafka_queue_of_topic ON kafka_events (service, original_topic, ${ORDER}) WHERE ${OPEN};
+    CREATE INDEX kafka_same_key ON kafka_events (service, original_topic, same_key, ${ORDER}) WHERE same_key IS NOT NULL AND ${KEPT};
+    CREATE UNIQUE INDEX kafka_in_flight ON kafka_events (service) WHERE ${IN_FLIGHT};
+
+    CREATE TABLE kafka_sends (
+      event_id TEXT PRIMARY KEY,
+      letter_id INTEGER NOT NULL,
+      made_at INTEGER NOT NULL,
+      settled_at INTEGER,
+      published_offset INTEGER,
+      published_partition INTEGER,
+      resends INTEGER NOT NULL,
+      outcome INTEGER NOT NULL,
+      reopened INTEGER NOT NULL,
+      value_kept INTEGER NOT NULL,
+      target TEXT NOT NULL,
+      digest TEXT NOT NULL,
+      actor TEXT NOT NULL,
+      request_id TEXT,
+      record_key BLOB,
+      value BLOB,
+      headers BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX kafka_sends_of_letter ON kafka_sends (letter_id);
+    CREATE INDEX kafka_sends_at ON kafka_sends (target, published_partition, published_offset) WHERE published_offset IS NOT NULL;
+
+    CREATE TABLE kafka_chain (
+      letter_id INTEGER NOT NULL,
+      number INTEGER NOT NULL,
+      record_offset INTEGER NOT NULL,
+      record_ts INTEGER NOT NULL,
+      superseded_at INTEGER NOT NULL,
+      partition INTEGER NOT NULL,
+      value_null INTEGER NOT NULL,
+      dlq_id TEXT NOT NULL,
+      event_id TEXT,
+      topic TEXT NOT NULL,
+      facts BLOB NOT NULL,
+      record_key BLOB,
+      headers BLOB,
+      value BLOB,
+      PRIMARY KEY (letter_id, number)
+    ) STRICT;
+  `,
+}

@@ -1,0 +1,133 @@
+/** How the Kafka part behaves: the section `kafka` of a configuration, checked, in the words of the code. */
+import { isServiceName } from './names.ts'
+
+/** The value of `retry_topic` that stands for the topic a record came from originally. */
+export const ORIGINAL = '$original'
+
+export const PROFILES = ['hexkit', 'generic'] as const
+export type Profile = (typeof PROFILES)[number]
+
+export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
+export type Compression = (typeof COMPRESSIONS)[number]
+
+export const SECURITY_PROTOCOLS = ['PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL'] as const
+export type SecurityProtocol = (typeof SECURITY_PROTOCOLS)[number]
+
+export const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'] as const
+export type SaslMechanism = (typeof SASL_MECHANISMS)[number]
+
+/** A service whose dead events are taken in and sent back. */
+export interface KafkaService {
+  readonly name: string
+  readonly dlqTopic: string
+  /** Or `$original`. */
+  readonly retryTopic: string
+  readonly profile: Profile
+  readonly aliases: readonly string[]
+  readonly originalTopics: readonly string[]
+  readonly types: readonly string[]
+  readonly stripHeaders: readonly string[]
+  readonly keyFormat: 'plain' | 'uber'
+}
+
+/** One processor and the events that it is for. */
+export interface ProcessorSettings {
+  /** null: any. */
+  readonly match: {
+    readonly service: readonly string[] | null
+    readonly topic: readonly string[] | null
+    readonly type: readonly string[] | null
+  }
+  /** An absolute path. */
+  readonly module: string
+  readonly export: string
+}
+
+/** How brokers are reached. Secrets are texts here, wherever they were read from. */
+export interface ConnectionSettings {
+  readonly servers: readonly string[]
+  readonly clientId: string
+  readonly protocol: SecurityProtocol
+  readonly tls: {
+    readonly ca: string | null
+    readonly cert: string | null
+    readonly key: string | null
+    readonly passphrase: string | null
+    readonly checkHostname: boolean
+  } | null
+  readonly sasl: {
+    readonly mechanism: SaslMechanism
+    readonly username: string | null
+    readonly password: string | null
+    readonly token: string | null
+  } | null
+}
+
+export interface KafkaSettings {
+  readonly connection: ConnectionSettings
+  readonly groupId: string
+  /** Lower-case hex SHA-256. */
+  readonly tokenHashes: readonly string[]
+  readonly previewLimit: number
+  readonly previewMaxBytes: number
+  readonly services: ReadonlyMap<string, KafkaService>
+  /** DLQ topics that no listed service owns. */
+  readonly dlqTopics: readonly string[]
+  readonly acceptUnlistedServices: boolean
+  readonly processors: readonly ProcessorSettings[]
+  readonly processorTimeoutMs: number
+  readonly publishTimeoutMs: number
+  readonly busyWaitMs: number
+  readonly onUncertain: 'hold' | 'resend'
+  readonly onLaterSameKey: 'warn' | 'refuse'
+  readonly maxMessageBytes: number
+  readonly compression: Compression
+  readonly fetchMaxBytes: number
+  readonly topicRefreshMs: number
+  readonly generateCorrelationId: boolean
+  /** How long the group waits for a consumer that vanished; not in the contract, for tests. */
+  readonly sessionTimeoutMs: number
+}
+
+/** All topics that are read. */
+export const dlqTopicsOf = ({ services, dlqTopics }: KafkaSettings): readonly string[] => [
+  ...new Set([...[...services.values()].map(({ dlqTopic }) => dlqTopic), ...dlqTopics]),
+]
+
+/** Whether events may not claim to come from this topic: it is one of those that dead events go through. */
+export function isPassageTopic(settings: KafkaSettings, topic: string): boolean {
+  if (topic.startsWith('retry-')) return true
+  if (settings.dlqTopics.includes(topic)) return true
+  for (const { dlqTopic, retryTopic } of settings.services.values()) {
+    if (topic === dlqTopic || topic === retryTopic) return true
+  }
+  return false
+}
+
+/** A service by its name: a listed one, or one that is accepted without being listed. */
+export function serviceNamed(settings: KafkaSettings, name: string): KafkaService | null {
+  const listed = settings.services.get(name)
+  if (listed !== undefined) return listed
+  if (!settings.acceptUnlistedServices || !isServiceName(name)) return null
+  return {
+    name,
+    dlqTopic: '',
+    retryTopic: `retry-${name}`,
+    profile: 'hexkit',
+    aliases: [],
+    originalTopics: [],
+    types: [],
+    stripHeaders: [],
+    keyFormat: 'plain',
+  }
+}
+
+/** The listed service that has this name or alias. */
+export function listedService(settings: KafkaSettings, nameOrAlias: string): KafkaService | null {
+  const named = settings.services.get(nameOrAlias)
+  if (named !== undefined) return named
+  for (const service of settings.services.values()) {
+    if (service.aliases.includes(nameOrAlias)) return service
+  }
+  return null
+}
