@@ -1,0 +1,281 @@
+/**
+ * Whose headers dead records carry: one entry for each tool, with the names it writes, how it writes them, and what each one tells.
+ * Order matters: it decides between families that match equally well. A tool is added here and nowhere else.
+ */
+
+/** What a header can tell. Several may tell the same: the first of the family that has something to say does. */
+export type Field =
+  | 'topic'
+  | 'partition'
+  | 'offset'
+  | 'timestampMs'
+  | 'consumerGroup'
+  | 'destination'
+  | 'failedAtMs'
+  | 'class'
+  | 'message'
+  | 'stack'
+  | 'causeClass'
+  | 'causeMessage'
+  | 'attempts'
+
+/** How a value is written. Numbers in text are decimal. */
+export type Encoding =
+  | 'text'
+  /** Big-endian, 4 bytes. */
+  | 'i32'
+  /** Big-endian, 8 bytes. */
+  | 'i64'
+  /** A Java BigInteger: big-endian two's complement, as short as it can be. */
+  | 'big'
+  /** The number of the next attempt, so one more than failed: 4 bytes, or one. */
+  | 'next attempt'
+  /** Text in base64. */
+  | 'b64'
+  /** Anything: not to be read. */
+  | 'bytes'
+  | 'class: message'
+  | 'class in source'
+
+export interface FamilyHeader {
+  readonly name: string
+  readonly as: Encoding
+  /** null: it only shows whose headers these are. */
+  readonly tells: Field | null
+}
+
+type Place = 'first' | 'last'
+
+export interface Family {
+  readonly name: string
+  readonly headers: readonly FamilyHeader[]
+  /** Without these its other names prove nothing. */
+  readonly needs: readonly string[]
+  /** Where the newest hop stands, when a record died several times. */
+  readonly newest: Place
+  /** Where the oldest one stands. */
+  readonly oldest: Place
+}
+
+const tells = (name: string, field: Field, as: Encoding = 'text'): FamilyHeader => ({
+  name,
+  as,
+  tells: field,
+})
+const shows = (...names: readonly string[]): readonly FamilyHeader[] =>
+  names.map((name) => ({ name, as: 'text', tells: null }))
+const binary = (...names: readonly string[]): readonly FamilyHeader[] =>
+  names.map((name) => ({ name, as: 'bytes', tells: null }))
+
+/** Most tools append. */
+const family = (
+  name: string,
+  headers: readonly FamilyHeader[],
+  rest: Partial<Pick<Family, 'needs' | 'newest' | 'oldest'>> = {},
+): Family => ({ name, headers, needs: [], newest: 'last', oldest: 'first', ...rest })
+
+export const HEXKIT = family(
+  'hexkit',
+  [
+    tells('original_topic', 'topic'),
+    tells('exc_class', 'class'),
+    tells('exc_msg', 'message'),
+    ...shows('service', 'original_event_id', 'event_id', 'correlation_id', 'type'),
+  ],
+  { needs: ['exc_class', 'original_topic'], oldest: 'last' },
+)
+
+/** The family that has no headers: its facts stand in the key (uber-key.ts). */
+export const UBER = 'uber'
+
+export const FAMILIES: readonly Family[] = [
+  HEXKIT,
+  family('connect', [
+    tells('__connect.errors.topic', 'topic'),
+    tells('__connect.errors.partition', 'partition'),
+    tells('__connect.errors.offset', 'offset'),
+    tells('__connect.errors.exception.class.name', 'class'),
+    tells('__connect.errors.exception.message', 'message'),
+    tells('__connect.errors.exception.stacktrace', 'stack'),
+    ...shows(
+      '__connect.errors.connector.name',
+      '__connect.errors.task.id',
+      '__connect.errors.stage',
+      '__connect.errors.class.name',
+    ),
+  ]),
+  family('spring-dlt', [
+    tells('kafka_dlt-original-topic', 'topic'),
+    tells('kafka_dlt-original-partition', 'partition', 'i32'),
+    tells('kafka_dlt-original-offset', 'offset', 'i64'),
+    tells('kafka_dlt-original-timestamp', 'timestampMs', 'i64'),
+    tells('kafka_dlt-original-consumer-group', 'consumerGroup'),
+    tells('kafka_dlt-exception-fqcn', 'class'),
+    tells('kafka_dlt-exception-message', 'message'),
+    tells('kafka_dlt-exception-stacktrace', 'stack'),
+    tells('kafka_dlt-exception-cause-fqcn', 'causeClass'),
+    tells('kafka_dlt-key-exception-fqcn', 'class'),
+    tells('kafka_dlt-key-exception-message', 'message'),
+    tells('kafka_dlt-key-exception-stacktrace', 'stack'),
+    ...shows('kafka_dlt-original-timestamp-type'),
+  ]),
+  family('spring-retryable', [
+    tells('kafka_original-topic', 'topic'),
+    tells('kafka_original-partition', 'partition', 'i32'),
+    tells('kafka_original-offset', 'offset', 'i64'),
+    tells('kafka_original-timestamp', 'timestampMs', 'i64'),
+    tells('kafka_dlt-original-consumer-group', 'consumerGroup'),
+    tells('kafka_exception-fqcn', 'class'),
+    tells('kafka_exception-message', 'message'),
+    tells('kafka_exception-stacktrace', 'stack'),
+    tells('kafka_exception-cause-fqcn', 'causeClass'),
+    tells('kafka_key-exception-fqcn', 'class'),
+    tells('kafka_key-exception-message', 'message'),
+    tells('kafka_key-exception-stacktrace', 'stack'),
+    tells('retry_topic-attempts', 'attempts', 'next attempt'),
+    tells('retry_topic-original-timestamp', 'timestampMs', 'big'),
+    ...shows('kafka_original-timestamp-type'),
+    ...binary('retry_topic-backoff-timestamp'),
+  ]),
+  family('spring-cloud-stream', [
+    tells('x-original-topic', 'topic'),
+    tells('x-original-partition', 'partition', 'i32'),
+    tells('x-original-offset', 'offset', 'i64'),
+    tells('x-original-timestamp', 'timestampMs', 'i64'),
+    tells('x-exception-fqcn', 'class'),
+    tells('x-exception-message', 'message'),
+    tells('x-exception-stacktrace', 'stack'),
+    ...shows('x-original-timestamp-type'),
+  ]),
+  family(
+    'smallrye',
+    [
+      tells('dead-letter-topic', 'topic'),
+      tells('dead-letter-partition', 'partition'),
+      tells('dead-letter-offset', 'offset'),
+      tells('dead-letter-exception-class-name', 'class'),
+      tells('dead-letter-reason', 'message'),
+      tells('dead-letter-cause-class-name', 'causeClass'),
+      tells('dead-letter-cause', 'causeMessage'),
+      tells('deserialization-failure-reason', 'message'),
+      tells('deserialization-failure-cause', 'causeMessage'),
+      tells('deserialization-failure-topic', 'topic'),
+      ...shows(
+        'deserialization-failure-key',
+        'deserialization-failure-deserializer',
+        'deserialization-failure-dlq',
+      ),
+      ...binary(
+        'deserialization-failure-data',
+        'deserialization-failure-key-data',
+        'deserialization-failure-value-data',
+      ),
+    ],
+    { newest: 'first', oldest: 'last' },
+  ),
+  family(
+    'smallrye-delayed',
+    [
+      tells('delayed-retry-topic', 'topic'),
+      tells('delayed-retry-partition', 'partition'),
+      tells('delayed-retry-offset', 'offset'),
+      tells('delayed-retry-original-timestamp', 'timestampMs'),
+      tells('delayed-retry-exception-class-name', 'class'),
+      tells('delayed-retry-reason', 'message'),
+      tells('delayed-retry-cause-class-name', 'causeClass'),
+      tells('delayed-retry-cause', 'causeMessage'),
+      tells('delayed-retry-count', 'attempts'),
+      ...shows('delayed-retry-first-processing-timestamp'),
+    ],
+    { newest: 'first', oldest: 'last' },
+  ),
+  family('kafka-streams', [
+    tells('__streams.errors.topic', 'topic'),
+    tells('__streams.errors.partition', 'partition'),
+    tells('__streams.errors.offset', 'offset'),
+    tells('__streams.errors.message', 'message'),
+    tells('__streams.errors.exception', 'class', 'class: message'),
+    tells('__streams.errors.stacktrace', 'stack'),
+  ]),
+  family('kafka-share', [
+    tells('__dlq.errors.topic', 'topic'),
+    tells('__dlq.errors.partition', 'partition'),
+    tells('__dlq.errors.offset', 'offset'),
+    tells('__dlq.errors.group', 'consumerGroup'),
+    tells('__dlq.errors.message', 'message'),
+    tells('__dlq.errors.delivery.count', 'attempts'),
+  ]),
+  family(
+    'wolverine',
+    [
+      tells('original-destination', 'destination'),
+      tells('original-partition', 'partition'),
+      tells('original-offset', 'offset'),
+      tells('exception-type', 'class'),
+      tells('exception-message', 'message'),
+      tells('exception-stack', 'stack'),
+      tells('failed-at', 'failedAtMs'),
+    ],
+    { needs: ['original-destination'] },
+  ),
+  family('silverback', [
+    tells('x-source-topic', 'topic'),
+    tells('x-source-partition', 'partition'),
+    tells('x-source-offset', 'offset'),
+    tells('x-source-consumer-group-id', 'consumerGroup'),
+    tells('x-failure-reason', 'class', 'class in source'),
+    tells('x-failed-attempts', 'attempts'),
+    ...shows('x-source-timestamp'),
+  ]),
+  family('karafka', [
+    tells('source_topic', 'topic'),
+    tells('source_partition', 'partition'),
+    tells('source_offset', 'offset'),
+    tells('source_consumer_group', 'consumerGroup'),
+    tells('source_attempts', 'attempts'),
+    ...shows('source_trace_id'),
+  ]),
+  family('watermill', [
+    tells('topic_poisoned', 'topic'),
+    tells('reason_poisoned', 'message'),
+    ...shows('handler_poisoned', 'subscriber_poisoned'),
+  ]),
+  // As attributes of CloudEvents they may have the prefix that those have in Kafka.
+  family(
+    'knative',
+    ['', 'ce_'].flatMap((prefix) => [
+      tells(`${prefix}knativeerrorcode`, 'class'),
+      tells(`${prefix}knativeerrordata`, 'message', 'b64'),
+      ...shows(`${prefix}knativeerrordest`),
+    ]),
+  ),
+  family('masstransit', [
+    tells('MT-Fault-InputAddress', 'destination'),
+    tells('MT-Fault-ExceptionType', 'class'),
+    tells('MT-Fault-Message', 'message'),
+    tells('MT-Fault-StackTrace', 'stack'),
+    tells('MT-Fault-RetryCount', 'attempts'),
+    ...shows('MT-Fault-Timestamp', 'MT-Reason'),
+  ]),
+]
+
+/** Prefixes that belong to these tools as a whole. */
+export const PREFIXES: readonly string[] = [
+  '__connect.errors.',
+  '__streams.errors.',
+  '__dlq.errors.',
+  'kafka_dlt-',
+  'retry_topic-',
+  'dead-letter-',
+  'delayed-retry-',
+  'deserialization-failure-',
+  'MT-Fault-',
+]
+
+const headersByName: ReadonlyMap<string, ReadonlyMap<string, FamilyHeader>> = new Map(
+  FAMILIES.map(({ name, headers }) => [name, new Map(headers.map((header) => [header.name, header]))]),
+)
+
+/** What a name is to a family; undefined when it is none of its own. */
+export const headerOf = (familyName: string | null, name: string): FamilyHeader | undefined =>
+  familyName === null ? undefined : headersByName.get(familyName)?.get(name)

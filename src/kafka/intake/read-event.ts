@@ -1,0 +1,232 @@
+/**
+ * What a record of a DLQ topic means: who failed on it, where, why, and whether it may be published again. Any bytes are legal, and
+ * nothing here throws: what cannot be understood is a reason or a warning, and the record's bytes stay beside the facts.
+ */
+import { storedText } from '../../core/content.ts'
+import { type Family, HEXKIT, headerOf, UBER } from '../dialects/families.ts'
+import { NamedHeaders } from '../dialects/named-headers.ts'
+import { familyOf } from '../dialects/recognise.ts'
+import { SHORT_TEXT, type Told, toldBy } from '../dialects/told.ts'
+import { toldByKey } from '../dialects/uber-key.ts'
+import { type EventFacts, type Origin, type RawRecord, type Reason, UNKNOWN, type Warning } from '../event.ts'
+import { isAllowed, isTopicName, isUuidV4 } from '../names.ts'
+import { isPassageTopic, type KafkaService, type KafkaSettings, ORIGINAL } from '../settings.ts'
+import { isReadableForPython, type JsonScan, scanJson } from '../wire/json-scan.ts'
+import { isAsciiText, isText, latin1, shownText } from '../wire/text.ts'
+import { readOldEventId } from './old-event-id.ts'
+import { serviceOf } from './service-of.ts'
+import { isTooLarge } from './too-large.ts'
+
+const NOTHING: Told = { origin: {}, exception: {}, attempts: null }
+
+/** Whose event it is by what an operator says, whatever the record says itself. */
+export interface Assigned {
+  readonly service: KafkaService
+  /** null: as the record says. */
+  readonly originalTopic: string | null
+}
+
+/** The facts of a record. `mint` makes a UUID v4, for events that come without a correlation id that can be used. */
+export function readEvent(
+  record: RawRecord,
+  settings: KafkaSettings,
+  mint: () => string,
+  assigned: Assigned | null = null,
+): EventFacts {
+  const headers = new NamedHeaders(record.headers)
+  const family = familyOf(headers)
+  const eventId = textOf(headers, 'event_id')
+  const eventIdValid = eventId !== null && isUuidV4(eventId)
+  const oldEventId = eventId === null || eventIdValid ? null : readOldEventId(eventId)
+  const foreign = family === null || family === HEXKIT ? NOTHING : toldBy(family, headers)
+  const found = serviceOf(
+    {
+      topic: record.topic,
+      service: textOf(headers, 'service'),
+      serviceInEventId: oldEventId?.service ?? null,
+      consumerGroup: foreign.origin.consumerGroup ?? null,
+    },
+    settings,
+  )
+  const { service, guessed, owners } =
+    assigned === null ? found : { ...found, service: assigned.service, guessed: false }
+  const ways = waysOf(service, owners)
+  const byKey = ways.keyFormat === 'uber' ? toldByKey(record.key) : null
+  const hexkitNames = ways.profile === 'hexkit' || family === HEXKIT
+  const told = joined(hexkitNames ? toldBy(HEXKIT, headers) : NOTHING, byKey ?? foreign)
+  const readFrom = hexkitNames ? (oldEventId?.readFrom ?? null) : null
+  const origin = withPlace(told.origin, readFrom)
+
+  const scan = record.value === null ? null : scanJson(record.value)
+  const key = told.originalKey === undefined ? record.key : Buffer.from(told.originalKey, 'base64')
+  const typeBytes = headers.filled('type')
+  const type = typeBytes === null ? '' : typeText(typeBytes)
+  const correlationId = textOf(headers, 'correlation_id')
+  const originalEventId = hexkitNames ? textOf(headers, 'original_event_id', true) : null
+
+  const reasons: Reason[] = []
+  const warnings: Warning[] = []
+  let mintedCorrelationId: string | null = null
+  if (ways.profile === 'hexkit') {
+    addValue(reasons, warnings, scan)
+    if (key === null) reasons.push('key_null')
+    else if (!isAsciiText(key)) reasons.push('key_not_ascii')
+    if (typeBytes === null) reasons.push('type_missing')
+    else if (!isAsciiText(typeBytes)) reasons.push('type_not_ascii')
+  } else if (scan?.ok && scan.nonFinite) warnings.push('non_finite_numbers')
+  const originalTopic = originalTopicOf(assigned?.originalTopic ?? origin.topic, ways, settings, reasons)
+  if (ways.profile === 'hexkit' && (correlationId === null || !isUuidV4(correlationId))) {
+    if (correlationId === null) warnings.push('correlation_id_minted')
+    else reasons.push('correlation_id_invalid')
+    mintedCorrelationId = mint()
+  }
+  if (hexkitNames && eventId !== null && oldEventId === null && !eventIdValid) {
+    warnings.push('event_id_invalid')
+  }
+  const originalEventIdValid = originalEventId !== null && isUuidV4(originalEventId)
+  if (originalEventId !== null && !originalEventIdValid) warnings.push('original_event_id_invalid')
+  if (service === null) reasons.push('service_unknown')
+  addHeaders(warnings, record, headers, family)
+  if (record.timestampMs < 0n) warnings.push('timestamp_missing')
+  if (isTooLarge({ record, key, ways, family: family?.name ?? null, originalTopic, type, scan }, settings)) {
+    if (settings.compression === 'none') reasons.push('too_large')
+    else warnings.push('too_large')
+  }
+  if (guessed) warnings.push('service_guessed')
+
+  return {
+    service: service?.name ?? UNKNOWN,
+    originalTopic,
+    type,
+    correlationId,
+    mintedCorrelationId,
+    originalEventId: originalEventIdValid ? originalEventId.toLowerCase() : null,
+    readFrom,
+    exception: told.exception,
+    family: byKey === null ? (family?.name ?? null) : UBER,
+    origin,
+    ...(told.firstOrigin === undefined ? {} : { firstOrigin: told.firstOrigin }),
+    attemptsReported: told.attempts,
+    ...(told.originalKey === undefined ? {} : { originalKey: told.originalKey }),
+    valueForm: scan === null ? 'null' : scan.ok ? 'json' : 'other',
+    reasons,
+    warnings,
+  }
+}
+
+/** How a record is treated. */
+export type Ways = Pick<
+  KafkaService,
+  'profile' | 'keyFormat' | 'retryTopic' | 'originalTopics' | 'stripHeaders'
+>
+
+const HEXKIT_WAYS: Ways = {
+  profile: 'hexkit',
+  keyFormat: 'plain',
+  retryTopic: '',
+  originalTopics: [],
+  stripHeaders: [],
+}
+
+/** Records of nobody are treated like those of all the owners of their topic, as far as these agree. */
+function waysOf(service: KafkaService | null, owners: readonly KafkaService[]): Ways {
+  if (service !== null) return service
+  if (owners.length === 0) return HEXKIT_WAYS
+  return {
+    ...HEXKIT_WAYS,
+    profile: owners.every(({ profile }) => profile === 'generic') ? 'generic' : 'hexkit',
+    keyFormat: owners.every(({ keyFormat }) => keyFormat === 'uber') ? 'uber' : 'plain',
+  }
+}
+
+/** The text of a header, the last of its name; null when there is none, it is null or, unless asked for, empty. */
+function textOf(headers: NamedHeaders, name: string, evenEmpty = false): string | null {
+  const value = headers.value(name)
+  return value == null || (value.length === 0 && !evenEmpty) ? null : shownText(value, SHORT_TEXT)
+}
+
+/** A type goes out as it is read here: what is no text gets a character that is not ASCII, so that the guard finds it. */
+const typeText = (type: Uint8Array): string =>
+  type.length > SHORT_TEXT || isText(type) ? shownText(type, SHORT_TEXT) : storedText(type)
+
+/** What hexkit's names tell comes first; another tool fills what they leave empty. */
+function joined(hexkit: Told, other: Told): Told {
+  if (other === NOTHING) return hexkit
+  if (hexkit === NOTHING) return other
+  // Partition and offset of another topic say nothing about this one.
+  const apart = hexkit.origin.topic !== undefined && hexkit.origin.topic !== other.origin.topic
+  return {
+    ...other,
+    origin: apart ? hexkit.origin : { ...other.origin, ...hexkit.origin },
+    exception: { ...other.exception, ...hexkit.exception },
+  }
+}
+
+/** Generations 4 and 5 tell the place in another way; after a failed retry it is one in the retry topic. */
+function withPlace(origin: Origin, readFrom: EventFacts['readFrom']): Origin {
+  if (readFrom === null || readFrom.topic !== origin.topic) return origin
+  return { partition: readFrom.partition, offset: readFrom.offset, ...origin }
+}
+
+function addValue(reasons: Reason[], warnings: Warning[], scan: JsonScan | null): void {
+  if (scan === null) reasons.push('value_null')
+  else if (!scan.ok) reasons.push(scan.why === 'not_utf8' ? 'value_not_utf8' : 'value_not_json')
+  else {
+    if (!isReadableForPython(scan)) reasons.push('value_unreadable_for_consumer')
+    if (!scan.ascii) warnings.push('value_needs_escape')
+    if (scan.kind !== 'object') warnings.push('payload_not_object')
+    if (scan.nonFinite) warnings.push('non_finite_numbers')
+  }
+}
+
+/**
+ * The original topic, as far as it can be one. Where it is sent to a consumer or is the target, it must not be one of the topics that
+ * dead events go through; elsewhere it is only a name, and after a failed retry that of the retry topic.
+ */
+function originalTopicOf(
+  topic: string | undefined,
+  { profile, retryTopic, originalTopics }: Ways,
+  settings: KafkaSettings,
+  reasons: Reason[],
+): string {
+  const isTarget = retryTopic === ORIGINAL
+  const matters = profile === 'hexkit' || isTarget
+  if (topic === undefined) {
+    if (matters) reasons.push('original_topic_missing')
+    return UNKNOWN
+  }
+  if (!isTopicName(topic) || (matters && isPassageTopic(settings, topic))) {
+    if (matters) reasons.push('original_topic_invalid')
+    return UNKNOWN
+  }
+  if (isTarget && !isAllowed(originalTopics, topic)) reasons.push('original_topic_not_allowed')
+  return topic
+}
+
+/** What tools other than hexkit write is binary, null or repeated by design: that is nothing to warn of. */
+function addHeaders(
+  warnings: Warning[],
+  record: RawRecord,
+  headers: NamedHeaders,
+  family: Family | null,
+): void {
+  const foreign = family === null || family === HEXKIT ? null : family.name
+  let isUtf8 = true
+  let isNull = false
+  for (const { name, value } of record.headers) {
+    if (!isText(name)) isUtf8 = false
+    if (value !== null && isText(value)) continue
+    const known = foreign === null ? undefined : headerOf(foreign, latin1(name))
+    if (value === null) isNull ||= known === undefined
+    else if (known === undefined || !BINARY.has(known.as)) isUtf8 = false
+  }
+  if (!isUtf8) warnings.push('header_not_utf8')
+  if (isNull) warnings.push('header_null')
+  for (const name of headers.repeated) {
+    if (headerOf(foreign, name) !== undefined) continue
+    warnings.push('header_duplicate')
+    break
+  }
+}
+
+const BINARY: ReadonlySet<string> = new Set(['i32', 'i64', 'big', 'next attempt', 'bytes'])

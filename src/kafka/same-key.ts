@@ -1,0 +1,6 @@
+/** Keys as the index of letters with the same key has them: short, and of one length. */
+import { createHash } from 'node:crypto'
+
+/** The first eight bytes of the key's SHA-256 as a signed integer. Other keys may have the same: compare the keys too. */
+export const sameKeyOf = (key: Uint8Array): bigint =>
+  createHash('sha256').update(key).digest().readBigInt64BE()
