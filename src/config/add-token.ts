@@ -13,8 +13,8 @@ import {
   writeSync,
 } from 'node:fs'
 import { type Document, isMap, isSeq } from 'yaml'
-import { ConfigError } from './config-error.ts'
-import { parseConfigText, reasonOf, settingsOf } from './file.ts'
+import { ConfigError, reasonOf } from './config-error.ts'
+import { parseConfigText, settingsOf } from './file.ts'
 import type { TokenEntry } from './schema.ts'
 
 const OWNER_ONLY = 0o600

@@ -1,9 +1,11 @@
 /** Compares what one source of configuration gives with the schema and tells all that is wrong with it. */
-import Type, { type TSchema } from 'typebox'
-import { Value } from 'typebox/value'
 import { problemWithName } from '../engines/definitions.ts'
 import { isRecord, problemsOfAliases, withoutAliases } from './aliases.ts'
-import { shown, unknownKey } from './config-error.ts'
+import { compare } from './compare.ts'
+import { shown } from './config-error.ts'
+import { problemsOfKafka } from './kafka-rules.ts'
+import type { KafkaSection } from './kafka-schema.ts'
+import { withoutNothing } from './nothing.ts'
 import { problemWithTransport, tableOf } from './outbox-schema.ts'
 import { GivenSchema } from './schema.ts'
 import { problemsOfWebhooks } from './webhooks-schema.ts'
@@ -11,7 +13,7 @@ import { problemsOfWebhooks } from './webhooks-schema.ts'
 /** Problems of `given`, each opening with `where` and the key. Sections and keys may be left out. */
 export function checkSettings(where: string, given: unknown): string[] {
   const problems: string[] = []
-  check(GivenSchema, given, '', (key, problem) => {
+  compare(GivenSchema, given, '', (key, problem) => {
     problems.push(key === '' ? `${where}: ${problem}` : `${where}: ${key}: ${problem}`)
   })
   if (problems.length > 0 || !isRecord(given)) return problems
@@ -22,56 +24,8 @@ export function checkSettings(where: string, given: unknown): string[] {
     ...checkEngines(where, settings),
     ...checkOutboxes(where, settings),
     ...problemsOfWebhooks(sectionOf(settings, 'webhooks')).map((problem) => `${where}: webhooks.${problem}`),
+    ...problemsOfKafka(kafkaOf(settings)).map((problem) => `${where}: kafka.${problem}`),
   ]
-}
-
-type Report = (key: string, problem: string) => void
-
-function check(schema: TSchema, value: unknown, key: string, report: Report): void {
-  if (Type.IsObject(schema) && isRecord(value)) {
-    checkKeys(schema.properties, value, key, report)
-  } else if (Type.IsArray(schema) && Array.isArray(value)) {
-    for (const [index, element] of value.entries()) {
-      checkElement(schema.items, element, `${key}[${index}]`, report)
-    }
-  } else if (Type.IsRecord(schema) && isRecord(value)) {
-    for (const [name, element] of Object.entries(value)) {
-      checkElement(Type.RecordValue(schema), element, `${key}.${name}`, report)
-    }
-  } else if (Type.IsUnion(schema) && isRecord(value) && schema.anyOf.some(Type.IsObject)) {
-    // A short form beside a mapping: what is wrong inside the mapping is told by its key.
-    for (const variant of schema.anyOf.filter(Type.IsObject)) checkElement(variant, value, key, report)
-  } else if (Type.IsObject(schema) || Type.IsArray(schema) || Type.IsRecord(schema)) {
-    report(key, `must be ${allowed(schema)}, not ${kindOf(value)}`)
-  } else if (!Value.Check(schema, value)) {
-    const given = isSecret(schema) ? 'the value (not shown)' : shown(value)
-    report(key, `${given} is not allowed; allowed: ${allowed(schema)}`)
-  }
-}
-
-/** Null is "not given": what YAML makes of a section whose lines are all commented out. */
-function checkKeys(
-  known: Type.TProperties,
-  value: Record<string, unknown>,
-  key: string,
-  report: Report,
-): void {
-  for (const [name, inner] of Object.entries(value)) {
-    const innerKey = key === '' ? name : `${key}.${name}`
-    const schema = Object.hasOwn(known, name) ? known[name] : undefined
-    if (schema === undefined) report(innerKey, unknownKey(name, Object.keys(known)))
-    else if (inner !== null) check(schema, inner, innerKey, report)
-  }
-}
-
-/** Elements of a list or of a mapping are whole: only what is optional in them may be left out. */
-function checkElement(schema: TSchema, value: unknown, key: string, report: Report): void {
-  check(schema, value, key, report)
-  if (!Type.IsObject(schema) || !isRecord(value)) return
-  for (const [name, inner] of Object.entries(schema.properties)) {
-    if (Type.IsOptional(inner)) continue
-    if ((value[name] ?? null) === null) report(`${key}.${name}`, `is missing; allowed: ${allowed(inner)}`)
-  }
 }
 
 /** Two tokens of one name, or one token under two names, would make revoking one a guess. */
@@ -121,9 +75,10 @@ function checkEngines(where: string, given: unknown): string[] {
 function checkOutboxes(where: string, given: unknown): string[] {
   const outboxes = isRecord(given) && Array.isArray(given.outbox) ? given.outbox.filter(isRecord) : []
   const names = outboxes.map(({ name }) => String(name))
+  const hasKafka = (kafkaOf(given).servers ?? []).length > 0
   const problems = outboxes.flatMap(({ transport }, index) => {
-    const problem = isRecord(transport) ? problemWithTransport(transport) : null
-    return problem === null ? [] : [`${where}: outbox[${index}].transport.${problem}`]
+    const problem = problemWithTransport(withoutNothing(transport), hasKafka)
+    return problem === null ? [] : [`${where}: outbox[${index}].transport${problem}`]
   })
   for (const [index, name] of names.entries()) {
     const first = names.indexOf(name)
@@ -152,6 +107,9 @@ function checkTables(
   })
 }
 
+/** The schema was compared already. */
+const kafkaOf = (given: unknown): KafkaSection => withoutNothing(sectionOf(given, 'kafka')) as KafkaSection
+
 const sectionOf = (given: unknown, name: string): Record<string, unknown> => {
   const section = isRecord(given) ? given[name] : undefined
   return isRecord(section) ? section : {}
@@ -160,15 +118,4 @@ const sectionOf = (given: unknown, name: string): Record<string, unknown> => {
 function tokensOf(given: unknown): readonly unknown[] {
   const { tokens } = sectionOf(given, 'auth')
   return Array.isArray(tokens) ? tokens : []
-}
-
-const allowed = (schema: TSchema): string =>
-  'description' in schema ? String(schema.description) : 'see the documentation'
-
-const isSecret = (schema: TSchema): boolean => 'secret' in schema && schema.secret === true
-
-/** What something is, without its value: it may be a secret in the wrong place. */
-const kindOf = (value: unknown): string => {
-  if (value === null || value === undefined) return 'empty'
-  return typeof value === 'object' ? shown(value) : `a ${typeof value}`
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { type Document, LineCounter, parseDocument } from 'yaml'
 import { isRecord, withoutAliases } from './aliases.ts'
 import { checkSettings } from './check.ts'
-import { ConfigError } from './config-error.ts'
+import { ConfigError, reasonOf } from './config-error.ts'
 
 /** What a file holds, keys and values checked; an empty file holds nothing. */
 export function readConfigFile(file: string): Record<string, unknown> {
@@ -48,15 +48,6 @@ function readText(file: string): string {
   } catch (error) {
     throw new ConfigError([`${file}: cannot be read: ${reasonOf(error)}`])
   }
-}
-
-/** A system error in words. */
-export function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  if (code === 'ENOENT') return 'no such file or directory'
-  if (code === 'EACCES') return 'permission denied'
-  if (code === 'EISDIR') return 'it is a directory'
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** The parser quotes the text it stumbled over, which may be a secret. */

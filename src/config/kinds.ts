@@ -36,3 +36,6 @@ export const oneOf = <const Values extends readonly string[]>(values: Values, by
 /** Every section may be left out, and unknown keys are errors. */
 export const section = <Properties extends Type.TProperties>(properties: Properties) =>
   Type.Object(properties, { additionalProperties: false, description: 'a mapping' })
+
+/** What a schema allows, to be read only. */
+export type Fixed<T> = T extends object ? { readonly [Key in keyof T]: Fixed<T[Key]> } : T

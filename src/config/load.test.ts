@@ -42,6 +42,7 @@ describe('a configuration', () => {
       store: 'sqlite:./data/bartleby.db',
       http: { readTimeoutSeconds: 240, writeTimeoutSeconds: 240, maxBodyBytes: 16_777_216 },
       auth: { tokens: [] },
+      kafka: {},
       metrics: { open: false },
       queues: { maxProduceBytes: 5_000_000, maxPendingRequests: 100, dedupeWindow: '5m' },
       engines: {

@@ -1,9 +1,13 @@
 /** Puts a configuration together: flags win over the environment, the environment over the file, the file over defaults. */
+import { dirname, resolve } from 'node:path'
 import { Value } from 'typebox/value'
+import { absoluteFiles, type KafkaOptions, withAbsolutePaths } from '../kafka/options.ts'
 import { isRecord } from './aliases.ts'
 import { checkSettings } from './check.ts'
 import { ConfigError, shown } from './config-error.ts'
 import { readConfigFile } from './file.ts'
+import { withoutNothing } from './nothing.ts'
+import type { OutboxEntry } from './outbox-schema.ts'
 import { type Config, FileSchema } from './schema.ts'
 
 /** What the command line gives, as text or already read. */
@@ -37,7 +41,7 @@ export function loadConfig(sources: ConfigSources): Config {
     }
   }
   const file = configFileOf(sources)
-  const fromFile = file === undefined ? {} : collect(() => readConfigFile(file))
+  const { kafka, ...fromFile } = file === undefined ? {} : collect(() => readConfigFile(file))
   const fromEnvironment = collect(() => environmentSettings(env))
   const fromFlags = collect(() =>
     checked([
@@ -49,8 +53,20 @@ export function loadConfig(sources: ConfigSources): Config {
   const testApi = testApiOf(env, problems)
   if (problems.length > 0) throw new ConfigError(problems)
   const merged = [fromFile, fromEnvironment, fromFlags].reduce(overlay, Value.Create(FileSchema))
-  return { ...Value.Parse(FileSchema, merged), testApi }
+  const { outbox, ...config } = Value.Parse(FileSchema, merged)
+  const folder = file === undefined ? process.cwd() : dirname(resolve(file))
+  return {
+    ...config,
+    outbox: outbox.map((entry) => withAbsoluteFiles(entry, folder)),
+    // As it was given: what is left out there has its default in the settings that it makes.
+    kafka: withAbsolutePaths(withoutNothing(kafka ?? {}) as KafkaOptions, folder),
+    testApi,
+  }
 }
+
+/** Files of a transport lie where the configuration does, as those of the section `kafka`. */
+const withAbsoluteFiles = (entry: OutboxEntry, folder: string): OutboxEntry =>
+  isRecord(entry.transport) ? { ...entry, transport: absoluteFiles(entry.transport, folder) } : entry
 
 /** The configuration file that the sources name, if any. */
 export const configFileOf = ({ file, env, flags = {} }: ConfigSources): string | undefined =>
@@ -90,17 +106,10 @@ function overlay(below: Settings, above: Settings): Settings {
   for (const [key, value] of Object.entries(above)) {
     const covered = merged[key]
     if (isRecord(value) && isRecord(covered)) merged[key] = overlay(covered, value)
-    else if (Array.isArray(value)) merged[key] = value.map(withoutNulls)
+    else if (Array.isArray(value)) merged[key] = withoutNothing(value)
     else if (value !== null && value !== undefined) merged[key] = value
   }
   return merged
-}
-
-/** An element of a list without the keys that were given no value. */
-function withoutNulls(element: unknown): unknown {
-  if (!isRecord(element)) return element
-  const given = Object.entries(element).filter(([, value]) => value !== null)
-  return Object.fromEntries(given.map(([key, value]) => [key, withoutNulls(value)]))
 }
 
 const nested = (section: string, key: string, value: string | undefined): Settings =>

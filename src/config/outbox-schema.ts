@@ -2,8 +2,13 @@
 import Type, { type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { BartlebyError } from '../core/errors.ts'
+import { isTopicName } from '../kafka/names.ts'
+import { COMPRESSIONS } from '../kafka/settings.ts'
 import { DISPATCHER_RANGES, OUTBOX_NAME, OUTBOX_NAME_FORM, RETENTION_RANGE } from '../outbox/options.ts'
 import { NAMINGS, nameTable, type TableOptions } from '../outbox/table-names.ts'
+import { isRecord } from './aliases.ts'
+import { problemsOfConnection } from './kafka-connection-rules.ts'
+import { CONNECTION_KEYS, type ConnectionSection } from './kafka-schema.ts'
 import { readStoreUrl } from './store-url.ts'
 
 const OUTBOX_URL_FORMS = "'sqlite:PATH' or 'postgres://USER:PASSWORD@HOST:PORT/DATABASE'"
@@ -33,14 +38,22 @@ const secret = () => Type.String({ pattern: /^\S+$/, description: 'a secret', se
 const texts = (description: string) =>
   Type.Record(Type.String(), Type.String({ description: 'a text' }), { description })
 
-const TRANSPORT_TYPES = ['http', 'queue', 'log', 'none'] as const
+const TRANSPORT_TYPES = ['http', 'queue', 'kafka', 'log', 'none'] as const
+
+const isTopicForm = (text: string): boolean =>
+  text.startsWith('kafka:') && isTopicName(text.slice('kafka:'.length))
 
 /** How messages leave. The short form says only where to. */
 const TransportSchema = Type.Union(
   [
     Type.Refine(
       Type.String(),
-      (text) => text === 'log' || text === 'none' || /^queue:[^\s~\0]{1,500}$/.test(text) || isHttp(text),
+      (text) =>
+        text === 'log' ||
+        text === 'none' ||
+        /^queue:[^\s~\0]{1,500}$/.test(text) ||
+        isTopicForm(text) ||
+        isHttp(text),
     ),
     Type.Object(
       {
@@ -57,13 +70,18 @@ const TransportSchema = Type.Union(
             description: "1 to 500 characters without white space and '~'",
           }),
         ),
+        topic: Type.Optional(
+          Type.Refine(Type.String({ description: "1 to 249 letters, digits, '.', '_' or '-'" }), isTopicName),
+        ),
+        compression: Type.Optional(choice(COMPRESSIONS)),
+        ...CONNECTION_KEYS,
       },
       { additionalProperties: false, description: 'a mapping with type' },
     ),
   ],
   {
     description:
-      "an address ('https://…'), 'queue:NAME', 'log', 'none', or a mapping with type and what the type needs",
+      "an address ('https://…'), 'queue:NAME', 'kafka:TOPIC', 'log', 'none', or a mapping with type and what the type needs",
   },
 )
 
@@ -126,19 +144,46 @@ export const OutboxSchema = Type.Object(
   { additionalProperties: false, description: 'a mapping with name and transport' },
 )
 
-/** What only one type of transport has. */
-const ONLY_HTTP = ['url', 'headers', 'secret', 'secrets', 'timeoutSeconds', 'connections'] as const
+/** What each type of transport has. */
+const KEYS: Readonly<Record<string, readonly string[]>> = {
+  http: ['url', 'headers', 'secret', 'secrets', 'timeoutSeconds', 'connections'],
+  queue: ['queue'],
+  kafka: ['topic', 'compression', ...Object.keys(CONNECTION_KEYS)],
+}
+const NEEDS: Readonly<Record<string, readonly [key: string, allowed: string]>> = {
+  http: ['url', "'http://…' or 'https://…'"],
+  queue: ['queue', 'the name of a queue'],
+  kafka: ['topic', 'the name of a topic'],
+}
 
-/** What each type of transport must be given, and what belongs to another type. */
-export function problemWithTransport(transport: Readonly<Record<string, unknown>>): string | null {
-  const { type, url, queue, secret: one, secrets } = transport
-  const stray = type === 'http' ? undefined : ONLY_HTTP.find((key) => transport[key] !== undefined)
-  if (type === 'http' && url === undefined) return "url: is missing; allowed: 'http://…' or 'https://…'"
-  if (type === 'queue' && queue === undefined) return 'queue: is missing; allowed: the name of a queue'
-  if (stray !== undefined) return `${stray}: a transport of type '${String(type)}' has none`
-  if (type !== 'queue' && queue !== undefined) return `queue: a transport of type '${String(type)}' has none`
-  if (one !== undefined && secrets !== undefined) return 'secrets: give either secret or secrets'
-  return null
+/** What each type of transport must be given, and what belongs to another type. `hasKafka`: the section kafka names servers. */
+export function problemWithTransport(given: unknown, hasKafka: boolean): string | null {
+  if (typeof given === 'string') return given.startsWith('kafka:') && !hasKafka ? `: ${NO_SERVERS}` : null
+  if (!isRecord(given)) return null
+  const transport = given
+  const type = String(transport.type)
+  const [needed, allowed] = NEEDS[type] ?? []
+  if (needed !== undefined && transport[needed] === undefined)
+    return `.${needed}: is missing; allowed: ${allowed}`
+  const stray = Object.keys(transport).find((key) => key !== 'type' && !KEYS[type]?.includes(key))
+  if (stray !== undefined) return `.${stray}: a transport of type '${type}' has none`
+  if (transport.secret !== undefined && transport.secrets !== undefined)
+    return '.secrets: give either secret or secrets'
+  return type === 'kafka' ? problemWithKafka(transport, hasKafka) : null
+}
+
+const NO_SERVERS = 'there are no servers; give them with the transport, or in the section kafka'
+
+function problemWithKafka(transport: Readonly<Record<string, unknown>>, hasKafka: boolean): string | null {
+  const { type: _, topic, compression, ...connection } = transport
+  if (Array.isArray(connection.servers) && connection.servers.length > 0) {
+    // The schema was compared already.
+    const [problem] = problemsOfConnection(connection as ConnectionSection)
+    return problem === undefined ? null : `.${problem}`
+  }
+  const stray = Object.keys(connection).find((key) => key !== 'servers')
+  if (stray !== undefined) return `.${stray}: needs servers beside it; without them the section kafka is used`
+  return hasKafka ? null : `.servers: ${NO_SERVERS}`
 }
 
 /** The table of an outbox, or what is wrong with its names; null when that was told already. */

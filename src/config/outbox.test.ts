@@ -83,8 +83,8 @@ outbox:
 `),
     ).toEqual([
       "outbox[0].name: 'a b' is not allowed; allowed: 1 to 64 letters, digits, '.', '_' or '-', the first one a letter or digit",
-      "outbox[0].transport: 'ftp://x' is not allowed; allowed: an address ('https://…'), 'queue:NAME', 'log', 'none', or a mapping with type and what the type needs",
-      "outbox[1].transport.type: 'post' is not allowed; allowed: one of 'http', 'queue', 'log', 'none'",
+      "outbox[0].transport: 'ftp://x' is not allowed; allowed: an address ('https://…'), 'queue:NAME', 'kafka:TOPIC', 'log', 'none', or a mapping with type and what the type needs",
+      "outbox[1].transport.type: 'post' is not allowed; allowed: one of 'http', 'queue', 'kafka', 'log', 'none'",
       expect.stringMatching(/^outbox\[1\]\.name: is missing/),
       'outbox[2].maxRetries: -1 is not allowed; allowed: a whole number from 0 to 1000',
       expect.stringMatching(/^outbox\[2\]\.batchsize: .*batchSize/),
@@ -105,6 +105,59 @@ outbox:
       "outbox[1].transport.url: a transport of type 'log' has none",
       "outbox[2].transport.secret: a transport of type 'queue' has none",
       'outbox[1].name: is the same as that of outbox[0]',
+    ])
+  })
+
+  it('go to Kafka through the connection of its section, or through one of their own', () => {
+    const { outbox } = load(`
+kafka: { servers: ['kafka:9092'] }
+outbox:
+  - { name: a, table: a, transport: 'kafka:orders' }
+  - { name: b, table: b, transport: { type: kafka, topic: orders, compression: gzip } }
+  - name: c
+    table: c
+    transport: { type: kafka, topic: orders, servers: ['other:9092'], security_protocol: SSL, client_id: c, ssl_password: null }
+`)
+    expect(outbox.map(({ transport }) => transport)).toEqual([
+      'kafka:orders',
+      { type: 'kafka', topic: 'orders', compression: 'gzip' },
+      { type: 'kafka', topic: 'orders', servers: ['other:9092'], security_protocol: 'SSL', client_id: 'c' },
+    ])
+  })
+
+  it('need a topic and servers for Kafka, and keys that fit', () => {
+    expect(
+      problems(`
+outbox:
+  - { name: a, table: a, transport: 'kafka:orders' }
+  - { name: b, table: b, transport: { type: kafka, topic: orders } }
+  - { name: c, table: c, transport: { type: kafka, servers: ['a:1'] } }
+  - { name: d, table: d, transport: { type: kafka, topic: orders, sasl_username: me } }
+  - { name: e, table: e, transport: { type: kafka, topic: orders, servers: ['a:1'], sasl_username: me } }
+  - { name: f, table: f, transport: { type: kafka, topic: orders, servers: ['a:1'], url: 'https://x.example' } }
+  - { name: g, table: g, transport: { type: log, topic: orders } }
+`),
+    ).toEqual([
+      'outbox[0].transport: there are no servers; give them with the transport, or in the section kafka',
+      'outbox[1].transport.servers: there are no servers; give them with the transport, or in the section kafka',
+      'outbox[2].transport.topic: is missing; allowed: the name of a topic',
+      'outbox[3].transport.sasl_username: needs servers beside it; without them the section kafka is used',
+      "outbox[4].transport.sasl_username: does not fit security_protocol 'PLAINTEXT'",
+      "outbox[5].transport.url: a transport of type 'kafka' has none",
+      "outbox[6].transport.topic: a transport of type 'log' has none",
+    ])
+    expect(
+      problems(`
+kafka: { servers: ['a:1'] }
+outbox:
+  - { name: a, table: a, transport: 'kafka:no topic' }
+  - { name: b, table: b, transport: { type: kafka, topic: '..', compression: zip, servers: [a] } }
+`).map((problem) => problem.split(': ', 1)[0]),
+    ).toEqual([
+      'outbox[0].transport',
+      'outbox[1].transport.topic',
+      'outbox[1].transport.compression',
+      'outbox[1].transport.servers[0]',
     ])
   })
 

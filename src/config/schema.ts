@@ -5,7 +5,9 @@
 import Type, { type Static } from 'typebox'
 import { parseGoDuration } from '../core/duration.ts'
 import { ENGINE_CONTEXTS, NAME_FORM, NAME_PATTERN } from '../engines/definitions.ts'
-import { oneOf, section, wholeNumber, yesOrNo } from './kinds.ts'
+import type { KafkaOptions } from '../kafka/options.ts'
+import { KafkaSchema } from './kafka-schema.ts'
+import { type Fixed, oneOf, section, wholeNumber, yesOrNo } from './kinds.ts'
 import { OutboxSchema } from './outbox-schema.ts'
 import { readStoreUrl, STORE_URL_FORMS } from './store-url.ts'
 import { type CheckedWebhooks, WebhooksSchema } from './webhooks-schema.ts'
@@ -126,9 +128,10 @@ export const FileSchema = section({
   }),
 })
 
-/** What a source may give: some settings have a second name there (aliases.ts). */
+/** What a source may give: some settings have a second name there (aliases.ts), and Kafka has its defaults elsewhere. */
 export const GivenSchema = section({
   ...FileSchema.properties,
+  kafka: KafkaSchema,
   http: section({ host: Type.Optional(host), port: Type.Optional(port), ...HTTP_KEYS }),
   store: Type.Union(
     [
@@ -142,15 +145,11 @@ export const GivenSchema = section({
   ),
 })
 
-type Fixed<T> = T extends readonly (infer Element)[]
-  ? readonly Fixed<Element>[]
-  : T extends object
-    ? { readonly [Key in keyof T]: Fixed<T[Key]> }
-    : T
-
 /** Everything a server needs to know before it starts. */
 export type Config = Omit<Fixed<Static<typeof FileSchema>>, 'webhooks'> & {
   readonly webhooks: CheckedWebhooks
+  /** As it was given; paths in it are absolute. */
+  readonly kafka: KafkaOptions
   /** The test-control endpoints exist; only the environment can say so. */
   readonly testApi: boolean
 }
