@@ -6,8 +6,8 @@ const reports = process.env.BARTLEBY_TEST_REPORTS
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
-    // These need packages or services of their own and are run by their own scripts.
-    exclude: ['test/azure/**', 'test/kafka/**', '**/node_modules/**'],
+    // These need packages of their own and are run by their own scripts.
+    exclude: ['test/azure/**', '**/node_modules/**'],
     globalSetup: 'test/harness/global-setup.ts',
     reporters: reports
       ? ['default', ['json', { outputFile: `${reports}/${process.pid}.json` }]]

@@ -1,0 +1,211 @@
+/**
+ * Records out of the batches in which brokers keep them. The library could do this, but it stops at the first batch that it cannot
+ * read and loses all partitions of the answer with it, checks no checksum, hands out records of aborted transactions when their end
+ * is not in the same answer, and takes no notice of topics whose time is the broker's.
+ */
+import { gunzipSync, zstdDecompressSync } from 'node:zlib'
+import type { KafkaLibrary } from '../client.ts'
+import type { RawHeader, RawRecord } from '../event.ts'
+import { BytesUnreadable, Cursor } from './reader-cursor.ts'
+
+/** A transaction whose records are not to be read, from this offset on until its end. */
+export interface Aborted {
+  readonly producerId: bigint
+  readonly firstOffset: bigint
+}
+
+/** What a broker gave of a partition. */
+export interface PartitionBytes {
+  readonly topic: string
+  readonly partition: number
+  /** Where reading goes on; batches may begin before it. */
+  readonly from: bigint
+  readonly batches: Buffer
+  readonly aborted: readonly Aborted[]
+}
+
+export interface DecodedBatch {
+  readonly records: readonly RawRecord[]
+  /** The offset behind the batch. */
+  readonly next: bigint
+}
+
+/** A batch that cannot be read. Reading stops before it: nothing is skipped. */
+export class BatchUnreadable extends Error {
+  override readonly name = 'BatchUnreadable'
+  readonly offset: bigint
+
+  constructor(offset: bigint, why: string) {
+    super(why)
+    this.offset = offset
+  }
+}
+
+const LENGTH_AT = 8
+const MAGIC_AT = 16
+const CHECKED_AT = 21
+const HEAD_LENGTH = 61
+const MAGIC = 2
+
+const COMPRESSION = 0b111
+const LOG_APPEND_TIME = 0b1000
+const TRANSACTIONAL = 0b1_0000
+const CONTROL = 0b10_0000
+/** The kind of marker that ends an aborted transaction. */
+const ABORT = 0
+
+/** A batch that grows beyond this is no batch of dead events but an attack on the memory of this server. */
+const MOST_BYTES = 268_435_456
+
+/** The offset behind the last whole batch, found without reading them; `from` when there is none. Ends at one that is broken. */
+export function nextOffset({ from, batches }: Pick<PartitionBytes, 'from' | 'batches'>): bigint {
+  let next = from
+  try {
+    for (const head of heads(batches)) next = head.baseOffset + BigInt(head.lastOffsetDelta) + 1n
+  } catch (error) {
+    if (!(error instanceof BatchUnreadable)) throw error
+  }
+  return next
+}
+
+/** The batches one after the other, each read when it is asked for. Throws `BatchUnreadable` at the first that is broken. */
+export function* decodeBatches(
+  library: Pick<KafkaLibrary, 'crc32c' | 'compressionsAlgorithms'>,
+  { topic, partition, from, batches, aborted }: PartitionBytes,
+): Generator<DecodedBatch> {
+  const toCome = [...aborted].sort((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
+  const ignored = new Set<bigint>()
+  for (const head of heads(batches)) {
+    const { baseOffset, attributes, producerId, content } = head
+    const next = baseOffset + BigInt(head.lastOffsetDelta) + 1n
+    try {
+      if (head.magic !== MAGIC) throw new BytesUnreadable(`it is of format ${head.magic}`)
+      const checked = batches.subarray(head.start + CHECKED_AT, head.end)
+      if (library.crc32c(checked) !== head.crc) throw new BytesUnreadable('its checksum is wrong')
+      for (let first = toCome[0]; first !== undefined && first.firstOffset < next; first = toCome[0]) {
+        ignored.add(first.producerId)
+        toCome.shift()
+      }
+      const records: RawRecord[] = []
+      if ((attributes & CONTROL) !== 0) {
+        if (markerKind(content) === ABORT) ignored.delete(producerId)
+      } else if ((attributes & TRANSACTIONAL) === 0 || !ignored.has(producerId)) {
+        const cursor = new Cursor(decompress(library, attributes & COMPRESSION, content))
+        const brokersTime = (attributes & LOG_APPEND_TIME) === 0 ? null : head.maxTimestamp
+        for (let left = head.count; left > 0; left--) {
+          const record = readRecord(cursor, topic, partition, head, brokersTime)
+          if (record.offset >= from) records.push(record)
+        }
+      }
+      yield { records, next }
+    } catch (error) {
+      if (error instanceof BatchUnreadable) throw error
+      throw new BatchUnreadable(baseOffset, error instanceof Error ? error.message : String(error))
+    }
+  }
+}
+
+interface Head {
+  readonly start: number
+  readonly end: number
+  readonly baseOffset: bigint
+  readonly magic: number
+  readonly crc: number
+  readonly attributes: number
+  readonly lastOffsetDelta: number
+  readonly firstTimestamp: bigint
+  readonly maxTimestamp: bigint
+  readonly producerId: bigint
+  readonly count: number
+  readonly content: Buffer
+}
+
+/** Brokers cut the last batch where the answer is full. */
+function* heads(batches: Buffer): Generator<Head> {
+  for (let start = 0; batches.length - start >= HEAD_LENGTH; ) {
+    const end = start + LENGTH_AT + 4 + batches.readInt32BE(start + LENGTH_AT)
+    if (end > batches.length) return
+    const baseOffset = batches.readBigInt64BE(start)
+    if (end - start < HEAD_LENGTH) throw new BatchUnreadable(baseOffset, 'it is shorter than its head')
+    const cursor = new Cursor(batches.subarray(start, end))
+    cursor.at = MAGIC_AT
+    const magic = cursor.int8()
+    const crc = cursor.uint32()
+    const attributes = cursor.int16()
+    const lastOffsetDelta = cursor.int32()
+    const firstTimestamp = cursor.int64()
+    const maxTimestamp = cursor.int64()
+    const producerId = cursor.int64()
+    cursor.at += 6
+    const count = cursor.int32()
+    yield {
+      start,
+      end,
+      baseOffset,
+      magic,
+      crc,
+      attributes,
+      lastOffsetDelta,
+      firstTimestamp,
+      maxTimestamp,
+      producerId,
+      count,
+      content: batches.subarray(start + HEAD_LENGTH, end),
+    }
+    start = end
+  }
+}
+
+function readRecord(
+  cursor: Cursor,
+  topic: string,
+  partition: number,
+  { baseOffset, firstTimestamp }: Head,
+  brokersTime: bigint | null,
+): RawRecord {
+  const end = cursor.varint() + cursor.at
+  cursor.int8()
+  const timestampMs = firstTimestamp + cursor.varlong()
+  const offset = baseOffset + BigInt(cursor.varint())
+  const key = cursor.nullableBytes()
+  const value = cursor.nullableBytes()
+  const headers: RawHeader[] = []
+  for (let left = cursor.varint(); left > 0; left--) {
+    headers.push({ name: cursor.nullableBytes() ?? Buffer.alloc(0), value: cursor.nullableBytes() })
+  }
+  if (cursor.at !== end) throw new BytesUnreadable('a record is not as long as it says')
+  return { topic, partition, offset, timestampMs: brokersTime ?? timestampMs, key, value, headers }
+}
+
+/** Of the one record of a control batch: its key is a version and a kind. */
+function markerKind(content: Buffer): number {
+  const cursor = new Cursor(content)
+  cursor.varint()
+  cursor.int8()
+  cursor.varlong()
+  cursor.varint()
+  const key = cursor.nullableBytes()
+  return key !== null && key.length >= 4 ? key.readInt16BE(2) : -1
+}
+
+/** The last two cannot grow without bound: a byte of theirs makes 255 at most. */
+function decompress(
+  { compressionsAlgorithms }: Pick<KafkaLibrary, 'compressionsAlgorithms'>,
+  kind: number,
+  content: Buffer,
+): Buffer {
+  switch (kind) {
+    case 0:
+      return content
+    case 1:
+      return gunzipSync(content, { maxOutputLength: MOST_BYTES })
+    case 2:
+      return compressionsAlgorithms.snappy.decompressSync(content)
+    case 3:
+      return compressionsAlgorithms.lz4.decompressSync(content)
+    case 4:
+      return zstdDecompressSync(content, { maxOutputLength: MOST_BYTES })
+    default:
+      throw new BytesUnreadable(`its compression has the unknown number ${kind}`)
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * Membership in the consumer group: joining, heartbeats, committed offsets, leaving. The library's consumer does the same, but its
+ * group fails as a whole when one topic of it is missing, and it joins again on its own in the middle of commits.
+ *
+ * One version of each request, which brokers from 2.7 to 4.x understand.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Broker, Connection, ConnectionPool } from '@platformatic/kafka'
+import { isTrouble } from '../client.ts'
+import type { BrokerLink } from '../client-link.ts'
+import { assign, type Membership, type TopicPartitions } from './reader-assign.ts'
+
+export interface GroupOptions {
+  readonly groupId: string
+  readonly topics: readonly string[]
+  readonly sessionTimeoutMs: number
+  /** How many partitions each topic has. */
+  partitionCounts(topics: readonly string[]): Promise<ReadonlyMap<string, number>>
+}
+
+export interface Offset {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: bigint
+}
+
+/** What became of one offset that was to be committed, or asked for. */
+export interface OffsetAnswer extends Offset {
+  /** '' when all is well. */
+  readonly code: string
+}
+
+const PROTOCOL = { type: 'consumer', name: 'roundrobin' } as const
+const GROUP_KEY_TYPE = 0
+/** Beyond the time after which brokers wait for no further member. */
+const GATHERING_MARGIN_MS = 10_000
+const MOST_TRIES = 50
+const PAUSE_MS = 200
+
+const MOVED = ['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS']
+const FORGOTTEN = ['UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID']
+const GATHERING = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION']
+
+export class Group {
+  readonly #link: BrokerLink
+  readonly #options: GroupOptions
+  /** Of its own: it waits while the group gathers. */
+  readonly #pool: ConnectionPool
+  #coordinator: Broker | null = null
+  #memberId = ''
+  #generation = -1
+
+  constructor(link: BrokerLink, options: GroupOptions) {
+    this.#link = link
+    this.#pool = link.newPool(options.sessionTimeoutMs + GATHERING_MARGIN_MS)
+    this.#options = options
+  }
+
+  /** Joins, or joins again; gives what this member is to read. Waits until all members have come. */
+  async join(): Promise<readonly TopicPartitions[]> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#joinOnce()
+      } catch (error) {
+        if (isTrouble(error, 'MEMBER_ID_REQUIRED')) {
+          this.#memberId = memberIdOf(error)
+          continue
+        }
+        if (tries === MOST_TRIES || !this.#isPassing(error)) throw error
+        await sleep(PAUSE_MS, undefined, { ref: false })
+      }
+    }
+  }
+
+  /** Shows that this member lives. 'rejoin' when the group gathers anew. */
+  async heartbeat(): Promise<'fine' | 'rejoin'> {
+    try {
+      const { api } = this.#link.library.heartbeatV4
+      await api.async(await this.#connect(), this.#options.groupId, this.#generation, this.#memberId, null)
+      return 'fine'
+    } catch (error) {
+      const mustJoin = isTrouble(error, ...GATHERING, ...FORGOTTEN)
+      if (!this.#isPassing(error)) throw error
+      return mustJoin ? 'rejoin' : 'fine'
+    }
+  }
+
+  async commit(offsets: readonly Offset[]): Promise<readonly OffsetAnswer[]> {
+    const topics = new Map<string, { name: string; partitions: CommitPartition[] }>()
+    for (const { topic, partition, offset } of offsets) {
+      const of = topics.get(topic) ?? { name: topic, partitions: [] }
+      of.partitions.push({ partitionIndex: partition, committedOffset: offset, committedLeaderEpoch: -1 })
+      topics.set(topic, of)
+    }
+    const { api } = this.#link.library.offsetCommitV8
+    const answer = await this.#link.answered(
+      api.async(await this.#connect(), this.#options.groupId, this.#generation, this.#memberId, null, [
+        ...topics.values(),
+      ]),
+    )
+    const codes = new Map(
+      answer.topics.flatMap(({ name, partitions }) =>
+        partitions.map(({ partitionIndex, errorCode }) => [
+          `${name}:${partitionIndex}`,
+          this.#link.code(errorCode),
+        ]),
+      ),
+    )
+    const answers = offsets.map((offset) => ({
+      ...offset,
+      code: codes.get(`${offset.topic}:${offset.partition}`) ?? '',
+    }))
+    if (answers.some(({ code }) => MOVED.includes(code))) this.#coordinator = null
+    return answers
+  }
+
+  /** What the group committed of these; −1 where it has nothing. */
+  async committed(wanted: readonly TopicPartitions[]): Promise<readonly OffsetAnswer[]> {
+    const topics = wanted.map(({ topic, partitions }) => ({ name: topic, partitionIndexes: [...partitions] }))
+    const { api } = this.#link.library.offsetFetchV7
+    const answer = await this.#link.answered(
+      api.async(await this.#connect(), [{ groupId: this.#options.groupId, topics }], false),
+    )
+    if (answer.errorCode !== 0) throw new this.#link.library.ProtocolError(answer.errorCode)
+    return answer.topics.flatMap(({ name, partitions }) =>
+      partitions.map(({ partitionIndex, committedOffset, errorCode }) => ({
+        topic: name,
+        partition: partitionIndex,
+        offset: committedOffset,
+        code: this.#link.code(errorCode),
+      })),
+    )
+  }
+
+  /** Leaves at once, so that the others need not wait until this member is missed. */
+  async leave(): Promise<void> {
+    if (this.#memberId === '') return
+    const { api } = this.#link.library.leaveGroupV4
+    // The usual connection may be waiting for the group to gather.
+    const connection = await this.#connect(this.#link.asking)
+    await api.async(connection, this.#options.groupId, [{ memberId: this.#memberId }])
+    this.#memberId = ''
+  }
+
+  async #joinOnce(): Promise<readonly TopicPartitions[]> {
+    const { library } = this.#link
+    const { groupId, topics, sessionTimeoutMs } = this.#options
+    const connection = await this.#connect()
+    const metadata = library.encodeConsumerProtocolSubscription({ version: 0, topics: [...topics] })
+    const joined = await library.joinGroupV7.api.async(
+      connection,
+      groupId,
+      sessionTimeoutMs,
+      sessionTimeoutMs,
+      this.#memberId,
+      null,
+      PROTOCOL.type,
+      [{ name: PROTOCOL.name, metadata }],
+      '',
+    )
+    this.#memberId = joined.memberId
+    this.#generation = joined.generationId
+    const isLeader = joined.leader === joined.memberId
+    const { assignment } = await library.syncGroupV5.api.async(
+      connection,
+      groupId,
+      joined.generationId,
+      joined.memberId,
+      null,
+      PROTOCOL.type,
+      PROTOCOL.name,
+      isLeader ? await this.#assignments(joined.members) : [],
+    )
+    return library.decodeConsumerProtocolAssignment(assignment).assignedPartitions
+  }
+
+  async #assignments(members: readonly { readonly memberId: string; readonly metadata: Buffer }[]) {
+    const { library } = this.#link
+    const memberships: readonly Membership[] = members.map(({ memberId, metadata }) => ({
+      memberId,
+      topics: library.decodeConsumerProtocolSubscription(metadata).topics,
+    }))
+    const topics = [...new Set(memberships.flatMap((membership) => membership.topics))]
+    const shares = assign(memberships, await this.#options.partitionCounts(topics))
+    return [...shares].map(([memberId, share]) => ({
+      memberId,
+      assignment: library.encodeConsumerProtocolAssignment({
+        version: 0,
+        assignedPartitions: share.map(({ topic, partitions }) => ({ topic, partitions: [...partitions] })),
+      }),
+    }))
+  }
+
+  async #connect(pool = this.#pool): Promise<Connection> {
+    if (this.#coordinator === null) {
+      const { api } = this.#link.library.findCoordinatorV3
+      const asked = await api.async(await this.#link.any(), GROUP_KEY_TYPE, [this.#options.groupId])
+      const { host = '', port = 0 } = asked.coordinators[0] ?? {}
+      this.#coordinator = { host, port }
+    }
+    return pool.get(this.#coordinator)
+  }
+
+  /** Whether trying again is all that is needed; forgets what the error proves wrong. */
+  #isPassing(error: unknown): boolean {
+    const hasMoved = isTrouble(error, ...MOVED, 'PLT_KFK_NETWORK', 'PLT_KFK_TIMEOUT')
+    const isForgotten = isTrouble(error, ...FORGOTTEN)
+    if (hasMoved) this.#coordinator = null
+    if (isForgotten) this.#memberId = ''
+    return isTrouble(error, ...MOVED, ...GATHERING) || isForgotten
+  }
+}
+
+interface CommitPartition {
+  readonly partitionIndex: number
+  readonly committedOffset: bigint
+  readonly committedLeaderEpoch: number
+}
+
+/** Brokers refuse the first try and name the member. */
+const memberIdOf = (error: unknown): string => {
+  // Set by the library on errors that it found inside an answer.
+  const { response } = error as { readonly response?: { readonly memberId?: string } }
+  return response?.memberId ?? ''
+}

@@ -1,0 +1,292 @@
+/**
+ * Writes records to topics, and says for certain what became of each, or that it is not certain.
+ *
+ * The library's producer takes a new identity when brokers have forgotten the old one and sends again, so that a record can be written
+ * twice; and it does not say whether anything was sent. So requests are made here: with an identity and a number that stay the same for
+ * all tries of a record, a broker that has written it once does not write it again, and an answer that was lost comes with the next try.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Connection } from '@platformatic/kafka'
+import type { Log } from '../../core/log.ts'
+import { isTrouble, type KafkaLibrary, troubleOf } from '../client.ts'
+import { BrokerLink } from '../client-link.ts'
+import type { OutgoingRecord } from '../event.ts'
+import { type FoundTopic, lookUpTopics } from '../intake/topics.ts'
+import type { Publisher, PublishOutcome } from '../ports.ts'
+import type { KafkaSettings } from '../settings.ts'
+import { type Meaning, meaningOf } from './producer-answers.ts'
+
+/** Makes the publisher; it connects when the first record is published. */
+export const createPublisher = (settings: KafkaSettings, log: Log): Publisher =>
+  new TopicPublisher(settings, log)
+
+const PRODUCE = { key: 0, version: 8 } as const
+const ACKS_ALL = -1
+/** For tries before anything was sent: one that no broker answered costs more. What may have been sent is tried until the deadline. */
+const PATIENCE = 20
+const UNANSWERED_COST = 4
+const PAUSE_MS = 200
+/** Partitions are added seldom, and until then the place of a key is the same. */
+const TOPIC_VALID_MS = 10_000
+
+/** By this brokers tell a second try from a second record. */
+interface Identity {
+  readonly id: bigint
+  readonly epoch: number
+  /** The number of the next record of a partition. */
+  readonly numbers: Map<string, number>
+}
+
+/** One record on its way. What was once chosen stays: a try with other values could write it twice. */
+interface Flight {
+  readonly record: OutgoingRecord
+  message: Message | null
+  identity: Identity | null
+  number: number
+  connection: Connection | null
+  /** Some try may have written it. */
+  isDoubtful: boolean
+  /** Nothing may be sent any more. */
+  isOver: boolean
+  /** Why the last try brought nothing. */
+  trouble: string
+  /** How much may go wrong yet. */
+  patience: number
+}
+
+type Message = ReturnType<typeof messageOf>
+
+class TopicPublisher implements Publisher {
+  readonly #settings: KafkaSettings
+  readonly #log: Log
+  #link: Promise<BrokerLink> | null = null
+  #identity: Promise<Identity> | null = null
+  readonly #topics = new Map<string, { readonly topic: FoundTopic; readonly validUntil: number }>()
+  /** The last publish of each topic; the next one waits for it. */
+  readonly #turns = new Map<string, Promise<PublishOutcome>>()
+  /** Call off what is under way. */
+  readonly #onClose = new Set<() => void>()
+  #isClosed = false
+
+  constructor(settings: KafkaSettings, log: Log) {
+    this.#settings = settings
+    this.#log = log
+  }
+
+  async publish(record: OutgoingRecord): Promise<PublishOutcome> {
+    const { topic } = record
+    const mine = Promise.resolve(this.#turns.get(topic)).then(() => this.#fly(record))
+    this.#turns.set(topic, mine)
+    const outcome = await mine
+    if (this.#turns.get(topic) === mine) this.#turns.delete(topic)
+    if (outcome.outcome !== 'published')
+      this.#log.warn({ topic, ...outcome }, 'a record was not published to Kafka')
+    return outcome
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const callOff of this.#onClose) callOff()
+    await Promise.all(this.#turns.values())
+    const link = await this.#link
+    link?.close()
+  }
+
+  /** Tries until there is an outcome, or the deadline. */
+  async #fly(record: OutgoingRecord): Promise<PublishOutcome> {
+    const flight: Flight = {
+      record,
+      message: null,
+      identity: null,
+      number: 0,
+      connection: null,
+      isDoubtful: false,
+      isOver: false,
+      trouble: 'no broker answered',
+      patience: PATIENCE,
+    }
+    const { promise: tooLate, resolve } = Promise.withResolvers<null>()
+    const calledOff = new AbortController()
+    const callOff = () => {
+      calledOff.abort()
+      resolve(null)
+    }
+    const timer = setTimeout(callOff, this.#settings.publishTimeoutMs)
+    this.#onClose.add(callOff)
+    try {
+      while (!calledOff.signal.aborted && !this.#isClosed) {
+        const outcome = await Promise.race([this.#tryOnce(flight), tooLate])
+        if (outcome !== null) return outcome
+        if (flight.patience <= 0 && !flight.isDoubtful) break
+        await sleep(PAUSE_MS, undefined, { signal: calledOff.signal }).catch(() => {})
+      }
+      return this.#giveUp(flight)
+    } finally {
+      clearTimeout(timer)
+      this.#onClose.delete(callOff)
+    }
+  }
+
+  /** One try. null: another one may bring more. */
+  async #tryOnce(flight: Flight): Promise<PublishOutcome | null> {
+    try {
+      const link = await this.#open()
+      const topic = await this.#find(link, flight.record.topic)
+      if (typeof topic === 'string') return this.#onAnswer(flight, topic, flight.isDoubtful)
+      const message = flight.message ?? messageOf(link.library, flight.record, topic.leaders.length)
+      const connection = await link.to(topic.leaders[message.partition] ?? -1)
+      const identity = flight.identity ?? (await this.#identify(link))
+      const place = `${message.topic}:${message.partition}`
+      const number = flight.isDoubtful ? flight.number : (identity.numbers.get(place) ?? 0)
+      const request = this.#requestOf(link.library, message, identity, new Map([[place, number]]))
+      if (flight.isOver) return null
+      const wasDoubtful = flight.isDoubtful
+      // From here on a try without an answer proves nothing.
+      Object.assign(flight, { message, connection, identity, number, isDoubtful: true })
+      const { code, offset } = await send(link, connection, request)
+      const { is } = meaningOf(code)
+      const isWritten = is === 'written' || (is === 'number_taken' && wasDoubtful)
+      if (!isWritten) return this.#onAnswer(flight, code, wasDoubtful)
+      identity.numbers.set(place, number + 1)
+      return { outcome: 'published', partition: message.partition, offset }
+    } catch (error) {
+      const { code, message } = troubleOf(error)
+      if (meaningOf(code).is === 'refused') return this.#onAnswer(flight, code, flight.isDoubtful)
+      flight.trouble = code === message ? code : `${code}: ${message}`
+      flight.patience -= isTrouble(error, 'PLT_KFK_NETWORK') ? UNANSWERED_COST : 1
+      this.#topics.delete(flight.record.topic)
+      return code === 'SASL_AUTHENTICATION_FAILED' ? this.#giveUp(flight) : null
+    }
+  }
+
+  /** `wasDoubtful`: some try before the one that was answered may have written it. */
+  #onAnswer(flight: Flight, code: string, wasDoubtful: boolean): PublishOutcome | null {
+    const meaning: Meaning = meaningOf(code)
+    flight.trouble = code
+    flight.patience -= 1
+    flight.isDoubtful = wasDoubtful || meaning.is === 'doubtful'
+    this.#topics.delete(flight.record.topic)
+    if (meaning.is === 'stranger' || meaning.is === 'number_taken') {
+      this.#identity = null
+      if (flight.isDoubtful) return this.#giveUp(flight)
+      flight.identity = null
+    }
+    if (meaning.is !== 'refused') return null
+    if (flight.isDoubtful) return this.#giveUp(flight)
+    flight.isOver = true
+    return { outcome: 'failed', why: meaning.why, message: `${code}${rightFor(code, flight.record.topic)}` }
+  }
+
+  /** No further try. What may be under way is cut off, and its identity is not used again: a late try must not overtake others. */
+  #giveUp(flight: Flight): PublishOutcome {
+    flight.isOver = true
+    if (!flight.isDoubtful) return { outcome: 'failed', why: 'unavailable', message: flight.trouble }
+    flight.connection?.socket?.destroy()
+    this.#identity = null
+    return { outcome: 'uncertain', message: flight.trouble }
+  }
+
+  #open(): Promise<BrokerLink> {
+    this.#link ??= BrokerLink.open(this.#settings.connection)
+    return this.#link
+  }
+
+  /** The topic, or the code of why it cannot be written to. */
+  async #find(link: BrokerLink, name: string): Promise<FoundTopic | string> {
+    const known = this.#topics.get(name)
+    if (known !== undefined && known.validUntil > performance.now()) return known.topic
+    const { found, forbidden } = await lookUpTopics(link, [name])
+    const topic = found.get(name)
+    if (topic === undefined) {
+      return forbidden.includes(name) ? 'TOPIC_AUTHORIZATION_FAILED' : 'UNKNOWN_TOPIC_OR_PARTITION'
+    }
+    this.#topics.set(name, { topic, validUntil: performance.now() + TOPIC_VALID_MS })
+    return topic
+  }
+
+  #identify(link: BrokerLink): Promise<Identity> {
+    this.#identity ??= newIdentity(link).catch((error) => {
+      this.#identity = null
+      throw error
+    })
+    return this.#identity
+  }
+
+  #requestOf(
+    library: KafkaLibrary,
+    message: Message,
+    identity: Identity,
+    numbers: ReadonlyMap<string, number>,
+  ) {
+    const { compression, publishTimeoutMs } = this.#settings
+    return library.produceV8.createRequest(ACKS_ALL, publishTimeoutMs, [message], {
+      compression,
+      producerId: identity.id,
+      producerEpoch: identity.epoch,
+      sequences: new library.NumericMap(numbers),
+    })
+  }
+}
+
+async function newIdentity(link: BrokerLink): Promise<Identity> {
+  const { api } = link.library.initProducerIdV3
+  const { producerId, producerEpoch } = await api.async(await link.any(), null, 0, -1n, -1)
+  return { id: producerId, epoch: producerEpoch, numbers: new Map() }
+}
+
+type ProduceAnswer = ReturnType<KafkaLibrary['produceV8']['parseResponse']>
+type ProduceRequest = ReturnType<KafkaLibrary['produceV8']['createRequest']>
+
+async function send(
+  link: BrokerLink,
+  connection: Connection,
+  request: ProduceRequest,
+): Promise<{ readonly code: string; readonly offset: bigint }> {
+  const { promise, resolve, reject } = Promise.withResolvers<ProduceAnswer>()
+  connection.send<ProduceAnswer>(
+    PRODUCE.key,
+    PRODUCE.version,
+    () => request,
+    link.library.produceV8.parseResponse,
+    false,
+    false,
+    (error, answer) => (error || answer === undefined ? reject(error) : resolve(answer)),
+  )
+  const answer = await link.answered(promise)
+  const partition = answer.responses[0]?.partitionResponses[0]
+  if (partition === undefined) throw new Error('the broker said nothing about the record')
+  return { code: link.code(partition.errorCode), offset: partition.baseOffset }
+}
+
+const rightFor = (code: string, topic: string): string => {
+  if (code === 'TOPIC_AUTHORIZATION_FAILED') return `; grant Write and Describe on topic ${topic}`
+  // Brokers before 2.8; later ones ask for Write on any topic.
+  return code === 'CLUSTER_AUTHORIZATION_FAILED'
+    ? '; grant Write on the topic, or IdempotentWrite on the cluster'
+    : ''
+}
+
+/** The record as the library takes it. Keys go where Java's clients put them; without a key, any partition is as good as another. */
+function messageOf(
+  library: KafkaLibrary,
+  { topic, key, value, headers }: OutgoingRecord,
+  partitions: number,
+) {
+  const keyBytes = key === null ? undefined : toBuffer(key)
+  const spot =
+    keyBytes === undefined
+      ? Math.floor(Math.random() * partitions)
+      : library.compatibilityPartitioner({ topic }, keyBytes)
+  return {
+    topic,
+    partition: spot % partitions,
+    // Names stay bytes: as texts, those that repeat would become one. The wire knows null, which these types do not.
+    headers: new Map(
+      headers.map((header) => [toBuffer(header.name), header.value && toBuffer(header.value)]),
+    ) as Map<Buffer, Buffer>,
+    ...(keyBytes === undefined ? {} : { key: keyBytes }),
+    value: (value === null ? null : toBuffer(value)) as Buffer,
+  }
+}
+
+const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
