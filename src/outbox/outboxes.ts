@@ -3,6 +3,8 @@ import type { Clock } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
+import type { ConnectionOptions } from '../kafka/connection-options.ts'
+import type { Compression, ConnectionSettings } from '../kafka/settings.ts'
 import type { Registers } from '../letters/death-note.ts'
 import type { LetterSource } from '../letters/letter.ts'
 import type { StoreQueues } from '../queues/queues.ts'
@@ -10,15 +12,20 @@ import { transportOf } from './create-dispatcher.ts'
 import { OutboxLetterClerk } from './letters/clerk.ts'
 import { outboxLetterSource } from './letters/source.ts'
 import type { OutboxPost } from './post.ts'
+import { refuse } from './refusal.ts'
 import { OutboxStation, type StationSettings } from './station.ts'
 import type { LocalTransport, Transport } from './transport.ts'
 import { httpTransport } from './transports/http.ts'
+import { kafkaTransport, kafkaTransportOn } from './transports/kafka.ts'
 import { logTransport } from './transports/log.ts'
 import { localQueueTransport, queueTransport } from './transports/queue.ts'
 
-/** How messages leave, as a configuration writes it. `none`: somebody else delivers them. */
-export interface TransportSettings {
-  readonly type: 'http' | 'queue' | 'log' | 'none'
+/**
+ * How messages leave, as a configuration writes it. `none`: somebody else delivers them. The keys of a connection to Kafka are those of
+ * the section `kafka`; without servers of its own a transport uses the connection of that section.
+ */
+export interface TransportSettings extends ConnectionOptions {
+  readonly type: 'http' | 'queue' | 'kafka' | 'log' | 'none'
   readonly url?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly secret?: string
@@ -26,10 +33,12 @@ export interface TransportSettings {
   readonly timeoutSeconds?: number
   readonly connections?: number
   readonly queue?: string
+  readonly topic?: string
+  readonly compression?: Compression
 }
 
 export interface OutboxSettings extends StationSettings {
-  /** Settings, their short form (`https://…`, `queue:NAME`, `log`, `none`), a transport or a function. Default: `none`. */
+  /** Settings, their short form (`https://…`, `queue:NAME`, `kafka:TOPIC`, `log`, `none`), a transport or a function. Default: `none`. */
   readonly transport?: string | TransportSettings | Transport | LocalTransport | Transport['deliver']
 }
 
@@ -40,6 +49,8 @@ export interface OutboxesContext {
   readonly log: Log
   readonly registers: Registers
   readonly queues: StoreQueues
+  /** How the section `kafka` reaches brokers; transports without servers of their own use it. */
+  readonly kafka?: ConnectionSettings | null
 }
 
 export class Outboxes {
@@ -89,11 +100,11 @@ export class Outboxes {
   }
 
   #station({ transport, ...settings }: OutboxSettings, context: OutboxesContext): OutboxStation {
-    const { store, clock, log, queues } = context
+    const { store, clock, log, queues, kafka = null } = context
     const inStore = settings.url === undefined || settings.url === store.url
     const where = `outbox '${settings.name}'`
     const made = naming(`${where}: transport.`, () =>
-      makeTransport(transport, { inStore, db: store.db, clock, log, queues }),
+      makeTransport(transport, { inStore, db: store.db, clock, log, queues, kafka }),
     )
     return naming(
       `${where}: `,
@@ -129,6 +140,7 @@ interface TransportContext {
   readonly clock: Clock
   readonly log: Log
   readonly queues: StoreQueues
+  readonly kafka: ConnectionSettings | null
 }
 
 function makeTransport(
@@ -145,12 +157,13 @@ function makeTransport(
 function settingsOf(short: string): TransportSettings {
   if (short === 'log' || short === 'none') return { type: short }
   if (short.startsWith('queue:')) return { type: 'queue', queue: short.slice('queue:'.length) }
+  if (short.startsWith('kafka:')) return { type: 'kafka', topic: short.slice('kafka:'.length) }
   return { type: 'http', url: short }
 }
 
 function fromSettings(
-  { type, queue = '', url = '', ...http }: TransportSettings,
-  { inStore, db, clock, log, queues }: TransportContext,
+  { type, queue = '', url = '', ...rest }: TransportSettings,
+  { inStore, db, clock, log, queues, kafka }: TransportContext,
 ): Transport | LocalTransport | null {
   switch (type) {
     case 'none':
@@ -158,10 +171,18 @@ function fromSettings(
     case 'log':
       return logTransport({ log })
     case 'http':
-      return httpTransport({ url, clock, ...http })
+      return httpTransport({ url, clock, ...rest })
     case 'queue':
       return inStore
         ? localQueueTransport({ db, clock, queue, put: (work, name, items) => queues.put(work, name, items) })
         : queueTransport({ queues, queue })
+    case 'kafka': {
+      const { topic = '', ...options } = rest
+      if (options.servers !== undefined) return kafkaTransport({ topic, ...options })
+      const stray = Object.keys(options).find((key) => key !== 'compression')
+      if (stray !== undefined) refuse(stray, 'without servers the connection is that of the section kafka')
+      if (kafka === null) refuse('servers', 'there are none, neither here nor in the section kafka')
+      return kafkaTransportOn(kafka, { topic, ...options })
+    }
   }
 }

@@ -11,6 +11,7 @@ import { BartlebyError } from '../../core/errors.ts'
 import type { Database } from '../../db/database.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import { Turns } from '../../outgoing/turns.ts'
+import { untilAborted } from '../../outgoing/until-aborted.ts'
 import type { ItemContent, Queues } from '../../queues/queue.ts'
 import { checkQueueName } from '../../queues/validate.ts'
 import type { OutboxMessage } from '../message.ts'
@@ -42,6 +43,7 @@ export function queueTransport(options: {
         .produce({ queueName: queue, items: [item] })
         .then(() => {})
         .finally(() => turns.giveBack())
+      // Given up, it may still be put, and its key drops the double.
       await untilAborted(producing, signal)
     },
   }
@@ -101,16 +103,3 @@ const dedupeKeyOf = ({ tenantId, key }: OutboxMessage): string =>
   createHash('sha256')
     .update(JSON.stringify([tenantId, key]))
     .digest('hex')
-
-/** The same outcome, unless the signal is aborted before: the item may still be put, and its key drops the double. */
-async function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const end = (): void => reject(signal.reason)
-  signal.addEventListener('abort', end)
-  if (signal.aborted) end()
-  try {
-    await Promise.race([work, aborted])
-  } finally {
-    signal.removeEventListener('abort', end)
-  }
-}
