@@ -41,6 +41,9 @@ describe('bartleby verify', () => {
       '✓ W1',
       '✓ W2',
       '✓ W3',
+      '✓ K1',
+      '✓ K2',
+      '✓ K3',
     ])
   })
 

@@ -32,6 +32,9 @@ It works on a live store: it looks at one moment of it, and no server has to wai
   W1   a dead webhook job has one pending letter, and such a letter its dead job
   W2   every count of webhook jobs and messages is what counting gives
   W3   the jobs of a webhook message are the range of ids that it names
+  K1   a letter of Kafka and its event say the same
+  K2   every record of Kafka is a letter, reopened one or is a duplicate
+  K3   a service has at most one Kafka event on its way, and events agree with what was sent
 The first 100 violations of each are printed.
 
 Examples:

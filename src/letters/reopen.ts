@@ -24,6 +24,8 @@ export interface Relapse {
     readonly serial: number
     readonly laidAt: Instant
   } | null
+  /** The instant of its history row; left out, that of its last failure. */
+  readonly recordedAt?: Instant
 }
 
 /** Letters by primary key, locked in the order of their numbers. */
@@ -148,13 +150,13 @@ const recordMany = sql('letters.recordReopened', {
   postgres: `
     INSERT INTO bartleby.history (created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id,
       actor, error, input, output)
-    SELECT ${freeAt(CORRELATION_ID, 'relapse.last_failure_at', 'letters.id')}
+    SELECT ${freeAt(CORRELATION_ID, 'relapse.recorded_at', 'letters.id')}
         + row_number() OVER (PARTITION BY ${CORRELATION_ID} ORDER BY letters.id) - 1,
       relapse.duration_ms, letters.id, relapse.series, letters.version,
       ${CORRELATION_ID}, letters.instance_id, relapse.actor, relapse.error,
       decode(relapse.input, 'base64'), decode(relapse.output, 'base64')
     FROM jsonb_to_recordset($1::jsonb) AS relapse (
-      id bigint, last_failure_at bigint, series int, duration_ms bigint, actor text, error text, input text, output text)
+      id bigint, recorded_at bigint, series int, duration_ms bigint, actor text, error text, input text, output text)
     JOIN bartleby.letters ON letters.id = relapse.id
       AND letters.id = ANY(ARRAY(SELECT id FROM jsonb_to_recordset($1::jsonb) AS each (id bigint)))`,
   sqlite: '',
@@ -198,7 +200,7 @@ export async function reopenLetters(
   }
 }
 
-const toRow = ({ letterId: id, note, diedAs, attempts, grave }: Relapse) => ({
+const toRow = ({ letterId: id, note, diedAs, attempts, grave, recordedAt }: Relapse) => ({
   // As text: JSON numbers would lose the digits beyond 2^53.
   id: id.toString(),
   attempts,
@@ -216,6 +218,7 @@ const toRow = ({ letterId: id, note, diedAs, attempts, grave }: Relapse) => ({
   serial: grave?.serial ?? null,
   shelf: grave === null ? null : 0,
   laid_at: grave?.laidAt.toString() ?? null,
+  recorded_at: (recordedAt ?? note.lastFailureAt).toString(),
   duration_ms: Math.round(note.record.durationMs),
   actor: note.record.actor,
   error: note.errorMessage,
@@ -241,9 +244,9 @@ const toValues = ({ letterId: id, note, diedAs, attempts, grave }: Relapse): Val
   diedAs,
 ]
 
-const toRecord = ({ letterId: id, note }: Relapse): Value[] => [
+const toRecord = ({ letterId: id, note, recordedAt }: Relapse): Value[] => [
   id,
-  note.lastFailureAt,
+  recordedAt ?? note.lastFailureAt,
   Math.round(note.record.durationMs),
   note.series,
   note.record.actor,

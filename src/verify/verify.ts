@@ -14,6 +14,9 @@ import { counts } from './i6-counts.ts'
 import { sameBytes } from './i7-same-bytes.ts'
 import { retention } from './i11-retention.ts'
 import type { Audit, Invariant, Violation } from './invariant.ts'
+import { kafkaEvents } from './kafka-events.ts'
+import { kafkaRecords } from './kafka-records.ts'
+import { kafkaSends } from './kafka-sends.ts'
 import { requireThisVersion } from './schema-version.ts'
 import { webhookCounts } from './webhook-counts.ts'
 import { deadJobs, jobRangesHold } from './webhook-jobs.ts'
@@ -29,6 +32,9 @@ export const INVARIANTS: readonly Invariant[] = [
   deadJobs,
   webhookCounts,
   jobRangesHold,
+  kafkaEvents,
+  kafkaRecords,
+  kafkaSends,
 ]
 
 /** What was found about one promise. */

@@ -6,6 +6,7 @@ import { PLANNER_SETTINGS } from '../../src/db/postgres.ts'
 import { migrateStore } from '../../src/office.ts'
 import { type FreshStore, freshPostgres } from '../harness/stores.ts'
 import { loadScript, type Sizes } from './load.ts'
+import { kafkaScript } from './load-kafka.ts'
 import { letterScript } from './load-letters.ts'
 import { webhookScript } from './load-webhooks.ts'
 
@@ -87,6 +88,7 @@ export class ExplainedStore {
       await client.query(loadScript(sizes, NOW))
       await client.query(letterScript(sizes.letters, NOW))
       await client.query(webhookScript(sizes.jobs, sizes.letters, NOW))
+      await client.query(kafkaScript(sizes.events, NOW))
       await client.query("SELECT gin_clean_pending_list('bartleby.letter_texts_words')")
     }
     return new ExplainedStore(place, client, new Map(indexes.rows.map(({ name, first }) => [name, first])))

@@ -9,6 +9,8 @@ export interface Sizes {
   readonly letters: number
   /** Webhook jobs. */
   readonly jobs: number
+  /** Dead events of Kafka; not more than letters. */
+  readonly events: number
 }
 
 /** The partition that the statements under test work on; its serials start at 1. */

@@ -3,11 +3,13 @@
  * the others find their rows.
  */
 import { BITMAPS } from './explain.ts'
+import { KAFKA_SCANNED, KAFKA_SORTED } from './kafka-plans.ts'
 import { WEBHOOKS_SCANNED, WEBHOOKS_SORTED } from './webhook-plans.ts'
 
 /** Statements that may sort, and why that is little. */
 export const SORTED: Readonly<Record<string, string>> = {
   ...WEBHOOKS_SORTED,
+  ...KAFKA_SORTED,
   'history.insertMany': 'the entries of one call',
   'letters.recordReopened': 'the letters that one call reopens',
   'history.bySeries': 'the keys of a page of each series that was asked for',
@@ -23,6 +25,7 @@ export const SORTED: Readonly<Record<string, string>> = {
 /** Statements that may read something from end to end, and why that stays small. */
 export const SCANNED: Readonly<Record<string, string>> = {
   ...WEBHOOKS_SCANNED,
+  ...KAFKA_SCANNED,
   'office.ping': 'counts the migrations, of which there is a handful',
   'migrations.version': 'reads the migrations, of which there is a handful',
   'due.held': 'its partial index holds nothing but the items it looks for',

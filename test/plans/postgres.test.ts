@@ -7,6 +7,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { KSUID_LENGTH } from '../../src/core/ksuid.ts'
 import { declaredStatements } from '../../src/db/database.ts'
 import { type Argument, BITMAPS, ExplainedStore, NOW, type PlanNode, searchesOf } from './explain.ts'
+import './kafka-statements.ts'
+import { KAFKA_CALLS } from './kafka-calls.ts'
+import { KAFKA_INDEXES } from './kafka-plans.ts'
 import { LEASED, PART, type Sizes } from './load.ts'
 import { DEAD_PART, DRAWERS, SERIES } from './load-letters.ts'
 import { INDEXES, SCANNED, SORTED } from './postgres-plans.ts'
@@ -14,8 +17,15 @@ import { WEBHOOKS_CALLS } from './webhook-calls.ts'
 import { WEBHOOKS_INDEXES } from './webhook-plans.ts'
 
 // A million letters, with their ten indexes, would take a minute to load.
-const LARGE: Sizes = { ready: 1_000_000, scheduled: 100_000, others: 50_000, letters: 300_000, jobs: 50_000 }
-const SMALL: Sizes = { ready: 2_000, scheduled: 100, others: 50, letters: 1_000, jobs: 1_000 }
+const LARGE: Sizes = {
+  ready: 1_000_000,
+  scheduled: 100_000,
+  others: 50_000,
+  letters: 300_000,
+  jobs: 50_000,
+  events: 50_000,
+}
+const SMALL: Sizes = { ready: 2_000, scheduled: 100, others: 50, letters: 1_000, jobs: 1_000, events: 1_000 }
 
 const HIGHEST = 9_223_372_036_854_775_807n
 const LOWEST = -9_223_372_036_854_775_808n
@@ -66,7 +76,9 @@ describe('statements on PostgreSQL', () => {
 
   const strayedIn = (plans: Plans): string[] => {
     const strayed: string[] = []
-    for (const [key, names] of [...Object.entries(INDEXES), ...Object.entries(WEBHOOKS_INDEXES)]) {
+    for (const [key, names] of [INDEXES, WEBHOOKS_INDEXES, KAFKA_INDEXES].flatMap(
+      Object.entries<readonly string[]>,
+    )) {
       const [index, column] = key.split(' ')
       const wanted = new RegExp(column === undefined ? `^${index} ` : `^${index} .*\\b${column}\\b`)
       for (const name of names) {
@@ -228,9 +240,14 @@ describe('statements on PostgreSQL', () => {
     ['history.bySource', '', () => ['engine-1', 'source-000000008']],
   ]
 
-  it('of webhooks are all measured', () => {
-    const names = statements.map(({ name }) => name).filter((name) => name.startsWith('webhooks.'))
-    expect(names.filter((name) => !(name in WEBHOOKS_CALLS))).toEqual([])
+  const parts = [
+    ['webhooks', WEBHOOKS_CALLS],
+    ['kafka', KAFKA_CALLS],
+  ] as const
+
+  it.each(parts)('of %s are all measured', (part, measured) => {
+    const names = statements.map(({ name }) => name).filter((name) => name.startsWith(`${part}.`))
+    expect(names.filter((name) => !(name in measured))).toEqual([])
   })
 
   it.each(calls)('%s %s touches about as many pages as in a small store', async (name, _, valuesFor) => {
@@ -239,9 +256,9 @@ describe('statements on PostgreSQL', () => {
     expect(many).toBeLessThanOrEqual(mostFor(few))
   })
 
-  it('touch about as many pages of webhooks as in a small store', async () => {
+  it.each(parts)('touch about as many pages of %s as in a small store', async (_, measured) => {
     const grown: Record<string, string> = {}
-    for (const [name, values] of Object.entries(WEBHOOKS_CALLS)) {
+    for (const [name, values] of Object.entries(measured)) {
       const few = await small.pages(name, values)
       const many = await large.pages(name, values)
       if (many > mostFor(few)) grown[name] = `${many} instead of ${few}`

@@ -5,11 +5,14 @@ import { declaredStatements } from '../../src/db/database.ts'
 import { migrateStore } from '../../src/office.ts'
 import { type FreshStore, freshSqlite } from '../harness/stores.ts'
 import { named } from './explain.ts'
+import './kafka-statements.ts'
+import { KAFKA_INDEXES, KAFKA_SCANNED, KAFKA_SORTED } from './kafka-plans-sqlite.ts'
 import { WEBHOOKS_INDEXES, WEBHOOKS_SCANNED, WEBHOOKS_SORTED } from './webhook-plans-sqlite.ts'
 
 /** Statements that may sort, and why that is little. */
 const SORTED: Readonly<Record<string, string>> = {
   ...WEBHOOKS_SORTED,
+  ...KAFKA_SORTED,
   'walk.reopened': 'what was reopened since one walk began',
   'search.among': 'the candidates of one search, whose number is bounded',
 }
@@ -17,6 +20,7 @@ const SORTED: Readonly<Record<string, string>> = {
 /** Statements that may read something from end to end, and why that stays small. */
 const SCANNED: Readonly<Record<string, string>> = {
   ...WEBHOOKS_SCANNED,
+  ...KAFKA_SCANNED,
   'office.ping': 'counts the migrations, of which there is a handful',
   'purge.read': 'its table holds nothing but the partitions of queues that were just deleted',
   'purge.batches': 'runs in the background, for the partitions of a deleted queue',
@@ -137,7 +141,9 @@ describe('statements on SQLite', () => {
 
   it('find their rows by the index that is meant for it', () => {
     const strayed: string[] = []
-    for (const [index, names] of [...Object.entries(INDEXES), ...Object.entries(WEBHOOKS_INDEXES)]) {
+    for (const [index, names] of [INDEXES, WEBHOOKS_INDEXES, KAFKA_INDEXES].flatMap(
+      Object.entries<readonly string[]>,
+    )) {
       for (const name of names) {
         const plan = planOf(named(name).sqlite)
         if (!plan.some((detail) => detail.startsWith('SEARCH') && detail.includes(`${index} (`))) {

@@ -285,6 +285,9 @@ describe.each(stores)('a store on $name', (store) => {
       'W1',
       'W2',
       'W3',
+      'K1',
+      'K2',
+      'K3',
     ])
   })
 

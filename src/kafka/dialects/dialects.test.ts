@@ -173,6 +173,15 @@ describe('the headers of other tools', () => {
         ['knativeerrordata', 'not base64!'],
       ])?.exception,
     ).toEqual({ message: 'not base64!' })
+    const long = Buffer.alloc(12_000_000, 'x').toString('base64')
+    for (const data of [long, `${long}!`]) {
+      const { message = '' } =
+        told([
+          ['knativeerrorcode', '500'],
+          ['knativeerrordata', data],
+        ])?.exception ?? {}
+      expect(message.length).toBeLessThan(33_000)
+    }
     expect(
       told([
         ['__streams.errors.exception', 'java.lang.Error: a: b'],

@@ -32,6 +32,7 @@ export class Chunk {
     this.records.push(record)
     this.reached.set(lane, record.offset + 1n)
     this.#bytes += (record.key?.length ?? 0) + (record.value?.length ?? 0)
+    for (const { name, value } of record.headers) this.#bytes += name.length + (value?.length ?? 0)
   }
 
   /** Everything before the offset is read, also what was no record: marks of transactions, what was compacted away. */

@@ -73,4 +73,13 @@ describe('the service of a record', () => {
       expect(found({ service }, open)).toEqual([null, false])
     }
   })
+
+  it('is not one that is not listed and would have the retry topic of one that is', () => {
+    const taken = kafkaSettingsFor({
+      services: { wps: { dlqTopic: 'dlq', retryTopic: 'retry-other' } },
+      acceptUnlistedServices: true,
+    })
+    expect(found({ service: 'other' }, taken)).toEqual([null, false])
+    expect(found({ service: 'another' }, taken)).toEqual(['another', false])
+  })
 })

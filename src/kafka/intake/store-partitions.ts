@@ -1,0 +1,157 @@
+/** The books of partitions: how far each was read and what came of its records. Who stores records of a partition locks its row. */
+import { type Integer, integerList, sql, type Transaction, textList } from '../../db/database.ts'
+import type { Stored } from '../ports.ts'
+import { BEFORE_ALL, type Progress } from './order.ts'
+
+/** A partition with what the transaction at hand adds to its books. */
+export class PartitionBook implements Progress {
+  readonly topic: string
+  readonly partition: number
+  orderTs: bigint
+  nextOffset: bigint
+  received = 0
+  duplicates = 0
+  created = 0
+  reopened = 0
+  gaps = 0
+
+  constructor(topic: string, partition: number, progress: Progress) {
+    this.topic = topic
+    this.partition = partition
+    this.orderTs = progress.orderTs
+    this.nextOffset = progress.nextOffset
+  }
+}
+
+interface Place {
+  readonly topic: string
+  readonly partition: number
+}
+
+const key = ({ topic, partition }: Place): string => `${topic}:${partition}`
+
+const ADD =
+  'INSERT INTO bartleby.kafka_partitions (topic, partition, order_ts, next_offset, received, duplicates, created, reopened, gaps)'
+const NEW = `${BEFORE_ALL}, 0, 0, 0, 0, 0, 0`
+
+/** The partitions that are new, in a fixed order; of two who make the same, the second waits for the first. */
+const addPartitions = sql('kafka.addPartitions', {
+  postgres: `${ADD} SELECT topic, partition, ${NEW} FROM unnest($1::text[], $2::int[]) AS asked (topic, partition)
+    ON CONFLICT (topic, partition) DO NOTHING`,
+  sqlite: `${ADD} VALUES ($1, $2, ${NEW}) ON CONFLICT (topic, partition) DO NOTHING`,
+})
+
+const BOOK = 'topic, partition, order_ts, next_offset'
+
+/** Partitions by primary key, locked one after the other as they are asked for. */
+const lockPartitions = sql(
+  'kafka.lockPartitions',
+  {
+    postgres: `SELECT held.* FROM unnest($1::text[], $2::int[]) AS asked (topic, partition)
+      CROSS JOIN LATERAL (SELECT ${BOOK} FROM bartleby.kafka_partitions
+        WHERE topic = asked.topic AND partition = asked.partition FOR UPDATE) AS held`,
+    sqlite: `SELECT ${BOOK} FROM kafka_partitions WHERE topic = $1 AND partition = $2`,
+  },
+  { bigints: true },
+)
+
+interface BookRow {
+  readonly topic: string
+  readonly partition: Integer
+  readonly order_ts: Integer
+  readonly next_offset: Integer
+}
+
+/** One partition by primary key. It is locked. */
+const writeBook = sql(
+  'kafka.writePartition',
+  `UPDATE bartleby.kafka_partitions SET order_ts = $3, next_offset = $4, received = received + $5, duplicates = duplicates + $6,
+     created = created + $7, reopened = reopened + $8, gaps = gaps + $9
+   WHERE topic = $1 AND partition = $2`,
+)
+
+export type Books = ReadonlyMap<string, PartitionBook>
+
+/** Opens the books of the partitions of these records and locks them until the transaction ends. */
+export async function openBooks(tx: Transaction, places: readonly Place[]): Promise<Books> {
+  const sorted = [...new Map(places.map((place) => [key(place), place])).values()].sort((a, b) =>
+    a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : a.partition - b.partition,
+  )
+  const rows = await lockAll(tx, sorted)
+  return new Map(
+    rows.map((row) => {
+      const progress = { orderTs: BigInt(row.order_ts), nextOffset: BigInt(row.next_offset) }
+      const book = new PartitionBook(row.topic, Number(row.partition), progress)
+      return [key(book), book]
+    }),
+  )
+}
+
+async function lockAll(tx: Transaction, places: readonly Place[]): Promise<readonly BookRow[]> {
+  if (tx.dialect === 'postgres') {
+    const topics = places.map(({ topic }) => topic)
+    const partitions = places.map(({ partition }) => partition)
+    const asked = [textList(tx.dialect, topics), integerList(tx.dialect, partitions)] as const
+    // Both travel together.
+    const [, rows] = await Promise.all([
+      tx.run(addPartitions, ...asked),
+      tx.rows<BookRow>(lockPartitions, ...asked),
+    ])
+    return rows
+  }
+  await tx.runEach(
+    addPartitions,
+    places.map(({ topic, partition }) => [topic, partition]),
+  )
+  const rows: BookRow[] = []
+  for (const { topic, partition } of places) {
+    rows.push(...(await tx.rows<BookRow>(lockPartitions, topic, partition)))
+  }
+  return rows
+}
+
+/** The book of a record's partition. */
+export function bookOf(books: Books, place: Place): PartitionBook {
+  const book = books.get(key(place))
+  if (book === undefined) throw new Error(`partition ${place.partition} of '${place.topic}' has no book`)
+  return book
+}
+
+/** Writes the books with the commit. */
+export function closeBooks(tx: Transaction, books: Books): void {
+  for (const book of books.values()) {
+    const { topic, partition, orderTs, nextOffset, received, duplicates, created, reopened, gaps } = book
+    tx.atCommit(
+      writeBook,
+      topic,
+      partition,
+      orderTs,
+      nextOffset,
+      received,
+      duplicates,
+      created,
+      reopened,
+      gaps,
+    )
+  }
+}
+
+/** What came of the records of all partitions, by topic. */
+export function storedByTopic(books: Books): ReadonlyMap<string, Stored> {
+  const topics = new Map<string, Stored>()
+  for (const { topic, received, duplicates, created, reopened } of books.values()) {
+    const before = topics.get(topic) ?? NOTHING_STORED
+    topics.set(topic, sum(before, { received, duplicates, created, reopened }))
+  }
+  return topics
+}
+
+export const NOTHING_STORED: Stored = { received: 0, duplicates: 0, created: 0, reopened: 0 }
+
+/** Both together. */
+export const sum = (a: Stored, b: Stored): Stored => ({
+  received: a.received + b.received,
+  duplicates: a.duplicates + b.duplicates,
+  created: a.created + b.created,
+  reopened: a.reopened + b.reopened,
+})

@@ -1,0 +1,141 @@
+/** Letters and events become those of the records that they died of again; what they were goes to their chains. */
+import { type Statement, sql, textList, type Value } from '../../db/database.ts'
+import type { OfficeWork } from '../../letters/work.ts'
+import { STATE } from '../event.ts'
+import { insertRecord, registration, takeIntakes } from './capture-records.ts'
+import type { Reopening } from './store-incoming.ts'
+import { correlationOf } from './store-notes.ts'
+import { bytesOf, PACKED_PARAMETERS, packed, sameKey, unpacked } from './store-packed.ts'
+
+const LINK = `letter_id, number, record_offset, record_ts, superseded_at, partition, value_null, dlq_id, event_id, topic, facts, record_key,
+  headers, value`
+
+/** What goes to the chain of a letter: its record so far. Its value too, unless the next record has the same. */
+const linkOf = (next: {
+  readonly payload: string
+  readonly valueNull: string
+  readonly empty: string
+}): string =>
+  `event.attempts, event.record_offset, event.record_ts, $now, event.partition, event.value_null, event.dlq_id, $send, event.topic,
+   event.facts, event.record_key, letter.headers,
+   CASE WHEN letter.payload IS NOT DISTINCT FROM ${next.payload} AND event.value_null = ${next.valueNull} THEN NULL
+     ELSE coalesce(letter.payload, ${next.empty}) END`
+
+const [IDS, CORRELATIONS, SENDS, NOW] = [1, 2, 3, 4].map((n) => `$${PACKED_PARAMETERS + n}`)
+
+/** All of them in one statement: each event and each letter by primary key, one row more in the chain and in the register. */
+const renewMany = sql('kafka.renewMany', {
+  postgres: `
+    WITH given AS MATERIALIZED (
+      SELECT nextval('bartleby.kafka_intake') AS intake, reopened.letter_id, reopened.correlation_id, reopened.send, record.*
+      FROM (${unpacked(1)}) AS record
+      JOIN unnest(${IDS}::bigint[], ${CORRELATIONS}::text[], ${SENDS}::uuid[]) WITH ORDINALITY
+        AS reopened (letter_id, correlation_id, send, n) ON reopened.n = record.n
+    ), chained AS (
+      INSERT INTO bartleby.kafka_chain (${LINK})
+      SELECT given.letter_id, ${linkOf({
+        payload: 'given.payload',
+        valueNull: 'given.value_null',
+        empty: "''::bytea",
+      })
+        .replace('$now', `${NOW}`)
+        .replace('$send', 'given.send')}
+      FROM given
+      CROSS JOIN LATERAL (SELECT * FROM bartleby.kafka_events WHERE letter_id = given.letter_id LIMIT 1) AS event
+      CROSS JOIN LATERAL (SELECT headers, payload FROM bartleby.letters WHERE id = given.letter_id LIMIT 1) AS letter
+    ), registered AS (
+      INSERT INTO bartleby.kafka_records (topic, partition, record_offset, fingerprint, dlq_id, letter_id)
+      SELECT topic, partition, record_offset, fingerprint, dlq_id, letter_id FROM given
+    ), renewed AS (
+      UPDATE bartleby.kafka_events AS event SET order_ts = given.order_ts, record_offset = given.record_offset,
+        intake = given.intake, record_ts = given.record_ts, same_key = given.same_key, lease_until = NULL,
+        partition = given.partition, attempts = event.attempts + 1, state = ${STATE.pending}, value_null = given.value_null,
+        dlq_id = given.dlq_id, event_id = NULL, service = given.service, original_topic = given.original_topic,
+        topic = given.topic, claim = NULL, claimed_by = NULL, record_key = given.key, facts = given.facts
+      FROM given WHERE event.letter_id = given.letter_id AND event.letter_id = ANY(${IDS}::bigint[])
+    )
+    UPDATE bartleby.letters AS letter SET correlation_id = given.correlation_id, partition = given.partition, kind = given.kind,
+      reference = given.reference, headers = given.headers, payload = given.payload, edited = 0, edited_payload = NULL
+    FROM given WHERE letter.id = given.letter_id AND letter.id = ANY(${IDS}::bigint[])`,
+  sqlite: '',
+})
+
+const keepLink = sql('kafka.keepLink', {
+  postgres: '',
+  sqlite: `INSERT INTO kafka_chain (${LINK})
+    SELECT event.letter_id, ${linkOf({ payload: '$4', valueNull: '$5', empty: "x''" })
+      .replace('$now', '$2')
+      .replace('$send', '$3')}
+    FROM kafka_events AS event CROSS JOIN letters AS letter ON letter.id = event.letter_id WHERE event.letter_id = $1`,
+})
+const renewEvent = sql('kafka.renewEvent', {
+  postgres: '',
+  sqlite: `UPDATE kafka_events SET order_ts = $2, record_offset = $3, record_ts = $4, same_key = $5, lease_until = NULL,
+      partition = $6, attempts = attempts + 1, state = ${STATE.pending}, value_null = $7, dlq_id = $8, event_id = NULL,
+      service = $9, original_topic = $10, topic = $11, claim = NULL, claimed_by = NULL, record_key = $12, facts = $13, intake = $14
+    WHERE letter_id = $1`,
+})
+const renewLetter = sql('kafka.renewLetter', {
+  postgres: '',
+  sqlite: `UPDATE letters SET correlation_id = $2, partition = $3, kind = $4, reference = $5, headers = $6, payload = $7,
+      edited = 0, edited_payload = NULL
+    WHERE id = $1`,
+})
+
+/** Renews the letters and events of these reopenings, each of another letter. */
+export async function renewAll(work: OfficeWork, round: readonly Reopening[]): Promise<void> {
+  const { tx, now } = work
+  if (tx.dialect === 'postgres') {
+    await tx.run(
+      renewMany,
+      ...packed(round.map(({ entry }) => entry)),
+      `{${round.map((each) => each.letterId).join(',')}}`,
+      textList(
+        tx.dialect,
+        round.map(({ entry }) => correlationOf(entry)),
+      ),
+      `{${round.map(({ send }) => send).join(',')}}`,
+      now,
+    )
+    return
+  }
+  const before = await takeIntakes(tx, round.length)
+  const all = round.map(({ entry, letterId: id, send }, index) => {
+    const { record, facts, dlqId, orderTs } = entry
+    const bytes = bytesOf(entry)
+    const valueNull = record.value === null ? 1 : 0
+    const link: Value[] = [id, now, send, bytes.payload, valueNull]
+    const event: Value[] = [
+      id,
+      orderTs,
+      record.offset,
+      record.timestampMs,
+      sameKey(entry),
+      record.partition,
+      valueNull,
+      dlqId,
+      facts.service,
+      facts.originalTopic,
+      record.topic,
+      bytes.key,
+      bytes.facts,
+      before + index + 1,
+    ]
+    const letter: Value[] = [
+      id,
+      correlationOf(entry),
+      record.partition,
+      bytes.kind,
+      bytes.reference,
+      bytes.headers,
+      bytes.payload,
+    ]
+    return { link, event, letter, registered: registration(entry, id) }
+  })
+  const write = (statement: Statement, values: (each: (typeof all)[number]) => Value[]): Promise<void> =>
+    tx.runEach(statement, all.map(values))
+  await write(keepLink, ({ link }) => link)
+  await write(renewEvent, ({ event }) => event)
+  await write(renewLetter, ({ letter }) => letter)
+  await write(insertRecord, ({ registered }) => registered)
+}

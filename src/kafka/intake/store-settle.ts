@@ -1,0 +1,95 @@
+/** Publishes that nobody knew the end of, and whose event came back: they did happen. */
+import { type Integer, sql, textList } from '../../db/database.ts'
+import { readLetterById } from '../../letters/detail.ts'
+import { type LetterId, letterId, RETRIED, STATUS } from '../../letters/letter.ts'
+import type { CaseRow } from '../../letters/reopen.ts'
+import { transition } from '../../letters/transition.ts'
+import type { OfficeWork } from '../../letters/work.ts'
+import { type EventFacts, KAFKA_OPERATIONS, STATE } from '../event.ts'
+import { SEND } from '../send.ts'
+import type { Reopening } from './store-incoming.ts'
+
+/** The queue of an event that turned out to be published. */
+export type Settled = Pick<EventFacts, 'service' | 'originalTopic'>
+
+const OPEN = `send.letter_id, send.event_id, send.target, send.actor, send.request_id, event.dlq_id, event.service, event.original_topic,
+  event.state`
+const IS_OPEN = `event.event_id = send.event_id AND event.state IN (${STATE.claimed}, ${STATE.publishing}, ${STATE.uncertain})`
+
+/** The current publishes of events that are not settled, and their events; both by primary key. */
+const readOpen = sql(
+  'kafka.openSends',
+  {
+    postgres: `SELECT ${OPEN} FROM unnest($1::uuid[]) AS asked (id)
+      CROSS JOIN LATERAL (SELECT * FROM bartleby.kafka_sends WHERE event_id = asked.id LIMIT 1) AS send
+      CROSS JOIN LATERAL (SELECT * FROM bartleby.kafka_events WHERE letter_id = send.letter_id LIMIT 1) AS event
+      WHERE ${IS_OPEN}`,
+    sqlite: `SELECT ${OPEN} FROM json_each($1) AS asked
+      CROSS JOIN kafka_sends AS send ON send.event_id = asked.value
+      CROSS JOIN kafka_events AS event ON event.letter_id = send.letter_id
+      WHERE ${IS_OPEN}`,
+  },
+  { bigints: true },
+)
+
+interface OpenRow {
+  readonly letter_id: Integer
+  readonly event_id: string
+  readonly target: string
+  readonly actor: string
+  readonly request_id: string | null
+  readonly dlq_id: string
+  readonly service: string
+  readonly original_topic: string
+  readonly state: Integer
+}
+
+/** By primary key. What came back was published, whatever was known of it; it reopens its letter once. */
+const SPENT = `reopened = 1, outcome = ${SEND.published}, settled_at = coalesce(settled_at, $2)`
+const spendSends = sql('kafka.spendSends', {
+  postgres: `UPDATE bartleby.kafka_sends SET ${SPENT} WHERE event_id = ANY($1::uuid[])`,
+  sqlite: `UPDATE kafka_sends SET ${SPENT} WHERE event_id IN (SELECT value FROM json_each($1))`,
+})
+
+/**
+ * Notes that what came back was published, whatever was known of it. Where nobody knew, its letter is resolved by it now, before it dies
+ * again; gives those that were uncertain.
+ */
+export async function settleOpenSends(
+  work: OfficeWork,
+  round: readonly Reopening[],
+  cases: Map<LetterId, CaseRow>,
+): Promise<Settled[]> {
+  const { tx, now } = work
+  const ids = textList(
+    tx.dialect,
+    round.map(({ send }) => send),
+  )
+  const open = await tx.rows<OpenRow>(readOpen, ids)
+  await tx.run(spendSends, ids, now)
+  for (const row of open) {
+    const id = letterId(row.letter_id)
+    const letter = await readLetterById(tx, id)
+    const known = cases.get(id)
+    if (letter === null || known === undefined) throw new Error(`letter ${id} is gone although it was locked`)
+    const { event_id: sentAs, target: sentTo, actor, request_id: requestId, dlq_id } = row
+    const resolved = { resolvedAt: now, resolvedBy: actor, notes: RETRIED, sentAs, sentTo }
+    await transition(
+      work,
+      letter,
+      { status: 'Resolved', resolution: 'retry', ...resolved },
+      {
+        act: 'retry',
+        operation: KAFKA_OPERATIONS.published,
+        actor,
+        notes: RETRIED,
+        output: Buffer.from(JSON.stringify({ requestId, dlq_id, event_id: sentAs, topic: sentTo })),
+      },
+    )
+    cases.set(id, { ...known, status: STATUS.Resolved })
+  }
+  // Who is publishing it counts it when the broker answers.
+  return open
+    .filter(({ state }) => Number(state) === STATE.uncertain)
+    .map((row) => ({ service: row.service, originalTopic: row.original_topic }))
+}

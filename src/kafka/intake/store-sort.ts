@@ -1,0 +1,118 @@
+/** Decides what becomes of each record: a copy of one that is here, the next death of a letter, or a letter of its own. */
+import { randomUUID } from 'node:crypto'
+import type { Transaction } from '../../db/database.ts'
+import { type DlqId, dlqId, type EventId, type Warning } from '../event.ts'
+import { type Known, type KnownSend, takenAmong } from './known-records.ts'
+import { advance } from './order.ts'
+import { derivedId, type Entry, type Incoming, type Reopening, withWarnings } from './store-incoming.ts'
+import { type Books, bookOf } from './store-partitions.ts'
+
+/** What came in, sorted; each in the order in which it came. */
+export interface Sorted {
+  readonly created: readonly Entry[]
+  readonly reopened: readonly Reopening[]
+}
+
+/** A record that is not here yet, with its name. */
+export interface Named {
+  readonly each: Incoming
+  readonly id: DlqId
+  readonly isReused: boolean
+}
+
+/** Those that are not in the store, each once, with the names they get. The others are counted as duplicates. */
+export async function sortOut(
+  tx: Transaction,
+  all: readonly Incoming[],
+  known: Known,
+  books: Books,
+): Promise<readonly Named[]> {
+  const seen = new Set(known.records)
+  const places = new Set(known.places)
+  const fresh: { each: Incoming; isReused: boolean }[] = []
+  for (const each of all) {
+    const book = bookOf(books, each.record)
+    book.received++
+    if (seen.has(each.sourceId)) book.duplicates++
+    else fresh.push({ each, isReused: places.has(each.place) })
+    seen.add(each.sourceId)
+    places.add(each.place)
+  }
+  return nameAll(tx, fresh, known.takenIds)
+}
+
+async function nameAll(
+  tx: Transaction,
+  fresh: readonly { readonly each: Incoming; readonly isReused: boolean }[],
+  known: ReadonlySet<DlqId>,
+): Promise<readonly Named[]> {
+  const taken = new Set(known)
+  const named: { each: Incoming; isReused: boolean; id: DlqId | null }[] = fresh.map((one) => {
+    const first = one.each.ownId ?? derivedId(one.each)
+    const id = taken.has(first) ? null : first
+    taken.add(first)
+    return { ...one, id }
+  })
+  const nameless = named.filter(({ id }) => id === null)
+  for (const id of await takenAmong(
+    tx,
+    nameless.map(({ each }) => derivedId(each)),
+  ))
+    taken.add(id)
+  for (const one of nameless) {
+    const derived = derivedId(one.each)
+    // Whoever writes to a topic may call a record what the store would call the next one.
+    one.id = taken.has(derived) ? dlqId(randomUUID()) : derived
+    taken.add(one.id)
+  }
+  return named.map(({ each, isReused, id }) => ({ each, isReused, id: id ?? derivedId(each) }))
+}
+
+/** The publishes that these records may have died of. */
+export const sendsOf = (named: readonly Named[], { sends }: Known): readonly EventId[] => [
+  ...new Set(named.flatMap(({ each }) => sends.get(each.sourceId) ?? [])),
+]
+
+/**
+ * Gives each its place in the order, and tells new letters from those that reopen. `sends` are the publishes whose letters are
+ * there, and locked.
+ */
+export function arrange(
+  named: readonly Named[],
+  known: Known,
+  sends: ReadonlyMap<EventId, KnownSend>,
+  books: Books,
+): Sorted {
+  const created: Entry[] = []
+  const reopened: Reopening[] = []
+  const spent = new Set<EventId>()
+  for (const { each, id, isReused } of named) {
+    const book = bookOf(books, each.record)
+    const orderTs = advance(book, each.record)
+    const sent = known.sends.get(each.sourceId)
+    const send = sent === undefined ? undefined : sends.get(sent)
+    const isSpent = send !== undefined && (send.isSpent || spent.has(send.eventId))
+    const isDoubleName = each.ownId !== null && id !== each.ownId
+    const warnings: Warning[] = [
+      ...(isReused ? (['position_reused'] as const) : []),
+      ...(isDoubleName ? (['duplicate_event_id'] as const) : []),
+      ...(isSpent ? (['duplicate_retry'] as const) : []),
+    ]
+    const facts = withWarnings(each.facts, warnings)
+    const entry: Entry = {
+      ...each,
+      facts: isDoubleName && each.ownId !== null ? { ...facts, duplicateOf: each.ownId } : facts,
+      dlqId: id,
+      orderTs,
+    }
+    if (send === undefined || isSpent) {
+      book.created++
+      created.push(entry)
+    } else {
+      book.reopened++
+      spent.add(send.eventId)
+      reopened.push({ entry, letterId: send.letterId, send: send.eventId })
+    }
+  }
+  return { created, reopened }
+}

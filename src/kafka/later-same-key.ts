@@ -1,0 +1,82 @@
+/**
+ * Letters with the same service, original topic and key. To publish the older of two after the younger may undo what the younger
+ * did; who sends letters back out of their order must know of those before.
+ */
+import { type Integer, type Session, type Statement, sql, type Value } from '../db/database.ts'
+import { type LetterId, letterId } from '../letters/letter.ts'
+import { STATE, type StoredEvent, UNKNOWN } from './event.ts'
+import { eventKey, sameKeyOf } from './same-key.ts'
+
+const ORDER = 'order_ts, topic, partition, record_offset, intake'
+
+/**
+ * What has the same key, on kafka_same_key. Nearly all that have the hash have the key. Where the key stands inside that of the record,
+ * which is another one each time, the hash decides alone.
+ */
+const SAME = `service = $1 AND original_topic = $2 AND same_key = $3 AND same_key IS NOT NULL AND state <> ${STATE.discarded}
+  AND (record_key = $4 OR $4 IS NULL)`
+const PLACE = '($5, $6, $7, $8, $9)'
+
+const find = (name: string, where: { readonly postgres: string; readonly sqlite: string }): Statement =>
+  sql(
+    name,
+    {
+      postgres: `SELECT letter_id FROM bartleby.kafka_events WHERE ${SAME} AND ${where.postgres} LIMIT 1`,
+      sqlite: `SELECT letter_id FROM kafka_events INDEXED BY kafka_same_key WHERE ${SAME} AND ${where.sqlite} LIMIT 1`,
+    },
+    { bigints: true },
+  )
+
+/** One behind a place in the order. */
+const BEHIND = `(${ORDER}) > ${PLACE}`
+const findLater = find('kafka.laterSameKey', { postgres: BEHIND, sqlite: BEHIND })
+
+/**
+ * An unresolved one before it: not before the first of the queue of the topic, so that those of a key that came and went long ago
+ * are not walked through. The plus keeps PostgreSQL from walking that queue instead, past all other keys.
+ */
+const before = (table: string): string =>
+  `(${ORDER}) < ${PLACE} AND +state < ${STATE.published} AND (${ORDER}) >= (
+     SELECT ${ORDER} FROM ${table} WHERE service = $1 AND original_topic = $2 AND state < ${STATE.published}
+     ORDER BY ${ORDER} LIMIT 1)`
+const findEarlierOpen = find('kafka.earlierOpenSameKey', {
+  postgres: before('bartleby.kafka_events'),
+  sqlite: before('kafka_events INDEXED BY kafka_queue_of_topic'),
+})
+
+/** What decides about it. */
+export type Keyed = Pick<StoredEvent, 'service' | 'originalTopic' | 'key' | 'facts' | 'order'>
+
+/** Whether a letter with the same key has a later place in the order and was not discarded. No such letter is no proof. */
+export const hasLaterSameKey = async (session: Session, event: Keyed): Promise<boolean> =>
+  (await neighbour(session, findLater, event)) !== null
+
+/** Those of the events of which this is so, by their letters. */
+export async function lettersWithLaterSameKey(
+  session: Session,
+  events: readonly (Keyed & Pick<StoredEvent, 'letterId'>)[],
+): Promise<ReadonlySet<LetterId>> {
+  const later = await Promise.all(events.map((event) => hasLaterSameKey(session, event)))
+  return new Set(events.filter((_, index) => later[index]).map((event) => event.letterId))
+}
+
+/** A letter with the same key that is unresolved and has an earlier place in the order; null when there is none. */
+export const earlierOpenSameKey = (session: Session, event: Keyed): Promise<LetterId | null> =>
+  neighbour(session, findEarlierOpen, event)
+
+async function neighbour(session: Session, statement: Statement, event: Keyed): Promise<LetterId | null> {
+  const { service, originalTopic, facts, order } = event
+  const key = eventKey(event.key, facts)
+  // Of two topics that nobody knows, nobody knows whether they are the same.
+  if (key === null || service === UNKNOWN || originalTopic === UNKNOWN) return null
+  const place: Value[] = [order.orderTs, order.topic, order.partition, order.offset, order.intake]
+  const [row] = await session.rows<{ letter_id: Integer }>(
+    statement,
+    service,
+    originalTopic,
+    sameKeyOf(key),
+    facts.originalKey === undefined ? key : null,
+    ...place,
+  )
+  return row === undefined ? null : letterId(row.letter_id)
+}

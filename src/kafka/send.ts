@@ -1,0 +1,12 @@
+/** What became of an id that was minted for a publish, as `kafka_sends` keeps it. */
+export const SEND = { publishing: 0, uncertain: 1, published: 2, failed: 3 } as const
+export type SendOutcomeName = keyof typeof SEND
+export type SendOutcome = (typeof SEND)[SendOutcomeName]
+
+/** What a stored number says. */
+export function sendOutcomeName(outcome: number): SendOutcomeName {
+  const names: readonly SendOutcomeName[] = ['publishing', 'uncertain', 'published', 'failed']
+  const name = names[outcome]
+  if (name === undefined) throw new Error(`no outcome has the number ${outcome}`)
+  return name
+}

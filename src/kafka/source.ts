@@ -1,0 +1,100 @@
+/**
+ * The way back of letters that came from DLQ topics, as the office sees it. They leave over a network, so the return path claims,
+ * sends and settles them itself; here is what happens to the dead event of a letter that an operator discards, lets expire or
+ * restores, and of letters that are removed for good.
+ */
+import { failure } from '../core/errors.ts'
+import { type Integer, type Statement, sql } from '../db/database.ts'
+import { idList } from '../letters/id-list.ts'
+import type { Edit, Letter, Outgoing, RemoteLetterSource, Retry, SendReceipt } from '../letters/letter.ts'
+import { KAFKA, KAFKA_OPERATIONS, STATE } from './event.ts'
+import { SEND } from './send.ts'
+
+/** How letters go back to their service; the return path does it. */
+export interface LetterReturn {
+  /** What would be sent, without sending it; a failure with a code when it must not be. */
+  render(letter: Letter, edit: Edit | null): Promise<Outgoing>
+  /** Sends it. When this returns the letter is Resolved. */
+  send(letter: Letter, retry: Retry): Promise<SendReceipt>
+}
+
+export interface KafkaSourceOptions {
+  /** null: Kafka is not enabled on this server. */
+  readonly returnWay: () => LetterReturn | null
+}
+
+/** The source of letters that came from Kafka. */
+export function kafkaLetterSource({ returnWay }: KafkaSourceOptions): RemoteLetterSource {
+  const way = (): LetterReturn => {
+    const way = returnWay()
+    if (way === null) throw failure('kafka_not_enabled')
+    return way
+  }
+  return {
+    name: KAFKA,
+    operations: { discard: KAFKA_OPERATIONS.discarded },
+    renderRemote: async (letter, edit) => way().render(letter, edit),
+    sendRemote: async (letter, retry) => way().send(letter, retry),
+    // What is on a topic cannot be taken back.
+    recall: async () => ({ outcome: 'gone' }),
+    async lift({ tx }, letters) {
+      const ids = idList(tx.dialect, letters)
+      const held = await tx.rows<{ service: string; state: Integer }>(lockEvents, ids)
+      const busy = held.find(
+        ({ state }) => Number(state) === STATE.claimed || Number(state) === STATE.publishing,
+      )
+      if (busy !== undefined) throw failure('letter_service_busy', { service: busy.service })
+      await tx.run(discardEvents, ids)
+    },
+    async lay({ tx }, letters) {
+      await tx.run(layEvents, idList(tx.dialect, letters))
+    },
+    async forget({ tx }, letters) {
+      const ids = idList(
+        tx.dialect,
+        letters.map((id) => ({ id })),
+      )
+      await Promise.all(FORGETTING.map((statement) => tx.run(statement, ids)))
+    },
+  }
+}
+
+const THESE = {
+  postgres: 'letter_id = ANY($1::bigint[])',
+  sqlite: 'letter_id IN (SELECT value FROM json_each($1))',
+}
+
+/** Events by primary key, locked in its order; their letters are locked. */
+const lockEvents = sql('kafka.lockEventsToLift', {
+  postgres: `SELECT service, state FROM bartleby.kafka_events WHERE ${THESE.postgres} ORDER BY letter_id FOR UPDATE`,
+  sqlite: `SELECT service, state FROM kafka_events WHERE ${THESE.sqlite}`,
+})
+
+/** By primary key. The id of a publish that nobody knows the end of stays: the event may have been published. */
+const DISCARD = `UPDATE bartleby.kafka_events SET state = ${STATE.discarded}, claim = NULL, claimed_by = NULL, lease_until = NULL`
+const discardEvents = sql('kafka.discardEvents', {
+  postgres: `${DISCARD} WHERE ${THESE.postgres}`,
+  sqlite: `${DISCARD} WHERE ${THESE.sqlite}`,
+})
+
+/**
+ * By primary key, and the send of each by its own. An event whose publish has no known end is what it was before it was discarded:
+ * pending, it would be published a second time without a word.
+ */
+const OPEN_END = `(SELECT outcome FROM bartleby.kafka_sends AS send WHERE send.event_id = kafka_events.event_id) = ${SEND.uncertain}`
+const LAY = `UPDATE bartleby.kafka_events SET claim = NULL, claimed_by = NULL, lease_until = NULL,
+  state = CASE WHEN ${OPEN_END} THEN ${STATE.uncertain} ELSE ${STATE.pending} END,
+  event_id = CASE WHEN ${OPEN_END} THEN event_id END`
+const layEvents = sql('kafka.layEvents', {
+  postgres: `${LAY} WHERE ${THESE.postgres}`,
+  sqlite: `${LAY} WHERE ${THESE.sqlite}`,
+})
+
+/** What is kept about letters, by primary keys and kafka_sends_of_letter. The register of records stays: it keeps copies out. */
+const FORGETTING: readonly Statement[] = (['kafka_events', 'kafka_chain', 'kafka_sends'] as const).map(
+  (table) =>
+    sql(`kafka.forget.${table}`, {
+      postgres: `DELETE FROM bartleby.${table} WHERE ${THESE.postgres}`,
+      sqlite: `DELETE FROM ${table} WHERE ${THESE.sqlite}`,
+    }),
+)

@@ -1,0 +1,156 @@
+/** Every statement of Kafka on PostgreSQL with values that make a scan of the tables show, as load-kafka.ts fills them. */
+import { dlqId } from '../../src/kafka/event.ts'
+import { packed } from '../../src/kafka/intake/store-packed.ts'
+import { sameKeyOf } from '../../src/kafka/same-key.ts'
+import { record } from '../harness/kafka-records.ts'
+import { type Argument, NOW } from './explain.ts'
+import { KEY, ORIGINAL_TOPIC, SERVICE, TOPIC, uuidOf } from './load-kafka.ts'
+
+const list = (values: Iterable<Argument>) => `{${[...values].join(',')}}`
+const numbers = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)
+
+const some = numbers(300, 20)
+const letters = list(some)
+const minted = list(some.map((n) => uuidOf(2, n)))
+const places: readonly Argument[] = [
+  list(some.map(() => TOPIC)),
+  list(some.map((n) => n % 3)),
+  list(some),
+  list(some),
+]
+const sentPlaces: readonly Argument[] = [list(some.map(() => 'retry')), ...places.slice(1)]
+const partitions: readonly Argument[] = [list(some.map(() => TOPIC)), list(some)]
+/** In the middle of the queue. */
+const place: readonly Argument[] = [NOW / 1000n + 500n, TOPIC, 2, 500, 500]
+const sameKey: readonly Argument[] = [
+  SERVICE,
+  ORIGINAL_TOPIC,
+  sameKeyOf(Buffer.from(KEY)),
+  `\\x${Buffer.from(KEY).toString('hex')}`,
+  ...place,
+]
+
+/** New records of these numbers, as one statement takes them. */
+const records = (count: number): Argument[] =>
+  packed(
+    numbers(1, count).map((n) => {
+      const made = record({ topic: TOPIC, offset: 10_000_000 + n })
+      return {
+        record: made,
+        fingerprint: Buffer.alloc(32, n),
+        place: '',
+        sourceId: '',
+        ownId: null,
+        facts: {
+          service: SERVICE,
+          originalTopic: ORIGINAL_TOPIC,
+          type: 'created',
+          correlationId: null,
+          mintedCorrelationId: null,
+          originalEventId: null,
+          readFrom: null,
+          exception: {},
+          family: null,
+          origin: {},
+          attemptsReported: null,
+          valueForm: 'json',
+          reasons: [],
+          warnings: [],
+        },
+        // Beyond all that are there.
+        dlqId: dlqId(uuidOf(1, 900_000_000 + n)),
+        orderTs: made.timestampMs,
+      }
+    }),
+  ).map((value) => (value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value))
+
+const notes = JSON.stringify(
+  numbers(1, 5).map((note) => ({
+    note,
+    drawer: 1,
+    series: 1,
+    engine: 'kafka',
+    correlation_id: `kafka-${note}`,
+    captured_at: `${NOW}`,
+    first_failure_at: `${NOW}`,
+    last_failure_at: `${NOW}`,
+    recorded_at: `${NOW}`,
+    turn: 0,
+    reason: 'failed',
+    error_class: 'Error',
+    error_message: 'it failed',
+    duration_ms: 0,
+  })),
+)
+
+/** Calls and their values. */
+export const KAFKA_CALLS: Readonly<Record<string, readonly Argument[]>> = {
+  'letters.drawerOf': [300],
+  'letters.refile': [300, 1, 2],
+
+  'kafka.addPartitions': partitions,
+  'kafka.lockPartitions': partitions,
+  'kafka.writePartition': [TOPIC, 7, NOW, 8, 1, 0, 1, 0, 0],
+  'kafka.recordsOn': places,
+  'kafka.takenIds': [list(some.map((n) => uuidOf(1, n)))],
+  'kafka.sendsOf': [minted],
+  'kafka.sendsOn': sentPlaces,
+  'kafka.capture': [notes, ...records(5)],
+  'kafka.openSends': [minted],
+  'kafka.spendSends': [minted, NOW],
+  'kafka.renewMany': [
+    ...records(5),
+    list(numbers(300, 5)),
+    list(numbers(1, 5).map((n) => `kafka-${n}`)),
+    list(numbers(300, 5).map((n) => uuidOf(2, n))),
+    NOW,
+  ],
+
+  'kafka.lockEventsToLift': [letters],
+  'kafka.discardEvents': [letters],
+  'kafka.layEvents': [letters],
+  'kafka.forget.kafka_events': [letters],
+  'kafka.forget.kafka_chain': [letters],
+  'kafka.forget.kafka_sends': [letters],
+  'kafka.chain': [letters],
+  'kafka.valueInChain': [300, uuidOf(1, 300)],
+  'kafka.writeService': [300, SERVICE, ORIGINAL_TOPIC, '\\x7b7d', 7],
+  'kafka.unknownEvents': [...place, 25],
+
+  'kafka.queue': [SERVICE, 20, 5],
+  'kafka.queueOfTopic': [SERVICE, ORIGINAL_TOPIC, 20, 5],
+  'kafka.events': [letters],
+  'kafka.drawerOfService': ['service-7/', 'service-70'],
+  'kafka.letterOfDlqId': [uuidOf(1, 300)],
+  'kafka.laterSameKey': sameKey,
+  'kafka.earlierOpenSameKey': sameKey,
+
+  'kafka.headOfService': [SERVICE],
+  'kafka.headOfTopic': [SERVICE, ORIGINAL_TOPIC],
+  'kafka.inFlight': ['flying-7'],
+  'kafka.allInFlight': [],
+  'kafka.eventOfLetter': [300],
+  'kafka.lockService': ['service-7'],
+  'kafka.addService': ['service-new'],
+  'kafka.hold': [300],
+  'kafka.putHold': [300, 0, null, null, null, null],
+  'kafka.leaseLetter': [300, 0],
+  'kafka.keepEdit': [300, 1, '\\x7b7d'],
+  'kafka.insertSend': [
+    uuidOf(2, 900_000_000),
+    300,
+    NOW,
+    1,
+    'retry',
+    'digest',
+    'actor',
+    null,
+    null,
+    null,
+    '\\x5b5d',
+  ],
+  'kafka.readSend': [uuidOf(2, 300)],
+  'kafka.countResend': [uuidOf(2, 300)],
+  'kafka.endSend': [uuidOf(2, 300), 1, NOW],
+  'kafka.putReceipt': [uuidOf(2, 300), NOW, 1, 300],
+}
