@@ -1,0 +1,123 @@
+/** The record that an event becomes when it is sent back. Pure; whether it may go out is for the guard to say. */
+import { isUtf8 } from 'node:buffer'
+import { isStrippedHeader } from '../dialects/strip.ts'
+import { type EventId, type OutgoingRecord, type RawHeader, type StoredEvent, UNKNOWN } from '../event.ts'
+import type { Change, Override } from '../ports.ts'
+import { type KafkaService, ORIGINAL } from '../settings.ts'
+import { escapeNonAscii } from '../wire/escape.ts'
+import { lastHeader } from '../wire/headers.ts'
+
+export interface Rendering {
+  /** What a processor wants changed. */
+  readonly change: Change
+  /** Goes before what a processor wants. */
+  readonly override: Override | null
+  /** What an operator made of the value. */
+  readonly edited: Uint8Array | null
+  /** Whether the correlation id that was made at intake replaces one that no consumer can read. */
+  readonly mintCorrelationId: boolean
+  readonly eventId: EventId
+}
+
+/** The record of an event for its service. What the event lacks is left out. */
+export function renderRecord(
+  event: StoredEvent,
+  service: KafkaService,
+  rendering: Rendering,
+): OutgoingRecord {
+  const target = service.retryTopic === ORIGINAL ? topicOf(event, rendering) : Buffer.from(service.retryTopic)
+  return {
+    topic: target === null ? '' : textOf(target),
+    key: outgoingKey(event, service, rendering),
+    value: outgoingValue(event, service, rendering),
+    headers:
+      service.profile === 'hexkit'
+        ? hexkitHeaders(event, rendering)
+        : genericHeaders(event, service, rendering),
+  }
+}
+
+/** The topic that the event says it comes from, as it would be sent: also one that is not allowed. */
+export function topicOf(
+  { originalTopic, headers }: StoredEvent,
+  { change, override }: Pick<Rendering, 'change' | 'override'>,
+): Uint8Array | null {
+  const given = override?.topic ?? change.topic
+  if (given !== undefined) return Buffer.from(given)
+  if (originalTopic !== UNKNOWN) return Buffer.from(originalTopic)
+  return lastHeader(headers, 'original_topic') ?? null
+}
+
+function outgoingKey(
+  event: StoredEvent,
+  service: KafkaService,
+  { change, override }: Rendering,
+): Uint8Array | null {
+  const given = override?.key ?? change.key
+  if (given !== undefined) return Buffer.from(given)
+  const { originalKey } = event.facts
+  return service.keyFormat === 'uber' && originalKey !== undefined
+    ? Buffer.from(originalKey, 'base64')
+    : event.key
+}
+
+/** Processors give the bytes that go out. All others may give JSON in UTF-8, which consumers of hexkit cannot read. */
+function outgoingValue(
+  event: StoredEvent,
+  { profile }: KafkaService,
+  { change, override, edited }: Rendering,
+): Uint8Array | null {
+  const given = override?.value ?? edited
+  if (given === null && change.value !== undefined) return change.value
+  const value = given ?? event.value
+  // What is no UTF-8 is left to the guard: escaped, it would be something else.
+  return value === null || profile === 'generic' || !isUtf8(value) ? value : escapeNonAscii(value)
+}
+
+function hexkitHeaders(event: StoredEvent, rendering: Rendering): RawHeader[] {
+  const type = typeOf(event, rendering)
+  return [
+    header('original_topic', topicOf(event, rendering)),
+    header('type', type === '' ? null : Buffer.from(type)),
+    header('event_id', Buffer.from(rendering.eventId)),
+    header('correlation_id', correlationIdOf(event, rendering)),
+  ].filter(({ value }) => value !== null)
+}
+
+const header = (name: string, value: Uint8Array | null): RawHeader => ({ name: Buffer.from(name), value })
+
+const typeOf = ({ facts }: StoredEvent, { change, override }: Rendering): string =>
+  override?.type ?? change.type ?? facts.type
+
+function correlationIdOf(
+  { facts }: StoredEvent,
+  { change, mintCorrelationId }: Rendering,
+): Uint8Array | null {
+  const { correlationId, mintedCorrelationId } = facts
+  const own = mintCorrelationId
+    ? (mintedCorrelationId ?? correlationId)
+    : (correlationId ?? mintedCorrelationId)
+  const given = change.correlationId ?? own
+  return given === null ? null : Buffer.from(given)
+}
+
+/** Nobody adds headers to those that the event has; what is changed is the value of one that is there. */
+function genericHeaders(
+  { headers, facts }: StoredEvent,
+  { stripHeaders }: KafkaService,
+  { change, override }: Rendering,
+): RawHeader[] {
+  const changed = new Map([
+    ['type', override?.type ?? change.type],
+    ['correlation_id', change.correlationId],
+  ])
+  return headers
+    .filter(({ name }) => !isStrippedHeader(facts.family, textOf(name), stripHeaders))
+    .map((kept) => {
+      const value = changed.get(textOf(kept.name))
+      return value === undefined ? kept : { ...kept, value: Buffer.from(value) }
+    })
+}
+
+const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')

@@ -1,0 +1,284 @@
+/**
+ * A desk where tests send dead events back: a real store, a publisher and processors that do as they are told, and as many return
+ * paths on it as there are servers. Every test takes a service of its own.
+ */
+import { randomUUID } from 'node:crypto'
+import {
+  KafkaStore,
+  kafkaSettingsFor,
+  type RecordDraft,
+  type SettingsDraft,
+} from '../../../test/harness/kafka-store.ts'
+import type { StoreKind } from '../../../test/harness/stores.ts'
+import { silentLog } from '../../core/log.ts'
+import type { Database } from '../../db/database.ts'
+import {
+  type Caller,
+  type EventId,
+  eventId,
+  type OutgoingRecord,
+  type StateName,
+  type StoredEvent,
+  stateName,
+} from '../event.ts'
+import type {
+  Decision,
+  EventProcessors,
+  KafkaListener,
+  Publisher,
+  PublishOutcome,
+  Resolution,
+  ResolveRequest,
+} from '../ports.ts'
+import { KafkaRefused } from '../refusal.ts'
+import { shownBytes } from '../wire/headers.ts'
+import { remoteOf } from './remote.ts'
+import { ReturnPath } from './return-path.ts'
+
+/** Publishes nothing, remembers everything, and says what it was told to say. */
+export class ScriptedPublisher implements Publisher {
+  readonly sent: OutgoingRecord[] = []
+  readonly #script: ((record: OutgoingRecord) => Promise<PublishOutcome>)[] = []
+
+  /** What the next publishes give, one after the other; all others succeed. */
+  next(...outcomes: readonly PublishOutcome[]): void {
+    for (const outcome of outcomes) this.#script.push(async () => outcome)
+  }
+
+  /** What is done in the next publish. */
+  during(act: (record: OutgoingRecord) => Promise<PublishOutcome>): void {
+    this.#script.push(act)
+  }
+
+  /** The next publish takes until it is let go. */
+  hold(): { readonly begun: Promise<void>; release(outcome?: PublishOutcome): void } {
+    const begun = Promise.withResolvers<void>()
+    const end = Promise.withResolvers<PublishOutcome>()
+    this.during(() => {
+      begun.resolve()
+      return end.promise
+    })
+    return { begun: begun.promise, release: (outcome = this.published()) => end.resolve(outcome) }
+  }
+
+  /** The next publish never comes back: its server is gone. */
+  async die(act: () => Promise<unknown>): Promise<void> {
+    const { begun } = this.hold()
+    act().catch(() => {})
+    await begun
+  }
+
+  published(): PublishOutcome {
+    return { outcome: 'published', partition: 0, offset: BigInt(this.sent.length) }
+  }
+
+  publish(record: OutgoingRecord): Promise<PublishOutcome> {
+    this.sent.push(record)
+    const act = this.#script.shift()
+    return act === undefined ? Promise.resolve(this.published()) : act(record)
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** What is decided about an event. */
+export type Decide = (event: StoredEvent) => Promise<Decision> | Decision
+
+const PUBLISH: Decision = { action: 'publish', change: {} }
+
+export const TESTER: Caller = { actor: 'nell', requestId: '6f1d2d2e-1e7a-4b43-9a38-3a7f3a0f7f00' }
+
+/** How many tests of one file can have services of their own. */
+const SERVICES = 60
+
+export interface PathOptions {
+  readonly settings?: SettingsDraft
+  readonly instance?: string
+  readonly db?: Database
+}
+
+/** What an event looks like to an operator. */
+export interface Standing {
+  readonly state: StateName
+  readonly status: string
+  readonly eventId: EventId | null
+}
+
+export class Desk {
+  readonly store: KafkaStore
+  readonly publisher = new ScriptedPublisher()
+  readonly path: ReturnPath
+  /** What was counted, each as one text. */
+  readonly told: string[] = []
+  decide: Decide = () => PUBLISH
+  readonly #settings: SettingsDraft
+  readonly #paths: ReturnPath[] = []
+  #services = 0
+
+  private constructor(store: KafkaStore, settings: SettingsDraft) {
+    this.store = store
+    this.#settings = settings
+    this.path = this.another()
+  }
+
+  static async open(kind: StoreKind): Promise<Desk> {
+    const names = Array.from({ length: SERVICES }, (_, i) => `s${i}`)
+    const services = Object.fromEntries(names.map((name) => [name, { dlqTopic: `${name}_dlq` }]))
+    const generic = { dlqTopic: 'g_dlq', profile: 'generic', retryTopic: 'g_retry' } as const
+    const settings = { services: { ...services, g: generic } }
+    const opened: { desk?: Desk } = {}
+    const returnWay = () => (opened.desk === undefined ? null : remoteOf(opened.desk))
+    const store = await KafkaStore.open(kind, { settings, returnWay })
+    opened.desk = new Desk(store, settings)
+    return opened.desk
+  }
+
+  get db(): Database {
+    return this.store.db
+  }
+
+  async close(): Promise<void> {
+    for (const path of this.#paths) await path.stop()
+    await this.store.close()
+  }
+
+  /** The return path of another server, or of the same after a restart. */
+  another({ settings, instance = randomUUID(), db = this.db }: PathOptions = {}): ReturnPath {
+    const path = new ReturnPath({
+      db,
+      clock: this.store.clock,
+      log: silentLog,
+      settings: kafkaSettingsFor({ ...this.#settings, ...settings }),
+      publisher: this.publisher,
+      processors: {
+        decide: async (event) => this.decide(event),
+        close: async () => {},
+      } satisfies EventProcessors,
+      listener: this.#listener(),
+      instance,
+    })
+    this.#paths.push(path)
+    return path
+  }
+
+  /** A server that ends without a word: nobody waits for its calls. */
+  crashing(options: PathOptions = {}): ReturnPath {
+    const path = this.another(options)
+    this.#paths.pop()
+    return path
+  }
+
+  #listener(): KafkaListener {
+    return {
+      resolved: (service, topic, what) => this.told.push(`${service} ${topic} ${what}`),
+      trouble: (service, what) => this.told.push(`${service} ${what}`),
+    }
+  }
+
+  /** A service that no other test has. */
+  service(): string {
+    if (this.#services === SERVICES) throw new Error('there are no more services')
+    return `s${this.#services++}`
+  }
+
+  /** A dead event of a service. */
+  dead(service: string, draft: RecordDraft = {}): Promise<StoredEvent> {
+    return this.store.dead({ topic: `${service}_dlq`, service, ...draft })
+  }
+
+  /** Several of them, in the order of their queue; each has a key of its own. */
+  async deadOnes(service: string, count: number, draft: RecordDraft = {}): Promise<StoredEvent[]> {
+    const events: StoredEvent[] = []
+    for (let i = 0; i < count; i++) {
+      events.push(await this.dead(service, { key: `k${i}`, value: { n: i }, ...draft }))
+    }
+    return events
+  }
+
+  process(service: string, request: Partial<ResolveRequest> = {}, path = this.path): Promise<Resolution> {
+    return path.process(requestOf(service, request))
+  }
+
+  dryRun(service: string, request: Partial<ResolveRequest> = {}, path = this.path): Promise<Resolution> {
+    return path.dryRun(requestOf(service, request))
+  }
+
+  /** Keys of what was sent for a service so far. */
+  sentKeys(service: string): (string | null)[] {
+    return this.#sent(service).map(({ key }) => shownBytes(key))
+  }
+
+  /** Values of what was sent for a service so far. */
+  sentValues(service: string): (string | null)[] {
+    return this.#sent(service).map(({ value }) => shownBytes(value))
+  }
+
+  /** The ids of what was sent for a service so far. */
+  sentIds(service: string): EventId[] {
+    return this.#sent(service).map((record) => eventId(headerIn(record, 'event_id') ?? ''))
+  }
+
+  #sent(service: string): OutgoingRecord[] {
+    return this.publisher.sent.filter(({ topic }) => topic === `retry-${service}`)
+  }
+
+  /** How an event stands; what the office says of its letter fits to it. */
+  async standing(event: StoredEvent): Promise<Standing> {
+    const now = await this.store.again(event)
+    const letter = await this.store.letter(event)
+    return { state: stateName(now.state), status: letter.status, eventId: now.eventId }
+  }
+
+  /** What history has of an event beside its arrival. */
+  async history(event: StoredEvent): Promise<string[]> {
+    const rows = (await this.store.history()).filter(({ letterId }) => letterId === event.letterId)
+    return rows.map(({ operation, actor }) => `${operation.replace('kafka.', '')} by ${actor}`).slice(1)
+  }
+
+  /** Moves the clock past every lease; what is due rings. */
+  passLease(): void {
+    this.store.clock.advance(120_000_000n)
+  }
+
+  /** Every promise of the store holds. */
+  check(): Promise<void> {
+    return this.store.check()
+  }
+}
+
+/** A request for the next event of a service, as API A makes it. */
+export const requestOf = (service: string, request: Partial<ResolveRequest> = {}): ResolveRequest => ({
+  service,
+  topic: null,
+  dlqId: null,
+  caller: TESTER,
+  mintCorrelationId: false,
+  resend: false,
+  override: null,
+  ...request,
+})
+
+/** A header of a record, as text. */
+export const headerIn = (record: OutgoingRecord, name: string): string | null =>
+  shownBytes(record.headers.find((header) => shownBytes(header.name) === name)?.value ?? null)
+
+/** What a call is refused with; null when it is not. */
+export async function refusal(
+  call: Promise<unknown>,
+): Promise<Pick<KafkaRefused, 'id' | 'status' | 'data'> | null> {
+  try {
+    await call
+    return null
+  } catch (error) {
+    if (!(error instanceof KafkaRefused)) throw error
+    return { id: error.id, status: error.status, data: error.data }
+  }
+}
+
+/** Its name alone. */
+export const refusalId = async (call: Promise<unknown>): Promise<string | null> =>
+  (await refusal(call))?.id ?? null
+
+export const AWAY = { outcome: 'failed', why: 'unavailable', message: 'no broker answers' } as const
+export const TOO_LARGE = { ...AWAY, why: 'too_large' } as const
+export const DOUBT = { outcome: 'uncertain', message: 'no answer in time' } as const
