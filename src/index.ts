@@ -12,6 +12,14 @@ export type { Engine } from './engines/engine.ts'
 export { EngineStopped, HandlerTimedOut, LeaseLost } from './engines/failure.ts'
 export type { EngineMessage, EngineOptions, RunContext } from './engines/options.ts'
 export type { EngineTables } from './engines/tables.ts'
+export type { KafkaOptions } from './kafka/options.ts'
+export type {
+  DeadEvent,
+  Processor,
+  ProcessorContext,
+  Result,
+  When,
+} from './kafka/processors/processor.ts'
 export type { LetterFilter } from './letters/filter.ts'
 export type * from './letters/letter.ts'
 export type { Letters } from './letters/letters.ts'

@@ -21,6 +21,9 @@ import { type EngineTables, storeTables } from './engines/tables.ts'
 import { createEngineViews, type ViewNames } from './engines/views.ts'
 import { History } from './history/history.ts'
 import { SeriesNumbers } from './history/series.ts'
+import { Kafka, type KafkaParts } from './kafka/kafka.ts'
+import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from './kafka/options.ts'
+import { kafkaLetterSource } from './kafka/source.ts'
 import { readCase } from './letters/confirm.ts'
 import { letterFold } from './letters/counts.ts'
 import { Drawers } from './letters/drawers.ts'
@@ -54,6 +57,8 @@ export interface OfficeOptions {
   readonly outbox?: readonly OutboxSettings[]
   /** Given, this office delivers webhooks; `{}` does so with the defaults. Left out, others do. */
   readonly webhooks?: WebhookOptions
+  /** With `enabled: true` this office takes dead events out of Kafka. Paths in it are relative to the working directory. */
+  readonly kafka?: KafkaOptions
   readonly clock?: Clock
   readonly log?: Log
 }
@@ -80,6 +85,8 @@ interface Parts {
   readonly directory: EngineDirectory
   readonly outboxes: Outboxes
   readonly webhooks: Webhooks
+  /** null unless it is enabled. */
+  readonly kafka: Kafka | null
   readonly retention: RetentionClerk
   readonly clerks: readonly Clerk[]
 }
@@ -102,6 +109,8 @@ export class Office {
   readonly outboxes: Outboxes
   /** Channels, consumers, messages and their jobs. */
   readonly webhooks: Webhooks
+  /** Dead events of Kafka; null unless that is enabled. */
+  readonly kafka: Kafka | null
   readonly clock: Clock
   readonly #parts: Parts
   readonly #engines = new Set<Engine>()
@@ -116,6 +125,7 @@ export class Office {
     this.engines = parts.directory
     this.outboxes = parts.outboxes
     this.webhooks = parts.webhooks
+    this.kafka = parts.kafka
     this.clock = parts.clock
   }
 
@@ -126,12 +136,13 @@ export class Office {
     try {
       await migrate(db, MIGRATIONS)
       await createEngineViews(db, { ...DEFAULT_VIEWS, ...options.engines?.tables })
-      const parts = wire(db, options, await storeClockOf(db, options))
+      const parts = await wire(db, options, await storeClockOf(db, options))
       office = new Office(parts)
       await parts.queues.start()
       for (const clerk of parts.clerks) clerk.start()
       parts.outboxes.start()
       if (options.webhooks !== undefined) await parts.webhooks.start()
+      await parts.kafka?.start()
       return office
     } catch (error) {
       // With what has begun already: it would go on, on a store that is closed.
@@ -206,11 +217,11 @@ export class Office {
   }
 
   async #stopAll(): Promise<void> {
-    const { letters, queues, outboxes, webhooks, clerks } = this.#parts
+    const { letters, queues, outboxes, webhooks, kafka, clerks } = this.#parts
     // Engines first: they settle what they hold through the queues.
     await Promise.all([...this.#engines].map((engine) => engine.stop({ timeoutMs: ENGINE_STOP_MS })))
     // Outboxes may deliver to queues.
-    await Promise.all([outboxes.stop(), webhooks.stop()])
+    await Promise.all([outboxes.stop(), webhooks.stop(), kafka?.stop()])
     await Promise.all([letters.stop(), queues.drain(), ...clerks.map((clerk) => clerk.stop())])
   }
 
@@ -234,7 +245,7 @@ async function storeClockOf(db: Database, options: OfficeOptions): Promise<Store
   return storeClock
 }
 
-function wire(db: Database, options: OfficeOptions, storeClock: StoreClock | null): Parts {
+async function wire(db: Database, options: OfficeOptions, storeClock: StoreClock | null): Promise<Parts> {
   const clock = options.clock ?? storeClock?.clock ?? new SystemClock()
   const log = options.log ?? silentLog
   const registers = { drawers: new Drawers(), series: new SeriesNumbers() }
@@ -250,6 +261,7 @@ function wire(db: Database, options: OfficeOptions, storeClock: StoreClock | nul
     log,
     registers,
     queues,
+    kafka: kafkaConnection(options.kafka ?? {}),
   })
   const webhooks = new Webhooks({
     db,
@@ -262,20 +274,25 @@ function wire(db: Database, options: OfficeOptions, storeClock: StoreClock | nul
     ...(['queues', 'engines', 'http'] as const).map((name) => [name, queues.letterSource(name)] as const),
     ['outbox', outboxes.source],
     ['webhooks', webhooks.source],
+    // Also where Kafka is not enabled: its letters can be discarded everywhere.
+    ['kafka', kafkaLetterSource({ returnWay: () => kafka?.letterReturn ?? null })],
   ])
   const retentionDays = options.engines?.tables?.retentionDays ?? DEFAULT_RETENTION_DAYS
   const foldMs = webhooks.settings.dlq.summaryIntervalSeconds * 1_000
+  const letters = new Letters(db, clock, log, { registers, sources, engines: directory })
+  const kafka = await openKafka(options.kafka ?? {}, { db, clock, log, registers, ledger: letters.ledger })
   const retention = new RetentionClerk(db, clock, log, { retentionDays, sources: [...sources.values()] })
   return {
     db,
     clock,
     log,
     queues,
-    letters: new Letters(db, clock, log, { registers, sources, engines: directory }),
+    letters,
     history: new History(db, clock, directory),
     directory,
     outboxes,
     webhooks,
+    kafka,
     retention,
     clerks: [
       ...[letterFold, webhookFold].map((fold) => new CountFolder(fold, { db, clock, log, everyMs: foldMs })),
@@ -284,6 +301,13 @@ function wire(db: Database, options: OfficeOptions, storeClock: StoreClock | nul
       ...(storeClock === null ? [] : [storeClock]),
     ],
   }
+}
+
+async function openKafka(options: KafkaOptions, parts: Omit<KafkaParts, 'settings'>): Promise<Kafka | null> {
+  const settings = kafkaSettings(options)
+  for (const warning of kafkaWarnings(options))
+    parts.log.warn({ warning }, 'the configuration of kafka is worth a second look')
+  return settings === null ? null : Kafka.open({ ...parts, settings })
 }
 
 /** Brings a store up to date without opening the office. */

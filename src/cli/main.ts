@@ -6,6 +6,7 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config/config-error.ts'
 import { VERSION } from '../observe/version.ts'
 import { CommandFailure, EXIT, EXIT_HELP, reasonOf } from './exit.ts'
+import { kafkaCommand } from './kafka/index.ts'
 import { migrateCommand } from './migrate.ts'
 import { outboxCommand } from './outbox/index.ts'
 import { queuesCommand } from './queues/index.ts'
@@ -50,6 +51,7 @@ ${EXIT_HELP}`,
   root.addCommand(queuesCommand(terminal))
   root.addCommand(outboxCommand(terminal))
   root.addCommand(webhooksCommand(terminal))
+  root.addCommand(kafkaCommand(terminal))
   for (const command of allOf(root)) {
     command.exitOverride().configureOutput({
       writeOut: (text) => terminal.out(text.trimEnd()),

@@ -5,6 +5,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { type BartlebyError, ERRORS } from '../core/errors.ts'
+import { INTERNAL } from '../kafka/routes/reply.ts'
 import { type Encoded, encodeMessage, type Format } from '../queues/wire/codec.ts'
 import { ReplySchema } from '../queues/wire/queues_pb.ts'
 import { plainStatus, sendEnvelopeError } from './envelope.ts'
@@ -23,7 +24,7 @@ export function pathOf(url: string): string {
 export function facadeOf(path: string): Facade {
   if (path.startsWith('/v1/') || path === '/health') return 'queues'
   if (path.startsWith('/api/')) return 'envelope'
-  if (path.startsWith('/kafka/')) return 'kafka'
+  if (path.startsWith('/kafka/') || path === '/kafka') return 'kafka'
   if (path === '/docs' || path === '/openapi.json' || path.startsWith('/health/')) return 'server'
   return 'webhooks'
 }
@@ -103,10 +104,11 @@ export function sendError(
       sendEnvelopeError(request, reply, clock, error)
       return
     case 'kafka':
+      if (request.id !== '') reply.header('x-request-id', request.id)
       reply
         .code(plainStatus(error.code))
         .header('content-type', 'application/json')
-        .send(JSON.stringify({ detail: error.code === 'path_unknown' ? 'Not Found' : error.message }))
+        .send(error.code === 'internal' ? INTERNAL.body : JSON.stringify({ detail: kafkaDetail(error) }))
       return
     case 'webhooks':
       reply.header('x-request-id', request.id)
@@ -117,6 +119,9 @@ export function sendError(
       return
   }
 }
+
+const kafkaDetail = ({ code, message }: BartlebyError): string =>
+  code === 'path_unknown' ? 'Not Found' : message.toWellFormed()
 
 function sendText(reply: FastifyReply, error: BartlebyError): void {
   reply

@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TokenEntry } from '../config/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
+import type { KafkaFacade } from '../kafka/routes.ts'
 import { answerUnrouted } from '../webhooks/routes.ts'
 import { ANYONE, authenticator, type Caller, type Role, requireRole, wellFormed } from './auth.ts'
 import { facadeOf, pathOf, sendError } from './facades.ts'
@@ -37,11 +38,22 @@ export const isPage = ({ method, headers, is404, url }: FastifyRequest): boolean
   headers.accept?.includes('text/html') === true &&
   ['server', 'webhooks'].includes(facadeOf(pathOf(url)))
 
-/**
- * The hook that lets requests pass or answers them with what is wrong. `openWebhooks`: the webhook API asks nobody for a token, so
- * it does not where it has no call either.
- */
-export function gate(tokens: readonly TokenEntry[], clock: Clock, openWebhooks = false) {
+/** What answers requests of the Kafka API that no route takes; it asks for tokens itself. */
+export type KafkaUnrouted = Pick<KafkaFacade, 'answerUnrouted'>
+
+export interface GateOptions {
+  /** The webhook API asks nobody for a token, so it does not where it has no call either. */
+  readonly openWebhooks?: boolean
+  /** null while there is no Kafka API: then everything below its prefix is unknown, to everybody. */
+  readonly kafka?: KafkaUnrouted | null
+}
+
+/** The hook that lets requests pass or answers them with what is wrong. */
+export function gate(
+  tokens: readonly TokenEntry[],
+  clock: Clock,
+  { openWebhooks = false, kafka = null }: GateOptions = {},
+) {
   const authenticate = authenticator(tokens)
 
   const pass = (request: FastifyRequest): void => {
@@ -62,6 +74,11 @@ export function gate(tokens: readonly TokenEntry[], clock: Clock, openWebhooks =
         return
       }
     }
+    if (facade === 'kafka') {
+      if (kafka !== null && isForeign(origin, host)) throw failure('origin_foreign')
+      // It has tokens of its own, and asks for them everywhere but at its health.
+      return
+    }
     if (!wellFormed(authorization)) throw failure('authorization_malformed')
     if (isForeign(origin, host)) throw failure('origin_foreign')
     if (role === 'open') return
@@ -79,7 +96,7 @@ export function gate(tokens: readonly TokenEntry[], clock: Clock, openWebhooks =
     }
     // Before Fastify looks at a body: whatever it holds, there is nobody to read it.
     if (request.is404 && request.method !== 'GET') {
-      answerUnknown(request, reply, clock)
+      answerUnknown(request, reply, clock, kafka)
       return
     }
     done()
@@ -87,8 +104,15 @@ export function gate(tokens: readonly TokenEntry[], clock: Clock, openWebhooks =
 }
 
 /** Answers what no route answers, in the shape of the API that the path belongs to. */
-export function answerUnknown(request: FastifyRequest, reply: FastifyReply, clock: Clock): void {
+export function answerUnknown(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  clock: Clock,
+  kafka: KafkaUnrouted | null,
+): void {
   const path = pathOf(request.url)
-  if (facadeOf(path) === 'webhooks') answerUnrouted(request, reply)
+  const facade = facadeOf(path)
+  if (facade === 'webhooks') answerUnrouted(request, reply)
+  else if (facade === 'kafka' && kafka !== null) kafka.answerUnrouted(request, reply)
   else sendError(request, reply, failure('path_unknown', { path }), clock)
 }

@@ -8,6 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { Xids } from '../core/xid.ts'
+import type { ServedKafka } from '../kafka/routes/call.ts'
 import type { Office } from '../office.ts'
 import type { Queues } from '../queues/queue.ts'
 import type { CalledWebhooks } from '../webhooks/routes/call.ts'
@@ -24,6 +25,8 @@ export interface Script {
   readonly webhooks?: {
     readonly [Part in keyof CalledWebhooks]?: Partial<Pick<CalledWebhooks[Part], keyof CalledWebhooks[Part]>>
   }
+  /** The Kafka part; left out, there is none. */
+  readonly kafka?: ServedKafka
   readonly http?: Partial<Config['http']>
   readonly clock?: Clock
   /** Default: info. */
@@ -52,6 +55,7 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
       pausedConsumers: async () => 0,
       ...script.webhooks,
     },
+    kafka: script.kafka ?? null,
     clock,
     ping: script.ping ?? (async () => {}),
     onStoreCall: () => {},

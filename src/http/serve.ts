@@ -43,6 +43,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     engines: { ...config.engines, context: contextNamed(config.engines.context) },
     outbox: config.outbox,
     webhooks: config.webhooks,
+    kafka: config.kafka,
     log,
     ...(clock === undefined ? {} : { clock }),
   })

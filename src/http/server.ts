@@ -9,6 +9,9 @@ import type { Config } from '../config/index.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { historyRoutes } from '../history/routes.ts'
+import { kafkaAdminRoutes } from '../kafka/admin-routes.ts'
+import { kafkaRequestId } from '../kafka/routes/request-id.ts'
+import { KafkaFacade, kafkaRoutes } from '../kafka/routes.ts'
 import { letterRoutes } from '../letters/routes.ts'
 import { healthRoutes } from '../observe/health.ts'
 import { Metrics } from '../observe/metrics.ts'
@@ -24,7 +27,7 @@ import { signatureCheck } from '../webhooks/routes/signature-check.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
 import { discardRest } from './body.ts'
 import { documentRoutes, openapiOptions } from './documents.ts'
-import { malformedRequestBody, pathOf, sendError } from './facades.ts'
+import { facadeOf, malformedRequestBody, pathOf, sendError } from './facades.ts'
 import { answerUnknown, gate, isPage } from './gate.ts'
 import { homePage, PAGE_HEADERS } from './page.ts'
 
@@ -53,7 +56,12 @@ export async function createHttpServer(
   const { readTimeoutSeconds, writeTimeoutSeconds, maxBodyBytes } = config.http
   // Clients keep idle connections for a while; a server that closes earlier resets them at random.
   const keepAliveTimeout = readTimeoutSeconds * 1_000
-  const { webhooks } = office
+  const { webhooks, kafka } = office
+  const webhookRequestId = requestIds(webhooks.xids)
+  const kafkaFacade =
+    kafka === null
+      ? null
+      : new KafkaFacade({ calls: kafka.calls, tokens: config.auth.tokens, ...config.http, stopping })
   const app: FastifyInstance = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -64,7 +72,8 @@ export async function createHttpServer(
     routerOptions: { maxParamLength: MAX_PARAMETER_CHARACTERS },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    genReqId: requestIds(webhooks.xids),
+    genReqId: (request) =>
+      facadeOf(pathOf(request.url ?? '')) === 'kafka' ? kafkaRequestId(request) : webhookRequestId(request),
     keepAliveTimeout,
     connectionTimeout: 0,
     requestTimeout: 0,
@@ -78,7 +87,9 @@ export async function createHttpServer(
     frameworkErrors: (error, request, reply) => {
       // The only one that clients can cause is a path that is not decodable.
       request.log.debug({ err: error }, 'request refused by the framework')
-      sendError(request, reply, failure('path_unknown', { path: pathOf(request.url) }), office.clock)
+      if (kafkaFacade !== null && facadeOf(pathOf(request.url)) === 'kafka')
+        kafkaFacade.answerUnrouted(request, reply)
+      else sendError(request, reply, failure('path_unknown', { path: pathOf(request.url) }), office.clock)
     },
   })
 
@@ -88,6 +99,7 @@ export async function createHttpServer(
     letters: () => office.letters.ledger.gauges(),
     outboxes: () => readings.read(),
     webhooks: () => webhooks.metrics.text(),
+    ...(kafka === null ? {} : { kafka: () => kafka.metrics.text() }),
     clock: office.clock,
   })
   office.onStoreCall((call) => metrics.observeStoreCall(call))
@@ -100,7 +112,10 @@ export async function createHttpServer(
   if (gatewayAuth.mode === 'hmac') {
     app.addHook('onRequest', signatureCheck({ gatewayAuth, clock: office.clock, ...config.http }))
   }
-  app.addHook('onRequest', gate(config.auth.tokens, office.clock, openManagement))
+  app.addHook(
+    'onRequest',
+    gate(config.auth.tokens, office.clock, { openWebhooks: openManagement, kafka: kafkaFacade }),
+  )
   app.addHook('onResponse', (request, reply, done) => {
     metrics.observeRequest(request.routeOptions.url, reply.statusCode, reply.elapsedTime / 1_000)
     logAccess(request, reply)
@@ -114,7 +129,7 @@ export async function createHttpServer(
   })
   app.setNotFoundHandler((request, reply) => {
     if (isPage(request)) return reply.headers(PAGE_HEADERS).send(homePage(VERSION))
-    answerUnknown(request, reply, office.clock)
+    answerUnknown(request, reply, office.clock, kafkaFacade)
   })
 
   await app.register(swagger, openapiOptions)
@@ -128,6 +143,8 @@ export async function createHttpServer(
   await app.register(historyRoutes, { history: office.history, clock: office.clock, stopping })
   await app.register(outboxRoutes, { readings, clock: office.clock, stopping })
   await app.register(webhookAdminRoutes, { admin: webhooks.admin, clock: office.clock, stopping })
+  await app.register(kafkaAdminRoutes, { kafka, clock: office.clock, stopping })
+  if (kafkaFacade !== null) await app.register(kafkaRoutes, { facade: kafkaFacade })
   await app.register(webhookRoutes, {
     webhooks,
     clock: office.clock,
@@ -140,6 +157,7 @@ export async function createHttpServer(
     ping: () => office.ping(),
     outboxes: (options) => readings.read(options),
     pausedConsumers: () => webhooks.pausedConsumers(),
+    ...(kafka === null ? {} : { kafka: () => kafka.standing() }),
     stopping,
     clock: new SystemClock(),
   })

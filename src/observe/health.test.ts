@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { instant } from '../core/clock.ts'
 import { closeServers, scriptedServer } from '../http/scripted-server.ts'
+import type { IntakeStanding } from '../kafka/ports.ts'
 import type { HealthStatus } from '../outbox/health.ts'
 import type { OutboxReading } from '../outbox/readings.ts'
-import { healthBody } from './health.ts'
+import { healthBody, readyBody } from './health.ts'
 import { VERSION } from './version.ts'
 
 afterEach(closeServers)
@@ -117,5 +119,48 @@ describe('health with webhooks', () => {
       },
     })
     expect(healthBody(false, '2027-01-15T08:00:00Z', [], 2).status).toBe('fail')
+  })
+})
+
+describe('health with Kafka', () => {
+  const TIME = '2027-01-15T08:00:00Z'
+  const well: IntakeStanding = {
+    state: 'reading',
+    troubles: [],
+    missingTopics: [],
+    partitions: [],
+    since: instant(0n),
+  }
+  const partition = {
+    topic: 'secret_dlq',
+    partition: 0,
+    committed: 1n,
+    end: 1n,
+    trouble: 'a batch of secret_dlq',
+  }
+  const intake = (standing: IntakeStanding) => healthBody(true, TIME, [], 0, standing).checks['kafka:intake']
+
+  it('has a check for intake, and passes when all is well', () => {
+    expect(healthBody(true, TIME, [], 0, well).status).toBe('pass')
+    expect(intake(well)).toEqual([{ componentType: 'component', status: 'pass', time: TIME }])
+    expect(intake({ ...well, state: 'starting' })).toMatchObject([{ status: 'pass' }])
+    expect(readyBody(true, well)).toEqual({ status: 'pass' })
+    expect(readyBody(true)).toEqual({ status: 'pass' })
+  })
+
+  it.each([
+    [{ ...well, state: 'degraded' as const }, 'dead events are not taken in as they should'],
+    [{ ...well, troubles: ['broker-1:9092 says no'] }, 'dead events are not taken in as they should'],
+    [{ ...well, missingTopics: ['secret_dlq'] }, '1 topic does not exist'],
+    [
+      { ...well, missingTopics: ['secret_dlq', 'b'], partitions: [partition] },
+      '2 topics do not exist; 1 partition has trouble',
+    ],
+  ])('warns of what is wrong without naming anything, and still serves: %#', (standing, output) => {
+    expect(healthBody(true, TIME, [], 0, standing).status).toBe('warn')
+    expect(intake(standing)).toMatchObject([{ status: 'warn', output }])
+    expect(readyBody(true, standing)).toEqual({ status: 'pass', degraded: ['kafka'] })
+    expect(readyBody(false, standing)).toEqual({ status: 'fail', degraded: ['kafka'] })
+    expect(healthBody(false, TIME, [], 0, standing).status).toBe('fail')
   })
 })

@@ -5,6 +5,8 @@
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { formatTimestamp } from '../core/timestamp.ts'
+import type { IntakeStanding } from '../kafka/ports.ts'
+import { publicTroubles } from '../kafka/standing.ts'
 import type { HealthStatus } from '../outbox/health.ts'
 import type { OutboxReading } from '../outbox/readings.ts'
 import { VERSION } from './version.ts'
@@ -19,6 +21,8 @@ export interface HealthOptions {
   readonly outboxes?: (options: { readonly patienceMs: number }) => Promise<readonly OutboxReading[]>
   /** How many consumers of webhooks are paused, because all deliveries to them failed. */
   readonly pausedConsumers?: () => Promise<number>
+  /** How intake of dead events stands; left out where there is none. */
+  readonly kafka?: () => IntakeStanding
 }
 
 /** Who probes waits a second as a rule; an outbox that is slow must not make the server look dead. */
@@ -44,7 +48,8 @@ export async function healthRoutes(app: FastifyInstance, options: HealthOptions)
     const outboxes = options.outboxes?.({ patienceMs: OUTBOX_PATIENCE_MS }) ?? []
     const paused = within(WEBHOOK_PATIENCE_MS, options.pausedConsumers?.() ?? Promise.resolve(0), 0)
     const [pass, readings, pausedConsumers] = await Promise.all([passing(), outboxes, paused])
-    const body = healthBody(pass, formatTimestamp(options.clock.now()), readings, pausedConsumers)
+    const time = formatTimestamp(options.clock.now())
+    const body = healthBody(pass, time, readings, pausedConsumers, options.kafka?.() ?? null)
     return reply
       .code(pass ? 200 : 503)
       .header('content-type', CONTENT_TYPE)
@@ -54,12 +59,11 @@ export async function healthRoutes(app: FastifyInstance, options: HealthOptions)
     reply.header('content-type', CONTENT_TYPE).send(Buffer.from('{"status":"pass"}')),
   )
   app.get('/health/ready', open('Can requests be served now'), async (_request, reply) => {
-    const pass = await passing()
-    const status = pass ? 'pass' : 'fail'
+    const body = readyBody(await passing(), options.kafka?.() ?? null)
     return reply
-      .code(pass ? 200 : 503)
+      .code(body.status === 'pass' ? 200 : 503)
       .header('content-type', CONTENT_TYPE)
-      .send(Buffer.from(JSON.stringify({ status })))
+      .send(Buffer.from(JSON.stringify(body)))
   })
 }
 
@@ -69,18 +73,21 @@ const CHECK_STATUS = { ok: 'pass', degraded: 'warn', unhealthy: 'fail' } as cons
 >
 
 /**
- * The body of `/health`. The state of the store decides whether requests can be served; an outbox that is not well, or a consumer
- * that takes no deliveries, is worth a warning, but taking the server out of service would help nobody.
+ * The body of `/health`. The state of the store decides whether requests can be served; an outbox that is not well, a consumer that
+ * takes no deliveries, or dead events that are not taken in, is worth a warning, but taking the server out of service would help nobody.
  */
 export function healthBody(
   pass: boolean,
   time: string,
   outboxes: readonly OutboxReading[] = [],
   pausedConsumers = 0,
+  kafka: IntakeStanding | null = null,
 ) {
   const status = pass ? 'pass' : 'fail'
   const check = { componentType: 'datastore', status, time }
-  const unwell = pausedConsumers > 0 || outboxes.some(({ health }) => health.status !== 'ok')
+  const troubles = kafka === null ? [] : publicTroubles(kafka)
+  const unwell =
+    pausedConsumers > 0 || troubles.length > 0 || outboxes.some(({ health }) => health.status !== 'ok')
   return {
     status: pass && unwell ? 'warn' : status,
     version: VERSION,
@@ -90,6 +97,7 @@ export function healthBody(
         outboxes.map((reading) => [`outbox:${reading.outbox}`, [outboxCheck(reading, time)]]),
       ),
       ...(pausedConsumers === 0 ? {} : { 'webhooks:deliveries': [pauseCheck(pausedConsumers, time)] }),
+      ...(kafka === null ? {} : { 'kafka:intake': [intakeCheck(troubles, time)] }),
     },
   }
 }
@@ -99,6 +107,20 @@ function outboxCheck({ looked, health: { status, reasons } }: OutboxReading, tim
   if (status === 'ok') return check
   // Everybody may read this: what a database said about its failure is for those with a token.
   return { ...check, output: looked.ok ? reasons.join('; ') : looked.trouble.what }
+}
+
+/** The body of `/health/ready`. What does not work while requests can be served is named, and does not fail the server. */
+export function readyBody(pass: boolean, kafka: IntakeStanding | null = null) {
+  const isDegraded = kafka !== null && publicTroubles(kafka).length > 0
+  return {
+    status: pass ? ('pass' as const) : ('fail' as const),
+    ...(isDegraded ? { degraded: ['kafka'] } : {}),
+  }
+}
+
+function intakeCheck(troubles: readonly string[], time: string) {
+  const check = { componentType: 'component', status: troubles.length === 0 ? 'pass' : 'warn', time }
+  return troubles.length === 0 ? check : { ...check, output: troubles.join('; ') }
 }
 
 /** Without their names, which are nobody's business who has no token. */

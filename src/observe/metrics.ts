@@ -1,5 +1,5 @@
 /**
- * What Prometheus scrapes: requests by path, queues by depth, letters by where they come from, outboxes, webhooks, the store by verb,
+ * What Prometheus scrapes: requests by path, queues by depth, letters by where they come from, outboxes, webhooks, Kafka, the store by verb,
  * the process itself. Labels come from fixed or bounded sets; what clients send never becomes a label without a bound.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
@@ -27,6 +27,8 @@ export interface MetricsOptions {
   readonly outboxes?: () => Promise<readonly OutboxReading[]>
   /** What webhooks tell, as text; also while the store fails. */
   readonly webhooks?: () => Promise<string>
+  /** What Kafka tells, as text. */
+  readonly kafka?: () => string
   readonly clock: Clock
 }
 
@@ -163,7 +165,7 @@ export class Metrics {
     }
     this.#showLetters(letters ?? [])
     const [own, ofProcess] = await Promise.all([this.#registry.metrics(), processMetrics().metrics()])
-    return `${this.#handlers.text()}\n${own}\n${outboxMetrics(outboxes ?? [])}${webhooks ?? ''}${ofProcess}`
+    return `${this.#handlers.text()}\n${own}\n${outboxMetrics(outboxes ?? [])}${webhooks ?? ''}${this.#options.kafka?.() ?? ''}${ofProcess}`
   }
 
   /** The totals are the store's: they are shown, not kept here, and so are the same after a restart. */

@@ -1,10 +1,11 @@
 /** `bartleby webhooks resume|limits|secret|requeue|purge`: what is done with one consumer. */
 import type { Command } from 'commander'
 import { CommandFailure, EXIT } from '../exit.ts'
+import { withServer } from '../office-call.ts'
 import { grouped } from '../progress.ts'
 import { type ConnectionFlags, confirm, wholeNumber } from '../queues/connection.ts'
 import { printable, type Terminal } from '../terminal.ts'
-import { consumerPath, webhookCommand, withServer } from './connection.ts'
+import { consumerPath, webhookCommand } from './connection.ts'
 
 const OF = '<channel> <consumer>'
 

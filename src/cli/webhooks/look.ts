@@ -1,9 +1,10 @@
 /** `bartleby webhooks status|runs`: consumers with their jobs, and requeues and purges under way. */
 import type { Command } from 'commander'
 import type { Page } from '../../client/index.ts'
+import { type CallServer, withServer } from '../office-call.ts'
 import type { ConnectionFlags } from '../queues/connection.ts'
 import { type Terminal, table } from '../terminal.ts'
-import { type CallServer, webhookCommand, withServer } from './connection.ts'
+import { webhookCommand } from './connection.ts'
 
 interface ShownConsumer {
   readonly channelId: string

@@ -1,0 +1,276 @@
+/**
+ * What is next: the queues of services as previews show them, in the order of the contract. Reads only, and of what is large only
+ * as much as an answer may hold: sizes first, bytes after.
+ */
+import { type Database, type Integer, type Session, sql } from '../db/database.ts'
+import { idList } from '../letters/id-list.ts'
+import type { Ledger } from '../letters/ledger.ts'
+import { type ChainLink, earlierValue, readChain } from './chain.ts'
+import { dlqId, KAFKA, STATE, type StoredEvent, UNKNOWN } from './event.ts'
+import { lettersWithLaterSameKey } from './later-same-key.ts'
+import { isServiceName, isTopicName } from './names.ts'
+import { EVENT_COLUMNS, type EventRow, QUEUE_ORDER, toEvent } from './stored-event.ts'
+
+/** Which part of a queue is asked for. */
+export interface QueuePart {
+  readonly service: string
+  /** null: of all topics of the service. */
+  readonly topic: string | null
+  readonly skip: number
+  readonly limit: number
+  /** Of the values together; the first event is given whatever its size. */
+  readonly maxBytes: number
+}
+
+export interface NextEvents {
+  readonly events: readonly StoredEvent[]
+  /** Whether there are fewer of them than asked for because of their size. */
+  readonly truncated: boolean
+}
+
+/** What the queue does not tell of an event: what came before it, and whether something came after it. */
+export interface EventDetail {
+  readonly chain: readonly ChainLink[]
+  readonly hasLaterSameKey: boolean
+}
+
+/** Unresolved letters by service and original topic; none is zero. */
+export type Summary = ReadonlyMap<string, ReadonlyMap<string, number>>
+
+const OPEN = `state < ${STATE.published}`
+
+/**
+ * The sizes of the next events, in order. Found by the index of their queue, each with its letter by primary key; the size of a
+ * value is known without reading it. Cost: the events that are skipped, and those that are given.
+ */
+const sizes = (name: string, where: string, limit: string) =>
+  sql(
+    name,
+    {
+      postgres: `SELECT event.letter_id, letter.bytes FROM (
+          SELECT event.letter_id, ${QUEUE_ORDER} FROM bartleby.kafka_events AS event WHERE ${where} AND ${OPEN}
+          ORDER BY ${QUEUE_ORDER} ${limit}
+        ) AS event
+        CROSS JOIN LATERAL (
+          SELECT coalesce(octet_length(payload), 0) AS bytes FROM bartleby.letters WHERE id = event.letter_id LIMIT 1
+        ) AS letter
+        ORDER BY ${QUEUE_ORDER}`,
+      sqlite: `SELECT event.letter_id, coalesce(length(letter.payload), 0) AS bytes FROM (
+          SELECT event.letter_id, ${QUEUE_ORDER} FROM kafka_events AS event WHERE ${where} AND ${OPEN}
+          ORDER BY ${QUEUE_ORDER} ${limit}
+        ) AS event
+        CROSS JOIN letters AS letter ON letter.id = event.letter_id
+        ORDER BY ${QUEUE_ORDER}`,
+    },
+    { bigints: true },
+  )
+const sizesOfService = sizes('kafka.queue', 'service = $1', 'LIMIT $2 OFFSET $3')
+const sizesOfTopic = sizes('kafka.queueOfTopic', 'service = $1 AND original_topic = $2', 'LIMIT $3 OFFSET $4')
+
+/** Events with their letters, both by primary key, in any order. */
+const readEvents = sql(
+  'kafka.events',
+  {
+    postgres: `SELECT ${EVENT_COLUMNS} FROM unnest($1::bigint[]) AS asked (id)
+      CROSS JOIN LATERAL (SELECT * FROM bartleby.kafka_events WHERE letter_id = asked.id LIMIT 1) AS event
+      CROSS JOIN LATERAL (SELECT * FROM bartleby.letters WHERE id = asked.id LIMIT 1) AS letter`,
+    sqlite: `SELECT ${EVENT_COLUMNS} FROM json_each($1) AS asked
+      CROSS JOIN kafka_events AS event ON event.letter_id = asked.value
+      CROSS JOIN letters AS letter ON letter.id = asked.value`,
+  },
+  { bigints: true },
+)
+
+/** The next events of a queue, whole ones only; at least one, if there are any and any are asked for. */
+export async function nextEvents(session: Session, part: QueuePart): Promise<NextEvents> {
+  const { service, topic, skip, limit, maxBytes } = part
+  if (limit === 0 || !canHaveLetters(service, topic)) return { events: [], truncated: false }
+  const found =
+    topic === null
+      ? await session.rows<SizeRow>(sizesOfService, service, limit, skip)
+      : await session.rows<SizeRow>(sizesOfTopic, service, topic, limit, skip)
+  const given = found.slice(0, countWithin(found, maxBytes))
+  return {
+    events: await eventsOf(
+      session,
+      given.map((row) => row.letter_id),
+    ),
+    truncated: given.length < found.length,
+  }
+}
+
+interface SizeRow {
+  readonly letter_id: Integer
+  readonly bytes: Integer
+}
+
+/** Whether letters can have these names; texts of requests may hold what stores refuse. */
+export const canHaveLetters = (service: string, topic: string | null): boolean =>
+  (service === UNKNOWN || isServiceName(service)) &&
+  (topic === null || topic === UNKNOWN || isTopicName(topic))
+
+function countWithin(rows: readonly SizeRow[], maxBytes: number): number {
+  let sum = 0
+  const beyond = rows.findIndex(({ bytes }, index) => {
+    sum += Number(bytes)
+    return index > 0 && sum > maxBytes
+  })
+  return beyond < 0 ? rows.length : beyond
+}
+
+/** The events of these letters, in this order; one that is gone is left out. */
+async function eventsOf(session: Session, ids: readonly Integer[]): Promise<StoredEvent[]> {
+  if (ids.length === 0) return []
+  const wanted = idList(
+    session.dialect,
+    ids.map((id) => ({ id })),
+  )
+  const rows = await session.rows<EventRow>(readEvents, wanted)
+  const byId = new Map(rows.map((row) => [BigInt(row.letter_id), row]))
+  return ids.flatMap((id) => {
+    const row = byId.get(BigInt(id))
+    return row === undefined ? [] : toEvent(row)
+  })
+}
+
+/**
+ * A drawer of the service: it has, or had, a letter. Found by the label of drawers; '0' is the character behind '/', which stands
+ * between service and topic.
+ */
+const findDrawer = sql(
+  'kafka.drawerOfService',
+  `SELECT id FROM bartleby.drawers WHERE source = '${KAFKA}' AND engine = '${KAFKA}' AND queue > $1 AND queue < $2
+   ORDER BY source, engine, queue LIMIT 1`,
+)
+
+/** Whether a service ever had a letter. */
+export async function hasLetter(session: Session, service: string): Promise<boolean> {
+  if (!canHaveLetters(service, null)) return false
+  const found = await session.rows(findDrawer, `${service}/`, `${service}0`)
+  return found.length > 0
+}
+
+/** The letter of a record by its own name, also one that is spent. By unique index, then by primary keys. */
+const findByDlqId = sql(
+  'kafka.letterOfDlqId',
+  {
+    postgres: 'SELECT letter_id FROM bartleby.kafka_records WHERE dlq_id = $1::uuid',
+    sqlite: 'SELECT letter_id FROM kafka_records WHERE dlq_id = $1',
+  },
+  { bigints: true },
+)
+
+/** The event that a record's name belongs to; null when there is none. `id` is a UUID in lower case. */
+export async function eventNamed(session: Session, id: string): Promise<StoredEvent | null> {
+  const [row] = await session.rows<{ letter_id: Integer }>(findByDlqId, id)
+  if (row === undefined) return null
+  const [event] = await eventsOf(session, [row.letter_id])
+  return event ?? null
+}
+
+/** The value of exactly the record that has this name; null when there is none. */
+async function valueNamed(
+  session: Session,
+  id: string,
+): Promise<{ readonly value: Uint8Array | null } | null> {
+  const event = await eventNamed(session, id)
+  if (event === null || event.dlqId === id) return event
+  return { value: await earlierValue(session, event, dlqId(id)) }
+}
+
+/** What else is known of events, in their order. */
+export async function detailsOf(
+  session: Session,
+  events: readonly StoredEvent[],
+): Promise<readonly EventDetail[]> {
+  const later = await lettersWithLaterSameKey(session, events)
+  // Only what died more than once has a past.
+  const again = events.filter(({ attempts }) => attempts > 1)
+  const chains = await readChain(
+    session,
+    again.map(({ letterId }) => letterId),
+  )
+  return events.map(({ letterId }) => ({
+    chain: chains.get(letterId) ?? [],
+    hasLaterSameKey: later.has(letterId),
+  }))
+}
+
+/** A queue as it was at one moment, with what else is known of those events that `wanted` names. */
+export interface Preview extends NextEvents {
+  /** One for each event; null where none was wanted. */
+  readonly details: readonly (EventDetail | null)[]
+}
+
+/** The reads of the API, each of them on one moment of the store. */
+export class QueueReader {
+  readonly #db: Database
+  readonly #ledger: Pick<Ledger, 'counts'>
+
+  constructor(db: Database, ledger: Pick<Ledger, 'counts'>) {
+    this.#db = db
+    this.#ledger = ledger
+  }
+
+  /** The next events; with the details of those that `isDetailed` asks for. */
+  preview(part: QueuePart, isDetailed: (event: StoredEvent) => boolean): Promise<Preview> {
+    return this.#db.snapshot('kafka.preview', async (session) => {
+      const next = await nextEvents(session, part)
+      return { ...next, details: await this.#detailsOfSome(session, next.events, isDetailed) }
+    })
+  }
+
+  async #detailsOfSome(
+    session: Session,
+    events: readonly StoredEvent[],
+    isDetailed: (event: StoredEvent) => boolean,
+  ): Promise<readonly (EventDetail | null)[]> {
+    const wanted = events.filter(isDetailed)
+    if (wanted.length === 0) return events.map(() => null)
+    const details = await detailsOf(session, wanted)
+    const byLetter = new Map(wanted.map(({ letterId }, index) => [letterId, details[index] ?? null]))
+    return events.map(({ letterId }) => byLetter.get(letterId) ?? null)
+  }
+
+  /** What else is known of one event. */
+  async detail(event: StoredEvent): Promise<EventDetail> {
+    const [detail] = await this.#db.snapshot('kafka.detail', (session) => detailsOf(session, [event]))
+    if (detail === undefined) throw new Error('an event has no details')
+    return detail
+  }
+
+  /** The event that a record's name belongs to, with its details; null when there is none. */
+  named(id: string): Promise<{ readonly event: StoredEvent; readonly detail: EventDetail } | null> {
+    return this.#db.snapshot('kafka.named', async (session) => {
+      const event = await eventNamed(session, id)
+      if (event === null) return null
+      const [detail] = await detailsOf(session, [event])
+      return detail === undefined ? null : { event, detail }
+    })
+  }
+
+  /** The value of exactly the record that has this name; null when there is none. */
+  value(id: string): Promise<{ readonly value: Uint8Array | null } | null> {
+    return this.#db.snapshot('kafka.value', (session) => valueNamed(session, id))
+  }
+
+  /** Whether a service ever had a letter. */
+  hasLetter(service: string): Promise<boolean> {
+    return this.#db.session('kafka.hasLetter', (session) => hasLetter(session, service))
+  }
+
+  /** Unresolved letters, by service and original topic, from the books of the office. */
+  async summary(): Promise<Summary> {
+    const { items } = await this.#ledger.counts({ source: KAFKA, engine: KAFKA, status: 'Pending' }, [
+      'originalQueue',
+    ])
+    const services = new Map<string, Map<string, number>>()
+    for (const { originalQueue, count } of items) {
+      // Neither name has a slash in it.
+      const [service = UNKNOWN, topic = UNKNOWN] = (originalQueue ?? '').split('/')
+      const topics = services.get(service) ?? new Map<string, number>()
+      services.set(service, topics.set(topic, count))
+    }
+    return services
+  }
+}

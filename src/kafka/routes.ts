@@ -1,0 +1,134 @@
+/**
+ * The Kafka API on HTTP. Calls run in Fastify's first hook, as those of the other APIs do: its own parsing would judge a body before
+ * its sender. Who sends a request is asked before everything else, also where there is no call.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { TokenEntry } from '../config/index.ts'
+import { BartlebyError } from '../core/errors.ts'
+import { ClientGone } from '../http/body.ts'
+import { KafkaRefused } from './refusal.ts'
+import { serviceCalls } from './routes/by-service.ts'
+import { topicCalls } from './routes/by-topic.ts'
+import type { KafkaCall, KafkaCalls } from './routes/call.ts'
+import { describeCall, roleOf } from './routes/describe.ts'
+import { Door } from './routes/door.ts'
+import { answerWithoutCall, isNoCall } from './routes/paths.ts'
+import {
+  type Answer,
+  bodyTooLarge,
+  INTERNAL,
+  misshapen,
+  NOT_ADMITTED,
+  refused,
+  STOPPING,
+  sendAnswer,
+} from './routes/reply.ts'
+import { KafkaRequest, type RequestLimits } from './routes/request.ts'
+import { hasRequestId } from './routes/request-id.ts'
+import { ShapeRefused } from './routes/shape.ts'
+
+export interface KafkaRoutesOptions extends RequestLimits {
+  readonly calls: KafkaCalls
+  /** The tokens of the server. */
+  readonly tokens: readonly TokenEntry[]
+  readonly writeTimeoutSeconds: number
+  /** True from the moment the server has begun to shut down. */
+  readonly stopping: () => boolean
+}
+
+export const KAFKA_CALLS: readonly KafkaCall[] = [...topicCalls, ...serviceCalls]
+
+/** Everything below `/kafka` of a server whose Kafka part is enabled. */
+export class KafkaFacade {
+  readonly #options: KafkaRoutesOptions
+  readonly #door: Door
+
+  constructor(options: KafkaRoutesOptions) {
+    this.#options = options
+    this.#door = new Door(options.calls.settings.tokenHashes, options.tokens)
+  }
+
+  /** Answers a request that a call fits. */
+  async perform(call: KafkaCall, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    // Fastify gives the named parts of a path as texts.
+    if (isNoCall(request.params as Readonly<Record<string, string>>)) {
+      this.answerUnrouted(request, reply)
+      return
+    }
+    try {
+      this.#send(request, reply, await this.#answer(call, request))
+    } catch (thrown) {
+      if (thrown instanceof ClientGone || request.raw.socket.destroyed) reply.hijack()
+      else this.#send(request, reply, this.#failed(call, request, thrown))
+    }
+  }
+
+  /** Answers a request that no call fits. */
+  answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
+    const admission = this.#door.admit(
+      request.headers.authorization,
+      request.method === 'GET' || request.method === 'HEAD' ? 'viewer' : 'operator',
+    )
+    const answer =
+      'refused' in admission
+        ? NOT_ADMITTED[admission.refused]
+        : answerWithoutCall(KAFKA_CALLS, request.method, request.url)
+    this.#send(request, reply, answer)
+  }
+
+  async #answer(call: KafkaCall, request: FastifyRequest): Promise<Answer> {
+    const { calls, stopping } = this.#options
+    // That the process lives is told in any case, and to anybody.
+    if (call.isOpen === true) return call.answer(new KafkaRequest(request, '', this.#options), calls)
+    const admission = this.#door.admit(request.headers.authorization, roleOf(call))
+    if ('refused' in admission) return NOT_ADMITTED[admission.refused]
+    if (!calls.settings.generateCorrelationId && !hasRequestId(request.raw)) {
+      throw new KafkaRefused('invalidCorrelationId', {}, 'X-Request-Id must be a UUID of version 4')
+    }
+    if (stopping()) return STOPPING
+    return call.answer(new KafkaRequest(request, admission.actor, this.#options), calls)
+  }
+
+  #failed(call: KafkaCall, request: FastifyRequest, thrown: unknown): Answer {
+    if (thrown instanceof KafkaRefused) return refused(thrown)
+    if (thrown instanceof ShapeRefused) return misshapen(thrown)
+    if (thrown instanceof BartlebyError && thrown.code === 'body_too_large') {
+      return bodyTooLarge(this.#options.maxBodyBytes)
+    }
+    // What waits for its turn is met by the end of the server on its way.
+    if (thrown instanceof BartlebyError && thrown.code === 'service_stopping') return STOPPING
+    // What went wrong inside is for the log alone.
+    request.log.error(
+      { err: thrown, method: request.method, path: call.path, requestId: request.id },
+      'call failed',
+    )
+    return INTERNAL
+  }
+
+  #send(request: FastifyRequest, reply: FastifyReply, answer: Answer): void {
+    sendAnswer(request, reply, answer, this.#options.writeTimeoutSeconds)
+  }
+}
+
+/** Adds the calls of the Kafka API to a server. */
+export async function kafkaRoutes(
+  app: FastifyInstance,
+  { facade }: { readonly facade: KafkaFacade },
+): Promise<void> {
+  // The schemas describe the calls in OpenAPI; the calls check what they are given.
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
+  for (const call of KAFKA_CALLS) {
+    app.route({
+      method: call.method,
+      url: call.path,
+      schema: describeCall(call),
+      onRequest: (request, reply) => void facade.perform(call, request, reply),
+      handler: unreachable,
+    })
+  }
+}
+
+function unreachable(): never {
+  throw new Error('the call was answered by its first hook')
+}

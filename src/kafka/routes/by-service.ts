@@ -1,0 +1,203 @@
+/** The calls by service: the next event, whichever it is. */
+import { BartlebyError } from '../../core/errors.ts'
+import { INTEGER, TEXT } from '../../http/describe-api.ts'
+import { UNKNOWN } from '../event.ts'
+import { isUuid, isUuidV4 } from '../names.ts'
+import type { ResolveRequest } from '../ports.ts'
+import { KafkaRefused } from '../refusal.ts'
+import type { KafkaCall, KafkaCalls } from './call.ts'
+import { DETAIL, FLAGS, PREVIEW_EVENT, RESOLVE_QUERY } from './describe.ts'
+import { extraOfResolution, extraOfShown, isShownInDetail, outcomeHeaders } from './detail.ts'
+import { type Answer, empty, json, noContent } from './reply.ts'
+import type { KafkaRequest } from './request.ts'
+import { ShapeRefused } from './shape.ts'
+import { dryRunText, listText, previewText } from './views.ts'
+
+/** Enough to see that a body is not empty. */
+const SMALL_BODY_BYTES = 1_024
+
+const IF_MATCH = {
+  'If-Match': { ...TEXT, description: 'The id of the event, in quotes: another one is not touched' },
+}
+
+export const serviceCalls: readonly KafkaCall[] = [
+  {
+    method: 'GET',
+    path: '/kafka/:service',
+    operationId: 'kafka.preview',
+    summary: 'The next events of a service, in the order in which they will be resolved',
+    query: {
+      limit: {
+        ...INTEGER,
+        minimum: 1,
+        description: 'At most `preview_limit`, which it is when it is left out',
+      },
+      detail: DETAIL,
+    },
+    success: { 200: { meaning: 'OK', shape: { type: 'array', items: PREVIEW_EVENT } } },
+    errors: [400, 404, 422],
+    answer: preview,
+  },
+  {
+    method: 'GET',
+    path: '/kafka/rpc/dry-run/:service',
+    operationId: 'kafka.dryRun',
+    summary: 'What processing the next event of a service would publish; nothing is written',
+    query: RESOLVE_QUERY,
+    success: {
+      200: { meaning: 'The event; no body at all when it would be discarded', shape: PREVIEW_EVENT },
+    },
+    errors: [400, 404, 409, 422, 500, 503, 504],
+    answer: dryRun,
+  },
+  {
+    method: 'POST',
+    path: '/kafka/:service',
+    operationId: 'kafka.process',
+    summary:
+      'Process the next event of a service: to its retry topic, or discarded when its processor says so',
+    headers: IF_MATCH,
+    query: { mint_correlation_id: FLAGS.mint_correlation_id, resend: FLAGS.resend },
+    success: { 204: { meaning: 'Done; `Bartleby-Outcome` says what' } },
+    errors: [400, 404, 409, 412, 422, 500, 503, 504],
+    answer: processNext,
+  },
+  {
+    method: 'DELETE',
+    path: '/kafka/:service',
+    operationId: 'kafka.discard',
+    summary:
+      'Discard the next event of a service; or, given the id of an event, that one, wherever it stands',
+    headers: IF_MATCH,
+    success: { 204: { meaning: 'Done, or done before' } },
+    errors: [400, 404, 409, 412, 422],
+    answer: discard,
+  },
+]
+
+async function preview(request: KafkaRequest, calls: KafkaCalls): Promise<Answer> {
+  const { previewLimit, previewMaxBytes } = calls.settings
+  const asked = request.integer('limit')
+  const wanted = request.flag('detail')
+  const service = await knownService(request, calls)
+  const limit = asked ?? previewLimit
+  if (limit < 1 || limit > previewLimit) {
+    throw new KafkaRefused(
+      'previewParamsError',
+      { skip: 0, limit },
+      `the limit must be from 1 to ${previewLimit}`,
+    )
+  }
+  const part = { service, topic: null, skip: 0, limit, maxBytes: previewMaxBytes }
+  const shown = await calls.reader.preview(part, (event) => isShownInDetail(event, wanted))
+  const events = shown.events.map((event, index) => previewText(event, extraOfShown(shown, index)))
+  return json(listText(events), shown.truncated ? { 'Bartleby-Truncated': 'true' } : {})
+}
+
+async function dryRun(request: KafkaRequest, calls: KafkaCalls): Promise<Answer> {
+  const wanted = request.flag('detail')
+  const asked = resolveFlags(request)
+  const service = await knownService(request, calls)
+  const found = await calls.returnWay.dryRun({ ...asked, service, dlqId: null })
+  const headers = { ...outcomeHeaders(found), ETag: `"${found.event.dlqId}"` }
+  if (found.outcome === 'discarded') return empty(headers)
+  return json(dryRunText(found, await extraOfResolution(calls, found, { wanted, isDryRun: true })), headers)
+}
+
+async function processNext(request: KafkaRequest, calls: KafkaCalls): Promise<Answer> {
+  const asked = resolveFlags(request)
+  const service = await knownService(request, calls)
+  await insistOnNoBody(request)
+  return onCondition(request, calls, service, async (dlqId) => {
+    const done = await calls.returnWay.process({ ...asked, service, dlqId })
+    return noContent(outcomeHeaders(done))
+  })
+}
+
+async function discard(request: KafkaRequest, calls: KafkaCalls): Promise<Answer> {
+  const named = request.param('service')
+  if (isUuid(named)) return discardById(named, request, calls)
+  const service = await knownService(request, calls)
+  await insistOnNoBody(request)
+  return onCondition(request, calls, service, async (dlqId) => {
+    await calls.returnWay.discardNext({ service, dlqId, caller: request.caller })
+    return noContent()
+  })
+}
+
+/** Also of an event that is gone, or never was: who asks twice is told the same. */
+async function discardById(id: string, request: KafkaRequest, { returnWay }: KafkaCalls): Promise<Answer> {
+  if (!isUuidV4(id)) {
+    throw new ShapeRefused([{ loc: ['path', 'dlq_id'], kind: 'uuid_version', input: JSON.stringify(id) }])
+  }
+  await returnWay.discard(id.toLowerCase(), request.caller)
+  return noContent()
+}
+
+const resolveFlags = (request: KafkaRequest): Omit<ResolveRequest, 'service' | 'dlqId'> => ({
+  topic: null,
+  caller: request.caller,
+  mintCorrelationId: request.flag('mint_correlation_id'),
+  resend: request.flag('resend'),
+  override: null,
+})
+
+/** The service of the path, if there is one of that name. */
+async function knownService(request: KafkaRequest, calls: KafkaCalls): Promise<string> {
+  const service = request.param('service')
+  if (await isKnownService(service, calls)) return service
+  throw new KafkaRefused('unknownServiceError', { service }, `there is no service named '${service}'`)
+}
+
+/** Listed, or without a service, or, where those are accepted, unlisted and with letters. */
+async function isKnownService(service: string, { settings, reader }: KafkaCalls): Promise<boolean> {
+  if (service === UNKNOWN || settings.services.has(service)) return true
+  return settings.acceptUnlistedServices && reader.hasLetter(service)
+}
+
+/** Nobody shall believe that what a body said was used. */
+async function insistOnNoBody(request: KafkaRequest): Promise<void> {
+  const body = await smallBody(request)
+  if (body === '' || isEmptyObject(body)) return
+  throw new KafkaRefused('unexpectedBodyError', {}, 'this call takes no body')
+}
+
+/** What is larger is not empty, whatever it is. */
+async function smallBody(request: KafkaRequest): Promise<string | null> {
+  try {
+    return (await request.body(SMALL_BODY_BYTES)).toString().trim()
+  } catch (error) {
+    if (error instanceof BartlebyError && error.code === 'body_too_large') return null
+    throw error
+  }
+}
+
+const isEmptyObject = (body: string | null): boolean => body !== null && /^\{\s*\}$/.test(body)
+
+/**
+ * Runs an act on the next event, if that is the one which `If-Match` names; without the header, or with `*`, on any. One that is no id
+ * of an event matches none.
+ */
+async function onCondition(
+  request: KafkaRequest,
+  calls: KafkaCalls,
+  service: string,
+  act: (dlqId: string | null) => Promise<Answer>,
+): Promise<Answer> {
+  const condition = request.ifMatch?.trim() ?? '*'
+  if (condition === '*') return act(null)
+  const id = /^"(.*)"$/.exec(condition)?.[1] ?? ''
+  if (!isUuidV4(id)) throw await noMatch(calls, service, condition)
+  return act(id.toLowerCase())
+}
+
+async function noMatch({ reader }: KafkaCalls, service: string, condition: string): Promise<KafkaRefused> {
+  const part = { service, topic: null, skip: 0, limit: 1, maxBytes: 0 }
+  const { events } = await reader.preview(part, () => false)
+  const [next] = events
+  if (next === undefined) {
+    return new KafkaRefused('emptyDLQError', { service }, 'nothing is unresolved there')
+  }
+  const data = { service, topic: null, supplied_dlq_id: condition, expected_dlq_id: next.dlqId }
+  return new KafkaRefused('dlqSequenceError', data, 'another event is next', 412)
+}

@@ -1,0 +1,151 @@
+/** The Kafka API over a store with dead events in it: everything is real but the broker, and intake, which does nothing. */
+import { hash } from 'node:crypto'
+import type { Config } from '../../src/config/index.ts'
+import { silentLog } from '../../src/core/log.ts'
+import { type ScriptedServer, scriptedServer } from '../../src/http/scripted-server.ts'
+import { KafkaCounters } from '../../src/kafka/counters.ts'
+import { type OutgoingRecord, STATE } from '../../src/kafka/event.ts'
+import { KafkaMetrics } from '../../src/kafka/metrics.ts'
+import type { IntakeStanding, Publisher, PublishOutcome } from '../../src/kafka/ports.ts'
+import { Processors } from '../../src/kafka/processors/processors.ts'
+import { QueueReader } from '../../src/kafka/queue-reader.ts'
+import { reassign } from '../../src/kafka/reassign.ts'
+import { ReturnPath } from '../../src/kafka/return/return-path.ts'
+import type { ServedKafka } from '../../src/kafka/routes/call.ts'
+import { KafkaStore, type SettingsDraft } from './kafka-store.ts'
+import type { StoreKind } from './stores.ts'
+
+/** A token of the Kafka part, and the hash that the settings have. */
+export const TOKEN = '43fadc91-b98f-4925-bd31-1b054b13dc55'
+export const TOKEN_HASH = hash('sha256', TOKEN, 'hex')
+
+/** Records arrive in the order in which they are published, and keep it. */
+export class PublisherDouble implements Publisher {
+  readonly published: OutgoingRecord[] = []
+  /** What comes of the next records, in turn; those beyond are taken. */
+  readonly outcomes: PublishOutcome[] = []
+
+  async publish(record: OutgoingRecord): Promise<PublishOutcome> {
+    const outcome = this.outcomes.shift() ?? {
+      outcome: 'published' as const,
+      partition: 0,
+      offset: BigInt(this.published.length),
+    }
+    if (outcome.outcome === 'published') this.published.push(record)
+    return outcome
+  }
+
+  async close(): Promise<void> {}
+}
+
+export interface KafkaHttpOptions {
+  readonly settings?: SettingsDraft
+  readonly tokens?: Config['auth']['tokens']
+  readonly http?: Partial<Config['http']>
+}
+
+/** What is asked of the API; with its token, unless `token` says otherwise. */
+export interface Asked {
+  readonly method?: 'GET' | 'POST' | 'DELETE' | 'PUT' | 'HEAD' | 'OPTIONS' | 'PATCH'
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | object
+  readonly token?: string | null
+}
+
+export class KafkaHttp {
+  readonly store: KafkaStore
+  readonly publisher: PublisherDouble
+  readonly counters: KafkaCounters
+  readonly server: ScriptedServer
+  /** How intake is said to stand. */
+  standing: IntakeStanding
+  readonly #returnPath: ReturnPath
+  readonly #processors: Processors
+
+  private constructor(
+    parts: Pick<KafkaHttp, 'store' | 'publisher' | 'counters' | 'server'>,
+    returnPath: ReturnPath,
+    processors: Processors,
+  ) {
+    this.store = parts.store
+    this.publisher = parts.publisher
+    this.counters = parts.counters
+    this.server = parts.server
+    this.standing = wellStanding(parts.store)
+    this.#returnPath = returnPath
+    this.#processors = processors
+  }
+
+  static async open(kind: StoreKind, options: KafkaHttpOptions = {}): Promise<KafkaHttp> {
+    const counters = new KafkaCounters()
+    const settings = { tokenHashes: [TOKEN_HASH], ...options.settings }
+    const store = await KafkaStore.open(kind, { settings, listener: counters })
+    const publisher = new PublisherDouble()
+    const processors = await Processors.load(store.settings)
+    const returnPath = new ReturnPath({
+      db: store.db,
+      clock: store.clock,
+      log: silentLog,
+      settings: store.settings,
+      publisher,
+      processors,
+      listener: counters,
+      instance: 'test',
+    })
+    const standing = (): IntakeStanding => http.standing
+    const kafka: ServedKafka = {
+      calls: {
+        settings: store.settings,
+        returnWay: returnPath,
+        reader: new QueueReader(store.db, store.letters.ledger),
+      },
+      metrics: new KafkaMetrics({ counters, standing }),
+      standing,
+      reassign: (id, assignment, caller) => reassign(store, id, assignment, caller),
+    }
+    const { tokens = [], http: limits = {} } = options
+    const server = await scriptedServer({ kafka, tokens, http: limits, clock: store.clock })
+    const http = new KafkaHttp({ store, publisher, counters, server }, returnPath, processors)
+    return http
+  }
+
+  /** Discards what is unresolved, so that the next test finds nothing. */
+  async clear(): Promise<void> {
+    for (const { dlqId, state } of await this.store.events()) {
+      if (state >= STATE.published) continue
+      const { statusCode } = await this.ask(`/kafka/${dlqId}`, { method: 'DELETE' })
+      if (statusCode !== 204) throw new Error(`an event cannot be discarded: ${statusCode}`)
+    }
+    this.publisher.published.splice(0)
+    this.publisher.outcomes.splice(0)
+  }
+
+  async close(): Promise<void> {
+    await this.server.app.close()
+    await this.#returnPath.stop()
+    await this.#processors.close()
+    await this.store.close()
+  }
+
+  /** Asks the API. */
+  async ask(url: string, { method = 'GET', headers = {}, body, token = TOKEN }: Asked = {}) {
+    const authorization = token === null ? {} : { authorization: `Bearer ${token}` }
+    const given = body === undefined ? {} : { body }
+    return this.server.app.inject({ method, url, headers: { ...authorization, ...headers }, ...given })
+  }
+
+  /** The events of a preview, and nothing else of the answer. */
+  async events<T = Record<string, unknown>>(url: string): Promise<T[]> {
+    const reply = await this.ask(url)
+    if (reply.statusCode !== 200) throw new Error(`${url} gives ${reply.statusCode}: ${reply.body}`)
+    return reply.json<T[]>()
+  }
+}
+
+const wellStanding = ({ clock }: KafkaStore): IntakeStanding => ({
+  state: 'reading',
+  troubles: [],
+  missingTopics: [],
+  partitions: [],
+  since: clock.now(),
+})
