@@ -2,7 +2,7 @@
  * What is next: the queues of services as previews show them, in the order of the contract. Reads only, and of what is large only
  * as much as an answer may hold: sizes first, bytes after.
  */
-import { type Database, type Integer, type Session, sql } from '../db/database.ts'
+import { type Database, type Dialect, type Integer, type Session, sql } from '../db/database.ts'
 import { idList } from '../letters/id-list.ts'
 import type { Ledger } from '../letters/ledger.ts'
 import { type ChainLink, earlierValue, readChain } from './chain.ts'
@@ -43,20 +43,20 @@ const OPEN = `state < ${STATE.published}`
  * The sizes of the next events, in order. Found by the index of their queue, each with its letter by primary key; the size of a
  * value is known without reading it. Cost: the events that are skipped, and those that are given.
  */
-const sizes = (name: string, where: string, limit: string) =>
+const sizes = (name: string, of: Readonly<Record<Dialect, string>>, order: string, limit: string) =>
   sql(
     name,
     {
       postgres: `SELECT event.letter_id, letter.bytes FROM (
-          SELECT event.letter_id, ${QUEUE_ORDER} FROM bartleby.kafka_events AS event WHERE ${where} AND ${OPEN}
-          ORDER BY ${QUEUE_ORDER} ${limit}
+          SELECT event.letter_id, event.original_topic, ${QUEUE_ORDER} FROM bartleby.kafka_events AS event WHERE ${of.postgres} AND ${OPEN}
+          ORDER BY ${order} ${limit}
         ) AS event
         CROSS JOIN LATERAL (
           SELECT coalesce(octet_length(payload), 0) AS bytes FROM bartleby.letters WHERE id = event.letter_id LIMIT 1
         ) AS letter
-        ORDER BY ${QUEUE_ORDER}`,
+        ORDER BY ${order}`,
       sqlite: `SELECT event.letter_id, coalesce(length(letter.payload), 0) AS bytes FROM (
-          SELECT event.letter_id, ${QUEUE_ORDER} FROM kafka_events AS event WHERE ${where} AND ${OPEN}
+          SELECT event.letter_id, ${QUEUE_ORDER} FROM kafka_events AS event WHERE ${of.sqlite} AND ${OPEN}
           ORDER BY ${QUEUE_ORDER} ${limit}
         ) AS event
         CROSS JOIN letters AS letter ON letter.id = event.letter_id
@@ -64,8 +64,23 @@ const sizes = (name: string, where: string, limit: string) =>
     },
     { bigints: true },
   )
-const sizesOfService = sizes('kafka.queue', 'service = $1', 'LIMIT $2 OFFSET $3')
-const sizesOfTopic = sizes('kafka.queueOfTopic', 'service = $1 AND original_topic = $2', 'LIMIT $3 OFFSET $4')
+const OF_SERVICE = 'service = $1'
+const sizesOfService = sizes(
+  'kafka.queue',
+  { postgres: OF_SERVICE, sqlite: OF_SERVICE },
+  QUEUE_ORDER,
+  'LIMIT $2 OFFSET $3',
+)
+/** As a range, in the order that only one index has: under an equality PostgreSQL may walk past all other topics of the service. */
+const sizesOfTopic = sizes(
+  'kafka.queueOfTopic',
+  {
+    postgres: `${OF_SERVICE} AND original_topic BETWEEN $2 AND $2`,
+    sqlite: `${OF_SERVICE} AND original_topic = $2`,
+  },
+  `event.original_topic, ${QUEUE_ORDER}`,
+  'LIMIT $3 OFFSET $4',
+)
 
 /** Events with their letters, both by primary key, in any order. */
 const readEvents = sql(

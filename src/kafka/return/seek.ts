@@ -33,10 +33,12 @@ export type Sought =
   | { readonly found: 'lapsed'; readonly lapse: Flying }
 
 const ORDER = 'order_ts, topic, partition, record_offset, intake'
+/** As a range, in the order that only one index has: under an equality PostgreSQL may walk past all other topics of the service. */
+const OF_TOPIC = 'original_topic BETWEEN $2 AND $2'
 
 /** The first of a queue that is unresolved: one row of the index of the queue. */
-const head = (name: string, index: string, where: string) => {
-  const rest = `WHERE ${where} AND state < ${STATE.published} ORDER BY ${ORDER} LIMIT 1`
+const head = (name: string, index: string, where: string, order: string) => {
+  const rest = `WHERE ${where} AND state < ${STATE.published} ORDER BY ${order} LIMIT 1`
   return sql(
     name,
     {
@@ -46,8 +48,13 @@ const head = (name: string, index: string, where: string) => {
     { bigints: true },
   )
 }
-const headOfService = head('kafka.headOfService', 'kafka_queue', 'service = $1')
-const headOfTopic = head('kafka.headOfTopic', 'kafka_queue_of_topic', 'service = $1 AND original_topic = $2')
+const headOfService = head('kafka.headOfService', 'kafka_queue', 'service = $1', ORDER)
+const headOfTopic = head(
+  'kafka.headOfTopic',
+  'kafka_queue_of_topic',
+  `service = $1 AND ${OF_TOPIC}`,
+  `original_topic, ${ORDER}`,
+)
 
 const FLYING = `state IN (${STATE.claimed}, ${STATE.publishing})`
 
