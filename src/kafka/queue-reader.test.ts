@@ -74,6 +74,18 @@ describe.each(stores)('what is next, on $name', (kind) => {
     expect(await cutAt(61, { skip: 2 })).toEqual([2, false])
   })
 
+  it('is cut where headers or keys get too large, of which the usual do not count', async () => {
+    const large = 'x'.repeat(100_000)
+    await store.dead({ value: '1', more: [['x', large]] })
+    await store.dead({ value: '1', key: large })
+    await store.dead({ value: '1', more: [['x', large.slice(0, 3_000)]], key: large.slice(0, 3_000) })
+    const givenWithin = async (maxBytes: number) => (await next({ maxBytes })).events.length
+    expect(await givenWithin(200_000)).toBe(3)
+    expect(await givenWithin(100_000)).toBe(1)
+    expect(await givenWithin(193_000)).toBe(3)
+    expect(await givenWithin(190_000)).toBe(1)
+  })
+
   it('is nothing under names that nobody can have', async () => {
     await store.dead()
     for (const service of ['nobody', 'w\0ps', "w'ps", '', 'health']) {

@@ -18,7 +18,7 @@ export interface QueuePart {
   readonly topic: string | null
   readonly skip: number
   readonly limit: number
-  /** Of the values together; the first event is given whatever its size. */
+  /** Of the values together, and of headers and keys that are large; the first event is given whatever its size. */
   readonly maxBytes: number
 }
 
@@ -39,6 +39,13 @@ export type Summary = ReadonlyMap<string, ReadonlyMap<string, number>>
 
 const OPEN = `state < ${STATE.published}`
 
+/** Headers and keys of this length do not count. */
+const SMALL_BYTES = 4_096
+const bytesOf = (length: string, larger: string): string => {
+  const large = (part: string) => `${larger}(coalesce(${length}(${part}), 0) - ${SMALL_BYTES}, 0)`
+  return `coalesce(${length}(payload), 0) + ${large('headers')} + ${large('reference')}`
+}
+
 /**
  * The sizes of the next events, in order. Found by the index of their queue, each with its letter by primary key; the size of a
  * value is known without reading it. Cost: the events that are skipped, and those that are given.
@@ -52,10 +59,10 @@ const sizes = (name: string, of: Readonly<Record<Dialect, string>>, order: strin
           ORDER BY ${order} ${limit}
         ) AS event
         CROSS JOIN LATERAL (
-          SELECT coalesce(octet_length(payload), 0) AS bytes FROM bartleby.letters WHERE id = event.letter_id LIMIT 1
+          SELECT ${bytesOf('octet_length', 'greatest')} AS bytes FROM bartleby.letters WHERE id = event.letter_id LIMIT 1
         ) AS letter
         ORDER BY ${order}`,
-      sqlite: `SELECT event.letter_id, coalesce(length(letter.payload), 0) AS bytes FROM (
+      sqlite: `SELECT event.letter_id, ${bytesOf('length', 'max')} AS bytes FROM (
           SELECT event.letter_id, ${QUEUE_ORDER} FROM kafka_events AS event WHERE ${of.sqlite} AND ${OPEN}
           ORDER BY ${QUEUE_ORDER} ${limit}
         ) AS event

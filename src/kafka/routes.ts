@@ -58,8 +58,10 @@ export class KafkaFacade {
     try {
       this.#send(request, reply, await this.#answer(call, request))
     } catch (thrown) {
-      if (thrown instanceof ClientGone || request.raw.socket.destroyed) reply.hijack()
-      else this.#send(request, reply, this.#failed(call, request, thrown))
+      // What went wrong is logged, also when nobody waits for the answer any more.
+      const answer = thrown instanceof ClientGone ? null : this.#failed(call, request, thrown)
+      if (answer === null || request.raw.socket.destroyed) reply.hijack()
+      else this.#send(request, reply, answer)
     }
   }
 

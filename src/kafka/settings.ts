@@ -109,10 +109,13 @@ export function serviceNamed(settings: KafkaSettings, name: string): KafkaServic
   const listed = settings.services.get(name)
   if (listed !== undefined) return listed
   if (!settings.acceptUnlistedServices || !isServiceName(name)) return null
+  const retryTopic = `retry-${name}`
+  // Whoever reads a retry topic takes everything on it for its own: the name came with a record, and must not lead to another's.
+  for (const other of settings.services.values()) if (other.retryTopic === retryTopic) return null
   return {
     name,
     dlqTopic: '',
-    retryTopic: `retry-${name}`,
+    retryTopic,
     profile: 'hexkit',
     aliases: [],
     originalTopics: [],

@@ -72,7 +72,7 @@ export async function settleOpenSends(
     const letter = await readLetterById(tx, id)
     const known = cases.get(id)
     if (letter === null || known === undefined) throw new Error(`letter ${id} is gone although it was locked`)
-    const { event_id: sentAs, target: sentTo, actor, request_id: requestId, dlq_id } = row
+    const { event_id: sentAs, target: sentTo, actor, request_id, dlq_id } = row
     const resolved = { resolvedAt: now, resolvedBy: actor, notes: RETRIED, sentAs, sentTo }
     await transition(
       work,
@@ -83,7 +83,7 @@ export async function settleOpenSends(
         operation: KAFKA_OPERATIONS.published,
         actor,
         notes: RETRIED,
-        output: Buffer.from(JSON.stringify({ requestId, dlq_id, event_id: sentAs, topic: sentTo })),
+        output: Buffer.from(JSON.stringify({ request_id, dlq_id, event_id: sentAs, topic: sentTo })),
       },
     )
     cases.set(id, { ...known, status: STATUS.Resolved })
