@@ -275,7 +275,13 @@ async function wire(db: Database, options: OfficeOptions, storeClock: StoreClock
     ['outbox', outboxes.source],
     ['webhooks', webhooks.source],
     // Also where Kafka is not enabled: its letters can be discarded everywhere.
-    ['kafka', kafkaLetterSource({ returnWay: () => kafka?.letterReturn ?? null })],
+    [
+      'kafka',
+      kafkaLetterSource({
+        returnWay: () => kafka?.letterReturn ?? null,
+        discarded: (service, topic) => kafka?.countDiscarded(service, topic),
+      }),
+    ],
   ])
   const retentionDays = options.engines?.tables?.retentionDays ?? DEFAULT_RETENTION_DAYS
   const foldMs = webhooks.settings.dlq.summaryIntervalSeconds * 1_000

@@ -39,6 +39,7 @@ export class Kafka implements ServedKafka {
   /** How letters go back, as the office asks for it. */
   readonly letterReturn: LetterReturn
   readonly #parts: KafkaParts
+  readonly #counters: KafkaCounters
   readonly #processors: Processors
   readonly #publisher: Publisher
   readonly #reader: Reader
@@ -47,6 +48,7 @@ export class Kafka implements ServedKafka {
   private constructor(parts: KafkaParts, processors: Processors) {
     const { db, clock, log, registers, ledger, settings } = parts
     const counters = new KafkaCounters()
+    this.#counters = counters
     this.#parts = parts
     this.#processors = processors
     this.#publisher = createPublisher(settings, log)
@@ -89,6 +91,11 @@ export class Kafka implements ServedKafka {
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  /** Counts an event that the office discarded or let expire. */
+  countDiscarded(service: string, topic: string): void {
+    this.#counters.resolved(service, topic, 'discarded_operator')
   }
 
   standing(): IntakeStanding {

@@ -21,10 +21,12 @@ export interface LetterReturn {
 export interface KafkaSourceOptions {
   /** null: Kafka is not enabled on this server. */
   readonly returnWay: () => LetterReturn | null
+  /** Told of events that the office discards or lets expire. */
+  readonly discarded?: (service: string, topic: string) => void
 }
 
 /** The source of letters that came from Kafka. */
-export function kafkaLetterSource({ returnWay }: KafkaSourceOptions): RemoteLetterSource {
+export function kafkaLetterSource({ returnWay, discarded }: KafkaSourceOptions): RemoteLetterSource {
   const way = (): LetterReturn => {
     const way = returnWay()
     if (way === null) throw failure('kafka_not_enabled')
@@ -37,14 +39,18 @@ export function kafkaLetterSource({ returnWay }: KafkaSourceOptions): RemoteLett
     sendRemote: async (letter, retry) => way().send(letter, retry),
     // What is on a topic cannot be taken back.
     recall: async () => ({ outcome: 'gone' }),
-    async lift({ tx }, letters) {
+    async lift(work, letters) {
+      const { tx } = work
       const ids = idList(tx.dialect, letters)
-      const held = await tx.rows<{ service: string; state: Integer }>(lockEvents, ids)
-      const busy = held.find(
+      const events = await tx.rows<LiftedEvent>(lockEvents, ids)
+      const busy = events.find(
         ({ state }) => Number(state) === STATE.claimed || Number(state) === STATE.publishing,
       )
       if (busy !== undefined) throw failure('letter_service_busy', { service: busy.service })
       await tx.run(discardEvents, ids)
+      work.afterCommit(() => {
+        for (const { service, original_topic: topic } of events) discarded?.(service, topic)
+      })
     },
     async lay({ tx }, letters) {
       await tx.run(layEvents, idList(tx.dialect, letters))
@@ -59,6 +65,12 @@ export function kafkaLetterSource({ returnWay }: KafkaSourceOptions): RemoteLett
   }
 }
 
+interface LiftedEvent {
+  readonly service: string
+  readonly original_topic: string
+  readonly state: Integer
+}
+
 const THESE = {
   postgres: 'letter_id = ANY($1::bigint[])',
   sqlite: 'letter_id IN (SELECT value FROM json_each($1))',
@@ -66,8 +78,8 @@ const THESE = {
 
 /** Events by primary key, locked in its order; their letters are locked. */
 const lockEvents = sql('kafka.lockEventsToLift', {
-  postgres: `SELECT service, state FROM bartleby.kafka_events WHERE ${THESE.postgres} ORDER BY letter_id FOR UPDATE`,
-  sqlite: `SELECT service, state FROM kafka_events WHERE ${THESE.sqlite}`,
+  postgres: `SELECT service, original_topic, state FROM bartleby.kafka_events WHERE ${THESE.postgres} ORDER BY letter_id FOR UPDATE`,
+  sqlite: `SELECT service, original_topic, state FROM kafka_events WHERE ${THESE.sqlite}`,
 })
 
 /** By primary key. The id of a publish that nobody knows the end of stays: the event may have been published. */
