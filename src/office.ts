@@ -21,7 +21,7 @@ import { type EngineTables, storeTables } from './engines/tables.ts'
 import { createEngineViews, type ViewNames } from './engines/views.ts'
 import { History } from './history/history.ts'
 import { SeriesNumbers } from './history/series.ts'
-import { Kafka, type KafkaParts } from './kafka/kafka.ts'
+import type { Kafka, KafkaParts } from './kafka/kafka.ts'
 import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from './kafka/options.ts'
 import { kafkaLetterSource } from './kafka/source.ts'
 import { readCase } from './letters/confirm.ts'
@@ -313,7 +313,10 @@ async function openKafka(options: KafkaOptions, parts: Omit<KafkaParts, 'setting
   const settings = kafkaSettings(options)
   for (const warning of kafkaWarnings(options))
     parts.log.warn({ warning }, 'the configuration of kafka is worth a second look')
-  return settings === null ? null : Kafka.open({ ...parts, settings })
+  if (settings === null) return null
+  // Loaded when it is used: most offices have no Kafka, and it is a third of the program.
+  const { Kafka } = await import('./kafka/kafka.ts')
+  return Kafka.open({ ...parts, settings })
 }
 
 /** Brings a store up to date without opening the office. */

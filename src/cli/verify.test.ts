@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { freshPostgres } from '../../test/harness/stores.ts'
+import { barePostgres } from '../../test/harness/stores.ts'
 import { migrateStore } from '../office.ts'
 import { bartleby } from './terminal-double.ts'
 
@@ -110,7 +110,7 @@ describe('bartleby verify', () => {
   })
 
   it('tells an empty PostgreSQL database from a store', async () => {
-    const place = await freshPostgres()
+    const place = await barePostgres()
     try {
       const { code, err } = await bartleby(['verify', '--store', place.url])
       expect(code).toBe(3)

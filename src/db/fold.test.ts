@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type FreshStore, freshPostgres, freshSqlite } from '../../test/harness/stores.ts'
+import { barePostgres, type FreshStore, freshSqlite } from '../../test/harness/stores.ts'
 import { instant } from '../core/clock.ts'
 import { silentLog } from '../core/log.ts'
 import { TestClock } from '../core/test-clock.ts'
@@ -31,7 +31,7 @@ describe('folding', () => {
   const clock = new TestClock()
 
   beforeAll(async () => {
-    place = await freshPostgres()
+    place = await barePostgres()
     db = openDatabase(place.url, { poolSize: 4 })
     await migrate(db, MIGRATIONS)
   })

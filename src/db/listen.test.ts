@@ -1,10 +1,10 @@
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type FreshStore, stores } from '../../test/harness/stores.ts'
+import { bareStores, type FreshStore } from '../../test/harness/stores.ts'
 import type { Database } from './database.ts'
 import { openDatabase } from './open.ts'
 
-describe.each(stores.filter(({ name }) => name === 'postgres'))('listening on $name', (kind) => {
+describe.each(bareStores.filter(({ name }) => name === 'postgres'))('listening on $name', (kind) => {
   let store: FreshStore
   let db: Database
   let other: pg.Client

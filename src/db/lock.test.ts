@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type FreshStore, stores } from '../../test/harness/stores.ts'
+import { bareStores, type FreshStore } from '../../test/harness/stores.ts'
 import { instant } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
 import type { Database } from './database.ts'
@@ -9,7 +9,7 @@ import { openDatabase } from './open.ts'
 
 const SECOND = 1_000_000n
 
-describe.each(stores)('a leased lock on $name', (store) => {
+describe.each(bareStores)('a leased lock on $name', (store) => {
   let place: FreshStore
   let db: Database
   const clock = new TestClock()

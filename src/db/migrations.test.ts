@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type FreshStore, stores } from '../../test/harness/stores.ts'
+import { bareStores, type FreshStore } from '../../test/harness/stores.ts'
 import type { Database } from './database.ts'
 import { sql } from './database.ts'
 import { type Migration, migrate, StoreTooNew } from './migrations.ts'
@@ -24,7 +24,7 @@ const failing: Migration = {
 
 const applied = sql('test.applied', 'SELECT number, name FROM bartleby.migrations ORDER BY number')
 
-describe.each(stores)('migrations on $name', (store) => {
+describe.each(bareStores)('migrations on $name', (store) => {
   let place: FreshStore
   let db: Database
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { stores } from '../../test/harness/stores.ts'
+import { bareStores } from '../../test/harness/stores.ts'
 import { type Database, type Session, sql } from './database.ts'
 import { migrate } from './migrations.ts'
 import { openDatabase } from './open.ts'
@@ -20,7 +20,7 @@ const entriesIn = async (session: Session): Promise<number> => {
 }
 
 const places = [
-  ...stores,
+  ...bareStores,
   { name: 'memory', fresh: async () => ({ url: 'sqlite::memory:', dispose: async () => {} }) },
 ]
 
@@ -74,7 +74,7 @@ describe.each(places)('a snapshot on $name', (store) => {
   })
 })
 
-describe.each(stores)('writers beside a snapshot on $name', (store) => {
+describe.each(bareStores)('writers beside a snapshot on $name', (store) => {
   it('do not wait for it and are not seen by it', async () => {
     const place = await store.fresh()
     const db = openDatabase(place.url, { poolSize: 3 })

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type FreshStore, freshPostgres } from '../../test/harness/stores.ts'
+import { barePostgres, type FreshStore } from '../../test/harness/stores.ts'
 import type { Log } from '../core/log.ts'
 import { silentLog } from '../core/log.ts'
 import type { Database } from './database.ts'
@@ -17,7 +17,7 @@ describe("a clock that follows the database's", () => {
   const machine = { wallMs: () => Date.now() + skewMs, steadyMs: () => performance.now() }
 
   beforeAll(async () => {
-    place = await freshPostgres()
+    place = await barePostgres()
     db = openDatabase(place.url, { poolSize: 2 })
   })
   afterEach(() => {

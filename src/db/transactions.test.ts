@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type FreshStore, freshPostgres, freshSqlite, stores } from '../../test/harness/stores.ts'
+import { barePostgres, bareStores, type FreshStore, freshSqlite } from '../../test/harness/stores.ts'
 import { type Database, type StoreCall, StoreUnavailable, sql } from './database.ts'
 import { migrate } from './migrations.ts'
 import { openDatabase } from './open.ts'
@@ -25,7 +25,7 @@ const amountOf = async (db: Database, name: string): Promise<number> => {
   return Number(row?.amount)
 }
 
-describe.each(stores)('a transaction on $name', (store) => {
+describe.each(bareStores)('a transaction on $name', (store) => {
   let place: FreshStore
   let db: Database
 
@@ -109,7 +109,7 @@ describe('two transactions that stand in each other’s way on PostgreSQL', () =
   let db: Database
 
   beforeAll(async () => {
-    place = await freshPostgres()
+    place = await barePostgres()
     db = openDatabase(place.url, { poolSize: 4 })
     await migrate(db, [accounts])
   })

@@ -11,7 +11,6 @@ import { SystemClock } from '../core/system-clock.ts'
 import { historyRoutes } from '../history/routes.ts'
 import { kafkaAdminRoutes } from '../kafka/admin-routes.ts'
 import { kafkaRequestId } from '../kafka/routes/request-id.ts'
-import { KafkaFacade, kafkaRoutes } from '../kafka/routes.ts'
 import { letterRoutes } from '../letters/routes.ts'
 import { healthRoutes } from '../observe/health.ts'
 import { Metrics } from '../observe/metrics.ts'
@@ -58,10 +57,12 @@ export async function createHttpServer(
   const keepAliveTimeout = readTimeoutSeconds * 1_000
   const { webhooks, kafka } = office
   const webhookRequestId = requestIds(webhooks.xids)
+  // Loaded when it is used, as the part of the office that it shows.
+  const kafkaApi = kafka === null ? null : await import('../kafka/routes.ts')
   const kafkaFacade =
-    kafka === null
+    kafka === null || kafkaApi === null
       ? null
-      : new KafkaFacade({ calls: kafka.calls, tokens: config.auth.tokens, ...config.http, stopping })
+      : new kafkaApi.KafkaFacade({ calls: kafka.calls, tokens: config.auth.tokens, ...config.http, stopping })
   const app: FastifyInstance = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -144,7 +145,8 @@ export async function createHttpServer(
   await app.register(outboxRoutes, { readings, clock: office.clock, stopping })
   await app.register(webhookAdminRoutes, { admin: webhooks.admin, clock: office.clock, stopping })
   await app.register(kafkaAdminRoutes, { kafka, clock: office.clock, stopping })
-  if (kafkaFacade !== null) await app.register(kafkaRoutes, { facade: kafkaFacade })
+  if (kafkaApi !== null && kafkaFacade !== null)
+    await app.register(kafkaApi.kafkaRoutes, { facade: kafkaFacade })
   await app.register(webhookRoutes, {
     webhooks,
     clock: office.clock,

@@ -76,21 +76,22 @@ export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<
   return db.snapshot('verify', async (session) => {
     await requireThisVersion(session)
     let done = 0
+    /** What is planned up to the end of the check at hand: with more rows than estimated, progress waits there. */
+    let planned = 0
     let expected = 0
     let current = ''
     const { audit, sizes } = await openAudit(session, clock.now(), (rows) => {
-      done += rows
-      onProgress({ invariant: current, done: Math.min(done, expected), expected })
+      done = Math.min(done + rows, planned)
+      onProgress({ invariant: current, done, expected })
     })
     expected = INVARIANTS.reduce((sum, invariant) => sum + invariant.rows(sizes), 0)
     const invariants: InvariantReport[] = []
-    let planned = 0
     for (const invariant of INVARIANTS) {
       current = invariant.id
-      onProgress({ invariant: current, done: planned, expected })
+      onProgress({ invariant: current, done, expected })
+      planned += invariant.rows(sizes)
       invariants.push(await checkOne(invariant, audit, limit))
       // Estimates are put right after each.
-      planned += invariant.rows(sizes)
       done = planned
     }
     onProgress({ invariant: current, done: expected, expected })

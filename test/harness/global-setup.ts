@@ -1,11 +1,14 @@
 /** Runs once per test run: one PostgreSQL for all test files, and the desk where they ask for one Kafka broker. */
 import type { TestProject } from 'vitest/node'
+import { migrateStore } from '../../src/office.ts'
 import { openKafkaDesk } from '../kafka/desk.ts'
-import { startPostgres } from './postgres.ts'
+import { createDatabase, startPostgres } from './postgres.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
     postgresUrl: string
+    /** The name of a database with our tables in it, which others are copied from. */
+    postgresTemplate: string
     kafkaDesk: string
   }
 }
@@ -14,13 +17,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const desk = await openKafkaDesk()
   project.provide('kafkaDesk', desk.url)
   const given = process.env.BARTLEBY_TEST_POSTGRES
-  if (given) {
-    project.provide('postgresUrl', given)
-    return () => desk.close()
-  }
-  const server = await startPostgres()
+  const server = given ? { url: given, stop: async () => {} } : await startPostgres()
   project.provide('postgresUrl', server.url)
+  const template = await createDatabase(server.url)
+  await migrateStore(template.url)
+  project.provide('postgresTemplate', template.name)
   return async () => {
+    await template.drop()
     await Promise.all([server.stop(), desk.close()])
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The stores that every promise must hold on. `fresh()` gives an empty store of its own; `refuseWrites` makes
+ * The stores that every promise must hold on. `fresh()` gives a store of its own without rows; `refuseWrites` makes
  * every write to it fail, as a full disk would, until `acceptWrites`.
  */
 import { access, constants, mkdtemp, rm, statfs } from 'node:fs/promises'
@@ -23,9 +23,14 @@ export interface StoreKind {
   fresh(): Promise<FreshStore>
 }
 
-/** A new database on the test run's PostgreSQL. */
-export async function freshPostgres(): Promise<FreshStore> {
-  const database = await createDatabase(inject('postgresUrl'))
+/** A new database on the test run's PostgreSQL, with our tables: making them takes longer than most tests. */
+export const freshPostgres = (): Promise<FreshStore> => postgresFrom(inject('postgresTemplate'))
+
+/** One with nothing in it. */
+export const barePostgres = (): Promise<FreshStore> => postgresFrom('template1')
+
+async function postgresFrom(template: string): Promise<FreshStore> {
+  const database = await createDatabase(inject('postgresUrl'), template)
   return {
     url: database.url,
     refuseWrites: () => queryThroughDeadlocks(database.url, POSTGRES_REFUSE),
@@ -73,6 +78,12 @@ async function quickFolder(): Promise<string> {
 export const stores: readonly StoreKind[] = [
   { name: 'sqlite', fresh: freshSqlite },
   { name: 'postgres', fresh: freshPostgres },
+]
+
+/** The same without tables. */
+export const bareStores: readonly StoreKind[] = [
+  { name: 'sqlite', fresh: freshSqlite },
+  { name: 'postgres', fresh: barePostgres },
 ]
 
 // Triggers on every table, whatever the tables are: the tests know nothing of the schema.

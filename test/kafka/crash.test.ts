@@ -9,12 +9,13 @@ import { stores } from '../harness/stores.ts'
 import { ask, type PreviewEvent, pending, ServedKafka } from './served.ts'
 
 const isSoak = process.env.BARTLEBY_SOAK === '1'
-const EVENTS = isSoak ? 10_000 : 2_000
-const KILLS = isSoak ? 10 : 3
+const EVENTS = isSoak ? 10_000 : 1_000
+const KILLS = isSoak ? 10 : 2
 const BATCH = 250
 
 describeKafka('a server that is killed while it takes dead events in', () => {
-  for (const store of stores) {
+  // One of them is enough for every day; what differs between them is tested without crashes.
+  for (const store of isSoak ? stores : stores.filter(({ name }) => name === 'postgres')) {
     it(`has ${EVENTS} letters of ${EVENTS} events after ${KILLS} crashes, on ${store.name}`, async () => {
       const random = seededRandom()
       const desk = await ServedKafka.open(store, { kafka: { preview_limit: 10_000 } })

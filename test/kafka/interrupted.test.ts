@@ -16,6 +16,7 @@ import { KafkaHere, type Service } from './here.ts'
 import { ask, type PreviewEvent } from './served.ts'
 import { type Turnstile, turnstileTo } from './turnstile.ts'
 
+const isSoak = globalThis.process.env.BARTLEBY_SOAK === '1'
 const SLOW = { timeout: 60_000 }
 const SQLITE = { name: 'sqlite', fresh: freshSqlite } as const
 const POSTGRES = { name: 'postgres', fresh: freshPostgres } as const
@@ -220,53 +221,57 @@ describeOwnBroker('what was interrupted', () => {
     },
   )
 
-  it('a broker killed under a publish leaves it uncertain, and certain what it never got', SLOW, async () => {
-    const here = await KafkaHere.open(SQLITE, {
-      services: { sent: {}, unsent: {} },
-      kafka: { publish_timeout_ms: 1_000 },
-      broker: kafka,
-    })
-    const [sent, unsent] = [here.service('sent'), here.service('unsent')]
-    try {
-      await here.die(sent, [{ value: { n: 0 }, excMsg: 'first' }])
-      await here.die(unsent, [{ value: { n: 1 } }])
-      await here.expectPending(sent, 1)
-      await here.expectPending(unsent, 1)
-      const producing = turnstile.stop('produce', 'answer')
-      const call = process(here, sent)
-      await producing
-      await expect.poll(() => kafka.endOffset(sent.retry)).toBe(1n)
-      await broker.kill()
-      const away = [503, 'kafkaUnavailableError']
-      const { status, body, headers } = await call
-      expect([status, body?.exception_id]).toEqual(away)
-      expect(headers.get('retry-after')).toMatch(/^\d+$/)
-      const other = await process(here, unsent)
-      expect([other.status, other.body?.exception_id]).toEqual(away)
-      expect(await here.preview(unsent)).toMatchObject([{ bartleby: { state: 'pending' } }])
-      expect(await here.preview(sent)).toMatchObject([{ bartleby: { state: 'uncertain' } }])
-      const ready = async () => (await here.ask('/health/ready')).body
-      await expect.poll(ready).toEqual({ status: 'pass', degraded: ['kafka'] })
+  it.runIf(isSoak)(
+    'a broker killed under a publish leaves it uncertain, and certain what it never got',
+    SLOW,
+    async () => {
+      const here = await KafkaHere.open(SQLITE, {
+        services: { sent: {}, unsent: {} },
+        kafka: { publish_timeout_ms: 1_000 },
+        broker: kafka,
+      })
+      const [sent, unsent] = [here.service('sent'), here.service('unsent')]
+      try {
+        await here.die(sent, [{ value: { n: 0 }, excMsg: 'first' }])
+        await here.die(unsent, [{ value: { n: 1 } }])
+        await here.expectPending(sent, 1)
+        await here.expectPending(unsent, 1)
+        const producing = turnstile.stop('produce', 'answer')
+        const call = process(here, sent)
+        await producing
+        await expect.poll(() => kafka.endOffset(sent.retry)).toBe(1n)
+        await broker.kill()
+        const away = [503, 'kafkaUnavailableError']
+        const { status, body, headers } = await call
+        expect([status, body?.exception_id]).toEqual(away)
+        expect(headers.get('retry-after')).toMatch(/^\d+$/)
+        const other = await process(here, unsent)
+        expect([other.status, other.body?.exception_id]).toEqual(away)
+        expect(await here.preview(unsent)).toMatchObject([{ bartleby: { state: 'pending' } }])
+        expect(await here.preview(sent)).toMatchObject([{ bartleby: { state: 'uncertain' } }])
+        const ready = async () => (await here.ask('/health/ready')).body
+        await expect.poll(ready).toEqual({ status: 'pass', degraded: ['kafka'] })
 
-      turnstile.go()
-      await broker.start()
-      expect((await process(here, unsent)).status).toBe(204)
-      const eventId = await expectUncertain(here, sent)
-      expect((await here.published(sent)).map(eventIdOf)).toEqual([eventId])
-      // It did arrive: its service fails at it, and that settles the question.
-      await here.die(sent, [{ value: { n: 0 }, excMsg: 'second', originalEventId: eventId }])
-      await expect
-        .poll(async () => (await here.preview(sent))[0]?.bartleby?.attempts, { timeout: 20_000 })
-        .toBe(2)
-      expect(await here.preview(sent)).toMatchObject([
-        { bartleby: { state: 'pending', chain: [{ sent: { event_id: eventId, outcome: 'published' } }] } },
-      ])
-      expect((await process(here, sent)).status).toBe(204)
-      expect(await here.published(sent)).toHaveLength(2)
-      await expect.poll(ready).toEqual({ status: 'pass' })
-    } finally {
-      turnstile.go()
-      await here.close()
-    }
-  })
+        turnstile.go()
+        await broker.start()
+        expect((await process(here, unsent)).status).toBe(204)
+        const eventId = await expectUncertain(here, sent)
+        expect((await here.published(sent)).map(eventIdOf)).toEqual([eventId])
+        // It did arrive: its service fails at it, and that settles the question.
+        await here.die(sent, [{ value: { n: 0 }, excMsg: 'second', originalEventId: eventId }])
+        await expect
+          .poll(async () => (await here.preview(sent))[0]?.bartleby?.attempts, { timeout: 20_000 })
+          .toBe(2)
+        expect(await here.preview(sent)).toMatchObject([
+          { bartleby: { state: 'pending', chain: [{ sent: { event_id: eventId, outcome: 'published' } }] } },
+        ])
+        expect((await process(here, sent)).status).toBe(204)
+        expect(await here.published(sent)).toHaveLength(2)
+        await expect.poll(ready).toEqual({ status: 'pass' })
+      } finally {
+        turnstile.go()
+        await here.close()
+      }
+    },
+  )
 })

@@ -82,7 +82,7 @@ describe.each(stores)('the books of a queue on $name', (store) => {
           await first.queues.settle()
           await check()
         }),
-        { numRuns: RUNS || 12, endOnFailure: true },
+        { numRuns: RUNS || 7, endOnFailure: true },
       )
       await expectStatsFromLists(first)
       expect(audits).toBeGreaterThan(12)

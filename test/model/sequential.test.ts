@@ -39,7 +39,7 @@ describe.each(stores)('a queue on $name', (store) => {
           for (const each of steps) await desk.take(each)
           await desk.close()
         }),
-        { numRuns: RUNS || (store.name === 'sqlite' ? 40 : 8), endOnFailure: RUNS === 0 },
+        { numRuns: RUNS || (store.name === 'sqlite' ? 25 : 5), endOnFailure: RUNS === 0 },
       )
     })
   }

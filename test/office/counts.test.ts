@@ -1,5 +1,5 @@
 /**
- * Counts against COUNT, while 16 writers move letters at random and at the end. 10,000 transitions on each store;
+ * Counts against COUNT, while 16 writers move letters at random and at the end. 5,000 transitions on each store;
  * 200,000 with BARTLEBY_SOAK=1.
  */
 import { setTimeout as pause } from 'node:timers/promises'
@@ -13,7 +13,7 @@ import { type Counts, keyOf, openCounter } from './counted.ts'
 import { Mover, QUEUES } from './transitions.ts'
 
 const SOAK = process.env.BARTLEBY_SOAK === '1'
-const TRANSITIONS = SOAK ? 200_000 : 10_000
+const TRANSITIONS = SOAK ? 200_000 : 5_000
 const WRITERS = 16
 /** How often everybody stops, so that the API can be held against the store. */
 const STOPS = 8

@@ -6,7 +6,7 @@ import { Wire } from '../harness/wire.ts'
 import { type Detail, type Key, type Listed, pathTo } from './api.ts'
 import { Clerk } from './clerk.ts'
 
-const LETTERS = process.env.BARTLEBY_SOAK === '1' ? 1_000 : 500
+const LETTERS = process.env.BARTLEBY_SOAK === '1' ? 1_000 : 300
 const CLIENTS = 8
 
 describe('two servers on one PostgreSQL', () => {

@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readLayout } from '../../src/outbox/layout.ts'
 import { seededRandom } from '../crash/random.ts'
-import { type FreshStore, freshPostgres } from '../harness/stores.ts'
+import { barePostgres, type FreshStore } from '../harness/stores.ts'
 import { type Adoption, startAdoption } from './adopt-process.ts'
 import { connect, type IdType, makeLegacyTable, oldProducer, oldReader } from './legacy-table.ts'
 
@@ -20,7 +20,7 @@ let place: FreshStore
 let client: pg.Client
 
 beforeEach(async () => {
-  place = await freshPostgres()
+  place = await barePostgres()
   client = await connect(place.url)
 })
 

@@ -5,7 +5,7 @@ import { adoptTable } from '../../src/outbox/adopt/adopt.ts'
 import type { AdoptOptions } from '../../src/outbox/adopt/report.ts'
 import { readLayout } from '../../src/outbox/layout.ts'
 import { COLUMN_NAMES, nameTable } from '../../src/outbox/table-names.ts'
-import { type FreshStore, freshPostgres } from '../harness/stores.ts'
+import { barePostgres, type FreshStore } from '../harness/stores.ts'
 import { connect, everythingIn, makeLegacyTable } from './legacy-table.ts'
 
 const PASCAL = { naming: 'pascal' } as const
@@ -16,7 +16,7 @@ let client: pg.Client
 let other: pg.Client
 
 beforeEach(async () => {
-  place = await freshPostgres()
+  place = await barePostgres()
   client = await connect(place.url)
   other = await connect(place.url, 'night-report')
 })

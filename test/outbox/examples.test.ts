@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { beforeAll, describe, expect, it, type TestContext } from 'vitest'
-import { freshPostgres, freshSqlite } from '../harness/stores.ts'
+import { barePostgres, freshSqlite } from '../harness/stores.ts'
 import { PREPARE_TIMEOUT_MS, prepareExamples, run } from './examples-package.ts'
 import { codeBlocks } from './guide.ts'
 
@@ -41,7 +41,7 @@ describe('an example of the outbox', () => {
       timeout: 40_000,
     }, async (test) => {
       skipWhereMissing(test)
-      const store = await freshPostgres()
+      const store = await barePostgres()
       try {
         expect(await runExample(name, store.url)).toBe(PRINTED)
         expect(await countIn(store.url)).toEqual(COUNTED)

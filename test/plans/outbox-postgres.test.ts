@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Layout, readLayout } from '../../src/outbox/layout.ts'
-import { type FreshStore, freshPostgres } from '../harness/stores.ts'
+import { barePostgres, type FreshStore } from '../harness/stores.ts'
 import { hasNumbers, keysOf, lifeOf, scriptsOf } from './outbox-load.ts'
 import { makeTable, TABLES } from './outbox-tables.ts'
 import { BATCH, questionsOf, tour } from './outbox-tour.ts'
@@ -57,7 +57,7 @@ describe.each(TABLES)('an outbox in a table of $of, on PostgreSQL', (table) => {
   const firstColumns = new Map<string, string>()
 
   beforeAll(async () => {
-    place = await freshPostgres()
+    place = await barePostgres()
     await makeTable('postgres', place.url, table)
     db = await WatchedPostgres.open(place.url)
     const { client } = db

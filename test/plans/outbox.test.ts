@@ -8,10 +8,10 @@ import { statementsOf } from '../../src/outbox/list.ts'
 import { backlogStatementOf } from '../../src/outbox/look.ts'
 import { OUTBOX_STATUSES } from '../../src/outbox/message.ts'
 import { PostedOutbox } from '../harness/outbox-post.ts'
-import { freshPostgres } from '../harness/stores.ts'
+import { barePostgres } from '../harness/stores.ts'
 import type { PlanNode } from './explain.ts'
 
-const POSTGRES = { name: 'postgres', fresh: freshPostgres } as const
+const POSTGRES = { name: 'postgres', fresh: barePostgres } as const
 const TENANT = 'b06f9f5e-4b0c-4a5f-9d4c-3f8f6a1f0a11'
 
 const nodesOf = (plan: PlanNode): readonly PlanNode[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]

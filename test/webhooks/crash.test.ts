@@ -17,7 +17,7 @@ import { CONSUMERS, Recorder, SHAKY } from './crash-recorder.ts'
 const SOAK = process.env.BARTLEBY_SOAK === '1'
 
 const SIZES = {
-  postgres: { size: 3, messages: SOAK ? 20_000 : 450, kills: SOAK ? 25 : 3 },
+  postgres: { size: 3, messages: SOAK ? 20_000 : 300, kills: SOAK ? 25 : 3 },
   sqlite: { size: 2, messages: SOAK ? 3_000 : 150, kills: SOAK ? 8 : 1 },
 }
 const DELIVERY = {
