@@ -27,7 +27,10 @@ async function violations(store: string): Promise<unknown[]> {
   }
 }
 
-describe.each(stores)('an office on $name that is killed at work', (store) => {
+/** On PostgreSQL every day: what only SQLite does in a crash is the file's, which kill.test.ts looks at. */
+const KILLED = SOAK ? stores : stores.filter(({ name }) => name === 'postgres')
+
+describe.each(KILLED)('an office on $name that is killed at work', (store) => {
   it(
     `neither loses nor doubles a letter over ${ROUNDS} crashes`,
     async () => {

@@ -49,7 +49,13 @@ describeKafka('the service as it was first asked for', () => {
       }
 
       /** All that preview and dry run must leave alone. */
-      const standing = async ({ name, dlq, retry }: Service) => ({
+      const standing = async ({ name, dlq, retry }: Service) => {
+        // Offsets are committed a moment after their letters are seen.
+        const end = await here.broker.endOffset(dlq)
+        await expect.poll(async () => (await here.broker.committedOffset(here.group, dlq)) ?? 0n).toBe(end)
+        return standingNow({ name, dlq, retry })
+      }
+      const standingNow = async ({ name, dlq, retry }: Pick<Service, 'name' | 'dlq' | 'retry'>) => ({
         summary: (await here.ask<Record<string, unknown>>('/kafka/summary')).body[name],
         preview: (await here.ask(`/kafka/${name}?detail=true`)).body,
         committed: await here.broker.committedOffset(here.group, dlq),
