@@ -218,20 +218,7 @@ export interface OutgoingRecord {
   readonly headers: readonly RawHeader[]
 }
 
-/** History rows of this module; each but the last has its letter. */
-export const KAFKA_OPERATIONS = {
-  received: 'kafka.received',
-  reopened: 'kafka.reopened',
-  refused: 'kafka.refused',
-  processorFailed: 'kafka.processor_failed',
-  published: 'kafka.published',
-  publishFailed: 'kafka.publish_failed',
-  uncertain: 'kafka.uncertain',
-  resent: 'kafka.resent',
-  discarded: 'kafka.discarded',
-  reassigned: 'kafka.reassigned',
-  gap: 'kafka.gap',
-} as const
+export { KAFKA_OPERATIONS } from '../letters/letter.ts'
 
 /** Who acts, and in which request. */
 export interface Caller {

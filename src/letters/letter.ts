@@ -52,21 +52,24 @@ export const ACTS = [
 ] as const
 export type Act = (typeof ACTS)[number]
 
+/** What history calls what happens to letters of Kafka; each row but that of a gap has its letter. */
+export const KAFKA_OPERATIONS = {
+  received: 'kafka.received',
+  reopened: 'kafka.reopened',
+  refused: 'kafka.refused',
+  processorFailed: 'kafka.processor_failed',
+  published: 'kafka.published',
+  publishFailed: 'kafka.publish_failed',
+  uncertain: 'kafka.uncertain',
+  resent: 'kafka.resent',
+  discarded: 'kafka.discarded',
+  reassigned: 'kafka.reassigned',
+  gap: 'kafka.gap',
+} as const
+
 /** What history calls acts on letters of sources that have words of their own. */
 export const SOURCE_OPERATIONS: Partial<Readonly<Record<SourceName, readonly string[]>>> = {
-  kafka: [
-    'kafka.received',
-    'kafka.reopened',
-    'kafka.refused',
-    'kafka.processor_failed',
-    'kafka.published',
-    'kafka.publish_failed',
-    'kafka.uncertain',
-    'kafka.resent',
-    'kafka.discarded',
-    'kafka.reassigned',
-    'kafka.gap',
-  ],
+  kafka: Object.values(KAFKA_OPERATIONS),
 }
 
 /** One failure, as the case file keeps it. */

@@ -7,6 +7,7 @@
  *    └────── the group gathers anew ◄───────┘
  */
 import type { ConnectionPool } from '@platformatic/kafka'
+import { untilAborted } from '../../outgoing/until-aborted.ts'
 import { breakConnections, troubleOf } from '../client.ts'
 import type { BrokerLink } from '../client-link.ts'
 import type { KafkaSettings } from '../settings.ts'
@@ -17,7 +18,7 @@ import { Group } from './reader-group.ts'
 import type { KeepParts } from './reader-keep.ts'
 import { Lanes, nameOf } from './reader-lanes.ts'
 import { readFrom } from './reader-round.ts'
-import { aborted, atMost, rest, unlessAborted } from './reader-wait.ts'
+import { aborted, atMost, rest } from './reader-wait.ts'
 import { areOthers, lookUpTopics, type TopicsFound } from './topics.ts'
 
 export interface SessionParts extends KeepParts {
@@ -86,7 +87,7 @@ export class ReadingSession {
   async run(): Promise<SessionEnd> {
     let work: readonly Promise<void>[] = []
     try {
-      this.#assignment = await unlessAborted(this.#group.join(), this.#ending.signal)
+      this.#assignment = await untilAborted(this.#group.join(), this.#ending.signal)
       work = [this.#readRounds(), this.#stayMember(), this.#lookAgain()]
       for (const part of work) part.catch((error) => this.#end(error))
       return await this.#ended.promise

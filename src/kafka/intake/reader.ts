@@ -5,13 +5,14 @@
 import { type BackoffPolicy, backoffDelayMs } from '../../core/backoff.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { untilAborted } from '../../outgoing/until-aborted.ts'
 import { troubleOf } from '../client.ts'
 import { BrokerLink } from '../client-link.ts'
 import type { IntakeStanding, KafkaListener, RecordStore } from '../ports.ts'
 import { dlqTopicsOf, type KafkaSettings } from '../settings.ts'
 import { Board } from './reader-board.ts'
 import { ReadingSession } from './reader-session.ts'
-import { rest, unlessAborted } from './reader-wait.ts'
+import { rest } from './reader-wait.ts'
 import { lookUpTopics, type TopicsFound } from './topics.ts'
 
 export interface ReaderParts {
@@ -89,7 +90,7 @@ export class Reader {
     const link = await BrokerLink.open(settings.connection)
     let topics: TopicsFound
     try {
-      topics = await unlessAborted(lookUpTopics(link, this.#wanted), this.#stopping.signal)
+      topics = await untilAborted(lookUpTopics(link, this.#wanted), this.#stopping.signal)
     } catch (error) {
       link.close()
       throw error
