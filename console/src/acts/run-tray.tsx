@@ -1,0 +1,4 @@
+/** The runs at hand, in a corner of every screen. */
+export function RunTray() {
+  return null
+}

@@ -1,0 +1,4 @@
+/** In a demo: what to try first. */
+export function DemoBanner() {
+  return null
+}

@@ -1,0 +1,49 @@
+/**
+ * A button for an act. Not allowed, it stays where it is and reachable by keyboard, and says why: a button that is not there, or
+ * dead without a word, teaches nobody.
+ */
+import { Button, type ButtonProps, Tooltip } from '@mantine/core'
+import type { MouseEventHandler, ReactNode } from 'react'
+import type { Role } from '../api/types.ts'
+import { useRefusal } from './role.tsx'
+
+export interface ActButtonProps extends ButtonProps {
+  readonly needs?: Role
+  /** Why it cannot be done now, whatever the role; null or left out: it can. */
+  readonly refusal?: string | null
+  readonly onClick: MouseEventHandler<HTMLButtonElement>
+  readonly children: ReactNode
+  /** Shown in the tooltip: the key that does the same. */
+  readonly hotkey?: string
+}
+
+export function ActButton({
+  needs = 'viewer',
+  refusal = null,
+  onClick,
+  children,
+  hotkey,
+  ...button
+}: ActButtonProps) {
+  const notAllowed = useRefusal(needs)
+  const reason = notAllowed ?? refusal
+  return (
+    <Tooltip
+      label={reason ?? `Key: ${hotkey ?? ''}`}
+      disabled={reason === null && hotkey === undefined}
+      events={{ hover: true, focus: true, touch: true }}
+    >
+      <Button
+        {...button}
+        aria-disabled={reason !== null}
+        {...(reason === null ? {} : { 'data-disabled': true, 'aria-description': reason })}
+        onClick={(event) => {
+          if (reason === null) onClick(event)
+          else event.preventDefault()
+        }}
+      >
+        {children}
+      </Button>
+    </Tooltip>
+  )
+}

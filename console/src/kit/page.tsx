@@ -1,0 +1,97 @@
+/** The frame of a screen: its title, what can be done, and what is shown while there is nothing, or something went wrong. */
+import { Alert, Button, Group, Loader, Paper, Stack, Text, Title } from '@mantine/core'
+import { type ReactNode, useEffect } from 'react'
+import { reasonOf } from '../api/call.ts'
+
+export interface PageProps {
+  readonly title: string
+  /** Beside the title. */
+  readonly beside?: ReactNode
+  /** Under the title, in one sentence. */
+  readonly lead?: ReactNode
+  readonly children: ReactNode
+}
+
+/** A screen with its heading; the tab of the browser is called as it is. */
+export function Page({ title, beside, lead, children }: PageProps) {
+  useEffect(() => {
+    document.title = `${title} · Bartleby`
+  }, [title])
+  return (
+    <Stack gap="md">
+      <Group justify="space-between" align="flex-start" wrap="wrap">
+        <div className="page-title">
+          <Title order={1} size="h3">
+            {title}
+          </Title>
+          {lead !== undefined && (
+            <Text c="var(--quiet)" size="sm" component="div">
+              {lead}
+            </Text>
+          )}
+        </div>
+        {beside}
+      </Group>
+      {children}
+    </Stack>
+  )
+}
+
+/** Nothing to show: what that means, and what to do next. */
+export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
+  return (
+    <Paper withBorder p="xl" ta="center">
+      <Text fw={600}>{title}</Text>
+      <Text c="var(--quiet)" size="sm" component="div" mt={4}>
+        {children}
+      </Text>
+    </Paper>
+  )
+}
+
+/** A read that failed, with a way to try again. */
+export function Trouble({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
+  return (
+    <Alert color="red" title="This could not be read" role="alert">
+      <Stack gap="xs" align="flex-start">
+        <Text size="sm">{reasonOf(error)}</Text>
+        {retry !== undefined && (
+          <Button size="compact-sm" variant="default" onClick={retry}>
+            Try again
+          </Button>
+        )}
+      </Stack>
+    </Alert>
+  )
+}
+
+/** While the first answer is awaited. */
+export function Waiting({ what }: { readonly what: string }) {
+  return (
+    <Group gap="sm" p="md" role="status">
+      <Loader size="sm" />
+      <Text size="sm">Reading {what}…</Text>
+    </Group>
+  )
+}
+
+interface Read<Answer> {
+  readonly data: Answer | undefined
+  readonly error: unknown
+  refetch(): unknown
+}
+
+/** Shows what was read; before that, that it is awaited; instead of that, why it failed. */
+export function Shown<Answer>({
+  read,
+  what,
+  children,
+}: {
+  readonly read: Read<Answer>
+  readonly what: string
+  readonly children: (answer: Answer) => ReactNode
+}) {
+  if (read.data !== undefined) return children(read.data)
+  if (read.error !== null) return <Trouble error={read.error} retry={() => void read.refetch()} />
+  return <Waiting what={what} />
+}

@@ -1,0 +1,148 @@
+/**
+ * Tables: columns are declared once per screen, rows come page by page. One row is the current one (`j`/`k` move it, it is focused),
+ * some may be selected. The table knows nothing about what rows mean.
+ */
+import { Checkbox, Table as Plain } from '@mantine/core'
+import { type ColumnDef, type RowData, tableFeatures, useTable } from '@tanstack/react-table'
+import { type ReactNode, useEffect, useRef } from 'react'
+
+const features = tableFeatures({})
+
+/** A column of a table of `Row`s. */
+export interface Column<Row> {
+  readonly id: string
+  readonly title: string
+  readonly numeric?: boolean
+  /** CSS width, such as `8rem`; left out, it takes what is left. */
+  readonly width?: string
+  /** Cut with an ellipsis instead of broken into lines. */
+  readonly oneLine?: boolean
+  cell(row: Row): ReactNode
+}
+
+export interface TableProps<Row> {
+  /** For screen readers. */
+  readonly label: string
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[]
+  keyOf(row: Row): string
+  /** The row on which keys act. */
+  readonly current?: { readonly index: number; readonly setIndex: (index: number) => void }
+  /** Which rows are selected, by key; left out, rows cannot be selected. */
+  readonly selection?: {
+    readonly keys: ReadonlySet<string>
+    toggle(key: string, range: boolean): void
+    setAll(selected: boolean): void
+  }
+  /** Adds up under the rows. */
+  readonly foot?: ReactNode
+}
+
+/** A table that fits its columns into the width there is. */
+export function Table<Row extends RowData>({
+  label,
+  columns,
+  rows,
+  keyOf,
+  current,
+  selection,
+  foot,
+}: TableProps<Row>) {
+  const defs = columns.map(
+    (column): ColumnDef<typeof features, Row> => ({
+      id: column.id,
+      header: column.title,
+      cell: ({ row }) => column.cell(row.original),
+      meta: column,
+    }),
+  )
+  const table = useTable({ features, columns: defs, data: rows as Row[], getRowId: keyOf })
+  const body = useRef<HTMLTableSectionElement>(null)
+  const index = current?.index ?? -1
+  const shown = useRef(index)
+  useEffect(() => {
+    if (shown.current === index) return
+    shown.current = index
+    const row = body.current?.rows[index]
+    row?.focus({ preventScroll: true })
+    row?.scrollIntoView({ block: 'nearest' })
+  }, [index])
+
+  const isAll = rows.length > 0 && rows.every((row) => selection?.keys.has(keyOf(row)))
+  return (
+    <div className="table-frame">
+      <Plain aria-label={label} highlightOnHover stickyHeader verticalSpacing={6} className="table">
+        <Plain.Thead>
+          {table.getHeaderGroups().map((group) => (
+            <Plain.Tr key={group.id}>
+              {selection !== undefined && (
+                <Plain.Th w="2.5rem">
+                  <Checkbox
+                    size="xs"
+                    aria-label="Select all rows of this page"
+                    checked={isAll}
+                    indeterminate={!isAll && selection.keys.size > 0}
+                    onChange={(event) => selection.setAll(event.currentTarget.checked)}
+                  />
+                </Plain.Th>
+              )}
+              {group.headers.map((header, place) => {
+                const column = columns[place]
+                return (
+                  <Plain.Th
+                    key={header.id}
+                    w={column?.width}
+                    ta={column?.numeric ? 'right' : 'left'}
+                    scope="col"
+                  >
+                    <table.FlexRender header={header} />
+                  </Plain.Th>
+                )
+              })}
+            </Plain.Tr>
+          ))}
+        </Plain.Thead>
+        <Plain.Tbody ref={body}>
+          {table.getRowModel().rows.map((row, place) => {
+            const isSelected = selection?.keys.has(row.id) === true
+            return (
+              <Plain.Tr
+                key={row.id}
+                tabIndex={current === undefined ? undefined : place === Math.max(index, 0) ? 0 : -1}
+                aria-selected={selection === undefined ? undefined : isSelected}
+                data-current={place === index || undefined}
+                data-selected={isSelected || undefined}
+                onFocus={(event) => {
+                  if (event.target === event.currentTarget) current?.setIndex(place)
+                }}
+              >
+                {selection !== undefined && (
+                  <Plain.Td>
+                    <Checkbox
+                      size="xs"
+                      aria-label={`Select row ${place + 1}`}
+                      checked={isSelected}
+                      onChange={(event) =>
+                        selection.toggle(row.id, (event.nativeEvent as MouseEvent).shiftKey === true)
+                      }
+                    />
+                  </Plain.Td>
+                )}
+                {row.getAllCells().map((cell, at) => (
+                  <Plain.Td
+                    key={cell.id}
+                    ta={columns[at]?.numeric ? 'right' : 'left'}
+                    className={columns[at]?.oneLine ? 'one-line' : undefined}
+                  >
+                    <table.FlexRender cell={cell} />
+                  </Plain.Td>
+                ))}
+              </Plain.Tr>
+            )
+          })}
+        </Plain.Tbody>
+        {foot !== undefined && <Plain.Tfoot>{foot}</Plain.Tfoot>}
+      </Plain>
+    </div>
+  )
+}

@@ -1,0 +1,160 @@
+/** The screens and their addresses. Filters are part of the address, so that every view can be linked to. */
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  type SearchSchemaInput,
+} from '@tanstack/react-router'
+import { RANGES, type Range } from './api/types.ts'
+import { Frame } from './frame/frame.tsx'
+import { Lost } from './frame/lost.tsx'
+import { OverviewScreen } from './overview/overview-screen.tsx'
+
+/** The texts among the parameters of an address that a screen knows; everything else is dropped. */
+function texts<Name extends string>(...names: readonly Name[]) {
+  return (given: Record<string, unknown> & SearchSchemaInput): { readonly [Key in Name]?: string } => {
+    const found: { [Key in Name]?: string } = {}
+    for (const name of names) {
+      const value = given[name]
+      if (typeof value === 'string' && value !== '') found[name] = value
+      else if (typeof value === 'number') found[name] = String(value)
+    }
+    return found
+  }
+}
+
+const root = createRootRoute({ component: Frame, notFoundComponent: Lost })
+
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  validateSearch: (given: Record<string, unknown> & SearchSchemaInput): { readonly range?: Range } => {
+    const range = RANGES.find((known) => known === given.range)
+    return range === undefined ? {} : { range }
+  },
+  component: OverviewScreen,
+})
+
+const signatures = createRoute({
+  getParentRoute: () => root,
+  path: '/signatures',
+  validateSearch: texts('source', 'engine', 'originalQueue'),
+  component: lazyRouteComponent(() => import('./signatures/signatures-screen.tsx'), 'SignaturesScreen'),
+})
+
+const signature = createRoute({
+  getParentRoute: () => root,
+  path: '/signatures/$signature',
+  component: lazyRouteComponent(() => import('./signatures/signature-screen.tsx'), 'SignatureScreen'),
+})
+
+const letters = createRoute({
+  getParentRoute: () => root,
+  path: '/letters',
+  // `query` is the text of the query bar; `panel` is the letter shown beside the list, as `engine/rowKey`.
+  validateSearch: texts('query', 'panel'),
+  component: lazyRouteComponent(() => import('./letters/letters-screen.tsx'), 'LettersScreen'),
+})
+
+const letter = createRoute({
+  getParentRoute: () => root,
+  path: '/letters/$engine/$rowKey',
+  validateSearch: texts('tab'),
+  component: lazyRouteComponent(() => import('./letter/letter-screen.tsx'), 'LetterScreen'),
+})
+
+const edit = createRoute({
+  getParentRoute: () => root,
+  path: '/letters/$engine/$rowKey/edit',
+  component: lazyRouteComponent(() => import('./letter/edit-screen.tsx'), 'EditScreen'),
+})
+
+const redrives = createRoute({
+  getParentRoute: () => root,
+  path: '/redrives',
+  component: lazyRouteComponent(() => import('./redrives/redrives-screen.tsx'), 'RedrivesScreen'),
+})
+
+const queues = createRoute({
+  getParentRoute: () => root,
+  path: '/sources/queues',
+  validateSearch: texts('queue'),
+  component: lazyRouteComponent(() => import('./sources/queues-screen.tsx'), 'QueuesScreen'),
+})
+
+const engines = createRoute({
+  getParentRoute: () => root,
+  path: '/sources/engines',
+  component: lazyRouteComponent(() => import('./sources/engines-screen.tsx'), 'EnginesScreen'),
+})
+
+const outbox = createRoute({
+  getParentRoute: () => root,
+  path: '/sources/outbox',
+  component: lazyRouteComponent(() => import('./sources/outbox-screen.tsx'), 'OutboxScreen'),
+})
+
+const webhooks = createRoute({
+  getParentRoute: () => root,
+  path: '/sources/webhooks',
+  component: lazyRouteComponent(() => import('./sources/webhooks-screen.tsx'), 'WebhooksScreen'),
+})
+
+const kafka = createRoute({
+  getParentRoute: () => root,
+  path: '/sources/kafka',
+  validateSearch: texts('service'),
+  component: lazyRouteComponent(() => import('./sources/kafka-screen.tsx'), 'KafkaScreen'),
+})
+
+const history = createRoute({
+  getParentRoute: () => root,
+  path: '/history',
+  // `entry` is the opened one, as `engine/rowKey`.
+  validateSearch: texts(
+    'engine',
+    'operation',
+    'status',
+    'instanceId',
+    'correlationId',
+    'fromDate',
+    'toDate',
+    'entry',
+  ),
+  component: lazyRouteComponent(() => import('./history/history-screen.tsx'), 'HistoryScreen'),
+})
+
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('./settings/settings-screen.tsx'), 'SettingsScreen'),
+})
+
+export const router = createRouter({
+  routeTree: root.addChildren([
+    overview,
+    signatures,
+    signature,
+    letters,
+    letter,
+    edit,
+    redrives,
+    queues,
+    engines,
+    outbox,
+    webhooks,
+    kafka,
+    history,
+    settings,
+  ]),
+  defaultPreload: 'intent',
+  // Reads are kept and refreshed by the queries.
+  defaultPreloadStaleTime: 0,
+})
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router
+  }
+}
