@@ -33,6 +33,7 @@ CREATE TABLE bartleby.drawers (
   engine text COLLATE "C" NOT NULL,
   queue text COLLATE "C" NOT NULL,
   signature integer NOT NULL,
+  origin integer,
   PRIMARY KEY (id),
   UNIQUE (source, engine, queue, signature)
 );
@@ -208,6 +209,24 @@ CREATE TABLE bartleby.lease_batches (
   PRIMARY KEY (id)
 ) WITH (autovacuum_vacuum_scale_factor=0.01);
 
+CREATE TABLE bartleby.letter_activity (
+  grain smallint NOT NULL,
+  subject integer NOT NULL,
+  act smallint NOT NULL,
+  at bigint NOT NULL,
+  letters bigint NOT NULL,
+  PRIMARY KEY (grain, subject, act, at)
+) WITH (fillfactor=70);
+
+CREATE TABLE bartleby.letter_activity_deltas (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  at bigint NOT NULL,
+  drawer integer NOT NULL,
+  act smallint NOT NULL,
+  letters bigint NOT NULL,
+  PRIMARY KEY (id)
+) WITH (autovacuum_vacuum_scale_factor=0.01);
+
 CREATE TABLE bartleby.letter_attempts (
   letter_id bigint NOT NULL,
   number integer NOT NULL,
@@ -367,6 +386,12 @@ CREATE TABLE bartleby.queues (
   holds_letters boolean NOT NULL DEFAULT false,
   UNIQUE (name),
   PRIMARY KEY (id)
+);
+
+CREATE TABLE bartleby.secrets (
+  name text NOT NULL,
+  value bytea NOT NULL,
+  PRIMARY KEY (name)
 );
 
 CREATE TABLE bartleby.signatures (
@@ -543,6 +568,10 @@ CREATE INDEX lease_batches_due ON bartleby.lease_batches USING btree (due_at);
 
 CREATE INDEX letter_attempts_superseded ON bartleby.letter_attempts USING btree (superseded_at) WHERE (superseded_at IS NOT NULL);
 
+CREATE INDEX letter_hours_oldest ON bartleby.letter_activity USING btree (at) WHERE (grain = 1);
+
+CREATE INDEX letter_minutes_oldest ON bartleby.letter_activity USING btree (at) WHERE (grain = 0);
+
 CREATE INDEX letter_texts_words ON bartleby.letter_texts USING gin (words gin_trgm_ops);
 
 CREATE INDEX letters_by_correlation ON bartleby.letters USING btree (correlation_id, last_failure_at, id) WHERE (correlation_id IS NOT NULL);
@@ -562,6 +591,8 @@ CREATE INDEX letters_newest ON bartleby.letters USING btree (status, last_failur
 CREATE INDEX letters_resolved ON bartleby.letters USING btree (resolved_at, id) WHERE (status = 1);
 
 CREATE INDEX letters_scheduled ON bartleby.letters USING btree (enqueue_at, serial) WHERE (shelf = 1);
+
+CREATE INDEX letters_unconfirmed ON bartleby.letters USING btree (last_failure_at, id) WHERE ((resolution = 'retry'::text) AND (confirmed_at IS NULL));
 
 CREATE INDEX partition_deltas_by_part ON bartleby.partition_deltas USING btree (part);
 

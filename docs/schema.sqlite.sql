@@ -16,7 +16,7 @@ CREATE TABLE drawers (
   source TEXT NOT NULL,
   engine TEXT NOT NULL,
   queue TEXT NOT NULL,
-  signature INTEGER NOT NULL,
+  signature INTEGER NOT NULL, origin INTEGER,
   UNIQUE (source, engine, queue, signature)
 ) STRICT;
 
@@ -215,6 +215,19 @@ CREATE TABLE lease_batches (
 
 CREATE INDEX lease_batches_due ON lease_batches (due_at);
 
+CREATE TABLE letter_activity (
+  grain INTEGER NOT NULL,
+  subject INTEGER NOT NULL,
+  act INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  letters INTEGER NOT NULL,
+  PRIMARY KEY (grain, subject, act, at)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX letter_hours_oldest ON letter_activity (at) WHERE grain = 1;
+
+CREATE INDEX letter_minutes_oldest ON letter_activity (at) WHERE grain = 0;
+
 CREATE TABLE letter_attempts (
   letter_id INTEGER NOT NULL,
   number INTEGER NOT NULL,
@@ -313,6 +326,8 @@ CREATE INDEX letters_resolved ON letters (resolved_at) WHERE status = 1;
 
 CREATE INDEX letters_scheduled ON letters (enqueue_at, serial) WHERE shelf = 1;
 
+CREATE INDEX letters_unconfirmed ON letters (last_failure_at) WHERE resolution = 'retry' AND confirmed_at IS NULL;
+
 CREATE TABLE letters_to_file (
   id INTEGER PRIMARY KEY,
   first_letter INTEGER NOT NULL,
@@ -354,6 +369,8 @@ CREATE TABLE queues (
 , holds_letters INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE INDEX queues_by_dead_queue ON queues (dead_queue) WHERE dead_queue IS NOT NULL;
+
+CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE serials (name TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 

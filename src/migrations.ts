@@ -1,8 +1,10 @@
 /** Every migration of every module, in the order of their numbers. */
 import { lockMigration } from './db/lock.ts'
 import type { Migration } from './db/migrations.ts'
+import { secretMigration } from './db/secrets.ts'
 import { historyMigration } from './history/schema.ts'
 import { kafkaMigration } from './kafka/schema.ts'
+import { activityMigration } from './letters/activity-schema.ts'
 import { letterMigration } from './letters/schema.ts'
 import { deadLetterMigration, queueMigration } from './queues/schema.ts'
 import { webhookMigration } from './webhooks/schema.ts'
@@ -15,4 +17,6 @@ export const MIGRATIONS: readonly Migration[] = [
   deadLetterMigration,
   webhookMigration,
   kafkaMigration,
+  activityMigration,
+  secretMigration,
 ]

@@ -13,10 +13,12 @@ import { type Database, type StoreCall, sql } from './db/database.ts'
 import { CountFolder } from './db/fold.ts'
 import { type MigrationReport, migrate } from './db/migrations.ts'
 import { openDatabase } from './db/open.ts'
+import { sharedSecret } from './db/secrets.ts'
 import { StoreClock } from './db/store-clock.ts'
 import { EngineDirectory, type EngineSettings } from './engines/definitions.ts'
 import { createEngine, type Engine } from './engines/engine.ts'
 import type { EngineMessage, EngineOptions } from './engines/options.ts'
+import { EngineStatistics } from './engines/statistics.ts'
 import { type EngineTables, storeTables } from './engines/tables.ts'
 import { createEngineViews, type ViewNames } from './engines/views.ts'
 import { History } from './history/history.ts'
@@ -24,6 +26,7 @@ import { SeriesNumbers } from './history/series.ts'
 import type { Kafka, KafkaParts } from './kafka/kafka.ts'
 import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from './kafka/options.ts'
 import { kafkaLetterSource } from './kafka/source.ts'
+import { activityFold } from './letters/activity.ts'
 import { readCase } from './letters/confirm.ts'
 import { letterFold } from './letters/counts.ts'
 import { Drawers } from './letters/drawers.ts'
@@ -32,6 +35,7 @@ import type { LetterSource, SourceName } from './letters/letter.ts'
 import { Letters } from './letters/letters.ts'
 import { type Removed, RetentionClerk } from './letters/retention.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { VerifyRun } from './observe/verify-run.ts'
 import { Outboxes, type OutboxSettings } from './outbox/outboxes.ts'
 import type { Queues } from './queues/queue.ts'
 import { StoreQueues } from './queues/queues.ts'
@@ -83,6 +87,8 @@ interface Parts {
   readonly letters: Letters
   readonly history: History
   readonly directory: EngineDirectory
+  readonly engineStatistics: EngineStatistics
+  readonly verifyRun: VerifyRun
   readonly outboxes: Outboxes
   readonly webhooks: Webhooks
   /** null unless it is enabled. */
@@ -105,6 +111,10 @@ export class Office {
   readonly tables: EngineTables
   /** The engines that are defined. */
   readonly engines: EngineDirectory
+  /** How they did lately. */
+  readonly engineStatistics: EngineStatistics
+  /** The check of the store's promises, on this server. */
+  readonly verifyRun: VerifyRun
   /** The outboxes that were given. */
   readonly outboxes: Outboxes
   /** Channels, consumers, messages and their jobs. */
@@ -123,6 +133,8 @@ export class Office {
     this.history = parts.history
     this.tables = storeTables(parts.letters, parts.history)
     this.engines = parts.directory
+    this.engineStatistics = parts.engineStatistics
+    this.verifyRun = parts.verifyRun
     this.outboxes = parts.outboxes
     this.webhooks = parts.webhooks
     this.kafka = parts.kafka
@@ -176,6 +188,11 @@ export class Office {
     await this.#parts.db.session('ping', (session) => session.rows(probe))
   }
 
+  /** A random secret that all servers on the store share; made by the first that asks for one of this name. */
+  secret(name: string): Promise<Uint8Array> {
+    return sharedSecret(this.#parts.db, name)
+  }
+
   /** Tells `listener` about every use of the store. */
   onStoreCall(listener: (call: StoreCall) => void): void {
     this.#parts.db.onCall(listener)
@@ -217,12 +234,17 @@ export class Office {
   }
 
   async #stopAll(): Promise<void> {
-    const { letters, queues, outboxes, webhooks, kafka, clerks } = this.#parts
+    const { letters, queues, outboxes, webhooks, kafka, clerks, verifyRun } = this.#parts
     // Engines first: they settle what they hold through the queues.
     await Promise.all([...this.#engines].map((engine) => engine.stop({ timeoutMs: ENGINE_STOP_MS })))
     // Outboxes may deliver to queues.
     await Promise.all([outboxes.stop(), webhooks.stop(), kafka?.stop()])
-    await Promise.all([letters.stop(), queues.drain(), ...clerks.map((clerk) => clerk.stop())])
+    await Promise.all([
+      letters.stop(),
+      queues.drain(),
+      verifyRun.stop(),
+      ...clerks.map((clerk) => clerk.stop()),
+    ])
   }
 
   /** Drains and closes the store. */
@@ -296,16 +318,35 @@ async function wire(db: Database, options: OfficeOptions, storeClock: StoreClock
     letters,
     history: new History(db, clock, directory),
     directory,
+    engineStatistics: new EngineStatistics(db, clock),
+    verifyRun: new VerifyRun({ lend: (work) => lendReader(db, options.store, work), clock, log }),
     outboxes,
     webhooks,
     kafka,
     retention,
     clerks: [
-      ...[letterFold, webhookFold].map((fold) => new CountFolder(fold, { db, clock, log, everyMs: foldMs })),
+      ...[letterFold, activityFold, webhookFold].map(
+        (fold) => new CountFolder(fold, { db, clock, log, everyMs: foldMs }),
+      ),
       new FilingClerk(db, log),
       retention,
       ...(storeClock === null ? [] : [storeClock]),
     ],
+  }
+}
+
+/** A long read takes none of the connections that calls wait for; SQLite opens one of its own for it. */
+async function lendReader<T>(
+  db: Database,
+  store: string,
+  work: (reader: Database) => Promise<T>,
+): Promise<T> {
+  if (db.dialect === 'sqlite') return work(db)
+  const reader = openDatabase(store, { poolSize: 1 })
+  try {
+    return await work(reader)
+  } finally {
+    await reader.close()
   }
 }
 

@@ -82,13 +82,32 @@ export async function write<Data>(
   method: 'POST' | 'PATCH',
   path: string,
   body: object,
+  options?: WriteOptions,
+  timeoutMs?: number,
+): Promise<Data> {
+  return (await writeAnswered<Data>(endpoint, method, path, body, options, timeoutMs)).data
+}
+
+/** What an office answered. */
+export interface Answered<Data> {
+  /** 201 when something was made, else 200. */
+  readonly status: number
+  readonly data: Data
+}
+
+/** The same, and tells the status of the answer. */
+export async function writeAnswered<Data>(
+  endpoint: Endpoint,
+  method: 'POST' | 'PATCH',
+  path: string,
+  body: object,
   { idempotencyKey = newKey(), ...options }: WriteOptions = {},
   timeoutMs = CALL_TIMEOUT_MS,
-): Promise<Data> {
+): Promise<Answered<Data>> {
   const headers: Record<string, string> = idempotencyKey === null ? {} : { 'idempotency-key': idempotencyKey }
   const request = { method, path, body, headers, timeoutMs }
   // As above.
-  return (await dataOf(endpoint, request, options, idempotencyKey !== null)) as Data
+  return (await answerOf(endpoint, request, options, idempotencyKey !== null)) as Answered<Data>
 }
 
 type Request = Pick<Exchange, 'method' | 'path' | 'body' | 'headers'> & { readonly timeoutMs?: number }
@@ -97,9 +116,18 @@ type Request = Pick<Exchange, 'method' | 'path' | 'body' | 'headers'> & { readon
 export async function dataOf(
   endpoint: Endpoint,
   request: Request,
-  { signal }: CallOptions = {},
+  options: CallOptions | undefined,
   repeatable: boolean,
 ): Promise<unknown> {
+  return (await answerOf(endpoint, request, options, repeatable)).data
+}
+
+async function answerOf(
+  endpoint: Endpoint,
+  request: Request,
+  { signal }: CallOptions = {},
+  repeatable: boolean,
+): Promise<Answered<unknown>> {
   const attempt = {
     timeoutMs: CALL_TIMEOUT_MS,
     ...request,
@@ -108,7 +136,8 @@ export async function dataOf(
   }
   for (let failures = 0; ; failures++) {
     try {
-      return opened(await exchange(endpoint, attempt))
+      const reply = await exchange(endpoint, attempt)
+      return { status: reply.status, data: opened(reply) }
     } catch (error) {
       const lost = error instanceof OfficeClientError && error.code === 'network'
       if (!lost || !repeatable || failures === MAX_REPEATS) throw error

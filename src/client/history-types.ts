@@ -28,6 +28,8 @@ export interface HistoryItem {
   readonly durationMs: number
   readonly createdAtUtc: string
   readonly correlationId: string
+  /** Who did it; null where nobody is named. */
+  readonly actor: string | null
 }
 
 export interface HistoryDetail extends HistoryItem {
@@ -36,7 +38,6 @@ export interface HistoryDetail extends HistoryItem {
   readonly output: string | null
   readonly outputEncoding: TextEncoding | null
   readonly error: string | null
-  readonly actor: string | null
   readonly notes: string | null
   /** The letter that it concerns, while that is retained. */
   readonly letter: { readonly engine: string; readonly rowKey: string } | null

@@ -28,6 +28,10 @@ export interface LetterFilter {
   readonly originalQueue?: string
   readonly signature?: string
   readonly correlationId?: string
+  /** It was tried so often, at least. */
+  readonly minAttempts?: number
+  /** It was sent back, and its item was completed, or nothing was heard of it yet. */
+  readonly outcome?: 'confirmed' | 'unconfirmed'
   /** Text in the error, the reference, the headers or the payload. */
   readonly q?: string
 }
@@ -196,6 +200,58 @@ export interface LetterCounts {
   readonly totals: Readonly<Record<LetterStatus, number>>
 }
 
+/** How many letters match. */
+export interface LetterTotal {
+  readonly total: number
+  /** False when there may be more: then `total` is as far as they were counted. */
+  readonly exact: boolean
+}
+
+export type ActivityName = 'arrived' | 'retried' | 'confirmed' | 'returned' | 'discarded' | 'expired'
+export type ActivityRange = '1h' | '24h' | '7d' | '30d'
+
+/** Which time, and the activity of which letters. */
+export interface ActivityRequest {
+  /** Left out: 24h. */
+  readonly range?: ActivityRange
+  readonly source?: string
+  readonly engine?: string
+  readonly originalQueue?: string
+  readonly signature?: string
+}
+
+/** What happened to letters over time. Bucket i starts at `fromUtc` + i · `bucketSeconds`; the last lasts still. */
+export interface LetterActivity {
+  readonly range: ActivityRange
+  readonly bucketSeconds: number
+  readonly fromUtc: string
+  readonly toUtc: string
+  readonly series: Readonly<Record<ActivityName, readonly number[]>>
+}
+
+/** The office at a glance. */
+export interface OfficeOverview {
+  readonly asOfUtc: string
+  readonly letters: Readonly<Record<LetterStatus, number>>
+  /** The pending letter whose last failure is the longest ago. */
+  readonly oldestPending: (LetterKey & { readonly lastFailureAtUtc: string }) | null
+  readonly arrivals: {
+    readonly lastHour: number
+    /** The median hour of the last week; null before there was a day to compare with. */
+    readonly usualPerHour: number | null
+  }
+  /** Letters that died again after a retry, in the last 24 hours. */
+  readonly returnedLastDay: number
+  /** Letters that were sent back and of which nothing was heard yet. */
+  readonly unconfirmed: number
+  readonly sources: readonly {
+    readonly source: string
+    readonly pending: number
+    readonly health: 'ok' | 'warn' | 'fail' | 'off'
+    readonly note: string | null
+  }[]
+}
+
 /** Which groups. */
 export interface SignatureListRequest extends PageRequest {
   readonly source?: string
@@ -222,4 +278,12 @@ export interface SignatureGroup {
   readonly originalQueues: readonly string[]
   /** The newest pending letter, else the newest. */
   readonly sample: (LetterKey & { readonly errorMessage: string }) | null
+  /** Letters that arrived in each of the last 24 hours, the oldest first. */
+  readonly trend: readonly number[]
+}
+
+/** A group with what became of its retries. */
+export interface SignatureDetail extends SignatureGroup {
+  /** All that were ever sent back; how many of these were confirmed, died again, and are neither yet. */
+  readonly outcomes: Readonly<Record<'retried' | 'confirmed' | 'returned' | 'unconfirmed', number>>
 }

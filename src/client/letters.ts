@@ -5,9 +5,11 @@
 import { toBase64 } from './bytes.ts'
 import { dataOf, type Page, pathTo, read, readPage, type WriteOptions, walkPages, write } from './envelope.ts'
 import type {
+  ActivityRequest,
   CaptureRequest,
   CountsRequest,
   ExpireOlderRequest,
+  LetterActivity,
   LetterCounts,
   LetterDetail,
   LetterFilter,
@@ -15,9 +17,12 @@ import type {
   LetterKey,
   LetterListRequest,
   LetterStatus,
+  LetterTotal,
+  OfficeOverview,
   RetryLetterRequest,
   RetryPreview,
   RetryReceipt,
+  SignatureDetail,
   SignatureGroup,
   SignatureListRequest,
 } from './letter-types.ts'
@@ -133,13 +138,28 @@ export class LetterClient {
     return read(this.#endpoint, '/api/counts', { ...filter, by: by?.join(',') }, options)
   }
 
+  /** How many letters match: exactly for source, engine, queue, status, signature and unconfirmed ones, else up to 10,000. */
+  total({ ...filter }: LetterFilter = {}, options?: CallOptions): Promise<LetterTotal> {
+    return read(this.#endpoint, `${LETTERS}/total`, filter, options)
+  }
+
+  /** How many letters arrived, were sent back, confirmed, given up, over time. */
+  activity({ ...request }: ActivityRequest = {}, options?: CallOptions): Promise<LetterActivity> {
+    return read(this.#endpoint, '/api/activity', request, options)
+  }
+
+  /** The office at a glance: what is open and since when, what arrives, what became of retries, how the sources are. */
+  overview(options?: CallOptions): Promise<OfficeOverview> {
+    return read(this.#endpoint, '/api/overview', {}, options)
+  }
+
   /** One page of the errors there are, those with the most pending letters first. */
   signatures(request: SignatureListRequest = {}, options?: CallOptions): Promise<Page<SignatureGroup>> {
     return readPage(this.#endpoint, SIGNATURES, { ...request }, options)
   }
 
-  /** The group of one signature. */
-  signature(signature: string, options?: CallOptions): Promise<SignatureGroup> {
+  /** The group of one signature, and what became of its retries. */
+  signature(signature: string, options?: CallOptions): Promise<SignatureDetail> {
     return read(this.#endpoint, pathTo(SIGNATURES, signature), {}, options)
   }
 

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type RunningServer, startServer } from '../../test/harness/server.ts'
 import {
   bytesOf,
+  type CaptureRequest,
   HistoryClient,
   LetterClient,
   type LetterItem,
@@ -35,9 +36,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 /** A letter that no other test knows of. */
-function captured(
-  extra: { instanceId?: string; originalMessage?: Uint8Array | string } = {},
-): Promise<LetterItem> {
+function captured(extra: Partial<CaptureRequest> = {}): Promise<LetterItem> {
   const sourceId = `source-${++count}`
   return letters.capture({
     engine: 'hmac',
@@ -156,9 +155,37 @@ describe('many letters', () => {
     const byEngine = await letters.counts({ by: ['engine'], status: 'Expired' })
     expect(byEngine.items).toContainEqual({ engine: 'tls', count: 2 })
 
-    const group = await letters.signature(items[0]?.signature ?? '')
+    const { outcomes, ...group } = await letters.signature(items[0]?.signature ?? '')
     expect(group).toMatchObject({ open: 0, total: 2, lastSeenAtUtc: lastFailureAtUtc, engines: ['tls'] })
+    expect(outcomes).toEqual({ retried: 0, confirmed: 0, returned: 0, unconfirmed: 0 })
+    expect(group.trend.reduce((sum, number) => sum + number)).toBe(2)
     expect(await letters.signatures({ engine: 'tls' })).toEqual({ items: [group], continuationToken: null })
+  })
+})
+
+describe('the office in numbers', () => {
+  it('tells how many letters match, what happened to them, and how all of it stands', async () => {
+    const letter = await captured({ engine: 'spn', originalQueue: QUEUE, dequeueCount: 3 })
+    expect(await letters.total({ engine: 'spn', status: 'Pending' })).toEqual({ total: 1, exact: true })
+    expect(await letters.total({ engine: 'spn', minAttempts: 4 })).toEqual({ total: 0, exact: true })
+    await letters.retry(letter)
+    expect(await letters.list({ engine: 'spn', outcome: 'unconfirmed' })).toMatchObject({
+      items: [{ rowKey: letter.rowKey }],
+    })
+    const { bucketSeconds, series, ...activity } = await letters.activity({ range: '1h', engine: 'spn' })
+    expect([bucketSeconds, activity.range]).toEqual([3_600, '1h'])
+    expect([series.arrived, series.retried].map((numbers) => numbers.reduce((a, b) => a + b))).toEqual([1, 1])
+    expect((await letters.activity()).series.expired).toHaveLength(96)
+    const overview = await letters.overview()
+    expect(overview).toMatchObject({ arrivals: { usualPerHour: null }, returnedLastDay: 0 })
+    expect(overview.unconfirmed).toBeGreaterThan(0)
+    expect(overview.asOfUtc).toMatch(INSTANT)
+    expect(overview.sources).toContainEqual({
+      source: 'kafka',
+      pending: 0,
+      health: 'off',
+      note: 'Kafka is not enabled',
+    })
   })
 })
 

@@ -23,6 +23,11 @@ export interface FoldedCounts {
   readonly sums: readonly string[]
   /** Columns of which the greatest is kept. */
   readonly latest?: readonly string[]
+  /**
+   * A query over `taken`, the deltas of a fold, that makes rows with the columns of the totals of them: where a delta belongs to
+   * several totals. Left out: each is added to one.
+   */
+  readonly spread?: string
 }
 
 /** How certain counts are folded. */
@@ -38,7 +43,9 @@ export interface Fold {
  * `$2` on, where earlier folds left no dead rows, and adds their sums to the totals in the order of their keys, so that two of
  * them, however they came to run at once, wait for each other in one order. Cost: the rows of the batch.
  */
-export function countFold({ name, lock, deltas, totals, keys, sums, latest = [] }: FoldedCounts): Fold {
+export function countFold(counts: FoldedCounts): Fold {
+  const { name, lock, deltas, totals, keys, sums, latest = [] } = counts
+  const rows = counts.spread === undefined ? 'taken' : `(${counts.spread}) AS spread`
   const key = keys.join(', ')
   const added = [
     ...sums.map((column) => `${column} = totals.${column} + excluded.${column}`),
@@ -61,7 +68,7 @@ export function countFold({ name, lock, deltas, totals, keys, sums, latest = [] 
         RETURNING *
       ), folded AS (
         INSERT INTO ${totals} AS totals (${[...keys, ...sums, ...latest].join(', ')})
-        SELECT ${key}, ${aggregates} FROM taken GROUP BY ${key} ORDER BY ${key}
+        SELECT ${key}, ${aggregates} FROM ${rows} GROUP BY ${key} ORDER BY ${key}
         ON CONFLICT (${key}) DO UPDATE SET ${added.join(', ')}
       )
       SELECT EXISTS (SELECT 1 FROM mine) AS held, count(*) AS folded, max(id) AS last FROM taken`,

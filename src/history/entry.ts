@@ -12,6 +12,8 @@ export interface HistorySummary {
   readonly durationMs: number
   readonly createdAt: Instant
   readonly correlationId: string
+  /** Who did it; null where nobody is named. */
+  readonly actor: string | null
 }
 
 /** An entry with everything that is known about it. */
@@ -19,7 +21,6 @@ export interface HistoryDetail extends HistorySummary {
   readonly input: Uint8Array | null
   readonly output: Uint8Array | null
   readonly error: string | null
-  readonly actor: string | null
   readonly notes: string | null
   /** The letter it concerns; null when there is none, or none any more. */
   readonly letter: { readonly engine: string; readonly rowKey: string } | null

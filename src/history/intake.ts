@@ -89,7 +89,8 @@ export async function fileReport(tx: Transaction, report: RunReport, now: Instan
   }
   const createdAt = instant(row.createdAt)
   const rowKey = formatRowKey(correlationId, createdAt)
-  const entry = { engine, rowKey, instanceId, operation, status, durationMs, createdAt, correlationId }
+  const actor = report.actor ?? null
+  const entry = { engine, rowKey, instanceId, operation, status, durationMs, createdAt, correlationId, actor }
   return { entry, created: true }
 }
 

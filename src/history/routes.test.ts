@@ -82,6 +82,7 @@ describe.each(stores)('history over HTTP on $name', (store) => {
       durationMs: 1_234,
       createdAtUtc: '2027-01-15T08:00:00.000000Z',
       correlationId: 'first/run',
+      actor: 'work',
     }
     expect([recorded.status, recorded.data]).toEqual([201, item])
     const listed = await call('GET', '/api/history?correlationId=first/run')
@@ -93,7 +94,6 @@ describe.each(stores)('history over HTTP on $name', (store) => {
       output: 'done',
       outputEncoding: 'utf8',
       error: 'none \ufffd at all',
-      actor: 'work',
       notes: null,
       letter: null,
     })

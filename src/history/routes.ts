@@ -49,6 +49,7 @@ const ENTRY_FIELDS = {
   durationMs: INTEGER,
   createdAtUtc: TIME,
   correlationId: TEXT,
+  actor: TEXT_OR_NULL,
 }
 
 const ENCODING = { type: ['string', 'null'], enum: ['utf8', 'base64', null] }
@@ -60,7 +61,6 @@ const DETAIL_FIELDS = {
   output: TEXT_OR_NULL,
   outputEncoding: ENCODING,
   error: TEXT_OR_NULL,
-  actor: TEXT_OR_NULL,
   notes: TEXT_OR_NULL,
   letter: { type: ['object', 'null'], properties: { engine: TEXT, rowKey: TEXT } },
 }
@@ -223,13 +223,14 @@ const entryOnWire = ({ createdAt, ...entry }: HistorySummary) => ({
   durationMs: entry.durationMs,
   createdAtUtc: formatMicros(createdAt),
   correlationId: entry.correlationId,
+  actor: entry.actor,
 })
 
 function detailOnWire(detail: HistoryDetail) {
   const [input, inputEncoding] = textOf(detail.input)
   const [output, outputEncoding] = textOf(detail.output)
-  const { error, actor, notes, letter } = detail
-  return { ...entryOnWire(detail), input, inputEncoding, output, outputEncoding, error, actor, notes, letter }
+  const { error, notes, letter } = detail
+  return { ...entryOnWire(detail), input, inputEncoding, output, outputEncoding, error, notes, letter }
 }
 
 /** Bytes as text when they are UTF-8, as base64 otherwise; and which. */

@@ -10,10 +10,10 @@ const CORRELATION_ID = `coalesce(history.correlation_id,
   (SELECT letters.source_id FROM bartleby.letters WHERE letters.id = history.letter_id), '')`
 
 /** What a list needs of a row: nothing that may be large. */
-export const SUMMARY_COLUMNS = `id, created_at, duration_ms, series, ${CORRELATION_ID} AS correlation_id, instance_id`
+export const SUMMARY_COLUMNS = `id, created_at, duration_ms, series, ${CORRELATION_ID} AS correlation_id, instance_id, actor`
 
 /** Everything about a row. */
-export const DETAIL_COLUMNS = `${SUMMARY_COLUMNS}, letter_id, letter_version, actor, notes, error, input, output`
+export const DETAIL_COLUMNS = `${SUMMARY_COLUMNS}, letter_id, letter_version, notes, error, input, output`
 
 export interface SummaryRow {
   readonly id: Integer
@@ -22,12 +22,12 @@ export interface SummaryRow {
   readonly series: Integer
   readonly correlation_id: string
   readonly instance_id: string | null
+  readonly actor: string | null
 }
 
 export interface DetailRow extends SummaryRow {
   readonly letter_id: Integer | null
   readonly letter_version: Integer | null
-  readonly actor: string | null
   readonly notes: string | null
   readonly error: string | null
   readonly input: Uint8Array | null
@@ -76,5 +76,6 @@ export function summaryOf(row: SummaryRow, labels: SeriesLabels): HistorySummary
     durationMs: Number(row.duration_ms),
     createdAt,
     correlationId: row.correlation_id,
+    actor: row.actor,
   }
 }

@@ -108,6 +108,23 @@ describe('the Kafka API', () => {
         expect(await status(method, name)).toBe('unknownServiceError')
   })
 
+  it('takes the session of a browser in the same way, and changes only from a page of the server', async () => {
+    const own = { host: 'localhost:1853', origin: 'http://localhost:1853' }
+    const signedIn = await http.ask('/api/session', { method: 'POST', token: null, body: { token: 'look' } })
+    const cookie = String(signedIn.headers['set-cookie']).split(';')[0] ?? ''
+    const status = async (method: 'GET' | 'POST', url: string, headers: Record<string, string>) =>
+      (await http.ask(url, { method, token: null, headers })).statusCode
+    expect(await status('GET', '/kafka/nobody', { cookie })).toBe(404)
+    expect(await status('GET', '/kafka/nobody', { cookie: `${cookie}x` })).toBe(401)
+    const refused = await http.ask('/kafka/nobody', {
+      method: 'POST',
+      token: null,
+      headers: { ...own, cookie },
+    })
+    expect([refused.statusCode, refused.json()]).toEqual([403, { detail: 'Not authorized' }])
+    expect(await status('POST', '/kafka/nobody', { cookie })).toBe(403)
+  })
+
   it('has tokens that are good for nothing else', async () => {
     for (const url of ['/metrics', '/api/dlq', '/api/kafka', '/channels', '/openapi.json'])
       expect([url, (await http.ask(url)).statusCode]).toEqual([url, 401])

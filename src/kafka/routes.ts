@@ -70,6 +70,7 @@ export class KafkaFacade {
     const admission = this.#door.admit(
       request.headers.authorization,
       request.method === 'GET' || request.method === 'HEAD' ? 'viewer' : 'operator',
+      request.caller,
     )
     const answer =
       'refused' in admission
@@ -82,7 +83,7 @@ export class KafkaFacade {
     const { calls, stopping } = this.#options
     // That the process lives is told in any case, and to anybody.
     if (call.isOpen === true) return call.answer(new KafkaRequest(request, '', this.#options), calls)
-    const admission = this.#door.admit(request.headers.authorization, roleOf(call))
+    const admission = this.#door.admit(request.headers.authorization, roleOf(call), request.caller)
     if ('refused' in admission) return NOT_ADMITTED[admission.refused]
     if (!calls.settings.generateCorrelationId && !hasRequestId(request.raw)) {
       throw new KafkaRefused('invalidCorrelationId', {}, 'X-Request-Id must be a UUID of version 4')

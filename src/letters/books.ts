@@ -18,17 +18,19 @@ export interface Account {
   /** Letters that were ever captured into it, and that were removed from it when their time was over. */
   readonly captured: number
   readonly removed: number
+  /** Sent back, and neither confirmed nor back yet; they are among the resolved ones. */
+  readonly unconfirmed: number
   /** The newest failure that was ever filed there. */
   readonly lastSeenAt: Instant
 }
 
 /** Which drawers are asked for; all parts given must hold. */
 export interface AccountFilter {
-  readonly source?: SourceName | null
-  readonly engine?: string | null
-  readonly originalQueue?: string | null
+  readonly source?: SourceName | null | undefined
+  readonly engine?: string | null | undefined
+  readonly originalQueue?: string | null | undefined
   /** A fingerprint. */
-  readonly signature?: string | null
+  readonly signature?: string | null | undefined
 }
 
 /** The accounts of the drawers that match, by source, engine, queue and signature. */
@@ -60,6 +62,7 @@ export async function readAccounts(
       },
       captured: count(STATUS.captured),
       removed: count(STATUS.removed),
+      unconfirmed: count(STATUS.unconfirmed),
       lastSeenAt: sums.lastSeenAt,
     }
   })

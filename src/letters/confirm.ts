@@ -12,16 +12,16 @@ import type { OfficeWork } from './work.ts'
 const inIds = { postgres: 'id = ANY($1::bigint[])', sqlite: 'id IN (SELECT value FROM json_each($1))' }
 
 /**
- * Letters by primary key, where they were sent back and wait for the outcome. The plus keeps the stores
- * from looking for them among all resolved letters, which they do as long as they do not know how many there are.
+ * Letters by primary key, where they were sent back and wait for the outcome. The plus keeps the stores from looking for them among
+ * all resolved letters, and the empty text among all unconfirmed ones, which they do as long as they do not know how many there are.
  */
 const confirmMany = sql('letters.confirm', {
   postgres: `UPDATE bartleby.letters SET confirmed_at = $2, version = version + 1
-             WHERE ${inIds.postgres} AND +status = ${STATUS.Resolved} AND resolution = 'retry' AND confirmed_at IS NULL
-             RETURNING id, version, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
+             WHERE ${inIds.postgres} AND +status = ${STATUS.Resolved} AND resolution || '' = 'retry' AND confirmed_at IS NULL
+             RETURNING id, drawer, version, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
   sqlite: `UPDATE letters SET confirmed_at = $2, version = version + 1
-           WHERE ${inIds.sqlite} AND +status = ${STATUS.Resolved} AND resolution = 'retry' AND confirmed_at IS NULL
-           RETURNING id, version, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
+           WHERE ${inIds.sqlite} AND +status = ${STATUS.Resolved} AND resolution || '' = 'retry' AND confirmed_at IS NULL
+           RETURNING id, drawer, version, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
 })
 
 /** The failures of cases without a letter, by primary key. Not NOT EXISTS: PostgreSQL may make a join with all letters of it. */
@@ -46,11 +46,16 @@ export async function closeCasesOf(
   const ids = integerList(tx.dialect, caseIds.map(Number))
   const confirmed = await tx.rows<{
     id: Integer
+    drawer: Integer
     version: Integer
     engine: string
     correlation_id: string
     instance_id: string | null
   }>(confirmMany, ids, now)
+  for (const row of confirmed) {
+    work.letters.add(Number(row.drawer), STATUS.unconfirmed, -1)
+    work.letters.acted('confirmed', Number(row.drawer), 1)
+  }
   const letters = new Map(confirmed.map((row) => [letterId(row.id), row]))
   const entries: HistoryEntry[] = []
   for (const id of caseIds) {

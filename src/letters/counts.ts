@@ -6,6 +6,7 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { type Session, sql, type Transaction } from '../db/database.ts'
 import { countFold } from '../db/fold.ts'
+import { type Acted, type ActivityName, writeActivity } from './activity.ts'
 import { type LetterId, STATUS } from './letter.ts'
 
 const COLUMNS = 'drawer, status, letters, last_seen_at'
@@ -31,6 +32,7 @@ interface Change {
 /** The changes of one transaction: one row per drawer and status, written just before its commit. */
 export class LetterChanges {
   readonly #changes = new Map<string, Change>()
+  readonly #acted = new Map<string, Acted>()
   readonly #toFile: { first: bigint; last: bigint }[] = []
 
   /** `letters` more (or fewer) with this status; `seenAt` is the newest failure among them, when there is a new one. */
@@ -46,6 +48,22 @@ export class LetterChanges {
   captured(drawer: number, count: number, seenAt: Instant): void {
     this.add(drawer, STATUS.Pending, count, seenAt)
     this.add(drawer, STATUS.captured, count)
+    this.acted('arrived', drawer, count)
+  }
+
+  /** `count` pending letters were sent back. */
+  retried(drawer: number, count: number): void {
+    this.add(drawer, STATUS.Pending, -count)
+    this.add(drawer, STATUS.Resolved, count)
+    this.add(drawer, STATUS.unconfirmed, count)
+    this.acted('retried', drawer, count)
+  }
+
+  /** What happened to `count` letters of the drawer, for those who look at it over time. */
+  acted(activity: ActivityName, drawer: number, count: number): void {
+    if (count === 0) return
+    const key = `${drawer} ${activity}`
+    this.#acted.set(key, { drawer, activity, letters: (this.#acted.get(key)?.letters ?? 0) + count })
   }
 
   /** One letter changed its status, and its drawer when it failed anew with another error. */
@@ -59,13 +77,14 @@ export class LetterChanges {
     this.#toFile.push({ first, last })
   }
 
-  /** Makes the changes part of the transaction. Call it last. */
-  write(tx: Transaction): void {
+  /** Makes the changes part of the transaction, whose acts are of `now`. Call it last. */
+  write(tx: Transaction, now: Instant): void {
     for (const [key, { letters, lastSeenAt }] of [...this.#changes].sort(([a], [b]) => (a < b ? -1 : 1))) {
       if (letters === 0 && lastSeenAt === 0n) continue
       const [drawer = 0, status = 0] = key.split(' ').map(Number)
       tx.atCommit(addChange, drawer, status, letters, lastSeenAt)
     }
+    writeActivity(tx, now, [...this.#acted.values()])
     for (const { first, last } of joinedRanges(this.#toFile)) tx.atCommit(addRange, first, last)
   }
 }

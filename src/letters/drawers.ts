@@ -36,9 +36,12 @@ const readDrawer = sql(
   'drawers.read',
   'SELECT id FROM bartleby.drawers WHERE source = $1 AND engine = $2 AND queue = $3 AND signature = $4',
 )
+/** With the origin of any that has the same; the first of them, or one of several that are made at once, has none but itself. */
 const insertDrawer = sql(
   'drawers.insert',
-  `INSERT INTO bartleby.drawers (source, engine, queue, signature) VALUES ($1, $2, $3, $4)
+  `INSERT INTO bartleby.drawers (source, engine, queue, signature, origin) VALUES ($1, $2, $3, $4, (
+     SELECT coalesce(origin, id) FROM bartleby.drawers WHERE source = $1 AND engine = $2 AND queue = $3
+     ORDER BY source, engine, queue, signature LIMIT 1))
    ON CONFLICT (source, engine, queue, signature) DO NOTHING`,
 )
 
@@ -105,6 +108,39 @@ async function insertThenRead(
   const id = await firstId(tx, read, asked)
   if (id === null) throw new Error('a row that was just inserted is not there')
   return id
+}
+
+/** The drawers that match, of all there are; $1 to $4 are NULL where anything matches. */
+const matchingDrawers = sql(
+  'drawers.matching',
+  `SELECT id, coalesce(origin, id) AS origin FROM bartleby.drawers
+   WHERE (CAST($1 AS text) IS NULL OR source = $1) AND (CAST($2 AS text) IS NULL OR engine = $2)
+     AND (CAST($3 AS text) IS NULL OR queue = $3)
+     AND (CAST($4 AS text) IS NULL OR signature = (SELECT id FROM bartleby.signatures WHERE fingerprint = $4))`,
+)
+
+/** A drawer's number, and the number of the one that stands for all of its source, engine and queue. */
+export interface FoundDrawer {
+  readonly number: number
+  readonly origin: number
+}
+
+/** The drawers whose labels match; all parts given must hold. */
+export async function findDrawers(
+  session: Session,
+  label: {
+    readonly source?: string | null | undefined
+    readonly engine?: string | null | undefined
+    readonly originalQueue?: string | null | undefined
+    readonly signature?: string | null | undefined
+  },
+): Promise<FoundDrawer[]> {
+  const { source, engine, originalQueue, signature } = label
+  const values = [source, engine, originalQueue, signature].map((text) => text ?? null)
+  // No label has U+0000, and PostgreSQL would refuse to look for it.
+  if (values.some((text) => text?.includes('\0'))) return []
+  const rows = await session.rows<{ id: Integer; origin: Integer }>(matchingDrawers, ...values)
+  return rows.map(({ id, origin }) => ({ number: Number(id), origin: Number(origin) }))
 }
 
 /** All drawers, and the signature of each by primary key: PostgreSQL might as well look for the drawers of each signature. */

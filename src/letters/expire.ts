@@ -174,6 +174,7 @@ async function expireBatch(
   for (const row of rows) {
     const from = { drawer: Number(row.drawer), status: STATUS.Pending }
     work.letters.moved(from, { ...from, status: STATUS.Expired })
+    work.letters.acted('expired', from.drawer, 1)
   }
   const next = { lastFailureAt: BigInt(last.last_failure_at), id: BigInt(last.id) }
   return { expired: rows.length, next: rows.length < EXPIRE_BATCH ? null : next }

@@ -4,6 +4,10 @@ import type { TokenFields } from '../core/page-token.ts'
 import { formatTimestamp } from '../core/timestamp.ts'
 import type { LetterStatus, SourceName } from './letter.ts'
 
+/** What is known of letters that were sent back: their item was completed, or nothing was heard of it yet. */
+export const RETRY_OUTCOMES = ['confirmed', 'unconfirmed'] as const
+export type RetryOutcome = (typeof RETRY_OUTCOMES)[number]
+
 export interface LetterFilter {
   readonly engine?: string | undefined
   readonly status?: LetterStatus | undefined
@@ -17,6 +21,10 @@ export interface LetterFilter {
   /** A fingerprint. */
   readonly signature?: string | undefined
   readonly correlationId?: string | undefined
+  /** It was tried so often, at least. */
+  readonly minAttempts?: number | undefined
+  /** It was sent back, and this is known of it. */
+  readonly outcome?: RetryOutcome | undefined
   /** A text that the letter contains: in its error, ids, reference, headers or payload. */
   readonly q?: string | undefined
 }
@@ -26,7 +34,7 @@ export function filterFields(filter: LetterFilter): TokenFields {
   const fields: Record<string, string> = { list: 'letters' }
   for (const [name, value] of Object.entries(filter)) {
     if (value === undefined) continue
-    fields[name] = typeof value === 'bigint' ? formatTimestamp(instant(value)) : value
+    fields[name] = typeof value === 'bigint' ? formatTimestamp(instant(value)) : String(value)
   }
   return fields
 }

@@ -15,6 +15,7 @@ const account = (number: number, queue: string): Account => ({
   letters: { Pending: 3, Resolved: 2, Expired: 1 },
   captured: 7,
   removed: 1,
+  unconfirmed: 1,
   lastSeenAt: instant(0n),
 })
 
@@ -29,6 +30,7 @@ describe('gauges of letters', () => {
       letters: { Pending: 6, Resolved: 4, Expired: 2 },
       captured: 14,
       removed: 2,
+      unconfirmed: 2,
     })
   })
 

@@ -15,6 +15,8 @@ export interface LetterGauge {
   readonly letters: StatusCounts
   readonly captured: number
   readonly removed: number
+  /** Sent back, and neither confirmed nor back yet; they are among the resolved ones. */
+  readonly unconfirmed: number
 }
 
 const MAX_SETS = 1_000
@@ -44,9 +46,10 @@ export function gaugesOf(accounts: readonly Account[]): LetterGauge[] {
       },
       captured: sum.captured + account.captured,
       removed: sum.removed + account.removed,
+      unconfirmed: sum.unconfirmed + account.unconfirmed,
     })
   }
   return [...sets.values()]
 }
 
-const NONE = { letters: { Pending: 0, Resolved: 0, Expired: 0 }, captured: 0, removed: 0 }
+const NONE = { letters: { Pending: 0, Resolved: 0, Expired: 0 }, captured: 0, removed: 0, unconfirmed: 0 }

@@ -38,7 +38,7 @@ describe.each(stores)('the ledger on $name', (kind) => {
   beforeAll(async () => {
     store = await LetterStore.open(kind)
     const engines = new EngineDirectory()
-    ledger = new Ledger(store.db, engines)
+    ledger = new Ledger(store.db, store.clock, engines)
     app = Fastify({ exposeHeadRoutes: false })
     app.addHook('onRequest', gate([], store.clock))
     serveApi(app, { clock: store.clock, stopping: () => false }, [
@@ -197,6 +197,8 @@ describe.each(stores)('the ledger on $name', (kind) => {
             rowKey: expect.stringMatching(/^instance-7-\d{8}T\d{12}Z$/),
             errorMessage: 'connection lost',
           },
+          // All within the hour that lasts still.
+          trend: [...Array.from({ length: 23 }, () => 0), 7],
         },
         expect.objectContaining({ signature: SLOW, open: 0, total: 3, originalQueues: ['q'] }),
       ])
@@ -274,6 +276,7 @@ describe.each(stores)('the ledger on $name', (kind) => {
         letters: { Pending: 2, Resolved: 1, Expired: 1 },
         captured: 4,
         removed: 0,
+        unconfirmed: 0,
       })
       expect(gauges).toContainEqual({
         source: 'http',
@@ -282,6 +285,7 @@ describe.each(stores)('the ledger on $name', (kind) => {
         letters: { Pending: 0, Resolved: 0, Expired: 0 },
         captured: 1,
         removed: 1,
+        unconfirmed: 0,
       })
     })
   })

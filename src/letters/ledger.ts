@@ -1,13 +1,26 @@
 /** The office in numbers: what is on file, by what, and in which groups. Reads only. */
+import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { decodePageToken, encodePageToken, type TokenFields } from '../core/page-token.ts'
 import type { Database } from '../db/database.ts'
+import { type Activity, type ActivityRange, readActivity } from './activity-series.ts'
 import type { AccountFilter } from './books.ts'
 import { DrawerLabels } from './drawers.ts'
+import type { LetterFilter } from './filter.ts'
 import { type LetterGauge, readLetterGauges } from './gauges.ts'
+import { type Overview, readOverview } from './overview.ts'
+import { type Pulse, readPulse } from './pulse.ts'
 import type { EngineNames } from './report.ts'
-import { type GroupCursor, listSignatures, readSignatureGroup, type SignatureGroup } from './signatures.ts'
+import {
+  type GroupCursor,
+  listSignatures,
+  readSignatureGroup,
+  type SignatureDetail,
+  type SignatureGroup,
+} from './signatures.ts'
+import { readStanding, type Standing } from './standing.ts'
 import { type Tally, type TallyFilter, type TallyKey, tallyLetters } from './tally.ts'
+import { type Total, totalOf } from './total.ts'
 
 export type SignatureFilter = Omit<AccountFilter, 'signature'>
 
@@ -20,12 +33,35 @@ const DEFAULT_LIMIT = 50
 
 export class Ledger {
   readonly #db: Database
+  readonly #clock: Clock
   readonly #engines: Pick<EngineNames, 'check'>
   readonly #labels = new DrawerLabels()
 
-  constructor(db: Database, engines: Pick<EngineNames, 'check'>) {
+  constructor(db: Database, clock: Clock, engines: Pick<EngineNames, 'check'>) {
     this.#db = db
+    this.#clock = clock
     this.#engines = engines
+  }
+
+  /** What is open and since when, whether more arrives than usual, what became of retries; all of one moment. */
+  overview(): Promise<Overview> {
+    return this.#db.snapshot('letters.overview', (session) =>
+      readOverview(session, this.#labels, this.#clock.now()),
+    )
+  }
+
+  /** What happened to the letters that match, over time. */
+  async activity(range: ActivityRange, filter: AccountFilter = {}): Promise<Activity> {
+    if (filter.engine != null) this.#engines.check(filter.engine)
+    return this.#db.session('letters.activity', (session) =>
+      readActivity(session, range, filter, this.#clock.now()),
+    )
+  }
+
+  /** How many letters match; exactly where that is known without counting them. */
+  async total(filter: LetterFilter = {}): Promise<Total> {
+    if (filter.engine !== undefined) this.#engines.check(filter.engine)
+    return totalOf(this.#db, filter, this.#labels)
   }
 
   /** Exact counts of the letters that match, by the keys given or by all. */
@@ -43,18 +79,34 @@ export class Ledger {
     const bound = tokenFilters(filter)
     const after = page.continuationToken == null ? null : cursorFrom(bound, page.continuationToken)
     const { items, next } = await this.#db.session('letters.signatures', (session) =>
-      listSignatures(session, filter, after, page.limit ?? DEFAULT_LIMIT, this.#labels),
+      listSignatures(
+        session,
+        filter,
+        { after, limit: page.limit ?? DEFAULT_LIMIT },
+        this.#clock.now(),
+        this.#labels,
+      ),
     )
     return { items, continuationToken: next === null ? null : encodePageToken(bound, cursorFields(next)) }
   }
 
   /** The group of one signature; a failure when no letter ever had it. */
-  async signature(fingerprint: string): Promise<SignatureGroup> {
+  async signature(fingerprint: string): Promise<SignatureDetail> {
     const group = await this.#db.session('letters.signature', (session) =>
-      readSignatureGroup(session, fingerprint, this.#labels),
+      readSignatureGroup(session, fingerprint, this.#clock.now(), this.#labels),
     )
     if (group === null) throw failure('signature_unknown', { signature: fingerprint.slice(0, 64) })
     return group
+  }
+
+  /** Letters of each status, all that were ever captured, and those sent back whose outcome is not known. */
+  standing(): Promise<Standing> {
+    return this.#db.session('letters.standing', readStanding)
+  }
+
+  /** What metrics tell of all letters together. */
+  pulse(): Promise<Pulse> {
+    return this.#db.session('letters.pulse', readPulse)
   }
 
   /** What metrics tell. */

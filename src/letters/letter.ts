@@ -24,8 +24,18 @@ export const letterId = (value: bigint | number | string): LetterId => BigInt(va
 export const STATUSES = ['Pending', 'Resolved', 'Expired'] as const
 export type LetterStatus = (typeof STATUSES)[number]
 
-/** How statuses are stored; the last two exist only as counts. */
-export const STATUS = { Pending: 0, Resolved: 1, Expired: 2, removed: 3, captured: 4 } as const
+/**
+ * How statuses are stored; the last three exist only as counts. `unconfirmed` are letters that a retry resolved and of whose item
+ * nothing was heard yet: they are counted as Resolved too.
+ */
+export const STATUS = {
+  Pending: 0,
+  Resolved: 1,
+  Expired: 2,
+  removed: 3,
+  captured: 4,
+  unconfirmed: 5,
+} as const
 
 /** The kinds of places where letters come from and go back to. Each is also the name of an engine. */
 export const SOURCES = ['queues', 'engines', 'outbox', 'webhooks', 'kafka', 'http'] as const
@@ -109,6 +119,12 @@ export interface LetterSummary {
   /** The dead queue it lies in or belongs to. */
   readonly deadQueue: string | null
 }
+
+/** Whether it was sent back and nothing was heard of it yet: counted as `STATUS.unconfirmed`. */
+export const isUnconfirmed = (letter: {
+  readonly resolution: Act | null
+  readonly confirmedAt: unknown
+}): boolean => letter.resolution === 'retry' && letter.confirmedAt === null
 
 /** The content of a letter, byte for byte as its item was. */
 export interface LetterContent {

@@ -106,7 +106,7 @@ export class Letters {
     this.#registers = registers
     this.#sources = sources
     this.engines = engines
-    this.ledger = new Ledger(db, engines)
+    this.ledger = new Ledger(db, clock, engines)
   }
 
   /** A page of the letters that match, the newest failure first. A letter that is there for a whole walk is in it once. */

@@ -7,12 +7,13 @@ import { type Instant, instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { decodePageToken, encodePageToken, type TokenFields } from '../core/page-token.ts'
 import type { Database, Session } from '../db/database.ts'
+import { type Choice, chooseLetters } from './choice.ts'
 import { readSummaries } from './detail.ts'
 import { filterFields, type LetterFilter } from './filter.ts'
+import { fitting, scanFitting } from './fitting.ts'
 import { type LetterSummary, letterId } from './letter.ts'
 import { mergeStretches, type Position, type Stretch } from './positions.ts'
 import { beginWalk, isSeen, reopenedSince, type WalkStart, withoutReopened } from './reopened.ts'
-import { type Choice, chooseLetters, scanLetters } from './scan.ts'
 import { containing, needleOf, searchLetters } from './search.ts'
 
 export interface Page {
@@ -67,7 +68,7 @@ async function readFirst(
   limit: number,
 ): Promise<Stretch> {
   // One more than asked for tells whether there is a next page.
-  const found = await read(session, choice, choice.span.below, needle, limit + 1)
+  const found = await readStretch(session, choice, choice.span.below, needle, limit + 1)
   return mergeStretches([found], limit)
 }
 
@@ -78,19 +79,24 @@ async function readNext(
   limit: number,
   { position, start }: Cursor,
 ): Promise<Stretch> {
-  const there = await read(session, choice, position, needle, limit + 1)
+  const there = await readStretch(session, choice, position, needle, limit + 1)
   const span = { below: position, from: there.end?.at ?? choice.span.from }
   const reopened = await reopenedSince(session, start, choice, span, limit + 1)
   return mergeStretches(
     [
       await withoutReopened(session, start, there),
-      needle === null ? reopened : await containing(session, reopened, needle),
+      await withFacts(
+        session,
+        choice,
+        needle === null ? reopened : await containing(session, reopened, needle),
+      ),
     ],
     limit,
   )
 }
 
-function read(
+/** The next `limit` letters below a position that match and contain the text, when there is one; or fewer, see `Stretch`. */
+export async function readStretch(
   session: Session,
   choice: Choice,
   below: Position,
@@ -99,9 +105,12 @@ function read(
 ): Promise<Stretch> {
   const span = { ...choice.span, below }
   return needle === null
-    ? scanLetters(session, choice, span, limit)
-    : searchLetters(session, choice, span, needle, limit)
+    ? scanFitting(session, choice, span, limit)
+    : withFacts(session, choice, await searchLetters(session, choice, span, needle, limit))
 }
+
+const withFacts = async (session: Session, { facts }: Choice, stretch: Stretch): Promise<Stretch> =>
+  facts === null ? stretch : fitting(session, stretch, facts)
 
 const writeCursor = ({ position, start }: Cursor): TokenFields => ({
   at: position.at.toString(),

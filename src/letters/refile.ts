@@ -5,7 +5,7 @@
 import { type Integer, sql } from '../db/database.ts'
 import { recordHistory } from '../history/record.ts'
 import type { Registers } from './death-note.ts'
-import { type Letter, STATUS } from './letter.ts'
+import { isUnconfirmed, type Letter, STATUS } from './letter.ts'
 import { said, type Trace } from './transition.ts'
 import type { OfficeWork } from './work.ts'
 
@@ -41,6 +41,10 @@ export async function refileLetter(
   const status = STATUS[letter.status]
   work.letters.add(Number(row.drawer), status, -1)
   work.letters.add(drawer, status, 1, letter.lastFailureAt)
+  if (isUnconfirmed(letter)) {
+    work.letters.add(Number(row.drawer), STATUS.unconfirmed, -1)
+    work.letters.add(drawer, STATUS.unconfirmed, 1)
+  }
   const version = letter.version + 1
   await recordHistory(tx, [
     {

@@ -6,7 +6,7 @@
 import type { Instant } from '../core/clock.ts'
 import { type Integer, type Statement, sql, type Transaction } from '../db/database.ts'
 import { idList } from './id-list.ts'
-import { type LetterSource, letterId, STATUS } from './letter.ts'
+import { type Act, isUnconfirmed, type LetterSource, letterId, STATUS } from './letter.ts'
 import type { OfficeWork } from './work.ts'
 
 /** Letters that are removed by the same rule. */
@@ -20,7 +20,9 @@ const LANES = {
 /** The oldest of a lane behind ($2, $3), in the order of its index; what others have locked is left for the next run. */
 const nextOf = (lane: Lane): Statement => {
   const { status, since, index } = LANES[lane]
-  const select = (from: string) => `SELECT id, drawer, engine, ${since} AS since FROM ${from}
+  const select = (
+    from: string,
+  ) => `SELECT id, drawer, engine, resolution, confirmed_at, ${since} AS since FROM ${from}
     WHERE status = ${status} AND ${since} < $1 AND (${since}, id) > ($2, $3) ORDER BY ${since}, id LIMIT $4`
   return sql(
     `letters.nextToRemove.${lane}`,
@@ -72,6 +74,15 @@ export interface RemovedBatch {
   readonly next: LaneCursor | null
 }
 
+interface RemovedRow {
+  readonly id: Integer
+  readonly drawer: Integer
+  readonly engine: string
+  readonly resolution: Act | null
+  readonly confirmed_at: Integer | null
+  readonly since: Integer
+}
+
 /** Removes at most `limit` letters of a lane that are older than `before`, and what their sources keep about them. */
 export async function removeBatch(
   work: OfficeWork,
@@ -82,13 +93,7 @@ export async function removeBatch(
   limit: number,
 ): Promise<RemovedBatch> {
   const { tx } = work
-  const rows = await tx.rows<{ id: Integer; drawer: Integer; engine: string; since: Integer }>(
-    next[lane],
-    before,
-    after.since,
-    after.id,
-    limit,
-  )
+  const rows = await tx.rows<RemovedRow>(next[lane], before, after.since, after.id, limit)
   const last = rows.at(-1)
   if (last === undefined) return { engines: new Map(), next: null }
   await removeRows(tx, idList(tx.dialect, rows))
@@ -99,6 +104,8 @@ export async function removeBatch(
     engines.set(row.engine, (engines.get(row.engine) ?? 0) + 1)
     const drawer = Number(row.drawer)
     work.letters.moved({ drawer, status: LANES[lane].status }, { drawer, status: STATUS.removed })
+    if (isUnconfirmed({ resolution: row.resolution, confirmedAt: row.confirmed_at }))
+      work.letters.add(drawer, STATUS.unconfirmed, -1)
   }
   return {
     engines,

@@ -7,7 +7,7 @@ import { base64 } from '../core/content.ts'
 import { type Integer, integerList, sql, type Transaction, type Value } from '../db/database.ts'
 import { freeAt } from '../history/record.ts'
 import type { DeathNote } from './death-note.ts'
-import { type LetterId, letterId, type SourceName, STATUS } from './letter.ts'
+import { type Act, isUnconfirmed, type LetterId, letterId, type SourceName, STATUS } from './letter.ts'
 import type { OfficeWork } from './work.ts'
 
 /** A death under a case that has a letter. */
@@ -38,10 +38,11 @@ const lockCases = sql('letters.lockCases', {
 const readCases = sql(
   'letters.readCases',
   {
-    postgres: `SELECT id, drawer, status, resolved_at, engine, (SELECT source FROM bartleby.drawers WHERE drawers.id = drawer) AS source,
+    postgres: `SELECT id, drawer, status, resolved_at, resolution, confirmed_at, engine,
+                 (SELECT source FROM bartleby.drawers WHERE drawers.id = drawer) AS source,
                  (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue
                FROM bartleby.letters WHERE id = ANY($1::bigint[]) ORDER BY id`,
-    sqlite: `SELECT letters.id, drawer, status, resolved_at, source, letters.engine, queue
+    sqlite: `SELECT letters.id, drawer, status, resolved_at, resolution, confirmed_at, source, letters.engine, queue
              FROM letters JOIN drawers ON drawers.id = letters.drawer
              WHERE letters.id IN (SELECT value FROM json_each($1)) ORDER BY letters.id`,
   },
@@ -53,6 +54,8 @@ export interface CaseRow {
   readonly drawer: number
   readonly status: number
   readonly resolvedAt: Instant | null
+  readonly resolution: Act | null
+  readonly confirmedAt: Instant | null
   readonly source: SourceName
   readonly engine: string
   readonly queue: string
@@ -63,10 +66,29 @@ interface StoredCase {
   readonly drawer: Integer
   readonly status: Integer
   readonly resolved_at: Integer | null
+  readonly resolution: Act | null
+  readonly confirmed_at: Integer | null
   readonly source: SourceName
   readonly engine: string
   readonly queue: string
 }
+
+/** A letter as it is once its item has been sent back. */
+export const sentBack = (letter: CaseRow): CaseRow => ({
+  ...letter,
+  status: STATUS.Resolved,
+  resolution: 'retry',
+  confirmedAt: null,
+})
+
+/** A letter as it is once it was reopened into a drawer. */
+export const reopenedIn = (letter: CaseRow, drawer: number): CaseRow => ({
+  ...letter,
+  drawer,
+  status: STATUS.Pending,
+  resolution: null,
+  confirmedAt: null,
+})
 
 /** Locks the letters of these cases until the transaction ends, as far as there are any. */
 export async function lockLetters(tx: Transaction, ids: readonly LetterId[]): Promise<void> {
@@ -85,7 +107,7 @@ export async function lockLettersOf(
   const ids = integerList(tx.dialect, caseIds.map(Number))
   const [, rows] = await Promise.all([tx.rows(lockCases, ids), tx.rows<StoredCase>(readCases, ids)])
   return new Map(
-    rows.map(({ resolved_at, ...row }) => [
+    rows.map(({ resolved_at, confirmed_at, ...row }) => [
       letterId(row.id),
       {
         ...row,
@@ -93,6 +115,7 @@ export async function lockLettersOf(
         drawer: Number(row.drawer),
         status: Number(row.status),
         resolvedAt: resolved_at === null ? null : instant(BigInt(resolved_at)),
+        confirmedAt: confirmed_at === null ? null : instant(BigInt(confirmed_at)),
       },
     ]),
   )
@@ -196,6 +219,9 @@ export async function reopenLetters(
     if (before === undefined) throw new Error(`letter ${id} is not there to be reopened`)
     work.letters.add(before.drawer, before.status, -1)
     work.letters.add(note.drawer, STATUS.Pending, 1, note.lastFailureAt)
+    if (isUnconfirmed(before)) work.letters.add(before.drawer, STATUS.unconfirmed, -1)
+    // Told of the drawer that it was sent back from, whatever it died of this time: so retries and what came of them add up.
+    if (before.resolution === 'retry') work.letters.acted('returned', before.drawer, 1)
     work.letters.toFile(id, id)
   }
 }

@@ -9,6 +9,7 @@
  */
 import { type Instant, instant, later } from '../core/clock.ts'
 import { type Integer, integerList, type Session, sql } from '../db/database.ts'
+import type { Choice } from './choice.ts'
 import { idList } from './id-list.ts'
 import type { LetterId } from './letter.ts'
 import { letterId } from './letter.ts'
@@ -20,7 +21,6 @@ import {
   type Stretch,
   toPosition,
 } from './positions.ts'
-import type { Choice } from './scan.ts'
 
 /** The beginning of a walk: what had been reopened by then is where it is now. */
 export interface WalkStart {

@@ -1,5 +1,5 @@
 /**
- * One run of retention: history, then letters, then idempotency keys, in bounded batches with pauses. The run has one
+ * One run of retention: history, then letters, then idempotency keys and activity, in bounded batches with pauses. The run has one
  * history row, of the office itself, and every batch that removes something brings it up to date in its own
  * transaction: nothing is ever gone that the row does not tell of.
  */
@@ -9,6 +9,7 @@ import type { Database } from '../db/database.ts'
 import type { HistoryRow } from '../history/record.ts'
 import { FROM_THE_OLDEST, forgetSources, removeHistory } from '../history/retention.ts'
 import { elapsedMs, keepRunRow } from '../history/run-row.ts'
+import { forgetActivity } from './activity.ts'
 import { forgetKeys } from './idempotency.ts'
 import { type LetterSource, OFFICE } from './letter.ts'
 import { LANE_START, type Lane, removeBatch } from './removal.ts'
@@ -73,6 +74,7 @@ export class RetentionRun {
       await this.#removeLetters('expired', before)
       await this.#removeLetters('resolved', before)
       await this.#forgetKeys()
+      await this.#forgetActivity(retentionDays)
     } catch (error) {
       if (!(error instanceof RunEnded)) throw error
     }
@@ -106,6 +108,13 @@ export class RetentionRun {
     return this.#inBatches(BATCH, async () => {
       const forgotten = await forgetKeys(this.#db, this.#clock.now(), BATCH)
       return forgotten < BATCH ? null : BATCH
+    })
+  }
+
+  #forgetActivity(retentionDays: number): Promise<void> {
+    return this.#inBatches(BATCH, async () => {
+      const isMore = await forgetActivity(this.#db, this.#clock.now(), retentionDays, BATCH)
+      return isMore ? BATCH : null
     })
   }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { LetterStore } from '../../test/harness/letter-store.ts'
+import { reused } from '../../test/harness/reused-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { later } from '../core/clock.ts'
 import { silentLog } from '../core/log.ts'
@@ -33,11 +34,12 @@ const REFUSE_CHANGES = {
 }
 
 describe.each(stores)('retention on $name', (kind) => {
+  const places = reused(kind)
   let store: LetterStore
   let clerk: RetentionClerk
   let told: Removed[]
   beforeEach(async () => {
-    store = await LetterStore.open(kind)
+    store = await LetterStore.open(places)
     told = []
     clerk = newClerk()
     clerk.onRemoved((removed) => told.push(removed))
@@ -193,7 +195,8 @@ describe.each(stores)('retention on $name', (kind) => {
   })
 
   it('takes no letter out before the history of it', async () => {
-    await resolve(await store.captureMany(501))
+    await store.captureMany(501)
+    await expireAll()
     store.clock.advance(91n * DAY)
     store.db.onCall(({ verb }) => {
       if (verb === 'history.remove') void clerk.stop()
@@ -213,7 +216,8 @@ describe.each(stores)('retention on $name', (kind) => {
   })
 
   it('is done by one of two servers that begin at the same moment', async () => {
-    await resolve(await store.captureMany(501))
+    await store.captureMany(501)
+    await expireAll()
     store.clock.advance(91n * DAY)
     const outcomes = await Promise.all([clerk.runNow(), newClerk().runNow()])
     expect(outcomes.filter((outcome) => outcome === null)).toHaveLength(1)

@@ -86,11 +86,9 @@ export async function retryLetters(work: OfficeWork, retry: RetryOfMany): Promis
   const drawers = await resolve(work.tx, work.now, series, retry)
   let retried = 0
   for (const row of drawers) {
-    const drawer = Number(row.drawer)
     const letters = Number(row.letters)
     retried += letters
-    work.letters.add(drawer, STATUS.Pending, -letters)
-    work.letters.add(drawer, STATUS.Resolved, letters)
+    work.letters.retried(Number(row.drawer), letters)
   }
   if (retried !== sent.length) {
     throw new Error(`${sent.length} letters were sent back, and ${retried} of them were pending`)

@@ -1,21 +1,25 @@
-/** Letters on HTTP: `/api/dlq`, `/api/counts` and `/api/signatures`. */
+/** Letters on HTTP: `/api/dlq`, `/api/counts`, `/api/signatures`, `/api/activity` and `/api/overview`. */
 import type { FastifyInstance } from 'fastify'
 import { type ApiScope, serveApi } from '../http/api-routes.ts'
 import type { Letters } from './letters.ts'
+import { type AskSources, activityCalls } from './routes/activity.ts'
 import { countCalls } from './routes/counts.ts'
 import { dlqCalls } from './routes/dlq.ts'
 import { signatureCalls } from './routes/signatures.ts'
 
 export interface LetterRoutesOptions extends ApiScope {
   readonly letters: Letters
+  /** How the sources are, for the overview; left out, all are well. */
+  readonly sourceHealth?: AskSources
 }
 
 /** Adds the calls on letters to a server. */
 export async function letterRoutes(app: FastifyInstance, options: LetterRoutesOptions): Promise<void> {
-  const { letters, clock } = options
+  const { letters, clock, sourceHealth = async () => [] } = options
   serveApi(app, options, [
     ...dlqCalls(letters, clock),
     ...countCalls(letters.ledger),
     ...signatureCalls(letters.ledger),
+    ...activityCalls(letters.ledger, sourceHealth),
   ])
 }

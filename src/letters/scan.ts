@@ -2,18 +2,17 @@
  * Walking letters newest first, along the index that suits the filter:
  *
  *   a correlation or an instance       its own index, and the letter of a queue whose source id stands for it
+ *   sent back and not confirmed        their own index
  *   source, engine, queue, signature   the lanes (drawer, status) that match, merged
  *   a status, or nothing               the lanes of the statuses, merged
  *
  * Every walk reads a bounded number of rows and says how far it came.
  */
 import { type Integer, integerList, type Session, type Statement, sql, type Value } from '../db/database.ts'
-import type { LetterFilter } from './filter.ts'
-import { STATUS, STATUSES } from './letter.ts'
+import { type Choice, isOfUnconfirmed } from './choice.ts'
+import { STATUSES } from './letter.ts'
 import {
-  ANY_TIME,
   inOrder,
-  justBefore,
   limitedStretch,
   lookOn,
   mergeStretches,
@@ -21,53 +20,9 @@ import {
   type PositionRow,
   type Span,
   type Stretch,
-  TOP,
   toPosition,
 } from './positions.ts'
-
-/** A filter in the numbers of the store. */
-export interface Choice {
-  readonly statuses: readonly number[]
-  /** null: in any drawer. */
-  readonly drawers: readonly number[] | null
-  readonly instanceId: string | null
-  readonly correlationId: string | null
-  /** The whole of what the filter's dates allow. */
-  readonly span: Span
-}
-
-/** The drawers that match, of all there are; $1 to $4 are NULL where anything matches. */
-const matchingDrawers = sql(
-  'drawers.matching',
-  `SELECT id FROM bartleby.drawers
-   WHERE (CAST($1 AS text) IS NULL OR source = $1) AND (CAST($2 AS text) IS NULL OR engine = $2)
-     AND (CAST($3 AS text) IS NULL OR queue = $3)
-     AND (CAST($4 AS text) IS NULL OR signature = (SELECT id FROM bartleby.signatures WHERE fingerprint = $4))`,
-)
-
-/** Finds out what the filter means on this store; null when no letter can match. */
-export async function chooseLetters(session: Session, filter: LetterFilter): Promise<Choice | null> {
-  const { source, engine, originalQueue, signature, instanceId, correlationId, status } = filter
-  const label = [source, engine, originalQueue, signature].map((text) => text ?? null)
-  // No letter has U+0000 in these, and PostgreSQL would refuse to look for it.
-  if ([...label, instanceId, correlationId].some((text) => text?.includes('\0'))) return null
-  let drawers: number[] | null = null
-  if (label.some((text) => text !== null)) {
-    const rows = await session.rows<{ id: Integer }>(matchingDrawers, ...label)
-    if (rows.length === 0) return null
-    drawers = rows.map(({ id }) => Number(id))
-  }
-  return {
-    statuses: (status === undefined ? STATUSES : [status]).map((name) => STATUS[name]),
-    drawers,
-    instanceId: instanceId ?? null,
-    correlationId: correlationId ?? null,
-    span: {
-      below: filter.toDate === undefined ? TOP : justBefore(filter.toDate),
-      from: filter.fromDate ?? ANY_TIME,
-    },
-  }
-}
+import { scanUnconfirmed } from './unconfirmed.ts'
 
 /** What a walk knows of a letter before it is read. */
 interface Sighted extends PositionRow {
@@ -169,7 +124,10 @@ export function walkLimit(choice: Choice): number {
   return Math.max(100, Math.min(MAX_WALK, Math.floor(LANE_ROWS / lanes)))
 }
 
-/** The next `limit` letters of the span; fewer when it ends, or when too many had to be passed over. */
+/**
+ * The next `limit` letters of the span, whatever their attempts and outcomes are, unless an index knows them; fewer when it
+ * ends, or when too many had to be passed over.
+ */
 export async function scanLetters(
   session: Session,
   choice: Choice,
@@ -179,6 +137,7 @@ export async function scanLetters(
   if (choice.correlationId !== null || choice.instanceId !== null) {
     return scanNarrow(session, choice, span, limit)
   }
+  if (isOfUnconfirmed(choice)) return scanUnconfirmed(session, choice, span, limit)
   const { drawers, statuses } = choice
   if (drawers === null) return scanNewest(session, statuses, span, limit)
   if (drawers.length * statuses.length <= MANY_LANES) {

@@ -9,6 +9,7 @@
  */
 import { failure } from '../core/errors.ts'
 import { type Integer, integerList, type Session, sql } from '../db/database.ts'
+import type { Choice } from './choice.ts'
 import { idList } from './id-list.ts'
 import { type LetterId, letterId } from './letter.ts'
 import {
@@ -20,7 +21,7 @@ import {
   type Stretch,
   toPosition,
 } from './positions.ts'
-import { type Choice, scanLetters, walkLimit } from './scan.ts'
+import { scanLetters, walkLimit } from './scan.ts'
 import { fold, indexable, readWords } from './texts.ts'
 
 const MIN_CHARACTERS = 3

@@ -1,10 +1,11 @@
 /**
  * Groups of letters by signature: how many are open, since when, from where, and one letter to look at. The groups
- * are added up from the books; only the letters shown as samples are looked up.
+ * are added up from the books; only the letters shown as samples are looked up, and what arrived lately.
  */
 import { type Instant, instant } from '../core/clock.ts'
 import { cut } from '../core/mask.ts'
 import { type Integer, integerList, type Session, sql } from '../db/database.ts'
+import { readOutcomes, readTrends } from './activity-series.ts'
 import { type Account, type AccountFilter, lettersIn, queueOf, readAccounts } from './books.ts'
 import { readSummaries } from './detail.ts'
 import type { DrawerLabels } from './drawers.ts'
@@ -29,6 +30,14 @@ export interface SignatureGroup {
   readonly originalQueues: readonly string[]
   /** The newest pending letter, else the newest; null when there is no letter left. */
   readonly sample: SampleLetter | null
+  /** Letters that arrived in each of the last 24 hours, the oldest first; the last hour lasts still. */
+  readonly trend: readonly number[]
+}
+
+/** A group with what became of its retries. */
+export interface SignatureDetail extends SignatureGroup {
+  /** All that were ever sent back, how many of these were confirmed, came back, and are neither yet. */
+  readonly outcomes: Readonly<Record<'retried' | 'confirmed' | 'returned' | 'unconfirmed', number>>
 }
 
 export interface SampleLetter {
@@ -51,7 +60,11 @@ export interface GroupPage {
   readonly next: GroupCursor | null
 }
 
-type Group = Omit<SignatureGroup, 'sample'> & { readonly accounts: readonly Account[] }
+type Group = Omit<SignatureGroup, 'sample' | 'trend'> & {
+  /** Those that hold letters. */
+  readonly accounts: readonly Account[]
+  readonly drawers: readonly number[]
+}
 
 /**
  * A page of the groups that hold letters, those with the most open ones first. The order is that of the moment: a
@@ -60,18 +73,19 @@ type Group = Omit<SignatureGroup, 'sample'> & { readonly accounts: readonly Acco
 export async function listSignatures(
   session: Session,
   filter: Omit<AccountFilter, 'signature'>,
-  after: GroupCursor | null,
-  limit: number,
+  page: { readonly after: GroupCursor | null; readonly limit: number },
+  now: Instant,
   labels?: DrawerLabels,
 ): Promise<GroupPage> {
+  const { after, limit } = page
   const groups = groupsOf(await readAccounts(session, filter, labels))
     .filter(({ total }) => total > 0)
     .sort(mostOpenFirst)
   const behind = after === null ? groups : groups.filter((group) => mostOpenFirst(after, group) < 0)
-  const page = behind.slice(0, limit)
-  const last = page.at(-1)
+  const shown = behind.slice(0, limit)
+  const last = shown.at(-1)
   return {
-    items: await withSamples(session, page),
+    items: await complete(session, shown, now),
     next:
       last === undefined || behind.length <= limit
         ? null
@@ -83,10 +97,18 @@ export async function listSignatures(
 export async function readSignatureGroup(
   session: Session,
   signature: string,
+  now: Instant,
   labels?: DrawerLabels,
-): Promise<SignatureGroup | null> {
-  const groups = groupsOf(await readAccounts(session, { signature }, labels))
-  return (await withSamples(session, groups))[0] ?? null
+): Promise<SignatureDetail | null> {
+  const accounts = await readAccounts(session, { signature }, labels)
+  const [group] = await complete(session, groupsOf(accounts), now)
+  if (group === undefined) return null
+  const ever = await readOutcomes(
+    session,
+    accounts.map(({ drawer }) => drawer.number),
+  )
+  const unconfirmed = accounts.reduce((sum, account) => sum + account.unconfirmed, 0)
+  return { ...group, outcomes: { ...ever, unconfirmed } }
 }
 
 function mostOpenFirst(a: GroupCursor, b: GroupCursor): number {
@@ -123,6 +145,7 @@ function toGroup(signature: string, accounts: readonly Account[]): Group {
     engines: distinct(holding.map(({ drawer }) => drawer.engine)),
     originalQueues: distinct(holding.flatMap(({ drawer }) => queueOf(drawer) ?? [])),
     accounts: holding,
+    drawers: accounts.map(({ drawer }) => drawer.number),
   }
 }
 
@@ -182,17 +205,33 @@ interface SightedRow {
   readonly at: Integer
 }
 
-async function withSamples(session: Session, groups: readonly Group[]): Promise<SignatureGroup[]> {
+const TREND_HOURS = 24
+
+/** The groups with what is looked up for those that are shown. */
+async function complete(session: Session, groups: readonly Group[], now: Instant): Promise<SignatureGroup[]> {
   const lanes = groups.flatMap(lanesOf)
   const newest = await readNewest(session, lanes)
   const letters = await readSummaries(session, [...newest.values()])
   const byId = new Map(letters.map((letter) => [letter.id, letter]))
-  return groups.map(({ accounts: _, ...group }) => {
+  const trends = await readTrends(
+    session,
+    groups.flatMap(({ drawers }) => drawers),
+    now,
+    TREND_HOURS,
+  )
+  return groups.map(({ accounts: _, drawers, ...group }) => {
     const id = newest.get(group.signature)
     const letter = id === undefined ? undefined : byId.get(id)
-    return { ...group, sample: letter === undefined ? null : toSample(letter) }
+    const sample = letter === undefined ? null : toSample(letter)
+    const trend = drawers.reduce((sum, drawer) => addedUp(sum, trends.get(drawer)), NO_TREND)
+    return { ...group, sample, trend }
   })
 }
+
+const NO_TREND: readonly number[] = Array.from({ length: TREND_HOURS }, () => 0)
+
+const addedUp = (numbers: readonly number[], more: readonly number[] | undefined): readonly number[] =>
+  more === undefined ? numbers : numbers.map((number, i) => number + (more[i] ?? 0))
 
 const toSample = ({ engine, rowKey, errorMessage }: SampleLetter): SampleLetter => ({
   engine,

@@ -6,8 +6,9 @@ import type { Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { type Integer, sql } from '../db/database.ts'
 import { recordHistory } from '../history/record.ts'
+import { activityOf } from './activity.ts'
 import { storable } from './death-note.ts'
-import { type Act, type Letter, type LetterStatus, STATUS } from './letter.ts'
+import { type Act, isUnconfirmed, type Letter, type LetterStatus, STATUS } from './letter.ts'
 import type { OfficeWork } from './work.ts'
 
 /** What a letter becomes. Everything about its resolution is decided anew by every transition. */
@@ -72,6 +73,10 @@ export async function transition(
   if (row === undefined) throw new Error(`letter ${letter.id} changed although it was locked`)
   const drawer = Number(row.drawer)
   work.letters.moved({ drawer, status: STATUS[letter.status] }, { drawer, status: STATUS[outcome.status] })
+  if (isUnconfirmed(letter)) work.letters.add(drawer, STATUS.unconfirmed, -1)
+  if (outcome.resolution === 'retry') work.letters.add(drawer, STATUS.unconfirmed, 1)
+  const activity = activityOf(trace.act)
+  if (activity !== null) work.letters.acted(activity, drawer, 1)
   const version = letter.version + 1
   await recordHistory(work.tx, [
     {

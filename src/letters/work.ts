@@ -25,9 +25,10 @@ export async function inOffice<T>(
   const { result, effects } = await db.transaction(verb, async (tx) => {
     const effects: (() => void)[] = []
     const letters = new LetterChanges()
-    const work = { tx, now: clock.now(), letters, afterCommit: (effect: () => void) => effects.push(effect) }
+    const now = clock.now()
+    const work = { tx, now, letters, afterCommit: (effect: () => void) => effects.push(effect) }
     const result = await act(work)
-    letters.write(tx)
+    letters.write(tx, now)
     return { result, effects }
   })
   for (const effect of effects) effect()

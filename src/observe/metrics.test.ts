@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { instant } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
+import { TestClock } from '../core/test-clock.ts'
 import { closeServers, scriptedServer } from '../http/scripted-server.ts'
+import type { Pulse } from '../letters/pulse.ts'
 import { Metrics } from './metrics.ts'
 
 afterEach(closeServers)
@@ -42,14 +44,15 @@ describe('metrics', () => {
 
   it('tell how many letters there are, and how many there ever were, as the store has them now', async () => {
     const letters = { Pending: 3, Resolved: 2, Expired: 1 }
-    const gauge = { source: 'engines', engine: 'hmac', queue: 'q', letters, captured: 10, removed: 4 }
+    const from = 'source="engines",engine="hmac",queue="q"'
+    const counts = { captured: 10, removed: 4, unconfirmed: 2 }
+    const gauge = { source: 'engines', engine: 'hmac', queue: 'q', letters, ...counts }
     let told: readonly (typeof gauge)[] = [gauge]
     const metrics = new Metrics({
       depths: async () => [],
       letters: async () => told,
       clock: new SystemClock(),
     })
-    const from = 'source="engines",engine="hmac",queue="q"'
     for (let scrape = 0; scrape < 2; scrape++) {
       const text = await metrics.text()
       expect(text).toContain(`bartleby_letters{${from},status="Pending"} 3`)
@@ -57,9 +60,32 @@ describe('metrics', () => {
       expect(text).toContain(`bartleby_letters{${from},status="Expired"} 1`)
       expect(text).toContain(`bartleby_letters_captured_total{${from}} 10`)
       expect(text).toContain(`bartleby_letters_removed_total{${from}} 4`)
+      expect(text).toContain(`bartleby_letters_unconfirmed{${from}} 2`)
     }
     told = []
     expect(await metrics.text()).not.toContain('engine="hmac"')
+  })
+
+  it('tell how long the oldest letter waits and what was ever done to letters, while the store answers', async () => {
+    const outcomes = { retried: 9, confirmed: 5, returned: 3, discarded: 2, expired: 1 }
+    const clock = new TestClock()
+    clock.freeze(instant(1_800_000_000_000_000n))
+    let told: Pulse | Error = { oldestPendingAt: instant(1_799_999_940_500_000n), outcomes }
+    const pulse = async () => {
+      if (told instanceof Error) throw told
+      return told
+    }
+    const metrics = new Metrics({ depths: async () => [], pulse, clock })
+    for (let scrape = 0; scrape < 2; scrape++) {
+      const text = await metrics.text()
+      expect(text).toContain('bartleby_letters_oldest_pending_age_seconds 59.5\n')
+      for (const [outcome, times] of Object.entries(outcomes))
+        expect(text).toContain(`bartleby_letters_outcomes_total{outcome="${outcome}"} ${times}\n`)
+    }
+    told = { oldestPendingAt: null, outcomes }
+    expect(await metrics.text()).toContain('bartleby_letters_oldest_pending_age_seconds 0\n')
+    told = new Error('gone')
+    expect(await metrics.text()).not.toMatch(/^bartleby_letters_(oldest_pending|outcomes)/m)
   })
 
   it('add up what runs of retention removed', async () => {

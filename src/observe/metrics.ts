@@ -3,10 +3,11 @@
  * the process itself. Labels come from fixed or bounded sets; what clients send never becomes a label without a bound.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Clock } from '../core/clock.ts'
+import type { Clock, Instant } from '../core/clock.ts'
 import type { StoreCall } from '../db/database.ts'
 import type { LetterGauge } from '../letters/gauges.ts'
 import { STATUSES } from '../letters/letter.ts'
+import { OUTCOMES, type Pulse } from '../letters/pulse.ts'
 import type { Removed } from '../letters/retention.ts'
 import { outboxMetrics } from '../outbox/metrics.ts'
 import type { OutboxReading } from '../outbox/readings.ts'
@@ -23,6 +24,8 @@ export interface MetricsOptions {
   readonly depths: () => Promise<readonly QueueDepth[]>
   /** A bounded number of sets; the same totals on every server of a store. */
   readonly letters?: () => Promise<readonly LetterGauge[]>
+  /** All letters together; the same on every server of a store. */
+  readonly pulse?: () => Promise<Pulse>
   /** The outboxes that are configured. */
   readonly outboxes?: () => Promise<readonly OutboxReading[]>
   /** What webhooks tell, as text; also while the store fails. */
@@ -61,6 +64,9 @@ export class Metrics {
   readonly #letters: Gauge<'source' | 'engine' | 'queue' | 'status'>
   readonly #lettersCaptured: Counter<'source' | 'engine' | 'queue'>
   readonly #lettersRemoved: Counter<'source' | 'engine' | 'queue'>
+  readonly #lettersUnconfirmed: Gauge<'source' | 'engine' | 'queue'>
+  readonly #oldestPending: Gauge
+  readonly #outcomes: Counter<'outcome'>
   readonly #retentionLetters: Counter
   readonly #retentionHistory: Counter
 
@@ -119,6 +125,23 @@ export class Metrics {
       labelNames,
       registers,
     })
+    this.#lettersUnconfirmed = new Gauge({
+      name: 'bartleby_letters_unconfirmed',
+      help: 'Letters that were sent back and of which nothing was heard yet; they are among the resolved ones.',
+      labelNames,
+      registers,
+    })
+    this.#oldestPending = new Gauge({
+      name: 'bartleby_letters_oldest_pending_age_seconds',
+      help: 'Seconds since the last failure of the pending letter that waits for the longest time; 0 when there is none.',
+      registers,
+    })
+    this.#outcomes = new Counter({
+      name: 'bartleby_letters_outcomes_total',
+      help: 'Letters that were ever sent back, confirmed, back again, discarded or expired; one letter may count several times.',
+      labelNames: ['outcome'],
+      registers,
+    })
     this.#retentionLetters = new Counter({
       name: 'bartleby_retention_removed_letters_total',
       help: 'Letters that retention removed on this server, since it started.',
@@ -131,8 +154,12 @@ export class Metrics {
     })
   }
 
-  readonly #oldestAge = ({ oldestAt }: QueueDepth): number =>
-    oldestAt === null ? 0 : Math.max(0, Number(this.#options.clock.now() - oldestAt) / 1e6)
+  readonly #oldestAge = ({ oldestAt }: QueueDepth): number => this.#secondsSince(oldestAt)
+
+  /** 0 for nothing, and for what another server's clock has in the future. */
+  #secondsSince(at: Instant | null): number {
+    return at === null ? 0 : Math.max(0, Number(this.#options.clock.now() - at) / 1e6)
+  }
 
   /** A request was answered; `path` is the route that served it, if any did. */
   observeRequest(path: string | undefined, code: number, seconds: number): void {
@@ -153,9 +180,10 @@ export class Metrics {
 
   /** Everything as text. While the store fails there are no depths and no letters, but all else is told. */
   async text(): Promise<string> {
-    const [depths, letters, outboxes, webhooks] = await Promise.all([
+    const [depths, letters, pulse, outboxes, webhooks] = await Promise.all([
       this.#options.depths().catch(() => []),
       this.#options.letters?.().catch(() => []),
+      this.#options.pulse?.().catch(() => null),
       this.#options.outboxes?.(),
       this.#options.webhooks?.(),
     ])
@@ -164,18 +192,35 @@ export class Metrics {
       for (const depth of depths) gauge.labels(depth.queueName).set(value(depth))
     }
     this.#showLetters(letters ?? [])
+    this.#showPulse(pulse ?? null)
     const [own, ofProcess] = await Promise.all([this.#registry.metrics(), processMetrics().metrics()])
     return `${this.#handlers.text()}\n${own}\n${outboxMetrics(outboxes ?? [])}${webhooks ?? ''}${this.#options.kafka?.() ?? ''}${ofProcess}`
   }
 
   /** The totals are the store's: they are shown, not kept here, and so are the same after a restart. */
   #showLetters(sets: readonly LetterGauge[]): void {
-    for (const metric of [this.#letters, this.#lettersCaptured, this.#lettersRemoved]) metric.reset()
-    for (const { source, engine, queue, letters, captured, removed } of sets) {
+    for (const metric of [
+      this.#letters,
+      this.#lettersCaptured,
+      this.#lettersRemoved,
+      this.#lettersUnconfirmed,
+    ])
+      metric.reset()
+    for (const { source, engine, queue, letters, captured, removed, unconfirmed } of sets) {
       const labels = { source, engine, queue }
       for (const status of STATUSES) this.#letters.set({ ...labels, status }, letters[status])
       this.#lettersCaptured.inc(labels, captured)
       this.#lettersRemoved.inc(labels, removed)
+      this.#lettersUnconfirmed.set(labels, unconfirmed)
     }
+  }
+
+  /** A number that is missing says more than an old one. */
+  #showPulse(pulse: Pulse | null): void {
+    this.#outcomes.reset()
+    this.#oldestPending.remove()
+    if (pulse === null) return
+    this.#oldestPending.set(this.#secondsSince(pulse.oldestPendingAt))
+    for (const outcome of OUTCOMES) this.#outcomes.inc({ outcome }, pulse.outcomes[outcome])
   }
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { OutboxStore } from '../../test/harness/outbox.ts'
+import { reused } from '../../test/harness/reused-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import type { Log } from '../core/log.ts'
 import { TestClock } from '../core/test-clock.ts'
@@ -11,6 +12,7 @@ import { RetryLater } from './transport.ts'
 const second = 1_000_000n
 
 describe.each(stores)('a dispatcher on $name', (kind) => {
+  const places = reused(kind)
   let outbox: OutboxStore
   let clock: TestClock
   let lines: string[]
@@ -19,7 +21,7 @@ describe.each(stores)('a dispatcher on $name', (kind) => {
   const log: Log = { debug: say, info: say, warn: say, error: say }
 
   beforeEach(async () => {
-    outbox = await OutboxStore.open(kind)
+    outbox = await OutboxStore.open(places)
     clock = new TestClock()
     clock.freeze(clock.now())
     lines = []
@@ -220,7 +222,11 @@ describe.each(stores)('a dispatcher on $name', (kind) => {
 
   it('delivers again, with the same key, what a dispatcher that vanished had claimed', async () => {
     const id = await outbox.insert()
-    const never = dispatcher(() => new Promise(() => {}), { claimSeconds: 30, name: 'gone' })
+    let letGo = (): void => {}
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve
+    })
+    const never = dispatcher(() => held, { claimSeconds: 30, name: 'gone' })
     await never.start()
     await expect.poll(async () => (await outbox.row(id)).claimed_by).toMatch(/^gone-/)
     const key = (await outbox.row(id)).idempotency_key
@@ -234,6 +240,8 @@ describe.each(stores)('a dispatcher on $name', (kind) => {
     others.advance(30n * second)
     await other.drain()
     expect(got.map((message) => message.key)).toEqual([key])
+    // Who stops waits for what is under way.
+    letGo()
   })
 
   it('gives up a message that was claimed again and again and never settled, and says so', async () => {

@@ -59,7 +59,7 @@ export class Cycle implements OfficeWork {
   /** Makes the changes of all counts part of the transaction. Call it last. */
   writeCounts(): void {
     this.changes.write(this.tx)
-    this.letters.write(this.tx)
+    this.letters.write(this.tx, this.now)
   }
 
   get nextDeadline(): Instant | null {

@@ -3,6 +3,7 @@
  * The letters themselves are the letters module's.
  */
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
+import { activityOf } from '../letters/activity.ts'
 import type { Act } from '../letters/letter.ts'
 import { STATUS } from '../letters/letter.ts'
 import { type Lifted, resolveLying } from '../letters/lying/resolve.ts'
@@ -43,8 +44,10 @@ export async function resolveFromDeadQueue(
     act,
     by,
   })
+  const activity = activityOf(act)
   for (const { drawer } of lifted) {
     work.letters.moved({ drawer, status: STATUS.Pending }, { drawer, status: STATUS.Resolved })
+    if (activity !== null) work.letters.acted(activity, drawer, 1)
   }
   await recordHistory(
     work.tx,

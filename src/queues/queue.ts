@@ -286,6 +286,12 @@ export interface QueueDepth {
   readonly oldestAt: Instant | null
 }
 
+/** A queue with its settings and how it stands, for overviews. */
+export interface QueueOverview extends QueueInfo, QueueDepth {
+  /** How many partitions it has. */
+  readonly partitions: number
+}
+
 /** Everything that can be asked of queues. Failures are `BartlebyError`s with a code of the error table. */
 export interface Queues {
   produce(request: ProduceRequest): Promise<ProduceReceipt>
@@ -304,7 +310,10 @@ export interface Queues {
   list(request?: ListQueuesRequest): Promise<readonly QueueInfo[]>
   info(queueName: string): Promise<QueueInfo>
   stats(queueName: string): Promise<QueueStats>
+  /** All queues, of one moment; a fixed number of statements, however many there are. */
   depths(): Promise<readonly QueueDepth[]>
+  /** The same of one page of queues, with their settings. */
+  overview(request?: ListQueuesRequest): Promise<readonly QueueOverview[]>
   clear(request: ClearRequest): Promise<void>
   reload(queueName: string): Promise<void>
 

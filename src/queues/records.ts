@@ -2,7 +2,7 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { storedText, textBytes } from '../core/content.ts'
 import { newIdPrefix } from '../core/ksuid.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
 import type { QueueInfo } from './queue.ts'
 
 export interface Partition {
@@ -22,6 +22,19 @@ export interface QueueRecord extends QueueInfo {
   readonly version: number
   readonly holdsLetters: boolean
   readonly partitions: readonly Partition[]
+}
+
+/** Which queues are asked for: those from the name `pivot` on. */
+export interface QueuePage {
+  readonly pivot: string
+  readonly limit: number
+  readonly namespace: string
+}
+
+interface PartitionRow {
+  readonly part: Integer
+  readonly number: Integer
+  readonly id_prefix: string
 }
 
 interface QueueRow {
@@ -59,6 +72,14 @@ const readPartitions = sql(
   'queues.partitions',
   'SELECT part, number, id_prefix FROM bartleby.partitions WHERE queue_id = $1 ORDER BY queue_id, number',
 )
+
+/** Those of many queues, on the same index. */
+const readPartitionsOf = sql('queues.partitionsOf', {
+  postgres: `SELECT queue_id, part, number, id_prefix FROM bartleby.partitions WHERE queue_id = ANY($1::int[])
+             ORDER BY queue_id, number`,
+  sqlite: `SELECT queue_id, part, number, id_prefix FROM partitions WHERE queue_id IN (SELECT value FROM json_each($1))
+           ORDER BY queue_id, number`,
+})
 
 const readVersion = sql('queues.version', 'SELECT version FROM bartleby.queues WHERE id = $1')
 
@@ -128,13 +149,27 @@ export async function readQueue(session: Session, name: string): Promise<QueueRe
 }
 
 /** Queues from the first name >= `pivot` on, in byte order. */
-export async function readQueues(
-  session: Session,
-  page: { readonly pivot: string; readonly limit: number; readonly namespace: string },
-): Promise<QueueInfo[]> {
+export async function readQueues(session: Session, page: QueuePage): Promise<QueueInfo[]> {
+  return (await pageOf(session, page)).map(toInfo)
+}
+
+/** The same with their partitions; two statements, however many they are. */
+export async function readQueueRecords(session: Session, page: QueuePage): Promise<QueueRecord[]> {
+  const rows = await pageOf(session, page)
+  if (rows.length === 0) return []
+  const ids = integerList(
+    session.dialect,
+    rows.map(({ id }) => Number(id)),
+  )
+  const partitions = await session.rows<PartitionRow & { readonly queue_id: Integer }>(readPartitionsOf, ids)
+  const byQueue = Map.groupBy(partitions, ({ queue_id }) => Number(queue_id))
+  return rows.map((row) => toRecord(row, byQueue.get(Number(row.id)) ?? []))
+}
+
+function pageOf(session: Session, page: QueuePage): Promise<QueueRow[]> {
   const pivot = page.pivot.split('\0', 1)[0] ?? ''
   const namespace = page.namespace.split('\0', 1)[0] ?? ''
-  return (await session.rows<QueueRow>(readPage, pivot, namespace, page.limit)).map(toInfo)
+  return session.rows<QueueRow>(readPage, pivot, namespace, page.limit)
 }
 
 /** The version of a queue now; null when it is gone. */
@@ -222,15 +257,14 @@ async function nextSerial(tx: Transaction, statement: typeof nextPart): Promise<
 }
 
 async function withPartitions(session: Session, row: QueueRow): Promise<QueueRecord> {
-  const queueId = Number(row.id)
+  return toRecord(row, await session.rows<PartitionRow>(readPartitions, Number(row.id)))
+}
+
+function toRecord(row: QueueRow, partitions: readonly PartitionRow[]): QueueRecord {
   const holdsLetters = row.holds_letters === true || Number(row.holds_letters) === 1
-  const partitions = await session.rows<{ part: Integer; number: Integer; id_prefix: string }>(
-    readPartitions,
-    queueId,
-  )
   return {
     ...toInfo(row),
-    queueId,
+    queueId: Number(row.id),
     version: Number(row.version),
     holdsLetters,
     partitions: partitions.map((partition) => ({

@@ -23,7 +23,8 @@ const DEFAULT_REQUEST_TIMEOUT = '1m'
 const MAX_BATCH = 1_000
 const MAX_PARTITIONS = 1_024
 const DEFAULT_LIST_LIMIT = 1_000
-const MAX_QUEUES_LISTED = 65_536
+/** More names than this no list gives. */
+export const MAX_QUEUES_LISTED = 65_536
 const MAX_DEDUPE_KEY_BYTES = 512
 
 export const SYSTEM_NAMESPACE = '_system'

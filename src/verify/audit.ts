@@ -72,6 +72,7 @@ export async function openAudit(
   }
   const audit = {
     session,
+    now,
     drawers,
     partitions,
     historySince: history.since,

@@ -1,5 +1,6 @@
-/** I6: the books are exact: every count, of letters and of what lies in the queues, is what counting gives. */
+/** I6: the books are exact: every count, of letters and of what lies in the queues, is what counting gives; activity agrees. */
 import type { Invariant } from './invariant.ts'
+import { letterActivity } from './letter-activity.ts'
 import { letterCounts } from './letter-counts.ts'
 import { partitionCounts } from './partition-counts.ts'
 
@@ -9,6 +10,7 @@ export const counts: Invariant = {
   rows: ({ letters, items }) => 2 * letters + items,
   async *check(audit) {
     yield* letterCounts(audit)
+    yield* letterActivity(audit)
     yield* partitionCounts(audit)
   },
 }

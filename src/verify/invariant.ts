@@ -1,4 +1,5 @@
 /** The words of verify: a promise of the store, what breaks it, and what a check gets to work with. */
+import type { Instant } from '../core/clock.ts'
 import type { Session } from '../db/database.ts'
 import type { Drawer } from '../letters/drawers.ts'
 
@@ -50,6 +51,8 @@ export interface Shelving {
 /** What all checks share: one moment of the store, and what is small enough to be known whole. */
 export interface Audit {
   readonly session: Session
+  /** The time of the check, by the clock of the servers. */
+  readonly now: Instant
   /** By their numbers. */
   readonly drawers: ReadonlyMap<number, Drawer>
   /** By their parts. Parts of deleted queues are not among them. */

@@ -1,4 +1,7 @@
-/** Letters per drawer and status, counted and compared with the books; and each lies in a drawer of its engine. */
+/**
+ * Letters per drawer and status, and those of which nothing was heard since they were sent back, counted and compared with the
+ * books; and each lies in a drawer of its engine.
+ */
 import { type Integer, sql } from '../db/database.ts'
 import { readLetterCounts } from '../letters/counts.ts'
 import { STATUS, STATUSES } from '../letters/letter.ts'
@@ -8,8 +11,9 @@ import { letterRanges } from './walk.ts'
 /** Letters of a range, by what they are counted under. Few groups: added up by the store. */
 const countRange = sql(
   'verify.countLetters',
-  `SELECT drawer, status, engine, count(*) AS letters, min(id) AS example FROM bartleby.letters
-   WHERE id > $1 AND id <= $2 GROUP BY drawer, status, engine`,
+  `SELECT drawer, status, engine, count(*) AS letters, min(id) AS example,
+     sum(CASE WHEN resolution = 'retry' AND confirmed_at IS NULL THEN 1 ELSE 0 END) AS unconfirmed
+   FROM bartleby.letters WHERE id > $1 AND id <= $2 GROUP BY drawer, status, engine`,
   { bigints: true },
 )
 
@@ -19,14 +23,19 @@ interface Group {
   readonly engine: string
   readonly letters: Integer
   readonly example: Integer
+  readonly unconfirmed: Integer
 }
 
 export async function* letterCounts(audit: Audit): AsyncGenerator<Finding> {
   const found = new Map<string, number>()
+  const add = (drawer: Integer, status: Integer, letters: Integer): void => {
+    const key = `${drawer} ${status}`
+    found.set(key, (found.get(key) ?? 0) + Number(letters))
+  }
   for await (const { after, through } of letterRanges(audit)) {
     for (const group of await audit.session.rows<Group>(countRange, after, through)) {
-      const key = `${group.drawer} ${group.status}`
-      found.set(key, (found.get(key) ?? 0) + Number(group.letters))
+      add(group.drawer, group.status, group.letters)
+      add(group.drawer, STATUS.unconfirmed, group.unconfirmed)
       yield* misfiled(audit, group)
     }
   }
@@ -59,7 +68,7 @@ function* misfiled(audit: Audit, { drawer, engine, letters, example }: Group): I
 function difference({ drawers }: Audit, key: string, counted: number, there: number): Finding {
   const [drawer = '', status = ''] = key.split(' ')
   const label = drawers.get(Number(drawer))
-  const name = STATUSES[Number(status)] ?? status
+  const name = Number(status) === STATUS.unconfirmed ? 'unconfirmed' : (STATUSES[Number(status)] ?? status)
   return {
     what: `drawer ${drawer} has ${there} ${name} letters, and the books say ${counted}`,
     row: {

@@ -6,11 +6,14 @@ import { MIGRATIONS } from '../migrations.ts'
 /** The store has not been brought up to this version, or is none of ours. */
 export class StoreTooOld extends Error {
   override readonly name = 'StoreTooOld'
+  /** 0 where there is nothing of ours. */
+  readonly found: number
 
   constructor(found: number, known: number) {
     super(
       `the store is at schema version ${found}, this program checks version ${known}; start the server once or run \`bartleby migrate\`, then verify again`,
     )
+    this.found = found
   }
 }
 

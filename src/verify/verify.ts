@@ -66,13 +66,15 @@ export interface VerifyOptions {
   readonly limit?: number
   /** The clock of the servers that write to the store. */
   readonly clock?: Clock
+  /** Once it is aborted the check ends within one step, with the reason of the abort as its failure. */
+  readonly signal?: AbortSignal
 }
 
 const DEFAULT_LIMIT = 100
 
 /** Checks every promise on the store as it is now. Reads only. */
 export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<VerifyReport> {
-  const { onProgress = () => {}, limit = DEFAULT_LIMIT, clock = new SystemClock() } = options
+  const { onProgress = () => {}, limit = DEFAULT_LIMIT, clock = new SystemClock(), signal } = options
   return db.snapshot('verify', async (session) => {
     await requireThisVersion(session)
     let done = 0
@@ -81,6 +83,7 @@ export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<
     let expected = 0
     let current = ''
     const { audit, sizes } = await openAudit(session, clock.now(), (rows) => {
+      signal?.throwIfAborted()
       done = Math.min(done + rows, planned)
       onProgress({ invariant: current, done, expected })
     })

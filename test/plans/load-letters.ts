@@ -21,6 +21,7 @@ const named = (prefix: string, number: string) => `'${prefix}-' || lpad((${numbe
 
 /** SQL that fills the tables of letters and history with `rows` of each, one microsecond apart. */
 export function letterScript(rows: number, now: Instant): string {
+  const hour = now - (now % 3_600_000_000n)
   const series = `CASE WHEN n <= 3 THEN ${SERIES + 1} ELSE 1 + n % ${SERIES} END`
   return `
     INSERT INTO bartleby.signatures (fingerprint, error_class, title, first_seen_at)
@@ -29,12 +30,13 @@ export function letterScript(rows: number, now: Instant): string {
       SELECT CASE WHEN n % 2 = 0 THEN 'queues' ELSE 'engines' END, CASE WHEN n % 2 = 0 THEN 'queues' ELSE 'engine-' || n % 5 END,
         'queue-' || n / ${SIGNATURES}, 1 + n % ${SIGNATURES} FROM generate_series(1, ${DRAWERS + 1}) AS n;
     INSERT INTO bartleby.letters (id, captured_at, first_failure_at, last_failure_at, resolved_at, drawer, version,
-        dequeue_count, part, shelf, serial, laid_at, enqueue_at, status, engine, source_id, instance_id, correlation_id,
-        reason, error_class, error_message, payload)
+        dequeue_count, part, shelf, serial, laid_at, enqueue_at, status, resolution, confirmed_at, engine, source_id,
+        instance_id, correlation_id, reason, error_class, error_message, payload)
       SELECT n, ${now} + n, ${now} + n, ${now} + n, CASE WHEN status = 1 THEN ${now} + n END,
         CASE WHEN n <= 3 THEN ${DRAWERS + 1} ELSE 1 + n % ${DRAWERS} END, 1, 1,
         CASE WHEN lying THEN ${DEAD_PART} END, CASE WHEN lying THEN CASE WHEN n % 1000 = 0 THEN 1 ELSE 0 END END,
         CASE WHEN lying THEN n END, CASE WHEN lying THEN ${now} END, CASE WHEN n % 1000 = 0 THEN ${now} + n END, status,
+        CASE WHEN status = 1 THEN 'retry' END, CASE WHEN status = 1 AND n % 20 <> 1 THEN ${now} + n END,
         CASE WHEN ours THEN 'queues' ELSE 'engine-' || n % 5 END, ${named('source', 'n')},
         CASE WHEN NOT ours THEN 'instance-' || n % 1000 END, CASE WHEN NOT ours THEN ${named('correlation', 'n')} END,
         'failed', 'Error', 'message ' || n, '\\x68656c6c6f'
@@ -52,6 +54,15 @@ export function letterScript(rows: number, now: Instant): string {
       SELECT drawer, status, 100, ${now} FROM generate_series(1, ${DRAWERS + 1}) AS drawer, generate_series(0, 4) AS status;
     INSERT INTO bartleby.letter_deltas (drawer, status, letters, last_seen_at)
       SELECT 1 + n % ${DRAWERS}, n % 5, 1, ${now} FROM generate_series(1, 5000) AS n;
+    INSERT INTO bartleby.letter_activity
+      SELECT 1, subject, act, ${hour} - n * 3600000000, 1
+      FROM generate_series(${-DRAWERS}, ${DRAWERS}) AS subject, generate_series(0, 1) AS act, generate_series(0, 47) AS n;
+    INSERT INTO bartleby.letter_activity
+      SELECT 0, 0, act, ${hour} - n * 60000000::bigint, 1 FROM generate_series(0, 5) AS act, generate_series(0, 1500) AS n;
+    INSERT INTO bartleby.letter_activity
+      SELECT 2, subject, act, 0, 1 FROM generate_series(1, ${DRAWERS}) AS subject, generate_series(0, 5) AS act;
+    INSERT INTO bartleby.letter_activity_deltas (at, drawer, act, letters)
+      SELECT ${hour}, 1 + n % ${DRAWERS}, n % 6, 1 FROM generate_series(1, 1000) AS n;
     INSERT INTO bartleby.idempotency_keys
       SELECT 'caller POST /api/dlq', 'key-' || n, ${now} + n, 200, '{}' FROM generate_series(1, ${Math.min(rows, 20_000)}) AS n;
     INSERT INTO bartleby.history_series (engine, operation, status)

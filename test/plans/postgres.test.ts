@@ -16,17 +16,21 @@ import { INDEXES, SCANNED, SORTED } from './postgres-plans.ts'
 import { WEBHOOKS_CALLS } from './webhook-calls.ts'
 import { WEBHOOKS_INDEXES } from './webhook-plans.ts'
 
-// A million letters, with their ten indexes, would take a minute to load.
+const SOAK = process.env.BARTLEBY_SOAK === '1'
+
+// A hundred times the small one: large enough that whatever reads all of something touches hundreds of pages more. A
+// million letters, with their ten indexes, would take a minute to load.
 const LARGE: Sizes = {
-  ready: 1_000_000,
-  scheduled: 100_000,
+  ready: SOAK ? 1_000_000 : 200_000,
+  scheduled: SOAK ? 100_000 : 50_000,
   others: 50_000,
-  letters: 300_000,
+  letters: SOAK ? 300_000 : 100_000,
   jobs: 50_000,
   events: 50_000,
 }
 const SMALL: Sizes = { ready: 2_000, scheduled: 100, others: 50, letters: 1_000, jobs: 1_000, events: 1_000 }
 
+const DAY = 86_400_000_000n
 const HIGHEST = 9_223_372_036_854_775_807n
 const LOWEST = -9_223_372_036_854_775_808n
 
@@ -157,7 +161,8 @@ describe('statements on PostgreSQL', () => {
     ['items.facts', 'of ten', () => [PART, leased, 0]],
     ['items.head', '', () => [PART, NOW, 10]],
     ['items.shelf', '', () => [PART, 0, LEASED, 10]],
-    ['items.oldest', '', () => [PART]],
+    ['items.heads', 'of two parts', () => [`{${PART},${DEAD_PART}}`]],
+    ['lying.heads', 'of two parts', () => [`{${PART},${DEAD_PART}}`]],
     ['due.leases', '', () => [NOW, 1_000, '{}']],
     ['due.expired', '', () => [NOW, 1_000, '{}']],
     ['due.scheduled', '', () => [NOW, 1_000, '{}']],
@@ -202,6 +207,26 @@ describe('statements on PostgreSQL', () => {
       () => [list([0, 1, 2].map(() => DRAWERS + 1)), '{0,1,2}', HIGHEST, HIGHEST, LOWEST, 51],
     ],
     ['letters.nextToExpireInDrawer', 'of a rare drawer', () => [HIGHEST, LOWEST, 0, 250, DRAWERS + 1]],
+    ['letters.unconfirmed', '', () => [HIGHEST, HIGHEST, LOWEST, 51]],
+    ['letters.oldestPending', '', () => []],
+    ['letters.countNewest', 'of a thousand', () => ['{0,1,2}', LOWEST, HIGHEST, 1_000]],
+    [
+      'letters.countInDrawers',
+      'of many drawers',
+      () => ['{0,1,2}', LOWEST, HIGHEST, 1_000, list(range(1, DRAWERS))],
+    ],
+    ['letters.facts', '', () => [letters]],
+    ['letterActivity.series', 'of a day', () => [0, '{0}', '{0,1,2,3,4,5}', NOW - DAY, 900_000_000, null]],
+    [
+      'letterActivity.series',
+      'of twenty origins',
+      () => [1, list(range(-20, 20)), '{0,1,2,3,4,5}', NOW - DAY, 3_600_000_000, list(range(1, 40))],
+    ],
+    ['letterActivity.ofDrawers', 'of fifty', () => [NOW - DAY, list(range(1, 50)), 1]],
+    ['letterActivity.ever', 'of fifty', () => [list(range(1, 50)), '{1,2,3}']],
+    ['letterActivity.first', '', () => [1]],
+    ['letterActivity.remove.letter_minutes_oldest', '', () => [NOW, 500]],
+    ['letterActivity.remove.letter_hours_oldest', '', () => [NOW, 500]],
     ['letters.ofInstance', '', () => ['instance-7', HIGHEST, HIGHEST, LOWEST, 51]],
     ['letters.ofCorrelation', '', () => ['correlation-000000007', HIGHEST, HIGHEST, LOWEST, 51]],
     ['letters.byRowKey', 'of an engine', () => ['engine-2', 'instance-7', NOW + 7n]],
@@ -233,6 +258,7 @@ describe('statements on PostgreSQL', () => {
     ['search.unfiled', '', () => [1_000]],
     ['history.bySeries', 'of all series', () => [HIGHEST, 0, LOWEST, 51, list(range(1, SERIES + 1))]],
     ['history.bySeries', 'of a rare series', () => [HIGHEST, 0, LOWEST, 51, `{${SERIES + 1}}`]],
+    ['history.newestOfSeries', 'of a few runs', () => [list(range(1, SERIES + 1)), LOWEST, 20]],
     ['history.byCorrelation', '', () => [HIGHEST, 0, LOWEST, 51, 'correlation-000000007']],
     ['history.byInstance', '', () => [HIGHEST, 0, LOWEST, 51, 'instance-5']],
     ['history.byKey', '', () => ['correlation-000000007', NOW + 7n]],

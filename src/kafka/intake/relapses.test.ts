@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
 import { KafkaStore, type KafkaStoreOptions, oldRecord } from '../../../test/harness/kafka-store.ts'
+import { reused } from '../../../test/harness/reused-store.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { earlierValue, readChain } from '../chain.ts'
 import { type EventId, type RawRecord, STATE, type StoredEvent } from '../event.ts'
@@ -9,9 +10,10 @@ const text = (bytes: Uint8Array | null | undefined): string | null =>
   bytes == null ? null : Buffer.from(bytes).toString()
 
 describe.each(stores)('an event that died again, on $name', (kind) => {
+  const places = reused(kind)
   let opened: KafkaStore | undefined
   const open = async (options: KafkaStoreOptions = {}): Promise<KafkaStore> => {
-    opened = await KafkaStore.open(kind, options)
+    opened = await KafkaStore.open(places, options)
     return opened
   }
   afterEach(async () => {

@@ -4,8 +4,8 @@
  */
 import type { Transaction } from '../../db/database.ts'
 import type { DeathNote, Registers } from '../../letters/death-note.ts'
-import { type LetterId, STATUS } from '../../letters/letter.ts'
-import { type CaseRow, lockLettersOf, reopenLetters } from '../../letters/reopen.ts'
+import type { LetterId } from '../../letters/letter.ts'
+import { type CaseRow, lockLettersOf, reopenedIn, reopenLetters } from '../../letters/reopen.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { type EventId, KAFKA_OPERATIONS } from '../event.ts'
 import { type KnownSend, readSendsByIds } from './known-records.ts'
@@ -77,7 +77,7 @@ async function reopenRound(
   await reopenLetters(work, relapses, cases)
   for (const { letterId, note } of relapses) {
     const before = cases.get(letterId)
-    if (before !== undefined) cases.set(letterId, { ...before, drawer: note.drawer, status: STATUS.Pending })
+    if (before !== undefined) cases.set(letterId, reopenedIn(before, note.drawer))
   }
   return settled
 }

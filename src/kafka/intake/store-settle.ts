@@ -1,8 +1,8 @@
 /** Publishes that nobody knew the end of, and whose event came back: they did happen. */
 import { type Integer, sql, textList } from '../../db/database.ts'
 import { readLetterById } from '../../letters/detail.ts'
-import { type LetterId, letterId, RETRIED, STATUS } from '../../letters/letter.ts'
-import type { CaseRow } from '../../letters/reopen.ts'
+import { type LetterId, letterId, RETRIED } from '../../letters/letter.ts'
+import { type CaseRow, sentBack } from '../../letters/reopen.ts'
 import { transition } from '../../letters/transition.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { type EventFacts, KAFKA_OPERATIONS, STATE } from '../event.ts'
@@ -86,7 +86,7 @@ export async function settleOpenSends(
         output: Buffer.from(JSON.stringify({ request_id, dlq_id, event_id: sentAs, topic: sentTo })),
       },
     )
-    cases.set(id, { ...known, status: STATUS.Resolved })
+    cases.set(id, sentBack(known))
   }
   // Who is publishing it counts it when the broker answers.
   return open

@@ -6,7 +6,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { TokenEntry } from '../../config/index.ts'
 import { BartlebyError } from '../../core/errors.ts'
-import { type Authenticate, authenticator, type Role, requireRole } from '../../http/auth.ts'
+import { type Authenticate, authenticator, type Caller, type Role, requireRole } from '../../http/auth.ts'
 
 /** Whom a request comes from, by the name that history knows; or why it does not pass. */
 export type Admission =
@@ -26,12 +26,14 @@ export class Door {
     this.#authenticate = tokens.length === 0 ? null : authenticator(tokens)
   }
 
-  /** Decides by an `Authorization` header, and by the role that tokens of the server need. */
-  admit(authorization: string | undefined, needed: Role): Admission {
+  /** Decides by an `Authorization` header, and by the role that tokens of the server need; `visitor` came with a session instead. */
+  admit(authorization: string | undefined, needed: Role, visitor?: Caller): Admission {
+    if (authorization === undefined && visitor !== undefined) return admitByRole(() => visitor, needed)
     const [, scheme, token] = CREDENTIALS.exec(authorization?.trim() ?? '') ?? []
     if (scheme?.toLowerCase() !== 'bearer' || token === undefined) return { refused: 'unauthenticated' }
     const number = this.#numberOf(token)
-    return number === 0 ? this.#admitByRole(token, needed) : { actor: `token#${number}` }
+    if (number > 0) return { actor: `token#${number}` }
+    return admitByRole(() => this.#authenticate?.(`Bearer ${token}`), needed)
   }
 
   /** Counted from one; 0 when it is none of them. No early end: the time taken must not depend on which one it is. */
@@ -44,16 +46,16 @@ export class Door {
     }
     return found
   }
+}
 
-  #admitByRole(token: string, needed: Role): Admission {
-    try {
-      const caller = this.#authenticate?.(`Bearer ${token}`)
-      if (caller === undefined) return { refused: 'wrong_token' }
-      requireRole(caller, needed)
-      return { actor: caller.name }
-    } catch (error) {
-      if (!(error instanceof BartlebyError)) throw error
-      return { refused: error.code === 'role_insufficient' ? 'role_too_low' : 'wrong_token' }
-    }
+function admitByRole(identify: () => Caller | undefined, needed: Role): Admission {
+  try {
+    const caller = identify()
+    if (caller === undefined) return { refused: 'wrong_token' }
+    requireRole(caller, needed)
+    return { actor: caller.name }
+  } catch (error) {
+    if (!(error instanceof BartlebyError)) throw error
+    return { refused: error.code === 'role_insufficient' ? 'role_too_low' : 'wrong_token' }
   }
 }

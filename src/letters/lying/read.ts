@@ -138,22 +138,35 @@ export const listLying = (
 ): Promise<LyingRow[]> =>
   session.rows<LyingRow>(readShelf, part, shelf, page.from, page.limit, page.leasedToo ? 1 : 0)
 
-const readHead = sql(
-  'lying.head',
+/** The first of each part that was asked for: one step into letters_lying for each. */
+const readHeads = sql(
+  'lying.heads',
   {
-    postgres: `SELECT serial, laid_at FROM bartleby.letters WHERE part = $1 AND shelf = 0 ORDER BY part, shelf, serial LIMIT 1`,
-    sqlite: `SELECT serial, laid_at FROM letters INDEXED BY letters_lying WHERE part = $1 AND shelf = 0 ORDER BY serial LIMIT 1`,
+    postgres: `SELECT asked.part, head.serial, head.laid_at FROM unnest($1::int[]) AS asked (part)
+               CROSS JOIN LATERAL (SELECT serial, laid_at FROM bartleby.letters WHERE part = asked.part AND shelf = 0
+                 ORDER BY part, shelf, serial LIMIT 1) AS head`,
+    sqlite: `SELECT head.part, head.serial, head.laid_at FROM json_each($1) AS asked CROSS JOIN letters AS head
+             WHERE head.id = (SELECT id FROM letters INDEXED BY letters_lying WHERE part = asked.value AND shelf = 0
+               ORDER BY serial LIMIT 1)`,
   },
   { bigints: true },
 )
 
-/** The letter at the head of a dead queue's partition, and when it was laid there. */
-export async function headOfLying(
+/** The letters at the heads of partitions of dead queues, and when they were laid there. Empty partitions are left out. */
+export async function headsOfLying(
   session: Session,
-  part: number,
-): Promise<{ readonly serial: number; readonly at: Instant } | null> {
-  const [row] = await session.rows<{ serial: Integer; laid_at: Integer }>(readHead, part)
-  return row === undefined ? null : { serial: Number(row.serial), at: instant(BigInt(row.laid_at)) }
+  parts: readonly number[],
+): Promise<{ readonly part: number; readonly serial: number; readonly at: Instant }[]> {
+  if (parts.length === 0) return []
+  const rows = await session.rows<{ part: Integer; serial: Integer; laid_at: Integer }>(
+    readHeads,
+    integerList(session.dialect, parts),
+  )
+  return rows.map(({ part, serial, laid_at }) => ({
+    part: Number(part),
+    serial: Number(serial),
+    at: instant(BigInt(laid_at)),
+  }))
 }
 
 /** Scheduled letters whose time has come, by time, on letters_scheduled. */

@@ -9,6 +9,7 @@ import {
   TIME,
   TIME_OR_NULL,
 } from '../../http/describe-api.ts'
+import { RETRY_OUTCOMES } from '../filter.ts'
 import { REASONS, SOURCES, STATUSES } from '../letter.ts'
 import { PAYLOAD_ENCODINGS } from '../payload.ts'
 
@@ -20,7 +21,8 @@ const NOTES = { type: 'string', maxLength: 4_000 }
 /** What names a letter in a path. */
 export const KEY = { engine: TEXT, rowKey: TEXT }
 
-export const LIST_QUERY = {
+/** Which letters. */
+export const FILTER_QUERY = {
   engine: TEXT,
   status: STATUS,
   instanceId: TEXT,
@@ -30,9 +32,21 @@ export const LIST_QUERY = {
   originalQueue: TEXT,
   signature: TEXT,
   correlationId: TEXT,
+  minAttempts: { type: 'integer', minimum: 1, description: 'It was tried so often, at least' },
+  outcome: {
+    ...oneOf(RETRY_OUTCOMES),
+    description: 'It was sent back, and its item was completed, or nothing was heard of it yet',
+  },
   q: { type: 'string', description: 'Text in the error, the reference, the headers or the payload' },
-  ...PAGE_QUERY,
 }
+
+export const LIST_QUERY = { ...FILTER_QUERY, ...PAGE_QUERY }
+
+/** How many letters there are. */
+export const TOTAL = objectOf({
+  total: INTEGER,
+  exact: { type: 'boolean', description: 'False when there may be more' },
+})
 
 const LETTER_FIELDS = {
   engine: TEXT,

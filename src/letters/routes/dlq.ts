@@ -10,8 +10,7 @@ import {
   requiredInteger,
   requiredText,
 } from '../../http/json-body.ts'
-import { flagOf, limitOf, periodOf } from '../../http/query.ts'
-import type { LetterFilter } from '../filter.ts'
+import { flagOf, limitOf } from '../../http/query.ts'
 import type { Answer } from '../idempotency.ts'
 import { type LetterStatus, type Retry, STATUSES } from '../letter.ts'
 import type { LetterKey, Letters } from '../letters.ts'
@@ -23,6 +22,7 @@ import {
   CHANGE,
   EXPIRE,
   EXPIRED,
+  FILTER_QUERY,
   KEY,
   LETTER,
   LETTER_DETAIL,
@@ -30,8 +30,9 @@ import {
   REPORT,
   RETRIED,
   RETRY,
+  TOTAL,
 } from './describe.ts'
-import { sourceOf, statusOf } from './parameters.ts'
+import { letterFilterOf } from './parameters.ts'
 
 /** A report carries a whole message. */
 const REPORT_LIMIT = 10_485_760
@@ -41,6 +42,7 @@ const MAX_NAME = 256
 /** The calls; they share paths, so they are served together. */
 export const dlqCalls = (letters: Letters, clock: Clock): readonly ApiCall[] => [
   listCall(letters),
+  totalCall(letters),
   captureCall(letters, clock),
   expireCall(letters),
   getCall(letters),
@@ -62,25 +64,29 @@ const listCall = (letters: Letters): ApiCall => ({
     data: pageOf(LETTER),
   }),
   answer: async ({ query }) => {
-    const { from, to } = periodOf(query)
-    const filter: LetterFilter = {
-      engine: query.get('engine'),
-      status: statusOf(query) ?? undefined,
-      instanceId: query.get('instanceId'),
-      fromDate: from ?? undefined,
-      toDate: to ?? undefined,
-      source: sourceOf(query) ?? undefined,
-      originalQueue: query.get('originalQueue'),
-      signature: query.get('signature'),
-      correlationId: query.get('correlationId'),
-      q: query.get('q'),
-    }
-    const { items, continuationToken } = await letters.list(filter, {
+    const { items, continuationToken } = await letters.list(letterFilterOf(query), {
       limit: limitOf(query),
       continuationToken: query.get('continuationToken') ?? null,
     })
     return ok({ items: items.map(letterFields), continuationToken })
   },
+})
+
+const totalCall = (letters: Letters): ApiCall => ({
+  method: 'GET',
+  path: '/api/dlq/total',
+  role: 'viewer',
+  query: Object.keys(FILTER_QUERY),
+  schema: describeCall({
+    operationId: 'letters.total',
+    tag: 'letters',
+    summary:
+      'How many letters a list has: exactly for source, engine, originalQueue, status, signature and outcome=unconfirmed; with other filters up to 10,000',
+    role: 'viewer',
+    query: FILTER_QUERY,
+    data: TOTAL,
+  }),
+  answer: async ({ query }) => ok(await letters.ledger.total(letterFilterOf(query))),
 })
 
 const captureCall = (letters: Letters, clock: Clock): ApiCall => ({

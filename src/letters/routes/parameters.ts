@@ -1,6 +1,7 @@
 /** Query parameters that several calls on letters know. */
 import { failure } from '../../core/errors.ts'
-import type { Query } from '../../http/query.ts'
+import { periodOf, type Query } from '../../http/query.ts'
+import { type LetterFilter, RETRY_OUTCOMES, type RetryOutcome } from '../filter.ts'
 import { type LetterStatus, SOURCES, type SourceName, STATUSES } from '../letter.ts'
 
 /** How they look in the OpenAPI document. */
@@ -27,4 +28,45 @@ export function statusOf(query: Query): LetterStatus | null {
   return status
 }
 
-const shown = (text: string): string => text.slice(0, 64).toWellFormed()
+/** A text of the caller's, as errors show it. */
+export const shown = (text: string): string => text.slice(0, 64).toWellFormed()
+
+/** More attempts than anything is ever tried. */
+const MAX_ATTEMPTS = 1_000_000_000
+
+function minAttemptsOf(query: Query): number | undefined {
+  const text = query.get('minAttempts')
+  if (text === undefined) return undefined
+  const attempts = /^\d{1,10}$/.test(text) ? Number(text) : 0
+  if (attempts >= 1 && attempts <= MAX_ATTEMPTS) return attempts
+  const reason = `'${shown(text)}' is no whole number from 1 to ${MAX_ATTEMPTS}`
+  throw failure('parameter_invalid', { parameter: 'minAttempts', reason })
+}
+
+function outcomeOf(query: Query): RetryOutcome | undefined {
+  const text = query.get('outcome')
+  if (text === undefined) return undefined
+  const outcome = RETRY_OUTCOMES.find((known) => known === text)
+  if (outcome !== undefined) return outcome
+  const reason = `'${shown(text)}' is none of ${RETRY_OUTCOMES.join(', ')}`
+  throw failure('parameter_invalid', { parameter: 'outcome', reason })
+}
+
+/** The letters that a list is asked for. */
+export function letterFilterOf(query: Query): LetterFilter {
+  const { from, to } = periodOf(query)
+  return {
+    engine: query.get('engine'),
+    status: statusOf(query) ?? undefined,
+    instanceId: query.get('instanceId'),
+    fromDate: from ?? undefined,
+    toDate: to ?? undefined,
+    source: sourceOf(query) ?? undefined,
+    originalQueue: query.get('originalQueue'),
+    signature: query.get('signature'),
+    correlationId: query.get('correlationId'),
+    minAttempts: minAttemptsOf(query),
+    outcome: outcomeOf(query),
+    q: query.get('q'),
+  }
+}

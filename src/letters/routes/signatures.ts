@@ -11,7 +11,7 @@ const QUERY = { source: SOURCE, engine: TEXT, originalQueue: TEXT, ...PAGE_QUERY
 
 const TEXTS = { type: 'array', items: TEXT }
 
-const GROUP = objectOf({
+const GROUP_FIELDS = {
   signature: TEXT,
   version: INTEGER,
   errorClass: TEXT,
@@ -26,6 +26,22 @@ const GROUP = objectOf({
   sample: {
     type: ['object', 'null'],
     properties: { engine: TEXT, rowKey: TEXT, errorMessage: TEXT },
+  },
+  trend: {
+    type: 'array',
+    items: INTEGER,
+    description: 'Letters that arrived in each of the last 24 hours, the oldest first',
+  },
+}
+
+const GROUP = objectOf(GROUP_FIELDS)
+
+const GROUP_DETAIL = objectOf({
+  ...GROUP_FIELDS,
+  outcomes: {
+    ...objectOf({ retried: INTEGER, confirmed: INTEGER, returned: INTEGER, unconfirmed: INTEGER }),
+    description:
+      'How many were ever sent back, and how many of these were confirmed, died again, and are neither yet',
   },
 })
 
@@ -64,15 +80,15 @@ export const signatureCalls = (ledger: Ledger): readonly ApiCall[] => [
     schema: describeCall({
       operationId: 'signatures.get',
       tag: 'letters',
-      summary: 'One group of letters with the same error',
+      summary: 'One group of letters with the same error, and what became of its retries',
       role: 'viewer',
       params: { signature: TEXT },
-      data: GROUP,
+      data: GROUP_DETAIL,
     }),
-    answer: async ({ params: { signature = '' } }) => ({
-      status: 200,
-      data: groupOnWire(await ledger.signature(signature)),
-    }),
+    answer: async ({ params: { signature = '' } }) => {
+      const { outcomes, ...group } = await ledger.signature(signature)
+      return { status: 200, data: { ...groupOnWire(group), outcomes } }
+    },
   },
 ]
 
@@ -89,4 +105,5 @@ const groupOnWire = ({ firstSeenAt, lastSeenAt, ...group }: SignatureGroup) => (
   engines: group.engines,
   originalQueues: group.originalQueues,
   sample: group.sample,
+  trend: group.trend,
 })

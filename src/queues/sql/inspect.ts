@@ -10,7 +10,7 @@ import {
   type Transaction,
 } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
-import { headOfLying, type LyingRow, listLying, lyingFacts, lyingMarks } from '../../letters/lying/read.ts'
+import { type LyingRow, listLying, lyingFacts, lyingMarks } from '../../letters/lying/read.ts'
 import type { Death, ItemContent } from '../queue.ts'
 import type { Partition } from '../records.ts'
 import { SHELF } from '../schema.ts'
@@ -95,11 +95,16 @@ const readHead = sql(
   { bigints: true },
 )
 
-const readOldest = sql(
-  'items.oldest',
+/** The first queued item of each part that was asked for: one step into the primary key for each. */
+const readHeads = sql(
+  'items.heads',
   {
-    postgres: `SELECT id, created_at FROM bartleby.items WHERE part = $1 AND shelf = ${SHELF.queue} ORDER BY part, shelf, id LIMIT 1`,
-    sqlite: `SELECT id, created_at FROM items INDEXED BY items_in_order WHERE part = $1 AND shelf = ${SHELF.queue} ORDER BY id LIMIT 1`,
+    postgres: `SELECT asked.part, head.id, head.created_at FROM unnest($1::int[]) AS asked (part)
+               CROSS JOIN LATERAL (SELECT id, created_at FROM bartleby.items WHERE part = asked.part AND shelf = ${SHELF.queue}
+                 ORDER BY part, shelf, id LIMIT 1) AS head`,
+    sqlite: `SELECT head.part, head.id, head.created_at FROM json_each($1) AS asked CROSS JOIN items AS head
+             WHERE head.id = (SELECT id FROM items INDEXED BY items_in_order
+               WHERE part = asked.value AND shelf = ${SHELF.queue} ORDER BY id LIMIT 1)`,
   },
   { bigints: true },
 )
@@ -222,16 +227,25 @@ export async function readReady(
   return [...items, ...letters.map(letterAsItem)].sort((a, b) => a.serial - b.serial).slice(0, limit)
 }
 
-/** When the item at the head of a partition was created. */
-export async function readOldestCreatedAt(
-  session: Session,
-  { part, holdsLetters }: Partition,
-): Promise<Instant | null> {
-  const [row] = await session.rows<{ id: Integer; created_at: Integer }>(readOldest, part)
-  const item = row && { serial: Number(row.id), at: instant(BigInt(row.created_at)) }
-  const letter = holdsLetters ? await headOfLying(session, part) : null
-  if (item === undefined || letter === null) return item?.at ?? letter?.at ?? null
-  return letter.serial < item.serial ? letter.at : item.at
+/** The item at the head of a partition, and when it was created. */
+export interface Head {
+  readonly part: number
+  readonly serial: number
+  readonly at: Instant
+}
+
+/** The items at the heads of partitions. Those without items are left out. */
+export async function headsOfItems(session: Session, parts: readonly number[]): Promise<Head[]> {
+  if (parts.length === 0) return []
+  const rows = await session.rows<{ part: Integer; id: Integer; created_at: Integer }>(
+    readHeads,
+    integerList(session.dialect, parts),
+  )
+  return rows.map(({ part, id, created_at }) => ({
+    part: Number(part),
+    serial: Number(id),
+    at: instant(BigInt(created_at)),
+  }))
 }
 
 interface RawItemRow extends FactsRow {

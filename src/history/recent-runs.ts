@@ -1,0 +1,69 @@
+/**
+ * The newest runs of every series: when they were and how long they took. Each series is read from its end by the index that
+ * lists use, up to a limit, so the cost grows with the number of series and never with history.
+ */
+import type { Instant } from '../core/clock.ts'
+import { type Database, type Integer, integerList, sql } from '../db/database.ts'
+import { readSeriesLabels, type SeriesLabel } from './rows.ts'
+
+/** What is read at most, over all series. */
+const MAX_ROWS = 50_000
+
+export interface RecentRun {
+  readonly at: bigint
+  readonly durationMs: number
+}
+
+/** A series with its newest runs, the newest first. */
+export interface RecentSeries extends SeriesLabel {
+  readonly runs: readonly RecentRun[]
+}
+
+export interface RecentRuns {
+  readonly series: readonly RecentSeries[]
+  /** How many runs of a series were read at most: those that are older are not among them. */
+  readonly limit: number
+}
+
+const NEWEST = `created_at >= $2 ORDER BY created_at DESC, id DESC LIMIT $3`
+
+/** The newest runs since `$2`, up to `$3` of each series of `$1`. PostgreSQL is asked once, SQLite once per series. */
+const readNewest = sql(
+  'history.newestOfSeries',
+  {
+    postgres: `SELECT asked.series, run.created_at, run.duration_ms FROM unnest($1::int[]) AS asked (series)
+               CROSS JOIN LATERAL (SELECT created_at, duration_ms FROM bartleby.history
+                 WHERE series = asked.series AND ${NEWEST}) AS run`,
+    sqlite: `SELECT series, created_at, duration_ms FROM history INDEXED BY history_in_series WHERE series = $1 AND ${NEWEST}`,
+  },
+  { bigints: true },
+)
+
+interface RunRow {
+  readonly series: Integer
+  readonly created_at: Integer
+  readonly duration_ms: Integer
+}
+
+/** The newest runs since an instant, up to `most` of each series; fewer where there are very many series. */
+export async function readRecentRuns(db: Database, since: Instant, most: number): Promise<RecentRuns> {
+  const labels = await db.session('history.series', readSeriesLabels)
+  const limit = Math.max(1, Math.min(most, Math.floor(MAX_ROWS / Math.max(1, labels.size))))
+  const runs = new Map<number, RecentRun[]>()
+  for (const numbers of db.dialect === 'postgres' ? [[...labels.keys()]] : ofOne(labels.keys())) {
+    const asked = db.dialect === 'postgres' ? integerList(db.dialect, numbers) : (numbers[0] ?? 0)
+    const rows = await db.session('history.recent', (session) =>
+      session.rows<RunRow>(readNewest, asked, since, limit),
+    )
+    for (const row of rows) {
+      const known = runs.get(Number(row.series)) ?? []
+      known.push({ at: BigInt(row.created_at), durationMs: Number(row.duration_ms) })
+      runs.set(Number(row.series), known)
+    }
+    // SQLite answers at once: without this nobody else would get a turn between two series.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return { series: [...labels].map(([number, label]) => ({ ...label, runs: runs.get(number) ?? [] })), limit }
+}
+
+const ofOne = (numbers: Iterable<number>): number[][] => Array.from(numbers, (number) => [number])

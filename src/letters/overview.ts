@@ -1,0 +1,127 @@
+/**
+ * The office at a glance: what is open and since when, whether more arrives than usual, and what became of retries. Everything is read
+ * from one moment of the store: a row per drawer and status, a week of hours, and the oldest pending letter by one step into an index.
+ */
+import { type Instant, instant } from '../core/clock.ts'
+import type { Session } from '../db/database.ts'
+import { type Integer, sql } from '../db/database.ts'
+import { type ActivityName, DAY_US, GRAIN, HOUR_US, MINUTE_US, startOf, WHOLE_OFFICE } from './activity.ts'
+import { readFirstHour, readSeries } from './activity-series.ts'
+import { readAccounts, type StatusCounts } from './books.ts'
+import { readSummaries } from './detail.ts'
+import type { DrawerLabels } from './drawers.ts'
+import { letterId, SOURCES, type SourceName, STATUS } from './letter.ts'
+
+export interface Overview {
+  readonly asOf: Instant
+  readonly letters: StatusCounts
+  /** The pending letter whose last failure is the longest ago. */
+  readonly oldestPending: {
+    readonly engine: string
+    readonly rowKey: string
+    readonly lastFailureAt: Instant
+  } | null
+  readonly arrivals: {
+    /** In the last sixty minutes, of which the last has just begun. */
+    readonly lastHour: number
+    /** The median of the hours of the last seven days; null before there was a day of them. */
+    readonly usualPerHour: number | null
+  }
+  /** Letters that died again after a retry, in the last 24 hours. */
+  readonly returnedLastDay: number
+  /** Sent back, and neither confirmed nor back yet. */
+  readonly unconfirmed: number
+  /** Pending letters of every source. */
+  readonly sources: readonly { readonly source: SourceName; readonly pending: number }[]
+}
+
+/** One step into letters_newest. */
+const readOldest = sql(
+  'letters.oldestPending',
+  {
+    postgres: `SELECT id FROM bartleby.letters WHERE status = ${STATUS.Pending} ORDER BY status, last_failure_at, id LIMIT 1`,
+    sqlite: `SELECT id FROM letters INDEXED BY letters_newest WHERE status = ${STATUS.Pending} ORDER BY last_failure_at LIMIT 1`,
+  },
+  { bigints: true },
+)
+
+/** The office as it is at this moment. */
+export async function readOverview(session: Session, labels: DrawerLabels, now: Instant): Promise<Overview> {
+  // All at once: they are asked one behind the other without waiting for answers in between.
+  const [accounts, oldest, lastHour, usual, returnedLastDay] = await Promise.all([
+    readAccounts(session, {}, labels),
+    oldestPending(session),
+    happened(session, 'arrived', now, HOUR_US),
+    usualPerHour(session, now),
+    happened(session, 'returned', now, DAY_US),
+  ])
+  const letters = { Pending: 0, Resolved: 0, Expired: 0 }
+  const pending = new Map<SourceName, number>(SOURCES.map((source) => [source, 0]))
+  let unconfirmed = 0
+  for (const account of accounts) {
+    letters.Pending += account.letters.Pending
+    letters.Resolved += account.letters.Resolved
+    letters.Expired += account.letters.Expired
+    unconfirmed += account.unconfirmed
+    const { source } = account.drawer
+    pending.set(source, (pending.get(source) ?? 0) + account.letters.Pending)
+  }
+  return {
+    asOf: now,
+    letters,
+    oldestPending: oldest,
+    arrivals: { lastHour, usualPerHour: usual },
+    returnedLastDay,
+    unconfirmed,
+    sources: [...pending].map(([source, pending]) => ({ source, pending })),
+  }
+}
+
+async function oldestPending(session: Session): Promise<Overview['oldestPending']> {
+  const [row] = await session.rows<{ id: Integer }>(readOldest)
+  if (row === undefined) return null
+  const [letter] = await readSummaries(session, [letterId(row.id)])
+  if (letter === undefined) return null
+  return { engine: letter.engine, rowKey: letter.rowKey, lastFailureAt: letter.lastFailureAt }
+}
+
+/** How often it happened within a time up to now, to the minute. */
+async function happened(
+  session: Session,
+  name: ActivityName,
+  now: Instant,
+  withinUs: bigint,
+): Promise<number> {
+  const from = instant(startOf(now, MINUTE_US) + MINUTE_US - withinUs)
+  const series = await readSeries(session, {
+    ...{ grain: GRAIN.minute, subjects: [WHOLE_OFFICE], drawers: null, activities: [name] },
+    ...{ from, bucketUs: withinUs, buckets: 1 },
+  })
+  return series[name][0] ?? 0
+}
+
+/** A week, so that nights and Sundays are in it; and the median, so that the storm of last Tuesday is not what is usual. */
+const USUAL_HOURS = 7 * 24
+const FEWEST_HOURS = 24
+
+async function usualPerHour(session: Session, now: Instant): Promise<number | null> {
+  const first = await readFirstHour(session)
+  const thisHour = startOf(now, HOUR_US)
+  if (first === null) return null
+  // The hour that lasts still is not compared with.
+  const known = Math.min(USUAL_HOURS, Number((thisHour - first) / HOUR_US))
+  if (known < FEWEST_HOURS) return null
+  const from = instant(thisHour - BigInt(known) * HOUR_US)
+  const { arrived } = await readSeries(session, {
+    ...{ grain: GRAIN.hour, subjects: [WHOLE_OFFICE], drawers: null, activities: ['arrived'] },
+    ...{ from, bucketUs: HOUR_US, buckets: known + 1 },
+  })
+  return median(arrived.slice(0, known))
+}
+
+function median(numbers: readonly number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b)
+  const middle = sorted.length / 2
+  const [low = 0, high = 0] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]]
+  return (low + high) / 2
+}

@@ -1,0 +1,90 @@
+/** The settings that a server runs with, as far as they may be shown: `GET /api/settings`. No secret is among them. */
+import { resolve } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { parseStoreUrl, type TokenEntry } from '../config/index.ts'
+import type { Instant } from '../core/clock.ts'
+import { formatMicros } from '../core/timestamp.ts'
+import { type ApiScope, serveApi } from '../http/api-routes.ts'
+import { describeCall, INTEGER, objectOf, TEXT, TIME } from '../http/describe-api.ts'
+import { VERSION } from './version.ts'
+
+export interface SettingsRoutesOptions extends ApiScope {
+  readonly startedAt: Instant
+  /** As it is configured; its user, password and options are never told. */
+  readonly store: string
+  readonly retentionDays: number
+  readonly environment: { readonly name: string; readonly colour: string }
+  readonly tokens: readonly TokenEntry[]
+}
+
+const SETTINGS = objectOf({
+  version: TEXT,
+  node: TEXT,
+  startedAtUtc: TIME,
+  store: objectOf({ kind: { type: 'string', enum: ['sqlite', 'postgres'] }, place: TEXT }),
+  retentionDays: INTEGER,
+  environment: objectOf({ name: TEXT, colour: TEXT }),
+  tokens: {
+    type: ['array', 'null'],
+    items: objectOf({ name: TEXT, role: TEXT }),
+    description: 'Whose tokens there are; null unless an admin asks',
+  },
+  tokensConfigured: { type: 'boolean' },
+})
+
+/** Adds the call to a server. */
+export async function settingsRoutes(app: FastifyInstance, options: SettingsRoutesOptions): Promise<void> {
+  const { startedAt, store, retentionDays, environment, tokens } = options
+  const settings = {
+    version: VERSION,
+    node: process.version,
+    startedAtUtc: formatMicros(startedAt),
+    store: storePlace(store),
+    retentionDays,
+    environment: { name: environment.name, colour: environment.colour },
+  }
+  serveApi(app, options, [
+    {
+      method: 'GET',
+      path: '/api/settings',
+      role: 'viewer',
+      schema: describeCall({
+        operationId: 'settings.get',
+        tag: 'settings',
+        summary: 'What this server runs with: version, store, retention, tokens. No secrets',
+        role: 'viewer',
+        data: SETTINGS,
+      }),
+      answer: async ({ caller }) => ({
+        status: 200,
+        data: {
+          ...settings,
+          tokens: caller.role === 'admin' ? tokens.map(({ name, role }) => ({ name, role })) : null,
+          tokensConfigured: tokens.length > 0,
+        },
+      }),
+    },
+  ])
+}
+
+const POSTGRES_PORT = '5432'
+
+/** Where a store is, without user, password and options. */
+export function storePlace(url: string): { readonly kind: 'sqlite' | 'postgres'; readonly place: string } {
+  const store = parseStoreUrl(url)
+  switch (store.kind) {
+    case 'memory':
+      return { kind: 'sqlite', place: 'in memory' }
+    case 'sqlite':
+      return { kind: 'sqlite', place: resolve(store.path) }
+    case 'postgres': {
+      const { hostname, port, pathname } = new URL(store.url)
+      const database = pathname.slice(1)
+      // What is left out is for the driver to decide, from its environment or the name of the user.
+      return {
+        kind: 'postgres',
+        place: `${hostname || 'default host'}:${port || POSTGRES_PORT}/${database || 'default database'}`,
+      }
+    }
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * Activity, held against the counts and against itself: as many letters arrived in every drawer as were captured into it, and what
+ * was told of an hour is the same for the office, for all origins, for all drawers and for all minutes. Only hours that retention
+ * never reaches are compared, and only what is folded: a change is folded into all of its rows at once.
+ */
+
+import { instant } from '../core/clock.ts'
+import { formatTimestamp } from '../core/timestamp.ts'
+import { type Integer, sql } from '../db/database.ts'
+import {
+  ACTIVITY,
+  ACTIVITY_NAMES,
+  DAY_US,
+  GRAIN,
+  HOUR_US,
+  startOf,
+  WHOLE_OFFICE,
+} from '../letters/activity.ts'
+import { readLetterCounts } from '../letters/counts.ts'
+import { STATUS } from '../letters/letter.ts'
+import type { Audit, Finding } from './invariant.ts'
+
+const readArrived = sql('verify.arrived', {
+  postgres: `SELECT drawer, sum(letters) AS letters FROM (
+               SELECT subject AS drawer, letters FROM bartleby.letter_activity WHERE grain = ${GRAIN.ever} AND act = ${ACTIVITY.arrived}
+               UNION ALL
+               SELECT drawer, letters FROM bartleby.letter_activity_deltas WHERE act = ${ACTIVITY.arrived}
+             ) AS arrived GROUP BY drawer`,
+  sqlite: `SELECT subject AS drawer, letters FROM letter_activity WHERE grain = ${GRAIN.ever} AND act = ${ACTIVITY.arrived}`,
+})
+
+/** Hours from `$1` on and before `$2`. */
+const readHours = sql(
+  'verify.activityOfHours',
+  `SELECT act, at,
+     sum(CASE WHEN subject = ${WHOLE_OFFICE} THEN letters ELSE 0 END) AS office,
+     sum(CASE WHEN subject < ${WHOLE_OFFICE} THEN letters ELSE 0 END) AS origins,
+     sum(CASE WHEN subject > ${WHOLE_OFFICE} THEN letters ELSE 0 END) AS drawers
+   FROM bartleby.letter_activity WHERE grain = ${GRAIN.hour} AND at >= $1 AND at < $2 GROUP BY act, at ORDER BY at, act`,
+  { bigints: true },
+)
+
+/** A day of minutes at most. */
+const readMinutes = sql(
+  'verify.activityOfMinutes',
+  `SELECT act, at - at % ${HOUR_US} AS hour, sum(letters) AS letters FROM bartleby.letter_activity
+   WHERE grain = ${GRAIN.minute} GROUP BY act, at - at % ${HOUR_US}`,
+  { bigints: true },
+)
+
+/** Retention keeps a month of hours, and a little more. */
+const DAYS = 30n
+const NO_END = 2n ** 62n
+
+interface HourRow {
+  readonly act: Integer
+  readonly at: Integer
+  readonly office: Integer
+  readonly origins: Integer
+  readonly drawers: Integer
+}
+
+export async function* letterActivity(audit: Audit): AsyncGenerator<Finding> {
+  yield* arrivals(audit)
+  const minutes = await readMinutesByHour(audit)
+  const today = startOf(audit.now, DAY_US)
+  for (let day = 0n; day < DAYS; day++) {
+    const from = today - day * DAY_US
+    // The last day has no end: the clock of the servers may be ahead.
+    const rows = await audit.session.rows<HourRow>(readHours, from, day === 0n ? NO_END : from + DAY_US)
+    for (const row of rows) yield* mismatches(row, minutes)
+    await audit.looked(0)
+  }
+}
+
+async function* arrivals({ session, drawers }: Audit): AsyncGenerator<Finding> {
+  const captured = new Map(
+    (await readLetterCounts(session))
+      .filter(({ status, letters }) => status === STATUS.captured && letters !== 0)
+      .map(({ drawer, letters }) => [drawer, letters]),
+  )
+  const rows = await session.rows<{ drawer: Integer; letters: Integer }>(readArrived)
+  const arrived = new Map(rows.map((row) => [Number(row.drawer), Number(row.letters)]))
+  for (const drawer of [...new Set([...captured.keys(), ...arrived.keys()])].sort((a, b) => a - b)) {
+    const [counted, told] = [captured.get(drawer) ?? 0, arrived.get(drawer) ?? 0]
+    if (counted === told) continue
+    const { engine = '', queue = '' } = drawers.get(drawer) ?? {}
+    yield {
+      what: `${counted} letters were captured into drawer ${drawer}, and activity tells of ${told}`,
+      row: { drawer: String(drawer), captured: String(counted), arrived: String(told), engine, queue },
+    }
+  }
+}
+
+interface Minutes {
+  /** Of the first hour that has any, retention may have taken some; it goes from the oldest on. */
+  readonly wholeAfter: bigint
+  /** By act and hour. */
+  readonly letters: ReadonlyMap<string, number>
+}
+
+async function readMinutesByHour({ session }: Audit): Promise<Minutes> {
+  const rows = await session.rows<{ act: Integer; hour: Integer; letters: Integer }>(readMinutes)
+  const hours = rows.map(({ hour }) => BigInt(hour))
+  return {
+    wholeAfter: hours.reduce((first, hour) => (hour < first ? hour : first), NO_END),
+    letters: new Map(rows.map(({ act, hour, letters }) => [`${act} ${hour}`, Number(letters)])),
+  }
+}
+
+function* mismatches(row: HourRow, { wholeAfter, letters }: Minutes): Iterable<Finding> {
+  const office = Number(row.office)
+  const told = {
+    origins: Number(row.origins),
+    drawers: Number(row.drawers),
+    ...(BigInt(row.at) > wholeAfter ? { minutes: letters.get(`${row.act} ${row.at}`) ?? 0 } : {}),
+  }
+  if (Object.values(told).every((letters) => letters === office)) return
+  const [act, hour] = [
+    ACTIVITY_NAMES[Number(row.act)] ?? String(row.act),
+    formatTimestamp(instant(BigInt(row.at))),
+  ]
+  const parts = Object.entries(told).map(([part, letters]) => [part, String(letters)])
+  yield {
+    what: `activity tells of ${office} letters that were ${act} in the hour from ${hour}, and of another number by its parts`,
+    row: { act, hour, office: String(office), ...Object.fromEntries(parts) },
+  }
+}
