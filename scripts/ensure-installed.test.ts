@@ -44,6 +44,18 @@ describe('the install step', () => {
     expect(reasonToInstall(folder, false)).toBeUndefined()
   })
 
+  it('knows the packages of this repository itself, which are links', () => {
+    const workspace = {
+      console: { version: '0.1.0', dependencies: { tool: '2.0.0' } },
+      'node_modules/it-console': { resolved: 'console', link: true },
+    }
+    writeLock('package-lock.json', { ...wanted, ...workspace })
+    installed({ ...complete, ...workspace })
+    expect(reasonToInstall(folder, false)).toBeUndefined()
+    installed(complete)
+    expect(reasonToInstall(folder, true, '24.0.0')).toBe('console is missing')
+  })
+
   it('installs on a fresh clone and after an install that was cut short', () => {
     expect(reasonToInstall(folder, false)).toBe('they are not there yet')
   })

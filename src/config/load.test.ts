@@ -44,6 +44,7 @@ describe('a configuration', () => {
       auth: { tokens: [] },
       kafka: {},
       metrics: { open: false },
+      console: { environment: 'local', colour: 'gray' },
       queues: { maxProduceBytes: 5_000_000, maxPendingRequests: 100, dedupeWindow: '5m' },
       engines: {
         context: 'publisher',
@@ -117,6 +118,29 @@ log: { level: debug }
     expect(configFileOf({ env })).toBe('env.yaml')
     expect(configFileOf({ env, flags: { config: 'flag.yaml' } })).toBe('flag.yaml')
     expect(configFileOf({ env: {} })).toBeUndefined()
+  })
+})
+
+describe('the environment that the console shows', () => {
+  it('has a name of its own, in any script, and a colour', () => {
+    const environment = 'Düsseldorf · 生产 🔥'
+    const file = write(`console: { environment: '${environment}', colour: red }`)
+    expect(loadConfig({ file, env: {} }).console).toEqual({ environment, colour: 'red' })
+    const shortest = write('console: { environment: p }')
+    expect(loadConfig({ file: shortest, env: {} }).console).toEqual({ environment: 'p', colour: 'gray' })
+  })
+
+  it.each([
+    ["environment: ''", "environment: ''"],
+    ["environment: '  '", "environment: '  '"],
+    [`environment: ${'x'.repeat(33)}`, `environment: '${'x'.repeat(33)}'`],
+    ['environment: "a\\nb"', "environment: 'a"],
+    ['colour: pink', "colour: 'pink'"],
+  ])('is refused with %s', (text, shown) => {
+    const [problem, ...others] = problemsOf({ file: write(`console: { ${text} }`) })
+    expect(problem).toContain(`bartleby.yaml: console.${shown}`)
+    expect(problem).toMatch(/allowed: (1 to 32 printable characters|one of 'gray', 'red', .*'violet')$/)
+    expect(others).toEqual([])
   })
 })
 

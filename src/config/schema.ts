@@ -18,6 +18,9 @@ export const ROLES = ['viewer', 'operator', 'admin'] as const
 /** The levels of pino. */
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
+/** What the console shows the environment in: nobody should take production for anything else. */
+export const COLOURS = ['gray', 'red', 'orange', 'yellow', 'green', 'blue', 'violet'] as const
+
 const isPositiveDuration = (text: string): boolean => {
   const parsed = parseGoDuration(text)
   return parsed.ok && parsed.ns > 0n
@@ -91,6 +94,13 @@ export const FileSchema = section({
   }),
   metrics: section({
     open: yesOrNo(false),
+  }),
+  console: section({
+    environment: Type.Refine(
+      Type.String({ default: 'local', description: '1 to 32 printable characters' }),
+      (text) => /^[^\p{C}\p{Zl}\p{Zp}]{1,32}$/u.test(text) && text.trim() !== '',
+    ),
+    colour: oneOf(COLOURS, 'gray'),
   }),
   queues: section({
     maxProduceBytes: wholeNumber(1, 64_000_000, 5_000_000),

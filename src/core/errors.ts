@@ -252,6 +252,25 @@ export const ERRORS = {
     queues: 403,
     retryable: false,
   },
+  origin_missing: {
+    message:
+      "missing origin; a call with the cookie of a session must name its page in 'Origin', other programs send 'Authorization: Bearer <token>'",
+    queues: 403,
+    retryable: false,
+  },
+  sign_in_limited: {
+    message: 'too many wrong tokens; this server takes none for another {seconds} s, try again then',
+    queues: 454,
+    api: 429,
+    retryable: true,
+  },
+  listeners_full: {
+    message:
+      'too many listeners; {limit} follow this server already, close a console somewhere or try again later',
+    queues: 454,
+    api: 503,
+    retryable: true,
+  },
   path_unknown: { message: 'no such method; {path}', queues: 501, retryable: false },
   body_too_large: { ...invalid('request body exceeds {limit} limit'), api: 413 },
   body_undecodable: { message: '{reason}', queues: 455, retryable: false },

@@ -4,6 +4,7 @@
  *
  * Calls run in Fastify's first hook, as those of the queue API do: its own parsing would refuse a body in another shape.
  */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
@@ -29,6 +30,9 @@ export interface ApiRequest {
   readonly idempotencyKey: string | null
 }
 
+/** A request of a call that asks nobody; whom it comes from is for the call to find out. */
+export type OpenRequest = Omit<ApiRequest, 'caller'> & { readonly headers: IncomingHttpHeaders }
+
 /** The idempotency key of a request with whom and what it is for; null without one. */
 export const onceKeyOf = ({ caller, method, path, idempotencyKey }: ApiRequest) =>
   idempotencyKey === null ? null : { scope: `${caller.name} ${method} ${path}`, key: idempotencyKey }
@@ -36,13 +40,14 @@ export const onceKeyOf = ({ caller, method, path, idempotencyKey }: ApiRequest) 
 export interface ApiAnswer {
   readonly status: number
   readonly data: unknown
+  /** Beside those of the envelope. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
-/** One call: its method, path and rules, and what answers it. */
-export interface ApiCall {
+/** Where a call is, and what it reads. */
+interface CallRules {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
-  readonly role: Role
   /** The query parameters it knows. */
   readonly query?: readonly string[]
   /** Whether it reads a body, and whether it can be left out. */
@@ -50,7 +55,18 @@ export interface ApiCall {
   readonly bodyLimit?: number
   /** How the call looks in the OpenAPI document. */
   readonly schema: Readonly<Record<string, unknown>>
+}
+
+/** One call: its method, path and rules, and what answers it. */
+export interface ApiCall extends CallRules {
+  readonly role: Role
   answer(request: ApiRequest): Promise<ApiAnswer>
+}
+
+/** One that nobody needs a token for. */
+export interface OpenApiCall extends CallRules {
+  readonly role: 'open'
+  answer(request: OpenRequest): Promise<ApiAnswer>
 }
 
 export interface ApiScope {
@@ -62,7 +78,11 @@ export interface ApiScope {
 const METHODS: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /** Adds calls to a server. All calls of one path are added together. */
-export function serveApi(app: FastifyInstance, scope: ApiScope, calls: readonly ApiCall[]): void {
+export function serveApi(
+  app: FastifyInstance,
+  scope: ApiScope,
+  calls: readonly (ApiCall | OpenApiCall)[],
+): void {
   // The schemas only describe; the calls check what they are given.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
@@ -77,24 +97,34 @@ export function serveApi(app: FastifyInstance, scope: ApiScope, calls: readonly 
     })
   }
   for (const path of new Set(calls.map((call) => call.path))) {
-    const known: readonly string[] = calls.filter((call) => call.path === path).map((call) => call.method)
-    const allowed = known.join(', ')
-    app.route({
-      method: METHODS.filter((method) => !known.includes(method)),
-      url: path,
-      config: { role: 'viewer' },
-      schema: { hide: true },
-      onRequest: (request, reply) => {
-        const error = failure('method_unknown', { method: request.method, allowed })
-        sendEnvelopeError(request, reply.header('allow', allowed), scope.clock, error)
-      },
-      handler: unreachable,
-    })
+    const known = calls.filter((call) => call.path === path).map((call) => call.method)
+    refuseOtherMethods(app, scope, path, known)
   }
 }
 
+/** Answers the methods that a path does not have with those that it has. */
+export function refuseOtherMethods(
+  app: FastifyInstance,
+  { clock }: Pick<ApiScope, 'clock'>,
+  path: string,
+  known: readonly string[],
+): void {
+  const allowed = known.join(', ')
+  app.route({
+    method: METHODS.filter((method) => !known.includes(method)),
+    url: path,
+    config: { role: 'viewer' },
+    schema: { hide: true },
+    onRequest: (request, reply) => {
+      const error = failure('method_unknown', { method: request.method, allowed })
+      sendEnvelopeError(request, reply.header('allow', allowed), clock, error)
+    },
+    handler: unreachable,
+  })
+}
+
 async function perform(
-  call: ApiCall,
+  call: ApiCall | OpenApiCall,
   scope: ApiScope,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -102,18 +132,28 @@ async function perform(
   try {
     const asked = await read(call, request)
     if (scope.stopping()) throw failure('service_stopping')
-    const { status, data } = await call.answer(asked)
-    sendEnvelope(request, reply, scope.clock, status, data)
+    const {
+      status,
+      data,
+      headers = {},
+    } = call.role === 'open'
+      ? await call.answer({ ...asked, headers: request.headers })
+      : await call.answer({ ...asked, caller: whoPassed(request) })
+    sendEnvelope(request, reply.headers(headers), scope.clock, status, data)
   } catch (thrown) {
     if (thrown instanceof ClientGone || request.raw.socket.destroyed) reply.hijack()
     else refuse(scope, request, reply, thrown)
   }
 }
 
-async function read(call: ApiCall, request: FastifyRequest): Promise<ApiRequest> {
-  const { body, bodyLimit = BODY_LIMIT, query = [] } = call
-  const { caller, method, params, raw, url } = request
+function whoPassed({ caller }: FastifyRequest): Caller {
   if (caller === undefined) throw new Error('the gate has let nobody pass')
+  return caller
+}
+
+async function read(call: CallRules, request: FastifyRequest): Promise<Omit<ApiRequest, 'caller'>> {
+  const { body, bodyLimit = BODY_LIMIT, query = [] } = call
+  const { method, params, raw, url } = request
   return {
     method,
     path: pathOf(url),
@@ -121,7 +161,6 @@ async function read(call: ApiCall, request: FastifyRequest): Promise<ApiRequest>
     params: params as Readonly<Record<string, string>>,
     query: readQuery(url, query),
     body: body === undefined ? NO_BODY : await readJsonBody(raw, bodyLimit, body === 'required'),
-    caller,
     correlationId: correlationIdOf(request),
     idempotencyKey: idempotencyKeyOf(request),
   }
@@ -141,6 +180,7 @@ function refuse(scope: ApiScope, request: FastifyRequest, reply: FastifyReply, t
   sendEnvelopeError(request, reply, scope.clock, error)
 }
 
-function unreachable(): never {
+/** Every route needs something that answers after its hooks; the calls are answered before. */
+export function unreachable(): never {
   throw new Error('the call was answered by its first hook')
 }

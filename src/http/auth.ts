@@ -1,7 +1,8 @@
 /**
  * Who may call what. Tokens come as `Authorization: Bearer <token>` and are known only by their SHA-256;
- * every configured token is compared in constant time, so that timing tells nothing about any of them.
- * Without configured tokens everything is open: the server then listens on loopback only.
+ * every configured token is compared in constant time, so that timing tells nothing about any of them. Browsers
+ * that gave one at sign-in have a session instead (session/). Without configured tokens everything is open: the
+ * server then listens on loopback only.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import { ROLES, type TokenEntry } from '../config/index.ts'
@@ -29,9 +30,9 @@ export type Authenticate = (authorization: string | undefined) => Caller
 
 /** Finds the caller of a request by its `Authorization` header; throws when there is none. */
 export function authenticator(tokens: readonly TokenEntry[]): Authenticate {
-  const known = tokens.map(({ name, role, sha256 }) => ({
-    caller: { name, role: roleNamed(role) },
-    digest: Buffer.from(sha256, 'hex'),
+  const known = tokens.map((token) => ({
+    caller: callerOf(token),
+    digest: Buffer.from(token.sha256, 'hex'),
   }))
   return (authorization) => {
     if (!wellFormed(authorization)) throw failure('authorization_malformed')
@@ -48,6 +49,9 @@ export function authenticator(tokens: readonly TokenEntry[]): Authenticate {
     return found
   }
 }
+
+/** The owner of a token. */
+export const callerOf = ({ name, role }: TokenEntry): Caller => ({ name, role: roleNamed(role) })
 
 function roleNamed(name: string): Role {
   const role = ROLES.find((known) => known === name)

@@ -8,7 +8,7 @@ export interface ApiDescription {
   readonly operationId: string
   readonly tag: string
   readonly summary: string
-  readonly role: Role
+  readonly role: Role | 'open'
   readonly params?: Fields
   readonly query?: Fields
   /** The fields of the body, and which of them must be there. */
@@ -79,7 +79,8 @@ export function describeCall(call: ApiDescription): Readonly<Record<string, unkn
   return {
     operationId: call.operationId,
     summary: call.summary,
-    description: `Needs the role ${call.role} once tokens are configured.`,
+    description:
+      call.role === 'open' ? 'Needs no token.' : `Needs the role ${call.role} once tokens are configured.`,
     tags: [call.tag],
     ...(params === undefined ? {} : { params: objectOf(params) }),
     ...(query === undefined ? {} : { querystring: { type: 'object', properties: query } }),

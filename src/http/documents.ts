@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { VERSION } from '../observe/version.ts'
 import { type ApiDocument, docsPage } from './docs-page.ts'
 import { PAGE_HEADERS } from './page.ts'
+import { COOKIE_NAME } from './session/cookie.ts'
 
 const DESCRIPTION =
   'Below /v1/: durable queues with leases, attempts, schedules and dead queues. Calls are POST with JSON or binary ' +
@@ -17,8 +18,13 @@ export const openapiOptions: FastifyDynamicSwaggerOptions = {
   openapi: {
     openapi: '3.1.0',
     info: { title: 'Bartleby', version: VERSION, description: DESCRIPTION, license: { name: 'Apache-2.0' } },
-    components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
-    security: [{}, { token: [] }],
+    components: {
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer' },
+        session: { type: 'apiKey', in: 'cookie', name: COOKIE_NAME },
+      },
+    },
+    security: [{}, { token: [] }, { session: [] }],
   },
   refResolver: {
     // Schemas keep the name of their message.

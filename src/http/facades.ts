@@ -11,8 +11,11 @@ import { ReplySchema } from '../queues/wire/queues_pb.ts'
 import { plainStatus, sendEnvelopeError } from './envelope.ts'
 import { negotiate } from './negotiate.ts'
 
-/** `server` is what belongs to no API: health, documents. What is left is the webhook API's. */
+/** `server` is what belongs to no API: health, documents, files of the console. What is left is the webhook API's. */
 export type Facade = 'queues' | 'envelope' | 'kafka' | 'server' | 'webhooks'
+
+/** Where the files of the console are. */
+export const ASSETS = '/assets/'
 
 /** The path of a request, without its query. */
 export function pathOf(url: string): string {
@@ -25,7 +28,8 @@ export function facadeOf(path: string): Facade {
   if (path.startsWith('/v1/') || path === '/health') return 'queues'
   if (path.startsWith('/api/')) return 'envelope'
   if (path.startsWith('/kafka/') || path === '/kafka') return 'kafka'
-  if (path === '/docs' || path === '/openapi.json' || path.startsWith('/health/')) return 'server'
+  if (path === '/docs' || path === '/openapi.json') return 'server'
+  if (path.startsWith('/health/') || path.startsWith(ASSETS)) return 'server'
   return 'webhooks'
 }
 

@@ -30,14 +30,14 @@ describe('tokens', () => {
     }
   })
 
-  it('are asked for everywhere but at the health of the server', async () => {
+  it('are asked for everywhere but at the health of the server and its page', async () => {
     const { app } = await scriptedServer({ tokens })
-    for (const url of ['/metrics', '/openapi.json', '/docs', '/', '/api/dlq', '/api/kafka']) {
+    for (const url of ['/metrics', '/openapi.json', '/docs', '/nothing', '/api/dlq', '/api/kafka']) {
       expect([url, (await app.inject(url)).statusCode]).toEqual([url, 401])
       const headers = { authorization: 'Bearer look' }
       expect((await app.inject({ url, headers })).statusCode).not.toBe(401)
     }
-    for (const url of ['/health', '/health/live', '/health/ready']) {
+    for (const url of ['/health', '/health/live', '/health/ready', '/']) {
       expect((await app.inject(url)).statusCode).toBe(200)
     }
   })

@@ -1,6 +1,7 @@
 /**
  * What every request passes before its route: the method (queue API only), the form of the `Authorization`
- * header, the token, and the role that the route asks for. In this order; the first failure is the answer.
+ * header, the page it comes from, the token or else the session, and the role that the route asks for. In this
+ * order; the first failure is the answer.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TokenEntry } from '../config/index.ts'
@@ -9,16 +10,21 @@ import { BartlebyError, failure } from '../core/errors.ts'
 import type { KafkaFacade } from '../kafka/routes.ts'
 import { answerUnrouted } from '../webhooks/routes.ts'
 import { ANYONE, authenticator, type Caller, type Role, requireRole, wellFormed } from './auth.ts'
-import { facadeOf, pathOf, sendError } from './facades.ts'
+import { ASSETS, facadeOf, pathOf, sendError } from './facades.ts'
+import type { Session, Sessions } from './session/sessions.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may use the route; `open` is everyone. A path without a route asks only for a known token. */
     readonly role?: Role | 'open'
+    /** Its answer ends when the client goes: how long it took says nothing. */
+    readonly isStream?: boolean
   }
   interface FastifyRequest {
     /** Whom the request comes from; undefined on open routes, which ask nobody. */
     caller?: Caller
+    /** What it came with in place of a token, if it did. */
+    session?: Session
   }
 }
 
@@ -31,12 +37,23 @@ function isForeign(origin: string | undefined, host: string | undefined): boolea
   return !URL.canParse(origin) || new URL(origin).host !== host
 }
 
-/** A browser that opens an address which is no call: it gets the page. Below the prefix of an API there is none. */
-export const isPage = ({ method, headers, is404, url }: FastifyRequest): boolean =>
-  is404 &&
-  method === 'GET' &&
-  headers.accept?.includes('text/html') === true &&
-  ['server', 'webhooks'].includes(facadeOf(pathOf(url)))
+/**
+ * A browser that opens an address which is no call: it gets the page. Below the prefix of an API there is none, and
+ * a file of the page that is missing is just missing.
+ */
+export function isPage({ method, headers, is404, url }: FastifyRequest): boolean {
+  if (!is404 || method !== 'GET') return false
+  const path = pathOf(url)
+  if (path === '/') return true
+  return (
+    headers.accept?.includes('text/html') === true &&
+    !path.startsWith(ASSETS) &&
+    ['server', 'webhooks'].includes(facadeOf(path))
+  )
+}
+
+/** What may change nothing may come without its page being named. */
+const isHarmless = (method: string): boolean => method === 'GET' || method === 'HEAD'
 
 /** What answers requests of the Kafka API that no route takes; it asks for tokens itself. */
 export type KafkaUnrouted = Pick<KafkaFacade, 'answerUnrouted'>
@@ -46,15 +63,33 @@ export interface GateOptions {
   readonly openWebhooks?: boolean
   /** null while there is no Kafka API: then everything below its prefix is unknown, to everybody. */
   readonly kafka?: KafkaUnrouted | null
+  /** null while no tokens are configured. */
+  readonly sessions?: Sessions | null
 }
 
 /** The hook that lets requests pass or answers them with what is wrong. */
 export function gate(
   tokens: readonly TokenEntry[],
   clock: Clock,
-  { openWebhooks = false, kafka = null }: GateOptions = {},
+  { openWebhooks = false, kafka = null, sessions = null }: GateOptions = {},
 ) {
   const authenticate = authenticator(tokens)
+
+  /** The session of a request without a token. Browsers send its cookie whoever asks them to: a change must come from our own page. */
+  const sessionOf = ({ method, headers }: FastifyRequest): Session | null => {
+    if (sessions === null || headers.authorization !== undefined) return null
+    const session = sessions.find(headers.cookie)
+    if (session !== null && !isHarmless(method) && headers.origin === undefined)
+      throw failure('origin_missing')
+    return session
+  }
+
+  const identify = (request: FastifyRequest): Caller => {
+    const session = sessionOf(request)
+    if (session === null) return authenticate(request.headers.authorization)
+    request.session = session
+    return session.caller
+  }
 
   const pass = (request: FastifyRequest): void => {
     const path = pathOf(request.url)
@@ -68,21 +103,24 @@ export function gate(
     if (facade === 'webhooks') {
       // What it says is forwarded to consumers if the sender wants so: it need not be for us.
       if (isForeign(origin, host)) throw failure('origin_foreign')
-      if (role === 'open' || (openWebhooks && request.is404 && !isPage(request))) return
+      if (role === 'open' || isPage(request) || (openWebhooks && request.is404)) return
       if (tokens.length === 0) {
         request.caller = ANYONE
         return
       }
     }
     if (facade === 'kafka') {
-      if (kafka !== null && isForeign(origin, host)) throw failure('origin_foreign')
+      if (kafka === null) return
+      if (isForeign(origin, host)) throw failure('origin_foreign')
       // It has tokens of its own, and asks for them everywhere but at its health.
+      const session = sessionOf(request)
+      if (session !== null) request.caller = session.caller
       return
     }
     if (!wellFormed(authorization)) throw failure('authorization_malformed')
     if (isForeign(origin, host)) throw failure('origin_foreign')
-    if (role === 'open') return
-    const caller = authenticate(authorization)
+    if (role === 'open' || isPage(request)) return
+    const caller = identify(request)
     if (role !== undefined) requireRole(caller, role)
     request.caller = caller
   }

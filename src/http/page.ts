@@ -32,12 +32,13 @@ export const page = (title: string, body: string): string =>
 <body>${body}</body></html>
 `
 
-/** What a browser sees at the server's address. */
+/** What a browser sees at the server's address while the console is not built. */
 export const homePage = (version: string): string =>
   page(
     'Bartleby',
     `<main><h1>Bartleby ${escapeHtml(version)}</h1>
 <p>The dead letter office for your messages.</p>
+<p>The console is not built yet. Build it with <code>npm run build:console</code>, then load this page again.</p>
 <ul><li><a href="/docs">API documentation</a></li>
 <li><a href="/openapi.json">OpenAPI document</a></li>
 <li><a href="/metrics">Metrics</a></li></ul></main>`,

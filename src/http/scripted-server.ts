@@ -9,6 +9,7 @@ import { failure } from '../core/errors.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { Xids } from '../core/xid.ts'
 import type { ServedKafka } from '../kafka/routes/call.ts'
+import type { Standing } from '../letters/standing.ts'
 import type { Office } from '../office.ts'
 import type { Queues } from '../queues/queue.ts'
 import type { CalledWebhooks } from '../webhooks/routes/call.ts'
@@ -29,6 +30,10 @@ export interface Script {
   readonly kafka?: ServedKafka
   readonly http?: Partial<Config['http']>
   readonly clock?: Clock
+  /** Where the console was built to; left out, it was not. */
+  readonly consoleFolder?: string
+  /** What reads the counts that are sent as they change. */
+  readonly standing?: () => Promise<Standing>
   /** Default: info. */
   readonly logLevel?: 'info' | 'debug'
 }
@@ -40,12 +45,15 @@ export interface ScriptedServer extends HttpServer {
 
 const open: HttpServer[] = []
 
+const SECRET = Buffer.alloc(32, 'secret of a store')
+const NOT_BUILT = '/nonexistent'
+
 /** A server that is not listening yet; `inject` needs no socket. */
 export async function scriptedServer(script: Script = {}): Promise<ScriptedServer> {
   const clock = script.clock ?? new SystemClock()
   const office = {
     queues: { depths: async () => [], ...script.queues },
-    letters: { ledger: { gauges: async () => [] } },
+    letters: { ledger: { gauges: async () => [], pulse: async () => null, standing: script.standing } },
     history: {},
     outboxes: { all: () => [] },
     webhooks: {
@@ -58,11 +66,15 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
     kafka: script.kafka ?? null,
     clock,
     ping: script.ping ?? (async () => {}),
+    secret: async () => SECRET,
     onStoreCall: () => {},
     onRemoved: () => {},
   }
   const config = {
+    store: 'sqlite::memory:',
+    engines: { tables: { retentionDays: 90 } },
     auth: { tokens: script.tokens ?? [] },
+    console: { environment: 'test', colour: 'gray' },
     metrics: { open: false },
     queues: { maxProduceBytes: script.maxProduceBytes ?? 5_000_000 },
     http: { readTimeoutSeconds: 240, writeTimeoutSeconds: 240, maxBodyBytes: 16_777_216, ...script.http },
@@ -71,7 +83,9 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
   const logged: string[] = []
   const log = pino({ level: script.logLevel ?? 'info' }, { write: (line: string) => logged.push(line) })
   // A script plays only the parts of an office, and names only the settings, that its test needs.
-  const server = await createHttpServer(office as unknown as Office, config as unknown as Config, log)
+  const server = await createHttpServer(office as unknown as Office, config as unknown as Config, log, {
+    consoleFolder: script.consoleFolder ?? NOT_BUILT,
+  })
   open.push(server)
   return { ...server, logged }
 }

@@ -166,6 +166,18 @@ describe('a server that stops', () => {
     await expect(produce(client(server))).rejects.toThrow('ECONNREFUSED')
   })
 
+  it('ends the streams of those who follow it, and does not wait for them', async () => {
+    const server = await start()
+    const { body } = await request(`${server.url}/api/events`)
+    let text = ''
+    const ended = (async () => {
+      for await (const chunk of body) text += String(chunk)
+    })()
+    const zeros = { Pending: 0, Resolved: 0, Expired: 0, captured: 0, unconfirmed: 0 }
+    await expect.poll(() => text).toContain(`event: counts\ndata: ${JSON.stringify(zeros)}\n\n`)
+    await Promise.all([server.stop(), ended])
+  })
+
   it('may be told so twice', async () => {
     const server = await start()
     await Promise.all([server.stop(), server.stop()])

@@ -11,11 +11,16 @@ import { TestClock } from '../core/test-clock.ts'
 import { ENGINE_CONTEXTS, type EngineContext } from '../engines/definitions.ts'
 import { Office } from '../office.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
+import type { DemoSignatures } from './session/routes.ts'
 
 export interface ServeOptions {
   readonly clock?: Clock
   /** Left out: JSON lines on standard error or in the configured file, at the configured level. */
   readonly log?: Logger
+  /** Given, the console offers a tour of the demo. */
+  readonly demo?: DemoSignatures
+  /** Runs when the office is open and before anybody is served; when it fails, nobody is. */
+  readonly prepare?: (office: Office) => Promise<void>
 }
 
 export interface RunningServer {
@@ -48,7 +53,10 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     ...(clock === undefined ? {} : { clock }),
   })
   try {
-    const server = await createHttpServer(office, config, log)
+    await options.prepare?.(office)
+    const server = await createHttpServer(office, config, log, {
+      ...(options.demo === undefined ? {} : { demo: options.demo }),
+    })
     await server.app.listen({ host: config.host, port: config.port })
     let stopped: Promise<void> | undefined
     const stop = () => {

@@ -14,7 +14,8 @@ import { kafkaRequestId } from '../kafka/routes/request-id.ts'
 import { letterRoutes } from '../letters/routes.ts'
 import { healthRoutes } from '../observe/health.ts'
 import { Metrics } from '../observe/metrics.ts'
-import { VERSION } from '../observe/version.ts'
+import { operatorRoutes } from '../observe/operator-routes.ts'
+import { sourceHealth } from '../observe/source-health.ts'
 import type { Office } from '../office.ts'
 import { OutboxReadings } from '../outbox/readings.ts'
 import { outboxRoutes } from '../outbox/routes.ts'
@@ -25,10 +26,14 @@ import { requestIds } from '../webhooks/routes/request-id.ts'
 import { signatureCheck } from '../webhooks/routes/signature-check.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
 import { discardRest } from './body.ts'
+import { assetRoutes, CONSOLE_FOLDER, sendConsolePage } from './console-files.ts'
 import { documentRoutes, openapiOptions } from './documents.ts'
+import { LiveCounts } from './events/live-counts.ts'
+import { eventRoutes } from './events/routes.ts'
 import { facadeOf, malformedRequestBody, pathOf, sendError } from './facades.ts'
 import { answerUnknown, gate, isPage } from './gate.ts'
-import { homePage, PAGE_HEADERS } from './page.ts'
+import { type DemoSignatures, sessionRoutes } from './session/routes.ts'
+import { Sessions } from './session/sessions.ts'
 
 /** Headers may begin just before a kept connection would have been closed: they get this much longer. */
 const HEADERS_GRACE_MS = 5_000
@@ -44,11 +49,19 @@ export interface HttpServer {
   idle(): Promise<void>
 }
 
+export interface HttpServerOptions {
+  /** Given, the console offers a tour of the demo. */
+  readonly demo?: DemoSignatures
+  /** Where the console was built to. */
+  readonly consoleFolder?: string
+}
+
 /** Builds the server; listening is up to the caller. */
 export async function createHttpServer(
   office: Office,
   config: Config,
   log: FastifyBaseLogger,
+  { demo, consoleFolder = CONSOLE_FOLDER }: HttpServerOptions = {},
 ): Promise<HttpServer> {
   let refusing = false
   const stopping = () => refusing
@@ -57,12 +70,17 @@ export async function createHttpServer(
   const keepAliveTimeout = readTimeoutSeconds * 1_000
   const { webhooks, kafka } = office
   const webhookRequestId = requestIds(webhooks.xids)
+  const { tokens } = config.auth
+  const sessions =
+    tokens.length === 0
+      ? null
+      : new Sessions({ tokens, secret: await office.secret('sessions'), clock: office.clock })
   // Loaded when it is used, as the part of the office that it shows.
   const kafkaApi = kafka === null ? null : await import('../kafka/routes.ts')
   const kafkaFacade =
     kafka === null || kafkaApi === null
       ? null
-      : new kafkaApi.KafkaFacade({ calls: kafka.calls, tokens: config.auth.tokens, ...config.http, stopping })
+      : new kafkaApi.KafkaFacade({ calls: kafka.calls, tokens, ...config.http, stopping })
   const app: FastifyInstance = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -98,6 +116,7 @@ export async function createHttpServer(
   const metrics = new Metrics({
     depths: () => office.queues.depths(),
     letters: () => office.letters.ledger.gauges(),
+    pulse: () => office.letters.ledger.pulse(),
     outboxes: () => readings.read(),
     webhooks: () => webhooks.metrics.text(),
     ...(kafka === null ? {} : { kafka: () => kafka.metrics.text() }),
@@ -106,6 +125,11 @@ export async function createHttpServer(
   office.onStoreCall((call) => metrics.observeStoreCall(call))
   office.onRemoved((removed) => metrics.observeRemoved(removed))
   const requests = countRequests(app)
+  const liveCounts = new LiveCounts({
+    read: () => office.letters.ledger.standing(),
+    clock: office.clock,
+    log,
+  })
 
   app.decorateRequest('signedBody', null)
   app.decorateRequest('answerBytes', 0)
@@ -115,10 +139,11 @@ export async function createHttpServer(
   }
   app.addHook(
     'onRequest',
-    gate(config.auth.tokens, office.clock, { openWebhooks: openManagement, kafka: kafkaFacade }),
+    gate(tokens, office.clock, { openWebhooks: openManagement, kafka: kafkaFacade, sessions }),
   )
   app.addHook('onResponse', (request, reply, done) => {
-    metrics.observeRequest(request.routeOptions.url, reply.statusCode, reply.elapsedTime / 1_000)
+    const { url, config } = request.routeOptions
+    if (config.isStream !== true) metrics.observeRequest(url, reply.statusCode, reply.elapsedTime / 1_000)
     logAccess(request, reply)
     discardRest(request.raw)
     done()
@@ -129,7 +154,7 @@ export async function createHttpServer(
     sendError(request, reply, error instanceof BartlebyError ? error : failure('internal'), office.clock)
   })
   app.setNotFoundHandler((request, reply) => {
-    if (isPage(request)) return reply.headers(PAGE_HEADERS).send(homePage(VERSION))
+    if (isPage(request)) return sendConsolePage(reply, consoleFolder)
     answerUnknown(request, reply, office.clock, kafkaFacade)
   })
 
@@ -140,7 +165,17 @@ export async function createHttpServer(
     time: config.testApi ? office : undefined,
     stopping,
   })
-  await app.register(letterRoutes, { letters: office.letters, clock: office.clock, stopping })
+  await app.register(letterRoutes, {
+    letters: office.letters,
+    sourceHealth: sourceHealth({
+      outboxes: (options) => readings.read(options),
+      pausedConsumers: () => webhooks.pausedConsumers(),
+      kafka: kafka === null ? null : () => kafka.standing(),
+    }),
+    clock: office.clock,
+    stopping,
+  })
+  await app.register(operatorRoutes, { office, config, clock: office.clock, stopping })
   await app.register(historyRoutes, { history: office.history, clock: office.clock, stopping })
   await app.register(outboxRoutes, { readings, clock: office.clock, stopping })
   await app.register(webhookAdminRoutes, { admin: webhooks.admin, clock: office.clock, stopping })
@@ -172,6 +207,20 @@ export async function createHttpServer(
         .header('x-request-id', request.id)
         .send(await metrics.text()),
   )
+  await app.register(sessionRoutes, {
+    tokens,
+    sessions,
+    face: {
+      environment: { name: config.console.environment, colour: config.console.colour },
+      sources: { outbox: office.outboxes.all().length > 0, webhooks: true, kafka: kafka !== null },
+      demo: demo ?? null,
+    },
+    log,
+    clock: office.clock,
+    stopping,
+  })
+  await app.register(eventRoutes, { liveCounts, clock: office.clock, stopping })
+  await app.register(assetRoutes, { folder: consoleFolder, clock: office.clock })
   await app.register(documentRoutes)
   await app.ready()
 
@@ -179,6 +228,7 @@ export async function createHttpServer(
     app,
     refuseCalls: () => {
       refusing = true
+      liveCounts.stop()
     },
     idle: requests.idle,
   }

@@ -2,7 +2,8 @@
  * The package as users get it: packed, unpacked below the node_modules of another project, with nothing beside
  * it but the dependencies that it declares. Nothing is fetched.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   cpSync,
   mkdirSync,
@@ -43,6 +44,8 @@ function pack(): string {
     }
   }
   link(join(root, 'node_modules'), join(copy, 'node_modules'))
+  // Built by `npm test` already, and then there is nothing to do.
+  run(copy, process.execPath, 'scripts/ensure-console.cjs')
   // `npm test` has checked the types already; leaving that out makes the build four times as fast.
   run(copy, 'npm', 'run', 'build', '--', '--noCheck')
   run(copy, 'npm', 'pack', '--ignore-scripts', '--offline', '--pack-destination', folder)
@@ -99,8 +102,19 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 describe('the package', () => {
   it('holds the build and what users read, but no sources, tests or tools', () => {
     expect(readdirSync(installed).toSorted()).toEqual(
-      ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'dist', 'docs', 'package.json', 'profiles'].toSorted(),
+      [
+        'CHANGELOG.md',
+        'LICENSE',
+        'README.md',
+        'bin',
+        'console',
+        'dist',
+        'docs',
+        'package.json',
+        'profiles',
+      ].toSorted(),
     )
+    expect(readdirSync(join(installed, 'console'))).toEqual(['dist'])
     const built = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
     expect(built.filter((name) => /\.test\.|-double\.|stub-/.test(name))).toEqual([])
   })
@@ -134,6 +148,21 @@ describe('the package', () => {
     writeFileSync(join(project, 'client.ts'), `declare function ship(payload: unknown): void\n${client}`)
     const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--lib', 'es2024']
     run(project, 'tsc', ...options, '--types', 'node', 'library.ts', 'client.ts')
+  })
+
+  it('brings the console, which its server serves', async () => {
+    const command = join(installed, manifest().bin.bartleby)
+    const server = spawn(process.execPath, [command, 'serve', '--port', '0', '--store', 'sqlite::memory:'])
+    try {
+      const [line] = await once(server.stdout, 'data')
+      const url = /listening on (\S+)/.exec(String(line))?.[1]
+      const page = await (await fetch(`${url}/letters`, { headers: { accept: 'text/html' } })).text()
+      const script = /src="(\/assets\/[^"]+\.js)"/.exec(page)?.[1]
+      expect((await fetch(`${url}${script}`)).headers.get('content-type')).toContain('javascript')
+    } finally {
+      server.kill()
+      await once(server, 'exit')
+    }
   })
 
   it('brings the command, which tells its version and its use', () => {

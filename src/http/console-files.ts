@@ -1,0 +1,76 @@
+/**
+ * The console: files that Vite has built from `console/`, and the page that loads them. Its policy allows nothing from elsewhere
+ * and no script that is not a file of ours; styles that it makes itself carry a number that is new with every answer.
+ */
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import fastifyStatic from '@fastify/static'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Clock } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
+import { VERSION } from '../observe/version.ts'
+import { ASSETS, pathOf, sendError } from './facades.ts'
+import { homePage, PAGE_HEADERS } from './page.ts'
+
+/** As far from here in the sources as in the package that is published. */
+export const CONSOLE_FOLDER = fileURLToPath(new URL('../../console/dist', import.meta.url))
+
+/** What stands for the number in the page as it was built. */
+const NONCE = /__NONCE__/g
+const NONCE_BYTES = 16
+
+const policyWith = (nonce: string): string =>
+  `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; img-src 'self' data:; font-src 'self'; ` +
+  `connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+
+/** Answers with the console's page, or with a plain one while it is not built. Read anew each time: a build shows at once. */
+export async function sendConsolePage(reply: FastifyReply, folder: string): Promise<void> {
+  reply.headers({ ...PAGE_HEADERS, 'cache-control': 'no-store', 'cross-origin-opener-policy': 'same-origin' })
+  const built = await readFile(join(folder, 'index.html'), 'utf8').catch(absent)
+  if (built === null) {
+    reply.send(homePage(VERSION))
+    return
+  }
+  const nonce = randomBytes(NONCE_BYTES).toString('base64')
+  reply.header('content-security-policy', policyWith(nonce)).send(built.replace(NONCE, nonce))
+}
+
+function absent(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
+  throw error
+}
+
+export interface AssetRoutesOptions {
+  readonly folder: string
+  readonly clock: Clock
+}
+
+/** Adds the files that the page loads. Their names change with their content, so that browsers may keep them for good. */
+export async function assetRoutes(
+  app: FastifyInstance,
+  { folder, clock }: AssetRoutesOptions,
+): Promise<void> {
+  app.addHook('onRoute', (route) => {
+    route.config = { ...route.config, role: 'open' }
+  })
+  // A path that leads out of the folder is one that nothing is at.
+  app.setErrorHandler<{ statusCode?: number }>((error, request, reply) => {
+    if ((error.statusCode ?? 500) >= 500) throw error
+    sendError(request, reply, failure('path_unknown', { path: pathOf(request.url) }), clock)
+  })
+  await app.register(fastifyStatic, {
+    root: join(folder, 'assets'),
+    prefix: ASSETS,
+    decorateReply: false,
+    index: false,
+    dotfiles: 'ignore',
+    preCompressed: true,
+    immutable: true,
+    maxAge: '365d',
+    // A server without a built console is none that something is wrong with.
+    suppressWarning: true,
+    setHeaders: (reply) => reply.header('x-content-type-options', 'nosniff'),
+  })
+}

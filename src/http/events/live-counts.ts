@@ -1,0 +1,150 @@
+/**
+ * The counts of the office as server-sent events, for any number of clients: they are read once a second for all of them together,
+ * and not at all while nobody listens. A client is told at once, and then whenever a number has changed.
+ *
+ * What cannot be kept up with is let go: a client that does not read, one whose session is over, all of them when the server stops.
+ */
+import type { Writable } from 'node:stream'
+import { type Alarm, type Clock, type Instant, later } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import type { Standing } from '../../letters/standing.ts'
+import { VERSION } from '../../observe/version.ts'
+
+export interface LiveCountsOptions {
+  readonly read: () => Promise<Standing>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+interface Listener {
+  readonly to: Writable
+  /** When its session is over; null when it came with a token. */
+  readonly deadline: Instant | null
+}
+
+export const MOST_LISTENERS = 200
+
+const LOOK_US = 1_000_000n
+/** Shorter than the half minute after which proxies close what is silent. */
+const COMMENT_US = 15_000_000n
+const RECONNECT_MS = 3_000
+/** What a client may leave unread, beyond what the system holds for it: some hundred events. */
+const MOST_UNREAD_BYTES = 16_384
+
+/** How long a client may take to see the end, once the server stops. */
+const PARTING_MS = 1_000
+
+const event = (name: string, content: object): string =>
+  `event: ${name}\ndata: ${JSON.stringify(content)}\n\n`
+
+const HELLO = `retry: ${RECONNECT_MS}\n\n${event('hello', { version: VERSION })}`
+const COMMENT = ': still here\n\n'
+const TROUBLE = event('trouble', {
+  message: 'the counts cannot be read; the store does not answer, they are sent again as soon as it does',
+})
+
+export class LiveCounts {
+  readonly #options: LiveCountsOptions
+  readonly #listeners = new Set<Listener>()
+  /** Set while somebody listens. */
+  #alarm: Alarm | null = null
+  #commentedAt: Instant
+  #isLooking = false
+  /** What was said last, for those who come later; null before the first reading. */
+  #said: string | null = null
+
+  constructor(options: LiveCountsOptions) {
+    this.#options = options
+    this.#commentedAt = options.clock.now()
+  }
+
+  get isFull(): boolean {
+    return this.#listeners.size >= MOST_LISTENERS
+  }
+
+  /** Sends to `to` from now on, until it is closed or `deadline` has come. */
+  add(to: Writable, deadline: Instant | null): void {
+    const listener = { to, deadline }
+    this.#listeners.add(listener)
+    to.once('close', () => this.#remove(listener))
+    // It is closed after that; why is the client's business.
+    to.on('error', () => {})
+    send(listener, HELLO + (this.#said ?? ''))
+    if (this.#alarm === null) this.#begin()
+  }
+
+  /** Ends all that is being sent; nobody can keep the server waiting for long. */
+  stop(): void {
+    for (const listener of this.#listeners) end(listener)
+    const cutOff = () => {
+      for (const { to } of this.#listeners) to.destroy()
+    }
+    setTimeout(cutOff, PARTING_MS).unref()
+  }
+
+  #remove(listener: Listener): void {
+    this.#listeners.delete(listener)
+    if (this.#listeners.size > 0) return
+    this.#alarm?.cancel()
+    this.#alarm = null
+    this.#said = null
+  }
+
+  #begin(): void {
+    this.#commentedAt = this.#options.clock.now()
+    this.#tick()
+  }
+
+  #tick(): void {
+    const { clock } = this.#options
+    const now = clock.now()
+    this.#alarm = clock.alarm(later(now, LOOK_US), () => this.#tick())
+    for (const listener of this.#listeners) {
+      if (listener.deadline !== null && now >= listener.deadline) end(listener)
+    }
+    if (now - this.#commentedAt >= COMMENT_US) {
+      this.#commentedAt = now
+      this.#sendAll(COMMENT)
+    }
+    // A store that is slow is not asked again before it has answered.
+    if (!this.#isLooking) void this.#look()
+  }
+
+  /** Never rejects. */
+  async #look(): Promise<void> {
+    this.#isLooking = true
+    const said = await this.#read()
+    this.#isLooking = false
+    if (said === this.#said || this.#listeners.size === 0) return
+    this.#said = said
+    this.#sendAll(said)
+  }
+
+  async #read(): Promise<string> {
+    try {
+      const { Pending, Resolved, Expired, captured, unconfirmed } = await this.#options.read()
+      return event('counts', { Pending, Resolved, Expired, captured, unconfirmed })
+    } catch (error) {
+      if (this.#said !== TROUBLE)
+        this.#options.log.warn({ err: error }, 'counts for listeners cannot be read')
+      return TROUBLE
+    }
+  }
+
+  #sendAll(text: string): void {
+    for (const listener of this.#listeners) send(listener, text)
+  }
+}
+
+/** Writes, or gives a client up that has left too much unread. */
+function send({ to }: Listener, text: string): void {
+  if (to.destroyed || to.writableEnded) return
+  if (to.writableLength > MOST_UNREAD_BYTES) to.destroy()
+  else to.write(text)
+}
+
+/** Lets a client that reads see the end; one that does not would keep the server from its own. */
+function end({ to }: Listener): void {
+  if (to.writableLength > 0 || to.writableEnded) to.destroy()
+  else to.end()
+}

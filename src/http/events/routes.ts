@@ -1,0 +1,68 @@
+/** `GET /api/events`: the counts of the office, sent as they change. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { failure } from '../../core/errors.ts'
+import { type ApiScope, refuseOtherMethods, unreachable } from '../api-routes.ts'
+import { asFailure, correlationIdOf, sendEnvelopeError } from '../envelope.ts'
+import { readQuery } from '../query.ts'
+import { type LiveCounts, MOST_LISTENERS } from './live-counts.ts'
+
+export interface EventRoutesOptions extends ApiScope {
+  readonly liveCounts: LiveCounts
+}
+
+const PATH = '/api/events'
+
+const DESCRIPTION =
+  'Needs the role viewer once tokens are configured. Events: `hello` with the version of the server; `counts` with Pending, Resolved, ' +
+  'Expired, captured and unconfirmed, at once and whenever one of them has changed; `trouble` with a message while the counts cannot be read. ' +
+  'The stream ends with the session that it was asked for with.'
+
+/** Adds the call to a server. */
+export async function eventRoutes(app: FastifyInstance, options: EventRoutesOptions): Promise<void> {
+  app.addHook('preClose', async () => options.liveCounts.stop())
+  app.route({
+    method: 'GET',
+    url: PATH,
+    config: { role: 'viewer', isStream: true },
+    schema: {
+      operationId: 'events.follow',
+      tags: ['letters'],
+      summary: 'Follow the counts of the office, as server-sent events',
+      description: DESCRIPTION,
+      response: {
+        200: {
+          description: 'A stream without an end',
+          content: { 'text/event-stream': { schema: { type: 'string' } } },
+        },
+      },
+    },
+    onRequest: (request, reply) => follow(options, request, reply),
+    handler: unreachable,
+  })
+  refuseOtherMethods(app, options, PATH, ['GET'])
+}
+
+function follow(
+  { liveCounts, stopping, clock }: EventRoutesOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  try {
+    readQuery(request.url, [])
+    if (stopping()) throw failure('service_stopping')
+    if (liveCounts.isFull) throw failure('listeners_full', { limit: MOST_LISTENERS })
+  } catch (thrown) {
+    sendEnvelopeError(request, reply, clock, asFailure(thrown))
+    return
+  }
+  reply.hijack()
+  reply.raw.writeHead(200, {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store',
+    // Proxies that gather answers would hold back every event.
+    'x-accel-buffering': 'no',
+    'x-content-type-options': 'nosniff',
+    'x-correlation-id': correlationIdOf(request),
+  })
+  liveCounts.add(reply.raw, request.session?.deadline ?? null)
+}

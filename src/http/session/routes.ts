@@ -1,0 +1,157 @@
+/** `/api/session`: who the caller is and what this server is, signing in with a token, and signing out. Nobody needs a token for them. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import { ROLES, type TokenEntry } from '../../config/index.ts'
+import { BartlebyError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { VERSION } from '../../observe/version.ts'
+import { type ApiScope, type OpenApiCall, serveApi } from '../api-routes.ts'
+import { ANYONE, authenticator, type Caller } from '../auth.ts'
+import { describeCall, objectOf, TEXT, TEXT_OR_NULL } from '../describe-api.ts'
+import { refuseUnknownFields, requiredText } from '../json-body.ts'
+import { clearingCookie, settingCookie } from './cookie.ts'
+import type { Sessions } from './sessions.ts'
+import { WrongTokens } from './wrong-tokens.ts'
+
+/** What the console says about a server before anybody has signed in. */
+export interface ServerFace {
+  readonly environment: { readonly name: string; readonly colour: string }
+  /** Which sources of letters this server has, beside those that every server has. */
+  readonly sources: { readonly outbox: boolean; readonly webhooks: boolean; readonly kafka: boolean }
+  /** Null unless this server plays the demo. */
+  readonly demo: DemoSignatures | null
+}
+
+/** The groups of letters that a tour of the demo leads to. */
+export interface DemoSignatures {
+  /** Its cause goes away: what is retried succeeds. */
+  readonly healingSignature: string
+  /** Its cause stays, and brings many at once. */
+  readonly stormSignature: string
+}
+
+export interface SessionRoutesOptions extends ApiScope {
+  readonly tokens: readonly TokenEntry[]
+  /** Null while no tokens are configured: then everybody is signed in. */
+  readonly sessions: Sessions | null
+  readonly face: ServerFace
+  readonly log: Log
+}
+
+const MAX_TOKEN_CHARACTERS = 4_096
+const MAX_BODY_BYTES = 16_384
+
+const FLAG = { type: 'boolean' }
+const SIGNED_IN = objectOf({
+  signedIn: FLAG,
+  needsToken: FLAG,
+  name: TEXT_OR_NULL,
+  role: { type: ['string', 'null'], enum: [...ROLES, null] },
+  version: TEXT,
+  environment: objectOf({ name: TEXT, colour: TEXT }),
+  sources: objectOf({ outbox: FLAG, webhooks: FLAG, kafka: FLAG }),
+  demo: {
+    anyOf: [objectOf({ healingSignature: TEXT, stormSignature: TEXT }), { type: 'null' }],
+  },
+})
+
+/** Adds the calls on sessions to a server. */
+export async function sessionRoutes(app: FastifyInstance, options: SessionRoutesOptions): Promise<void> {
+  serveApi(app, options, sessionCalls(options))
+}
+
+function sessionCalls({ tokens, sessions, face, log, clock }: SessionRoutesOptions): readonly OpenApiCall[] {
+  const authenticate = authenticator(tokens)
+  const wrongTokens = new WrongTokens(clock)
+
+  const view = (caller: Caller | null) => ({
+    signedIn: caller !== null,
+    needsToken: sessions !== null,
+    name: caller?.name ?? null,
+    role: caller?.role ?? null,
+    version: VERSION,
+    ...face,
+  })
+
+  const visitorOf = ({ authorization, cookie }: IncomingHttpHeaders): Caller | null => {
+    if (sessions === null) return ANYONE
+    if (authorization === undefined) return sessions.find(cookie)?.caller ?? null
+    try {
+      return authenticate(authorization)
+    } catch (error) {
+      if (error instanceof BartlebyError) return null
+      throw error
+    }
+  }
+
+  const ownerOf = (token: string): Caller => {
+    wrongTokens.check()
+    try {
+      return authenticate(`Bearer ${token}`)
+    } catch (error) {
+      wrongTokens.count()
+      log.warn({}, 'a sign-in was refused; its token is not known')
+      throw error
+    }
+  }
+
+  return [
+    {
+      method: 'GET',
+      path: '/api/session',
+      role: 'open',
+      schema: describeCall({
+        operationId: 'session.read',
+        tag: 'session',
+        summary: 'Who the caller is, and what this server is',
+        role: 'open',
+        data: SIGNED_IN,
+      }),
+      answer: async ({ headers }) => ({ status: 200, data: view(visitorOf(headers)) }),
+    },
+    {
+      method: 'POST',
+      path: '/api/session',
+      role: 'open',
+      body: 'required',
+      bodyLimit: MAX_BODY_BYTES,
+      schema: describeCall({
+        operationId: 'session.begin',
+        tag: 'session',
+        summary: 'Sign a browser in with a token: the cookie that is set stands in for it for twelve hours',
+        role: 'open',
+        body: { fields: { token: TEXT }, required: ['token'] },
+        data: SIGNED_IN,
+      }),
+      answer: async ({ body: { fields }, headers: { origin } }) => {
+        refuseUnknownFields(fields, ['token'])
+        const token = requiredText(fields, 'token', { max: MAX_TOKEN_CHARACTERS })
+        if (sessions === null) return { status: 200, data: view(ANYONE) }
+        const owner = ownerOf(token)
+        log.info({ name: owner.name, role: owner.role }, 'signed in')
+        return {
+          status: 200,
+          data: view(owner),
+          headers: { 'set-cookie': settingCookie(sessions.begin(owner.name), origin) },
+        }
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/api/session',
+      role: 'open',
+      schema: describeCall({
+        operationId: 'session.end',
+        tag: 'session',
+        summary: 'Sign a browser out',
+        role: 'open',
+        data: objectOf({ signedIn: FLAG }),
+      }),
+      answer: async ({ headers: { origin } }) => ({
+        status: 200,
+        data: { signedIn: false },
+        headers: { 'set-cookie': clearingCookie(origin) },
+      }),
+    },
+  ]
+}

@@ -1,0 +1,93 @@
+/**
+ * Sessions of browsers: what a cookie says about who signed in, and until when. Nothing is kept for them. A cookie is sealed with a
+ * key that is made of the secret of the store and of the token's digest: every server on the store knows it, a restart does not end
+ * it, taking the token out of the configuration does, and the configuration alone makes none.
+ */
+import { createHmac, randomBytes } from 'node:crypto'
+import type { TokenEntry } from '../../config/index.ts'
+import { type Clock, type Instant, instant, later, microseconds } from '../../core/clock.ts'
+import { sameToken } from '../../core/same-token.ts'
+import { type Caller, callerOf } from '../auth.ts'
+import { cookieIn, SESSION_SECONDS } from './cookie.ts'
+
+export interface Session {
+  readonly caller: Caller
+  /** From then on it is none. */
+  readonly deadline: Instant
+}
+
+export interface SessionsOptions {
+  readonly tokens: readonly TokenEntry[]
+  /** The same on every server of the store. */
+  readonly secret: Uint8Array
+  readonly clock: Clock
+}
+
+interface Content {
+  /** Of the token. */
+  readonly name: string
+  readonly deadline: Instant
+}
+
+/** Told apart from everything else that the same keys may ever seal. */
+const PURPOSE = 'bartleby session 1'
+/** Twice what the longest name of a token takes. */
+const MAX_CHARACTERS = 512
+
+const seal = (key: Uint8Array, payload: string): string =>
+  createHmac('sha256', key).update(payload).digest('base64url')
+
+export class Sessions {
+  readonly #clock: Clock
+  readonly #callers: ReadonlyMap<string, { readonly caller: Caller; readonly key: Uint8Array }>
+  /** Seals what names no token, so that this takes as long as to find out that a seal is wrong. */
+  readonly #nobody = randomBytes(32)
+
+  constructor({ tokens, secret, clock }: SessionsOptions) {
+    this.#clock = clock
+    this.#callers = new Map(
+      tokens.map((token) => {
+        const key = createHmac('sha256', secret).update(`${PURPOSE}\n${token.sha256}`).digest()
+        return [token.name, { caller: callerOf(token), key }]
+      }),
+    )
+  }
+
+  /** The value of a cookie for the owner of the token with this name. */
+  begin(name: string): string {
+    const known = this.#callers.get(name)
+    if (known === undefined) throw new Error(`no token is named '${name}'`)
+    const deadline = later(this.#clock.now(), microseconds(SESSION_SECONDS))
+    const payload = encode({ name, deadline })
+    return `${payload}.${seal(known.key, payload)}`
+  }
+
+  /** The session in a `Cookie` header; null when there is none, or one that is forged, over, or of a token that is gone. */
+  find(cookies: string | undefined): Session | null {
+    const value = cookieIn(cookies)
+    if (value === null || value.length > MAX_CHARACTERS) return null
+    const [payload = '', sealed = '', ...rest] = value.split('.')
+    const content = decode(payload)
+    if (content === null || rest.length > 0) return null
+    const known = this.#callers.get(content.name)
+    const isGenuine = sameToken(seal(known?.key ?? this.#nobody, payload), sealed)
+    if (known === undefined || !isGenuine || this.#clock.now() >= content.deadline) return null
+    return { caller: known.caller, deadline: content.deadline }
+  }
+}
+
+/** Instants are beyond what JSON holds as numbers. */
+const encode = ({ name, deadline }: Content): string =>
+  Buffer.from(JSON.stringify({ name, deadline: String(deadline) })).toString('base64url')
+
+function decode(payload: string): Content | null {
+  try {
+    const content: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString())
+    if (typeof content !== 'object' || content === null) return null
+    const { name, deadline } = content as Readonly<Record<string, unknown>>
+    if (typeof name !== 'string' || typeof deadline !== 'string' || !/^\d{1,18}$/.test(deadline)) return null
+    return { name, deadline: instant(BigInt(deadline)) }
+  } catch {
+    return null
+  }
+}
