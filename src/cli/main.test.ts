@@ -53,6 +53,13 @@ describe('help', () => {
     ...'list info create update delete stats clear peek produce lease complete retry'
       .split(' ')
       .map((name) => ['queues', name]),
+    ['letters'],
+    ...'list show retry discard restore expire export import'.split(' ').map((name) => ['letters', name]),
+    ...['signatures', 'history'].flatMap((group) => [[group], [group, 'list'], [group, 'show']]),
+    ...['counts', 'engines', 'top', 'outbox', 'webhooks', 'kafka'].map((name) => [name]),
+    ...['adopt', 'status', 'dispatch'].map((name) => ['outbox', name]),
+    ...['status', 'runs', 'verify', 'purge'].map((name) => ['webhooks', name]),
+    ...['check', 'status', 'show', 'reassign'].map((name) => ['kafka', name]),
   ]
 
   it.each([[], ...commands].map((words) => [words.join(' '), words] as const))(
@@ -88,6 +95,17 @@ describe('wrong usage', () => {
     [['verify', '--store', 'mysql://x']],
     [['verify', '--store', 'sqlite::memory:']],
     [['verify', '--fix']],
+    [['letters', 'list', 'nobody:knows']],
+    [['letters', 'list', '--limit', '0']],
+    [['letters', 'retry']],
+    [['letters', 'retry', 'hmac']],
+    [['letters', 'retry', 'hmac', 'key', '--wait-timeout', 'soon']],
+    [['letters', 'discard', 'hmac', 'key']],
+    [['letters', 'discard', 'hmac', 'key', '--notes', ' ']],
+    [['letters', 'restore', '--query', 'engine:hmac']],
+    [['letters', 'import', '/nowhere/letters.ndjson']],
+    [['letters', 'expire']],
+    [['top', '--interval', '0']],
   ])('%j ends with code 2, a reason, and nothing sent', async (args) => {
     const { code, err } = await bartleby(args)
     expect(code).toBe(2)
@@ -162,8 +180,8 @@ describe('queues produce', () => {
 describe('the server', () => {
   it('is found by the environment, and by flags before that', async () => {
     const env = { BARTLEBY_URL: 'http://one:1', BARTLEBY_TOKEN: 'secret' }
-    await bartleby(['queues', 'list'], { env })
-    await bartleby(['queues', 'list', '--token', 'other'], { env })
+    await bartleby(['queues', 'info', 'q'], { env })
+    await bartleby(['queues', 'info', 'q', '--token', 'other'], { env })
     expect(sent.map(({ authorization }) => authorization)).toEqual(['Bearer secret', 'Bearer other'])
   })
 

@@ -5,14 +5,20 @@
 import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config/config-error.ts'
 import { VERSION } from '../observe/version.ts'
+import { countsCommand } from './counts.ts'
+import { enginesCommand } from './engines.ts'
 import { CommandFailure, EXIT, EXIT_HELP, reasonOf } from './exit.ts'
+import { historyCommand } from './history.ts'
 import { kafkaCommand } from './kafka/index.ts'
+import { lettersCommand } from './letters/index.ts'
 import { migrateCommand } from './migrate.ts'
 import { outboxCommand } from './outbox/index.ts'
 import { queuesCommand } from './queues/index.ts'
 import { serveCommand } from './serve.ts'
+import { signaturesCommand } from './signatures.ts'
 import { processTerminal, type Terminal } from './terminal.ts'
 import { tokenCommand } from './token.ts'
+import { topCommand } from './top/index.ts'
 import { verifyCommand } from './verify.ts'
 import { webhooksCommand } from './webhooks/index.ts'
 
@@ -28,30 +34,44 @@ export async function run(args: readonly string[], terminal: Terminal = processT
 
 function program(terminal: Terminal): Command {
   const root = new Command('bartleby')
-    .description('The dead letter office for your messages: durable queues with dead queues.')
+    .description(
+      'The dead letter office for your messages: what failed is captured once, counted exactly, understood, sent back.',
+    )
     .version(VERSION, '--version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand('help [command]', 'print help for a command')
     .addHelpText(
       'after',
       `
-Examples:
-  $ bartleby serve                         serve queues on http://127.0.0.1:1853, stored in ./data
-  $ bartleby queues create orders          make a queue
-  $ bartleby queues produce orders hello   put an item in it
-  $ bartleby verify                        prove that nothing is lost or counted wrong
-  $ bartleby queues --help                 all that can be done with queues
+Begin:
+  $ bartleby serve --demo                              an invented shop, to look around
+  $ bartleby serve                                     a server on http://127.0.0.1:1853, stored in ./data
+  $ bartleby queues create orders --max-attempts 3     a queue
+  $ bartleby queues produce orders '{"order":1}'       an item in it
 
+When something died:
+  $ bartleby top                                       what is going on
+  $ bartleby signatures                                one cause or ten
+  $ bartleby letters list 'status:pending age:<1h'     which letters
+  $ bartleby letters show ENGINE KEY                   what happened to one
+  $ bartleby letters retry ENGINE KEY --dry-run        what would be sent
+  $ bartleby letters retry --query 'signature:…'       send them back, and see it through with --wait
+
+Examples:
+  $ bartleby letters --help      all that can be done with letters
+  $ bartleby verify              prove that nothing is lost or counted wrong
+
+Commands that talk to a server find it by --url or BARTLEBY_URL, and send the token of --token or BARTLEBY_TOKEN.
 ${EXIT_HELP}`,
     )
-  root.addCommand(serveCommand(terminal))
-  root.addCommand(migrateCommand(terminal))
-  root.addCommand(verifyCommand(terminal))
-  root.addCommand(tokenCommand(terminal))
-  root.addCommand(queuesCommand(terminal))
-  root.addCommand(outboxCommand(terminal))
-  root.addCommand(webhooksCommand(terminal))
-  root.addCommand(kafkaCommand(terminal))
+  const groups = {
+    'Server:': [serveCommand, migrateCommand, verifyCommand, tokenCommand],
+    'Letters:': [topCommand, lettersCommand, signaturesCommand, countsCommand, historyCommand],
+    'Sources:': [queuesCommand, enginesCommand, outboxCommand, webhooksCommand, kafkaCommand],
+  }
+  for (const [heading, commands] of Object.entries(groups)) {
+    for (const make of commands) root.addCommand(make(terminal).helpGroup(heading))
+  }
   for (const command of allOf(root)) {
     command.exitOverride().configureOutput({
       writeOut: (text) => terminal.out(text.trimEnd()),

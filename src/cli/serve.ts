@@ -3,15 +3,22 @@
  * that only talk to a server should not wait for it.
  */
 import { Command } from 'commander'
-import type { Config, ConfigFlags } from '../config/index.ts'
+import type { Config, ConfigFlags, ConfigSources } from '../config/index.ts'
 import { BartlebyError } from '../core/errors.ts'
+import type { RunningServer } from '../http/serve.ts'
 import { CommandFailure, EXIT, EXIT_HELP, reasonOf } from './exit.ts'
 import { listenForStop } from './stop-signal.ts'
 import type { Terminal } from './terminal.ts'
 
+interface Flags extends ConfigFlags {
+  readonly demo?: boolean
+}
+
 export function serveCommand(terminal: Terminal): Command {
   return new Command('serve')
-    .description('Serve the queues over HTTP until stopped (SIGTERM or Ctrl-C).')
+    .description(
+      'Serve the office until stopped (SIGTERM or Ctrl-C): the console, and the APIs of letters, queues, engines, outbox, webhooks and Kafka.',
+    )
     .option('--host <address>', 'address to listen on; 127.0.0.1 unless configured')
     .option('--port <number>', 'port to listen on, 0 for any free one; 1853 unless configured')
     .option(
@@ -19,38 +26,71 @@ export function serveCommand(terminal: Terminal): Command {
       'sqlite:PATH, sqlite::memory: or postgres://…; sqlite:./data/bartleby.db unless configured',
     )
     .option('--config <file>', 'configuration in YAML')
+    .option('--demo', 'serve an invented shop to look at: failing traffic, letters, and a past')
     .addHelpText(
       'after',
       `
 Flags win over the environment (BARTLEBY_HOST, BARTLEBY_PORT, BARTLEBY_STORE, BARTLEBY_CONFIG), and that over the file.
 On an address other than loopback the server starts only when tokens are configured.
 
+With --demo everything is invented and happens in this process: queues, engines, an outbox, webhooks and reports fail now and then,
+a storm of one error comes in the first minute, one group heals when it is sent back and one never does. It runs in memory and
+leaves nothing behind; a store that is given must be new, or of a demo. The sections engines, outbox, webhooks and kafka of
+a configuration are not used, and the log is at 'error' unless a level is configured.
+
 Examples:
   $ bartleby serve
+  $ bartleby serve --demo
   $ bartleby serve --port 9000 --store sqlite:/var/lib/bartleby/queues.db
   $ bartleby serve --store postgres://app:secret@db/bartleby --config bartleby.yaml
 
 ${EXIT_HELP}
   130, 143  a second Ctrl-C or SIGTERM cut the shutdown short`,
     )
-    .action((flags: ConfigFlags) => serveUntilSignal(flags, terminal))
+    .action((flags: Flags) => serveUntilSignal(flags, terminal))
 }
 
-async function serveUntilSignal(flags: ConfigFlags, terminal: Terminal): Promise<void> {
+async function serveUntilSignal({ demo, ...flags }: Flags, terminal: Terminal): Promise<void> {
   const { checkExposure, loadConfig } = await import('../config/index.ts')
-  const config = loadConfig({ env: terminal.env, flags })
+  const sources = { env: terminal.env, flags }
+  const config = loadConfig(sources)
   checkExposure(config)
   const stopAsked = listenForStop()
-  const server = await startOrExplain(config)
+  const server = await startOrExplain(config, await starterOf(demo === true, sources, terminal))
   terminal.out(`bartleby listening on ${server.url}`)
+  if (demo === true) terminal.out(FIRST_STEPS)
   await stopAsked
   await server.stop()
 }
 
-async function startOrExplain(config: Config) {
-  const { serve } = await import('../http/serve.ts')
+const FIRST_STEPS =
+  'demo: all of it is invented. Open the address in a browser, go to Signatures, and retry the letters of PeriodLocked: they heal.'
+
+type Starter = (config: Config) => Promise<RunningServer>
+
+async function starterOf(isDemo: boolean, sources: ConfigSources, terminal: Terminal): Promise<Starter> {
+  if (!isDemo) return (await import('../http/serve.ts')).serve
+  const given = await givenIn(sources)
+  const { serveDemo } = await import('../demo/serve-demo.ts')
+  return (config) => serveDemo(config, { ...given, say: (line) => terminal.out(line) })
+}
+
+/** What a demo would choose itself, had nobody else. */
+async function givenIn({ env, flags = {} }: ConfigSources) {
+  const { configFileOf } = await import('../config/index.ts')
+  const { readConfigFile } = await import('../config/file.ts')
+  const file = configFileOf({ env, flags })
+  const { store, log } = file === undefined ? {} : readConfigFile(file)
+  const isGiven = (...values: readonly unknown[]): boolean => values.some((value) => Boolean(value))
+  return {
+    storeIsGiven: isGiven(flags.store, env.BARTLEBY_STORE, store),
+    logLevelIsGiven: isGiven(env.BARTLEBY_LOG_LEVEL, Object(log).level),
+  }
+}
+
+async function startOrExplain(config: Config, start: Starter): Promise<RunningServer> {
   try {
-    return await serve(config)
+    return await start(config)
   } catch (error) {
     if (isWrongOption(error)) throw new CommandFailure(EXIT.usage, reasonOf(error), { cause: error })
     if (!(error instanceof Error && 'syscall' in error && error.syscall === 'listen')) throw error

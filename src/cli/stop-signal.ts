@@ -11,10 +11,10 @@ const STOP_LIMIT_MS = 9_500
  * What follows this closely is the same request: Ctrl-C reaches npm, its shell and the server alike, and npm
  * passes its own signal on to the server as well.
  */
-const SAME_REQUEST_MS = 500
+export const SAME_REQUEST_MS = 500
 
 /** What a shell shows for a program that died of the signal. */
-const SIGNAL_EXIT = { SIGINT: 130, SIGTERM: 143 } as const
+export const SIGNAL_EXIT = { SIGINT: 130, SIGTERM: 143 } as const
 
 type StopSignal = keyof typeof SIGNAL_EXIT
 

@@ -12,14 +12,15 @@ export interface ConnectionFlags {
   readonly json?: boolean
 }
 
-/** A command that talks to a server, with the options for it and the examples that end its help. */
+/** A command that talks to a server, with the options for it and the examples that end its help; in the group '' it has none. */
 export function serverCommand(
   usage: string,
   description: string,
   examples: readonly string[],
   group = 'queues',
 ): Command {
-  const shown = examples.map((example) => `  $ bartleby ${group} ${example}`).join('\n')
+  const words = group === '' ? 'bartleby' : `bartleby ${group}`
+  const shown = examples.map((example) => `  $ ${words} ${example}`).join('\n')
   const [name, ...parameters] = usage.split(' ')
   const command = new Command(name)
   for (const parameter of parameters) command.argument(parameter)

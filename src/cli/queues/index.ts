@@ -18,7 +18,9 @@ Examples:
   $ bartleby queues create orders --max-attempts 3
   $ bartleby queues produce orders '{"order":1}'
   $ bartleby queues lease orders
-  $ bartleby queues list --json
+  $ bartleby queues list                           what lies in each queue, and what died there
+  $ bartleby queues list --settings                how each is set up
+  $ bartleby letters list 'source:queues queue:orders'
 
 ${EXIT_HELP}`,
   )

@@ -25,7 +25,9 @@ describe('bartleby queues', () => {
       deadQueue: 'dead',
       reference: 'ours',
     })
-    expect((await queues('list')).out).toMatch(/^dead .*\norders +2m0s +24h0m0s +5 +dead +1 +ours$/m)
+    expect((await queues('list', '--settings')).out).toMatch(
+      /^dead .*\norders +2m0s +24h0m0s +5 +dead +1 +ours$/m,
+    )
 
     const produced = await queues('produce', 'orders', 'hello', '--kind', 'greeting')
     expect(produced.out).toMatch(/^queued \w{27} in partition 0$/)
@@ -33,6 +35,7 @@ describe('bartleby queues', () => {
     const leased = JSON.parse((await queues('lease', 'orders', '--json')).out)
     expect(leased.items).toMatchObject([{ payload: 'hello', attempts: 1 }])
     expect((await queues('stats', 'orders')).out).toMatch(/^ +0 +1 +1 +0 /m)
+    expect((await queues('list')).out).toMatch(/^orders +0 +1 +0 +0 +0 +0 +\S+ +5 +dead$/m)
 
     expect((await queues('retry', 'orders', leased.items[0].id, '--dead')).out).toBe('gave back 1')
     expect((await queues('peek', 'dead')).out).toContain('orders (rejected)')

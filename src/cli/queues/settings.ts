@@ -1,9 +1,12 @@
 /** `bartleby queues list|info|create|update|delete`: queues themselves. */
 import type { Command } from 'commander'
 import type { Queue, QueueClient, QueueSettings } from '../../client/index.ts'
+import { withServer } from '../office-call.ts'
 import type { Terminal } from '../terminal.ts'
+import { nowMs } from '../times.ts'
+import { listAll } from '../walk-list.ts'
 import { type ConnectionFlags, confirm, serverCommand, wholeNumber, withClient } from './connection.ts'
-import { json, queueCard, queuesTable } from './show.ts'
+import { depthsTable, json, type QueueDepths, queueCard, queuesTable } from './show.ts'
 
 /** Queues per call when all are listed. */
 const PAGE = 1000
@@ -27,17 +30,32 @@ export const settingsCommands = (terminal: Terminal): Command[] => [
 ]
 
 function list(terminal: Terminal): Command {
-  return serverCommand('list', 'List all queues with their settings.', ['list', 'list --json']).action(
-    (flags: ConnectionFlags) =>
-      withClient(flags, terminal, async (client) => {
-        const queues = await allQueues(client)
-        if (flags.json) terminal.out(json(queues))
-        else if (queues.length === 0)
-          terminal.out('no queues yet; make one with `bartleby queues create NAME`')
-        else terminal.out(queuesTable(queues))
-      }),
-  )
+  return serverCommand('list', 'List all queues with what lies in them, or with their settings.', [
+    'list',
+    'list --settings',
+    "list --json | jq '.[] | select(.letters > 0) | .name'",
+  ])
+    .option('--settings', 'show how they are set up')
+    .action((flags: ConnectionFlags & { readonly settings?: boolean }) =>
+      flags.settings ? listSettings(flags, terminal) : listDepths(flags, terminal),
+    )
 }
+
+const NO_QUEUES = 'no queues yet; make one with `bartleby queues create NAME`'
+
+const listDepths = (flags: ConnectionFlags, terminal: Terminal): Promise<void> =>
+  withServer(flags, terminal, async (call) => {
+    const queues = await listAll<QueueDepths>(call, '/api/queues', {})
+    if (flags.json) terminal.out(json(queues))
+    else terminal.out(queues.length === 0 ? NO_QUEUES : depthsTable(queues, nowMs()))
+  })
+
+const listSettings = (flags: ConnectionFlags, terminal: Terminal): Promise<void> =>
+  withClient(flags, terminal, async (client) => {
+    const queues = await allQueues(client)
+    if (flags.json) terminal.out(json(queues))
+    else terminal.out(queues.length === 0 ? NO_QUEUES : queuesTable(queues))
+  })
 
 /** Page after page; the pivot is part of the page it begins. */
 async function allQueues(client: QueueClient): Promise<readonly Queue[]> {

@@ -1,0 +1,101 @@
+/**
+ * Rows in columns that fit a width: each column is as wide as its first rows need, one takes what is left. Later rows keep to
+ * the same columns, so that a long list can be printed page by page.
+ */
+import { PLAIN, type Style } from './style.ts'
+import { printable } from './terminal.ts'
+import { cut, padEnd, padStart, widthOf } from './text-width.ts'
+
+export interface Column<Row> {
+  readonly heading: string
+  readonly text: (row: Row) => string
+  /** Longer texts are cut. Left out: as long as it needs. */
+  readonly most?: number
+  /** Where the line is too narrow for the flexible column, it may be cut to this width. Left out: it never is. */
+  readonly least?: number
+  /** It is cut only where the line would be too long otherwise. */
+  readonly precious?: boolean
+  /** Numbers stand to the right. */
+  readonly right?: boolean
+  /** It takes the width that the others leave. */
+  readonly flexible?: boolean
+  readonly paint?: (row: Row, text: string, style: Style) => string
+}
+
+const GAP = '  '
+const LEAST_FLEXIBLE = 16
+/** Narrower than this the flexible column takes from those that can be cut. */
+const COMFORTABLE = 40
+/** Where nothing bounds a line, as in a file. */
+const MOST_UNBOUNDED = 120
+
+export interface Layout<Row> {
+  readonly headings: string
+  line(row: Row): string
+}
+
+/** Columns for these rows and others like them; `width` undefined: lines may be as long as they get. */
+export function layOut<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  width: number | undefined,
+  style: Style = PLAIN,
+): Layout<Row> {
+  const natural = columns.map(({ heading, text, most = Number.POSITIVE_INFINITY }) => {
+    const longest = rows.reduce((widest, row) => Math.max(widest, widthOf(printable(text(row)))), 0)
+    return Math.max(widthOf(heading), Math.min(most, longest))
+  })
+  const widths = width === undefined ? unbounded(columns, natural) : bounded(columns, natural, width)
+  const place = (text: string, column: number): string => {
+    const columnWidth = widths[column] ?? 0
+    const fitting = cut(text, columnWidth)
+    if (columns[column]?.right) return padStart(fitting, columnWidth)
+    return column === columns.length - 1 ? fitting : padEnd(fitting, columnWidth)
+  }
+  return {
+    headings: style.dim(columns.map(({ heading }, column) => place(heading, column)).join(GAP)),
+    line: (row) =>
+      columns
+        .map(({ text, paint }, column) => {
+          const placed = place(printable(text(row)), column)
+          return paint === undefined ? placed : paint(row, placed, style)
+        })
+        .join(GAP)
+        .trimEnd(),
+  }
+}
+
+const unbounded = <Row>(columns: readonly Column<Row>[], natural: readonly number[]): readonly number[] =>
+  natural.map((wanted, column) => (columns[column]?.flexible ? Math.min(wanted, MOST_UNBOUNDED) : wanted))
+
+function bounded<Row>(
+  columns: readonly Column<Row>[],
+  natural: readonly number[],
+  width: number,
+): readonly number[] {
+  const widths = [...natural]
+  const free = width - GAP.length * (columns.length - 1)
+  const left = () =>
+    free - widths.reduce((sum, each, column) => (columns[column]?.flexible ? sum : sum + each), 0)
+  const wanted = Math.max(0, ...natural.filter((_, column) => columns[column]?.flexible))
+  for (const [column, { heading, least, precious }] of columns.entries()) {
+    const missing = Math.min(precious ? LEAST_FLEXIBLE : COMFORTABLE, wanted) - left()
+    if (least === undefined || missing <= 0) continue
+    const has = widths[column] ?? 0
+    widths[column] = Math.min(has, Math.max(least, widthOf(heading), has - missing))
+  }
+  return widths.map((each, column) =>
+    columns[column]?.flexible ? Math.min(each, Math.max(LEAST_FLEXIBLE, left())) : each,
+  )
+}
+
+/** All rows under their headings. */
+export function columnsText<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  width: number | undefined,
+  style: Style = PLAIN,
+): string {
+  const { headings, line } = layOut(columns, rows, width, style)
+  return [headings.trimEnd(), ...rows.map(line)].join('\n')
+}

@@ -1,0 +1,66 @@
+/** `bartleby counts`: how many letters there are, exactly. */
+import type { Command } from 'commander'
+import type { LetterCount, LetterCounts } from '../client/letter-types.ts'
+import { withServer } from './office-call.ts'
+import { grouped } from './progress.ts'
+import { type ConnectionFlags, serverCommand } from './queues/connection.ts'
+import { type Terminal, table } from './terminal.ts'
+import { queryText } from './walk-list.ts'
+
+interface CountFlags extends ConnectionFlags {
+  readonly by?: string
+  readonly source?: string
+  readonly engine?: string
+  readonly originalQueue?: string
+  readonly status?: string
+  readonly signature?: string
+}
+
+/** What letters can be counted by, and the heading of each. */
+const KEYS = {
+  source: 'SOURCE',
+  engine: 'ENGINE',
+  originalQueue: 'QUEUE',
+  status: 'STATUS',
+  signature: 'SIGNATURE',
+} as const satisfies { readonly [Key in keyof LetterCount]?: string }
+
+const DEFAULT_BY = 'source,engine,originalQueue,status'
+
+export const countsCommand = (terminal: Terminal): Command =>
+  serverCommand(
+    'counts',
+    'Count letters, exactly, at any number of them.',
+    [
+      'counts',
+      'counts --by status',
+      'counts --by engine,status --source engines',
+      'counts --status Pending --by originalQueue --json',
+    ],
+    '',
+  )
+    .option('--by <keys>', `some of ${Object.keys(KEYS).join(', ')}, separated by commas`, DEFAULT_BY)
+    .option('--source <source>', 'only letters of this source')
+    .option('--engine <engine>', 'only letters of this engine')
+    .option('--original-queue <queue>', 'only letters from this queue')
+    .option('--status <status>', 'only letters with this status')
+    .option('--signature <signature>', 'only letters with this error')
+    .action((flags: CountFlags) =>
+      withServer(flags, terminal, async (call) => {
+        const { url: _, token: __, json, ...query } = flags
+        const counts = await call<LetterCounts>('GET', `/api/counts${queryText(query)}`)
+        terminal.out(json ? JSON.stringify(counts, null, 2) : countsText(counts, query.by ?? DEFAULT_BY))
+      }),
+    )
+
+function countsText({ items, totals }: LetterCounts, by: string): string {
+  const keys = Object.entries(KEYS).filter(([key]) => by.split(',').includes(key))
+  const rows = items
+    .toSorted((a, b) => b.count - a.count)
+    .map((item) => [...keys.map(([key]) => item[key as keyof typeof KEYS] ?? '-'), item.count])
+  const sums = Object.entries(totals).map(([status, count]) => `${grouped(count)} ${status.toLowerCase()}`)
+  const total = `in all ${sums.join(', ')}`
+  return rows.length === 0
+    ? total
+    : `${table([...keys.map(([, heading]) => heading), 'LETTERS'], rows)}\n${total}`
+}

@@ -1,0 +1,151 @@
+/** A letter for people: what failed and why, what happened when, what it carries and where it came from. */
+import { bytesOf } from '../../client/bytes.ts'
+import type { LetterDetail } from '../../client/letter-types.ts'
+import { type Style, statusIn } from '../style.ts'
+import { printable } from '../terminal.ts'
+import { ageOf, secondsOf } from '../times.ts'
+import { errorLine } from './list.ts'
+import { payloadText, sizeText } from './payload-text.ts'
+
+const STACK_LINES = 12
+
+/** The whole case file as text. */
+export function caseFile(letter: LetterDetail, now: number, style: Style): string {
+  return [
+    `${style.bold(printable(`${letter.engine} ${letter.rowKey}`))}  ${statusIn(style, letter.status)}`,
+    ...indented(fields(standing(letter, now))),
+    ...section('Error', errorLines(letter), style),
+    ...section('Timeline', timeline(letter), style),
+    ...payloadSections(letter, style),
+    ...section('Headers', headerLines(letter), style),
+    ...section('Provenance', fields(provenance(letter)), style),
+  ].join('\n')
+}
+
+type Field = readonly [name: string, value: string | null]
+
+const when = (instant: string, now: number): string => `${secondsOf(instant)} (${ageOf(instant, now)} ago)`
+
+const standing = (letter: LetterDetail, now: number): readonly Field[] => [
+  ['queue', letter.originalQueue],
+  ['attempts', String(letter.dequeueCount)],
+  ['first failure', when(letter.firstFailureAtUtc, now)],
+  ['last failure', when(letter.lastFailureAtUtc, now)],
+  ['ended', ending(letter)],
+  [
+    'sent',
+    letter.sentAs === null ? null : `as ${letter.sentAs} to ${letter.sentTo ?? '-'}, ${outcome(letter, now)}`,
+  ],
+  [
+    'leased',
+    letter.leased ? `by a consumer of its dead queue, until ${letter.leaseDeadlineUtc ?? '-'}` : null,
+  ],
+]
+
+function ending({ resolution, resolvedAtUtc, resolvedBy, resolutionNotes }: LetterDetail): string | null {
+  if (resolution === null) return null
+  const at = resolvedAtUtc === null ? '' : ` ${secondsOf(resolvedAtUtc)}`
+  const by = resolvedBy === null ? '' : ` by ${resolvedBy}`
+  return `${resolution}${at}${by}${resolutionNotes === null ? '' : `: ${resolutionNotes}`}`
+}
+
+function outcome({ status, confirmedAtUtc }: LetterDetail, now: number): string {
+  if (confirmedAtUtc !== null) return `confirmed ${when(confirmedAtUtc, now)}`
+  return status === 'Pending' ? 'and came back' : 'not confirmed yet'
+}
+
+const provenance = (letter: LetterDetail): readonly Field[] => [
+  ['source', letter.source],
+  ['source id', letter.sourceId],
+  ['instance', letter.instanceId],
+  ['partition', letter.originalPartition === null ? null : String(letter.originalPartition)],
+  ['dead queue', letter.deadQueue],
+  ['reason', letter.reason],
+  ['failed by', letter.failedBy],
+  ['kind', letter.kind],
+  ['encoding', letter.encoding],
+  ['reference', letter.reference],
+  ['correlation', letter.correlationId],
+  ['signature', letter.signature],
+]
+
+/** Names in one column; what has no value is left out. */
+function fields(all: readonly Field[]): readonly string[] {
+  return all.flatMap(([name, value]) =>
+    value === null || value === '' ? [] : [`${name.padEnd(15)}${printable(value)}`],
+  )
+}
+
+const indented = (lines: readonly string[]): readonly string[] => lines.map((line) => `  ${line}`)
+
+const section = (title: string, lines: readonly string[], style: Style): readonly string[] =>
+  lines.length === 0 ? [] : ['', style.bold(title), ...indented(lines)]
+
+function errorLines(letter: LetterDetail): readonly string[] {
+  const [first = '', ...others] = letter.errorMessage.split('\n')
+  // Most stacks begin with what was just said.
+  const isFrame = (line: string) => line.trim() !== '' && !line.startsWith(`${letter.errorClass}:`)
+  const stack = (letter.errorStack ?? '').split('\n').filter(isFrame)
+  const more = stack.length - STACK_LINES
+  return [
+    errorLine({ errorClass: letter.errorClass, errorMessage: first }),
+    ...others,
+    ...stack.slice(0, STACK_LINES).map((line) => `  ${line.trim()}`),
+    ...(more > 0 ? [`  … ${more} more lines`] : []),
+  ].map(printable)
+}
+
+/** Failures and acts in the order in which they happened. */
+function timeline({ attempts, history }: LetterDetail): readonly string[] {
+  const failures = attempts.map((each) => ({
+    at: each.failedAtUtc,
+    text: `failed (${each.number})  ${errorLine(each)}${each.failedBy === null ? '' : `, by ${each.failedBy}`}`,
+  }))
+  const acts = history.map(({ createdAtUtc, operation, status, actor, notes, error }) => ({
+    at: createdAtUtc,
+    text: [
+      `${operation}${status === 'Failed' ? ' failed' : ''}`,
+      ...(actor === null ? [] : [`by ${actor}`]),
+      ...(notes === null ? [] : [`“${notes}”`]),
+      ...(error === null ? [] : [error.split('\n', 1)[0] ?? '']),
+    ].join('  '),
+  }))
+  return [...failures, ...acts]
+    .sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)))
+    .map(({ at, text }) => `${secondsOf(at)}  ${printable(text)}`)
+}
+
+function payloadSections(letter: LetterDetail, style: Style): readonly string[] {
+  const original = bytesOf(letter.originalMessage, letter.originalMessageEncoding)
+  const hash = `sha256 ${letter.originalMessageSha256}`
+  const { editedMessage, editedMessageEncoding } = letter
+  return [
+    ...payloadSection('Payload', original, hash, style),
+    ...(editedMessage === null
+      ? []
+      : payloadSection(
+          'Edited payload',
+          bytesOf(editedMessage, editedMessageEncoding ?? 'utf8'),
+          'what a retry sends',
+          style,
+        )),
+  ]
+}
+
+function payloadSection(title: string, bytes: Uint8Array, note: string, style: Style): readonly string[] {
+  const { kind, lines, isCut } = payloadText(bytes)
+  return [
+    '',
+    `${style.bold(title)}  ${style.dim(`${sizeText(bytes, kind)}, ${note}`)}`,
+    ...indented(lines),
+    ...(isCut ? ['  … the rest is left out; --payload writes all of it'] : []),
+  ]
+}
+
+function headerLines({ headers }: LetterDetail): readonly string[] {
+  if (headers === null) return []
+  if (typeof headers !== 'object' || Array.isArray(headers)) return [printable(textOfHeader(headers))]
+  return Object.entries(headers).map(([name, value]) => printable(`${name}: ${textOfHeader(value)}`))
+}
+
+const textOfHeader = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

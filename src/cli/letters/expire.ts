@@ -1,0 +1,43 @@
+/** `bartleby letters expire`: gives up pending letters that nobody looked at for long. */
+import type { Command } from 'commander'
+import { withOffice } from '../office-call.ts'
+import { grouped } from '../progress.ts'
+import { type ConnectionFlags, serverCommand, wholeNumber } from '../queues/connection.ts'
+import { printable, type Terminal } from '../terminal.ts'
+import { nowMs } from '../times.ts'
+import { confirmCount } from './confirm-count.ts'
+import { totalOf } from './find.ts'
+
+interface ExpireFlags extends ConnectionFlags {
+  readonly olderThanDays: string
+  readonly engine?: string
+  readonly yes?: boolean
+}
+
+const DAY_MS = 86_400_000
+
+export function expireCommand(terminal: Terminal): Command {
+  return serverCommand(
+    'expire',
+    'Give up pending letters that failed last more than so many days ago; they can be restored.',
+    ['expire --older-than-days 90', 'expire --older-than-days 30 --engine hmac --yes'],
+    'letters',
+  )
+    .requiredOption('--older-than-days <n>', 'at least 1')
+    .option('--engine <engine>', 'only of this engine')
+    .option('-y, --yes', 'do not ask')
+    .action((flags: ExpireFlags) =>
+      withOffice(flags, terminal, async ({ call, letters }) => {
+        const olderThanDays = wholeNumber('--older-than-days', flags.olderThanDays, 1) ?? 1
+        const engine = flags.engine === undefined ? {} : { engine: flags.engine }
+        const toDate = new Date(nowMs() - olderThanDays * DAY_MS).toISOString()
+        const { total, exact } = await totalOf(call, { ...engine, status: 'Pending', toDate })
+        const of = flags.engine === undefined ? '' : ` of engine '${printable(flags.engine)}'`
+        const plan = `expire ${grouped(total)}${exact ? '' : ' or more'} pending letters${of}`
+        if (total === 0) return terminal.out(flags.json ? '{"expired":0}' : 'no pending letters are that old')
+        await confirmCount(plan, total, flags, terminal)
+        const expired = await letters.expireOlder({ olderThanDays, ...engine })
+        terminal.out(flags.json ? JSON.stringify({ expired }) : `${grouped(expired)} letters were expired`)
+      }),
+    )
+}

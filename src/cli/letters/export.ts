@@ -1,0 +1,108 @@
+/** `bartleby letters export`: whole letters, one JSON object per line. */
+import { once } from 'node:events'
+import { createWriteStream, type WriteStream } from 'node:fs'
+import type { Command } from 'commander'
+import { OfficeClientError } from '../../client/errors.ts'
+import type { LetterDetail, LetterKey } from '../../client/letter-types.ts'
+import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
+import { mapInOrder } from '../map-in-order.ts'
+import { type OfficeServer, withOffice } from '../office-call.ts'
+import { grouped, showProgress } from '../progress.ts'
+import { serverCommand, wholeNumber } from '../queues/connection.ts'
+import type { Terminal } from '../terminal.ts'
+import { type FilterFlags, filterOf, withFilterFlags } from './filter-flags.ts'
+import { totalOf, walkLetters } from './find.ts'
+import { AT_ONCE } from './many.ts'
+
+interface ExportFlags extends FilterFlags {
+  readonly output?: string
+  readonly limit?: string
+}
+
+export function exportCommand(terminal: Terminal): Command {
+  const command = serverCommand(
+    'export [query...]',
+    'Write whole letters to stdout or a file, one JSON object per line, the newest failure first.',
+    [
+      "export 'status:pending engine:hmac' > hmac.ndjson",
+      'export --output letters.ndjson',
+      "export status:pending | jq -r 'select(.dequeueCount > 3) | .originalMessage'",
+    ],
+    'letters',
+  )
+  return withFilterFlags(command)
+    .option('--output <file>', 'write to this file, which must not exist yet')
+    .option('--limit <n>', 'at most so many')
+    .addHelpText(
+      'after',
+      `
+A line is what GET /api/dlq/{engine}/{rowKey} gives: case file, history, and the payload exactly: \`originalMessage\` is
+text, or base64 where \`originalMessageEncoding\` says so. --json changes nothing. Progress is shown on stderr.
+\`bartleby letters import\` reads such lines. Queries are explained in: bartleby letters list --help`,
+    )
+    .action((words: string[], flags: ExportFlags) =>
+      withOffice(flags, terminal, (office) => exportLetters(office, words, flags, terminal)),
+    )
+}
+
+async function exportLetters(
+  office: OfficeServer,
+  words: readonly string[],
+  flags: ExportFlags,
+  terminal: Terminal,
+): Promise<void> {
+  const filter = filterOf(flags, words)
+  const limit = wholeNumber('--limit', flags.limit, 1)
+  const { total } = await totalOf(office.call, filter)
+  const expected = Math.min(limit ?? total, total)
+  const file = flags.output === undefined ? null : await createFile(flags.output)
+  // On a terminal the letters themselves are to be seen.
+  const progress = showProgress(file === null && terminal.screen !== undefined ? { err: () => {} } : terminal)
+  let written = 0
+  try {
+    const letters = walkLetters(office.call, filter, limit)
+    for await (const letter of mapInOrder(letters, AT_ONCE, (key) => wholeLetter(office, key))) {
+      if (letter === null) continue
+      await write(file, `${JSON.stringify(letter)}\n`, terminal)
+      written += 1
+      progress.show('exporting', written, Math.max(expected, written), 'letters')
+    }
+    await closed(file)
+  } finally {
+    progress.end()
+    file?.destroy()
+  }
+  if (file !== null) terminal.err(`${grouped(written)} letters are in ${flags.output}`)
+}
+
+/** null when it was removed since it was listed. */
+async function wholeLetter({ letters }: OfficeServer, key: LetterKey): Promise<LetterDetail | null> {
+  try {
+    return await letters.get(key)
+  } catch (error) {
+    if (error instanceof OfficeClientError && error.code === 'letter_unknown') return null
+    throw error
+  }
+}
+
+async function createFile(path: string): Promise<WriteStream> {
+  // Never over another export: that may be the only copy of something.
+  const file = createWriteStream(path, { flags: 'wx' })
+  try {
+    await once(file, 'open')
+    return file
+  } catch (error) {
+    throw new CommandFailure(EXIT.usage, `--output cannot be written: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+function write(file: WriteStream | null, line: string, terminal: Terminal): Promise<void> {
+  if (file === null) return terminal.write(Buffer.from(line, 'utf8'))
+  return new Promise((resolve, reject) => file.write(line, (error) => (error ? reject(error) : resolve())))
+}
+
+async function closed(file: WriteStream | null): Promise<void> {
+  if (file === null) return
+  file.end()
+  await once(file, 'close')
+}

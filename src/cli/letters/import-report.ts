@@ -1,0 +1,102 @@
+/** A letter of an export as a report to an office: with a source id that is the same at every import, so that none is twice. */
+import { createHash } from 'node:crypto'
+import { bytesOf } from '../../client/bytes.ts'
+import type { CaptureRequest, LetterDetail } from '../../client/letter-types.ts'
+
+/** Letters of these are the office's own; others report under `http`. */
+const OWN_ENGINES: readonly string[] = ['queues', 'outbox', 'webhooks', 'kafka', 'engines']
+
+const PREFIX = 'import:'
+const MOST_SOURCE_ID = 512
+const MOST_INSTANCE = 256
+const MOST_CORRELATION = 256
+const MOST_QUEUE = 512
+
+/** Read from a line of an export, or what is wrong with it. */
+export type ReadLetter =
+  | { readonly kind: 'letter'; readonly letter: LetterDetail }
+  | { readonly kind: 'unreadable'; readonly reason: string }
+
+/** What a report cannot do without. */
+const NEEDED = ['engine', 'rowKey', 'sourceId', 'status', 'originalMessage', 'errorMessage'] as const
+
+/** Reads a line. */
+export function readLetter(line: Uint8Array): ReadLetter {
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(line))
+  } catch {
+    return { kind: 'unreadable', reason: 'it is no JSON' }
+  }
+  if (typeof value !== 'object' || value === null) return { kind: 'unreadable', reason: 'it is no object' }
+  for (const name of NEEDED) {
+    if (typeof Reflect.get(value, name) !== 'string') {
+      return { kind: 'unreadable', reason: `it is no exported letter: '${name}' is missing` }
+    }
+  }
+  // What is needed is there; the server checks the rest.
+  return { kind: 'letter', letter: value as LetterDetail }
+}
+
+/** The report that files the letter; `engine` instead of its own when given. */
+export function reportOf(letter: LetterDetail, engine: string | undefined): CaptureRequest {
+  const own = OWN_ENGINES.includes(letter.engine) ? 'http' : letter.engine
+  return {
+    engine: engine ?? own,
+    sourceId: importId(letter),
+    originalMessage: bytesOf(letter.originalMessage, letter.originalMessageEncoding),
+    errorMessage: letter.errorMessage,
+    ...given('errorClass', letter.errorClass),
+    ...given('errorStack', letter.errorStack),
+    ...within('instanceId', letter.instanceId, MOST_INSTANCE),
+    ...within('originalQueue', letter.originalQueue, MOST_QUEUE),
+    ...within('correlationId', letter.correlationId, MOST_CORRELATION),
+    // An item that expired untouched has none, and a report at least one.
+    dequeueCount: Math.max(1, letter.dequeueCount),
+    firstFailureAtUtc: letter.firstFailureAtUtc,
+    lastFailureAtUtc: letter.lastFailureAtUtc,
+    headers: headersOf(letter),
+  }
+}
+
+/** An import of an import keeps its id: however often it goes round, it is one letter. */
+function importId({ engine, sourceId }: LetterDetail): string {
+  if (sourceId.startsWith(PREFIX)) return sourceId
+  const id = `${PREFIX}${engine}:${sourceId}`
+  if (id.length <= MOST_SOURCE_ID) return id
+  return `${PREFIX}${engine}:sha256:${createHash('sha256').update(sourceId).digest('hex')}`
+}
+
+const given = <Name extends string>(name: Name, value: string | null): { [N in Name]?: string } =>
+  // Of a computed name the type is lost.
+  value === null || value === '' ? {} : ({ [name]: value } as { [N in Name]: string })
+
+const within = <Name extends string>(
+  name: Name,
+  value: string | null,
+  most: number,
+): { [N in Name]?: string } => (value !== null && value.length <= most ? given(name, value) : {})
+
+/** Its own headers as texts, and of where it came from what a report has no field for. */
+function headersOf(letter: LetterDetail): Readonly<Record<string, string>> {
+  const { headers, headersEncoding } = letter
+  const own =
+    headersEncoding === 'json' && typeof headers === 'object' && headers !== null && !Array.isArray(headers)
+      ? Object.entries(headers).map(([name, value]) => [name, asText(value)] as const)
+      : headers === null
+        ? []
+        : [['bartleby-original-headers', asText(headers)] as const]
+  return Object.fromEntries([
+    ...own,
+    ...Object.entries({
+      ...given('bartleby-original-engine', letter.engine),
+      ...given('bartleby-original-row-key', letter.rowKey),
+      ...given('bartleby-original-source-id', letter.sourceId),
+      ...given('bartleby-original-kind', letter.kind ?? null),
+      ...given('bartleby-original-encoding', letter.encoding ?? null),
+      ...given('bartleby-original-reference', letter.reference ?? null),
+    }),
+  ])
+}
+
+const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

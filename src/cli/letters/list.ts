@@ -1,0 +1,136 @@
+/** `bartleby letters list`: letters that match, as a table or as JSON. */
+import type { Command } from 'commander'
+import type { LetterItem } from '../../client/letter-types.ts'
+import type { LetterParameters } from '../../core/letter-query.ts'
+import { type Column, type Layout, layOut } from '../columns.ts'
+import { type CallServer, withOffice } from '../office-call.ts'
+import { grouped } from '../progress.ts'
+import { serverCommand, wholeNumber } from '../queues/connection.ts'
+import { statusIn, styleOf } from '../style.ts'
+import type { Terminal } from '../terminal.ts'
+import { ageOf, nowMs } from '../times.ts'
+import { type FilterFlags, filterOf, QUERY_HELP, withFilterFlags } from './filter-flags.ts'
+import { totalOf, walkLetters } from './find.ts'
+
+interface ListFlags extends FilterFlags {
+  readonly limit: string
+  readonly all?: boolean
+  readonly rowKeys?: boolean
+}
+
+export function listCommand(terminal: Terminal): Command {
+  const command = serverCommand(
+    'list [query...]',
+    'List letters, the newest failure first.',
+    [
+      'list',
+      "list 'status:pending queue:orders age:>2d'",
+      'list --engine hmac --min-attempts 3 --limit 200',
+      "list status:pending error:'connection reset' --row-keys",
+      "list status:pending --all --json | jq -r '.[].correlationId'",
+    ],
+    'letters',
+  )
+  return withFilterFlags(command)
+    .option('--limit <n>', 'at most so many', '50')
+    .option('--all', 'all that match')
+    .option('--row-keys', 'show row keys, which name letters exactly, in place of instances')
+    .addHelpText(
+      'after',
+      `
+${QUERY_HELP}
+
+--json prints one array of letters as GET /api/dlq gives them; with --all it is printed as it arrives.
+Whole letters, with payload and history, one per line: bartleby letters export.`,
+    )
+    .action((words: string[], flags: ListFlags) =>
+      withOffice(flags, terminal, async ({ call }) => {
+        const filter = filterOf(flags, words)
+        const limit = wholeNumber('--limit', flags.limit, 1)
+        const letters = walkLetters(call, filter, flags.all ? undefined : limit)
+        if (flags.json) return printJson(letters, terminal)
+        await printTable(letters, flags, filter, call, terminal)
+      }),
+    )
+}
+
+async function printJson(letters: AsyncIterable<LetterItem>, terminal: Terminal): Promise<void> {
+  let before = '['
+  for await (const letter of letters) {
+    terminal.out(`${before}${JSON.stringify(letter)}`)
+    before = ','
+  }
+  terminal.out(before === '[' ? '[]' : ']')
+}
+
+/** Rows that are looked at before the columns are laid out. */
+const FIRST_ROWS = 100
+
+async function printTable(
+  letters: AsyncIterable<LetterItem>,
+  { rowKeys = false }: ListFlags,
+  filter: LetterParameters,
+  call: CallServer,
+  terminal: Terminal,
+): Promise<void> {
+  const columns = letterColumns(nowMs(), rowKeys ? 'row keys' : 'instances')
+  const style = styleOf(terminal)
+  let waiting: LetterItem[] = []
+  let layout: Layout<LetterItem> | undefined
+  let shown = 0
+  const print = () => {
+    if (layout === undefined) {
+      layout = layOut(columns, waiting, terminal.screen?.columns, style)
+      terminal.out(layout.headings.trimEnd())
+    }
+    terminal.out(waiting.map(layout.line).join('\n'))
+    shown += waiting.length
+    waiting = []
+  }
+  for await (const letter of letters) {
+    waiting.push(letter)
+    if (waiting.length === FIRST_ROWS) print()
+  }
+  if (waiting.length > 0) print()
+  if (shown === 0) return terminal.out('no letters match')
+  const { total, exact } = await totalOf(call, filter)
+  if (total > shown || !exact) {
+    const more = `${grouped(shown)} of ${grouped(total)}${exact ? '' : ' or more'} letters`
+    terminal.err(`${more}; see more with --limit N or --all`)
+  }
+}
+
+/** How letters look in a table. What names them can be copied from it, unless it is to be short. */
+export const letterColumns = (
+  now: number,
+  names: 'row keys' | 'instances' | 'short' = 'instances',
+): readonly Column<LetterItem>[] => [
+  {
+    heading: 'STATUS',
+    text: ({ status }) => status,
+    paint: ({ status }, text, style) => statusIn(style, status, text),
+  },
+  { heading: 'ENGINE', text: ({ engine }) => engine, most: 20 },
+  { heading: 'QUEUE', text: ({ originalQueue }) => originalQueue ?? '-', most: 28, least: 12 },
+  names === 'row keys'
+    ? { heading: 'ROW KEY', text: ({ rowKey }) => rowKey }
+    : {
+        heading: 'KEY',
+        text: ({ instanceId }) => instanceId,
+        most: 40,
+        least: 12,
+        precious: names !== 'short',
+      },
+  { heading: 'ERROR', text: errorLine, flexible: true, paint: (_, text, style) => style.cyan(text) },
+  { heading: 'ATTEMPTS', text: ({ dequeueCount }) => String(dequeueCount), right: true },
+  { heading: 'AGE', text: ({ lastFailureAtUtc }) => ageOf(lastFailureAtUtc, now), right: true },
+]
+
+/** The error in one line; its class is said unless the message begins with it. */
+export function errorLine({
+  errorClass,
+  errorMessage,
+}: Pick<LetterItem, 'errorClass' | 'errorMessage'>): string {
+  const [line = ''] = errorMessage.trimStart().split('\n', 1)
+  return errorClass === '' || line.startsWith(errorClass) ? line : `${errorClass}: ${line}`
+}

@@ -1,0 +1,65 @@
+/** Payloads for people: text as lines, JSON indented, anything else as hexadecimal. Nothing in it can command the terminal. */
+import { textOf } from '../../client/bytes.ts'
+import { grouped } from '../progress.ts'
+import { printable } from '../terminal.ts'
+import { indentJson } from './indent-json.ts'
+
+/** A longer text is not made readable: it is cut, and its rest never seen. */
+const MOST_INDENTED = 1_048_576
+const MOST_LINES = 200
+const MOST_LINE = 2_000
+const DUMP_ROW = 16
+const DUMP_ROWS = 32
+
+export interface PayloadText {
+  /** `JSON`, `text`, `bytes` or `empty`. */
+  readonly kind: string
+  readonly lines: readonly string[]
+  /** Not all of it is in the lines. */
+  readonly isCut: boolean
+}
+
+/** The bytes as lines to print. */
+export function payloadText(bytes: Uint8Array): PayloadText {
+  if (bytes.length === 0) return { kind: 'empty', lines: [], isCut: false }
+  const text = textOf(bytes)
+  if (text === undefined) return { kind: 'bytes', ...hexDump(bytes) }
+  const json = text.length <= MOST_INDENTED ? indentJson(text) : null
+  const { lines, isCut } = firstLines(json ?? text)
+  return { kind: json === null ? 'text' : 'JSON', lines, isCut }
+}
+
+/** All lines of a payload that is text, JSON indented; null when it is none. */
+export function textLines(bytes: Uint8Array): readonly string[] | null {
+  const text = textOf(bytes)
+  return text === undefined ? null : (indentJson(text) ?? text).split('\n').map(printable)
+}
+
+/** `1,234 bytes, JSON`. */
+export const sizeText = (bytes: Uint8Array, kind: string): string =>
+  `${grouped(bytes.length)} ${bytes.length === 1 ? 'byte' : 'bytes'}${kind === 'bytes' || kind === 'empty' ? '' : `, ${kind}`}`
+
+function firstLines(text: string): { lines: readonly string[]; isCut: boolean } {
+  const lines = text.split('\n', MOST_LINES + 1)
+  const kept = lines.slice(0, MOST_LINES)
+  return {
+    lines: kept.map((line) => printable(line.length > MOST_LINE ? `${line.slice(0, MOST_LINE)}…` : line)),
+    isCut: lines.length > MOST_LINES || kept.some((line) => line.length > MOST_LINE),
+  }
+}
+
+function hexDump(bytes: Uint8Array): { lines: readonly string[]; isCut: boolean } {
+  const shown = bytes.subarray(0, DUMP_ROW * DUMP_ROWS)
+  const lines: string[] = []
+  for (let start = 0; start < shown.length; start += DUMP_ROW) {
+    const row = shown.subarray(start, start + DUMP_ROW)
+    const hex = Array.from(row, (byte) => byte.toString(16).padStart(2, '0')).join(' ')
+    const characters = Array.from(row, (byte) =>
+      byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '.',
+    )
+    lines.push(
+      `${start.toString(16).padStart(8, '0')}  ${hex.padEnd(DUMP_ROW * 3 - 1)}  ${characters.join('')}`,
+    )
+  }
+  return { lines, isCut: shown.length < bytes.length }
+}

@@ -1,0 +1,122 @@
+/** `bartleby top`: an office as it is now, redrawn while one looks. */
+import type { Command } from 'commander'
+import { OfficeClientError } from '../../client/errors.ts'
+import { sleep } from '../../client/waiting.ts'
+import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
+import { type CallServer, type OfficeServer, withOffice } from '../office-call.ts'
+import { type ConnectionFlags, serverCommand } from '../queues/connection.ts'
+import { styleOf } from '../style.ts'
+import type { Screen, Terminal } from '../terminal.ts'
+import { nowMs } from '../times.ts'
+import { frame, type Picture } from './frame.ts'
+import { type Look, lookAt } from './look.ts'
+
+interface TopFlags extends ConnectionFlags {
+  readonly interval: string
+  readonly once?: boolean
+}
+
+export const topCommand = (terminal: Terminal): Command =>
+  serverCommand(
+    'top',
+    'Watch an office: counts, errors, queues and the newest letters, redrawn every two seconds.',
+    ['top', 'top --interval 10', 'top --once', 'top --once --json | jq .counts.totals'],
+    '',
+  )
+    .option('--interval <seconds>', 'how often to look', '2')
+    .option('--once', 'print one picture and end; so it does where stdout is no terminal')
+    .addHelpText('after', '\nq and Ctrl-C leave. A server that does not answer is asked again until it does.')
+    .action((flags: TopFlags) =>
+      withOffice(flags, terminal, async (office) => {
+        const intervalMs = intervalOf(flags.interval)
+        const { screen } = terminal
+        if (flags.once || flags.json || screen === undefined) await printOnce(office, flags, terminal)
+        else await watch(office, intervalMs, terminal, screen)
+      }),
+    )
+
+function intervalOf(text: string): number {
+  const seconds = /^\d{1,5}(\.\d{1,3})?$/.test(text) ? Number(text) : 0
+  if (seconds < 0.1) {
+    throw new CommandFailure(EXIT.usage, `--interval is '${text}'; expected seconds, at least 0.1`)
+  }
+  return seconds * 1_000
+}
+
+async function printOnce({ call, url }: OfficeServer, { json }: TopFlags, terminal: Terminal): Promise<void> {
+  const look = await lookAt(call)
+  if (json) return terminal.out(JSON.stringify(look, null, 2))
+  const now = nowMs()
+  const canvas = { columns: terminal.screen?.columns, rows: undefined, style: styleOf(terminal) }
+  terminal.out(frame({ url, look, trouble: null, now, lookedAt: now }, canvas).join('\n'))
+}
+
+// Another screen, so that what was on this one is there again afterwards; without cursor, and too long lines end at its edge.
+const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l'
+const LEAVE = '\u001b[?7h\u001b[?25h\u001b[?1049l'
+const HOME = '\u001b[H'
+/** From where the cursor is to the end of the line, and of the screen. */
+const CLEAR_LINE = '\u001b[K'
+const CLEAR_BELOW = '\u001b[J'
+
+/** Then it is said that the server does not answer, and it is asked again. */
+const LOOK_TIMEOUT_MS = 10_000
+
+const CTRL_C = '\u0003'
+
+async function watch(
+  office: OfficeServer,
+  intervalMs: number,
+  terminal: Terminal,
+  screen: Screen,
+): Promise<void> {
+  const left = new AbortController()
+  const leave = () => left.abort()
+  let picture: Picture = { url: office.url, look: null, trouble: null, now: nowMs(), lookedAt: nowMs() }
+  const draw = () => {
+    const canvas = { columns: screen.columns, rows: screen.rows, style: styleOf(terminal) }
+    // Line by line over the old picture: nothing flickers, and what was longer is erased.
+    const lines = frame(picture, canvas).map((line) => `${line}${CLEAR_LINE}`)
+    screen.draw(`${HOME}${lines.join('\r\n')}${CLEAR_BELOW}`)
+  }
+  const ends = [
+    terminal.onInterrupt(leave),
+    screen.onKey((key) => {
+      if (key === 'q' || key === 'Q' || key === CTRL_C) leave()
+    }),
+    screen.onResize(draw),
+  ]
+  screen.draw(ENTER)
+  try {
+    draw()
+    while (!left.signal.aborted) {
+      picture = shown(picture, await tryToLook(office, left.signal))
+      if (!left.signal.aborted) draw()
+      await sleep(intervalMs, left.signal)
+    }
+  } finally {
+    for (const end of ends) end()
+    screen.draw(LEAVE)
+  }
+}
+
+type Found = { readonly look: Look } | { readonly trouble: string }
+
+async function tryToLook({ call }: OfficeServer, signal: AbortSignal): Promise<Found> {
+  const bounded: CallServer = (method, path, body) =>
+    call(method, path, body, { signal, timeoutMs: LOOK_TIMEOUT_MS, once: true })
+  try {
+    return { look: await lookAt(bounded) }
+  } catch (error) {
+    // Asking again gives nobody another token.
+    if (error instanceof OfficeClientError && [401, 403].includes(error.status)) throw error
+    return { trouble: reasonOf(error) }
+  }
+}
+
+/** Trouble leaves the last look on the screen, and says how old it is. */
+function shown(before: Picture, found: Found): Picture {
+  const now = nowMs()
+  if ('look' in found) return { ...before, look: found.look, trouble: null, now, lookedAt: now }
+  return { ...before, trouble: found.trouble, now }
+}

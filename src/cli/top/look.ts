@@ -1,0 +1,48 @@
+/** What `top` shows, asked of a server in one go. */
+import type { Page } from '../../client/envelope.ts'
+import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
+import type { CallServer } from '../office-call.ts'
+import type { QueueDepths } from '../queues/show.ts'
+import { listAll } from '../walk-list.ts'
+
+export interface Look {
+  readonly version: string
+  readonly environment: string
+  readonly counts: LetterCounts
+  readonly groups: readonly SignatureGroup[]
+  readonly queues: readonly QueueDepths[]
+  readonly newest: readonly LetterItem[]
+}
+
+/** As much as a tall screen shows. */
+const MOST = 50
+/** More queues than these are not looked at every other second. */
+const MOST_QUEUES = 1_000
+
+interface Session {
+  readonly version: string
+  readonly environment: { readonly name: string }
+}
+
+/** How the office is at this moment. */
+export async function lookAt(call: CallServer): Promise<Look> {
+  const [session, counts, groups, queues, newest] = await Promise.all([
+    call<Session>('GET', '/api/session'),
+    call<LetterCounts>('GET', '/api/counts?by=source,status'),
+    call<Page<SignatureGroup>>('GET', `/api/signatures?limit=${MOST}`),
+    listAll<QueueDepths>(call, '/api/queues', {}, MOST_QUEUES),
+    call<Page<LetterItem>>('GET', `/api/dlq?limit=${MOST}`),
+  ])
+  return {
+    version: session.version,
+    environment: session.environment.name,
+    counts,
+    groups: groups.items,
+    queues: queues.toSorted((a, b) => depthOf(b) - depthOf(a)),
+    newest: newest.items,
+  }
+}
+
+/** All that lies in a queue, and what died there. */
+export const depthOf = ({ ready, leased, scheduled, held, dead, letters }: QueueDepths): number =>
+  ready + leased + scheduled + held + dead + letters
