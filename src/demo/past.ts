@@ -1,0 +1,189 @@
+/**
+ * The past of a demo: days in which messages died and people dealt with them. It is filed act by act on a clock that
+ * is moved, so that every chart, trend and age has something to show, and every promise holds of it.
+ */
+import { setImmediate as turn } from 'node:timers/promises'
+import { type Instant, later } from '../core/clock.ts'
+import { BartlebyError } from '../core/errors.ts'
+import type { LetterStatus } from '../letters/letter.ts'
+import type { LetterKey } from '../letters/letters.ts'
+import { billing, ENGINE_ROLES, type EngineRole, payments, provisioning } from './engine-roles.ts'
+import { type PastGroup, type PastParts, PastWork } from './past-work.ts'
+import { DISCARD_NOTES, OPERATORS, RETRY_NOTES } from './people.ts'
+import { Timeline } from './timeline.ts'
+
+const MINUTE_US = 60_000_000n
+const HOUR_US = 60n * MINUTE_US
+
+/** How far back the past goes: two days take a second to file in memory, one day takes some on a disk. */
+export const PAST_HOURS = { inMemory: 50, onDisk: 26 } as const
+
+export const hoursUs = (hours: number): bigint => BigInt(hours) * HOUR_US
+
+/**
+ * Acts are gathered into so few moments: each time the clock is moved, everything in the office that looks for work every other
+ * second looks once. Attempts and deliveries take their seconds, so that no two letters have the same times for that.
+ */
+const SLOT_US = 20n * MINUTE_US
+
+/** Deliveries of the last minutes might not be over when the present begins. */
+const QUIET_US = 5n * MINUTE_US
+
+/** What people make of letters, in turn: chance might leave one of them out. */
+const FATES = [
+  'retry',
+  'none',
+  'discard',
+  'retry',
+  'restore',
+  'none',
+  'retry',
+  'expire',
+  'none',
+  'retry',
+  'discard',
+  'none',
+  'retry',
+] as const
+
+/** Ago, so that it stands in the chart of the last day. */
+const STORM_HOURS = 20
+const EXPIRY_HOURS = 7
+
+export class Past {
+  readonly #parts: PastParts
+  readonly #hours: number
+  readonly #begin: Instant
+  readonly #work: PastWork
+  readonly #timeline = new Timeline()
+  #filed = 0
+
+  constructor(parts: PastParts, hours: number) {
+    this.#parts = parts
+    this.#hours = hours
+    this.#begin = parts.clock.now()
+    this.#work = new PastWork(parts)
+  }
+
+  /** Files it all, from where the clock stands up to the present. */
+  async file(): Promise<void> {
+    const { clock } = this.#parts
+    for (let hour = 0; hour < this.#hours; hour++) this.#planHour(hour)
+    this.#planStorm(this.#hours - STORM_HOURS)
+    this.#plan(hoursUs(this.#hours - EXPIRY_HOURS), () => this.#expireOldest())
+    this.#planLastHour(this.#hours - 1)
+    await this.#timeline.play(later(clock.present, -QUIET_US), async (at) => {
+      clock.moveTo(at)
+      // What the office does by its own clock: labels die, counts are folded.
+      await turn()
+    })
+  }
+
+  /** Plans an act, so long after the beginning. */
+  #plan(afterUs: bigint, act: () => Promise<void>): void {
+    this.#timeline.add(later(this.#begin, afterUs), act)
+  }
+
+  /** In the first slot after so many minutes from now. */
+  #planInSlot(minutes: number, act: () => Promise<void>): void {
+    const afterUs = this.#parts.clock.now() - this.#begin + BigInt(minutes) * MINUTE_US
+    this.#plan((afterUs / SLOT_US + 1n) * SLOT_US, act)
+  }
+
+  #planHour(hour: number): void {
+    const { chance } = this.#parts
+    const within = (): bigint => hoursUs(hour) + BigInt(chance.whole(0, 2)) * SLOT_US
+    // More by day than by night.
+    const deaths = chance.whole(1, hour % 24 < 12 ? 3 : 1)
+    for (let count = 0; count < deaths; count++) this.#plan(within(), () => this.#somethingDies())
+    const role = chance.pickBy(ENGINE_ROLES)
+    this.#plan(within(), () => this.#work.succeed(role, chance.whole(3, 9)))
+    if (hour % 10 === 4) this.#plan(within(), () => this.#file(this.#work.dieAtPartner('outbox', 4)))
+    if (hour % 10 === 8) this.#plan(within(), () => this.#file(this.#work.dieAtPartner('webhooks', 4)))
+  }
+
+  /** The hour that a visitor sees first is a busy one, and leaves something of every lesson to be learnt. */
+  #planLastHour(hour: number): void {
+    for (let minute = 2; minute < 54; minute += 5) {
+      const role = minute % 4 === 1 ? billing : provisioning
+      const act = minute % 2 === 0 ? () => this.#somethingDies() : () => this.#leave(role)
+      this.#plan(hoursUs(hour) + BigInt(minute) * MINUTE_US, act)
+    }
+  }
+
+  /** Letters that nobody has seen yet. */
+  async #leave(role: EngineRole): Promise<void> {
+    await this.#work.dieInEngine(role, 2)
+  }
+
+  /** More than a hundred payments that nobody answered, over half an hour; most of them were sent back. */
+  #planStorm(hour: number): void {
+    for (let minute = 0; minute < 30; minute += 4)
+      this.#plan(hoursUs(hour) + BigInt(minute) * MINUTE_US, () => this.#file(this.#gatewayFails(15)))
+  }
+
+  async #gatewayFails(count: number): Promise<PastGroup> {
+    const { world } = this.#parts
+    world.gatewayIsDown = true
+    const letters = await this.#work.dieInEngine(payments, count)
+    world.gatewayIsDown = false
+    return letters
+  }
+
+  async #somethingDies(): Promise<void> {
+    const { chance } = this.#parts
+    const die = chance.next()
+    if (die < 0.6) return this.#file(this.#work.dieInEngine(this.#failingRole(), chance.whole(1, 3)))
+    if (die < 0.75) return this.#file(this.#work.dieInOrders())
+    if (die < 0.9) return this.#file(this.#work.report())
+    await this.#work.leaveLabel()
+  }
+
+  #failingRole(): EngineRole {
+    const { chance } = this.#parts
+    for (;;) {
+      const role = chance.pickBy(ENGINE_ROLES)
+      if (role.sickShare > 0) return role
+    }
+  }
+
+  /** Plans what somebody does about letters that died together. */
+  async #file(died: Promise<PastGroup>): Promise<void> {
+    const { chance, office } = this.#parts
+    const { letters, workOn } = await died
+    const fate = FATES[this.#filed++ % FATES.length]
+    const actor = chance.pick(OPERATORS)
+    const notes = chance.pick(DISCARD_NOTES)
+    const minutes = chance.whole(6, 480)
+    const change = (status: LetterStatus, why: string | null) => async (): Promise<void> => {
+      for (const letter of letters) await office.letters.change(letter, { status, notes: why, actor })
+    }
+    const plan = (when: number, act: () => Promise<void>): void =>
+      this.#planInSlot(when, () => unlessChanged(act))
+    if (fate === 'retry' && workOn !== null) plan(minutes, () => this.#sendBack(letters, workOn, actor))
+    if (fate === 'expire') plan(minutes, change('Expired', null))
+    if (fate === 'discard' || fate === 'restore') plan(minutes, change('Resolved', notes))
+    if (fate === 'restore') plan(minutes + 25, change('Pending', null))
+  }
+
+  async #sendBack(letters: readonly LetterKey[], workOn: () => Promise<void>, actor: string): Promise<void> {
+    const { chance, office } = this.#parts
+    const notes = chance.pick(RETRY_NOTES)
+    for (const letter of letters) await office.letters.retry(letter, { edit: null, notes, actor })
+    await workOn()
+  }
+
+  async #expireOldest(): Promise<void> {
+    const { letters } = this.#parts.office
+    await letters.expireOlder({ olderThanDays: 1, engine: 'alerts', actor: OPERATORS[0] })
+  }
+}
+
+/** Somebody else may have dealt with the letters before: what they did stands. */
+async function unlessChanged(act: () => Promise<void>): Promise<void> {
+  try {
+    await act()
+  } catch (error) {
+    if (!(error instanceof BartlebyError)) throw error
+  }
+}

@@ -1,0 +1,42 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type FreshStore, stores } from '../../test/harness/stores.ts'
+import { ConfigError } from '../config/index.ts'
+import { Office } from '../office.ts'
+import { makeQueues } from './plain-queues.ts'
+import { checkDemoStore } from './store.ts'
+
+describe.each(stores)('a demo on a store of $name', (kind) => {
+  let place: FreshStore
+
+  beforeEach(async () => {
+    place = await kind.fresh()
+  })
+
+  afterEach(() => place.dispose())
+
+  const inOffice = async (act: (office: Office) => Promise<unknown>): Promise<void> => {
+    const office = await Office.open({ store: place.url })
+    await act(office)
+    await office.close()
+  }
+
+  it('takes one without letters and queues, and knows its own again', async () => {
+    expect(await checkDemoStore(place.url)).toEqual({ isNew: true })
+    await inOffice(makeQueues)
+    expect(await checkDemoStore(place.url)).toEqual({ isNew: false })
+  })
+
+  it('refuses one with queues of others, and says what to do', async () => {
+    const settings = { leaseTimeout: '1m', expireTimeout: '1h', requestedPartitions: 1 }
+    await inOffice(({ queues }) => queues.create({ queueName: 'invoices', ...settings }))
+    const refusal = await checkDemoStore(place.url).catch((error: unknown) => error)
+    expect(refusal).toBeInstanceOf(ConfigError)
+    expect(String(refusal)).toMatch(/did not make.*leave --store out.*new/)
+  })
+})
+
+describe('a demo in memory', () => {
+  it('needs no look', async () => {
+    expect(await checkDemoStore('sqlite::memory:')).toEqual({ isNew: true })
+  })
+})

@@ -1,0 +1,51 @@
+/**
+ * Which stores a demo runs on: one in memory, an empty one, or one that a demo made. A demo's store is known by its queue
+ * `invoices`, whose reference says so: its queues have natural names, and nothing else is needed to tell it from yours.
+ */
+import { ConfigError, withoutPassword } from '../config/index.ts'
+import { parseStoreUrl } from '../config/store-url.ts'
+import type { Session } from '../db/database.ts'
+import { StoreTooNew } from '../db/migrations.ts'
+import { openDatabase } from '../db/open.ts'
+import { readAccounts } from '../letters/books.ts'
+import { readQueue, readQueues } from '../queues/records.ts'
+import { checkListQueues } from '../queues/validate.ts'
+import { requireThisVersion, StoreTooOld } from '../verify/schema-version.ts'
+
+/** The queue that tells a demo's store, and what its reference says. */
+export const MARKED_QUEUE = 'invoices'
+export const MARK = 'bartleby demo: everything in this store is invented'
+
+/** Looks before anything is opened: refuses a store with letters or queues of others, unchanged. Tells whether it is new. */
+export async function checkDemoStore(store: string): Promise<{ readonly isNew: boolean }> {
+  if (parseStoreUrl(store).kind === 'memory') return { isNew: true }
+  const db = openDatabase(store, { poolSize: 1 })
+  try {
+    const owner = await db.session('demo.owner', ownerOf)
+    if (owner === 'others')
+      throw new ConfigError([refusalOf(store, 'holds letters or queues that the demo did not make')])
+    if (owner === 'unknown')
+      throw new ConfigError([refusalOf(store, 'was made by another version of Bartleby')])
+    return { isNew: owner === 'nobody' }
+  } finally {
+    await db.close()
+  }
+}
+
+async function ownerOf(session: Session): Promise<'nobody' | 'demo' | 'others' | 'unknown'> {
+  try {
+    await requireThisVersion(session)
+  } catch (error) {
+    if (error instanceof StoreTooOld) return error.found === 0 ? 'nobody' : 'unknown'
+    if (error instanceof StoreTooNew) return 'unknown'
+    throw error
+  }
+  if ((await readQueue(session, MARKED_QUEUE))?.reference === MARK) return 'demo'
+  const hasQueues = (await readQueues(session, checkListQueues({ limit: 1 }))).length > 0
+  const hasLetters = (await readAccounts(session, {})).some(({ captured }) => captured > 0)
+  return hasQueues || hasLetters ? 'others' : 'nobody'
+}
+
+const refusalOf = (store: string, why: string): string =>
+  `store: '${withoutPassword(store)}' ${why}, and invented letters must not mix with yours; leave --store out to run ` +
+  'the demo in memory, or name a store that is new, such as sqlite:./data/demo.db'
