@@ -1,5 +1,6 @@
 /** The console starts here: what everything needs is put around the screens. */
-import '@mantine/core/styles.css'
+// In a layer of their own, so that ours win whatever the order in which files are loaded.
+import '@mantine/core/styles.layer.css'
 import './frame/frame.css'
 import { MantineProvider } from '@mantine/core'
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'

@@ -52,8 +52,12 @@ const signature = createRoute({
 const letters = createRoute({
   getParentRoute: () => root,
   path: '/letters',
-  // `query` is the text of the query bar; `panel` is the letter shown beside the list, as `engine/rowKey`.
-  validateSearch: texts('query', 'panel'),
+  // `query` is the text of the query bar, where an empty one asks for all letters; `panel` is the letter shown beside the list, as
+  // `engine/rowKey`.
+  validateSearch: (given: Record<string, unknown> & SearchSchemaInput) => ({
+    ...(given.query === '' ? { query: '' } : {}),
+    ...texts('query', 'panel')(given),
+  }),
   component: lazyRouteComponent(() => import('./letters/letters-screen.tsx'), 'LettersScreen'),
 })
 
@@ -92,6 +96,8 @@ const engines = createRoute({
 const outbox = createRoute({
   getParentRoute: () => root,
   path: '/sources/outbox',
+  // Which messages are listed, under the names of the API.
+  validateSearch: texts('outbox', 'status', 'eventType', 'tenantId', 'page'),
   component: lazyRouteComponent(() => import('./sources/outbox-screen.tsx'), 'OutboxScreen'),
 })
 
@@ -148,6 +154,7 @@ export const router = createRouter({
     history,
     settings,
   ]),
+  scrollRestoration: true,
   defaultPreload: 'intent',
   // Reads are kept and refreshed by the queries.
   defaultPreloadStaleTime: 0,

@@ -23,6 +23,8 @@ export interface CallOptions {
   readonly query?: Parameters
   readonly body?: unknown
   readonly signal?: AbortSignal
+  /** Made once, whatever the network does: the same key again gets the first answer again. */
+  readonly onceKey?: string
 }
 
 /** The address of a call; parameters without a value are left out. */
@@ -65,7 +67,7 @@ export async function callQueues<Data>(verb: string, body: object, signal?: Abor
 async function request(
   method: string,
   path: string,
-  { query, body, signal }: CallOptions,
+  { query, body, signal, onceKey }: CallOptions,
 ): Promise<Response> {
   try {
     return await fetch(address(path, query), {
@@ -74,6 +76,7 @@ async function request(
       headers: {
         accept: 'application/json',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(onceKey === undefined ? {} : { 'idempotency-key': onceKey }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(signal === undefined ? {} : { signal }),

@@ -1,25 +1,42 @@
 /** The frame around every screen: rail, top bar, the screen itself, and what belongs to the whole office. */
+import './style-nonce.ts'
 import { AppShell } from '@mantine/core'
-import { useDisclosure } from '@mantine/hooks'
-import { Outlet, useNavigate } from '@tanstack/react-router'
+import { useDisclosure, useHotkeys } from '@mantine/hooks'
+import { Outlet, useLocation, useNavigate } from '@tanstack/react-router'
+import { lazy, Suspense, useEffect, useRef } from 'react'
 import { RunTray } from '../acts/run-tray.tsx'
 import { RunsProvider } from '../acts/runs.tsx'
 import { useKeys } from '../keys/keys.tsx'
 import { LiveProvider } from '../live/live.tsx'
 import { DemoBanner } from './demo-banner.tsx'
-import { KeyList } from './key-list.tsx'
-import { Palette } from './palette.tsx'
 import { Rail } from './rail.tsx'
 import { SCREENS } from './screens.ts'
 import { SEARCH_ID, TopBar } from './top-bar.tsx'
+
+// Not part of the first script: they come once the page is there.
+const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
+const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).KeyList }))
+
+const SCREEN_ID = 'screen'
 
 export function Frame() {
   const [isRailOpen, rail] = useDisclosure(false)
   const [isPaletteOpen, palette] = useDisclosure(false)
   const [isKeyListOpen, keyList] = useDisclosure(false)
   const navigate = useNavigate()
+  useFocusOnScreen()
+  useHotkeys([['mod+K', palette.open]], [])
   useKeys('Everywhere', [
-    { keys: '/', does: 'search letters', run: () => document.getElementById(SEARCH_ID)?.focus() },
+    {
+      keys: '/',
+      does: 'search letters',
+      run: () => {
+        const field = document.getElementById(SEARCH_ID)
+        // On narrow screens the field is not there.
+        if (field?.checkVisibility() === true) field.focus()
+        else palette.open()
+      },
+    },
     { keys: '?', does: 'list all keys', run: keyList.open },
     ...SCREENS.map(({ to, title, key }) => ({
       keys: `g ${key}`,
@@ -30,12 +47,12 @@ export function Frame() {
   return (
     <LiveProvider>
       <RunsProvider>
-        <a className="skip" href="#screen">
+        <a className="skip" href={`#${SCREEN_ID}`}>
           Skip to the screen
         </a>
         <AppShell
-          header={{ height: 56 }}
-          navbar={{ width: 200, breakpoint: 'sm', collapsed: { mobile: !isRailOpen } }}
+          header={{ height: 48 }}
+          navbar={{ width: 196, breakpoint: 'sm', collapsed: { mobile: !isRailOpen } }}
           padding="md"
         >
           <AppShell.Header>
@@ -49,15 +66,28 @@ export function Frame() {
           <AppShell.Navbar>
             <Rail close={rail.close} />
           </AppShell.Navbar>
-          <AppShell.Main id="screen" tabIndex={-1}>
+          <AppShell.Main id={SCREEN_ID} className="screen" tabIndex={-1}>
             <DemoBanner />
             <Outlet />
           </AppShell.Main>
         </AppShell>
         <RunTray />
-        <Palette isOpen={isPaletteOpen} open={palette.open} close={palette.close} />
-        <KeyList isOpen={isKeyListOpen} close={keyList.close} />
+        <Suspense>
+          <Palette isOpen={isPaletteOpen} close={palette.close} openKeys={keyList.open} />
+          <KeyList isOpen={isKeyListOpen} close={keyList.close} />
+        </Suspense>
       </RunsProvider>
     </LiveProvider>
   )
+}
+
+/** Another screen takes the focus, so that keyboards and screen readers begin where it begins. */
+function useFocusOnScreen(): void {
+  const { pathname } = useLocation()
+  const before = useRef(pathname)
+  useEffect(() => {
+    if (before.current === pathname) return
+    before.current = pathname
+    document.getElementById(SCREEN_ID)?.focus({ preventScroll: true })
+  }, [pathname])
 }

@@ -1,8 +1,7 @@
 /** The command palette (Ctrl K or ⌘ K): screens, switches and letters, found by typing. */
 import { Combobox, Modal, ScrollArea, TextInput, useCombobox, useMantineColorScheme } from '@mantine/core'
-import { useHotkeys } from '@mantine/hooks'
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useLive } from '../live/live.tsx'
 import { useTime } from '../time/time.tsx'
 import { SCREENS } from './screens.ts'
@@ -14,48 +13,48 @@ interface Command {
 
 export interface PaletteProps {
   readonly isOpen: boolean
-  readonly open: () => void
   readonly close: () => void
+  readonly openKeys: () => void
 }
 
-export function Palette({ isOpen, open, close }: PaletteProps) {
-  useHotkeys([['mod+K', open]], [])
+export function Palette({ isOpen, close, openKeys }: PaletteProps) {
   return (
     <Modal
       opened={isOpen}
       onClose={close}
-      title="Commands"
-      withCloseButton={false}
-      aria-label="Command palette"
+      title="Command palette"
+      closeButtonProps={{ 'aria-label': 'Close' }}
       yOffset="12vh"
     >
-      {isOpen && <Commands close={close} />}
+      {isOpen && <Commands close={close} openKeys={openKeys} />}
     </Modal>
   )
 }
 
-function Commands({ close }: { readonly close: () => void }) {
+function Commands({ close, openKeys }: Pick<PaletteProps, 'close' | 'openKeys'>) {
   const [text, setText] = useState('')
   const combobox = useCombobox({ opened: true })
-  const commands = useCommands(text)
   const wanted = text.trim().toLowerCase()
-  const found = commands.filter(({ title }) => title.toLowerCase().includes(wanted))
+  const found = useCommands(text.trim(), openKeys).filter(({ title }) => title.toLowerCase().includes(wanted))
+  const { selectFirstOption } = combobox
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is typed changes the options, the first is chosen anew
+  useEffect(() => {
+    selectFirstOption()
+  }, [text, selectFirstOption])
   const choose = (title: string) => {
     close()
     found.find((command) => command.title === title)?.run()
   }
   return (
     <Combobox store={combobox} onOptionSubmit={choose} withinPortal={false}>
-      <Combobox.EventsTarget>
+      <Combobox.EventsTarget withExpandedAttribute>
         <TextInput
           data-autofocus
+          role="combobox"
           aria-label="Command"
           placeholder="Go to, switch, search…"
           value={text}
-          onChange={(event) => {
-            setText(event.currentTarget.value)
-            combobox.selectFirstOption()
-          }}
+          onChange={(event) => setText(event.currentTarget.value)}
         />
       </Combobox.EventsTarget>
       <ScrollArea.Autosize mah="50vh" mt="sm">
@@ -71,12 +70,11 @@ function Commands({ close }: { readonly close: () => void }) {
   )
 }
 
-function useCommands(text: string): readonly Command[] {
+function useCommands(text: string, openKeys: () => void): readonly Command[] {
   const navigate = useNavigate()
   const { setColorScheme } = useMantineColorScheme()
   const { zone, setZone } = useTime()
   const { isPaused, setPaused } = useLive()
-  const wanted = text.trim()
   return [
     ...SCREENS.map(({ to, title }) => ({ title: `Go to ${title}`, run: () => void navigate({ to }) })),
     { title: 'Theme: light', run: () => setColorScheme('light') },
@@ -86,12 +84,13 @@ function useCommands(text: string): readonly Command[] {
       ? { title: 'Times in local time', run: () => setZone('local') }
       : { title: 'Times in UTC', run: () => setZone('utc') },
     { title: isPaused ? 'Go on with live updates' : 'Pause live updates', run: () => setPaused(!isPaused) },
-    ...(wanted === ''
+    { title: 'List all keys', run: openKeys },
+    ...(text === ''
       ? []
       : [
           {
-            title: `Search letters for ${wanted}`,
-            run: () => void navigate({ to: '/letters', search: { query: wanted } }),
+            title: `Search letters for ${text}`,
+            run: () => void navigate({ to: '/letters', search: { query: text } }),
           },
         ]),
   ]

@@ -1,29 +1,30 @@
-/** The bar on top: environment, search, palette, live state, theme, time zone and who is signed in. */
+/** The bar on top: environment, search, palette, live state, theme, keys and who is signed in. */
 import {
   ActionIcon,
   Badge,
   Burger,
   Button,
   Group,
+  getThemeColor,
   Kbd,
-  Menu,
-  SegmentedControl,
-  Text,
   TextInput,
   Tooltip,
   useMantineColorScheme,
+  useMantineTheme,
+  VisuallyHidden,
 } from '@mantine/core'
-import { useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { type FormEvent, useState } from 'react'
-import { call } from '../api/call.ts'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { type FormEvent, useRef, useState } from 'react'
 import { useSession } from '../kit/role.tsx'
-import type { Zone } from '../time/format.ts'
-import { useTime } from '../time/time.tsx'
+import iconUrl from './icon.svg'
+import { Icon } from './icon.tsx'
 import { LiveSign } from './live-sign.tsx'
+import { UserMenu } from './user-menu.tsx'
 
 /** Of the search field, which `/` leads to. */
 export const SEARCH_ID = 'search'
+
+const PALETTE_KEYS = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'
 
 export interface TopBarProps {
   readonly isRailOpen: boolean
@@ -34,42 +35,53 @@ export interface TopBarProps {
 
 export function TopBar({ isRailOpen, toggleRail, openPalette, openKeys }: TopBarProps) {
   const { environment } = useSession()
+  const theme = useMantineTheme()
   return (
-    <Group h="100%" px="md" justify="space-between" wrap="nowrap">
+    <Group
+      h="100%"
+      px="md"
+      gap="md"
+      justify="space-between"
+      wrap="nowrap"
+      className="top-bar"
+      __vars={{ '--environment': getThemeColor(environment.colour, theme) }}
+    >
       <Group gap="sm" wrap="nowrap">
         <Burger
           hiddenFrom="sm"
           size="sm"
           opened={isRailOpen}
           onClick={toggleRail}
+          aria-expanded={isRailOpen}
           aria-label={isRailOpen ? 'Close the list of screens' : 'Open the list of screens'}
         />
-        <Text fw={700}>Bartleby</Text>
-        <Badge
-          variant="filled"
-          color={environment.colour}
-          autoContrast
-          className="environment"
-          aria-label={`Environment ${environment.name}`}
-        >
+        <Link to="/" className="brand">
+          <img src={iconUrl} alt="" />
+          <span className="wide">Bartleby</span>
+          <VisuallyHidden className="narrow">Bartleby</VisuallyHidden>
+        </Link>
+        <Badge variant="dot" size="lg" color={environment.colour} className="environment">
+          <VisuallyHidden>Environment </VisuallyHidden>
           {environment.name}
         </Badge>
       </Group>
       <Search />
       <Group gap="xs" wrap="nowrap">
-        <Button
-          size="compact-sm"
-          variant="default"
-          onClick={openPalette}
-          visibleFrom="md"
-          aria-label="Command palette"
-        >
-          <Kbd size="xs">Ctrl K</Kbd>
-        </Button>
+        <Tooltip label={`Commands and search (${PALETTE_KEYS})`}>
+          <Button size="compact-sm" variant="default" onClick={openPalette}>
+            <VisuallyHidden>Command palette </VisuallyHidden>
+            <Kbd size="xs" visibleFrom="sm">
+              {PALETTE_KEYS}
+            </Kbd>
+            <Group component="span" hiddenFrom="sm">
+              <Icon path="M11 4a7 7 0 1 0 0 14a7 7 0 1 0 0-14M16 16l4.5 4.5" />
+            </Group>
+          </Button>
+        </Tooltip>
         <LiveSign />
         <ThemeButton />
         <Tooltip label="Keys (?)">
-          <ActionIcon variant="default" aria-label="Keys" onClick={openKeys}>
+          <ActionIcon variant="default" aria-label="Keys" onClick={openKeys} visibleFrom="sm">
             ?
           </ActionIcon>
         </Tooltip>
@@ -82,16 +94,21 @@ export function TopBar({ isRailOpen, toggleRail, openPalette, openKeys }: TopBar
 function Search() {
   const navigate = useNavigate()
   const [text, setText] = useState('')
+  const field = useRef<HTMLInputElement>(null)
   const search = (event: FormEvent) => {
     event.preventDefault()
-    void navigate({ to: '/letters', search: { query: text } })
+    void navigate({ to: '/letters', search: text.trim() === '' ? {} : { query: text.trim() } })
+    // The next keys are for what was found.
+    field.current?.blur()
+    setText('')
   }
   return (
-    <search className="search">
+    <search className="search wide">
       <form onSubmit={search}>
         <TextInput
+          ref={field}
           id={SEARCH_ID}
-          size="sm"
+          size="xs"
           aria-label="Search letters"
           placeholder="Search letters: timeout, engine:hmac, age:>2d …"
           value={text}
@@ -106,57 +123,25 @@ function Search() {
   )
 }
 
+const THEMES = {
+  auto: { next: 'light', word: 'as the system', icon: 'M12 4a8 8 0 1 0 0 16a8 8 0 1 0 0-16M12 4v16' },
+  light: {
+    next: 'dark',
+    word: 'light',
+    icon: 'M12 8a4 4 0 1 0 0 8a4 4 0 1 0 0-8M12 3v2M12 19v2M3 12h2M19 12h2M5.6 5.6l1.4 1.4M17 17l1.4 1.4M5.6 18.4l1.4-1.4M17 7l1.4-1.4',
+  },
+  dark: { next: 'auto', word: 'dark', icon: 'M19.5 14.5A8 8 0 0 1 9.5 4.5A8 8 0 1 0 19.5 14.5z' },
+} as const
+
 function ThemeButton() {
   const { colorScheme, setColorScheme } = useMantineColorScheme()
-  const next = { auto: 'light', light: 'dark', dark: 'auto' } as const
-  const signs = { auto: '◐', light: '☀', dark: '☾' } as const
-  const label = `Theme: ${colorScheme}. Change to ${next[colorScheme]}.`
+  const { next, word, icon } = THEMES[colorScheme]
+  const label = `Theme: ${word}. Change to ${THEMES[next].word}.`
   return (
     <Tooltip label={label}>
-      <ActionIcon variant="default" aria-label={label} onClick={() => setColorScheme(next[colorScheme])}>
-        <span aria-hidden>{signs[colorScheme]}</span>
+      <ActionIcon variant="default" aria-label={label} onClick={() => setColorScheme(next)}>
+        <Icon path={icon} />
       </ActionIcon>
     </Tooltip>
-  )
-}
-
-function UserMenu() {
-  const { name, role, needsToken, version } = useSession()
-  const { zone, setZone } = useTime()
-  const client = useQueryClient()
-  const signOut = async () => {
-    await call('DELETE', '/api/session')
-    client.clear()
-    window.location.assign('/')
-  }
-  return (
-    <Menu position="bottom-end" closeOnItemClick={false}>
-      <Menu.Target>
-        <Button size="compact-sm" variant="default">
-          {name ?? 'nobody'}
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>
-          {name} · {role} · version {version}
-        </Menu.Label>
-        <Group px="sm" py={4}>
-          <SegmentedControl
-            size="xs"
-            aria-label="Times in"
-            data={[
-              { value: 'utc', label: 'UTC' },
-              { value: 'local', label: 'Local time' },
-            ]}
-            value={zone}
-            onChange={(chosen) => setZone(chosen as Zone)}
-          />
-        </Group>
-        <Menu.Item component="a" href="/docs">
-          API documentation
-        </Menu.Item>
-        {needsToken && <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>}
-      </Menu.Dropdown>
-    </Menu>
   )
 }

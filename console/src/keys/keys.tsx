@@ -1,8 +1,10 @@
 /**
  * Keys. A screen says which keys it knows and what they do (`useKeys`); while it is shown, they work, and `?` lists them. Keys typed
- * into a field, or with Ctrl, Alt or ⌘, are left alone. A key may be a sequence of two: `g l`.
+ * into a field, or with Ctrl, Alt or ⌘, are left alone. A key may be a sequence of two: `g l`. Whoever speaks to the computer, or hits
+ * keys by accident, can switch them all off.
  */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from 'react'
+import { meaningOf, SEQUENCE_MS } from './press.ts'
 
 export interface Key {
   /** As `KeyboardEvent.key` has it: `j`, `Enter`, `Escape`, `*`, `X` for Shift+x; two of them separated by a space. */
@@ -20,16 +22,22 @@ export interface KeyGroup {
 interface KeyBoard {
   readonly groups: readonly KeyGroup[]
   add(group: KeyGroup): () => void
+  readonly isOn: boolean
+  setOn(isOn: boolean): void
 }
 
 const KeyContext = createContext<KeyBoard | null>(null)
 
-/** The second key of a sequence is waited for this long. */
-const SEQUENCE_MS = 1_200
+const KEPT_AS = 'bartleby.keys'
 
 /** All keys that work now, those of the most recent screen last. */
 export function useKeyGroups(): readonly KeyGroup[] {
   return useContext(KeyContext)?.groups ?? []
+}
+
+/** Whether keys work at all, and the switch for it. */
+export function useKeySwitch(): Pick<KeyBoard, 'isOn' | 'setOn'> {
+  return useContext(KeyContext) ?? { isOn: false, setOn: () => {} }
 }
 
 /** Makes keys work while the component is shown. `keys` may change with every render. */
@@ -58,30 +66,33 @@ export function KeyProvider({ children }: { readonly children: ReactNode }) {
   const latest = useRef(groups)
   latest.current = groups
   const first = useRef<{ key: string; atMs: number } | null>(null)
+  const [isOn, setOn] = useState(() => localStorage.getItem(KEPT_AS) !== 'off')
 
   useEffect(() => {
+    if (!isOn) return
     const pressed = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
       if (isTyping(event.target)) return
       if (isOwnKey(event)) return
+      if (event.key === 'Shift') return
       const known = latest.current.flatMap(({ keys }) => keys)
       const before = first.current
       first.current = null
-      const sequence =
-        before !== null && event.timeStamp - before.atMs < SEQUENCE_MS ? `${before.key} ${event.key}` : null
+      const isSecond = before !== null && event.timeStamp - before.atMs < SEQUENCE_MS
+      const meaning = meaningOf(
+        known.map(({ keys }) => keys),
+        isSecond ? before.key : null,
+        event.key,
+      )
+      if (meaning.kind === 'wait') first.current = { key: event.key, atMs: event.timeStamp }
+      if (meaning.kind !== 'run') return
+      event.preventDefault()
       // The screen that came last wins where two know a key.
-      const found =
-        known.findLast(({ keys }) => keys === sequence) ?? known.findLast(({ keys }) => keys === event.key)
-      if (found !== undefined) {
-        event.preventDefault()
-        found.run()
-      } else if (known.some(({ keys }) => keys.startsWith(`${event.key} `))) {
-        first.current = { key: event.key, atMs: event.timeStamp }
-      }
+      known.findLast(({ keys }) => keys === meaning.keys)?.run()
     }
     document.addEventListener('keydown', pressed)
     return () => document.removeEventListener('keydown', pressed)
-  }, [])
+  }, [isOn])
 
   const add = useMemo(
     () => (group: KeyGroup) => {
@@ -90,7 +101,18 @@ export function KeyProvider({ children }: { readonly children: ReactNode }) {
     },
     [],
   )
-  const board = useMemo(() => ({ groups, add }), [groups, add])
+  const board = useMemo(
+    () => ({
+      groups,
+      add,
+      isOn,
+      setOn: (chosen: boolean) => {
+        localStorage.setItem(KEPT_AS, chosen ? 'on' : 'off')
+        setOn(chosen)
+      },
+    }),
+    [groups, add, isOn],
+  )
   return <KeyContext value={board}>{children}</KeyContext>
 }
 
@@ -102,9 +124,11 @@ function isTyping(target: EventTarget | null): boolean {
   )
 }
 
-/** Enter and Space on a link or a button are its own; in a dialog Escape and all letters are. */
+/** Enter and Space on a link, a button or a box to tick are its own; in a dialog Escape and all letters are. */
 function isOwnKey({ key, target }: KeyboardEvent): boolean {
   if (!(target instanceof Element)) return false
   if (target.closest('[role="dialog"], [role="menu"], [role="listbox"]') !== null) return true
-  return (key === 'Enter' || key === ' ') && target.closest('a, button, [role="tab"], summary') !== null
+  return (
+    (key === 'Enter' || key === ' ') && target.closest('a, button, input, summary, [role="tab"]') !== null
+  )
 }

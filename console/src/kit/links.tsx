@@ -21,15 +21,27 @@ export function LettersLink({
   readonly children: ReactNode
 }) {
   return (
+    <QueryLink query={queryOf(filter)} {...(label ? { label } : {})}>
+      {children}
+    </QueryLink>
+  )
+}
+
+/** Leads to the letters of a query as it is typed: for terms that are no filter, such as `age:<1h`. */
+export function QueryLink({
+  query,
+  label,
+  children,
+}: {
+  readonly query: string
+  readonly label?: string
+  readonly children: ReactNode
+}) {
+  return (
     <Anchor
       inherit
       renderRoot={(props) => (
-        <Link
-          to="/letters"
-          search={{ query: queryOf(filter) }}
-          {...props}
-          {...(label ? { 'aria-label': label } : {})}
-        />
+        <Link to="/letters" search={{ query }} {...props} {...(label ? { 'aria-label': label } : {})} />
       )}
     >
       {children}

@@ -2,6 +2,7 @@
 import { Alert, Button, Group, Loader, Paper, Stack, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect } from 'react'
 import { reasonOf } from '../api/call.ts'
+import { useToasts } from '../toasts/toasts.tsx'
 
 export interface PageProps {
   readonly title: string
@@ -12,11 +13,13 @@ export interface PageProps {
   readonly children: ReactNode
 }
 
-/** A screen with its heading; the tab of the browser is called as it is. */
+/** A screen with its heading; the tab of the browser is called as it is, and so it is announced. */
 export function Page({ title, beside, lead, children }: PageProps) {
+  const { announce } = useToasts()
   useEffect(() => {
     document.title = `${title} · Bartleby`
-  }, [title])
+    announce(title)
+  }, [title, announce])
   return (
     <Stack gap="md">
       <Group justify="space-between" align="flex-start" wrap="wrap">
@@ -25,7 +28,7 @@ export function Page({ title, beside, lead, children }: PageProps) {
             {title}
           </Title>
           {lead !== undefined && (
-            <Text c="var(--quiet)" size="sm" component="div">
+            <Text c="var(--quiet)" size="sm" component="div" className="prose">
               {lead}
             </Text>
           )}
@@ -37,12 +40,45 @@ export function Page({ title, beside, lead, children }: PageProps) {
   )
 }
 
+/** A part of a screen, with a heading of its own. */
+export function Panel({
+  title,
+  beside,
+  children,
+}: {
+  readonly title?: string
+  readonly beside?: ReactNode
+  readonly children: ReactNode
+}) {
+  return (
+    <Paper
+      withBorder
+      p="sm"
+      component="section"
+      className="panel"
+      {...(title === undefined ? {} : { 'aria-label': title })}
+    >
+      <Stack gap="xs">
+        {title !== undefined && (
+          <Group justify="space-between" mih={28}>
+            <Title order={2} size="h5">
+              {title}
+            </Title>
+            {beside}
+          </Group>
+        )}
+        {children}
+      </Stack>
+    </Paper>
+  )
+}
+
 /** Nothing to show: what that means, and what to do next. */
 export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
   return (
     <Paper withBorder p="xl" ta="center">
       <Text fw={600}>{title}</Text>
-      <Text c="var(--quiet)" size="sm" component="div" mt={4}>
+      <Text c="var(--quiet)" size="sm" component="div" mt={4} className="prose">
         {children}
       </Text>
     </Paper>

@@ -12,6 +12,7 @@ export function Sparkline({ values, label }: { readonly values: readonly number[
   })
   return (
     <svg className="sparkline" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
+      <line className="sparkline-ground" x1="0" y1={HEIGHT - 1} x2={WIDTH} y2={HEIGHT - 1} />
       <polyline points={points.join(' ')} />
     </svg>
   )

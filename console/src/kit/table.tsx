@@ -4,7 +4,8 @@
  */
 import { Checkbox, Table as Plain } from '@mantine/core'
 import { type ColumnDef, type RowData, tableFeatures, useTable } from '@tanstack/react-table'
-import { type ReactNode, useEffect, useRef } from 'react'
+import { type ReactNode, useEffect, useMemo, useRef } from 'react'
+import type { Cursor } from './use-cursor.ts'
 
 const features = tableFeatures({})
 
@@ -27,7 +28,7 @@ export interface TableProps<Row> {
   readonly rows: readonly Row[]
   keyOf(row: Row): string
   /** The row on which keys act. */
-  readonly current?: { readonly index: number; readonly setIndex: (index: number) => void }
+  readonly current?: Pick<Cursor, 'index' | 'setIndex' | 'moved'>
   /** Which rows are selected, by key; left out, rows cannot be selected. */
   readonly selection?: {
     readonly keys: ReadonlySet<string>
@@ -36,6 +37,8 @@ export interface TableProps<Row> {
   }
   /** Adds up under the rows. */
   readonly foot?: ReactNode
+  /** Where there is less room than this, the table is moved sideways instead of squeezed. */
+  readonly minWidth?: string
 }
 
 /** A table that fits its columns into the width there is. */
@@ -47,31 +50,36 @@ export function Table<Row extends RowData>({
   current,
   selection,
   foot,
+  minWidth,
 }: TableProps<Row>) {
-  const defs = columns.map(
-    (column): ColumnDef<typeof features, Row> => ({
-      id: column.id,
-      header: column.title,
-      cell: ({ row }) => column.cell(row.original),
-      meta: column,
-    }),
-  )
+  const names = columns.map(({ id }) => id).join(' ')
+  const defs = useMemo(() => names.split(' ').map((id): ColumnDef<typeof features, Row> => ({ id })), [names])
   const table = useTable({ features, columns: defs, data: rows as Row[], getRowId: keyOf })
   const body = useRef<HTMLTableSectionElement>(null)
   const index = current?.index ?? -1
-  const shown = useRef(index)
+  const moved = current?.moved ?? 0
+  const seen = useRef(moved)
   useEffect(() => {
-    if (shown.current === index) return
-    shown.current = index
+    // Only keys take the focus here: a list that is read anew while somebody types elsewhere must not.
+    if (seen.current === moved) return
+    seen.current = moved
     const row = body.current?.rows[index]
     row?.focus({ preventScroll: true })
     row?.scrollIntoView({ block: 'nearest' })
-  }, [index])
+  }, [index, moved])
 
   const isAll = rows.length > 0 && rows.every((row) => selection?.keys.has(keyOf(row)))
   return (
     <div className="table-frame">
-      <Plain aria-label={label} highlightOnHover stickyHeader verticalSpacing={6} className="table">
+      <Plain
+        aria-label={label}
+        highlightOnHover
+        highlightOnHoverColor="var(--hover)"
+        stickyHeader
+        verticalSpacing={6}
+        className="table"
+        miw={minWidth}
+      >
         <Plain.Thead>
           {table.getHeaderGroups().map((group) => (
             <Plain.Tr key={group.id}>
@@ -95,7 +103,7 @@ export function Table<Row extends RowData>({
                     ta={column?.numeric ? 'right' : 'left'}
                     scope="col"
                   >
-                    <table.FlexRender header={header} />
+                    {column?.title}
                   </Plain.Th>
                 )
               })}
@@ -134,7 +142,9 @@ export function Table<Row extends RowData>({
                     ta={columns[at]?.numeric ? 'right' : 'left'}
                     className={columns[at]?.oneLine ? 'one-line' : undefined}
                   >
-                    <table.FlexRender cell={cell} />
+                    {/* Called and not rendered as a component: a new function with every render would be a new
+                        component, its elements would be replaced, and a click that began on one would be lost. */}
+                    {columns[at]?.cell(row.original)}
                   </Plain.Td>
                 ))}
               </Plain.Tr>

@@ -2,9 +2,20 @@
  * Live updates. The server tells when a count changed (server-sent events); what depends on it is then read anew, at most every
  * two seconds. Where events do not come through, the same is done by polling. Paused, nothing on the page moves.
  */
-import { type QueryClient, useQueryClient } from '@tanstack/react-query'
-import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from 'react'
+import { focusManager, type QueryClient, useQueryClient } from '@tanstack/react-query'
+import {
+  createContext,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react'
+import { overviewQuery } from '../api/queries.ts'
 import type { Standing } from '../api/types.ts'
+import { follow } from './follow.ts'
 
 export type LiveState = 'connecting' | 'live' | 'polling' | 'stale' | 'paused'
 
@@ -34,8 +45,10 @@ const TOPICS = [
 ]
 const THROTTLE_MS = 2_000
 const POLL_MS = 5_000
-/** The server sends a sign of life every 15 s. */
-const STALE_MS = 40_000
+/** Polling that has not succeeded for this long leaves the page stale. */
+const STALE_MS = 15_000
+/** A tab in the background gives up its connection: browsers have six for all tabs of a server together. */
+const HIDDEN_MS = 10_000
 
 export function useLive(): Live {
   const live = useContext(LiveContext)
@@ -43,88 +56,138 @@ export function useLive(): Live {
   return live
 }
 
-function refresh(client: QueryClient): void {
-  for (const topic of TOPICS) void client.invalidateQueries({ queryKey: [topic] })
-}
-
 /** Gives `useLive` to everything below it. */
 export function LiveProvider({ children }: { readonly children: ReactNode }) {
   const client = useQueryClient()
+  const isLooking = useIsLooking()
   const [isPaused, setPaused] = useState(false)
-  const [isConnected, setConnected] = useState(false)
-  const [hasFailed, setFailed] = useState(false)
+  const refreshSoon = useRefresh(client, isPaused)
+  /** null: not known yet. */
+  const [isConnected, setConnected] = useState<boolean | null>(null)
+  const [isTroubled, setTroubled] = useState(false)
   const [heardAt, setHeardAt] = useState<number | null>(null)
   const [isStale, setStale] = useState(false)
   const [standing, setStanding] = useState<Standing | null>(null)
-  const throttle = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-  const refreshedAt = useRef(0)
+  /** The counts as they were told last. */
+  const known = useRef<string | null>(null)
+  /** The server is there, its store is not: what it says does not make the page younger. */
+  const troubled = useRef(false)
 
   useEffect(() => {
-    if (isPaused) return
-    const source = new EventSource('/api/events')
-    const heard = () => {
+    if (isPaused || !isLooking) return
+    const stop = new AbortController()
+    void follow(
+      '/api/events',
+      {
+        heard: () => {
+          setConnected(true)
+          if (!troubled.current) setHeardAt(Date.now())
+        },
+        event: ({ name, text }) => {
+          troubled.current = name === 'trouble'
+          setTroubled(troubled.current)
+          if (name !== 'counts') return
+          setHeardAt(Date.now())
+          // The first one tells where things stand; the screens have just read that themselves.
+          if (known.current !== null && known.current !== text) refreshSoon()
+          known.current = text
+          // What the server promises (`api/types.ts`).
+          setStanding(JSON.parse(text) as Standing)
+        },
+        lost: () => setConnected(false),
+      },
+      stop.signal,
+    )
+    return () => stop.abort()
+  }, [isPaused, isLooking, refreshSoon])
+
+  useEffect(() => {
+    if (isPaused || !isLooking || isConnected !== false) return
+    const poll = async () => {
+      const { letters, unconfirmed } = await client.fetchQuery({
+        ...overviewQuery,
+        staleTime: 0,
+        retry: false,
+      })
       setHeardAt(Date.now())
-      setConnected(true)
-      setFailed(false)
+      setStanding((before) => ({
+        ...(before ?? { captured: letters.Pending + letters.Resolved + letters.Expired }),
+        ...letters,
+        unconfirmed,
+      }))
+      refreshSoon()
     }
-    let isFirst = true
-    source.addEventListener('hello', heard)
-    source.addEventListener('counts', (event) => {
-      heard()
-      // What the server promises (`api/types.ts`).
-      setStanding(JSON.parse(event.data) as Standing)
-      // The first one tells where things stand; the screens have just read that themselves.
-      if (isFirst) isFirst = false
-      else soon()
-    })
-    source.addEventListener('error', () => {
-      setConnected(false)
-      setFailed(true)
-    })
-    const soon = () => {
-      if (throttle.current !== undefined) return
-      const waitMs = Math.max(0, refreshedAt.current + THROTTLE_MS - Date.now())
-      throttle.current = setTimeout(() => {
-        throttle.current = undefined
-        refreshedAt.current = Date.now()
-        refresh(client)
-      }, waitMs)
-    }
-    return () => {
-      source.close()
-      clearTimeout(throttle.current)
-      throttle.current = undefined
-      setConnected(false)
-    }
-  }, [client, isPaused])
-
-  useEffect(() => {
-    if (isPaused || isConnected || !hasFailed) return
-    const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') refresh(client)
-    }, POLL_MS)
+    // What fails is shown by the age of what was heard last.
+    const timer = setInterval(() => void poll().catch(() => {}), POLL_MS)
     return () => clearInterval(timer)
-  }, [client, isPaused, isConnected, hasFailed])
+  }, [client, isPaused, isLooking, isConnected, refreshSoon])
 
   useEffect(() => {
-    if (heardAt === null || isPaused) return
-    setStale(false)
-    const timer = setTimeout(() => setStale(true), STALE_MS)
+    if (isPaused || isConnected !== false) return setStale(false)
+    const waitMs = Math.max(0, (heardAt ?? Date.now()) + STALE_MS - Date.now())
+    setStale(waitMs === 0)
+    const timer = setTimeout(() => setStale(true), waitMs)
     return () => clearTimeout(timer)
-  }, [heardAt, isPaused])
+  }, [heardAt, isPaused, isConnected])
 
-  const state = isPaused
-    ? 'paused'
-    : isConnected
-      ? 'live'
-      : hasFailed
-        ? isStale
-          ? 'stale'
-          : 'polling'
-        : 'connecting'
+  const state = stateOf({ isPaused, isConnected, isStale: isStale || isTroubled })
   const live = useMemo(
     () => ({ state, heardAt, standing, isPaused, setPaused }) satisfies Live,
     [state, heardAt, standing, isPaused],
   )
   return <LiveContext value={live}>{children}</LiveContext>
+}
+
+function stateOf(seen: {
+  readonly isPaused: boolean
+  readonly isConnected: boolean | null
+  readonly isStale: boolean
+}): LiveState {
+  if (seen.isPaused) return 'paused'
+  if (seen.isConnected === null) return 'connecting'
+  if (seen.isStale) return 'stale'
+  return seen.isConnected ? 'live' : 'polling'
+}
+
+/** Makes what is shown be read anew, soon and never more often than the page can take; not at all while paused. */
+function useRefresh(client: QueryClient, isPaused: boolean): () => void {
+  const refreshedAt = useRef(0)
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  useEffect(() => {
+    // Coming back to the tab reads anew, too.
+    focusManager.setEventListener((focus) => (isPaused ? undefined : onVisibility(() => focus())))
+    return () => {
+      clearTimeout(timer.current)
+      timer.current = undefined
+    }
+  }, [isPaused])
+  return useMemo(
+    () => () => {
+      if (timer.current !== undefined) return
+      const waitMs = Math.max(0, refreshedAt.current + THROTTLE_MS - Date.now())
+      timer.current = setTimeout(() => {
+        timer.current = undefined
+        refreshedAt.current = Date.now()
+        for (const topic of TOPICS) void client.invalidateQueries({ queryKey: [topic] })
+      }, waitMs)
+    },
+    [client],
+  )
+}
+
+const onVisibility = (changed: () => void) => {
+  document.addEventListener('visibilitychange', changed)
+  return () => document.removeEventListener('visibilitychange', changed)
+}
+
+/** Whether somebody may be looking: false once the tab has been in the background for a while. */
+function useIsLooking(): boolean {
+  const isVisible = useSyncExternalStore(onVisibility, () => document.visibilityState === 'visible')
+  const [isLooking, setLooking] = useState(true)
+  useEffect(() => {
+    if (isVisible) return setLooking(true)
+    const timer = setTimeout(() => setLooking(false), HIDDEN_MS)
+    return () => clearTimeout(timer)
+  }, [isVisible])
+  return isLooking
 }

@@ -9,7 +9,7 @@ export function SignInGate({ children }: { readonly children: ReactNode }) {
   const session = useQuery(sessionQuery)
   return (
     <Shown read={session} what="the session">
-      {({ signedIn }) => (signedIn ? children : <SignInScreen />)}
+      {({ signedIn, environment }) => (signedIn ? children : <SignInScreen environment={environment} />)}
     </Shown>
   )
 }

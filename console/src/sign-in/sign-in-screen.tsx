@@ -1,24 +1,45 @@
 /** Sign-in with a token. The server turns it into a cookie; the console keeps the token nowhere. */
-import { Alert, Button, Center, Code, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core'
+import {
+  Badge,
+  Button,
+  Center,
+  Code,
+  Group,
+  Paper,
+  PasswordInput,
+  Stack,
+  Text,
+  Title,
+  VisuallyHidden,
+} from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
-import { call, reasonOf } from '../api/call.ts'
+import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { CallFailure, call, reasonOf } from '../api/call.ts'
 import { sessionQuery } from '../api/queries.ts'
-import type { Session } from '../api/types.ts'
+import type { Environment, Session } from '../api/types.ts'
 
-export function SignInScreen() {
+export function SignInScreen({ environment }: { readonly environment: Environment }) {
   const client = useQueryClient()
   const [token, setToken] = useState('')
+  const field = useRef<HTMLInputElement>(null)
   const signIn = useMutation({
     mutationFn: () => call<Session>('POST', '/api/session', { body: { token: token.trim() } }),
     onSuccess: (session) => {
-      client.clear()
+      // What was read as somebody else, or as nobody, is not theirs. The session itself is watched by the gate: it stays.
+      client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] })
       client.setQueryData(sessionQuery.queryKey, session)
     },
+    // What was typed is wrong: the next keystroke replaces it.
+    onError: () => field.current?.select(),
   })
+  useEffect(() => {
+    document.title = 'Sign in · Bartleby'
+    field.current?.focus()
+  }, [])
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    if (token.trim() !== '') signIn.mutate()
+    if (token.trim() === '') field.current?.focus()
+    else signIn.mutate()
   }
   return (
     <Center mih="100vh" p="md" component="main">
@@ -26,30 +47,36 @@ export function SignInScreen() {
         <form onSubmit={submit}>
           <Stack>
             <div>
-              <Title order={1} size="h3">
-                Bartleby
-              </Title>
+              <Group justify="space-between">
+                <Title order={1} size="h3">
+                  Bartleby
+                </Title>
+                <Badge variant="dot" size="lg" color={environment.colour} className="environment">
+                  <VisuallyHidden>Environment </VisuallyHidden>
+                  {environment.name}
+                </Badge>
+              </Group>
               <Text size="sm" c="var(--quiet)">
                 The dead letter office for your messages.
               </Text>
             </div>
             <PasswordInput
+              ref={field}
               label="Token"
               description={
                 <>
-                  Made with <Code>bartleby token create</Code>. It becomes a cookie for twelve hours.
+                  Made with <Code>bartleby token create</Code>. You stay signed in for twelve hours.
                 </>
               }
               autoComplete="current-password"
-              data-autofocus
+              visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the token' }}
               value={token}
-              onChange={(event) => setToken(event.currentTarget.value)}
+              onChange={(event) => {
+                setToken(event.currentTarget.value)
+                if (signIn.isError) signIn.reset()
+              }}
+              error={signIn.error === null ? undefined : <span role="alert">{whyNot(signIn.error)}</span>}
             />
-            {signIn.error !== null && (
-              <Alert color="red" role="alert" title="Not signed in">
-                {reasonOf(signIn.error)}
-              </Alert>
-            )}
             <Button type="submit" loading={signIn.isPending}>
               Sign in
             </Button>
@@ -59,3 +86,8 @@ export function SignInScreen() {
     </Center>
   )
 }
+
+const whyNot = (error: Error): string =>
+  error instanceof CallFailure && error.code === 'token_unknown'
+    ? 'This server does not know that token. It may be of another server, or revoked; was all of it pasted?'
+    : reasonOf(error)

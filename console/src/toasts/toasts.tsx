@@ -65,7 +65,9 @@ export function ToastProvider({ children }: { readonly children: ReactNode }) {
             closeButtonProps={{ 'aria-label': 'Dismiss' }}
           >
             <Group justify="space-between" wrap="nowrap">
-              <Text size="sm">{message}</Text>
+              <Text size="sm" c="var(--quiet)">
+                {message}
+              </Text>
               {undo !== undefined && (
                 <Button
                   size="compact-sm"

@@ -1,0 +1,57 @@
+/** Who is signed in, and what this browser should do for them: times in UTC or local, the documents, signing out. */
+import { Anchor, Button, Popover, SegmentedControl, Stack, Text } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { call } from '../api/call.ts'
+import { useSession } from '../kit/role.tsx'
+import type { Zone } from '../time/format.ts'
+import { useTime } from '../time/time.tsx'
+
+export function UserMenu() {
+  const { name, role, needsToken, version } = useSession()
+  const { zone, setZone } = useTime()
+  const client = useQueryClient()
+  const signOut = async () => {
+    await call('DELETE', '/api/session')
+    client.clear()
+    window.location.assign('/')
+  }
+  return (
+    <Popover position="bottom-end" trapFocus returnFocus shadow="md">
+      <Popover.Target>
+        <Button size="compact-sm" variant="default" className="user">
+          {name ?? 'nobody'}
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown aria-label="You and this browser">
+        <Stack gap="sm" align="flex-start">
+          <div>
+            <Text size="sm" fw={600}>
+              {name ?? 'nobody'}
+            </Text>
+            <Text size="xs" c="var(--quiet)">
+              Role {role ?? 'none'} · Bartleby {version}
+            </Text>
+          </div>
+          <SegmentedControl
+            size="xs"
+            aria-label="Times in"
+            data={[
+              { value: 'utc', label: 'Times in UTC' },
+              { value: 'local', label: 'Local times' },
+            ]}
+            value={zone}
+            onChange={(chosen) => setZone(chosen as Zone)}
+          />
+          <Anchor href="/docs" size="sm">
+            Documentation of the API
+          </Anchor>
+          {needsToken && (
+            <Button size="compact-sm" variant="default" onClick={() => void signOut()}>
+              Sign out
+            </Button>
+          )}
+        </Stack>
+      </Popover.Dropdown>
+    </Popover>
+  )
+}

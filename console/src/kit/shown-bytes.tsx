@@ -1,0 +1,38 @@
+/** Bytes on the page, as text or as hexadecimal numbers; never as anything that a browser would act on. */
+import { Button, Group, Text } from '@mantine/core'
+import { useState } from 'react'
+import { byteSize } from '../time/format.ts'
+import { readBytes } from './read-bytes.ts'
+
+/** So much is shown at first. */
+const FIRST_BYTES = 4_096
+/** Browsers become slow with more. */
+const MOST_BYTES = 1_048_576
+
+export function ShownBytes({ bytes, label }: { readonly bytes: Uint8Array; readonly label: string }) {
+  const [isWhole, setWhole] = useState(false)
+  if (bytes.length === 0)
+    return (
+      <Text size="sm" c="var(--quiet)">
+        {label}: empty
+      </Text>
+    )
+  const { form, text, size, isCut } = readBytes(bytes, isWhole ? MOST_BYTES : FIRST_BYTES)
+  return (
+    <div>
+      <Group gap="xs" mb={4}>
+        <Text size="sm" c="var(--quiet)">
+          {label}: {byteSize(size)}
+          {form === 'hex' ? ', no text' : ''}
+          {isCut && isWhole ? `; the first ${byteSize(MOST_BYTES)} are shown` : ''}
+        </Text>
+        {isCut && !isWhole && (
+          <Button size="compact-xs" variant="default" onClick={() => setWhole(true)}>
+            Show all of it
+          </Button>
+        )}
+      </Group>
+      <pre className="bytes">{text}</pre>
+    </div>
+  )
+}

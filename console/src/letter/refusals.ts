@@ -1,0 +1,28 @@
+/** Why an act on a letter is not possible now: what the server would say, before it is asked. */
+import type { LetterItem } from '../api/types.ts'
+
+/** A letter of a list, or with its case file. */
+export type Refusable = Pick<LetterItem, 'status' | 'resolution' | 'confirmedAtUtc'> & {
+  readonly leased?: boolean
+}
+
+const LEASED = 'A consumer of its dead queue holds it: try again when the lease is over.'
+
+/** Of a retry, an edit and a dry run; null: it is possible. */
+export function retryRefusal({ status, resolution, confirmedAtUtc, leased }: Refusable): string | null {
+  if (status === 'Pending') return leased === true ? LEASED : null
+  if (status === 'Resolved' && resolution === 'retry') {
+    return confirmedAtUtc === null
+      ? 'It is on its way already: wait for its outcome, or restore it first.'
+      : 'It was sent and processed: restore it first to send it again.'
+  }
+  return `It is ${status}: restore it first.`
+}
+
+export function discardRefusal({ status, leased }: Refusable): string | null {
+  if (status === 'Pending') return leased === true ? LEASED : null
+  return `It is ${status}: only pending letters are discarded.`
+}
+
+export const restoreRefusal = ({ status }: Refusable): string | null =>
+  status === 'Pending' ? 'It is pending: there is nothing to restore.' : null

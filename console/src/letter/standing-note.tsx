@@ -1,0 +1,106 @@
+/** What became of a letter, in a sentence that changes by itself when more is heard. */
+import { Alert } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { errorLine } from '../acts/error-line.ts'
+import type { LetterDetail } from '../api/types.ts'
+import { FullTime, Time } from '../time/time.tsx'
+import { returnedAt } from './timeline.ts'
+
+interface Note {
+  readonly title: string
+  readonly colour: string
+  readonly says: ReactNode
+}
+
+/** Screen readers hear it too: the region is always there, what is in it changes. */
+export function StandingNote({ letter }: { readonly letter: LetterDetail }) {
+  const note = noteOf(letter)
+  return (
+    <div role="status" className="standing">
+      {note !== null && (
+        <Alert
+          color={note.colour}
+          title={note.title}
+          variant="light"
+          p="sm"
+          className="standing-note"
+          role="presentation"
+        >
+          {note.says}
+        </Alert>
+      )}
+    </div>
+  )
+}
+
+function noteOf(letter: LetterDetail): Note | null {
+  const { status, resolution, confirmedAtUtc, resolvedAtUtc, resolutionNotes, sentTo } = letter
+  const by = letter.resolvedBy === null ? '' : ` by ${letter.resolvedBy}`
+  const why = resolutionNotes === null || resolutionNotes === 'Retried' ? '' : ` “${resolutionNotes}”`
+  if (status === 'Pending') return pendingNote(letter)
+  if (status === 'Expired') {
+    return { title: 'Expired', colour: 'gray', says: `It was given up${by}.${why}` }
+  }
+  if (resolution === 'discard') {
+    return {
+      title: 'Discarded',
+      colour: 'gray',
+      says: (
+        <>
+          It ended without being sent back, <Time at={resolvedAtUtc} />
+          {by}.{why}
+        </>
+      ),
+    }
+  }
+  if (resolution !== 'retry') {
+    return { title: 'Completed', colour: 'teal', says: `A consumer of its dead queue completed it${by}.` }
+  }
+  if (confirmedAtUtc !== null) {
+    return {
+      title: 'Confirmed',
+      colour: 'teal',
+      says: (
+        <>
+          What was sent{sentTo === null ? '' : ` to ${sentTo}`} was completed <Time at={confirmedAtUtc} />.
+          {why}
+        </>
+      ),
+    }
+  }
+  return {
+    title: 'Sent',
+    colour: 'blue',
+    says: (
+      <>
+        It was sent{sentTo === null ? '' : ` to ${sentTo}`} <Time at={resolvedAtUtc} />
+        {by}.{why} Nothing was heard of it yet; this page says so as soon as it is confirmed or returned.
+      </>
+    ),
+  }
+}
+
+function pendingNote(letter: LetterDetail): Note | null {
+  const backAt = returnedAt(letter)
+  if (letter.leased && letter.leaseDeadlineUtc !== null) {
+    return {
+      title: 'Leased',
+      colour: 'yellow',
+      says: (
+        <>
+          A consumer of its dead queue holds it until <FullTime at={letter.leaseDeadlineUtc} />.
+        </>
+      ),
+    }
+  }
+  if (backAt === null) return null
+  return {
+    title: 'Returned',
+    colour: 'orange',
+    says: (
+      <>
+        It was sent back and failed again <Time at={backAt} />: {errorLine(letter)}
+      </>
+    ),
+  }
+}

@@ -1,0 +1,76 @@
+/** Acts on what is chosen in a list: on one letter at once, on more through a plan. */
+
+import { usePlan } from '../acts/plan-context.ts'
+import { walksOf } from '../acts/plan-walks.ts'
+import type { Act } from '../acts/run.ts'
+import { useLetterActs } from '../acts/use-letter-acts.ts'
+import type { LetterItem } from '../api/types.ts'
+import { discardRefusal, type Refusable, restoreRefusal, retryRefusal } from '../letter/refusals.ts'
+import type { LetterList } from './use-letter-list.ts'
+import type { Selection } from './use-selection.ts'
+
+export interface ManyActs {
+  readonly retry: () => void
+  readonly discard: () => void
+  readonly restore: () => void
+  /** Why each is not possible with what is chosen; null: it is. */
+  readonly refusals: Readonly<Record<Act, string | null>>
+}
+
+const REFUSALS: Readonly<Record<Act, (letter: Refusable) => string | null>> = {
+  retry: retryRefusal,
+  discard: discardRefusal,
+  restore: restoreRefusal,
+}
+
+const NOTHING_CHOSEN = 'Nothing is chosen: move to a letter with j, or select some with x.'
+
+export interface ManyActsOptions {
+  readonly text: string
+  readonly list: LetterList
+  readonly selection: Selection
+  /** The row that keys act on when nothing is selected. */
+  readonly current: LetterItem | undefined
+  /** Asks for the reason for one letter. */
+  readonly askWhy: (letter: LetterItem) => void
+}
+
+export function useManyActs({ text, list, selection, current, askWhy }: ManyActsOptions): ManyActs {
+  const plan = usePlan()
+  const acts = useLetterActs()
+  const chosen = selection.isEmpty ? (current === undefined ? [] : [current]) : selection.letters
+  const possible = (act: Act) => chosen.filter((letter) => REFUSALS[act](letter) === null)
+
+  const refusalOf = (act: Act): string | null => {
+    if (selection.isAll) {
+      return walksOf(act, list.filter).length > 0 ? null : `No letter of this list can be ${PAST[act]}.`
+    }
+    const [first] = chosen
+    if (first === undefined) return NOTHING_CHOSEN
+    if (possible(act).length > 0) return null
+    return chosen.length === 1 ? REFUSALS[act](first) : `None of the selected letters can be ${PAST[act]}.`
+  }
+  const perform = (act: Act, one: (letter: LetterItem) => void) => () => {
+    if (selection.isAll) {
+      const what = text === '' ? 'letters, all there are' : `letters that match ${text}`
+      return plan({ act, filter: list.filter, what })
+    }
+    const letters = possible(act)
+    const [first] = letters
+    if (first === undefined) return
+    if (letters.length === 1) return one(first)
+    const keys = letters.map(({ engine, rowKey }) => ({ engine, rowKey }))
+    const others = chosen.length - letters.length
+    const what =
+      others === 0 ? 'selected letters' : `selected letters (${others} more cannot be ${PAST[act]})`
+    plan({ act, filter: list.filter, keys, what })
+  }
+  return {
+    retry: perform('retry', (letter) => void acts.retry(letter)),
+    discard: perform('discard', askWhy),
+    restore: perform('restore', (letter) => void acts.restore(letter)),
+    refusals: { retry: refusalOf('retry'), discard: refusalOf('discard'), restore: refusalOf('restore') },
+  }
+}
+
+const PAST: Readonly<Record<Act, string>> = { retry: 'retried', discard: 'discarded', restore: 'restored' }

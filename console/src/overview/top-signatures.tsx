@@ -1,0 +1,125 @@
+/** The groups with the most pending letters: where triage begins. */
+import { Anchor, Skeleton, Stack, Text } from '@mantine/core'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { usePlan } from '../acts/plan-context.ts'
+import { signaturesQuery } from '../api/queries.ts'
+import type { SignatureGroup } from '../api/types.ts'
+import { ActButton } from '../kit/act-button.tsx'
+import { Count, SignatureLink } from '../kit/links.tsx'
+import { Empty, Panel, Trouble } from '../kit/page.tsx'
+import { Sparkline } from '../kit/sparkline.tsx'
+import { useSteady } from '../kit/steady.ts'
+import { type Column, Table } from '../kit/table.tsx'
+import { lettersOf, nameOf, trendWords } from '../signatures/group.ts'
+import { Time } from '../time/time.tsx'
+
+const SHOWN = 8
+const keyOf = ({ signature }: SignatureGroup) => signature
+
+export function TopSignatures() {
+  const read = useInfiniteQuery(signaturesQuery({}, SHOWN))
+  const plan = usePlan()
+  const groups = read.data?.pages[0]?.items
+  const { rows, hold } = useSteady('top', groups ?? [], keyOf)
+  const columns: readonly Column<SignatureGroup>[] = [
+    {
+      id: 'title',
+      title: 'Signature',
+      oneLine: true,
+      cell: (group) => <SignatureLink signature={group.signature}>{nameOf(group)}</SignatureLink>,
+    },
+    { id: 'sources', title: 'Sources', width: '9rem', cell: ({ sources }) => sources.join(', ') },
+    {
+      id: 'pending',
+      title: 'Pending',
+      numeric: true,
+      width: '6rem',
+      cell: ({ open, signature }) => (
+        <Count of={open} filter={{ signature, status: 'Pending' }} label="pending of this signature" />
+      ),
+    },
+    {
+      id: 'trend',
+      title: '24 h',
+      width: '8rem',
+      cell: ({ trend }) => <Sparkline values={trend} label={trendWords(trend)} />,
+    },
+    {
+      id: 'seen',
+      title: 'Last seen',
+      width: '7rem',
+      cell: ({ lastSeenAtUtc }) => <Time at={lastSeenAtUtc} />,
+    },
+    {
+      id: 'acts',
+      title: 'Acts',
+      width: '6rem',
+      cell: (group) => (
+        <ActButton
+          size="compact-xs"
+          variant="default"
+          needs="operator"
+          refusal={group.open === 0 ? 'None of its letters is pending.' : null}
+          aria-label={`Retry… ${lettersOf(group)}`}
+          onClick={() =>
+            plan({
+              act: 'retry',
+              filter: { signature: group.signature, status: 'Pending' },
+              what: lettersOf(group),
+            })
+          }
+        >
+          Retry…
+        </ActButton>
+      ),
+    },
+  ]
+  return (
+    <Panel
+      title="Top signatures"
+      beside={
+        <Anchor size="sm" renderRoot={(props) => <Link to="/signatures" {...props} />}>
+          All signatures
+        </Anchor>
+      }
+    >
+      {groups === undefined && read.error !== null && (
+        <Trouble error={read.error} retry={() => void read.refetch()} />
+      )}
+      {groups === undefined && read.error === null && <Placeholder />}
+      {groups?.length === 0 && (
+        <Empty title="No letters yet.">
+          Letters come from queues with a dead queue, engines, the outbox, webhooks and Kafka, or are reported
+          with <code>POST /api/dlq</code>. See the <a href="/docs">documentation</a>.
+        </Empty>
+      )}
+      {groups !== undefined && groups.length > 0 && (
+        <div {...hold}>
+          <Table
+            label="Top signatures"
+            columns={columns}
+            rows={rows.slice(0, SHOWN)}
+            keyOf={keyOf}
+            minWidth="54rem"
+          />
+        </div>
+      )}
+    </Panel>
+  )
+}
+
+/** Keeps the room of the rows. */
+function Placeholder() {
+  return (
+    <Stack gap={6} role="status">
+      <Text size="sm" c="var(--quiet)">
+        Reading signatures…
+      </Text>
+      {Array.from({ length: SHOWN }, (_, place) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
+        <Skeleton key={place} height="2rem" />
+      ))}
+    </Stack>
+  )
+}
