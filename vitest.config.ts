@@ -5,7 +5,7 @@ const reports = process.env.BARTLEBY_TEST_REPORTS
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
+    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'console/src/**/*.test.ts'],
     // These need packages of their own and are run by their own scripts.
     exclude: ['test/azure/**', '**/node_modules/**'],
     globalSetup: 'test/harness/global-setup.ts',

@@ -13,6 +13,8 @@ interface Step {
 const steps: readonly Step[] = [
   { name: 'lint', command: ['biome', 'check', '--error-on-warnings'] },
   { name: 'type check', command: ['tsc', '-p', '.'] },
+  { name: 'type check of the console', command: ['tsc', '-p', 'console'] },
+  { name: 'type check of its tests', command: ['tsc', '-p', 'test/console'] },
   { name: 'tests', command: ['vitest', 'run', ...process.argv.slice(2)] },
 ]
 

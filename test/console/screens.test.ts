@@ -1,0 +1,152 @@
+/**
+ * Every screen, in both themes, on the demo: nothing serious for assistive technology, no complaint of the browser, no request to
+ * another origin, and a picture of it. `npm run docs:images` keeps the pictures in docs/images.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { loadConfig } from '../../src/config/index.ts'
+import { serveDemo } from '../../src/demo/serve-demo.ts'
+import { DEMO_SIGNATURES } from '../../src/demo/troubles.ts'
+import type { RunningServer } from '../../src/http/serve.ts'
+import { describeBrowser, openView, type View } from '../harness/browser.ts'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const IMAGES = fileURLToPath(new URL('../../docs/images', import.meta.url))
+const keepsImages = process.env.BARTLEBY_DOCS_IMAGES === '1'
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** Each screen: the name of its picture, its address, and what must be there before it is looked at. */
+const screens: readonly { name: string; path: () => Promise<string> | string; ready: string }[] = [
+  { name: 'overview', path: () => '/', ready: 'main canvas' },
+  { name: 'signatures', path: () => '/signatures', ready: 'main tbody tr' },
+  {
+    name: 'signature',
+    path: () => `/signatures/${DEMO_SIGNATURES.healingSignature}`,
+    ready: 'main tbody tr',
+  },
+  { name: 'letters', path: () => '/letters?query=status%3Apending', ready: 'main tbody tr' },
+  { name: 'letter', path: () => someLetter(''), ready: 'main [role=tabpanel]' },
+  { name: 'edit', path: () => someLetter('/edit'), ready: 'main textarea' },
+  { name: 'redrives', path: () => '/redrives', ready: 'main h1' },
+  { name: 'queues', path: () => '/sources/queues', ready: 'main tbody tr' },
+  { name: 'engines', path: () => '/sources/engines', ready: 'main tbody tr' },
+  { name: 'outbox', path: () => '/sources/outbox', ready: 'main h2' },
+  { name: 'webhooks', path: () => '/sources/webhooks', ready: 'main tbody tr' },
+  { name: 'kafka', path: () => '/sources/kafka', ready: 'main h1' },
+  { name: 'history', path: () => '/history', ready: 'main tbody tr' },
+  { name: 'settings', path: () => '/settings', ready: 'main h2' },
+]
+const THEMES = ['light', 'dark'] as const
+
+let server: RunningServer
+let folder: string
+
+async function someLetter(then: string): Promise<string> {
+  const { items } = await server.office.letters.list({
+    signature: DEMO_SIGNATURES.healingSignature,
+    status: 'Pending',
+  })
+  const letter = items.at(-1)
+  if (letter === undefined) throw new Error('the demo has no letter that heals')
+  return `/letters/${letter.engine}/${encodeURIComponent(letter.rowKey)}${then}`
+}
+
+interface Finding {
+  readonly id: string
+  readonly impact: string | null
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
+}
+
+interface Axe {
+  run(options: { readonly runOnly: readonly string[] }): Promise<{ readonly violations: readonly Finding[] }>
+}
+
+/** The rules of WCAG 2.2 AA, by their tags; what is only good practice is left out. */
+const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+/** All that a theme can change. */
+const CONTRAST = ['color-contrast']
+
+/** What axe finds that is serious or worse. */
+async function seriousFindings({ page }: View, runOnly: readonly string[]): Promise<readonly string[]> {
+  const violations = await page.evaluate(
+    // What the script below has left there.
+    async (rules) => (await (globalThis as unknown as { axe: Axe }).axe.run({ runOnly: rules })).violations,
+    runOnly,
+  )
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`))
+}
+
+async function keepPicture(page: Page, name: string): Promise<void> {
+  const path = join(folder, name)
+  await page.screenshot({ path })
+  // A page without anything on it takes three kilobytes.
+  expect(statSync(path).size, name).toBeGreaterThan(15_000)
+}
+
+describeBrowser('a screen of the console', () => {
+  beforeAll(async () => {
+    folder = keepsImages ? IMAGES : mkdtempSync(join(tmpdir(), 'bartleby-images-'))
+    const config = loadConfig({ env: { BARTLEBY_LOG_LEVEL: 'silent' }, flags: { port: 0 } })
+    server = await serveDemo(config, { storeIsGiven: false, logLevelIsGiven: true, say: () => {} })
+  })
+
+  afterAll(async () => {
+    await server?.stop()
+    if (!keepsImages) rmSync(folder, { recursive: true, force: true })
+  })
+
+  it.each(screens)('$name is readable by everybody, in both themes, and has its picture', async (screen) => {
+    const { name, path, ready } = screen
+    const view = await openView(server.url, { theme: 'light' })
+    const { page, complaints } = view
+    try {
+      const origins = new Set<string>()
+      page.on('request', (request) => origins.add(new URL(request.url()).origin))
+      await page.goto(await path())
+      await page.locator(ready).first().waitFor()
+      // Evaluated and not added as a script, which the policy of the page forbids.
+      await page.evaluate(axe)
+      expect(await seriousFindings(view, WCAG), `${name} light`).toEqual([])
+      await keepPicture(page, `${name}-light.png`)
+      await page.emulateMedia({ colorScheme: 'dark' })
+      expect(await seriousFindings(view, CONTRAST), `${name} dark`).toEqual([])
+      await keepPicture(page, `${name}-dark.png`)
+      expect(complaints, name).toEqual([])
+      expect([...origins], name).toEqual([server.url])
+    } finally {
+      await view.close()
+    }
+  })
+
+  it('is in the documentation, and nothing else is', () => {
+    const expected = screens.flatMap(({ name }) => THEMES.map((theme) => `${name}-${theme}.png`))
+    expect(readdirSync(IMAGES).sort()).toEqual(expected.sort())
+  })
+
+  it('loads less than 300 KB of script, as it goes over the wire, for the first page', async () => {
+    const view = await openView(server.url)
+    try {
+      await view.page.goto('/')
+      await view.page.locator('main canvas').waitFor()
+      const bytes = await view.page.evaluate(() =>
+        performance
+          .getEntriesByType('resource')
+          .filter(({ name }) => name.endsWith('.js'))
+          // Entries of this type say how large they are.
+          .reduce((sum, entry) => sum + (entry as PerformanceResourceTiming).encodedBodySize, 0),
+      )
+      expect(bytes).toBeGreaterThan(50_000)
+      expect(bytes).toBeLessThan(300_000)
+    } finally {
+      await view.close()
+    }
+  })
+})
