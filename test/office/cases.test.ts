@@ -14,6 +14,7 @@ import type { FailedRun, Run } from '../../src/queues/queue.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { settle } from '../harness/letter-acts.ts'
 import { LetterStore } from '../harness/letter-store.ts'
+import { reused } from '../harness/reused-store.ts'
 import { stores } from '../harness/stores.ts'
 
 const ATTEMPTS = sql('test.attempts', 'SELECT count(*) AS rows FROM bartleby.letter_attempts')
@@ -115,7 +116,9 @@ const sendBack = async (letter: Letter): Promise<void> => {
   await store.letters.retry(letter, { edit: null, notes: null, actor: 'operator' })
 }
 
-describe.each(stores)('the case of a live item on $name', (kind) => {
+const kinds = stores.map((kind) => reused(kind))
+
+describe.each(kinds)('the case of a live item on $name', (kind) => {
   it.each([
     [
       'deleted',
@@ -216,7 +219,7 @@ describe.each(stores)('the case of a live item on $name', (kind) => {
   })
 })
 
-describe.each(stores)('history on $name', (kind) => {
+describe.each(kinds)('history on $name', (kind) => {
   it('gives letters of one correlation id different keys when they die at once, and again', async () => {
     store = await LetterStore.open(kind)
     await store.createQueue('jobs', 9)
@@ -273,7 +276,7 @@ describe.each(stores)('history on $name', (kind) => {
   })
 })
 
-describe.each(stores)('search on $name', (kind) => {
+describe.each(kinds)('search on $name', (kind) => {
   it('is told of a new letter and an old one that died again, not of all between them', async () => {
     store = await LetterStore.open(kind)
     await store.createQueue('jobs', 9)
@@ -286,7 +289,7 @@ describe.each(stores)('search on $name', (kind) => {
   })
 })
 
-describe.each(stores)('a letter that retention removed on $name', (kind) => {
+describe.each(kinds)('a letter that retention removed on $name', (kind) => {
   const DAYS = 90
   const forget = async () => {
     store.clock.advance(BigInt(DAYS + 1) * 86_400_000_000n)
@@ -335,7 +338,7 @@ describe.each(stores)('a letter that retention removed on $name', (kind) => {
 
 describe('a letter whose item is completed just now', () => {
   it('cannot be restored, and neither call waits for the other', async () => {
-    store = await LetterStore.open(stores.find(({ name }) => name === 'postgres') ?? expect.fail('none'))
+    store = await LetterStore.open(kinds.find(({ name }) => name === 'postgres') ?? expect.fail('none'))
     await store.createQueue('jobs', 9)
     await die('jobs')
     await sendBack(await onlyLetter())
@@ -358,7 +361,7 @@ describe('a letter whose item is completed just now', () => {
   })
 })
 
-describe.each(stores)('letters that can be searched on $name', (kind) => {
+describe.each(kinds)('letters that can be searched on $name', (kind) => {
   it('are removed when their time is over, and everything else works on', async () => {
     store = await LetterStore.open(kind)
     const ids = await store.captureMany(3)

@@ -1,6 +1,6 @@
 /**
- * Counts against COUNT, while 16 writers move letters at random and at the end. 5,000 transitions on each store;
- * 200,000 with BARTLEBY_SOAK=1.
+ * Counts against COUNT, and activity against history, while 16 writers move letters at random and at the end. 2,000
+ * transitions on each store; 200,000 with BARTLEBY_SOAK=1.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
@@ -13,10 +13,10 @@ import { type Counts, keyOf, openCounter } from './counted.ts'
 import { Mover, QUEUES } from './transitions.ts'
 
 const SOAK = process.env.BARTLEBY_SOAK === '1'
-const TRANSITIONS = SOAK ? 200_000 : 5_000
+const TRANSITIONS = SOAK ? 200_000 : 2_000
 const WRITERS = 16
 /** How often everybody stops, so that the API can be held against the store. */
-const STOPS = 8
+const STOPS = SOAK ? 8 : 4
 
 async function shown(clerk: Clerk): Promise<Counts> {
   const { data } = await clerk.expects([200], 'GET', '/api/counts')
@@ -59,8 +59,10 @@ describe.each(stores)('counts on $name', (store) => {
           const watching = (async () => {
             while (!over) {
               await pause(random.whole(20, 400))
-              const { letters, books } = await counter.census()
+              const { letters, books, unconfirmed, acts } = await counter.census()
               expect(books, seed).toEqual(letters)
+              expect(unconfirmed.books, seed).toEqual(unconfirmed.letters)
+              expect(acts.activity, seed).toEqual(acts.history)
               expect(Object.values(await shown(reader)).every((count) => count > 0)).toBe(true)
             }
           })()

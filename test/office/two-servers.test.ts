@@ -1,30 +1,31 @@
 /** Two servers on one PostgreSQL: a letter is sent once, whoever asks where, and both tell the same story. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type SpawnedServer, spawnServer } from '../harness/server.ts'
+import { type RunningServer, spawnServer, startServer } from '../harness/server.ts'
 import { type FreshStore, freshPostgres } from '../harness/stores.ts'
 import { Wire } from '../harness/wire.ts'
 import { type Detail, type Key, type Listed, pathTo } from './api.ts'
 import { Clerk } from './clerk.ts'
 
-const LETTERS = process.env.BARTLEBY_SOAK === '1' ? 1_000 : 300
+const LETTERS = process.env.BARTLEBY_SOAK === '1' ? 1_000 : 150
 const CLIENTS = 8
 
 describe('two servers on one PostgreSQL', () => {
   let place: FreshStore
-  let servers: SpawnedServer[] = []
+  let servers: RunningServer[] = []
   let wires: Wire[] = []
   const clerk = (n: number) => new Clerk(wires[n % 2] ?? expect.fail('two were started'), `client-${n}`)
 
   beforeAll(async () => {
     place = await freshPostgres()
-    // One after the other: the first brings the store up to date.
-    for (let n = 0; n < 2; n++) servers.push(await spawnServer({ store: place.url, testApi: false }))
+    const options = { store: place.url, testApi: false }
+    // A process of its own shares nothing with the other but the store, and one that does is enough for that.
+    servers = await Promise.all([startServer(options), spawnServer(options)])
     wires = servers.map(({ url }) => new Wire(url))
   })
 
   afterAll(async () => {
     await Promise.all(wires.map((wire) => wire.close()))
-    await Promise.all(servers.map((server) => server.kill9()))
+    await Promise.all(servers.map((server) => server.stop()))
     servers = []
     await place.dispose()
   })

@@ -25,6 +25,15 @@ const addToBooks = (drawer: string, status: number, letters: number) => ({
            ON CONFLICT DO UPDATE SET letters = letters + excluded.letters;`,
 })
 
+/** An hour after everything that happened in the store. */
+const HOUR = 1_800_003_600_000_000
+
+/** Activity grows by `letters`. */
+const addToActivity = (subject: string, grain: string, at: string, act: number, letters: number): string =>
+  `INSERT INTO bartleby.letter_activity AS known (grain, subject, act, at, letters)
+   VALUES (${grain}, ${subject}, ${act}, ${at}, ${letters})
+   ON CONFLICT (grain, subject, act, at) DO UPDATE SET letters = known.letters + excluded.letters`
+
 const both = (...parts: readonly { readonly postgres: string; readonly sqlite: string }[]) => ({
   postgres: parts.map(({ postgres }) => postgres).join('\n'),
   sqlite: parts.map(({ sqlite }) => sqlite).join('\n'),
@@ -153,6 +162,35 @@ const BREAKAGES: readonly Breakage[] = [
     row: () => ({ status: 'Pending', source: 'queues', queue: 'orders' }),
   },
   {
+    title: 'a count of unconfirmed letters that is wrong',
+    breaks: ['I6'],
+    sql: ({ sent }) => addToBooks(drawerOf(sent), 5, -1),
+    row: () => ({ status: 'unconfirmed', books: '0', found: '1', queue: 'orders' }),
+  },
+  {
+    title: 'a letter that arrived and was not captured',
+    breaks: ['I6'],
+    sql: ({ lying }) => addToActivity(drawerOf(lying), '2', '0', 0, 1),
+    row: () => ({ engine: 'queues', queue: 'orders' }),
+  },
+  {
+    title: 'an hour of a drawer that the office knows nothing of',
+    breaks: ['I6'],
+    sql: ({ lying }) => addToActivity(drawerOf(lying), '1', String(HOUR), 4, 1),
+    row: () => ({ act: 'discarded', office: '0', origins: '0', drawers: '1' }),
+  },
+  {
+    title: 'minutes that are less than their hour',
+    breaks: ['I6'],
+    sql: ({ lying }) => `
+      ${addToActivity('0', '0', String(HOUR - 3_600_000_000), 5, 0)};
+      ${addToActivity('0', '0', String(HOUR), 5, 1)};
+      ${addToActivity('0', '1', String(HOUR), 5, 2)};
+      ${addToActivity(drawerOf(lying), '1', String(HOUR), 5, 2)};
+      ${addToActivity('-1', '1', String(HOUR), 5, 2)}`,
+    row: () => ({ act: 'expired', office: '2', origins: '2', drawers: '2', minutes: '1' }),
+  },
+  {
     title: 'a letter in a drawer of another engine',
     breaks: ['I6'],
     sql: ({ lying }) => `UPDATE bartleby.letters SET engine = 'hmac' WHERE id = ${lying}`,
@@ -183,7 +221,8 @@ const BREAKAGES: readonly Breakage[] = [
   {
     title: 'a letter that was captured and is not accounted for',
     breaks: ['I11'],
-    sql: ({ lying }) => addToBooks(drawerOf(lying), 4, 1),
+    sql: ({ lying }) =>
+      both(addToBooks(drawerOf(lying), 4, 1), same(addToActivity(drawerOf(lying), '2', '0', 0, 1))),
     row: () => ({ captured: '12' }),
   },
   {
