@@ -7,7 +7,7 @@ import { createQueues, Load, MAX_ATTEMPTS, ok, QUEUE, TROUBLED } from '../crash/
 import { seededRandom } from '../crash/random.ts'
 import type { Path } from '../harness/messages.ts'
 import { type Door, doorTo } from '../harness/proxy.ts'
-import { type SpawnedServer, spawnServer } from '../harness/server.ts'
+import { type RunningServer, type SpawnedServer, spawnServer, startServer } from '../harness/server.ts'
 import { type FreshStore, freshPostgres } from '../harness/stores.ts'
 import { type Json, jsonCodec, Wire } from '../harness/wire.ts'
 
@@ -19,23 +19,51 @@ const CUTS = process.env.BARTLEBY_SOAK === '1' ? 8 : 4
 describe('a PostgreSQL that goes away', () => {
   let place: FreshStore
   let door: Door
-  let server: SpawnedServer
   let wire: Wire
+  const servers: { readonly wire: Wire; stop(): Promise<void> }[] = []
 
   beforeEach(async () => {
     place = await freshPostgres()
     door = await doorTo(place.url)
-    server = await spawnServer({ store: door.url, testApi: false })
-    wire = new Wire(server.url)
-    await createQueues(wire)
   })
 
   afterEach(async () => {
-    await wire.close()
-    await server.kill9()
+    // Who holds a connection that is silent would wait for it when it stops.
+    door.shut()
+    door.open()
+    for (const { wire, stop } of servers.splice(0)) {
+      await wire.close()
+      await stop()
+    }
     await door.close()
     await place.dispose()
   })
+
+  const wireTo = ({ url }: RunningServer, stop: () => Promise<void>): Wire => {
+    const wire = new Wire(url)
+    servers.push({ wire, stop })
+    return wire
+  }
+
+  /** Serves in this process, from behind the door unless told otherwise. */
+  const serveHere = async (store = door.url): Promise<Wire> => {
+    const server = await startServer({ store, testApi: false })
+    return wireTo(server, () => server.stop())
+  }
+
+  /** Makes `wire` that of a server with our queues. */
+  const openHere = async (store?: string): Promise<void> => {
+    wire = await serveHere(store)
+    await createQueues(wire)
+  }
+
+  /** The same as users run it: a process, which ends with a code. */
+  const openProcess = async (): Promise<SpawnedServer> => {
+    const server = await spawnServer({ store: door.url, testApi: false })
+    wire = wireTo(server, () => server.kill9())
+    await createQueues(wire)
+    return server
+  }
 
   const call = (path: Path, body: Json) => wire.call(jsonCodec, path, body)
   const produce = (queue_name: string, ...texts: string[]) =>
@@ -47,6 +75,7 @@ describe('a PostgreSQL that goes away', () => {
     expect.poll(async () => (await produce(QUEUE, 'back')).status, { timeout: 8_000, interval: 50 }).toBe(200)
 
   it('is told to clients as an error that the contract knows, within seconds', async () => {
+    await openHere()
     await produce(QUEUE, 'a')
     const leased = (await lease(QUEUE, 'a')).body.items
     expect(leased).toHaveLength(1)
@@ -87,23 +116,19 @@ describe('a PostgreSQL that goes away', () => {
   }, 30_000)
 
   it('is a 454 also for a queue that this server has not met before', async () => {
-    const other = await spawnServer({ store: place.url, testApi: false })
-    const elsewhere = new Wire(other.url)
-    try {
-      const settings = { lease_timeout: '1m', expire_timeout: '1h', requested_partitions: 1 }
-      await ok(elsewhere, '/v1/queues.create', { ...settings, queue_name: 'unmet' })
-      door.shut()
-      expect(await produce('unmet', 'a')).toMatchObject(AGAIN)
-      expect(await lease('unmet', 'a')).toMatchObject(AGAIN)
-      const complete = { queue_name: 'unmet', request_timeout: '1m', ids: [SOME_ID] }
-      expect(await call('/v1/queue.complete', complete)).toMatchObject(AGAIN)
-    } finally {
-      await elsewhere.close()
-      await other.kill9()
-    }
+    await openHere()
+    const elsewhere = await serveHere(place.url)
+    const settings = { lease_timeout: '1m', expire_timeout: '1h', requested_partitions: 1 }
+    await ok(elsewhere, '/v1/queues.create', { ...settings, queue_name: 'unmet' })
+    door.shut()
+    expect(await produce('unmet', 'a')).toMatchObject(AGAIN)
+    expect(await lease('unmet', 'a')).toMatchObject(AGAIN)
+    const complete = { queue_name: 'unmet', request_timeout: '1m', ids: [SOME_ID] }
+    expect(await call('/v1/queue.complete', complete)).toMatchObject(AGAIN)
   }, 30_000)
 
   it('ends no wait without an answer: a waiting lease gets items or is told to try again', async () => {
+    await openHere()
     const waits = Array.from({ length: 20 }, (_, i) => lease(QUEUE, `w${i}`, '8s'))
     await expect
       .poll(async () => JSON.stringify(await ok(wire, '/v1/queue.stats', { queue_name: QUEUE })))
@@ -120,6 +145,7 @@ describe('a PostgreSQL that goes away', () => {
   }, 30_000)
 
   it(`loses nothing that was acknowledged, over ${CUTS} cuts under load`, async () => {
+    const server = await openProcess()
     const random = seededRandom()
     const books = new Books(MAX_ATTEMPTS)
     const load = new Load(wire, { books, random, name: 'cut', expected: TROUBLED })
@@ -141,22 +167,17 @@ describe('a PostgreSQL that goes away', () => {
   }, 40_000)
 
   it('is heard again once it is back: what another server produces wakes a waiting lease at once', async () => {
-    const other = await spawnServer({ store: place.url, testApi: false })
-    const elsewhere = new Wire(other.url)
-    try {
-      door.shut()
-      expect(await produce(QUEUE, 'x')).toMatchObject(AGAIN)
-      door.open()
-      await untilBack()
-      await ok(wire, '/v1/queue.clear', { queue_name: QUEUE, queue: true })
-      // The connection that listens is tried again every second.
-      await expect
-        .poll(() => wakesMs(elsewhere), { timeout: 15_000, interval: 10 })
-        .toSatisfy((times: number[]) => times.every((ms) => ms < 400))
-    } finally {
-      await elsewhere.close()
-      await other.kill9()
-    }
+    await openHere()
+    const elsewhere = await serveHere(place.url)
+    door.shut()
+    expect(await produce(QUEUE, 'x')).toMatchObject(AGAIN)
+    door.open()
+    await untilBack()
+    await ok(wire, '/v1/queue.clear', { queue_name: QUEUE, queue: true })
+    // The connection that listens is tried again every second.
+    await expect
+      .poll(() => wakesMs(elsewhere), { timeout: 15_000, interval: 10 })
+      .toSatisfy((times: number[]) => times.every((ms) => ms < 400))
 
     /** Five wake-ups: a poll once a second would not be that quick five times. */
     async function wakesMs(producedAt: Wire): Promise<number[]> {
@@ -185,6 +206,7 @@ describe('a PostgreSQL that goes away', () => {
   }, 40_000)
 
   it('does not keep the server from stopping', async () => {
+    const server = await openProcess()
     const waiting = lease(QUEUE, 'w', '1m')
     door.shut()
     await produce(QUEUE, 'x')
@@ -198,24 +220,12 @@ describe('a PostgreSQL that goes away', () => {
     const url = new URL(door.url)
     // The default is too long for a test.
     url.searchParams.set('query_timeout', '500')
-    const impatient = await spawnServer({ store: url.href, testApi: false })
-    const there = new Wire(impatient.url)
-    try {
-      await expectExactCounts(there)
-      door.block()
-      const items = [{ utf8: 'x' }]
-      const request = { queue_name: QUEUE, request_timeout: '1m', items }
-      // Every connection that lay idle has to be found out; a request meets one of them at a time.
-      await expect
-        .poll(async () => (await there.call(jsonCodec, '/v1/queue.produce', request)).status, {
-          timeout: 15_000,
-        })
-        .toBe(200)
-      await expectExactCounts(there)
-      expect((await there.raw('/health', { method: 'GET' })).status).toBe(200)
-    } finally {
-      await there.close()
-      await impatient.kill9()
-    }
+    await openHere(url.href)
+    await expectExactCounts(wire)
+    door.block()
+    // Every connection that lay idle has to be found out; a request meets one of them at a time.
+    await expect.poll(async () => (await produce(QUEUE, 'x')).status, { timeout: 15_000 }).toBe(200)
+    await expectExactCounts(wire)
+    expect(await health('/health')).toBe(200)
   }, 30_000)
 })

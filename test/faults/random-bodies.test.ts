@@ -28,8 +28,8 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 453, 454, 455])
 const memory = async () => ({ url: 'sqlite::memory:', dispose: async () => {} })
 
 describe.each([
-  { name: 'SQLite', runs: SOAK ? 500 : 120, fresh: memory },
-  { name: 'PostgreSQL', runs: SOAK ? 75 : 20, fresh: freshPostgres },
+  { name: 'SQLite', runs: SOAK ? 500 : 50, fresh: memory },
+  { name: 'PostgreSQL', runs: SOAK ? 75 : 12, fresh: freshPostgres },
 ])('random bodies on $name', ({ runs, fresh }) => {
   let place: { readonly url: string; dispose(): Promise<void> }
   let server: ServerHere

@@ -3,25 +3,46 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
+import { bartleby } from '../../src/cli/terminal-double.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Root may write everywhere; without these capabilities it is bound by the file's mode like anybody else. */
 const BOUND_BY_MODES = ['setpriv', '--bounding-set=-dac_override,-dac_read_search', '--inh-caps=-all']
 
+interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+const commandOn = (store: string): readonly string[] => ['serve', '--port', '0', '--store', store]
+
 /** Runs `bartleby serve` on `store` until it ends; with `asAnybody` file modes count, also for root. */
-export async function serveUntilEnd(store: string, options: { readonly asAnybody?: boolean } = {}) {
-  const prefix = options.asAnybody === true && process.getuid?.() === 0 ? BOUND_BY_MODES : []
-  const [program = '', ...args] = [
-    ...prefix,
-    'node_modules/.bin/node',
-    'bin/bartleby.js',
-    'serve',
-    '--port',
-    '0',
-    '--store',
-    store,
-  ]
+export function serveUntilEnd(store: string, options: { readonly asAnybody?: boolean } = {}): Promise<Ended> {
+  return options.asAnybody === true ? serveBoundByModes(commandOn(store)) : serveHere(commandOn(store))
+}
+
+/** In this process, which is spared the seconds that a new one takes to start. */
+async function serveHere(command: readonly string[]): Promise<Ended> {
+  const signals = ['SIGINT', 'SIGTERM'] as const
+  const before = signals.map((signal) => process.listeners(signal))
+  try {
+    const { code, out, err } = await bartleby(command, { env: { BARTLEBY_LOG_LEVEL: 'silent' } })
+    return { code, out, err: `${err}\n` }
+  } finally {
+    // The command listens for them as long as its process lives.
+    for (const [place, signal] of signals.entries()) {
+      for (const listener of process.listeners(signal)) {
+        if (!before[place]?.includes(listener)) process.off(signal, listener)
+      }
+    }
+  }
+}
+
+async function serveBoundByModes(command: readonly string[]): Promise<Ended> {
+  const prefix = process.getuid?.() === 0 ? BOUND_BY_MODES : []
+  const [program = '', ...args] = [...prefix, 'node_modules/.bin/node', 'bin/bartleby.js', ...command]
   const child = spawn(program, args, {
     cwd: root,
     env: { ...process.env, BARTLEBY_LOG_LEVEL: 'silent' },

@@ -4,7 +4,7 @@ import { Books } from '../crash/books.ts'
 import { contents, untilQuiet } from '../crash/inventory.ts'
 import { createQueues, Load, MAX_ATTEMPTS, ok, TROUBLED } from '../crash/load.ts'
 import { seededRandom } from '../crash/random.ts'
-import { type SpawnedServer, spawnServer } from '../harness/server.ts'
+import { type SpawnedServer, spawnServer, startServer } from '../harness/server.ts'
 import { type FreshStore, stores } from '../harness/stores.ts'
 import { type Answer, type Json, jsonCodec, Wire } from '../harness/wire.ts'
 
@@ -51,10 +51,15 @@ describe.each(stores)('SIGTERM under load on $name', (store) => {
     await Promise.all(loads.map((load) => load.stop()))
     await wire.close()
 
-    server = await spawnServer({ store: place.url, testApi: false })
-    wire = new Wire(server.url)
-    await untilQuiet(wire)
-    expect(books.audit(await contents(wire)), seed).toEqual([])
+    const next = await startServer({ store: place.url, testApi: false })
+    wire = new Wire(next.url)
+    try {
+      await untilQuiet(wire)
+      expect(books.audit(await contents(wire)), seed).toEqual([])
+    } finally {
+      await wire.close()
+      await next.stop()
+    }
   }, 40_000)
 
   it('does not wait for thousands of items that are due', async () => {

@@ -1,6 +1,6 @@
 /**
  * The FIFO and lease model check: random programs of several clients run at the same time, and what they saw is
- * held against what a queue promises. `BARTLEBY_MODEL_RUNS` sets the number of programs, for longer soaks.
+ * held against what a queue promises. More programs with BARTLEBY_SOAK=1; `BARTLEBY_MODEL_RUNS` sets their number.
  */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -12,7 +12,14 @@ import { violations } from './checker.ts'
 import { perform } from './perform.ts'
 import { program } from './program.ts'
 
+const SOAK = process.env.BARTLEBY_SOAK === '1'
 const RUNS = Number(process.env.BARTLEBY_MODEL_RUNS ?? 0)
+/** Programs on one server, and on two. */
+const PROGRAMS = {
+  sqlite: SOAK ? 100 : 50,
+  postgres: SOAK ? 40 : 20,
+  two: SOAK ? 25 : 12,
+}
 const TIMEOUT = RUNS === 0 ? 60_000 : 3_600_000
 const START = instant(1_800_000_000_000_000n)
 
@@ -41,12 +48,12 @@ describe.each(stores)('what concurrent clients see of a queue on $name', (store)
   it(
     'is what one queue, in order and with one holder per item, would have shown them',
     { timeout: TIMEOUT },
-    async () => check(await store.fresh(), 1, store.name === 'sqlite' ? 100 : 40),
+    async () => check(await store.fresh(), 1, PROGRAMS[store.name]),
   )
 })
 
 describe('what concurrent clients see of two servers on one PostgreSQL', () => {
   it('has one holder per item, no item lost and none twice in the books', { timeout: TIMEOUT }, async () =>
-    check(await freshPostgres(), 2, 25),
+    check(await freshPostgres(), 2, PROGRAMS.two),
   )
 })

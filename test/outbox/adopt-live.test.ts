@@ -11,10 +11,14 @@ import { connect, type IdType, makeLegacyTable, oldProducer, oldReader } from '.
 /** What it has said when a kill is due, a moment later: at its start, between chunks, at the indexes, at the end. */
 const KILLS = [/columns/, /./, /./, /✓ give keys to rows/, /_tenant_key/, /refuse new rows/]
 
+const SOAK = process.env.BARTLEBY_SOAK === '1'
+
 const TABLES: readonly { readonly id: IdType; readonly rows: number }[] = [
-  { id: 'bigint', rows: process.env.BARTLEBY_SOAK === '1' ? 200_000 : 100_000 },
-  { id: 'uuid', rows: 60_000 },
+  { id: 'bigint', rows: SOAK ? 200_000 : 40_000 },
+  { id: 'uuid', rows: SOAK ? 60_000 : 25_000 },
 ]
+/** A dozen or two of chunks, so that the kills between them do not meet the last one. */
+const CHUNK = SOAK ? '5000' : '2000'
 
 let place: FreshStore
 let client: pg.Client
@@ -38,14 +42,13 @@ describe.each(TABLES)('a table of $rows rows with ids of type $id', ({ id, rows 
     const seed = `BARTLEBY_TEST_SEED=${random.seed}`
     await makeLegacyTable(client, id, rows)
     const programs = [await oldProducer(place.url), await oldReader(place.url)]
-    const adopt = () =>
-      startAdoption('--url', place.url, '--naming', 'pascal', '--enforce', '--chunk', '5000')
+    const adopt = () => startAdoption('--url', place.url, '--naming', 'pascal', '--enforce', '--chunk', CHUNK)
     let adoption: Adoption | undefined
     try {
       for (const word of KILLS) {
         adoption = adopt()
         await adoption.said(word)
-        await pause(random.whole(0, 500))
+        await pause(random.whole(0, SOAK ? 500 : 250))
         adoption.child.kill('SIGKILL')
         await adoption.ended
       }

@@ -5,18 +5,20 @@ import { adoptTable } from '../../src/outbox/adopt/adopt.ts'
 import type { AdoptOptions } from '../../src/outbox/adopt/report.ts'
 import { readLayout } from '../../src/outbox/layout.ts'
 import { COLUMN_NAMES, nameTable } from '../../src/outbox/table-names.ts'
+import { reused } from '../harness/reused-store.ts'
 import { barePostgres, type FreshStore } from '../harness/stores.ts'
 import { connect, everythingIn, makeLegacyTable } from './legacy-table.ts'
 
 const PASCAL = { naming: 'pascal' } as const
 const KEY = '0d5b3a8e-6f0e-4f0b-9f59-0c1d6d1b7a11'
 
+const kind = reused({ name: 'postgres', fresh: barePostgres })
 let place: FreshStore
 let client: pg.Client
 let other: pg.Client
 
 beforeEach(async () => {
-  place = await barePostgres()
+  place = await kind.fresh()
   client = await connect(place.url)
   other = await connect(place.url, 'night-report')
 })

@@ -13,10 +13,10 @@ import { Recorder } from './crash-recorder.ts'
 const SOAK = process.env.BARTLEBY_SOAK === '1'
 
 const SIZES = {
-  postgres: { processes: 4, messages: SOAK ? 10_000 : 3_000 },
-  sqlite: { processes: 2, messages: SOAK ? 5_000 : 1_500 },
+  postgres: { processes: 4, messages: SOAK ? 10_000 : 1_500 },
+  sqlite: { processes: 2, messages: SOAK ? 5_000 : 800 },
 }
-const KILLS = SOAK ? 60 : 6
+const KILLS = SOAK ? 60 : 4
 /** Every third message stands in one of these lines. */
 const LINES = 40
 

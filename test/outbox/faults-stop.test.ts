@@ -1,13 +1,16 @@
 /** Stopping: what was begun is waited for, what was not is given back, and whoever comes next can have it at once. */
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { reused } from '../harness/reused-store.ts'
 import { stores } from '../harness/stores.ts'
 import { FaultBench, Gate } from './faults-bench.ts'
 
 /** As if nobody had ever had them. */
 const UNTOUCHED = 'processed_at IS NULL AND claimed_by IS NULL AND claimed_until IS NULL AND claim_count = 0'
 
-describe.each(stores)('a dispatcher on $name that is stopped', (kind) => {
+const kinds = stores.map((kind) => reused(kind))
+
+describe.each(kinds)('a dispatcher on $name that is stopped', (kind) => {
   let bench: FaultBench
   beforeEach(async () => {
     bench = await FaultBench.open(kind)
@@ -85,7 +88,7 @@ const WAITING_CLAIMS = `SELECT pid FROM pg_stat_activity WHERE wait_event_type =
 
 describe('a dispatcher on postgres that is stopped while it claims', () => {
   it('gives back the rest of a line whose first message has just been delivered', async () => {
-    const postgres = stores.find(({ name }) => name === 'postgres')
+    const postgres = kinds.find(({ name }) => name === 'postgres')
     if (postgres === undefined) throw new Error('there is no PostgreSQL')
     const bench = await FaultBench.open(postgres)
     const blocker = new pg.Client({ connectionString: bench.outbox.url })

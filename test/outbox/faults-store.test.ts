@@ -3,13 +3,16 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { outboxSchema } from '../../src/outbox/schema.ts'
 import { type Door, doorTo } from '../harness/proxy.ts'
+import { reused } from '../harness/reused-store.ts'
 import { freshPostgres, stores } from '../harness/stores.ts'
 import { FaultBench, Gate, SECOND, textOf } from './faults-bench.ts'
 
 /** Nobody is held, and everything has arrived. */
 const DONE = 'processed_at IS NOT NULL AND claimed_by IS NULL AND claimed_until IS NULL'
 
-describe.each(stores)('an outbox on $name', (kind) => {
+const kinds = stores.map((kind) => reused(kind))
+
+describe.each(kinds)('an outbox on $name', (kind) => {
   let bench: FaultBench
   beforeEach(async () => {
     bench = await FaultBench.open(kind)

@@ -5,12 +5,15 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { seededRandom } from '../crash/random.ts'
 import { OutboxStore } from '../harness/outbox.ts'
+import { reused } from '../harness/reused-store.ts'
 import { stores } from '../harness/stores.ts'
 import { Fleet } from './crash-fleet.ts'
 import { DEADLY, Recorder } from './crash-recorder.ts'
 import { FaultBench, Gate, SECOND } from './faults-bench.ts'
 
-describe.each(stores)('messages on $name that were claimed in vain', (kind) => {
+const kinds = stores.map((kind) => reused(kind))
+
+describe.each(kinds)('messages on $name that were claimed in vain', (kind) => {
   let bench: FaultBench
   beforeEach(async () => {
     bench = await FaultBench.open(kind)
@@ -78,8 +81,9 @@ describe.each(stores)('messages on $name that were claimed in vain', (kind) => {
   })
 })
 
-describe.each(stores)('a message on $name that ends its process', (kind) => {
-  it('is given up as poison, and the others of its batches are delivered', async () => {
+// Side by side: most of the time somebody waits for a claim to lapse, or for a process to start.
+describe.concurrent.each(stores)('a message on $name that ends its process', (kind) => {
+  it('is given up as poison, and the others of its batches are delivered', async ({ expect }) => {
     const outbox = await OutboxStore.open(kind)
     const recorder = await Recorder.open(seededRandom())
     const fleet = new Fleet({

@@ -6,10 +6,13 @@ import { StoreUnavailable } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import type { OutboxMessage } from '../../src/outbox/message.ts'
 import { type LocalTransport, RetryLater } from '../../src/outbox/transport.ts'
+import { reused } from '../harness/reused-store.ts'
 import { stores } from '../harness/stores.ts'
 import { FaultBench, Gate, SECOND, textOf } from './faults-bench.ts'
 
-describe.each(stores)('a receiver on $name', (kind) => {
+const kinds = stores.map((kind) => reused(kind))
+
+describe.each(kinds)('a receiver on $name', (kind) => {
   let bench: FaultBench
   beforeEach(async () => {
     bench = await FaultBench.open(kind)
@@ -166,7 +169,7 @@ describe.each(stores)('a receiver on $name', (kind) => {
   })
 })
 
-describe.each(stores)('a transfer within $name', (kind) => {
+describe.each(kinds)('a transfer within $name', (kind) => {
   it('that fails because the store is away is no failure of the message', async () => {
     const bench = await FaultBench.open(kind)
     const db = openDatabase(bench.outbox.url, { poolSize: 1 })

@@ -1,6 +1,6 @@
 /**
- * What is rolled back is never delivered, and what is committed is: 1,000 random interleavings of business transactions,
- * with savepoints, while a dispatcher of another process takes whatever it can see.
+ * What is rolled back is never delivered, and what is committed is: random interleavings of business transactions, with
+ * savepoints, while a dispatcher of another process takes whatever it can see. 1,000 of them with BARTLEBY_SOAK=1.
  */
 import { randomUUID } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
@@ -16,7 +16,7 @@ import { stores } from '../harness/stores.ts'
 import { Fleet } from './crash-fleet.ts'
 import { Recorder } from './crash-recorder.ts'
 
-const INTERLEAVINGS = 1_000
+const INTERLEAVINGS = process.env.BARTLEBY_SOAK === '1' ? 1_000 : 300
 /** Transactions that are open at the same time; SQLite has one writer. */
 const AT_ONCE = { postgres: 3, sqlite: 1 }
 

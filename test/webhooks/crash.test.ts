@@ -17,8 +17,8 @@ import { CONSUMERS, Recorder, SHAKY } from './crash-recorder.ts'
 const SOAK = process.env.BARTLEBY_SOAK === '1'
 
 const SIZES = {
-  postgres: { size: 3, messages: SOAK ? 20_000 : 300, kills: SOAK ? 25 : 3 },
-  sqlite: { size: 2, messages: SOAK ? 3_000 : 150, kills: SOAK ? 8 : 1 },
+  postgres: { size: 3, messages: SOAK ? 20_000 : 200, kills: SOAK ? 25 : 2 },
+  sqlite: { size: 2, messages: SOAK ? 3_000 : 100, kills: SOAK ? 8 : 1 },
 }
 const DELIVERY = {
   maxRetry: SOAK ? 5 : 2,

@@ -1,12 +1,15 @@
 /** Contract 2.6.4, 5.4 and 10.12: what survives a restart, and that work goes on right after it. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { reused } from '../../harness/reused-store.ts'
 import { type RunningServer, startServer } from '../../harness/server.ts'
 import { type FreshStore, stores } from '../../harness/stores.ts'
 import { hours, minutes, ms, systemNow, TestClock, us } from '../../harness/time.ts'
 import { jsonCodec, Wire } from '../../harness/wire.ts'
 import { Bed, idsOf, only, textsOf, until } from './bed.ts'
 
-describe.each(stores)('a restart on $name', (store) => {
+const kinds = stores.map((kind) => reused(kind))
+
+describe.each(kinds)('a restart on $name', (store) => {
   let place: FreshStore
   let server: RunningServer
   let wire: Wire

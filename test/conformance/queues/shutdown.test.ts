@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type SpawnedServer, spawnServer } from '../../harness/server.ts'
+import { type SpawnedServer, spawnServer, startServer } from '../../harness/server.ts'
 import { type FreshStore, stores } from '../../harness/stores.ts'
 import { TestClock } from '../../harness/time.ts'
 import { jsonCodec, Wire } from '../../harness/wire.ts'
@@ -104,11 +104,16 @@ describe.each(stores)('a shutdown on $name', (store) => {
     expect(await server.term()).toBe(0)
     await Promise.all(producing)
     await wire.close()
-    server = await spawnServer({ store: place.url })
-    wire = new Wire(server.url)
-    const stored = textsOf(await bed.items(queue, 0, { limit: 100_000 })).length
-    // A write may be committed whose answer was cut off; it must never be the other way round.
-    expect(stored).toBeGreaterThanOrEqual(acknowledged)
-    expect(stored).toBeLessThanOrEqual(acknowledged + 8)
+    const next = await startServer({ store: place.url })
+    wire = new Wire(next.url)
+    try {
+      const stored = textsOf(await bed.items(queue, 0, { limit: 100_000 })).length
+      // A write may be committed whose answer was cut off; it must never be the other way round.
+      expect(stored).toBeGreaterThanOrEqual(acknowledged)
+      expect(stored).toBeLessThanOrEqual(acknowledged + 8)
+    } finally {
+      await wire.close()
+      await next.stop()
+    }
   }, 20_000)
 })
