@@ -141,6 +141,31 @@ export function insertTexts(dialect: Dialect, first: number, last: number): stri
     SELECT id, ${indexed} FROM ${schema}letters WHERE id BETWEEN ${first} AND ${last}`
 }
 
+const HOUR_US = 3_600_000_000
+const MINUTE_US = 60_000_000
+/** How far back minutes are kept, counted from the newest letter. */
+const MINUTES_US = 26 * HOUR_US
+
+/** The activity that the captures would have left: ever by drawer, by the hour for all subjects, by the minute for the office. */
+export function insertArrivals(schema: string): string[] {
+  const arrivals = (grain: number, subject: string, at: string, where = '') =>
+    `INSERT INTO ${schema}letter_activity (grain, subject, act, at, letters)
+     SELECT ${grain}, ${subject}, 0, ${at}, count(*) FROM ${schema}letters ${where} GROUP BY 2, 4`
+  const from = (width: number) => `captured_at - captured_at % ${width}`
+  return [
+    arrivals(2, 'drawer', '0'),
+    arrivals(1, '0', from(HOUR_US)),
+    arrivals(1, 'drawer', from(HOUR_US)),
+    arrivals(1, '-drawer', from(HOUR_US)),
+    arrivals(
+      0,
+      '0',
+      from(MINUTE_US),
+      `WHERE captured_at >= (SELECT max(captured_at) - ${MINUTES_US} FROM ${schema}letters)`,
+    ),
+  ]
+}
+
 /** What is counted of the letters that were loaded: per drawer and status, and in the dead queue. */
 export function insertTotals(dialect: Dialect): string[] {
   const { schema } = words[dialect]
@@ -152,6 +177,7 @@ export function insertTotals(dialect: Dialect): string[] {
   return [
     total('status', 'drawer, status'),
     total('4', 'drawer'),
+    ...insertArrivals(schema),
     `UPDATE ${schema}partition_totals SET ready = ready + ${lying('count(*)')}, dead = dead + ${lying('count(*)')},
        created_s = created_s + ${lying('sum(laid_at / 1000000)')}, created_us = created_us + ${lying('sum(laid_at % 1000000)')}
      WHERE part = (SELECT min(part) FROM kinds)`,

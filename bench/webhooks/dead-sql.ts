@@ -1,5 +1,5 @@
 /** The SQL of the load. Both stores get the same; what is said of a job follows from the number of its message. */
-import { type Dialect, words } from '../letters/sql.ts'
+import { type Dialect, insertArrivals, words } from '../letters/sql.ts'
 
 /** How callbacks failed: the number of the job stands between the two halves. */
 export const deadErrors = [
@@ -134,6 +134,7 @@ export function insertTotals(dialect: Dialect): string[] {
   return [
     letters(0),
     letters(4),
+    ...insertArrivals(schema),
     `INSERT INTO ${schema}webhook_totals (subject, tally, amount)
      SELECT channel, 11, count(*) FROM ${schema}webhook_messages GROUP BY channel`,
   ]

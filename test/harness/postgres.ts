@@ -7,11 +7,12 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, chown, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { arch, platform, tmpdir } from 'node:os'
+import { arch, platform } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import type { KeeperOrder } from './postgres-keeper.ts'
+import { quickFolder } from './quick-folder.ts'
 
 export interface PostgresServer {
   /** Connection string of a database from which others can be created. */
@@ -31,9 +32,12 @@ interface User {
 
 const KEEPER = fileURLToPath(new URL('postgres-keeper.ts', import.meta.url))
 
+/** All databases of a run together take less than half of it. */
+const CLUSTER_BYTES = 6_000_000_000
+
 /** Starts PostgreSQL on a free loopback port with its files in a temporary folder. */
 export async function startPostgres(): Promise<PostgresServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'bartleby-postgres-'))
+  const folder = await mkdtemp(join(await quickFolder(CLUSTER_BYTES), 'bartleby-postgres-'))
   try {
     return await startIn(folder)
   } catch (error) {

@@ -2,13 +2,13 @@
  * The stores that every promise must hold on. `fresh()` gives a store of its own without rows; `refuseWrites` makes
  * every write to it fail, as a full disk would, until `acceptWrites`.
  */
-import { access, constants, mkdtemp, rm, statfs } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { createDatabase, query } from './postgres.ts'
+import { quickFolder } from './quick-folder.ts'
 
 export interface FreshStore {
   /** What `--store` takes. */
@@ -51,27 +51,17 @@ async function queryThroughDeadlocks(url: string, statements: string): Promise<v
   }
 }
 
+const SQLITE_BYTES = 512_000_000
+
 /** A new SQLite file in a temporary folder. */
 export async function freshSqlite(): Promise<FreshStore> {
-  const folder = await mkdtemp(join(await quickFolder(), 'bartleby-sqlite-'))
+  const folder = await mkdtemp(join(await quickFolder(SQLITE_BYTES), 'bartleby-sqlite-'))
   const file = join(folder, 'store.db')
   return {
     url: `sqlite:${file}`,
     refuseWrites: () => onSqliteTables(file, sqliteRefuse),
     acceptWrites: () => onSqliteTables(file, sqliteAccept),
     dispose: () => rm(folder, { recursive: true, force: true }),
-  }
-}
-
-/** Memory where there is enough of it: what a killed process has written survives there as on a disk. */
-async function quickFolder(): Promise<string> {
-  const memory = '/dev/shm'
-  try {
-    const { bavail, bsize } = await statfs(memory)
-    await access(memory, constants.W_OK)
-    return bavail * bsize > 512_000_000 ? memory : tmpdir()
-  } catch {
-    return tmpdir()
   }
 }
 
