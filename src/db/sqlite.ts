@@ -96,13 +96,16 @@ export class SqliteDatabase implements Database {
   /** `path` is a file, created with its folder when missing, or ':memory:'. */
   constructor(path: string) {
     this.#path = path
+    let connection: DatabaseSync | undefined
     try {
       if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
-      this.#connection = new DatabaseSync(path)
-      this.#connection.exec(SETTINGS)
+      connection = new DatabaseSync(path)
+      connection.exec(SETTINGS)
       // SQLite opens what it may only read and would fail at the first write.
       if (path !== ':memory:') accessSync(path, constants.W_OK)
+      this.#connection = connection
     } catch (error) {
+      connection?.close()
       throw new StoreUnavailable(`cannot open SQLite store '${path}': ${messageOf(error)}`, { cause: error })
     }
     this.#session = new SqliteSession((statement, bigints) => this.#prepare(statement, bigints))
