@@ -27,8 +27,9 @@ const inRepository = existsSync(sources)
 
 // The reader of a pipe may leave early (`bartleby … | head`); that is no failure.
 process.stdout.on('error', (error) => {
-  if (error.code !== 'EPIPE') throw error
-  process.exit()
+  if (error.code === 'EPIPE') process.exit()
+  console.error(`bartleby: the output cannot be written: ${error.message}`)
+  process.exit(1)
 })
 
 if (Number.parseInt(process.versions.node, 10) >= OLDEST_NODE) {

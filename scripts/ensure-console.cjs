@@ -30,6 +30,8 @@ const SOURCES = ['src', 'public', 'index.html', 'vite.config.ts', 'package.json'
 const TESTS = /\.test\.tsx?$/
 /** In the folder that was built: the digest of the sources that it was built from. */
 const BUILT_FROM = '.sources'
+/** No build takes this long. */
+const LONG_AGO_MS = 3_600_000
 /** Texts worth compressing; the page itself is not, because the server writes into it. */
 const COMPRESSED = /\.(?:js|mjs|css|svg)$/
 
@@ -87,6 +89,7 @@ async function compress(folder) {
 async function build(folder, lockFile) {
   const builtFrom = digestOf(folder, lockFile)
   const fresh = join(folder, `.building-${process.pid}`)
+  removeLeftovers(folder)
   try {
     const failed = runVite(folder, fresh)
     if (failed !== undefined) return failed
@@ -99,16 +102,31 @@ async function build(folder, lockFile) {
   }
 }
 
-/** Another build may put its own there between the two steps; then that one gives way. */
+/**
+ * The old one is moved aside as a whole: whoever looks meanwhile finds all files of a build, or for a moment none. Another build may
+ * put its own there between the two steps; then that one gives way.
+ */
 function putInPlace(fresh, dist) {
+  const old = `${fresh}-old`
   for (let tries = 1; ; tries++) {
-    rmSync(dist, { recursive: true, force: true })
     try {
+      rmSync(old, { recursive: true, force: true })
+      if (existsSync(dist)) renameSync(dist, old)
       renameSync(fresh, dist)
-      return
+      break
     } catch (error) {
       if (tries === 5) throw error
     }
+  }
+  rmSync(old, { recursive: true, force: true })
+}
+
+/** Folders of builds that were killed long ago. */
+function removeLeftovers(folder) {
+  for (const name of readdirSync(folder).filter((each) => each.startsWith('.building-'))) {
+    const left = join(folder, name)
+    if (Date.now() - (statSync(left, { throwIfNoEntry: false })?.mtimeMs ?? 0) > LONG_AGO_MS)
+      rmSync(left, { recursive: true, force: true })
   }
 }
 

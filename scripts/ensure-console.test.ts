@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -55,6 +64,20 @@ describe('the build step of the console', () => {
       expect(brotliDecompressSync(read(`dist/assets/${name}.br`))).toEqual(built)
     }
     expect(readdirSync(folder).filter((name) => name.startsWith('.building'))).toEqual([])
+  })
+
+  it('puts a new build in the place of the old one as a whole, and clears away what killed builds left', {
+    timeout: 30_000,
+  }, async () => {
+    write('dist/of-the-old-one', '')
+    mkdirSync(join(folder, '.building-1'))
+    utimesSync(join(folder, '.building-1'), 0, 0)
+    mkdirSync(join(folder, '.building-2'))
+    expect(await build(folder, lockFile)).toBeUndefined()
+    expect(existsSync(join(folder, 'dist/of-the-old-one'))).toBe(false)
+    // The younger one may be under way.
+    expect(readdirSync(folder).filter((name) => name.startsWith('.building'))).toEqual(['.building-2'])
+    rmSync(join(folder, '.building-2'), { recursive: true })
   })
 
   it('does nothing when that is current', () => {

@@ -33,6 +33,11 @@ describe.each(stores)('a demo on a store of $name', (kind) => {
     expect(refusal).toBeInstanceOf(ConfigError)
     expect(String(refusal)).toMatch(/did not make.*leave --store out.*new/)
   })
+
+  it('refuses one that only delivers webhooks', async () => {
+    await inOffice(({ webhooks }) => webhooks.channels.put('orders', { name: null, token: null }, null))
+    await expect(checkDemoStore(place.url)).rejects.toThrow(/channels that the demo did not make/)
+  })
 })
 
 describe('a demo in memory', () => {

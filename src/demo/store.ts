@@ -11,19 +11,22 @@ import { readAccounts } from '../letters/books.ts'
 import { readQueue, readQueues } from '../queues/records.ts'
 import { checkListQueues } from '../queues/validate.ts'
 import { requireThisVersion, StoreTooOld } from '../verify/schema-version.ts'
+import { hasChannels } from '../webhooks/registry/channels.ts'
 
 /** The queue that tells a demo's store, and what its reference says. */
 export const MARKED_QUEUE = 'invoices'
 export const MARK = 'bartleby demo: everything in this store is invented'
 
-/** Looks before anything is opened: refuses a store with letters or queues of others, unchanged. Tells whether it is new. */
+/** Looks before anything is opened: refuses a store with letters, queues or channels of others, unchanged. Tells whether it is new. */
 export async function checkDemoStore(store: string): Promise<{ readonly isNew: boolean }> {
   if (parseStoreUrl(store).kind === 'memory') return { isNew: true }
   const db = openDatabase(store, { poolSize: 1 })
   try {
     const owner = await db.session('demo.owner', ownerOf)
     if (owner === 'others')
-      throw new ConfigError([refusalOf(store, 'holds letters or queues that the demo did not make')])
+      throw new ConfigError([
+        refusalOf(store, 'holds letters, queues or channels that the demo did not make'),
+      ])
     if (owner === 'unknown')
       throw new ConfigError([refusalOf(store, 'was made by another version of Bartleby')])
     return { isNew: owner === 'nobody' }
@@ -43,7 +46,8 @@ async function ownerOf(session: Session): Promise<'nobody' | 'demo' | 'others' |
   if ((await readQueue(session, MARKED_QUEUE))?.reference === MARK) return 'demo'
   const hasQueues = (await readQueues(session, checkListQueues({ limit: 1 }))).length > 0
   const hasLetters = (await readAccounts(session, {})).some(({ captured }) => captured > 0)
-  return hasQueues || hasLetters ? 'others' : 'nobody'
+  // Webhooks need no queue, and a demo would send what waits there.
+  return hasQueues || hasLetters || (await hasChannels(session)) ? 'others' : 'nobody'
 }
 
 const refusalOf = (store: string, why: string): string =>

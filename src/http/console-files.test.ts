@@ -69,7 +69,14 @@ describe('the page of the console', () => {
     expect(await status('/v1/x')).toBe(400)
     expect(await status('/kafka/x')).toBe(404)
     expect(await status('/channels')).toBe(401)
+    expect(await status('/channel/x/broadcast')).toBe(401)
     expect((await app.inject('/letters')).statusCode).toBe(401)
+  })
+
+  it('leaves a path that the webhook API has with other methods, or without a last slash, to it', async () => {
+    const { app } = await scriptedServer({ consoleFolder: folder })
+    const status = async (url: string) => (await app.inject({ url, headers: BROWSER })).statusCode
+    expect([await status('/channel/x/broadcast'), await status('/channels/')]).toEqual([405, 301])
   })
 
   it('is a plain one that says how to build it, while it is not built', async () => {

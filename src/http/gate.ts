@@ -8,7 +8,7 @@ import type { TokenEntry } from '../config/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import type { KafkaFacade } from '../kafka/routes.ts'
-import { answerUnrouted } from '../webhooks/routes.ts'
+import { answerUnrouted, isWebhookPath } from '../webhooks/routes.ts'
 import { ANYONE, authenticator, type Caller, type Role, requireRole, wellFormed } from './auth.ts'
 import { ASSETS, facadeOf, pathOf, sendError } from './facades.ts'
 import type { Session, Sessions } from './session/sessions.ts'
@@ -38,8 +38,8 @@ function isForeign(origin: string | undefined, host: string | undefined): boolea
 }
 
 /**
- * A browser that opens an address which is no call: it gets the page. Below the prefix of an API there is none, and
- * a file of the page that is missing is just missing.
+ * A browser that opens an address which is no call: it gets the page. Below the prefix of an API there is none, nor at a path that
+ * the webhook API knows with other methods, and a file of the page that is missing is just missing.
  */
 export function isPage({ method, headers, is404, url }: FastifyRequest): boolean {
   if (!is404 || method !== 'GET') return false
@@ -48,7 +48,8 @@ export function isPage({ method, headers, is404, url }: FastifyRequest): boolean
   return (
     headers.accept?.includes('text/html') === true &&
     !path.startsWith(ASSETS) &&
-    ['server', 'webhooks'].includes(facadeOf(path))
+    ['server', 'webhooks'].includes(facadeOf(path)) &&
+    !isWebhookPath(path)
   )
 }
 

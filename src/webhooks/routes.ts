@@ -39,6 +39,9 @@ export const WEBHOOK_CALLS: readonly WebhookCall[] = [
 /** The metrics are those of the whole server; where they are is known here too. */
 const paths = new WebhookPaths([...WEBHOOK_CALLS, { method: 'GET', path: '/metrics' }])
 
+/** Whether this API answers at a path itself, be it with the methods that it has there. */
+export const isWebhookPath = (path: string): boolean => paths.has(path)
+
 /** Answers a request of this API that no call takes. */
 export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
   sendAnswer(request, reply, paths.answer(request.method, request.url))

@@ -199,6 +199,7 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.nextScheduled': [CHANNEL],
   'webhooks.channelNumber': ['channel-1'],
 
+  'webhooks.anyChannel': [],
   'webhooks.readChannel': ['channel-1'],
   'webhooks.createChannel': ['x000000001', 'new', 'name', 'token', NOW],
   'webhooks.changeChannel': [CHANNEL, NOW, 'name', 'token', LATER],

@@ -115,6 +115,7 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.paused',
   ],
   sqlite_autoindex_webhook_channels_3: [
+    'webhooks.anyChannel',
     'webhooks.channelNumber',
     'webhooks.channelToLay',
     'webhooks.deadConsumers',

@@ -129,6 +129,7 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
   'webhook_consumers_newest created_at': ['webhooks.listConsumers.newer', 'webhooks.listConsumers.older'],
   webhook_consumers_paused: ['webhooks.paused'],
   'webhook_channels_channel_id_key channel_id': [
+    'webhooks.anyChannel',
     'webhooks.channelNumber',
     'webhooks.channelToLay',
     'webhooks.deadConsumers',

@@ -104,7 +104,7 @@ async function interruptible<T>(terminal: Terminal, work: (stop: AbortSignal) =>
   }
 }
 
-const reportOf = (deed: Deed, { leftBecause, ...result }: Result, outcomes: Outcomes | null) => ({
+const reportOf = (deed: Deed, { leftBecause, stopped: _, ...result }: Result, outcomes: Outcomes | null) => ({
   act: deed.name,
   ...result,
   ...(leftBecause === null ? {} : { leftBecause }),
@@ -140,7 +140,7 @@ function outcomesSentence(sent: number, { confirmed, returned, unconfirmed }: Ou
 
 /** What keeps the command from ending well; null when nothing does. */
 function failureText(
-  { failures, failed, left, leftBecause }: Result,
+  { failures, failed, stopped, leftBecause }: Result,
   outcomes: Outcomes | null,
 ): string | null {
   const shown = failures.map(
@@ -149,7 +149,7 @@ function failureText(
   const more = failed > failures.length ? `\n  … and ${grouped(failed - failures.length)} more` : ''
   const reasons = [
     ...(failed === 0 ? [] : [`${grouped(failed)} failed:${shown.join('')}${more}`]),
-    ...(left === 0 ? [] : [leftBecause ?? 'interrupted']),
+    ...(stopped ? [leftBecause ?? 'interrupted'] : []),
     ...(outcomes === null || outcomes.returned === 0 ? [] : [`${grouped(outcomes.returned)} came back`]),
     ...(outcomes === null || outcomes.unconfirmed === 0 ? [] : ['not all outcomes are known yet']),
   ]

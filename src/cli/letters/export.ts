@@ -90,6 +90,8 @@ async function createFile(path: string): Promise<WriteStream> {
   const file = createWriteStream(path, { flags: 'wx' })
   try {
     await once(file, 'open')
+    // Whoever writes is told; without a listener a full disk would end the process in the middle of a sentence.
+    file.on('error', () => {})
     return file
   } catch (error) {
     throw new CommandFailure(EXIT.usage, `--output cannot be written: ${reasonOf(error)}`, { cause: error })

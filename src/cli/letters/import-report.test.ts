@@ -78,6 +78,12 @@ describe('a letter to import', () => {
     expect(long).toMatch(/^import:queues:sha256:[0-9a-f]{64}$/)
   })
 
+  it('still says where it came from first when it goes round', () => {
+    const { headers = {} } = reportOf(LETTER, undefined)
+    const imported = { ...LETTER, engine: 'http', sourceId: 'import:queues:item', rowKey: 'other', headers }
+    expect(reportOf({ ...imported, headersEncoding: 'json' }, undefined).headers).toEqual(headers)
+  })
+
   it('keeps its headers as texts, whatever they were', () => {
     const headersOf = (headers: unknown, headersEncoding: LetterDetail['headersEncoding']) =>
       reportOf({ ...LETTER, headers, headersEncoding }, undefined).headers

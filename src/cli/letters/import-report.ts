@@ -86,8 +86,8 @@ function headersOf(letter: LetterDetail): Readonly<Record<string, string>> {
       : headers === null
         ? []
         : [['bartleby-original-headers', asText(headers)] as const]
+  // What it says of itself goes first: where it came from before its first import.
   return Object.fromEntries([
-    ...own,
     ...Object.entries({
       ...given('bartleby-original-engine', letter.engine),
       ...given('bartleby-original-row-key', letter.rowKey),
@@ -96,6 +96,7 @@ function headersOf(letter: LetterDetail): Readonly<Record<string, string>> {
       ...given('bartleby-original-encoding', letter.encoding ?? null),
       ...given('bartleby-original-reference', letter.reference ?? null),
     }),
+    ...own,
   ])
 }
 

@@ -7,6 +7,11 @@ let refusals: Record<string, string[]>
 let sent: string[]
 let total: number
 let names: string[]
+let exact: boolean
+/** Pages of the list that are given; the one after them fails. */
+let pages: number
+/** What a look at one letter gives. */
+let look: () => object
 let onRetry: () => void
 
 beforeEach(() => {
@@ -14,15 +19,21 @@ beforeEach(() => {
   sent = []
   names = ['e', 'd', 'c', 'b', 'a']
   total = names.length
+  exact = true
+  pages = 1
+  look = () => ({ confirmedAtUtc: 'then', resolution: 'retry' })
   onRetry = () => {}
-  vi.stubGlobal('fetch', async (url: string) => {
+  vi.stubGlobal('fetch', async (url: string, { method = 'GET' }: { method?: string } = {}) => {
     const { pathname } = new URL(url)
     const answer = (status: number, body: object) => ({ status, text: async () => JSON.stringify(body) })
-    if (pathname === '/api/dlq/total') return answer(200, { data: { total, exact: true } })
+    if (pathname === '/api/dlq/total') return answer(200, { data: { total, exact } })
     if (pathname === '/api/dlq') {
       const items = names.map((rowKey) => ({ engine: 'kafka', rowKey }))
-      return answer(200, { data: { items, continuationToken: null } })
+      if (pages === 0) return answer(503, { error: { code: 'store_unavailable', message: 'it is away' } })
+      pages -= 1
+      return answer(200, { data: { items, continuationToken: pages === 1 ? 'more' : null } })
     }
+    if (method === 'GET') return answer(200, { data: look() })
     const [, , , , name = ''] = pathname.split('/')
     onRetry()
     const code = refusals[name]?.shift()
@@ -90,5 +101,66 @@ describe('bulk work', () => {
     expect([code, Number(done) + Number(left)]).toEqual([1, 5])
     expect(sent).toHaveLength(Number(done))
     expect(err).toContain('interrupted')
+  })
+
+  it('does not pass for complete when it was stopped and nobody knows how many letters there were', async () => {
+    exact = false
+    for (const name of names) refusals[name] = ['stopping']
+    expect(await retry()).toMatchObject({ code: 1, err: expect.stringMatching(/is refused$/) })
+  })
+
+  it('accounts for what was done when the rest of the list cannot be had', async () => {
+    total = 10
+    pages = 2
+    const listed = retry()
+    onRetry = () => {
+      pages = 0
+    }
+    expect(await listed).toMatchObject({
+      code: 1,
+      out: 'of 10 letters 5 were sent back, 5 were left as they were',
+      err: expect.stringContaining('it is away'),
+    })
+  })
+
+  it('accounts for what was sent although nobody can say what became of it', async () => {
+    look = () => {
+      throw new TypeError('fetch failed')
+    }
+    const { code, out } = await bartleby([
+      'letters',
+      'retry',
+      '--query',
+      'engine:kafka',
+      '--yes',
+      '--wait',
+      '--wait-timeout',
+      '1ms',
+      '--limit',
+      '1',
+    ])
+    expect({ code, out }).toEqual({
+      code: 1,
+      out: 'of 1 letter 1 was sent back\nof 1 sent back 0 were confirmed, 0 came back, 1 is unconfirmed',
+    })
+  })
+
+  it('asks about no more letters once it was interrupted', async () => {
+    let looks = 0
+    let interrupt = () => {}
+    look = () => {
+      looks += 1
+      interrupt()
+      return { confirmedAtUtc: null, resolution: 'retry' }
+    }
+    names = Array.from({ length: 40 }, (_, i) => `n${i}`)
+    total = names.length
+    const { code, out } = await bartleby(['letters', 'retry', '--query', 'engine:kafka', '--yes', '--wait'], {
+      onInterrupt: (listener) => {
+        interrupt = listener
+      },
+    })
+    expect([code, looks < 10]).toEqual([1, true])
+    expect(out).toContain('of 40 sent back 0 were confirmed, 0 came back, 40 are unconfirmed')
   })
 })

@@ -46,7 +46,9 @@ export interface Result {
   readonly left: number
   /** The first that failed. */
   readonly failures: readonly FailedLetter[]
-  /** Why letters are left; null when none are, or they were left on request. */
+  /** It ended before every letter had its turn. Where it is not known how many they were, `left` cannot tell. */
+  readonly stopped: boolean
+  /** Why it did; null when it did not, or was asked to. */
   readonly leftBecause: string | null
 }
 
@@ -80,6 +82,7 @@ export async function actOnMany(office: OfficeServer, work: Work): Promise<Resul
   const tally = { done: 0, skipped: 0, failed: 0 }
   let leftBecause: string | null = null
   const halted = () => stop.aborted || leftBecause !== null
+  const isBegun = () => tally.done + tally.skipped + tally.failed + later.length > 0
 
   const fail = (letter: LetterItem, error: OfficeClientError) => {
     tally.failed += 1
@@ -113,7 +116,13 @@ export async function actOnMany(office: OfficeServer, work: Work): Promise<Resul
     if (later.length < MOST_LATER) later.push(letter)
     else fail(letter, postponed)
   })
-  for await (const _ of first) if (halted()) break
+  try {
+    for await (const _ of first) if (halted()) break
+  } catch (error) {
+    // The next page of the list cannot be had: what was done until then is accounted for all the same.
+    if (!(error instanceof OfficeClientError) || !isBegun()) throw error
+    leftBecause ??= refusalText(error)
+  }
 
   // Its end is now known: what matched at the beginning and was not met any more has moved on.
   if (planned !== null && !halted()) {
@@ -130,5 +139,6 @@ export async function actOnMany(office: OfficeServer, work: Work): Promise<Resul
   }
   const tried = tally.done + tally.skipped + tally.failed
   const all = planned ?? tried
-  return { planned: all, ...tally, left: all - tried, failures, leftBecause }
+  const stopped = planned === null ? halted() : all > tried
+  return { planned: all, ...tally, left: all - tried, stopped, failures, leftBecause }
 }

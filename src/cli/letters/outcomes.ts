@@ -38,7 +38,8 @@ export async function waitForOutcomes(
     const still: LetterKey[] = []
     const looks = mapInOrder(each(unknown), AT_ONCE, async (letter) => ({
       letter,
-      outcome: await outcomeOf(office, letter),
+      // Asked to end, nobody waits for thousands of answers more.
+      outcome: stop.aborted ? null : await outcomeOf(office, letter),
     }))
     for await (const { letter, outcome } of looks) {
       if (outcome === null) still.push(letter)
@@ -64,8 +65,8 @@ async function outcomeOf(
     if (confirmedAtUtc !== null) return 'confirmed'
     return resolution === 'retry' ? null : 'returned'
   } catch (error) {
-    // Retention removed it: nobody will know.
-    if (error instanceof OfficeClientError && error.code === 'letter_unknown') return null
+    // Retention removed it, or the server does not answer: it is not known. That it was sent stands all the same, and is to be told.
+    if (error instanceof OfficeClientError) return null
     throw error
   }
 }

@@ -17,11 +17,18 @@ export const settingCookie = (value: string, origin: string | undefined): string
 export const clearingCookie = (origin: string | undefined): string =>
   `${COOKIE_NAME}=; ${attributesFor(origin)}; Max-Age=0`
 
-/** The value of the session's cookie in a `Cookie` header; null when there is none. */
-export function cookieIn(header: string | undefined): string | null {
+/** More of one name no honest browser sends. */
+const MOST = 4
+
+/**
+ * The values of the session's cookie in a `Cookie` header. There may be several: another site below the same domain can add one of
+ * this name, and must not keep anybody out with it.
+ */
+export function cookiesIn(header: string | undefined): readonly string[] {
+  const values: string[] = []
   for (const pair of header?.split(';') ?? []) {
     const end = pair.indexOf('=')
-    if (end > 0 && pair.slice(0, end).trim() === COOKIE_NAME) return pair.slice(end + 1).trim()
+    if (end > 0 && pair.slice(0, end).trim() === COOKIE_NAME) values.push(pair.slice(end + 1).trim())
   }
-  return null
+  return values.slice(0, MOST)
 }

@@ -78,6 +78,12 @@ describe('a session', () => {
     expect(server().find(header(value))).toBeNull()
   })
 
+  it('is found beside another cookie of its name, which sites below the same domain can add', () => {
+    const value = server().begin('ops')
+    expect(server().find(`${header('x')}; ${header(value)}`)?.caller.name).toBe('ops')
+    expect(server().find(`${header('x')}; ${header('y')}`)).toBeNull()
+  })
+
   it('is none without its cookie', () => {
     expect(server().find(undefined)).toBeNull()
     expect(server().find(`x${COOKIE_NAME}=${server().begin('ops')}; =; ;;`)).toBeNull()

@@ -8,7 +8,7 @@ import type { TokenEntry } from '../../config/index.ts'
 import { type Clock, type Instant, instant, later, microseconds } from '../../core/clock.ts'
 import { sameToken } from '../../core/same-token.ts'
 import { type Caller, callerOf } from '../auth.ts'
-import { cookieIn, SESSION_SECONDS } from './cookie.ts'
+import { cookiesIn, SESSION_SECONDS } from './cookie.ts'
 
 export interface Session {
   readonly caller: Caller
@@ -64,8 +64,15 @@ export class Sessions {
 
   /** The session in a `Cookie` header; null when there is none, or one that is forged, over, or of a token that is gone. */
   find(cookies: string | undefined): Session | null {
-    const value = cookieIn(cookies)
-    if (value === null || value.length > MAX_CHARACTERS) return null
+    for (const value of cookiesIn(cookies)) {
+      const session = this.#open(value)
+      if (session !== null) return session
+    }
+    return null
+  }
+
+  #open(value: string): Session | null {
+    if (value.length > MAX_CHARACTERS) return null
     const [payload = '', sealed = '', ...rest] = value.split('.')
     const content = decode(payload)
     if (content === null || rest.length > 0) return null

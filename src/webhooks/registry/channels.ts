@@ -87,6 +87,15 @@ export async function readChannel(session: Session, channelId: string): Promise<
   return row === undefined ? null : toChannel(row)
 }
 
+/** The first by its public id: one step into the unique index. */
+const any = sql(
+  'webhooks.anyChannel',
+  "SELECT number FROM bartleby.webhook_channels WHERE channel_id >= '' ORDER BY channel_id LIMIT 1",
+)
+
+/** Whether there is one at all. */
+export const hasChannels = async (session: Session): Promise<boolean> => (await session.rows(any)).length > 0
+
 const toChannel = (row: Row): Channel => ({
   id: xid(row.id),
   number: Number(row.number),

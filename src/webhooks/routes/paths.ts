@@ -39,6 +39,11 @@ export class WebhookPaths {
     return UNKNOWN_PATH
   }
 
+  /** Whether a call is at this path, or at it without its last slash. */
+  has(path: string): boolean {
+    return [path, path.replace(/\/$/, '')].some((each) => this.#allowed(each) !== undefined)
+  }
+
   #allowed(path: string): string | undefined {
     const segments = segmentsOf(path)
     return this.#known.find(({ pattern }) => fits(pattern, segments))?.allow
