@@ -9,6 +9,7 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { CallFailure } from './api/call.ts'
 import { sessionQuery } from './api/queries.ts'
+import { styleNonce } from './frame/style-nonce.ts'
 import { theme } from './frame/theme.ts'
 import { KeyProvider } from './keys/keys.tsx'
 import { router } from './router.tsx'
@@ -17,9 +18,6 @@ import { TimeProvider } from './time/time.tsx'
 import { ToastProvider } from './toasts/toasts.tsx'
 
 const RETRIES = 2
-
-/** The server puts a nonce into the page: only style tags that carry it are applied. */
-const styleNonce = document.querySelector('meta[name="style-nonce"]')?.getAttribute('content') ?? ''
 
 const queries = new QueryClient({
   defaultOptions: {

@@ -1,13 +1,8 @@
 /** The screens and their addresses. Filters are part of the address, so that every view can be linked to. */
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  type SearchSchemaInput,
-} from '@tanstack/react-router'
+import { createRootRoute, createRoute, createRouter, type SearchSchemaInput } from '@tanstack/react-router'
 import { RANGES, type Range } from './api/types.ts'
 import { Frame } from './frame/frame.tsx'
+import { BrokenScreen, lazyScreen } from './frame/lazy-screen.tsx'
 import { Lost } from './frame/lost.tsx'
 import { OverviewScreen } from './overview/overview-screen.tsx'
 
@@ -26,13 +21,16 @@ function texts<Name extends string>(...names: readonly Name[]) {
 
 const root = createRootRoute({ component: Frame, notFoundComponent: Lost })
 
+/** The time that a chart shows. */
+function rangeOf(given: Record<string, unknown> & SearchSchemaInput): { readonly range?: Range } {
+  const range = RANGES.find((known) => known === given.range)
+  return range === undefined ? {} : { range }
+}
+
 const overview = createRoute({
   getParentRoute: () => root,
   path: '/',
-  validateSearch: (given: Record<string, unknown> & SearchSchemaInput): { readonly range?: Range } => {
-    const range = RANGES.find((known) => known === given.range)
-    return range === undefined ? {} : { range }
-  },
+  validateSearch: rangeOf,
   component: OverviewScreen,
 })
 
@@ -40,13 +38,14 @@ const signatures = createRoute({
   getParentRoute: () => root,
   path: '/signatures',
   validateSearch: texts('source', 'engine', 'originalQueue'),
-  component: lazyRouteComponent(() => import('./signatures/signatures-screen.tsx'), 'SignaturesScreen'),
+  component: lazyScreen(async () => (await import('./signatures/signatures-screen.tsx')).SignaturesScreen),
 })
 
 const signature = createRoute({
   getParentRoute: () => root,
   path: '/signatures/$signature',
-  component: lazyRouteComponent(() => import('./signatures/signature-screen.tsx'), 'SignatureScreen'),
+  validateSearch: rangeOf,
+  component: lazyScreen(async () => (await import('./signatures/signature-screen.tsx')).SignatureScreen),
 })
 
 const letters = createRoute({
@@ -58,39 +57,39 @@ const letters = createRoute({
     ...(given.query === '' ? { query: '' } : {}),
     ...texts('query', 'panel')(given),
   }),
-  component: lazyRouteComponent(() => import('./letters/letters-screen.tsx'), 'LettersScreen'),
+  component: lazyScreen(async () => (await import('./letters/letters-screen.tsx')).LettersScreen),
 })
 
 const letter = createRoute({
   getParentRoute: () => root,
   path: '/letters/$engine/$rowKey',
   validateSearch: texts('tab'),
-  component: lazyRouteComponent(() => import('./letter/letter-screen.tsx'), 'LetterScreen'),
+  component: lazyScreen(async () => (await import('./letter/letter-screen.tsx')).LetterScreen),
 })
 
 const edit = createRoute({
   getParentRoute: () => root,
   path: '/letters/$engine/$rowKey/edit',
-  component: lazyRouteComponent(() => import('./letter/edit-screen.tsx'), 'EditScreen'),
+  component: lazyScreen(async () => (await import('./letter/edit-screen.tsx')).EditScreen),
 })
 
 const redrives = createRoute({
   getParentRoute: () => root,
   path: '/redrives',
-  component: lazyRouteComponent(() => import('./redrives/redrives-screen.tsx'), 'RedrivesScreen'),
+  component: lazyScreen(async () => (await import('./redrives/redrives-screen.tsx')).RedrivesScreen),
 })
 
 const queues = createRoute({
   getParentRoute: () => root,
   path: '/sources/queues',
   validateSearch: texts('queue'),
-  component: lazyRouteComponent(() => import('./sources/queues-screen.tsx'), 'QueuesScreen'),
+  component: lazyScreen(async () => (await import('./sources/queues-screen.tsx')).QueuesScreen),
 })
 
 const engines = createRoute({
   getParentRoute: () => root,
   path: '/sources/engines',
-  component: lazyRouteComponent(() => import('./sources/engines-screen.tsx'), 'EnginesScreen'),
+  component: lazyScreen(async () => (await import('./sources/engines-screen.tsx')).EnginesScreen),
 })
 
 const outbox = createRoute({
@@ -98,20 +97,20 @@ const outbox = createRoute({
   path: '/sources/outbox',
   // Which messages are listed, under the names of the API.
   validateSearch: texts('outbox', 'status', 'eventType', 'tenantId', 'page'),
-  component: lazyRouteComponent(() => import('./sources/outbox-screen.tsx'), 'OutboxScreen'),
+  component: lazyScreen(async () => (await import('./sources/outbox-screen.tsx')).OutboxScreen),
 })
 
 const webhooks = createRoute({
   getParentRoute: () => root,
   path: '/sources/webhooks',
-  component: lazyRouteComponent(() => import('./sources/webhooks-screen.tsx'), 'WebhooksScreen'),
+  component: lazyScreen(async () => (await import('./sources/webhooks-screen.tsx')).WebhooksScreen),
 })
 
 const kafka = createRoute({
   getParentRoute: () => root,
   path: '/sources/kafka',
   validateSearch: texts('service'),
-  component: lazyRouteComponent(() => import('./sources/kafka-screen.tsx'), 'KafkaScreen'),
+  component: lazyScreen(async () => (await import('./sources/kafka-screen.tsx')).KafkaScreen),
 })
 
 const history = createRoute({
@@ -128,13 +127,13 @@ const history = createRoute({
     'toDate',
     'entry',
   ),
-  component: lazyRouteComponent(() => import('./history/history-screen.tsx'), 'HistoryScreen'),
+  component: lazyScreen(async () => (await import('./history/history-screen.tsx')).HistoryScreen),
 })
 
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
-  component: lazyRouteComponent(() => import('./settings/settings-screen.tsx'), 'SettingsScreen'),
+  component: lazyScreen(async () => (await import('./settings/settings-screen.tsx')).SettingsScreen),
 })
 
 export const router = createRouter({
@@ -155,6 +154,7 @@ export const router = createRouter({
     settings,
   ]),
   scrollRestoration: true,
+  defaultErrorComponent: BrokenScreen,
   defaultPreload: 'intent',
   // Reads are kept and refreshed by the queries.
   defaultPreloadStaleTime: 0,

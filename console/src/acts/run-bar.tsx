@@ -17,7 +17,7 @@ const STATES = {
   paused: 'Paused',
   done: 'Over',
   cancelled: 'Cancelled',
-  interrupted: 'Interrupted: its tab was closed or loaded anew',
+  interrupted: 'Interrupted: its tab was loaded anew, or its session ended',
 } as const
 
 export function RunBar({ run }: { readonly run: Run }) {

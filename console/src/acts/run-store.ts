@@ -1,4 +1,5 @@
 /** Runs are kept for the time of the tab, so that what was done is known after it was loaded anew. */
+import { keep, kept } from '../kit/kept.ts'
 import { afterReload, type Run } from './run.ts'
 
 const KEPT_AS = 'bartleby.runs'
@@ -8,7 +9,7 @@ const MOST_KEPT = 20
 export function keptRuns(): readonly Run[] {
   try {
     // Written by `keepRuns`; what an older version wrote is another thing, and is dropped when it does not read as runs.
-    const runs = JSON.parse(sessionStorage.getItem(KEPT_AS) ?? '[]') as readonly Run[]
+    const runs = JSON.parse(kept('tab', KEPT_AS) ?? '[]') as readonly Run[]
     return runs.map((run) => afterReload(run, new Date().toISOString()))
   } catch {
     return []
@@ -17,9 +18,6 @@ export function keptRuns(): readonly Run[] {
 
 /** Keeps the newest. */
 export function keepRuns(runs: readonly Run[]): void {
-  try {
-    sessionStorage.setItem(KEPT_AS, JSON.stringify(runs.slice(0, MOST_KEPT)))
-  } catch {
-    // There is no room: the runs go on all the same.
-  }
+  // Where there is no room, the runs go on all the same.
+  keep('tab', KEPT_AS, JSON.stringify(runs.slice(0, MOST_KEPT)))
 }

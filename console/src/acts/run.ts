@@ -3,7 +3,7 @@ import type { LetterFilter, LetterKey } from '../api/types.ts'
 
 export type Act = 'retry' | 'discard' | 'restore'
 
-/** `interrupted`: its tab was closed or loaded anew. */
+/** `interrupted`: its tab was loaded anew, or its session ended. */
 export type RunState = 'running' | 'paused' | 'done' | 'cancelled' | 'interrupted'
 
 export interface FailedLetter extends LetterKey {

@@ -73,9 +73,11 @@ function useRunners(by: string) {
   const runners = useRef(new Map<string, Runner>())
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const watches = useRef<AbortController | null>(null)
+  const isOver = useRef(false)
 
   /** Takes the news about a run in; they are shown a little later, many at once. */
   const change = useCallback((run: Run) => {
+    if (isOver.current) return
     latest.current = latest.current.some(({ id }) => id === run.id)
       ? latest.current.map((each) => (each.id === run.id ? run : each))
       : [run, ...latest.current]
@@ -105,6 +107,7 @@ function useRunners(by: string) {
         .start()
         .then(async () => {
           runners.current.delete(run.id)
+          if (isOver.current) return
           const ended = runner.run
           const numbers = `${grouped(ended.done)} ${DONE_WORDS[ended.act]}, ${grouped(ended.skipped)} skipped, ${grouped(ended.failed)} failed`
           const title = ended.state === 'done' ? 'The run is over' : 'The run was cancelled'
@@ -118,14 +121,19 @@ function useRunners(by: string) {
     [by, change, announce, show, client],
   )
 
-  useEffect(
-    () => () => {
+  useEffect(() => {
+    isOver.current = false
+    return () => {
+      // The session is over, and with it the screens: what is under way is kept as interrupted, as when the tab is loaded anew.
+      clearTimeout(timer.current)
+      timer.current = undefined
+      keepRuns(latest.current)
+      isOver.current = true
       for (const runner of runners.current.values()) runner.cancel()
       watches.current?.abort()
       watches.current = null
-    },
-    [],
-  )
+    }
+  }, [])
 
   const isBusy = runs.some(isActive)
   useEffect(() => {

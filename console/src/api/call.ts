@@ -95,11 +95,18 @@ async function jsonOf(answer: Response): Promise<unknown> {
   }
 }
 
+/** What the server says about a header means nothing to people in a browser. */
+const SESSION_OVER = 'Your session is over. Sign in again.'
+
 function failureOf(answer: Response, code: unknown, message: unknown): CallFailure {
   return new CallFailure(
     typeof code === 'string' ? code : `http_${answer.status}`,
     answer.status,
-    typeof message === 'string' ? message : `The server answered ${answer.status} ${answer.statusText}.`,
+    code === 'token_missing'
+      ? SESSION_OVER
+      : typeof message === 'string'
+        ? message
+        : `The server answered ${answer.status} ${answer.statusText}.`,
   )
 }
 

@@ -8,6 +8,7 @@ import { Link, useLocation } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useState } from 'react'
 import { signatureQuery } from '../api/queries.ts'
 import type { LetterDetail, Outcomes, Session } from '../api/types.ts'
+import { keep, kept } from '../kit/kept.ts'
 import { useSession } from '../kit/role.tsx'
 import { nextOf, readTour, type Step, stepsOf, type Tour } from './demo-progress.ts'
 
@@ -130,8 +131,8 @@ function SignatureAnchor({
 }
 
 function useTour(): readonly [Tour, (changes: Partial<Tour>) => void] {
-  const [tour, setTour] = useState(() => readTour(sessionStorage.getItem(KEPT_AS)))
-  useEffect(() => sessionStorage.setItem(KEPT_AS, JSON.stringify(tour)), [tour])
+  const [tour, setTour] = useState(() => readTour(kept('tab', KEPT_AS)))
+  useEffect(() => keep('tab', KEPT_AS, JSON.stringify(tour)), [tour])
   return [tour, (changes) => setTour((before) => ({ ...before, ...changes }))]
 }
 

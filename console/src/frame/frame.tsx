@@ -1,5 +1,4 @@
 /** The frame around every screen: rail, top bar, the screen itself, and what belongs to the whole office. */
-import './style-nonce.ts'
 import { AppShell } from '@mantine/core'
 import { useDisclosure, useHotkeys } from '@mantine/hooks'
 import { Outlet, useLocation, useNavigate } from '@tanstack/react-router'
@@ -9,6 +8,7 @@ import { RunsProvider } from '../acts/runs.tsx'
 import { useKeys } from '../keys/keys.tsx'
 import { LiveProvider } from '../live/live.tsx'
 import { DemoBanner } from './demo-banner.tsx'
+import { loadAllScreens } from './lazy-screen.tsx'
 import { Rail } from './rail.tsx'
 import { SCREENS } from './screens.ts'
 import { SEARCH_ID, TopBar } from './top-bar.tsx'
@@ -25,6 +25,7 @@ export function Frame() {
   const [isKeyListOpen, keyList] = useDisclosure(false)
   const navigate = useNavigate()
   useFocusOnScreen()
+  useAllScreens()
   useHotkeys([['mod+K', palette.open]], [])
   useKeys('Everywhere', [
     {
@@ -90,4 +91,14 @@ function useFocusOnScreen(): void {
     before.current = pathname
     document.getElementById(SCREEN_ID)?.focus({ preventScroll: true })
   }, [pathname])
+}
+
+/** When the first screen has long been there: nothing waits for these. */
+const ALL_SCREENS_MS = 5_000
+
+function useAllScreens(): void {
+  useEffect(() => {
+    const timer = setTimeout(() => void loadAllScreens(), ALL_SCREENS_MS)
+    return () => clearTimeout(timer)
+  }, [])
 }

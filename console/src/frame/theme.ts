@@ -6,6 +6,7 @@ export const theme = createTheme({
   // Darker than usual, so that white text on these colours reaches a contrast of 4.5 in both themes.
   primaryShade: 8,
   autoContrast: true,
+  respectReducedMotion: true,
   colors: {
     // Greys with a little blue: a dark theme that is easy on the eyes at three in the morning, and not black.
     dark: [

@@ -1,18 +1,27 @@
 /** Who is signed in, and what this browser should do for them: times in UTC or local, the documents, signing out. */
 import { Anchor, Button, Popover, SegmentedControl, Stack, Text } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { call } from '../api/call.ts'
+import { call, reasonOf } from '../api/call.ts'
+import { forgetTab } from '../kit/kept.ts'
 import { useSession } from '../kit/role.tsx'
 import type { Zone } from '../time/format.ts'
 import { useTime } from '../time/time.tsx'
+import { useToasts } from '../toasts/toasts.tsx'
 
 export function UserMenu() {
   const { name, role, needsToken, version } = useSession()
   const { zone, setZone } = useTime()
   const client = useQueryClient()
+  const { show } = useToasts()
   const signOut = async () => {
-    await call('DELETE', '/api/session')
+    try {
+      await call('DELETE', '/api/session')
+    } catch (error) {
+      return show({ title: 'You are still signed in', message: reasonOf(error), tone: 'failed' })
+    }
     client.clear()
+    // Drafts, runs and what was selected are not for whoever signs in next.
+    forgetTab()
     window.location.assign('/')
   }
   return (

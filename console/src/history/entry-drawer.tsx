@@ -6,7 +6,7 @@ import { historyEntryQuery } from '../api/queries.ts'
 import type { HistoryDetail } from '../api/types.ts'
 import { type FactList, Facts } from '../kit/facts.tsx'
 import { LetterLink } from '../kit/links.tsx'
-import { Shown } from '../kit/page.tsx'
+import { Empty, Shown } from '../kit/page.tsx'
 import { bytesOfBase64 } from '../kit/read-bytes.ts'
 import { ShownBytes } from '../kit/shown-bytes.tsx'
 import { duration } from '../time/format.ts'
@@ -40,7 +40,16 @@ function Entry({ name }: { readonly name: string }) {
   const { engine, rowKey } = entryOf(name)
   const read = useQuery(historyEntryQuery(engine, rowKey))
   return (
-    <Shown read={read} what="the entry">
+    <Shown
+      read={read}
+      what="the entry"
+      unknown={
+        <Empty title="There is no such entry.">
+          Its address may be cut off, it may belong to another server, or it is so old that it is not kept any
+          more.
+        </Empty>
+      }
+    >
       {(entry) => (
         <Stack gap="lg">
           <Facts of={factsOf(entry)} />

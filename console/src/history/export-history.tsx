@@ -2,6 +2,7 @@
 import { Button, Group, Text, Tooltip } from '@mantine/core'
 import { useEffect, useRef, useState } from 'react'
 import { reasonOf } from '../api/call.ts'
+import { saveFile } from '../kit/save-file.ts'
 import { grouped } from '../time/format.ts'
 import { useToasts } from '../toasts/toasts.tsx'
 import type { HistoryAsked } from './history-filter.ts'
@@ -21,7 +22,8 @@ export function ExportHistory({ filter }: { readonly filter: HistoryAsked }) {
     setCount(0)
     try {
       const { entries, isCut } = await walkHistory(pagesOf(filter, stop.signal), setCount)
-      save(`history-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.ndjson`, ndjsonOf(entries))
+      const at = new Date().toISOString().slice(0, 19).replaceAll(':', '')
+      saveFile(`history-${at}.ndjson`, 'application/x-ndjson', ndjsonOf(entries))
       toasts.show({
         title: `${grouped(entries.length)} entries are exported`,
         ...(isCut
@@ -58,13 +60,4 @@ export function ExportHistory({ filter }: { readonly filter: HistoryAsked }) {
       </Button>
     </Group>
   )
-}
-
-function save(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'application/x-ndjson' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name
-  link.click()
-  URL.revokeObjectURL(url)
 }

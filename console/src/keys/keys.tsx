@@ -4,6 +4,7 @@
  * keys by accident, can switch them all off.
  */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from 'react'
+import { keep, kept } from '../kit/kept.ts'
 import { meaningOf, SEQUENCE_MS } from './press.ts'
 
 export interface Key {
@@ -66,7 +67,7 @@ export function KeyProvider({ children }: { readonly children: ReactNode }) {
   const latest = useRef(groups)
   latest.current = groups
   const first = useRef<{ key: string; atMs: number } | null>(null)
-  const [isOn, setOn] = useState(() => localStorage.getItem(KEPT_AS) !== 'off')
+  const [isOn, setOn] = useState(() => kept('browser', KEPT_AS) !== 'off')
 
   useEffect(() => {
     if (!isOn) return
@@ -107,7 +108,7 @@ export function KeyProvider({ children }: { readonly children: ReactNode }) {
       add,
       isOn,
       setOn: (chosen: boolean) => {
-        localStorage.setItem(KEPT_AS, chosen ? 'on' : 'off')
+        keep('browser', KEPT_AS, chosen ? 'on' : 'off')
         setOn(chosen)
       },
     }),

@@ -27,7 +27,7 @@ export function ActivityChart({ read, names, range, ranges, setRange }: Activity
   const [pointed, setPointed] = useState<number | null>(null)
   const activity = read.data
   // The drawing and the numbers are fetched at the same time, once the page itself is there.
-  useEffect(() => void loadPlot(), [])
+  useEffect(() => void loadPlot().catch(() => {}), [])
   const toggle = (name: SeriesName) =>
     setHidden((before) => {
       const after = new Set(before)

@@ -1,7 +1,7 @@
 /** The frame of a screen: its title, what can be done, and what is shown while there is nothing, or something went wrong. */
 import { Alert, Button, Group, Loader, Paper, Stack, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect } from 'react'
-import { reasonOf } from '../api/call.ts'
+import { CallFailure, reasonOf } from '../api/call.ts'
 import { useToasts } from '../toasts/toasts.tsx'
 
 export interface PageProps {
@@ -117,17 +117,24 @@ interface Read<Answer> {
   refetch(): unknown
 }
 
-/** Shows what was read; before that, that it is awaited; instead of that, why it failed. */
+/** Whether the server said that there is no such thing. */
+export const isUnknown = (error: unknown): boolean => error instanceof CallFailure && error.status === 404
+
+/** Shows what was read; before that, that it is awaited; instead of that, why it failed, or that there is no such thing. */
 export function Shown<Answer>({
   read,
   what,
+  unknown,
   children,
 }: {
   readonly read: Read<Answer>
   readonly what: string
+  /** Where the server knows no such thing: to try again would change nothing. */
+  readonly unknown?: ReactNode
   readonly children: (answer: Answer) => ReactNode
 }) {
   if (read.data !== undefined) return children(read.data)
+  if (unknown !== undefined && isUnknown(read.error)) return unknown
   if (read.error !== null) return <Trouble error={read.error} retry={() => void read.refetch()} />
   return <Waiting what={what} />
 }

@@ -12,7 +12,7 @@ export interface DiffViewProps {
   readonly after: string
 }
 
-type Found = readonly DiffLine[] | 'too different' | null
+type Found = readonly DiffLine[] | 'too different' | 'not loaded' | null
 
 export function DiffView({ before, after }: DiffViewProps) {
   const latest = useDeferredValue(after)
@@ -35,6 +35,11 @@ export function DiffView({ before, after }: DiffViewProps) {
       )}
       {isOnlySpace && <Text size="sm">Only white space differs; the values are the same.</Text>}
       {found === 'too different' && <Text size="sm">Nearly every line differs.</Text>}
+      {found === 'not loaded' && (
+        <Text size="sm" role="alert">
+          It could not be compared: the server does not answer. Change the text to try again.
+        </Text>
+      )}
       {found === null && <Text size="sm">Comparing…</Text>}
       {Array.isArray(found) && found.length === 0 && !isOnlySpace && <Text size="sm">Nothing differs.</Text>}
       {Array.isArray(found) && found.length > 0 && <Lines lines={found} />}
@@ -52,7 +57,9 @@ function useDiff(before: string, after: string): Found {
       const changes = diffLines(before, after, { timeout: LONGEST_MS })
       setFound(changes === undefined ? 'too different' : shownLines(changes))
     }
-    void compare()
+    compare().catch(() => {
+      if (isCurrent) setFound('not loaded')
+    })
     return () => {
       isCurrent = false
     }

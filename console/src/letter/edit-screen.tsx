@@ -17,6 +17,7 @@ import { editModeOf, editProblem, fromField, toField } from './edit-text.ts'
 import { indented } from './exact-json.ts'
 import { LeaveDialog } from './leave-dialog.tsx'
 import './letter.css'
+import { NoLetter } from './no-letter.tsx'
 import { PayloadView } from './payload-view.tsx'
 import { retryRefusal } from './refusals.ts'
 
@@ -35,7 +36,7 @@ export function EditScreen() {
         </Anchor>
       }
     >
-      <Shown read={read} what="the letter">
+      <Shown read={read} what="the letter" unknown={<NoLetter letter={key} />}>
         {(letter) => <Editor key={`${letter.engine}/${letter.rowKey}`} letter={letter} />}
       </Shown>
     </Page>

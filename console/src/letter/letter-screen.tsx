@@ -12,6 +12,7 @@ import { ErrorTab } from './error-tab.tsx'
 import { HeadersTab } from './headers-tab.tsx'
 import './letter.css'
 import { LetterActsBar } from './letter-acts.tsx'
+import { NoLetter } from './no-letter.tsx'
 import { PayloadTab } from './payload-tab.tsx'
 import { ProvenanceTab } from './provenance-tab.tsx'
 import { RawTab } from './raw-tab.tsx'
@@ -55,7 +56,7 @@ export function LetterScreen() {
             beside: <LetterActsBar letter={letter} />,
           })}
     >
-      <Shown read={read} what="the letter">
+      <Shown read={read} what="the letter" unknown={<NoLetter letter={key} />}>
         {(detail) => <CaseFile letter={detail} />}
       </Shown>
     </Page>

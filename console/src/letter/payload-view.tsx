@@ -23,6 +23,7 @@ export interface PayloadViewProps {
 export function PayloadView({ text, encoding, label }: PayloadViewProps) {
   const isText = encoding === 'utf8'
   const root = useMemo(() => (isText ? jsonRoot(text) : null), [isText, text])
+  const hasUnseen = useMemo(() => isText && UNSEEN.test(text), [isText, text])
   const [chosen, setChosen] = useState<View | null>(null)
   const possible: readonly View[] =
     root !== null ? ['tree', 'text', 'hex'] : isText ? ['text', 'hex'] : ['hex']
@@ -41,6 +42,12 @@ export function PayloadView({ text, encoding, label }: PayloadViewProps) {
           onChange={(value) => setChosen(value as View)}
         />
       )}
+      {view !== 'hex' && hasUnseen && (
+        <Text size="sm" mb="xs">
+          Some of its characters cannot be seen here, or turn the direction of the text. Hex shows all of
+          them.
+        </Text>
+      )}
       {view === 'tree' && root !== null && <JsonTree key={text} text={text} root={root} />}
       {view === 'text' && <TextView text={text} />}
       {view === 'hex' && <HexView text={text} encoding={encoding} />}
@@ -49,6 +56,10 @@ export function PayloadView({ text, encoding, label }: PayloadViewProps) {
 }
 
 const TITLES: Readonly<Record<View, string>> = { tree: 'Tree', text: 'Text', hex: 'Hex' }
+
+/** Control characters other than tabs and line ends, marks without width, and those that turn the direction of what follows. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const UNSEEN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/
 
 /** Text as it is; of a long one the beginning. */
 export function TextView({ text }: { readonly text: string }) {

@@ -54,4 +54,9 @@ export const LETTER_COLUMNS: readonly Column<LetterItem>[] = [
 /** Beside the panel there is room for less; it shows the rest. */
 const WITH_PANEL: readonly string[] = ['status', 'engine', 'key', 'error', 'age']
 
+/** In the hand: which letter and what went wrong come first; for the rest the table is moved sideways. */
+export const HAND_COLUMNS = ['key', 'error', 'status', 'age', 'engine', 'queue', 'attempts'].flatMap(
+  (wanted) => LETTER_COLUMNS.filter(({ id }) => id === wanted),
+)
+
 export const NARROW_COLUMNS = LETTER_COLUMNS.filter(({ id }) => WITH_PANEL.includes(id))

@@ -1,5 +1,6 @@
 /** Letters: asked for by a query, read in a list that stands still while it is worked on, acted on by keys or by hand. */
-import { Button, Group, Text } from '@mantine/core'
+import { Anchor, Button, Group, Text } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { DiscardDialog } from '../acts/discard-dialog.tsx'
@@ -8,8 +9,9 @@ import { useRuns } from '../acts/runs-context.ts'
 import type { LetterFilter, LetterItem, LetterKey } from '../api/types.ts'
 import { Empty, Page, Shown } from '../kit/page.tsx'
 import { Table } from '../kit/table.tsx'
+import { useLive } from '../live/live.tsx'
 import { grouped } from '../time/format.ts'
-import { LETTER_COLUMNS, NARROW_COLUMNS } from './letter-columns.tsx'
+import { HAND_COLUMNS, LETTER_COLUMNS, NARROW_COLUMNS } from './letter-columns.tsx'
 import './letters.css'
 import { Pager } from './pager.tsx'
 import { QueryBar } from './query-bar.tsx'
@@ -55,6 +57,7 @@ export function LettersScreen() {
     })
   useFollowingPanel(panel, current, showPanel)
   useListKeys({ list, selection, cursor, current, panel, acts, showPanel })
+  const isInHand = useMediaQuery('(max-width: 40em)', false, { getInitialValueInEffect: false })
   const panelKey = panel === undefined ? null : keyOf(panel)
 
   return (
@@ -97,8 +100,9 @@ export function LettersScreen() {
                   >
                     <Table
                       label="Letters"
-                      columns={panelKey === null ? LETTER_COLUMNS : NARROW_COLUMNS}
+                      columns={isInHand ? HAND_COLUMNS : panelKey === null ? LETTER_COLUMNS : NARROW_COLUMNS}
                       rows={list.rows}
+                      minWidth={panelKey === null || isInHand ? '64rem' : '48rem'}
                       keyOf={nameOf}
                       current={cursor}
                       selection={{
@@ -133,6 +137,15 @@ function Standing({ list: { total } }: { readonly list: LetterList }) {
 }
 
 function Nothing({ query }: { readonly query: string }) {
+  const { standing } = useLive()
+  if (standing?.captured === 0) {
+    return (
+      <Empty title="No letters yet.">
+        What fails for good becomes one: in queues with a dead queue, engines, the outbox, webhooks and Kafka,
+        or reported with <code>POST /api/dlq</code>. See the <Anchor href="/docs">documentation</Anchor>.
+      </Empty>
+    )
+  }
   return query === DEFAULT_QUERY ? (
     <Empty title="No letter is pending.">Nothing waits for a decision. What fails next shows up here.</Empty>
   ) : (

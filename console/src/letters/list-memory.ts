@@ -1,5 +1,6 @@
 /** Where the reader of a list was: kept for the tab, so that the way back from a letter, or a reload, leads to the same place. */
 import type { LetterItem } from '../api/types.ts'
+import { keep, kept } from '../kit/kept.ts'
 
 export interface ListPlace {
   /** The query it is a place of. */
@@ -19,7 +20,7 @@ const KEPT_AS = 'bartleby.letters'
 export function keptPlace(text: string): ListPlace | null {
   try {
     // Written by `keepPlace`.
-    const place = JSON.parse(sessionStorage.getItem(KEPT_AS) ?? 'null') as ListPlace | null
+    const place = JSON.parse(kept('tab', KEPT_AS) ?? 'null') as ListPlace | null
     return place?.text === text ? place : null
   } catch {
     return null
@@ -29,9 +30,6 @@ export function keptPlace(text: string): ListPlace | null {
 /** Takes over what is given and keeps the rest, if it is about the same query. */
 export function keepPlace(place: Partial<ListPlace> & Pick<ListPlace, 'text'>): void {
   const before = keptPlace(place.text) ?? { nowMs: Date.now(), tokens: [null], selected: [], current: null }
-  try {
-    sessionStorage.setItem(KEPT_AS, JSON.stringify({ ...before, ...place }))
-  } catch {
-    // There is no room: the list begins at its beginning then.
-  }
+  // Where there is no room, the list begins at its beginning.
+  keep('tab', KEPT_AS, JSON.stringify({ ...before, ...place }))
 }

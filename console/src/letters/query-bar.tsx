@@ -53,6 +53,10 @@ function QueryField({ text, problems, ask }: QueryFieldProps) {
     combobox.closeDropdown()
     ask(typed.trim())
   }
+  const empty = () => {
+    setTyped('')
+    field.current?.focus()
+  }
   const take = (suggestion: string) => {
     const next = applied(typed, suggestions, suggestion)
     setTyped(next.text)
@@ -89,7 +93,7 @@ function QueryField({ text, problems, ask }: QueryFieldProps) {
             rightSectionWidth="auto"
             rightSection={
               <Group gap={4} pr={4} wrap="nowrap">
-                {typed !== '' && <CloseButton aria-label="Empty the query" onClick={() => setTyped('')} />}
+                {typed !== '' && <CloseButton aria-label="Empty the query" onClick={empty} />}
                 <Button type="submit" size="compact-sm" variant="light">
                   Find
                 </Button>

@@ -8,6 +8,7 @@ import type { LetterDetail, LetterKey } from '../api/types.ts'
 import { LetterLink, SignatureLink } from '../kit/links.tsx'
 import { Shown } from '../kit/page.tsx'
 import { StatusBadge } from '../kit/status.tsx'
+import { NoLetter } from '../letter/no-letter.tsx'
 import { Time } from '../time/time.tsx'
 
 /** More of a payload is on the page of the letter. */
@@ -28,7 +29,7 @@ export function SidePanel({ letter, close }: SidePanelProps) {
         </Title>
         <CloseButton aria-label="Close the panel" onClick={close} />
       </Group>
-      <Shown read={read} what="the letter">
+      <Shown read={read} what="the letter" unknown={<NoLetter letter={letter} />}>
         {(detail) => <InShort letter={detail} />}
       </Shown>
     </Paper>

@@ -70,6 +70,8 @@ export function LiveProvider({ children }: { readonly children: ReactNode }) {
   const [standing, setStanding] = useState<Standing | null>(null)
   /** The counts as they were told last. */
   const known = useRef<string | null>(null)
+  /** The connection was lost since. */
+  const hadGap = useRef(false)
   /** The server is there, its store is not: what it says does not make the page younger. */
   const troubled = useRef(false)
 
@@ -89,12 +91,17 @@ export function LiveProvider({ children }: { readonly children: ReactNode }) {
           if (name !== 'counts') return
           setHeardAt(Date.now())
           // The first one tells where things stand; the screens have just read that themselves.
-          if (known.current !== null && known.current !== text) refreshSoon()
+          // After a gap also what stayed the same is read: it may not have been readable.
+          if (known.current !== null && (known.current !== text || hadGap.current)) refreshSoon()
+          hadGap.current = false
           known.current = text
           // What the server promises (`api/types.ts`).
           setStanding(JSON.parse(text) as Standing)
         },
-        lost: () => setConnected(false),
+        lost: () => {
+          hadGap.current = true
+          setConnected(false)
+        },
       },
       stop.signal,
     )

@@ -91,7 +91,7 @@ export function TopSignatures() {
       {groups?.length === 0 && (
         <Empty title="No letters yet.">
           Letters come from queues with a dead queue, engines, the outbox, webhooks and Kafka, or are reported
-          with <code>POST /api/dlq</code>. See the <a href="/docs">documentation</a>.
+          with <code>POST /api/dlq</code>. See the <Anchor href="/docs">documentation</Anchor>.
         </Empty>
       )}
       {groups !== undefined && groups.length > 0 && (

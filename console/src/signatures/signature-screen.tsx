@@ -3,9 +3,7 @@ import './signatures.css'
 import { Group, SimpleGrid, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { useState } from 'react'
 import { usePlan } from '../acts/plan-context.ts'
-import { CallFailure } from '../api/call.ts'
 import { activityQuery, letterPageQuery, signatureQuery } from '../api/queries.ts'
 import type { Range, SeriesName, SignatureGroup } from '../api/types.ts'
 import { useKeys } from '../keys/keys.tsx'
@@ -24,6 +22,7 @@ import { WhyPanel } from './why.tsx'
 const route = getRouteApi('/signatures/$signature')
 const LINES: readonly SeriesName[] = ['arrived', 'retried', 'confirmed', 'returned', 'discarded']
 const CHART_RANGES: readonly Range[] = ['24h', '7d']
+const DEFAULT_RANGE: Range = '24h'
 const SHOWN_LETTERS = 20
 
 export function SignatureScreen() {
@@ -36,21 +35,25 @@ function SignatureView({ signature }: { readonly signature: string }) {
   const group = useQuery(signatureQuery(signature))
   // Asked for at the same time: nobody waits for one to see the other.
   const letters = useQuery(letterPageQuery({ signature }, null, SHOWN_LETTERS))
-  const [range, setRange] = useState<Range>('24h')
+  const { range: asked } = route.useSearch()
+  const range = CHART_RANGES.find((each) => each === asked) ?? DEFAULT_RANGE
+  const navigate = route.useNavigate()
   const activity = useQuery(activityQuery(range, { signature }))
 
   if (group.data === undefined) {
     return (
       <Page title="Signature">
-        {group.error instanceof CallFailure && group.error.status === 404 ? (
-          <Empty title="No letter ever had this signature.">
-            Its address may be cut off, or its letters belong to another server.
-          </Empty>
-        ) : (
-          <Shown read={group} what="the signature">
-            {() => null}
-          </Shown>
-        )}
+        <Shown
+          read={group}
+          what="the signature"
+          unknown={
+            <Empty title="No letter ever had this signature.">
+              Its address may be cut off, or its letters belong to another server.
+            </Empty>
+          }
+        >
+          {() => null}
+        </Shown>
       </Page>
     )
   }
@@ -75,7 +78,13 @@ function SignatureView({ signature }: { readonly signature: string }) {
           names={LINES}
           range={range}
           ranges={CHART_RANGES}
-          setRange={setRange}
+          setRange={(chosen) =>
+            void navigate({
+              search: chosen === DEFAULT_RANGE ? {} : { range: chosen },
+              replace: true,
+              resetScroll: false,
+            })
+          }
         />
         <GroupLetters group={group.data} read={letters} />
       </Stack>

@@ -2,10 +2,11 @@
 import { Drawer, NativeSelect, SegmentedControl, Stack, Table, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { CallFailure } from '../api/call.ts'
 import type { QueueOverview } from '../api/types.ts'
 import { type FactList, Facts } from '../kit/facts.tsx'
 import { Count } from '../kit/links.tsx'
-import { Shown } from '../kit/page.tsx'
+import { Empty, Shown } from '../kit/page.tsx'
 import { grouped } from '../time/format.ts'
 import { FullTime } from '../time/time.tsx'
 import { roundDuration, shortDuration } from './go-duration.ts'
@@ -44,6 +45,9 @@ export function QueueDrawer({ queue, overview, close }: QueueDrawerProps) {
   )
 }
 
+/** The queue API has no code of its own for it: this is how its message begins. */
+const UNKNOWN = 'queue does not exist'
+
 function Inspection({
   queue,
   overview,
@@ -55,6 +59,13 @@ function Inspection({
   const stats = useQuery({ ...queueStatsQuery(queue), refetchInterval: useRefresh() })
   const [logical] = stats.data?.logicalQueues ?? []
   const partitions = logical?.partitions ?? []
+  if (settings.error instanceof CallFailure && settings.error.message.startsWith(UNKNOWN)) {
+    return (
+      <Empty title="There is no queue of this name.">
+        It may have been deleted, or its name is written otherwise: large and small letters differ.
+      </Empty>
+    )
+  }
   return (
     <Stack gap="lg">
       <section>

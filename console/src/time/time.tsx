@@ -1,6 +1,7 @@
 /** Times on the page: relative, with the absolute one on hover, in UTC or local time as the reader chose; they age by themselves. */
 import { Tooltip } from '@mantine/core'
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
+import { keep, kept } from '../kit/kept.ts'
 import { absolute, relative, type Zone } from './format.ts'
 
 interface TimeSetting {
@@ -19,7 +20,7 @@ export const useTime = (): TimeSetting => useContext(TimeContext)
 
 /** Gives `useTime` and `<Time>` their zone and their present. */
 export function TimeProvider({ children }: { readonly children: ReactNode }) {
-  const [zone, setZone] = useState<Zone>(() => (localStorage.getItem(KEPT_AS) === 'local' ? 'local' : 'utc'))
+  const [zone, setZone] = useState<Zone>(() => (kept('browser', KEPT_AS) === 'local' ? 'local' : 'utc'))
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), TICK_MS)
@@ -30,7 +31,7 @@ export function TimeProvider({ children }: { readonly children: ReactNode }) {
       zone,
       now,
       setZone: (chosen: Zone) => {
-        localStorage.setItem(KEPT_AS, chosen)
+        keep('browser', KEPT_AS, chosen)
         setZone(chosen)
       },
     }),
