@@ -1,5 +1,6 @@
 /** `bartleby engines`: what engines do, how often that succeeds, and how long it takes. */
 import type { Command } from 'commander'
+import type { EngineOperation, EngineOverview, EngineOverviews } from '../client/source-types.ts'
 import { type Column, columnsText } from './columns.ts'
 import { withServer } from './office-call.ts'
 import { grouped } from './progress.ts'
@@ -7,31 +8,6 @@ import { type ConnectionFlags, serverCommand } from './queues/connection.ts'
 import { styleOf } from './style.ts'
 import type { Terminal } from './terminal.ts'
 import { ageOf, nowMs } from './times.ts'
-
-interface Operation {
-  readonly operation: string
-  readonly runs: number
-  readonly failed: number
-  /** From 0 to 1; null without runs. */
-  readonly successRate: number | null
-  readonly p50Ms: number | null
-  readonly p95Ms: number | null
-  readonly p99Ms: number | null
-  readonly lastAtUtc: string | null
-}
-
-interface Engine {
-  readonly name: string
-  readonly queue: string | null
-  readonly pending: number
-  readonly operations: readonly Operation[]
-}
-
-interface Engines {
-  readonly items: readonly Engine[]
-  /** What the numbers are taken from. */
-  readonly basis: string
-}
 
 export const enginesCommand = (terminal: Terminal): Command =>
   serverCommand(
@@ -41,7 +17,7 @@ export const enginesCommand = (terminal: Terminal): Command =>
     '',
   ).action((flags: ConnectionFlags) =>
     withServer(flags, terminal, async (call) => {
-      const engines = await call<Engines>('GET', '/api/engines')
+      const engines = await call<EngineOverviews>('GET', '/api/engines')
       if (flags.json) return terminal.out(JSON.stringify(engines, null, 2))
       const width = terminal.screen?.columns
       terminal.out(columnsText(columns(nowMs()), engines.items.flatMap(rowsOf), width, styleOf(terminal)))
@@ -50,13 +26,13 @@ export const enginesCommand = (terminal: Terminal): Command =>
   )
 
 interface Row {
-  readonly engine: Engine
+  readonly engine: EngineOverview
   /** null: the engine has none. */
-  readonly operation: Operation | null
+  readonly operation: EngineOperation | null
   readonly isFirst: boolean
 }
 
-function rowsOf(engine: Engine): readonly Row[] {
+function rowsOf(engine: EngineOverview): readonly Row[] {
   if (engine.operations.length === 0) return [{ engine, operation: null, isFirst: true }]
   return engine.operations.map((operation, index) => ({ engine, operation, isFirst: index === 0 }))
 }
@@ -84,7 +60,7 @@ const columns = (now: number): readonly Column<Row>[] => [
   number('LAST', ({ lastAtUtc }) => ageOf(lastAtUtc, now)),
 ]
 
-const number = (heading: string, text: (operation: Operation) => string): Column<Row> => ({
+const number = (heading: string, text: (operation: EngineOperation) => string): Column<Row> => ({
   heading,
   text: ({ operation }) => (operation === null ? '-' : text(operation)),
   right: true,

@@ -1,5 +1,7 @@
 /** The members of a JSON object as they were written: to keep a value, not to understand it. */
 
+import { skipSpace, stringEnd } from './json-scan.ts'
+
 /**
  * The text of each member's value, by name; of several with the same name the last, as JSON.parse takes it. `text` is
  * an object that JSON.parse accepts. One pass, without recursion.
@@ -17,19 +19,6 @@ export function memberTexts(text: string): ReadonlyMap<string, string> {
     at = valueEnd(text, start)
     members.set(String(name), text.slice(start, at).trimEnd())
   }
-}
-
-function skipSpace(text: string, from: number): number {
-  let at = from
-  while (at < text.length && ' \t\n\r'.includes(text.charAt(at))) at++
-  return at
-}
-
-/** Behind the closing quote of the string that begins at `start`. */
-function stringEnd(text: string, start: number): number {
-  let at = start + 1
-  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
-  return at + 1
 }
 
 /** Behind the value that begins at `start`: at the comma or brace that ends its member. */

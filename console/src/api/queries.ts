@@ -6,7 +6,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/
 import { call, pathTo } from './call.ts'
 import type {
   Activity,
-  EngineOverview,
+  EngineOverviews,
   HistoryDetail,
   HistoryItem,
   LetterCounts,
@@ -127,7 +127,7 @@ export const queuesQuery = (token: string | null = null) =>
 export const enginesQuery = queryOptions({
   queryKey: ['engines'],
   queryFn: ({ signal }) =>
-    call<{ readonly items: readonly EngineOverview[]; readonly basis: string }>('GET', '/api/engines', {
+    call<EngineOverviews>('GET', '/api/engines', {
       signal,
     }),
 })

@@ -11,6 +11,7 @@ export type {
   RetryPreview,
   RetryReceipt,
 } from '../../../src/client/letter-types.ts'
+export type * from '../../../src/client/source-types.ts'
 
 import type { SignatureGroup as PlainGroup } from '../../../src/client/letter-types.ts'
 
@@ -117,41 +118,6 @@ export type LetterFilterKey =
 export interface Total {
   readonly total: number
   readonly exact: boolean
-}
-
-export interface QueueOverview {
-  readonly name: string
-  readonly deadQueue: string | null
-  readonly partitions: number
-  readonly ready: number
-  readonly leased: number
-  readonly scheduled: number
-  readonly held: number
-  readonly dead: number
-  readonly oldestAtUtc: string | null
-  readonly letters: number
-  readonly maxAttempts: number
-  readonly leaseTimeout: string
-  readonly deadTimeout: string | null
-}
-
-export interface EngineOperation {
-  readonly operation: string
-  readonly runs: number
-  readonly succeeded: number
-  readonly failed: number
-  readonly successRate: number | null
-  readonly p50Ms: number | null
-  readonly p95Ms: number | null
-  readonly p99Ms: number | null
-  readonly lastAtUtc: string | null
-}
-
-export interface EngineOverview {
-  readonly name: string
-  readonly queue: string | null
-  readonly pending: number
-  readonly operations: readonly EngineOperation[]
 }
 
 export interface Settings {

@@ -2,12 +2,12 @@
 import { Code, Drawer, Stack, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
+import { bytesOf } from '../../../src/client/bytes.ts'
 import { historyEntryQuery } from '../api/queries.ts'
 import type { HistoryDetail } from '../api/types.ts'
 import { type FactList, Facts } from '../kit/facts.tsx'
 import { LetterLink } from '../kit/links.tsx'
 import { Empty, Shown } from '../kit/page.tsx'
-import { bytesOfBase64 } from '../kit/read-bytes.ts'
 import { ShownBytes } from '../kit/shown-bytes.tsx'
 import { duration } from '../time/format.ts'
 import { FullTime } from '../time/time.tsx'
@@ -98,7 +98,7 @@ function Side({
 }) {
   const bytes = useMemo(() => {
     if (text === null) return null
-    return encoding === 'base64' ? bytesOfBase64(text) : new TextEncoder().encode(text)
+    return bytesOf(text, encoding ?? 'utf8')
   }, [text, encoding])
   if (bytes === null) return null
   return (

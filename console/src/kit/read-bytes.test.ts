@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { bytesOfBase64, readBytes } from './read-bytes.ts'
+import { readBytes } from './read-bytes.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -23,10 +23,5 @@ describe('bytes on the page', () => {
 
   it('are cut where they are many, never through a character', () => {
     expect(readBytes(bytes('abö'), 3)).toEqual({ form: 'text', text: 'ab', size: 4, isCut: true })
-  })
-
-  it('come in base64', () => {
-    expect(bytesOfBase64('AAH/')).toEqual(Uint8Array.of(0, 1, 255))
-    expect(bytesOfBase64('')).toEqual(new Uint8Array(0))
   })
 })

@@ -19,10 +19,6 @@ export function readBytes(bytes: Uint8Array, most: number): Reading {
     : { form: 'text', text, size: bytes.length, isCut }
 }
 
-/** The bytes that a base64 text stands for. */
-export const bytesOfBase64 = (text: string): Uint8Array =>
-  Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
-
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/
 

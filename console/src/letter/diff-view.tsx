@@ -1,8 +1,9 @@
 /** What will be sent against what came, line by line. The comparison is loaded when it is first needed. */
 import { Checkbox, Text } from '@mantine/core'
 import { useDeferredValue, useEffect, useMemo, useState } from 'react'
+import { indentJson } from '../../../src/core/indent-json.ts'
 import { type DiffLine, shownLines } from './diff-lines.ts'
-import { compact, indented } from './exact-json.ts'
+import { compact } from './exact-json.ts'
 
 /** Texts that differ in everything would take minutes. */
 const LONGEST_MS = 1_500
@@ -17,7 +18,7 @@ type Found = readonly DiffLine[] | 'too different' | 'not loaded' | null
 export function DiffView({ before, after }: DiffViewProps) {
   const latest = useDeferredValue(after)
   const [isIndented, setIndented] = useState(true)
-  const forms = useMemo(() => [indented(before), indented(latest)] as const, [before, latest])
+  const forms = useMemo(() => [indentJson(before), indentJson(latest)] as const, [before, latest])
   const areJson = forms[0] !== null && forms[1] !== null
   const [from, to] = isIndented && areJson ? [forms[0] ?? before, forms[1] ?? latest] : [before, latest]
   const found = useDiff(from, to)

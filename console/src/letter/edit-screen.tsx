@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { bytesOf, toBase64 } from '../../../src/client/bytes.ts'
+import { indentJson } from '../../../src/core/indent-json.ts'
 import { errorLine } from '../acts/error-line.ts'
 import { useLetterActs } from '../acts/use-letter-acts.ts'
 import { letterQuery } from '../api/queries.ts'
@@ -14,7 +15,6 @@ import { DiffView } from './diff-view.tsx'
 import { type Draft, dropDraft, keepDraft, keptDraft } from './draft.ts'
 import { EditDryRun } from './edit-dry-run.tsx'
 import { editModeOf, editProblem, fromField, toField } from './edit-text.ts'
-import { indented } from './exact-json.ts'
 import { LeaveDialog } from './leave-dialog.tsx'
 import './letter.css'
 import { NoLetter } from './no-letter.tsx'
@@ -76,7 +76,7 @@ function Editor({ letter }: { readonly letter: LetterDetail }) {
   const refusal = retryRefusal(letter) ?? (isBlocked ? problem.says : null)
   const edit = useMemo(() => fromField(typed, mode), [typed, mode])
   const send = useSend(letter, isSent)
-  const pretty = mode.kind === 'text' && !isTooLarge ? indented(typed) : null
+  const pretty = mode.kind === 'text' && !isTooLarge ? indentJson(typed) : null
   return (
     <>
       {kept !== null && kept.version !== letter.version && (

@@ -3,6 +3,8 @@
  * there. Nothing is read before it is asked for, so that a large payload costs what is shown of it. Without recursion.
  */
 
+import { skipSpace, stringEnd, wordEnd } from '../../../src/core/json-scan.ts'
+
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 
 /** A value: where it begins in the text, and where it is over. */
@@ -83,47 +85,6 @@ export function childrenOf(
 export const stringOf = (text: string, { start, end }: JsonSpan): string =>
   String(JSON.parse(text.slice(start, end)))
 
-/** The text with a line for each member and element; null when it is no JSON. Only white space differs. */
-export function indented(text: string): string | null {
-  if (!isJson(text)) return null
-  const parts: string[] = []
-  let depth = 0
-  const newLine = () => parts.push('\n', '  '.repeat(depth))
-  for (let at = skipSpace(text, 0); at < text.length; at = skipSpace(text, at)) {
-    const character = text.charAt(at)
-    if (character === '{' || character === '[') {
-      const inside = skipSpace(text, at + 1)
-      const close = text.charAt(inside)
-      if (close === '}' || close === ']') {
-        parts.push(character, close)
-        at = inside + 1
-        continue
-      }
-      depth++
-      parts.push(character)
-      newLine()
-      at++
-    } else if (character === '}' || character === ']') {
-      depth--
-      newLine()
-      parts.push(character)
-      at++
-    } else if (character === ',') {
-      parts.push(',')
-      newLine()
-      at++
-    } else if (character === ':') {
-      parts.push(': ')
-      at++
-    } else {
-      const end = character === '"' ? stringEnd(text, at) : wordEnd(text, at)
-      parts.push(text.slice(at, end))
-      at = end
-    }
-  }
-  return parts.join('')
-}
-
 /** The same JSON without white space between its values; null when it is no JSON. Tells whether two differ in more than that. */
 export function compact(text: string): string | null {
   if (!isJson(text)) return null
@@ -163,24 +124,4 @@ function spanAt(text: string, start: number): JsonSpan {
     at++
   } while (depth > 0 && at < text.length)
   return { kind, start, end: at }
-}
-
-function skipSpace(text: string, from: number): number {
-  let at = from
-  while (at < text.length && ' \t\n\r'.includes(text.charAt(at))) at++
-  return at
-}
-
-/** Behind the closing quote of the string that begins at `start`. */
-function stringEnd(text: string, start: number): number {
-  let at = start + 1
-  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
-  return at + 1
-}
-
-/** Behind a number, `true`, `false` or `null`. */
-function wordEnd(text: string, start: number): number {
-  let at = start
-  while (at < text.length && !' \t\n\r,:]}'.includes(text.charAt(at))) at++
-  return at
 }

@@ -2,17 +2,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { isActive } from '../acts/run.ts'
 import { useRuns } from '../acts/runs-context.ts'
-import { call } from '../api/call.ts'
 import { useSession } from '../kit/role.tsx'
 import { useLive } from '../live/live.tsx'
+import { webhookRunsQuery } from '../redrives/webhook-runs-query.ts'
 import { grouped } from '../time/format.ts'
 
-interface WebhookRun {
-  readonly state: 'running' | 'finished'
-}
-
 const LOOK_MS = 15_000
-const LIMIT = 50
 
 export interface Running {
   readonly count: number
@@ -25,12 +20,7 @@ export function useRunning(): Running {
   const { isPaused } = useLive()
   const own = useRuns().runs.filter(isActive)
   const { data } = useQuery({
-    queryKey: ['webhook-runs', 'overview'],
-    queryFn: ({ signal }) =>
-      call<{ readonly runs: readonly WebhookRun[] }>('GET', '/api/webhooks/runs', {
-        query: { limit: LIMIT },
-        signal,
-      }),
+    ...webhookRunsQuery,
     enabled: sources.webhooks,
     refetchInterval: isPaused ? false : LOOK_MS,
   })

@@ -1,34 +1,11 @@
 /** Requeues and purges of all dead jobs of a consumer: the server runs these itself, and goes on after a restart. */
 import { Progress, Text } from '@mantine/core'
-import { queryOptions, useQuery } from '@tanstack/react-query'
-import { call } from '../api/call.ts'
+import { useQuery } from '@tanstack/react-query'
 import { Panel, Shown } from '../kit/page.tsx'
 import { type Column, Table } from '../kit/table.tsx'
 import { grouped } from '../time/format.ts'
 import { Time } from '../time/time.tsx'
-
-interface WebhookRun {
-  readonly id: string
-  readonly kind: string
-  readonly channelId: string
-  readonly consumerId: string
-  readonly expected: number
-  readonly done: number
-  readonly state: 'running' | 'finished'
-  readonly by: string
-  readonly startedAtUtc: string
-  readonly finishedAtUtc: string | null
-}
-
-const REFRESH_MS = 2_000
-
-const webhookRunsQuery = queryOptions({
-  queryKey: ['webhook-runs'],
-  queryFn: ({ signal }) =>
-    call<{ readonly runs: readonly WebhookRun[] }>('GET', '/api/webhooks/runs', { signal }),
-  refetchInterval: ({ state }) =>
-    state.data?.runs.some((run) => run.state === 'running') ? REFRESH_MS : false,
-})
+import { type WebhookRun, webhookRunsQuery } from './webhook-runs-query.ts'
 
 const COLUMNS: readonly Column<WebhookRun>[] = [
   { id: 'kind', title: 'Run', width: '7rem', cell: ({ kind }) => (kind === 'purge' ? 'Purge' : 'Requeue') },

@@ -3,12 +3,12 @@ import { Alert, Button, Code, Group, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
+import { bytesOf } from '../../../src/client/bytes.ts'
 import { reasonOf } from '../api/call.ts'
 import type { LetterItem, RetryPreview } from '../api/types.ts'
 import { ActButton } from '../kit/act-button.tsx'
 import { type FactList, Facts } from '../kit/facts.tsx'
 import { Shown } from '../kit/page.tsx'
-import { bytesOfBase64 } from '../kit/read-bytes.ts'
 import { ShownBytes } from '../kit/shown-bytes.tsx'
 import { grouped } from '../time/format.ts'
 import { Time } from '../time/time.tsx'
@@ -106,10 +106,7 @@ const factsOf = (letter: LetterItem, event: KafkaEvent | null): FactList => ({
 
 function Rehearsed({ preview }: { readonly preview: RetryPreview }) {
   const { payload, payloadEncoding } = preview
-  const bytes = useMemo(
-    () => (payloadEncoding === 'base64' ? bytesOfBase64(payload) : new TextEncoder().encode(payload)),
-    [payload, payloadEncoding],
-  )
+  const bytes = useMemo(() => bytesOf(payload, payloadEncoding), [payload, payloadEncoding])
   return (
     <Alert role="note" color="teal" title={`It would be published to ${preview.queue}`}>
       <Stack gap="xs">

@@ -1,14 +1,14 @@
 /** An item of a queue, with its payload. */
 import { Code, Paper, Stack } from '@mantine/core'
 import { useMemo } from 'react'
+import { bytesOf } from '../../../src/client/bytes.ts'
 import { type FactList, Facts } from '../kit/facts.tsx'
-import { bytesOfBase64 } from '../kit/read-bytes.ts'
 import { ShownBytes } from '../kit/shown-bytes.tsx'
 import { Time } from '../time/time.tsx'
 import type { QueueItem } from './queue-queries.ts'
 
 export function QueueItemCard({ item }: { readonly item: QueueItem }) {
-  const bytes = useMemo(() => bytesOfBase64(item.payload ?? ''), [item.payload])
+  const bytes = useMemo(() => bytesOf(item.payload ?? '', 'base64'), [item.payload])
   return (
     <Paper withBorder p="sm" component="article" aria-label={`Item ${item.id}`}>
       <Stack gap="xs">

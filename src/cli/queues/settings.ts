@@ -1,12 +1,13 @@
 /** `bartleby queues list|info|create|update|delete`: queues themselves. */
 import type { Command } from 'commander'
 import type { Queue, QueueClient, QueueSettings } from '../../client/index.ts'
+import type { QueueOverview } from '../../client/source-types.ts'
 import { withServer } from '../office-call.ts'
 import type { Terminal } from '../terminal.ts'
 import { nowMs } from '../times.ts'
 import { listAll } from '../walk-list.ts'
 import { type ConnectionFlags, confirm, serverCommand, wholeNumber, withClient } from './connection.ts'
-import { depthsTable, json, type QueueDepths, queueCard, queuesTable } from './show.ts'
+import { depthsTable, json, queueCard, queuesTable } from './show.ts'
 
 /** Queues per call when all are listed. */
 const PAGE = 1000
@@ -45,7 +46,7 @@ const NO_QUEUES = 'no queues yet; make one with `bartleby queues create NAME`'
 
 const listDepths = (flags: ConnectionFlags, terminal: Terminal): Promise<void> =>
   withServer(flags, terminal, async (call) => {
-    const queues = await listAll<QueueDepths>(call, '/api/queues', {})
+    const queues = await listAll<QueueOverview>(call, '/api/queues', {})
     if (flags.json) terminal.out(json(queues))
     else terminal.out(queues.length === 0 ? NO_QUEUES : depthsTable(queues, nowMs()))
   })

@@ -1,5 +1,6 @@
 /** How queues and items look: in tables for people, as JSON for programs. */
 import { type ItemContent, type Queue, textOf } from '../../client/index.ts'
+import type { QueueOverview } from '../../client/source-types.ts'
 import { printable, table } from '../terminal.ts'
 import { ageOf } from '../times.ts'
 
@@ -39,28 +40,8 @@ export function queuesTable(queues: readonly Queue[]): string {
   )
 }
 
-/** A queue as `GET /api/queues` shows it. */
-export interface QueueDepths {
-  readonly name: string
-  readonly deadQueue: string | null
-  readonly partitions: number
-  readonly ready: number
-  readonly leased: number
-  readonly scheduled: number
-  /** Items that wait for a dead queue that does not exist. */
-  readonly held: number
-  /** Letters that lie in it. */
-  readonly dead: number
-  readonly oldestAtUtc: string | null
-  /** Pending letters that came from it. */
-  readonly letters: number
-  readonly maxAttempts: number
-  readonly leaseTimeout: string
-  readonly deadTimeout: string | null
-}
-
 /** What lies in each queue. */
-export function depthsTable(queues: readonly QueueDepths[], now: number): string {
+export function depthsTable(queues: readonly QueueOverview[], now: number): string {
   return table(
     ['QUEUE', 'READY', 'LEASED', 'SCHEDULED', 'HELD', 'DEAD', 'LETTERS', 'OLDEST', 'ATTEMPTS', 'DEAD QUEUE'],
     queues.map((queue) => [

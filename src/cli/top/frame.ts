@@ -1,9 +1,9 @@
 /** One picture of an office, in as many columns and rows as there are. Pure: the same look gives the same picture. */
 import type { LetterCounts } from '../../client/letter-types.ts'
+import type { QueueOverview } from '../../client/source-types.ts'
 import { type Column, columnsText } from '../columns.ts'
 import { letterColumns } from '../letters/list.ts'
 import { grouped } from '../progress.ts'
-import type { QueueDepths } from '../queues/show.ts'
 import { groupColumns } from '../signatures.ts'
 import type { Style } from '../style.ts'
 import { printable } from '../terminal.ts'
@@ -114,13 +114,13 @@ function sourceLines({ items }: LetterCounts): readonly string[] {
   return lines.length === 0 ? ['no letters'] : lines.toSorted()
 }
 
-const number = (heading: string, of: (queue: QueueDepths) => number): Column<QueueDepths> => ({
+const number = (heading: string, of: (queue: QueueOverview) => number): Column<QueueOverview> => ({
   heading,
   text: (queue) => grouped(of(queue)),
   right: true,
 })
 
-const queueColumns = (now: number): readonly Column<QueueDepths>[] => [
+const queueColumns = (now: number): readonly Column<QueueOverview>[] => [
   { heading: 'QUEUE', text: ({ name }) => name, flexible: true },
   number('READY', ({ ready }) => ready),
   number('LEASED', ({ leased }) => leased),

@@ -1,8 +1,8 @@
 /** What `top` shows, asked of a server in one go. */
 import type { Page } from '../../client/envelope.ts'
 import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
+import type { QueueOverview } from '../../client/source-types.ts'
 import type { CallServer } from '../office-call.ts'
-import type { QueueDepths } from '../queues/show.ts'
 import { listAll } from '../walk-list.ts'
 
 export interface Look {
@@ -10,7 +10,7 @@ export interface Look {
   readonly environment: string
   readonly counts: LetterCounts
   readonly groups: readonly SignatureGroup[]
-  readonly queues: readonly QueueDepths[]
+  readonly queues: readonly QueueOverview[]
   readonly newest: readonly LetterItem[]
 }
 
@@ -30,7 +30,7 @@ export async function lookAt(call: CallServer): Promise<Look> {
     call<Session>('GET', '/api/session'),
     call<LetterCounts>('GET', '/api/counts?by=source,status'),
     call<Page<SignatureGroup>>('GET', `/api/signatures?limit=${MOST}`),
-    listAll<QueueDepths>(call, '/api/queues', {}, MOST_QUEUES),
+    listAll<QueueOverview>(call, '/api/queues', {}, MOST_QUEUES),
     call<Page<LetterItem>>('GET', `/api/dlq?limit=${MOST}`),
   ])
   return {
@@ -44,5 +44,5 @@ export async function lookAt(call: CallServer): Promise<Look> {
 }
 
 /** All that lies in a queue, and what died there. */
-export const depthOf = ({ ready, leased, scheduled, held, dead, letters }: QueueDepths): number =>
+export const depthOf = ({ ready, leased, scheduled, held, dead, letters }: QueueOverview): number =>
   ready + leased + scheduled + held + dead + letters

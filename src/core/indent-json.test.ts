@@ -9,6 +9,11 @@ describe('indented JSON', () => {
     )
   })
 
+  it('is made of strings of any length', () => {
+    const long = JSON.stringify({ a: 'x\\"'.repeat(2_000_000) })
+    expect(JSON.parse(indentJson(long) ?? '')).toEqual(JSON.parse(long))
+  })
+
   it('is null for what is none', () => {
     expect(indentJson('hello')).toBeNull()
     expect(indentJson('{"a":1')).toBeNull()
