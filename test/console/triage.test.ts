@@ -194,4 +194,20 @@ describeBrowser('triage', () => {
     // What was chosen still is, wherever it is now.
     expect(await rows().nth(3).getByRole('checkbox').isChecked()).toBe(true)
   })
+
+  it('asks every few seconds where events do not come through', async () => {
+    // A view of its own: the browser complains about what does not come through.
+    const cut = await openView(office.url)
+    try {
+      await cut.page.route('**/api/events', (route) => route.abort())
+      await cut.page.clock.install()
+      await cut.page.goto('/letters?query=engine%3Ahmac%20status%3Apending')
+      await cut.page.getByRole('button', { name: /^Polling/ }).waitFor()
+      await deadRotations(office, 2)
+      await cut.page.clock.fastForward(6_000)
+      await cut.page.getByText('2 letters match').waitFor()
+    } finally {
+      await cut.close()
+    }
+  })
 })
