@@ -308,6 +308,10 @@ CREATE TABLE bartleby.letters (
   headers bytea,
   payload bytea,
   edited_payload bytea,
+  redrive integer,
+  edited_encoding bytea,
+  edited_kind bytea,
+  edited_reference bytea,
   PRIMARY KEY (id)
 ) WITH (fillfactor=90, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 
@@ -387,6 +391,83 @@ CREATE TABLE bartleby.queues (
   UNIQUE (name),
   PRIMARY KEY (id)
 );
+
+CREATE TABLE bartleby.redrive_exceptions (
+  redrive integer NOT NULL,
+  letter bigint NOT NULL,
+  outcome smallint NOT NULL,
+  reason text NOT NULL,
+  detail text,
+  PRIMARY KEY (redrive, letter)
+);
+
+CREATE TABLE bartleby.redrive_lanes (
+  redrive integer NOT NULL,
+  lane integer NOT NULL,
+  source text NOT NULL,
+  engine text NOT NULL,
+  destination text NOT NULL,
+  planned bigint NOT NULL,
+  sent bigint NOT NULL DEFAULT 0,
+  skipped bigint NOT NULL DEFAULT 0,
+  failed bigint NOT NULL DEFAULT 0,
+  at_captured bigint NOT NULL DEFAULT '-9223372036854775808'::bigint,
+  at_letter bigint NOT NULL DEFAULT 0,
+  PRIMARY KEY (redrive, lane)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.01);
+
+CREATE TABLE bartleby.redrive_letters (
+  redrive integer NOT NULL,
+  lane integer NOT NULL,
+  captured_at bigint NOT NULL,
+  letter bigint NOT NULL,
+  version integer NOT NULL,
+  PRIMARY KEY (redrive, lane, captured_at, letter)
+);
+
+CREATE TABLE bartleby.redrive_outcome_deltas (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  redrive integer NOT NULL,
+  confirmed bigint NOT NULL,
+  returned bigint NOT NULL,
+  PRIMARY KEY (id)
+) WITH (autovacuum_vacuum_scale_factor=0.01);
+
+CREATE TABLE bartleby.redrive_outcomes (
+  redrive integer NOT NULL,
+  confirmed bigint NOT NULL,
+  returned bigint NOT NULL,
+  PRIMARY KEY (redrive)
+);
+
+CREATE TABLE bartleby.redrives (
+  number integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  id text COLLATE "C" NOT NULL,
+  state text NOT NULL,
+  resumes_as text,
+  action text NOT NULL,
+  queue text,
+  selection text NOT NULL,
+  numbers text NOT NULL,
+  terms text NOT NULL,
+  recipe text,
+  reason text,
+  planned_by text NOT NULL,
+  planned_at bigint NOT NULL,
+  valid_until bigint NOT NULL,
+  started_by text,
+  started_at bigint,
+  ended_at bigint,
+  note text,
+  canary_sent_at bigint,
+  recent text,
+  resumed integer NOT NULL DEFAULT 0,
+  rate_now double precision,
+  owner text,
+  owned_until bigint,
+  UNIQUE (id),
+  PRIMARY KEY (number)
+) WITH (fillfactor=70);
 
 CREATE TABLE bartleby.secrets (
   name text NOT NULL,
@@ -588,6 +669,8 @@ CREATE UNIQUE INDEX letters_lying ON bartleby.letters USING btree (part, shelf, 
 
 CREATE INDEX letters_newest ON bartleby.letters USING btree (status, last_failure_at, id);
 
+CREATE INDEX letters_pending_of_key ON bartleby.letters USING btree (engine, instance_id, captured_at, id) WHERE ((status = 0) AND (instance_id IS NOT NULL));
+
 CREATE INDEX letters_resolved ON bartleby.letters USING btree (resolved_at, id) WHERE (status = 1);
 
 CREATE INDEX letters_scheduled ON bartleby.letters USING btree (enqueue_at, serial) WHERE (shelf = 1);
@@ -597,6 +680,10 @@ CREATE INDEX letters_unconfirmed ON bartleby.letters USING btree (last_failure_a
 CREATE INDEX partition_deltas_by_part ON bartleby.partition_deltas USING btree (part);
 
 CREATE INDEX queues_by_dead_queue ON bartleby.queues USING btree (dead_queue) WHERE (dead_queue IS NOT NULL);
+
+CREATE INDEX redrive_letters_of ON bartleby.redrive_letters USING btree (letter);
+
+CREATE INDEX redrives_open ON bartleby.redrives USING btree (number) WHERE (ended_at IS NULL);
 
 CREATE INDEX webhook_bulk_runs_of ON bartleby.webhook_bulk_runs USING btree (consumer);
 

@@ -306,7 +306,7 @@ CREATE TABLE letters (
   headers BLOB,
   payload BLOB,
   edited_payload BLOB
-) STRICT;
+, redrive INTEGER, edited_encoding BLOB, edited_kind BLOB, edited_reference BLOB) STRICT;
 
 CREATE INDEX letters_by_correlation ON letters (correlation_id, last_failure_at) WHERE correlation_id IS NOT NULL;
 
@@ -321,6 +321,9 @@ CREATE INDEX letters_in_drawer ON letters (drawer, status, last_failure_at);
 CREATE UNIQUE INDEX letters_lying ON letters (part, shelf, serial) WHERE part IS NOT NULL;
 
 CREATE INDEX letters_newest ON letters (status, last_failure_at);
+
+CREATE INDEX letters_pending_of_key ON letters (engine, instance_id, captured_at)
+WHERE status = 0 AND instance_id IS NOT NULL;
 
 CREATE INDEX letters_resolved ON letters (resolved_at) WHERE status = 1;
 
@@ -369,6 +372,76 @@ CREATE TABLE queues (
 , holds_letters INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE INDEX queues_by_dead_queue ON queues (dead_queue) WHERE dead_queue IS NOT NULL;
+
+CREATE TABLE redrive_exceptions (
+  redrive INTEGER NOT NULL,
+  letter INTEGER NOT NULL,
+  outcome INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  detail TEXT,
+  PRIMARY KEY (redrive, letter)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE redrive_lanes (
+  redrive INTEGER NOT NULL,
+  lane INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  engine TEXT NOT NULL,
+  destination TEXT NOT NULL,
+  planned INTEGER NOT NULL,
+  sent INTEGER NOT NULL DEFAULT 0,
+  skipped INTEGER NOT NULL DEFAULT 0,
+  failed INTEGER NOT NULL DEFAULT 0,
+  at_captured INTEGER NOT NULL DEFAULT (-9223372036854775807),
+  at_letter INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (redrive, lane)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE redrive_letters (
+  redrive INTEGER NOT NULL,
+  lane INTEGER NOT NULL,
+  captured_at INTEGER NOT NULL,
+  letter INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (redrive, lane, captured_at, letter)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX redrive_letters_of ON redrive_letters (letter);
+
+CREATE TABLE redrive_outcomes (
+  redrive INTEGER PRIMARY KEY,
+  confirmed INTEGER NOT NULL,
+  returned INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE redrives (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  state TEXT NOT NULL,
+  resumes_as TEXT,
+  action TEXT NOT NULL,
+  queue TEXT,
+  selection TEXT NOT NULL,
+  numbers TEXT NOT NULL,
+  terms TEXT NOT NULL,
+  recipe TEXT,
+  reason TEXT,
+  planned_by TEXT NOT NULL,
+  planned_at INTEGER NOT NULL,
+  valid_until INTEGER NOT NULL,
+  started_by TEXT,
+  started_at INTEGER,
+  ended_at INTEGER,
+  note TEXT,
+  canary_sent_at INTEGER,
+  recent TEXT,
+  resumed INTEGER NOT NULL DEFAULT 0,
+  rate_now REAL,
+  owner TEXT,
+  owned_until INTEGER
+) STRICT;
+
+CREATE INDEX redrives_open ON redrives (number) WHERE ended_at IS NULL;
 
 CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 

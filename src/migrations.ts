@@ -5,8 +5,10 @@ import { secretMigration } from './db/secrets.ts'
 import { historyMigration } from './history/schema.ts'
 import { kafkaMigration } from './kafka/schema.ts'
 import { activityMigration } from './letters/activity-schema.ts'
+import { outcomesMigration } from './letters/outcomes-schema.ts'
 import { letterMigration } from './letters/schema.ts'
 import { deadLetterMigration, queueMigration } from './queues/schema.ts'
+import { redriveMigration } from './redrive/schema.ts'
 import { webhookMigration } from './webhooks/schema.ts'
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -19,4 +21,6 @@ export const MIGRATIONS: readonly Migration[] = [
   kafkaMigration,
   activityMigration,
   secretMigration,
+  outcomesMigration,
+  redriveMigration,
 ]

@@ -4,7 +4,7 @@
  * with the list of those that are.
  */
 import { failure } from '../core/errors.ts'
-import { ACTS, OFFICE, SOURCE_OPERATIONS, SOURCES } from '../letters/letter.ts'
+import { ACTS, OFFICE, REDRIVE_ACTS, SOURCE_OPERATIONS, SOURCES } from '../letters/letter.ts'
 
 export const ENGINE_CONTEXTS = ['publisher', 'managed-app'] as const
 export type EngineContext = (typeof ENGINE_CONTEXTS)[number]
@@ -101,7 +101,8 @@ export class EngineDirectory {
   /** What history may show of an engine: its own operations, then the acts on its letters. */
   operationsOf(name: string): readonly string[] {
     const words = SOURCES.flatMap((source) => (source === name ? (SOURCE_OPERATIONS[source] ?? []) : []))
-    return [...new Set([...this.definitionOf(name).operations, ...words, ...ACTS])]
+    const redrives = name === OFFICE ? REDRIVE_ACTS.map((act) => `redrive.${act}`) : []
+    return [...new Set([...this.definitionOf(name).operations, ...words, ...redrives, ...ACTS])]
   }
 
   /** What history may show of any engine. */

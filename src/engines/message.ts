@@ -1,5 +1,6 @@
 /** What is read from a message before it is handled, and written of what came out. */
 import { describeError } from '../core/thrown.ts'
+import { UNNAMED_INSTANCE } from '../letters/letter.ts'
 
 export type ReadMessage =
   | { readonly ok: true; readonly message: unknown }
@@ -28,7 +29,7 @@ export function correlationIdIn(message: unknown): string | null {
 }
 
 /** The instance of what is not done for one. */
-export const PUBLISHER = 'publisher'
+export const PUBLISHER = UNNAMED_INSTANCE
 const MAX_INSTANCE_ID = 256
 
 /** The instance id that the application's function gave, in a form that can be stored and looked up. */

@@ -18,10 +18,10 @@ const inIds = { postgres: 'id = ANY($1::bigint[])', sqlite: 'id IN (SELECT value
 const confirmMany = sql('letters.confirm', {
   postgres: `UPDATE bartleby.letters SET confirmed_at = $2, version = version + 1
              WHERE ${inIds.postgres} AND +status = ${STATUS.Resolved} AND resolution || '' = 'retry' AND confirmed_at IS NULL
-             RETURNING id, drawer, version, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
+             RETURNING id, drawer, version, redrive, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
   sqlite: `UPDATE letters SET confirmed_at = $2, version = version + 1
            WHERE ${inIds.sqlite} AND +status = ${STATUS.Resolved} AND resolution || '' = 'retry' AND confirmed_at IS NULL
-           RETURNING id, drawer, version, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
+           RETURNING id, drawer, version, redrive, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
 })
 
 /** The failures of cases without a letter, by primary key. Not NOT EXISTS: PostgreSQL may make a join with all letters of it. */
@@ -48,6 +48,7 @@ export async function closeCasesOf(
     id: Integer
     drawer: Integer
     version: Integer
+    redrive: Integer | null
     engine: string
     correlation_id: string
     instance_id: string | null
@@ -55,6 +56,7 @@ export async function closeCasesOf(
   for (const row of confirmed) {
     work.letters.add(Number(row.drawer), STATUS.unconfirmed, -1)
     work.letters.acted('confirmed', Number(row.drawer), 1)
+    work.letters.ended(row.redrive, 'confirmed')
   }
   const letters = new Map(confirmed.map((row) => [letterId(row.id), row]))
   const entries: HistoryEntry[] = []

@@ -4,10 +4,11 @@
  * a read adds what is not folded yet. Nobody ever counts letters.
  */
 import { type Instant, instant } from '../core/clock.ts'
-import { type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import { countFold } from '../db/fold.ts'
 import { type Acted, type ActivityName, writeActivity } from './activity.ts'
 import { type LetterId, STATUS } from './letter.ts'
+import { OutcomeChanges, type Outcomes } from './outcomes.ts'
 
 const COLUMNS = 'drawer, status, letters, last_seen_at'
 
@@ -34,6 +35,7 @@ export class LetterChanges {
   readonly #changes = new Map<string, Change>()
   readonly #acted = new Map<string, Acted>()
   readonly #toFile: { first: bigint; last: bigint }[] = []
+  readonly #outcomes = new OutcomeChanges()
 
   /** `letters` more (or fewer) with this status; `seenAt` is the newest failure among them, when there is a new one. */
   add(drawer: number, status: number, letters: number, seenAt: Instant | null = null): void {
@@ -66,6 +68,11 @@ export class LetterChanges {
     this.#acted.set(key, { drawer, activity, letters: (this.#acted.get(key)?.letters ?? 0) + count })
   }
 
+  /** A letter that `redrive` sent back, if one did, came to an end. */
+  ended(redrive: Integer | null, outcome: keyof Outcomes): void {
+    this.#outcomes.add(redrive, outcome)
+  }
+
   /** One letter changed its status, and its drawer when it failed anew with another error. */
   moved(from: { drawer: number; status: number }, to: { drawer: number; status: number }): void {
     this.add(from.drawer, from.status, -1)
@@ -85,6 +92,7 @@ export class LetterChanges {
       tx.atCommit(addChange, drawer, status, letters, lastSeenAt)
     }
     writeActivity(tx, now, [...this.#acted.values()])
+    this.#outcomes.write(tx)
     for (const { first, last } of joinedRanges(this.#toFile)) tx.atCommit(addRange, first, last)
   }
 }

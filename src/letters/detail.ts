@@ -8,6 +8,7 @@ import {
   type Act,
   type DeathReason,
   type Failure,
+  type HeaderEdit,
   type Letter,
   type LetterId,
   type LetterStatus,
@@ -29,8 +30,8 @@ const SUMMARY = `${columns(`id, captured_at, first_failure_at, last_failure_at, 
     (SELECT signature FROM bartleby.drawers WHERE drawers.id = letters.drawer)) AS fingerprint`
 
 const FULL = `${SUMMARY}, ${columns(`item_created_at, laid_at, lease_deadline, serial, part, version, partition, shelf,
-  leased, edited, error_stack, failed_by, sent_as, sent_to, encoding, kind, reference, headers, payload,
-  edited_payload`)}`
+  leased, edited, error_stack, failed_by, sent_as, sent_to, redrive, encoding, kind, reference, headers, payload,
+  edited_payload, edited_encoding, edited_kind, edited_reference`)}`
 
 interface SummaryRow {
   readonly id: Integer
@@ -72,12 +73,16 @@ interface LetterRow extends SummaryRow {
   readonly failed_by: string | null
   readonly sent_as: string | null
   readonly sent_to: string | null
+  readonly redrive: Integer | null
   readonly encoding: Uint8Array | null
   readonly kind: Uint8Array | null
   readonly reference: Uint8Array | null
   readonly headers: Uint8Array | null
   readonly payload: Uint8Array | null
   readonly edited_payload: Uint8Array | null
+  readonly edited_encoding: Uint8Array | null
+  readonly edited_kind: Uint8Array | null
+  readonly edited_reference: Uint8Array | null
 }
 
 /** One row by primary key. */
@@ -241,6 +246,7 @@ function toLetter(row: LetterRow): Letter {
     headers: row.headers,
     payload: storedPayload(row.payload),
     editedPayload: Number(row.edited) === 1 ? storedPayload(row.edited_payload) : null,
+    editedHeaders: headerEdit(row),
     version: Number(row.version),
     originalPartition: numberOrNull(row.partition),
     itemCreatedAt: atOrNull(row.item_created_at),
@@ -248,6 +254,7 @@ function toLetter(row: LetterRow): Letter {
     failedBy: row.failed_by,
     sentAs: row.sent_as,
     sentTo: row.sent_to,
+    redrive: numberOrNull(row.redrive),
     place: lies
       ? {
           part: Number(part),
@@ -259,6 +266,14 @@ function toLetter(row: LetterRow): Letter {
         }
       : null,
   }
+}
+
+function headerEdit(row: LetterRow): HeaderEdit {
+  const edit: { -readonly [Name in keyof HeaderEdit]: HeaderEdit[Name] } = {}
+  if (row.edited_encoding !== null) edit.encoding = storedText(row.edited_encoding)
+  if (row.edited_kind !== null) edit.kind = storedText(row.edited_kind)
+  if (row.edited_reference !== null) edit.reference = storedText(row.edited_reference)
+  return edit
 }
 
 function statusOf(status: Integer): LetterStatus {

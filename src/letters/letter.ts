@@ -44,6 +44,9 @@ export type SourceName = (typeof SOURCES)[number]
 /** The engine of what the office does itself and that concerns no single engine, such as retention. It has no letters. */
 export const OFFICE = 'office'
 
+/** The instance of messages whose worker names none: no key, they have nothing in common. */
+export const UNNAMED_INSTANCE = 'publisher'
+
 /** Why it died: its attempts are used up, its time is over, a consumer rejected it, its worker failed for good. */
 export const REASONS = ['attempts', 'expired', 'rejected', 'failed'] as const
 export type DeathReason = (typeof REASONS)[number]
@@ -76,6 +79,10 @@ export const KAFKA_OPERATIONS = {
   reassigned: 'kafka.reassigned',
   gap: 'kafka.gap',
 } as const
+
+/** What is done to redrives, acts on many letters; history calls it `redrive.start`. */
+export const REDRIVE_ACTS = ['start', 'pause', 'resume', 'rate', 'cancel', 'go-on', 'stop', 'finish'] as const
+export type RedriveAct = (typeof REDRIVE_ACTS)[number]
 
 /** What history calls acts on letters of sources that have words of their own. */
 export const SOURCE_OPERATIONS: Partial<Readonly<Record<SourceName, readonly string[]>>> = {
@@ -136,6 +143,8 @@ export interface LetterContent {
   readonly payload: Uint8Array
   /** What an operator made of the payload; null when nobody did. A retry sends this one. */
   readonly editedPayload: Uint8Array | null
+  /** The same of what came beside it. */
+  readonly editedHeaders: HeaderEdit
 }
 
 /** A letter with its case file. */
@@ -148,6 +157,8 @@ export interface Letter extends LetterSummary, LetterContent {
   /** The item that the latest retry made, and where. */
   readonly sentAs: string | null
   readonly sentTo: string | null
+  /** The redrive that sent it, or is about to. */
+  readonly redrive: number | null
   /** Its place in a dead queue; null when it lies in none. */
   readonly place: Place | null
 }
@@ -162,9 +173,19 @@ export interface Place {
   readonly laidAt: Instant
 }
 
+/** What an item of a queue carries beside its payload. */
+export const ITEM_HEADERS = ['encoding', 'kind', 'reference'] as const
+export type ItemHeader = (typeof ITEM_HEADERS)[number]
+
+/** Headers that somebody changed; an empty text empties one. */
+export type HeaderEdit = Readonly<Partial<Record<ItemHeader, string>>>
+
 /** What an operator changes before a letter is sent back. */
 export interface Edit {
-  readonly payload: Uint8Array
+  /** null: it stays as it is. */
+  readonly payload: Uint8Array | null
+  /** Only letters that go back to queues have such headers. */
+  readonly headers?: HeaderEdit
 }
 
 /** What would be sent, or is sent, back to the letter's source. */
@@ -218,6 +239,15 @@ export interface LocalLetterSource extends SourceBasics {
   render(tx: Transaction, letter: Letter, edit: Edit | null): Promise<Outgoing>
   /** Sends it back, in the transaction in which the letter was claimed. */
   send(work: OfficeWork, outgoing: Outgoing): Promise<SendReceipt>
+  /**
+   * Sends many letters to one place as they are on file, in their order, in the transaction in which they were locked; null when
+   * that place is gone. They leave their dead queues in the counts alone: the caller writes the letters.
+   */
+  sendMany?(
+    work: OfficeWork,
+    queue: string,
+    letters: readonly Placed[],
+  ): Promise<readonly SendReceipt[] | null>
 }
 
 /** Where letters go back to, over a network: the source claims, sends and settles them in transactions of its own. */
@@ -237,6 +267,16 @@ export interface Retry {
   readonly edit: Edit | null
   readonly notes: string | null
   readonly actor: string
+  /** Left out: nobody's but the operator's own. */
+  readonly redrive?: RedriveRef
+}
+
+/** The redrive that sends a letter, as the letter and its history know it. */
+export interface RedriveRef {
+  readonly number: number
+  readonly id: string
+  /** The version of the recipe that it repairs letters by; null without one. */
+  readonly recipe: string | null
 }
 
 /** The notes of a retry that was given none. */

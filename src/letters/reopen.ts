@@ -38,11 +38,11 @@ const lockCases = sql('letters.lockCases', {
 const readCases = sql(
   'letters.readCases',
   {
-    postgres: `SELECT id, drawer, status, resolved_at, resolution, confirmed_at, engine,
+    postgres: `SELECT id, drawer, status, resolved_at, resolution, confirmed_at, redrive, engine,
                  (SELECT source FROM bartleby.drawers WHERE drawers.id = drawer) AS source,
                  (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue
                FROM bartleby.letters WHERE id = ANY($1::bigint[]) ORDER BY id`,
-    sqlite: `SELECT letters.id, drawer, status, resolved_at, resolution, confirmed_at, source, letters.engine, queue
+    sqlite: `SELECT letters.id, drawer, status, resolved_at, resolution, confirmed_at, redrive, source, letters.engine, queue
              FROM letters JOIN drawers ON drawers.id = letters.drawer
              WHERE letters.id IN (SELECT value FROM json_each($1)) ORDER BY letters.id`,
   },
@@ -56,6 +56,8 @@ export interface CaseRow {
   readonly resolvedAt: Instant | null
   readonly resolution: Act | null
   readonly confirmedAt: Instant | null
+  /** The redrive that sent it back last. */
+  readonly redrive: number | null
   readonly source: SourceName
   readonly engine: string
   readonly queue: string
@@ -68,6 +70,7 @@ interface StoredCase {
   readonly resolved_at: Integer | null
   readonly resolution: Act | null
   readonly confirmed_at: Integer | null
+  readonly redrive: Integer | null
   readonly source: SourceName
   readonly engine: string
   readonly queue: string
@@ -116,6 +119,7 @@ export async function lockLettersOf(
         status: Number(row.status),
         resolvedAt: resolved_at === null ? null : instant(BigInt(resolved_at)),
         confirmedAt: confirmed_at === null ? null : instant(BigInt(confirmed_at)),
+        redrive: row.redrive === null ? null : Number(row.redrive),
       },
     ]),
   )
@@ -219,7 +223,10 @@ export async function reopenLetters(
     if (before === undefined) throw new Error(`letter ${id} is not there to be reopened`)
     work.letters.add(before.drawer, before.status, -1)
     work.letters.add(note.drawer, STATUS.Pending, 1, note.lastFailureAt)
-    if (isUnconfirmed(before)) work.letters.add(before.drawer, STATUS.unconfirmed, -1)
+    if (isUnconfirmed(before)) {
+      work.letters.add(before.drawer, STATUS.unconfirmed, -1)
+      work.letters.ended(before.redrive, 'returned')
+    }
     // Told of the drawer that it was sent back from, whatever it died of this time: so retries and what came of them add up.
     if (before.resolution === 'retry') work.letters.acted('returned', before.drawer, 1)
     work.letters.toFile(id, id)

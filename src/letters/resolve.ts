@@ -5,10 +5,12 @@
 import { sql } from '../db/database.ts'
 import {
   type Edit,
+  ITEM_HEADERS,
   type Letter,
   type LocalLetterSource,
   type Outgoing,
   RETRIED,
+  type RedriveRef,
   type Retry,
   type SendReceipt,
 } from './letter.ts'
@@ -16,9 +18,15 @@ import { insistOnStatus, transition } from './transition.ts'
 import type { OfficeWork } from './work.ts'
 
 /** Keeps what the operator made of the payload beside the original. One row by primary key. */
-const keepEdit = sql(
+const keepPayload = sql(
   'letters.keepEdit',
   'UPDATE bartleby.letters SET edited = 1, edited_payload = $2 WHERE id = $1',
+)
+/** The same of the headers; what is not given stays. */
+const keepHeaders = sql(
+  'letters.keepHeaders',
+  `UPDATE bartleby.letters SET edited_encoding = coalesce($2, edited_encoding), edited_kind = coalesce($3, edited_kind),
+     edited_reference = coalesce($4, edited_reference) WHERE id = $1`,
 )
 
 /** Sends a locked letter back to where it came from. */
@@ -26,10 +34,10 @@ export async function retryLetter(
   work: OfficeWork,
   source: LocalLetterSource,
   letter: Letter,
-  { edit, notes, actor }: Retry,
+  { edit, notes, actor, redrive }: Retry,
 ): Promise<SendReceipt> {
   const outgoing = await renderRetry(work, source, letter, edit)
-  if (edit !== null) await work.tx.run(keepEdit, letter.id, edit.payload)
+  if (edit !== null) await keepEdit(work, letter, edit)
   await source.lift(work, [letter], 'retry')
   const receipt = await source.send(work, outgoing)
   await transition(
@@ -43,16 +51,33 @@ export async function retryLetter(
       notes: notes ?? RETRIED,
       sentAs: receipt.messageId,
       sentTo: receipt.queue,
+      redrive: redrive?.number,
     },
     {
       act: 'retry',
       actor,
       notes: notes ?? RETRIED,
       input: edit?.payload ?? null,
-      output: Buffer.from(JSON.stringify(receipt)),
+      output: Buffer.from(JSON.stringify({ ...receipt, ...sentBy(redrive) })),
     },
   )
   return receipt
+}
+
+/** How the history of a letter names the redrive that sent it. */
+export const sentBy = (redrive: RedriveRef | undefined) =>
+  redrive === undefined
+    ? {}
+    : { redrive: redrive.id, ...(redrive.recipe === null ? {} : { recipe: redrive.recipe }) }
+
+async function keepEdit({ tx }: OfficeWork, { id }: Letter, { payload, headers }: Edit): Promise<void> {
+  if (payload !== null) await tx.run(keepPayload, id, payload)
+  if (headers === undefined) return
+  const given = ITEM_HEADERS.map((name) => {
+    const text = headers[name]
+    return text === undefined ? null : Buffer.from(text)
+  })
+  if (given.some((text) => text !== null)) await tx.run(keepHeaders, id, ...given)
 }
 
 /** What a retry would send now, or why it would be refused. Writes nothing. */

@@ -20,6 +20,8 @@ export interface Outcome {
   readonly notes: string | null
   readonly sentAs: string | null
   readonly sentTo: string | null
+  /** The redrive that sent it; left out: none. */
+  readonly redrive?: number | undefined
 }
 
 /** What the history row says about it. */
@@ -47,7 +49,7 @@ export function said(text: string | null): string | null {
 const writeOutcome = sql(
   'letters.transition',
   `UPDATE bartleby.letters SET status = $3, version = version + 1, resolution = $4, resolved_at = $5, resolved_by = $6,
-     notes = $7, sent_as = $8, sent_to = $9, confirmed_at = NULL
+     notes = $7, sent_as = $8, sent_to = $9, redrive = $10, confirmed_at = NULL
    WHERE id = $1 AND version = $2 RETURNING drawer`,
 )
 
@@ -69,6 +71,7 @@ export async function transition(
     said(outcome.notes),
     outcome.sentAs,
     outcome.sentTo,
+    outcome.redrive ?? null,
   )
   if (row === undefined) throw new Error(`letter ${letter.id} changed although it was locked`)
   const drawer = Number(row.drawer)
@@ -95,7 +98,7 @@ export async function transition(
       output: trace.output ?? null,
     },
   ])
-  return { ...letter, ...outcome, version, confirmedAt: null }
+  return { ...letter, ...outcome, redrive: outcome.redrive ?? null, version, confirmedAt: null }
 }
 
 /** How refusals name an act. */

@@ -2,6 +2,8 @@
  * The way back of letters that came from a queue, from an engine on a queue, or that name a queue: the item is put at
  * the tail of that queue in the transaction that claims the letter, and carries the letter's number as its case.
  */
+import { later } from '../core/clock.ts'
+import { usFromNs } from '../core/duration.ts'
 import { failure } from '../core/errors.ts'
 import { idFromSerial } from '../core/ksuid.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
@@ -22,6 +24,7 @@ import { departureOf } from './dead-queue.ts'
 import { emptiestPartition } from './emptiest-partition.ts'
 import { type Announce, putItems } from './put.ts'
 import { expectLetters, readQueue } from './records.ts'
+import { insertLetters } from './sql/put-letters.ts'
 import { removeAny } from './sql/remove.ts'
 import { allocateSerials } from './sql/serials.ts'
 
@@ -33,6 +36,7 @@ export const queueLetterSource = (
   name,
   render,
   send: (work, outgoing) => send(work, outgoing, announce),
+  sendMany: (work, queue, letters) => sendMany(work, queue, letters, announce),
   recall,
   lift,
   lay: (work, letters) => lay(work, letters, announce),
@@ -48,6 +52,8 @@ async function render(tx: Transaction, letter: Letter, edit: Edit | null): Promi
     encoding: letter.encoding,
     kind: letter.kind,
     reference: letter.reference,
+    ...letter.editedHeaders,
+    ...edit?.headers,
     payload: edit?.payload ?? letter.editedPayload ?? letter.payload,
     correlationId: letter.correlationId,
     idempotencyKey: `${letter.id}-${letter.version}`,
@@ -62,6 +68,35 @@ async function send(work: OfficeWork, outgoing: Outgoing, announce: Announce): P
   const [serial = 0] = serials
   await assignCase(work.tx, partition.part, serial, outgoing.letterId)
   return { messageId: idFromSerial(partition.idPrefix, serial), queue }
+}
+
+/** One row by its unique name; whoever deletes the queue waits for the transaction, or is waited for. */
+const keepQueue = sql('queues.keep', {
+  postgres: 'SELECT id FROM bartleby.queues WHERE name = $1 FOR KEY SHARE',
+  sqlite: 'SELECT id FROM queues WHERE name = $1',
+})
+
+async function sendMany(
+  work: OfficeWork,
+  queueName: string,
+  letters: readonly Placed[],
+  announce: Announce,
+): Promise<readonly SendReceipt[] | null> {
+  const { tx, now } = work
+  const [[kept], queue] = await Promise.all([tx.rows(keepQueue, queueName), readQueue(tx, queueName)])
+  if (kept === undefined || queue === null) return null
+  const { part, idPrefix } = await emptiestPartition(tx, queue)
+  const serials = await allocateSerials(tx, letters.length)
+  const expireAt = later(now, usFromNs(queue.expireTimeoutNs))
+  const ids = letters.map(({ id }) => id)
+  await insertLetters(tx, { part, createdAt: now, expireAt, letters: ids, serials })
+  const changes = departures(letters)
+  changes.add(part, { ready: letters.length, created: instantSum(now, letters.length) })
+  changes.write(tx)
+  const [firstSerial] = serials
+  if (firstSerial !== undefined)
+    work.afterCommit(() => announce([{ queueName, part, firstSerial }], expireAt))
+  return serials.map((serial) => ({ messageId: idFromSerial(idPrefix, serial), queue: queueName }))
 }
 
 /** The item of a case, on items_by_case. */
@@ -96,15 +131,20 @@ async function recall({ tx }: OfficeWork, letter: Letter): Promise<Recall> {
 }
 
 async function lift({ tx }: OfficeWork, letters: readonly Placed[]): Promise<void> {
-  const lying = letters.flatMap(({ id, place }) => (place === null ? [] : [{ id, ...place }]))
+  const lying = letters.filter(({ place }) => place !== null)
   if (lying.length === 0) return
   await liftLetters(
     tx,
     lying.map(({ id }) => id),
   )
+  departures(lying).write(tx)
+}
+
+/** What dead queues lose with these letters, as far as they lie in any. */
+function departures(letters: readonly Placed[]): CountChanges {
   const changes = new CountChanges()
-  for (const letter of lying) changes.add(letter.part, departureOf([letter]))
-  changes.write(tx)
+  for (const { place } of letters) if (place !== null) changes.add(place.part, departureOf([place]))
+  return changes
 }
 
 async function lay(work: OfficeWork, letters: readonly Placed[], announce: Announce): Promise<void> {

@@ -13,7 +13,7 @@ import { retryLetters } from '../letters/retry-many.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { type JobRecord, queueOf } from './job-sql.ts'
 import { buryJobs, type DyingJob } from './letters/bury.ts'
-import type { TakenReceipt } from './letters/rounds.ts'
+import type { TakenFacts } from './letters/rounds.ts'
 import { Tallies } from './tallies.ts'
 import { JOB, WEBHOOKS } from './webhook.ts'
 
@@ -126,10 +126,10 @@ async function take(
   for (const [consumer, ofConsumer] of Map.groupBy(taken, ({ job }) => job.consumer)) {
     const queue = await queueOf(work.tx, consumer)
     const sent = ofConsumer.flatMap(({ job }) => {
-      const receipt: TakenReceipt = { messageId: job.id, queue, attemptsBefore: job.attempts + 1 }
-      return job.letter === null ? [] : { id: job.letter, receipt }
+      const more: TakenFacts = { attemptsBefore: job.attempts + 1 }
+      return job.letter === null ? [] : { id: job.letter, messageId: job.id, more }
     })
-    await retryLetters(work, { engine: WEBHOOKS, sent, notes: TAKEN, actor: actorOf(queue) })
+    await retryLetters(work, { engine: WEBHOOKS, queue, sent, notes: TAKEN, actor: actorOf(queue) })
   }
   count(moves, ids, (job) => tallies.moved(job.consumer, JOB.dead, JOB.inFlight))
   return ids

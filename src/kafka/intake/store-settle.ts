@@ -77,7 +77,7 @@ export async function settleOpenSends(
     await transition(
       work,
       letter,
-      { status: 'Resolved', resolution: 'retry', ...resolved },
+      { status: 'Resolved', resolution: 'retry', redrive: letter.redrive ?? undefined, ...resolved },
       {
         act: 'retry',
         operation: KAFKA_OPERATIONS.published,

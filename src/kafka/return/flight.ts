@@ -103,6 +103,7 @@ function settled(parts: ReturnParts, flight: Flight, errand: Errand, receipt: Re
         notes: notes ?? RETRIED,
         sentAs: eventId,
         sentTo: topic,
+        redrive: letter.redrive ?? undefined,
       },
       {
         act: 'retry',

@@ -99,8 +99,8 @@ async function requeue(
   rows: readonly DeadRow[],
 ): Promise<number> {
   const started = await moveDead(work, rows, (ids) => startJobsOver(work.tx, ids, work.now))
-  const sent = started.map(({ id, letter }) => ({ id: letter, receipt: { messageId: id, queue } }))
-  await retryLetters(work, { engine: WEBHOOKS, sent, notes: 'Requeued', actor })
+  const sent = started.map(({ id, letter }) => ({ id: letter, messageId: id }))
+  await retryLetters(work, { engine: WEBHOOKS, queue, sent, notes: 'Requeued', actor })
   const tallies = new Tallies()
   tallies.moved(consumer, JOB.dead, JOB.ready, started.length)
   tallies.write(work.tx)

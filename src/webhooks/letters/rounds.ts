@@ -3,12 +3,10 @@
  * dead job goes on counting, so the history row of that retry says how many there were before.
  */
 import { type Integer, integerList, type Session, sql } from '../../db/database.ts'
-import { type LetterId, letterId, type SendReceipt } from '../../letters/letter.ts'
+import { type LetterId, letterId } from '../../letters/letter.ts'
 
-/** What history keeps of a retry, with the attempts that the job had made before it. */
-export interface TakenReceipt extends SendReceipt {
-  readonly attemptsBefore: number
-}
+/** What history keeps of a retry beside its receipt: the attempts that the job had made before it. */
+export type TakenFacts = { readonly attemptsBefore: number }
 
 /** The newest row that history has of each letter, on history_of_letter: of a letter that was retried, that of its retry. */
 const readNewest = sql(
@@ -45,6 +43,6 @@ export async function attemptsBefore(
 function attemptsIn(output: Uint8Array | null): number {
   if (output === null) return 0
   // Receipts of retries, as the office writes them.
-  const { attemptsBefore = 0 } = JSON.parse(Buffer.from(output).toString()) as Partial<TakenReceipt>
+  const { attemptsBefore = 0 } = JSON.parse(Buffer.from(output).toString()) as Partial<TakenFacts>
   return attemptsBefore
 }

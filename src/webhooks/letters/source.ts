@@ -43,7 +43,7 @@ const readJob = sql(
 )
 
 async function render(tx: Transaction, letter: Letter, edit: Edit | null): Promise<Outgoing> {
-  if (edit !== null && !Buffer.from(edit.payload).equals(letter.payload)) {
+  if (edit?.payload != null && !Buffer.from(edit.payload).equals(letter.payload)) {
     throw failure('parameter_invalid', {
       parameter: 'payload',
       reason: 'a webhook job is delivered as it was broadcast; broadcast the corrected message anew',

@@ -1,0 +1,99 @@
+/** The contents of many letters: what a repair works on, and where it keeps what it made of them. */
+import { base64, storedPayload, storedText } from '../core/content.ts'
+import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
+import { type HeaderEdit, type LetterId, letterId } from './letter.ts'
+
+/** A letter as a retry would send it now, edits included. */
+export interface SendableContent {
+  readonly id: LetterId
+  readonly encoding: string
+  readonly kind: string
+  readonly reference: string
+  readonly payload: Uint8Array
+}
+
+const CONTENT = `id, coalesce(edited_encoding, encoding) AS encoding, coalesce(edited_kind, kind) AS kind,
+  coalesce(edited_reference, reference) AS reference, CASE WHEN edited = 1 THEN edited_payload ELSE payload END AS payload`
+
+/** Letters by primary key. */
+const readThese = sql('letters.contents', {
+  postgres: `SELECT ${CONTENT} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+  sqlite: `SELECT ${CONTENT} FROM letters WHERE id IN (SELECT value FROM json_each($1))`,
+})
+
+interface Row {
+  readonly id: Integer
+  readonly encoding: Uint8Array | null
+  readonly kind: Uint8Array | null
+  readonly reference: Uint8Array | null
+  readonly payload: Uint8Array | null
+}
+
+/** What these letters would be sent with. */
+export async function readContents(
+  session: Session,
+  ids: readonly LetterId[],
+): Promise<Map<LetterId, SendableContent>> {
+  const rows = await session.rows<Row>(readThese, integerList(session.dialect, ids.map(Number)))
+  return new Map(
+    rows.map((row) => [
+      letterId(row.id),
+      {
+        id: letterId(row.id),
+        encoding: storedText(row.encoding),
+        kind: storedText(row.kind),
+        reference: storedText(row.reference),
+        payload: storedPayload(row.payload),
+      },
+    ]),
+  )
+}
+
+/** What is to be kept beside the original of a letter. */
+export interface KeptEdit {
+  readonly id: LetterId
+  /** null: as it is. */
+  readonly payload: Uint8Array | null
+  readonly headers: HeaderEdit
+}
+
+/** Letters by primary key, which the list of ids insists on; they are locked. */
+const keepMany = sql('letters.keepEdits', {
+  postgres: `
+    UPDATE bartleby.letters SET edited = CASE WHEN kept.payload IS NULL THEN edited ELSE 1 END,
+      edited_payload = CASE WHEN kept.payload IS NULL THEN edited_payload ELSE decode(kept.payload, 'base64') END,
+      edited_encoding = coalesce(convert_to(kept.encoding, 'UTF8'), edited_encoding),
+      edited_kind = coalesce(convert_to(kept.kind, 'UTF8'), edited_kind),
+      edited_reference = coalesce(convert_to(kept.reference, 'UTF8'), edited_reference)
+    FROM jsonb_to_recordset($1::jsonb) AS kept (id bigint, payload text, encoding text, kind text, reference text)
+    WHERE letters.id = kept.id
+      AND letters.id = ANY(ARRAY(SELECT id FROM jsonb_to_recordset($1::jsonb) AS each (id bigint)))`,
+  sqlite: `UPDATE letters SET edited = CASE WHEN $2 IS NULL THEN edited ELSE 1 END, edited_payload = coalesce($2, edited_payload),
+             edited_encoding = coalesce($3, edited_encoding), edited_kind = coalesce($4, edited_kind),
+             edited_reference = coalesce($5, edited_reference) WHERE id = $1`,
+})
+
+/** Keeps edits beside the originals of locked letters. */
+export async function keepEdits(tx: Transaction, edits: readonly KeptEdit[]): Promise<void> {
+  if (edits.length === 0) return
+  if (tx.dialect === 'postgres') {
+    const rows = edits.map(({ id, payload, headers }) => ({
+      id: id.toString(),
+      payload: base64(payload),
+      ...headers,
+    }))
+    await tx.run(keepMany, JSON.stringify(rows))
+    return
+  }
+  const bytes = (text: string | undefined) => (text === undefined ? null : Buffer.from(text))
+  await tx.runEach(
+    keepMany,
+    edits.map(({ id, payload, headers: { encoding, kind, reference } }) => [
+      id,
+      payload,
+      bytes(encoding),
+      bytes(kind),
+      bytes(reference),
+    ]),
+  )
+}
