@@ -1,0 +1,54 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseExactly, sameJson } from './exact-json.ts'
+import { differences } from './json-difference.ts'
+import { jsonTexts } from './json-text-fixture.ts'
+import { patchText } from './text-patch.ts'
+
+/** The text that a document becomes, when it shall mean `after`. */
+function become(text: string, after: unknown): string {
+  const result = patchText(text, differences(parseExactly(text), after), 1_000_000)
+  if (!result.ok) throw new Error(result.reason)
+  return result.text
+}
+
+describe('the differences of two documents', () => {
+  it('make the one the other', () => {
+    fc.assert(
+      fc.property(jsonTexts(), jsonTexts(), (before, after) => {
+        const wanted = parseExactly(after)
+        expect(sameJson(parseExactly(become(before, wanted)), wanted)).toBe(true)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('are none when both mean the same', () => {
+    fc.assert(
+      fc.property(jsonTexts(), (text) => {
+        const again = JSON.stringify(parseExactly(text))
+        expect(differences(parseExactly(text), parseExactly(again))).toEqual([])
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it.each<[string, string, unknown, string]>([
+    ['a member', '{ "a":1.0, "b" : 2 }', { b: 3, a: 1 }, '{ "a":1.0, "b" : 3 }'],
+    ['a removed element', '[ 1.0, 2.0, 3.0 ]', [1, 3], '[ 1.0, 3.0 ]'],
+    ['removed elements', '[1.0,2,3,4.0]', [1, 4], '[1.0,4.0]'],
+    ['an element in the middle', '[1.0, 4.0]', [1, 2, 3, 4], '[1.0, 2, 3, 4.0]'],
+    [
+      'an element in an object in a list',
+      '[{"a":1.0,"b":2},{"c":1.0}]',
+      [{ a: 1, b: 3 }, { c: 1 }],
+      '[{"a":1.0,"b":3},{"c":1.0}]',
+    ],
+    ['a list that becomes an object', '{"a":[1]}', { a: { 0: 1 } }, '{"a":{"0":1}}'],
+    ['a name of a prototype', '{"a":1.0}', JSON.parse('{"a":1,"__proto__":2}'), '{"a":1.0,"__proto__":2}'],
+    ['an inherited name', '{"a":1.0}', { a: 1, constructor: 2 }, '{"a":1.0,"constructor":2}'],
+    ['everything', ' 1 ', 'x', ' "x" '],
+  ])('leave alone what is the same: %s', (_name, text, after, expected) => {
+    expect(become(text, after)).toBe(expected)
+  })
+})

@@ -1,0 +1,120 @@
+import { setImmediate } from 'node:timers/promises'
+import { afterAll, describe, expect, it } from 'vitest'
+import { SOURCES, type SourceName } from '../../letters/letter.ts'
+import { parseRecipe } from './recipe.ts'
+import { type Repairable, Repairer, type RepairResult } from './repairer.ts'
+
+const repairer = new Repairer()
+afterAll(() => repairer.close())
+
+const letter = (payload: string | Uint8Array, source: SourceName = 'queues'): Repairable => ({
+  source,
+  encoding: 'json',
+  kind: 'order',
+  reference: 'r1',
+  payload: Buffer.from(payload),
+})
+
+/** What is said of a result in these tests. */
+function shown(result: RepairResult | undefined): unknown {
+  if (result === undefined || !result.ok) return result?.reason
+  const { payload, headers } = result.repaired
+  return { payload: payload === null ? null : Buffer.from(payload).toString(), headers }
+}
+
+async function repair(recipe: unknown, ...letters: readonly Repairable[]): Promise<readonly unknown[]> {
+  return (await repairer.repair(parseRecipe(recipe), letters)).map(shown)
+}
+
+describe('letters that are repaired', () => {
+  it('get one result each, in their order', async () => {
+    const recipe = {
+      patch: [
+        { op: 'test', path: '/status', value: 'open' },
+        { op: 'replace', path: '/customer/id', value: 7 },
+      ],
+    }
+    const letters = [
+      letter('{"status":"open", "customer":{"id":1.0}}'),
+      letter('{"status":"open"}'),
+      letter('{"status":"shut","customer":{"id":1}}'),
+      letter('{"status":"open","customer":{"id":7}}'),
+      letter('no JSON'),
+      letter(Uint8Array.of(0x22, 0xff, 0x22)),
+      letter(''),
+      letter(Buffer.alloc(16 * 1_048_576 + 1, ' ')),
+    ]
+    expect(await repair(recipe, ...letters)).toEqual([
+      { payload: '{"status":"open", "customer":{"id":7}}', headers: {} },
+      'patch[1] (replace /customer/id): there is nothing at /customer',
+      'patch[0] (test /status): the value there is another',
+      { payload: null, headers: {} },
+      'the payload is no JSON',
+      'the payload is no UTF-8, and no JSON',
+      'the payload is empty, and no JSON',
+      'the payload is larger than 16 MiB',
+    ])
+  })
+
+  it('get other headers, whatever their payload', async () => {
+    const recipe = { headers: { set: { kind: 'order', encoding: 'text' }, remove: ['reference'] } }
+    expect(
+      await repair(recipe, letter('no JSON'), { ...letter('{}'), reference: '', encoding: 'text' }),
+    ).toEqual([
+      { payload: null, headers: { encoding: 'text', reference: '' } },
+      { payload: null, headers: {} },
+    ])
+  })
+
+  it('are not repaired where their source has no place for it', async () => {
+    const patch = [{ op: 'add', path: '/a', value: 1 }]
+    const of = (recipe: unknown) => repair(recipe, ...SOURCES.map((source) => letter('{}', source)))
+    const done = { payload: '{"a":1}', headers: {} }
+    const webhooks = 'letters of webhooks cannot be repaired: each consumer gets what was broadcast'
+    // queues, engines, outbox, webhooks, kafka, http
+    expect(await of({ patch })).toEqual([done, done, done, webhooks, done, done])
+    const both = { payload: '{"a":1}', headers: { kind: 'x' } }
+    const none = (source: string) => `letters of ${source} have no headers that a repair could change`
+    expect(await of({ patch, headers: { set: { kind: 'x' } } })).toEqual([
+      both,
+      both,
+      none('outbox'),
+      webhooks,
+      none('kafka'),
+      both,
+    ])
+  })
+
+  it('let others have their turn', async () => {
+    const letters = Array.from({ length: 500 }, () => letter('{"a":1}'))
+    let turns = 0
+    let isDone = false
+    const counting = async () => {
+      for (; !isDone; turns++) await setImmediate()
+    }
+    const counted = counting()
+    await repair({ patch: [{ op: 'remove', path: '/a' }] }, ...letters)
+    isDone = true
+    await counted
+    expect(turns).toBeGreaterThanOrEqual(9)
+  })
+
+  it('are not waited for without end: after three that took too long the others are refused at once', async () => {
+    const mapping = `
+      act = "loop" ? ( $f := function($n){ $f($n + 1) }; $f(1) )
+      : act = "backtrack" ? $match($pad("", 64, "a") & "!", /^(a+)+$/)
+      : act = "hang" ? { "then": /a/ }
+      : { "act": act, "done": true }`
+    const acts = ['loop', 'fine', 'backtrack', 'fine', 'hang', 'fine']
+    const tooLong = 'the mapping took longer than 1 s'
+    const done = { payload: '{"act":"fine","done":true}', headers: {} }
+    expect(await repair({ mapping }, ...acts.map((act) => letter(JSON.stringify({ act }))))).toEqual([
+      tooLong,
+      done,
+      tooLong,
+      done,
+      tooLong,
+      tooLong,
+    ])
+  })
+})
