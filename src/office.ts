@@ -33,12 +33,14 @@ import { Drawers } from './letters/drawers.ts'
 import { FilingClerk } from './letters/filing.ts'
 import type { LetterSource, SourceName } from './letters/letter.ts'
 import { Letters } from './letters/letters.ts'
+import { outcomeFold } from './letters/outcomes.ts'
 import { type Removed, RetentionClerk } from './letters/retention.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { VerifyRun } from './observe/verify-run.ts'
 import { Outboxes, type OutboxSettings } from './outbox/outboxes.ts'
 import type { Queues } from './queues/queue.ts'
 import { StoreQueues } from './queues/queues.ts'
+import { Redrives } from './redrive/redrives.ts'
 import { webhookFold } from './webhooks/folding.ts'
 import { type WebhookOptions, webhookSettings } from './webhooks/settings.ts'
 import { Webhooks } from './webhooks/webhooks.ts'
@@ -63,6 +65,8 @@ export interface OfficeOptions {
   readonly webhooks?: WebhookOptions
   /** With `enabled: true` this office takes dead events out of Kafka. Paths in it are relative to the working directory. */
   readonly kafka?: KafkaOptions
+  /** False: redrives that are started here are left to other offices on the store, and none is taken up. Default true. */
+  readonly carriesOutRedrives?: boolean
   readonly clock?: Clock
   readonly log?: Log
 }
@@ -85,6 +89,7 @@ interface Parts {
   readonly log: Log
   readonly queues: StoreQueues
   readonly letters: Letters
+  readonly redrives: Redrives
   readonly history: History
   readonly directory: EngineDirectory
   readonly engineStatistics: EngineStatistics
@@ -106,6 +111,8 @@ interface Clerk {
 export class Office {
   readonly queues: Queues
   readonly letters: Letters
+  /** Acts on many letters, under control. */
+  readonly redrives: Redrives
   readonly history: History
   /** Letters and history as the unified tables, wherever these are kept. */
   readonly tables: EngineTables
@@ -130,6 +137,7 @@ export class Office {
     this.#parts = parts
     this.queues = parts.queues
     this.letters = parts.letters
+    this.redrives = parts.redrives
     this.history = parts.history
     this.tables = storeTables(parts.letters, parts.history)
     this.engines = parts.directory
@@ -153,6 +161,7 @@ export class Office {
       await parts.queues.start()
       for (const clerk of parts.clerks) clerk.start()
       parts.outboxes.start()
+      parts.redrives.begin()
       if (options.webhooks !== undefined) await parts.webhooks.start()
       await parts.kafka?.start()
       return office
@@ -206,7 +215,7 @@ export class Office {
   /** Test control: stops the clock at an instant. The office must have been opened with a `TestClock`. */
   async freezeClock(at: Instant): Promise<void> {
     this.#testClock().freeze(at)
-    await this.#parts.queues.settle()
+    await this.#settle()
   }
 
   /**
@@ -221,10 +230,15 @@ export class Office {
       .filter((deadline) => deadline > clock.now() && deadline < target)
     for (const stop of [...new Set(stops)].sort((a, b) => (a < b ? -1 : 1))) {
       clock.advance(stop - clock.now())
-      await this.#parts.queues.settle()
+      await this.#settle()
     }
     clock.advance(us < 0n ? us : target - clock.now())
+    await this.#settle()
+  }
+
+  async #settle(): Promise<void> {
     await this.#parts.queues.settle()
+    await this.#parts.redrives.settle()
   }
 
   /** Answers waiting leases and finishes accepted writes; calls made from now on are refused. */
@@ -234,9 +248,11 @@ export class Office {
   }
 
   async #stopAll(): Promise<void> {
-    const { letters, queues, outboxes, webhooks, kafka, clerks, verifyRun } = this.#parts
+    const { letters, redrives, queues, outboxes, webhooks, kafka, clerks, verifyRun } = this.#parts
     // Engines first: they settle what they hold through the queues.
     await Promise.all([...this.#engines].map((engine) => engine.stop({ timeoutMs: ENGINE_STOP_MS })))
+    // Redrives send to all the others.
+    await redrives.stop()
     // Outboxes may deliver to queues.
     await Promise.all([outboxes.stop(), webhooks.stop(), kafka?.stop()])
     await Promise.all([
@@ -316,6 +332,15 @@ async function wire(db: Database, options: OfficeOptions, storeClock: StoreClock
     log,
     queues,
     letters,
+    redrives: new Redrives({
+      db,
+      clock,
+      log,
+      sources,
+      engines: directory,
+      retentionDays,
+      carriesOut: options.carriesOutRedrives ?? true,
+    }),
     history: new History(db, clock, directory),
     directory,
     engineStatistics: new EngineStatistics(db, clock),
@@ -325,7 +350,7 @@ async function wire(db: Database, options: OfficeOptions, storeClock: StoreClock
     kafka,
     retention,
     clerks: [
-      ...[letterFold, activityFold, webhookFold].map(
+      ...[letterFold, activityFold, outcomeFold, webhookFold].map(
         (fold) => new CountFolder(fold, { db, clock, log, everyMs: foldMs }),
       ),
       new FilingClerk(db, log),

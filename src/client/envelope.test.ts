@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { bytesOf } from './bytes.ts'
 import { HistoryClient } from './history.ts'
 import { LetterClient } from './letters.ts'
+import { RedriveClient } from './redrives.ts'
 
 interface Seen {
   readonly method: string | undefined
@@ -144,6 +145,25 @@ describe('a change', () => {
     ]
     await expect(letters().retry(key)).rejects.toMatchObject({ code: 'service_stopping', retryable: true })
     expect(seen).toHaveLength(1)
+  })
+})
+
+describe('a command to a redrive', () => {
+  it('carries what it needs and a key, and nothing else', async () => {
+    const redrives = new RedriveClient({ url })
+    await redrives.start('a/b')
+    await redrives.pause('r')
+    await redrives.cancel('r', 'wrong')
+    await redrives.setRate('r', null)
+    expect(seen.map((request) => [request.method, request.url, request.body])).toEqual([
+      ['POST', '/api/redrives/a%2Fb/start', '{}'],
+      ['POST', '/api/redrives/r/pause', '{}'],
+      ['POST', '/api/redrives/r/cancel', '{"reason":"wrong"}'],
+      ['POST', '/api/redrives/r/rate', '{"rate":null}'],
+    ])
+    expect(new Set(keysSent()).size).toBe(4)
+    await redrives.list({ states: ['running', 'paused'], limit: 5 })
+    expect(seen.at(-1)?.url).toBe('/api/redrives?limit=5&state=running%2Cpaused')
   })
 })
 

@@ -1,4 +1,4 @@
-/** The clients of letters and history against a real server: every call, and the example of the guide. */
+/** The clients of letters, redrives and history against a real server: every call, and the example of the guide. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +13,7 @@ import {
   type LetterItem,
   OfficeClientError,
   QueueClient,
+  RedriveClient,
   textOf,
 } from './index.ts'
 
@@ -23,6 +24,7 @@ let server: RunningServer
 let queues: QueueClient
 let letters: LetterClient
 let history: HistoryClient
+let redrives: RedriveClient
 let count = 0
 
 beforeAll(async () => {
@@ -30,6 +32,7 @@ beforeAll(async () => {
   queues = new QueueClient({ url: server.url })
   letters = new LetterClient({ url: server.url })
   history = new HistoryClient({ url: server.url })
+  redrives = new RedriveClient({ url: server.url })
   await queues.create({ queueName: QUEUE, leaseTimeout: '1m', expireTimeout: '1h', requestedPartitions: 1 })
 })
 
@@ -160,6 +163,50 @@ describe('many letters', () => {
     expect(outcomes).toEqual({ retried: 0, confirmed: 0, returned: 0, unconfirmed: 0 })
     expect(group.trend.reduce((sum, number) => sum + number)).toBe(2)
     expect(await letters.signatures({ engine: 'tls' })).toEqual({ items: [group], continuationToken: null })
+  })
+})
+
+describe('a redrive', () => {
+  it('is planned, started, watched until it is done, and counted by its server', async () => {
+    const instanceId = 'driven'
+    for (let n = 0; n < 3; n++) await captured({ instanceId })
+    const filter = { instanceId, fromDate: new Date(0) }
+    const plan = await redrives.plan({ filter, action: 'retry', reason: 'mended' })
+    expect(plan).toMatchObject({ state: 'planned', counts: { planned: 3 }, isExpired: false })
+    expect(plan.sample.map((letter) => letter.queue)).toEqual([QUEUE, QUEUE, QUEUE])
+    await redrives.start(plan.id)
+    await expect.poll(async () => (await redrives.read(plan.id)).state).toBe('done')
+    expect((await redrives.list({ states: ['done', 'stopped'] })).items).toMatchObject([{ id: plan.id }])
+    expect((await redrives.letters(plan.id, { limit: 2 })).items).toHaveLength(2)
+    const found = await all(redrives.walkLetters(plan.id, { outcome: 'unconfirmed', limit: 2 }))
+    expect(found.map(({ engine, destination }) => [engine, destination])).toEqual(
+      Array(3).fill(['hmac', QUEUE]),
+    )
+    const { items } = await queues.lease({ queueName: QUEUE, clientId: 'c', batchSize: 100 })
+    await queues.complete({ queueName: QUEUE, ids: items.map(({ id }) => id) })
+    expect(await redrives.read(plan.id)).toMatchObject({ counts: { sent: 3, confirmed: 3 } })
+    await expect(redrives.start(plan.id)).rejects.toMatchObject({ code: 'redrive_started', status: 409 })
+    const metrics = await (await fetch(`${server.url}/metrics`)).text()
+    expect(metrics).toContain('bartleby_redrive_letters_total{action="retry",outcome="sent"} 3\n')
+    expect(metrics).toContain('bartleby_redrives_ended_total{state="done"} 1\n')
+    expect(metrics).toContain('bartleby_redrives{state="running"} 0\n')
+  })
+
+  it('is paused, slowed down, resumed and cancelled', async () => {
+    const letter = await captured({ instanceId: 'slow' })
+    const { id } = await redrives.plan({
+      ids: [letter],
+      action: 'retry',
+      rate: 0.001,
+      canary: { letters: 1 },
+    })
+    expect(await redrives.start(id)).toMatchObject({ state: 'canary', rate: 0.001 })
+    expect(await redrives.pause(id, 'lunch')).toMatchObject({ state: 'paused', note: 'lunch' })
+    expect(await redrives.setRate(id, 0.002)).toMatchObject({ rate: 0.002 })
+    expect(await redrives.resume(id)).toMatchObject({ state: 'canary', note: null })
+    expect(await redrives.cancel(id)).toMatchObject({ state: 'cancelled', counts: { sent: 0, remaining: 1 } })
+    await expect(redrives.pause(id)).rejects.toMatchObject({ code: 'redrive_state_wrong', status: 409 })
+    await expect(redrives.read('nobody')).rejects.toMatchObject({ code: 'redrive_unknown', status: 404 })
   })
 })
 

@@ -207,6 +207,22 @@ export const ERRORS = {
     retryable: true,
   },
 
+  // Redrives
+  redrive_unknown: office("redrive does not exist; no redrive has the id '{id}'", 404),
+  redrive_started: office('redrive cannot be started; it was started by {by} at {at}, watch it instead', 409),
+  redrive_plan_expired: office(
+    'redrive cannot be started; its plan was valid until {at}, plan it again',
+    409,
+  ),
+  redrive_empty: office('redrive cannot be started; there is no letter in its plan', 409),
+  redrive_state_wrong: office('redrive cannot be {act}; it is {state}, and must be {needed}', 409),
+  redrive_planning_busy: {
+    message: 'too many plans at once; this server makes {limit} redrive plans already, try again later',
+    queues: 454,
+    api: 503,
+    retryable: true,
+  },
+
   // Outboxes
   outbox_option_invalid: office('option {option} is invalid; {reason}', 400),
   outbox_message_invalid: office('outbox message is invalid; {field} {reason}', 400),

@@ -12,6 +12,7 @@ import type { ServedKafka } from '../kafka/routes/call.ts'
 import type { Standing } from '../letters/standing.ts'
 import type { Office } from '../office.ts'
 import type { Queues } from '../queues/queue.ts'
+import type { RedriveStanding } from '../redrive/redrive.ts'
 import type { CalledWebhooks } from '../webhooks/routes/call.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from '../webhooks/settings.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
@@ -34,6 +35,8 @@ export interface Script {
   readonly consoleFolder?: string
   /** What reads the counts that are sent as they change. */
   readonly standing?: () => Promise<Standing>
+  /** What reads the redrives that are under way; left out, there are none. */
+  readonly redrives?: () => Promise<readonly RedriveStanding[]>
   /** Default: info. */
   readonly logLevel?: 'info' | 'debug'
 }
@@ -54,6 +57,12 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
   const office = {
     queues: { depths: async () => [], ...script.queues },
     letters: { ledger: { gauges: async () => [], pulse: async () => null, standing: script.standing } },
+    redrives: {
+      active: script.redrives ?? (async () => []),
+      onStep: () => {},
+      onEnded: () => {},
+      onResumed: () => {},
+    },
     history: {},
     outboxes: { all: () => [] },
     webhooks: {

@@ -20,6 +20,7 @@ import type { Office } from '../office.ts'
 import { OutboxReadings } from '../outbox/readings.ts'
 import { outboxRoutes } from '../outbox/routes.ts'
 import { queueRoutes } from '../queues/routes.ts'
+import { redriveRoutes } from '../redrive/routes.ts'
 import { webhookAdminRoutes } from '../webhooks/admin-routes.ts'
 import { logAccess } from '../webhooks/routes/access-log.ts'
 import { requestIds } from '../webhooks/routes/request-id.ts'
@@ -117,6 +118,7 @@ export async function createHttpServer(
     depths: () => office.queues.depths(),
     letters: () => office.letters.ledger.gauges(),
     pulse: () => office.letters.ledger.pulse(),
+    redrives: () => office.redrives.active(),
     outboxes: () => readings.read(),
     webhooks: () => webhooks.metrics.text(),
     ...(kafka === null ? {} : { kafka: () => kafka.metrics.text() }),
@@ -124,9 +126,13 @@ export async function createHttpServer(
   })
   office.onStoreCall((call) => metrics.observeStoreCall(call))
   office.onRemoved((removed) => metrics.observeRemoved(removed))
+  office.redrives.onStep((step) => metrics.redrives.observeStep(step))
+  office.redrives.onEnded((state) => metrics.redrives.observeEnded(state))
+  office.redrives.onResumed(() => metrics.redrives.observeResumed())
   const requests = countRequests(app)
   const liveCounts = new LiveCounts({
     read: () => office.letters.ledger.standing(),
+    redrives: () => office.redrives.active(),
     clock: office.clock,
     log,
   })
@@ -172,6 +178,12 @@ export async function createHttpServer(
       pausedConsumers: () => webhooks.pausedConsumers(),
       kafka: kafka === null ? null : () => kafka.standing(),
     }),
+    clock: office.clock,
+    stopping,
+  })
+  await app.register(redriveRoutes, {
+    redrives: office.redrives,
+    letters: office.letters,
     clock: office.clock,
     stopping,
   })

@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { redriveAt } from '../../test/harness/redrive.ts'
 import { instant } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { closeServers, scriptedServer } from '../http/scripted-server.ts'
 import type { Pulse } from '../letters/pulse.ts'
+import type { RedriveStanding } from '../redrive/redrive.ts'
 import { Metrics } from './metrics.ts'
 
 afterEach(closeServers)
@@ -86,6 +88,42 @@ describe('metrics', () => {
     expect(await metrics.text()).toContain('bartleby_letters_oldest_pending_age_seconds 0\n')
     told = new Error('gone')
     expect(await metrics.text()).not.toMatch(/^bartleby_letters_(oldest_pending|outcomes)/m)
+  })
+
+  it('tell of redrives what is under way, while the store answers, and what this server did', async () => {
+    let told: readonly RedriveStanding[] | Error = [
+      redriveAt({ state: 'running', counts: { planned: 10, sent: 3, failed: 1 } }),
+      redriveAt({ state: 'paused', counts: { planned: 5 } }),
+      redriveAt({ state: 'paused', counts: { planned: 2, skipped: 2 } }),
+    ]
+    const redrives = async () => {
+      if (told instanceof Error) throw told
+      return told
+    }
+    const metrics = new Metrics({ depths: async () => [], redrives, clock: new SystemClock() })
+    const before = await metrics.text()
+    expect(before).toContain('bartleby_redrives{state="canary"} 0\n')
+    expect(before).toContain('bartleby_redrives{state="running"} 1\n')
+    expect(before).toContain('bartleby_redrives{state="paused"} 2\n')
+    expect(before).toContain('bartleby_redrive_letters_remaining 11\n')
+    expect(before).toContain('bartleby_redrive_letters_total{action="discard",outcome="sent"} 0\n')
+    expect(before).toContain('bartleby_redrives_ended_total{state="stopped"} 0\n')
+    expect(before).toContain('bartleby_redrives_resumed_total 0\n')
+    metrics.redrives.observeStep({ action: 'retry', sent: 5, skipped: 1, failed: 0 })
+    metrics.redrives.observeStep({ action: 'retry', sent: 4, skipped: 0, failed: 2 })
+    metrics.redrives.observeEnded('stopped')
+    metrics.redrives.observeResumed()
+    told = []
+    const after = await metrics.text()
+    expect(after).toContain('bartleby_redrives{state="paused"} 0\n')
+    expect(after).toContain('bartleby_redrive_letters_remaining 0\n')
+    expect(after).toContain('bartleby_redrive_letters_total{action="retry",outcome="sent"} 9\n')
+    expect(after).toContain('bartleby_redrive_letters_total{action="retry",outcome="skipped"} 1\n')
+    expect(after).toContain('bartleby_redrive_letters_total{action="retry",outcome="failed"} 2\n')
+    expect(after).toContain('bartleby_redrives_ended_total{state="stopped"} 1\n')
+    expect(after).toContain('bartleby_redrives_resumed_total 1\n')
+    told = new Error('gone')
+    expect(await metrics.text()).not.toMatch(/^bartleby_redrive(s|_letters_remaining)[ {]/m)
   })
 
   it('add up what runs of retention removed', async () => {

@@ -1,5 +1,5 @@
 /**
- * What Prometheus scrapes: requests by path, queues by depth, letters by where they come from, outboxes, webhooks, Kafka, the store by verb,
+ * What Prometheus scrapes: requests by path, queues by depth, letters by where they come from, redrives, outboxes, webhooks, Kafka, the store by verb,
  * the process itself. Labels come from fixed or bounded sets; what clients send never becomes a label without a bound.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
@@ -12,6 +12,8 @@ import type { Removed } from '../letters/retention.ts'
 import { outboxMetrics } from '../outbox/metrics.ts'
 import type { OutboxReading } from '../outbox/readings.ts'
 import type { QueueDepth } from '../queues/queue.ts'
+import { RedriveMetrics } from '../redrive/metrics.ts'
+import type { RedriveStanding } from '../redrive/redrive.ts'
 import { SlidingSummary } from './sliding-summary.ts'
 
 const REQUEST_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60]
@@ -26,6 +28,8 @@ export interface MetricsOptions {
   readonly letters?: () => Promise<readonly LetterGauge[]>
   /** All letters together; the same on every server of a store. */
   readonly pulse?: () => Promise<Pulse>
+  /** The redrives that are under way or paused; the same on every server of a store. */
+  readonly redrives?: () => Promise<readonly RedriveStanding[]>
   /** The outboxes that are configured. */
   readonly outboxes?: () => Promise<readonly OutboxReading[]>
   /** What webhooks tell, as text; also while the store fails. */
@@ -51,6 +55,8 @@ export class Metrics {
 
   readonly #options: MetricsOptions
   readonly #registry = new Registry()
+  /** What redrives tell as they go. */
+  readonly redrives = new RedriveMetrics(this.#registry)
   readonly #handlers = new SlidingSummary({
     name: 'http_handler_duration',
     help: 'Seconds from the arrival of a request to the end of its answer, over the latest 1024 per path.',
@@ -178,12 +184,13 @@ export class Metrics {
     this.#retentionHistory.inc(history)
   }
 
-  /** Everything as text. While the store fails there are no depths and no letters, but all else is told. */
+  /** Everything as text. While the store fails there are no depths, letters and redrives, but all else is told. */
   async text(): Promise<string> {
-    const [depths, letters, pulse, outboxes, webhooks] = await Promise.all([
+    const [depths, letters, pulse, redrives, outboxes, webhooks] = await Promise.all([
       this.#options.depths().catch(() => []),
       this.#options.letters?.().catch(() => []),
       this.#options.pulse?.().catch(() => null),
+      this.#options.redrives?.().catch(() => null),
       this.#options.outboxes?.(),
       this.#options.webhooks?.(),
     ])
@@ -193,6 +200,7 @@ export class Metrics {
     }
     this.#showLetters(letters ?? [])
     this.#showPulse(pulse ?? null)
+    this.redrives.show(redrives ?? null)
     const [own, ofProcess] = await Promise.all([this.#registry.metrics(), processMetrics().metrics()])
     return `${this.#handlers.text()}\n${own}\n${outboxMetrics(outboxes ?? [])}${webhooks ?? ''}${this.#options.kafka?.() ?? ''}${ofProcess}`
   }

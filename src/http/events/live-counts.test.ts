@@ -16,6 +16,7 @@ function liveCounts() {
   let Pending = 0
   const counts = new LiveCounts({
     read: async () => ({ Pending: ++Pending, Resolved: 0, Expired: 0, captured: 0, unconfirmed: 0 }),
+    redrives: async () => [],
     clock,
     log: silentLog,
   })

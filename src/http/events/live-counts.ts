@@ -1,6 +1,7 @@
 /**
- * The counts of the office as server-sent events, for any number of clients: they are read once a second for all of them together,
- * and not at all while nobody listens. A client is told at once, and then whenever a number has changed.
+ * The counts of the office and the redrives that are under way as server-sent events, for any number of clients: they are read once
+ * a second for all of them together, and not at all while nobody listens. A client is told at once, and then whenever something has
+ * changed: the counts, or the redrives.
  *
  * What cannot be kept up with is let go: a client that does not read, one whose session is over, all of them when the server stops.
  */
@@ -9,9 +10,13 @@ import { type Alarm, type Clock, type Instant, later } from '../../core/clock.ts
 import type { Log } from '../../core/log.ts'
 import type { Standing } from '../../letters/standing.ts'
 import { VERSION } from '../../observe/version.ts'
+import type { RedriveStanding } from '../../redrive/redrive.ts'
+import { redriveNews } from '../../redrive/view.ts'
 
 export interface LiveCountsOptions {
   readonly read: () => Promise<Standing>
+  /** Those that are under way or paused. */
+  readonly redrives: () => Promise<readonly RedriveStanding[]>
   readonly clock: Clock
   readonly log: Log
 }
@@ -50,8 +55,8 @@ export class LiveCounts {
   #alarm: Alarm | null = null
   #commentedAt: Instant
   #isLooking = false
-  /** What was said last, for those who come later; null before the first reading. */
-  #said: string | null = null
+  /** What was said last, for those who come later: one event of each kind. Nothing before the first reading. */
+  #said: readonly string[] = []
 
   constructor(options: LiveCountsOptions) {
     this.#options = options
@@ -69,7 +74,7 @@ export class LiveCounts {
     to.once('close', () => this.#remove(listener))
     // It is closed after that; why is the client's business.
     to.on('error', () => {})
-    send(listener, HELLO + (this.#said ?? ''))
+    send(listener, HELLO + this.#said.join(''))
     if (this.#alarm === null) this.#begin()
   }
 
@@ -87,7 +92,7 @@ export class LiveCounts {
     if (this.#listeners.size > 0) return
     this.#alarm?.cancel()
     this.#alarm = null
-    this.#said = null
+    this.#said = []
   }
 
   #begin(): void {
@@ -113,21 +118,26 @@ export class LiveCounts {
   /** Never rejects. */
   async #look(): Promise<void> {
     this.#isLooking = true
-    const said = await this.#read()
+    const now = await this.#read()
     this.#isLooking = false
-    if (said === this.#said || this.#listeners.size === 0) return
-    this.#said = said
-    this.#sendAll(said)
+    if (this.#listeners.size === 0) return
+    const news = now.filter((text) => !this.#said.includes(text))
+    this.#said = now
+    if (news.length > 0) this.#sendAll(news.join(''))
   }
 
-  async #read(): Promise<string> {
+  async #read(): Promise<readonly string[]> {
     try {
-      const { Pending, Resolved, Expired, captured, unconfirmed } = await this.#options.read()
-      return event('counts', { Pending, Resolved, Expired, captured, unconfirmed })
+      const [counts, redrives] = await Promise.all([this.#options.read(), this.#options.redrives()])
+      const { Pending, Resolved, Expired, captured, unconfirmed } = counts
+      return [
+        event('counts', { Pending, Resolved, Expired, captured, unconfirmed }),
+        event('redrives', { items: redrives.map(redriveNews) }),
+      ]
     } catch (error) {
-      if (this.#said !== TROUBLE)
-        this.#options.log.warn({ err: error }, 'counts for listeners cannot be read')
-      return TROUBLE
+      if (!this.#said.includes(TROUBLE))
+        this.#options.log.warn({ err: error }, 'what listeners are told cannot be read')
+      return [TROUBLE]
     }
   }
 

@@ -4,16 +4,19 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { redriveAt } from '../../../test/harness/redrive.ts'
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
 import type { Standing } from '../../letters/standing.ts'
 import { VERSION } from '../../observe/version.ts'
+import type { RedriveStanding } from '../../redrive/redrive.ts'
 import { closeServers, type Script, type ScriptedServer, scriptedServer } from '../scripted-server.ts'
 import { MOST_LISTENERS } from './live-counts.ts'
 
 const SECOND = 1_000_001n
 const HELLO = `retry: 3000\n\nevent: hello\ndata: {"version":"${VERSION}"}\n\n`
 const counts = (standing: Standing) => `event: counts\ndata: ${JSON.stringify(standing)}\n\n`
+const redrives = (...items: readonly object[]) => `event: redrives\ndata: ${JSON.stringify({ items })}\n\n`
 
 let clock: TestClock
 let standing: Standing
@@ -82,12 +85,44 @@ describe('a client that listens', () => {
       'cache-control': 'no-store',
       'x-accel-buffering': 'no',
     })
-    const first = HELLO + counts(standing)
+    const first = HELLO + counts(standing) + redrives()
     await expect.poll(stream.text).toBe(first)
     await nextLook()
     standing = { ...standing, Pending: 4, captured: 7 }
     await nextLook()
     await expect.poll(stream.text).toBe(first + counts(standing))
+  })
+
+  it('is told of redrives that are under way, of what changes about them, and of the end of the last', async () => {
+    let active: RedriveStanding[] = []
+    await start({ redrives: async () => active })
+    const stream = await follow()
+    await expect.poll(stream.text).toBe(HELLO + counts(standing) + redrives())
+    const running = redriveAt({ state: 'running', counts: { sent: 300 }, rateNow: 50, secondsLeft: 19 })
+    active = [running]
+    await nextLook()
+    const news = {
+      id: running.id,
+      state: 'running',
+      sentence: 'Sending 1,204 letters back: 300 sent, 904 to go.',
+      action: 'retry',
+      counts: running.counts,
+      rateNow: 50,
+      secondsLeft: 19,
+      note: null,
+      resumed: 0,
+    }
+    const begun = HELLO + counts(standing) + redrives() + redrives(news)
+    await expect.poll(stream.text).toBe(begun)
+    await nextLook()
+    standing = { ...standing, Pending: 4 }
+    await nextLook()
+    await expect.poll(stream.text).toBe(begun + counts(standing))
+    const late = await follow()
+    await expect.poll(late.text).toBe(HELLO + counts(standing) + redrives(news))
+    active = []
+    await nextLook()
+    await expect.poll(stream.text).toBe(begun + counts(standing) + redrives())
   })
 
   it('hears that somebody is there every fifteen seconds', async () => {
@@ -102,7 +137,7 @@ describe('a client that listens', () => {
     const first = await follow()
     await expect.poll(first.text).toContain('event: counts')
     const second = await follow()
-    await expect.poll(second.text).toBe(HELLO + counts(standing))
+    await expect.poll(second.text).toBe(HELLO + counts(standing) + redrives())
     expect(readings).toBe(1)
     await nextLook()
     expect(readings).toBe(2)
@@ -149,8 +184,8 @@ describe('a client that listens', () => {
     await nextLook()
     isAway = false
     await nextLook()
-    await expect.poll(() => stream.text().split('event: ')).toHaveLength(5)
-    expect(stream.text().endsWith(counts(standing))).toBe(true)
+    await expect.poll(() => stream.text().split('event: ')).toHaveLength(7)
+    expect(stream.text().endsWith(counts(standing) + redrives())).toBe(true)
     expect(stream.text()).not.toContain('no route')
     expect(server.logged.filter((line) => line.includes('no route to the database'))).toHaveLength(1)
   })

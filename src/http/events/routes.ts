@@ -1,4 +1,4 @@
-/** `GET /api/events`: the counts of the office, sent as they change. */
+/** `GET /api/events`: the counts of the office and its redrives, sent as they change. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { failure } from '../../core/errors.ts'
 import { type ApiScope, refuseOtherMethods, unreachable } from '../api-routes.ts'
@@ -14,7 +14,8 @@ const PATH = '/api/events'
 
 const DESCRIPTION =
   'Needs the role viewer once tokens are configured. Events: `hello` with the version of the server; `counts` with Pending, Resolved, ' +
-  'Expired, captured and unconfirmed, at once and whenever one of them has changed; `trouble` with a message while the counts cannot be read. ' +
+  'Expired, captured and unconfirmed, at once and whenever one of them has changed; `redrives` with those that are under way or paused, ' +
+  'at once, whenever something of them has changed, and with none when the last has ended; `trouble` with a message while neither can be read. ' +
   'The stream ends with the session that it was asked for with.'
 
 /** Adds the call to a server. */
@@ -27,7 +28,7 @@ export async function eventRoutes(app: FastifyInstance, options: EventRoutesOpti
     schema: {
       operationId: 'events.follow',
       tags: ['letters'],
-      summary: 'Follow the counts of the office, as server-sent events',
+      summary: 'Follow the counts of the office and its redrives, as server-sent events',
       description: DESCRIPTION,
       response: {
         200: {

@@ -1,0 +1,99 @@
+/** A typed client of redrives: plan an act on many letters, look at it, start it and watch over it. As the letter client. */
+import { type Page, pathTo, read, readPage, type WriteOptions, walkPages, write } from './envelope.ts'
+import type { LetterKey } from './letter-types.ts'
+import type {
+  RedriveDetail,
+  RedriveItem,
+  RedriveLetter,
+  RedriveLettersRequest,
+  RedriveListRequest,
+  RedrivePlanRequest,
+} from './redrive-types.ts'
+import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } from './transport.ts'
+
+const REDRIVES = '/api/redrives'
+
+/** A plan of a million letters takes half a minute, longer where the store is busy. */
+const PLAN_TIMEOUT_MS = 5 * 60_000
+
+/**
+ * @example
+ * const redrives = new RedriveClient({ url: 'http://127.0.0.1:1853' })
+ * const plan = await redrives.plan({ filter: { engine: 'hmac' }, action: 'retry', rate: 50, canary: 10 })
+ * console.log(plan.sentence)
+ * await redrives.start(plan.id)
+ */
+export class RedriveClient {
+  readonly #endpoint: Endpoint
+
+  constructor(options: ConnectionOptions) {
+    this.#endpoint = endpointOf(options)
+  }
+
+  /** Finds the letters and tells what would be done with them; changes nothing. The plan can be started for half an hour. */
+  plan({ ids, ...request }: RedrivePlanRequest, options?: WriteOptions): Promise<RedriveDetail> {
+    const body = { ...request, ids: ids?.map(nameOf) }
+    return write(this.#endpoint, 'POST', REDRIVES, body, options, PLAN_TIMEOUT_MS)
+  }
+
+  /** How a redrive stands. */
+  read(id: string, options?: CallOptions): Promise<RedriveDetail> {
+    return read(this.#endpoint, pathTo(REDRIVES, id), {}, options)
+  }
+
+  /** One page of redrives, the newest first. */
+  list({ states, ...page }: RedriveListRequest = {}, options?: CallOptions): Promise<Page<RedriveItem>> {
+    return readPage(this.#endpoint, REDRIVES, { ...page, state: states?.join(',') }, options)
+  }
+
+  /** One page of the letters of a redrive, with what became of each. */
+  letters(
+    id: string,
+    request: RedriveLettersRequest = {},
+    options?: CallOptions,
+  ): Promise<Page<RedriveLetter>> {
+    return readPage(this.#endpoint, `${pathTo(REDRIVES, id)}/letters`, { ...request }, options)
+  }
+
+  /** All letters of a redrive, or those with one outcome. */
+  walkLetters(
+    id: string,
+    request: Pick<RedriveLettersRequest, 'outcome' | 'limit'> = {},
+    options?: CallOptions,
+  ): AsyncGenerator<RedriveLetter> {
+    return walkPages(request.limit, (page) => this.letters(id, { ...request, ...page }, options))
+  }
+
+  /** Begins to carry out a plan. Whoever comes second is told who was first (code `redrive_started`). */
+  start(id: string, options?: WriteOptions): Promise<RedriveDetail> {
+    return this.#steer(id, 'start', {}, options)
+  }
+
+  /** Halts it; no letter leaves after the answer. */
+  pause(id: string, reason?: string, options?: WriteOptions): Promise<RedriveDetail> {
+    return this.#steer(id, 'pause', { reason }, options)
+  }
+
+  /** Lets it go on where it was. */
+  resume(id: string, options?: WriteOptions): Promise<RedriveDetail> {
+    return this.#steer(id, 'resume', {}, options)
+  }
+
+  /** Ends it, or gives up a plan; letters that were not sent stay as they are. */
+  cancel(id: string, reason?: string, options?: WriteOptions): Promise<RedriveDetail> {
+    return this.#steer(id, 'cancel', { reason }, options)
+  }
+
+  /** Changes how many letters a second may leave, to each destination; null: as fast as it goes. */
+  setRate(id: string, rate: number | null, options?: WriteOptions): Promise<RedriveDetail> {
+    return this.#steer(id, 'rate', { rate }, options)
+  }
+
+  #steer(id: string, verb: string, body: object, options: WriteOptions | undefined): Promise<RedriveDetail> {
+    return write(this.#endpoint, 'POST', `${pathTo(REDRIVES, id)}/${verb}`, body, options)
+  }
+}
+
+/** Letters of a list have more than their name. */
+const nameOf = (id: string | LetterKey): string | LetterKey =>
+  typeof id === 'string' ? id : { engine: id.engine, rowKey: id.rowKey }

@@ -1,0 +1,78 @@
+/**
+ * Where letters go, as far as it can be told without looking at each of them: by what they are filed under. What a source finds out
+ * only when it renders a letter (a job or a row that is gone) is told when the letter is sent.
+ */
+import { type Integer, type Session, sql } from '../db/database.ts'
+import { readDrawers } from '../letters/drawers.ts'
+import type { SourceName } from '../letters/letter.ts'
+import { isSending, type PlanRequest } from './redrive.ts'
+
+/** Where the letters of a drawer go. */
+export interface Way {
+  readonly source: SourceName
+  readonly engine: string
+  /** A queue, an outbox, a consumer or a topic; '' where the action needs none. */
+  readonly destination: string
+  /** False: there is no such place. */
+  readonly exists: boolean
+}
+
+/** Letters of these go back to queues, and are kept in order by their instance; the others have an order of their own. */
+export const isOfQueues = (source: SourceName): boolean =>
+  source === 'queues' || source === 'engines' || source === 'http'
+
+/** One row by its unique name. */
+const findQueue = sql('redrive.queueExists', 'SELECT id FROM bartleby.queues WHERE name = $1')
+
+/** Whether there is such a queue. */
+export async function queueExists(session: Session, name: string): Promise<boolean> {
+  return (await session.rows<{ id: Integer }>(findQueue, name)).length > 0
+}
+
+/** Finds the ways of letters for one plan, each drawer and queue once. */
+export class Ways {
+  readonly #request: Pick<PlanRequest, 'action' | 'queue'>
+  readonly #known = new Map<number, Way>()
+  readonly #queues = new Map<string, boolean>()
+
+  constructor(request: Pick<PlanRequest, 'action' | 'queue'>) {
+    this.#request = request
+  }
+
+  /** Where the letters of this drawer go. */
+  async of(session: Session, drawer: number): Promise<Way> {
+    if (!this.#known.has(drawer)) await this.#learn(session)
+    const way = this.#known.get(drawer)
+    if (way === undefined) throw new Error(`a letter lies in drawer ${drawer}, which is not there`)
+    return way
+  }
+
+  /** Drawers are few and never change; those that are new since the last time are learnt too. */
+  async #learn(session: Session): Promise<void> {
+    for (const { number, source, engine, queue } of await readDrawers(session)) {
+      if (this.#known.has(number)) continue
+      this.#known.set(number, { source, engine, ...(await this.#target(session, source, queue)) })
+    }
+  }
+
+  async #target(
+    session: Session,
+    source: SourceName,
+    queue: string,
+  ): Promise<Pick<Way, 'destination' | 'exists'>> {
+    const { action } = this.#request
+    if (!isSending(action)) return { destination: '', exists: true }
+    if (action === 'move') {
+      const destination = this.#request.queue ?? ''
+      return { destination, exists: isOfQueues(source) && (await this.#exists(session, destination)) }
+    }
+    if (!isOfQueues(source)) return { destination: queue, exists: true }
+    return { destination: queue, exists: queue !== '' && (await this.#exists(session, queue)) }
+  }
+
+  async #exists(session: Session, queue: string): Promise<boolean> {
+    const known = this.#queues.get(queue) ?? (await queueExists(session, queue))
+    this.#queues.set(queue, known)
+    return known
+  }
+}

@@ -1,0 +1,353 @@
+/**
+ * One redrive under way on this server: batch after batch of its lanes, at its rate, with a look at what became of the letters every
+ * quarter of a second. Everything that must survive is in the store; what is here can be lost.
+ */
+import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { Database } from '../db/database.ts'
+import type { LetterSource, SourceName } from '../letters/letter.ts'
+import { inOffice } from '../letters/work.ts'
+import { type BatchDone, type BatchResult, isBulk, runBatch } from './batch.ts'
+import { canaryVerdict, isCanarySent, leftOfCanary } from './canary.ts'
+import type { Courtesy } from './courtesy.ts'
+import { decide, type Verdict } from './ending.ts'
+import { runErrand } from './errand.ts'
+import { type LaneStanding, readLanes, remainingOf } from './lanes.ts'
+import { isObstacle, isPassing, wordsOf } from './obstacles.ts'
+import { Pace } from './pace.ts'
+import { RecentRate } from './recent-rate.ts'
+import type { RedriveAction, RedriveCounts, RedriveState } from './redrive.ts'
+import type { Repairer } from './repair/repairer.ts'
+import { changeRedrive, leaveRedrive, readRedriveByNumber, renewRedrive, type StoredRedrive } from './rows.ts'
+import { readStandings } from './standing.ts'
+import { haltNote, lookAgain, readRecent, saysHalt } from './stop-rule.ts'
+
+/** What was done in one batch. */
+export interface Step {
+  readonly action: RedriveAction
+  readonly sent: number
+  readonly skipped: number
+  readonly failed: number
+}
+
+export interface DriveParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly owner: string
+  readonly sources: ReadonlyMap<SourceName, LetterSource>
+  readonly repairer: Repairer
+  readonly courtesy: Courtesy
+  readonly onStep: (step: Step) => void
+  readonly onEnded: (state: RedriveState) => void
+}
+
+/** A server that does not come back has lost a redrive after so long: with a look every second, another is at it within five. */
+export const LEASE_US = 3_000_000n
+const RENEW_US = 1_000_000n
+/** How often the outcomes are looked at. */
+const LOOK_US = 250_000n
+/** Letters of one transaction. */
+const BATCH = { postgres: 1_000, sqlite: 250 } as const
+/** Lanes at once. PostgreSQL has a process for each of them. */
+const AT_ONCE = { postgres: 2, sqlite: 1 } as const
+/** Letters of a rate are sent this often, so that a high one does not cost a transaction for each of them. */
+const TICK_US = 50_000n
+/** How often what may pass is tried again, and how far apart. */
+const MOST_TRIES = 30
+const TRY_AGAIN_US = 1_000_000n
+
+export class Drive {
+  readonly #parts: DriveParts
+  readonly #stopped = new AbortController()
+  readonly #pace: Pace
+  readonly #rate: RecentRate
+  #redrive: StoredRedrive
+  #lanes: LaneStanding[] = []
+  /** Where the next round of lanes begins, so that each gets its turn. */
+  #turn = 0
+  #lookAt: Instant
+  #tries = 0
+  #renewal: Alarm | undefined
+  #isLost = false
+  /** Ends the wait at hand. */
+  #wakeUp: (() => void) | null = null
+  #isWoken = false
+  readonly #onQuiet = new Set<() => void>()
+
+  constructor(parts: DriveParts, redrive: StoredRedrive) {
+    this.#parts = parts
+    this.#redrive = redrive
+    this.#pace = new Pace(parts.clock, redrive.terms.rate)
+    this.#rate = new RecentRate(parts.clock)
+    this.#lookAt = parts.clock.now()
+  }
+
+  /** Goes on until the redrive is over, paused, another server's, or this is stopped. */
+  async run(): Promise<void> {
+    const { db, log, owner } = this.#parts
+    this.#renewLater()
+    try {
+      await this.#begin()
+      while (await this.#round()) {}
+    } finally {
+      this.#renewal?.cancel()
+      if (this.#stopped.signal.aborted) {
+        await db
+          .session('redrive.leave', (session) => leaveRedrive(session, this.#redrive.number, owner))
+          .catch((error: unknown) =>
+            log.warn(
+              { err: error, redrive: this.#redrive.id },
+              'redrive was not left; its lease ends by itself',
+            ),
+          )
+      }
+      for (const quiet of this.#onQuiet) quiet()
+    }
+  }
+
+  /** Somebody changed something about it: it looks at once. */
+  wake(): void {
+    this.#isWoken = true
+    this.#wakeUp?.()
+  }
+
+  /** Ends after the batch at hand; whoever is next goes on with it. */
+  stop(): void {
+    this.#stopped.abort()
+    this.wake()
+  }
+
+  /** Resolves when there is nothing to do before the clock moves or something happens, and when it is over. */
+  quiet(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const quiet = () => {
+      this.#onQuiet.delete(quiet)
+      resolve()
+    }
+    this.#onQuiet.add(quiet)
+    this.wake()
+    return promise
+  }
+
+  async #begin(): Promise<void> {
+    const { db } = this.#parts
+    this.#lanes = await db.session('redrive.lanes', (session) => readLanes(session, [this.#redrive.number]))
+  }
+
+  /** One round: look, when it is time; send; wait, when nothing can be sent. False: it is over, here at least. */
+  async #round(): Promise<boolean> {
+    const { clock, courtesy } = this.#parts
+    try {
+      if (this.#stopped.signal.aborted || this.#isLost) return false
+      if (this.#isWoken || clock.now() >= this.#lookAt) {
+        this.#isWoken = false
+        if (!(await this.#look())) return false
+      }
+      const startedMs = performance.now()
+      if (await this.#send()) await courtesy.rest(performance.now() - startedMs, this.#stopped.signal)
+      else if (this.#isAllSent() && this.#redrive.state === 'running')
+        return await this.#decide({ state: 'done', note: null })
+      else await this.#wait(this.#nextAt())
+      this.#tries = 0
+      return true
+    } catch (error) {
+      return this.#onTrouble(error)
+    }
+  }
+
+  /** Reads the redrive anew, and what became of its letters; false when it is not to go on. */
+  async #look(): Promise<boolean> {
+    const { db, clock, owner } = this.#parts
+    this.#lookAt = later(clock.now(), LOOK_US)
+    const looked = await db.session('redrive.look', async (session) => {
+      const redrive = await readRedriveByNumber(session, this.#redrive.number)
+      const [standing] = redrive === null ? [] : await readStandings(session, [redrive])
+      return redrive === null || standing === undefined ? null : { redrive, counts: standing.counts }
+    })
+    if (looked === null || looked.redrive.owner !== owner) return false
+    this.#redrive = looked.redrive
+    if (looked.redrive.state !== 'canary' && looked.redrive.state !== 'running') return false
+    this.#pace.change(looked.redrive.terms.rate)
+    const verdict = (await this.#stopVerdict(looked.counts)) ?? (await this.#canaryVerdict(looked.counts))
+    return verdict === null || this.#decide(verdict)
+  }
+
+  async #stopVerdict(counts: RedriveCounts): Promise<Verdict | null> {
+    const { stopRule } = this.#redrive.terms
+    if (stopRule === null) return null
+    const before = readRecent(this.#redrive.recent)
+    const recent = lookAgain(before, counts, stopRule)
+    if (saysHalt(recent, stopRule)) return { state: 'stopped', note: haltNote(recent, stopRule) }
+    const isNew =
+      recent.seen.confirmed !== before.seen.confirmed || recent.seen.returned !== before.seen.returned
+    if (isNew) await this.#note({ recent: JSON.stringify(recent) })
+    return null
+  }
+
+  async #canaryVerdict(counts: RedriveCounts): Promise<Verdict | null> {
+    const { state, terms, canarySentAt } = this.#redrive
+    if (state !== 'canary' || terms.canary === null || !isCanarySent(terms.canary, counts)) return null
+    const now = this.#parts.clock.now()
+    if (canarySentAt === null) await this.#note({ canarySentAt: now })
+    return canaryVerdict(terms.canary, counts, now - (canarySentAt ?? now))
+  }
+
+  /** Writes what only the server at it decides. */
+  async #note(change: { readonly recent?: string; readonly canarySentAt?: Instant }): Promise<void> {
+    const { db, owner } = this.#parts
+    await db.transaction('redrive.note', async (tx) => {
+      const redrive = await readRedriveByNumber(tx, this.#redrive.number)
+      if (redrive?.owner === owner) await changeRedrive(tx, redrive, change)
+    })
+    this.#redrive = { ...this.#redrive, ...change }
+  }
+
+  /** False when it does not go on here. */
+  async #decide(verdict: Verdict): Promise<boolean> {
+    const { db, clock, log, owner, onEnded } = this.#parts
+    const isDecided = await decide(db, clock, this.#redrive, owner, verdict)
+    if (!isDecided) {
+      this.wake()
+      return true
+    }
+    const { id } = this.#redrive
+    log.info({ redrive: id, state: verdict.state, note: verdict.note }, 'redrive changed its state')
+    if (verdict.state === 'running') {
+      this.wake()
+      return true
+    }
+    if (verdict.state !== 'paused') onEnded(verdict.state)
+    return false
+  }
+
+  /** Sends what may be sent now; false when that is nothing. */
+  async #send(): Promise<boolean> {
+    const { state, terms } = this.#redrive
+    const isCanary = state === 'canary' && terms.canary !== null
+    let left = isCanary ? leftOfCanary(terms.canary, this.#sentSoFar()) : Number.POSITIVE_INFINITY
+    const { db, courtesy } = this.#parts
+    const atOnce = isCanary || courtesy.isLive ? 1 : AT_ONCE[db.dialect]
+    const open = this.#openLanes()
+    const share = isCanary
+      ? Math.max(1, Math.ceil(left / Math.max(1, open.length)))
+      : Number.POSITIVE_INFINITY
+    const reserved = new Map<string, number>()
+    const batches: Promise<void>[] = []
+    for (const lane of open) {
+      if (batches.length === atOnce || left <= 0) break
+      const taken = reserved.get(lane.destination) ?? 0
+      const allowed = this.#pace.allowed(lane.destination) - taken
+      const size = Math.min(BATCH[db.dialect], remainingOf(lane), allowed, left, share)
+      if (size < 1) continue
+      reserved.set(lane.destination, taken + size)
+      left -= size
+      batches.push(this.#runLane(lane, size))
+      this.#turn = this.#lanes.indexOf(lane) + 1
+    }
+    if (batches.length === 0) return false
+    const ended = await Promise.allSettled(batches)
+    for (const batch of ended) if (batch.status === 'rejected') throw batch.reason
+    return true
+  }
+
+  /** Lanes that have letters left, beginning with the one whose turn it is. */
+  #openLanes(): LaneStanding[] {
+    const turn = this.#turn % Math.max(1, this.#lanes.length)
+    return [...this.#lanes.slice(turn), ...this.#lanes.slice(0, turn)].filter((lane) => remainingOf(lane) > 0)
+  }
+
+  async #runLane(lane: LaneStanding, size: number): Promise<void> {
+    const { db, clock, owner, repairer, sources } = this.#parts
+    const source = sources.get(lane.source)
+    if (source === undefined) throw new Error(`no source is named '${lane.source}'`)
+    const terms = { owner, size, source, repairer }
+    const result: BatchResult = isBulk(this.#redrive, source)
+      ? await inOffice(db, clock, 'redrive.batch', (work) => runBatch(work, lane, terms))
+      : await runErrand(db, clock, this.#redrive, lane, terms)
+    if (result.outcome === 'halted') this.wake()
+    else this.#count(lane, result)
+  }
+
+  #count(lane: LaneStanding, { sent, skipped, failed, terms }: BatchDone): void {
+    const { onStep } = this.#parts
+    this.#lanes = this.#lanes.map((each) =>
+      each.lane === lane.lane
+        ? { ...each, sent: each.sent + sent, skipped: each.skipped + skipped, failed: each.failed + failed }
+        : each,
+    )
+    this.#pace.sent(lane.destination, sent)
+    this.#pace.change(terms.rate)
+    this.#rate.add(sent)
+    onStep({ action: this.#redrive.action, sent, skipped, failed })
+  }
+
+  #sentSoFar(): number {
+    return this.#lanes.reduce((sum, { sent }) => sum + sent, 0)
+  }
+
+  #isAllSent(): boolean {
+    return this.#lanes.every((lane) => remainingOf(lane) === 0)
+  }
+
+  /** When there may be something to do again. */
+  #nextAt(): Instant {
+    const now = this.#parts.clock.now()
+    const tick = later(now, TICK_US)
+    const due = this.#openLanes().map(({ destination }) => this.#pace.nextAt(destination))
+    const [soonest] = this.#redrive.state === 'running' ? due.sort((a, b) => (a < b ? -1 : 1)) : []
+    const send = soonest === undefined ? this.#lookAt : soonest > tick ? soonest : tick
+    return send < this.#lookAt ? send : this.#lookAt
+  }
+
+  async #wait(until: Instant): Promise<void> {
+    if (this.#isWoken) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const alarm = this.#parts.clock.alarm(until, resolve)
+    this.#wakeUp = resolve
+    for (const quiet of this.#onQuiet) quiet()
+    await promise
+    alarm.cancel()
+    this.#wakeUp = null
+  }
+
+  /** What passes is tried again; what does not pauses the redrive. */
+  async #onTrouble(error: unknown): Promise<boolean> {
+    const { log, clock } = this.#parts
+    if (isObstacle(error)) return this.#decide({ state: 'paused', note: wordsOf(error) })
+    log.warn({ err: error, redrive: this.#redrive.id }, 'redrive was held up; it tries again')
+    this.#tries++
+    if (this.#tries >= MOST_TRIES && !isPassing(error)) {
+      const words = error instanceof Error ? error.message : String(error)
+      return this.#decide({ state: 'paused', note: `it failed ${MOST_TRIES} times on this server: ${words}` })
+    }
+    this.#lookAt = later(clock.now(), TRY_AGAIN_US)
+    await this.#wait(this.#lookAt)
+    await this.#begin().catch(() => {})
+    return true
+  }
+
+  #renewLater(): void {
+    const { clock } = this.#parts
+    this.#renewal = clock.alarm(later(clock.now(), RENEW_US), () => {
+      this.#renewLater()
+      void this.#renew()
+    })
+  }
+
+  async #renew(): Promise<void> {
+    const { db, clock, log, owner } = this.#parts
+    const { number, id } = this.#redrive
+    try {
+      const until = later(clock.now(), LEASE_US)
+      const isOurs = await db.session('redrive.renew', (session) =>
+        renewRedrive(session, number, { owner, until }, this.#rate.perSecond),
+      )
+      if (isOurs) return
+      this.#isLost = true
+      this.wake()
+    } catch (error) {
+      log.warn({ err: error, redrive: id }, 'the lease of a redrive was not renewed')
+    }
+  }
+}

@@ -1,0 +1,244 @@
+/**
+ * Letters of a lane one by one, for what cannot be done to many at once: letters of outboxes and webhooks, restoring, and letters that
+ * leave over a network. What is within reach of a transaction is done in the one that moves the lane on, some letters at a time. A
+ * network is not: a letter is marked before it leaves, and a server that finds a marked letter sent counts it instead of sending it
+ * again.
+ */
+import type { Clock } from '../core/clock.ts'
+import { BartlebyError } from '../core/errors.ts'
+import { type Database, sql } from '../db/database.ts'
+import { isBefore, readCandidates } from '../letters/candidates.ts'
+import { lockLetter } from '../letters/detail.ts'
+import {
+  type Edit,
+  isRemote,
+  type Letter,
+  type LetterId,
+  type LetterSource,
+  type RemoteLetterSource,
+} from '../letters/letter.ts'
+import { retryLetter } from '../letters/resolve.ts'
+import { changeLetter } from '../letters/restore.ts'
+import { inOffice, type OfficeWork } from '../letters/work.ts'
+import {
+  actorOf,
+  type BatchDone,
+  type BatchResult,
+  type BatchTerms,
+  type Both,
+  doneWith,
+  holdBoth,
+  notesOf,
+  refOf,
+  siftLetters,
+  skipped,
+} from './batch.ts'
+import { advanceLane, holdLane, type Lane } from './lanes.ts'
+import { type LaneLetter, nextLetters, noteExceptions } from './members.ts'
+import { exceptionOf, isObstacle, isPassing } from './obstacles.ts'
+import { type Exception, isSending, type Redrive, type RedriveNumber } from './redrive.ts'
+import { repairLetter } from './repair-letter.ts'
+import type { StoredRedrive } from './rows.ts'
+
+/** Letters of one transaction, where a refusal of one undoes the others too: they are done again one by one. */
+const SOME = 50
+
+/** Does the next letters of a lane. Refuses when the redrive cannot go on; then nothing was done. */
+export async function runErrand(
+  db: Database,
+  clock: Clock,
+  redrive: Redrive,
+  lane: Lane,
+  terms: BatchTerms,
+): Promise<BatchResult> {
+  const { source, size } = terms
+  if (isRemote(source) && isSending(redrive.action)) return runRemote(db, clock, lane, terms, source)
+  const run = (letters: number): Promise<BatchResult> =>
+    inOffice(db, clock, 'redrive.letters', (work) => doSome(work, lane, { ...terms, size: letters }))
+  try {
+    return await run(Math.min(size, SOME))
+  } catch (error) {
+    if (!isAboutLetter(error)) throw error
+  }
+  try {
+    return await run(1)
+  } catch (error) {
+    if (!isAboutLetter(error)) throw error
+    return inOffice(db, clock, 'redrive.refused', (work) => passOver(work, lane, terms, error))
+  }
+}
+
+/** Whether it concerns the letter at hand, and not all of them. */
+const isAboutLetter = (error: unknown): error is BartlebyError =>
+  error instanceof BartlebyError && !isObstacle(error) && !isPassing(error)
+
+/** The next letters of a lane, each by itself, in one transaction. */
+async function doSome(work: OfficeWork, lane: Lane, terms: BatchTerms): Promise<BatchResult> {
+  const { tx } = work
+  const both = await holdBoth(work, lane, terms.owner)
+  if (both === null) return { outcome: 'halted' }
+  const members = await nextLetters(tx, both.held, both.held.behind, terms.size)
+  const exceptions: Exception[] = []
+  for (const member of members) {
+    const ready = await readyLetter(work, both.redrive, member, terms)
+    if ('reason' in ready) exceptions.push(ready)
+    else await act(work, terms.source, both.redrive, ready)
+  }
+  await noteExceptions(tx, both.redrive.number, exceptions)
+  return movedOn(work, both, members, exceptions)
+}
+
+/** A letter that can be acted on now, locked. */
+interface Ready {
+  readonly letter: Letter
+  readonly edit: Edit | null
+}
+
+/** A letter as it is to be sent, or why it is left out. */
+async function readyLetter(
+  { tx }: OfficeWork,
+  redrive: StoredRedrive,
+  member: LaneLetter,
+  { repairer }: BatchTerms,
+): Promise<Ready | Exception> {
+  const {
+    exceptions: [exception],
+  } = await siftLetters(tx, redrive, [member])
+  if (exception !== undefined) return exception
+  const letter = await lockLetter(tx, member.letter)
+  if (letter === null) return skipped(member.letter, 'gone')
+  const { edit, refusal } = await repairLetter(repairer, redrive.recipe, letter)
+  return refusal === null ? { letter, edit } : skipped(letter.id, 'repair_refused', refusal)
+}
+
+async function act(
+  work: OfficeWork,
+  source: LetterSource,
+  redrive: StoredRedrive,
+  { letter, edit }: Ready,
+): Promise<void> {
+  const [notes, actor] = [notesOf(redrive), actorOf(redrive)]
+  switch (redrive.action) {
+    case 'restore':
+      await changeLetter(work, source, letter, { status: 'Pending', notes, actor })
+      return
+    case 'discard':
+      await changeLetter(work, source, letter, { status: 'Resolved', notes, actor })
+      return
+    case 'retry':
+    case 'move':
+      if (isRemote(source)) throw new Error(`letters of '${source.name}' leave over a network`)
+      await retryLetter(work, source, letter, { edit, notes, actor, redrive: refOf(redrive) })
+  }
+}
+
+/** The lane is so many letters further, with the commit. */
+function movedOn(
+  { tx }: OfficeWork,
+  both: Both,
+  members: readonly LaneLetter[],
+  exceptions: readonly Exception[],
+): BatchDone {
+  const failed = exceptions.filter(({ outcome }) => outcome === 'failed').length
+  const step = {
+    sent: members.length - exceptions.length,
+    skipped: exceptions.length - failed,
+    failed,
+  }
+  const last = members.at(-1)
+  if (last !== undefined) advanceLane(tx, both.held, { ...step, to: last })
+  return doneWith(both, step)
+}
+
+/** A source refused the letter, and all of its transaction is undone: it is noted, and the lane goes on. */
+async function passOver(
+  work: OfficeWork,
+  lane: Lane,
+  { owner }: BatchTerms,
+  error: BartlebyError,
+): Promise<BatchResult> {
+  const both = await holdBoth(work, lane, owner)
+  if (both === null) return { outcome: 'halted' }
+  const members = await nextLetters(work.tx, both.held, both.held.behind, 1)
+  const exceptions = members.map(({ letter }) => exceptionOf(letter, error))
+  await noteExceptions(work.tx, both.redrive.number, exceptions)
+  return movedOn(work, both, members, exceptions)
+}
+
+/** One row by primary key: it is about to leave. */
+const markLetter = sql('redrive.markLetter', 'UPDATE bartleby.letters SET redrive = $2 WHERE id = $1')
+/** The same, which did not leave. */
+const unmarkLetter = sql(
+  'redrive.unmarkLetter',
+  'UPDATE bartleby.letters SET redrive = NULL WHERE id = $1 AND redrive = $2 AND resolution IS NULL',
+)
+
+/** A letter that is marked, to be sent over the network. */
+interface Marked extends Ready {
+  readonly both: Both
+  readonly member: LaneLetter
+}
+
+/** The next letter of a lane, over the network. */
+async function runRemote(
+  db: Database,
+  clock: Clock,
+  lane: Lane,
+  terms: BatchTerms,
+  source: RemoteLetterSource,
+): Promise<BatchResult> {
+  const marked = await inOffice(db, clock, 'redrive.mark', (work) => markNext(work, lane, terms))
+  if ('outcome' in marked) return marked
+  const { both, member, letter, edit } = marked
+  const { redrive } = both
+  let refusal: BartlebyError | null = null
+  try {
+    await source.sendRemote(letter, { edit, notes: notesOf(redrive), actor: actorOf(redrive) })
+  } catch (error) {
+    await unmark(db, letter.id, redrive.number)
+    if (!isAboutLetter(error)) throw error
+    refusal = error
+  }
+  const exceptions = refusal === null ? [] : [exceptionOf(letter.id, refusal)]
+  // Counted whatever was decided about the redrive meanwhile.
+  return inOffice(db, clock, 'redrive.sent', async (work) => {
+    const held = await holdLane(work.tx, lane)
+    if (held === null || !isAhead(held.behind, member)) return { outcome: 'halted' }
+    await noteExceptions(work.tx, redrive.number, exceptions)
+    return movedOn(work, { redrive, held }, [member], exceptions)
+  })
+}
+
+/** False: another server found it sent, and has counted it. */
+const isAhead = (behind: Both['held']['behind'], member: LaneLetter): boolean =>
+  isBefore(
+    { capturedAt: behind.capturedAt, id: behind.letter },
+    { capturedAt: member.capturedAt, id: member.letter },
+  )
+
+const unmark = (db: Database, letter: LetterId, redrive: RedriveNumber): Promise<number> =>
+  db.session('redrive.unmark', (session) => session.run(unmarkLetter, letter, redrive))
+
+/** Marks the next letter; what is left out, or was sent before a crash, is counted. */
+async function markNext(work: OfficeWork, lane: Lane, terms: BatchTerms): Promise<Marked | BatchResult> {
+  const { tx } = work
+  const both = await holdBoth(work, lane, terms.owner)
+  if (both === null) return { outcome: 'halted' }
+  const members = await nextLetters(tx, both.held, both.held.behind, 1)
+  const [member] = members
+  if (member === undefined || (await wasSent(work, both.redrive, member.letter)))
+    return movedOn(work, both, members, [])
+  const ready = await readyLetter(work, both.redrive, member, terms)
+  if ('reason' in ready) {
+    await noteExceptions(tx, both.redrive.number, [ready])
+    return movedOn(work, both, members, [ready])
+  }
+  await tx.run(markLetter, ready.letter.id, both.redrive.number)
+  return { ...ready, both, member }
+}
+
+/** Whether this redrive has sent the letter already: its server ended between the two. */
+async function wasSent({ tx }: OfficeWork, { number }: StoredRedrive, id: LetterId): Promise<boolean> {
+  const letter = (await readCandidates(tx, [id])).get(id)
+  return letter?.redrive === number && letter.resolution === 'retry'
+}

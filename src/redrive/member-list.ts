@@ -1,0 +1,169 @@
+/** Lists of the letters of a redrive, with what became of each: in the order of the lanes, page by page. */
+import { type Instant, instant } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
+import { decodePageToken, encodePageToken } from '../core/page-token.ts'
+import { type Database, type Integer, integerList, type Session, sql } from '../db/database.ts'
+import { type Candidate, readCandidates } from '../letters/candidates.ts'
+import { readSummaries } from '../letters/detail.ts'
+import { type LetterId, letterId } from '../letters/letter.ts'
+import { outcomeOf } from './members.ts'
+import type { Exception, ExceptionReason, Member, MemberOutcome, Redrive } from './redrive.ts'
+import { isSending } from './redrive.ts'
+
+export interface MemberPage {
+  readonly limit: number
+  readonly token: string | null
+  /** null: whatever became of them. */
+  readonly outcome: MemberOutcome | null
+}
+
+export interface Members {
+  readonly items: readonly Member[]
+  /** null: there are no more. A page can be short, even empty, and have a successor. */
+  readonly continuationToken: string | null
+}
+
+/** Along the primary key, each with its lane. */
+const readPage = sql(
+  'redriveLetters.page',
+  {
+    postgres: `
+      SELECT member.lane, member.captured_at, member.letter, lane.destination,
+        (member.captured_at, member.letter) > (lane.at_captured, lane.at_letter) AS ahead
+      FROM (SELECT lane, captured_at, letter FROM bartleby.redrive_letters
+            WHERE redrive = $1 AND (lane, captured_at, letter) > ($2, $3, $4) ORDER BY lane, captured_at, letter LIMIT $5) AS member
+      CROSS JOIN LATERAL (SELECT destination, at_captured, at_letter FROM bartleby.redrive_lanes
+            WHERE redrive_lanes.redrive = $1 AND redrive_lanes.lane = member.lane LIMIT 1) AS lane
+      ORDER BY member.lane, member.captured_at, member.letter`,
+    sqlite: `
+      SELECT member.lane, member.captured_at, member.letter, lane.destination,
+        (member.captured_at, member.letter) > (lane.at_captured, lane.at_letter) AS ahead
+      FROM redrive_letters AS member CROSS JOIN redrive_lanes AS lane ON lane.redrive = $1 AND lane.lane = member.lane
+      WHERE member.redrive = $1 AND (member.lane, member.captured_at, member.letter) > ($2, $3, $4)
+      ORDER BY member.lane, member.captured_at, member.letter LIMIT $5`,
+  },
+  { bigints: true },
+)
+
+/** By primary key. */
+const readExceptions = sql('redriveExceptions.read', {
+  postgres: `SELECT letter, outcome, reason, detail FROM bartleby.redrive_exceptions
+             WHERE redrive = $1 AND letter = ANY($2::bigint[])`,
+  sqlite: `SELECT letter, outcome, reason, detail FROM redrive_exceptions
+           WHERE redrive = $1 AND letter IN (SELECT value FROM json_each($2))`,
+})
+
+interface Row {
+  readonly lane: Integer
+  readonly captured_at: Integer
+  readonly letter: Integer
+  readonly destination: string
+  readonly ahead: Integer | boolean
+}
+
+interface Cursor {
+  readonly lane: number
+  readonly capturedAt: Instant
+  readonly letter: LetterId
+}
+
+const START: Cursor = { lane: -1, capturedAt: instant(0n), letter: letterId(0) }
+
+/** Letters of one look, and looks of one page: what is rare among them may take several pages. */
+const LOOK = 1_000
+const MAX_LOOKS = 10
+
+/** One page of the letters of a redrive. */
+export function listMembers(
+  db: Database,
+  redrive: Redrive,
+  { limit, token, outcome }: MemberPage,
+): Promise<Members> {
+  const fields = { list: 'redrive letters', redrive: redrive.id, outcome: outcome ?? '' }
+  const start = token === null ? START : readCursor(decodePageToken(fields, token))
+  return db.session('redrive.members', async (session) => {
+    const items: Member[] = []
+    let cursor: Cursor = start
+    for (let looks = 0; looks < MAX_LOOKS; looks++) {
+      const size = outcome === null ? limit + 1 : LOOK
+      const rows = await session.rows<Row>(
+        readPage,
+        redrive.number,
+        cursor.lane,
+        cursor.capturedAt,
+        cursor.letter,
+        size,
+      )
+      const members = await toMembers(session, redrive, rows)
+      for (const [i, member] of members.entries()) {
+        if (items.length === limit)
+          return { items, continuationToken: encodePageToken(fields, written(cursor)) }
+        if (outcome === null || member.outcome === outcome) items.push(member)
+        const row = rows[i]
+        if (row !== undefined) cursor = cursorOf(row)
+      }
+      if (rows.length < size) return { items, continuationToken: null }
+    }
+    return { items, continuationToken: encodePageToken(fields, written(cursor)) }
+  })
+}
+
+const cursorOf = (row: Row): Cursor => ({
+  lane: Number(row.lane),
+  capturedAt: instant(BigInt(row.captured_at)),
+  letter: letterId(row.letter),
+})
+
+const written = ({ lane, capturedAt, letter }: Cursor) => ({
+  lane: `${lane}`,
+  at: `${capturedAt}`,
+  letter: `${letter}`,
+})
+
+function readCursor({ lane = '', at = '', letter = '' }: Readonly<Record<string, string>>): Cursor {
+  if (![lane, at, letter].every((text) => /^-?\d{1,18}$/.test(text)))
+    throw failure('continuation_token_invalid', { reason: 'it is malformed' })
+  return { lane: Number(lane), capturedAt: instant(BigInt(at)), letter: letterId(letter) }
+}
+
+interface ExceptionRow {
+  readonly letter: Integer
+  readonly outcome: Integer
+  readonly reason: ExceptionReason
+  readonly detail: string | null
+}
+
+async function toMembers(session: Session, redrive: Redrive, rows: readonly Row[]): Promise<Member[]> {
+  if (rows.length === 0) return []
+  const ids = rows.map(({ letter }) => letterId(letter))
+  const list = integerList(session.dialect, ids.map(Number))
+  const exceptions = new Map<LetterId, Exception>()
+  for (const row of await session.rows<ExceptionRow>(readExceptions, redrive.number, list)) {
+    const letter = letterId(row.letter)
+    exceptions.set(letter, { ...row, letter, outcome: outcomeOf(row.outcome) })
+  }
+  const candidates = await readCandidates(session, ids)
+  const summaries = new Map((await readSummaries(session, ids)).map((letter) => [letter.id, letter]))
+  return rows.map((row) => {
+    const letter = letterId(row.letter)
+    const summary = summaries.get(letter)
+    const exception = exceptions.get(letter)
+    return {
+      key: summary === undefined ? null : { engine: summary.engine, rowKey: summary.rowKey },
+      letter,
+      destination: row.destination,
+      outcome: exception?.outcome ?? fateOf(redrive, Boolean(Number(row.ahead)), candidates.get(letter)),
+      reason: exception?.reason ?? null,
+      detail: exception?.detail ?? null,
+    }
+  })
+}
+
+/** What became of a letter that is no exception. */
+function fateOf({ number, action }: Redrive, isAhead: boolean, letter: Candidate | undefined): MemberOutcome {
+  if (isAhead) return 'remaining'
+  if (!isSending(action)) return 'confirmed'
+  if (letter?.redrive !== number) return 'superseded'
+  if (letter.resolution !== 'retry') return 'returned'
+  return letter.isUnconfirmed ? 'unconfirmed' : 'confirmed'
+}

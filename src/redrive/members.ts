@@ -1,0 +1,184 @@
+/** The letters of redrives: the frozen set in the order of its lanes, and those of it that were not sent. */
+import { instant } from '../core/clock.ts'
+import { type Integer, integerList, type Session, sql, type Transaction, textList } from '../db/database.ts'
+import { storable } from '../letters/death-note.ts'
+import { type LetterId, letterId } from '../letters/letter.ts'
+import type { Lane, LanePlace } from './lanes.ts'
+import type { Exception, ExceptionReason, RedriveNumber } from './redrive.ts'
+
+/** A letter of a lane, in the version in which it was planned. */
+export interface LaneLetter extends LanePlace {
+  readonly version: number
+}
+
+/** A letter with the lane that it was dealt to. */
+export interface DealtLetter extends LaneLetter {
+  readonly lane: number
+}
+
+const insertMany = sql('redriveLetters.insert', {
+  postgres: `INSERT INTO bartleby.redrive_letters (redrive, lane, captured_at, letter, version)
+             SELECT $1, dealt.* FROM unnest($2::int[], $3::bigint[], $4::bigint[], $5::int[]) AS dealt`,
+  sqlite:
+    'INSERT INTO redrive_letters (redrive, lane, captured_at, letter, version) VALUES ($1, $2, $3, $4, $5)',
+})
+
+/** Adds letters to the set of a redrive. */
+export async function insertLetters(
+  tx: Transaction,
+  redrive: RedriveNumber,
+  letters: readonly DealtLetter[],
+): Promise<void> {
+  if (letters.length === 0) return
+  if (tx.dialect === 'sqlite') {
+    await tx.runEach(
+      insertMany,
+      letters.map(({ lane, capturedAt, letter, version }) => [redrive, lane, capturedAt, letter, version]),
+    )
+    return
+  }
+  const list = (pick: (each: DealtLetter) => number | bigint): string => `{${letters.map(pick).join(',')}}`
+  await tx.run(
+    insertMany,
+    redrive,
+    list(({ lane }) => lane),
+    list(({ capturedAt }) => capturedAt),
+    list(({ letter }) => letter),
+    list(({ version }) => version),
+  )
+}
+
+/** Along the primary key, from a place on. */
+const readNext = sql(
+  'redriveLetters.next',
+  `SELECT captured_at, letter, version FROM bartleby.redrive_letters
+   WHERE redrive = $1 AND lane = $2 AND (captured_at, letter) > ($3, $4) ORDER BY captured_at, letter LIMIT $5`,
+  { bigints: true },
+)
+
+/** The next letters of a lane, behind `behind`. */
+export async function nextLetters(
+  session: Session,
+  { redrive, lane }: Pick<Lane, 'redrive' | 'lane'>,
+  behind: LanePlace,
+  limit: number,
+): Promise<LaneLetter[]> {
+  const rows = await session.rows<{ captured_at: Integer; letter: Integer; version: Integer }>(
+    readNext,
+    redrive,
+    lane,
+    behind.capturedAt,
+    behind.letter,
+    limit,
+  )
+  return rows.map((row) => ({
+    capturedAt: instant(BigInt(row.captured_at)),
+    letter: letterId(row.letter),
+    version: Number(row.version),
+  }))
+}
+
+/** By redrive_letters_of, each with its lane by primary key. */
+const readAhead = sql('redriveLetters.ahead', {
+  postgres: `SELECT member.letter FROM bartleby.redrive_letters AS member
+    WHERE member.letter = ANY($1::bigint[]) AND member.redrive = ANY($2::int[]) AND EXISTS (
+      SELECT 1 FROM bartleby.redrive_lanes AS lane WHERE lane.redrive = member.redrive AND lane.lane = member.lane
+        AND (member.captured_at, member.letter) > (lane.at_captured, lane.at_letter))`,
+  sqlite: `SELECT member.letter FROM redrive_letters AS member INDEXED BY redrive_letters_of
+    WHERE member.letter IN (SELECT value FROM json_each($1)) AND member.redrive IN (SELECT value FROM json_each($2)) AND EXISTS (
+      SELECT 1 FROM redrive_lanes AS lane WHERE lane.redrive = member.redrive AND lane.lane = member.lane
+        AND (member.captured_at, member.letter) > (lane.at_captured, lane.at_letter))`,
+})
+
+/** Those of the letters that one of these redrives has still to send. */
+export async function lettersAhead(
+  session: Session,
+  letters: readonly LetterId[],
+  redrives: readonly RedriveNumber[],
+): Promise<ReadonlySet<LetterId>> {
+  if (letters.length === 0 || redrives.length === 0) return new Set()
+  const rows = await session.rows<{ letter: Integer }>(
+    readAhead,
+    integerList(session.dialect, letters.map(Number)),
+    integerList(session.dialect, redrives),
+  )
+  return new Set(rows.map(({ letter }) => letterId(letter)))
+}
+
+const OUTCOMES = { skipped: 0, failed: 1 } as const
+const MAX_DETAIL_BYTES = 1_000
+
+const insertExceptions = sql('redriveExceptions.insert', {
+  postgres: `INSERT INTO bartleby.redrive_exceptions (redrive, letter, outcome, reason, detail)
+             SELECT $1, given.* FROM unnest($2::bigint[], $3::int[], $4::text[], $5::text[]) AS given`,
+  sqlite:
+    'INSERT INTO redrive_exceptions (redrive, letter, outcome, reason, detail) VALUES ($1, $2, $3, $4, $5)',
+})
+
+/** Notes why letters were not sent. */
+export async function noteExceptions(
+  tx: Transaction,
+  redrive: RedriveNumber,
+  exceptions: readonly Exception[],
+): Promise<void> {
+  if (exceptions.length === 0) return
+  const rows = exceptions.map(({ letter, outcome, reason, detail }) => ({
+    letter: Number(letter),
+    outcome: OUTCOMES[outcome],
+    reason,
+    detail: detail === null ? null : storable(detail, MAX_DETAIL_BYTES),
+  }))
+  if (tx.dialect === 'sqlite') {
+    await tx.runEach(
+      insertExceptions,
+      rows.map(({ letter, outcome, reason, detail }) => [redrive, letter, outcome, reason, detail]),
+    )
+    return
+  }
+  await tx.run(
+    insertExceptions,
+    redrive,
+    integerList(
+      tx.dialect,
+      rows.map(({ letter }) => letter),
+    ),
+    integerList(
+      tx.dialect,
+      rows.map(({ outcome }) => outcome),
+    ),
+    textList(
+      tx.dialect,
+      rows.map(({ reason }) => reason),
+    ),
+    textList(
+      tx.dialect,
+      rows.map(({ detail }) => detail),
+    ),
+  )
+}
+
+/** Along the primary key: as many rows as letters were not sent. */
+const countByReason = sql(
+  'redriveExceptions.count',
+  `SELECT outcome, reason, count(*) AS letters FROM bartleby.redrive_exceptions WHERE redrive = $1
+   GROUP BY outcome, reason ORDER BY outcome, reason`,
+)
+
+/** Why letters of a redrive were not sent, and how many for each reason. */
+export async function exceptionCounts(
+  session: Session,
+  redrive: RedriveNumber,
+): Promise<{ outcome: Exception['outcome']; reason: ExceptionReason; letters: number }[]> {
+  const rows = await session.rows<{ outcome: Integer; reason: ExceptionReason; letters: Integer }>(
+    countByReason,
+    redrive,
+  )
+  return rows.map(({ outcome, reason, letters }) => ({
+    outcome: outcomeOf(outcome),
+    reason,
+    letters: Number(letters),
+  }))
+}
+
+export const outcomeOf = (outcome: Integer): Exception['outcome'] =>
+  Number(outcome) === OUTCOMES.failed ? 'failed' : 'skipped'

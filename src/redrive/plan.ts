@@ -1,0 +1,220 @@
+/**
+ * Makes a plan: looks at every letter that was asked for, says of each why it can or cannot be acted on, and freezes the set of
+ * those that can, dealt into lanes. Nothing about a letter changes. The set is written in portions, and seen when it is complete.
+ */
+
+import type { Clock } from '../core/clock.ts'
+import { later } from '../core/clock.ts'
+import type { Xid } from '../core/xid.ts'
+import type { Database, Session } from '../db/database.ts'
+import { type Candidate, readCandidates } from '../letters/candidates.ts'
+import { readContents } from '../letters/contents.ts'
+import { type LetterId, STATUS } from '../letters/letter.ts'
+import { isOfQueues, type Way, Ways } from './destinations.ts'
+import { insertLanes, type Lane } from './lanes.ts'
+import { type DealtLetter, insertLetters, lettersAhead } from './members.ts'
+import { takeOutBlocked } from './order.ts'
+import {
+  isSending,
+  PLAN_VALID_US,
+  type PlanNumbers,
+  type PlanRequest,
+  type RedriveNumber,
+} from './redrive.ts'
+import { removePlan } from './removal.ts'
+import type { Repairer } from './repair/repairer.ts'
+import { completePlan, insertRedrive, openRedrives } from './rows.ts'
+import { selectLetters } from './selecting.ts'
+
+export interface PlanParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly repairer: Repairer
+  /** Ends a plan that is being made. */
+  readonly signal: AbortSignal
+}
+
+/** Lanes of a destination whose letters have keys: so many go out at once. */
+const LANES_OF_KEYS = 4
+
+/** Makes the plan and gives its number. When it cannot be made, nothing is left of it. */
+export async function makePlan(parts: PlanParts, id: Xid, request: PlanRequest): Promise<RedriveNumber> {
+  const { db, clock } = parts
+  const number = await db.transaction('redrive.begin', (tx) => insertRedrive(tx, id, request, clock.now()))
+  try {
+    const planning = new Planning(parts, number, request)
+    await planning.choose()
+    await planning.keepOrder()
+    await planning.complete()
+    return number
+  } catch (error) {
+    await removePlan(db, number).catch(() => {})
+    throw error
+  }
+}
+
+interface CountedLane extends Lane {
+  planned: number
+}
+
+class Planning {
+  readonly #parts: PlanParts
+  readonly #redrive: RedriveNumber
+  readonly #request: PlanRequest
+  readonly #ways: Ways
+  readonly #lanes = new Map<string, CountedLane>()
+  readonly #numbers = { inFlight: 0, noDestination: 0, orderBlocked: 0, duplicate: 0, invalid: 0 }
+  /** Redrives whose letters are left to them. */
+  #others: readonly RedriveNumber[] = []
+
+  constructor(parts: PlanParts, redrive: RedriveNumber, request: PlanRequest) {
+    this.#parts = parts
+    this.#redrive = redrive
+    this.#request = request
+    this.#ways = new Ways(request)
+  }
+
+  /** Looks at the letters, portion by portion, and writes down those that can be acted on. */
+  async choose(): Promise<void> {
+    const { db, signal } = this.#parts
+    this.#others = await db.session('redrive.others', async (session) =>
+      (await openRedrives(session)).map(({ number }) => number),
+    )
+    const { selection, action } = this.#request
+    for await (const { letters, duplicate, unknown } of selectLetters(db, selection, action)) {
+      signal.throwIfAborted()
+      this.#numbers.duplicate += duplicate
+      this.#numbers.invalid += unknown
+      if (letters.length === 0) continue
+      const eligible = await db.session('redrive.look', (session) => this.#sift(session, letters))
+      const repairable = await this.#repairable(eligible)
+      const dealt = repairable.map((each) => this.#deal(each))
+      await db.transaction('redrive.freeze', (tx) => insertLetters(tx, this.#redrive, dealt))
+    }
+  }
+
+  /** Takes letters out again that must not go before an earlier one. */
+  async keepOrder(): Promise<void> {
+    const { action, terms } = this.#request
+    if (!isSending(action) || terms.order !== 'key') return
+    for (const lane of this.#lanes.values()) {
+      const blocked = await takeOutBlocked(this.#parts.db, lane)
+      lane.planned -= blocked
+      this.#numbers.orderBlocked += blocked
+    }
+  }
+
+  /** From here on the plan can be seen and started. */
+  async complete(): Promise<void> {
+    const { db, clock } = this.#parts
+    const lanes = [...this.#lanes.values()].filter(({ planned }) => planned > 0)
+    const eligible = lanes.reduce((sum, { planned }) => sum + planned, 0)
+    const others = Object.values(this.#numbers).reduce((sum, letters) => sum + letters, 0)
+    const numbers: PlanNumbers = { matched: eligible + others, eligible, ...this.#numbers }
+    await db.transaction('redrive.complete', async (tx) => {
+      const plannedAt = clock.now()
+      await insertLanes(tx, lanes)
+      await completePlan(tx, this.#redrive, {
+        numbers,
+        plannedAt,
+        validUntil: later(plannedAt, PLAN_VALID_US),
+      })
+    })
+  }
+
+  /** Those that can be acted on; the others are counted. */
+  async #sift(session: Session, letters: readonly LetterId[]): Promise<Eligible[]> {
+    const candidates = await readCandidates(session, letters)
+    const taken = await lettersAhead(session, letters, this.#others)
+    const eligible: Eligible[] = []
+    for (const id of letters) {
+      const candidate = candidates.get(id)
+      if (candidate === undefined) this.#numbers.invalid++
+      else if (taken.has(id) || isBusy(this.#request, candidate)) this.#numbers.inFlight++
+      else if (!fits(this.#request, candidate)) this.#numbers.invalid++
+      else {
+        const way = await this.#ways.of(session, candidate.drawer)
+        if (way.exists) eligible.push({ candidate, way })
+        else this.#numbers.noDestination++
+      }
+    }
+    return eligible
+  }
+
+  /** Those that the recipe can be applied to; the others are counted. */
+  async #repairable(eligible: readonly Eligible[]): Promise<readonly Eligible[]> {
+    const { recipe } = this.#request
+    if (recipe === null || eligible.length === 0) return eligible
+    const { db, repairer } = this.#parts
+    const ids = eligible.map(({ candidate }) => candidate.id)
+    const contents = await db.session('redrive.contents', (session) => readContents(session, ids))
+    const there = eligible.flatMap((each) => {
+      const content = contents.get(each.candidate.id)
+      return content === undefined ? [] : [{ each, content: { ...content, source: each.way.source } }]
+    })
+    const results = await repairer.repair(
+      recipe,
+      there.map(({ content }) => content),
+    )
+    const repairable = there.filter((_, i) => results[i]?.ok === true).map(({ each }) => each)
+    this.#numbers.invalid += eligible.length - repairable.length
+    return repairable
+  }
+
+  #deal({ candidate, way }: Eligible): DealtLetter {
+    const lane = this.#laneOf(way, this.#shareOf(candidate, way))
+    lane.planned++
+    const { id: letter, capturedAt, version } = candidate
+    return { lane: lane.lane, letter, capturedAt, version }
+  }
+
+  /** Which of the lanes of its destination: letters without a key go one after the other, as they were captured. */
+  #shareOf({ key, id }: Candidate, { source }: Way): number {
+    const { action, terms } = this.#request
+    if (!isSending(action) || !isOfQueues(source)) return 0
+    switch (terms.order) {
+      case 'capture':
+        return 0
+      case 'key':
+        return key === null ? 0 : hashOf(key) % LANES_OF_KEYS
+      case 'none':
+        return Number(id % BigInt(LANES_OF_KEYS))
+    }
+  }
+
+  #laneOf({ source, engine, destination }: Way, share: number): CountedLane {
+    const name = JSON.stringify([source, engine, destination, share])
+    const known = this.#lanes.get(name)
+    if (known !== undefined) return known
+    const lane: CountedLane = {
+      redrive: this.#redrive,
+      lane: this.#lanes.size,
+      source,
+      engine,
+      destination,
+      planned: 0,
+    }
+    this.#lanes.set(name, lane)
+    return lane
+  }
+}
+
+interface Eligible {
+  readonly candidate: Candidate
+  readonly way: Way
+}
+
+/** Whether somebody works on it: whoever took it from its dead queue, or whoever it was sent back to. */
+const isBusy = ({ action }: PlanRequest, { isLeased, isUnconfirmed }: Candidate): boolean =>
+  isLeased || (action !== 'restore' && isUnconfirmed)
+
+/** Whether it is in a status in which the action can be done. */
+const fits = ({ action }: PlanRequest, { status }: Candidate): boolean =>
+  action === 'restore' ? status === STATUS.Resolved || status === STATUS.Expired : status === STATUS.Pending
+
+/** The same for the same text, everywhere (FNV-1a). */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0
+  return hash
+}

@@ -1,0 +1,261 @@
+/**
+ * The words of redrives: one act on many letters, planned first, then carried out under control.
+ *
+ *   plan ──► planned ──► canary ──► running ──► done
+ *                │          │  ▲      │  ▲  └─► stopped     its stop rule, or its canary, said no
+ *                │          ▼  │      ▼  │
+ *                │          paused ◄──────           by an operator, or because it could not go on
+ *                └──────────┴─────────┴────────► cancelled
+ *
+ * A plan is a frozen set: these letters, in these versions. They are dealt into *lanes*, one for every destination and several for
+ * a large one; all letters of a key lie in the same lane, in the order in which they were captured. A lane is walked from its
+ * beginning to its end, so how far it is says what became of each of its letters: behind, it was sent, unless it is among the
+ * exceptions; ahead, it remains.
+ */
+import type { Instant } from '../core/clock.ts'
+import type { Xid } from '../core/xid.ts'
+import type { LetterFilter } from '../letters/filter.ts'
+import type { LetterId, SourceName } from '../letters/letter.ts'
+import type { LetterKey } from '../letters/letters.ts'
+import type { Recipe } from './repair/recipe.ts'
+
+declare const redriveNumberBrand: unique symbol
+
+/** A redrive's number in the store; users know it by its id. */
+export type RedriveNumber = number & { readonly [redriveNumberBrand]: true }
+
+/** Marks a number from the store as a redrive's. */
+export const redriveNumber = (value: bigint | number | string): RedriveNumber =>
+  Number(value) as RedriveNumber
+
+export const REDRIVE_STATES = [
+  'planned',
+  'canary',
+  'running',
+  'paused',
+  'done',
+  'stopped',
+  'cancelled',
+] as const
+export type RedriveState = (typeof REDRIVE_STATES)[number]
+
+/** Those that a server works on. */
+export type WorkingState = 'canary' | 'running'
+
+export const isOver = (state: RedriveState): boolean =>
+  state === 'done' || state === 'stopped' || state === 'cancelled'
+
+/** `move` sends them to another queue than the one they came from. */
+export const REDRIVE_ACTIONS = ['retry', 'move', 'discard', 'restore'] as const
+export type RedriveAction = (typeof REDRIVE_ACTIONS)[number]
+
+/** Whether letters leave the office by it, and something may be heard of them afterwards. */
+export const isSending = (action: RedriveAction): action is 'retry' | 'move' =>
+  action === 'retry' || action === 'move'
+
+/**
+ * `key`: letters of one key go out in the order in which they were captured, and none before one that stays behind; different keys
+ * at once. `capture`: one after the other for each destination. `none`: as it comes.
+ */
+export const REDRIVE_ORDERS = ['key', 'capture', 'none'] as const
+export type RedriveOrder = (typeof REDRIVE_ORDERS)[number]
+
+/** A few letters that go first. */
+export interface Canary {
+  readonly letters: number
+  /** How many of these must be confirmed, of a hundred. */
+  readonly confirmPercent: number
+  /** How long their outcomes are waited for; after that the redrive pauses. */
+  readonly waitSeconds: number
+}
+
+/** Halts when more than `percent` of the last `of` outcomes were deaths. */
+export interface StopRule {
+  readonly percent: number
+  readonly of: number
+}
+
+/** How a redrive is to go. */
+export interface Terms {
+  /** Letters a second, to each destination; null: as fast as it goes. */
+  readonly rate: number | null
+  readonly canary: Canary | null
+  readonly stopRule: StopRule | null
+  readonly order: RedriveOrder
+}
+
+/** Which letters. */
+export type Selection =
+  | { readonly by: 'filter'; readonly filter: LetterFilter }
+  | { readonly by: 'ids'; readonly ids: readonly LetterKey[] }
+
+/** What an operator asks for. */
+export interface PlanRequest {
+  readonly selection: Selection
+  readonly action: RedriveAction
+  /** Where `move` sends them; null for the other actions. */
+  readonly queue: string | null
+  readonly recipe: Recipe | null
+  readonly terms: Terms
+  /** Required to discard. */
+  readonly reason: string | null
+  readonly actor: string
+}
+
+/** What a plan found. `matched` is the sum of all others. */
+export interface PlanNumbers {
+  readonly matched: number
+  /** Those that are in the plan. */
+  readonly eligible: number
+  /** Somebody works on them: sent back and not heard of, leased from their dead queue, or in another redrive. */
+  readonly inFlight: number
+  /** There is nowhere to send them to. */
+  readonly noDestination: number
+  /** An earlier letter of their key is pending and not in the plan. */
+  readonly orderBlocked: number
+  /** Named more than once. */
+  readonly duplicate: number
+  /** Unknown, not in the status that the action needs, or the repair does not apply. */
+  readonly invalid: number
+}
+
+/** planned = sent + skipped + failed + remaining; sent = confirmed + returned + unconfirmed. At every moment. */
+export interface RedriveCounts {
+  readonly planned: number
+  /** Sent, discarded or restored: the act was done. */
+  readonly sent: number
+  /** Left as they are, because they were not what they were when they were planned, or must not go out. */
+  readonly skipped: number
+  /** It was tried, and refused. */
+  readonly failed: number
+  readonly remaining: number
+  readonly confirmed: number
+  /** They died again. */
+  readonly returned: number
+  readonly unconfirmed: number
+}
+
+/** Why letters of a plan were not sent; `SKIPS` and `FAILURES` say it in words. */
+export const EXCEPTION_REASONS = [
+  'changed',
+  'leased',
+  'gone',
+  'in_other_redrive',
+  'order_blocked',
+  'repair_refused',
+  'send_refused',
+] as const
+export type ExceptionReason = (typeof EXCEPTION_REASONS)[number]
+
+/** A letter of a plan that was not sent. */
+export interface Exception {
+  readonly letter: LetterId
+  readonly outcome: 'skipped' | 'failed'
+  readonly reason: ExceptionReason
+  /** What exactly; null when the reason says it all. */
+  readonly detail: string | null
+}
+
+/** A redrive as it stands in its row, without its counts. */
+export interface Redrive {
+  readonly number: RedriveNumber
+  readonly id: Xid
+  readonly state: RedriveState
+  /** What a paused one goes on as. */
+  readonly resumesAs: WorkingState | null
+  readonly action: RedriveAction
+  readonly queue: string | null
+  readonly selection: Selection
+  readonly numbers: PlanNumbers
+  readonly terms: Terms
+  readonly recipe: Recipe | null
+  readonly reason: string | null
+  readonly plannedBy: string
+  readonly plannedAt: Instant
+  readonly validUntil: Instant
+  readonly startedBy: string | null
+  readonly startedAt: Instant | null
+  readonly endedAt: Instant | null
+  /** Why it is in its state, when that needs words: what it stopped or paused for. */
+  readonly note: string | null
+  /** How often another server, or this one after a restart, went on with it. */
+  readonly resumed: number
+  /** Whether a server is at it now. */
+  readonly isHeld: boolean
+}
+
+/** Letters that go to the same place. */
+export interface Destination {
+  readonly source: SourceName
+  /** A queue, an outbox, a consumer or a topic; '' when there is none. */
+  readonly name: string
+  readonly planned: number
+  readonly sent: number
+  readonly skipped: number
+  readonly failed: number
+}
+
+/** A redrive and how far it is. */
+export interface RedriveStanding extends Redrive {
+  readonly counts: RedriveCounts
+  /** Letters a second, over the last seconds; null when it is not under way on any server or too young. */
+  readonly rateNow: number | null
+  /** At this rate; null when that is not known. */
+  readonly secondsLeft: number | null
+}
+
+/** With everything that is on file about it. */
+export interface RedriveDetail extends RedriveStanding {
+  readonly destinations: readonly Destination[]
+  readonly exceptions: readonly {
+    readonly outcome: Exception['outcome']
+    readonly reason: ExceptionReason
+    readonly letters: number
+  }[]
+  /** The first letters as they would be sent; empty once it was started. */
+  readonly sample: readonly SampleLetter[]
+}
+
+/** A letter of a plan as it would be sent. */
+export interface SampleLetter {
+  readonly key: LetterKey
+  readonly instanceId: string
+  readonly errorMessage: string
+  /** null: it does not leave the office, or cannot (see `refusal`). */
+  readonly outgoing: {
+    readonly queue: string
+    readonly encoding: string
+    readonly kind: string
+    readonly reference: string
+    readonly payload: Uint8Array
+  } | null
+  /** What it would be without the repair; null when there is none. */
+  readonly before: { readonly payload: Uint8Array } | null
+  /** Why it would be refused; null when it would not. */
+  readonly refusal: string | null
+}
+
+/** What became of a letter of a redrive. `superseded`: it was sent, and something else was done to it since. */
+export const MEMBER_OUTCOMES = [
+  'remaining',
+  'skipped',
+  'failed',
+  'confirmed',
+  'returned',
+  'unconfirmed',
+  'superseded',
+] as const
+export type MemberOutcome = (typeof MEMBER_OUTCOMES)[number]
+
+export interface Member {
+  /** null: retention has removed the letter. */
+  readonly key: LetterKey | null
+  readonly letter: LetterId
+  readonly destination: string
+  readonly outcome: MemberOutcome
+  readonly reason: ExceptionReason | null
+  readonly detail: string | null
+}
+
+/** How long a plan can be started. */
+export const PLAN_VALID_US = 30n * 60_000_000n

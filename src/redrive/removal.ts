@@ -1,0 +1,62 @@
+/** Forgetting redrives: plans that were never started, and those that ended long ago, in bounded batches. */
+import { type Database, type Integer, integerList, sql } from '../db/database.ts'
+import { type RedriveNumber, redriveNumber } from './redrive.ts'
+import { removeRedrives } from './rows.ts'
+
+/** Rows of one transaction. */
+const BATCH = 2_000
+
+/** Along the primary key. */
+const removeSome = (table: 'redrive_letters' | 'redrive_exceptions', key: string) =>
+  sql(`redrives.forget.${table}`, {
+    postgres: `DELETE FROM bartleby.${table} WHERE ctid = ANY(ARRAY(
+                 SELECT ctid FROM bartleby.${table} WHERE redrive = $1 ORDER BY ${key} LIMIT $2))`,
+    sqlite: `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE redrive = $1 ORDER BY ${key} LIMIT $2)`,
+  })
+
+const PARTS = [
+  removeSome('redrive_letters', 'redrive, lane, captured_at, letter'),
+  removeSome('redrive_exceptions', 'redrive, letter'),
+]
+
+/** By primary keys; few rows for each redrive. */
+const removeRest = (['redrive_lanes', 'redrive_outcomes'] as const).map((table) =>
+  sql(`redrives.forget.${table}`, {
+    postgres: `DELETE FROM bartleby.${table} WHERE redrive = ANY($1::int[])`,
+    sqlite: `DELETE FROM ${table} WHERE redrive IN (SELECT value FROM json_each($1))`,
+  }),
+)
+
+/** Removes everything that is kept of a redrive, its row last: what is cut short is found again. */
+export async function removePlan(db: Database, number: RedriveNumber): Promise<void> {
+  for (const statement of PARTS) {
+    for (;;) {
+      const removed = await db.transaction('redrive.forget', (tx) => tx.run(statement, number, BATCH))
+      if (removed < BATCH) break
+    }
+  }
+  await db.transaction('redrive.forget', async (tx) => {
+    const list = integerList(tx.dialect, [number])
+    for (const statement of removeRest) await tx.run(statement, list)
+    await removeRedrives(tx, [number])
+  })
+}
+
+/** Plans, dropped or not, whose time was over before $1 and redrives that ended before $2. Redrives are few. */
+const readOld = sql(
+  'redrives.old',
+  `SELECT number FROM bartleby.redrives
+   WHERE (started_at IS NULL AND valid_until < $1) OR (ended_at IS NOT NULL AND ended_at < $2) ORDER BY number LIMIT 100`,
+)
+
+/** Redrives that nobody needs any more. */
+export async function oldRedrives(
+  db: Database,
+  plansBefore: bigint,
+  endedBefore: bigint,
+): Promise<RedriveNumber[]> {
+  const rows = await db.session('redrive.old', (session) =>
+    session.rows<{ number: Integer }>(readOld, plansBefore, endedBefore),
+  )
+  return rows.map(({ number }) => redriveNumber(number))
+}

@@ -1,0 +1,268 @@
+/** The calls of `/api/redrives`: plan, look at, list and steer redrives. */
+import type { Clock } from '../../core/clock.ts'
+import { failure } from '../../core/errors.ts'
+import { decodePageToken, encodePageToken } from '../../core/page-token.ts'
+import { parseXid, type Xid } from '../../core/xid.ts'
+import { type ApiAnswer, type ApiCall, type ApiRequest, onceKeyOf } from '../../http/api-routes.ts'
+import { describeCall } from '../../http/describe-api.ts'
+import { type JsonObject, refuseUnknownFields } from '../../http/json-body.ts'
+import { limitOf, type Query } from '../../http/query.ts'
+import type { Letters } from '../../letters/letters.ts'
+import { shown } from '../../letters/routes/parameters.ts'
+import {
+  MEMBER_OUTCOMES,
+  type MemberOutcome,
+  REDRIVE_STATES,
+  type RedriveDetail,
+  type RedriveState,
+} from '../redrive.ts'
+import type { Redrives } from '../redrives.ts'
+import { memberFields, redriveDetail, redriveFields } from '../view.ts'
+import {
+  KEY,
+  LETTERS_QUERY,
+  LIST_QUERY,
+  MEMBERS,
+  NEW_RATE,
+  PLAN,
+  REDRIVE_DETAIL,
+  REDRIVES,
+  WHY,
+} from './describe.ts'
+import { readPlanRequest, readReason } from './plan-request.ts'
+import { refuse, showValue } from './refusal.ts'
+import { readRate } from './terms.ts'
+
+export interface RedriveCallsOptions {
+  readonly redrives: Redrives
+  /** For the names of engines, and the answers that are given again to the same idempotency key. */
+  readonly letters: Pick<Letters, 'engines' | 'onceDone'>
+  readonly clock: Clock
+}
+
+/** Ten thousand ids, or a large repair. */
+const PLAN_LIMIT = 10_485_760
+
+/** The calls; they share paths, so they are served together. */
+export const redriveCalls = (options: RedriveCallsOptions): readonly ApiCall[] => [
+  planCall(options),
+  listCall(options),
+  getCall(options),
+  lettersCall(options),
+  steer(options, 'start', {
+    summary: 'Begin to carry out a plan; it can be done once, and within half an hour',
+    act: (id, { body, caller }) => {
+      refuseFields(body.fields)
+      return () => options.redrives.start(id, caller.name)
+    },
+  }),
+  steer(options, 'pause', {
+    summary: 'Halt a redrive; no letter leaves after the answer',
+    body: WHY,
+    act: (id, { body, caller }) => {
+      const reason = readWhy(body.fields)
+      return () => options.redrives.pause(id, caller.name, reason)
+    },
+  }),
+  steer(options, 'resume', {
+    summary: 'Let a paused redrive go on where it was',
+    act: (id, { body, caller }) => {
+      refuseFields(body.fields)
+      return () => options.redrives.resume(id, caller.name)
+    },
+  }),
+  steer(options, 'cancel', {
+    summary: 'End a redrive, or give up a plan; letters that were not sent stay as they are',
+    body: WHY,
+    act: (id, { body, caller }) => {
+      const reason = readWhy(body.fields)
+      return () => options.redrives.cancel(id, caller.name, reason)
+    },
+  }),
+  steer(options, 'rate', {
+    summary: 'Change how fast a redrive may go, also while it runs',
+    body: NEW_RATE,
+    act: (id, { body: { fields }, caller }) => {
+      refuseUnknownFields(fields, Object.keys(NEW_RATE.fields))
+      if (fields.rate === undefined) throw refuse('rate', 'it is missing, give a number or null')
+      const rate = readRate(fields.rate)
+      return () => options.redrives.setRate(id, rate, caller.name)
+    },
+  }),
+]
+
+const planCall = ({ redrives, letters, clock }: RedriveCallsOptions): ApiCall => ({
+  method: 'POST',
+  path: '/api/redrives',
+  role: 'operator',
+  body: 'required',
+  bodyLimit: PLAN_LIMIT,
+  schema: describeCall({
+    operationId: 'redrives.plan',
+    tag: 'redrives',
+    summary:
+      'Plan an act on many letters: which they are, where they go, what each would look like; changes nothing',
+    role: 'operator',
+    body: PLAN,
+    data: REDRIVE_DETAIL,
+    statuses: [201],
+    idempotent: true,
+  }),
+  answer: async (request) => {
+    const plan = readPlanRequest(request.body, letters.engines, request.caller.name)
+    const { status, body } = await letters.onceDone(onceKeyOf(request), async () => ({
+      status: 201,
+      body: redriveDetail(await redrives.plan(plan), clock.now()),
+    }))
+    return { status, data: body }
+  },
+})
+
+const listCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
+  method: 'GET',
+  path: '/api/redrives',
+  role: 'viewer',
+  query: Object.keys(LIST_QUERY),
+  schema: describeCall({
+    operationId: 'redrives.list',
+    tag: 'redrives',
+    summary: 'Redrives, the newest first; plans that were never started only with state=planned',
+    role: 'viewer',
+    query: LIST_QUERY,
+    data: REDRIVES,
+  }),
+  answer: async ({ query }) => {
+    const states = statesOf(query)
+    const filters = { list: 'redrives', state: states?.join(',') ?? '' }
+    const limit = limitOf(query)
+    const found = await redrives.list({ limit: limit + 1, before: placeOf(query, filters), states })
+    const items = found.slice(0, limit)
+    const last = found.length > limit ? items.at(-1) : undefined
+    const now = clock.now()
+    return ok({
+      items: items.map((redrive) => redriveFields(redrive, now)),
+      continuationToken: last === undefined ? null : encodePageToken(filters, { before: last.id }),
+    })
+  },
+})
+
+const getCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
+  method: 'GET',
+  path: '/api/redrives/:id',
+  role: 'viewer',
+  schema: describeCall({
+    operationId: 'redrives.get',
+    tag: 'redrives',
+    summary: 'A redrive: how it stands, by destination, and what was not sent and why',
+    role: 'viewer',
+    params: KEY,
+    data: REDRIVE_DETAIL,
+  }),
+  answer: async (request) => ok(redriveDetail(await redrives.read(idOf(request)), clock.now())),
+})
+
+const lettersCall = ({ redrives }: RedriveCallsOptions): ApiCall => ({
+  method: 'GET',
+  path: '/api/redrives/:id/letters',
+  role: 'viewer',
+  query: Object.keys(LETTERS_QUERY),
+  schema: describeCall({
+    operationId: 'redrives.letters',
+    tag: 'redrives',
+    summary: 'The letters of a redrive and what became of each',
+    role: 'viewer',
+    params: KEY,
+    query: LETTERS_QUERY,
+    data: MEMBERS,
+  }),
+  answer: async (request) => {
+    const { query } = request
+    const { items, continuationToken } = await redrives.members(idOf(request), {
+      limit: limitOf(query),
+      token: query.get('continuationToken') ?? null,
+      outcome: outcomeOf(query),
+    })
+    return ok({ items: items.map(memberFields), continuationToken })
+  },
+})
+
+interface Steering {
+  readonly summary: string
+  readonly body?: Parameters<typeof describeCall>[0]['body']
+  /** Reads what it is given, and gives the act: what cannot be read is refused before anything is looked up. */
+  act(id: Xid, request: ApiRequest): () => Promise<RedriveDetail>
+}
+
+/** A call that changes how one redrive goes on, and answers with how it stands then. */
+const steer = ({ letters, clock }: RedriveCallsOptions, verb: string, steering: Steering): ApiCall => ({
+  method: 'POST',
+  path: `/api/redrives/:id/${verb}`,
+  role: 'operator',
+  body: steering.body?.required === undefined ? 'optional' : 'required',
+  schema: describeCall({
+    operationId: `redrives.${verb}`,
+    tag: 'redrives',
+    summary: steering.summary,
+    role: 'operator',
+    params: KEY,
+    ...(steering.body === undefined ? {} : { body: steering.body }),
+    data: REDRIVE_DETAIL,
+    idempotent: true,
+  }),
+  answer: async (request) => {
+    const act = steering.act(idOf(request), request)
+    const { status, body } = await letters.onceDone(onceKeyOf(request), async () => ({
+      status: 200,
+      body: redriveDetail(await act(), clock.now()),
+    }))
+    return { status, data: body }
+  },
+})
+
+const ok = (data: unknown): ApiAnswer => ({ status: 200, data })
+
+/** What cannot be an id is the id of nothing. */
+function idOf({ params: { id: text = '' } }: ApiRequest): Xid {
+  const id = parseXid(text)
+  if (id === null) throw failure('redrive_unknown', { id: shown(text) })
+  return id
+}
+
+/** Whoever sends fields expects something of them. */
+function refuseFields(fields: JsonObject): void {
+  const [name] = Object.keys(fields)
+  if (name !== undefined) throw refuse(name, 'this call takes no fields')
+}
+
+function readWhy(fields: JsonObject): string | null {
+  refuseUnknownFields(fields, Object.keys(WHY.fields))
+  return readReason(fields, false)
+}
+
+/** null when it is not given: all that were started. */
+function statesOf(query: Query): readonly RedriveState[] | null {
+  const text = query.get('state')
+  if (text === undefined) return null
+  const given = text.split(',')
+  const unknown = given.find((name) => !REDRIVE_STATES.some((known) => known === name))
+  if (unknown !== undefined)
+    throw refuse('state', `${showValue(unknown)} is none of ${REDRIVE_STATES.join(', ')}`)
+  return REDRIVE_STATES.filter((known) => given.includes(known))
+}
+
+function placeOf(query: Query, filters: Readonly<Record<string, string>>): Xid | null {
+  const token = query.get('continuationToken')
+  if (token === undefined) return null
+  const before = parseXid(decodePageToken(filters, token).before ?? '')
+  if (before === null) throw failure('continuation_token_invalid', { reason: 'it is malformed' })
+  return before
+}
+
+function outcomeOf(query: Query): MemberOutcome | null {
+  const text = query.get('outcome')
+  if (text === undefined) return null
+  const outcome = MEMBER_OUTCOMES.find((known) => known === text)
+  if (outcome === undefined)
+    throw refuse('outcome', `${showValue(text)} is none of ${MEMBER_OUTCOMES.join(', ')}`)
+  return outcome
+}

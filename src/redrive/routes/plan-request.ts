@@ -1,0 +1,128 @@
+/**
+ * What an operator asks to be planned, read field by field: a field that is unknown, of another type or out of its bounds is refused
+ * by name, because a plan that silently leaves out a condition moves the wrong letters.
+ */
+import { memberTexts } from '../../core/json-members.ts'
+import {
+  type JsonBody,
+  type JsonObject,
+  optionalText,
+  refuseUnknownFields,
+  requiredText,
+} from '../../http/json-body.ts'
+import type { EngineNames } from '../../letters/report.ts'
+import { checkQueueName } from '../../queues/validate.ts'
+import {
+  isSending,
+  type PlanRequest,
+  REDRIVE_ACTIONS,
+  REDRIVE_ORDERS,
+  type RedriveAction,
+  type RedriveOrder,
+} from '../redrive.ts'
+import { parseExactly } from '../repair/exact-json.ts'
+import { parseRecipe, type Recipe } from '../repair/recipe.ts'
+import { refuse, showValue } from './refusal.ts'
+import { readSelection } from './selection.ts'
+import { readCanary, readRate, readStopRule } from './terms.ts'
+
+export const PLAN_FIELDS = [
+  'filter',
+  'signature',
+  'ids',
+  'action',
+  'queue',
+  'repair',
+  'rate',
+  'canary',
+  'stopRule',
+  'order',
+  'reason',
+] as const
+
+const MAX_REASON = 4_000
+const MAX_QUEUE_NAME = 512
+const MAX_WORD = 64
+
+/** The plan in a body; `actor` is who asks. */
+export function readPlanRequest(body: JsonBody, engines: EngineNames, actor: string): PlanRequest {
+  const { fields } = body
+  refuseUnknownFields(fields, PLAN_FIELDS)
+  const action = readAction(fields)
+  const selection = readSelection(fields, engines)
+  const queue = readQueue(fields, action)
+  const canary = readCanary(fields.canary)
+  if (canary !== null) insistOnSending('canary', action)
+  const recipe = readRepair(body)
+  if (recipe !== null) insistOnSending('repair', action)
+  return {
+    selection,
+    action,
+    queue,
+    terms: {
+      rate: readRate(fields.rate),
+      canary,
+      stopRule: readStopRule(fields.stopRule),
+      order: readOrder(fields),
+    },
+    reason: readReason(fields, action === 'discard'),
+    recipe,
+    actor,
+  }
+}
+
+/** From the text of the body: the numbers that a patch writes must not lose digits on the way. */
+function readRepair({ text, fields }: JsonBody): Recipe | null {
+  if (fields.repair === undefined || fields.repair === null) return null
+  return parseRecipe(exactly(memberTexts(text).get('repair') ?? ''), 'repair')
+}
+
+function exactly(text: string): unknown {
+  try {
+    return parseExactly(text)
+  } catch {
+    // It was read as JSON before, which has no limit to its depth.
+    throw refuse('repair', 'it is nested too deeply')
+  }
+}
+
+function readAction(fields: JsonObject): RedriveAction {
+  const text = requiredText(fields, 'action', { max: MAX_WORD, min: 0 })
+  const action = REDRIVE_ACTIONS.find((known) => known === text)
+  if (action === undefined)
+    throw refuse('action', `${showValue(text)} is none of ${REDRIVE_ACTIONS.join(', ')}`)
+  return action
+}
+
+function readQueue(fields: JsonObject, action: RedriveAction): string | null {
+  const queue = optionalText(fields, 'queue', { max: MAX_QUEUE_NAME, min: 0 })
+  if (action !== 'move') {
+    if (queue !== null) throw refuse('queue', `it is only for move, and the action is ${action}`)
+    return null
+  }
+  if (queue === null) throw refuse('queue', 'it is missing: name the queue that the letters are moved to')
+  checkQueueName(queue)
+  return queue
+}
+
+function readOrder(fields: JsonObject): RedriveOrder {
+  const text = optionalText(fields, 'order', { max: MAX_WORD, min: 0 })
+  if (text === null) return 'key'
+  const order = REDRIVE_ORDERS.find((known) => known === text)
+  if (order === undefined) throw refuse('order', `${showValue(text)} is none of ${REDRIVE_ORDERS.join(', ')}`)
+  return order
+}
+
+/** Blank reasons are none. */
+export function readReason(fields: JsonObject, isRequired: boolean): string | null {
+  const text = optionalText(fields, 'reason', { max: MAX_REASON, min: 0 })
+  const reason = text === null || text.trim() === '' ? null : text
+  if (reason === null && isRequired)
+    throw refuse('reason', 'it is missing: say why the letters are discarded')
+  return reason
+}
+
+function insistOnSending(parameter: string, action: RedriveAction): void {
+  if (!isSending(action))
+    throw refuse(parameter, `it is only for retry and move, and the action is ${action}`)
+}

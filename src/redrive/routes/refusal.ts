@@ -1,0 +1,51 @@
+/** How the calls on redrives refuse what they are given: by the name of the field, with what was given and what is allowed. */
+import { failure } from '../../core/errors.ts'
+import type { JsonObject } from '../../http/json-body.ts'
+
+const MAX_SHOWN = 64
+
+/** The failure for a field. */
+export const refuse = (parameter: string, reason: string) =>
+  failure('parameter_invalid', { parameter: parameter.toWellFormed(), reason })
+
+/** A value of the caller's, as refusals show it. */
+export function showValue(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'an object'
+  const text = String(value)
+  return `'${(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text).toWellFormed()}'`
+}
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The fields of an object within a body; refuses those that it does not have, with where it is. */
+export function objectAt(parameter: string, value: unknown, known: readonly string[]): JsonObject {
+  if (!isObject(value))
+    throw refuse(parameter, `it is ${showValue(value)}, give an object of ${known.join(', ')}`)
+  const unknown = Object.keys(value).find((name) => !known.includes(name))
+  if (unknown !== undefined) throw refuse(`${parameter}.${unknown}`, `it is none of ${known.join(', ')}`)
+  return value
+}
+
+/** What a number must be. */
+export interface NumberRules {
+  readonly isAllowed: (number: number) => boolean
+  /** In words: "a whole number from 1 to 10000". */
+  readonly allowed: string
+}
+
+/** A number that obeys. */
+export function numberAt(parameter: string, value: unknown, { isAllowed, allowed }: NumberRules): number {
+  if (value === undefined) throw refuse(parameter, `it is missing, give ${allowed}`)
+  if (typeof value !== 'number' || !isAllowed(value))
+    throw refuse(parameter, `it is ${showValue(value)}, give ${allowed}`)
+  return value
+}
+
+/** Whole numbers within bounds. */
+export const wholeFrom = (min: number, max: number): NumberRules => ({
+  isAllowed: (number) => Number.isInteger(number) && number >= min && number <= max,
+  allowed: `a whole number from ${min} to ${max}`,
+})

@@ -1,0 +1,91 @@
+/** The first letters of a plan as they would be sent: what an operator looks at before anything happens. */
+import { instant } from '../core/clock.ts'
+import { BartlebyError } from '../core/errors.ts'
+import type { Database } from '../db/database.ts'
+import { readLetterById } from '../letters/detail.ts'
+import {
+  type Edit,
+  isRemote,
+  type Letter,
+  type LetterSource,
+  letterId,
+  type Outgoing,
+  type SourceName,
+} from '../letters/letter.ts'
+import { renderRetry } from '../letters/resolve.ts'
+import { readLanes } from './lanes.ts'
+import { type LaneLetter, nextLetters } from './members.ts'
+import { wordsOf } from './obstacles.ts'
+import { isSending, type Redrive, type SampleLetter } from './redrive.ts'
+import type { Repairer } from './repair/repairer.ts'
+import { repairLetter } from './repair-letter.ts'
+
+export interface SampleParts {
+  readonly db: Database
+  readonly sources: ReadonlyMap<SourceName, LetterSource>
+  readonly repairer: Repairer
+}
+
+const SAMPLE = 20
+/** Of very many lanes the first are looked at. */
+const MOST_LANES = 50
+const START = { capturedAt: instant(-(2n ** 63n) + 1n), letter: letterId(0) }
+
+/** The first letters of a plan, as they were captured. Writes nothing. */
+export async function sampleOf(parts: SampleParts, redrive: Redrive): Promise<SampleLetter[]> {
+  const { db } = parts
+  const first = await db.session('redrive.sample', async (session) => {
+    const lanes = await readLanes(session, [redrive.number])
+    const heads: LaneLetter[] = []
+    for (const lane of lanes.slice(0, MOST_LANES))
+      heads.push(...(await nextLetters(session, lane, START, SAMPLE)))
+    return heads.sort(inOrder).slice(0, SAMPLE)
+  })
+  const sample: SampleLetter[] = []
+  for (const { letter: id } of first) {
+    const letter = await db.session('redrive.letterOfSample', (session) => readLetterById(session, id))
+    if (letter !== null) sample.push(await shown(parts, redrive, letter))
+  }
+  return sample
+}
+
+const inOrder = (a: LaneLetter, b: LaneLetter): number =>
+  a.capturedAt !== b.capturedAt ? (a.capturedAt < b.capturedAt ? -1 : 1) : a.letter < b.letter ? -1 : 1
+
+async function shown(parts: SampleParts, redrive: Redrive, letter: Letter): Promise<SampleLetter> {
+  const { engine, rowKey, instanceId, errorMessage } = letter
+  const facts = { key: { engine, rowKey }, instanceId, errorMessage }
+  const nothing = { ...facts, outgoing: null, before: null, refusal: null }
+  if (!isSending(redrive.action)) return nothing
+  try {
+    const { edit, refusal } = await repairLetter(parts.repairer, redrive.recipe, letter)
+    if (refusal !== null) return { ...nothing, refusal }
+    const { queue, encoding, kind, reference, payload } = await render(parts, redrive, letter, edit)
+    return {
+      ...facts,
+      outgoing: { queue, encoding, kind, reference, payload },
+      before: redrive.recipe === null ? null : { payload: letter.editedPayload ?? letter.payload },
+      refusal: null,
+    }
+  } catch (error) {
+    if (!(error instanceof BartlebyError)) throw error
+    return { ...nothing, refusal: wordsOf(error) }
+  }
+}
+
+async function render(
+  { db, sources }: SampleParts,
+  { action, queue }: Redrive,
+  letter: Letter,
+  edit: Edit | null,
+): Promise<Pick<Outgoing, 'queue' | 'encoding' | 'kind' | 'reference' | 'payload'>> {
+  if (action === 'move') {
+    const { encoding, kind, reference, editedHeaders } = letter
+    const payload = edit?.payload ?? letter.editedPayload ?? letter.payload
+    return { encoding, kind, reference, ...editedHeaders, ...edit?.headers, payload, queue: queue ?? '' }
+  }
+  const source = sources.get(letter.source)
+  if (source === undefined) throw new Error(`no source is named '${letter.source}'`)
+  if (isRemote(source)) return source.renderRemote(letter, edit)
+  return db.transaction('redrive.render', (tx) => renderRetry({ tx }, source, letter, edit))
+}

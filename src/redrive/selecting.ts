@@ -1,0 +1,95 @@
+/** Which letters a plan is about: those that match a filter, page by page, or those that were named. */
+import { setImmediate as othersTurn } from 'node:timers/promises'
+import type { Database, Session } from '../db/database.ts'
+import { type Choice, chooseLetters } from '../letters/choice.ts'
+import { findLetter } from '../letters/detail.ts'
+import type { LetterFilter } from '../letters/filter.ts'
+import type { LetterId } from '../letters/letter.ts'
+import type { LetterKey } from '../letters/letters.ts'
+import { readStretch } from '../letters/list.ts'
+import type { Position } from '../letters/positions.ts'
+import { walkLimit } from '../letters/scan.ts'
+import { needleOf } from '../letters/search.ts'
+import type { RedriveAction, Selection } from './redrive.ts'
+
+/** Some of the letters that were asked for. */
+export interface Selected {
+  readonly letters: readonly LetterId[]
+  /** Names that were given more than once. */
+  readonly duplicate: number
+  /** Names that no letter has. */
+  readonly unknown: number
+}
+
+/** Filters that a plan walks: those of the action's own status, when none is named. */
+export function walkedFilters(filter: LetterFilter, action: RedriveAction): readonly LetterFilter[] {
+  if (filter.status !== undefined || filter.outcome !== undefined) return [filter]
+  if (action !== 'restore') return [{ ...filter, status: 'Pending' }]
+  return [
+    { ...filter, status: 'Resolved' },
+    { ...filter, status: 'Expired' },
+  ]
+}
+
+/** All letters of a selection, in bounded portions. What is captured meanwhile is not among them. */
+export async function* selectLetters(
+  db: Database,
+  selection: Selection,
+  action: RedriveAction,
+): AsyncIterable<Selected> {
+  if (selection.by === 'ids') {
+    yield* named(db, selection.ids)
+    return
+  }
+  for (const filter of walkedFilters(selection.filter, action)) yield* matching(db, filter)
+}
+
+/** Letters of one portion. */
+const PORTION = 2_000
+
+async function* matching(db: Database, filter: LetterFilter): AsyncIterable<Selected> {
+  const needle = filter.q === undefined ? null : needleOf(filter.q)
+  const choice = await db.session('redrive.choose', (session) => chooseLetters(session, filter))
+  if (choice === null) return
+  const limit = portionOf(choice)
+  let below: Position | null = choice.span.below
+  while (below !== null) {
+    const from: Position = below
+    const stretch = await db.session('redrive.select', (session) =>
+      readStretch(session, choice, from, needle, limit),
+    )
+    yield { letters: stretch.positions.map(({ id }) => id), duplicate: 0, unknown: 0 }
+    below = stretch.end
+    // A look at SQLite holds the whole server up.
+    await othersTurn()
+  }
+}
+
+const portionOf = (choice: Choice): number => Math.min(PORTION, walkLimit(choice))
+
+/** Names that are looked up at once. */
+const NAMES = 200
+
+async function* named(db: Database, keys: readonly LetterKey[]): AsyncIterable<Selected> {
+  const seen = new Set<LetterId>()
+  for (let from = 0; from < keys.length; from += NAMES) {
+    const some = keys.slice(from, from + NAMES)
+    const found = await db.session('redrive.find', (session) => findAll(session, some))
+    const letters: LetterId[] = []
+    for (const id of found) {
+      if (!seen.has(id)) letters.push(id)
+      seen.add(id)
+    }
+    yield { letters, duplicate: found.length - letters.length, unknown: some.length - found.length }
+    await othersTurn()
+  }
+}
+
+async function findAll(session: Session, keys: readonly LetterKey[]): Promise<LetterId[]> {
+  const letters: LetterId[] = []
+  for (const { engine, rowKey } of keys) {
+    const id = await findLetter(session, engine, rowKey)
+    if (id !== null) letters.push(id)
+  }
+  return letters
+}

@@ -1,0 +1,82 @@
+/** Redrives with their counts: sums over their lanes, and what became of the letters that were sent. */
+import type { Session } from '../db/database.ts'
+import { type Outcomes, outcomesOf } from '../letters/outcomes.ts'
+import { type LaneStanding, readLanes } from './lanes.ts'
+import { type Destination, isSending, type RedriveCounts, type RedriveStanding } from './redrive.ts'
+import type { StoredRedrive } from './rows.ts'
+
+/** How far these redrives are, in their order. Cost: a row for every lane, and the outcomes that are not folded yet. */
+export async function readStandings(
+  session: Session,
+  redrives: readonly StoredRedrive[],
+): Promise<readonly RedriveStanding[]> {
+  const numbers = redrives.map(({ number }) => number)
+  // Outcomes first: of a letter that is sent between the two, nothing can be known yet.
+  const outcomes = await outcomesOf(session, numbers)
+  const lanes = Map.groupBy(await readLanes(session, numbers), ({ redrive }) => redrive)
+  return redrives.map((redrive) =>
+    toStanding(redrive, lanes.get(redrive.number) ?? [], outcomes.get(redrive.number)),
+  )
+}
+
+function toStanding(
+  redrive: StoredRedrive,
+  lanes: readonly LaneStanding[],
+  outcomes: Outcomes | undefined,
+): RedriveStanding {
+  const { owner: _, ownedUntil, canarySentAt, recent, rateMeasured, ...shown } = redrive
+  const counts = countsOf(redrive, lanes, outcomes)
+  const isUnderWay = redrive.state === 'running' || redrive.state === 'canary'
+  const rateNow = isUnderWay ? rateMeasured : null
+  return {
+    ...shown,
+    counts,
+    rateNow,
+    secondsLeft: rateNow === null || rateNow <= 0 ? null : Math.ceil(counts.remaining / rateNow),
+  }
+}
+
+/** What does not leave the office is confirmed as soon as it is done. */
+function countsOf(
+  { action }: StoredRedrive,
+  lanes: readonly LaneStanding[],
+  outcomes: Outcomes | undefined,
+): RedriveCounts {
+  const sum = (count: (lane: LaneStanding) => number): number =>
+    lanes.reduce((total, lane) => total + count(lane), 0)
+  const planned = sum((lane) => lane.planned)
+  const sent = sum((lane) => lane.sent)
+  const skipped = sum((lane) => lane.skipped)
+  const failed = sum((lane) => lane.failed)
+  const confirmed = isSending(action) ? (outcomes?.confirmed ?? 0) : sent
+  const returned = outcomes?.returned ?? 0
+  return {
+    planned,
+    sent,
+    skipped,
+    failed,
+    remaining: planned - sent - skipped - failed,
+    confirmed,
+    returned,
+    unconfirmed: sent - confirmed - returned,
+  }
+}
+
+/** Where the letters go, each place once. */
+export function destinationsOf(lanes: readonly LaneStanding[]): Destination[] {
+  const places = Map.groupBy(lanes, ({ source, destination }) => JSON.stringify([source, destination]))
+  return [...places.values()].flatMap((same) => {
+    const [first] = same
+    if (first === undefined) return []
+    const sum = (count: (lane: LaneStanding) => number): number =>
+      same.reduce((total, lane) => total + count(lane), 0)
+    return {
+      source: first.source,
+      name: first.destination,
+      planned: sum((lane) => lane.planned),
+      sent: sum((lane) => lane.sent),
+      skipped: sum((lane) => lane.skipped),
+      failed: sum((lane) => lane.failed),
+    }
+  })
+}

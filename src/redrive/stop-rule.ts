@@ -1,0 +1,64 @@
+/**
+ * The stop rule: of the last outcomes, how many were deaths. Outcomes are counted in the order in which they are seen; those that are
+ * seen together count together. What is remembered travels with the redrive, so that a server that goes on with it knows it too.
+ */
+import type { Outcomes } from '../letters/outcomes.ts'
+import type { StopRule } from './redrive.ts'
+
+/** Outcomes of one look. */
+type Look = readonly [confirmed: number, returned: number]
+
+/** What has been seen, the newest last. */
+export interface Recent {
+  readonly seen: Outcomes
+  readonly looks: readonly Look[]
+}
+
+const NOTHING: Recent = { seen: { confirmed: 0, returned: 0 }, looks: [] }
+
+/** What a redrive's row has of it. */
+export const readRecent = (text: string | null): Recent =>
+  text === null ? NOTHING : (JSON.parse(text) as Recent)
+
+/** Looks that are kept apart at most; more are put together, the oldest first. */
+const MOST_LOOKS = 200
+
+/** Adds what is new in `seen`, and forgets what is older than the last `of` outcomes. */
+export function lookAgain(
+  { seen: before, looks }: Recent,
+  { confirmed, returned }: Outcomes,
+  { of }: StopRule,
+): Recent {
+  const seen = { confirmed, returned }
+  const look: Look = [seen.confirmed - before.confirmed, seen.returned - before.returned]
+  if (look[0] + look[1] === 0) return { seen, looks }
+  const kept: Look[] = [...looks, look]
+  let outcomes = sum(kept)
+  for (let [oldest] = kept; oldest !== undefined && outcomes - size(oldest) >= of; [oldest] = kept) {
+    outcomes -= size(oldest)
+    kept.shift()
+  }
+  while (kept.length > MOST_LOOKS) {
+    const [[a, b] = [0, 0], [c, d] = [0, 0]] = kept.splice(0, 2)
+    kept.unshift([a + c, b + d])
+  }
+  return { seen, looks: kept }
+}
+
+const size = ([confirmed, returned]: Look): number => confirmed + returned
+const sum = (looks: readonly Look[]): number => looks.reduce((total, look) => total + size(look), 0)
+
+/**
+ * Whether the rule says halt: more of the last outcomes were deaths than it allows. With fewer outcomes than it looks at, the missing
+ * ones count as good.
+ */
+export function saysHalt({ looks }: Recent, { percent, of }: StopRule): boolean {
+  const returned = looks.reduce((total, [, each]) => total + each, 0)
+  return returned * 100 > percent * Math.max(of, sum(looks))
+}
+
+/** Why it halted, in words. */
+export function haltNote({ looks }: Recent, { percent, of }: StopRule): string {
+  const returned = looks.reduce((total, [, each]) => total + each, 0)
+  return `${returned} of the last ${Math.max(returned, Math.min(of, sum(looks)))} letters came back dead, and ${percent}% of ${of} are allowed`
+}
