@@ -21,6 +21,9 @@ export class CommandFailure extends Error {
   }
 }
 
+/** Ends a command because it was not asked for what can be done. */
+export const usage = (message: string): CommandFailure => new CommandFailure(EXIT.usage, message)
+
 /** One line that says what went wrong. Connection errors of several addresses come with an empty message. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)

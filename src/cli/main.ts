@@ -14,6 +14,7 @@ import { lettersCommand } from './letters/index.ts'
 import { migrateCommand } from './migrate.ts'
 import { outboxCommand } from './outbox/index.ts'
 import { queuesCommand } from './queues/index.ts'
+import { redriveCommands } from './redrive/index.ts'
 import { serveCommand } from './serve.ts'
 import { signaturesCommand } from './signatures.ts'
 import { processTerminal, type Terminal } from './terminal.ts'
@@ -55,7 +56,8 @@ When something died:
   $ bartleby letters list 'status:pending age:<1h'     which letters
   $ bartleby letters show ENGINE KEY                   what happened to one
   $ bartleby letters retry ENGINE KEY --dry-run        what would be sent
-  $ bartleby letters retry --query 'signature:…'       send them back, and see it through with --wait
+  $ bartleby redrive plan 'signature:…' --canary 10    what sending all of them back would do
+  $ bartleby redrive start ID --watch                  do it, and see it through
 
 Examples:
   $ bartleby letters --help      all that can be done with letters
@@ -66,7 +68,14 @@ ${EXIT_HELP}`,
     )
   const groups = {
     'Server:': [serveCommand, migrateCommand, verifyCommand, tokenCommand],
-    'Letters:': [topCommand, lettersCommand, signaturesCommand, countsCommand, historyCommand],
+    'Letters:': [
+      topCommand,
+      lettersCommand,
+      redriveCommands,
+      signaturesCommand,
+      countsCommand,
+      historyCommand,
+    ],
     'Sources:': [queuesCommand, enginesCommand, outboxCommand, webhooksCommand, kafkaCommand],
   }
   for (const [heading, commands] of Object.entries(groups)) {

@@ -1,5 +1,8 @@
 /** Work on a stream with some of it under way at once; results come in the order of the stream. */
 
+/** How many calls of a server are under way at once. */
+export const AT_ONCE = 4
+
 /**
  * Applies `work` to what `source` gives, at most `width` at a time. A failure ends it once what is under way has ended, and
  * the source is closed; so it is when the reader leaves early.

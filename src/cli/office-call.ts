@@ -3,7 +3,8 @@ import { dataOf } from '../client/envelope.ts'
 import { OfficeClientError } from '../client/errors.ts'
 import { HistoryClient } from '../client/history.ts'
 import { LetterClient } from '../client/letters.ts'
-import { type Endpoint, endpointOf } from '../client/transport.ts'
+import { RedriveClient } from '../client/redrives.ts'
+import { type ConnectionOptions, type Endpoint, endpointOf } from '../client/transport.ts'
 import { CommandFailure, EXIT } from './exit.ts'
 import { type ConnectionFlags, DEFAULT_URL } from './queues/connection.ts'
 import { printable, type Terminal } from './terminal.ts'
@@ -36,6 +37,7 @@ export interface OfficeServer {
   readonly call: CallServer
   readonly letters: LetterClient
   readonly history: HistoryClient
+  readonly redrives: RedriveClient
 }
 
 /** Runs `work` with the server that flags and environment name. */
@@ -55,7 +57,14 @@ export async function withOffice(
   if (!/^https?:/.test(url) || !URL.canParse(url)) {
     throw new CommandFailure(EXIT.usage, `--url is '${url}'; expected for example ${DEFAULT_URL}`)
   }
-  const connection = { url, token: flags.token ?? env.BARTLEBY_TOKEN }
+  await workWith({ url, token: flags.token ?? env.BARTLEBY_TOKEN }, work)
+}
+
+/** The same, with an office that is found by these. */
+export async function workWith(
+  connection: ConnectionOptions,
+  work: (office: OfficeServer) => Promise<void>,
+): Promise<void> {
   const endpoint = endpointOf(connection)
   const call: CallServer = async <Data>(
     method: Method,
@@ -67,9 +76,15 @@ export async function withOffice(
     // What it is, is the server's promise.
     return (await dataOf(endpoint, request, options, method === 'GET' && !once)) as Data
   }
-  const [letters, history] = [new LetterClient(connection), new HistoryClient(connection)]
   try {
-    await work({ url: endpoint.url, endpoint, call, letters, history })
+    await work({
+      url: endpoint.url,
+      endpoint,
+      call,
+      letters: new LetterClient(connection),
+      history: new HistoryClient(connection),
+      redrives: new RedriveClient(connection),
+    })
   } catch (error) {
     throw error instanceof OfficeClientError ? explained(error) : error
   }
@@ -88,6 +103,8 @@ const NOTHING: readonly string[] = [
   'consumer_unknown',
   'history_unknown',
   'letter_unknown',
+  'redrive_empty',
+  'redrive_unknown',
   'signature_unknown',
 ]
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { cut, padEnd, padStart, widthOf } from './text-width.ts'
+import { cut, padEnd, padStart, widthOf, wrapped } from './text-width.ts'
 
 describe('the width of a text', () => {
   it.each([
@@ -34,4 +34,9 @@ describe('a text that is cut', () => {
     expect(cut(text, columns)).toBe(expected)
     expect(widthOf(cut(text, columns))).toBeLessThanOrEqual(columns)
   })
+})
+
+it('a text that is wrapped breaks between words', () => {
+  expect(wrapped('one two three', 7)).toEqual(['one two', 'three'])
+  expect(wrapped('東京 都 unbreakable', 7)).toEqual(['東京 都', 'unbreakable'])
 })

@@ -43,3 +43,15 @@ export const padEnd = (text: string, columns: number): string =>
 /** The text with spaces before it, to that many columns. */
 export const padStart = (text: string, columns: number): string =>
   ' '.repeat(Math.max(0, columns - widthOf(text))) + text
+
+/** The text in lines of at most that many columns, broken between words; a word that is longer stands alone. */
+export function wrapped(text: string, columns: number): readonly string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last !== undefined && widthOf(last) + 1 + widthOf(word) <= columns)
+      lines.splice(-1, 1, `${last} ${word}`)
+    else lines.push(word)
+  }
+  return lines
+}

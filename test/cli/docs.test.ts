@@ -11,7 +11,17 @@ const uses = [...page.matchAll(/^\$ (bartleby .*)$/gm)]
   .filter((use) => use.startsWith('bartleby '))
 
 /** Groups of commands; the second word is a command too. */
-const GROUPS = ['letters', 'signatures', 'history', 'queues', 'outbox', 'webhooks', 'kafka', 'token']
+const GROUPS = [
+  'letters',
+  'redrive',
+  'signatures',
+  'history',
+  'queues',
+  'outbox',
+  'webhooks',
+  'kafka',
+  'token',
+]
 
 const wordsOf = (use: string): string[] => {
   const [, group = '', command = ''] = use.split(' ')

@@ -1,9 +1,8 @@
 /** What commands on one letter or many have in common: flags, and whether they name one letter or many. */
 import type { Command } from 'commander'
 import type { LetterKey } from '../../client/letter-types.ts'
-import { parseGoDuration } from '../../core/duration.ts'
 import type { LetterParameters } from '../../core/letter-query.ts'
-import { CommandFailure, EXIT } from '../exit.ts'
+import { usage } from '../exit.ts'
 import type { Deed } from './deeds.ts'
 import { type FilterFlags, filterOf, withFilterFlags } from './filter-flags.ts'
 
@@ -63,14 +62,3 @@ const PAST: Readonly<Record<Deed['name'], string>> = {
   discard: 'discarded',
   restore: 'restored',
 }
-
-/** `--wait-timeout` in milliseconds. */
-export function waitTimeoutMs(text: string): number {
-  const duration = parseGoDuration(text)
-  if (!duration.ok || duration.ns < 0n) {
-    throw usage(`--wait-timeout is '${text}'; expected a duration such as 30s, 5m or 1h`)
-  }
-  return Number(duration.ns / 1_000_000n)
-}
-
-export const usage = (message: string): CommandFailure => new CommandFailure(EXIT.usage, message)

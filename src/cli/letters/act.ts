@@ -1,11 +1,12 @@
 /** `bartleby letters retry|discard|restore`: one letter by its name, or all that match a query. */
 import type { Command } from 'commander'
+import { usage } from '../exit.ts'
 import { type OfficeServer, withOffice } from '../office-call.ts'
 import { serverCommand } from '../queues/connection.ts'
 import { printable, type Terminal } from '../terminal.ts'
-import { type ActFlags, targetOf, usage, withManyFlags } from './act-flags.ts'
+import { type ActFlags, targetOf, withManyFlags } from './act-flags.ts'
 import { actOnMatching } from './act-on-many.ts'
-import { type Deed, DISCARD, RESTORE, RETRY } from './deeds.ts'
+import { DISCARD, RESTORE, RETRY, type SingleDeed } from './deeds.ts'
 import { letterNamed } from './find.ts'
 import { retryOne } from './retry-one.ts'
 
@@ -18,8 +19,9 @@ export const actCommands = (terminal: Terminal): Command[] => [
 ]
 
 const MANY_HELP = `
-Many letters: it says how many they are and asks; --yes answers. The newest goes first, four at a time. Ctrl-C lets what is
-under way end, and the account at the end is complete. Queries are explained in: bartleby letters list --help`
+Many letters are a redrive of the server: it plans which they are, the command says how many and asks (--yes answers), starts it and
+watches it to its end. Ctrl-C leaves it running, and says how to look again or to cancel it. A rate, a few letters first, an
+order, a repair: bartleby redrive plan --help. Queries are explained in: bartleby letters list --help`
 
 const retry = (terminal: Terminal): Command =>
   withManyFlags(
@@ -73,7 +75,7 @@ const discard = (terminal: Terminal): Command =>
     ),
   )
     .requiredOption('--notes <text>', 'why; kept with each letter')
-    .option('--dry-run', 'many letters: change nothing; show which they are')
+    .option('--dry-run', 'many letters: change nothing; show the plan')
     .addHelpText('after', MANY_HELP)
     .action((engine: string | undefined, rowKey: string | undefined, flags: ActFlags) => {
       if (flags.notes?.trim() === '') throw usage('--notes is blank; say why the letters are discarded')
@@ -93,7 +95,7 @@ const restore = (terminal: Terminal): Command =>
     ),
   )
     .option('--notes <text>', 'why; kept in the history of each letter')
-    .option('--dry-run', 'many letters: change nothing; show which they are')
+    .option('--dry-run', 'many letters: change nothing; show the plan')
     .addHelpText(
       'after',
       `
@@ -104,7 +106,7 @@ A letter that was retried can be restored until its item is being worked on: the
     )
 
 const act = (
-  deed: Deed,
+  deed: SingleDeed,
   engine: string | undefined,
   rowKey: string | undefined,
   flags: ActFlags,
@@ -119,7 +121,7 @@ const act = (
 
 async function actOnOne(
   office: OfficeServer,
-  deed: Deed,
+  deed: SingleDeed,
   key: { readonly engine: string; readonly rowKey: string },
   { notes, json }: ActFlags,
   terminal: Terminal,

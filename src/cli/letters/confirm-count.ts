@@ -1,7 +1,6 @@
 /** Before many letters are changed: says how many they are, and goes on when that is what is meant. */
-import { CommandFailure, EXIT } from '../exit.ts'
+import { CommandFailure, EXIT, usage } from '../exit.ts'
 import type { Terminal } from '../terminal.ts'
-import { usage } from './act-flags.ts'
 
 /** Goes on only when `--yes` was given or a person types how many letters it is. */
 export async function confirmCount(

@@ -5,14 +5,13 @@ import type { Command } from 'commander'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterDetail, LetterKey } from '../../client/letter-types.ts'
 import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
-import { mapInOrder } from '../map-in-order.ts'
+import { AT_ONCE, mapInOrder } from '../map-in-order.ts'
 import { type OfficeServer, withOffice } from '../office-call.ts'
 import { grouped, showProgress } from '../progress.ts'
 import { serverCommand, wholeNumber } from '../queues/connection.ts'
 import type { Terminal } from '../terminal.ts'
 import { type FilterFlags, filterOf, withFilterFlags } from './filter-flags.ts'
 import { totalOf, walkLetters } from './find.ts'
-import { AT_ONCE } from './many.ts'
 
 interface ExportFlags extends FilterFlags {
   readonly output?: string

@@ -18,13 +18,16 @@ export const totalOf = (call: CallServer, filter: LetterParameters): Promise<Let
 /** Row keys end with the time of the first failure; what does not is the name of an instance. */
 const ROW_KEY = /-\d{8}T\d{12}Z$/
 
+/** Whether it is the name of one letter, and not of an instance. */
+export const isRowKey = (text: string): boolean => ROW_KEY.test(text)
+
 /** The letter with that row key; or the only one of that instance, because lists show the instance. */
 export async function letterNamed({ letters, call }: OfficeServer, key: LetterKey): Promise<LetterDetail> {
   try {
     return await letters.get(key)
   } catch (error) {
     const isUnknown = error instanceof OfficeClientError && error.code === 'letter_unknown'
-    if (!isUnknown || ROW_KEY.test(key.rowKey)) throw error
+    if (!isUnknown || isRowKey(key.rowKey)) throw error
     const filter = { engine: key.engine, instanceId: key.rowKey }
     const found = await listAll<LetterItem>(call, '/api/dlq', filter, MOST_NAMED)
     const [only] = found

@@ -8,14 +8,13 @@ import { writeAnswered } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { CaptureRequest, LetterDetail } from '../../client/letter-types.ts'
 import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
-import { mapInOrder } from '../map-in-order.ts'
+import { AT_ONCE, mapInOrder } from '../map-in-order.ts'
 import { type OfficeServer, refusalText, withOffice } from '../office-call.ts'
 import { grouped, showProgress } from '../progress.ts'
 import { type ConnectionFlags, serverCommand } from '../queues/connection.ts'
 import { printable, type Terminal } from '../terminal.ts'
 import { byteLines } from './byte-lines.ts'
 import { readLetter, reportOf } from './import-report.ts'
-import { AT_ONCE } from './many.ts'
 
 interface ImportFlags extends ConnectionFlags {
   readonly asEngine?: string

@@ -2,16 +2,16 @@
 import { readFile } from 'node:fs/promises'
 import { bytesOf } from '../../client/bytes.ts'
 import type { LetterDetail, LetterKey, RetryPreview } from '../../client/letter-types.ts'
-import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
+import { CommandFailure, EXIT, reasonOf, usage } from '../exit.ts'
 import type { OfficeServer } from '../office-call.ts'
-import { showProgress } from '../progress.ts'
 import { type Style, styleOf } from '../style.ts'
 import { printable, readAll, type Terminal } from '../terminal.ts'
-import { type ActFlags, usage, waitTimeoutMs } from './act-flags.ts'
+import type { ActFlags } from './act-flags.ts'
 import { letterNamed } from './find.ts'
-import { type DiffLine, lineDiff } from './line-diff.ts'
-import { waitForOutcomes } from './outcomes.ts'
-import { payloadText, sizeText, textLines } from './payload-text.ts'
+import { waitForOutcome } from './outcome.ts'
+import { diffLines } from './payload-diff.ts'
+import { payloadText, sizeText } from './payload-text.ts'
+import { waitTimeoutMs } from './wait-timeout.ts'
 
 /** Sends a letter back, or with `--dry-run` shows what would be sent. */
 export async function retryOne(
@@ -47,13 +47,11 @@ export async function retryOne(
 async function outcomeOf(office: OfficeServer, letter: LetterKey, timeoutMs: number, terminal: Terminal) {
   const stop = new AbortController()
   const end = terminal.onInterrupt(() => stop.abort())
-  const progress = showProgress(terminal)
+  terminal.redraw?.('waiting until it is known what became of it …')
   try {
-    const found = await waitForOutcomes(office, [letter], { timeoutMs, stop: stop.signal, progress })
-    if (found.confirmed === 1) return 'confirmed'
-    return found.returned === 1 ? 'returned' : 'unconfirmed'
+    return await waitForOutcome(office, letter, { timeoutMs, stop: stop.signal })
   } finally {
-    progress.end()
+    terminal.redraw?.('')
     end()
   }
 }
@@ -76,6 +74,7 @@ async function payloadOf(file: string | undefined, terminal: Terminal): Promise<
 /** What would be sent; of an edited payload, what differs from the one that died. */
 function previewText(letter: LetterDetail, preview: RetryPreview, style: Style): string {
   const bytes = bytesOf(preview.payload, preview.payloadEncoding)
+  const original = bytesOf(letter.originalMessage, letter.originalMessageEncoding)
   const { kind, lines, isCut } = payloadText(bytes)
   const fields = [
     [
@@ -90,23 +89,7 @@ function previewText(letter: LetterDetail, preview: RetryPreview, style: Style):
   return [
     `would send to '${printable(preview.queue)}'; nothing was sent`,
     ...fields,
-    ...(preview.edited ? diffText(letter, bytes, style) : lines.map((line) => `  ${line}`)),
+    ...(preview.edited ? diffLines(original, bytes, style) : lines).map((line) => `  ${line}`),
     ...(isCut && !preview.edited ? ['  … the rest is left out; --json shows all of it'] : []),
   ].join('\n')
-}
-
-function diffText(letter: LetterDetail, after: Uint8Array, style: Style): readonly string[] {
-  const before = bytesOf(letter.originalMessage, letter.originalMessageEncoding)
-  const [beforeLines, afterLines] = [textLines(before), textLines(after)]
-  if (beforeLines === null || afterLines === null) {
-    return [`  the payloads are bytes: ${before.length} before, ${after.length} after the edit`]
-  }
-  const diff = lineDiff(beforeLines, afterLines)
-  return diff.length === 0 ? ['  only white space differs'] : diff.map((line) => `  ${painted(line, style)}`)
-}
-
-function painted({ sign, text }: DiffLine, style: Style): string {
-  const line = `${sign} ${text}`.trimEnd()
-  if (sign === '-') return style.red(line)
-  return sign === '+' ? style.green(line) : style.dim(line)
 }

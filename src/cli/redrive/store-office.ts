@@ -1,0 +1,88 @@
+/**
+ * An office that a command opens for itself on a store, spoken to like a server: calls go through the same routes, without a
+ * socket between them. It works on the redrives of the store, as any server does, only where the command sees one through.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { userInfo } from 'node:os'
+import pino from 'pino'
+import type { Fetch } from '../../client/transport.ts'
+import { type Config, loadConfig } from '../../config/index.ts'
+import { ENGINE_CONTEXTS } from '../../engines/definitions.ts'
+import { createHttpServer, type HttpServer } from '../../http/server.ts'
+import { Office } from '../../office.ts'
+import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
+import { type OfficeServer, workWith } from '../office-call.ts'
+import { requireStore } from '../require-store.ts'
+import type { Terminal } from '../terminal.ts'
+
+/** Only a name: no socket listens to it. */
+const NAME = 'http://store'
+const STANDARD_ERROR = 2
+
+/** Runs `work` with an office on that store, and closes it. */
+export async function withStoreOffice(
+  flags: { readonly store: string; readonly config: string | undefined },
+  { carriesOut }: { readonly carriesOut: boolean },
+  { env }: Terminal,
+  work: (office: OfficeServer) => Promise<void>,
+): Promise<void> {
+  const config = loadConfig({ env, flags })
+  await requireStore(config.store)
+  const log = pino({ level: 'error' }, pino.destination(STANDARD_ERROR))
+  const office = await opened(config, carriesOut, log)
+  let server: HttpServer | undefined
+  try {
+    // Who opens the store may do everything with it; the token says who that is.
+    const token = randomBytes(32).toString('hex')
+    const sha256 = createHash('sha256').update(token).digest('hex')
+    const auth = { tokens: [{ name: userName(), role: 'admin' as const, sha256 }] }
+    server = await createHttpServer(office, { ...config, auth }, log)
+    await workWith({ url: NAME, token, fetch: fetchFrom(server) }, work)
+  } finally {
+    server?.refuseCalls()
+    await server?.app.close()
+    await office.close()
+  }
+}
+
+/** Webhooks are left to those who deliver them: a retry only puts their jobs back. */
+async function opened(config: Config, carriesOut: boolean, log: pino.Logger): Promise<Office> {
+  const { store, postgres, queues, engines, outbox, kafka } = config
+  const context = ENGINE_CONTEXTS.find((known) => known === engines.context)
+  try {
+    return await Office.open({
+      store,
+      postgres,
+      queues,
+      engines: { ...engines, ...(context !== undefined && { context }) },
+      outbox,
+      kafka,
+      carriesOutRedrives: carriesOut,
+      log,
+    })
+  } catch (error) {
+    throw new CommandFailure(EXIT.failed, reasonOf(error), { cause: error })
+  }
+}
+
+const fetchFrom =
+  ({ app }: HttpServer): Fetch =>
+  async (url, { method, headers, body }) => {
+    const reply = await app.inject({
+      // The caller knows five methods, and these are among those that can be injected.
+      method: method as 'GET' | 'POST',
+      url: url.slice(NAME.length),
+      headers,
+      ...(body !== undefined && { payload: body }),
+    })
+    return { status: reply.statusCode, text: async () => reply.body }
+  }
+
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    // A user without a name, as containers have them.
+    return 'command line'
+  }
+}
