@@ -79,6 +79,14 @@ const redrives = createRoute({
   component: lazyScreen(async () => (await import('./redrives/redrives-screen.tsx')).RedrivesScreen),
 })
 
+const redrive = createRoute({
+  getParentRoute: () => root,
+  path: '/redrives/$id',
+  // Which of its letters are listed.
+  validateSearch: texts('outcome'),
+  component: lazyScreen(async () => (await import('./redrives/redrive-screen.tsx')).RedriveScreen),
+})
+
 const queues = createRoute({
   getParentRoute: () => root,
   path: '/sources/queues',
@@ -145,6 +153,7 @@ export const router = createRouter({
     letter,
     edit,
     redrives,
+    redrive,
     queues,
     engines,
     outbox,

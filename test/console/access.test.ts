@@ -1,7 +1,7 @@
 /** Who may see and do what: sign-in, roles, sessions that end, and a cookie that is of no use to other sites. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { describeBrowser, openView, type View } from '../harness/browser.ts'
-import { type ConsoleOffice, openConsoleOffice, reportedFailures, TOKENS } from './office.ts'
+import { type ConsoleOffice, deadRotations, openConsoleOffice, reportedFailures, TOKENS } from './office.ts'
 
 vi.setConfig({ testTimeout: 40_000, hookTimeout: 40_000 })
 
@@ -77,6 +77,20 @@ describeBrowser('a console with tokens', () => {
       .waitFor()
     expect(await page.getByText('operator-person').count()).toBe(0)
     await close()
+  })
+
+  it('lets a viewer watch a redrive, and says why it cannot be halted', async () => {
+    await deadRotations(office, 2)
+    const { id } = await office.redrives.plan({ filter: { engine: 'hmac' }, action: 'retry', rate: 0.01 })
+    await office.redrives.start(id)
+    const { page, close } = await signedIn('viewer')
+    await page.goto('/redrives')
+    const pause = page.getByRole('button', { name: 'Pause', exact: true })
+    await pause.waitFor()
+    expect(await pause.getAttribute('aria-disabled')).toBe('true')
+    expect(await pause.getAttribute('aria-description')).toContain('Needs the role operator')
+    await close()
+    await office.redrives.cancel(id)
   })
 
   it('lets an operator act in their own name', async () => {

@@ -7,7 +7,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { LetterClient, QueueClient } from '../../src/client/index.ts'
+import { LetterClient, QueueClient, RedriveClient } from '../../src/client/index.ts'
 import { type ServerHere, startServer } from '../harness/server.ts'
 import { freshSqlite } from '../harness/stores.ts'
 
@@ -17,6 +17,7 @@ export const TOKENS = { viewer: 'viewer-token', operator: 'operator-token', admi
 export interface ConsoleOffice extends ServerHere {
   readonly letters: LetterClient
   readonly queues: QueueClient
+  readonly redrives: RedriveClient
   /** From now on the worker does its work. */
   mend(): void
   /** From now on it fails, as it does at first. */
@@ -34,6 +35,7 @@ export async function openConsoleOffice({ withTokens = false } = {}): Promise<Co
   const token = withTokens ? { token: TOKENS.admin } : {}
   const queues = new QueueClient({ url: server.url, ...token })
   const letters = new LetterClient({ url: server.url, ...token })
+  const redrives = new RedriveClient({ url: server.url, ...token })
   let isMended = false
   const worker = server.office.engine({
     name: 'hmac',
@@ -50,6 +52,7 @@ export async function openConsoleOffice({ withTokens = false } = {}): Promise<Co
     ...server,
     letters,
     queues,
+    redrives,
     mend: () => {
       isMended = true
     },

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { RedriveClient, type RedriveDetail, type RedrivePlanRequest } from '../../src/client/index.ts'
 import { loadConfig } from '../../src/config/index.ts'
 import { serveDemo } from '../../src/demo/serve-demo.ts'
 import { DEMO_SIGNATURES } from '../../src/demo/troubles.ts'
@@ -21,8 +22,17 @@ const IMAGES = fileURLToPath(new URL('../../docs/images', import.meta.url))
 const keepsImages = process.env.BARTLEBY_DOCS_IMAGES === '1'
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Each screen: the name of its picture, its address, and what must be there before it is looked at. */
-const screens: readonly { name: string; path: () => Promise<string> | string; ready: string }[] = [
+interface Screen {
+  /** Of its picture. */
+  readonly name: string
+  readonly path: () => Promise<string> | string
+  /** What must be there before it is looked at. */
+  readonly ready: string
+  /** What is done on it before that. */
+  readonly act?: (page: Page) => Promise<void>
+}
+
+const screens: readonly Screen[] = [
   { name: 'overview', path: () => '/', ready: 'main canvas' },
   { name: 'signatures', path: () => '/signatures', ready: 'main tbody tr' },
   {
@@ -33,7 +43,14 @@ const screens: readonly { name: string; path: () => Promise<string> | string; re
   { name: 'letters', path: () => '/letters?query=status%3Apending', ready: 'main tbody tr' },
   { name: 'letter', path: () => someLetter(''), ready: 'main [role=tabpanel]' },
   { name: 'edit', path: () => someLetter('/edit'), ready: 'main textarea' },
-  { name: 'redrives', path: () => '/redrives', ready: 'main h1' },
+  {
+    name: 'plan',
+    path: () => `/signatures/${DEMO_SIGNATURES.stormSignature}`,
+    act: (page) => page.getByRole('button', { name: 'Retry all…' }).click(),
+    ready: '[role=dialog] .plan-letters summary',
+  },
+  { name: 'redrives', path: () => redrivesWithSome(), ready: 'main .redrive-words' },
+  { name: 'redrive', path: () => endedRedrive(), ready: 'main tbody tr' },
   { name: 'queues', path: () => '/sources/queues', ready: 'main tbody tr' },
   { name: 'engines', path: () => '/sources/engines', ready: 'main tbody tr' },
   { name: 'outbox', path: () => '/sources/outbox', ready: 'main h2' },
@@ -55,6 +72,39 @@ async function someLetter(then: string): Promise<string> {
   const letter = items.at(-1)
   if (letter === undefined) throw new Error('the demo has no letter that heals')
   return `/letters/${letter.engine}/${encodeURIComponent(letter.rowKey)}${then}`
+}
+
+/** What was started here: one that ended, and one that is still at it. */
+const started: RedriveDetail[] = []
+
+async function redrivesWithSome(): Promise<string> {
+  const redrives = new RedriveClient({ url: server.url })
+  const begin = async (request: RedrivePlanRequest) =>
+    started.push(await redrives.start((await redrives.plan(request)).id))
+  await begin({
+    signature: DEMO_SIGNATURES.healingSignature,
+    action: 'retry',
+    canary: 5,
+    stopRule: { percent: 20, of: 100 },
+    reason: 'the cause is gone',
+  })
+  await expect
+    .poll(async () => (await redrives.read(started[0]?.id ?? '')).state, { timeout: 20_000 })
+    .toBe('done')
+  await begin({
+    signature: DEMO_SIGNATURES.stormSignature,
+    action: 'retry',
+    rate: 1,
+    reason: 'the storm is over',
+  })
+  return '/redrives'
+}
+
+async function endedRedrive(): Promise<string> {
+  const [ended, slow] = started
+  if (ended === undefined || slow === undefined) throw new Error('the list of redrives was not shown before')
+  await new RedriveClient({ url: server.url }).cancel(slow.id, 'shown long enough')
+  return `/redrives/${ended.id}`
 }
 
 interface Finding {
@@ -104,13 +154,14 @@ describeBrowser('a screen of the console', () => {
   })
 
   it.each(screens)('$name is readable by everybody, in both themes, and has its picture', async (screen) => {
-    const { name, path, ready } = screen
+    const { name, path, ready, act } = screen
     const view = await openView(server.url, { theme: 'light' })
     const { page, complaints } = view
     try {
       const origins = new Set<string>()
       page.on('request', (request) => origins.add(new URL(request.url()).origin))
       await page.goto(await path())
+      await act?.(page)
       await page.locator(ready).first().waitFor()
       // Evaluated and not added as a script, which the policy of the page forbids.
       await page.evaluate(axe)

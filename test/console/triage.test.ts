@@ -61,24 +61,6 @@ describeBrowser('triage', () => {
     expect(await pendingRotations()).toBe(2)
   })
 
-  it('sends all letters of a signature back: planned, counted, confirmed', async () => {
-    await deadRotations(office, 25)
-    const pending = await pendingRotations()
-    await page.goto('/signatures')
-    await page.getByRole('link', { name: TITLE }).click()
-    office.mend()
-    await button('Retry all…').click()
-    const plan = page.getByRole('dialog', { name: 'Plan a retry' })
-    await plan.getByLabel('Reason').fill('the key vault is back')
-    await plan.getByRole('button', { name: `Retry ${pending}` }).click()
-    const tray = page.getByRole('region', { name: 'Runs' })
-    await tray.getByText(`${pending} planned = ${pending} sent + 0 skipped + 0 failed + 0 left`).waitFor()
-    await tray.getByText(`${pending} confirmed, 0 returned, none unconfirmed`).waitFor({ timeout: 20_000 })
-    expect(await pendingRotations()).toBe(0)
-    const { items } = await office.letters.list({ engine: 'hmac', status: 'Resolved', limit: 1 })
-    expect(items[0]).toMatchObject({ resolutionNotes: 'the key vault is back', resolution: 'retry' })
-  })
-
   it('is done with the keyboard alone', async () => {
     await deadRotations(office, 2)
     await page.goto('/')
@@ -111,13 +93,11 @@ describeBrowser('triage', () => {
     await page.keyboard.press('*')
     await page.keyboard.press('r')
     const plan = page.getByRole('dialog', { name: 'Plan a retry' })
-    await plan.getByRole('button', { name: /^Retry/ }).waitFor()
-    for (let steps = 0; steps < 12; steps++) {
+    const start = plan.getByRole('button', { name: 'Retry 1' })
+    await start.waitFor()
+    for (let steps = 0; steps < 20; steps++) {
       await page.keyboard.press('Tab')
-      if (
-        await plan.getByRole('button', { name: /^Retry/ }).evaluate((each) => each === document.activeElement)
-      )
-        break
+      if (await start.evaluate((each) => each === document.activeElement)) break
     }
     await page.keyboard.press('Enter')
     await expect.poll(pendingRotations).toBe(0)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { letterCommand, retryWithCurl, shellWord, walkCommand } from './commands.ts'
+import { letterCommand, redriveCommand, retryWithCurl, shellWord } from './commands.ts'
+import { CAREFUL, FRESH } from './plan-draft.ts'
 
 const NOW = Date.parse('2027-01-10T00:00:00Z')
 
@@ -16,17 +17,51 @@ describe('a command', () => {
     )
   })
 
-  it('for many has their query in the words of the console', () => {
-    const filter = { status: 'Pending', originalQueue: 'orders', q: 'connection: reset' }
-    expect(walkCommand('retry', filter, { nowMs: NOW })).toBe(
-      `bartleby letters retry --query 'status:pending queue:orders connection: reset' --yes`.replace(
-        'connection: reset',
-        '"connection: reset"',
-      ),
+  it('for many has their query in the words of the console, and the terms that are not as usual', () => {
+    const filter = { originalQueue: 'orders', q: 'connection: reset' }
+    expect(redriveCommand({ act: 'retry', filter, what: '' }, FRESH, NOW)).toBe(
+      `bartleby redrive plan 'status:pending queue:orders "connection: reset"' --action retry --start`,
     )
-    expect(walkCommand('restore', { status: 'Expired' }, { notes: 'why', limit: 10, nowMs: NOW })).toBe(
-      'bartleby letters restore --query status:expired --notes why --limit 10 --yes',
+    const careful = {
+      ...FRESH,
+      ...CAREFUL,
+      confirmPercent: 90,
+      rate: 2.5,
+      order: 'none',
+      reason: 'why',
+    } as const
+    expect(redriveCommand({ act: 'retry', filter: { status: 'Pending' }, what: '' }, careful, NOW)).toBe(
+      'bartleby redrive plan status:pending --action retry --rate 2.5 --canary 10:90 --stop 20/100 --order none --reason why --start',
     )
+    expect(redriveCommand({ act: 'restore', filter: {}, what: '' }, FRESH, NOW)).toBe(
+      'bartleby redrive plan status:resolved --action restore --start\nbartleby redrive plan status:expired --action restore --start',
+    )
+    // What an act has no use for is not said.
+    expect(redriveCommand({ act: 'restore', filter: { status: 'Expired' }, what: '' }, careful, NOW)).toBe(
+      'bartleby redrive plan status:expired --action restore --rate 2.5 --reason why --start',
+    )
+  })
+
+  it('for many has the repair', () => {
+    const draft = {
+      ...FRESH,
+      queue: 'orders-2',
+      payload: 'patch',
+      patch: '[{"op":"remove","path":"/a"}]',
+      headers: { kind: 'v2', reference: null },
+    } as const
+    expect(redriveCommand({ act: 'move', filter: {}, what: '' }, draft, NOW)).toBe(
+      `bartleby redrive plan status:pending --action move --to orders-2 --patch '[{"op":"remove","path":"/a"}]' --set-header kind=v2 --remove-header reference --start`,
+    )
+  })
+
+  it('for chosen letters names them, many of them line by line', () => {
+    const keys = Array.from({ length: 21 }, (_, number) => ({ engine: 'hmac', rowKey: `k${number}` }))
+    const two = redriveCommand({ act: 'retry', filter: {}, keys: keys.slice(0, 2), what: '' }, FRESH, NOW)
+    expect(two).toBe('bartleby redrive plan --id hmac/k0 --id hmac/k1 --action retry --start')
+    const lines = redriveCommand({ act: 'retry', filter: {}, keys, what: '' }, FRESH, NOW).split('\n')
+    expect(lines[0]).toBe("bartleby redrive plan --ids-file - --action retry --start --yes <<'END'")
+    expect([lines[1], lines.at(-1), lines.length]).toEqual(['hmac/k0', 'END', 23])
   })
 
   it('for curl keeps the token out', () => {

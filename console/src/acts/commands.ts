@@ -1,8 +1,12 @@
 /** The same act as a command: for the command line, and for curl. */
 import { formatLetterQuery } from '../../../src/core/letter-query.ts'
 import { pathTo } from '../api/call.ts'
-import type { LetterFilter, LetterKey } from '../api/types.ts'
-import type { Act } from './run.ts'
+import { isSending } from '../api/redrive-types.ts'
+import type { LetterKey } from '../api/types.ts'
+import { type Act, filterFor } from './act.ts'
+import { nameOf } from './letter-name.ts'
+import type { PlanRequest } from './plan-context.ts'
+import { type Draft, FRESH, rulesOf } from './plan-draft.ts'
 
 /** A word as a POSIX shell reads it. */
 export const shellWord = (text: string): string =>
@@ -16,15 +20,56 @@ const command = (words: readonly string[]): string => words.map(shellWord).join(
 export const letterCommand = (act: Act, { engine, rowKey }: LetterKey, notes = ''): string =>
   command(['bartleby', 'letters', act, engine, rowKey, ...notesFlag(notes)])
 
-/** An act on all letters of a list, for the command line. `limit` where it is not all of them. */
-export function walkCommand(
-  act: Act,
-  filter: LetterFilter,
-  { notes = '', limit = null, nowMs }: { notes?: string; limit?: number | null; nowMs: number },
-): string {
-  const query = formatLetterQuery(filter, nowMs)
-  const most = limit === null ? [] : ['--limit', String(limit)]
-  return command(['bartleby', 'letters', act, '--query', query, ...notesFlag(notes), ...most, '--yes'])
+/** More letters than these are named line by line: a command has its limits. */
+const MOST_IDS = 20
+
+/** A plan that is started at once, for the command line. */
+export function redriveCommand(request: PlanRequest, draft: Draft, nowMs: number): string {
+  const { act, filter, keys } = request
+  const flags = ['--action', act, ...termFlags(act, draft), '--start']
+  if (keys === undefined) {
+    const query = formatLetterQuery(filterFor(act, filter), nowMs)
+    // The command wants to know which letters; all that can be restored have two statuses.
+    const queries = query === '' ? ['status:resolved', 'status:expired'] : [query]
+    return queries.map((each) => command(['bartleby', 'redrive', 'plan', each, ...flags])).join('\n')
+  }
+  const names = keys.map(nameOf)
+  if (names.length <= MOST_IDS) {
+    const ids = names.flatMap((name) => ['--id', name])
+    return command(['bartleby', 'redrive', 'plan', ...ids, ...flags])
+  }
+  const asked = command(['bartleby', 'redrive', 'plan', '--ids-file', '-', ...flags, '--yes'])
+  return [`${asked} <<'END'`, ...names, 'END'].join('\n')
+}
+
+/** What is as usual is left out. */
+function termFlags(act: PlanRequest['act'], draft: Draft): readonly string[] {
+  const { rate, canary, confirmPercent, stopPercent, stopOf, order, queue, reason } = draft
+  const first =
+    canary === null ? null : `${canary}${confirmPercent === FRESH.confirmPercent ? '' : `:${confirmPercent}`}`
+  return [
+    ...(act === 'move' ? ['--to', queue.trim() === '' ? 'QUEUE' : queue.trim()] : []),
+    ...(rate === null ? [] : ['--rate', String(rate)]),
+    ...(isSending(act)
+      ? [
+          ...(first === null ? [] : ['--canary', first]),
+          ...(stopPercent === null ? [] : ['--stop', `${stopPercent}/${stopOf}`]),
+          ...(order === FRESH.order ? [] : ['--order', order]),
+          ...repairFlags(draft),
+        ]
+      : []),
+    ...(reason.trim() === '' ? [] : ['--reason', reason]),
+  ]
+}
+
+function repairFlags({ payload, patch, mapping, headers }: Draft): readonly string[] {
+  const { set = {}, remove = [] } = rulesOf(headers) ?? {}
+  return [
+    ...(payload === 'patch' ? ['--patch', patch.trim() === '' ? 'FILE' : patch.trim()] : []),
+    ...(payload === 'mapping' ? ['--map', mapping.trim() === '' ? 'FILE' : mapping] : []),
+    ...Object.entries(set).flatMap(([name, value]) => ['--set-header', `${name}=${value}`]),
+    ...remove.flatMap((name) => ['--remove-header', name]),
+  ]
 }
 
 /** A retry of one letter, for curl. The token is left to the shell: commands end up in histories. */

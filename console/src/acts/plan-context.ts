@@ -1,21 +1,36 @@
 /** How a screen asks for an act on many letters: it opens the plan, where numbers are shown before anything happens. */
 import { createContext, useContext } from 'react'
+import type { RedriveAction } from '../api/redrive-types.ts'
 import type { LetterFilter, LetterKey } from '../api/types.ts'
+import type { Draft } from './plan-draft.ts'
 
 export interface PlanRequest {
-  readonly act: 'retry' | 'discard' | 'restore'
-  /** Which letters, as a filter; with `keys`, only these of them. */
+  readonly act: RedriveAction
+  /** Which letters, as a filter; with `keys`, only these. */
   readonly filter: LetterFilter
   readonly keys?: readonly LetterKey[]
-  /** What they have in common, for the sentence: `letters of "TypeError: …"`. */
+  /** What they have in common, until the plan says it: `letters of "TypeError: …"`. */
   readonly what: string
+  /** What the terms begin with, where they are not as usual. */
+  readonly draft?: Draft
 }
 
-export const PlanContext = createContext<((request: PlanRequest) => void) | null>(null)
+export interface Planning {
+  open(request: PlanRequest): void
+  /** A plan is open. */
+  readonly isOpen: boolean
+  /** The redrive that was started last from here; null: none yet. */
+  readonly started: string | null
+}
+
+export const PlanContext = createContext<Planning | null>(null)
+
+/** Whether a plan is open, and what came of the last one. */
+export function usePlanning(): Planning {
+  const planning = useContext(PlanContext)
+  if (planning === null) throw new Error('there is no PlanProvider above')
+  return planning
+}
 
 /** Opens a plan. */
-export function usePlan(): (request: PlanRequest) => void {
-  const open = useContext(PlanContext)
-  if (open === null) throw new Error('there is no RunsProvider above')
-  return open
-}
+export const usePlan = (): Planning['open'] => usePlanning().open

@@ -2,18 +2,22 @@
  * Calls of the server, on its own origin. Who asks is told by the session cookie, which scripts cannot read. Answers of the
  * office API lose their envelope here; failures of any API become one kind of error with a text for people.
  */
+import { parseKeepingDigits } from './kept-digits.ts'
 
 /** A call that did not succeed. */
 export class CallFailure extends Error {
   readonly code: string
   /** Of HTTP; 0 when the server did not answer. */
   readonly status: number
+  /** The part of the request that it is about, such as `stopRule.percent`; null where the server names none. */
+  readonly parameter: string | null
 
-  constructor(code: string, status: number, message: string) {
+  constructor(code: string, status: number, message: string, parameter: string | null = null) {
     super(message)
     this.name = 'CallFailure'
     this.code = code
     this.status = status
+    this.parameter = parameter
   }
 }
 
@@ -22,9 +26,13 @@ export type Parameters = Readonly<Record<string, string | number | boolean | nul
 export interface CallOptions {
   readonly query?: Parameters
   readonly body?: unknown
+  /** The body as JSON, where its text matters. */
+  readonly bodyText?: string
   readonly signal?: AbortSignal
   /** Made once, whatever the network does: the same key again gets the first answer again. */
   readonly onceKey?: string
+  /** Numbers of the answer that JavaScript cannot hold keep their digits (`kept-digits.ts`). */
+  readonly keepsDigits?: boolean
 }
 
 /** The address of a call; parameters without a value are left out. */
@@ -46,10 +54,11 @@ export async function call<Data>(
   options: CallOptions = {},
 ): Promise<Data> {
   const answer = await request(method, path, options)
-  const body = await jsonOf(answer)
+  const body = await jsonOf(answer, options.keepsDigits)
   if (answer.ok && isObject(body) && 'data' in body) return body.data as Data
   const error = isObject(body) && isObject(body.error) ? body.error : {}
-  throw failureOf(answer, error.code, error.message)
+  const details = isObject(error.details) ? error.details : {}
+  throw failureOf(answer, error.code, error.message, details.parameter)
 }
 
 /** Calls the queue API (`POST /v1/…`), whose answers have no envelope. */
@@ -67,18 +76,19 @@ export async function callQueues<Data>(verb: string, body: object, signal?: Abor
 async function request(
   method: string,
   path: string,
-  { query, body, signal, onceKey }: CallOptions,
+  { query, body, bodyText, signal, onceKey }: CallOptions,
 ): Promise<Response> {
+  const text = bodyText ?? (body === undefined ? undefined : JSON.stringify(body))
   try {
     return await fetch(address(path, query), {
       method,
       credentials: 'same-origin',
       headers: {
         accept: 'application/json',
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(text === undefined ? {} : { 'content-type': 'application/json' }),
         ...(onceKey === undefined ? {} : { 'idempotency-key': onceKey }),
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(text === undefined ? {} : { body: text }),
       ...(signal === undefined ? {} : { signal }),
     })
   } catch (error) {
@@ -87,9 +97,9 @@ async function request(
   }
 }
 
-async function jsonOf(answer: Response): Promise<unknown> {
+async function jsonOf(answer: Response, keepsDigits = false): Promise<unknown> {
   try {
-    return await answer.json()
+    return keepsDigits ? parseKeepingDigits(await answer.text()) : await answer.json()
   } catch {
     return null
   }
@@ -98,7 +108,7 @@ async function jsonOf(answer: Response): Promise<unknown> {
 /** What the server says about a header means nothing to people in a browser. */
 const SESSION_OVER = 'Your session is over. Sign in again.'
 
-function failureOf(answer: Response, code: unknown, message: unknown): CallFailure {
+function failureOf(answer: Response, code: unknown, message: unknown, parameter?: unknown): CallFailure {
   return new CallFailure(
     typeof code === 'string' ? code : `http_${answer.status}`,
     answer.status,
@@ -107,6 +117,7 @@ function failureOf(answer: Response, code: unknown, message: unknown): CallFailu
       : typeof message === 'string'
         ? message
         : `The server answered ${answer.status} ${answer.statusText}.`,
+    typeof parameter === 'string' ? parameter : null,
   )
 }
 

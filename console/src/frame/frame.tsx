@@ -3,10 +3,10 @@ import { AppShell } from '@mantine/core'
 import { useDisclosure, useHotkeys } from '@mantine/hooks'
 import { Outlet, useLocation, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useRef } from 'react'
-import { RunTray } from '../acts/run-tray.tsx'
-import { RunsProvider } from '../acts/runs.tsx'
+import { PlanProvider } from '../acts/plan-provider.tsx'
 import { useKeys } from '../keys/keys.tsx'
 import { LiveProvider } from '../live/live.tsx'
+import { RedriveTray } from '../redrives/redrive-tray.tsx'
 import { DemoBanner } from './demo-banner.tsx'
 import { loadAllScreens } from './lazy-screen.tsx'
 import { Rail } from './rail.tsx'
@@ -47,7 +47,7 @@ export function Frame() {
   ])
   return (
     <LiveProvider>
-      <RunsProvider>
+      <PlanProvider>
         <a className="skip" href={`#${SCREEN_ID}`}>
           Skip to the screen
         </a>
@@ -72,12 +72,12 @@ export function Frame() {
             <Outlet />
           </AppShell.Main>
         </AppShell>
-        <RunTray />
+        <RedriveTray />
         <Suspense>
           <Palette isOpen={isPaletteOpen} close={palette.close} openKeys={keyList.open} />
           <KeyList isOpen={isKeyListOpen} close={keyList.close} />
         </Suspense>
-      </RunsProvider>
+      </PlanProvider>
     </LiveProvider>
   )
 }

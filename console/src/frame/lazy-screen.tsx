@@ -1,7 +1,7 @@
 /**
  * Screens whose scripts come when they are first needed, or some seconds after the console was opened: a server that goes away, or is
  * replaced by another version, must not take the console along. A script that does not come is told in the place of its screen; the
- * page is never loaded anew by itself, which would end what runs in this tab.
+ * page is never loaded anew by itself, which would drop what is being typed.
  */
 import { Alert, Button, Group, Stack, Text } from '@mantine/core'
 import type { ErrorComponentProps } from '@tanstack/react-router'

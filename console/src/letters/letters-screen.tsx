@@ -5,7 +5,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { DiscardDialog } from '../acts/discard-dialog.tsx'
 import { nameOf } from '../acts/letter-name.ts'
-import { useRuns } from '../acts/runs-context.ts'
+import { usePlanning } from '../acts/plan-context.ts'
 import type { LetterFilter, LetterItem, LetterKey } from '../api/types.ts'
 import { Empty, Page, Shown } from '../kit/page.tsx'
 import { Table } from '../kit/table.tsx'
@@ -31,7 +31,7 @@ const DEFAULT_QUERY = 'status:pending'
 export function LettersScreen() {
   const { query = DEFAULT_QUERY, panel } = route.useSearch()
   const navigate = useNavigate()
-  const { runs, isPlanning } = useRuns()
+  const { isOpen: isPlanning, started } = usePlanning()
   const [discarded, setDiscarded] = useState<LetterItem | null>(null)
   const [isPointedAt, setPointedAt] = useState(false)
   const [isSelecting, setSelecting] = useState(false)
@@ -41,7 +41,7 @@ export function LettersScreen() {
   const list = useLetterList(query, isHeld)
   const selection = useSelection(query, list.rows)
   if (isSelecting === selection.isEmpty) setSelecting(!selection.isEmpty)
-  useClearedByRun(runs[0]?.id, selection.clear)
+  useClearedByRedrive(started, selection.clear)
   const cursor = useRowCursor(query, list.rows)
   const current = list.rows[cursor.index]
   // A letter that was just acted on stays until the cursor leaves it: the same key again must not hit the next one.
@@ -157,12 +157,12 @@ function Nothing({ query }: { readonly query: string }) {
 const isSettledIn = ({ status }: LetterFilter, letter: LetterItem): boolean =>
   status !== undefined && letter.status !== status
 
-/** What was chosen for a run is on its way: the list may move again. */
-function useClearedByRun(newest: string | undefined, clear: () => void): void {
-  const known = useRef(newest)
+/** What was chosen for a redrive is on its way: the list may move again. */
+function useClearedByRedrive(started: string | null, clear: () => void): void {
+  const known = useRef(started)
   useEffect(() => {
-    if (known.current === newest) return
-    known.current = newest
+    if (known.current === started) return
+    known.current = started
     clear()
   })
 }

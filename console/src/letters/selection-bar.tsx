@@ -34,6 +34,15 @@ export function SelectionBar({ list, selection, acts }: SelectionBarProps) {
         size="compact-sm"
         variant="default"
         needs="operator"
+        refusal={acts.refusals.move}
+        onClick={acts.move}
+      >
+        Move…
+      </ActButton>
+      <ActButton
+        size="compact-sm"
+        variant="default"
+        needs="operator"
         refusal={acts.refusals.discard}
         hotkey="d"
         onClick={acts.discard}

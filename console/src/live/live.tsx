@@ -1,6 +1,6 @@
 /**
- * Live updates. The server tells when a count changed (server-sent events); what depends on it is then read anew, at most every
- * two seconds. Where events do not come through, the same is done by polling. Paused, nothing on the page moves.
+ * Live updates. The server tells when a count changed (server-sent events), and how far redrives are; what depends on it is then read
+ * anew, at most every two seconds. Where events do not come through, the same is done by polling. Paused, nothing on the page moves.
  */
 import { focusManager, type QueryClient, useQueryClient } from '@tanstack/react-query'
 import {
@@ -14,8 +14,11 @@ import {
   useSyncExternalStore,
 } from 'react'
 import { overviewQuery } from '../api/queries.ts'
+import { activeRedrivesQuery } from '../api/redrive-queries.ts'
+import type { ToldRedrive } from '../api/redrive-types.ts'
 import type { Standing } from '../api/types.ts'
 import { follow } from './follow.ts'
+import { withTold } from './told-redrives.ts'
 
 export type LiveState = 'connecting' | 'live' | 'polling' | 'stale' | 'paused'
 
@@ -33,16 +36,21 @@ const LiveContext = createContext<Live | null>(null)
 
 /** What a change of the counts makes stale. */
 const TOPICS = [
-  'overview',
-  'activity',
-  'counts',
-  'signatures',
-  'signature',
-  'letters',
-  'total',
-  'letter',
-  'queues',
+  ['overview'],
+  ['activity'],
+  ['counts'],
+  ['signatures'],
+  ['signature'],
+  ['letters'],
+  ['total'],
+  ['letter'],
+  ['queues'],
+  ['redrives'],
+  ['redrive'],
+  ['redrive-letters'],
 ]
+/** What progress of a redrive makes stale; how far those under way are is told with it. */
+const REDRIVE_TOPICS = [['redrives', 'past'], ['redrive'], ['redrive-letters']]
 const THROTTLE_MS = 2_000
 const POLL_MS = 5_000
 /** Polling that has not succeeded for this long leaves the page stale. */
@@ -61,7 +69,8 @@ export function LiveProvider({ children }: { readonly children: ReactNode }) {
   const client = useQueryClient()
   const isLooking = useIsLooking()
   const [isPaused, setPaused] = useState(false)
-  const refreshSoon = useRefresh(client, isPaused)
+  const refreshSoon = useRefresh(client, TOPICS, isPaused)
+  const refreshRedrives = useRefresh(client, REDRIVE_TOPICS, isPaused)
   /** null: not known yet. */
   const [isConnected, setConnected] = useState<boolean | null>(null)
   const [isTroubled, setTroubled] = useState(false)
@@ -75,6 +84,12 @@ export function LiveProvider({ children }: { readonly children: ReactNode }) {
   /** The server is there, its store is not: what it says does not make the page younger. */
   const troubled = useRef(false)
 
+  // Coming back to the tab reads anew, too.
+  useEffect(
+    () => focusManager.setEventListener((focus) => (isPaused ? undefined : onVisibility(() => focus()))),
+    [isPaused],
+  )
+
   useEffect(() => {
     if (isPaused || !isLooking) return
     const stop = new AbortController()
@@ -86,6 +101,11 @@ export function LiveProvider({ children }: { readonly children: ReactNode }) {
           if (!troubled.current) setHeardAt(Date.now())
         },
         event: ({ name, text }) => {
+          if (name === 'redrives') {
+            // What the server promises (`api/redrive-types.ts`).
+            takeIn(client, (JSON.parse(text) as { readonly items: readonly ToldRedrive[] }).items)
+            return refreshRedrives()
+          }
           troubled.current = name === 'trouble'
           setTroubled(troubled.current)
           if (name !== 'counts') return
@@ -106,7 +126,7 @@ export function LiveProvider({ children }: { readonly children: ReactNode }) {
       stop.signal,
     )
     return () => stop.abort()
-  }, [isPaused, isLooking, refreshSoon])
+  }, [client, isPaused, isLooking, refreshSoon, refreshRedrives])
 
   useEffect(() => {
     if (isPaused || !isLooking || isConnected !== false) return
@@ -156,18 +176,30 @@ function stateOf(seen: {
   return seen.isConnected ? 'live' : 'polling'
 }
 
+/** Takes in how far redrives are. What is being read of them meanwhile may be older: it is dropped, or asked for again. */
+function takeIn(client: QueryClient, told: readonly ToldRedrive[]): void {
+  const { queryKey } = activeRedrivesQuery
+  const { page, isIncomplete } = withTold(client.getQueryData(queryKey), told)
+  if (isIncomplete) return void client.invalidateQueries({ queryKey })
+  void client.cancelQueries({ queryKey }).then(() => client.setQueryData(queryKey, page))
+}
+
 /** Makes what is shown be read anew, soon and never more often than the page can take; not at all while paused. */
-function useRefresh(client: QueryClient, isPaused: boolean): () => void {
+function useRefresh(
+  client: QueryClient,
+  topics: readonly (readonly string[])[],
+  isPaused: boolean,
+): () => void {
   const refreshedAt = useRef(0)
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-  useEffect(() => {
-    // Coming back to the tab reads anew, too.
-    focusManager.setEventListener((focus) => (isPaused ? undefined : onVisibility(() => focus())))
-    return () => {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what waits is dropped when it is paused
+  useEffect(
+    () => () => {
       clearTimeout(timer.current)
       timer.current = undefined
-    }
-  }, [isPaused])
+    },
+    [isPaused],
+  )
   return useMemo(
     () => () => {
       if (timer.current !== undefined) return
@@ -175,10 +207,10 @@ function useRefresh(client: QueryClient, isPaused: boolean): () => void {
       timer.current = setTimeout(() => {
         timer.current = undefined
         refreshedAt.current = Date.now()
-        for (const topic of TOPICS) void client.invalidateQueries({ queryKey: [topic] })
+        for (const queryKey of topics) void client.invalidateQueries({ queryKey })
       }, waitMs)
     },
-    [client],
+    [client, topics],
   )
 }
 

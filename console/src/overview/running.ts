@@ -1,9 +1,9 @@
-/** What is being done to many letters right now: runs of this tab, and webhook runs of the server. */
+/** What is being done to many letters right now: redrives, and runs over dead webhooks. */
 import { useQuery } from '@tanstack/react-query'
-import { isActive } from '../acts/run.ts'
-import { useRuns } from '../acts/runs-context.ts'
+import type { Redrive } from '../api/redrive-types.ts'
 import { useSession } from '../kit/role.tsx'
 import { useLive } from '../live/live.tsx'
+import { useActiveRedrives } from '../redrives/use-redrives.ts'
 import { webhookRunsQuery } from '../redrives/webhook-runs-query.ts'
 import { grouped } from '../time/format.ts'
 
@@ -11,29 +11,33 @@ const LOOK_MS = 15_000
 
 export interface Running {
   readonly count: number
-  /** Where they run, and how far they are. */
+  /** How far they are. */
   readonly note: string
 }
 
 export function useRunning(): Running {
   const { sources } = useSession()
   const { isPaused } = useLive()
-  const own = useRuns().runs.filter(isActive)
+  const redrives = useActiveRedrives().data?.items ?? NONE
   const { data } = useQuery({
     ...webhookRunsQuery,
     enabled: sources.webhooks,
     refetchInterval: isPaused ? false : LOOK_MS,
   })
   const ofWebhooks = data?.runs.filter(({ state }) => state === 'running').length ?? 0
-  return { count: own.length + ofWebhooks, note: noteOn(own, ofWebhooks) }
+  return { count: redrives.length + ofWebhooks, note: noteOn(redrives, ofWebhooks) }
 }
 
-function noteOn(own: ReturnType<typeof useRuns>['runs'], ofWebhooks: number): string {
-  if (own.length + ofWebhooks === 0) return 'nothing is being sent'
-  const done = own.reduce((sum, run) => sum + run.done + run.skipped + run.failed, 0)
-  const planned = own.reduce((sum, run) => sum + run.planned, 0)
+const NONE: readonly Redrive[] = []
+
+function noteOn(redrives: readonly Redrive[], ofWebhooks: number): string {
+  if (redrives.length + ofWebhooks === 0) return 'nothing is being sent'
+  const planned = redrives.reduce((sum, { counts }) => sum + counts.planned, 0)
+  const remaining = redrives.reduce((sum, { counts }) => sum + counts.remaining, 0)
+  const paused = redrives.filter(({ state }) => state === 'paused').length
   return [
-    ...(own.length === 0 ? [] : [`${grouped(done)} of ${grouped(planned)} here`]),
+    ...(redrives.length === 0 ? [] : [`${grouped(planned - remaining)} of ${grouped(planned)} letters`]),
+    ...(paused === 0 ? [] : [`${grouped(paused)} paused`]),
     ...(ofWebhooks === 0 ? [] : [`${grouped(ofWebhooks)} of webhooks`]),
   ].join(', ')
 }

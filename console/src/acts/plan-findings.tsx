@@ -1,0 +1,136 @@
+/** What a plan found: the sentence, the numbers that add up, where letters go, and the first of them. */
+import { Alert, Group, Loader, Stack, Text } from '@mantine/core'
+import {
+  isSending,
+  type RedriveDestination,
+  type RedriveDetail,
+  type RedriveNumbers,
+} from '../api/redrive-types.ts'
+import { Count } from '../kit/links.tsx'
+import { grouped } from '../time/format.ts'
+import { Time } from '../time/time.tsx'
+import { filterFor, MEANINGS, VERBS } from './act.ts'
+import type { PlanRequest } from './plan-context.ts'
+import { PlanSample } from './plan-sample.tsx'
+import { exceptionsIn, FOUND_WORDS } from './plan-words.ts'
+import type { PlanCalls } from './use-plan-calls.ts'
+
+export interface PlanFindingsProps {
+  readonly request: PlanRequest
+  readonly calls: PlanCalls
+  /** Nothing is missing for a plan. */
+  readonly isAskable: boolean
+}
+
+export function PlanFindings({ request, calls, isAskable }: PlanFindingsProps) {
+  const { act, what } = request
+  const { plan, isPlanning, isOld, hasMoved } = calls
+  return (
+    <div>
+      {plan === null ? (
+        <>
+          <Text fw={600} className="plan-sentence">
+            {VERBS[act]} {what}
+          </Text>
+          <Text size="sm">{MEANINGS[act]}</Text>
+        </>
+      ) : (
+        <Stack gap="sm" className={isOld ? 'plan-old' : undefined}>
+          <Found request={request} plan={plan} />
+        </Stack>
+      )}
+      {isPlanning && (
+        <Group gap="xs" mt="xs" role="status">
+          <Loader size="xs" />
+          <Text size="sm">Planning: nothing is changed by it. A million letters take half a minute.</Text>
+        </Group>
+      )}
+      {!isPlanning && plan === null && !isAskable && (
+        <Text size="sm" mt="xs">
+          {act === 'move' ? 'Say to which queue, then plan it.' : 'Say why, then plan it.'} Nothing happens
+          before you have seen how many they are.
+        </Text>
+      )}
+      {isOld && !isPlanning && (
+        <Alert color="yellow" mt="xs" title="What would be sent was changed since this plan">
+          Plan again to see what it comes to.
+        </Alert>
+      )}
+      {hasMoved && !isOld && (
+        <Alert color="yellow" mt="xs" title="The numbers are not what they were">
+          The plan was made anew and found others. Nothing was started: look at them, and start it again.
+        </Alert>
+      )}
+    </div>
+  )
+}
+
+function Found({ request, plan }: { readonly request: PlanRequest; readonly plan: RedriveDetail }) {
+  const { act } = request
+  const { numbers } = plan
+  return (
+    <>
+      <div>
+        <Text fw={600} className="plan-sentence" role="status">
+          {plan.sentence}
+        </Text>
+        {numbers.eligible > 0 && <Text size="sm">{MEANINGS[act]}</Text>}
+      </div>
+      <Numbers request={request} numbers={numbers} />
+      {isSending(act) && <Destinations destinations={plan.destinations} />}
+      {plan.sample.length > 0 && <PlanSample key={plan.id} plan={plan} />}
+      {numbers.eligible > 0 && (
+        <Text size="sm" c="var(--quiet)">
+          These letters, as they are now: what arrives later is not part of it, what changes is skipped. It
+          can be started until its time is over, <Time at={plan.validUntilUtc} />.
+        </Text>
+      )}
+    </>
+  )
+}
+
+function Numbers({ request, numbers }: { readonly request: PlanRequest; readonly numbers: RedriveNumbers }) {
+  const { act, filter, keys } = request
+  const exceptions = exceptionsIn(numbers)
+  const matched = grouped(numbers.matched)
+  return (
+    <div>
+      <Text size="sm" className="numbers prose">
+        {keys === undefined ? (
+          <Count of={numbers.matched} filter={filterFor(act, filter)} label="letters match" />
+        ) : (
+          matched
+        )}{' '}
+        {keys === undefined ? 'match' : 'chosen'} = {grouped(numbers.eligible)} in the plan
+        {exceptions.map(([name, count]) => ` + ${grouped(count)} ${FOUND_WORDS[name].short}`).join('')}
+      </Text>
+      {exceptions.length > 0 && (
+        <ul className="plan-exceptions">
+          {exceptions.map(([name, count]) => (
+            <li key={name}>
+              <strong className="numbers">{grouped(count)}</strong> {FOUND_WORDS[name].short}:{' '}
+              {FOUND_WORDS[name].means}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  )
+}
+
+const MOST_DESTINATIONS = 5
+
+function Destinations({ destinations }: { readonly destinations: readonly RedriveDestination[] }) {
+  const shown = destinations.slice(0, MOST_DESTINATIONS)
+  const others = destinations.length - shown.length
+  if (shown.length < 2) return null
+  return (
+    <Text size="sm" className="numbers prose">
+      To{' '}
+      {shown
+        .map(({ source, name, planned }) => `${name === '' ? source : name} ${grouped(planned)}`)
+        .join(', ')}
+      {others > 0 && `, and ${grouped(others)} others`}.
+    </Text>
+  )
+}

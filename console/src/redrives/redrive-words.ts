@@ -1,0 +1,136 @@
+/** Redrives in words. Pure. */
+import { DONE_WORDS } from '../acts/act.ts'
+import type {
+  Redrive,
+  RedriveAction,
+  RedriveCanary,
+  RedriveCounts,
+  RedriveOrder,
+  RedriveOutcome,
+  RedriveState,
+  RedriveStopRule,
+} from '../api/redrive-types.ts'
+import { isSending } from '../api/redrive-types.ts'
+import { grouped, span } from '../time/format.ts'
+
+export const STATE_WORDS: Readonly<Record<RedriveState, string>> = {
+  planned: 'Planned',
+  canary: 'Trying a few first',
+  running: 'Running',
+  paused: 'Paused',
+  done: 'Done',
+  stopped: 'Stopped',
+  cancelled: 'Cancelled',
+}
+
+const NOUNS: Readonly<Record<RedriveAction, string>> = {
+  retry: 'Retry',
+  move: 'Move',
+  discard: 'Discard',
+  restore: 'Restore',
+}
+
+/** What it is called, whatever became of it since: `Retry of 1,204 letters`. */
+export function titleOf({ action, counts, queue }: Pick<Redrive, 'action' | 'counts' | 'queue'>): string {
+  const letters = counts.planned === 1 ? '1 letter' : `${grouped(counts.planned)} letters`
+  return `${NOUNS[action]} of ${letters}${queue === null ? '' : ` to ${queue}`}`
+}
+
+export interface NumberWord {
+  readonly outcome: RedriveOutcome | null
+  readonly count: number
+  readonly word: string
+}
+
+/** What the planned letters come to: adds up to `planned`. */
+export const partsOf = (
+  action: RedriveAction,
+  counts: RedriveCounts,
+  isOver: boolean,
+): readonly NumberWord[] => [
+  // Of what was sent there is more to tell; what was discarded is just that.
+  { outcome: isSending(action) ? null : 'confirmed', count: counts.sent, word: DONE_WORDS[action] },
+  { outcome: 'skipped', count: counts.skipped, word: 'skipped' },
+  { outcome: 'failed', count: counts.failed, word: 'failed' },
+  { outcome: 'remaining', count: counts.remaining, word: isOver ? 'left' : 'to go' },
+]
+
+/** What became of those that were sent: adds up to `sent`. Empty where nothing can be heard of them. */
+export const outcomesOf = (action: RedriveAction, counts: RedriveCounts): readonly NumberWord[] =>
+  isSending(action)
+    ? [
+        { outcome: 'confirmed', count: counts.confirmed, word: 'confirmed' },
+        { outcome: 'returned', count: counts.returned, word: 'returned' },
+        { outcome: 'unconfirmed', count: counts.unconfirmed, word: 'not heard of yet' },
+      ]
+    : []
+
+/** `24.5 per second, about 3 min left`; null when neither is known. */
+export function paceOf({ rateNow, secondsLeft }: Pick<Redrive, 'rateNow' | 'secondsLeft'>): string | null {
+  const parts = [
+    ...(rateNow === null ? [] : [`${rateWords(rateNow)} per second now`]),
+    ...(secondsLeft === null ? [] : [`about ${span(Math.max(1, secondsLeft) * 1_000)} left`]),
+  ]
+  return parts.length === 0 ? null : parts.join(', ')
+}
+
+const rateWords = (rate: number): string =>
+  rate < 10 ? String(Number(rate.toFixed(1))) : grouped(Math.round(rate))
+
+/** That it survived restarts; null when it had to survive none. */
+export function resumedWords(resumed: number): string | null {
+  if (resumed === 0) return null
+  return `Went on after a restart${resumed === 1 ? '' : resumed === 2 ? ', twice' : `, ${grouped(resumed)} times`}.`
+}
+
+export const rateTerm = (rate: number | null): string =>
+  rate === null ? 'As fast as it goes' : `At most ${grouped(rate)} per second, to each destination`
+
+export const canaryTerm = (canary: RedriveCanary | null): string =>
+  canary === null
+    ? 'All at once'
+    : `${grouped(canary.letters)} first: it goes on when ${canary.confirmPercent} % are confirmed, and pauses when that is not known after ${span(canary.waitSeconds * 1_000)}`
+
+export const stopTerm = (rule: RedriveStopRule | null): string =>
+  rule === null
+    ? 'It does not stop by itself'
+    : `Stops when more than ${rule.percent} % of the last ${grouped(rule.of)} outcomes are returns`
+
+export const ORDER_TERMS: Readonly<Record<RedriveOrder, string>> = {
+  key: 'Letters of one key as they were captured; different keys at once',
+  capture: 'As they were captured, one after the other for each destination',
+  none: 'As it comes',
+}
+
+const OUTCOME_WORDS: Readonly<Record<RedriveOutcome, string>> = {
+  remaining: 'Remaining',
+  confirmed: 'Confirmed',
+  returned: 'Returned',
+  unconfirmed: 'Not heard of yet',
+  skipped: 'Skipped',
+  failed: 'Failed',
+  superseded: 'Superseded',
+}
+
+/** What became of a letter: where nothing leaves, what is done is done. */
+export function outcomeWord(action: RedriveAction, outcome: RedriveOutcome): string {
+  return outcome === 'confirmed' && !isSending(action)
+    ? capitalised(DONE_WORDS[action])
+    : OUTCOME_WORDS[outcome]
+}
+
+export const capitalised = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`
+
+/** Why letters were not sent. */
+const REASONS: Readonly<Record<string, string>> = {
+  changed: 'Changed since they were planned',
+  leased: 'Held by a consumer of their dead queue',
+  gone: 'Removed since they were planned',
+  in_other_redrive: 'Part of another redrive',
+  order_blocked: 'Behind an earlier letter of their key that stays',
+  repair_refused: 'The repair does not apply to them',
+  send_refused: 'Their destination did not take them',
+}
+
+/** In words; a reason that is not known here is told under its name. */
+export const reasonWords = (reason: string): string => REASONS[reason] ?? reason
