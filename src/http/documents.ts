@@ -9,7 +9,7 @@ import { COOKIE_NAME } from './session/cookie.ts'
 const DESCRIPTION =
   'Below /v1/: durable queues with leases, attempts, schedules and dead queues. Calls are POST with JSON or binary ' +
   'protobuf; the content type says what is sent, Accept what is answered. ' +
-  'Below /api/: letters, history and outboxes, in JSON; every reply is an envelope with a status, a correlation id and a time. ' +
+  'Below /api/: letters, history, redrives and outboxes, in JSON; every reply is an envelope with a status, a correlation id and a time. ' +
   'Below /kafka/, where it is enabled: dead events of Kafka, with tokens of its own; every answer has an X-Request-Id. ' +
   'At the root: webhooks, with forms and JSON as webhook-broker has them; errors are plain text.'
 

@@ -18,7 +18,14 @@ import { Pace } from './pace.ts'
 import { RecentRate } from './recent-rate.ts'
 import type { RedriveAction, RedriveCounts, RedriveState } from './redrive.ts'
 import type { Repairer } from './repair/repairer.ts'
-import { changeRedrive, leaveRedrive, readRedriveByNumber, renewRedrive, type StoredRedrive } from './rows.ts'
+import {
+  changeRedrive,
+  leaveRedrive,
+  lockRedrive,
+  readRedriveByNumber,
+  renewRedrive,
+  type StoredRedrive,
+} from './rows.ts'
 import { readStandings } from './standing.ts'
 import { haltNote, lookAgain, readRecent, saysHalt } from './stop-rule.ts'
 
@@ -197,7 +204,7 @@ export class Drive {
   async #note(change: { readonly recent?: string; readonly canarySentAt?: Instant }): Promise<void> {
     const { db, owner } = this.#parts
     await db.transaction('redrive.note', async (tx) => {
-      const redrive = await readRedriveByNumber(tx, this.#redrive.number)
+      const redrive = await lockRedrive(tx, this.#redrive.id)
       if (redrive?.owner === owner) await changeRedrive(tx, redrive, change)
     })
     this.#redrive = { ...this.#redrive, ...change }

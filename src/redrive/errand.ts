@@ -1,22 +1,22 @@
 /**
  * Letters of a lane one by one, for what cannot be done to many at once: letters of outboxes and webhooks, restoring, and letters that
  * leave over a network. What is within reach of a transaction is done in the one that moves the lane on, some letters at a time. A
- * network is not: a letter is marked before it leaves, and a server that finds a marked letter sent counts it instead of sending it
- * again.
+ * network is not: its source writes for which redrive a letter leaves before it does, and a server that finds the next letter sent
+ * counts it instead of sending it again.
  */
 import type { Clock } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
-import { type Database, sql } from '../db/database.ts'
+import type { Database } from '../db/database.ts'
 import { isBefore, readCandidates } from '../letters/candidates.ts'
 import { lockLetter } from '../letters/detail.ts'
 import {
   type Edit,
   isRemote,
   type Letter,
-  type LetterId,
   type LetterSource,
   type RemoteLetterSource,
 } from '../letters/letter.ts'
+import { unnameRedrive, wasSentFor } from '../letters/redriven.ts'
 import { retryLetter } from '../letters/resolve.ts'
 import { changeLetter } from '../letters/restore.ts'
 import { inOffice, type OfficeWork } from '../letters/work.ts'
@@ -36,7 +36,7 @@ import {
 import { advanceLane, holdLane, type Lane } from './lanes.ts'
 import { type LaneLetter, nextLetters, noteExceptions } from './members.ts'
 import { exceptionOf, isObstacle, isPassing } from './obstacles.ts'
-import { type Exception, isSending, type Redrive, type RedriveNumber } from './redrive.ts'
+import { type Exception, isSending, type Redrive } from './redrive.ts'
 import { repairLetter } from './repair-letter.ts'
 import type { StoredRedrive } from './rows.ts'
 
@@ -165,21 +165,13 @@ async function passOver(
   return movedOn(work, both, members, exceptions)
 }
 
-/** One row by primary key: it is about to leave. */
-const markLetter = sql('redrive.markLetter', 'UPDATE bartleby.letters SET redrive = $2 WHERE id = $1')
-/** The same, which did not leave. */
-const unmarkLetter = sql(
-  'redrive.unmarkLetter',
-  'UPDATE bartleby.letters SET redrive = NULL WHERE id = $1 AND redrive = $2 AND resolution IS NULL',
-)
-
-/** A letter that is marked, to be sent over the network. */
-interface Marked extends Ready {
+/** The next letter of a lane, to be sent over the network. */
+interface Next extends Ready {
   readonly both: Both
   readonly member: LaneLetter
 }
 
-/** The next letter of a lane, over the network. */
+/** Sends the next letter of a lane over the network, and counts it whatever was decided about the redrive meanwhile. */
 async function runRemote(
   db: Database,
   clock: Clock,
@@ -187,26 +179,46 @@ async function runRemote(
   terms: BatchTerms,
   source: RemoteLetterSource,
 ): Promise<BatchResult> {
-  const marked = await inOffice(db, clock, 'redrive.mark', (work) => markNext(work, lane, terms))
-  if ('outcome' in marked) return marked
-  const { both, member, letter, edit } = marked
+  const next = await inOffice(db, clock, 'redrive.next', (work) => nextRemote(work, lane, terms))
+  if ('outcome' in next) return next
+  const { both, member, letter, edit } = next
   const { redrive } = both
   let refusal: BartlebyError | null = null
   try {
-    await source.sendRemote(letter, { edit, notes: notesOf(redrive), actor: actorOf(redrive) })
+    const how = { notes: notesOf(redrive), actor: actorOf(redrive), redrive: refOf(redrive) }
+    await source.sendRemote(letter, { edit, ...how })
   } catch (error) {
-    await unmark(db, letter.id, redrive.number)
-    if (!isAboutLetter(error)) throw error
+    if (!isAboutLetter(error)) {
+      await db.session('redrive.unsent', (session) =>
+        unnameRedrive(session, letter.id, member.version, redrive),
+      )
+      throw error
+    }
     refusal = error
   }
-  const exceptions = refusal === null ? [] : [exceptionOf(letter.id, refusal)]
-  // Counted whatever was decided about the redrive meanwhile.
   return inOffice(db, clock, 'redrive.sent', async (work) => {
     const held = await holdLane(work.tx, lane)
     if (held === null || !isAhead(held.behind, member)) return { outcome: 'halted' }
-    await noteExceptions(work.tx, redrive.number, exceptions)
-    return movedOn(work, { redrive, held }, [member], exceptions)
+    // One that was refused because nobody knew whether it had arrived may have come back meanwhile.
+    const isSent = refusal === null || (await wasSent(work, redrive, member))
+    const exception = isSent || refusal === null ? null : exceptionOf(letter.id, refusal)
+    return leftBehind(work, { redrive, held }, member, exception)
   })
+}
+
+/** A letter was sent, or left out for this reason. */
+async function leftBehind(
+  work: OfficeWork,
+  both: Both,
+  member: LaneLetter,
+  exception: Exception | null,
+): Promise<BatchDone> {
+  const exceptions = exception === null ? [] : [exception]
+  if (exception !== null) {
+    await noteExceptions(work.tx, both.redrive.number, exceptions)
+    await unnameRedrive(work.tx, member.letter, member.version, both.redrive)
+  }
+  return movedOn(work, both, [member], exceptions)
 }
 
 /** False: another server found it sent, and has counted it. */
@@ -216,29 +228,21 @@ const isAhead = (behind: Both['held']['behind'], member: LaneLetter): boolean =>
     { capturedAt: member.capturedAt, id: member.letter },
   )
 
-const unmark = (db: Database, letter: LetterId, redrive: RedriveNumber): Promise<number> =>
-  db.session('redrive.unmark', (session) => session.run(unmarkLetter, letter, redrive))
-
-/** Marks the next letter; what is left out, or was sent before a crash, is counted. */
-async function markNext(work: OfficeWork, lane: Lane, terms: BatchTerms): Promise<Marked | BatchResult> {
+/** The next letter; what is left out, or was sent before a crash, is counted. */
+async function nextRemote(work: OfficeWork, lane: Lane, terms: BatchTerms): Promise<Next | BatchResult> {
   const { tx } = work
   const both = await holdBoth(work, lane, terms.owner)
   if (both === null) return { outcome: 'halted' }
-  const members = await nextLetters(tx, both.held, both.held.behind, 1)
-  const [member] = members
-  if (member === undefined || (await wasSent(work, both.redrive, member.letter)))
-    return movedOn(work, both, members, [])
+  const [member] = await nextLetters(tx, both.held, both.held.behind, 1)
+  if (member === undefined) return movedOn(work, both, [], [])
+  if (await wasSent(work, both.redrive, member)) return leftBehind(work, both, member, null)
   const ready = await readyLetter(work, both.redrive, member, terms)
-  if ('reason' in ready) {
-    await noteExceptions(tx, both.redrive.number, [ready])
-    return movedOn(work, both, members, [ready])
-  }
-  await tx.run(markLetter, ready.letter.id, both.redrive.number)
-  return { ...ready, both, member }
+  return 'reason' in ready ? leftBehind(work, both, member, ready) : { ...ready, both, member }
 }
 
-/** Whether this redrive has sent the letter already: its server ended between the two. */
-async function wasSent({ tx }: OfficeWork, { number }: StoredRedrive, id: LetterId): Promise<boolean> {
-  const letter = (await readCandidates(tx, [id])).get(id)
-  return letter?.redrive === number && letter.resolution === 'retry'
+/** Whether this redrive has sent the letter already, whatever became of it: its server ended between the two. */
+async function wasSent({ tx }: OfficeWork, redrive: StoredRedrive, member: LaneLetter): Promise<boolean> {
+  const letter = (await readCandidates(tx, [member.letter])).get(member.letter)
+  if (letter === undefined || letter.version === member.version) return false
+  return letter.redrive === redrive.number || wasSentFor(tx, member.letter, member.version, redrive)
 }

@@ -24,7 +24,7 @@ import {
 import { removePlan } from './removal.ts'
 import type { Repairer } from './repair/repairer.ts'
 import { completePlan, insertRedrive, openRedrives } from './rows.ts'
-import { selectLetters } from './selecting.ts'
+import { isMoreThan, selectLetters } from './selecting.ts'
 
 export interface PlanParts {
   readonly db: Database
@@ -34,8 +34,10 @@ export interface PlanParts {
   readonly signal: AbortSignal
 }
 
-/** Lanes of a destination whose letters have keys: so many go out at once. */
+/** Lanes of a destination whose letters have keys, or no order: so many go out at once. */
 const LANES_OF_KEYS = 4
+/** Letters without a key go one after the other, and in two lanes when there are more than this of all. */
+const FEW = 10_000
 
 /** Makes the plan and gives its number. When it cannot be made, nothing is left of it. */
 export async function makePlan(parts: PlanParts, id: Xid, request: PlanRequest): Promise<RedriveNumber> {
@@ -55,6 +57,7 @@ export async function makePlan(parts: PlanParts, id: Xid, request: PlanRequest):
 
 interface CountedLane extends Lane {
   planned: number
+  hasKeys: boolean
 }
 
 class Planning {
@@ -66,6 +69,8 @@ class Planning {
   readonly #numbers = { inFlight: 0, noDestination: 0, orderBlocked: 0, duplicate: 0, invalid: 0 }
   /** Redrives whose letters are left to them. */
   #others: readonly RedriveNumber[] = []
+  #areMany = false
+  #dealt = 0
 
   constructor(parts: PlanParts, redrive: RedriveNumber, request: PlanRequest) {
     this.#parts = parts
@@ -81,6 +86,7 @@ class Planning {
       (await openRedrives(session)).map(({ number }) => number),
     )
     const { selection, action } = this.#request
+    this.#areMany = await isMoreThan(db, selection, action, FEW)
     for await (const { letters, duplicate, unknown } of selectLetters(db, selection, action)) {
       signal.throwIfAborted()
       this.#numbers.duplicate += duplicate
@@ -98,6 +104,7 @@ class Planning {
     const { action, terms } = this.#request
     if (!isSending(action) || terms.order !== 'key') return
     for (const lane of this.#lanes.values()) {
+      if (!lane.hasKeys) continue
       const blocked = await takeOutBlocked(this.#parts.db, lane)
       lane.planned -= blocked
       this.#numbers.orderBlocked += blocked
@@ -164,11 +171,12 @@ class Planning {
   #deal({ candidate, way }: Eligible): DealtLetter {
     const lane = this.#laneOf(way, this.#shareOf(candidate, way))
     lane.planned++
+    lane.hasKeys ||= candidate.key !== null
     const { id: letter, capturedAt, version } = candidate
     return { lane: lane.lane, letter, capturedAt, version }
   }
 
-  /** Which of the lanes of its destination: letters without a key go one after the other, as they were captured. */
+  /** Which of the lanes of its destination. */
   #shareOf({ key, id }: Candidate, { source }: Way): number {
     const { action, terms } = this.#request
     if (!isSending(action) || !isOfQueues(source)) return 0
@@ -176,7 +184,9 @@ class Planning {
       case 'capture':
         return 0
       case 'key':
-        return key === null ? 0 : hashOf(key) % LANES_OF_KEYS
+        if (key !== null) return hashOf(key) % LANES_OF_KEYS
+        // One after the other into either: they are walked side by side, so the order of capture is nearly kept.
+        return this.#areMany ? this.#dealt++ % 2 : 0
       case 'none':
         return Number(id % BigInt(LANES_OF_KEYS))
     }
@@ -193,6 +203,7 @@ class Planning {
       engine,
       destination,
       planned: 0,
+      hasKeys: false,
     }
     this.#lanes.set(name, lane)
     return lane

@@ -1,7 +1,7 @@
 /** Forgetting redrives: plans that were never started, and those that ended long ago, in bounded batches. */
 import { type Database, type Integer, integerList, sql } from '../db/database.ts'
 import { type RedriveNumber, redriveNumber } from './redrive.ts'
-import { removeRedrives } from './rows.ts'
+import { hideRedrive, removeRedrives } from './rows.ts'
 
 /** Rows of one transaction. */
 const BATCH = 2_000
@@ -27,8 +27,9 @@ const removeRest = (['redrive_lanes', 'redrive_outcomes'] as const).map((table) 
   }),
 )
 
-/** Removes everything that is kept of a redrive, its row last: what is cut short is found again. */
+/** Removes everything that is kept of a redrive, its row last: what is cut short is found again, and nobody is shown it. */
 export async function removePlan(db: Database, number: RedriveNumber): Promise<void> {
+  await db.transaction('redrive.forget', (tx) => hideRedrive(tx, number))
   for (const statement of PARTS) {
     for (;;) {
       const removed = await db.transaction('redrive.forget', (tx) => tx.run(statement, number, BATCH))

@@ -18,7 +18,7 @@ import {
 } from './redrive.ts'
 import { readRecipe, showRecipe } from './repair/recipe.ts'
 
-/** Until its set is complete nobody is shown it. */
+/** Nobody is shown a redrive before its set of letters is complete, and once it is not any more. */
 const PLANNING = 'planning'
 
 const COLUMNS = `number, id, state, resumes_as, action, queue, selection, numbers, terms, recipe, reason, planned_by, planned_at,
@@ -343,6 +343,14 @@ const leaveRow = sql(
 /** Leaves a redrive to others. */
 export async function leaveRedrive(session: Session, number: RedriveNumber, owner: string): Promise<void> {
   await session.run(leaveRow, number, owner)
+}
+
+/** One row by primary key. */
+const hideRow = sql('redrives.hide', `UPDATE bartleby.redrives SET state = '${PLANNING}' WHERE number = $1`)
+
+/** Nobody is shown a redrive any more whose letters are being forgotten. */
+export async function hideRedrive(tx: Transaction, number: RedriveNumber): Promise<void> {
+  await tx.run(hideRow, number)
 }
 
 /** Rows by primary key. */

@@ -87,7 +87,8 @@ export const redriveMigration: Migration = {
   `,
   sqlite: `
     CREATE TABLE redrives (
-      number INTEGER PRIMARY KEY,
+      -- Never given a second time: letters keep the number of a redrive that was forgotten.
+      number INTEGER PRIMARY KEY AUTOINCREMENT,
       id TEXT NOT NULL UNIQUE,
       state TEXT NOT NULL,
       resumes_as TEXT,

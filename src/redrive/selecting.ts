@@ -3,6 +3,7 @@ import { setImmediate as othersTurn } from 'node:timers/promises'
 import type { Database, Session } from '../db/database.ts'
 import { type Choice, chooseLetters } from '../letters/choice.ts'
 import { findLetter } from '../letters/detail.ts'
+import { DrawerLabels } from '../letters/drawers.ts'
 import type { LetterFilter } from '../letters/filter.ts'
 import type { LetterId } from '../letters/letter.ts'
 import type { LetterKey } from '../letters/letters.ts'
@@ -10,6 +11,7 @@ import { readStretch } from '../letters/list.ts'
 import type { Position } from '../letters/positions.ts'
 import { walkLimit } from '../letters/scan.ts'
 import { needleOf } from '../letters/search.ts'
+import { totalOf } from '../letters/total.ts'
 import type { RedriveAction, Selection } from './redrive.ts'
 
 /** Some of the letters that were asked for. */
@@ -42,6 +44,22 @@ export async function* selectLetters(
     return
   }
   for (const filter of walkedFilters(selection.filter, action)) yield* matching(db, filter)
+}
+
+/** Whether a selection has more letters than this, at most 10,000, as far as that is quickly told. */
+export async function isMoreThan(
+  db: Database,
+  selection: Selection,
+  action: RedriveAction,
+  letters: number,
+): Promise<boolean> {
+  if (selection.by === 'ids') return selection.ids.length > letters
+  let sum = 0
+  for (const filter of walkedFilters(selection.filter, action)) {
+    const { total, exact } = await totalOf(db, filter, new DrawerLabels())
+    sum += exact ? total : total + 1
+  }
+  return sum > letters
 }
 
 /** Letters of one portion. */
