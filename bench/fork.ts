@@ -7,18 +7,21 @@ export interface ForkOptions {
   readonly timeoutMs?: number
   /** Told what the child writes to its standard error. */
   readonly onText?: (text: Buffer) => void
+  /** For Node itself; left out: those of this process. */
+  readonly nodeFlags?: readonly string[]
 }
 
 /** Runs `program`; rejects with the child's own complaint when it fails. `Answer` is a promise of the program. */
 export function inChild<Answer>(
   program: string,
   task: object,
-  { signal, timeoutMs, onText }: ForkOptions,
+  { signal, timeoutMs, onText, nodeFlags }: ForkOptions,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const child = fork(program, [JSON.stringify(task)], {
       signal,
       ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
+      ...(nodeFlags === undefined ? {} : { execArgv: [...nodeFlags] }),
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
     let answer: { readonly value: Answer } | null = null

@@ -18,15 +18,41 @@ export async function writeLetters(text: string): Promise<void> {
   await writePart('Letters', `Taken on ${today()} with \`npm run bench -- letters --write\`.\n\n${text}`)
 }
 
-/** What stands below a title; empty when there is no such part. */
-export async function readPart(title: string): Promise<string> {
-  return (await split(title)).part
-}
-
 /** Replaces what stands below a title, or adds it at the end. */
 export async function writePart(title: string, text: string): Promise<void> {
   const { before, after } = await split(title)
   await writeFile(file, `${before}${heading(title)}\n${text}\n${after}`)
+}
+
+const ABOUT = 'Machine and method'
+
+/**
+ * Replaces sections of a part, and what is said about all of it; sections that were not measured stay as they are. `name` is what the
+ * benchmark is called by.
+ */
+export async function writeSections(
+  title: string,
+  name: string,
+  sections: readonly (readonly [title: string, text: string])[],
+  about: string,
+): Promise<void> {
+  const kept = new Map(readSections((await split(title)).part))
+  kept.delete(ABOUT)
+  for (const [section, text] of sections) kept.set(section, `Taken on ${today()}.\n\n${text}`)
+  kept.set(ABOUT, about)
+  const command = `Taken with \`npm run bench -- ${name} --write\`; see [bench/${name}/README.md](../bench/${name}/README.md) for what is measured and how.`
+  const all = [...kept].map(([section, text]) => `### ${section}\n\n${text}`)
+  await writePart(title, [command, ...all].join('\n\n'))
+}
+
+function readSections(text: string): [title: string, text: string][] {
+  return text
+    .split('\n### ')
+    .slice(1)
+    .map((section) => {
+      const end = section.indexOf('\n')
+      return [section.slice(0, end), section.slice(end).trim()]
+    })
 }
 
 const heading = (title: string): string => `\n## ${title}\n`

@@ -36,6 +36,8 @@ if (args[0] === 'letters') {
   )
 } else if (args[0] === 'kafka') {
   process.exitCode = await (await import('./kafka/run.ts')).benchKafka(args.slice(1), interrupted.signal)
+} else if (args[0] === 'redrive') {
+  process.exitCode = await (await import('./redrive/run.ts')).benchRedrive(args.slice(1), interrupted.signal)
 } else if (args[0] === 'console') {
   process.exitCode = await (await import('./console/run.ts')).benchConsole(args.slice(1), interrupted.signal)
 } else {

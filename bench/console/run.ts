@@ -2,16 +2,11 @@
  * `npm run bench -- console`: how soon the console can be used on a store with many letters, and what it costs the server to have
  * one open while nothing happens.
  */
-import { rmSync } from 'node:fs'
-import { chmod, mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { Grounds, storeTitles } from '../grounds.ts'
 import { loadLetters } from '../letters/load.ts'
 import type { Dialect } from '../letters/sql.ts'
-import { machineFacts } from '../machine.ts'
 import { writePart } from '../page.ts'
 import { table } from '../report.ts'
-import { type PostgresServer, startPostgres } from '../servers/postgres.ts'
 import { type Flags, readFlags, usage } from './flags.ts'
 import { launchBrowser, type PageTime, scriptBytes, timePages } from './pages.ts'
 import { startServer } from './server.ts'
@@ -25,8 +20,6 @@ interface Outcome {
   readonly openPercent: number
 }
 
-const TITLES: Readonly<Record<Dialect, string>> = { postgres: 'PostgreSQL', sqlite: 'SQLite' }
-
 /** Runs the benchmark that the arguments ask for; gives the exit code. */
 export async function benchConsole(args: readonly string[], signal: AbortSignal): Promise<number> {
   const flags = readFlags(args)
@@ -34,26 +27,20 @@ export async function benchConsole(args: readonly string[], signal: AbortSignal)
     console.log(usage)
     return 0
   }
-  const root = await mkdtemp(join(tmpdir(), 'bartleby-bench-'))
-  // The database server runs as another user when this one is root.
-  await chmod(root, 0o755)
-  process.once('exit', () => rmSync(root, { recursive: true, force: true }))
-  const facts = machineFacts(root)
-  const postgres = flags.stores.includes('postgres') ? await startPostgres(root) : null
-  if (postgres !== null) facts.push(['PostgreSQL', `${postgres.version}; ${postgres.settings}`])
+  const grounds = await Grounds.open(flags.stores)
   const outcomes: Outcome[] = []
   try {
     for (const store of flags.stores) {
       signal.throwIfAborted()
       console.error(`${store}, ${flags.letters.toLocaleString('en')} letters …`)
-      outcomes.push(await withStore(store, root, postgres, (url) => measure(store, url, flags)))
+      outcomes.push(await grounds.onStore(store, (url) => measure(store, url, flags)))
     }
   } finally {
-    await postgres?.stop()
+    await grounds.close()
   }
   const text = [
     ...outcomes.map((outcome) => outcomeTable(outcome, flags)),
-    table(['machine', ''], facts),
+    table(['machine', ''], grounds.facts),
   ].join('\n\n')
   console.log(text)
   if (flags.write) {
@@ -61,17 +48,6 @@ export async function benchConsole(args: readonly string[], signal: AbortSignal)
     await writePart('Console', `Taken on ${today} with \`npm run bench -- console --write\`.\n\n${text}`)
   }
   return 0
-}
-
-function withStore<T>(
-  store: Dialect,
-  root: string,
-  postgres: PostgresServer | null,
-  work: (url: string) => Promise<T>,
-): Promise<T> {
-  if (store === 'sqlite') return work(`sqlite:${join(root, 'console.db')}`)
-  if (postgres === null) throw new Error('PostgreSQL is not running')
-  return postgres.withDatabase(work)
 }
 
 async function measure(
@@ -111,7 +87,7 @@ function outcomeTable(
     ]
   })
   return [
-    `### ${TITLES[store]}, ${flags.letters.toLocaleString('en')} letters`,
+    `### ${storeTitles[store]}, ${flags.letters.toLocaleString('en')} letters`,
     table(
       ['', `median of ${flags.loads}`, 'worst'],
       [

@@ -2,18 +2,14 @@
  * `npm run bench -- kafka`: how fast dead events are taken in beside a bare loop of the same client, how long a preview takes with many
  * letters, and how long it takes to process one. A real broker on this machine; every measurement has a process and a store of its own.
  */
-import { rmSync } from 'node:fs'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type KafkaBroker, startBroker } from '../../test/kafka/broker.ts'
 import { newName, topicsAt } from '../../test/kafka/topics.ts'
 import { inChild } from '../fork.ts'
+import { Grounds, storeTitles } from '../grounds.ts'
 import type { Dialect } from '../letters/sql.ts'
-import { machineFacts } from '../machine.ts'
 import { writePart } from '../page.ts'
 import { table } from '../report.ts'
-import { type PostgresServer, startPostgres } from '../servers/postgres.ts'
 import { timePreviews, timeProcessing, untilTakenIn, withServer } from './calls.ts'
 import { deadEvents } from './events.ts'
 import { type Flags, readFlags, usage } from './flags.ts'
@@ -21,7 +17,6 @@ import { TOPIC } from './load.ts'
 import { intakeLines, type Line, previewLine, processLine } from './report.ts'
 import type { Rate, Task } from './task.ts'
 
-const titles: Readonly<Record<Dialect, string>> = { postgres: 'PostgreSQL', sqlite: 'SQLite' }
 const WRITE_BATCH = 500
 /** `timed` makes calls before those that it times. */
 const WARM_UP = 30
@@ -33,19 +28,16 @@ export async function benchKafka(args: readonly string[], signal: AbortSignal): 
     console.log(usage)
     return 0
   }
-  const root = await mkdtemp(join(tmpdir(), 'bartleby-bench-'))
-  // The database server runs as another user when this one is root.
-  await chmod(root, 0o755)
-  process.once('exit', () => rmSync(root, { recursive: true, force: true }))
-  const facts = machineFacts(root)
   const broker = await startBroker()
-  const postgres = flags.stores.includes('postgres') ? await startPostgres(root) : null
-  if (postgres !== null) facts.push(['PostgreSQL', `${postgres.version}; ${postgres.settings}`])
+  const grounds = await Grounds.open(flags.stores)
   try {
-    const bench = new KafkaBench(flags, root, broker, postgres, signal)
+    const bench = new KafkaBench(flags, grounds, broker, signal)
     const lines: Line[] = []
     for (const part of flags.parts) lines.push(...(await bench[part]()))
-    const tables = [table(['', 'figure', 'beside', 'ratio', 'goal'], lines), table(['machine', ''], facts)]
+    const tables = [
+      table(['', 'figure', 'beside', 'ratio', 'goal'], lines),
+      table(['machine', ''], grounds.facts),
+    ]
     const text = tables.join('\n\n')
     console.log(text)
     if (flags.write) {
@@ -55,30 +47,21 @@ export async function benchKafka(args: readonly string[], signal: AbortSignal): 
     }
     return 0
   } finally {
-    await postgres?.stop()
+    await grounds.close()
     await broker.dispose()
   }
 }
 
 class KafkaBench {
   readonly #flags: Flags
-  readonly #root: string
+  readonly #grounds: Grounds
   readonly #broker: KafkaBroker
-  readonly #postgres: PostgresServer | null
   readonly #signal: AbortSignal
-  #files = 0
 
-  constructor(
-    flags: Flags,
-    root: string,
-    broker: KafkaBroker,
-    postgres: PostgresServer | null,
-    signal: AbortSignal,
-  ) {
+  constructor(flags: Flags, grounds: Grounds, broker: KafkaBroker, signal: AbortSignal) {
     this.#flags = flags
-    this.#root = root
+    this.#grounds = grounds
     this.#broker = broker
-    this.#postgres = postgres
     this.#signal = signal
   }
 
@@ -94,13 +77,13 @@ class KafkaBench {
       bare.push(await this.#child({ act: 'bare', ...here, group: newName('group') }))
       for (const [dialect, rates] of offices) {
         rates.push(
-          await this.#onStore(dialect, (store) =>
+          await this.#grounds.onStore(dialect, (store) =>
             this.#child({ act: 'intake', ...here, store, group: newName('group') }),
           ),
         )
       }
     }
-    return [...offices].flatMap(([dialect, rates]) => intakeLines(titles[dialect], rates, bare))
+    return [...offices].flatMap(([dialect, rates]) => intakeLines(storeTitles[dialect], rates, bare))
   }
 
   async preview(): Promise<Line[]> {
@@ -108,7 +91,7 @@ class KafkaBench {
     const lines: Line[] = []
     for (const dialect of this.#flags.stores) {
       for (const count of letters) {
-        const times = await this.#onStore(dialect, async (store) => {
+        const times = await this.#grounds.onStore(dialect, async (store) => {
           await this.#child({ act: 'load', store, letters: count })
           const topics = {
             bootstrap: this.#broker.bootstrap,
@@ -118,7 +101,7 @@ class KafkaBench {
           }
           return withServer(store, topics, (server) => timePreviews(server, samples))
         })
-        lines.push(previewLine(titles[dialect], count, times))
+        lines.push(previewLine(storeTitles[dialect], count, times))
       }
     }
     return lines
@@ -132,7 +115,7 @@ class KafkaBench {
       const dlq = await this.#filled(events)
       const retry = await topicsAt(this.#broker.bootstrap).newTopic()
       const topics = { bootstrap: this.#broker.bootstrap, dlq, retry, group: newName('group') }
-      const times = await this.#onStore(dialect, (store) =>
+      const times = await this.#grounds.onStore(dialect, (store) =>
         withServer(store, topics, async (server) => {
           await untilTakenIn(server, events)
           return timeProcessing(server, samples)
@@ -140,7 +123,7 @@ class KafkaBench {
       )
       const published = await topicsAt(this.#broker.bootstrap).endOffset(retry)
       if (Number(published) !== events) throw new Error(`${published} of ${events} events were published`)
-      lines.push(processLine(titles[dialect], times))
+      lines.push(processLine(storeTitles[dialect], times))
     }
     return lines
   }
@@ -162,16 +145,5 @@ class KafkaBench {
     })
     console.error(`${task.act}: ${Math.round(rate.perSecond)}/s, ${Math.round(rate.peakRssMb)} MB`)
     return rate
-  }
-
-  #onStore<T>(dialect: Dialect, work: (store: string) => Promise<T>): Promise<T> {
-    if (dialect === 'postgres') {
-      if (this.#postgres === null) throw new Error('PostgreSQL is not running')
-      return this.#postgres.withDatabase(work)
-    }
-    const file = join(this.#root, `kafka-${++this.#files}.db`)
-    return work(`sqlite:${file}`).finally(() =>
-      Promise.all(['', '-wal', '-shm'].map((ending) => rm(file + ending, { force: true }))),
-    )
   }
 }

@@ -1,27 +1,32 @@
 /** Fills an empty store with letters, by the million: straight into the tables, as many years of work would have left them. */
 import { Office } from '../../src/index.ts'
 import { type Loader, openLoader } from './loader.ts'
-import { deadQueue, kinds, places } from './shape.ts'
+import { deadQueue, type Mix, usualMix } from './shape.ts'
 import { createKinds, insertHistory, insertLetters, insertTexts, insertTotals, words } from './sql.ts'
 
 const chunk = 250_000
 
 /** Loads `count` letters, the newest of them from `nowUs`. */
-export async function loadLetters(store: string, count: number, nowUs: bigint): Promise<void> {
-  await createQueues(store)
+export async function loadLetters(
+  store: string,
+  count: number,
+  nowUs: bigint,
+  mix: Mix = usualMix,
+): Promise<void> {
+  await createQueues(store, mix)
   const loader = await openLoader(store)
   try {
-    await registerKinds(loader, nowUs)
+    await registerKinds(loader, nowUs, mix)
     const putIndexesBack = await loader.dropIndexes(['letters', 'history', 'letter_texts'])
     for (let first = 1; first <= count; first += chunk) {
-      const range = [first, Math.min(first + chunk - 1, count), count, nowUs] as const
+      const range = { first, last: Math.min(first + chunk - 1, count), count, nowUs, mix }
       await loader.run('BEGIN')
-      await loader.run(insertLetters(loader.dialect, ...range))
-      for (const statement of insertHistory(loader.dialect, ...range)) await loader.run(statement)
-      await loader.run(insertTexts(loader.dialect, range[0], range[1]))
+      await loader.run(insertLetters(loader.dialect, range))
+      for (const statement of insertHistory(loader.dialect, range)) await loader.run(statement)
+      await loader.run(insertTexts(loader.dialect, range.first, range.last))
       await loader.run('COMMIT')
       if (count > chunk)
-        console.error(`  loaded ${range[1].toLocaleString('en')} of ${count.toLocaleString('en')}`)
+        console.error(`  loaded ${range.last.toLocaleString('en')} of ${count.toLocaleString('en')}`)
     }
     await putIndexesBack()
     for (const statement of insertTotals(loader.dialect)) await loader.run(statement)
@@ -33,21 +38,20 @@ export async function loadLetters(store: string, count: number, nowUs: bigint): 
 }
 
 /** The queues that letters of plain queues came from, and their dead queue. */
-async function createQueues(store: string): Promise<void> {
+async function createQueues(store: string, { kinds }: Mix): Promise<void> {
   const office = await Office.open({ store })
   try {
     const settings = { leaseTimeout: '5m', expireTimeout: '24h', requestedPartitions: 1 }
     await office.queues.create({ ...settings, queueName: deadQueue })
-    for (const { source, queue } of places) {
-      if (source === 'queues') await office.queues.create({ ...settings, queueName: queue, deadQueue })
-    }
+    const places = kinds.flatMap(({ place }) => (place.source === 'queues' ? [place.queue] : []))
+    for (const queueName of new Set(places)) await office.queues.create({ ...settings, queueName, deadQueue })
   } finally {
     await office.close()
   }
 }
 
 /** Signatures, drawers and series, and the table of kinds that has their numbers. */
-async function registerKinds(loader: Loader, nowUs: bigint): Promise<void> {
+async function registerKinds(loader: Loader, nowUs: bigint, { kinds }: Mix): Promise<void> {
   const { schema } = words[loader.dialect]
   const id = async (text: string, ...values: readonly (string | number)[]): Promise<number> => {
     const [row] = await loader.rows(`${text} RETURNING id`, ...values)

@@ -2,15 +2,11 @@
  * `npm run bench -- letters`: what letters cost when there are few and when there are many. Each store with each
  * number of letters has a process, and a database, of its own.
  */
-import { rmSync } from 'node:fs'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inChild } from '../fork.ts'
-import { machineFacts } from '../machine.ts'
+import { Grounds, storeTitles } from '../grounds.ts'
 import { writeLetters } from '../page.ts'
 import { table } from '../report.ts'
-import { type PostgresServer, startPostgres } from '../servers/postgres.ts'
 import { type Flags, readFlags, usage } from './flags.ts'
 import { type SizeOutcome, storeTable } from './report.ts'
 import type { Dialect } from './sql.ts'
@@ -23,13 +19,7 @@ export async function benchLetters(args: readonly string[], signal: AbortSignal)
     console.log(usage)
     return 0
   }
-  const root = await mkdtemp(join(tmpdir(), 'bartleby-bench-'))
-  // The database server runs as another user when this one is root.
-  await chmod(root, 0o755)
-  process.once('exit', () => rmSync(root, { recursive: true, force: true }))
-  const facts = machineFacts(root)
-  const postgres = flags.stores.includes('postgres') ? await startPostgres(root) : null
-  if (postgres !== null) facts.push(['PostgreSQL', `${postgres.version}; ${postgres.settings}`])
+  const grounds = await Grounds.open(flags.stores)
   const tables: string[] = []
   const failures: string[] = []
   try {
@@ -38,7 +28,7 @@ export async function benchLetters(args: readonly string[], signal: AbortSignal)
       for (const letters of flags.counts[store]) {
         console.error(`${store}, ${letters.toLocaleString('en')} letters …`)
         try {
-          sizes.push({ letters, outcome: await measure(store, letters, flags, root, postgres, signal) })
+          sizes.push({ letters, outcome: await measure(store, letters, flags, grounds, signal) })
         } catch (error) {
           if (signal.aborted) throw error
           const reason = error instanceof Error ? error.message : String(error)
@@ -47,14 +37,14 @@ export async function benchLetters(args: readonly string[], signal: AbortSignal)
           sizes.push({ letters, outcome: null })
         }
       }
-      tables.push(storeTable(titles[store], sizes))
+      tables.push(storeTable(storeTitles[store], sizes))
     }
   } finally {
-    await postgres?.stop()
+    await grounds.close()
   }
   const text = [
     ...tables,
-    table(['machine', ''], facts),
+    table(['machine', ''], grounds.facts),
     notes(flags),
     ...(failures.length > 0 ? [`**Failed:**\n${failures.map((failure) => `- ${failure}`).join('\n')}`] : []),
   ].join('\n\n')
@@ -63,27 +53,20 @@ export async function benchLetters(args: readonly string[], signal: AbortSignal)
   return failures.length === 0 ? 0 : 1
 }
 
-const titles: Readonly<Record<Dialect, string>> = { postgres: 'PostgreSQL', sqlite: 'SQLite' }
-
 function measure(
   store: Dialect,
   letters: number,
   { expireAt, sizes }: Flags,
-  root: string,
-  postgres: PostgresServer | null,
+  grounds: Grounds,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const task = { letters, expire: letters === expireAt, sizes }
   const program = join(import.meta.dirname, 'child.ts')
-  const run = (whole: Task) =>
-    inChild<Outcome>(program, whole, { signal, onText: (text) => process.stderr.write(text) })
-  if (store === 'postgres') {
-    if (postgres === null) throw new Error('PostgreSQL is not running')
-    return postgres.withDatabase((url) => run({ ...task, store: url }))
-  }
-  const file = join(root, 'letters.db')
-  return run({ ...task, store: `sqlite:${file}` }).finally(() =>
-    Promise.all(['', '-wal', '-shm'].map((ending) => rm(file + ending, { force: true }))),
+  return grounds.onStore(store, (url) =>
+    inChild<Outcome>(program, { ...task, store: url } satisfies Task, {
+      signal,
+      onText: (text) => process.stderr.write(text),
+    }),
   )
 }
 

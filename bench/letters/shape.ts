@@ -14,7 +14,7 @@ export interface Place {
 
 const twoDigits = (n: number): string => String(n).padStart(2, '0')
 
-export const places: readonly Place[] = [
+const places: readonly Place[] = [
   ...Array.from(
     { length: 10 },
     (_, n): Place => ({
@@ -101,6 +101,15 @@ const kind = (place: Place, error: ErrorText): Kind => ({
   }),
 })
 
+/** Every letter of a load is of one of these kinds; the last of them is rare. */
+export interface Mix {
+  readonly kinds: readonly Kind[]
+  /** Left out: 60%, and three quarters of the others are resolved. */
+  readonly areAllPending?: boolean
+  /** How many instances the letters have that do not come from plain queues. */
+  readonly instances: number
+}
+
 const placeAt = (n: number): Place =>
   places[n % places.length] ?? { source: 'http', engine: 'http', queue: '' }
 
@@ -111,6 +120,16 @@ export const kinds: readonly Kind[] = [
   ),
   kind(placeAt(11), rareError),
 ]
+
+/** Years of work at all places. */
+export const usualMix: Mix = { kinds, instances: 500 }
+
+/** Letters of one place that all wait to be sent back, with twenty errors. */
+export const pendingMix = (place: Place, instances: number): Mix => ({
+  kinds: [...Array.from({ length: 20 }, (_, n) => kind(place, errorText(n))), kind(place, rareError)],
+  areAllPending: true,
+  instances,
+})
 
 /** How many letters are of the rare kind, whatever the size of the load. */
 export const rareLetters = 5

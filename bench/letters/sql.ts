@@ -1,6 +1,6 @@
 /** The SQL of the load. Both stores get the same letters; what they write differently stands side by side here. */
 import { indexable } from '../../src/letters/texts.ts'
-import { kinds, rareLetters, spanUs } from './shape.ts'
+import { type Mix, rareLetters, spanUs } from './shape.ts'
 
 interface Words {
   readonly schema: string
@@ -39,17 +39,31 @@ export const createKinds = `CREATE TEMP TABLE kinds (
 /** Sixteen bits that look random: the upper half of the product with a large odd number. */
 const scattered = (factor: number): string => `(n * ${factor} % 4294967296 / 65536)`
 
-const ordinaryKinds = kinds.length - 1
+const someEnded = `CASE WHEN ${scattered(3266489917)} % 10 < 6 THEN 0 WHEN ${scattered(3266489917)} % 10 < 9 THEN 1 ELSE 2 END`
 
-/** The numbers from `first` to `last` with what the letter is: its kind, its status (0, 1, 2) and its time. */
-function letters(dialect: Dialect, first: number, last: number, count: number, nowUs: bigint): string {
+/** Some letters of a load. */
+export interface Range {
+  /** The numbers of the letters, both included, from 1. */
+  readonly first: number
+  readonly last: number
+  /** Of all, not of the range. */
+  readonly count: number
+  /** When the newest of all was captured. */
+  readonly nowUs: bigint
+  readonly mix: Mix
+}
+
+/** The numbers of a range with what the letter is: its kind, its status (0, 1, 2) and its time. */
+function letters(dialect: Dialect, { first, last, count, nowUs, mix }: Range): string {
   const { series, least } = words[dialect]
   const stepUs = spanUs / BigInt(count)
+  const ordinaryKinds = mix.kinds.length - 1
+  const status = mix.areAllPending === true ? '0' : someEnded
   const spread = (factor: number) => `${scattered(factor)} % ${ordinaryKinds}`
   return `(
     SELECT n, CASE WHEN n % ${Math.ceil(count / rareLetters)} = 0 THEN ${ordinaryKinds}
         ELSE ${least(spread(2654435761), spread(2246822519))} END AS letter_kind,
-      CASE WHEN ${scattered(3266489917)} % 10 < 6 THEN 0 WHEN ${scattered(3266489917)} % 10 < 9 THEN 1 ELSE 2 END AS status,
+      ${status} AS status,
       ${nowUs} - (${count} - n) * ${stepUs} AS at
     FROM ${series(first, last)}) AS numbered JOIN kinds ON kinds.kind = letter_kind`
 }
@@ -57,14 +71,8 @@ function letters(dialect: Dialect, first: number, last: number, count: number, n
 const filler =
   'a dead letter office for the messages that nobody could process, counted exactly and never lost, and sent back in the end'
 
-/** Letters `first` to `last` of `count`. Those of plain queues have no instance, and lie in the dead queue while pending. */
-export function insertLetters(
-  dialect: Dialect,
-  first: number,
-  last: number,
-  count: number,
-  nowUs: bigint,
-): string {
+/** The letters of a range. Those of plain queues have no instance, and lie in the dead queue while pending. */
+export function insertLetters(dialect: Dialect, range: Range): string {
   const { schema, bytes, padded } = words[dialect]
   const lying = (value: string) => `CASE WHEN part IS NOT NULL AND status = 0 THEN ${value} END`
   return `INSERT INTO ${schema}letters (id, captured_at, first_failure_at, last_failure_at, item_created_at, resolved_at,
@@ -74,12 +82,15 @@ export function insertLetters(
     SELECT n, at, at - 60000000, at, at - 3600000000, CASE WHEN status = 1 THEN at + 1000 END,
       ${lying('at')}, ${lying('n')}, ${lying('part')}, drawer, CASE WHEN status = 0 THEN 1 ELSE 2 END, 3,
       CASE WHEN part IS NOT NULL THEN 0 END, 0, status, ${lying('0')}, engine, ${sourceId(padded)},
-      CASE WHEN lone = 0 THEN 'instance-' || (n % 500) END, CASE WHEN lone = 0 THEN 'run-' || n END,
+      ${instanceId(range)}, CASE WHEN lone = 0 THEN 'run-' || n END,
       CASE WHEN lone = 1 THEN 'attempts' ELSE 'failed' END, error_class, before || n || after,
       CASE status WHEN 1 THEN 'discard' WHEN 2 THEN 'expire' END, CASE WHEN status > 0 THEN 'bench' END,
       CASE WHEN status = 1 THEN 'nobody needs it' END, dead_queue, ${bytes("'order'")}, ${bytes(payload)}
-    FROM ${letters(dialect, first, last, count, nowUs)}`
+    FROM ${letters(dialect, range)}`
 }
+
+const instanceId = ({ mix }: Range): string =>
+  `CASE WHEN lone = 0 THEN 'instance-' || (n % ${mix.instances}) END`
 
 const payload = `'{"n":' || n || ',"text":"' || substr('${filler}', 1, 123 - length('' || n)) || '"}'`
 
@@ -87,15 +98,9 @@ const payload = `'{"n":' || n || ',"text":"' || substr('${filler}', 1, 123 - len
 const sourceId = (padded: (number: string, width: number) => string): string => `'b' || ${padded('n', 26)}`
 
 /** The captures of these letters and, for those that are not pending, how they ended. */
-export function insertHistory(
-  dialect: Dialect,
-  first: number,
-  last: number,
-  count: number,
-  nowUs: bigint,
-): string[] {
+export function insertHistory(dialect: Dialect, range: Range): string[] {
   const { schema, padded } = words[dialect]
-  const from = letters(dialect, first, last, count, nowUs)
+  const from = letters(dialect, range)
   const row = (
     createdAt: string,
     series: string,
@@ -107,7 +112,7 @@ export function insertHistory(
     `INSERT INTO ${schema}history (created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id,
        actor, notes)
      SELECT ${createdAt}, 0, n, ${series}, ${version}, CASE WHEN lone = 1 THEN ${lone} ELSE 'run-' || n END,
-       CASE WHEN lone = 0 THEN 'instance-' || (n % 500) END, ${actor}, ${notes}
+       ${instanceId(range)}, ${actor}, ${notes}
      FROM ${from}`
   return [
     row('at', 'captured', 1, 'NULL', 'NULL', 'NULL'),

@@ -2,16 +2,12 @@
  * `npm run bench -- outbox`: what an outbox costs the application that writes it, how fast and how soon messages leave, and
  * whether that stays so when much waits and much is done. Every measurement has a process, and a database, of its own.
  */
-import { rmSync } from 'node:fs'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inChild } from '../fork.ts'
+import { Grounds, storeTitles } from '../grounds.ts'
 import { installPeers } from '../install.ts'
 import type { Dialect } from '../letters/sql.ts'
-import { machineFacts } from '../machine.ts'
 import { table } from '../report.ts'
-import { type PostgresServer, startPostgres } from '../servers/postgres.ts'
 import { type Flags, readFlags, type Sizes, usage } from './flags.ts'
 import { writeOutbox } from './page.ts'
 import { dispatchRuns, nameOf } from './plan.ts'
@@ -27,27 +23,20 @@ export async function benchOutbox(args: readonly string[], signal: AbortSignal):
     return 0
   }
   const versions = await installPeers()
-  const root = await mkdtemp(join(tmpdir(), 'bartleby-bench-'))
-  // The database server runs as another user when this one is root.
-  await chmod(root, 0o755)
-  process.once('exit', () => rmSync(root, { recursive: true, force: true }))
-  const facts = machineFacts(root)
-  const postgres = flags.stores.includes('postgres') ? await startPostgres(root) : null
-  if (postgres !== null)
-    facts.push(
-      ['PostgreSQL', `${postgres.version}; ${postgres.settings}`],
-      ['peer', `pg-transactional-outbox ${versions['pg-transactional-outbox']}`],
-    )
+  const grounds = await Grounds.open(flags.stores)
+  const facts = [...grounds.facts]
+  if (flags.stores.includes('postgres'))
+    facts.push(['peer', `pg-transactional-outbox ${versions['pg-transactional-outbox']}`])
   const tables: string[] = []
   const failures: string[] = []
   try {
     for (const store of flags.stores) {
-      const bench = new StoreBench(store, flags, root, postgres, signal)
-      tables.push(storeTables(titles[store], await bench.run(), flags.sizes))
+      const bench = new StoreBench(store, flags, grounds, signal)
+      tables.push(storeTables(storeTitles[store], await bench.run(), flags.sizes))
       failures.push(...bench.failures)
     }
   } finally {
-    await postgres?.stop()
+    await grounds.close()
   }
   const text = [
     ...tables,
@@ -60,29 +49,18 @@ export async function benchOutbox(args: readonly string[], signal: AbortSignal):
   return failures.length === 0 ? 0 : 1
 }
 
-const titles: Readonly<Record<Dialect, string>> = { postgres: 'PostgreSQL', sqlite: 'SQLite' }
-
 /** All measurements on one store. One that fails is told, and the others go on. */
 class StoreBench {
   readonly failures: string[] = []
   readonly #store: Dialect
   readonly #flags: Flags
-  readonly #root: string
-  readonly #postgres: PostgresServer | null
+  readonly #grounds: Grounds
   readonly #signal: AbortSignal
-  #files = 0
 
-  constructor(
-    store: Dialect,
-    flags: Flags,
-    root: string,
-    postgres: PostgresServer | null,
-    signal: AbortSignal,
-  ) {
+  constructor(store: Dialect, flags: Flags, grounds: Grounds, signal: AbortSignal) {
     this.#store = store
     this.#flags = flags
-    this.#root = root
-    this.#postgres = postgres
+    this.#grounds = grounds
     this.#signal = signal
   }
 
@@ -132,25 +110,14 @@ class StoreBench {
       )
     console.error(`${this.#store}: ${name} …`)
     try {
-      return await this.#onStore(run)
+      return await this.#grounds.onStore(this.#store, run)
     } catch (error) {
       if (this.#signal.aborted) throw error
       const reason = error instanceof Error ? error.message : String(error)
       console.error(`FAILED: ${reason}`)
-      this.failures.push(`${titles[this.#store]}, ${name}: ${reason}`)
+      this.failures.push(`${storeTitles[this.#store]}, ${name}: ${reason}`)
       return null
     }
-  }
-
-  #onStore<T>(work: (store: string) => Promise<T>): Promise<T> {
-    if (this.#store === 'postgres') {
-      if (this.#postgres === null) throw new Error('PostgreSQL is not running')
-      return this.#postgres.withDatabase(work)
-    }
-    const file = join(this.#root, `outbox-${++this.#files}.db`)
-    return work(`sqlite:${file}`).finally(() =>
-      Promise.all(['', '-wal', '-shm'].map((ending) => rm(file + ending, { force: true }))),
-    )
   }
 }
 

@@ -2,24 +2,18 @@
  * `npm run bench -- webhooks`: how fast and how soon messages reach their consumers, and whether that, and what is read all the
  * time, stays so when much waits, somebody hangs, or millions are dead. Every measurement has processes, and a database, of its own.
  */
-import { rmSync } from 'node:fs'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inChild } from '../fork.ts'
+import { Grounds, storeTitles } from '../grounds.ts'
 import type { Dialect } from '../letters/sql.ts'
-import { machineFacts } from '../machine.ts'
+import { writeSections } from '../page.ts'
 import { table } from '../report.ts'
-import { type PostgresServer, startPostgres } from '../servers/postgres.ts'
 import { type Flags, type Part, readFlags, usage } from './flags.ts'
 import { notes } from './notes.ts'
-import { writeWebhooks } from './page.ts'
 import { hangings, inTurns, nameOfDeliver, nameOfHang } from './plan.ts'
 import { partTables, partTitles } from './report.ts'
 import { addRun, StoreResults } from './results.ts'
 import { type Answers, bulkActs, type Orders } from './task.ts'
-
-const titles: Readonly<Record<Dialect, string>> = { postgres: 'PostgreSQL', sqlite: 'SQLite' }
 
 /** Runs the benchmark that the arguments ask for; gives the exit code. */
 export async function benchWebhooks(args: readonly string[], signal: AbortSignal): Promise<number> {
@@ -28,13 +22,7 @@ export async function benchWebhooks(args: readonly string[], signal: AbortSignal
     console.log(usage)
     return 0
   }
-  const root = await mkdtemp(join(tmpdir(), 'bartleby-bench-'))
-  // The database server runs as another user when this one is root.
-  await chmod(root, 0o755)
-  process.once('exit', () => rmSync(root, { recursive: true, force: true }))
-  const facts = machineFacts(root)
-  const postgres = flags.stores.includes('postgres') ? await startPostgres(root) : null
-  if (postgres !== null) facts.push(['PostgreSQL', `${postgres.version}; ${postgres.settings}`])
+  const grounds = await Grounds.open(flags.stores)
   const sections: [title: string, text: string][] = []
   try {
     for (const part of flags.parts) {
@@ -42,8 +30,8 @@ export async function benchWebhooks(args: readonly string[], signal: AbortSignal
       const failures: string[] = []
       const startMs = performance.now()
       for (const store of flags.stores) {
-        const bench = new StoreBench(store, flags, root, postgres, signal)
-        tables.push(partTables(part, titles[store], await bench.run(part), flags.sizes))
+        const bench = new StoreBench(store, flags, grounds, signal)
+        tables.push(partTables(part, storeTitles[store], await bench.run(part), flags.sizes))
         failures.push(...bench.failures)
       }
       const minutes = (performance.now() - startMs) / 60_000
@@ -53,11 +41,11 @@ export async function benchWebhooks(args: readonly string[], signal: AbortSignal
       sections.push([partTitles[part], tables.join('\n\n')])
     }
   } finally {
-    await postgres?.stop()
+    await grounds.close()
   }
-  const about = [table(['machine', ''], facts), notes(flags)].join('\n\n')
+  const about = [table(['machine', ''], grounds.facts), notes(flags)].join('\n\n')
   console.log([...sections.map(([title, text]) => `### ${title}\n\n${text}`), about].join('\n\n'))
-  if (flags.write) await writeWebhooks(sections, about)
+  if (flags.write) await writeSections('Webhooks', 'webhooks', sections, about)
   return sections.some(([, text]) => text.includes('**Failed:**')) ? 1 : 0
 }
 
@@ -66,22 +54,13 @@ class StoreBench {
   readonly failures: string[] = []
   readonly #store: Dialect
   readonly #flags: Flags
-  readonly #root: string
-  readonly #postgres: PostgresServer | null
+  readonly #grounds: Grounds
   readonly #signal: AbortSignal
-  #files = 0
 
-  constructor(
-    store: Dialect,
-    flags: Flags,
-    root: string,
-    postgres: PostgresServer | null,
-    signal: AbortSignal,
-  ) {
+  constructor(store: Dialect, flags: Flags, grounds: Grounds, signal: AbortSignal) {
     this.#store = store
     this.#flags = flags
-    this.#root = root
-    this.#postgres = postgres
+    this.#grounds = grounds
     this.#signal = signal
   }
 
@@ -141,24 +120,13 @@ class StoreBench {
       )
     console.error(`${this.#store}: ${part}, ${name} …`)
     try {
-      return await this.#onStore(run)
+      return await this.#grounds.onStore(this.#store, run)
     } catch (error) {
       if (this.#signal.aborted) throw error
       const reason = error instanceof Error ? error.message : String(error)
       console.error(`FAILED: ${reason}`)
-      this.failures.push(`${titles[this.#store]}, ${part}, ${name}: ${reason}`)
+      this.failures.push(`${storeTitles[this.#store]}, ${part}, ${name}: ${reason}`)
       return null
     }
-  }
-
-  #onStore<T>(work: (store: string) => Promise<T>): Promise<T> {
-    if (this.#store === 'postgres') {
-      if (this.#postgres === null) throw new Error('PostgreSQL is not running')
-      return this.#postgres.withDatabase(work)
-    }
-    const file = join(this.#root, `webhooks-${++this.#files}.db`)
-    return work(`sqlite:${file}`).finally(() =>
-      Promise.all(['', '-wal', '-shm'].map((ending) => rm(file + ending, { force: true }))),
-    )
   }
 }

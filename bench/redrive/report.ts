@@ -1,0 +1,152 @@
+/** The lines of the table: every figure beside what it is measured against, with its goal. */
+import { median } from '../letters/measure.ts'
+import type { Dialect } from '../letters/sql.ts'
+import type { BareFigure, Books, CancelFigure, LiveFigure, RateFigure, RunFigure } from './task.ts'
+
+export type Line = readonly [what: string, figure: string, beside: string, ratio: string, goal: string]
+
+const PLAN_SECONDS_A_MILLION = 30
+/** With fewer letters, or in less time, what happens once at the start counts too much to say met or missed. */
+const JUDGED_LETTERS = 100_000
+const JUDGED_SECONDS = 10
+const LETTERS_A_SECOND = 20_000
+const MEMORY_MB = 256
+const LIVE_SHARE = 0.8
+const CANCEL_MS = 1_000
+const RATE_MARGIN = 0.02
+
+const count = (number: number): string => Math.round(number).toLocaleString('en')
+const judged = (goal: string, isMet: boolean): string => `${goal} ${isMet ? 'met' : '**missed**'}`
+const share = (ratio: number): string => `${(ratio * 100).toFixed(0)}%`
+const mb = (memory: number): string => `${memory.toFixed(0)} MB`
+const bytes = (number: number | null): string => (number === null ? '–' : `${count(number)} B`)
+
+/** A plan grows with its letters, and so does its goal. */
+function planLine(what: string, { letters, planSeconds }: RunFigure): Line {
+  const goalSeconds = (PLAN_SECONDS_A_MILLION * letters) / 1_000_000
+  return [
+    what,
+    `${planSeconds.toFixed(1)} s`,
+    `${count(letters / planSeconds)} letters/s`,
+    '',
+    letters < JUDGED_LETTERS ? '' : judged(`< ${goalSeconds.toFixed(1)} s`, planSeconds < goalSeconds),
+  ]
+}
+
+export function runLines(dialect: Dialect, figure: RunFigure, bare: BareFigure): Line[] {
+  const { letters, perSecond, memory } = figure
+  const { atStart, ofPlan, ofFirstHalf, ofSecondHalf, peak } = memory
+  return [
+    planLine(`plan of ${count(letters)} letters`, figure),
+    [
+      'redrive of them, without a rate',
+      `${count(perSecond)} letters/s`,
+      `bare SQL ${count(bare.perSecond)}/s`,
+      share(perSecond / bare.perSecond),
+      // The goal is of servers; for a file there is none.
+      dialect === 'postgres' && letters >= JUDGED_LETTERS
+        ? judged(`≥ ${count(LETTERS_A_SECOND)}/s`, perSecond >= LETTERS_A_SECOND)
+        : '',
+    ],
+    ...walLines(figure, bare),
+    ['memory at the start', mb(atStart), '', '', ''],
+    ['memory of the plan, peak', mb(ofPlan), '', '', ''],
+    [
+      'memory of the redrive, peak of its second half',
+      mb(ofSecondHalf),
+      `first half ${mb(ofFirstHalf)}`,
+      share(ofSecondHalf / ofFirstHalf),
+      '',
+    ],
+    ['memory of the process, peak', mb(peak), '', '', judged(`< ${mb(MEMORY_MB)}`, peak < MEMORY_MB)],
+    booksLine('books of the redrive', figure.books),
+  ]
+}
+
+function walLines({ walBytes, planWalBytes }: RunFigure, bare: BareFigure): Line[] {
+  if (walBytes === null || bare.walBytes === null) return []
+  return [
+    ['WAL of the plan, a letter', bytes(planWalBytes), '', '', ''],
+    [
+      'WAL of the redrive, a letter',
+      bytes(walBytes),
+      `bare SQL ${bytes(bare.walBytes)}`,
+      share(walBytes / bare.walBytes),
+      '',
+    ],
+  ]
+}
+
+export const keyedLines = (keys: number, figure: RunFigure): Line[] => [
+  planLine(`plan of ${count(figure.letters)} letters of ${count(keys)} keys`, figure),
+  ['redrive of them', `${count(figure.perSecond)} letters/s`, '', '', ''],
+  booksLine('books, and each key in its order', figure.books),
+]
+
+export function liveLines({ alone, beside, lettersPerSecond, books }: LiveFigure): Line[] {
+  const ratio = beside.itemsPerSecond / alone.itemsPerSecond
+  return [
+    [
+      'live traffic beside a redrive',
+      `${count(beside.itemsPerSecond)} items/s`,
+      `alone ${count(alone.itemsPerSecond)}/s`,
+      share(ratio),
+      judged(`≥ ${share(LIVE_SHARE)}`, ratio >= LIVE_SHARE),
+    ],
+    ...(['p50Ms', 'p99Ms'] as const).map(
+      (name): Line => [
+        `its calls, ${name.slice(0, 3)}`,
+        `${beside[name].toFixed(1)} ms`,
+        `alone ${alone[name].toFixed(1)} ms`,
+        share(beside[name] / alone[name]),
+        '',
+      ],
+    ),
+    ['the redrive meanwhile', `${count(lettersPerSecond)} letters/s`, '', '', ''],
+    booksLine('books', books),
+  ]
+}
+
+export function cancelLines({ tookMs, sentAfter, books }: CancelFigure): Line[] {
+  const worst = Math.max(...tookMs)
+  return [
+    [
+      `cancel, the slowest of ${tookMs.length}`,
+      `${worst.toFixed(0)} ms`,
+      `median ${median(tookMs).toFixed(0)} ms`,
+      '',
+      judged(`< ${count(CANCEL_MS)} ms`, worst < CANCEL_MS),
+    ],
+    ['letters sent after it returned', count(sentAfter), '', '', judged('0', sentAfter === 0)],
+    booksLine('books', books),
+  ]
+}
+
+export const rateLines = (
+  rate: number,
+  seconds: number,
+  { windows, expected, books }: RateFigure,
+): Line[] => [
+  ...windows.map((letters, at): Line => {
+    const off = letters / expected - 1
+    return [
+      `${count(rate)}/s, letters of ${at === 0 ? 'the first' : 'the next'} ${seconds} s`,
+      count(letters),
+      `asked for ${count(expected)}`,
+      `${off < 0 ? '−' : '+'}${(Math.abs(off) * 100).toFixed(1)}%`,
+      seconds < JUDGED_SECONDS ? '' : judged(`± ${share(RATE_MARGIN)}`, Math.abs(off) <= RATE_MARGIN),
+    ]
+  }),
+  booksLine('books', books),
+]
+
+const booksLine = (what: string, { sent, items, resolved, retries, isVerified }: Books): Line => [
+  what,
+  `${count(sent)} sent`,
+  `= ${count(items)} items = ${count(resolved)} resolved = ${count(retries)} in history`,
+  '',
+  isVerified ? 'verified' : '',
+]
+
+/** A measurement that failed is a loss, not a gap. */
+export const failedLine = (part: string, reason: string): Line => [part, '**failed**', reason, '', '']

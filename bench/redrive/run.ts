@@ -1,0 +1,155 @@
+/**
+ * `npm run bench -- redrive`: how fast many letters are planned and sent back, and what that costs everybody else. Every measurement
+ * has a process, and a store, of its own.
+ */
+import { join } from 'node:path'
+import { inChild } from '../fork.ts'
+import { Grounds, storeTitles } from '../grounds.ts'
+import type { Dialect } from '../letters/sql.ts'
+import { writeSections } from '../page.ts'
+import { table } from '../report.ts'
+import { type Flags, type Part, readFlags, usage } from './flags.ts'
+import { lettersOfRate } from './rate.ts'
+import { cancelLines, failedLine, keyedLines, type Line, liveLines, rateLines, runLines } from './report.ts'
+import type { Answers, Task, TaskOf } from './task.ts'
+
+const KEYS = 1_000
+const RATE = 500
+/** Up to here all promises of the store are checked at the end; beyond, that takes minutes. */
+const VERIFIED_LETTERS = 200_000
+/** As `npm start` runs a server. */
+const SERVER_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=30']
+
+/** Runs the benchmark that the arguments ask for; gives the exit code. */
+export async function benchRedrive(args: readonly string[], signal: AbortSignal): Promise<number> {
+  const flags = readFlags(args)
+  if (flags === null) {
+    console.log(usage)
+    return 0
+  }
+  const grounds = await Grounds.open(flags.stores)
+  const bench = new RedriveBench(grounds, flags, signal)
+  const sections: [title: string, text: string][] = []
+  try {
+    for (const dialect of flags.stores) {
+      const title = storeTitles[dialect]
+      const lines = await bench.measure(dialect)
+      sections.push([title, table([title, 'figure', 'beside', 'ratio', 'goal'], lines)])
+    }
+  } finally {
+    await grounds.close()
+  }
+  const about = [table(['machine', ''], grounds.facts), notes(flags)].join('\n\n')
+  console.log([...sections.map(([, text]) => text), about].join('\n\n'))
+  if (flags.write) await writeSections('Redrives', 'redrive', sections, about)
+  return bench.failures === 0 ? 0 : 1
+}
+
+class RedriveBench {
+  readonly #grounds: Grounds
+  readonly #flags: Flags
+  readonly #signal: AbortSignal
+  failures = 0
+
+  constructor(grounds: Grounds, flags: Flags, signal: AbortSignal) {
+    this.#grounds = grounds
+    this.#flags = flags
+    this.#signal = signal
+  }
+
+  /** All parts on one store; one that fails keeps none of the others from being measured. */
+  async measure(dialect: Dialect): Promise<Line[]> {
+    const lines: Line[] = []
+    for (const part of this.#flags.parts) {
+      console.error(`${dialect}, ${part} …`)
+      try {
+        lines.push(...(await this.#part(dialect, part)))
+      } catch (error) {
+        if (this.#signal.aborted) throw error
+        const reason = error instanceof Error ? error.message : String(error)
+        console.error(`FAILED: ${reason}`)
+        lines.push(failedLine(part, reason))
+        this.failures++
+      }
+    }
+    return lines
+  }
+
+  async #part(dialect: Dialect, part: Part): Promise<Line[]> {
+    const { letters, liveSeconds, cancels, windowSeconds } = this.#flags.sizes[dialect]
+    switch (part) {
+      case 'run': {
+        const isVerified = letters.run <= VERIFIED_LETTERS
+        const figure = await this.#onLetters(dialect, letters.run, null, (store) =>
+          this.#child({ act: 'run', store, isVerified }),
+        )
+        const bare = await this.#grounds.onStore(dialect, (store) =>
+          this.#child({ act: 'bare', store, letters: letters.run }),
+        )
+        return runLines(dialect, figure, bare)
+      }
+      case 'keyed':
+        return keyedLines(
+          KEYS,
+          await this.#onLetters(dialect, letters.keyed, KEYS, (store) =>
+            this.#child({ act: 'run', store, isVerified: true }),
+          ),
+        )
+      case 'live':
+        return liveLines(
+          await this.#onLetters(dialect, letters.live, null, (store) =>
+            this.#child({ act: 'live', store, seconds: liveSeconds }),
+          ),
+        )
+      case 'cancel':
+        return cancelLines(
+          await this.#onLetters(dialect, letters.cancel, null, (store) =>
+            this.#child({ act: 'cancel', store, times: cancels }),
+          ),
+        )
+      case 'rate':
+        return rateLines(
+          RATE,
+          windowSeconds,
+          await this.#onLetters(dialect, lettersOfRate(RATE, windowSeconds), null, (store) =>
+            this.#child({ act: 'rate', store, rate: RATE, windowSeconds }),
+          ),
+        )
+    }
+  }
+
+  /** Runs `work` with a store that has so many letters, all of them pending. */
+  #onLetters<T>(
+    dialect: Dialect,
+    letters: number,
+    keys: number | null,
+    work: (store: string) => Promise<T>,
+  ): Promise<T> {
+    return this.#grounds.onStore(dialect, async (store) => {
+      await this.#child({ act: 'load', store, letters, keys })
+      return work(store)
+    })
+  }
+
+  async #child<Act extends Task['act']>(task: TaskOf<Act>): Promise<Answers[Act]> {
+    const figure = await inChild<Answers[Act]>(join(import.meta.dirname, 'child.ts'), task, {
+      signal: this.#signal,
+      onText: (text) => process.stderr.write(text),
+      nodeFlags: task.act === 'load' || task.act === 'bare' ? [] : SERVER_FLAGS,
+    })
+    console.error(`  ${task.act}: ${JSON.stringify(figure)}`)
+    return figure
+  }
+}
+
+const notes = ({ sizes }: Flags): string =>
+  [
+    `Letters of 20 errors, all pending, with payloads of 140 bytes, go back to one queue in one call of the library. Loaded by SQL, each measurement in a store and a process of its own, with the memory settings of \`npm start\`; one run of each.`,
+    'Bare SQL: one connection, three tables with a primary key each, 1,000 letters to a transaction: copied to a queue, marked, and noted in a history. It asks nothing about a letter and counts nothing.',
+    'The goal of a plan is 30 s for 1,000,000 letters, in proportion.',
+    `Live traffic: four callers produce ten items, lease and complete them, without a pause; ${sizes.postgres.liveSeconds} s without a redrive and ${sizes.postgres.liveSeconds} s beside one, in three turns each. On PostgreSQL another server in another process carries the redrive out; on SQLite there is one server.`,
+    'Cancelled a tenth of a second after the first letters were seen to be sent; on PostgreSQL by another server every other time. Rates by the times at which the items lie in the queue.',
+    'Clients, server and database share the cores. Books: what the redrives tell = items in the queue = letters resolved by a redrive = rows of history; counts = COUNT for every drawer and status. "Verified": `bartleby verify` found every promise kept.',
+  ]
+    .map((note) => `- ${note}`)
+    .join('\n')
