@@ -11,27 +11,33 @@ const PENDING = '/letters?query=engine%3Ahmac%20status%3Apending'
 
 describeBrowser('a redrive', () => {
   let office: ConsoleOffice
+  /** One window for all of them, whose scripts are loaded once; every test begins with a page of its own in it. */
   let view: View
   let page: Page
+  let complaintsBefore = 0
 
   beforeAll(async () => {
     office = await openConsoleOffice()
-  })
-
-  afterAll(() => office?.close())
-
-  beforeEach(async () => {
-    office.fail()
-    await clearRotations(office)
     view = await openView(office.url)
     page = view.page
   })
 
+  afterAll(async () => {
+    await view?.close()
+    await office?.close()
+  })
+
+  beforeEach(async () => {
+    office.fail()
+    await clearRotations(office)
+    complaintsBefore = view.complaints.length
+  })
+
   afterEach(async ({ task }) => {
-    if (task.result?.state === 'fail') await pictureOfFailure(view, task.name)
-    await view.close()
+    if (task.result?.state === 'fail') await pictureOfFailure({ ...view, page }, task.name)
     // The browser tells of calls that were refused, too: here some are meant to be.
-    expect(view.complaints.filter((each) => !each.includes('status of 400'))).toEqual([])
+    const complaints = view.complaints.slice(complaintsBefore)
+    expect(complaints.filter((each) => !each.includes('status of 400'))).toEqual([])
   })
 
   const tray = () => page.getByRole('region', { name: 'Redrives' })
@@ -47,6 +53,9 @@ describeBrowser('a redrive', () => {
     await page.getByRole('button', { name: `${act}…` }).click()
     return dialog(`Plan a ${act.toLowerCase()}`)
   }
+
+  /** The words on what has the focus. */
+  const focused = () => page.evaluate(() => document.activeElement?.textContent)
 
   /** The newest redrive that was started. */
   async function newest() {
@@ -94,7 +103,10 @@ describeBrowser('a redrive', () => {
     await deadRotations(office, 6)
     const plan = await planOf('Retry')
     await plan.getByRole('button', { name: /^Try ten first/ }).click()
-    await plan.getByLabel('Try so many first').fill('2')
+    // The focus goes to what it filled in.
+    await page.keyboard.press('ControlOrMeta+A')
+    await page.keyboard.type('2')
+    expect(await plan.getByLabel('Try so many first').inputValue()).toBe('2')
     await plan.getByRole('button', { name: 'Retry 6' }).click()
     await tray()
       .getByText(/^Stopped: /)
@@ -124,19 +136,20 @@ describeBrowser('a redrive', () => {
     office.mend()
     await plan.getByRole('button', { name: 'Retry 20' }).click()
     await tray().getByText(/to go/).first().waitFor()
-    await view.close()
-    view = await openView(office.url)
-    page = view.page
+    const starter = page
+    page = await starter.context().newPage()
+    await starter.close()
     await page.goto('/')
-    await page.getByRole('link', { name: '1 running redrives' }).waitFor()
+    await page.getByRole('link', { name: '1 running redrive' }).waitFor()
     await tray().getByRole('button', { name: 'Pause' }).click()
     await tray().getByRole('button', { name: 'Resume' }).waitFor()
     const { sent } = (await newest()).counts
     expect(sent).toBeLessThan(20)
     await page.goto('/redrives')
     const running = page.getByRole('region', { name: 'Running' })
-    await running.getByRole('button', { name: 'Resume' }).click()
+    await running.getByRole('button', { name: 'Resume' }).press('Enter')
     await running.getByRole('button', { name: 'Pause' }).waitFor()
+    await expect.poll(focused).toBe('Pause')
     await running.getByRole('button', { name: 'Change rate…' }).click()
     await dialog('Change the rate').getByLabel('At most per second').fill('2')
     await page.keyboard.press('Enter')
@@ -146,6 +159,8 @@ describeBrowser('a redrive', () => {
     await question.getByLabel('Reason').fill('enough seen')
     await question.getByRole('button', { name: 'Cancel the redrive' }).click()
     await page.getByRole('link', { name: /^Cancelled: enough seen/ }).waitFor()
+    // What had the focus is gone with it: what is there instead has it.
+    await expect.poll(focused).toBe('Plan the rest…')
     const { counts, state } = await newest()
     expect(state).toBe('cancelled')
     expect(counts.sent + counts.remaining).toBe(20)
@@ -156,9 +171,13 @@ describeBrowser('a redrive', () => {
     await deadRotations(office, 3)
     const plan = await planOf('Discard')
     await plan.getByText(/Say why, then plan it/).waitFor()
+    await page.keyboard.press('Escape')
+    await expect.poll(focused).toBe('Discard…')
+    await page.keyboard.press('Enter')
     await plan.getByLabel('Reason').fill('test data')
     await plan.getByRole('button', { name: 'Plan it' }).click()
     await plan.getByText('3 match = 3 in the plan').waitFor()
+    await expect.poll(focused).toBe('Plan again')
     const discard = plan.getByRole('button', { name: 'Discard 3' })
     expect(await discard.getAttribute('aria-disabled')).toBe('true')
     await plan.getByLabel('Type 3 to discard them').fill('3')

@@ -80,10 +80,11 @@ export async function openView(url: string, options: ViewOptions = {}): Promise<
   const page = await context.newPage()
   page.setDefaultTimeout(8_000)
   const complaints: string[] = []
-  page.on('console', (message) => {
+  // Of every tab of the window.
+  context.on('console', (message) => {
     if (message.type() === 'error') complaints.push(message.text())
   })
-  page.on('pageerror', (error) => complaints.push(error.message))
+  context.on('weberror', (error) => complaints.push(error.error().message))
   return { page, complaints, close: () => context.close() }
 }
 

@@ -26,12 +26,13 @@ describe('a command', () => {
       ...FRESH,
       ...CAREFUL,
       confirmPercent: 90,
+      waitSeconds: 90,
       rate: 2.5,
       order: 'none',
       reason: 'why',
     } as const
     expect(redriveCommand({ act: 'retry', filter: { status: 'Pending' }, what: '' }, careful, NOW)).toBe(
-      'bartleby redrive plan status:pending --action retry --rate 2.5 --canary 10:90 --stop 20/100 --order none --reason why --start',
+      'bartleby redrive plan status:pending --action retry --rate 2.5 --canary 10:90 --canary-wait 90s --stop 20/100 --order none --reason why --start',
     )
     expect(redriveCommand({ act: 'restore', filter: {}, what: '' }, FRESH, NOW)).toBe(
       'bartleby redrive plan status:resolved --action restore --start\nbartleby redrive plan status:expired --action restore --start',

@@ -6,7 +6,7 @@ import type { LetterKey } from '../api/types.ts'
 import { type Act, filterFor } from './act.ts'
 import { nameOf } from './letter-name.ts'
 import type { PlanRequest } from './plan-context.ts'
-import { type Draft, FRESH, rulesOf } from './plan-draft.ts'
+import { type Draft, FRESH, rulesOf, USUAL } from './plan-draft.ts'
 
 /** A word as a POSIX shell reads it. */
 export const shellWord = (text: string): string =>
@@ -44,21 +44,28 @@ export function redriveCommand(request: PlanRequest, draft: Draft, nowMs: number
 
 /** What is as usual is left out. */
 function termFlags(act: PlanRequest['act'], draft: Draft): readonly string[] {
-  const { rate, canary, confirmPercent, stopPercent, stopOf, order, queue, reason } = draft
-  const first =
-    canary === null ? null : `${canary}${confirmPercent === FRESH.confirmPercent ? '' : `:${confirmPercent}`}`
+  const { rate, stopPercent, stopOf, order, queue, reason } = draft
   return [
     ...(act === 'move' ? ['--to', queue.trim() === '' ? 'QUEUE' : queue.trim()] : []),
     ...(rate === null ? [] : ['--rate', String(rate)]),
     ...(isSending(act)
       ? [
-          ...(first === null ? [] : ['--canary', first]),
-          ...(stopPercent === null ? [] : ['--stop', `${stopPercent}/${stopOf}`]),
+          ...canaryFlags(draft),
+          ...(stopPercent === null ? [] : ['--stop', `${stopPercent}/${stopOf ?? USUAL.stopOf}`]),
           ...(order === FRESH.order ? [] : ['--order', order]),
           ...repairFlags(draft),
         ]
       : []),
     ...(reason.trim() === '' ? [] : ['--reason', reason]),
+  ]
+}
+
+function canaryFlags({ canary, confirmPercent, waitSeconds }: Draft): readonly string[] {
+  if (canary === null) return []
+  return [
+    '--canary',
+    confirmPercent === null ? String(canary) : `${canary}:${confirmPercent}`,
+    ...(waitSeconds === FRESH.waitSeconds ? [] : ['--canary-wait', `${waitSeconds}s`]),
   ]
 }
 

@@ -16,7 +16,7 @@ describe('what the server is asked for', () => {
     })
     expect(asked(request, { ...FRESH, ...CAREFUL, rate: 0.5, reason: 'mended' })).toMatchObject({
       rate: 0.5,
-      canary: { letters: 10, confirmPercent: 100 },
+      canary: { letters: 10, confirmPercent: 100, waitSeconds: 600 },
       stopRule: { percent: 20, of: 100 },
       reason: 'mended',
     })
@@ -81,8 +81,8 @@ describe('a draft', () => {
     const redrive = {
       queue: null,
       rate: 5,
-      canary: { letters: 3, confirmPercent: 50, waitSeconds: 600 },
-      stopRule: null,
+      canary: { letters: 3, confirmPercent: 50, waitSeconds: 60 },
+      stopRule: { percent: 12.5, of: 100 },
       order: 'capture',
       repair: { mapping: '$', headers: { set: { kind: 'a' }, remove: ['reference'] }, version: '1-a' },
       reason: null,
@@ -92,6 +92,8 @@ describe('a draft', () => {
       rate: 5,
       canary: 3,
       confirmPercent: 50,
+      waitSeconds: 60,
+      stopPercent: 12.5,
       order: 'capture',
       payload: 'mapping',
       mapping: '$',

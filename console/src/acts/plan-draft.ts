@@ -23,10 +23,14 @@ export interface Draft {
   readonly rate: number | null
   /** How many go first; null: none. */
   readonly canary: number | null
-  readonly confirmPercent: number
+  /** null: as usual, all of them. */
+  readonly confirmPercent: number | null
+  /** How long their outcomes are waited for. */
+  readonly waitSeconds: number
   /** null: there is no rule. */
   readonly stopPercent: number | null
-  readonly stopOf: number
+  /** null: as usual. */
+  readonly stopOf: number | null
   readonly order: RedriveOrder
   readonly payload: PayloadRepair
   /** As typed, of both kinds: who changes their mind finds it again. */
@@ -40,9 +44,10 @@ export const FRESH: Draft = {
   queue: '',
   rate: null,
   canary: null,
-  confirmPercent: 100,
+  confirmPercent: null,
+  waitSeconds: 600,
   stopPercent: null,
-  stopOf: 100,
+  stopOf: null,
   order: 'key',
   payload: 'keep',
   patch: '',
@@ -52,12 +57,10 @@ export const FRESH: Draft = {
 }
 
 /** A few first, and an end where too many come back: how to begin when nobody knows whether the cause is gone. */
-export const CAREFUL: Pick<Draft, 'canary' | 'confirmPercent' | 'stopPercent' | 'stopOf'> = {
-  canary: 10,
-  confirmPercent: 100,
-  stopPercent: 20,
-  stopOf: 100,
-}
+export const CAREFUL: Pick<Draft, 'canary' | 'stopPercent'> = { canary: 10, stopPercent: 20 }
+
+/** What is meant where nothing is typed. */
+export const USUAL = { confirmPercent: 100, stopOf: 100 } as const
 
 /** The terms of a redrive, to plan the same again. */
 export function draftOf({ queue, rate, canary, stopRule, order, repair, reason }: Redrive): Draft {
@@ -68,9 +71,10 @@ export function draftOf({ queue, rate, canary, stopRule, order, repair, reason }
     queue: queue ?? '',
     rate,
     canary: canary?.letters ?? null,
-    confirmPercent: canary?.confirmPercent ?? FRESH.confirmPercent,
+    confirmPercent: unlessUsual(canary?.confirmPercent, USUAL.confirmPercent),
+    waitSeconds: canary?.waitSeconds ?? FRESH.waitSeconds,
     stopPercent: stopRule?.percent ?? null,
-    stopOf: stopRule?.of ?? FRESH.stopOf,
+    stopOf: unlessUsual(stopRule?.of, USUAL.stopOf),
     order,
     payload: patch !== null ? 'patch' : mapping !== null ? 'mapping' : 'keep',
     patch: patch === null ? '' : JSON.stringify(patch, null, 2),
@@ -79,6 +83,9 @@ export function draftOf({ queue, rate, canary, stopRule, order, repair, reason }
     reason: reason ?? '',
   }
 }
+
+const unlessUsual = (value: number | undefined, usual: number): number | null =>
+  value === undefined || value === usual ? null : value
 
 export type DraftField =
   | 'queue'
@@ -155,7 +162,7 @@ export function shapeOf(act: PlanRequest['act'], draft: Draft): string {
 
 /** What the server is asked for, as JSON. */
 export function bodyOf({ act, filter, keys }: PlanRequest, draft: Draft): string {
-  const { queue, rate, canary, confirmPercent, stopPercent, stopOf, order, reason } = draft
+  const { queue, rate, order, reason } = draft
   const body = JSON.stringify({
     ...(keys === undefined ? { filter: wireFilter(filter) } : { ids: keys }),
     action: act,
@@ -163,8 +170,7 @@ export function bodyOf({ act, filter, keys }: PlanRequest, draft: Draft): string
     ...(rate === null ? {} : { rate }),
     ...(isSending(act)
       ? {
-          ...(canary === null ? {} : { canary: { letters: canary, confirmPercent } }),
-          ...(stopPercent === null ? {} : { stopRule: { percent: stopPercent, of: stopOf } }),
+          ...cautionOf(draft),
           order,
         }
       : {}),
@@ -172,6 +178,18 @@ export function bodyOf({ act, filter, keys }: PlanRequest, draft: Draft): string
   })
   const repair = isSending(act) ? repairText(draft) : null
   return repair === null ? body : `${body.slice(0, -1)},"repair":${repair}}`
+}
+
+/** What goes first, and what ends it. */
+function cautionOf({ canary, confirmPercent, waitSeconds, stopPercent, stopOf }: Draft): object {
+  return {
+    ...(canary === null
+      ? {}
+      : {
+          canary: { letters: canary, confirmPercent: confirmPercent ?? USUAL.confirmPercent, waitSeconds },
+        }),
+    ...(stopPercent === null ? {} : { stopRule: { percent: stopPercent, of: stopOf ?? USUAL.stopOf } }),
+  }
 }
 
 /** Numbers are numbers there. */

@@ -1,11 +1,12 @@
 /** How a redrive is to go: where to, at which pace, what ends it, in which order, changed how, and why. */
 import { Anchor, Autocomplete, Group, NativeSelect, NumberInput, Stack, Text, Textarea } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useRef } from 'react'
+import { type RefObject, useRef, useState } from 'react'
 import { queuesQuery } from '../api/queries.ts'
 import { isSending, ORDERS, type RedriveAction, type RedriveOrder } from '../api/redrive-types.ts'
-import { CAREFUL, type Draft, type DraftField, type DraftProblem } from './plan-draft.ts'
+import { CAREFUL, type Draft, type DraftField, type DraftProblem, USUAL } from './plan-draft.ts'
 import { PlanRepair } from './plan-repair.tsx'
+import { waitWords } from './plan-words.ts'
 
 export interface PlanFieldsProps {
   readonly act: RedriveAction
@@ -23,11 +24,7 @@ const ORDER_WORDS: Readonly<Record<RedriveOrder, string>> = {
 
 export function PlanFields({ act, draft, problem, change }: PlanFieldsProps) {
   const errorAt = (field: DraftField) => (problem?.field === field ? problem.says : undefined)
-  const reason = useRef<HTMLTextAreaElement>(null)
-  // The dialog chooses what to focus before the plan is there.
-  useEffect(() => {
-    if (act !== 'move') reason.current?.focus({ preventScroll: true })
-  }, [act])
+  const first = useRef<HTMLInputElement>(null)
   return (
     <Stack gap="sm">
       {act === 'move' && (
@@ -44,7 +41,6 @@ export function PlanFields({ act, draft, problem, change }: PlanFieldsProps) {
         maxRows={6}
         maxLength={4_000}
         data-autofocus={act === 'move' ? undefined : true}
-        ref={reason}
         value={draft.reason}
         error={errorAt('reason')}
         onChange={(event) => change({ reason: event.currentTarget.value })}
@@ -54,8 +50,6 @@ export function PlanFields({ act, draft, problem, change }: PlanFieldsProps) {
           label="At most per second"
           description="To each destination. Empty: as fast as it goes."
           value={draft.rate}
-          min={0}
-          max={1_000_000}
           allowDecimal
           error={errorAt('rate')}
           set={(rate) => change({ rate })}
@@ -64,44 +58,37 @@ export function PlanFields({ act, draft, problem, change }: PlanFieldsProps) {
           <>
             <OptionalNumber
               label="Try so many first"
-              description="Waits for their outcomes, ten minutes at most. Empty: none."
+              description={`Waits for their outcomes, ${waitWords(draft.waitSeconds)} at most. Empty: none.`}
+              field={first}
               value={draft.canary}
-              min={1}
-              max={10_000}
               error={errorAt('canary')}
               set={(canary) => change({ canary })}
             />
             {draft.canary !== null && (
-              <NumberInput
+              <OptionalNumber
                 label="% confirmed of these"
                 description="With fewer it goes no further."
-                min={0}
-                max={100}
-                allowDecimal={false}
-                hideControls
+                placeholder={String(USUAL.confirmPercent)}
                 value={draft.confirmPercent}
-                onChange={(value) => change({ confirmPercent: Number(value) })}
+                allowDecimal
+                set={(confirmPercent) => change({ confirmPercent })}
               />
             )}
             <OptionalNumber
               label="Stop above % returned"
               description="Empty: it never stops by itself."
               value={draft.stopPercent}
-              min={0}
-              max={99}
+              allowDecimal
               error={errorAt('stopRule')}
               set={(stopPercent) => change({ stopPercent })}
             />
             {draft.stopPercent !== null && (
-              <NumberInput
+              <OptionalNumber
                 label="Of the last outcomes"
                 description="How many the rule looks at."
-                min={1}
-                max={10_000}
-                allowDecimal={false}
-                hideControls
+                placeholder={String(USUAL.stopOf)}
                 value={draft.stopOf}
-                onChange={(value) => change({ stopOf: Number(value) })}
+                set={(stopOf) => change({ stopOf })}
               />
             )}
             <NativeSelect
@@ -118,18 +105,27 @@ export function PlanFields({ act, draft, problem, change }: PlanFieldsProps) {
           </>
         )}
       </div>
-      {isSending(act) && <Careful draft={draft} change={change} />}
+      {isSending(act) && (
+        <Careful
+          draft={draft}
+          choose={() => {
+            change(CAREFUL)
+            // What was pressed is gone then: the focus goes to what it filled in.
+            first.current?.focus()
+          }}
+        />
+      )}
       {isSending(act) && <PlanRepair draft={draft} errorAt={errorAt} change={change} />}
     </Stack>
   )
 }
 
-function Careful({ draft, change }: Pick<PlanFieldsProps, 'draft' | 'change'>) {
+function Careful({ draft, choose }: { readonly draft: Draft; readonly choose: () => void }) {
   if (draft.canary !== null || draft.stopPercent !== null) return null
   return (
     <Group gap="xs">
       <Text size="sm">Not sure that the cause is gone?</Text>
-      <Anchor component="button" type="button" size="sm" onClick={() => change(CAREFUL)}>
+      <Anchor component="button" type="button" size="sm" onClick={choose}>
         Try ten first, and stop when more than 20 % of 100 return
       </Anchor>
     </Group>
@@ -164,24 +160,34 @@ interface OptionalNumberProps {
   readonly label: string
   readonly description: string
   readonly value: number | null
-  readonly min: number
-  readonly max: number
   readonly allowDecimal?: boolean
-  readonly error: string | undefined
+  /** What is meant where nothing is typed. */
+  readonly placeholder?: string
+  readonly error?: string | undefined
+  readonly field?: RefObject<HTMLInputElement | null>
   readonly set: (value: number | null) => void
 }
 
 /** A number that may be left out. What is out of range is left to the server, which says why. */
-function OptionalNumber({ value, set, allowDecimal = false, ...field }: OptionalNumberProps) {
+function OptionalNumber({ value, set, allowDecimal = false, field, ...shown }: OptionalNumberProps) {
+  // As typed: "." is the beginning of a number, and "0." of another one.
+  const [typed, setTyped] = useState<number | string>(value ?? '')
   return (
     <NumberInput
-      {...field}
+      {...shown}
+      {...(field === undefined ? {} : { ref: field })}
       allowDecimal={allowDecimal}
       allowNegative={false}
       clampBehavior="none"
       hideControls
-      value={value ?? ''}
-      onChange={(typed) => set(typed === '' ? null : Number(typed))}
+      value={numberIn(typed) === value ? typed : (value ?? '')}
+      onChange={(now) => {
+        setTyped(now)
+        set(numberIn(now))
+      }}
     />
   )
 }
+
+const numberIn = (typed: number | string): number | null =>
+  typed === '' || !Number.isFinite(Number(typed)) ? null : Number(typed)

@@ -1,14 +1,11 @@
 /** What a plan found: the sentence, the numbers that add up, where letters go, and the first of them. */
-import { Alert, Group, Loader, Stack, Text } from '@mantine/core'
-import {
-  isSending,
-  type RedriveDestination,
-  type RedriveDetail,
-  type RedriveNumbers,
-} from '../api/redrive-types.ts'
+import { Alert, Anchor, Group, Loader, Stack, Text } from '@mantine/core'
+import { Link } from '@tanstack/react-router'
+import { isSending, type RedriveDestination, type RedriveDetail } from '../api/redrive-types.ts'
 import { Count } from '../kit/links.tsx'
+import { visible } from '../kit/visible.ts'
 import { grouped } from '../time/format.ts'
-import { Time } from '../time/time.tsx'
+import { Time, useTime } from '../time/time.tsx'
 import { filterFor, MEANINGS, VERBS } from './act.ts'
 import type { PlanRequest } from './plan-context.ts'
 import { PlanSample } from './plan-sample.tsx'
@@ -52,12 +49,12 @@ export function PlanFindings({ request, calls, isAskable }: PlanFindingsProps) {
         </Text>
       )}
       {isOld && !isPlanning && (
-        <Alert color="yellow" mt="xs" title="What would be sent was changed since this plan">
+        <Alert color="yellow" role="status" mt="xs" title="What would be sent was changed since this plan">
           Plan again to see what it comes to.
         </Alert>
       )}
       {hasMoved && !isOld && (
-        <Alert color="yellow" mt="xs" title="The numbers are not what they were">
+        <Alert color="yellow" role="status" mt="xs" title="The numbers are not what they were">
           The plan was made anew and found others. Nothing was started: look at them, and start it again.
         </Alert>
       )}
@@ -71,26 +68,38 @@ function Found({ request, plan }: { readonly request: PlanRequest; readonly plan
   return (
     <>
       <div>
-        <Text fw={600} className="plan-sentence" role="status">
-          {plan.sentence}
+        <Text fw={600} className="plan-sentence">
+          {visible(plan.sentence)}
         </Text>
         {numbers.eligible > 0 && <Text size="sm">{MEANINGS[act]}</Text>}
       </div>
-      <Numbers request={request} numbers={numbers} />
+      <Numbers request={request} plan={plan} />
       {isSending(act) && <Destinations destinations={plan.destinations} />}
       {plan.sample.length > 0 && <PlanSample key={plan.id} plan={plan} />}
-      {numbers.eligible > 0 && (
-        <Text size="sm" c="var(--quiet)">
-          These letters, as they are now: what arrives later is not part of it, what changes is skipped. It
-          can be started until its time is over, <Time at={plan.validUntilUtc} />.
-        </Text>
-      )}
+      {numbers.eligible > 0 && <Validity until={plan.validUntilUtc} />}
     </>
   )
 }
 
-function Numbers({ request, numbers }: { readonly request: PlanRequest; readonly numbers: RedriveNumbers }) {
+function Validity({ until }: { readonly until: string }) {
+  const { now } = useTime()
+  return (
+    <Text size="sm" c="var(--quiet)">
+      These letters, as they are now: what arrives later is not part of it, what changes is skipped.{' '}
+      {new Date(until).getTime() > now ? (
+        <>
+          It can be started until its time is over, <Time at={until} />.
+        </>
+      ) : (
+        'Its time is over: to start it, it is planned anew, and started only if that finds the same.'
+      )}
+    </Text>
+  )
+}
+
+function Numbers({ request, plan }: { readonly request: PlanRequest; readonly plan: RedriveDetail }) {
   const { act, filter, keys } = request
+  const { id, numbers } = plan
   const exceptions = exceptionsIn(numbers)
   const matched = grouped(numbers.matched)
   return (
@@ -101,7 +110,14 @@ function Numbers({ request, numbers }: { readonly request: PlanRequest; readonly
         ) : (
           matched
         )}{' '}
-        {keys === undefined ? 'match' : 'chosen'} = {grouped(numbers.eligible)} in the plan
+        {keys !== undefined ? 'chosen' : numbers.matched === 1 ? 'matches' : 'match'} ={' '}
+        {numbers.eligible === 0 ? (
+          '0 in the plan'
+        ) : (
+          <Anchor inherit renderRoot={(props) => <Link to="/redrives/$id" params={{ id }} {...props} />}>
+            {grouped(numbers.eligible)} in the plan
+          </Anchor>
+        )}
         {exceptions.map(([name, count]) => ` + ${grouped(count)} ${FOUND_WORDS[name].short}`).join('')}
       </Text>
       {exceptions.length > 0 && (
@@ -128,9 +144,9 @@ function Destinations({ destinations }: { readonly destinations: readonly Redriv
     <Text size="sm" className="numbers prose">
       To{' '}
       {shown
-        .map(({ source, name, planned }) => `${name === '' ? source : name} ${grouped(planned)}`)
+        .map(({ source, name, planned }) => `${name === '' ? source : visible(name)} ${grouped(planned)}`)
         .join(', ')}
-      {others > 0 && `, and ${grouped(others)} others`}.
+      {others > 0 && `, and ${grouped(others)} ${others === 1 ? 'other' : 'others'}`}.
     </Text>
   )
 }

@@ -11,6 +11,7 @@ import {
 import { Facts } from '../kit/facts.tsx'
 import { LetterLink } from '../kit/links.tsx'
 import { ShownBytes } from '../kit/shown-bytes.tsx'
+import { visible } from '../kit/visible.ts'
 import { DiffView } from '../letter/diff-view.tsx'
 import '../letter/letter.css'
 import { byteSize, grouped } from '../time/format.ts'
@@ -22,7 +23,11 @@ export function PlanSample({ plan }: { readonly plan: RedriveDetail }) {
   return (
     <div>
       <Text size="sm" fw={600} mb={4}>
-        {numbers.eligible > sample.length ? `The first ${grouped(sample.length)} of them` : 'The letters'}
+        {numbers.eligible > sample.length
+          ? `The first ${grouped(sample.length)} of them`
+          : sample.length === 1
+            ? 'The letter'
+            : 'The letters'}
         {isSending(action) && `: ${sum(sample.length - refused, refused)}`}
       </Text>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
@@ -41,8 +46,10 @@ export function PlanSample({ plan }: { readonly plan: RedriveDetail }) {
   )
 }
 
-const sum = (possible: number, refused: number): string =>
-  refused === 0 ? `all ${possible} can be sent` : `${possible} can be sent, ${refused} cannot`
+function sum(possible: number, refused: number): string {
+  if (possible + refused === 1) return refused === 0 ? 'it can be sent' : 'it cannot be sent'
+  return refused === 0 ? `all ${possible} can be sent` : `${possible} can be sent, ${refused} cannot`
+}
 
 interface SampleProps {
   readonly letter: RedriveSample
@@ -56,7 +63,7 @@ function Sample({ letter, action, isOpenAtFirst }: SampleProps) {
     <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <strong>
-          {letter.engine} {letter.instanceId}
+          {letter.engine} {visible(letter.instanceId)}
         </strong>{' '}
         <span aria-hidden>{letter.refusal === null ? '✓' : '✗'}</span> {verdictOf(letter, action)}
       </summary>
@@ -64,7 +71,7 @@ function Sample({ letter, action, isOpenAtFirst }: SampleProps) {
         <Stack gap="xs" className="plan-letter">
           <Group justify="space-between" wrap="nowrap" align="flex-start">
             <Text size="sm" lineClamp={3} className="wrapped">
-              {letter.errorMessage === '' ? 'No message' : letter.errorMessage}
+              {letter.errorMessage === '' ? 'No message' : visible(letter.errorMessage)}
             </Text>
             <Text size="sm" className="plan-open">
               <LetterLink letter={letter}>Open the letter</LetterLink>
@@ -85,7 +92,7 @@ function verdictOf(
   if (action === 'discard') return 'ends, and is not sent'
   if (action === 'restore') return 'becomes pending again'
   const size = payload === null ? '' : byteSize(bytesOf(payload, payloadEncoding ?? 'utf8').length)
-  return `${payloadTruncated ? 'more than ' : ''}${size} to ${queue ?? 'where it came from'}`
+  return `${payloadTruncated ? 'more than ' : ''}${size} to ${visible(queue ?? 'where it came from')}`
 }
 
 function Outgoing({ letter }: { readonly letter: RedriveSample }) {

@@ -1,5 +1,10 @@
 /** The numbers of a plan in words. */
 import type { RedriveNumbers } from '../api/redrive-types.ts'
+import { grouped, span } from '../time/format.ts'
+
+/** How long the outcomes of the first letters are waited for, to the second: `10 min`, `90 s`. */
+export const waitWords = (seconds: number): string =>
+  seconds % 60 === 0 ? span(seconds * 1_000) : `${grouped(seconds)} s`
 
 /** Why letters that match are not in the plan. */
 export type ExceptionNumber = Exclude<keyof RedriveNumbers, 'matched' | 'eligible'>

@@ -1,10 +1,11 @@
 /** The plan: what will happen to how many letters, before anything does. */
-import { Alert, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useLocation } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { redriveQuery } from '../api/redrive-queries.ts'
 import type { RedriveAction } from '../api/redrive-types.ts'
+import { SCREEN_ID } from '../frame/screens.ts'
 import { ActButton } from '../kit/act-button.tsx'
 import { grouped } from '../time/format.ts'
 import { useToasts } from '../toasts/toasts.tsx'
@@ -16,6 +17,7 @@ import type { PlanRequest } from './plan-context.ts'
 import { type Draft, type DraftProblem, FRESH, problemOf } from './plan-draft.ts'
 import { PlanFields } from './plan-fields.tsx'
 import { PlanFindings } from './plan-findings.tsx'
+import { countRefusal, TypedCount } from './typed-count.tsx'
 import { type PlanCalls, usePlanCalls } from './use-plan-calls.ts'
 
 const TITLES: Readonly<Record<RedriveAction, string>> = {
@@ -42,12 +44,14 @@ export function Plan({ request, close, started }: PlanProps) {
   useEffect(() => {
     if (hasLeft) close()
   }, [hasLeft, close])
+  useFocusAfter(request !== null)
   return (
     <Modal
       opened={request !== null}
       onClose={close}
       size="60rem"
       title={request === null ? '' : TITLES[request.act]}
+      classNames={{ content: 'plan-window' }}
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
       {request !== null && <Decision request={request} close={close} started={started} />}
@@ -74,6 +78,10 @@ function Decision({ request, close, started }: DecisionProps) {
   })
   const { plan, isOld } = calls
   const missing = problemOf(act, draft)
+  const found = plan?.sentence ?? null
+  useEffect(() => {
+    if (found !== null) announce(found)
+  }, [found, announce])
   usePlanAtOnce(() => {
     if (missing === null) calls.make(draft)
   })
@@ -81,7 +89,6 @@ function Decision({ request, close, started }: DecisionProps) {
     calls.forget()
     setDraft((before) => ({ ...before, ...changes }))
   }
-  const mustType = act === 'discard' && plan !== null && plan.numbers.eligible > 1
   const mustPlan = plan === null || isOld
   return (
     <Stack gap="md">
@@ -92,69 +99,79 @@ function Decision({ request, close, started }: DecisionProps) {
         problem={calls.problem ?? (isBegun(missing, draft) ? missing : null)}
         change={change}
       />
-      {mustType && (
-        <TextInput
-          label={`Type ${grouped(plan.numbers.eligible)} to discard them`}
-          description="So that nobody discards more than they think."
-          inputMode="numeric"
-          autoComplete="off"
-          required
-          value={typed}
-          onChange={(event) => setTyped(event.currentTarget.value)}
-        />
-      )}
+      {plan !== null && <TypedCount plan={plan} typed={typed} type={setTyped} />}
       <div>
         <Text size="sm" fw={600} mb={4}>
           The same on the command line
         </Text>
         <CopiedCommand text={redriveCommand(request, draft, Date.now())} label="the command" />
       </div>
-      {calls.problem !== null && (
-        <Alert color="red" role="alert" title="The server refuses this">
-          {calls.problem.says}
-        </Alert>
-      )}
-      <Group gap="sm" justify="flex-end">
-        <Button variant="default" onClick={close}>
-          Leave it
-        </Button>
-        {(mustPlan || calls.problem !== null) && (
+      <div className="plan-foot">
+        {calls.problem !== null && (
+          <Alert
+            color="red"
+            role="alert"
+            title={calls.isRefused ? 'The server refuses this' : 'The server could not be asked'}
+            mb="sm"
+            py="xs"
+          >
+            {calls.problem.says}
+          </Alert>
+        )}
+        <Group gap="sm" justify="flex-end">
+          <Button variant="default" onClick={close}>
+            Leave it
+          </Button>
           <ActButton
             needs="operator"
             refusal={missing?.says ?? null}
             loading={calls.isPlanning}
             onClick={() => calls.make(draft)}
+            variant={mustPlan ? 'filled' : 'default'}
           >
             {plan === null ? 'Plan it' : 'Plan again'}
           </ActButton>
-        )}
-        <ActButton
-          needs="operator"
-          refusal={missing?.says ?? startRefusal(calls, mustType ? typed : null)}
-          loading={calls.isStarting}
-          onClick={() => calls.start(draft)}
-          variant={mustPlan ? 'default' : 'filled'}
-          {...(act === 'discard' ? { color: 'red' } : {})}
-        >
-          {VERBS[act]} {plan === null ? '…' : grouped(plan.numbers.eligible)}
-        </ActButton>
-      </Group>
+          <ActButton
+            needs="operator"
+            refusal={missing?.says ?? startRefusal(calls, typed)}
+            loading={calls.isStarting}
+            onClick={() => calls.start(draft)}
+            variant={mustPlan ? 'default' : 'filled'}
+            {...(act === 'discard' ? { color: 'red' } : {})}
+          >
+            {VERBS[act]} {plan === null ? '…' : grouped(plan.numbers.eligible)}
+          </ActButton>
+        </Group>
+      </div>
     </Stack>
   )
 }
+
+/** The dialog gives the focus back, but what opened it may be gone with what was selected: then the screen has it. */
+function useFocusAfter(isOpen: boolean): void {
+  useEffect(() => {
+    if (!isOpen) return
+    return () => {
+      setTimeout(() => {
+        if (document.activeElement === document.body)
+          document.getElementById(SCREEN_ID)?.focus({ preventScroll: true })
+      }, GIVEN_BACK_MS)
+    }
+  }, [isOpen])
+}
+
+/** The dialog takes a few milliseconds for it. */
+const GIVEN_BACK_MS = 100
 
 /** What was not typed yet is not wrong yet. */
 const isBegun = (problem: DraftProblem | null, { patch }: Draft): boolean =>
   problem?.field === 'patch' && patch.trim() !== ''
 
-/** `typed` null: nothing has to be typed. */
-function startRefusal({ plan, isOld, isPlanning }: PlanCalls, typed: string | null): string | null {
+function startRefusal({ plan, isOld, isPlanning }: PlanCalls, typed: string): string | null {
   if (isPlanning) return 'The plan is being made.'
   if (plan === null) return 'Plan it first, and look at what it found.'
   if (isOld) return 'Plan again first: what would be sent was changed.'
-  const { eligible } = plan.numbers
-  if (eligible === 0) return 'There is no letter in the plan.'
-  return typed !== null && typed.replace(/\D/g, '') !== String(eligible) ? `Type ${eligible} first.` : null
+  return countRefusal(plan, typed)
 }
 
 /** Once, when the plan is opened. */

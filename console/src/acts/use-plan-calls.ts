@@ -7,6 +7,7 @@ import { useState } from 'react'
 import { CallFailure, reasonOf } from '../api/call.ts'
 import type { RedriveDetail } from '../api/redrive-types.ts'
 import { planRedrive, startRedrive } from '../redrives/calls.ts'
+import { nameOf } from './letter-name.ts'
 import type { PlanRequest } from './plan-context.ts'
 import { bodyOf, type Draft, type DraftProblem, fieldOf, shapeOf } from './plan-draft.ts'
 
@@ -26,8 +27,10 @@ export interface PlanCalls {
   readonly hasMoved: boolean
   readonly isPlanning: boolean
   readonly isStarting: boolean
-  /** What the server refused. */
+  /** What the server refused, or why it could not be asked. */
   readonly problem: DraftProblem | null
+  /** The server answered, and said no. */
+  readonly isRefused: boolean
   make(draft: Draft): void
   start(draft: Draft): void
   /** Forgets what was refused: it is being changed. */
@@ -71,6 +74,7 @@ export function usePlanCalls(
     isPlanning: make.isPending,
     isStarting: start.isPending,
     problem: error === null ? null : problemIn(error),
+    isRefused: error instanceof CallFailure && error.status > 0,
     make: (asked) => {
       start.reset()
       make.mutate(asked)
@@ -94,9 +98,13 @@ async function madeOf(request: PlanRequest, draft: Draft): Promise<ShownPlan> {
 const isAsMade = ({ plan, body }: ShownPlan, request: PlanRequest, draft: Draft): boolean =>
   body === bodyOf(request, draft) && new Date(plan.validUntilUtc).getTime() > Date.now()
 
-/** The numbers that were looked at. */
-const foundOf = ({ numbers, destinations }: RedriveDetail): string =>
-  JSON.stringify([numbers, destinations.map(({ source, name, planned }) => [source, name, planned])])
+/** What was looked at: the numbers, and the first letters. */
+const foundOf = ({ numbers, destinations, sample }: RedriveDetail): string =>
+  JSON.stringify([
+    numbers,
+    destinations.map(({ source, name, planned }) => [source, name, planned]),
+    sample.map(nameOf),
+  ])
 
 const problemIn = (error: unknown): DraftProblem => ({
   field: error instanceof CallFailure ? fieldOf(error.parameter) : null,

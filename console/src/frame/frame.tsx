@@ -10,14 +10,12 @@ import { RedriveTray } from '../redrives/redrive-tray.tsx'
 import { DemoBanner } from './demo-banner.tsx'
 import { loadAllScreens } from './lazy-screen.tsx'
 import { Rail } from './rail.tsx'
-import { SCREENS } from './screens.ts'
+import { SCREEN_ID, SCREENS } from './screens.ts'
 import { SEARCH_ID, TopBar } from './top-bar.tsx'
 
 // Not part of the first script: they come once the page is there.
 const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
 const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).KeyList }))
-
-const SCREEN_ID = 'screen'
 
 export function Frame() {
   const [isRailOpen, rail] = useDisclosure(false)

@@ -68,3 +68,6 @@ export const SCREENS = [
 ] as const
 
 export type Screen = (typeof SCREENS)[number]
+
+/** The id of the element that every screen is in. */
+export const SCREEN_ID = 'screen'

@@ -2,9 +2,10 @@
  * A button for an act. Not allowed, it stays where it is and reachable by keyboard, and says why: a button that is not there, or
  * dead without a word, teaches nobody.
  */
-import { Button, type ButtonProps, Tooltip } from '@mantine/core'
+import { Button, type ButtonProps, Loader, Tooltip } from '@mantine/core'
 import type { MouseEventHandler, ReactNode } from 'react'
 import type { Role } from '../api/types.ts'
+import './act-button.css'
 import { useRefusal } from './role.tsx'
 
 export interface ActButtonProps extends ButtonProps {
@@ -23,6 +24,7 @@ export function ActButton({
   onClick,
   children,
   hotkey,
+  loading = false,
   ...button
 }: ActButtonProps) {
   const notAllowed = useRefusal(needs)
@@ -36,13 +38,16 @@ export function ActButton({
       <Button
         {...button}
         aria-disabled={reason !== null}
+        aria-busy={loading}
         {...(reason === null ? {} : { 'data-disabled': true, 'aria-description': reason })}
         onClick={(event) => {
-          if (reason === null) onClick(event)
+          if (reason === null && !loading) onClick(event)
           else event.preventDefault()
         }}
       >
-        {children}
+        {/* Not Mantine's own way to show this: it disables the button, which takes the focus from it. */}
+        {loading ? <span className="act-busy">{children}</span> : children}
+        {loading && <Loader size="1em" color="currentColor" className="act-loader" aria-hidden />}
       </Button>
     </Tooltip>
   )

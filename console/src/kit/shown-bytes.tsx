@@ -3,6 +3,7 @@ import { Button, Group, Text } from '@mantine/core'
 import { useState } from 'react'
 import { byteSize } from '../time/format.ts'
 import { readBytes } from './read-bytes.ts'
+import { hasUnseen, visible } from './visible.ts'
 
 /** So much is shown at first. */
 const FIRST_BYTES = 4_096
@@ -32,7 +33,13 @@ export function ShownBytes({ bytes, label }: { readonly bytes: Uint8Array; reado
           </Button>
         )}
       </Group>
-      <pre className="bytes">{text}</pre>
+      {form === 'text' && hasUnseen(text) && (
+        <Text size="sm" mb={4}>
+          Some of its characters cannot be seen, or turn the direction of the text: they are written like
+          \u202E here.
+        </Text>
+      )}
+      <pre className="bytes">{form === 'text' ? visible(text) : text}</pre>
     </div>
   )
 }

@@ -2,6 +2,7 @@
 import { Checkbox, Text } from '@mantine/core'
 import { useDeferredValue, useEffect, useMemo, useState } from 'react'
 import { indentJson } from '../../../src/core/indent-json.ts'
+import { visible } from '../kit/visible.ts'
 import { type DiffLine, shownLines } from './diff-lines.ts'
 import { compact } from './exact-json.ts'
 
@@ -78,7 +79,7 @@ function Lines({ lines }: { readonly lines: readonly DiffLine[] }) {
         <span key={place} data-sign={sign}>
           <span aria-hidden>{sign} </span>
           <span className="announcer">{WORDS[sign]}</span>
-          {text}
+          {visible(text)}
           {'\n'}
         </span>
       ))}

@@ -3,6 +3,7 @@ import { Button, Group, SegmentedControl, Text } from '@mantine/core'
 import { useMemo, useState } from 'react'
 import { bytesOf, type TextEncoding } from '../../../src/client/bytes.ts'
 import { hexRowCount, hexRows } from '../kit/hex.ts'
+import { hasUnseen } from '../kit/visible.ts'
 import { byteSize, grouped } from '../time/format.ts'
 import { jsonRoot } from './exact-json.ts'
 import { JsonTree } from './json-tree.tsx'
@@ -23,7 +24,7 @@ export interface PayloadViewProps {
 export function PayloadView({ text, encoding, label }: PayloadViewProps) {
   const isText = encoding === 'utf8'
   const root = useMemo(() => (isText ? jsonRoot(text) : null), [isText, text])
-  const hasUnseen = useMemo(() => isText && UNSEEN.test(text), [isText, text])
+  const hidesSome = useMemo(() => isText && hasUnseen(text), [isText, text])
   const [chosen, setChosen] = useState<View | null>(null)
   const possible: readonly View[] =
     root !== null ? ['tree', 'text', 'hex'] : isText ? ['text', 'hex'] : ['hex']
@@ -42,7 +43,7 @@ export function PayloadView({ text, encoding, label }: PayloadViewProps) {
           onChange={(value) => setChosen(value as View)}
         />
       )}
-      {view !== 'hex' && hasUnseen && (
+      {view !== 'hex' && hidesSome && (
         <Text size="sm" mb="xs">
           Some of its characters cannot be seen here, or turn the direction of the text. Hex shows all of
           them.
@@ -56,10 +57,6 @@ export function PayloadView({ text, encoding, label }: PayloadViewProps) {
 }
 
 const TITLES: Readonly<Record<View, string>> = { tree: 'Tree', text: 'Text', hex: 'Hex' }
-
-/** Control characters other than tabs and line ends, marks without width, and those that turn the direction of what follows. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const UNSEEN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/
 
 /** Text as it is; of a long one the beginning. */
 export function TextView({ text }: { readonly text: string }) {

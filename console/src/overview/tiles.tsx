@@ -38,7 +38,7 @@ export function Tiles({ overview }: { readonly overview: Overview | undefined })
           </QueryLink>
         )}
       </Tile>
-      <Tile title="Sent, unconfirmed" note="outcome not known yet">
+      <Tile title="Sent, unconfirmed" note="outcome not known">
         {overview && (
           <Count
             of={standing?.unconfirmed ?? overview.unconfirmed}
@@ -51,7 +51,11 @@ export function Tiles({ overview }: { readonly overview: Overview | undefined })
         <Anchor
           inherit
           renderRoot={(props) => (
-            <Link to="/redrives" {...props} aria-label={`${grouped(running.count)} running redrives`} />
+            <Link
+              to="/redrives"
+              {...props}
+              aria-label={`${grouped(running.count)} running ${running.count === 1 ? 'redrive' : 'redrives'}`}
+            />
           )}
         >
           {grouped(running.count)}

@@ -1,6 +1,7 @@
 /** How far a redrive is: a bar whose parts are the numbers under it, which add up to what was planned. */
 import { Anchor, Progress, Text } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
+import { Fragment } from 'react'
 import { DONE_WORDS } from '../acts/act.ts'
 import { isActive, isSending, type Redrive } from '../api/redrive-types.ts'
 import { grouped } from '../time/format.ts'
@@ -19,7 +20,7 @@ export function RedriveBar({ redrive }: { readonly redrive: Redrive }) {
             key={word}
             value={counts.planned === 0 ? 0 : (count / counts.planned) * 100}
             color={colour}
-            aria-label={`${word}: ${count} of ${counts.planned}`}
+            aria-label={`${word}: ${grouped(count)} of ${grouped(counts.planned)}`}
           />
         ))}
       </Progress.Root>
@@ -66,19 +67,23 @@ function sectionsOf({ action, counts }: Redrive): readonly Section[] {
 /** Each number leads to the letters behind it. */
 function Sum({ id, of }: { readonly id: string; readonly of: readonly NumberWord[] }) {
   return of.map(({ outcome, count, word }, place) => (
-    <span key={word}>
+    <Fragment key={word}>
       {place > 0 && ' + '}
-      {outcome === null || count === 0 ? (
-        `${grouped(count)} ${word}`
-      ) : (
-        <Anchor
-          inherit
-          renderRoot={(props) => <Link to="/redrives/$id" params={{ id }} search={{ outcome }} {...props} />}
-        >
-          {grouped(count)} {word}
-        </Anchor>
-      )}
-    </span>
+      <span className="redrive-number">
+        {outcome === null || count === 0 ? (
+          `${grouped(count)} ${word}`
+        ) : (
+          <Anchor
+            inherit
+            renderRoot={(props) => (
+              <Link to="/redrives/$id" params={{ id }} search={{ outcome }} {...props} />
+            )}
+          >
+            {grouped(count)} {word}
+          </Anchor>
+        )}
+      </span>
+    </Fragment>
   ))
 }
 

@@ -1,24 +1,43 @@
 /** What can be done with a redrive: pause, resume, another rate, cancel; what is left of an ended one can be planned again. */
 import { Group } from '@mantine/core'
-import { useState } from 'react'
-import { usePlan } from '../acts/plan-context.ts'
-import { draftOf } from '../acts/plan-draft.ts'
-import { filterOf, isActive, isOver, type Redrive } from '../api/redrive-types.ts'
+import { type RefObject, useLayoutEffect, useRef, useState } from 'react'
+import { isActive, isOver, type Redrive } from '../api/redrive-types.ts'
 import { ActButton } from '../kit/act-button.tsx'
 import { cancelRedrive, pauseRedrive, resumeRedrive, setRedriveRate } from './calls.ts'
 import { CancelDialog } from './cancel-dialog.tsx'
+import { PlanAgain } from './plan-again.tsx'
 import { RateDialog } from './rate-dialog.tsx'
+import { titleOf } from './redrive-words.ts'
 import { useSteering } from './use-steering.ts'
 
 export function RedriveButtons({ redrive }: { readonly redrive: Redrive }) {
-  return isActive(redrive) ? <Steer redrive={redrive} /> : <PlanRest redrive={redrive} />
+  const place = useRef<HTMLFieldSetElement>(null)
+  const { remaining, failed, skipped } = redrive.counts
+  return (
+    <fieldset ref={place} className="redrive-buttons" aria-label={titleOf(redrive)} tabIndex={-1}>
+      {isActive(redrive) && <Steer redrive={redrive} place={place} />}
+      {isOver(redrive) && remaining + failed + skipped > 0 && <PlanAgain redrive={redrive} />}
+    </fieldset>
+  )
 }
 
-function Steer({ redrive }: { readonly redrive: Redrive }) {
+interface SteerProps {
+  readonly redrive: Redrive
+  /** Takes the focus when these buttons are gone, because it ended while they had it. */
+  readonly place: RefObject<HTMLElement | null>
+}
+
+function Steer({ redrive, place }: SteerProps) {
   const { id, state } = redrive
   const { steer, isBusy } = useSteering(id)
   const [asked, setAsked] = useState<'rate' | 'cancel' | null>(null)
   const close = () => setAsked(null)
+  useLayoutEffect(
+    () => () => {
+      if (place.current?.contains(document.activeElement)) place.current.focus({ preventScroll: true })
+    },
+    [place],
+  )
   return (
     <Group gap="xs">
       {state === 'paused' ? (
@@ -57,33 +76,6 @@ function Steer({ redrive }: { readonly redrive: Redrive }) {
         close={close}
         cancel={(reason) => steer('It was not cancelled', () => cancelRedrive(id, reason))}
       />
-    </Group>
-  )
-}
-
-function PlanRest({ redrive }: { readonly redrive: Redrive }) {
-  const plan = usePlan()
-  const { action, counts } = redrive
-  const filter = filterOf(redrive)
-  if (!isOver(redrive) || counts.remaining + counts.failed + counts.skipped === 0) return null
-  return (
-    <Group gap="xs">
-      <ActButton
-        size="compact-sm"
-        variant="default"
-        needs="operator"
-        refusal={
-          filter === null
-            ? 'It was planned for letters that were chosen one by one: choose them again.'
-            : null
-        }
-        onClick={() => {
-          if (filter !== null)
-            plan({ act: action, filter, what: 'letters, as it was planned before', draft: draftOf(redrive) })
-        }}
-      >
-        Plan the rest…
-      </ActButton>
     </Group>
   )
 }

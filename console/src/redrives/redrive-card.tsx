@@ -3,6 +3,7 @@ import { Anchor, Badge, Group, Text } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import type { Redrive, RedriveState } from '../api/redrive-types.ts'
 import { Panel } from '../kit/page.tsx'
+import { visible } from '../kit/visible.ts'
 import { Time } from '../time/time.tsx'
 import { RedriveBar } from './redrive-bar.tsx'
 import { RedriveButtons } from './redrive-buttons.tsx'
@@ -16,9 +17,9 @@ export function RedriveCard({ redrive }: { readonly redrive: Redrive }) {
         <div className="redrive-words">
           <Group gap="xs" wrap="nowrap" align="baseline">
             <StateBadge state={state} />
-            <Text fw={600} className="wrapped">
+            <Text fw={600} className="wrapped" lineClamp={4}>
               <Anchor inherit renderRoot={(props) => <Link to="/redrives/$id" params={{ id }} {...props} />}>
-                {sentence}
+                {visible(sentence)}
               </Anchor>
             </Text>
           </Group>
@@ -26,8 +27,8 @@ export function RedriveCard({ redrive }: { readonly redrive: Redrive }) {
             <Who redrive={redrive} />
           </Text>
           {reason !== null && reason.trim() !== '' && (
-            <Text size="sm" className="wrapped">
-              Because: {reason}
+            <Text size="sm" className="wrapped" lineClamp={4}>
+              Because: {visible(reason)}
             </Text>
           )}
         </div>

@@ -6,6 +6,7 @@ import type { RedriveDestination, RedriveDetail } from '../api/redrive-types.ts'
 import { isSending } from '../api/redrive-types.ts'
 import { Panel } from '../kit/page.tsx'
 import { type Column, Table } from '../kit/table.tsx'
+import { visible } from '../kit/visible.ts'
 import { QueueLink } from '../sources/queue-link.tsx'
 import { grouped } from '../time/format.ts'
 import { capitalised, outcomeWord, reasonWords } from './redrive-words.ts'
@@ -19,7 +20,7 @@ const numberColumn = (
   id,
   title,
   numeric: true,
-  width: '4.5rem',
+  width: '6.5rem',
   cell: (destination) => grouped(destination[id]),
 })
 
@@ -44,17 +45,18 @@ export function Destinations({ redrive: { action, destinations } }: { readonly r
     numberColumn('failed', 'Failed'),
     numberColumn('remaining', 'Left'),
   ]
+  const title = isSending(action) ? 'Destinations' : 'Where they are from'
   return (
-    <Panel title="Destinations">
+    <Panel title={title}>
       {destinations.length === 0 ? (
         <Text size="sm">There is none.</Text>
       ) : (
         <Table
-          label="Destinations"
+          label={title}
           columns={columns}
           rows={destinations}
           keyOf={({ source, name }) => `${source} ${name}`}
-          minWidth="27rem"
+          minWidth="46rem"
         />
       )}
     </Panel>
@@ -66,7 +68,7 @@ const IN_QUEUES = ['queues', 'engines', 'http']
 
 function Place({ source, name }: Pick<RedriveDestination, 'source' | 'name'>) {
   if (name === '') return '–'
-  return IN_QUEUES.includes(source) ? <QueueLink name={name} /> : name
+  return IN_QUEUES.includes(source) ? <QueueLink name={name} /> : visible(name)
 }
 
 /** Why letters were skipped or failed. */
@@ -90,7 +92,7 @@ export function Exceptions({ redrive: { id, action, exceptions } }: { readonly r
     },
   ]
   return (
-    <Panel title="Not sent, and why">
+    <Panel title={`Not ${DONE_WORDS[action]}, and why`}>
       {exceptions.length === 0 ? (
         <Text size="sm">None so far: no letter was skipped, and none failed.</Text>
       ) : (

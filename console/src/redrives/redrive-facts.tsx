@@ -7,6 +7,7 @@ import { HistoryLink } from '../history/history-link.tsx'
 import { Fact, Facts } from '../kit/facts.tsx'
 import { LettersLink, queryOf } from '../kit/links.tsx'
 import { Panel } from '../kit/page.tsx'
+import { visible } from '../kit/visible.ts'
 import { grouped } from '../time/format.ts'
 import { FullTime } from '../time/time.tsx'
 import { canaryTerm, ORDER_TERMS, rateTerm, resumedWords, stopTerm } from './redrive-words.ts'
@@ -24,7 +25,7 @@ export function Terms({ redrive }: { readonly redrive: Redrive }) {
         <Fact name="Letters">
           <Which redrive={redrive} />
         </Fact>
-        <Fact name="Reason">{reason}</Fact>
+        <Fact name="Reason">{visible(reason ?? '')}</Fact>
         <Fact name="Rate">{rateTerm(rate)}</Fact>
         {isSending(action) && (
           <>

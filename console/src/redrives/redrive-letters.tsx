@@ -14,6 +14,7 @@ import { LetterLink } from '../kit/links.tsx'
 import { Empty, Panel, Shown } from '../kit/page.tsx'
 import { PageTurner, usePages } from '../kit/page-turner.tsx'
 import { type Column, Table } from '../kit/table.tsx'
+import { visible } from '../kit/visible.ts'
 import { outcomeWord, reasonWords } from './redrive-words.ts'
 
 const route = getRouteApi('/redrives/$id')
@@ -35,7 +36,7 @@ const columnsFor = (action: RedriveAction): readonly Column<Row>[] => [
         'Removed by retention'
       ) : (
         <LetterLink letter={{ engine, rowKey }}>
-          {engine} {rowKey}
+          {engine} {visible(rowKey)}
         </LetterLink>
       ),
   },
@@ -44,7 +45,7 @@ const columnsFor = (action: RedriveAction): readonly Column<Row>[] => [
     title: 'Destination',
     width: '12rem',
     oneLine: true,
-    cell: ({ member }) => (member.destination === '' ? '–' : member.destination),
+    cell: ({ member }) => (member.destination === '' ? '–' : visible(member.destination)),
   },
   {
     id: 'why',

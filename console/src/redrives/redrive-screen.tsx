@@ -3,6 +3,7 @@ import { Anchor, Stack, Text } from '@mantine/core'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { RedriveDetail } from '../api/redrive-types.ts'
 import { Empty, Page, Panel, Shown } from '../kit/page.tsx'
+import { visible } from '../kit/visible.ts'
 import { RedriveBar } from './redrive-bar.tsx'
 import { RedriveButtons } from './redrive-buttons.tsx'
 import { StateBadge, Who } from './redrive-card.tsx'
@@ -59,21 +60,19 @@ function RedriveView({ redrive }: { readonly redrive: RedriveDetail }) {
     >
       <Panel title="How far it is" beside={<RedriveButtons redrive={redrive} />}>
         <Text fw={600} className="wrapped">
-          {redrive.sentence}
+          {visible(redrive.sentence)}
         </Text>
         {redrive.state === 'planned' ? <StartPlanned redrive={redrive} /> : <RedriveBar redrive={redrive} />}
       </Panel>
       <div className="redrive">
+        <Terms redrive={redrive} />
         <Stack gap="md">
-          <Terms redrive={redrive} />
           <PlanFacts redrive={redrive} />
-        </Stack>
-        <Stack gap="md">
-          <Destinations redrive={redrive} />
           <Exceptions redrive={redrive} />
           {redrive.repair !== null && <Recipe repair={redrive.repair} />}
         </Stack>
       </div>
+      <Destinations redrive={redrive} />
       <RedriveLetters redrive={redrive} />
     </Page>
   )

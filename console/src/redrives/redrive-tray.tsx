@@ -4,7 +4,9 @@ import { Link, useLocation } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { usePlanning } from '../acts/plan-context.ts'
 import { isActive, type Redrive } from '../api/redrive-types.ts'
+import { SCREEN_ID } from '../frame/screens.ts'
 import { keep, kept } from '../kit/kept.ts'
+import { visible } from '../kit/visible.ts'
 import { grouped } from '../time/format.ts'
 import { useTime } from '../time/time.tsx'
 import { useToasts } from '../toasts/toasts.tsx'
@@ -26,58 +28,83 @@ export function RedriveTray() {
   const [isSmall, setSmall] = useSmall()
   const watched = useWatched()
   useAnnounced(watched)
-  const shown = watched.filter(({ id }) => !dismissed.has(id)).slice(0, MOST_SHOWN)
+  const place = useRef<HTMLElement>(null)
+  const news = watched.filter(({ id }) => !dismissed.has(id))
   // There they all are, with more about each.
-  if (shown.length === 0 || pathname === '/redrives' || pathname.startsWith('/redrives/')) return null
-  if (isSmall) {
-    return (
-      <section aria-label="Redrives" className="redrive-tray small">
-        <Button variant="default" onClick={() => setSmall(false)} aria-expanded={false}>
-          {inShort(shown)}
-        </Button>
-      </section>
-    )
+  if (news.length === 0 || pathname === '/redrives' || pathname.startsWith('/redrives/')) return null
+  const dismiss = (id: string) => {
+    setDismissed((before) => new Set(before).add(id))
+    // What was pressed is gone then.
+    const next = news.length > 1 ? place.current : document.getElementById(SCREEN_ID)
+    next?.focus({ preventScroll: true })
   }
   return (
-    <Paper component="section" aria-label="Redrives" className="redrive-tray" withBorder shadow="md">
-      <Stack gap="sm">
-        {shown.map((redrive) => (
-          <Stack key={redrive.id} gap={6}>
-            <Group justify="space-between" wrap="nowrap" align="flex-start">
-              <Text size="sm" fw={600} lineClamp={3}>
-                <Anchor
-                  inherit
-                  renderRoot={(props) => <Link to="/redrives/$id" params={{ id: redrive.id }} {...props} />}
-                >
-                  {redrive.sentence}
-                </Anchor>
-              </Text>
-              {!isActive(redrive) && (
-                <ActionIcon
-                  size="sm"
-                  variant="subtle"
-                  color="gray"
-                  aria-label={`Dismiss: ${redrive.sentence}`}
-                  onClick={() => setDismissed((before) => new Set(before).add(redrive.id))}
-                >
-                  <span aria-hidden>✕</span>
-                </ActionIcon>
-              )}
-            </Group>
-            <RedriveBar redrive={redrive} />
-            <RedriveButtons redrive={redrive} />
-          </Stack>
-        ))}
-        <Group justify="space-between">
+    <Paper
+      component="section"
+      ref={place}
+      aria-label="Redrives"
+      className={isSmall ? 'redrive-tray small' : 'redrive-tray'}
+      withBorder={!isSmall}
+      shadow="md"
+      tabIndex={-1}
+    >
+      {!isSmall && (
+        <Stack gap="sm" mb="sm">
+          {news.slice(0, MOST_SHOWN).map((redrive) => (
+            <Shown key={redrive.id} redrive={redrive} dismiss={() => dismiss(redrive.id)} />
+          ))}
+        </Stack>
+      )}
+      <Group justify="space-between">
+        {!isSmall && (
           <Anchor size="sm" renderRoot={(props) => <Link to="/redrives" {...props} />}>
-            All redrives
+            {news.length > MOST_SHOWN
+              ? `All redrives, ${grouped(news.length - MOST_SHOWN)} more`
+              : 'All redrives'}
           </Anchor>
-          <Anchor size="sm" component="button" type="button" onClick={() => setSmall(true)}>
-            Make small
-          </Anchor>
-        </Group>
-      </Stack>
+        )}
+        {/* One button in both forms: it keeps the focus. */}
+        <Button
+          size={isSmall ? 'sm' : 'compact-sm'}
+          variant={isSmall ? 'default' : 'transparent'}
+          {...(isSmall ? {} : { px: 0 })}
+          aria-expanded={!isSmall}
+          onClick={() => setSmall(!isSmall)}
+        >
+          {isSmall ? inShort(news) : 'Make small'}
+        </Button>
+      </Group>
     </Paper>
+  )
+}
+
+function Shown({ redrive, dismiss }: { readonly redrive: Redrive; readonly dismiss: () => void }) {
+  return (
+    <Stack gap={6}>
+      <Group justify="space-between" wrap="nowrap" align="flex-start">
+        <Text size="sm" fw={600} lineClamp={3} className="wrapped">
+          <Anchor
+            inherit
+            renderRoot={(props) => <Link to="/redrives/$id" params={{ id: redrive.id }} {...props} />}
+          >
+            {visible(redrive.sentence)}
+          </Anchor>
+        </Text>
+        {!isActive(redrive) && (
+          <ActionIcon
+            size="sm"
+            variant="subtle"
+            color="gray"
+            aria-label={`Dismiss: ${redrive.sentence}`}
+            onClick={dismiss}
+          >
+            <span aria-hidden>✕</span>
+          </ActionIcon>
+        )}
+      </Group>
+      <RedriveBar redrive={redrive} />
+      <RedriveButtons redrive={redrive} />
+    </Stack>
   )
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { outcomesOf, paceOf, partsOf, resumedWords, titleOf } from './redrive-words.ts'
+import { canaryTerm, outcomesOf, paceOf, partsOf, rateTerm, resumedWords, titleOf } from './redrive-words.ts'
 
 const counts = {
   planned: 1_204,
@@ -37,6 +37,10 @@ describe('a redrive in words', () => {
     expect(paceOf({ rateNow: 2.46, secondsLeft: 366 })).toBe('2.5 per second now, about 6 min left')
     expect(paceOf({ rateNow: 1_234.6, secondsLeft: null })).toBe('1,235 per second now')
     expect(paceOf({ rateNow: null, secondsLeft: null })).toBeNull()
+    expect(paceOf({ rateNow: 0, secondsLeft: null })).toBeNull()
+    expect(paceOf({ rateNow: 0.02, secondsLeft: null })).toBe('less than 0.1 per second now')
+    expect(canaryTerm({ letters: 3, confirmPercent: 66.5, waitSeconds: 90 })).toContain('after 90 s')
+    expect(rateTerm(0.00001)).toBe('At most 0.00001 per second, to each destination')
   })
 
   it('says when it went on after a restart', () => {

@@ -1,5 +1,6 @@
 /** Redrives in words. Pure. */
 import { DONE_WORDS } from '../acts/act.ts'
+import { waitWords } from '../acts/plan-words.ts'
 import type {
   Redrive,
   RedriveAction,
@@ -68,14 +69,16 @@ export const outcomesOf = (action: RedriveAction, counts: RedriveCounts): readon
 /** `24.5 per second, about 3 min left`; null when neither is known. */
 export function paceOf({ rateNow, secondsLeft }: Pick<Redrive, 'rateNow' | 'secondsLeft'>): string | null {
   const parts = [
-    ...(rateNow === null ? [] : [`${rateWords(rateNow)} per second now`]),
+    ...(rateNow === null || rateNow === 0 ? [] : [`${rateWords(rateNow)} per second now`]),
     ...(secondsLeft === null ? [] : [`about ${span(Math.max(1, secondsLeft) * 1_000)} left`]),
   ]
   return parts.length === 0 ? null : parts.join(', ')
 }
 
-const rateWords = (rate: number): string =>
-  rate < 10 ? String(Number(rate.toFixed(1))) : grouped(Math.round(rate))
+function rateWords(rate: number): string {
+  if (rate < 0.1) return 'less than 0.1'
+  return rate < 10 ? String(Number(rate.toFixed(1))) : grouped(Math.round(rate))
+}
 
 /** That it survived restarts; null when it had to survive none. */
 export function resumedWords(resumed: number): string | null {
@@ -84,12 +87,14 @@ export function resumedWords(resumed: number): string | null {
 }
 
 export const rateTerm = (rate: number | null): string =>
-  rate === null ? 'As fast as it goes' : `At most ${grouped(rate)} per second, to each destination`
+  rate === null
+    ? 'As fast as it goes'
+    : `At most ${rate.toLocaleString('en-US', { maximumFractionDigits: 5 })} per second, to each destination`
 
 export const canaryTerm = (canary: RedriveCanary | null): string =>
   canary === null
     ? 'All at once'
-    : `${grouped(canary.letters)} first: it goes on when ${canary.confirmPercent} % are confirmed, and pauses when that is not known after ${span(canary.waitSeconds * 1_000)}`
+    : `${grouped(canary.letters)} first: it goes on when ${canary.confirmPercent} % are confirmed, and pauses when that is not known after ${waitWords(canary.waitSeconds)}`
 
 export const stopTerm = (rule: RedriveStopRule | null): string =>
   rule === null

@@ -32,11 +32,13 @@ export function RedrivesScreen() {
       lead="Acts on many letters, planned first. The server carries them out: they go on without a browser, and after a restart."
     >
       <Shown read={active} what="what is running">
-        {() => (
-          <div {...hold}>
-            <Cards title="Running" redrives={running} />
-          </div>
-        )}
+        {() =>
+          running.length > 0 && (
+            <div {...hold}>
+              <Cards title="Running" redrives={running} />
+            </div>
+          )
+        }
       </Shown>
       <Shown read={past} what="past redrives">
         {({ items, continuationToken }) => (

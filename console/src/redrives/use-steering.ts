@@ -14,15 +14,22 @@ export interface Steering {
 export function useSteering(id: string): Steering {
   const client = useQueryClient()
   const { show } = useToasts()
+  const readAnew = () =>
+    Promise.all([
+      client.invalidateQueries({ queryKey: ['redrives'] }),
+      client.invalidateQueries({ queryKey: ['redrive', id] }),
+    ])
   const { mutate, isPending } = useMutation({
     mutationFn: ({ act }: { readonly refused: string; readonly act: () => Promise<RedriveDetail> }) => act(),
-    onSuccess: (redrive) => client.setQueryData(redriveQuery(id).queryKey, redrive),
-    onError: (error, { refused }) => show({ title: refused, message: reasonOf(error), tone: 'failed' }),
-    onSettled: () =>
-      Promise.all([
-        client.invalidateQueries({ queryKey: ['redrives'] }),
-        client.invalidateQueries({ queryKey: ['redrive', id] }),
-      ]),
+    // Busy until the screen shows it.
+    onSuccess: (redrive) => {
+      client.setQueryData(redriveQuery(id).queryKey, redrive)
+      return readAnew()
+    },
+    onError: (error, { refused }) => {
+      show({ title: refused, message: reasonOf(error), tone: 'failed' })
+      void readAnew()
+    },
   })
   return { isBusy: isPending, steer: (refused, act) => mutate({ refused, act }) }
 }
