@@ -299,9 +299,9 @@ function lostRace(error: unknown): boolean {
 const CONNECTION_LOST =
   /^(Connection terminated|Client has encountered a connection error|Client was closed|Query read timeout|timeout expired)/
 
-/** Connection losses, shutdowns (57P), resource limits such as a full disk (53) and system errors (58). */
+/** Connection losses, also of who was silent for too long (25P03), shutdowns (57P), resource limits such as a full disk (53) and system errors (58). */
 function isOutage(error: unknown): boolean {
-  if (error instanceof pg.DatabaseError) return /^(08|53|57P|58)/.test(error.code ?? '')
+  if (error instanceof pg.DatabaseError) return /^(08|25P03|53|57P|58)/.test(error.code ?? '')
   if (!(error instanceof Error)) return false
   return (
     ('code' in error && typeof error.code === 'string' && /^E[A-Z]+$/.test(error.code)) ||

@@ -49,6 +49,42 @@ export async function readContents(
   )
 }
 
+/** By primary key; neither store reads what is large for it. */
+const measureThese = sql('letters.contentBytes', {
+  postgres: `SELECT id, CASE WHEN edited = 1 THEN octet_length(edited_payload) ELSE octet_length(payload) END AS bytes
+             FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+  sqlite: `SELECT id, CASE WHEN edited = 1 THEN length(edited_payload) ELSE length(payload) END AS bytes
+           FROM letters WHERE id IN (SELECT value FROM json_each($1))`,
+})
+
+/** Payloads that are in memory at once; one that is larger comes alone. */
+const PORTION_BYTES = 8_388_608
+
+/** These letters in portions whose contents can be read at once, in their order. */
+export async function contentPortions(
+  session: Session,
+  ids: readonly LetterId[],
+): Promise<readonly (readonly LetterId[])[]> {
+  const rows = await session.rows<{ id: Integer; bytes: Integer | null }>(
+    measureThese,
+    integerList(session.dialect, ids.map(Number)),
+  )
+  const sizes = new Map(rows.map(({ id, bytes }) => [letterId(id), Number(bytes)]))
+  const portions: LetterId[][] = []
+  let room = 0
+  for (const id of ids) {
+    const bytes = sizes.get(id) ?? 0
+    const portion = portions.at(-1)
+    if (portion !== undefined && bytes <= room) portion.push(id)
+    else {
+      portions.push([id])
+      room = PORTION_BYTES
+    }
+    room -= bytes
+  }
+  return portions
+}
+
 /** What is to be kept beside the original of a letter. */
 export interface KeptEdit {
   readonly id: LetterId

@@ -8,8 +8,8 @@ import { formatMicros } from '../core/timestamp.ts'
 import type { Xid } from '../core/xid.ts'
 import type { RedriveAct } from '../letters/letter.ts'
 import type { OfficeWork } from '../letters/work.ts'
-import { LEASE_US } from './drive.ts'
 import { holdLanes } from './lanes.ts'
+import { LEASE_US } from './lease.ts'
 import type { RedriveState } from './redrive.ts'
 import { changeRedrive, lockRedrive, type RedriveChange, type StoredRedrive } from './rows.ts'
 import { recordAct } from './trail.ts'
@@ -116,7 +116,7 @@ export async function rateRedrive(
 
 const heldBy = (owner: string | null, now: Instant) => ({
   owner,
-  ownedUntil: owner === null ? null : later(now, LEASE_US),
+  ownedUntil: owner === null ? now : later(now, LEASE_US),
 })
 
 /** The redrive, which nobody else changes and whose lanes nobody walks before the transaction ends. */

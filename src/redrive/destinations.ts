@@ -21,6 +21,10 @@ export interface Way {
 export const isOfQueues = (source: SourceName): boolean =>
   source === 'queues' || source === 'engines' || source === 'http'
 
+/** A place as rates and sentences tell it from others: a queue is one for all letters that go to it, whatever their source. */
+export const placeOf = ({ source, destination }: Pick<Way, 'source' | 'destination'>): string =>
+  `${isOfQueues(source) ? 'queue' : source} ${destination}`
+
 /** One row by its unique name. */
 const findQueue = sql('redrive.queueExists', 'SELECT id FROM bartleby.queues WHERE name = $1')
 

@@ -2,7 +2,7 @@
  * One redrive under way on this server: batch after batch of its lanes, at its rate, with a look at what became of the letters every
  * quarter of a second. Everything that must survive is in the store; what is here can be lost.
  */
-import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
+import { type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import type { LetterSource, SourceName } from '../letters/letter.ts'
@@ -10,23 +10,19 @@ import { inOffice } from '../letters/work.ts'
 import { type BatchDone, type BatchResult, isBulk, runBatch } from './batch.ts'
 import { canaryVerdict, isCanarySent, leftOfCanary } from './canary.ts'
 import type { Courtesy } from './courtesy.ts'
+import { placeOf } from './destinations.ts'
 import { decide, type Verdict } from './ending.ts'
 import { runErrand } from './errand.ts'
-import { type LaneStanding, readLanes, remainingOf } from './lanes.ts'
+import { LaneTurns } from './lane-turns.ts'
+import { type LaneStanding, remainingOf } from './lanes.ts'
+import { Lease } from './lease.ts'
 import { isObstacle, isPassing, wordsOf } from './obstacles.ts'
 import { Pace } from './pace.ts'
 import { RecentRate } from './recent-rate.ts'
 import type { RedriveAction, RedriveCounts, RedriveState } from './redrive.ts'
 import type { Repairer } from './repair/repairer.ts'
-import {
-  changeRedrive,
-  leaveRedrive,
-  lockRedrive,
-  readRedriveByNumber,
-  renewRedrive,
-  type StoredRedrive,
-} from './rows.ts'
-import { readStandings } from './standing.ts'
+import { changeRedrive, leaveRedrive, lockRedrive, readRedriveByNumber, type StoredRedrive } from './rows.ts'
+import { readProgress } from './standing.ts'
 import { haltNote, lookAgain, readRecent, saysHalt } from './stop-rule.ts'
 
 /** What was done in one batch. */
@@ -49,9 +45,6 @@ export interface DriveParts {
   readonly onEnded: (state: RedriveState) => void
 }
 
-/** A server that does not come back has lost a redrive after so long: with a look every second, another is at it within five. */
-export const LEASE_US = 3_000_000n
-const RENEW_US = 1_000_000n
 /** How often the outcomes are looked at. */
 const LOOK_US = 250_000n
 /** Letters of one transaction. */
@@ -69,13 +62,11 @@ export class Drive {
   readonly #stopped = new AbortController()
   readonly #pace: Pace
   readonly #rate: RecentRate
+  readonly #lanes = new LaneTurns()
+  readonly #lease: Lease
   #redrive: StoredRedrive
-  #lanes: LaneStanding[] = []
-  /** Where the next round of lanes begins, so that each gets its turn. */
-  #turn = 0
   #lookAt: Instant
   #tries = 0
-  #renewal: Alarm | undefined
   #isLost = false
   /** Ends the wait at hand. */
   #wakeUp: (() => void) | null = null
@@ -88,17 +79,21 @@ export class Drive {
     this.#pace = new Pace(parts.clock, redrive.terms.rate)
     this.#rate = new RecentRate(parts.clock)
     this.#lookAt = parts.clock.now()
+    const onLost = () => {
+      this.#isLost = true
+      this.wake()
+    }
+    this.#lease = new Lease({ ...parts, rate: () => this.#rate.perSecond, onLost }, redrive)
   }
 
   /** Goes on until the redrive is over, paused, another server's, or this is stopped. */
   async run(): Promise<void> {
     const { db, log, owner } = this.#parts
-    this.#renewLater()
+    this.#lease.keep()
     try {
-      await this.#begin()
       while (await this.#round()) {}
     } finally {
-      this.#renewal?.cancel()
+      this.#lease.drop()
       if (this.#stopped.signal.aborted) {
         await db
           .session('redrive.leave', (session) => leaveRedrive(session, this.#redrive.number, owner))
@@ -137,11 +132,6 @@ export class Drive {
     return promise
   }
 
-  async #begin(): Promise<void> {
-    const { db } = this.#parts
-    this.#lanes = await db.session('redrive.lanes', (session) => readLanes(session, [this.#redrive.number]))
-  }
-
   /** One round: look, when it is time; send; wait, when nothing can be sent. False: it is over, here at least. */
   async #round(): Promise<boolean> {
     const { clock, courtesy } = this.#parts
@@ -153,7 +143,7 @@ export class Drive {
       }
       const startedMs = performance.now()
       if (await this.#send()) await courtesy.rest(performance.now() - startedMs, this.#stopped.signal)
-      else if (this.#isAllSent() && this.#redrive.state === 'running')
+      else if (this.#lanes.areDone && this.#redrive.state === 'running')
         return await this.#decide({ state: 'done', note: null })
       else await this.#wait(this.#nextAt())
       this.#tries = 0
@@ -169,11 +159,12 @@ export class Drive {
     this.#lookAt = later(clock.now(), LOOK_US)
     const looked = await db.session('redrive.look', async (session) => {
       const redrive = await readRedriveByNumber(session, this.#redrive.number)
-      const [standing] = redrive === null ? [] : await readStandings(session, [redrive])
-      return redrive === null || standing === undefined ? null : { redrive, counts: standing.counts }
+      return redrive === null ? null : { redrive, ...(await readProgress(session, redrive)) }
     })
     if (looked === null || looked.redrive.owner !== owner) return false
     this.#redrive = looked.redrive
+    // Another server may have had it for a while, and what a batch did is not always heard of.
+    this.#lanes.learn(looked.lanes)
     if (looked.redrive.state !== 'canary' && looked.redrive.state !== 'running') return false
     this.#pace.change(looked.redrive.terms.rate)
     const verdict = (await this.#stopVerdict(looked.counts)) ?? (await this.#canaryVerdict(looked.counts))
@@ -232,10 +223,10 @@ export class Drive {
   async #send(): Promise<boolean> {
     const { state, terms } = this.#redrive
     const isCanary = state === 'canary' && terms.canary !== null
-    let left = isCanary ? leftOfCanary(terms.canary, this.#sentSoFar()) : Number.POSITIVE_INFINITY
+    let left = isCanary ? leftOfCanary(terms.canary, this.#lanes.sent) : Number.POSITIVE_INFINITY
     const { db, courtesy } = this.#parts
     const atOnce = isCanary || courtesy.isLive ? 1 : AT_ONCE[db.dialect]
-    const open = this.#openLanes()
+    const open = this.#lanes.open()
     const share = isCanary
       ? Math.max(1, Math.ceil(left / Math.max(1, open.length)))
       : Number.POSITIVE_INFINITY
@@ -243,25 +234,20 @@ export class Drive {
     const batches: Promise<void>[] = []
     for (const lane of open) {
       if (batches.length === atOnce || left <= 0) break
-      const taken = reserved.get(lane.destination) ?? 0
-      const allowed = this.#pace.allowed(lane.destination) - taken
+      const place = placeOf(lane)
+      const taken = reserved.get(place) ?? 0
+      const allowed = this.#pace.allowed(place) - taken
       const size = Math.min(BATCH[db.dialect], remainingOf(lane), allowed, left, share)
       if (size < 1) continue
-      reserved.set(lane.destination, taken + size)
+      reserved.set(place, taken + size)
       left -= size
       batches.push(this.#runLane(lane, size))
-      this.#turn = this.#lanes.indexOf(lane) + 1
+      this.#lanes.took(lane)
     }
     if (batches.length === 0) return false
     const ended = await Promise.allSettled(batches)
     for (const batch of ended) if (batch.status === 'rejected') throw batch.reason
     return true
-  }
-
-  /** Lanes that have letters left, beginning with the one whose turn it is. */
-  #openLanes(): LaneStanding[] {
-    const turn = this.#turn % Math.max(1, this.#lanes.length)
-    return [...this.#lanes.slice(turn), ...this.#lanes.slice(0, turn)].filter((lane) => remainingOf(lane) > 0)
   }
 
   async #runLane(lane: LaneStanding, size: number): Promise<void> {
@@ -277,31 +263,19 @@ export class Drive {
   }
 
   #count(lane: LaneStanding, { sent, skipped, failed, terms }: BatchDone): void {
-    const { onStep } = this.#parts
-    this.#lanes = this.#lanes.map((each) =>
-      each.lane === lane.lane
-        ? { ...each, sent: each.sent + sent, skipped: each.skipped + skipped, failed: each.failed + failed }
-        : each,
-    )
-    this.#pace.sent(lane.destination, sent)
+    const step = { sent, skipped, failed }
+    this.#lanes.count(lane, step)
+    this.#pace.sent(placeOf(lane), sent)
     this.#pace.change(terms.rate)
     this.#rate.add(sent)
-    onStep({ action: this.#redrive.action, sent, skipped, failed })
-  }
-
-  #sentSoFar(): number {
-    return this.#lanes.reduce((sum, { sent }) => sum + sent, 0)
-  }
-
-  #isAllSent(): boolean {
-    return this.#lanes.every((lane) => remainingOf(lane) === 0)
+    this.#parts.onStep({ action: this.#redrive.action, ...step })
   }
 
   /** When there may be something to do again. */
   #nextAt(): Instant {
     const now = this.#parts.clock.now()
     const tick = later(now, TICK_US)
-    const due = this.#openLanes().map(({ destination }) => this.#pace.nextAt(destination))
+    const due = this.#lanes.open().map((lane) => this.#pace.nextAt(placeOf(lane)))
     const [soonest] = this.#redrive.state === 'running' ? due.sort((a, b) => (a < b ? -1 : 1)) : []
     const send = soonest === undefined ? this.#lookAt : soonest > tick ? soonest : tick
     return send < this.#lookAt ? send : this.#lookAt
@@ -330,31 +304,7 @@ export class Drive {
     }
     this.#lookAt = later(clock.now(), TRY_AGAIN_US)
     await this.#wait(this.#lookAt)
-    await this.#begin().catch(() => {})
+    this.wake()
     return true
-  }
-
-  #renewLater(): void {
-    const { clock } = this.#parts
-    this.#renewal = clock.alarm(later(clock.now(), RENEW_US), () => {
-      this.#renewLater()
-      void this.#renew()
-    })
-  }
-
-  async #renew(): Promise<void> {
-    const { db, clock, log, owner } = this.#parts
-    const { number, id } = this.#redrive
-    try {
-      const until = later(clock.now(), LEASE_US)
-      const isOurs = await db.session('redrive.renew', (session) =>
-        renewRedrive(session, number, { owner, until }, this.#rate.perSecond),
-      )
-      if (isOurs) return
-      this.#isLost = true
-      this.wake()
-    } catch (error) {
-      log.warn({ err: error, redrive: id }, 'the lease of a redrive was not renewed')
-    }
   }
 }

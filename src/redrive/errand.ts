@@ -30,8 +30,6 @@ import {
   holdBoth,
   notesOf,
   refOf,
-  siftLetters,
-  skipped,
 } from './batch.ts'
 import { advanceLane, holdLane, type Lane } from './lanes.ts'
 import { type LaneLetter, nextLetters, noteExceptions } from './members.ts'
@@ -39,6 +37,7 @@ import { exceptionOf, isObstacle, isPassing } from './obstacles.ts'
 import { type Exception, isSending, type Redrive } from './redrive.ts'
 import { repairLetter } from './repair-letter.ts'
 import type { StoredRedrive } from './rows.ts'
+import { REPAIR_MS, siftLetters, skipped } from './sifting.ts'
 
 /** Letters of one transaction, where a refusal of one undoes the others too: they are done again one by one. */
 const SOME = 50
@@ -77,9 +76,14 @@ async function doSome(work: OfficeWork, lane: Lane, terms: BatchTerms): Promise<
   const { tx } = work
   const both = await holdBoth(work, lane, terms.owner)
   if (both === null) return { outcome: 'halted' }
-  const members = await nextLetters(tx, both.held, both.held.behind, terms.size)
+  const next = await nextLetters(tx, both.held, both.held.behind, terms.size)
+  const members: LaneLetter[] = []
   const exceptions: Exception[] = []
-  for (const member of members) {
+  const startedMs = performance.now()
+  for (const member of next) {
+    // A recipe may take its time for each of them.
+    if (members.length > 0 && performance.now() - startedMs > REPAIR_MS) break
+    members.push(member)
     const ready = await readyLetter(work, both.redrive, member, terms)
     if ('reason' in ready) exceptions.push(ready)
     else await act(work, terms.source, both.redrive, ready)

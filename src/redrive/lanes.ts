@@ -2,6 +2,7 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, integerList, type Session, sql, type Transaction, type Value } from '../db/database.ts'
 import { type LetterId, letterId, type SourceName } from '../letters/letter.ts'
+import { LET_GO } from './let-go.ts'
 import { type RedriveNumber, redriveNumber } from './redrive.ts'
 
 /** Letters of one source, engine and destination that are sent one batch after the other. */
@@ -29,6 +30,9 @@ export interface LanePlace {
   readonly capturedAt: Instant
   readonly letter: LetterId
 }
+
+/** Before all letters. */
+export const LANE_START: LanePlace = { capturedAt: instant(-(2n ** 63n) + 1n), letter: letterId(0) }
 
 const insertRow = sql(
   'redriveLanes.insert',
@@ -87,7 +91,7 @@ export async function readLanes(
 
 /** Along the primary key, locked until the transaction ends. */
 const lockAll = sql('redriveLanes.lockAll', {
-  postgres: 'SELECT lane FROM bartleby.redrive_lanes WHERE redrive = $1 ORDER BY redrive, lane FOR UPDATE',
+  postgres: `SELECT lane, ${LET_GO} FROM bartleby.redrive_lanes WHERE redrive = $1 ORDER BY redrive, lane FOR UPDATE`,
   sqlite: '',
 })
 
@@ -101,26 +105,48 @@ export async function holdLanes(tx: Transaction, redrive: RedriveNumber): Promis
 const lockOne = sql(
   'redriveLanes.lock',
   {
-    postgres: `SELECT ${STANDING}, at_captured, at_letter FROM bartleby.redrive_lanes WHERE redrive = $1 AND lane = $2 FOR UPDATE`,
+    postgres: `SELECT ${STANDING}, at_captured, at_letter, ${LET_GO} FROM bartleby.redrive_lanes
+               WHERE redrive = $1 AND lane = $2 FOR UPDATE`,
     sqlite: `SELECT ${STANDING}, at_captured, at_letter FROM redrive_lanes WHERE redrive = $1 AND lane = $2`,
   },
   { bigints: true },
 )
 
-/** A lane that nobody else can walk before the transaction ends. */
-export interface HeldLane extends LaneStanding {
+/** A lane and how far it is. */
+export interface PlacedLane extends LaneStanding {
   /** The last letter that was looked at. */
   readonly behind: LanePlace
 }
 
+/** A lane that nobody else can walk before the transaction ends. */
+export type HeldLane = PlacedLane
+
+interface PlacedRow extends Row {
+  readonly at_captured: Integer
+  readonly at_letter: Integer
+}
+
+const toPlaced = (row: PlacedRow): PlacedLane => ({
+  ...toStanding(row),
+  behind: { capturedAt: instant(BigInt(row.at_captured)), letter: letterId(row.at_letter) },
+})
+
 /** The lane, locked until the transaction ends; null when it is gone with its redrive. */
 export async function holdLane(tx: Transaction, { redrive, lane }: Lane): Promise<HeldLane | null> {
-  const [row] = await tx.rows<Row & { at_captured: Integer; at_letter: Integer }>(lockOne, redrive, lane)
-  if (row === undefined) return null
-  return {
-    ...toStanding(row),
-    behind: { capturedAt: instant(BigInt(row.at_captured)), letter: letterId(row.at_letter) },
-  }
+  const [row] = await tx.rows<PlacedRow>(lockOne, redrive, lane)
+  return row === undefined ? null : toPlaced(row)
+}
+
+/** Along the primary key. */
+const readPlaced = sql(
+  'redriveLanes.places',
+  `SELECT ${STANDING}, at_captured, at_letter FROM bartleby.redrive_lanes WHERE redrive = $1 ORDER BY redrive, lane`,
+  { bigints: true },
+)
+
+/** The lanes of a redrive and how far each is, in their order. */
+export async function readPlaces(session: Session, redrive: RedriveNumber): Promise<PlacedLane[]> {
+  return (await session.rows<PlacedRow>(readPlaced, redrive)).map(toPlaced)
 }
 
 /** One row by primary key, which is locked. */

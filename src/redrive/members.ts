@@ -78,12 +78,16 @@ export async function nextLetters(
   }))
 }
 
-/** By redrive_letters_of, each with its lane by primary key. */
+/**
+ * By redrive_letters_of, which the plus and the order insist on, each with its lane by primary key. Not EXISTS: PostgreSQL may make a
+ * join with all lanes of it, as long as there are few.
+ */
 const readAhead = sql('redriveLetters.ahead', {
-  postgres: `SELECT member.letter FROM bartleby.redrive_letters AS member
-    WHERE member.letter = ANY($1::bigint[]) AND member.redrive = ANY($2::int[]) AND EXISTS (
-      SELECT 1 FROM bartleby.redrive_lanes AS lane WHERE lane.redrive = member.redrive AND lane.lane = member.lane
-        AND (member.captured_at, member.letter) > (lane.at_captured, lane.at_letter))`,
+  postgres: `SELECT member.letter FROM unnest($1::bigint[]) AS asked (id) CROSS JOIN LATERAL (
+      SELECT redrive, lane, captured_at, letter FROM bartleby.redrive_letters
+      WHERE letter >= asked.id AND letter <= asked.id AND +redrive = ANY($2::int[]) ORDER BY letter) AS member
+    WHERE (SELECT (member.captured_at, member.letter) > (lane.at_captured, lane.at_letter) FROM bartleby.redrive_lanes AS lane
+           WHERE lane.redrive = member.redrive AND lane.lane = member.lane)`,
   sqlite: `SELECT member.letter FROM redrive_letters AS member INDEXED BY redrive_letters_of
     WHERE member.letter IN (SELECT value FROM json_each($1)) AND member.redrive IN (SELECT value FROM json_each($2)) AND EXISTS (
       SELECT 1 FROM redrive_lanes AS lane WHERE lane.redrive = member.redrive AND lane.lane = member.lane

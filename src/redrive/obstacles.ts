@@ -13,7 +13,7 @@ const OBSTACLES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ])
 
 /** Likely over in a moment. */
-const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['letter_service_busy'])
+const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['letter_service_busy', 'service_stopping'])
 
 /** Whether the redrive has to pause for it. */
 export const isObstacle = (error: unknown): error is BartlebyError =>

@@ -8,11 +8,14 @@ import { type Database, type Integer, type Session, sql, type Transaction, textL
 import { type CapturePlace, isBefore, readCandidates } from '../letters/candidates.ts'
 import { type LetterId, letterId, STATUS } from '../letters/letter.ts'
 import { isOfQueues } from './destinations.ts'
-import type { Lane, LanePlace } from './lanes.ts'
+import { LANE_START, type Lane, type LanePlace } from './lanes.ts'
 import { nextLetters } from './members.ts'
 import type { RedriveNumber } from './redrive.ts'
 
-/** Of each key, the first pending letter that is not in the set: letters_pending_of_key, and redrive_letters_of for each step. */
+/**
+ * Of each key, the first pending letter that is not in the set: letters_pending_of_key, and redrive_letters_of for each step. Not NOT
+ * EXISTS, and a plus: PostgreSQL would go through the whole set for every key.
+ */
 const readFirstOutside = sql(
   'redrive.firstOutside',
   {
@@ -20,7 +23,7 @@ const readFirstOutside = sql(
       SELECT asked.key, first.captured_at, first.id FROM unnest($3::text[]) AS asked (key) CROSS JOIN LATERAL (
         SELECT captured_at, id FROM bartleby.letters
         WHERE engine = $2 AND instance_id = asked.key AND status = ${STATUS.Pending}
-          AND NOT EXISTS (SELECT 1 FROM bartleby.redrive_letters AS member WHERE member.letter = letters.id AND member.redrive = $1)
+          AND (SELECT 1 FROM bartleby.redrive_letters AS member WHERE member.letter = letters.id AND +member.redrive = $1) IS NULL
         ORDER BY engine, instance_id, captured_at, id LIMIT 1) AS first`,
     sqlite: `
       SELECT $3 AS key, captured_at, id FROM letters INDEXED BY letters_pending_of_key
@@ -34,8 +37,11 @@ const readFirstOutside = sql(
 
 /** Letters of a lane, by primary key. */
 const removeLetters = sql('redriveLetters.takeOut', {
-  postgres: `DELETE FROM bartleby.redrive_letters WHERE redrive = $1 AND lane = $2 AND (captured_at, letter) IN (
-               SELECT * FROM unnest($3::bigint[], $4::bigint[]))`,
+  postgres: `DELETE FROM bartleby.redrive_letters WHERE ctid = ANY(ARRAY(
+               SELECT found.place FROM unnest($3::bigint[], $4::bigint[]) AS given (captured_at, letter) CROSS JOIN LATERAL (
+                 SELECT ctid AS place FROM bartleby.redrive_letters AS member
+                 WHERE member.redrive = $1 AND member.lane = $2 AND member.captured_at = given.captured_at
+                   AND member.letter = given.letter LIMIT 1) AS found))`,
   sqlite: 'DELETE FROM redrive_letters WHERE redrive = $1 AND lane = $2 AND captured_at = $3 AND letter = $4',
 })
 
@@ -43,14 +49,13 @@ const LOOK = 1_000
 /** Keys that are remembered: one with very many letters is looked into once, and not for every thousand of them. */
 const MOST_KEYS = 10_000
 
-const FIRST: LanePlace = { capturedAt: instant(-(2n ** 63n) + 1n), letter: letterId(0) }
-
 /** Takes letters that an earlier one holds back out of a lane; gives how many. */
-export async function takeOutBlocked(db: Database, lane: Lane): Promise<number> {
+export async function takeOutBlocked(db: Database, lane: Lane, signal: AbortSignal): Promise<number> {
   if (!isOfQueues(lane.source)) return 0
   const firsts = new Map<string, CapturePlace | null>()
-  let [behind, taken] = [FIRST, 0]
+  let [behind, taken] = [LANE_START, 0]
   for (;;) {
+    signal.throwIfAborted()
     const from = behind
     const look = await db.session('redrive.order', (session) => blockedIn(session, lane, from, firsts))
     if (look.blocked.length > 0) {
@@ -115,12 +120,12 @@ async function learn(
   keys: readonly string[],
   firsts: Map<string, CapturePlace | null>,
 ): Promise<void> {
+  if (firsts.size > MOST_KEYS) firsts.clear()
   const asked = keys.filter((key) => !firsts.has(key))
   if (asked.length === 0) return
-  if (firsts.size > MOST_KEYS) firsts.clear()
-  for (const key of keys) if (!firsts.has(key)) firsts.set(key, null)
+  for (const key of asked) firsts.set(key, null)
   const { dialect } = session
-  const lists = dialect === 'postgres' ? [textList(dialect, keys)] : keys
+  const lists = dialect === 'postgres' ? [textList(dialect, asked)] : asked
   for (const list of lists) {
     const rows = await session.rows<{ key: string; captured_at: Integer; id: Integer }>(
       readFirstOutside,

@@ -5,10 +5,11 @@
 
 import type { Clock } from '../core/clock.ts'
 import { later } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
 import type { Xid } from '../core/xid.ts'
 import type { Database, Session } from '../db/database.ts'
 import { type Candidate, readCandidates } from '../letters/candidates.ts'
-import { readContents } from '../letters/contents.ts'
+import { contentPortions, readContents } from '../letters/contents.ts'
 import { type LetterId, STATUS } from '../letters/letter.ts'
 import { isOfQueues, type Way, Ways } from './destinations.ts'
 import { insertLanes, type Lane } from './lanes.ts'
@@ -22,7 +23,8 @@ import {
   type RedriveNumber,
 } from './redrive.ts'
 import { removePlan } from './removal.ts'
-import type { Repairer } from './repair/repairer.ts'
+import type { Recipe } from './repair/recipe.ts'
+import { isTooLong, type Repairable, type Repairer } from './repair/repairer.ts'
 import { completePlan, insertRedrive, openRedrives } from './rows.ts'
 import { isMoreThan, selectLetters } from './selecting.ts'
 
@@ -36,6 +38,10 @@ export interface PlanParts {
 
 /** Lanes of a destination whose letters have keys, or no order: so many go out at once. */
 const LANES_OF_KEYS = 4
+/** A recipe is applied for so long before it is looked whether the plan is still wanted. */
+const REPAIR_MS = 500
+/** Letters that take a mapping too long, at which a plan is given up: so many seconds went by for nothing. */
+const MOST_SLOW = 10
 /** Letters without a key go one after the other, and in two lanes when there are more than this of all. */
 const FEW = 10_000
 
@@ -71,6 +77,8 @@ class Planning {
   #others: readonly RedriveNumber[] = []
   #areMany = false
   #dealt = 0
+  /** Letters for which the recipe took too long. */
+  #tooLong = 0
 
   constructor(parts: PlanParts, redrive: RedriveNumber, request: PlanRequest) {
     this.#parts = parts
@@ -105,7 +113,7 @@ class Planning {
     if (!isSending(action) || terms.order !== 'key') return
     for (const lane of this.#lanes.values()) {
       if (!lane.hasKeys) continue
-      const blocked = await takeOutBlocked(this.#parts.db, lane)
+      const blocked = await takeOutBlocked(this.#parts.db, lane, this.#parts.signal)
       lane.planned -= blocked
       this.#numbers.orderBlocked += blocked
     }
@@ -152,20 +160,36 @@ class Planning {
   async #repairable(eligible: readonly Eligible[]): Promise<readonly Eligible[]> {
     const { recipe } = this.#request
     if (recipe === null || eligible.length === 0) return eligible
-    const { db, repairer } = this.#parts
+    const { db } = this.#parts
     const ids = eligible.map(({ candidate }) => candidate.id)
-    const contents = await db.session('redrive.contents', (session) => readContents(session, ids))
-    const there = eligible.flatMap((each) => {
-      const content = contents.get(each.candidate.id)
-      return content === undefined ? [] : [{ each, content: { ...content, source: each.way.source } }]
-    })
-    const results = await repairer.repair(
-      recipe,
-      there.map(({ content }) => content),
-    )
-    const repairable = there.filter((_, i) => results[i]?.ok === true).map(({ each }) => each)
-    this.#numbers.invalid += eligible.length - repairable.length
-    return repairable
+    const portions = await db.session('redrive.measure', (session) => contentPortions(session, ids))
+    const fit = new Set<LetterId>()
+    for (const portion of portions) {
+      const contents = await db.session('redrive.contents', (session) => readContents(session, portion))
+      const there = eligible.flatMap(({ candidate: { id }, way: { source } }) => {
+        const content = contents.get(id)
+        return content === undefined ? [] : [{ ...content, source }]
+      })
+      for await (const id of this.#repaired(recipe, there)) fit.add(id)
+    }
+    this.#numbers.invalid += eligible.length - fit.size
+    return eligible.filter(({ candidate }) => fit.has(candidate.id))
+  }
+
+  /** Those that the recipe can be applied to. Refuses one that takes too long for letter after letter. */
+  async *#repaired(recipe: Recipe, letters: readonly (Repairable & { readonly id: LetterId })[]) {
+    const { repairer, signal } = this.#parts
+    for (let from = 0; from < letters.length; ) {
+      signal.throwIfAborted()
+      const some = letters.slice(from)
+      const results = await repairer.repair(recipe, some, { forMs: REPAIR_MS })
+      for (const [i, { id }] of some.slice(0, results.length).entries()) if (results[i]?.ok === true) yield id
+      from += results.length
+      this.#tooLong += results.filter(isTooLong).length
+      if (this.#tooLong < MOST_SLOW) continue
+      const reason = `it took longer than a second for each of ${this.#tooLong} letters; make it simpler, or plan for fewer letters`
+      throw failure('parameter_invalid', { parameter: 'repair.mapping', reason })
+    }
   }
 
   #deal({ candidate, way }: Eligible): DealtLetter {

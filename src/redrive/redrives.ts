@@ -183,8 +183,9 @@ export class Redrives {
   }
 
   /** Test control: resolves when nothing is left to do before the clock moves. */
-  settle(): Promise<void> {
-    return this.#runner.settle()
+  async settle(): Promise<void> {
+    await this.#forgetting
+    await this.#runner.settle()
   }
 
   /** Who is at what is started here; null: whoever takes it up. */

@@ -4,6 +4,7 @@ import { parseXid, type Xid, xid } from '../core/xid.ts'
 import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
 import type { LetterFilter } from '../letters/filter.ts'
 import type { LetterKey } from '../letters/letters.ts'
+import { LET_GO } from './let-go.ts'
 import {
   type PlanNumbers,
   type PlanRequest,
@@ -54,6 +55,7 @@ interface Row {
 /** A redrive with what only the server that is at it needs. */
 export interface StoredRedrive extends Redrive {
   readonly owner: string | null
+  /** Without an owner, when it was left for somebody to begin with; null when its last owner has left it. */
   readonly ownedUntil: Instant | null
   /** When all letters of the canary were sent. */
   readonly canarySentAt: Instant | null
@@ -199,7 +201,7 @@ export async function readRedriveByNumber(
 const lockById = sql(
   'redrives.lock',
   {
-    postgres: `SELECT ${COLUMNS} FROM bartleby.redrives WHERE id = $1 AND state <> '${PLANNING}' FOR UPDATE`,
+    postgres: `SELECT ${COLUMNS}, ${LET_GO} FROM bartleby.redrives WHERE id = $1 AND state <> '${PLANNING}' FOR UPDATE`,
     sqlite: `SELECT ${COLUMNS} FROM redrives WHERE id = $1 AND state <> '${PLANNING}'`,
   },
   { bigints: true },
@@ -317,10 +319,11 @@ export async function renewRedrive(
   return (await session.run(renewRow, number, lease.owner, lease.until, rate)) === 1
 }
 
-/** One row by primary key, when nobody is at it. */
+/** One row by primary key, when nobody is at it. One that nobody has been at since it was started is not resumed. */
 const takeRow = sql(
   'redrives.take',
-  `UPDATE bartleby.redrives SET owner = $2, owned_until = $3, resumed = resumed + 1
+  `UPDATE bartleby.redrives SET owner = $2, owned_until = $3,
+     resumed = resumed + CASE WHEN owner IS NULL AND owned_until IS NOT NULL THEN 0 ELSE 1 END
    WHERE number = $1 AND state IN ('canary', 'running') AND (owner IS NULL OR owned_until < $4)`,
 )
 

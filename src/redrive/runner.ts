@@ -7,8 +7,9 @@ import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import type { LetterSource, SourceName } from '../letters/letter.ts'
 import { Courtesy } from './courtesy.ts'
-import { Drive, type DriveParts, LEASE_US, type Step } from './drive.ts'
+import { Drive, type DriveParts, type Step } from './drive.ts'
 import { holdLanes } from './lanes.ts'
+import { LEASE_US } from './lease.ts'
 import type { RedriveNumber, RedriveState } from './redrive.ts'
 import type { Repairer } from './repair/repairer.ts'
 import { openRedrives, readRedriveByNumber, type StoredRedrive, takeRedrive } from './rows.ts'
@@ -150,12 +151,12 @@ export class RedriveRunner {
     for (const redrive of open) {
       if (this.#isStopped || this.#drives.size >= MOST_DRIVES) return
       const isWorking = redrive.state === 'canary' || redrive.state === 'running'
-      const isLeft = redrive.ownedUntil === null || redrive.ownedUntil < clock.now()
+      const isLeft = redrive.owner === null || redrive.ownedUntil === null || redrive.ownedUntil < clock.now()
       if (!isWorking || !isLeft || this.#drives.has(redrive.number)) continue
       const taken = await this.#take(redrive.number)
       if (taken === null) continue
       log.info({ redrive: redrive.id }, 'redrive taken up')
-      for (const listener of this.#listeners) listener.resumed()
+      if (taken.resumed > redrive.resumed) for (const listener of this.#listeners) listener.resumed()
       this.begin(taken)
     }
   }

@@ -1,5 +1,4 @@
 /** The first letters of a plan as they would be sent: what an operator looks at before anything happens. */
-import { instant } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { Database } from '../db/database.ts'
 import { readLetterById } from '../letters/detail.ts'
@@ -8,12 +7,11 @@ import {
   isRemote,
   type Letter,
   type LetterSource,
-  letterId,
   type Outgoing,
   type SourceName,
 } from '../letters/letter.ts'
 import { renderRetry } from '../letters/resolve.ts'
-import { readLanes } from './lanes.ts'
+import { LANE_START, readLanes } from './lanes.ts'
 import { type LaneLetter, nextLetters } from './members.ts'
 import { wordsOf } from './obstacles.ts'
 import { isSending, type Redrive, type SampleLetter } from './redrive.ts'
@@ -29,7 +27,6 @@ export interface SampleParts {
 const SAMPLE = 20
 /** Of very many lanes the first are looked at. */
 const MOST_LANES = 50
-const START = { capturedAt: instant(-(2n ** 63n) + 1n), letter: letterId(0) }
 
 /** The first letters of a plan, as they were captured. Writes nothing. */
 export async function sampleOf(parts: SampleParts, redrive: Redrive): Promise<SampleLetter[]> {
@@ -38,7 +35,7 @@ export async function sampleOf(parts: SampleParts, redrive: Redrive): Promise<Sa
     const lanes = await readLanes(session, [redrive.number])
     const heads: LaneLetter[] = []
     for (const lane of lanes.slice(0, MOST_LANES))
-      heads.push(...(await nextLetters(session, lane, START, SAMPLE)))
+      heads.push(...(await nextLetters(session, lane, LANE_START, SAMPLE)))
     return heads.sort(inOrder).slice(0, SAMPLE)
   })
   const sample: SampleLetter[] = []

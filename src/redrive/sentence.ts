@@ -2,6 +2,7 @@
  * A redrive in one sentence, the same wherever it is shown: what it will do, what it does, or what it did. Whoever reads nothing
  * else has read what matters.
  */
+import { placeOf } from './destinations.ts'
 import type { Destination, PlanNumbers, RedriveAction, RedriveCounts, RedriveStanding } from './redrive.ts'
 import { isSending } from './redrive.ts'
 
@@ -183,14 +184,11 @@ function whereTo({ action, queue }: RedriveStanding, destinations: readonly Dest
 const toEach = ({ action }: RedriveStanding, destinations: readonly Destination[]): string =>
   action === 'retry' && placesOf(destinations).length > 1 ? ' to each' : ''
 
-/** Items of three sources lie in queues: the same queue is one place for all of them. */
-const IN_QUEUES: readonly string[] = ['queues', 'engines', 'http']
-
 function placesOf(destinations: readonly Destination[]): readonly string[] {
   const places = new Map(
     destinations
       .filter(({ name }) => name !== '')
-      .map(({ source, name }) => [`${IN_QUEUES.includes(source) ? 'queues' : source} ${name}`, name]),
+      .map(({ source, name }) => [placeOf({ source, destination: name }), name]),
   )
   return [...places.values()]
 }

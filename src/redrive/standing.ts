@@ -5,6 +5,16 @@ import { type LaneStanding, readLanes } from './lanes.ts'
 import { type Destination, isSending, type RedriveCounts, type RedriveStanding } from './redrive.ts'
 import type { StoredRedrive } from './rows.ts'
 
+/** How far a redrive is, with its lanes. */
+export async function readProgress(
+  session: Session,
+  redrive: StoredRedrive,
+): Promise<{ readonly lanes: readonly LaneStanding[]; readonly counts: RedriveCounts }> {
+  const outcomes = await outcomesOf(session, [redrive.number])
+  const lanes = await readLanes(session, [redrive.number])
+  return { lanes, counts: countsOf(redrive, lanes, outcomes.get(redrive.number)) }
+}
+
 /** How far these redrives are, in their order. Cost: a row for every lane, and the outcomes that are not folded yet. */
 export async function readStandings(
   session: Session,
@@ -32,7 +42,11 @@ function toStanding(
     ...shown,
     counts,
     rateNow,
-    secondsLeft: rateNow === null || rateNow <= 0 ? null : Math.ceil(counts.remaining / rateNow),
+    // How long a canary waits is not known.
+    secondsLeft:
+      redrive.state !== 'running' || rateNow === null || rateNow <= 0
+        ? null
+        : Math.ceil(counts.remaining / rateNow),
   }
 }
 
@@ -49,7 +63,8 @@ function countsOf(
   const skipped = sum((lane) => lane.skipped)
   const failed = sum((lane) => lane.failed)
   const confirmed = isSending(action) ? (outcomes?.confirmed ?? 0) : sent
-  const returned = outcomes?.returned ?? 0
+  // What left over a network can be back before it is counted as sent.
+  const returned = Math.min(outcomes?.returned ?? 0, sent - confirmed)
   return {
     planned,
     sent,

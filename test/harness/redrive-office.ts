@@ -52,13 +52,12 @@ export class RedriveOffice {
     })
   }
 
-  /** Items of a queue that die: their letters lie in its dead queue, each a microsecond after the one before. */
+  /** Items of a queue that die: their letters lie in its dead queue, captured in this order. */
   async dead(queueName: string, payloads: readonly string[]): Promise<void> {
-    for (const payload of payloads) {
-      await this.office.queues.produce({ queueName, items: [{ payload }], requestTimeout: '1m' })
-      await this.work(queueName, () => false)
-      this.clock.advance(1n)
-    }
+    const items = payloads.map((payload) => ({ payload }))
+    await this.office.queues.produce({ queueName, items, requestTimeout: '1m' })
+    await this.work(queueName, () => false)
+    this.clock.advance(1n)
   }
 
   /** A failure that a service reports: it goes back to `queue`, in order with the others of its instance. */

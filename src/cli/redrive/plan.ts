@@ -65,7 +65,7 @@ ${QUERY_HELP}
 
 The plan is a frozen set: these letters, as they are now. What has changed when its turn comes is skipped.
   --rate 50            at most fifty letters a second to each destination
-  --canary 10:80       ten letters first; the rest follows when 80% of them are confirmed, and waits for you otherwise
+  --canary 10:80       ten letters first; the rest follows when 80% of them are confirmed, and it stops otherwise
   --stop 20/100        stop when more than 20% of the last 100 outcomes were deaths
   --order key          letters of a key leave in the order of their capture, different keys at once; capture: one after the
                        other for each destination; none: as it comes

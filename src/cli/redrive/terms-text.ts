@@ -21,7 +21,12 @@ export function termsText(redrive: RedriveItem): readonly string[] {
   const fields: readonly Field[] = [
     ['letters', chosenText(redrive)],
     ['reason', redrive.reason],
-    ['rate', rate === null ? null : `at most ${rateText(rate)} letters a second to each destination`],
+    [
+      'rate',
+      rate === null
+        ? null
+        : `at most ${rateText(rate)} ${rate === 1 ? 'letter' : 'letters'} a second to each destination`,
+    ],
     [
       'canary',
       canary === null

@@ -1,10 +1,13 @@
 /** Publishes that nobody knew the end of, and whose event came back: they did happen. */
-import { type Integer, sql, textList } from '../../db/database.ts'
+import { type Integer, type Session, sql, textList } from '../../db/database.ts'
 import { readLetterById } from '../../letters/detail.ts'
-import { type LetterId, letterId, RETRIED } from '../../letters/letter.ts'
+import { type Letter, type LetterId, letterId, RETRIED, type RedriveRef } from '../../letters/letter.ts'
 import { type CaseRow, sentBack } from '../../letters/reopen.ts'
+import { sentBy } from '../../letters/resolve.ts'
 import { transition } from '../../letters/transition.ts'
 import type { OfficeWork } from '../../letters/work.ts'
+import { redriveNumber } from '../../redrive/redrive.ts'
+import { readRedriveByNumber } from '../../redrive/rows.ts'
 import { type EventFacts, KAFKA_OPERATIONS, STATE } from '../event.ts'
 import { SEND } from '../send.ts'
 import type { Reopening } from './store-incoming.ts'
@@ -73,17 +76,20 @@ export async function settleOpenSends(
     const known = cases.get(id)
     if (letter === null || known === undefined) throw new Error(`letter ${id} is gone although it was locked`)
     const { event_id: sentAs, target: sentTo, actor, request_id, dlq_id } = row
+    const redrive = await redriveOf(tx, letter)
     const resolved = { resolvedAt: now, resolvedBy: actor, notes: RETRIED, sentAs, sentTo }
     await transition(
       work,
       letter,
-      { status: 'Resolved', resolution: 'retry', redrive: letter.redrive ?? undefined, ...resolved },
+      { status: 'Resolved', resolution: 'retry', redrive: redrive?.number, ...resolved },
       {
         act: 'retry',
         operation: KAFKA_OPERATIONS.published,
         actor,
         notes: RETRIED,
-        output: Buffer.from(JSON.stringify({ request_id, dlq_id, event_id: sentAs, topic: sentTo })),
+        output: Buffer.from(
+          JSON.stringify({ request_id, dlq_id, event_id: sentAs, topic: sentTo, ...sentBy(redrive) }),
+        ),
       },
     )
     cases.set(id, sentBack(known))
@@ -92,4 +98,10 @@ export async function settleOpenSends(
   return open
     .filter(({ state }) => Number(state) === STATE.uncertain)
     .map((row) => ({ service: row.service, originalTopic: row.original_topic }))
+}
+
+/** The redrive that a letter left for, when one sent it. */
+async function redriveOf(session: Session, { redrive }: Letter): Promise<RedriveRef | undefined> {
+  const known = redrive === null ? null : await readRedriveByNumber(session, redriveNumber(redrive))
+  return known === null ? undefined : { ...known, recipe: known.recipe?.version ?? null }
 }

@@ -1,5 +1,5 @@
 /** One call on the return path: what it is about, how it is to be done, and for whom. */
-import type { LetterId } from '../../letters/letter.ts'
+import type { LetterId, RedriveRef } from '../../letters/letter.ts'
 import type { Caller } from '../event.ts'
 import type { Override } from '../ports.ts'
 
@@ -34,4 +34,6 @@ export interface Errand {
   /** Whether the event is discarded when its processor says so. */
   readonly mayDiscard: boolean
   readonly notes: string | null
+  /** The redrive that sends it; left out: none does. */
+  readonly redrive?: RedriveRef | undefined
 }

@@ -5,6 +5,8 @@
  */
 import { lockLetter } from '../../letters/detail.ts'
 import { RETRIED } from '../../letters/letter.ts'
+import { nameRedrive } from '../../letters/redriven.ts'
+import { sentBy } from '../../letters/resolve.ts'
 import { transition } from '../../letters/transition.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import { type EventId, KAFKA_OPERATIONS, type OutgoingRecord, STATE } from '../event.ts'
@@ -28,13 +30,15 @@ export interface Flight {
 }
 
 /** Writes down what is about to be sent; false when the claim is gone, and nothing may be sent. */
-export function intend(parts: ReturnParts, flight: Flight, { caller, edit }: Errand): Promise<boolean> {
+export function intend(parts: ReturnParts, flight: Flight, errand: Errand): Promise<boolean> {
   const { claim, eventId, record } = flight
+  const { caller, edit, redrive } = errand
   const { letterId } = claim.event
   return inOffice(parts.db, parts.clock, 'kafka.intend', async ({ tx, now }) => {
     const hold = await lockHold(tx, letterId)
     if (hold === null || hold.claim !== claim.token) return false
     if (edit !== null) await keepEdit(tx, letterId, edit)
+    await nameRedrive(tx, letterId, redrive)
     await keepSend(tx, now, claim.event, { eventId, record, caller })
     await putPublishing(tx, now, claim, eventId, parts)
     return true
@@ -77,7 +81,7 @@ const isOurs = (hold: Hold | null, { claim, eventId }: Flight): hold is Hold =>
 function settled(parts: ReturnParts, flight: Flight, errand: Errand, receipt: Receipt): Promise<void> {
   const { claim, eventId, record } = flight
   const { letterId, dlqId } = claim.event
-  const { caller, notes } = errand
+  const { caller, notes, redrive } = errand
   return inOffice(parts.db, parts.clock, 'kafka.settle', async (work) => {
     const { tx, now } = work
     const hold = await lockHold(tx, letterId)
@@ -91,7 +95,10 @@ function settled(parts: ReturnParts, flight: Flight, errand: Errand, receipt: Re
     await letGo(tx, letterId, STATE.published, eventId)
     const { topic } = record
     const { partition, offset } = receipt
-    const details = { dlq_id: dlqId, event_id: eventId, topic, partition, offset: String(offset) }
+    const details = {
+      ...{ dlq_id: dlqId, event_id: eventId, topic, partition, offset: String(offset) },
+      ...sentBy(redrive),
+    }
     await transition(
       work,
       letter,
@@ -103,7 +110,7 @@ function settled(parts: ReturnParts, flight: Flight, errand: Errand, receipt: Re
         notes: notes ?? RETRIED,
         sentAs: eventId,
         sentTo: topic,
-        redrive: letter.redrive ?? undefined,
+        redrive: redrive?.number,
       },
       {
         act: 'retry',

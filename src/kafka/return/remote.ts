@@ -24,8 +24,9 @@ export const remoteOf = ({ db, path }: RemoteParts): LetterReturn => ({
     const { record } = await arrived(db, letter, ended)
     return outgoing(letter, record)
   },
-  async send(letter, { edit, notes, actor }) {
-    const ended = await path.processLetter(goalOf(letter), errandOf(edit, actor, notes))
+  async send(letter, { edit, notes, actor, redrive }) {
+    const errand = { ...errandOf(edit, actor, notes), redrive }
+    const ended = await path.processLetter(goalOf(letter), errand)
     const { eventId, record } = await arrived(db, letter, ended)
     return { messageId: eventId, queue: record.topic }
   },

@@ -53,7 +53,10 @@ describe('a mapping', () => {
     ['$ ~> |$|{"self": $}|', 'nested more than 512 levels deep'],
     ['( $f := function($n){ 1 + $f($n) }; $f(1) )', 'the mapping failed: Stack overflow'],
     ['[1..10000000]', 'the mapping failed: The maximum sequence length'],
-    ['$pad("", 17000000)', 'the payload would be larger than 16 MiB'],
+    [
+      '( $m := $pad("", 1048576); $n := $m & $m & $m & $m; $n & $n & $n & $n & $m )',
+      'the payload would be larger than 16 MiB',
+    ],
   ])('is refused in plain words: %s', async (mapping, expected) => {
     expect(await mapped(mapping, ORDER)).toContain(expected)
   })

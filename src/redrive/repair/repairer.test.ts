@@ -99,7 +99,7 @@ describe('letters that are repaired', () => {
     expect(turns).toBeGreaterThanOrEqual(9)
   })
 
-  it('are not waited for without end: after three that took too long the others are refused at once', async () => {
+  it('get no more than a second each, whatever their mapping does', async () => {
     const mapping = `
       act = "loop" ? ( $f := function($n){ $f($n + 1) }; $f(1) )
       : act = "backtrack" ? $match($pad("", 64, "a") & "!", /^(a+)+$/)
@@ -114,7 +114,14 @@ describe('letters that are repaired', () => {
       tooLong,
       done,
       tooLong,
-      tooLong,
+      done,
     ])
+  })
+
+  it('are given back before all of them are done when their time is over, one at least', async () => {
+    const recipe = parseRecipe({ patch: [{ op: 'remove', path: '/a' }] })
+    const letters = Array.from({ length: 100 }, () => letter('{"a":1}'))
+    expect(await repairer.repair(recipe, letters, { forMs: -1 })).toHaveLength(1)
+    expect(await repairer.repair(recipe, letters, { forMs: 60_000 })).toHaveLength(100)
   })
 })

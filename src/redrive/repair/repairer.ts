@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Log, silentLog } from '../../core/log.ts'
 import type { HeaderEdit, SourceName } from '../../letters/letter.ts'
+import { isOfQueues } from '../destinations.ts'
 import { changedHeaders } from './header-rules.ts'
 import { showPointer } from './json-pointer.ts'
 import { Mapper } from './mapping.ts'
@@ -32,11 +33,8 @@ export type RepairResult =
   | { readonly ok: true; readonly repaired: Repaired }
   | { readonly ok: false; readonly reason: string }
 
-/** Letters of these go back as items of queues, which have headers. */
-const WITH_HEADERS: readonly SourceName[] = ['queues', 'engines', 'http']
-
-/** After so many letters on which a mapping took too long, the others of the call are not tried. */
-const MOST_TOO_LONG = 3
+/** Whether a mapping took too long for it. */
+export const isTooLong = (result: RepairResult): boolean => !result.ok && result.reason === TOO_LONG
 
 /** Others get their turn after so much work in one go: some milliseconds. */
 const LETTERS_IN_ONE_GO = 50
@@ -55,14 +53,22 @@ export class Repairer {
     this.#mapper = new Mapper(log)
   }
 
-  /** One result for each letter, in their order. Rejects when it is closed meanwhile: nothing is known of the letters then. */
-  async repair(recipe: Recipe, letters: readonly Repairable[]): Promise<readonly RepairResult[]> {
+  /**
+   * One result for each letter, in their order; fewer, but one at least, when `forMs` are over. Rejects when it is closed meanwhile:
+   * nothing is known of the letters then.
+   */
+  async repair(
+    recipe: Recipe,
+    letters: readonly Repairable[],
+    { forMs = Number.POSITIVE_INFINITY }: { readonly forMs?: number } = {},
+  ): Promise<readonly RepairResult[]> {
+    const startedMs = performance.now()
     const results: RepairResult[] = []
-    let tooLong = 0
     let lettersInGo = 0
     let bytesInGo = 0
     for (const letter of letters) {
-      const reason = tooLong >= MOST_TOO_LONG ? TOO_LONG : whyNot(recipe, letter)
+      if (results.length > 0 && performance.now() - startedMs > forMs) break
+      const reason = whyNot(recipe, letter)
       if (reason !== null) {
         results.push({ ok: false, reason })
         continue
@@ -75,7 +81,6 @@ export class Repairer {
       bytesInGo += letter.payload.length
       const result = await this.#payload(recipe, letter.payload)
       if ('reason' in result) {
-        if (result.reason === TOO_LONG) tooLong++
         results.push({ ok: false, reason: result.reason })
         continue
       }
@@ -103,7 +108,7 @@ function whyNot(recipe: Recipe, { source }: Repairable): string | null {
   if (source === 'webhooks') {
     return 'letters of webhooks cannot be repaired: each consumer gets what was broadcast'
   }
-  if (recipe.headers === null || WITH_HEADERS.includes(source)) return null
+  if (recipe.headers === null || isOfQueues(source)) return null
   return `letters of ${source} have no headers that a repair could change`
 }
 

@@ -3,13 +3,7 @@
  * by name, because a plan that silently leaves out a condition moves the wrong letters.
  */
 import { memberTexts } from '../../core/json-members.ts'
-import {
-  type JsonBody,
-  type JsonObject,
-  optionalText,
-  refuseUnknownFields,
-  requiredText,
-} from '../../http/json-body.ts'
+import { type JsonBody, type JsonObject, optionalText, refuseUnknownFields } from '../../http/json-body.ts'
 import type { EngineNames } from '../../letters/report.ts'
 import { checkQueueName } from '../../queues/validate.ts'
 import {
@@ -87,7 +81,8 @@ function exactly(text: string): unknown {
 }
 
 function readAction(fields: JsonObject): RedriveAction {
-  const text = requiredText(fields, 'action', { max: MAX_WORD, min: 0 })
+  const text = optionalText(fields, 'action', { max: MAX_WORD, min: 0 })
+  if (text === null) throw refuse('action', `it is missing, give one of ${REDRIVE_ACTIONS.join(', ')}`)
   const action = REDRIVE_ACTIONS.find((known) => known === text)
   if (action === undefined)
     throw refuse('action', `${showValue(text)} is none of ${REDRIVE_ACTIONS.join(', ')}`)

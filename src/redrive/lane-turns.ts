@@ -1,0 +1,52 @@
+/** The lanes of a redrive under way, as this server knows them, and which of them is next: each gets its turn. */
+import { type LaneStanding, type LaneStep, remainingOf } from './lanes.ts'
+
+export class LaneTurns {
+  #lanes: readonly LaneStanding[] = []
+  /** Lanes in which nothing can be done before something was done in another. */
+  readonly #waiting = new Set<number>()
+  #next = 0
+
+  /** The lanes as the store has them. */
+  learn(lanes: readonly LaneStanding[]): void {
+    this.#lanes = lanes
+    this.#waiting.clear()
+  }
+
+  /** Lanes that have letters left and do not wait, beginning with the one whose turn it is. */
+  open(): readonly LaneStanding[] {
+    const next = this.#next % Math.max(1, this.#lanes.length)
+    return [...this.#lanes.slice(next), ...this.#lanes.slice(0, next)].filter(
+      (lane) => remainingOf(lane) > 0 && !this.#waiting.has(lane.lane),
+    )
+  }
+
+  /** It is this lane's turn. */
+  took({ lane }: LaneStanding): void {
+    this.#next = this.#lanes.findIndex((each) => each.lane === lane) + 1
+  }
+
+  /** What was done in a lane. One in which nothing was waits for the others. */
+  count({ lane }: LaneStanding, { sent, skipped, failed }: Omit<LaneStep, 'to'>): void {
+    if (sent + skipped + failed === 0) {
+      this.#waiting.add(lane)
+      return
+    }
+    this.#waiting.clear()
+    this.#lanes = this.#lanes.map((each) =>
+      each.lane === lane
+        ? { ...each, sent: each.sent + sent, skipped: each.skipped + skipped, failed: each.failed + failed }
+        : each,
+    )
+  }
+
+  /** Letters that were sent. */
+  get sent(): number {
+    return this.#lanes.reduce((sum, { sent }) => sum + sent, 0)
+  }
+
+  /** Whether no letter is left. */
+  get areDone(): boolean {
+    return this.#lanes.every((lane) => remainingOf(lane) === 0)
+  }
+}
