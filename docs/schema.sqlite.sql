@@ -415,7 +415,8 @@ CREATE TABLE redrive_outcomes (
 ) STRICT;
 
 CREATE TABLE redrives (
-  number INTEGER PRIMARY KEY,
+  -- Never given a second time: letters keep the number of a redrive that was forgotten.
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
   state TEXT NOT NULL,
   resumes_as TEXT,

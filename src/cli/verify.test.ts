@@ -37,6 +37,8 @@ describe('bartleby verify', () => {
       '✓ I5',
       '✓ I6',
       '✓ I7',
+      '✓ I9',
+      '✓ I10',
       '✓ I11',
       '✓ W1',
       '✓ W2',

@@ -1,11 +1,11 @@
 /** `bartleby verify`: proves that a store keeps its promises, or prints the rows that break them. Writes nothing. */
-import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import type { ConfigFlags } from '../config/index.ts'
 import type { Database } from '../db/database.ts'
 import type { InvariantReport, VerifyReport } from '../verify/verify.ts'
 import { CommandFailure, EXIT, reasonOf } from './exit.ts'
 import { showProgress } from './progress.ts'
+import { requireStore } from './require-store.ts'
 import { printable, type Terminal } from './terminal.ts'
 
 interface Flags extends ConfigFlags {
@@ -28,6 +28,8 @@ It works on a live store: it looks at one moment of it, and no server has to wai
   I5   what became a letter is gone from where it was
   I6   every count is what counting gives
   I7   an unedited retry carries the bytes of its letter
+  I9   of a key, a redrive sends letters in the order of their capture
+  I10  a redrive has sent, skipped and failed as many letters as it says, each once
   I11  no pending letter was removed unless it was erased, and what was removed is counted
   W1   a dead webhook job has one pending letter, and such a letter its dead job
   W2   every count of webhook jobs and messages is what counting gives
@@ -70,21 +72,6 @@ async function verify(flags: ConfigFlags, json: boolean, terminal: Terminal): Pr
   })
   terminal.out(json ? JSON.stringify(report, null, 2) : textOf(report))
   if (!report.clean) throw new CommandFailure(EXIT.failed, summaryOf(report))
-}
-
-/** Opening a file that is not there would make one. */
-async function requireStore(url: string): Promise<void> {
-  const { parseStoreUrl } = await import('../config/store-url.ts')
-  const store = parseStoreUrl(url)
-  if (store.kind === 'memory') {
-    throw new CommandFailure(
-      EXIT.usage,
-      'a store in memory is known to its own process only; give a file or a database',
-    )
-  }
-  if (store.kind === 'sqlite' && !existsSync(store.path)) {
-    throw new CommandFailure(EXIT.nothing, `there is no store at '${store.path}'`)
-  }
 }
 
 /** Whatever keeps the check from its end is no verdict on the store: it ends with another code. */

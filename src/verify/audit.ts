@@ -33,6 +33,12 @@ const countAttempts = sql(
   `SELECT count(*) AS found FROM (SELECT 1 FROM bartleby.letter_attempts LIMIT ${ENOUGH}) AS counted`,
 )
 
+/** A row for every lane of a redrive. */
+const countRedriven = sql(
+  'verify.countRedriven',
+  'SELECT coalesce(sum(planned), 0) AS found FROM bartleby.redrive_lanes',
+)
+
 /** The oldest rows of history and the newest, by their time: two looks into the index for every series. */
 const readHistoryEnds = sql(
   'verify.historyEnds',
@@ -67,6 +73,7 @@ export async function openAudit(
     ...(await countedSizes(session, partitions)),
     cases: await count(session, countCases),
     attempts: await count(session, countAttempts),
+    redriven: await count(session, countRedriven),
     history: history.rows,
     ...(await webhookSizes(session)),
   }

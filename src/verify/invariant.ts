@@ -36,6 +36,8 @@ export interface Sizes {
   readonly history: number
   /** Failures before the one that stands on a letter. */
   readonly attempts: number
+  /** Letters of redrives; one that is in two counts twice. */
+  readonly redriven: number
   /** Of webhooks. */
   readonly jobs: number
   readonly messages: number

@@ -12,6 +12,8 @@ import { oneRetry } from './i4-one-retry.ts'
 import { noCopy } from './i5-no-copy.ts'
 import { counts } from './i6-counts.ts'
 import { sameBytes } from './i7-same-bytes.ts'
+import { captureOrder } from './i9-capture-order.ts'
+import { redrives } from './i10-redrives.ts'
 import { retention } from './i11-retention.ts'
 import type { Audit, Invariant, Violation } from './invariant.ts'
 import { kafkaEvents } from './kafka-events.ts'
@@ -28,6 +30,8 @@ export const INVARIANTS: readonly Invariant[] = [
   noCopy,
   counts,
   sameBytes,
+  captureOrder,
+  redrives,
   retention,
   deadJobs,
   webhookCounts,

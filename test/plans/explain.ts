@@ -8,6 +8,7 @@ import { type FreshStore, freshPostgres } from '../harness/stores.ts'
 import { loadScript, type Sizes } from './load.ts'
 import { kafkaScript } from './load-kafka.ts'
 import { letterScript } from './load-letters.ts'
+import { redriveScript } from './load-redrives.ts'
 import { webhookScript } from './load-webhooks.ts'
 
 export const NOW = instant(1_800_000_000_000_000n)
@@ -89,6 +90,7 @@ export class ExplainedStore {
       await client.query(letterScript(sizes.letters, NOW))
       await client.query(webhookScript(sizes.jobs, sizes.letters, NOW))
       await client.query(kafkaScript(sizes.events, NOW))
+      await client.query(redriveScript(sizes.letters, NOW))
       await client.query("SELECT gin_clean_pending_list('bartleby.letter_texts_words')")
     }
     return new ExplainedStore(place, client, new Map(indexes.rows.map(({ name, first }) => [name, first])))

@@ -4,12 +4,14 @@
  */
 import { BITMAPS } from './explain.ts'
 import { KAFKA_SCANNED, KAFKA_SORTED } from './kafka-plans.ts'
+import { REDRIVE_SCANNED, REDRIVE_SORTED } from './redrive-plans.ts'
 import { WEBHOOKS_SCANNED, WEBHOOKS_SORTED } from './webhook-plans.ts'
 
 /** Statements that may sort, and why that is little. */
 export const SORTED: Readonly<Record<string, string>> = {
   ...WEBHOOKS_SORTED,
   ...KAFKA_SORTED,
+  ...REDRIVE_SORTED,
   'history.insertMany': 'the entries of one call',
   'letters.recordReopened': 'the letters that one call reopens',
   'history.bySeries': 'the keys of a page of each series that was asked for',
@@ -27,6 +29,7 @@ export const SORTED: Readonly<Record<string, string>> = {
 export const SCANNED: Readonly<Record<string, string>> = {
   ...WEBHOOKS_SCANNED,
   ...KAFKA_SCANNED,
+  ...REDRIVE_SCANNED,
   'office.ping': 'counts the migrations, of which there is a handful',
   'migrations.version': 'reads the migrations, of which there is a handful',
   'due.held': 'its partial index holds nothing but the items it looks for',

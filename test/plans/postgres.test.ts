@@ -13,6 +13,8 @@ import { KAFKA_INDEXES } from './kafka-plans.ts'
 import { LEASED, PART, type Sizes } from './load.ts'
 import { DEAD_PART, DRAWERS, SERIES } from './load-letters.ts'
 import { INDEXES, SCANNED, SORTED } from './postgres-plans.ts'
+import { REDRIVE_CALLS } from './redrive-calls.ts'
+import { REDRIVE_INDEXES } from './redrive-plans.ts'
 import { WEBHOOKS_CALLS } from './webhook-calls.ts'
 import { WEBHOOKS_INDEXES } from './webhook-plans.ts'
 
@@ -80,7 +82,7 @@ describe('statements on PostgreSQL', () => {
 
   const strayedIn = (plans: Plans): string[] => {
     const strayed: string[] = []
-    for (const [key, names] of [INDEXES, WEBHOOKS_INDEXES, KAFKA_INDEXES].flatMap(
+    for (const [key, names] of [INDEXES, WEBHOOKS_INDEXES, KAFKA_INDEXES, REDRIVE_INDEXES].flatMap(
       Object.entries<readonly string[]>,
     )) {
       const [index, column] = key.split(' ')
@@ -267,12 +269,13 @@ describe('statements on PostgreSQL', () => {
   ]
 
   const parts = [
-    ['webhooks', WEBHOOKS_CALLS],
-    ['kafka', KAFKA_CALLS],
+    ['webhooks', /^webhooks\./, WEBHOOKS_CALLS],
+    ['kafka', /^kafka\./, KAFKA_CALLS],
+    ['redrives', /^redrive/, REDRIVE_CALLS],
   ] as const
 
-  it.each(parts)('of %s are all measured', (part, measured) => {
-    const names = statements.map(({ name }) => name).filter((name) => name.startsWith(`${part}.`))
+  it.each(parts)('of %s are all measured', (_, pattern, measured) => {
+    const names = statements.map(({ name }) => name).filter((name) => pattern.test(name))
     expect(names.filter((name) => !(name in measured))).toEqual([])
   })
 
@@ -282,7 +285,7 @@ describe('statements on PostgreSQL', () => {
     expect(many).toBeLessThanOrEqual(mostFor(few))
   })
 
-  it.each(parts)('touch about as many pages of %s as in a small store', async (_, measured) => {
+  it.each(parts)('touch about as many pages of %s as in a small store', async (_part, _pattern, measured) => {
     const grown: Record<string, string> = {}
     for (const [name, values] of Object.entries(measured)) {
       const few = await small.pages(name, values)

@@ -7,12 +7,14 @@ import { type FreshStore, freshSqlite } from '../harness/stores.ts'
 import { named } from './explain.ts'
 import './kafka-statements.ts'
 import { KAFKA_INDEXES, KAFKA_SCANNED, KAFKA_SORTED } from './kafka-plans-sqlite.ts'
+import { REDRIVE_INDEXES, REDRIVE_SCANNED, REDRIVE_SORTED } from './redrive-plans-sqlite.ts'
 import { WEBHOOKS_INDEXES, WEBHOOKS_SCANNED, WEBHOOKS_SORTED } from './webhook-plans-sqlite.ts'
 
 /** Statements that may sort, and why that is little. */
 const SORTED: Readonly<Record<string, string>> = {
   ...WEBHOOKS_SORTED,
   ...KAFKA_SORTED,
+  ...REDRIVE_SORTED,
   'walk.reopened': 'what was reopened since one walk began',
   'search.among': 'the candidates of one search, whose number is bounded',
   'letterActivity.series': 'the sums of a bounded number of times',
@@ -23,6 +25,7 @@ const SORTED: Readonly<Record<string, string>> = {
 const SCANNED: Readonly<Record<string, string>> = {
   ...WEBHOOKS_SCANNED,
   ...KAFKA_SCANNED,
+  ...REDRIVE_SCANNED,
   'office.ping': 'counts the migrations, of which there is a handful',
   'purge.read': 'its table holds nothing but the partitions of queues that were just deleted',
   'purge.batches': 'runs in the background, for the partitions of a deleted queue',
@@ -174,7 +177,7 @@ describe('statements on SQLite', () => {
 
   it('find their rows by the index that is meant for it', () => {
     const strayed: string[] = []
-    for (const [index, names] of [INDEXES, WEBHOOKS_INDEXES, KAFKA_INDEXES].flatMap(
+    for (const [index, names] of [INDEXES, WEBHOOKS_INDEXES, KAFKA_INDEXES, REDRIVE_INDEXES].flatMap(
       Object.entries<readonly string[]>,
     )) {
       for (const name of names) {

@@ -119,11 +119,17 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'letters.erasureOfRun': ['correlation-000000007', 8],
   'letters.retryMany': [
     list([27, 47, 67, 87]),
-    forEach(['27', '47', '67', '87'], () => ['message', 'queue', '{}']),
+    `\\x${Buffer.from('message1message2message3message4').toString('hex')}`,
     NOW,
     'actor',
     'notes',
+    null,
+    'queue',
+    8,
     1,
+    0,
+    '"}',
+    null,
   ],
 
   'webhooks.readJob': ['j000000061'],

@@ -1,19 +1,18 @@
 /** Every promise, broken by hand: verify finds it, names the row, and finds nothing else. */
-import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bartleby } from '../../src/cli/terminal-double.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { type VerifyReport, verifyStore } from '../../src/verify/verify.ts'
-import { query } from '../harness/postgres.ts'
+import { verifyStore } from '../../src/verify/verify.ts'
 import { type FreshStore, stores } from '../harness/stores.ts'
 import { copyOf, type Fates, fillStore } from './busy-store.ts'
+import { same, type Tampering, tamper, verify } from './tampering.ts'
 
 interface Breakage {
   readonly title: string
   /** What is broken by it. */
   readonly breaks: readonly string[]
   /** One text for both stores, or one for each. */
-  readonly sql: (fates: Fates) => string | { readonly postgres: string; readonly sqlite: string }
+  readonly sql: (fates: Fates) => Tampering
   /** What the first row of the first invariant says. */
   readonly row: (fates: Fates) => Record<string, string>
 }
@@ -38,8 +37,6 @@ const both = (...parts: readonly { readonly postgres: string; readonly sqlite: s
   postgres: parts.map(({ postgres }) => postgres).join('\n'),
   sqlite: parts.map(({ sqlite }) => sqlite).join('\n'),
 })
-
-const same = (text: string) => ({ postgres: text, sqlite: text })
 
 const drawerOf = (letter: bigint): string => `(SELECT drawer FROM bartleby.letters WHERE id = ${letter})`
 
@@ -281,23 +278,6 @@ const removal = (output: string): string => `
   INSERT INTO bartleby.history (created_at, duration_ms, series, correlation_id, output)
   SELECT 1800000100000000, 0, id, 'r-1', ${output} FROM bartleby.history_series WHERE operation = 'remove'`
 
-async function tamper(url: string, text: ReturnType<Breakage['sql']>): Promise<void> {
-  const { postgres, sqlite } = typeof text === 'string' ? same(text) : text
-  if (!url.startsWith('sqlite:')) return query(url, postgres)
-  const store = new DatabaseSync(url.slice('sqlite:'.length))
-  store.exec(sqlite.replaceAll('bartleby.', ''))
-  store.close()
-}
-
-async function verify(url: string): Promise<VerifyReport> {
-  const db = openDatabase(url, { poolSize: 1 })
-  try {
-    return await verifyStore(db)
-  } finally {
-    await db.close()
-  }
-}
-
 describe.each(stores)('a store on $name', (store) => {
   let place: FreshStore
   let fates: Fates
@@ -320,6 +300,8 @@ describe.each(stores)('a store on $name', (store) => {
       'I5',
       'I6',
       'I7',
+      'I9',
+      'I10',
       'I11',
       'W1',
       'W2',

@@ -44,12 +44,13 @@ describe.each(stores)('a store at work on $name', (store) => {
 
   it('keeps its promises at every moment', { timeout: 60_000 }, async () => {
     const held = new Map()
-    const [traffic = []] = fc.sample(fc.array(turns, { minLength: 12, maxLength: 12 }), 1)
+    const [traffic = []] = fc.sample(fc.array(turns, { minLength: 24, maxLength: 24 }), 1)
     let writing = true
     const writers = Array.from({ length: WRITERS }, async (_, i) => {
       for (const all of traffic.filter((_, n) => n % WRITERS === i)) {
         await write(office, office, ['orders', 'orders', 'dead'], `writer-${i}`, all, held)
         await actOnLetters(office, i)
+        await redriveSome(office, i)
       }
     })
     const written = Promise.all(writers).finally(() => {
@@ -65,6 +66,7 @@ describe.each(stores)('a store at work on $name', (store) => {
     await written
     expect(looks).toBeGreaterThan(3)
     await office.queues.settle()
+    await office.redrives.settle()
     expect(await faults()).toEqual([])
     const { items } = await office.letters.list({}, { limit: 1 })
     expect(items).toHaveLength(1)
@@ -97,6 +99,16 @@ async function actOnLetters({ letters }: Office, writer: number): Promise<void> 
   for (const key of resolved.items) {
     await unlessRefused(letters.change(key, { status: 'Pending', notes: null, actor }))
   }
+}
+
+/** Sends all that are pending back, and goes on with other things meanwhile. */
+async function redriveSome({ redrives }: Office, writer: number): Promise<void> {
+  const { id } = await redrives.plan({
+    selection: { by: 'filter', filter: {} },
+    ...{ action: 'retry', queue: null, recipe: null, reason: null, actor: `writer-${writer}` },
+    terms: { rate: null, canary: null, stopRule: null, order: 'key' },
+  })
+  await unlessRefused(redrives.start(id, `writer-${writer}`))
 }
 
 async function unlessRefused(act: Promise<unknown>): Promise<void> {

@@ -1,0 +1,93 @@
+/** Every statement of redrives on PostgreSQL with values that make a scan of the tables show, as load-redrives.ts fills them. */
+import { type Argument, NOW } from './explain.ts'
+import { LARGE_REDRIVE, OPEN, redriveId, SMALL_REDRIVE } from './load-redrives.ts'
+
+const LATER = NOW + 30_000_000n
+const LAST = '~'
+
+const list = (values: Iterable<Argument>) => `{${[...values].join(',')}}`
+const range = (first: number, length: number, step = 1) => Array.from({ length }, (_, i) => first + i * step)
+
+/** Letters of the large redrive, with the instants of their captures. */
+const some = range(111, 20, 2)
+const captures = some.map((letter) => NOW + BigInt(letter))
+const letters = list(some)
+const of = (value: Argument) => list(some.map(() => value))
+/** Pending letters of engines: see the states of the load. */
+const pending = range(7, 20, 20)
+/** Keys whose letters are not in it. */
+const keys = list(range(7, 20, 40).map((n) => `instance-${n}`))
+const edits = JSON.stringify(pending.map((id) => ({ id, payload: 'e30=', kind: 'kind' })))
+
+/** Calls and their values. */
+export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
+  'redrives.insert': [redriveId(9_999), 'retry', null, '{}', '{}', null, null, 'nell', NOW],
+  'redrives.complete': [SMALL_REDRIVE, '{}', NOW, LATER],
+  'redrives.read': [redriveId(LARGE_REDRIVE)],
+  'redrives.readByNumber': [LARGE_REDRIVE],
+  'redrives.lock': [redriveId(LARGE_REDRIVE)],
+  'redrives.page': [LAST, '{done,running}', 25],
+  'redrives.open': [],
+  'redrives.change': [
+    SMALL_REDRIVE,
+    'paused',
+    'running',
+    '{}',
+    null,
+    null,
+    NOW,
+    null,
+    null,
+    null,
+    null,
+    null,
+  ],
+  'redrives.renew': [SMALL_REDRIVE, 'owner', LATER, 1],
+  'redrives.take': [SMALL_REDRIVE, 'owner', LATER, NOW],
+  'redrives.leave': [SMALL_REDRIVE, 'owner'],
+  'redrives.hide': [SMALL_REDRIVE],
+  'redrives.remove': [list([SMALL_REDRIVE])],
+  'redrives.old': [NOW, NOW],
+  'redrives.forget.redrive_letters': [LARGE_REDRIVE, 20],
+  'redrives.forget.redrive_exceptions': [LARGE_REDRIVE, 20],
+  'redrives.forget.redrive_lanes': [list([LARGE_REDRIVE])],
+  'redrives.forget.redrive_outcomes': [list([LARGE_REDRIVE])],
+
+  'redriveLanes.insert': [LARGE_REDRIVE, 9, 'engines', 'engine-1', 'queue-1', 5],
+  'redriveLanes.read': [list(OPEN)],
+  'redriveLanes.lockAll': [LARGE_REDRIVE],
+  'redriveLanes.places': [LARGE_REDRIVE],
+  'redriveLanes.lock': [LARGE_REDRIVE, 3],
+  'redriveLanes.advance': [LARGE_REDRIVE, 3, 1, 1, 1, NOW, 500],
+
+  'redriveLetters.insert': [9_999, of(0), list(captures), letters, of(1)],
+  'redriveLetters.next': [LARGE_REDRIVE, 3, NOW + 500n, 500, 20],
+  'redriveLetters.page': [LARGE_REDRIVE, 2, NOW + 500n, 500, 20],
+  'redriveLetters.ahead': [letters, list(OPEN)],
+  'redriveLetters.takeOut': [LARGE_REDRIVE, 3, list(captures), letters],
+
+  'redriveExceptions.insert': [9_999, letters, of(0), of('changed'), of('detail')],
+  'redriveExceptions.read': [LARGE_REDRIVE, letters],
+  'redriveExceptions.count': [SMALL_REDRIVE],
+
+  'redriveOutcomes.add': [LARGE_REDRIVE, 1, 0],
+  'redriveOutcomes.read': [list(OPEN)],
+  'redriveOutcomes.fold': [1_000, 0, 'redrives.outcomeFold', 'owner', LATER, NOW],
+
+  'redrive.commits': [],
+  'redrive.queueExists': ['queue-7'],
+  'redrive.firstOutside': [LARGE_REDRIVE, 'engine-2', keys],
+
+  'letters.candidates': [letters],
+  'letters.lockCandidates': [letters],
+  'letters.firstOfKeys': ['engine-2', keys, letters],
+  'letters.contents': [letters],
+  'letters.contentBytes': [letters],
+  'letters.keepEdits': [edits],
+  'letters.discardMany': [list(pending), NOW, 'actor', 'notes', LARGE_REDRIVE, 1, '{}'],
+  'letters.nameRedrive': [500, LARGE_REDRIVE],
+  'letters.unnameRedrive': [500, LARGE_REDRIVE, 1],
+  'letters.sentForRedrive': [500, 1, '"redrive":"c"'],
+  'items.insertOfLetters': [list(pending), list(pending.map((id) => 9_000_000 + id)), 7, NOW, LATER],
+  'queues.keep': ['queue-7'],
+}

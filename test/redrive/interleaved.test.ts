@@ -1,0 +1,121 @@
+/**
+ * Redrives, consumers, operators and two servers at the same letters, in any order: at every moment the counts of each redrive add
+ * up, no letter has two items, and in the end every redrive is over, each letter went out at most once for each of its versions, and
+ * those of a key in the order of their capture.
+ */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { isSending, type RedriveStanding } from '../../src/redrive/redrive.ts'
+import { reused } from '../harness/reused-store.ts'
+import { stores } from '../harness/stores.ts'
+import { Day } from './perform.ts'
+import { days, type Step } from './steps.ts'
+import { type Send, TwoOffices, type Waiting } from './two-offices.ts'
+
+const SOAK = process.env.BARTLEBY_SOAK === '1'
+const RUNS = SOAK ? { sqlite: 400, postgres: 100 } : { sqlite: 15, postgres: 5 }
+
+describe.each(stores)('redrives on $name, whatever happens to them', (kind) => {
+  const store = reused(kind)
+
+  it('send each letter once, in order, and count it', { timeout: SOAK ? 3_600_000 : 60_000 }, () =>
+    fc.assert(
+      fc.asyncProperty(days, async (steps) => {
+        const offices = await TwoOffices.open(store)
+        try {
+          await live(offices, steps)
+        } finally {
+          await offices.close()
+        }
+      }),
+      { numRuns: RUNS[kind.name], endOnFailure: !SOAK, interruptAfterTimeLimit: SOAK ? 3_000_000 : 40_000 },
+    ),
+  )
+})
+
+async function live(offices: TwoOffices, steps: readonly Step[]): Promise<void> {
+  const day = new Day(offices)
+  await day.begin()
+  const looks = new Looks(offices)
+  for (const step of steps) {
+    await day.perform(step)
+    await addsUp(offices)
+    expect(await offices.doubled()).toEqual([])
+    expect(await looks.overtaken()).toEqual([])
+  }
+  await day.end()
+  await addsUp(offices)
+  expect(await offices.violations()).toEqual([])
+  const redrives = await offices.redrives()
+  const sends = await offices.sends()
+  expect(repeated(sends)).toEqual([])
+  expect(outOfOrder(sends.filter(isOf(keepingOrder(redrives))))).toEqual([])
+  for (const { id, action, counts } of redrives)
+    if (isSending(action)) expect(sends.filter(({ redrive }) => redrive === id)).toHaveLength(counts.sent)
+}
+
+const keepingOrder = (redrives: readonly RedriveStanding[]): ReadonlySet<string> =>
+  new Set(redrives.filter(({ terms }) => terms.order === 'key').map(({ id }) => id))
+
+const isOf =
+  (redrives: ReadonlySet<string>) =>
+  ({ redrive }: Send): boolean =>
+    redrive !== null && redrives.has(redrive)
+
+/** What went out between two looks, and what waited all the while. */
+class Looks {
+  readonly #offices: TwoOffices
+  #waiting: readonly Waiting[] = []
+  #sends = new Set<string>()
+
+  constructor(offices: TwoOffices) {
+    this.#offices = offices
+  }
+
+  /** Letters that stayed behind while a later one of their key was sent by a redrive that keeps order. */
+  async overtaken(): Promise<string[]> {
+    const before = new Set(this.#waiting.map(({ letter, version }) => `${letter}-${version}`))
+    const waiting = await this.#offices.waiting()
+    const sends = await this.#offices.sends()
+    const nameOf = ({ letter, version }: Send): string => `${letter}-${version}`
+    const news = sends
+      .filter((send) => !this.#sends.has(nameOf(send)))
+      .filter(isOf(keepingOrder(await this.#offices.redrives())))
+    this.#waiting = waiting
+    this.#sends = new Set(sends.map(nameOf))
+    return waiting
+      .filter(({ letter, version }) => before.has(`${letter}-${version}`))
+      .filter((behind) => news.some((sent) => sent.key === behind.key && sent.capturedAt > behind.capturedAt))
+      .map(({ letter, key }) => `letter ${letter} of ${key}`)
+  }
+}
+
+async function addsUp(offices: TwoOffices): Promise<void> {
+  for (const { id, counts } of await offices.redrives()) {
+    const { planned, sent, skipped, failed, remaining, confirmed, returned, unconfirmed } = counts
+    expect(sent + skipped + failed + remaining, id).toBe(planned)
+    expect(confirmed + returned + unconfirmed, id).toBe(sent)
+    for (const [name, count] of Object.entries(counts))
+      expect(count, `${name} of ${id}`).toBeGreaterThanOrEqual(0)
+  }
+}
+
+/** Versions of letters that went out twice, and letters that one redrive sent twice. */
+function repeated(sends: readonly Send[]): string[] {
+  const versions = sends.map(({ letter, version }) => `${letter} in version ${version}`)
+  const members = sends.flatMap(({ letter, redrive }) => (redrive === null ? [] : `${letter} by ${redrive}`))
+  return [versions, members].flatMap((names) => names.filter((name, i) => names.indexOf(name) !== i))
+}
+
+/** Letters of a key that one redrive sent after a later one. */
+function outOfOrder(sends: readonly Send[]): string[] {
+  const groups = Map.groupBy(
+    sends.filter(({ key }) => key !== null),
+    ({ redrive, key }) => `${redrive} ${key}`,
+  )
+  return [...groups].flatMap(([name, group]) => {
+    const captured = group.toSorted((a, b) => (a.capturedAt < b.capturedAt ? -1 : 1))
+    const sent = group.toSorted((a, b) => (a.serial < b.serial ? -1 : 1))
+    return captured.some((each, i) => each !== sent[i]) ? [name] : []
+  })
+}

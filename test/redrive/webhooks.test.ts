@@ -1,0 +1,58 @@
+/** Redrives of letters that are dead webhook jobs. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { webhookLetterSource } from '../../src/webhooks/letters/source.ts'
+import { type Consumer, JOB } from '../../src/webhooks/webhook.ts'
+import { DeadJobStore } from '../harness/dead-job-store.ts'
+import { reused } from '../harness/reused-store.ts'
+import { stores } from '../harness/stores.ts'
+import { SourceDesk } from './source-desk.ts'
+
+describe.each(stores)('a redrive of letters of webhooks on $name', (kind) => {
+  const store = reused(kind)
+  let office: DeadJobStore
+  let desk: SourceDesk
+  beforeAll(async () => {
+    office = await DeadJobStore.open(store)
+    desk = new SourceDesk(office.db, office.store.clock, webhookLetterSource({ onJobs: () => {} }))
+  })
+  afterEach(() => office.expectClean())
+  afterAll(async () => {
+    await desk?.stop()
+    await office?.close()
+  })
+
+  const consumer = async (): Promise<Consumer> => office.consumer(await office.channel())
+  /** All letters of the consumer of a job. */
+  const filterOf = async (job: Parameters<DeadJobStore['letter']>[0]) => {
+    const { originalQueue } = await office.letter(job)
+    return originalQueue === null ? {} : { originalQueue }
+  }
+
+  it('queues the jobs again, and hears what became of them', async () => {
+    const jobs = await office.deadJobs(await consumer(), 3)
+    const [first, second, third] = jobs
+    if (first === undefined || second === undefined || third === undefined) throw new Error('no jobs')
+    const done = await desk.run(await filterOf(first))
+    expect(done).toMatchObject({ state: 'done', counts: { planned: 3, sent: 3, unconfirmed: 3 } })
+    for (const job of jobs) expect(await office.job(job)).toMatchObject({ state: JOB.ready, exhausted: 0 })
+    await office.take([first])
+    await office.settle(first, JOB.delivered)
+    await office.die([second])
+    expect(await desk.counts(done)).toMatchObject({ confirmed: 1, returned: 1, unconfirmed: 1 })
+  })
+
+  it('discards the jobs, and takes that back', async () => {
+    const receiver = await consumer()
+    const [job] = await office.deadJobs(receiver, 2)
+    if (job === undefined) throw new Error('no job')
+    const filter = await filterOf(job)
+    expect(await desk.run(filter, 'discard')).toMatchObject({
+      state: 'done',
+      counts: { sent: 2, confirmed: 2 },
+    })
+    expect(await office.deadCount(receiver)).toBe(0)
+    expect(await desk.run(filter, 'restore')).toMatchObject({ state: 'done', counts: { sent: 2 } })
+    expect(await office.deadCount(receiver)).toBe(2)
+    expect(await office.job(job)).toMatchObject({ state: JOB.dead })
+  })
+})
