@@ -52,6 +52,12 @@ export const freeAt = (correlationId: string, at: string, letterId = 'NULL'): st
     ) AS taken), ${at})`
 }
 
+/** The same where the letter is at hand: `plainAt` is when it was captured, if that is under the same id, and else NULL. */
+export const freeBeside = (correlationId: string, at: string, plainAt: string): string =>
+  `greatest(${at}, CASE WHEN ${plainAt} >= ${at} AND ${plainAt} < ${at} + 1000000 THEN ${plainAt} + 1 END,
+    (SELECT max(before.created_at) + 1 FROM bartleby.history AS before WHERE before.correlation_id = ${correlationId}
+       AND before.created_at >= ${at} AND before.created_at < ${at} + 1000000))`
+
 /** All entries in one statement; those of one correlation id take one microsecond after the other. */
 const insertMany = sql('history.insertMany', {
   postgres: `

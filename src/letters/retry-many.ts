@@ -4,7 +4,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Integer, integerList, sql, type Transaction, textList } from '../db/database.ts'
-import { freeAt } from '../history/record.ts'
+import { freeAt, freeBeside } from '../history/record.ts'
 import { seriesNumber } from '../history/series.ts'
 import { type LetterId, type RedriveRef, STATUS } from './letter.ts'
 import { NO_PLACE } from './lying/place.ts'
@@ -61,10 +61,11 @@ const retryAll = sql('letters.retryMany', {
     WITH retried AS MATERIALIZED (
       UPDATE bartleby.letters SET ${RETRIED}, sent_as = ${MESSAGE}
       WHERE id = ANY($1::bigint[]) AND +status = ${STATUS.Pending}
-      RETURNING id, drawer, version, ${CORRELATION_ID} AS correlation_id, instance_id, sent_as, ${inputIf('$10::int')} AS input
+      RETURNING id, drawer, version, ${CORRELATION_ID} AS correlation_id, instance_id, sent_as, ${inputIf('$10::int')} AS input,
+        CASE WHEN correlation_id IS NULL THEN captured_at END AS plain_at
     ), recorded AS (
       INSERT INTO bartleby.history (${RECORD})
-      SELECT ${freeAt('retried.correlation_id', '$3::bigint', 'retried.id')}
+      SELECT ${freeBeside('retried.correlation_id', '$3::bigint', 'retried.plain_at')}
           + row_number() OVER (PARTITION BY retried.correlation_id ORDER BY retried.id) - 1,
         0, id, $9, version, correlation_id, instance_id, $4, $5, input,
         convert_to('{"messageId":"' || sent_as || coalesce(($12::text[])[${PLACE}], $11), 'UTF8')

@@ -14,12 +14,14 @@ const contents = (empty: string): string =>
   `${['encoding', 'kind', 'reference'].map((name) => edited(name, empty)).join(', ')},
    CASE WHEN letters.edited = 1 THEN letters.edited_payload ELSE letters.payload END`
 
-/** Letters by primary key, each with the serial that it gets; SQLite is asked for one after the other. */
+/**
+ * Letters by primary key, each with the serial that it gets, which is found by the letter's place in the ascending list: a join with
+ * what is given would go through all of it for every letter. SQLite is asked for one after the other.
+ */
 const insertOfLetters = sql('items.insertOfLetters', {
   postgres: `INSERT INTO bartleby.items (${COLUMNS})
-    SELECT given.serial, $3, ${SHELF.queue}, 0, 0, $4, $5, letters.id, ${contents("''::bytea")}
-    FROM unnest($1::bigint[], $2::bigint[]) AS given (letter, serial)
-    JOIN bartleby.letters ON letters.id = given.letter AND letters.id = ANY($1::bigint[])`,
+    SELECT ($2::bigint[])[width_bucket(letters.id, $1::bigint[])], $3, ${SHELF.queue}, 0, 0, $4, $5, letters.id, ${contents("''::bytea")}
+    FROM bartleby.letters WHERE letters.id = ANY($1::bigint[])`,
   sqlite: `INSERT INTO items (${COLUMNS})
     SELECT $2, $3, ${SHELF.queue}, 0, 0, $4, $5, letters.id, ${contents("x''")} FROM letters WHERE letters.id = $1`,
 })
@@ -38,11 +40,19 @@ export interface LetterItems {
 export async function insertLetters(tx: Transaction, items: LetterItems): Promise<void> {
   const { part, createdAt, expireAt, letters, serials } = items
   if (tx.dialect === 'postgres') {
-    const ids = integerList(tx.dialect, letters.map(Number))
+    const given = letters
+      .map((id, i) => ({ id: Number(id), serial: serials[i] ?? 0 }))
+      .sort((a, b) => a.id - b.id)
     const inserted = await tx.run(
       insertOfLetters,
-      ids,
-      integerList(tx.dialect, serials),
+      integerList(
+        tx.dialect,
+        given.map(({ id }) => id),
+      ),
+      integerList(
+        tx.dialect,
+        given.map(({ serial }) => serial),
+      ),
       part,
       createdAt,
       expireAt,
