@@ -15,7 +15,7 @@ import { contents, drain, expectExactCounts, untilQuiet } from './inventory.ts'
 import { createQueues, Load, MAX_ATTEMPTS, ok } from './load.ts'
 import { type Random, seededRandom } from './random.ts'
 
-const ROUNDS = process.env.BARTLEBY_SOAK === '1' ? 25 : 3
+const ROUNDS = process.env.BARTLEBY_SOAK === '1' ? 25 : 2
 /** Counts are compared while nobody works; so not in every round. */
 const QUIET_EVERY = 5
 /** A lost notification is made up for by a poll within 1 s; five wake-ups below this were notifications. */

@@ -1,5 +1,5 @@
 /** A store with letters and queues in it, without an office around: for tests of single acts. Time stands still. */
-import { type Instant, instant } from '../../src/core/clock.ts'
+import { instant } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { type Database, sql } from '../../src/db/database.ts'
@@ -17,6 +17,7 @@ import { inOffice } from '../../src/letters/work.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
 import type { LeasedBatch } from '../../src/queues/queue.ts'
 import { StoreQueues } from '../../src/queues/queues.ts'
+import { reportOf } from './report.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
 
 const COUNT = sql(
@@ -96,30 +97,7 @@ export class LetterStore {
 
   /** A report that differs from every other. */
   report(changes: Partial<FailureReport> = {}): FailureReport {
-    const number = ++this.#reports
-    const now: Instant = this.clock.now()
-    return {
-      source: 'http',
-      engine: 'hmac',
-      instanceId: `instance-${number}`,
-      correlationId: `correlation-${number}`,
-      sourceId: `source-${number}`,
-      originalQueue: 'hmac-rotation-queue',
-      encoding: '',
-      kind: '',
-      reference: '',
-      headers: null,
-      payload: Buffer.from(`{"number":${number}}`),
-      dequeueCount: 1,
-      firstFailureAt: now,
-      lastFailureAt: now,
-      errorClass: 'TypeError',
-      errorMessage: 'the key is gone',
-      errorStack: null,
-      failedBy: null,
-      actor: 'tester',
-      ...changes,
-    }
+    return reportOf(++this.#reports, this.clock.now(), changes)
   }
 
   async capture(changes: Partial<FailureReport> = {}): Promise<LetterId> {

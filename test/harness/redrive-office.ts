@@ -4,6 +4,7 @@ import { TestClock } from '../../src/core/test-clock.ts'
 import type { FailureReport } from '../../src/letters/capture.ts'
 import { Office } from '../../src/office.ts'
 import type { PlanRequest, RedriveDetail, Terms } from '../../src/redrive/redrive.ts'
+import { reportOf } from './report.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
 
 export const START: Instant = instant(1_800_000_000_000_000n)
@@ -62,30 +63,8 @@ export class RedriveOffice {
 
   /** A failure that a service reports: it goes back to `queue`, in order with the others of its instance. */
   async reported(queue: string, changes: Partial<FailureReport> = {}): Promise<string> {
-    const number = ++this.#reports
-    const now = this.clock.now()
-    const { letter } = await this.office.letters.capture({
-      source: 'http',
-      engine: 'hmac',
-      instanceId: `instance-${number}`,
-      correlationId: `correlation-${number}`,
-      sourceId: `source-${number}`,
-      originalQueue: queue,
-      encoding: '',
-      kind: '',
-      reference: '',
-      headers: null,
-      payload: Buffer.from(`{"number":${number}}`),
-      dequeueCount: 1,
-      firstFailureAt: now,
-      lastFailureAt: now,
-      errorClass: 'TypeError',
-      errorMessage: 'the key is gone',
-      errorStack: null,
-      failedBy: null,
-      actor: 'tester',
-      ...changes,
-    })
+    const report = reportOf(++this.#reports, this.clock.now(), { originalQueue: queue, ...changes })
+    const { letter } = await this.office.letters.capture(report)
     this.clock.advance(1n)
     return letter.rowKey
   }

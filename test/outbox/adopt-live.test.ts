@@ -14,8 +14,8 @@ const KILLS = [/columns/, /./, /./, /✓ give keys to rows/, /_tenant_key/, /ref
 const SOAK = process.env.BARTLEBY_SOAK === '1'
 
 const TABLES: readonly { readonly id: IdType; readonly rows: number }[] = [
-  { id: 'bigint', rows: SOAK ? 200_000 : 40_000 },
-  { id: 'uuid', rows: SOAK ? 60_000 : 25_000 },
+  { id: 'bigint', rows: SOAK ? 200_000 : 20_000 },
+  { id: 'uuid', rows: SOAK ? 60_000 : 12_000 },
 ]
 /** A dozen or two of chunks, so that the kills between them do not meet the last one. */
 const CHUNK = SOAK ? '5000' : '2000'

@@ -13,7 +13,7 @@ import { days, type Step } from './steps.ts'
 import { type Send, TwoOffices, type Waiting } from './two-offices.ts'
 
 const SOAK = process.env.BARTLEBY_SOAK === '1'
-const RUNS = SOAK ? { sqlite: 400, postgres: 100 } : { sqlite: 15, postgres: 5 }
+const RUNS = SOAK ? { sqlite: 400, postgres: 100 } : { sqlite: 10, postgres: 4 }
 
 describe.each(stores)('redrives on $name, whatever happens to them', (kind) => {
   const store = reused(kind)
