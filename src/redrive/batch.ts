@@ -9,18 +9,12 @@ import { failure } from '../core/errors.ts'
 import type { Candidate } from '../letters/candidates.ts'
 import { keepEdits } from '../letters/contents.ts'
 import { discardLetters } from '../letters/discard-many.ts'
-import {
-  isRemote,
-  type LetterId,
-  type LetterSource,
-  type LocalLetterSource,
-  type RedriveRef,
-} from '../letters/letter.ts'
+import { isRemote, type LetterId, type LetterSource, type LocalLetterSource } from '../letters/letter.ts'
 import { retryLetters } from '../letters/retry-many.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { advanceLane, type HeldLane, holdLane, type Lane } from './lanes.ts'
 import { type LaneLetter, nextLetters, noteExceptions } from './members.ts'
-import { isSending, type Redrive, type Terms } from './redrive.ts'
+import { isSending, isWorking, type Redrive, refOf, type Terms } from './redrive.ts'
 import type { Repairer } from './repair/repairer.ts'
 import { readRedriveByNumber, type StoredRedrive } from './rows.ts'
 import { firstOutOfTurn, keepOrder, repairLetters, siftLetters } from './sifting.ts'
@@ -56,16 +50,9 @@ export interface Both {
 export async function holdBoth({ tx }: OfficeWork, lane: Lane, owner: string): Promise<Both | null> {
   const held = await holdLane(tx, lane)
   const redrive = await readRedriveByNumber(tx, lane.redrive)
-  const isOurs = redrive?.owner === owner && (redrive.state === 'canary' || redrive.state === 'running')
+  const isOurs = redrive?.owner === owner && isWorking(redrive.state)
   return held === null || !isOurs ? null : { held, redrive }
 }
-
-/** How letters and history name the redrive. */
-export const refOf = ({ number, id, recipe }: Redrive): RedriveRef => ({
-  number,
-  id,
-  recipe: recipe?.version ?? null,
-})
 
 /** The notes of what a redrive does. */
 export const notesOf = ({ id, reason }: Redrive): string =>

@@ -19,7 +19,7 @@ import { Lease } from './lease.ts'
 import { isObstacle, isPassing, wordsOf } from './obstacles.ts'
 import { Pace } from './pace.ts'
 import { RecentRate } from './recent-rate.ts'
-import type { RedriveAction, RedriveCounts, RedriveState } from './redrive.ts'
+import { isWorking, type RedriveAction, type RedriveCounts, type RedriveState } from './redrive.ts'
 import type { Repairer } from './repair/repairer.ts'
 import { changeRedrive, leaveRedrive, lockRedrive, readRedriveByNumber, type StoredRedrive } from './rows.ts'
 import { readProgress } from './standing.ts'
@@ -165,7 +165,7 @@ export class Drive {
     this.#redrive = looked.redrive
     // Another server may have had it for a while, and what a batch did is not always heard of.
     this.#lanes.learn(looked.lanes)
-    if (looked.redrive.state !== 'canary' && looked.redrive.state !== 'running') return false
+    if (!isWorking(looked.redrive.state)) return false
     this.#pace.change(looked.redrive.terms.rate)
     const verdict = (await this.#stopVerdict(looked.counts)) ?? (await this.#canaryVerdict(looked.counts))
     return verdict === null || this.#decide(verdict)

@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Database } from '../db/database.ts'
 import { inOffice } from '../letters/work.ts'
 import { holdLanes } from './lanes.ts'
-import { isOver, type RedriveState, type WorkingState } from './redrive.ts'
+import { isOver, isWorking, type RedriveState } from './redrive.ts'
 import { changeRedrive, lockRedrive, type RedriveChange, type StoredRedrive } from './rows.ts'
 import { recordAct } from './trail.ts'
 
@@ -44,5 +44,3 @@ export function decide(
 }
 
 const VERBS = { running: 'go-on', paused: 'pause', stopped: 'stop', done: 'finish' } as const
-
-const isWorking = (state: RedriveState): state is WorkingState => state === 'canary' || state === 'running'

@@ -8,7 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { Database } from '../db/database.ts'
 import { isBefore, readCandidates } from '../letters/candidates.ts'
-import { lockLetter } from '../letters/detail.ts'
+import { readLetterById } from '../letters/detail.ts'
 import {
   type Edit,
   isRemote,
@@ -29,12 +29,11 @@ import {
   doneWith,
   holdBoth,
   notesOf,
-  refOf,
 } from './batch.ts'
 import { advanceLane, holdLane, type Lane } from './lanes.ts'
 import { type LaneLetter, nextLetters, noteExceptions } from './members.ts'
 import { exceptionOf, isObstacle, isPassing } from './obstacles.ts'
-import { type Exception, isSending, type Redrive } from './redrive.ts'
+import { type Exception, isSending, type Redrive, refOf } from './redrive.ts'
 import { repairLetter } from './repair-letter.ts'
 import type { StoredRedrive } from './rows.ts'
 import { REPAIR_MS, siftLetters, skipped } from './sifting.ts'
@@ -77,6 +76,8 @@ async function doSome(work: OfficeWork, lane: Lane, terms: BatchTerms): Promise<
   const both = await holdBoth(work, lane, terms.owner)
   if (both === null) return { outcome: 'halted' }
   const next = await nextLetters(tx, both.held, both.held.behind, terms.size)
+  const sifted = await siftLetters(tx, both.redrive, next)
+  const leftOut = new Map(sifted.exceptions.map((exception) => [exception.letter, exception]))
   const members: LaneLetter[] = []
   const exceptions: Exception[] = []
   const startedMs = performance.now()
@@ -84,7 +85,7 @@ async function doSome(work: OfficeWork, lane: Lane, terms: BatchTerms): Promise<
     // A recipe may take its time for each of them.
     if (members.length > 0 && performance.now() - startedMs > REPAIR_MS) break
     members.push(member)
-    const ready = await readyLetter(work, both.redrive, member, terms)
+    const ready = leftOut.get(member.letter) ?? (await readyLetter(work, both.redrive, member, terms))
     if ('reason' in ready) exceptions.push(ready)
     else await act(work, terms.source, both.redrive, ready)
   }
@@ -98,18 +99,14 @@ interface Ready {
   readonly edit: Edit | null
 }
 
-/** A letter as it is to be sent, or why it is left out. */
+/** A letter that was locked and found fit, as it is to be sent; or why it is left out. */
 async function readyLetter(
   { tx }: OfficeWork,
   redrive: StoredRedrive,
   member: LaneLetter,
   { repairer }: BatchTerms,
 ): Promise<Ready | Exception> {
-  const {
-    exceptions: [exception],
-  } = await siftLetters(tx, redrive, [member])
-  if (exception !== undefined) return exception
-  const letter = await lockLetter(tx, member.letter)
+  const letter = await readLetterById(tx, member.letter)
   if (letter === null) return skipped(member.letter, 'gone')
   const { edit, refusal } = await repairLetter(repairer, redrive.recipe, letter)
   return refusal === null ? { letter, edit } : skipped(letter.id, 'repair_refused', refusal)
@@ -240,7 +237,8 @@ async function nextRemote(work: OfficeWork, lane: Lane, terms: BatchTerms): Prom
   const [member] = await nextLetters(tx, both.held, both.held.behind, 1)
   if (member === undefined) return movedOn(work, both, [], [])
   if (await wasSent(work, both.redrive, member)) return leftBehind(work, both, member, null)
-  const ready = await readyLetter(work, both.redrive, member, terms)
+  const { exceptions } = await siftLetters(tx, both.redrive, [member])
+  const ready = exceptions[0] ?? (await readyLetter(work, both.redrive, member, terms))
   return 'reason' in ready ? leftBehind(work, both, member, ready) : { ...ready, both, member }
 }
 

@@ -22,7 +22,7 @@ import {
   type PlanRequest,
   type RedriveNumber,
 } from './redrive.ts'
-import { removePlan } from './removal.ts'
+import { forgetRedrive } from './removal.ts'
 import type { Recipe } from './repair/recipe.ts'
 import { isTooLong, type Repairable, type Repairer } from './repair/repairer.ts'
 import { completePlan, insertRedrive, openRedrives } from './rows.ts'
@@ -56,7 +56,7 @@ export async function makePlan(parts: PlanParts, id: Xid, request: PlanRequest):
     await planning.complete()
     return number
   } catch (error) {
-    await removePlan(db, number).catch(() => {})
+    await forgetRedrive(db, number).catch(() => {})
     throw error
   }
 }

@@ -15,7 +15,7 @@
 import type { Instant } from '../core/clock.ts'
 import type { Xid } from '../core/xid.ts'
 import type { LetterFilter } from '../letters/filter.ts'
-import type { LetterId, SourceName } from '../letters/letter.ts'
+import type { LetterId, RedriveRef, SourceName } from '../letters/letter.ts'
 import type { LetterKey } from '../letters/letters.ts'
 import type { Recipe } from './repair/recipe.ts'
 
@@ -41,6 +41,9 @@ export type RedriveState = (typeof REDRIVE_STATES)[number]
 
 /** Those that a server works on. */
 export type WorkingState = 'canary' | 'running'
+
+export const isWorking = (state: RedriveState): state is WorkingState =>
+  state === 'canary' || state === 'running'
 
 export const isOver = (state: RedriveState): boolean =>
   state === 'done' || state === 'stopped' || state === 'cancelled'
@@ -183,6 +186,13 @@ export interface Redrive {
   /** Whether a server is at it now. */
   readonly isHeld: boolean
 }
+
+/** How letters and history name a redrive. */
+export const refOf = ({ number, id, recipe }: Redrive): RedriveRef => ({
+  number,
+  id,
+  recipe: recipe?.version ?? null,
+})
 
 /** Letters that go to the same place. */
 export interface Destination {

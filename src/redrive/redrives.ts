@@ -15,7 +15,7 @@ import { listMembers, type MemberPage, type Members } from './member-list.ts'
 import { exceptionCounts } from './members.ts'
 import { makePlan } from './plan.ts'
 import type { PlanRequest, RedriveDetail, RedriveNumber, RedriveStanding, RedriveState } from './redrive.ts'
-import { oldRedrives, removePlan } from './removal.ts'
+import { forgetRedrive, oldRedrives } from './removal.ts'
 import { Repairer } from './repair/repairer.ts'
 import { newestRedrives, openRedrives, readRedrive, readRedriveByNumber, type StoredRedrive } from './rows.ts'
 import { RedriveRunner } from './runner.ts'
@@ -169,17 +169,17 @@ export class Redrives {
 
   /** Tells `listener` what this server did in every batch. */
   onStep(listener: (step: Step) => void): void {
-    this.#runner.listen({ step: listener, ended() {}, resumed() {} })
+    this.#runner.listen({ step: listener })
   }
 
   /** Tells `listener` of redrives that ended on this server, and how. */
   onEnded(listener: (state: RedriveState) => void): void {
-    this.#runner.listen({ step() {}, ended: listener, resumed() {} })
+    this.#runner.listen({ ended: listener })
   }
 
   /** Tells `listener` whenever this server goes on with what another, or an earlier run of it, left. */
   onResumed(listener: () => void): void {
-    this.#runner.listen({ step() {}, ended() {}, resumed: listener })
+    this.#runner.listen({ resumed: listener })
   }
 
   /** Test control: resolves when nothing is left to do before the clock moves. */
@@ -248,7 +248,7 @@ export class Redrives {
       const now = clock.now()
       for (const number of await oldRedrives(db, now - HOUR_US, now - BigInt(retentionDays) * DAY_US)) {
         if (this.#stopped.signal.aborted) return
-        await removePlan(db, number)
+        await forgetRedrive(db, number)
       }
     } catch (error) {
       log.warn({ err: error }, 'old redrives were not removed; the next round tries again')

@@ -1,7 +1,7 @@
 /** Forgetting redrives: plans that were never started, and those that ended long ago, in bounded batches. */
-import { type Database, type Integer, integerList, sql } from '../db/database.ts'
+import { type Database, type Integer, sql } from '../db/database.ts'
 import { type RedriveNumber, redriveNumber } from './redrive.ts'
-import { hideRedrive, removeRedrives } from './rows.ts'
+import { hideRedrive, removeRedrive } from './rows.ts'
 
 /** Rows of one transaction. */
 const BATCH = 2_000
@@ -21,14 +21,11 @@ const PARTS = [
 
 /** By primary keys; few rows for each redrive. */
 const removeRest = (['redrive_lanes', 'redrive_outcomes'] as const).map((table) =>
-  sql(`redrives.forget.${table}`, {
-    postgres: `DELETE FROM bartleby.${table} WHERE redrive = ANY($1::int[])`,
-    sqlite: `DELETE FROM ${table} WHERE redrive IN (SELECT value FROM json_each($1))`,
-  }),
+  sql(`redrives.forget.${table}`, `DELETE FROM bartleby.${table} WHERE redrive = $1`),
 )
 
 /** Removes everything that is kept of a redrive, its row last: what is cut short is found again, and nobody is shown it. */
-export async function removePlan(db: Database, number: RedriveNumber): Promise<void> {
+export async function forgetRedrive(db: Database, number: RedriveNumber): Promise<void> {
   await db.transaction('redrive.forget', (tx) => hideRedrive(tx, number))
   for (const statement of PARTS) {
     for (;;) {
@@ -37,9 +34,8 @@ export async function removePlan(db: Database, number: RedriveNumber): Promise<v
     }
   }
   await db.transaction('redrive.forget', async (tx) => {
-    const list = integerList(tx.dialect, [number])
-    for (const statement of removeRest) await tx.run(statement, list)
-    await removeRedrives(tx, [number])
+    for (const statement of removeRest) await tx.run(statement, number)
+    await removeRedrive(tx, number)
   })
 }
 

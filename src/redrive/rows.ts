@@ -1,7 +1,7 @@
 /** The rows of redrives: what was asked for, in which state it is, and which server is at it. */
 import { type Instant, instant } from '../core/clock.ts'
 import { parseXid, type Xid, xid } from '../core/xid.ts'
-import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import type { LetterFilter } from '../letters/filter.ts'
 import type { LetterKey } from '../letters/letters.ts'
 import { LET_GO } from './let-go.ts'
@@ -356,13 +356,10 @@ export async function hideRedrive(tx: Transaction, number: RedriveNumber): Promi
   await tx.run(hideRow, number)
 }
 
-/** Rows by primary key. */
-const removeRows = sql('redrives.remove', {
-  postgres: 'DELETE FROM bartleby.redrives WHERE number = ANY($1::int[])',
-  sqlite: 'DELETE FROM redrives WHERE number IN (SELECT value FROM json_each($1))',
-})
+/** One row by primary key. */
+const removeRow = sql('redrives.remove', 'DELETE FROM bartleby.redrives WHERE number = $1')
 
-/** Forgets redrives for good. */
-export async function removeRedrives(tx: Transaction, numbers: readonly RedriveNumber[]): Promise<void> {
-  await tx.run(removeRows, integerList(tx.dialect, numbers))
+/** Forgets the row of a redrive. */
+export async function removeRedrive(tx: Transaction, number: RedriveNumber): Promise<void> {
+  await tx.run(removeRow, number)
 }

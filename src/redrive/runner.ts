@@ -10,7 +10,7 @@ import { Courtesy } from './courtesy.ts'
 import { Drive, type DriveParts, type Step } from './drive.ts'
 import { holdLanes } from './lanes.ts'
 import { LEASE_US } from './lease.ts'
-import type { RedriveNumber, RedriveState } from './redrive.ts'
+import { isWorking, type RedriveNumber, type RedriveState } from './redrive.ts'
 import type { Repairer } from './repair/repairer.ts'
 import { openRedrives, readRedriveByNumber, type StoredRedrive, takeRedrive } from './rows.ts'
 
@@ -38,7 +38,7 @@ export class RedriveRunner {
   /** Unique among all running servers. */
   readonly owner = crypto.randomUUID()
   readonly #options: RunnerOptions
-  readonly #listeners = new Set<RunnerListener>()
+  readonly #listeners = new Set<Partial<RunnerListener>>()
   readonly #drives = new Map<RedriveNumber, { readonly drive: Drive; readonly over: Promise<void> }>()
   readonly #parts: DriveParts
   #alarm: Alarm | undefined
@@ -52,19 +52,20 @@ export class RedriveRunner {
       owner: this.owner,
       courtesy: new Courtesy(options.db),
       onStep: (step) => {
-        for (const listener of this.#listeners) listener.step(step)
+        for (const listener of this.#listeners) listener.step?.(step)
       },
       onEnded: (state) => this.tellEnded(state),
     }
   }
 
-  listen(listener: RunnerListener): void {
+  /** Tells `listener` of what it has a word for. */
+  listen(listener: Partial<RunnerListener>): void {
     this.#listeners.add(listener)
   }
 
   /** A redrive ended: its listeners are told. */
   tellEnded(state: RedriveState): void {
-    for (const listener of this.#listeners) listener.ended(state)
+    for (const listener of this.#listeners) listener.ended?.(state)
   }
 
   /** Begins to look for redrives that nobody is at. */
@@ -150,13 +151,12 @@ export class RedriveRunner {
     const open = await db.session('redrive.open', (session) => openRedrives(session))
     for (const redrive of open) {
       if (this.#isStopped || this.#drives.size >= MOST_DRIVES) return
-      const isWorking = redrive.state === 'canary' || redrive.state === 'running'
       const isLeft = redrive.owner === null || redrive.ownedUntil === null || redrive.ownedUntil < clock.now()
-      if (!isWorking || !isLeft || this.#drives.has(redrive.number)) continue
+      if (!isWorking(redrive.state) || !isLeft || this.#drives.has(redrive.number)) continue
       const taken = await this.#take(redrive.number)
       if (taken === null) continue
       log.info({ redrive: redrive.id }, 'redrive taken up')
-      if (taken.resumed > redrive.resumed) for (const listener of this.#listeners) listener.resumed()
+      if (taken.resumed > redrive.resumed) for (const listener of this.#listeners) listener.resumed?.()
       this.begin(taken)
     }
   }
@@ -178,8 +178,7 @@ export class RedriveRunner {
     const { db, log } = this.#options
     try {
       const redrive = await db.session('redrive.again', (session) => readRedriveByNumber(session, number))
-      if (redrive?.owner === this.owner && (redrive.state === 'canary' || redrive.state === 'running'))
-        this.begin(redrive)
+      if (redrive?.owner === this.owner && isWorking(redrive.state)) this.begin(redrive)
     } catch (error) {
       log.warn({ err: error }, 'a redrive was not gone on with; its lease ends by itself')
     }

@@ -2,7 +2,13 @@
 import type { Session } from '../db/database.ts'
 import { type Outcomes, outcomesOf } from '../letters/outcomes.ts'
 import { type LaneStanding, readLanes } from './lanes.ts'
-import { type Destination, isSending, type RedriveCounts, type RedriveStanding } from './redrive.ts'
+import {
+  type Destination,
+  isSending,
+  isWorking,
+  type RedriveCounts,
+  type RedriveStanding,
+} from './redrive.ts'
 import type { StoredRedrive } from './rows.ts'
 
 /** How far a redrive is, with its lanes. */
@@ -36,8 +42,7 @@ function toStanding(
 ): RedriveStanding {
   const { owner: _, ownedUntil, canarySentAt, recent, rateMeasured, ...shown } = redrive
   const counts = countsOf(redrive, lanes, outcomes)
-  const isUnderWay = redrive.state === 'running' || redrive.state === 'canary'
-  const rateNow = isUnderWay ? rateMeasured : null
+  const rateNow = isWorking(redrive.state) ? rateMeasured : null
   return {
     ...shown,
     counts,

@@ -6,7 +6,7 @@ import { type CaseRow, sentBack } from '../../letters/reopen.ts'
 import { sentBy } from '../../letters/resolve.ts'
 import { transition } from '../../letters/transition.ts'
 import type { OfficeWork } from '../../letters/work.ts'
-import { redriveNumber } from '../../redrive/redrive.ts'
+import { redriveNumber, refOf } from '../../redrive/redrive.ts'
 import { readRedriveByNumber } from '../../redrive/rows.ts'
 import { type EventFacts, KAFKA_OPERATIONS, STATE } from '../event.ts'
 import { SEND } from '../send.ts'
@@ -103,5 +103,5 @@ export async function settleOpenSends(
 /** The redrive that a letter left for, when one sent it. */
 async function redriveOf(session: Session, { redrive }: Letter): Promise<RedriveRef | undefined> {
   const known = redrive === null ? null : await readRedriveByNumber(session, redriveNumber(redrive))
-  return known === null ? undefined : { ...known, recipe: known.recipe?.version ?? null }
+  return known === null ? undefined : refOf(known)
 }
