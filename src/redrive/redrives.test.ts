@@ -17,10 +17,18 @@ const PAGE = { limit: 2, token: null, outcome: null } as const
 const names = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, i) => `n${from + i}`)
 
-function addsUp({ counts }: RedriveDetail): void {
+function addsUp({ counts, destinations }: RedriveDetail): void {
   const { planned, sent, skipped, failed, remaining, confirmed, returned, unconfirmed } = counts
   expect(sent + skipped + failed + remaining).toBe(planned)
   expect(confirmed + returned + unconfirmed).toBe(sent)
+  const all = (count: 'planned' | 'sent' | 'skipped' | 'failed') =>
+    destinations.reduce((sum, each) => sum + each[count], 0)
+  expect([all('planned'), all('sent'), all('skipped'), all('failed')]).toEqual([
+    planned,
+    sent,
+    skipped,
+    failed,
+  ])
 }
 
 describe.each(stores)('redrives on $name', (kind) => {

@@ -10,7 +10,6 @@ import { inOffice, type OfficeWork } from '../letters/work.ts'
 import { cancelRedrive, pauseRedrive, rateRedrive, resumeRedrive, startRedrive } from './commands.ts'
 import { queueExists } from './destinations.ts'
 import type { Step } from './drive.ts'
-import { readLanes } from './lanes.ts'
 import { listMembers, type MemberPage, type Members } from './member-list.ts'
 import { exceptionCounts } from './members.ts'
 import { makePlan } from './plan.ts'
@@ -20,7 +19,7 @@ import { Repairer } from './repair/repairer.ts'
 import { newestRedrives, openRedrives, readRedrive, readRedriveByNumber, type StoredRedrive } from './rows.ts'
 import { RedriveRunner } from './runner.ts'
 import { sampleOf } from './sample.ts'
-import { destinationsOf, readStandings } from './standing.ts'
+import { destinationsOf, readProgress, readStandings, standingOf } from './standing.ts'
 
 export interface RedrivesOptions {
   readonly db: Database
@@ -108,10 +107,7 @@ export class Redrives {
 
   /** A redrive with everything that is on file about it. */
   async read(id: Xid): Promise<RedriveDetail> {
-    const { db } = this.#options
-    const redrive = await db.session('redrive.read', (session) => readRedrive(session, id))
-    if (redrive === null) throw failure('redrive_unknown', { id })
-    return this.#detail(redrive)
+    return this.#detail(await this.#byId(id))
   }
 
   /** Redrives, the newest first. */
@@ -131,10 +127,7 @@ export class Redrives {
 
   /** The letters of a redrive, with what became of each. */
   async members(id: Xid, page: MemberPage): Promise<Members> {
-    const { db } = this.#options
-    const redrive = await db.session('redrive.read', (session) => readRedrive(session, id))
-    if (redrive === null) throw failure('redrive_unknown', { id })
-    return listMembers(db, redrive, page)
+    return listMembers(this.#options.db, await this.#byId(id), page)
   }
 
   /** Begins a plan. When this returns it is durable: this server goes on with it, or another one does. */
@@ -202,6 +195,12 @@ export class Redrives {
     return this.#detail(await this.#byNumber(redrive.number))
   }
 
+  async #byId(id: Xid): Promise<StoredRedrive> {
+    const redrive = await this.#options.db.session('redrive.read', (session) => readRedrive(session, id))
+    if (redrive === null) throw failure('redrive_unknown', { id })
+    return redrive
+  }
+
   async #byNumber(number: RedriveNumber): Promise<StoredRedrive> {
     const { db } = this.#options
     const redrive = await db.session('redrive.read', (session) => readRedriveByNumber(session, number))
@@ -212,11 +211,10 @@ export class Redrives {
   async #detail(redrive: StoredRedrive): Promise<RedriveDetail> {
     const { db, sources } = this.#options
     const facts = await db.session('redrive.detail', async (session) => {
-      const [standing] = await readStandings(session, [redrive])
-      if (standing === undefined) throw new Error(`redrive ${redrive.id} has no standing`)
-      const lanes = await readLanes(session, [redrive.number])
+      // Of one moment: what the destinations say adds up to the counts.
+      const { lanes, counts } = await readProgress(session, redrive)
       const exceptions = await exceptionCounts(session, redrive.number)
-      return { ...standing, destinations: destinationsOf(lanes), exceptions }
+      return { ...standingOf(redrive, counts), destinations: destinationsOf(lanes), exceptions }
     })
     const parts = { db, sources, repairer: this.#repairer }
     return { ...facts, sample: redrive.state === 'planned' ? await sampleOf(parts, redrive) : [] }

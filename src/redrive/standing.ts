@@ -31,17 +31,13 @@ export async function readStandings(
   const outcomes = await outcomesOf(session, numbers)
   const lanes = Map.groupBy(await readLanes(session, numbers), ({ redrive }) => redrive)
   return redrives.map((redrive) =>
-    toStanding(redrive, lanes.get(redrive.number) ?? [], outcomes.get(redrive.number)),
+    standingOf(redrive, countsOf(redrive, lanes.get(redrive.number) ?? [], outcomes.get(redrive.number))),
   )
 }
 
-function toStanding(
-  redrive: StoredRedrive,
-  lanes: readonly LaneStanding[],
-  outcomes: Outcomes | undefined,
-): RedriveStanding {
+/** A redrive with its counts, as everybody sees it. */
+export function standingOf(redrive: StoredRedrive, counts: RedriveCounts): RedriveStanding {
   const { owner: _, ownedUntil, canarySentAt, recent, rateMeasured, ...shown } = redrive
-  const counts = countsOf(redrive, lanes, outcomes)
   const rateNow = isWorking(redrive.state) ? rateMeasured : null
   return {
     ...shown,
