@@ -35,13 +35,18 @@ export interface EngineOffice {
 /** A worker that an application started. */
 export interface Engine {
   readonly name: string
-  /** Creates the queue when it is missing and begins to lease. An engine is started once. */
+  /**
+   * Creates the queue when it is missing and begins to lease. An engine is started once, and holds the process until it
+   * is stopped.
+   */
   start(): Promise<void>
   /** Waits for running handlers, at most `timeoutMs` (10 s unless said otherwise), and gives the other leases back. */
   stop(options?: { readonly timeoutMs?: number }): Promise<void>
 }
 
 const POLL_TIMEOUT = '1m'
+/** The longest a timer can be: it is never meant to ring. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
 const DEFAULT_STOP_MS = 10_000
 
 /** Long enough for a pause of the worker, short enough that a crashed one is noticed soon. */
@@ -71,6 +76,8 @@ class QueueEngine implements Engine {
   readonly #tasks = new Set<Promise<void>>()
   /** Leased messages without a verdict, to be given back. */
   readonly #unfinished: Holding[] = []
+  /** What the process lives for. Everything else that waits here waits on timers that do not hold it. */
+  #life: NodeJS.Timeout | undefined
   #started: Promise<void> | undefined
   #leasing: Promise<void> = Promise.resolve()
   #stopped: Promise<void> | undefined
@@ -103,11 +110,25 @@ class QueueEngine implements Engine {
   }
 
   async #start(): Promise<void> {
-    await this.#ensureQueue()
+    this.#life = setInterval(() => {}, LONGEST_TIMER_MS)
+    try {
+      await this.#ensureQueue()
+    } catch (error) {
+      clearInterval(this.#life)
+      throw error
+    }
     if (!this.#polling.signal.aborted) this.#leasing = this.#leaseMessages(this.#polling.signal)
   }
 
   async #stop(timeoutMs: number): Promise<void> {
+    try {
+      await this.#finish(timeoutMs)
+    } finally {
+      clearInterval(this.#life)
+    }
+  }
+
+  async #finish(timeoutMs: number): Promise<void> {
     this.#polling.abort()
     this.#roomMade.ring()
     // A start that failed has told its caller.
