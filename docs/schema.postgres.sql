@@ -44,6 +44,12 @@ CREATE TABLE bartleby.dropped_parts (
   PRIMARY KEY (part)
 );
 
+CREATE TABLE bartleby.engine_queues (
+  queue text COLLATE "C" NOT NULL,
+  engine text COLLATE "C" NOT NULL,
+  PRIMARY KEY (queue)
+);
+
 CREATE TABLE bartleby.history (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   created_at bigint NOT NULL,
@@ -388,6 +394,7 @@ CREATE TABLE bartleby.queues (
   dead_queue text COLLATE "C",
   reference bytea,
   holds_letters boolean NOT NULL DEFAULT false,
+  on_death text,
   UNIQUE (name),
   PRIMARY KEY (id)
 );

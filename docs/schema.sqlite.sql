@@ -22,6 +22,11 @@ CREATE TABLE drawers (
 
 CREATE TABLE dropped_parts (part INTEGER PRIMARY KEY, dropped_at INTEGER NOT NULL) STRICT;
 
+CREATE TABLE engine_queues (
+  queue TEXT PRIMARY KEY,
+  engine TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE history (
   id INTEGER PRIMARY KEY,
   created_at INTEGER NOT NULL,
@@ -369,7 +374,7 @@ CREATE TABLE queues (
   requested_partitions INTEGER NOT NULL,
   dead_queue TEXT,
   reference BLOB
-, holds_letters INTEGER NOT NULL DEFAULT 0) STRICT;
+, holds_letters INTEGER NOT NULL DEFAULT 0, on_death TEXT) STRICT;
 
 CREATE INDEX queues_by_dead_queue ON queues (dead_queue) WHERE dead_queue IS NOT NULL;
 

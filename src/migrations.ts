@@ -7,6 +7,7 @@ import { kafkaMigration } from './kafka/schema.ts'
 import { activityMigration } from './letters/activity-schema.ts'
 import { outcomesMigration } from './letters/outcomes-schema.ts'
 import { letterMigration } from './letters/schema.ts'
+import { deathMigration } from './queues/death-schema.ts'
 import { deadLetterMigration, queueMigration } from './queues/schema.ts'
 import { redriveMigration } from './redrive/schema.ts'
 import { webhookMigration } from './webhooks/schema.ts'
@@ -23,4 +24,5 @@ export const MIGRATIONS: readonly Migration[] = [
   secretMigration,
   outcomesMigration,
   redriveMigration,
+  deathMigration,
 ]

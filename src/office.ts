@@ -38,6 +38,7 @@ import { type Removed, RetentionClerk } from './letters/retention.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { VerifyRun } from './observe/verify-run.ts'
 import { Outboxes, type OutboxSettings } from './outbox/outboxes.ts'
+import { recordEngineQueues } from './queues/engine-queues.ts'
 import type { Queues } from './queues/queue.ts'
 import { StoreQueues } from './queues/queues.ts'
 import { Redrives } from './redrive/redrives.ts'
@@ -158,6 +159,7 @@ export class Office {
       await createEngineViews(db, { ...DEFAULT_VIEWS, ...options.engines?.tables })
       const parts = await wire(db, options, await storeClockOf(db, options))
       office = new Office(parts)
+      await recordEngineQueues(db, parts.log, parts.directory.queues())
       await parts.queues.start()
       for (const clerk of parts.clerks) clerk.start()
       parts.outboxes.start()
@@ -185,6 +187,7 @@ export class Office {
         log,
         directory,
         readCase: (id) => db.session('cases.read', (session) => readCase(session, id)),
+        claimQueue: (engine, queue) => recordEngineQueues(db, log, [{ engine, queue }]),
       },
       options,
     )

@@ -5,6 +5,7 @@
  */
 import { failure } from '../core/errors.ts'
 import { ACTS, OFFICE, REDRIVE_ACTS, SOURCE_OPERATIONS, SOURCES } from '../letters/letter.ts'
+import type { EngineQueue } from '../queues/engine-queues.ts'
 
 export const ENGINE_CONTEXTS = ['publisher', 'managed-app'] as const
 export type EngineContext = (typeof ENGINE_CONTEXTS)[number]
@@ -96,6 +97,11 @@ export class EngineDirectory {
       throw failure('engine_unknown', { engine: shown(name), known: this.names().join(', ') })
     }
     return definition
+  }
+
+  /** The queues of the engines that have one. */
+  queues(): readonly EngineQueue[] {
+    return [...this.#definitions].flatMap(([engine, { queue }]) => (queue === null ? [] : { engine, queue }))
   }
 
   /** What history may show of an engine: its own operations, then the acts on its letters. */

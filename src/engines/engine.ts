@@ -30,6 +30,8 @@ export interface EngineOffice {
   readonly log: Log
   readonly directory: EngineDirectory
   readonly readCase: RunOffice['readCase']
+  /** Records in the store that the queue is the engine's. */
+  readonly claimQueue: (engine: string, queue: string) => Promise<void>
 }
 
 /** A worker that an application started. */
@@ -112,6 +114,8 @@ class QueueEngine implements Engine {
   async #start(): Promise<void> {
     this.#life = setInterval(() => {}, LONGEST_TIMER_MS)
     try {
+      // First: what dies in the queue from now on is the engine's.
+      await this.#office.claimQueue(this.name, this.#terms.queueName)
       await this.#ensureQueue()
     } catch (error) {
       clearInterval(this.#life)

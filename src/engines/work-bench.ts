@@ -14,6 +14,7 @@ import { Drawers } from '../letters/drawers.ts'
 import type { Letter } from '../letters/letter.ts'
 import { Letters } from '../letters/letters.ts'
 import { MIGRATIONS } from '../migrations.ts'
+import { recordEngineQueues } from '../queues/engine-queues.ts'
 import { StoreQueues } from '../queues/queues.ts'
 import { EngineDirectory, type EngineSettings } from './definitions.ts'
 import { createEngine, type Engine } from './engine.ts'
@@ -85,6 +86,7 @@ export class WorkBench {
         directory,
         log,
         readCase: (caseId) => this.#db.session('case', (session) => readCase(session, caseId)),
+        claimQueue: (engine, queue) => recordEngineQueues(this.#db, log, [{ engine, queue }]),
       },
       options,
     )
