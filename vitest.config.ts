@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { PATIENCE_MS, TEST_LIMIT_MS } from './test/harness/limits.ts'
 
 // The build wants the counts of every run; each run writes a file of its own there.
 const reports = process.env.BARTLEBY_TEST_REPORTS
@@ -17,10 +18,9 @@ export default defineConfig({
     maxWorkers: 2,
     // Loading the sources anew for every file takes longer than most files run; tests keep no global state.
     isolate: false,
-    testTimeout: 10_000,
-    // The machine may be busy with the other tests; what is waited for comes at once on an idle one.
-    expect: { poll: { timeout: 8_000 } },
-    hookTimeout: 30_000,
-    teardownTimeout: 20_000,
+    testTimeout: TEST_LIMIT_MS,
+    hookTimeout: TEST_LIMIT_MS,
+    teardownTimeout: PATIENCE_MS,
+    expect: { poll: { timeout: PATIENCE_MS } },
   },
 })

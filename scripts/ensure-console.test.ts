@@ -50,9 +50,7 @@ afterAll(() => rmSync(place, { recursive: true, force: true }))
 
 // Each step finds what the one before has left: building takes longer than all else.
 describe('the build step of the console', () => {
-  it('builds what was not built yet, with compressed files beside the texts', {
-    timeout: 30_000,
-  }, async () => {
+  it('builds what was not built yet, with compressed files beside the texts', async () => {
     expect(reasonToBuild(folder, lockFile)).toBe('it was not built yet')
     expect(await build(folder, lockFile)).toBeUndefined()
     expect(read('dist/index.html').toString()).toContain('__NONCE__')
@@ -66,9 +64,7 @@ describe('the build step of the console', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('.building'))).toEqual([])
   })
 
-  it('puts a new build in the place of the old one as a whole, and clears away what killed builds left', {
-    timeout: 30_000,
-  }, async () => {
+  it('puts a new build in the place of the old one as a whole, and clears away what killed builds left', async () => {
     write('dist/of-the-old-one', '')
     mkdirSync(join(folder, '.building-1'))
     utimesSync(join(folder, '.building-1'), 0, 0)
@@ -104,7 +100,7 @@ describe('the build step of the console', () => {
     rmSync(join(folder, 'src/more.ts'))
   })
 
-  it('keeps what was built before when it fails, and says why', { timeout: 30_000 }, async () => {
+  it('keeps what was built before when it fails, and says why', async () => {
     write('src/main.js', `import './nowhere.js'`)
     expect(await build(folder, lockFile)).toContain('nowhere.js')
     expect(existsSync(join(folder, 'dist/index.html'))).toBe(true)

@@ -159,7 +159,7 @@ describe('two transactions that stand in each other’s way on PostgreSQL', () =
 })
 
 describe('a SQLite store that another program has locked', () => {
-  it('waits for it a while, then says that the store cannot be used', { timeout: 60_000 }, async () => {
+  it('waits for it a while, then says that the store cannot be used', async () => {
     const place = await freshSqlite()
     const db = openDatabase(place.url, { poolSize: 1 })
     await migrate(db, [accounts])

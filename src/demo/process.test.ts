@@ -11,9 +11,7 @@ import { bartleby } from '../cli/terminal-double.ts'
 const bin = fileURLToPath(new URL('../../bin/bartleby.js', import.meta.url))
 
 // Starting a process takes seconds on a busy machine.
-it('says what to try first, leaves nothing behind, and ends with 0 on SIGTERM', {
-  timeout: 60_000,
-}, async () => {
+it('says what to try first, leaves nothing behind, and ends with 0 on SIGTERM', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'bartleby-demo-'))
   const env = { PATH: process.env.PATH }
   const child = spawn(process.execPath, [bin, 'serve', '--demo', '--port', '0'], { cwd: folder, env })

@@ -16,7 +16,7 @@ beforeAll(async () => {
   const config = loadConfig({ env: {}, flags: { port: 0 } })
   const terms = { storeIsGiven: false, logLevelIsGiven: false }
   server = await serveDemo(config, { ...terms, say: () => {}, pastHours: 26 })
-}, 60_000)
+})
 
 afterAll(() => server?.stop())
 

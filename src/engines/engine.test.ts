@@ -435,40 +435,36 @@ describe.each(stores)('an engine on $name', (kind: StoreKind) => {
 })
 
 describe.each(stores)('the presets on $name', (kind: StoreKind) => {
-  it.each(ENGINE_CONTEXTS)(
-    'of %s run end to end, every operation of every engine',
-    async (context) => {
-      const bench = await WorkBench.open(kind, { context })
-      try {
-        for (const [name, { queue, operations }] of Object.entries(PRESETS[context])) {
-          for (const [i, operation] of operations.entries()) {
-            const options = {
-              name,
-              operation,
-              maxAttempts: 1,
-              handler: ({ fail }: { fail?: unknown }) => {
-                if (fail === true) throw new Error('as told')
-              },
-            }
-            if (queue === null) {
-              expect(() => bench.make(options)).toThrow(
-                `engine option name: '${name}' is not allowed; allowed: an engine with a queue`,
-              )
-              continue
-            }
-            const engine = await bench.start(options)
-            await bench.send(name, { fail: false }, { fail: true })
-            const entries = await bench.recorded(name, 2 * (i + 1))
-            const latest = entries.filter((entry) => entry.operation === operation)
-            expect(latest.map(({ status }) => status).sort()).toEqual(['Failed', 'Succeeded'])
-            expect(await bench.letters(name)).toHaveLength(i + 1)
-            await engine.stop()
+  it.each(ENGINE_CONTEXTS)('of %s run end to end, every operation of every engine', async (context) => {
+    const bench = await WorkBench.open(kind, { context })
+    try {
+      for (const [name, { queue, operations }] of Object.entries(PRESETS[context])) {
+        for (const [i, operation] of operations.entries()) {
+          const options = {
+            name,
+            operation,
+            maxAttempts: 1,
+            handler: ({ fail }: { fail?: unknown }) => {
+              if (fail === true) throw new Error('as told')
+            },
           }
+          if (queue === null) {
+            expect(() => bench.make(options)).toThrow(
+              `engine option name: '${name}' is not allowed; allowed: an engine with a queue`,
+            )
+            continue
+          }
+          const engine = await bench.start(options)
+          await bench.send(name, { fail: false }, { fail: true })
+          const entries = await bench.recorded(name, 2 * (i + 1))
+          const latest = entries.filter((entry) => entry.operation === operation)
+          expect(latest.map(({ status }) => status).sort()).toEqual(['Failed', 'Succeeded'])
+          expect(await bench.letters(name)).toHaveLength(i + 1)
+          await engine.stop()
         }
-      } finally {
-        await bench.close()
       }
-    },
-    30_000,
-  )
+    } finally {
+      await bench.close()
+    }
+  })
 })

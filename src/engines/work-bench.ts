@@ -1,5 +1,6 @@
 /** For tests of engines: a store with queues, a clock that stands still until it is moved, and readers of the outcome. */
 import { vi } from 'vitest'
+import { PATIENCE_MS } from '../../test/harness/limits.ts'
 import type { FreshStore, StoreKind } from '../../test/harness/stores.ts'
 import type { Log } from '../core/log.ts'
 import { TestClock } from '../core/test-clock.ts'
@@ -152,7 +153,7 @@ export class WorkBench {
         if (entries.length < count) throw new Error(`${entries.length} of ${count} entries`)
         return entries
       },
-      { timeout: 8_000, interval: 10 },
+      { timeout: PATIENCE_MS, interval: 10 },
     )
   }
 }

@@ -161,7 +161,7 @@ describe.each(stores)('activity on $name', (kind) => {
       `seed ${random.seed}`,
     ).toEqual([])
     expect(clean).toBe(true)
-  }, 60_000)
+  })
 
   it('by the minute is forgotten after a day, by the hour after a month, and never altogether', async () => {
     await fold()

@@ -121,5 +121,5 @@ describe.each(stores)('letters by attempts and outcome on $name', (kind) => {
       total: 10_000,
       exact: false,
     })
-  }, 30_000)
+  })
 })

@@ -182,7 +182,7 @@ describe.each(stores)('search on $name', (kind) => {
     for (const q of ['alp', 'a b', '%% ', '漢字漢']) before.set(q, await walk({ q, source: 'http' }))
     await bury()
     for (const [q, ids] of before) expect(await walk({ q, source: 'http' }, 7)).toEqual(ids)
-  }, 60_000)
+  })
 
   it('is the same also when the text is too common for the index, or too much is not filed yet', async () => {
     const q = 'commonplace'
@@ -203,7 +203,7 @@ describe.each(stores)('search on $name', (kind) => {
     expect(new Set(found).size).toBe(100)
     await clerk.fileNow()
     expect(await find()).toEqual(found)
-  }, 120_000)
+  })
 
   it('files what waits, in batches, and leaves nothing behind', async () => {
     await store.captureMany(3)
@@ -216,7 +216,7 @@ describe.each(stores)('search on $name', (kind) => {
     expect(await clerk.fileNow()).toBe(0)
     const [after] = await store.db.session('test', (session) => session.rows<{ texts: number }>(FILED))
     expect(Number(after?.texts)).toBe(Number(before?.texts) + ids.length)
-  }, 30_000)
+  })
 })
 
 describe('the text to search for', () => {

@@ -97,7 +97,7 @@ describe.each(stores)('a walk over the pages of a list on $name', (kind) => {
       ),
       { numRuns: 40 },
     )
-  }, 120_000)
+  })
 
   it('is complete while others capture and reopen at the same time', async () => {
     const engine = 'busy'
@@ -135,5 +135,5 @@ describe.each(stores)('a walk over the pages of a list on $name', (kind) => {
       await Promise.all(writers)
     }
     expect(writes).toBeGreaterThan(10)
-  }, 120_000)
+  })
 })

@@ -177,7 +177,7 @@ describe.each(stores)('an outbox with more messages than are looked at, on $name
     } finally {
       await outbox.close()
     }
-  }, 30_000)
+  })
 })
 
 describe('the beginning of an error', () => {

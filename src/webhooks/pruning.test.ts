@@ -12,7 +12,7 @@ import { type Channel, type Consumer, JOB } from './webhook.ts'
 
 const DAY = 86_400_000_000n
 const HOUR = 3_600_000_000n
-const PATIENTLY = { timeout: 8_000, interval: 5 }
+const PATIENTLY = { interval: 5 }
 
 describe.each(stores)('messages that are done with on $name', (kind) => {
   let store: WebhookStore

@@ -91,7 +91,7 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
           store.clock.advance(SECOND)
           return dispatchedOf(channel)
         },
-        { timeout: 8_000, interval: 5 },
+        { interval: 5 },
       )
       .toEqual(['s'])
   })

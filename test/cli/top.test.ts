@@ -49,7 +49,7 @@ describe('top', () => {
     listening.resize()
     expect(last().split('\r\n')).toHaveLength(5)
     await server.stop()
-    await expect.poll(last, { timeout: 5_000 }).toMatch(/no answer for \d+s, trying on: .*ECONNREFUSED/)
+    await expect.poll(last).toMatch(/no answer for \d+s, trying on: .*ECONNREFUSED/)
     listening.key('q')
     expect((await watching).code).toBe(0)
     expect(drawn[0]).toContain('\u001b[?1049h')

@@ -90,18 +90,14 @@ async function redrivesWithSome(): Promise<string> {
     stopRule: { percent: 20, of: 100 },
     reason: 'the cause is gone',
   })
-  await expect
-    .poll(async () => (await redrives.read(started[0]?.id ?? '')).state, { timeout: 20_000 })
-    .toBe('done')
+  await expect.poll(async () => (await redrives.read(started[0]?.id ?? '')).state).toBe('done')
   await begin({
     signature: DEMO_SIGNATURES.stormSignature,
     action: 'retry',
     rate: 2,
     reason: 'the storm is over',
   })
-  await expect
-    .poll(async () => (await redrives.read(started[1]?.id ?? '')).counts.sent, { timeout: 20_000 })
-    .toBeGreaterThan(1)
+  await expect.poll(async () => (await redrives.read(started[1]?.id ?? '')).counts.sent).toBeGreaterThan(1)
   return '/redrives'
 }
 

@@ -73,7 +73,6 @@ export async function expectExactCounts(wire: Wire, withinMs = 5_000): Promise<v
 export async function untilQuiet(wire: Wire): Promise<void> {
   await expect
     .poll(async () => (await counted(wire)).reduce((sum, each) => sum + each.leased + each.scheduled, 0), {
-      timeout: 8_000,
       interval: 50,
     })
     .toBe(0)

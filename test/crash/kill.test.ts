@@ -2,6 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { sizeOf } from '../harness/limits.ts'
 import { standbyServer } from '../harness/server.ts'
 import { stores } from '../harness/stores.ts'
 import { Wire } from '../harness/wire.ts'
@@ -10,7 +11,7 @@ import { contents, drain, expectExactCounts, untilQuiet } from './inventory.ts'
 import { createQueues, Load, MAX_ATTEMPTS } from './load.ts'
 import { seededRandom } from './random.ts'
 
-const ROUNDS = process.env.BARTLEBY_SOAK === '1' ? 25 : 2
+const ROUNDS = sizeOf(2, 25)
 
 describe.each(stores)('a server on $name that is killed under load', (store) => {
   it(`keeps its promises over ${ROUNDS} crashes`, async () => {
@@ -54,7 +55,7 @@ describe.each(stores)('a server on $name that is killed under load', (store) => 
       await next.discard()
       await place.dispose()
     }
-  }, 180_000)
+  })
 })
 
 /** How often that was done which was done least. */

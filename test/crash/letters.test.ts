@@ -1,19 +1,19 @@
 /**
  * Kill -9 around capture, retry, reopen, discard and fold, again and again on one store: after each crash `verify` is
- * clean and every letter is where its client was told it is. 2 crashes on each store; 25 with BARTLEBY_SOAK=1.
+ * clean and every letter is where its client was told it is. 2 crashes on each store; 25 in `npm run prove`.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
+import { isProof, sizeOf } from '../harness/limits.ts'
 import { standbyServer } from '../harness/server.ts'
 import { stores } from '../harness/stores.ts'
 import { Wire } from '../harness/wire.ts'
 import { Story } from './letters-story.ts'
 import { seededRandom } from './random.ts'
 
-const SOAK = process.env.BARTLEBY_SOAK === '1'
-const ROUNDS = SOAK ? 25 : 2
+const ROUNDS = sizeOf(2, 25)
 const STORIES = 6
 
 /** What `bartleby verify` finds wrong. */
@@ -28,63 +28,59 @@ async function violations(store: string): Promise<unknown[]> {
 }
 
 /** On PostgreSQL every day: what only SQLite does in a crash is the file's, which kill.test.ts looks at. */
-const KILLED = SOAK ? stores : stores.filter(({ name }) => name === 'postgres')
+const KILLED = isProof ? stores : stores.filter(({ name }) => name === 'postgres')
 
 describe.each(KILLED)('an office on $name that is killed at work', (store) => {
-  it(
-    `neither loses nor doubles a letter over ${ROUNDS} crashes`,
-    async () => {
-      const random = seededRandom()
-      const seed = `BARTLEBY_TEST_SEED=${random.seed}`
-      const place = await store.fresh()
-      const options = { store: place.url, testApi: false }
-      let server = await standbyServer(options).start()
-      let next = standbyServer(options)
-      let wire = new Wire(server.url)
-      const stories = Array.from({ length: STORIES }, (_, n) => new Story(`story-${n}`, random))
-      const successes = () => stories.reduce((sum, story) => sum + story.successes, 0)
-      try {
-        for (const story of stories) {
-          story.attach(wire)
-          await story.createQueues()
-        }
-        for (let round = 1; round <= ROUNDS; round++) {
-          let stopping = false
-          const telling = Promise.all(stories.map((story) => story.go(() => stopping)))
-          // A failure is told below; until then nobody listens.
-          telling.catch(() => {})
-          const enough = successes() + random.whole(100, 400)
-          const ended = telling.then(
-            () => true,
-            () => true,
-          )
-          while (successes() < enough && !(await Promise.race([ended, pause(5, false)])));
-          await pause(random.whole(0, 20))
-          await server.kill9()
-          stopping = true
-          await telling
-          await wire.close()
-          server = await next.start()
-          if (round < ROUNDS) next = standbyServer(options)
-          wire = new Wire(server.url)
-          for (const story of stories) story.attach(wire)
-          expect(await violations(place.url), `${seed}, round ${round}`).toEqual([])
-          for (const story of stories) {
-            expect(await story.audit(round === ROUNDS), `${seed}, round ${round}`).toEqual([])
-          }
-        }
-        const lost = stories.reduce((sum, { ledger }) => sum + ledger.lost, 0)
-        expect(successes()).toBeGreaterThan(ROUNDS * 50)
-        expect(lost, 'calls that were cut off').toBeGreaterThan(ROUNDS)
-        expect(await server.term()).toBe(0)
-        expect(await violations(place.url), seed).toEqual([])
-      } finally {
-        await wire.close()
-        await server.kill9()
-        await next.discard()
-        await place.dispose()
+  it(`neither loses nor doubles a letter over ${ROUNDS} crashes`, async () => {
+    const random = seededRandom()
+    const seed = `BARTLEBY_TEST_SEED=${random.seed}`
+    const place = await store.fresh()
+    const options = { store: place.url, testApi: false }
+    let server = await standbyServer(options).start()
+    let next = standbyServer(options)
+    let wire = new Wire(server.url)
+    const stories = Array.from({ length: STORIES }, (_, n) => new Story(`story-${n}`, random))
+    const successes = () => stories.reduce((sum, story) => sum + story.successes, 0)
+    try {
+      for (const story of stories) {
+        story.attach(wire)
+        await story.createQueues()
       }
-    },
-    SOAK ? 600_000 : 120_000,
-  )
+      for (let round = 1; round <= ROUNDS; round++) {
+        let stopping = false
+        const telling = Promise.all(stories.map((story) => story.go(() => stopping)))
+        // A failure is told below; until then nobody listens.
+        telling.catch(() => {})
+        const enough = successes() + random.whole(100, 400)
+        const ended = telling.then(
+          () => true,
+          () => true,
+        )
+        while (successes() < enough && !(await Promise.race([ended, pause(5, false)])));
+        await pause(random.whole(0, 20))
+        await server.kill9()
+        stopping = true
+        await telling
+        await wire.close()
+        server = await next.start()
+        if (round < ROUNDS) next = standbyServer(options)
+        wire = new Wire(server.url)
+        for (const story of stories) story.attach(wire)
+        expect(await violations(place.url), `${seed}, round ${round}`).toEqual([])
+        for (const story of stories) {
+          expect(await story.audit(round === ROUNDS), `${seed}, round ${round}`).toEqual([])
+        }
+      }
+      const lost = stories.reduce((sum, { ledger }) => sum + ledger.lost, 0)
+      expect(successes()).toBeGreaterThan(ROUNDS * 50)
+      expect(lost, 'calls that were cut off').toBeGreaterThan(ROUNDS)
+      expect(await server.term()).toBe(0)
+      expect(await violations(place.url), seed).toEqual([])
+    } finally {
+      await wire.close()
+      await server.kill9()
+      await next.discard()
+      await place.dispose()
+    }
+  })
 })

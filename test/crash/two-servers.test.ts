@@ -1,6 +1,7 @@
 /** Two servers share one PostgreSQL and one of them is killed, again and again: the other goes on as if alone. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { sizeOf } from '../harness/limits.ts'
 import {
   type SpawnedServer,
   type StandbyServer,
@@ -15,7 +16,7 @@ import { contents, drain, expectExactCounts, untilQuiet } from './inventory.ts'
 import { createQueues, Load, MAX_ATTEMPTS, ok } from './load.ts'
 import { type Random, seededRandom } from './random.ts'
 
-const ROUNDS = process.env.BARTLEBY_SOAK === '1' ? 25 : 2
+const ROUNDS = sizeOf(2, 25)
 /** Counts are compared while nobody works; so not in every round. */
 const QUIET_EVERY = 5
 /** A lost notification is made up for by a poll within 1 s; five wake-ups below this were notifications. */
@@ -118,13 +119,13 @@ describe('two servers on one PostgreSQL, of which one is killed under load', () 
       expect(books.audit(await contents(one.wire)), seed).toEqual([])
       expect(leastDone(books), seed).toBeGreaterThan(ROUNDS)
       await expect
-        .poll(() => fiveWakeUpsMs(one.wire, two.wire), { timeout: 20_000, interval: 10 })
+        .poll(() => fiveWakeUpsMs(one.wire, two.wire), { interval: 10 })
         .toSatisfy((times: number[]) => times.every((ms) => ms < NOTIFIED_MS))
     } finally {
       await Promise.all([one.end(), two.end()])
       await place.dispose()
     }
-  }, 180_000)
+  })
 
   it('give back to the survivor what clients of the killed one had leased', async () => {
     const place = await freshPostgres()
@@ -153,7 +154,7 @@ describe('two servers on one PostgreSQL, of which one is killed under load', () 
       await Promise.all([victim.kill9(), survivor.stop()])
       await place.dispose()
     }
-  }, 30_000)
+  })
 })
 
 /** How often that was done which was done least. */

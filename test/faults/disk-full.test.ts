@@ -62,7 +62,7 @@ describe.skipIf(!isMounted)('a disk that is full', () => {
       expect((await wire.raw('/health/live', { method: 'GET' })).status).toBe(200)
 
       expect(mount('remount,size=64m')).toBe(true)
-      await expect.poll(async () => (await produce('after')).status, { timeout: 8_000 }).toBe(200)
+      await expect.poll(async () => (await produce('after')).status).toBe(200)
       expect(await listed()).toEqual(acknowledged)
       const leased = await wire.call(jsonCodec, '/v1/queue.lease', lease)
       expect(leased).toMatchObject({
@@ -77,10 +77,10 @@ describe.skipIf(!isMounted)('a disk that is full', () => {
     const store = new DatabaseSync(file)
     expect(store.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' })
     store.close()
-  }, 60_000)
+  })
 
   it('is refused at the start with one line when there is no room at all', async () => {
     spawnSync('dd', ['if=/dev/zero', `of=${join(folder, 'ballast')}`, 'bs=64k'])
     await expectRefusal(serveUntilEnd(`sqlite:${join(folder, 'other.db')}`), /full|disk I\/O error/)
-  }, 30_000)
+  })
 })

@@ -5,6 +5,7 @@ import { Books } from '../crash/books.ts'
 import { contents, expectExactCounts, untilQuiet } from '../crash/inventory.ts'
 import { createQueues, Load, MAX_ATTEMPTS, ok, QUEUE, TROUBLED } from '../crash/load.ts'
 import { seededRandom } from '../crash/random.ts'
+import { sizeOf } from '../harness/limits.ts'
 import type { Path } from '../harness/messages.ts'
 import { type Door, doorTo } from '../harness/proxy.ts'
 import { type RunningServer, type SpawnedServer, spawnServer, startServer } from '../harness/server.ts'
@@ -14,7 +15,7 @@ import { type Json, jsonCodec, Wire } from '../harness/wire.ts'
 const AGAIN = { status: 454, body: { message: 'internal error, try your request again' } }
 const INTERNAL = { status: 500, body: { message: 'Internal Error' } }
 const SOME_ID = '3OGEefTZywrEH2GvWZYyDARoCmV'
-const CUTS = process.env.BARTLEBY_SOAK === '1' ? 8 : 4
+const CUTS = sizeOf(4, 8)
 
 describe('a PostgreSQL that goes away', () => {
   let place: FreshStore
@@ -72,7 +73,7 @@ describe('a PostgreSQL that goes away', () => {
     call('/v1/queue.lease', { queue_name, client_id, batch_size: 10, request_timeout })
   const health = async (path: string) => (await wire.raw(path, { method: 'GET' })).status
   const untilBack = () =>
-    expect.poll(async () => (await produce(QUEUE, 'back')).status, { timeout: 8_000, interval: 50 }).toBe(200)
+    expect.poll(async () => (await produce(QUEUE, 'back')).status, { interval: 50 }).toBe(200)
 
   it('is told to clients as an error that the contract knows, within seconds', async () => {
     await openHere()
@@ -113,7 +114,7 @@ describe('a PostgreSQL that goes away', () => {
     await untilBack()
     expect(await health('/health')).toBe(200)
     expect(await health('/health/ready')).toBe(200)
-  }, 30_000)
+  })
 
   it('is a 454 also for a queue that this server has not met before', async () => {
     await openHere()
@@ -125,7 +126,7 @@ describe('a PostgreSQL that goes away', () => {
     expect(await lease('unmet', 'a')).toMatchObject(AGAIN)
     const complete = { queue_name: 'unmet', request_timeout: '1m', ids: [SOME_ID] }
     expect(await call('/v1/queue.complete', complete)).toMatchObject(AGAIN)
-  }, 30_000)
+  })
 
   it('ends no wait without an answer: a waiting lease gets items or is told to try again', async () => {
     await openHere()
@@ -142,7 +143,7 @@ describe('a PostgreSQL that goes away', () => {
       if (status !== 200) expect(body.message).toMatch(/^(internal error|request timeout)/)
     }
     expect(performance.now() - startedMs).toBeLessThan(10_000)
-  }, 30_000)
+  })
 
   it(`loses nothing that was acknowledged, over ${CUTS} cuts under load`, async () => {
     const server = await openProcess()
@@ -155,7 +156,7 @@ describe('a PostgreSQL that goes away', () => {
       await pause(random.whole(0, 200))
       door.open()
     }
-    await expect.poll(() => health('/health/ready'), { timeout: 8_000, interval: 50 }).toBe(200)
+    await expect.poll(() => health('/health/ready'), { interval: 50 }).toBe(200)
     await load.underway(20)
     await load.stop()
     await untilQuiet(wire)
@@ -164,7 +165,7 @@ describe('a PostgreSQL that goes away', () => {
     expect(load.troubles).toBeGreaterThan(CUTS)
     expect(books.totals.completed).toBeGreaterThan(CUTS)
     expect(await server.term()).toBe(0)
-  }, 40_000)
+  })
 
   it('is heard again once it is back: what another server produces wakes a waiting lease at once', async () => {
     await openHere()
@@ -176,7 +177,7 @@ describe('a PostgreSQL that goes away', () => {
     await ok(wire, '/v1/queue.clear', { queue_name: QUEUE, queue: true })
     // The connection that listens is tried again every second.
     await expect
-      .poll(() => wakesMs(elsewhere), { timeout: 15_000, interval: 10 })
+      .poll(() => wakesMs(elsewhere), { interval: 10 })
       .toSatisfy((times: number[]) => times.every((ms) => ms < 400))
 
     /** Five wake-ups: a poll once a second would not be that quick five times. */
@@ -203,7 +204,7 @@ describe('a PostgreSQL that goes away', () => {
       }
       return times
     }
-  }, 40_000)
+  })
 
   it('does not keep the server from stopping', async () => {
     const server = await openProcess()
@@ -214,7 +215,7 @@ describe('a PostgreSQL that goes away', () => {
     expect(await server.term()).toBe(0)
     expect(performance.now() - startedMs).toBeLessThan(10_000)
     expect([453, 454]).toContain((await waiting).status)
-  }, 30_000)
+  })
 
   it('is noticed also when its connections fall silent, and is found again on new ones', async () => {
     const url = new URL(door.url)
@@ -224,8 +225,8 @@ describe('a PostgreSQL that goes away', () => {
     await expectExactCounts(wire)
     door.block()
     // Every connection that lay idle has to be found out; a request meets one of them at a time.
-    await expect.poll(async () => (await produce(QUEUE, 'x')).status, { timeout: 15_000 }).toBe(200)
+    await expect.poll(async () => (await produce(QUEUE, 'x')).status).toBe(200)
     await expectExactCounts(wire)
     expect(await health('/health')).toBe(200)
-  }, 30_000)
+  })
 })

@@ -36,7 +36,7 @@ describe('two servers on one SQLite file', () => {
     await expectExactCounts(one)
     await expectExactCounts(two)
     expect(books.audit(await contents(two)), `BARTLEBY_TEST_SEED=${random.seed}`).toEqual([])
-  }, 40_000)
+  })
 
   it('give what one of them gets to a lease that waits at the other', async () => {
     const queue_name = 'shared'
@@ -49,5 +49,5 @@ describe('two servers on one SQLite file', () => {
       .toContain('"lease_waiting":1')
     await ok(one, '/v1/queue.produce', { queue_name, request_timeout: '1m', items: [{ utf8: 'x' }] })
     expect((await answer).status).toBe(200)
-  }, 20_000)
+  })
 })

@@ -29,7 +29,7 @@ describe('a start on SQLite', () => {
     await writeFile(file, garbage)
     await expectRefusal(serveUntilEnd(`sqlite:${file}`), /store\.db.*file is not a database/)
     expect(garbage.equals(await readFile(file))).toBe(true)
-  }, 30_000)
+  })
 
   it('refuses a database whose pages are damaged', async () => {
     await migrateStore(`sqlite:${file}`)
@@ -42,22 +42,22 @@ describe('a start on SQLite', () => {
     await handle.write(randomBytes(length - Number(size)), 0, undefined, Number(size))
     await handle.close()
     await expectRefusal(serveUntilEnd(`sqlite:${file}`), /malformed/)
-  }, 30_000)
+  })
 
   it('refuses a file that may not be written', async () => {
     await migrateStore(`sqlite:${file}`)
     await chmod(file, 0o444)
     await expectRefusal(serveUntilEnd(`sqlite:${file}`, { asAnybody: true }), /store\.db.*permission denied/)
-  }, 30_000)
+  })
 
   it('refuses a folder in which it may not create the file', async () => {
     await chmod(folder, 0o555)
     await expectRefusal(serveUntilEnd(`sqlite:${file}`, { asAnybody: true }), /store\.db.*unable to open/)
-  }, 30_000)
+  })
 
   it('refuses a folder in the place of the file', async () => {
     await expectRefusal(serveUntilEnd(`sqlite:${folder}`), /unable to open/)
-  }, 30_000)
+  })
 
   it('refuses a store that a newer version has used', async () => {
     await migrateStore(`sqlite:${file}`)
@@ -65,7 +65,7 @@ describe('a start on SQLite', () => {
     store.exec("INSERT INTO migrations (number, name) VALUES (9999, 'future')")
     store.close()
     await expectRefusal(serveUntilEnd(`sqlite:${file}`), /schema version 9999/)
-  }, 30_000)
+  })
 })
 
 describe('a start on PostgreSQL', () => {
@@ -77,13 +77,9 @@ describe('a start on PostgreSQL', () => {
       /ECONNREFUSED/,
     ],
     ['on a host that does not exist', 'postgres://bartleby@no-such-host.invalid/bartleby', /no-such-host/],
-  ])(
-    'refuses a server %s',
-    async (_, store, reason) => {
-      await expectRefusal(serveUntilEnd(store), reason)
-    },
-    30_000,
-  )
+  ])('refuses a server %s', async (_, store, reason) => {
+    await expectRefusal(serveUntilEnd(store), reason)
+  })
 
   it('refuses a wrong password and does not show it', async () => {
     const place = await freshPostgres()
@@ -96,7 +92,7 @@ describe('a start on PostgreSQL', () => {
     } finally {
       await place.dispose()
     }
-  }, 30_000)
+  })
 
   it('refuses a store that a newer version has used', async () => {
     const place = await freshPostgres()
@@ -107,5 +103,5 @@ describe('a start on PostgreSQL', () => {
     } finally {
       await place.dispose()
     }
-  }, 30_000)
+  })
 })

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, it } from 'vitest'
+import { PATIENCE_MS } from './limits.ts'
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const INSTALL_TIMEOUT_MS = 240_000
@@ -78,7 +79,7 @@ export async function openView(url: string, options: ViewOptions = {}): Promise<
     locale: 'en-GB',
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(8_000)
+  page.setDefaultTimeout(PATIENCE_MS)
   const complaints: string[] = []
   // Of every tab of the window.
   context.on('console', (message) => {

@@ -7,6 +7,7 @@ import { expect } from 'vitest'
 import { type Clock, type Instant, instant } from '../../src/core/clock.ts'
 import type { Office } from '../../src/office.ts'
 import type { WebhookSettings } from '../../src/webhooks/settings.ts'
+import { PATIENCE_MS } from './limits.ts'
 import { type DeepPartial, type ServerHere, type ServerOptions, startServer } from './server.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
 import { rfc3339, systemNow } from './time.ts'
@@ -36,9 +37,6 @@ export interface BrokerOptions extends Omit<ServerOptions, 'store'> {
 const QUIET_MS = 8
 const QUIET_PINGS = 4
 const STEP_SECONDS = 0.25
-const SETTLE_LIMIT_MS = 60_000
-/** How long something may take that only the machine holds up. */
-const PATIENCE_MS = 10_000
 
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
@@ -114,7 +112,7 @@ export class Broker {
 
   /** Lets what is under way come to its end. */
   async settle(): Promise<void> {
-    const limit = performance.now() + SETTLE_LIMIT_MS
+    const limit = performance.now() + PATIENCE_MS
     while (!(await this.#rests())) {
       if (performance.now() > limit) expect.fail('the server does not come to rest')
     }

@@ -46,7 +46,7 @@ describeKafka('the bytes of an event', () => {
           services: { kept: { dlqConfig: LARGE, retryConfig: LARGE }, escaped: {}, overridden: {} },
           kafka: { max_message_bytes: 2 * MEBIBYTE },
         })
-      }, 60_000)
+      })
       afterAll(() => here.close())
 
       const publishedBytes = async (called: string): Promise<string[]> =>

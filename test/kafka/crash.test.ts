@@ -5,17 +5,17 @@ import { openDatabase } from '../../src/db/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { seededRandom } from '../crash/random.ts'
 import { describeKafka } from '../harness/kafka.ts'
+import { isProof, sizeOf } from '../harness/limits.ts'
 import { stores } from '../harness/stores.ts'
 import { ask, type PreviewEvent, pending, ServedKafka } from './served.ts'
 
-const isSoak = process.env.BARTLEBY_SOAK === '1'
-const EVENTS = isSoak ? 10_000 : 1_000
-const KILLS = isSoak ? 10 : 2
+const EVENTS = sizeOf(1_000, 10_000)
+const KILLS = sizeOf(2, 10)
 const BATCH = 250
 
 describeKafka('a server that is killed while it takes dead events in', () => {
   // One of them is enough for every day; what differs between them is tested without crashes.
-  for (const store of isSoak ? stores : stores.filter(({ name }) => name === 'postgres')) {
+  for (const store of isProof ? stores : stores.filter(({ name }) => name === 'postgres')) {
     it(`has ${EVENTS} letters of ${EVENTS} events after ${KILLS} crashes, on ${store.name}`, async () => {
       const random = seededRandom()
       const desk = await ServedKafka.open(store, { kafka: { preview_limit: 10_000 } })
@@ -35,7 +35,7 @@ describeKafka('a server that is killed while it takes dead events in', () => {
           const before = await pending(server)
           const writing = write(Math.floor((EVENTS * kill) / (KILLS + 1) / BATCH) * BATCH)
           // It falls into the middle of intake, wherever that is.
-          await expect.poll(() => pending(server), { interval: 5, timeout: 20_000 }).toBeGreaterThan(before)
+          await expect.poll(() => pending(server), { interval: 5 }).toBeGreaterThan(before)
           await pause(random.whole(0, 15))
           await server.kill9()
           await writing
@@ -43,7 +43,7 @@ describeKafka('a server that is killed while it takes dead events in', () => {
           next = desk.standby()
         }
         await write(EVENTS)
-        await expect.poll(() => pending(server), { interval: 50, timeout: 60_000 }).toBe(EVENTS)
+        await expect.poll(() => pending(server), { interval: 50 }).toBe(EVENTS)
         const seed = `BARTLEBY_TEST_SEED=${random.seed}`
         const { body } = await ask<PreviewEvent[]>(server, `/kafka/${desk.service}?limit=10000`)
         expect(
@@ -62,6 +62,6 @@ describeKafka('a server that is killed while it takes dead events in', () => {
         await server.kill9()
         await desk.close()
       }
-    }, 240_000)
+    })
   }
 })

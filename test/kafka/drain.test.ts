@@ -22,7 +22,7 @@ describeKafka('a client of the shipped service', () => {
       beforeAll(async () => {
         const services = { svc: { name: 'svc', retry: () => retry }, first: {}, second: {}, mixed: {} }
         here = await KafkaHere.open(store, { services })
-      }, 60_000)
+      })
       afterAll(() => here.close())
 
       const asked = async (method: string, path: string, body?: object) => {

@@ -25,7 +25,7 @@ describeKafka('a publish that the broker refuses', () => {
         kafka: { max_message_bytes: 4 * MEBIBYTE },
       },
     )
-  }, 60_000)
+  })
   afterAll(() => here.close())
 
   const process = ({ name }: Service) => here.ask<Refusal | null>(`/kafka/${name}`, { method: 'POST' })

@@ -49,7 +49,7 @@ describeKafka('a service of hexkit', () => {
             six: { ...byDefault, partitions: 3 },
           },
         })
-      }, 60_000)
+      })
       afterAll(() => here.close())
 
       it.each(GENERATIONS)(

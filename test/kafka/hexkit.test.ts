@@ -69,7 +69,7 @@ judged('a hexkit service', () => {
       createInterface({ input: child.stdout }).on('line', (line) => consumed.push(JSON.parse(line)))
       createInterface({ input: child.stderr }).on('line', (line) => complaints.push(line))
       await here.start()
-    }, 60_000)
+    })
     afterAll(async () => {
       if (child.exitCode === null) {
         child.kill('SIGKILL')
@@ -80,12 +80,10 @@ judged('a hexkit service', () => {
 
     const alive = (): string => (child.exitCode === null ? 'alive' : complaints.slice(-20).join('\n'))
     const expectConsumed = async (count: number): Promise<void> => {
-      await expect.poll(() => [alive(), consumed.length], { timeout: 20_000 }).toEqual(['alive', count])
+      await expect.poll(() => [alive(), consumed.length]).toEqual(['alive', count])
     }
     const expectDead = (attempts: number): Promise<void> =>
-      expect
-        .poll(async () => (await here.preview(service))[0]?.bartleby?.attempts, { timeout: 20_000 })
-        .toBe(attempts)
+      expect.poll(async () => (await here.preview(service))[0]?.bartleby?.attempts).toBe(attempts)
 
     it('gets its event back, fails again, and it is the same letter until it succeeds', async () => {
       const headers = [
@@ -114,7 +112,7 @@ judged('a hexkit service', () => {
         { topic: other, type: 'changed', key: 'good', payload: '{"name": "J\\u00fcrgen \\ud83d\\udce8"}' },
       ])
       expect(await here.pending(service)).toBe(0)
-    }, 60_000)
+    })
 
     it('consumes all that is published for it, in order and with every digit', async () => {
       const before = consumed.length
@@ -135,7 +133,7 @@ judged('a hexkit service', () => {
       const ids = (await here.published(service)).map(({ headers }) => String(headers[2]?.value))
       expect(new Set(ids).size).toBe(ids.length)
       expect(consumed.slice(before).map(({ id }) => id)).toEqual(ids.slice(-VALUES.length))
-    }, 60_000)
+    })
   })
 })
 

@@ -10,14 +10,13 @@ import { TestClock } from '../../src/core/test-clock.ts'
 import type { RawRecord } from '../../src/kafka/event.ts'
 import { lastHeader, shownBytes } from '../../src/kafka/wire/headers.ts'
 import { describeOwnBroker, type KafkaBroker, startBroker, type Topics, topicsAt } from '../harness/kafka.ts'
+import { isProof } from '../harness/limits.ts'
 import { type SpawnedServer, spawnServer } from '../harness/server.ts'
 import { freshPostgres, freshSqlite } from '../harness/stores.ts'
 import { KafkaHere, type Service } from './here.ts'
 import { ask, type PreviewEvent } from './served.ts'
 import { type Turnstile, turnstileTo } from './turnstile.ts'
 
-const isSoak = globalThis.process.env.BARTLEBY_SOAK === '1'
-const SLOW = { timeout: 60_000 }
 const SQLITE = { name: 'sqlite', fresh: freshSqlite } as const
 const POSTGRES = { name: 'postgres', fresh: freshPostgres } as const
 
@@ -36,7 +35,7 @@ describeOwnBroker('what was interrupted', () => {
       },
     })
     kafka = topicsAt(broker.bootstrap)
-  }, 60_000)
+  })
   afterAll(async () => {
     await broker?.dispose()
     await turnstile?.close()
@@ -77,7 +76,7 @@ describeOwnBroker('what was interrupted', () => {
     return refused.body?.data?.event_id ?? ''
   }
 
-  it('a server killed when it had stored and not committed stores nothing twice', SLOW, async () => {
+  it('a server killed when it had stored and not committed stores nothing twice', async () => {
     // Whoever comes after the dead member waits until it is missed.
     const kafkaKeys = { session_timeout_ms: 1_000 }
     const here = await KafkaHere.prepare(SQLITE, { services: { svc: {} }, broker: kafka, kafka: kafkaKeys })
@@ -104,7 +103,7 @@ describeOwnBroker('what was interrupted', () => {
     }
   })
 
-  it('a server killed after its intent and before the record left leaves it uncertain', SLOW, async () => {
+  it('a server killed after its intent and before the record left leaves it uncertain', async () => {
     const here = await KafkaHere.prepare(SQLITE, { services: { svc: {} }, broker: kafka })
     const service = here.service('svc')
     try {
@@ -133,7 +132,7 @@ describeOwnBroker('what was interrupted', () => {
     }
   })
 
-  it('a server killed between the acknowledgement and its record leaves it uncertain', SLOW, async () => {
+  it('a server killed between the acknowledgement and its record leaves it uncertain', async () => {
     const here = await KafkaHere.prepare(POSTGRES, { services: { svc: {} }, broker: kafka })
     const service = here.service('svc')
     const locker = new pg.Client(here.storeUrl)
@@ -181,49 +180,44 @@ describeOwnBroker('what was interrupted', () => {
     }
   })
 
-  it(
-    'what comes back dead before its answer does is the same letter, and the answer its receipt',
-    SLOW,
-    async () => {
-      const here = await KafkaHere.open(POSTGRES, { services: { svc: {} }, broker: kafka })
-      const service = here.service('svc')
-      try {
-        await here.die(service, [{ value: { n: 0 }, excMsg: 'first' }])
-        await here.expectPending(service, 1)
-        const producing = turnstile.stop('produce', 'answer')
-        const call = process(here, service)
-        await producing
-        await expect.poll(() => kafka.endOffset(service.retry)).toBe(1n)
-        const [sent] = await here.published(service)
-        const minted = sent === undefined ? null : eventIdOf(sent)
-        await here.die(service, [{ value: { n: 0 }, excMsg: 'second', originalEventId: minted }])
-        await expect.poll(async () => (await here.preview(service))[0]?.bartleby?.attempts).toBe(2)
-        turnstile.go()
-        expect((await call).status).toBe(204)
-        expect(await here.preview(service)).toMatchObject([
-          {
-            headers: { exc_msg: 'second' },
-            bartleby: {
-              state: 'pending',
-              chain: [
-                {
-                  exc_msg: 'first',
-                  sent: { event_id: minted, outcome: 'published', partition: 0, offset: '0' },
-                },
-              ],
-            },
+  it('what comes back dead before its answer does is the same letter, and the answer its receipt', async () => {
+    const here = await KafkaHere.open(POSTGRES, { services: { svc: {} }, broker: kafka })
+    const service = here.service('svc')
+    try {
+      await here.die(service, [{ value: { n: 0 }, excMsg: 'first' }])
+      await here.expectPending(service, 1)
+      const producing = turnstile.stop('produce', 'answer')
+      const call = process(here, service)
+      await producing
+      await expect.poll(() => kafka.endOffset(service.retry)).toBe(1n)
+      const [sent] = await here.published(service)
+      const minted = sent === undefined ? null : eventIdOf(sent)
+      await here.die(service, [{ value: { n: 0 }, excMsg: 'second', originalEventId: minted }])
+      await expect.poll(async () => (await here.preview(service))[0]?.bartleby?.attempts).toBe(2)
+      turnstile.go()
+      expect((await call).status).toBe(204)
+      expect(await here.preview(service)).toMatchObject([
+        {
+          headers: { exc_msg: 'second' },
+          bartleby: {
+            state: 'pending',
+            chain: [
+              {
+                exc_msg: 'first',
+                sent: { event_id: minted, outcome: 'published', partition: 0, offset: '0' },
+              },
+            ],
           },
-        ])
-      } finally {
-        turnstile.go()
-        await here.close()
-      }
-    },
-  )
+        },
+      ])
+    } finally {
+      turnstile.go()
+      await here.close()
+    }
+  })
 
-  it.runIf(isSoak)(
+  it.runIf(isProof)(
     'a broker killed under a publish leaves it uncertain, and certain what it never got',
-    SLOW,
     async () => {
       const here = await KafkaHere.open(SQLITE, {
         services: { sent: {}, unsent: {} },
@@ -259,9 +253,7 @@ describeOwnBroker('what was interrupted', () => {
         expect((await here.published(sent)).map(eventIdOf)).toEqual([eventId])
         // It did arrive: its service fails at it, and that settles the question.
         await here.die(sent, [{ value: { n: 0 }, excMsg: 'second', originalEventId: eventId }])
-        await expect
-          .poll(async () => (await here.preview(sent))[0]?.bartleby?.attempts, { timeout: 20_000 })
-          .toBe(2)
+        await expect.poll(async () => (await here.preview(sent))[0]?.bartleby?.attempts).toBe(2)
         expect(await here.preview(sent)).toMatchObject([
           { bartleby: { state: 'pending', chain: [{ sent: { event_id: eventId, outcome: 'published' } }] } },
         ])

@@ -114,6 +114,6 @@ describeKafka('what a server writes about itself', () => {
       } finally {
         await here.close()
       }
-    }, 60_000)
+    })
   }
 })

@@ -78,6 +78,6 @@ describeKafka('the way of a dead event', () => {
       } finally {
         await desk.close()
       }
-    }, 60_000)
+    })
   }
 })

@@ -12,7 +12,7 @@ describeKafka('lost data', () => {
       let here: KafkaHere
       beforeAll(async () => {
         here = await KafkaHere.open(store, { services: SERVICES })
-      }, 60_000)
+      })
       afterAll(() => here.close())
 
       let written = 0

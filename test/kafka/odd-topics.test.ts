@@ -19,7 +19,7 @@ describeKafka('a topic', () => {
         },
       },
     )
-  }, 60_000)
+  })
   afterAll(() => here.close())
 
   const numbersOf = async (service: Service): Promise<unknown[]> =>

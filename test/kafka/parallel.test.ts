@@ -34,6 +34,6 @@ describeKafka('calls at the same time', () => {
       } finally {
         await desk.close()
       }
-    }, 60_000)
+    })
   }
 })

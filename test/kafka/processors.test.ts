@@ -57,7 +57,7 @@ describeKafka('a processor', () => {
           kafka: { processors: [{ module: './decide.mjs' }], processor_timeout_ms: 1_000 },
           files: { 'decide.mjs': MODULE },
         })
-      }, 60_000)
+      })
       afterAll(() => here.close())
 
       const dump = async (): Promise<string> => {

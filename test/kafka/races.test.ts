@@ -1,16 +1,16 @@
 /** Two servers on one store and in one group: records are stored once, and of two who want the same event one gets it. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeKafka } from '../harness/kafka.ts'
+import { sizeOf } from '../harness/limits.ts'
 import type { ServerHere } from '../harness/server.ts'
 import { freshPostgres } from '../harness/stores.ts'
 import { KafkaHere, type Service } from './here.ts'
 import { ask } from './served.ts'
 
-const isSoak = process.env.BARTLEBY_SOAK === '1'
 const PARTITIONS = 4
 const BATCH = 100
-const BATCHES = isSoak ? 90 : 12
-const RACES = isSoak ? 50 : 8
+const BATCHES = sizeOf(12, 90)
+const RACES = sizeOf(8, 50)
 
 describeKafka('two servers', () => {
   let here: KafkaHere
@@ -23,7 +23,7 @@ describeKafka('two servers', () => {
         kafka: { preview_limit: 10_000 },
       },
     )
-  }, 60_000)
+  })
   afterAll(() => here.close())
 
   const dlqIds = async (service: Service): Promise<string[]> =>
@@ -53,8 +53,8 @@ describeKafka('two servers', () => {
     await here.stop()
     await writing
     await here.start()
-    await expect.poll(() => here.broker.members(here.group), { timeout: 15_000 }).toBe(2)
-    await expect.poll(() => here.pending(service), { timeout: 30_000 }).toBe(written)
+    await expect.poll(() => here.broker.members(here.group)).toBe(2)
+    await expect.poll(() => here.pending(service)).toBe(written)
     for (let partition = 0; partition < PARTITIONS; partition++) await here.expectNoLag(service, partition)
     const events = await here.preview(service)
     const numbers = events.map(({ payload }) => (payload as { n: number }).n)
@@ -64,7 +64,7 @@ describeKafka('two servers', () => {
       expect(own).toEqual(own.toSorted((a, b) => a - b))
     }
     await here.expectCleanBooks()
-  }, 60_000)
+  })
 
   it('let one of two operators process a letter that both name', async () => {
     const service = here.service('sent')

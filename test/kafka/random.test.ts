@@ -2,11 +2,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Random, seededRandom } from '../crash/random.ts'
 import { describeKafka, type TestRecord } from '../harness/kafka.ts'
+import { sizeOf } from '../harness/limits.ts'
 import { stores } from '../harness/stores.ts'
 import { KafkaHere } from './here.ts'
 import type { PreviewEvent } from './served.ts'
 
-const RECORDS = process.env.BARTLEBY_SOAK === '1' ? 1_000 : 200
+const RECORDS = sizeOf(200, 1_000)
 const PARTITIONS = 2
 
 const NAMES = [
@@ -33,7 +34,7 @@ describeKafka('records of random bytes', () => {
           generic: { keys: { profile: 'generic' }, partitions: PARTITIONS },
         }
         here = await KafkaHere.open(store, { services, kafka: { preview_limit: 2 * RECORDS } })
-      }, 60_000)
+      })
       afterAll(() => here.close())
 
       it.each(['hexkit', 'generic'])(
@@ -49,7 +50,7 @@ describeKafka('records of random bytes', () => {
             service.dlq,
             Array.from({ length: RECORDS }, () => randomRecord(random)),
           )
-          await expect.poll(unresolved, { timeout: 20_000, message: seed }).toBe(before + RECORDS)
+          await expect.poll(unresolved, { message: seed }).toBe(before + RECORDS)
           for (let partition = 0; partition < PARTITIONS; partition++)
             await here.expectNoLag(service, partition)
 

@@ -40,7 +40,7 @@ describeOwnBroker('the rights that are asked for', () => {
     service = here.service('svc')
     await here.die(service, [{ value: { n: 0 } }, { value: { n: 1 } }])
     await here.start()
-  }, 90_000)
+  })
   afterAll(async () => {
     await here?.close()
     await broker?.dispose()
@@ -62,12 +62,12 @@ describeOwnBroker('the rights that are asked for', () => {
       { resource: 'topic', name: service.dlq, operation: 'read' },
       { resource: 'topic', name: service.dlq, operation: 'describe' },
     )
-    await expect.poll(troubles, { timeout: 20_000 }).toContain(`grant Read on group ${group}`)
+    await expect.poll(troubles).toContain(`grant Read on group ${group}`)
     await broker.grant({ resource: 'group', name: group, operation: 'read' })
-    await expect.poll(() => here.pending(service), { timeout: 20_000 }).toBe(2)
+    await expect.poll(() => here.pending(service)).toBe(2)
     await expect.poll(troubles).toBe('')
     await expect.poll(() => here.broker.committedOffset(group, service.dlq)).toBe(2n)
-  }, 60_000)
+  })
 
   it('are named when an event cannot be published, which is pending then', async () => {
     expect(await here.preview(service)).toMatchObject([{ payload: { n: 0 } }, { payload: { n: 1 } }])

@@ -40,7 +40,7 @@ describeKafka('the service as it was first asked for', () => {
       let here: KafkaHere
       beforeAll(async () => {
         here = await KafkaHere.open(store, { services: SERVICES, kafka: { preview_limit: LIMIT } })
-      }, 60_000)
+      })
       afterAll(() => here.close())
 
       const died = async (service: Service, drafts: readonly RecordDraft[]): Promise<void> => {

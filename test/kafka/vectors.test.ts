@@ -59,7 +59,7 @@ describeKafka('the vectors', () => {
             uber: { keys: { profile: 'generic', key_format: 'uber' } },
           },
         })
-      }, 60_000)
+      })
       afterAll(() => here.close())
       /** Where the records of vectors are found again: by their offsets. */
       const shown = async (service: Pick<Service, 'name'>): Promise<ReadonlyMap<string, PreviewEvent>> =>

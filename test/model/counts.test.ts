@@ -15,7 +15,6 @@ import { openAuditor } from './auditor.ts'
 import { type Held, type Turn, turns, write } from './traffic.ts'
 
 const RUNS = Number(process.env.BARTLEBY_MODEL_RUNS ?? 0)
-const TIMEOUT = RUNS === 0 ? 60_000 : 3_600_000
 const QUEUES = { orders: 1, mails: 3, gone: 2 }
 
 async function openBranch(place: FreshStore, servers: number) {
@@ -40,7 +39,7 @@ async function openBranch(place: FreshStore, servers: number) {
 describe.each(stores)('the books of a queue on $name', (store) => {
   const servers = store.name === 'sqlite' ? 1 : 2
 
-  it('say what counting would say, at every moment', { timeout: TIMEOUT }, async () => {
+  it('say what counting would say, at every moment', async () => {
     const place = await store.fresh()
     const { first, offices } = await openBranch(place, servers)
     const auditor = await openAuditor(place.url)

@@ -1,10 +1,11 @@
 /**
  * Counts against COUNT, and activity against history, while 16 writers move letters at random and at the end. 2,000
- * transitions on each store; 200,000 with BARTLEBY_SOAK=1.
+ * transitions on each store; 200,000 in `npm run prove`.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../crash/random.ts'
+import { sizeOf } from '../harness/limits.ts'
 import { startServer } from '../harness/server.ts'
 import { stores } from '../harness/stores.ts'
 import { Wire } from '../harness/wire.ts'
@@ -12,11 +13,10 @@ import { Clerk } from './clerk.ts'
 import { type Counts, keyOf, openCounter } from './counted.ts'
 import { Mover, QUEUES } from './transitions.ts'
 
-const SOAK = process.env.BARTLEBY_SOAK === '1'
-const TRANSITIONS = SOAK ? 200_000 : 2_000
+const TRANSITIONS = sizeOf(2_000, 200_000)
 const WRITERS = 16
 /** How often everybody stops, so that the API can be held against the store. */
-const STOPS = SOAK ? 8 : 4
+const STOPS = sizeOf(4, 8)
 
 async function shown(clerk: Clerk): Promise<Counts> {
   const { data } = await clerk.expects([200], 'GET', '/api/counts')
@@ -29,64 +29,60 @@ async function shown(clerk: Clerk): Promise<Counts> {
 }
 
 describe.each(stores)('counts on $name', (store) => {
-  it(
-    `equal COUNT for every key, throughout ${TRANSITIONS} transitions of ${WRITERS} writers`,
-    async () => {
-      const random = seededRandom()
-      const seed = `BARTLEBY_TEST_SEED=${random.seed}`
-      const place = await store.fresh()
-      const server = await startServer({ store: place.url, testApi: false })
-      const wire = new Wire(server.url)
-      const counter = await openCounter(store.name, place.url)
-      try {
-        const reader = new Clerk(wire, 'reader')
-        for (const queue of QUEUES) await reader.createPair(queue)
-        const movers = Array.from(
-          { length: WRITERS },
-          (_, n) => new Mover(new Clerk(wire, `writer-${n}`), random),
-        )
-        const moved = () => movers.reduce((sum, mover) => sum + mover.moved, 0)
+  it(`equal COUNT for every key, throughout ${TRANSITIONS} transitions of ${WRITERS} writers`, async () => {
+    const random = seededRandom()
+    const seed = `BARTLEBY_TEST_SEED=${random.seed}`
+    const place = await store.fresh()
+    const server = await startServer({ store: place.url, testApi: false })
+    const wire = new Wire(server.url)
+    const counter = await openCounter(store.name, place.url)
+    try {
+      const reader = new Clerk(wire, 'reader')
+      for (const queue of QUEUES) await reader.createPair(queue)
+      const movers = Array.from(
+        { length: WRITERS },
+        (_, n) => new Mover(new Clerk(wire, `writer-${n}`), random),
+      )
+      const moved = () => movers.reduce((sum, mover) => sum + mover.moved, 0)
 
-        for (let stop = 1; stop <= STOPS; stop++) {
-          const goal = Math.ceil((TRANSITIONS * stop) / STOPS)
-          const writing = Promise.all(
-            movers.map(async (mover) => {
-              while (moved() < goal) await mover.turn()
-            }),
-          )
-          // At random moments in between: letters and books, read in one snapshot.
-          let over = false
-          const watching = (async () => {
-            while (!over) {
-              await pause(random.whole(20, 400))
-              const { letters, books, unconfirmed, acts } = await counter.census()
-              expect(books, seed).toEqual(letters)
-              expect(unconfirmed.books, seed).toEqual(unconfirmed.letters)
-              expect(acts.activity, seed).toEqual(acts.history)
-              expect(Object.values(await shown(reader)).every((count) => count > 0)).toBe(true)
-            }
-          })()
-          // Its failure is told below, when the writers have stopped.
-          watching.catch(() => {})
-          try {
-            await writing
-          } finally {
-            over = true
-            await watching
+      for (let stop = 1; stop <= STOPS; stop++) {
+        const goal = Math.ceil((TRANSITIONS * stop) / STOPS)
+        const writing = Promise.all(
+          movers.map(async (mover) => {
+            while (moved() < goal) await mover.turn()
+          }),
+        )
+        // At random moments in between: letters and books, read in one snapshot.
+        let over = false
+        const watching = (async () => {
+          while (!over) {
+            await pause(random.whole(20, 400))
+            const { letters, books, unconfirmed, acts } = await counter.census()
+            expect(books, seed).toEqual(letters)
+            expect(unconfirmed.books, seed).toEqual(unconfirmed.letters)
+            expect(acts.activity, seed).toEqual(acts.history)
+            expect(Object.values(await shown(reader)).every((count) => count > 0)).toBe(true)
           }
-          const { letters } = await counter.census()
-          expect(await shown(reader), seed).toEqual(letters)
+        })()
+        // Its failure is told below, when the writers have stopped.
+        watching.catch(() => {})
+        try {
+          await writing
+        } finally {
+          over = true
+          await watching
         }
-        expect(moved()).toBeGreaterThanOrEqual(TRANSITIONS)
-        const statuses = new Set(Object.keys(await shown(reader)).map((key) => key.split(' | ').at(-1)))
-        expect(statuses).toEqual(new Set(['Pending', 'Resolved', 'Expired']))
-      } finally {
-        await counter.close()
-        await wire.close()
-        await server.stop()
-        await place.dispose()
+        const { letters } = await counter.census()
+        expect(await shown(reader), seed).toEqual(letters)
       }
-    },
-    SOAK ? 1_200_000 : 180_000,
-  )
+      expect(moved()).toBeGreaterThanOrEqual(TRANSITIONS)
+      const statuses = new Set(Object.keys(await shown(reader)).map((key) => key.split(' | ').at(-1)))
+      expect(statuses).toEqual(new Set(['Pending', 'Resolved', 'Expired']))
+    } finally {
+      await counter.close()
+      await wire.close()
+      await server.stop()
+      await place.dispose()
+    }
+  })
 })

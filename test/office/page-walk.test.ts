@@ -1,7 +1,8 @@
-/** A walk over many letters while others write: complete, and nothing twice. 10,000 of them; 100,000 with BARTLEBY_SOAK=1. */
+/** A walk over many letters while others write: complete, and nothing twice. 10,000 of them; 100,000 in `npm run prove`. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { type Random, seededRandom } from '../crash/random.ts'
+import { sizeOf } from '../harness/limits.ts'
 import { startServer } from '../harness/server.ts'
 import { stores } from '../harness/stores.ts'
 import { Wire } from '../harness/wire.ts'
@@ -9,7 +10,7 @@ import type { Listed } from './api.ts'
 import { Clerk } from './clerk.ts'
 import { buryThousands, idOf } from './deaths.ts'
 
-const LETTERS = process.env.BARTLEBY_SOAK === '1' ? 100_000 : 10_000
+const LETTERS = sizeOf(10_000, 100_000)
 const QUEUES = Array.from({ length: 10 }, (_, n) => `walked-${n}`)
 
 /** Somebody who changes letters all over the office until told to stop. */
@@ -128,5 +129,5 @@ describe.each(stores)('a walk over many letters on $name while others write', (s
     } finally {
       await place.dispose()
     }
-  }, 120_000)
+  })
 })

@@ -1,12 +1,13 @@
 /** Two servers on one PostgreSQL: a letter is sent once, whoever asks where, and both tell the same story. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sizeOf } from '../harness/limits.ts'
 import { type RunningServer, spawnServer, startServer } from '../harness/server.ts'
 import { type FreshStore, freshPostgres } from '../harness/stores.ts'
 import { Wire } from '../harness/wire.ts'
 import { type Detail, type Key, type Listed, pathTo } from './api.ts'
 import { Clerk } from './clerk.ts'
 
-const LETTERS = process.env.BARTLEBY_SOAK === '1' ? 1_000 : 150
+const LETTERS = sizeOf(150, 1_000)
 const CLIENTS = 8
 
 describe('two servers on one PostgreSQL', () => {
@@ -81,7 +82,7 @@ describe('two servers on one PostgreSQL', () => {
       expect(history.map(({ operation }) => operation).sort()).toEqual(['capture', 'retry'])
     }
     expect(await walkedStatuses(clerk(0), 'contested')).toEqual({ Resolved: LETTERS })
-  }, 120_000)
+  })
 
   it('give the same first answer to one idempotency key', async () => {
     const [letter = expect.fail('one was made')] = await buried('keyed', 1)

@@ -4,6 +4,7 @@ import type pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readLayout } from '../../src/outbox/layout.ts'
 import { seededRandom } from '../crash/random.ts'
+import { sizeOf } from '../harness/limits.ts'
 import { barePostgres, type FreshStore } from '../harness/stores.ts'
 import { type Adoption, startAdoption } from './adopt-process.ts'
 import { connect, type IdType, makeLegacyTable, oldProducer, oldReader } from './legacy-table.ts'
@@ -11,14 +12,12 @@ import { connect, type IdType, makeLegacyTable, oldProducer, oldReader } from '.
 /** What it has said when a kill is due, a moment later: at its start, between chunks, at the indexes, at the end. */
 const KILLS = [/columns/, /./, /./, /✓ give keys to rows/, /_tenant_key/, /refuse new rows/]
 
-const SOAK = process.env.BARTLEBY_SOAK === '1'
-
 const TABLES: readonly { readonly id: IdType; readonly rows: number }[] = [
-  { id: 'bigint', rows: SOAK ? 200_000 : 20_000 },
-  { id: 'uuid', rows: SOAK ? 60_000 : 12_000 },
+  { id: 'bigint', rows: sizeOf(20_000, 200_000) },
+  { id: 'uuid', rows: sizeOf(12_000, 60_000) },
 ]
 /** A dozen or two of chunks, so that the kills between them do not meet the last one. */
-const CHUNK = SOAK ? '5000' : '2000'
+const CHUNK = sizeOf('2000', '5000')
 
 let place: FreshStore
 let client: pg.Client
@@ -48,7 +47,7 @@ describe.each(TABLES)('a table of $rows rows with ids of type $id', ({ id, rows 
       for (const word of KILLS) {
         adoption = adopt()
         await adoption.said(word)
-        await pause(random.whole(0, SOAK ? 500 : 250))
+        await pause(random.whole(0, sizeOf(250, 500)))
         adoption.child.kill('SIGKILL')
         await adoption.ended
       }
@@ -81,5 +80,5 @@ describe.each(TABLES)('a table of $rows rows with ids of type $id', ({ id, rows 
       hasKeys: true,
       hasWake: true,
     })
-  }, 120_000)
+  })
 })

@@ -194,7 +194,7 @@ describe('an adoption that is asked to stop', () => {
     expect(code).toBe(1)
     expect(err).toContain('bartleby: stopped; the same command goes on from there')
     expect(await adopt()).toMatchObject({ rows: 20_000, complete: true })
-  }, 30_000)
+  })
 })
 
 describe('a file that another process writes', () => {
@@ -231,5 +231,5 @@ describe('a file that another process writes', () => {
       adoption?.child.kill('SIGKILL')
       program.kill('SIGKILL')
     }
-  }, 60_000)
+  })
 })

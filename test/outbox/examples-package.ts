@@ -16,8 +16,6 @@ export const examplesFolder = join(root, 'examples/outbox')
 
 const INSTALL_TIMEOUT_MS = 150_000
 const LOOK_MS = 200
-/** Installing, and waiting for another run that installs. */
-export const PREPARE_TIMEOUT_MS = 2 * INSTALL_TIMEOUT_MS
 
 /** What npm says when it gets no packages, and what is said of one that took too long. */
 const OUT_OF_REACH =

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { beforeAll, describe, expect, it, type TestContext } from 'vitest'
 import { barePostgres, freshSqlite } from '../harness/stores.ts'
-import { PREPARE_TIMEOUT_MS, prepareExamples, run } from './examples-package.ts'
+import { prepareExamples, run } from './examples-package.ts'
 import { codeBlocks } from './guide.ts'
 
 /** What the guide says that they print. */
@@ -21,7 +21,7 @@ let missing: string | null
 beforeAll(async () => {
   missing = await prepareExamples()
   if (missing !== null) console.warn(`examples/outbox cannot be installed, its tests are skipped: ${missing}`)
-}, PREPARE_TIMEOUT_MS)
+})
 
 function skipWhereMissing({ skip }: TestContext): void {
   if (missing !== null) skip(missing)
@@ -37,9 +37,7 @@ async function runExample(name: string, databaseUrl: string): Promise<string> {
 
 describe('an example of the outbox', () => {
   for (const name of ON_POSTGRES) {
-    it(`delivers what was committed, once, and nothing else, with ${name}`, {
-      timeout: 40_000,
-    }, async (test) => {
+    it(`delivers what was committed, once, and nothing else, with ${name}`, async (test) => {
       skipWhereMissing(test)
       const store = await barePostgres()
       try {
@@ -51,7 +49,7 @@ describe('an example of the outbox', () => {
     })
   }
 
-  it('does so with node:sqlite', { timeout: 40_000 }, async (test) => {
+  it('does so with node:sqlite', async (test) => {
     skipWhereMissing(test)
     const store = await freshSqlite()
     try {
@@ -77,7 +75,7 @@ async function countIn(url: string): Promise<Record<string, number>> {
 }
 
 describe('the examples of the outbox', () => {
-  it('have the types of the libraries that they use', { timeout: 60_000 }, async (test) => {
+  it('have the types of the libraries that they use', async (test) => {
     skipWhereMissing(test)
     expect(await run('tsc', ['-p', '.'], { timeoutMs: 50_000 })).toEqual({ code: 0, output: '' })
   })

@@ -104,7 +104,7 @@ export class Gate {
   }
 
   async untilBegun(count: number): Promise<void> {
-    await expect.poll(() => this.begun.length, { timeout: 8_000, interval: 5 }).toBe(count)
+    await expect.poll(() => this.begun.length, { interval: 5 }).toBe(count)
   }
 
   letThrough(text: string): void {

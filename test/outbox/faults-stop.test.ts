@@ -101,9 +101,7 @@ describe('a dispatcher on postgres that is stopped while it claims', () => {
       await gate.untilBegun(1)
       await blocker.query('BEGIN; LOCK TABLE outbox_messages IN EXCLUSIVE MODE')
       each.wake()
-      await expect
-        .poll(async () => (await bench.outbox.query(WAITING_CLAIMS)).length, { timeout: 5_000 })
-        .toBe(1)
+      await expect.poll(async () => (await bench.outbox.query(WAITING_CLAIMS)).length).toBe(1)
       const stop = each.stop()
       gate.letThrough('1')
       await expect.poll(() => gate.begun).toEqual(['1'])

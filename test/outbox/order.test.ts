@@ -1,15 +1,15 @@
 /**
  * Order and completeness, whatever happens: random stories of lines, failures, deaths, late commits, dispatchers that fall
- * silent and come back, and time that passes. BARTLEBY_SOAK=1 tells ten times as many.
+ * silent and come back, and time that passes. `npm run prove` tells more than ten times as many.
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isProof, sizeOf } from '../harness/limits.ts'
 import { OutboxStore, type Row } from '../harness/outbox.ts'
 import { stores } from '../harness/stores.ts'
 import { type Fate, MAX_RETRIES, World } from './order-world.ts'
 
-const SOAK = process.env.BARTLEBY_SOAK === '1'
-const STORIES = { sqlite: SOAK ? 250 : 15, postgres: SOAK ? 300 : 20 }
+const STORIES = sizeOf({ sqlite: 15, postgres: 20 }, { sqlite: 250, postgres: 300 })
 
 type Step =
   | { readonly what: 'insert'; readonly fates: Fate[]; readonly during: number }
@@ -112,39 +112,35 @@ describe.each(stores)('the order of messages on $name', (kind) => {
   })
   afterAll(() => outbox.close())
 
-  it(
-    'is kept within every line, and everything comes to its end',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(
-          story,
-          fc.constantFrom('hold' as const, 'skip' as const),
-          fc.integer({ min: 1, max: 7 }),
-          fc.integer({ min: 1, max: 4 }),
-          async (steps, onDead, batchSize, concurrency) => {
-            await outbox.query('DELETE FROM outbox_messages')
-            const world = new World(outbox, onDead, { batchSize, concurrency })
-            try {
-              for (const each of steps) await tell(world, each)
-              await world.finish()
-              expect(world.violations).toEqual([])
-              const rows = await outbox.query(
-                `SELECT id, payload, processed_at, dead_at, claimed_by, claimed_until, claim_count, retry_count, error
+  it('is kept within every line, and everything comes to its end', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        story,
+        fc.constantFrom('hold' as const, 'skip' as const),
+        fc.integer({ min: 1, max: 7 }),
+        fc.integer({ min: 1, max: 4 }),
+        async (steps, onDead, batchSize, concurrency) => {
+          await outbox.query('DELETE FROM outbox_messages')
+          const world = new World(outbox, onDead, { batchSize, concurrency })
+          try {
+            for (const each of steps) await tell(world, each)
+            await world.finish()
+            expect(world.violations).toEqual([])
+            const rows = await outbox.query(
+              `SELECT id, payload, processed_at, dead_at, claimed_by, claimed_until, claim_count, retry_count, error
                  FROM outbox_messages ORDER BY created_at, id`,
-              )
-              expectOrder(world, rows, onDead)
-              expectEnd(world, rows, onDead)
-              if (!steps.some(({ what }) => what === 'fall silent')) expectOnce(world)
-            } finally {
-              await world.close()
-            }
-          },
-        ),
-        { numRuns: STORIES[kind.name], endOnFailure: SOAK },
-      )
-    },
-    SOAK ? 1_800_000 : 120_000,
-  )
+            )
+            expectOrder(world, rows, onDead)
+            expectEnd(world, rows, onDead)
+            if (!steps.some(({ what }) => what === 'fall silent')) expectOnce(world)
+          } finally {
+            await world.close()
+          }
+        },
+      ),
+      { numRuns: STORIES[kind.name], endOnFailure: isProof },
+    )
+  })
 })
 
 const messageIn = ({ payload }: Row): number => Number(Buffer.from(payload as Uint8Array).toString())

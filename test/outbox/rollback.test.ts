@@ -1,6 +1,6 @@
 /**
  * What is rolled back is never delivered, and what is committed is: random interleavings of business transactions, with
- * savepoints, while a dispatcher of another process takes whatever it can see. 1,000 of them with BARTLEBY_SOAK=1.
+ * savepoints, while a dispatcher of another process takes whatever it can see. 1,000 of them in `npm run prove`.
  */
 import { randomUUID } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
@@ -11,12 +11,13 @@ import { pgAdapter } from '../../src/outbox/adapters/pg.ts'
 import { sqliteAdapter } from '../../src/outbox/adapters/sqlite.ts'
 import { createOutbox } from '../../src/outbox/writer.ts'
 import { type Random, seededRandom } from '../crash/random.ts'
+import { sizeOf } from '../harness/limits.ts'
 import { OutboxStore } from '../harness/outbox.ts'
 import { stores } from '../harness/stores.ts'
 import { Fleet } from './crash-fleet.ts'
 import { Recorder } from './crash-recorder.ts'
 
-const INTERLEAVINGS = process.env.BARTLEBY_SOAK === '1' ? 1_000 : 300
+const INTERLEAVINGS = sizeOf(300, 1_000)
 /** Transactions that are open at the same time; SQLite has one writer. */
 const AT_ONCE = { postgres: 3, sqlite: 1 }
 
@@ -129,7 +130,7 @@ describe.each(stores)('a business transaction on $name', (kind) => {
       const committed = new Set<string>()
       for (let i = 0; i < INTERLEAVINGS; i++)
         for (const key of await interleave(connections, random)) committed.add(key)
-      await expect.poll(() => recorder.received, { timeout: 20_000 }).toBe(committed.size)
+      await expect.poll(() => recorder.received).toBe(committed.size)
       await fleet.stop()
       expect(fleet.deaths, seed).toEqual([])
       const delivered = [...recorder.receipts.values()].flatMap(({ keys }) => [...keys])
@@ -149,5 +150,5 @@ describe.each(stores)('a business transaction on $name', (kind) => {
       await recorder.close()
       await store.close()
     }
-  }, 120_000)
+  })
 })

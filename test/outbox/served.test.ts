@@ -85,7 +85,7 @@ describe.each(stores)('outboxes of a server on $name', (kind) => {
     status = 422
     await shop.insert({ payload: '{"n": 1}', type: 'order.placed' })
     announce()
-    await expect.poll(letters, { timeout: 10_000 }).toHaveLength(1)
+    await expect.poll(letters).toHaveLength(1)
     const [letter] = await letters()
     expect(letter).toMatchObject({
       source: 'outbox',
@@ -100,7 +100,7 @@ describe.each(stores)('outboxes of a server on $name', (kind) => {
     ])
     status = 200
     await retry(letter?.rowKey)
-    await expect.poll(async () => (await letters())[0]?.confirmedAtUtc, { timeout: 10_000 }).toBeTruthy()
+    await expect.poll(async () => (await letters())[0]?.confirmedAtUtc).toBeTruthy()
     expect(posts.map(({ body }) => body)).toEqual(['{"n": 1}', '{"n": 1}'])
     expect(new Set(posts.map(({ key }) => key)).size).toBe(1)
     expect((await api('/api/outbox?outbox=shop&status=processed')).data.items).toHaveLength(1)
@@ -110,15 +110,13 @@ describe.each(stores)('outboxes of a server on $name', (kind) => {
     status = 400
     await shop.insert({ payload: 'broken' })
     announce()
-    await expect.poll(letters, { timeout: 10_000 }).toHaveLength(1)
+    await expect.poll(letters).toHaveLength(1)
     const rowKey = (await letters())[0]?.rowKey
     await retry(rowKey)
-    await expect
-      .poll(async () => [posts.length, (await letters())[0]?.status], { timeout: 10_000 })
-      .toEqual([2, 'Pending'])
+    await expect.poll(async () => [posts.length, (await letters())[0]?.status]).toEqual([2, 'Pending'])
     status = 200
     await retry(rowKey, { payload: 'mended' })
-    await expect.poll(async () => (await letters())[0]?.confirmedAtUtc, { timeout: 10_000 }).toBeTruthy()
+    await expect.poll(async () => (await letters())[0]?.confirmedAtUtc).toBeTruthy()
     expect(posts.map(({ body }) => body)).toEqual(['broken', 'broken', 'mended'])
     expect(await letters()).toHaveLength(1)
   })
@@ -138,9 +136,7 @@ describe.each(stores)('outboxes of a server on $name', (kind) => {
         INSERT INTO outbox_messages (tenant_id, event_type, payload) SELECT 't', 'mail', CAST(n AS TEXT) FROM n`,
       bigints: false,
     }
-    await expect
-      .poll(() => db.transaction('insert', (tx) => tx.run(insert)).catch(() => 0), { timeout: 10_000 })
-      .toBe(300)
+    await expect.poll(() => db.transaction('insert', (tx) => tx.run(insert)).catch(() => 0)).toBe(300)
     await db.close()
     announce()
     const got: string[] = []

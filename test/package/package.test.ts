@@ -19,6 +19,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PATIENCE_MS } from '../harness/limits.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const tools = join(root, 'node_modules/.bin')
@@ -30,7 +31,12 @@ let installed: string
 /** Runs a program with the tools of this repository; gives what it wrote, and fails when it fails. */
 function run(cwd: string, program: string, ...args: string[]): string {
   const env = { ...process.env, PATH: `${tools}${delimiter}${process.env.PATH}` }
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd, env, encoding: 'utf8', timeout: 30_000 })
+  const { status, stdout, stderr } = spawnSync(program, args, {
+    cwd,
+    env,
+    encoding: 'utf8',
+    timeout: PATIENCE_MS,
+  })
   expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' })
   return stdout
 }
@@ -95,7 +101,7 @@ beforeAll(() => {
   project = join(folder, 'project')
   installed = join(project, 'node_modules/bartleby')
   install(pack())
-}, 60_000)
+})
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

@@ -4,9 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Layout, readLayout } from '../../src/outbox/layout.ts'
+import { sizeOf } from '../harness/limits.ts'
 import { barePostgres, type FreshStore } from '../harness/stores.ts'
 import { hasNumbers, keysOf, lifeOf, scriptsOf } from './outbox-load.ts'
-import { makeTable, TABLES } from './outbox-tables.ts'
+import { makeTable, tablesOf } from './outbox-tables.ts'
 import { BATCH, questionsOf, tour } from './outbox-tour.ts'
 import { type Scan, type Sighting, WatchedPostgres } from './watched-postgres.ts'
 
@@ -49,7 +50,7 @@ const VERBS = [
   'inbox: once in vain (generic)',
 ]
 
-describe.each(TABLES)('an outbox in a table of $of, on PostgreSQL', (table) => {
+describe.each(tablesOf(sizeOf(80_000, 200_000)))('an outbox in a table of $of, on PostgreSQL', (table) => {
   let place: FreshStore
   let db: WatchedPostgres
   let layout: Layout
@@ -109,7 +110,7 @@ describe.each(TABLES)('an outbox in a table of $of, on PostgreSQL', (table) => {
       : []),
   ]
 
-  it('costs what is done with it at every stage of its life', { timeout: 120_000 }, async () => {
+  it('costs what is done with it at every stage of its life', async () => {
     const life = lifeOf(table.size)
     const scripts = scriptsOf(layout, life)
     const faults: Record<string, readonly string[]> = {}

@@ -8,6 +8,7 @@ import { KSUID_LENGTH } from '../../src/core/ksuid.ts'
 import { declaredStatements } from '../../src/db/database.ts'
 import { type Argument, BITMAPS, ExplainedStore, NOW, type PlanNode, searchesOf } from './explain.ts'
 import './kafka-statements.ts'
+import { sizeOf } from '../harness/limits.ts'
 import { KAFKA_CALLS } from './kafka-calls.ts'
 import { KAFKA_INDEXES } from './kafka-plans.ts'
 import { LEASED, PART, type Sizes } from './load.ts'
@@ -18,15 +19,13 @@ import { REDRIVE_INDEXES } from './redrive-plans.ts'
 import { WEBHOOKS_CALLS } from './webhook-calls.ts'
 import { WEBHOOKS_INDEXES } from './webhook-plans.ts'
 
-const SOAK = process.env.BARTLEBY_SOAK === '1'
-
 // A hundred times the small one: large enough that whatever reads all of something touches hundreds of pages more. A
 // million letters, with their ten indexes, would take a minute to load.
 const LARGE: Sizes = {
-  ready: SOAK ? 1_000_000 : 200_000,
-  scheduled: SOAK ? 100_000 : 50_000,
+  ready: sizeOf(200_000, 1_000_000),
+  scheduled: sizeOf(50_000, 100_000),
   others: 50_000,
-  letters: SOAK ? 300_000 : 100_000,
+  letters: sizeOf(100_000, 300_000),
   jobs: 50_000,
   events: 50_000,
 }
@@ -54,7 +53,7 @@ describe('statements on PostgreSQL', () => {
     empty = await ExplainedStore.open(null)
     small = await ExplainedStore.open(SMALL)
     large = await ExplainedStore.open(LARGE)
-  }, 180_000)
+  })
 
   afterAll(async () => {
     await empty?.close()
@@ -129,7 +128,7 @@ describe('statements on PostgreSQL', () => {
   it('nor on a large store with statistics', async () => {
     await large.analyze()
     await check(large)
-  }, 60_000)
+  })
 
   // The indexes are a level or two deeper, and the rows of a lane lie further apart; nothing else may grow.
   const mostFor = (few: number) => 2 * few + 60

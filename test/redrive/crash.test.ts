@@ -1,24 +1,23 @@
 /**
  * Kill -9 in the middle of a redrive, again and again: another server, or the next one, goes on where it was, and in the end every
- * letter was sent exactly once, those of a key in order. 3,000 letters and 2 crashes; 100,000 and ten with BARTLEBY_SOAK=1.
+ * letter was sent exactly once, those of a key in order. 3,000 letters and 2 crashes; 100,000 and ten in `npm run prove`.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { seededRandom } from '../crash/random.ts'
+import { sizeOf } from '../harness/limits.ts'
 import { type SpawnedServer, type StandbyServer, standbyServer } from '../harness/server.ts'
 import { freshPostgres, freshSqlite } from '../harness/stores.ts'
 import { booksOf, fillLetters } from './many-letters.ts'
 
-const SOAK = process.env.BARTLEBY_SOAK === '1'
-const LETTERS = SOAK ? 100_000 : 3_000
-const KILLS = SOAK ? 10 : 2
+const LETTERS = sizeOf(3_000, 100_000)
+const KILLS = sizeOf(2, 10)
 /** Letters a second to each of two queues: slow enough that every crash is in the middle. After the last it is lifted. */
 const RATE = LETTERS / (5 * KILLS)
 /** Another server is at it within this time. */
 const TAKEN_UP_MS = 5_000
-const TIMEOUT = SOAK ? 600_000 : 60_000
 
 interface Standing {
   readonly id: string
@@ -86,9 +85,7 @@ async function expectWhole(url: string): Promise<void> {
 
 // Most of it is waiting for leases to end: both at once.
 describe.concurrent('a redrive whose server is killed', () => {
-  it(`is gone on with by the other server on PostgreSQL, over ${KILLS} crashes`, {
-    timeout: TIMEOUT,
-  }, async () => {
+  it(`is gone on with by the other server on PostgreSQL, over ${KILLS} crashes`, async () => {
     const random = seededRandom()
     const seed = `BARTLEBY_TEST_SEED=${random.seed}`
     const place = await freshPostgres()
@@ -146,7 +143,7 @@ describe.concurrent('a redrive whose server is killed', () => {
     }
   })
 
-  it(`is gone on with by the next one on SQLite, over ${KILLS} crashes`, { timeout: TIMEOUT }, async () => {
+  it(`is gone on with by the next one on SQLite, over ${KILLS} crashes`, async () => {
     const random = seededRandom()
     const seed = `BARTLEBY_TEST_SEED=${random.seed}`
     const place = await freshSqlite()

@@ -6,19 +6,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isSending, type RedriveStanding } from '../../src/redrive/redrive.ts'
+import { isProof, sizeOf } from '../harness/limits.ts'
 import { reused } from '../harness/reused-store.ts'
 import { stores } from '../harness/stores.ts'
 import { Day } from './perform.ts'
 import { days, type Step } from './steps.ts'
 import { type Send, TwoOffices, type Waiting } from './two-offices.ts'
 
-const SOAK = process.env.BARTLEBY_SOAK === '1'
-const RUNS = SOAK ? { sqlite: 400, postgres: 100 } : { sqlite: 10, postgres: 4 }
+const RUNS = sizeOf({ sqlite: 10, postgres: 4 }, { sqlite: 400, postgres: 100 })
 
 describe.each(stores)('redrives on $name, whatever happens to them', (kind) => {
   const store = reused(kind)
 
-  it('send each letter once, in order, and count it', { timeout: SOAK ? 3_600_000 : 60_000 }, () =>
+  it('send each letter once, in order, and count it', () =>
     fc.assert(
       fc.asyncProperty(days, async (steps) => {
         const offices = await TwoOffices.open(store)
@@ -28,9 +28,8 @@ describe.each(stores)('redrives on $name, whatever happens to them', (kind) => {
           await offices.close()
         }
       }),
-      { numRuns: RUNS[kind.name], endOnFailure: !SOAK, interruptAfterTimeLimit: SOAK ? 3_000_000 : 40_000 },
-    ),
-  )
+      { numRuns: RUNS[kind.name], endOnFailure: !isProof },
+    ))
 })
 
 async function live(offices: TwoOffices, steps: readonly Step[]): Promise<void> {

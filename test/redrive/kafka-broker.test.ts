@@ -17,7 +17,7 @@ describeKafka('a redrive of letters of Kafka', () => {
   let here: KafkaHere
   beforeAll(async () => {
     here = await KafkaHere.open({ name: 'sqlite', fresh: freshSqlite }, { services: { svc: {} } })
-  }, 60_000)
+  })
   afterAll(() => here?.close())
 
   const call = async (path: string, body?: object): Promise<Reply['data']> => {
@@ -30,9 +30,7 @@ describeKafka('a redrive of letters of Kafka', () => {
     return reply.body.data
   }
 
-  it('publishes them once, in their order, and is named by their history', {
-    timeout: 30_000,
-  }, async () => {
+  it('publishes them once, in their order, and is named by their history', async () => {
     const service = here.service('svc')
     await here.die(
       service,

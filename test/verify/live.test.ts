@@ -42,7 +42,7 @@ describe.each(stores)('a store at work on $name', (store) => {
 
   const faults = async () => (await verifyStore(db)).invariants.flatMap(({ violations }) => violations)
 
-  it('keeps its promises at every moment', { timeout: 60_000 }, async () => {
+  it('keeps its promises at every moment', async () => {
     const held = new Map()
     const [traffic = []] = fc.sample(fc.array(turns, { minLength: 24, maxLength: 24 }), 1)
     let writing = true

@@ -5,7 +5,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { JOB } from '../../src/webhooks/webhook.ts'
 import { type StoreKind, stores } from '../harness/stores.ts'
 import { Scene } from './crash-scene.ts'
@@ -61,7 +61,7 @@ describe.concurrent.each(stores)('a server on $name', (kind) => {
     } finally {
       await scene.close()
     }
-  }, 60_000)
+  })
 
   it('that another one took over from has nothing more to say', async () => {
     const scene = await Scene.set(kind)
@@ -76,7 +76,7 @@ describe.concurrent.each(stores)('a server on $name', (kind) => {
       await scene.called('m', 2)
       expect(await scene.jobs()).toEqual({ m: [JOB.inFlight, 1] })
       scene.answer('m', 204, 1)
-      await vi.waitFor(() => expect(first.office.webhooks.courier.held).toBe(0), { timeout: 10_000 })
+      await expect.poll(() => first.office.webhooks.courier.held).toBe(0)
       expect(await scene.jobs()).toEqual({ m: [JOB.inFlight, 1] })
       scene.answer('m', 500, 2)
       await scene.called('m', 3)
@@ -87,5 +87,5 @@ describe.concurrent.each(stores)('a server on $name', (kind) => {
     } finally {
       await scene.close()
     }
-  }, 60_000)
+  })
 })

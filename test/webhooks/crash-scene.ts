@@ -11,6 +11,7 @@ import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { type Database, type Integer, sql } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/open.ts'
+import { PATIENCE_MS } from '../harness/limits.ts'
 import {
   type RunningServer,
   type ServerHere,
@@ -196,6 +197,6 @@ export class Scene {
         throw error
       }
     }
-    return vi.waitFor(ask, { timeout: 30_000, interval: 20 })
+    return vi.waitFor(ask, { timeout: PATIENCE_MS, interval: 20 })
   }
 }

@@ -104,7 +104,7 @@ describe.each(stores)('a server on $name that dies at any step', (kind) => {
       // The failed one waits for its retry.
       return states.includes(JOB.later) && states.includes(JOB.delivered)
     }
-    await expect.poll(isOver, { interval: 2, timeout: 5_000 }).toBe(true)
+    await expect.poll(isOver, { interval: 2 }).toBe(true)
     // What it holds it tries to write for a while, in vain.
     stopping.push(mortal.courier.stop(0))
     return accepted
@@ -118,7 +118,7 @@ describe.each(stores)('a server on $name that dies at any step', (kind) => {
         return jobs
       await books.pass(SECOND)
       await new Promise((resolve) => setTimeout(resolve, 4))
-      await expect.poll(() => books.office.webhooks.courier.held, { interval: 2, timeout: 5_000 }).toBe(0)
+      await expect.poll(() => books.office.webhooks.courier.held, { interval: 2 }).toBe(0)
     }
     return expect.fail(`jobs are stuck: ${JSON.stringify(await jobsOf(channel))}`)
   }
@@ -161,7 +161,7 @@ describe.each(stores)('a server on $name that dies at any step', (kind) => {
     expect(places.length).toBeGreaterThan(15)
     expect(places.length).toBeLessThan(MOST_STEPS)
     await books.expectVerified()
-  }, 60_000)
+  })
 })
 
 /** Any producer will do: nobody is asked who sent it. */

@@ -1,6 +1,6 @@
 /** What tests of webhooks in trouble need: callbacks that wait for their answers, a log that can be counted, jobs by their status. */
 import pino from 'pino'
-import { expect, vi } from 'vitest'
+import { expect } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { JOB_STATUS_CODE, type JobStatus } from '../../src/webhooks/webhook.ts'
@@ -38,7 +38,7 @@ export class HeldCalls {
 
   /** Resolves when so many wait. */
   async until(count: number): Promise<void> {
-    await vi.waitFor(() => expect(this.#waiting).toHaveLength(count), { timeout: 10_000, interval: 5 })
+    await expect.poll(() => this.#waiting, { interval: 5 }).toHaveLength(count)
   }
 
   /** Answers all that wait. */

@@ -1,6 +1,6 @@
 /** A store in trouble while webhooks are delivered: nothing is lost, everything goes on by itself, and the log stays readable. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Lane } from '../conformance/webhooks/lane.ts'
 import { seededRandom } from '../crash/random.ts'
 import { type Door, doorTo } from '../harness/proxy.ts'
@@ -23,8 +23,7 @@ describe.each(stores)('a $name store that takes no writes for a while', (kind) =
   })
   afterEach(() => broker.stop())
 
-  const settled = () =>
-    vi.waitFor(() => expect(broker.office.webhooks.courier.held).toBe(0), { timeout: 10_000 })
+  const settled = () => expect.poll(() => broker.office.webhooks.courier.held).toBe(0)
 
   it('gets what came of deliveries when it does, and none is made again', async () => {
     const fine = await Lane.open(broker, 'push')
@@ -41,7 +40,7 @@ describe.each(stores)('a $name store that takes no writes for a while', (kind) =
 
     await broker.place.refuseWrites()
     for (const [i, status] of [204, 500, 500].entries()) calls[i]?.answer(status)
-    await vi.waitFor(() => expect(said.lines.length).toBeGreaterThan(0), { timeout: 10_000 })
+    await expect.poll(() => said.lines.length).toBeGreaterThan(0)
     await expectRefusal(500, 'internal error', fine.post('refused', { 'X-Broker-Message-ID': 'refused' }))
     expect((await broker.client.get(`${fine.channelPath}/message/refused`)).status).toBe(404)
     expect((await broker.client.get('/dlq-status')).status).toBe(200)
@@ -61,7 +60,7 @@ describe.each(stores)('a $name store that takes no writes for a while', (kind) =
     expect([fine, failing, doomed].map((lane) => lane.callbacks().length)).toEqual([MANY + 1, 2, 2])
     expect(await statesOf(broker)).toEqual({ DELIVERED: MANY + 2, DEAD: 1 })
     await expectVerified(broker)
-  }, 30_000)
+  })
 
   it('for longer than claims last makes deliveries be made again, and none be lost', async () => {
     const lane = await Lane.open(broker, 'push')
@@ -71,7 +70,7 @@ describe.each(stores)('a $name store that takes no writes for a while', (kind) =
     await calls.until(MANY)
     await broker.place.refuseWrites()
     calls.answer(204)
-    await vi.waitFor(() => expect(said.lines.length).toBeGreaterThan(0), { timeout: 10_000 })
+    await expect.poll(() => said.lines.length).toBeGreaterThan(0)
     await broker.office.advanceClock(20_000_000n)
     broker.receiver.answer(lane.hook, { status: 204 })
     await pause(100)
@@ -81,7 +80,7 @@ describe.each(stores)('a $name store that takes no writes for a while', (kind) =
     // Some may have been written after all: their claims were over, but nobody had ended them.
     for (const id of ids) expect([1, 2]).toContain(lane.callbacks(id).length)
     await expectVerified(broker)
-  }, 30_000)
+  })
 })
 
 describe('a PostgreSQL that goes away while webhooks are delivered', () => {
@@ -140,9 +139,7 @@ describe('a PostgreSQL that goes away while webhooks are delivered', () => {
     const sending = Promise.all(Array.from({ length: 4 }, send))
     for (const cutMs of CUTS_MS) {
       const seen = broker.receiver.callbacks.length
-      await vi.waitFor(() => expect(broker.receiver.callbacks.length).toBeGreaterThan(seen + 10), {
-        timeout: 10_000,
-      })
+      await expect.poll(() => broker.receiver.callbacks.length).toBeGreaterThan(seen + 10)
       door.shut()
       await pause(cutMs)
       door.open()
@@ -154,12 +151,9 @@ describe('a PostgreSQL that goes away while webhooks are delivered', () => {
     expect(told, JSON.stringify([...said.counts])).toBeLessThan(100)
     expect(said.count('call failed')).toBe(refusals.length)
     const done = { DELIVERED: MESSAGES * lanes.length }
-    await vi.waitFor(async () => expect(await statesOf(broker)).toEqual(done), {
-      timeout: 20_000,
-      interval: 100,
-    })
+    await expect.poll(() => statesOf(broker), { interval: 100 }).toEqual(done)
     // A commit is seen before whoever made it hears of it.
-    await expect.poll(() => broker.office.webhooks.courier.held, { timeout: 5_000 }).toBe(0)
+    await expect.poll(() => broker.office.webhooks.courier.held).toBe(0)
     for (const each of lanes)
       for (const id of ids) {
         const calls = each.callbacks(id)
@@ -167,5 +161,5 @@ describe('a PostgreSQL that goes away while webhooks are delivered', () => {
         for (const { body } of calls) expect(body.toString()).toBe(`bytes of ${id}`)
       }
     await expectVerified(broker)
-  }, 60_000)
+  })
 })

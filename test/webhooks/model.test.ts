@@ -4,18 +4,17 @@
  */
 import fc from 'fast-check'
 import { describe, it } from 'vitest'
+import { sizeOf } from '../harness/limits.ts'
 import { stores } from '../harness/stores.ts'
 import { perform, type Step, steps } from './model/steps.ts'
 import { World } from './model/world.ts'
 
 /** Ten times more, for a night. */
-const isSoak = process.env.BARTLEBY_SOAK === '1'
-const RUNS = isSoak ? 30 : 3
+const RUNS = sizeOf(3, 30)
 const STEPS = 20
-const TIMEOUT = isSoak ? 1_800_000 : 120_000
 
 describe.each(stores)('dead jobs in random histories on $name', (store) => {
-  it('are what everybody says, after every step', { timeout: TIMEOUT }, async () => {
+  it('are what everybody says, after every step', async () => {
     const world = await World.open(store, store.name === 'postgres' ? 2 : 1)
     const told: Step[] = []
     try {

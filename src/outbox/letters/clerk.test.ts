@@ -62,7 +62,7 @@ describe.each(own)('the clerk of an outbox $name', (place) => {
     clerk.wake('orders')
     await expect.poll(letters).toBe(2)
     await dead('Error: no')
-    await expect.poll(letters, { timeout: 5_000 }).toBe(3)
+    await expect.poll(letters).toBe(3)
   })
 
   it('does not let one row stand in the way of others', async () => {
@@ -82,7 +82,7 @@ describe.each(own)('the clerk of an outbox $name', (place) => {
     clerk.wake('orders')
     clerk.wake()
     await office.table.query('ALTER TABLE elsewhere RENAME TO outbox_messages')
-    await expect.poll(letters, { timeout: 5_000 }).toBe(1)
+    await expect.poll(letters).toBe(1)
     expect(warnings).toHaveLength(1)
   })
 })

@@ -100,5 +100,5 @@ describe.each(PLACES)('rows and letters of an outbox $name', (place) => {
     }
     const { invariants } = await verifyStore(office.store.db, { clock: office.store.clock })
     expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
-  }, 60_000)
+  })
 })

@@ -254,10 +254,10 @@ describeOwnBroker('a broker that does not take messages', () => {
   let broker: SecureBroker
   beforeAll(async () => {
     broker = await startSecureBroker()
-  }, 60_000)
+  })
   afterAll(() => broker.dispose())
 
-  it('says which right is missing, and takes them once it is given', { timeout: 30_000 }, async () => {
+  it('says which right is missing, and takes them once it is given', async () => {
     const kafka = topicsAt(broker.bootstrap)
     const topic = await kafka.newTopic()
     const transport = to({
@@ -280,7 +280,7 @@ describeOwnBroker('a broker that does not take messages', () => {
     expect(await kafka.readTopic(topic)).toHaveLength(1)
   })
 
-  it('is given up when it does not answer, and used again when it does', { timeout: 30_000 }, async () => {
+  it('is given up when it does not answer, and used again when it does', async () => {
     const kafka = topicsAt(broker.bootstrap)
     const topic = await kafka.newTopic()
     const transport = to({ topic, servers: [broker.bootstrap] })

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { afterAll, describe, expect, it } from 'vitest'
+import { PATIENCE_MS } from '../../../test/harness/limits.ts'
 import { Mapper } from './mapping.ts'
 
 const mapper = new Mapper()
@@ -150,7 +151,7 @@ describe('the process of mappings', () => {
       console.log(Buffer.from(outcome.payload).toString())`
     const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], {
       encoding: 'utf8',
-      timeout: 9_000,
+      timeout: PATIENCE_MS,
     })
     expect({ status, stdout }).toEqual({ status: 0, stdout: '2\n' })
   })

@@ -97,7 +97,7 @@ offices('an item that dies', (desk) => {
     const letters = await desk.walk({ originalQueue: queue, limit: 100 })
     expect(new Set(letters.map(({ rowKey }) => rowKey)).size).toBe(1000)
     expect(await total(desk, dead)).toBe(1000)
-  }, 30_000)
+  })
 
   it('is no letter when it was produced into a dead queue directly', async () => {
     const { dead } = await desk.pair()
@@ -265,7 +265,7 @@ offices('a letter in its dead queue', (desk) => {
       expect(await desk.queues.items(queue)).toHaveLength(retried.status === 200 ? 1 : 0)
       expect((await desk.letter(letter)).history).toHaveLength(2)
     }
-  }, 30_000)
+  })
 
   it('shows everything the queue contract says of it, after any number of lives', async () => {
     const { queue, dead } = await desk.pair()

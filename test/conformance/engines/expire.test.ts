@@ -73,7 +73,7 @@ offices('bulk expiry', (desk) => {
     expect((await desk.list({ originalQueue: queue, status: 'Pending' })).items).toEqual([])
     expect(await desk.walk({ originalQueue: queue, status: 'Expired', limit: 100 })).toHaveLength(2700)
     expect(await desk.queues.items(dead)).toEqual([])
-  }, 60_000)
+  })
 
   it('by several at once expires each letter once', async () => {
     const { queue } = await desk.pair({ expire_timeout: '1h' })
@@ -90,7 +90,7 @@ offices('bulk expiry', (desk) => {
     expect(expired.reduce((sum, each) => sum + each, 0)).toBe(500)
     const letters = await desk.walk({ originalQueue: queue, limit: 100 })
     for (const letter of letters.slice(0, 5)) expect(await desk.acts(letter)).toEqual(['capture', 'expire'])
-  }, 30_000)
+  })
 
   it.each([undefined, null, 0, -1, 0.5, 1.5, '7', '', [], {}, true, 1e20])(
     'of olderThanDays %j is 400',

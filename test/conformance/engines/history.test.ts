@@ -257,7 +257,7 @@ offices('the filters of history', (desk) => {
         JSON.stringify(query),
       ).toEqual(expected.map(({ rowKey }) => rowKey))
     }
-  }, 60_000)
+  })
 
   it('are cut into pages anywhere', async () => {
     for (const limit of [1, 5, 17, 18]) {

@@ -103,7 +103,7 @@ offices('an idempotency key', (desk) => {
       for (const reply of replies) expect(answer(reply)).toEqual(first)
       expect(only(await desk.queues.items(queue)).id).toBe((first.data as { messageId: string }).messageId)
       expect(await desk.acts(letter)).toEqual(['capture', 'retry'])
-    }, 30_000)
+    })
 
     it('of a capture makes one letter', async () => {
       const instanceId = unique('instance')
@@ -111,7 +111,7 @@ offices('an idempotency key', (desk) => {
       const replies = await Promise.all(Array.from({ length: 100 }, () => desk.api('POST', '/api/dlq', call)))
       expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([201]))
       expect(await desk.walk({ instanceId })).toHaveLength(1)
-    }, 30_000)
+    })
 
     it('of a patch makes one change', async () => {
       const { letter } = await letterOn(desk)
@@ -121,6 +121,6 @@ offices('an idempotency key', (desk) => {
       )
       expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
       expect(await desk.acts(letter)).toEqual(['capture', 'discard'])
-    }, 30_000)
+    })
   })
 })

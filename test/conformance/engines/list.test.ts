@@ -78,7 +78,7 @@ offices('a list of letters', (desk) => {
     expect((await desk.list({ instanceId, limit: 100 })).items).toHaveLength(100)
     expect((await desk.list({ instanceId, limit: 1 })).items).toHaveLength(1)
     expect(await desk.walk({ instanceId, limit: 100 })).toHaveLength(102)
-  }, 30_000)
+  })
 
   it('gives letters of one microsecond in the same order, however it is cut into pages', async () => {
     const instanceId = unique('instance')
@@ -228,7 +228,7 @@ offices('the filters of a list', (desk) => {
         await check({ [first]: values.at(-1), [second]: others.at(-1) })
       }
     }
-  }, 30_000)
+  })
 
   it('all together, and many at random', async () => {
     const offered = Object.entries(choices())
@@ -242,7 +242,7 @@ offices('the filters of a list', (desk) => {
       ])
       await check(Object.fromEntries(query.filter(([, value]) => value !== undefined)))
     }
-  }, 30_000)
+  })
 
   it('fromDate is included, toDate is not', async () => {
     const at = all[10]?.lastFailureAtUtc ?? ''

@@ -55,7 +55,7 @@ offices('a retried message that completes', (desk) => {
     expect(details.every(({ confirmedAtUtc }) => typeof confirmedAtUtc === 'string')).toBe(true)
     const { items: confirmed } = await desk.history({ engine: 'queues', operation: 'confirm', limit: 100 })
     expect(confirmed).toHaveLength(60)
-  }, 30_000)
+  })
 
   it('of an item that was never a letter confirms nothing', async () => {
     const queue = await desk.queues.queue()

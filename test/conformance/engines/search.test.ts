@@ -4,7 +4,7 @@ import { type Desk, offices, type Query, unique } from './bed.ts'
 
 /** Waits until the text of new letters can be found; then gives what is found. */
 async function found(desk: Desk, query: Query, count: number): Promise<string[]> {
-  await expect.poll(async () => (await desk.walk(query)).length, { timeout: 3_000 }).toBe(count)
+  await expect.poll(async () => (await desk.walk(query)).length).toBe(count)
   return (await desk.walk(query)).map(({ engine, rowKey }) => `${engine} ${rowKey}`)
 }
 

@@ -125,7 +125,7 @@ describe('two servers on one PostgreSQL', () => {
     await one.produce(queue, ...Array.from({ length: 50 }, (_, index) => String(index)))
     await one.lease(queue, 25)
     await two.lease(queue, 25)
-    await expect.poll(async () => (await two.items(dead)).length, { timeout: 5_000 }).toBe(50)
+    await expect.poll(async () => (await two.items(dead)).length).toBe(50)
     expect(new Set(textsOf(await one.items(dead))).size).toBe(50)
     expect(await one.items(queue)).toEqual([])
   })

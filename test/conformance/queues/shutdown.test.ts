@@ -67,7 +67,7 @@ describe.each(stores)('a shutdown on $name', (store) => {
     }
     expect(await exit).toBe(0)
     expect(performance.now() - started).toBeLessThan(8_000)
-  }, 20_000)
+  })
 
   it('keeps listening until what is in flight is answered, and tells others that it stops', async () => {
     const queue_name = await bed.queue()
@@ -87,7 +87,7 @@ describe.each(stores)('a shutdown on $name', (store) => {
     expect(await slow.finish()).toMatch(/^HTTP\/1\.1 (200|453) /)
     await late.close()
     expect(await exit).toBe(0)
-  }, 20_000)
+  })
 
   it('loses nothing that was acknowledged', async () => {
     const queue = await bed.queue()
@@ -115,5 +115,5 @@ describe.each(stores)('a shutdown on $name', (store) => {
       await wire.close()
       await next.stop()
     }
-  }, 20_000)
+  })
 })

@@ -71,7 +71,7 @@ brokers(
         expect(await lane.deadCount()).toBe(0)
         await expectRefusal(400, 'job could not be found', lane.requeue(ID))
         await expectRefusal(404, 'Request resource not found', lane.erase(ID))
-      }, 30_000)
+      })
 
       it('are all sent again, once each, however many ask for it at the same time', async () => {
         const lane = await graveyard(ground(), 30)
@@ -85,7 +85,7 @@ brokers(
         await ground().pass(5, 1)
         expect(lane.callbacks()).toHaveLength(30 * ATTEMPTS + 30)
         expect([await lane.deadCount(), await bystander.deadCount()]).toEqual([0, 1])
-      }, 30_000)
+      })
 
       it('are not requeued by those who do not know the token', async () => {
         const lane = await graveyard(ground(), 1)
@@ -203,7 +203,7 @@ brokers(
       } finally {
         await patient.stop()
       }
-    }, 20_000)
+    })
 
     it('are counted by channel and consumer, in the order of the bytes of their ids', async () => {
       const first = await Lane.open(ground(), 'pull', '-')
@@ -249,7 +249,7 @@ brokers(
       await ground().pass(10, 1)
       expect(lane.callbacks()).toHaveLength(100)
       expect((await lane.purge()).text).toBe('{"deletedCount":50}\n')
-    }, 20_000)
+    })
   },
   { webhooks: { delivery: { maxRetry: 0 }, dlq: { batchSize: 7 } } },
 )

@@ -97,7 +97,7 @@ brokers('paging', (ground) => {
     lists.set(`${other.channelPath}/messages?status=102&status=101`, messages.toReversed())
     lists.set(`${other.channelPath}/scheduled-messages?status=101`, scheduled.toReversed())
     lists.set(`${other.path}/dlq`, messages.toReversed())
-  }, 60_000)
+  })
 
   const LISTS = [
     ['producers', /^\/producers$/],

@@ -142,7 +142,7 @@ brokers('a pull job', (ground) => {
       expect((await own.dead()).DeadJobs).toMatchObject([{ ID: job, RetryAttemptCount: 5, Exhausted: true }])
       await expectStatus(204, own.erase(job))
       expect(await own.deadCount()).toBe(0)
-    }, 20_000)
+    })
   })
 
   describe('that waits', () => {

@@ -120,7 +120,7 @@ brokers('a scheduled message', (ground) => {
     }
     await ground().pass(10, 1)
     expect([lane.callbacks().length, late.callbacks().length]).toEqual([1, 1])
-  }, 20_000)
+  })
 
   it('has an id that no other message of its channel has, before and after it went out', async () => {
     const lane = await Lane.open(ground(), 'pull')
@@ -166,7 +166,7 @@ brokers('a scheduled message', (ground) => {
       } finally {
         await second.stop()
       }
-    }, 30_000)
+    })
   })
 })
 

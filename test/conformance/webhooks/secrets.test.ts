@@ -105,7 +105,7 @@ describe.each(stores)('secrets on $name', (store) => {
     await broker.pass(12, 1)
     await readEverything(pull)
     await failingStore()
-  }, 60_000)
+  })
 
   afterAll(() => broker?.stop())
 
