@@ -84,6 +84,8 @@ describe('a failure', () => {
     [453, 'queue is shutting down', 'stopping', true],
     [453, "namespace does not exist; 'x' was not found", 'refused', false],
     [400, "queue does not exist; no such queue named 'q'", 'queue_unknown', false],
+    [400, "invalid queue; 'q' already exists", 'queue_exists', false],
+    [400, "dead_queue does not exist; 'x' was not found, create it first", 'dead_queue_unknown', false],
     [400, "invalid storage id; 'x' does not exist", 'item_unknown', false],
     [400, "item(s) cannot be retried; 'x' is not marked as leased", 'not_leased', false],
     [400, 'items cannot be empty; at least one item is required', 'invalid', false],

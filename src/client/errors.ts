@@ -6,7 +6,7 @@ export type TransportCode = 'network' | 'timed_out' | 'aborted' | 'unreadable_re
 /**
  * - `network`, `timed_out`, `aborted`, `unreadable_reply`: no proper reply arrived.
  * - `lease_timed_out`: a long poll ended without items. `overloaded`, `stopping`: try again later.
- * - `queue_unknown`, `item_unknown`, `not_leased`, `client_id_waiting`: as the words say.
+ * - `queue_unknown`, `queue_exists`, `dead_queue_unknown`, `item_unknown`, `not_leased`, `client_id_waiting`: as the words say.
  * - `invalid`, `unauthorized`, `forbidden`, `undecodable`, `not_implemented`, `refused`, `internal`: by status.
  */
 export type QueueErrorCode =
@@ -15,6 +15,8 @@ export type QueueErrorCode =
   | 'overloaded'
   | 'stopping'
   | 'queue_unknown'
+  | 'queue_exists'
+  | 'dead_queue_unknown'
   | 'item_unknown'
   | 'not_leased'
   | 'client_id_waiting'
@@ -103,6 +105,8 @@ const BY_MESSAGE: readonly (readonly [pattern: RegExp, code: QueueErrorCode])[] 
   [/^queue is overloaded/, 'overloaded'],
   [/ is shutting down$/, 'stopping'],
   [/^queue does not exist/, 'queue_unknown'],
+  [/^invalid queue; .* already exists$/, 'queue_exists'],
+  [/^dead_queue does not exist/, 'dead_queue_unknown'],
   [/^invalid storage id; .* does not exist$/, 'item_unknown'],
   [/^item\(s\) cannot be .* is not marked as leased$/, 'not_leased'],
   [/^duplicate client id/, 'client_id_waiting'],

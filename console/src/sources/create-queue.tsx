@@ -2,9 +2,11 @@
 import { Alert, Autocomplete, Button, Code, Group, Modal, NumberInput, Stack, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
-import { callQueues, reasonOf } from '../api/call.ts'
+import { errorOfReply } from '../../../src/client/errors.ts'
+import { createWithDeadQueue } from '../../../src/client/with-dead-queue.ts'
+import { CallFailure, callQueues, reasonOf } from '../api/call.ts'
 import { useToasts } from '../toasts/toasts.tsx'
-import { createCommand, FRESH, fieldOf, type NewQueue, requestOf } from './new-queue.ts'
+import { createCommand, deadQueueRequestOf, FRESH, fieldOf, type NewQueue, requestOf } from './new-queue.ts'
 
 export interface CreateQueueProps {
   readonly isOpen: boolean
@@ -33,10 +35,20 @@ function Form({ close, known, created }: Omit<CreateQueueProps, 'isOpen'>) {
   const toasts = useToasts()
   const [queue, setQueue] = useState(FRESH)
   const create = useMutation({
-    mutationFn: () => callQueues<unknown>('queues.create', requestOf(queue)),
-    onSuccess: async () => {
+    mutationFn: () =>
+      createWithDeadQueue({
+        create: () => callQueues<unknown>('queues.create', requestOf(queue)),
+        createDeadQueue: () => callQueues<unknown>('queues.create', deadQueueRequestOf(queue)),
+        codeOf: (thrown) =>
+          thrown instanceof CallFailure ? errorOfReply(thrown.status, thrown.message).code : null,
+      }),
+    onSuccess: async ({ deadQueueMade }) => {
       await client.invalidateQueries({ queryKey: ['queues'] })
-      toasts.show({ title: `Queue ${queue.name} is there` })
+      toasts.show({
+        title: deadQueueMade
+          ? `Queue ${queue.name} is there, and its dead queue ${queue.deadQueue} with the same times`
+          : `Queue ${queue.name} is there`,
+      })
       close()
       created(queue.name)
     },
@@ -105,7 +117,7 @@ function Form({ close, known, created }: Omit<CreateQueueProps, 'isOpen'>) {
         </Group>
         <Autocomplete
           label="Dead queue"
-          description="What dies goes there and becomes a letter. Left empty, it is deleted."
+          description="What dies goes there and becomes a letter. One that is missing is created first, with the same times. Left empty, what dies is deleted."
           data={[...known]}
           value={queue.deadQueue}
           onChange={(value) => set('deadQueue', value)}

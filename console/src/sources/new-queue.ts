@@ -32,6 +32,15 @@ export const requestOf = (queue: NewQueue) => ({
   reference: queue.reference,
 })
 
+/** The same for its dead queue, where that is missing: the same times, and else as usual. */
+export const deadQueueRequestOf = (queue: NewQueue) =>
+  requestOf({
+    ...FRESH,
+    name: queue.deadQueue,
+    leaseTimeout: queue.leaseTimeout,
+    expireTimeout: queue.expireTimeout,
+  })
+
 /** How refusals of each field begin; that is part of the contract of the queue API. */
 const BEGINNINGS: readonly (readonly [keyof NewQueue, RegExp])[] = [
   ['name', /^(queue name|invalid queue)\b/],

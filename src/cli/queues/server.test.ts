@@ -44,6 +44,37 @@ describe('bartleby queues', () => {
     expect((await queues('complete', 'dead', dead)).code).toBe(3)
   })
 
+  it('creates a dead queue that is missing first, with the same times, and says so', async () => {
+    const created = await queues('create', 'mail', '--dead-queue', 'mail-dead', '--expire-timeout', '48h')
+    expect(created).toMatchObject({
+      code: 0,
+      out: "created its dead queue 'mail-dead' first: it was not there; it has the same timeouts\ncreated queue 'mail'",
+    })
+    const settings = async (name: string) => JSON.parse((await queues('info', name, '--json')).out)
+    expect(await settings('mail-dead')).toMatchObject({
+      leaseTimeout: '1m0s',
+      expireTimeout: '48h0m0s',
+      deadQueue: '',
+    })
+    expect(await settings('mail')).toMatchObject({ expireTimeout: '48h0m0s', deadQueue: 'mail-dead' })
+    // One that is there is used as it is.
+    expect(
+      await queues('create', 'letters', '--dead-queue', 'mail-dead', '--lease-timeout', '5m'),
+    ).toMatchObject({
+      code: 0,
+      out: "created queue 'letters'",
+    })
+    expect(await settings('mail-dead')).toMatchObject({ leaseTimeout: '1m0s' })
+  })
+
+  it('creates no dead queue for a queue that is refused, and prints JSON alone where asked to', async () => {
+    expect((await queues('create', 'mail', '--dead-queue', 'never')).code).toBe(1)
+    expect((await queues('info', 'never')).code).toBe(3)
+    const created = await queues('create', 'parcels', '--dead-queue', 'parcels-dead', '--json')
+    expect(JSON.parse(created.out)).toMatchObject({ queueName: 'parcels', deadQueue: 'parcels-dead' })
+    expect(created.err).toContain("created its dead queue 'parcels-dead' first")
+  })
+
   it('schedules, and clears what it is told to', async () => {
     await queues('create', 'later')
     expect((await queues('produce', 'later', 'x', '--in', '1h')).out).toMatch(/^scheduled /)

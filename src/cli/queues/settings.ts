@@ -1,7 +1,8 @@
 /** `bartleby queues list|info|create|update|delete`: queues themselves. */
 import type { Command } from 'commander'
-import type { Queue, QueueClient, QueueSettings } from '../../client/index.ts'
+import { type Queue, type QueueClient, QueueClientError, type QueueSettings } from '../../client/index.ts'
 import type { QueueOverview } from '../../client/source-types.ts'
+import { createWithDeadQueue } from '../../client/with-dead-queue.ts'
 import { withServer } from '../office-call.ts'
 import type { Terminal } from '../terminal.ts'
 import { nowMs } from '../times.ts'
@@ -78,22 +79,41 @@ function show(terminal: Terminal): Command {
 
 function create(terminal: Terminal): Command {
   return serverCommand('create <queue>', 'Make a queue.', [
-    'create orders-dead',
     'create orders --lease-timeout 5m --max-attempts 3 --dead-queue orders-dead',
   ])
     .option('--lease-timeout <duration>', 'how long a consumer keeps an item', '1m')
     .option('--expire-timeout <duration>', 'how long an item may wait before it is dead', '24h')
     .option('--max-attempts <n>', 'deliveries before an item is dead; 0 is unlimited', '0')
-    .option('--dead-queue <queue>', 'where dead items go; they are deleted when there is none')
+    .option(
+      '--dead-queue <queue>',
+      'where dead items go; created first, with the same timeouts, when it is missing',
+    )
     .option('--partitions <n>', 'how many partitions', '1')
     .option('--reference <text>', 'a note of yours')
     .action((queueName: string, flags: SettingsFlags) =>
       withClient(flags, terminal, async (client) => {
-        await client.create(settingsOf(queueName, flags))
+        await createBoth(client, settingsOf(queueName, flags), flags.json ? terminal.err : terminal.out)
         if (flags.json) await print(client, queueName, flags, terminal)
         else terminal.out(`created queue '${queueName}'`)
       }),
     )
+}
+
+/** The queue, and before it a dead queue that is missing; `say` is told of that one at once, since the other may still be refused. */
+async function createBoth(
+  client: QueueClient,
+  settings: QueueSettings,
+  say: (text: string) => void,
+): Promise<void> {
+  const { deadQueue = '', leaseTimeout = '', expireTimeout = '' } = settings
+  await createWithDeadQueue({
+    create: () => client.create(settings),
+    createDeadQueue: async () => {
+      await client.create({ queueName: deadQueue, leaseTimeout, expireTimeout, requestedPartitions: 1 })
+      say(`created its dead queue '${deadQueue}' first: it was not there; it has the same timeouts`)
+    },
+    codeOf: (thrown) => (thrown instanceof QueueClientError ? thrown.code : null),
+  })
 }
 
 function update(terminal: Terminal): Command {
