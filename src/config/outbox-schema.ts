@@ -6,6 +6,7 @@ import { isTopicName } from '../kafka/names.ts'
 import { COMPRESSIONS } from '../kafka/settings.ts'
 import { DISPATCHER_RANGES, OUTBOX_NAME, OUTBOX_NAME_FORM, RETENTION_RANGE } from '../outbox/options.ts'
 import { NAMINGS, nameTable, type TableOptions } from '../outbox/table-names.ts'
+import { ADDRESS_RANGE_FORM, addressRanges } from '../outgoing/address-ranges.ts'
 import { isRecord } from './aliases.ts'
 import { problemsOfConnection } from './kafka-connection-rules.ts'
 import { CONNECTION_KEYS, type ConnectionSection } from './kafka-schema.ts'
@@ -64,6 +65,15 @@ const TransportSchema = Type.Union(
         secrets: Type.Optional(Type.Array(secret(), { description: 'a list of secrets' })),
         timeoutSeconds: numberIn({ from: 0.01, to: 86_400, whole: false }),
         connections: numberIn({ from: 1, to: 10_000, whole: true }),
+        refusedAddresses: Type.Optional(
+          Type.Array(
+            Type.Refine(
+              Type.String({ description: ADDRESS_RANGE_FORM }),
+              (range) => !('problem' in addressRanges([range])),
+            ),
+            { description: 'a list of address ranges' },
+          ),
+        ),
         queue: Type.Optional(
           Type.String({
             pattern: /^[^\s~\0]{1,500}$/,
@@ -146,7 +156,7 @@ export const OutboxSchema = Type.Object(
 
 /** What each type of transport has. */
 const KEYS: Readonly<Record<string, readonly string[]>> = {
-  http: ['url', 'headers', 'secret', 'secrets', 'timeoutSeconds', 'connections'],
+  http: ['url', 'headers', 'secret', 'secrets', 'timeoutSeconds', 'connections', 'refusedAddresses'],
   queue: ['queue'],
   kafka: ['topic', 'compression', ...Object.keys(CONNECTION_KEYS)],
 }

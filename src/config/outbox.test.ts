@@ -108,6 +108,19 @@ outbox:
     ])
   })
 
+  it('keep a list of refused addresses as it is written, also an empty one', () => {
+    const transport = (refused: string) =>
+      `outbox: [{ name: a, transport: { type: http, url: 'https://x.example', refusedAddresses: ${refused} } }]`
+    for (const [written, list] of [
+      ['[]', []],
+      ['[private]', ['private']],
+    ] as const)
+      expect(load(transport(written)).outbox[0]?.transport).toMatchObject({ refusedAddresses: list })
+    expect(problems(transport('[nowhere]'))).toEqual([
+      "outbox[0].transport.refusedAddresses[0]: 'nowhere' is not allowed; allowed: 'loopback', 'private', 'link-local', 'metadata' or a range such as '10.0.0.0/8'",
+    ])
+  })
+
   it('go to Kafka through the connection of its section, or through one of their own', () => {
     const { outbox } = load(`
 kafka: { servers: ['kafka:9092'] }

@@ -3,7 +3,7 @@
  * that is out of range stops the start: retries that are not those that were asked for would show only when messages die.
  */
 import Type, { type Static } from 'typebox'
-import { addressRanges } from '../outgoing/address-ranges.ts'
+import { ADDRESS_RANGE_FORM, addressRanges } from '../outgoing/address-ranges.ts'
 import { parseCallbackUrl } from '../webhooks/registry/callback-url.ts'
 import { isStorable } from '../webhooks/registry/texts.ts'
 import { DEFAULT_WEBHOOK_SETTINGS as DEFAULTS, type WebhookSettings } from '../webhooks/settings.ts'
@@ -77,10 +77,10 @@ export const WebhooksSchema = section({
       description: '1 to 255 printable ASCII characters',
     }),
     timeoutSeconds: positiveNumber(DAY, delivery.timeoutSeconds),
-    refusedAddresses: Type.Array(
-      Type.String({ description: "'loopback', 'private', 'link-local' or a range such as '10.0.0.0/8'" }),
-      { default: [...delivery.refusedAddresses], description: 'a list of address ranges' },
-    ),
+    refusedAddresses: Type.Array(Type.String({ description: ADDRESS_RANGE_FORM }), {
+      default: [...delivery.refusedAddresses],
+      description: 'a list of address ranges',
+    }),
     breaker: section({
       failures: wholeNumber(0, 1_000_000, delivery.breaker.failures),
       forSeconds: positiveNumber(DAY, delivery.breaker.forSeconds),

@@ -31,6 +31,13 @@ const problemsOf = (text: string): readonly string[] => {
 }
 
 describe('webhooks in a configuration', () => {
+  it('keep a list of refused addresses as it is written, also an empty one', () => {
+    const refused = (text: string) => load(text).webhooks.delivery.refusedAddresses
+    expect(refused('port: 1')).toEqual(['link-local', 'metadata'])
+    expect(refused('webhooks: { delivery: { refusedAddresses: [] } }')).toEqual([])
+    expect(refused('webhooks: { delivery: { refusedAddresses: [private] } }')).toEqual(['private'])
+  })
+
   it('keep their defaults around what is given', () => {
     const { webhooks } = load('webhooks: { delivery: { maxRetry: 0, backoffSeconds: [1] } }')
     expect(webhooks).toEqual({

@@ -1,6 +1,7 @@
 /** The configuration of a demo: where it listens and who may come in is the user's, what it delivers is the demo's own. */
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/index.ts'
+import { REFUSED_BY_DEFAULT } from '../outgoing/address-ranges.ts'
 import { DEFINITIONS } from './engine-roles.ts'
 import { PATHS } from './receiver.ts'
 
@@ -56,7 +57,8 @@ export function demoConfig(config: Config, terms: DemoTerms, receiverUrl: string
         ...config.webhooks.delivery,
         maxRetry: 2,
         backoffSeconds: [4, 8],
-        refusedAddresses: [],
+        // Its receivers are on this machine, whatever the configuration keeps callbacks away from.
+        refusedAddresses: REFUSED_BY_DEFAULT,
         // Low enough that a pause is seen when a partner is away for two minutes.
         breaker: { failures: 10, forSeconds: 40, pauseSeconds: 20, longestPauseSeconds: 40 },
       },

@@ -32,6 +32,7 @@ export interface TransportSettings extends ConnectionOptions {
   readonly secrets?: readonly string[]
   readonly timeoutSeconds?: number
   readonly connections?: number
+  readonly refusedAddresses?: readonly string[]
   readonly queue?: string
   readonly topic?: string
   readonly compression?: Compression

@@ -49,7 +49,23 @@ describe('ranges of refused addresses', () => {
         '2002:a00:1::',
       ],
     ],
-    ['link-local', ['169.254.169.254', 'fe80::1', 'fe80::1%eth0', '::ffff:a9fe:a9fe', 'febf::1']],
+    [
+      'link-local',
+      ['169.254.169.254', 'fe80::1', 'fe80::1%eth0', '::ffff:a9fe:a9fe', 'febf::1', '2002:a9fe:1::1'],
+    ],
+    [
+      'metadata',
+      [
+        '169.254.169.254',
+        '100.100.100.200',
+        'fd00:ec2::254',
+        'fd20:ce::254',
+        '::ffff:0:6464:64c8',
+        '64:ff9b::6464:64c8',
+        '64:ff9b:1:6464:64:c800::',
+        '64:ff9b:1::6464:64c8',
+      ],
+    ],
   ])('know what is %s', (name, addresses) => {
     expect(refused([name], [...addresses, ...outside])).toEqual(addresses)
   })

@@ -17,13 +17,33 @@ const NAMED: ReadonlyMap<string, readonly string[]> = new Map([
     ],
   ],
   ['link-local', ['169.254.0.0/16', 'fe80::/10']],
+  // Where clouds hand out the credentials of the machine to whoever asks from it, as far as that is not link-local: AWS, Google Cloud,
+  // Oracle Cloud, Alibaba Cloud, Azure.
+  [
+    'metadata',
+    [
+      ...['169.254.169.254', '169.254.170.2', '169.254.170.23', 'fd00:ec2::254', 'fd00:ec2::23'],
+      ...['fd20:ce::254', 'fd00:c1::a9fe:a9fe', '192.0.0.192', '100.100.100.200', '168.63.129.16'],
+    ],
+  ],
 ])
 
-/** IPv4 addresses travel in these: translated by a gateway, or written in an outdated form. */
+/** What nobody delivers to on purpose. Refused unless a list is given. */
+export const REFUSED_BY_DEFAULT: readonly string[] = ['link-local', 'metadata']
+
+/** IPv4 addresses travel in these, in the given bytes: translated by a gateway, tunnelled, or written in an outdated form. */
 const CARRIERS = [
-  { prefix: '64:ff9b::', bits: 96 },
-  { prefix: '::', bits: 96 },
-] as const
+  { prefix: '64:ff9b::', bits: 96, bytes: [12, 13, 14, 15] },
+  { prefix: '64:ff9b:1::', bits: 48, bytes: [12, 13, 14, 15] },
+  { prefix: '64:ff9b:1::', bits: 48, bytes: [6, 7, 9, 10] },
+  { prefix: '::ffff:0:0:0', bits: 96, bytes: [12, 13, 14, 15] },
+  { prefix: '::', bits: 96, bytes: [12, 13, 14, 15] },
+  { prefix: '2002::', bits: 16, bytes: [2, 3, 4, 5] },
+].map(({ prefix, bits, bytes }) => {
+  const within = new BlockList()
+  within.addSubnet(prefix, bits, 'ipv6')
+  return { within, bytes }
+})
 
 export type AddressRanges = { readonly problem: string } | { refuses(address: string): boolean }
 
@@ -37,6 +57,9 @@ export function addressRanges(list: readonly string[]): AddressRanges {
   }
   return { refuses: (address) => list.length > 0 && isWithin(ranges, address) }
 }
+
+/** Completes the sentence "allowed: …". */
+export const ADDRESS_RANGE_FORM = `${[...NAMED.keys()].map((name) => `'${name}'`).join(', ')} or a range such as '10.0.0.0/8'`
 
 const problemOf = (entry: string): string =>
   `'${entry.slice(0, 64)}' is not one of ${[...NAMED.keys()].join(', ')}, nor a range such as 10.0.0.0/8 or fd00::/8`
@@ -62,23 +85,23 @@ function isWithin(ranges: BlockList, address: string): boolean {
   if (family === 0) return true
   if (family === 4) return ranges.check(plain, 'ipv4')
   if (ranges.check(plain, 'ipv6')) return true
-  const carried = carriedBy(plain)
-  return carried !== null && ranges.check(carried, 'ipv4')
+  return carriedBy(plain).some((carried) => ranges.check(carried, 'ipv4'))
 }
 
-/** The IPv4 address within an IPv6 address of one of the known forms. */
-function carriedBy(address: string): string | null {
-  const isCarrier = CARRIERS.some(({ prefix, bits }) => {
-    const carrier = new BlockList()
-    carrier.addSubnet(prefix, bits, 'ipv6')
-    return carrier.check(address, 'ipv6')
-  })
-  if (!isCarrier) return null
+/** The IPv4 addresses that an IPv6 address of one of the known forms may stand for. */
+function carriedBy(address: string): readonly string[] {
+  const all = bytesOf(address)
+  return CARRIERS.filter(({ within }) => within.check(address, 'ipv6')).map(({ bytes }) =>
+    bytes.map((at) => all[at]).join('.'),
+  )
+}
+
+function bytesOf(address: string): Uint8Array {
   // The URL parser writes IPv6 addresses in one form, without dots.
-  const host = new URL(`http://[${address}]/`).hostname.slice(1, -1)
-  const [high = '', low = ''] = host.split(':').slice(-2)
-  const bytes = Buffer.alloc(4)
-  bytes.writeUInt16BE(Number.parseInt(high || '0', 16), 0)
-  bytes.writeUInt16BE(Number.parseInt(low || '0', 16), 2)
-  return bytes.join('.')
+  const text = new URL(`http://[${address}]/`).hostname.slice(1, -1)
+  const [head = [], tail = []] = text
+    .split('::')
+    .map((half) => (half === '' ? [] : half.split(':').map((group) => Number.parseInt(group, 16))))
+  const groups = [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => 0), ...tail]
+  return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]))
 }

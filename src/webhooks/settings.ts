@@ -1,4 +1,6 @@
 /** How webhooks behave. The keys are those of the `webhooks` section of a configuration file. */
+import { REFUSED_BY_DEFAULT } from '../outgoing/address-ranges.ts'
+
 export interface WebhookSettings {
   /** The management calls without tokens of their own stay open when the server has tokens. */
   readonly openManagement: boolean
@@ -22,7 +24,7 @@ export interface WebhookSettings {
     readonly userAgent: string
     /** For the whole of an attempt: connecting, sending, waiting for the status. */
     readonly timeoutSeconds: number
-    /** Callback addresses that are refused: `loopback`, `private`, `link-local` or ranges such as `10.0.0.0/8`. */
+    /** Callback addresses that are refused: `loopback`, `private`, `link-local`, `metadata` or ranges such as `10.0.0.0/8`. */
     readonly refusedAddresses: readonly string[]
     readonly breaker: {
       /** So many failures in a row, and nothing else for `forSeconds`, pause a consumer. 0: never. */
@@ -100,7 +102,7 @@ export const DEFAULT_WEBHOOK_SETTINGS: WebhookSettings = {
     tokenHeader: 'X-Broker-Consumer-Token',
     userAgent: 'Webhook Message Broker',
     timeoutSeconds: 30,
-    refusedAddresses: [],
+    refusedAddresses: REFUSED_BY_DEFAULT,
     breaker: { failures: 100, forSeconds: 60, pauseSeconds: 5, longestPauseSeconds: 60 },
   },
   recovery: { enabled: true },

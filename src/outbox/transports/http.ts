@@ -3,8 +3,10 @@ import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import { readWebhookSecret } from '../../core/standard-webhooks.ts'
 import { SystemClock } from '../../core/system-clock.ts'
+import { addressRanges, REFUSED_BY_DEFAULT } from '../../outgoing/address-ranges.ts'
 import { isSuccess, target } from '../../outgoing/answer.ts'
 import { Connections } from '../../outgoing/connections.ts'
+import { type Network, SYSTEM_NETWORK } from '../../outgoing/connector.ts'
 import { post } from '../../outgoing/post.ts'
 import { refuse, shown } from '../refusal.ts'
 import type { Transport } from '../transport.ts'
@@ -25,17 +27,35 @@ export interface HttpTransportOptions {
   readonly secrets?: readonly string[]
   /** Connections at the same time. Left out, as many as the dispatcher has deliveries. */
   readonly connections?: number
+  /**
+   * Addresses that are never connected to: `loopback`, `private`, `link-local`, `metadata` or ranges such as `10.0.0.0/8`. Left out:
+   * link-local addresses and those where clouds hand out credentials.
+   */
+  readonly refusedAddresses?: readonly string[]
   /** For signatures and dates. Default: the system's. */
   readonly clock?: Clock
 }
 
-const OPTIONS = ['url', 'headers', 'timeoutSeconds', 'secret', 'secrets', 'connections', 'clock']
+const OPTIONS = [
+  'url',
+  'headers',
+  'timeoutSeconds',
+  'secret',
+  'secrets',
+  'connections',
+  'refusedAddresses',
+  'clock',
+]
 const LONGEST_TIMEOUT_SECONDS = 86_400
 const MOST_CONNECTIONS = 10_000
 const CONNECT_MS = 10_000
 
 /** A transport that posts messages to `url`. What is wrong with the options is refused by name. */
-export function httpTransport(options: HttpTransportOptions): Transport {
+export const httpTransport = (options: HttpTransportOptions): Transport =>
+  httpTransportOver(SYSTEM_NETWORK, options)
+
+/** The same, over a network of the caller's. */
+export function httpTransportOver(network: Network, options: HttpTransportOptions): Transport {
   checkNames(options, OPTIONS)
   const address = readAddress(options.url)
   const timeoutSeconds = readTimeout(options.timeoutSeconds)
@@ -48,6 +68,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   const connections = new Connections(address.origin, {
     most: readMost(options.connections),
     connectMs: CONNECT_MS,
+    refuses: readRefused(options.refusedAddresses),
+    network,
   })
   const path = address.pathname + address.search
   return {
@@ -100,6 +122,13 @@ function readMost(connections: unknown): number {
   return fits
     ? connections
     : refuse('connections', `${shown(connections)} is not a whole number from 1 to ${MOST_CONNECTIONS}`)
+}
+
+function readRefused(given: unknown): (address: string) => boolean {
+  const list = given ?? REFUSED_BY_DEFAULT
+  if (!Array.isArray(list)) return refuse('refusedAddresses', `${shown(given)} is no list of address ranges`)
+  const ranges = addressRanges(list.map(String))
+  return 'problem' in ranges ? refuse('refusedAddresses', ranges.problem) : ranges.refuses
 }
 
 function readHeaders(headers: unknown): ReadonlyMap<string, string> {

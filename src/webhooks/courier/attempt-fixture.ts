@@ -6,6 +6,7 @@ import { instant, later } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
 import { Xids, xid } from '../../core/xid.ts'
 import { addressRanges } from '../../outgoing/address-ranges.ts'
+import type { Network } from '../../outgoing/connector.ts'
 import { Origins } from '../../outgoing/origins.ts'
 import { httpReceiver, type Received, type Receiver, rawReceiver } from '../../outgoing/stub-receiver.ts'
 import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../settings.ts'
@@ -45,7 +46,7 @@ interface Given {
 }
 
 /** A clock that stands still, connections, and attempts over them. */
-export function post() {
+export function post(network?: Network) {
   const clock = new TestClock()
   clock.freeze(NOW)
   const xids = new Xids(clock)
@@ -54,7 +55,8 @@ export function post() {
     const settings = { ...DEFAULT_WEBHOOK_SETTINGS.delivery, ...delivery }
     const ranges = addressRanges(settings.refusedAddresses)
     if ('problem' in ranges) throw new Error(ranges.problem)
-    origins ??= closing(new Origins(clock, { most: 10, connectMs: 31_000, refuses: ranges.refuses }))
+    const terms = { most: 10, connectMs: 31_000, refuses: ranges.refuses }
+    origins ??= closing(new Origins(clock, network === undefined ? terms : { ...terms, network }))
     const job: ClaimedJob = {
       id: JOB_ID,
       message: xid('cv6mqvhqmt5c73e8q1v0'),
