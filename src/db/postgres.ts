@@ -18,10 +18,27 @@ import { GatheringSocket } from './gathering-socket.ts'
 /**
  * Every statement of ours is driven by an index, on tables that are empty one minute and hold millions the
  * next. With plans left to stale statistics a lease of 1,000 from 60,000 un-analysed items sorted the whole
- * queue, which was 32 ms of its 48 ms. A pooler that drops these settings costs speed, not correctness.
+ * queue, which was 32 ms of its 48 ms. Switched off, a way to plan costs 1e10, which PostgreSQL's JIT takes for
+ * the cost of the statement: it compiled for longer than a second what runs for less than a millisecond.
  */
-export const PLANNER_SETTINGS =
-  'SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off; SET plan_cache_mode = force_generic_plan'
+const SETTINGS = {
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_sort: 'off',
+  plan_cache_mode: 'force_generic_plan',
+  jit: 'off',
+}
+
+/** The settings as statements. Ours are local: a connection may be lent to other applications after each transaction. */
+export const settingsOf = (scope: 'LOCAL' | 'SESSION'): string =>
+  Object.entries(SETTINGS)
+    .map(([name, value]) => `SET ${scope} ${name} = ${value}`)
+    .join('; ')
+
+/** One message, so that the settings cost no trip of their own. */
+const BEGIN = `BEGIN; ${settingsOf('LOCAL')}`
+/** The moment of a snapshot is that of the first query behind BEGIN. */
+const BEGIN_READING = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${settingsOf('LOCAL')}; SELECT 1`
 
 const SERIALISATION_FAILURE = '40001'
 const DEADLOCK = '40P01'
@@ -44,6 +61,7 @@ export interface PostgresOptions {
   readonly poolSize: number
 }
 
+/** Statements of a transaction that is open. */
 class PostgresSession implements Session {
   readonly dialect = 'postgres'
   readonly #client: pg.ClientBase
@@ -53,18 +71,18 @@ class PostgresSession implements Session {
   }
 
   async rows<Row>(statement: Statement, ...values: readonly Value[]): Promise<Row[]> {
-    return (await this.#query(statement, values)).rows
+    return (await this.query(statement, values)).rows
   }
 
   async run(statement: Statement, ...values: readonly Value[]): Promise<number> {
-    return (await this.#query(statement, values)).rowCount ?? 0
+    return (await this.query(statement, values)).rowCount ?? 0
   }
 
   async runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<void> {
-    for (const values of rows) await this.#query(statement, values)
+    for (const values of rows) await this.query(statement, values)
   }
 
-  #query(statement: Statement, values: readonly Value[]) {
+  protected query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
     return this.#client.query({ name: statement.name, text: statement.postgres, values: [...values] })
   }
 
@@ -80,10 +98,17 @@ class PostgresSession implements Session {
   }
 }
 
-/** PostgreSQL commits a statement that stands alone by itself; nothing may be left for later. */
-class SingleStatement extends PostgresSession implements Transaction {
+/** Statements that each are a transaction of their own, sent in one flight; nothing can be left for later. */
+class SingleStatements extends PostgresSession implements Transaction {
   atCommit(statement: Statement): void {
     throw new TypeError(`'${statement.name}' would not be part of the transaction`)
+  }
+
+  protected override async query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
+    const begun = this.text(BEGIN)
+    const answer = super.query(statement, values)
+    const committed = this.text('COMMIT')
+    return (await allOf(begun, answer, committed))[1]
   }
 }
 
@@ -99,11 +124,19 @@ class PostgresTransaction extends PostgresSession implements Transaction {
     const flight: Promise<unknown>[] = this.#atCommit.map(([statement, values]) =>
       this.run(statement, ...values),
     )
-    flight.push(this.text('COMMIT'))
-    const failed = (await Promise.allSettled(flight)).find((result) => result.status === 'rejected')
-    // A COMMIT behind a failed statement reports no error of its own: it rolls back.
-    if (failed !== undefined) throw failed.reason
+    await allOf(...flight, this.text('COMMIT'))
   }
+}
+
+/**
+ * The answers to one flight, once all are there: the connection is free only then. The first failure is the one that
+ * counts: a COMMIT behind a failed statement reports no error of its own, it rolls back.
+ */
+async function allOf<const Flight extends readonly Promise<unknown>[]>(
+  ...flight: Flight
+): Promise<{ -readonly [Place in keyof Flight]: Awaited<Flight[Place]> }> {
+  await Promise.allSettled(flight)
+  return Promise.all(flight)
 }
 
 export class PostgresDatabase implements Database {
@@ -129,9 +162,6 @@ export class PostgresDatabase implements Database {
       idleTimeoutMillis: 30_000,
       allowExitOnIdle: true,
       application_name: 'bartleby',
-      onConnect: async (client: pg.ClientBase) => {
-        await client.query(PLANNER_SETTINGS)
-      },
     })
     // A broken idle connection is replaced by the pool; whoever needs the store next meets the outage itself.
     this.#pool.on('error', () => {})
@@ -148,20 +178,19 @@ export class PostgresDatabase implements Database {
 
   async statement<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
     return this.#observed(verb, () =>
-      withAttempts(() => this.#connected((client) => work(new SingleStatement(client))), lostRace),
+      withAttempts(() => this.#connected((client) => work(new SingleStatements(client))), lostRace),
     )
   }
 
   async session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#observed(verb, () => this.#connected((client) => work(new PostgresSession(client))))
+    return this.#observed(verb, () => this.#connected((client) => work(new SingleStatements(client))))
   }
 
   async snapshot<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
     return this.#observed(verb, () =>
       this.#connected(async (client) => {
         const session = new PostgresSession(client)
-        // The moment is that of the first statement behind BEGIN, not of BEGIN.
-        await session.text('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1')
+        await session.text(BEGIN_READING)
         try {
           return await work(session)
         } finally {
@@ -274,7 +303,7 @@ const listenTo = (ear: pg.Client, channel: string): Promise<unknown> =>
   ear.query(`LISTEN ${ear.escapeIdentifier(channel)}`)
 
 async function commit<T>(tx: PostgresTransaction, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  const begun = tx.text('BEGIN')
+  const begun = tx.text(BEGIN)
   // Not awaited before the work starts: it shares the first statement's round trip.
   begun.catch(() => {})
   try {

@@ -20,9 +20,16 @@ export interface PostgresServer {
   stop(): Promise<void>
 }
 
-interface Binaries {
+export interface Binaries {
   readonly initdb: string
   readonly postgres: string
+}
+
+export interface PostgresOptions {
+  /** Left out: those of the npm package. */
+  readonly binaries?: Binaries
+  /** Settings beside those that a server on a free loopback port needs. Left out: those that suit tests. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 interface User {
@@ -35,20 +42,30 @@ const KEEPER = fileURLToPath(new URL('postgres-keeper.ts', import.meta.url))
 /** All databases of a run together take less than half of it. */
 const CLUSTER_BYTES = 6_000_000_000
 
+const TEST_SETTINGS = {
+  max_connections: '200',
+  shared_buffers: '64MB',
+  // Only Bartleby is killed in these tests, never PostgreSQL, so its files need not survive a power cut.
+  fsync: 'off',
+  full_page_writes: 'off',
+  synchronous_commit: 'on',
+  autovacuum_naptime: '10s',
+}
+
 /** Starts PostgreSQL on a free loopback port with its files in a temporary folder. */
-export async function startPostgres(): Promise<PostgresServer> {
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const folder = await mkdtemp(join(await quickFolder(CLUSTER_BYTES), 'bartleby-postgres-'))
   try {
-    return await startIn(folder)
+    return await startIn(folder, options)
   } catch (error) {
     await rm(folder, { recursive: true, force: true })
     throw error
   }
 }
 
-async function startIn(folder: string): Promise<PostgresServer> {
+async function startIn(folder: string, options: PostgresOptions): Promise<PostgresServer> {
   const user = unprivilegedUser()
-  const binaries = await reachable(await packagedBinaries(), user, folder)
+  const binaries = await reachable(options.binaries ?? (await packagedBinaries()), user, folder)
   const cluster = join(folder, 'cluster')
   const password = randomBytes(12).toString('hex')
   const passwordFile = join(folder, 'password')
@@ -83,13 +100,7 @@ async function startIn(folder: string): Promise<PostgresServer> {
   const settings = {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
-    max_connections: '200',
-    shared_buffers: '64MB',
-    // Only Bartleby is killed in these tests, never PostgreSQL, so its files need not survive a power cut.
-    fsync: 'off',
-    full_page_writes: 'off',
-    synchronous_commit: 'on',
-    autovacuum_naptime: '10s',
+    ...(options.settings ?? TEST_SETTINGS),
   }
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const order: KeeperOrder = {

@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { instant } from '../../src/core/clock.ts'
 import { declaredStatements, type Statement } from '../../src/db/database.ts'
-import { PLANNER_SETTINGS } from '../../src/db/postgres.ts'
+import { settingsOf } from '../../src/db/postgres.ts'
 import { migrateStore } from '../../src/office.ts'
 import { type FreshStore, freshPostgres } from '../harness/stores.ts'
 import { loadScript, type Sizes } from './load.ts'
@@ -84,7 +84,7 @@ export class ExplainedStore {
       `SELECT relname AS name, pg_get_indexdef(oid, 1, true) AS first FROM pg_class
        WHERE relnamespace = 'bartleby'::regnamespace AND relkind = 'i'`,
     )
-    await client.query(`${PLANNER_SETTINGS}; SET synchronous_commit = off`)
+    await client.query(`${settingsOf('SESSION')}; SET synchronous_commit = off`)
     if (sizes !== null) {
       await client.query(loadScript(sizes, NOW))
       await client.query(letterScript(sizes.letters, NOW))

@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Statement } from '../../src/db/database.ts'
-import { PLANNER_SETTINGS } from '../../src/db/postgres.ts'
+import { settingsOf } from '../../src/db/postgres.ts'
 import { dueOf, quotedColumns } from '../../src/outbox/layout.ts'
 import { statementsOf } from '../../src/outbox/list.ts'
 import { backlogStatementOf } from '../../src/outbox/look.ts'
@@ -39,7 +39,7 @@ describe.each([
     client = new pg.Client({ connectionString: outbox.url })
     await client.connect()
     await client.query(`ALTER TABLE ${outbox.layout.sqlTable} SET (autovacuum_enabled = off)`)
-    await client.query(PLANNER_SETTINGS)
+    await client.query(settingsOf('SESSION'))
   })
   afterAll(async () => {
     await client?.end()

@@ -6,7 +6,7 @@
  */
 import pg from 'pg'
 import type { Database, Session, Statement, Transaction, Value } from '../../src/db/database.ts'
-import { PLANNER_SETTINGS } from '../../src/db/postgres.ts'
+import { settingsOf } from '../../src/db/postgres.ts'
 import type { Adapter } from '../../src/outbox/adapters/adapter.ts'
 import { shortHash } from '../../src/outbox/table-names.ts'
 import type { PlanNode } from './explain.ts'
@@ -58,7 +58,7 @@ export class WatchedPostgres implements Database {
   static async open(url: string): Promise<WatchedPostgres> {
     const client = new pg.Client({ connectionString: url })
     await client.connect()
-    await client.query(`${PLANNER_SETTINGS}; SET synchronous_commit = off`)
+    await client.query(`${settingsOf('SESSION')}; SET synchronous_commit = off`)
     return new WatchedPostgres(client)
   }
 

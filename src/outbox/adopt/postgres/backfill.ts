@@ -26,11 +26,9 @@ SELECT count(*) AS rows, count(*) FILTER (WHERE keyless) AS keys,
   (SELECT chosen_id::text FROM chosen ORDER BY chosen_id DESC LIMIT 1) AS last FROM filled`
 }
 
-/** With stale statistics the planner would rather sort the whole table for every chunk. */
-const BY_INDEX = `SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;
-  SET enable_hashjoin = off; SET enable_mergejoin = off`
-const AS_USUAL = `RESET enable_seqscan; RESET enable_bitmapscan; RESET enable_sort;
-  RESET enable_hashjoin; RESET enable_mergejoin`
+/** With stale statistics the planner would rather sort the whole table for every chunk; what is off costs so much that JIT compiled each. */
+const BY_INDEX = `SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off;
+  SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off`
 
 /** The step that gives keys; in a table whose columns are still missing, every row needs one. */
 export function backfillStep(
@@ -50,7 +48,8 @@ export function backfillStep(
     holders: () => session.holdersOf(layout.sqlTable),
     pauseMs: () => PAUSE_MS,
     async fill(after) {
-      const [row] = await session.run(
+      const [row] = await session.runWith(
+        BY_INDEX,
         chunkStatement(layout, after === null),
         after === null ? [settings.chunk] : [settings.chunk, after],
       )
@@ -72,12 +71,7 @@ export function backfillStep(
       return row !== undefined
     },
     async run() {
-      await session.run(BY_INDEX, [])
-      try {
-        await fillRows(filling, settings, findings)
-      } finally {
-        await session.run(AS_USUAL, []).catch(() => {})
-      }
+      await fillRows(filling, settings, findings)
       return 'done'
     },
   }
