@@ -48,10 +48,11 @@ export interface Inbox<Tx> {
    * Runs `work` in the receiver's transaction unless it was done before. When it throws nothing is recorded, and the next
    * delivery runs it again. A second delivery at the same time waits for the first, and runs only if that rolls back.
    */
-  once<Result>(
-    tx: Tx,
+  once<Result, Given extends Tx>(
+    tx: Given,
     key: InboxKey,
-    work: (tx: Tx) => Promise<Result> | Result,
+    /** Gets what was passed, with all that the receiver's library can do. */
+    work: (tx: Given) => Promise<Result> | Result,
   ): Promise<OnceOutcome<Result>>
   /** Forgets keys that are older than the window, at most `limit` (1,000) of them; gives how many. Call it now and then. */
   forget(tx: Tx, options?: { readonly limit?: number }): Promise<number>

@@ -1,113 +1,43 @@
-/**
- * The package as users get it: packed, unpacked below the node_modules of another project, with nothing beside
- * it but the dependencies that it declares. Nothing is fetched.
- */
-import { spawn, spawnSync } from 'node:child_process'
+/** What an installed package holds and can do. */
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { PATIENCE_MS } from '../harness/limits.ts'
+import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest'
+import { httpReceiver } from '../../src/outgoing/stub-receiver.ts'
+import { barePostgres, freshSqlite } from '../harness/stores.ts'
+import { examplesFolder, prepareExamples } from '../outbox/examples-package.ts'
+import { codeBlocks } from '../outbox/guide.ts'
+import { codeWith, type DocumentedCode, documentedCode } from './documented.ts'
+import { installPackage, link, type Project, root, run } from './installed.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const tools = join(root, 'node_modules/.bin')
+let project: Project
+let blocks: readonly DocumentedCode[]
 
-let folder: string
-let project: string
-let installed: string
-
-/** Runs a program with the tools of this repository; gives what it wrote, and fails when it fails. */
-function run(cwd: string, program: string, ...args: string[]): string {
-  const env = { ...process.env, PATH: `${tools}${delimiter}${process.env.PATH}` }
-  const { status, stdout, stderr } = spawnSync(program, args, {
-    cwd,
-    env,
-    encoding: 'utf8',
-    timeout: PATIENCE_MS,
-  })
-  expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' })
-  return stdout
-}
-
-/** Packs a copy, so that a test run leaves no build behind in the repository; gives the path of the archive. */
-function pack(): string {
-  const copy = join(folder, 'copy')
-  for (const name of readdirSync(root)) {
-    if (!['.git', '.cache', 'bench', 'data', 'dist', 'examples', 'node_modules'].includes(name)) {
-      cpSync(join(root, name), join(copy, name), { recursive: true })
-    }
-  }
-  link(join(root, 'node_modules'), join(copy, 'node_modules'))
-  // Built by `npm test` already, and then there is nothing to do.
-  run(copy, process.execPath, 'scripts/ensure-console.cjs')
-  // `npm test` has checked the types already; leaving that out makes the build four times as fast.
-  run(copy, 'npm', 'run', 'build', '--', '--noCheck')
-  run(copy, 'npm', 'pack', '--ignore-scripts', '--offline', '--pack-destination', folder)
-  const archive = readdirSync(folder).find((name) => name.endsWith('.tgz'))
-  if (archive === undefined) throw new Error('npm pack left no archive')
-  return join(folder, archive)
-}
-
-/** What `npm install` of the archive would make: the package, its dependencies beside it, its command. */
-function install(archive: string): void {
-  const modules = join(project, 'node_modules')
-  mkdirSync(modules, { recursive: true })
-  run(modules, 'tar', '-xzf', archive)
-  renameSync(join(modules, 'package'), installed)
-  // The types of Node are the project's own choice, as in any project in TypeScript.
-  for (const name of [...Object.keys(manifest().dependencies), '@types/node']) {
-    link(join(root, 'node_modules', name), join(modules, name))
-  }
-  writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
-}
-
-interface Manifest {
-  readonly version: string
-  readonly bin: { readonly bartleby: string }
-  readonly dependencies: Readonly<Record<string, string>>
-}
-
-function manifest(): Manifest {
-  // Our own package.json, which has all three.
-  return JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest
-}
-
-function link(target: string, path: string): void {
-  mkdirSync(dirname(path), { recursive: true })
-  symlinkSync(target, path, 'junction')
-}
-
-/** The first example of the README that imports from a module. */
-function readmeExample(module: string): string {
-  const blocks = readFileSync(join(installed, 'README.md'), 'utf8').matchAll(/```ts\n(.*?)```/gs)
-  for (const [, code = ''] of blocks) if (code.includes(`from '${module}'`)) return code
-  throw new Error(`README.md has no example with '${module}'`)
-}
-
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'bartleby-package-'))
-  project = join(folder, 'project')
-  installed = join(project, 'node_modules/bartleby')
-  install(pack())
+beforeAll(async () => {
+  project = await installPackage()
+  blocks = documentedCode(project.installed)
 })
 
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+afterAll(() => rm(project.everything, { recursive: true, force: true }))
+
+/** Runs a module of the project as plain Node does; types are stripped from the module, never from the package. */
+async function runModule(
+  name: string,
+  code: string,
+  env?: Readonly<Record<string, string>>,
+): Promise<string> {
+  writeFileSync(join(project.folder, name), code)
+  return (await run(project.folder, [process.execPath, name], env)).trim()
+}
+
+/** Every name under which a part of the package is imported. */
+const entries = () => Object.keys(project.manifest.exports).map((key) => key.replace('.', 'bartleby'))
 
 describe('the package', () => {
   it('holds the build and what users read, but no sources, tests or tools', () => {
-    expect(readdirSync(installed).toSorted()).toEqual(
+    expect(readdirSync(project.installed).toSorted()).toEqual(
       [
         'CHANGELOG.md',
         'LICENSE',
@@ -120,44 +50,30 @@ describe('the package', () => {
         'profiles',
       ].toSorted(),
     )
-    expect(readdirSync(join(installed, 'console'))).toEqual(['dist'])
-    const built = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
+    expect(readdirSync(join(project.installed, 'console'))).toEqual(['dist'])
+    const built = readdirSync(join(project.installed, 'dist'), { recursive: true, encoding: 'utf8' })
     expect(built.filter((name) => /\.test\.|-double\.|stub-/.test(name))).toEqual([])
   })
 
   it('spares its users a Node of its own', () => {
-    expect(Object.keys(manifest().dependencies)).not.toContain('node')
+    expect(Object.keys(project.manifest.dependencies)).not.toContain('node')
   })
 
-  it('runs the library example of the README', () => {
-    writeFileSync(
-      join(project, 'example.js'),
-      `${readmeExample('bartleby')}
-      const again = await Office.open({ store: 'sqlite:./data/app.db' })
-      console.log((await again.queues.stats('orders')).partitions.map(({ total }) => total).join())
-      await again.close()`,
+  it('gives every entry that it declares', async () => {
+    expect(entries()).toEqual(['bartleby', 'bartleby/client', 'bartleby/outbox'])
+    const names = await runModule(
+      'entries.js',
+      `for (const entry of ${JSON.stringify(entries())}) console.log(Object.keys(await import(entry)).join())`,
     )
-    expect(run(project, process.execPath, 'example.js').trim()).toBe('0')
-  })
-
-  it('gives the client', () => {
-    const code = `import { QueueClient } from 'bartleby/client'; console.log(typeof new QueueClient({ url: 'http://x' }).consume)`
-    expect(run(project, process.execPath, '--input-type=module', '--eval', code).trim()).toBe('function')
-  })
-
-  it('has types for the examples of the README, checked with the declarations themselves', () => {
-    // If something had no types, it would pass for a number as well, and the directive would be one too many.
-    const notNumber = (name: string) => `// @ts-expect-error\nexport const wrong: number = ${name}`
-    const library = `${readmeExample('bartleby')}${notNumber('batch.items')}`
-    const client = `${readmeExample('bartleby/client')}${notNumber('consumer')}`
-    writeFileSync(join(project, 'library.ts'), library)
-    writeFileSync(join(project, 'client.ts'), `declare function ship(payload: unknown): void\n${client}`)
-    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--lib', 'es2024']
-    run(project, 'tsc', ...options, '--types', 'node', 'library.ts', 'client.ts')
+    expect(names.split('\n').map((line) => line.split(','))).toEqual([
+      expect.arrayContaining(['Office', 'PermanentError', 'BartlebyError']),
+      expect.arrayContaining(['QueueClient', 'LetterClient', 'HistoryClient', 'RedriveClient']),
+      expect.arrayContaining(['createOutbox', 'createDispatcher', 'createInbox', 'createKey', 'pgAdapter']),
+    ])
   })
 
   it('brings the console, which its server serves', async () => {
-    const command = join(installed, manifest().bin.bartleby)
+    const command = join(project.installed, project.manifest.bin.bartleby)
     const server = spawn(process.execPath, [command, 'serve', '--port', '0', '--store', 'sqlite::memory:'])
     try {
       const [line] = await once(server.stdout, 'data')
@@ -171,10 +87,129 @@ describe('the package', () => {
     }
   })
 
-  it('brings the command, which tells its version and its use', () => {
-    const { bin, version } = manifest()
-    const command = join(installed, bin.bartleby)
-    expect(run(project, process.execPath, command, '--help')).toContain('Usage: bartleby')
-    expect(run(project, process.execPath, command, '--version').trim()).toBe(version)
+  it('brings the command, which tells its version and its use', async () => {
+    const { bin, version } = project.manifest
+    const command = join(project.installed, bin.bartleby)
+    expect(await run(project.folder, [process.execPath, command, '--help'])).toContain('Usage: bartleby')
+    expect((await run(project.folder, [process.execPath, command, '--version'])).trim()).toBe(version)
   })
 })
+
+describe('the documentation, with the installed package', () => {
+  it('has examples with right types, and declarations that need no types but those of Node', async () => {
+    const folder = join(project.folder, 'blocks')
+    mkdirSync(folder)
+    for (const { name, code } of blocks.filter(({ from }) => from === ''))
+      writeFileSync(join(folder, `${name}.ts`), `${code}export {}\n`)
+    writeFileSync(
+      join(folder, 'entries.ts'),
+      entries()
+        .map((entry, at) => `export * as entry${at} from '${entry}'`)
+        .join('\n'),
+    )
+    copyFileSync(join(root, 'test/package/given.d.ts'), join(folder, 'given.d.ts'))
+    // Types are the choice of the program. Those of `pg` lie where the declarations of the package do not find them.
+    link(join(root, 'node_modules/@types/node'), join(project.folder, 'node_modules/@types/node'))
+    link(join(root, 'node_modules/@types/pg'), join(folder, 'node_modules/@types/pg'))
+    await checkTypes(folder, { skipLibCheck: false })
+  })
+
+  it('has whole programs with right types', async (test) => {
+    await skipWithoutLibraries(test)
+    const folder = join(project.folder, 'programs')
+    mkdirSync(join(folder, 'node_modules'), { recursive: true })
+    const theirs = join(examplesFolder, 'node_modules')
+    for (const name of readdirSync(theirs)) {
+      if (name !== 'bartleby' && !name.startsWith('.'))
+        link(join(theirs, name), join(folder, 'node_modules', name))
+    }
+    link(join(examplesFolder, 'generated'), join(folder, 'generated'))
+    for (const { from } of blocks.filter((block) => block.from !== ''))
+      copyFileSync(join(root, from), join(folder, from.split('/').at(-1) ?? from))
+    // Declarations of the libraries that they use do not all stand up to a check.
+    await checkTypes(folder, { skipLibCheck: true })
+  })
+
+  it('runs its library example, and runs it again', async () => {
+    const code = `${codeWith(blocks, 'office.queues.complete')}
+      const again = await Office.open({ store: 'sqlite:./data/app.db' })
+      console.log((await again.queues.stats('orders')).partitions.map(({ total }) => total).join())
+      await again.close()`
+    expect(await runModule('library.ts', code)).toBe('0')
+    expect(await runModule('library.ts', code)).toBe('0')
+  })
+
+  it.each(['README-md', 'docs-guide-md'])('runs the engine of %s', async (page) => {
+    const engine = codeWith(
+      blocks.filter(({ name }) => name.startsWith(page)),
+      'office.engine(',
+    )
+    // The program that it stands in: work for the engine, and an end when the work is in history.
+    const code = `${engine.replaceAll(/sqlite:[^']*/g, 'sqlite::memory:')}
+      async function rotate() {}
+      const [queue] = await office.queues.list()
+      await office.queues.produce({ queueName: queue.queueName, items: [{ payload: '{"instanceId":"tenant-7"}' }] })
+      let done
+      while (done === undefined) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        ;[done] = (await office.history.list({ engine: engine.name })).items
+      }
+      console.log(done.operation, done.status)
+      await office.close()`
+    expect(await runModule(`engine-${page}.ts`, code)).toBe('rotate Succeeded')
+  })
+
+  it('runs the outbox of the README', async () => {
+    const [store, billing] = await Promise.all([barePostgres(), httpReceiver((response) => response.end())])
+    const code = codeWith(blocks, 'httpTransport', 'outbox.add')
+      .replace(/postgres:[^']*/, store.url)
+      .replace(/https:[^']*/, billing.url())
+    writeFileSync(join(project.folder, 'outbox.ts'), code)
+    const program = spawn(process.execPath, ['outbox.ts'], { cwd: project.folder, stdio: 'inherit' })
+    try {
+      await Promise.race([billing.gets(1), once(program, 'exit')])
+      expect(billing.requests).toMatchObject([
+        { headers: { 'x-event-type': 'order.placed', 'x-tenant-id': 'acme' } },
+      ])
+    } finally {
+      program.kill()
+      await Promise.all([once(program, 'exit'), billing.close(), store.dispose()])
+    }
+  })
+
+  it.each([
+    ['pg', barePostgres],
+    ['sqlite', freshSqlite],
+  ])('runs the outbox example with %s', async (name, fresh) => {
+    const store = await fresh()
+    try {
+      copyFileSync(join(examplesFolder, `${name}.ts`), join(project.folder, `outbox-${name}.ts`))
+      const printed = await run(project.folder, [process.execPath, `outbox-${name}.ts`], {
+        DATABASE_URL: store.url,
+      })
+      expect(printed).toBe(codeBlocks.find(({ language }) => language === 'text')?.code)
+    } finally {
+      await store.dispose()
+    }
+  })
+})
+
+async function checkTypes(folder: string, options: { readonly skipLibCheck: boolean }): Promise<void> {
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    target: 'es2024',
+    lib: ['es2024'],
+    module: 'nodenext',
+    types: ['node'],
+    allowImportingTsExtensions: true,
+    ...options,
+  }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
+  await run(folder, ['tsc', '-p', '.'])
+}
+
+async function skipWithoutLibraries({ skip }: TestContext): Promise<void> {
+  const missing = await prepareExamples()
+  if (missing !== null) skip(`examples/outbox cannot be installed: ${missing}`)
+}
