@@ -57,7 +57,7 @@ describe.each(stores)('what is next, on $name', (kind) => {
     }
   })
 
-  it('is cut where values get too large, behind a whole event and behind one at least', async () => {
+  it('is cut where values get too large, behind one event at least', async () => {
     const value = (bytes: number) => `"${'x'.repeat(bytes - 2)}"`
     const events = []
     for (const bytes of [100, 50, 51, 10]) events.push(await store.dead({ value: value(bytes) }))
@@ -70,8 +70,19 @@ describe.each(stores)('what is next, on $name', (kind) => {
     expect(await cutAt(150)).toEqual([2, true])
     expect(await cutAt(149)).toEqual([1, true])
     expect(await cutAt(0)).toEqual([1, true])
-    expect(await cutAt(0, { limit: 1 })).toEqual([1, false])
+    expect(await cutAt(0, { limit: 1 })).toEqual([1, true])
     expect(await cutAt(61, { skip: 2 })).toEqual([2, false])
+  })
+
+  it('leaves out the value of its first event when that alone is too large', async () => {
+    for (const value of [`"${'x'.repeat(98)}"`, '1']) await store.dead({ value })
+    const within = async (maxBytes: number) => {
+      const { events, omittedBytes } = await next({ maxBytes })
+      return [events.map(({ value }) => value?.length ?? null), omittedBytes]
+    }
+    expect(await within(100)).toEqual([[100], null])
+    expect(await within(99)).toEqual([[null], 100])
+    expect(await within(101)).toEqual([[100, 1], null])
   })
 
   it('is cut where headers or keys get too large, of which the usual do not count', async () => {

@@ -2,14 +2,21 @@
  * What is next: the queues of services as previews show them, in the order of the contract. Reads only, and of what is large only
  * as much as an answer may hold: sizes first, bytes after.
  */
-import { type Database, type Dialect, type Integer, type Session, sql } from '../db/database.ts'
+import {
+  type Database,
+  type Dialect,
+  type Integer,
+  type Session,
+  type Statement,
+  sql,
+} from '../db/database.ts'
 import { idList } from '../letters/id-list.ts'
 import type { Ledger } from '../letters/ledger.ts'
 import { type ChainLink, earlierValue, readChain } from './chain.ts'
 import { dlqId, KAFKA, STATE, type StoredEvent, UNKNOWN } from './event.ts'
 import { lettersWithLaterSameKey } from './later-same-key.ts'
 import { isServiceName, isTopicName } from './names.ts'
-import { EVENT_COLUMNS, type EventRow, QUEUE_ORDER, toEvent } from './stored-event.ts'
+import { EVENT_COLUMNS, type EventRow, QUEUE_ORDER, SMALL_EVENT_COLUMNS, toEvent } from './stored-event.ts'
 
 /** Which part of a queue is asked for. */
 export interface QueuePart {
@@ -18,14 +25,16 @@ export interface QueuePart {
   readonly topic: string | null
   readonly skip: number
   readonly limit: number
-  /** Of the values together, and of headers and keys that are large; the first event is given whatever its size. */
+  /** Of the values together, and of headers and keys that are large; the first event is given in any case, its value if it fits. */
   readonly maxBytes: number
 }
 
 export interface NextEvents {
   readonly events: readonly StoredEvent[]
-  /** Whether there are fewer of them than asked for because of their size. */
+  /** Whether something is missing because of its size. */
   readonly truncated: boolean
+  /** The size of the value of the first and only event when that alone is beyond the limit: the value is null then. */
+  readonly omittedBytes: number | null
 }
 
 /** What the queue does not tell of an event: what came before it, and whether something came after it. */
@@ -43,7 +52,8 @@ const OPEN = `state < ${STATE.published}`
 const SMALL_BYTES = 4_096
 const bytesOf = (length: string, larger: string): string => {
   const large = (part: string) => `${larger}(coalesce(${length}(${part}), 0) - ${SMALL_BYTES}, 0)`
-  return `coalesce(${length}(payload), 0) + ${large('headers')} + ${large('reference')}`
+  const value = `coalesce(${length}(payload), 0)`
+  return `${value} AS value_bytes, ${value} + ${large('headers')} + ${large('reference')} AS bytes`
 }
 
 /**
@@ -54,15 +64,15 @@ const sizes = (name: string, of: Readonly<Record<Dialect, string>>, order: strin
   sql(
     name,
     {
-      postgres: `SELECT event.letter_id, letter.bytes FROM (
+      postgres: `SELECT event.letter_id, letter.value_bytes, letter.bytes FROM (
           SELECT event.letter_id, event.original_topic, ${QUEUE_ORDER} FROM bartleby.kafka_events AS event WHERE ${of.postgres} AND ${OPEN}
           ORDER BY ${order} ${limit}
         ) AS event
         CROSS JOIN LATERAL (
-          SELECT ${bytesOf('octet_length', 'greatest')} AS bytes FROM bartleby.letters WHERE id = event.letter_id LIMIT 1
+          SELECT ${bytesOf('octet_length', 'greatest')} FROM bartleby.letters WHERE id = event.letter_id LIMIT 1
         ) AS letter
         ORDER BY ${order}`,
-      sqlite: `SELECT event.letter_id, ${bytesOf('length', 'max')} AS bytes FROM (
+      sqlite: `SELECT event.letter_id, ${bytesOf('length', 'max')} FROM (
           SELECT event.letter_id, ${QUEUE_ORDER} FROM kafka_events AS event WHERE ${of.sqlite} AND ${OPEN}
           ORDER BY ${QUEUE_ORDER} ${limit}
         ) AS event
@@ -90,27 +100,41 @@ const sizesOfTopic = sizes(
 )
 
 /** Events with their letters, both by primary key, in any order. */
-const readEvents = sql(
-  'kafka.events',
-  {
-    postgres: `SELECT ${EVENT_COLUMNS} FROM unnest($1::bigint[]) AS asked (id)
-      CROSS JOIN LATERAL (SELECT * FROM bartleby.kafka_events WHERE letter_id = asked.id LIMIT 1) AS event
-      CROSS JOIN LATERAL (SELECT * FROM bartleby.letters WHERE id = asked.id LIMIT 1) AS letter`,
-    sqlite: `SELECT ${EVENT_COLUMNS} FROM json_each($1) AS asked
-      CROSS JOIN kafka_events AS event ON event.letter_id = asked.value
-      CROSS JOIN letters AS letter ON letter.id = asked.value`,
-  },
-  { bigints: true },
-)
+const eventsBy = (name: string, columns: string): Statement =>
+  sql(
+    name,
+    {
+      postgres: `SELECT ${columns} FROM unnest($1::bigint[]) AS asked (id)
+        CROSS JOIN LATERAL (SELECT * FROM bartleby.kafka_events WHERE letter_id = asked.id LIMIT 1) AS event
+        CROSS JOIN LATERAL (SELECT * FROM bartleby.letters WHERE id = asked.id LIMIT 1) AS letter`,
+      sqlite: `SELECT ${columns} FROM json_each($1) AS asked
+        CROSS JOIN kafka_events AS event ON event.letter_id = asked.value
+        CROSS JOIN letters AS letter ON letter.id = asked.value`,
+    },
+    { bigints: true },
+  )
+const readEvents = eventsBy('kafka.events', EVENT_COLUMNS)
+const readSmallEvents = eventsBy('kafka.smallEvents', SMALL_EVENT_COLUMNS)
 
-/** The next events of a queue, whole ones only; at least one, if there are any and any are asked for. */
+/** The next events of a queue; at least one, if there are any and any are asked for. */
 export async function nextEvents(session: Session, part: QueuePart): Promise<NextEvents> {
   const { service, topic, skip, limit, maxBytes } = part
-  if (limit === 0 || !canHaveLetters(service, topic)) return { events: [], truncated: false }
+  if (limit === 0 || !canHaveLetters(service, topic)) {
+    return { events: [], truncated: false, omittedBytes: null }
+  }
   const found =
     topic === null
       ? await session.rows<SizeRow>(sizesOfService, service, limit, skip)
       : await session.rows<SizeRow>(sizesOfTopic, service, topic, limit, skip)
+  const [first] = found
+  if (first !== undefined && Number(first.value_bytes) > maxBytes) {
+    const events = await eventsOf(session, [first.letter_id], readSmallEvents)
+    return {
+      events: events.map((event) => ({ ...event, value: null })),
+      truncated: true,
+      omittedBytes: Number(first.value_bytes),
+    }
+  }
   const given = found.slice(0, countWithin(found, maxBytes))
   return {
     events: await eventsOf(
@@ -118,11 +142,13 @@ export async function nextEvents(session: Session, part: QueuePart): Promise<Nex
       given.map((row) => row.letter_id),
     ),
     truncated: given.length < found.length,
+    omittedBytes: null,
   }
 }
 
 interface SizeRow {
   readonly letter_id: Integer
+  readonly value_bytes: Integer
   readonly bytes: Integer
 }
 
@@ -141,13 +167,17 @@ function countWithin(rows: readonly SizeRow[], maxBytes: number): number {
 }
 
 /** The events of these letters, in this order; one that is gone is left out. */
-async function eventsOf(session: Session, ids: readonly Integer[]): Promise<StoredEvent[]> {
+async function eventsOf(
+  session: Session,
+  ids: readonly Integer[],
+  statement = readEvents,
+): Promise<StoredEvent[]> {
   if (ids.length === 0) return []
   const wanted = idList(
     session.dialect,
     ids.map((id) => ({ id })),
   )
-  const rows = await session.rows<EventRow>(readEvents, wanted)
+  const rows = await session.rows<EventRow>(statement, wanted)
   const byId = new Map(rows.map((row) => [BigInt(row.letter_id), row]))
   return ids.flatMap((id) => {
     const row = byId.get(BigInt(id))
@@ -234,11 +264,12 @@ export class QueueReader {
     this.#ledger = ledger
   }
 
-  /** The next events; with the details of those that `isDetailed` asks for. */
+  /** The next events; with the details of those that `isDetailed` asks for, and of one that is not whole. */
   preview(part: QueuePart, isDetailed: (event: StoredEvent) => boolean): Promise<Preview> {
     return this.#db.snapshot('kafka.preview', async (session) => {
       const next = await nextEvents(session, part)
-      return { ...next, details: await this.#detailsOfSome(session, next.events, isDetailed) }
+      const isTold = (event: StoredEvent) => next.omittedBytes !== null || isDetailed(event)
+      return { ...next, details: await this.#detailsOfSome(session, next.events, isTold) }
     })
   }
 

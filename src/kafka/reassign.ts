@@ -23,7 +23,7 @@ import { factsAnew, lockEvent, moveEvent } from './letters/move.ts'
 import { isTopicName, isUuid } from './names.ts'
 import { eventNamed } from './queue-reader.ts'
 import { type KafkaSettings, listedService, serviceNamed } from './settings.ts'
-import { EVENT_COLUMNS, type EventRow, QUEUE_ORDER, toEvent } from './stored-event.ts'
+import { type EventRow, QUEUE_ORDER, SMALL_EVENT_COLUMNS, toEvent } from './stored-event.ts'
 
 export interface Reassigner {
   readonly db: Database
@@ -91,25 +91,22 @@ function insistOnPending({ state, service, eventId }: StoredEvent): void {
 /** Events that are looked at at once. */
 const BATCH = 50
 
-/** Whose an event is does not depend on its value, which may be large: a server that starts does not read all of them. */
-const COLUMNS = EVENT_COLUMNS.replace('letter.payload', 'NULL AS payload').replace(
-  'letter.edited_payload',
-  'NULL AS edited_payload',
-)
-
 const NEXT = `event.service = '${UNKNOWN}' AND event.state < ${STATE.published} AND
   (event.order_ts, event.topic, event.partition, event.record_offset, event.intake) > ($1, $2, $3, $4, $5)`
 
-/** The next events of nobody's behind a place in the order, on kafka_queue; each with its letter by primary key. */
+/**
+ * The next events of nobody's behind a place in the order, on kafka_queue; each with its letter by primary key. Whose an event is does
+ * not depend on its value: a server that starts does not read all of them.
+ */
 const readUnknown = sql(
   'kafka.unknownEvents',
   {
-    postgres: `SELECT ${COLUMNS} FROM (
+    postgres: `SELECT ${SMALL_EVENT_COLUMNS} FROM (
         SELECT * FROM bartleby.kafka_events AS event WHERE ${NEXT} ORDER BY ${QUEUE_ORDER} LIMIT $6
       ) AS event
       CROSS JOIN LATERAL (SELECT * FROM bartleby.letters WHERE id = event.letter_id LIMIT 1) AS letter
       ORDER BY ${QUEUE_ORDER}`,
-    sqlite: `SELECT ${COLUMNS} FROM kafka_events AS event CROSS JOIN letters AS letter ON letter.id = event.letter_id
+    sqlite: `SELECT ${SMALL_EVENT_COLUMNS} FROM kafka_events AS event CROSS JOIN letters AS letter ON letter.id = event.letter_id
       WHERE ${NEXT} ORDER BY ${QUEUE_ORDER} LIMIT $6`,
   },
   { bigints: true },

@@ -18,6 +18,12 @@ export const EVENT_COLUMNS = `event.letter_id, event.order_ts, event.record_offs
   event.record_key, event.facts, letter.captured_at, letter.source_id, letter.headers, letter.payload, letter.edited,
   letter.edited_payload`
 
+/** The same without what may be large: such an event has an empty value, whatever its own is. */
+export const SMALL_EVENT_COLUMNS = EVENT_COLUMNS.replace('letter.payload', 'NULL AS payload').replace(
+  'letter.edited_payload',
+  'NULL AS edited_payload',
+)
+
 export interface EventRow {
   readonly letter_id: Integer
   readonly order_ts: Integer

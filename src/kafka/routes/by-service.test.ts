@@ -162,6 +162,19 @@ describe.each(stores)('the calls by service, on $name', (kind) => {
       expect(await lengthOf('/kafka/wps/orders')).toEqual([1, 'true'])
     })
 
+    it('tells of an event that is too large by itself, without its payload', async () => {
+      const large = await http.store.dead({ value: `"${'x'.repeat(5_000)}"` })
+      await http.store.dead()
+      for (const url of ['/kafka/wps', '/kafka/wps/orders', '/kafka/wps?limit=1', '/kafka/wps?detail=true']) {
+        const reply = await http.ask(url)
+        expect(reply.headers['bartleby-truncated']).toBe('true')
+        expect(reply.body.length).toBeLessThan(2_000)
+        expect(reply.json()).toMatchObject([
+          { payload: null, key: 'k1', bartleby: { dlq_id: large.dlqId, value_omitted_bytes: 5_002 } },
+        ])
+      }
+    })
+
     it('says why an event is quarantined, also when nobody asks', async () => {
       const event = await http.store.dead({ value: 'no JSON', correlationId: 'x', partition: 3, offset: 7 })
       const [shown] = await http.events('/kafka/wps')
@@ -180,8 +193,11 @@ describe.each(stores)('the calls by service, on $name', (kind) => {
         chain: [],
         reasons: ['value_not_json', 'correlation_id_invalid'],
         warnings: [],
-        value_base64: Buffer.from('no JSON').toString('base64'),
       })
+      const base64 = Buffer.from('no JSON').toString('base64')
+      expect(await http.events('/kafka/wps?detail=true')).toEqual([
+        { ...shown, bartleby: { ...(shown?.bartleby as object), value_base64: base64 } },
+      ])
       expect(await http.events('/kafka/wps?detail=false')).toEqual([shown])
       await http.store.dead({ value: null, partition: 4 })
       const second = (await http.events<{ bartleby: object }>('/kafka/wps'))[1]

@@ -90,7 +90,7 @@ async function preview(request: KafkaRequest, calls: KafkaCalls): Promise<Answer
   }
   const part = { service, topic: null, skip: 0, limit, maxBytes: previewMaxBytes }
   const shown = await calls.reader.preview(part, (event) => isShownInDetail(event, wanted))
-  const events = shown.events.map((event, index) => previewText(event, extraOfShown(shown, index)))
+  const events = shown.events.map((event, index) => previewText(event, extraOfShown(shown, index, wanted)))
   return json(listText(events), shown.truncated ? { 'Bartleby-Truncated': 'true' } : {})
 }
 

@@ -87,7 +87,9 @@ async function preview(request: KafkaRequest, { settings, reader }: KafkaCalls):
     maxBytes: previewMaxBytes,
   }
   const shown = await reader.preview(part, (event) => isShownInDetail(event, wanted))
-  const events = shown.events.map((event, index) => storedEventText(event, extraOfShown(shown, index)))
+  const events = shown.events.map((event, index) =>
+    storedEventText(event, extraOfShown(shown, index, wanted)),
+  )
   return json(listText(events), shown.truncated ? { 'Bartleby-Truncated': 'true' } : {})
 }
 

@@ -56,7 +56,7 @@ const EXTRA: JsonSchema = {
     warnings: TEXTS,
   }),
   description:
-    'With `detail=true`, and always on quarantined events; `value_base64` when the value is no JSON',
+    'With `detail=true`, and always on quarantined events and on one whose payload is left out; then `value_omitted_bytes` is its size. With `detail=true` also `value_base64` when the value is no JSON',
 }
 
 /** An event, with the extra member that it may have. */

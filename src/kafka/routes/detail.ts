@@ -11,10 +11,16 @@ export const isShownInDetail = ({ facts }: StoredEvent, wanted: boolean): boolea
   wanted || facts.reasons.length > 0
 
 /** The extra member of an event of a preview. */
-export function extraOfShown({ events, details }: Preview, index: number): string | null {
+export function extraOfShown(
+  { events, details, omittedBytes }: Preview,
+  index: number,
+  wanted: boolean,
+): string | null {
   const event = events[index]
   const detail = details[index] ?? null
-  return event === undefined || detail === null ? null : extraText(event, { detail })
+  return event === undefined || detail === null
+    ? null
+    : extraText(event, { detail, withValue: wanted, omittedBytes })
 }
 
 /** The extra member of an event that was published, or would be. */
@@ -26,7 +32,7 @@ export async function extraOfResolution(
   if (!isShownInDetail(event, wanted)) return null
   const state = isDryRun ? stateName(event.state) : outcome
   try {
-    return extraText(event, { detail: await reader.detail(event), state, warnings })
+    return extraText(event, { detail: await reader.detail(event), withValue: wanted, state, warnings })
   } catch (error) {
     // What was published was published: that its past cannot be read now must not look like a failure.
     if (isDryRun) throw error

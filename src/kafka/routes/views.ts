@@ -119,6 +119,10 @@ export const publishableText = ({ record }: Published, extra: string | null): st
 /** What an event's detail adds. */
 export interface Seen {
   readonly detail: EventDetail
+  /** Whether a value that is no JSON is shown too. */
+  readonly withValue: boolean
+  /** The size of a value that was left out; null when none was. */
+  readonly omittedBytes?: number | null
   /** What it became meanwhile; left out, it is as it was read. */
   readonly state?: string
   /** What was found besides, when it was processed. */
@@ -126,7 +130,10 @@ export interface Seen {
 }
 
 /** The extra member: where the event came from and how it stands, for operators. */
-export function extraText(event: StoredEvent, { detail, state, warnings = [] }: Seen): string {
+export function extraText(
+  event: StoredEvent,
+  { detail, withValue, omittedBytes = null, state, warnings = [] }: Seen,
+): string {
   const { facts, order, value } = event
   const later = detail.hasLaterSameKey ? ['later_same_key'] : []
   return text({
@@ -143,7 +150,8 @@ export function extraText(event: StoredEvent, { detail, state, warnings = [] }: 
     chain: detail.chain.map(linkView),
     reasons: facts.reasons,
     warnings: [...new Set([...facts.warnings, ...warnings, ...later])],
-    ...(value === null || facts.valueForm === 'json' ? {} : { value_base64: base64(value) }),
+    ...(omittedBytes === null ? {} : { value_omitted_bytes: omittedBytes }),
+    ...(withValue && value !== null && facts.valueForm !== 'json' ? { value_base64: base64(value) } : {}),
   })
 }
 
