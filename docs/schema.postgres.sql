@@ -652,6 +652,8 @@ CREATE INDEX kafka_sends_at ON bartleby.kafka_sends USING btree (target, publish
 
 CREATE INDEX kafka_sends_of_letter ON bartleby.kafka_sends USING btree (letter_id);
 
+CREATE INDEX kafka_sends_unplaced ON bartleby.kafka_sends USING btree (target, made_at) WHERE (((published_offset IS NULL) OR (resends > 0)) AND (reopened = 0) AND (outcome <> 3));
+
 CREATE INDEX lease_batches_due ON bartleby.lease_batches USING btree (due_at);
 
 CREATE INDEX letter_attempts_superseded ON bartleby.letter_attempts USING btree (superseded_at) WHERE (superseded_at IS NOT NULL);

@@ -208,6 +208,8 @@ CREATE INDEX kafka_sends_at ON kafka_sends (target, published_partition, publish
 
 CREATE INDEX kafka_sends_of_letter ON kafka_sends (letter_id);
 
+CREATE INDEX kafka_sends_unplaced ON kafka_sends (target, made_at) WHERE (published_offset IS NULL OR resends > 0) AND reopened = 0 AND outcome <> 3;
+
 CREATE TABLE kafka_services (service TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 
 CREATE TABLE lease_batches (

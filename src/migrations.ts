@@ -3,7 +3,7 @@ import { lockMigration } from './db/lock.ts'
 import type { Migration } from './db/migrations.ts'
 import { secretMigration } from './db/secrets.ts'
 import { historyMigration } from './history/schema.ts'
-import { kafkaMigration } from './kafka/schema.ts'
+import { kafkaMigration, unplacedSendsMigration } from './kafka/schema.ts'
 import { activityMigration } from './letters/activity-schema.ts'
 import { outcomesMigration } from './letters/outcomes-schema.ts'
 import { letterMigration } from './letters/schema.ts'
@@ -25,4 +25,5 @@ export const MIGRATIONS: readonly Migration[] = [
   outcomesMigration,
   redriveMigration,
   deathMigration,
+  unplacedSendsMigration,
 ]

@@ -15,6 +15,7 @@
  */
 import type { Migration } from '../db/migrations.ts'
 import { STATE } from './event.ts'
+import { UNPLACED } from './send.ts'
 
 const OPEN = `state < ${STATE.published}`
 const IN_FLIGHT = `state IN (${STATE.claimed}, ${STATE.publishing})`
@@ -224,4 +225,12 @@ export const kafkaMigration: Migration = {
       PRIMARY KEY (letter_id, number)
     ) STRICT;
   `,
+}
+
+/** Finds what was sent to a topic and lies nobody knows where, when a record comes back from there. */
+export const unplacedSendsMigration: Migration = {
+  number: 17,
+  name: 'unplaced sends',
+  postgres: `CREATE INDEX kafka_sends_unplaced ON bartleby.kafka_sends (target, made_at) WHERE ${UNPLACED};`,
+  sqlite: `CREATE INDEX kafka_sends_unplaced ON kafka_sends (target, made_at) WHERE ${UNPLACED};`,
 }

@@ -1,7 +1,7 @@
 /** The generations of hexkit: each has its own retry topic, and what fails again is the same letter, by id or by place. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lastHeader, shownBytes } from '../../src/kafka/wire/headers.ts'
-import { describeKafka } from '../harness/kafka.ts'
+import { describeKafka, newName } from '../harness/kafka.ts'
 import { oldRecord } from '../harness/kafka-records.ts'
 import { stores } from '../harness/stores.ts'
 import { KafkaHere, rawOf, type Service } from './here.ts'
@@ -26,6 +26,10 @@ const failsByPlace: Fails = (here, { name, dlq }, at, excMsg) => {
 const failsById: Fails = (here, service, { eventId }, excMsg) =>
   here.die(service, [{ originalEventId: eventId, excMsg, value: VALUE, correlationId: CORRELATION }])
 
+/** As the DLQ was designed first: the dead record keeps the id of the one that failed. */
+const failsUnderItsId: Fails = (here, service, { eventId }, excMsg) =>
+  here.die(service, [{ eventId, originalEventId: null, excMsg, value: VALUE, correlationId: CORRELATION }])
+
 const VALUE = '{"big": 12345678901234567890}'
 const CORRELATION = '9b533dcf-092d-44cd-824a-7ebea58a99bf'
 
@@ -33,6 +37,7 @@ const GENERATIONS = [
   { called: 'four', fails: failsByPlace, retryOf: (service: string) => `${service}-retry` },
   { called: 'five', fails: failsByPlace, retryOf: (service: string) => `retry-${service}` },
   { called: 'six', fails: failsById, retryOf: (service: string) => `retry-${service}` },
+  { called: 'none yet', fails: failsUnderItsId, retryOf: (service: string) => `retry-${service}` },
 ] as const
 
 describeKafka('a service of hexkit', () => {
@@ -47,6 +52,7 @@ describeKafka('a service of hexkit', () => {
             four: { retry: (service) => `${service}-retry`, partitions: 3 },
             five: { ...byDefault, partitions: 3 },
             six: { ...byDefault, partitions: 3 },
+            'none yet': { ...byDefault, name: newName('design'), partitions: 3 },
           },
         })
       })

@@ -10,10 +10,11 @@ import { TestClock } from '../../src/core/test-clock.ts'
 import type { RawRecord } from '../../src/kafka/event.ts'
 import { lastHeader, shownBytes } from '../../src/kafka/wire/headers.ts'
 import { describeOwnBroker, type KafkaBroker, startBroker, type Topics, topicsAt } from '../harness/kafka.ts'
+import { oldRecord } from '../harness/kafka-records.ts'
 import { isProof } from '../harness/limits.ts'
 import { type SpawnedServer, spawnServer } from '../harness/server.ts'
 import { freshPostgres, freshSqlite } from '../harness/stores.ts'
-import { KafkaHere, type Service } from './here.ts'
+import { KafkaHere, rawOf, type Service } from './here.ts'
 import { ask, type PreviewEvent } from './served.ts'
 import { type Turnstile, turnstileTo } from './turnstile.ts'
 
@@ -131,6 +132,40 @@ describeOwnBroker('what was interrupted', () => {
       await here.close()
     }
   })
+
+  it.each([SQLITE, POSTGRES])(
+    'a retry that fails before its publish is settled is the same letter on $name',
+    async (store) => {
+      const here = await KafkaHere.open(store, { services: { svc: {} }, broker: kafka })
+      const service = here.service('svc')
+      try {
+        const correlationId = '9b533dcf-092d-44cd-824a-7ebea58a99bf'
+        await here.die(service, [{ value: { n: 0 }, correlationId }])
+        await here.expectPending(service, 1)
+        const answering = turnstile.stop('produce', 'answer')
+        const call = process(here, service)
+        await answering
+        await expect.poll(async () => (await here.published(service)).length).toBe(1)
+        const [sent] = await here.published(service)
+        if (sent === undefined) throw new Error('nothing was published')
+        // As hexkit 4 and 5 write it: by its place, which the server has not heard yet.
+        const { headers } = oldRecord({ ...sent, service: service.name }, { correlationId })
+        await kafka.produce(service.dlq, [rawOf({ headers, value: { n: 0 } })])
+        await expect
+          .poll(async () => (await shown(here, service)).map(({ bartleby }) => bartleby?.attempts))
+          .toEqual([2])
+        turnstile.go()
+        expect((await call).status).toBe(204)
+        const [event, ...others] = await shown(here, service)
+        expect(others).toEqual([])
+        const place = { topic: service.retry, partition: sent.partition, offset: String(sent.offset) }
+        expect(event?.bartleby).toMatchObject({ state: 'pending', attempts: 2, chain: [{ sent: place }] })
+      } finally {
+        turnstile.go()
+        await here.close()
+      }
+    },
+  )
 
   it('a server killed between the acknowledgement and its record leaves it uncertain', async () => {
     const here = await KafkaHere.prepare(POSTGRES, { services: { svc: {} }, broker: kafka })

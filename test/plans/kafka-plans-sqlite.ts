@@ -20,6 +20,7 @@ export const KAFKA_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'kafka.putHold',
     'kafka.renewEvent',
     'kafka.renewLetter',
+    'kafka.smallEvents',
     'kafka.writeService',
     'letters.refile',
   ],
@@ -28,5 +29,6 @@ export const KAFKA_INDEXES: Readonly<Record<string, readonly string[]>> = {
   kafka_queue_of_topic: ['kafka.headOfTopic', 'kafka.queueOfTopic'],
   kafka_same_key: ['kafka.laterSameKey', 'kafka.earlierOpenSameKey'],
   kafka_sends_at: ['kafka.sendsOn'],
+  kafka_sends_unplaced: ['kafka.sendsUnplaced'],
   kafka_sends_of_letter: ['kafka.forget.kafka_sends'],
 }

@@ -3,11 +3,10 @@
  * next death of something that was sent. The partitions of the records are locked, so none of them can be stored meanwhile.
  */
 import { type Integer, sql, type Transaction, textList } from '../../db/database.ts'
-import { type LetterId, letterId } from '../../letters/letter.ts'
-import { type DlqId, dlqId, type EventFacts, type EventId, eventId } from '../event.ts'
-import { isTopicName } from '../names.ts'
+import { type DlqId, dlqId, type EventId } from '../event.ts'
+import { sendsOf } from './known-sends.ts'
 import { derivedId, type Incoming, placeOf, sourceIdOf } from './store-incoming.ts'
-import { rowsOn, STRETCHES, type Stretch, stretchesOf } from './store-stretches.ts'
+import { rowsOn, STRETCHES, stretchesOf } from './store-stretches.ts'
 
 /** The records that are known on stretches of partitions, by primary key: not more than there are places on them. */
 const readOn = sql(
@@ -27,46 +26,6 @@ const readTaken = sql('kafka.takenIds', {
   postgres: 'SELECT dlq_id FROM bartleby.kafka_records WHERE dlq_id = ANY($1::uuid[])',
   sqlite: 'SELECT dlq_id FROM kafka_records WHERE dlq_id IN (SELECT value FROM json_each($1))',
 })
-
-/** The letters of ids that were minted, by primary key. */
-const readSends = sql(
-  'kafka.sendsOf',
-  {
-    postgres:
-      'SELECT event_id, letter_id, reopened FROM bartleby.kafka_sends WHERE event_id = ANY($1::uuid[])',
-    sqlite:
-      'SELECT event_id, letter_id, reopened FROM kafka_sends WHERE event_id IN (SELECT value FROM json_each($1))',
-  },
-  { bigints: true },
-)
-
-/** What was sent to stretches of partitions, on kafka_sends_at. */
-const readSendsOn = sql(
-  'kafka.sendsOn',
-  {
-    postgres: `SELECT asked.n, send.event_id, send.made_at FROM ${STRETCHES}
-      CROSS JOIN LATERAL (SELECT event_id, made_at FROM bartleby.kafka_sends WHERE target = asked.topic
-        AND published_partition = asked.partition AND published_offset >= asked.first AND published_offset <= asked.last
-        AND published_offset IS NOT NULL OFFSET 0) AS send`,
-    sqlite: `SELECT event_id, made_at FROM kafka_sends WHERE target = $1 AND published_partition = $2
-      AND published_offset >= $3 AND published_offset <= $4 AND published_offset IS NOT NULL`,
-  },
-  { bigints: true },
-)
-
-interface SendRow {
-  readonly event_id: string
-  readonly letter_id: Integer
-  readonly reopened: Integer
-}
-
-/** A publish that records may have died of. */
-export interface KnownSend {
-  readonly eventId: EventId
-  readonly letterId: LetterId
-  /** Whether a record has reopened its letter already. */
-  readonly isSpent: boolean
-}
 
 export interface Known {
   /** The source ids of records that are in the store. */
@@ -112,55 +71,4 @@ export async function takenAmong(tx: Transaction, ids: readonly DlqId[]): Promis
   if (ids.length === 0) return new Set()
   const rows = await tx.rows<{ dlq_id: string }>(readTaken, textList(tx.dialect, ids))
   return new Set(rows.map((row) => dlqId(row.dlq_id)))
-}
-
-async function sendsOf(tx: Transaction, all: readonly Incoming[]): Promise<Map<string, EventId>> {
-  const named = all.filter(({ facts }) => facts.originalEventId !== null)
-  const idOf = ({ facts }: Incoming): EventId => eventId((facts.originalEventId ?? '').toLowerCase())
-  const [byId, byPlace] = await Promise.all([readSendsByIds(tx, named.map(idOf)), sendsAtPlaces(tx, all)])
-  const byName = named.filter((each) => byId.has(idOf(each)))
-  return new Map([...byPlace, ...byName.map((each) => [each.sourceId, idOf(each)] as const)])
-}
-
-async function sendsAtPlaces(tx: Transaction, all: readonly Incoming[]): Promise<Map<string, EventId>> {
-  const placed = all.flatMap(({ sourceId, facts }) => {
-    const place = sentTo(facts)
-    return place === null ? [] : [{ ...place, sourceId }]
-  })
-  if (placed.length === 0) return new Map()
-  const rows = await rowsOn<{ event_id: string; made_at: Integer }, (typeof placed)[number]>(
-    tx,
-    readSendsOn,
-    placed,
-  )
-  // A topic that was made anew has places for the second time: what was sent there last is meant.
-  rows.sort((a, b) => Number(BigInt(a.made_at) - BigInt(b.made_at)))
-  return new Map(rows.map(({ on, event_id }) => [on.sourceId, eventId(event_id)]))
-}
-
-/** Where the failed record was read, when anything of ours can be there: the text came with the record. */
-function sentTo({ readFrom }: EventFacts): Stretch | null {
-  if (readFrom === null || !isTopicName(readFrom.topic) || !/^\d{1,18}$/.test(readFrom.offset)) return null
-  const { topic, partition } = readFrom
-  const offset = BigInt(readFrom.offset)
-  return partition >= 0 && partition < 2 ** 31 ? { topic, partition, first: offset, last: offset } : null
-}
-
-/** These publishes, as far as they were ours. */
-export async function readSendsByIds(
-  tx: Transaction,
-  ids: readonly EventId[],
-): Promise<Map<EventId, KnownSend>> {
-  if (ids.length === 0) return new Map()
-  const rows = await tx.rows<SendRow>(readSends, textList(tx.dialect, ids))
-  return new Map(
-    rows.map((row) => [
-      eventId(row.event_id),
-      {
-        eventId: eventId(row.event_id),
-        letterId: letterId(row.letter_id),
-        isSpent: Number(row.reopened) === 1,
-      },
-    ]),
-  )
 }

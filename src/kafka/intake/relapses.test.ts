@@ -286,6 +286,18 @@ describe.each(stores)('an event that died again, on $name', (kind) => {
     }
   })
 
+  it('is known by the id of the retry when the dead record keeps that as its own', async () => {
+    const kafka = await open()
+    const event = await kafka.dead({ originalEventId: null })
+    const minted = await kafka.publish(event)
+    const kept = { originalEventId: null, eventId: minted.toUpperCase() }
+    expect(await kafka.take(kafka.record(kept))).toMatchObject({ created: 0, reopened: 1 })
+    expect(await kafka.again(event)).toMatchObject({ attempts: 2, state: STATE.pending, dlqId: minted })
+    expect(await kafka.take(kafka.record(kept))).toMatchObject({ created: 1, reopened: 0 })
+    const [, copy] = await kafka.events()
+    expect(copy?.facts.warnings).toEqual(expect.arrayContaining(['duplicate_event_id', 'duplicate_retry']))
+  })
+
   it('is put on record now, however old its record says it is', async () => {
     const kafka = await open()
     const event = await kafka.dead()

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from '../../db/database.ts'
 import { type DlqId, dlqId, type EventId, type Warning } from '../event.ts'
-import { type Known, type KnownSend, takenAmong } from './known-records.ts'
+import { type Known, takenAmong } from './known-records.ts'
+import { isElsewhere, type KnownSend } from './known-sends.ts'
 import { advance } from './order.ts'
 import { derivedId, type Entry, type Incoming, type Reopening, withWarnings } from './store-incoming.ts'
 import { type Books, bookOf } from './store-partitions.ts'
@@ -89,8 +90,7 @@ export function arrange(
   for (const { each, id, isReused } of named) {
     const book = bookOf(books, each.record)
     const orderTs = advance(book, each.record)
-    const sent = known.sends.get(each.sourceId)
-    const send = sent === undefined ? undefined : sends.get(sent)
+    const send = sendOf(each, known, sends)
     const isSpent = send !== undefined && (send.isSpent || spent.has(send.eventId))
     const isDoubleName = each.ownId !== null && id !== each.ownId
     const warnings: Warning[] = [
@@ -115,4 +115,11 @@ export function arrange(
     }
   }
   return { created, reopened }
+}
+
+/** The publish that a record died of, as it is now that its letter is locked. */
+function sendOf(each: Incoming, known: Known, sends: ReadonlyMap<EventId, KnownSend>): KnownSend | undefined {
+  const sent = known.sends.get(each.sourceId)
+  const send = sent === undefined ? undefined : sends.get(sent)
+  return send === undefined || isElsewhere(each, send) ? undefined : send
 }
