@@ -34,8 +34,12 @@ const UTF8_PATTERN = `^(?:${[
   '\\u00f4[\\u0080-\\u008f][\\u0080-\\u00bf]{2}',
 ].join('|')})*$`
 
-/** Some character outside `\x01`-`\x7f`: GLOB reads any byte above that as one, whatever follows it. */
-const foreignToAscii = (text: string): string => `${text} GLOB '*[^' || char(1) || '-' || char(127) || ']*'`
+/**
+ * Some character outside `\x01`-`\x7f`: GLOB reads any byte above that as one, whatever follows it. Told that it is text:
+ * Debian and others build SQLite so that no BLOB matches.
+ */
+const foreignToAscii = (bytes: string): string =>
+  `CAST(${bytes} AS TEXT) GLOB '*[^' || char(1) || '-' || char(127) || ']*'`
 
 /**
  * SQLite takes any bytes for text and can look at single ones only by replacing them. So what is not plain ASCII is
@@ -54,8 +58,28 @@ function isTextSqlite(bytes: string): string {
   for (let lead = 0xc2; lead <= 0xf4; lead++) {
     steps.push([hex(lead) + '80'.repeat(lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3), '61'])
   }
-  const reduced = steps.reduce((text, [from, to]) => `replace(${text},x'${from}',x'${to}')`, bytes)
+  const reduced = replacedSqlite(
+    bytes,
+    steps.map(([from, to]) => [`x'${from}'`, `x'${to}'`]),
+  )
   return `(instr(${bytes}, x'00') = 0 AND (NOT ${foreignToAscii(bytes)} OR NOT ${foreignToAscii(reduced)}))`
+}
+
+/** Before 3.46 the parser of SQLite gives up at a depth of 100, and a call within a call takes some five of it. */
+const CALLS_WITHIN = 8
+
+/** Replaces one after the other. Each member of WITH stands beside the one it reads, so that no depth adds up. */
+function replacedSqlite(text: string, steps: readonly (readonly [from: string, to: string])[]): string {
+  const members: string[] = []
+  for (let at = 0; at < steps.length; at += CALLS_WITHIN) {
+    const given = at === 0 ? text : 'so_far'
+    const replaced = steps
+      .slice(at, at + CALLS_WITHIN)
+      .reduce((inner, [from, to]) => `replace(${inner},${from},${to})`, given)
+    const source = at === 0 ? '' : ` FROM replaced_${members.length - 1}`
+    members.push(`replaced_${members.length} (so_far) AS (SELECT ${replaced}${source})`)
+  }
+  return `(WITH ${members.join(', ')} SELECT so_far FROM replaced_${members.length - 1})`
 }
 
 const hex = (byte: number): string => byte.toString(16).toUpperCase().padStart(2, '0')
@@ -110,17 +134,25 @@ function range(first: number, last: number): string[] {
 
 /** A name as row keys write it; the long way only where something has to be encoded. */
 export function asKeyName(dialect: Dialect, name: string): string {
-  const character = dialect === 'postgres' ? 'chr' : 'char'
-  const encoded = ENCODED.reduce(
-    (text, given) => `replace(${text}, ${character}(${given.codePointAt(0)}), '${percentEncoded(given)}')`,
-    name,
-  )
+  const encoded = dialect === 'postgres' ? encodedPostgres(name) : encodedSqlite(name)
   const hasEncoded =
     dialect === 'postgres'
       ? `${name} ~ '[%/\\\\#?\\u0001-\\u001f\\u007f-\\u009f]'`
       : `${name} GLOB '*[%/\\#?' || char(1) || '-' || char(31) || char(127) || '-' || char(159) || ']*'`
   return `CASE WHEN ${hasEncoded} THEN ${encoded} ELSE ${name} END`
 }
+
+const encodedPostgres = (name: string): string =>
+  ENCODED.reduce(
+    (text, given) => `replace(${text}, chr(${given.codePointAt(0)}), '${percentEncoded(given)}')`,
+    name,
+  )
+
+const encodedSqlite = (name: string): string =>
+  replacedSqlite(
+    name,
+    ENCODED.map((given) => [`char(${given.codePointAt(0)})`, `'${percentEncoded(given)}'`]),
+  )
 
 const percentEncoded = (character: string): string =>
   [...Buffer.from(character)].map((byte) => `%${hex(byte)}`).join('')

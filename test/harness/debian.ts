@@ -64,3 +64,11 @@ export function describeDebianPostgres(name: string, body: (postgres: DebianPost
   const missing = "Debian's package postgresql is not installed, nor could it be"
   describeWith(findOrInstall(['postgresql'], findPostgres), missing, name, body)
 }
+
+/** Tests that run a program of Debian's package of the same name, which may be older than what comes with Node. */
+export function describeProgram(program: string, name: string, body: (path: string) => void): void {
+  const path = join('/usr/bin', program)
+  const find = () => (existsSync(path) ? path : undefined)
+  const missing = `Debian's package ${program} is not installed, nor could it be`
+  describeWith(findOrInstall([program], find), missing, name, body)
+}
