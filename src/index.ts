@@ -1,4 +1,5 @@
 /** What `import … from 'bartleby'` gives. */
+export { ConfigError } from './config/config-error.ts'
 export { type Clock, type Instant, instant, later } from './core/clock.ts'
 export { BartlebyError, ERRORS, type ErrorCode } from './core/errors.ts'
 export type { Log } from './core/log.ts'

@@ -3,6 +3,7 @@
  *
  *   open ──► drain (waiters answered, writes finished, new calls refused) ──► close
  */
+import { checkOfficeOptions } from './config/office-options.ts'
 import type { Clock, Instant } from './core/clock.ts'
 import { parseGoDuration, usFromNs } from './core/duration.ts'
 import { failure } from './core/errors.ts'
@@ -152,6 +153,7 @@ export class Office {
 
   /** Opens the office on a store, creating or upgrading its tables first. Close it when done. */
   static async open(options: OfficeOptions): Promise<Office> {
+    checkOfficeOptions(options)
     const db = openDatabase(options.store, options.postgres ?? { poolSize: DEFAULT_POOL_SIZE })
     let office: Office | undefined
     try {

@@ -44,6 +44,16 @@ describe('the options of an engine', () => {
     ],
     [{ timeout: '0s' }, 'engine option timeout: '],
     [{ timeout: 5 }, 'engine option timeout: '],
+    [{ retries: 3 }, 'engine option retries: unknown key; known keys here: name, operation, '],
+    [{ maxAttempt: 3 }, "engine option maxAttempt: unknown key; did you mean 'maxAttempts'?"],
+    [
+      { backoff: { minimum: '1s' } },
+      'engine option backoff.minimum: unknown key; known keys here: base, factor, max, jitter',
+    ],
+    [
+      { backoff: '10s' },
+      "engine option backoff: '10s' is not allowed; allowed: an object with base, factor, max and jitter",
+    ],
     [{ backoff: { base: '-1s' } }, 'engine option backoff.base: '],
     [{ backoff: { base: '1m', max: '10s' } }, "engine option backoff.max: '10s' is not allowed"],
     [{ backoff: { factor: 0.5 } }, 'engine option backoff.factor: '],

@@ -1,4 +1,5 @@
 /** What `office.engine` is given, checked once: a mistake is told when the engine is made, with the option's name. */
+import { unknownKey } from '../config/config-error.ts'
 import type { BackoffPolicy } from '../core/backoff.ts'
 import { parseGoDuration, usFromNs } from '../core/duration.ts'
 import type { Log } from '../core/log.ts'
@@ -63,9 +64,31 @@ export interface EngineTerms {
   readonly handler: (message: unknown, ctx: RunContext) => unknown
 }
 
+const OPTIONS = {
+  name: true,
+  operation: true,
+  instanceId: true,
+  maxAttempts: true,
+  backoff: true,
+  concurrency: true,
+  timeout: true,
+  handler: true,
+} as const satisfies Record<keyof EngineOptions, true>
+
+const BACKOFF_OPTIONS = {
+  base: true,
+  factor: true,
+  max: true,
+  jitter: true,
+} as const satisfies Record<keyof NonNullable<EngineOptions['backoff']>, true>
+
 /** Checks the options against the directory; refuses the first that is wrong. */
 export function termsOf<Message>(directory: EngineDirectory, options: EngineOptions<Message>): EngineTerms {
   const { name, operation, instanceId, handler, timeout = '2m', backoff = {} } = options
+  refuseUnknown(options, OPTIONS)
+  if (typeof backoff !== 'object' || backoff === null)
+    throw refused('backoff', backoff, 'an object with base, factor, max and jitter')
+  refuseUnknown(backoff, BACKOFF_OPTIONS, 'backoff.')
   const { queue } = directory.definitionOf(name)
   if (queue === null) {
     throw refused('name', name, 'an engine with a queue; record runs of this one over the history API')
@@ -94,6 +117,14 @@ export function termsOf<Message>(directory: EngineDirectory, options: EngineOpti
     // The application says what its messages are; JSON cannot prove it.
     instanceId: (message) => instanceId?.(message as Message),
     handler: (message, ctx) => handler(message as Message, ctx),
+  }
+}
+
+/** A mistyped option would be a setting that silently does nothing. */
+function refuseUnknown(given: object, known: Readonly<Record<string, true>>, prefix = ''): void {
+  for (const name of Object.keys(given)) {
+    if (!Object.hasOwn(known, name))
+      throw new TypeError(`engine option ${prefix}${name}: ${unknownKey(name, Object.keys(known))}`)
   }
 }
 
