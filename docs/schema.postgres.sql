@@ -243,6 +243,7 @@ CREATE TABLE bartleby.letter_attempts (
   error_message text NOT NULL,
   error_stack text,
   correlation_id text COLLATE "C",
+  reported_count integer,
   PRIMARY KEY (letter_id, number)
 );
 
@@ -318,6 +319,8 @@ CREATE TABLE bartleby.letters (
   edited_encoding bytea,
   edited_kind bytea,
   edited_reference bytea,
+  expired_at bigint,
+  reported_count integer,
   PRIMARY KEY (id)
 ) WITH (fillfactor=90, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 
@@ -671,6 +674,8 @@ CREATE INDEX letters_by_instance ON bartleby.letters USING btree (instance_id, l
 CREATE UNIQUE INDEX letters_by_row_key ON bartleby.letters USING btree (engine, instance_id, captured_at) WHERE (instance_id IS NOT NULL);
 
 CREATE UNIQUE INDEX letters_by_source ON bartleby.letters USING btree (engine, source_id);
+
+CREATE INDEX letters_expired ON bartleby.letters USING btree (GREATEST(expired_at, last_failure_at), id) WHERE (status = 2);
 
 CREATE INDEX letters_in_drawer ON bartleby.letters USING btree (drawer, status, last_failure_at, id);
 

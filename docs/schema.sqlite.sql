@@ -244,7 +244,7 @@ CREATE TABLE letter_attempts (
   error_class TEXT NOT NULL,
   error_message TEXT NOT NULL,
   error_stack TEXT,
-  correlation_id TEXT,
+  correlation_id TEXT, reported_count INTEGER,
   PRIMARY KEY (letter_id, number)
 ) STRICT, WITHOUT ROWID;
 
@@ -313,7 +313,7 @@ CREATE TABLE letters (
   headers BLOB,
   payload BLOB,
   edited_payload BLOB
-, redrive INTEGER, edited_encoding BLOB, edited_kind BLOB, edited_reference BLOB) STRICT;
+, redrive INTEGER, edited_encoding BLOB, edited_kind BLOB, edited_reference BLOB, expired_at INTEGER, reported_count INTEGER) STRICT;
 
 CREATE INDEX letters_by_correlation ON letters (correlation_id, last_failure_at) WHERE correlation_id IS NOT NULL;
 
@@ -322,6 +322,8 @@ CREATE INDEX letters_by_instance ON letters (instance_id, last_failure_at) WHERE
 CREATE UNIQUE INDEX letters_by_row_key ON letters (engine, instance_id, captured_at) WHERE instance_id IS NOT NULL;
 
 CREATE UNIQUE INDEX letters_by_source ON letters (engine, source_id);
+
+CREATE INDEX letters_expired ON letters (max(expired_at, last_failure_at)) WHERE status = 2;
 
 CREATE INDEX letters_in_drawer ON letters (drawer, status, last_failure_at);
 

@@ -121,7 +121,7 @@ export interface LetterDetail extends LetterItem {
 /** A failure to put on file. */
 export interface CaptureRequest {
   readonly engine: string
-  /** Yours for this failure: the same one twice is one letter. */
+  /** Yours for this message: it has one letter, however often it fails. */
   readonly sourceId: string
   readonly originalMessage: Uint8Array | string
   readonly errorMessage: string
@@ -129,8 +129,13 @@ export interface CaptureRequest {
   readonly errorStack?: string
   readonly instanceId?: string
   readonly originalQueue?: string
+  /** Default: 1. */
   readonly dequeueCount?: number
   readonly firstFailureAtUtc?: Time
+  /**
+   * Default: when the office receives it. With the error it tells a new failure from a repetition of an earlier report; left out,
+   * `dequeueCount` does.
+   */
   readonly lastFailureAtUtc?: Time
   readonly correlationId?: string
   readonly headers?: Readonly<Record<string, string>>

@@ -62,7 +62,10 @@ export class LetterClient {
     return read(this.#endpoint, pathOf(letter), {}, options)
   }
 
-  /** Puts a failure on file. A known `sourceId` gives the letter that there is. */
+  /**
+   * Puts a failure on file. For a known `sourceId` a repetition gives the letter as it is, and a new failure goes on top of it and
+   * makes it pending again.
+   */
   capture(request: CaptureRequest, options?: WriteOptions): Promise<LetterItem> {
     const { originalMessage, firstFailureAtUtc, lastFailureAtUtc, ...rest } = request
     const body = {

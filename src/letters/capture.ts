@@ -12,7 +12,7 @@ import type { OfficeWork } from './work.ts'
 
 const LETTER = `id, captured_at, first_failure_at, last_failure_at, item_created_at, laid_at, serial, part, drawer, version,
   dequeue_count, partition, attempts, status, shelf, leased, engine, source_id, instance_id, correlation_id, reason,
-  error_class, error_message, error_stack, failed_by, dead_queue, encoding, kind, reference, headers, payload`
+  error_class, error_message, error_stack, failed_by, reported_count, dead_queue, encoding, kind, reference, headers, payload`
 
 const HISTORY = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, error, input, output`
 
@@ -34,14 +34,14 @@ export const captureStatement = (name: string, ctes: string): Statement =>
           taken.dead_queue, taken.encoding, taken.kind, taken.reference, taken.headers, taken.payload,
           note.drawer, note.series, note.engine, note.instance_id, note.correlation_id, note.captured_at,
           note.first_failure_at, note.last_failure_at, note.reason, note.error_class, note.error_message,
-          note.error_stack, note.failed_by, note.duration_ms, note.actor, note.error, note.input, note.output,
+          note.error_stack, note.failed_by, note.reported_count, note.duration_ms, note.actor, note.error, note.input, note.output,
           note.recorded_at, note.turn
         FROM taken
         -- Not jsonb: they are read once. A thousand notes take 10 ms instead of 18.
         JOIN json_to_recordset($1::json) AS note (
           note int, drawer int, series int, engine text, instance_id text, correlation_id text, captured_at bigint,
           first_failure_at bigint, last_failure_at bigint, reason text, error_class text, error_message text,
-          error_stack text, failed_by text, duration_ms bigint, actor text, error text, input text, output text,
+          error_stack text, failed_by text, reported_count int, duration_ms bigint, actor text, error text, input text, output text,
           recorded_at bigint, turn int
         ) ON note.note = taken.note
         -- Not NOT EXISTS: the planner would make a join of it, and on a table without statistics read all letters.
@@ -52,8 +52,8 @@ export const captureStatement = (name: string, ctes: string): Statement =>
         INSERT INTO bartleby.letters (${LETTER})
         SELECT id, captured_at, first_failure_at, last_failure_at, item_created_at, laid_at, serial, part, drawer, 1,
           dequeue_count, partition, 0, ${STATUS.Pending}, CASE WHEN part IS NOT NULL THEN 0 END, 0, engine, source_id,
-          instance_id, correlation_id, reason, error_class, error_message, error_stack, failed_by, dead_queue,
-          encoding, kind, reference, headers, payload
+          instance_id, correlation_id, reason, error_class, error_message, error_stack, failed_by, reported_count,
+          dead_queue, encoding, kind, reference, headers, payload
         FROM dying
       ), recorded AS (
         INSERT INTO bartleby.history (${HISTORY})
@@ -76,7 +76,7 @@ const nextLetterId = sql('letters.nextId', {
 const insertLetter = sql('letters.insert', {
   postgres: '',
   sqlite: `INSERT INTO letters (${LETTER}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1, $10, $11, 0, ${STATUS.Pending}, $12, 0,
-             $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)
+             $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)
            ON CONFLICT (engine, source_id) DO NOTHING`,
 })
 
@@ -114,6 +114,7 @@ export function noteList(notes: readonly DeathNote[]): string {
       error_message: note.errorMessage,
       error_stack: note.errorStack,
       failed_by: note.failedBy,
+      reported_count: note.reportedCount ?? null,
       duration_ms: Math.round(note.record.durationMs),
       actor: note.record.actor,
       error: errorOf(note),
@@ -246,6 +247,7 @@ export async function capture(work: OfficeWork, note: DeathNote, remains: Remain
     note.errorMessage,
     note.errorStack,
     note.failedBy,
+    note.reportedCount ?? null,
     grave?.deadQueue ?? null,
     remains.encoding,
     remains.kind,
@@ -298,7 +300,10 @@ export async function freeKeyTime(
   return row === undefined ? at : ((BigInt(row.captured_at) + 1n) as Instant)
 }
 
-/** A failure that somebody reports: another system over HTTP, or a source that keeps no items here. */
+/**
+ * A failure that somebody reports: another system over HTTP, or a source that keeps no items here. Reported again for a source id
+ * that has its letter, it is a repetition or a new failure: see `report-again.ts`.
+ */
 export interface FailureReport {
   readonly source: SourceName
   readonly engine: string
@@ -311,9 +316,12 @@ export interface FailureReport {
   readonly reference: string
   readonly headers: Uint8Array | null
   readonly payload: Uint8Array
+  /** Deliveries that the reporter counts. */
   readonly dequeueCount: number
-  readonly firstFailureAt: Instant
-  readonly lastFailureAt: Instant
+  /** null: the last one is the first. */
+  readonly firstFailureAt: Instant | null
+  /** null: the reporter does not say; the time of receipt stands for it. */
+  readonly lastFailureAt: Instant | null
   readonly errorClass: string
   readonly errorMessage: string
   readonly errorStack: string | null
@@ -339,6 +347,7 @@ export async function captureReport(
   if (known !== undefined) return { id: letterId(known.id), created: false }
   const capturedAt = await freeKeyTime(tx, report.engine, report.instanceId, work.now)
   const { originalQueue, actor, ...death } = report
+  const lastFailureAt = report.lastFailureAt ?? work.now
   const note = await noteDeath(
     work,
     registers,
@@ -346,9 +355,10 @@ export async function captureReport(
       ...death,
       queue: originalQueue,
       reason: 'failed',
+      reportedCount: report.dequeueCount,
       record: { operation: 'capture', status: 'Succeeded', durationMs: 0, actor, input: null, output: null },
     },
-    { capturedAt, firstFailureAt: report.firstFailureAt, lastFailureAt: report.lastFailureAt },
+    { capturedAt, firstFailureAt: report.firstFailureAt ?? lastFailureAt, lastFailureAt },
   )
   const id = await capture(work, note, {
     caseId: null,

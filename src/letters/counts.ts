@@ -68,9 +68,9 @@ export class LetterChanges {
     this.#acted.set(key, { drawer, activity, letters: (this.#acted.get(key)?.letters ?? 0) + count })
   }
 
-  /** A letter that `redrive` sent back, if one did, came to an end. */
-  ended(redrive: Integer | null, outcome: keyof Outcomes): void {
-    this.#outcomes.add(redrive, outcome)
+  /** A letter that `redrive` sent back, if one did, came to an end; -1: not to the one that was counted. */
+  ended(redrive: Integer | null, outcome: keyof Outcomes, letters: 1 | -1 = 1): void {
+    this.#outcomes.add(redrive, outcome, letters)
   }
 
   /** One letter changed its status, and its drawer when it failed anew with another error. */

@@ -26,6 +26,8 @@ export interface Death {
   readonly errorMessage: string
   readonly errorStack: string | null
   readonly failedBy: string | null
+  /** The deliveries that its report named; left out: nobody reported it. */
+  readonly reportedCount?: number
   /** The history row that records the death. */
   readonly record: {
     readonly operation: string
@@ -66,9 +68,7 @@ export async function noteDeath(
   const lastFailureAt = times.lastFailureAt ?? times.capturedAt
   return {
     ...death,
-    errorClass: storable(death.errorClass, MAX_CLASS_BYTES),
-    errorMessage: storable(death.errorMessage, MAX_MESSAGE_BYTES),
-    errorStack: death.errorStack === null ? null : storable(death.errorStack, MAX_STACK_BYTES),
+    ...storableError(death),
     drawer: await drawers.numberOf(work, {
       source,
       engine,
@@ -82,6 +82,16 @@ export async function noteDeath(
     lastFailureAt,
   }
 }
+
+/** What is said of an error. */
+export type ErrorTexts = Pick<Death, 'errorClass' | 'errorMessage' | 'errorStack'>
+
+/** The texts of an error as letters keep them. */
+export const storableError = ({ errorClass, errorMessage, errorStack }: ErrorTexts): ErrorTexts => ({
+  errorClass: storable(errorClass, MAX_CLASS_BYTES),
+  errorMessage: storable(errorMessage, MAX_MESSAGE_BYTES),
+  errorStack: errorStack === null ? null : storable(errorStack, MAX_STACK_BYTES),
+})
 
 /**
  * A text of the outside that both stores take: at most `maxBytes` of UTF-8, with a mark where it was cut; without

@@ -30,7 +30,7 @@ const SUMMARY = `${columns(`id, captured_at, first_failure_at, last_failure_at, 
     (SELECT signature FROM bartleby.drawers WHERE drawers.id = letters.drawer)) AS fingerprint`
 
 const FULL = `${SUMMARY}, ${columns(`item_created_at, laid_at, lease_deadline, serial, part, version, partition, shelf,
-  leased, edited, error_stack, failed_by, sent_as, sent_to, redrive, encoding, kind, reference, headers, payload,
+  leased, edited, error_stack, failed_by, reported_count, sent_as, sent_to, redrive, encoding, kind, reference, headers, payload,
   edited_payload, edited_encoding, edited_kind, edited_reference`)}`
 
 interface SummaryRow {
@@ -71,6 +71,7 @@ interface LetterRow extends SummaryRow {
   readonly edited: Integer
   readonly error_stack: string | null
   readonly failed_by: string | null
+  readonly reported_count: Integer | null
   readonly sent_as: string | null
   readonly sent_to: string | null
   readonly redrive: Integer | null
@@ -252,6 +253,7 @@ function toLetter(row: LetterRow): Letter {
     itemCreatedAt: atOrNull(row.item_created_at),
     errorStack: row.error_stack,
     failedBy: row.failed_by,
+    reportedCount: numberOrNull(row.reported_count),
     sentAs: row.sent_as,
     sentTo: row.sent_to,
     redrive: numberOrNull(row.redrive),

@@ -4,7 +4,7 @@
  *   capture ──► Pending ──► Resolved   retry (its item is on the way), discard, complete (from its dead queue)
  *                 ▲  │ └──► Expired    expire
  *                 │  └──────────────   every arrow is one transaction: letter, counts, one history row
- *                 ├── reopen           the item of its retry died again
+ *                 ├── reopen           the item of its retry died again, or a new failure of it was reported
  *                 └── restore          from Resolved or Expired, while it is retained
  *
  * A Resolved letter whose item completes is *confirmed*; a Resolved or Expired one is removed when its time is over.
@@ -154,6 +154,8 @@ export interface Letter extends LetterSummary, LetterContent {
   readonly itemCreatedAt: Instant | null
   readonly errorStack: string | null
   readonly failedBy: string | null
+  /** The deliveries that the report of its last failure named; null when nobody reported it. */
+  readonly reportedCount: number | null
   /** The item that the latest retry made, and where. */
   readonly sentAs: string | null
   readonly sentTo: string | null
@@ -219,6 +221,11 @@ interface SourceBasics {
   readonly operations?: Partial<Readonly<Record<Act, string>>>
   /** Takes the item of a retry out of its queue again, unless somebody is working on it. */
   recall(work: OfficeWork, letter: Letter): Promise<Recall>
+  /**
+   * The item of a retry failed, says somebody who reports it: it is taken out of its queue or, while somebody works on it, cut off
+   * from its letter. Left out: nobody but the source itself tells of such failures.
+   */
+  disown?(work: OfficeWork, letter: LetterId): Promise<void>
   /**
    * The letter is no longer pending: takes it out of its dead queue, when it lies in one, or gives up its message. Before a
    * retry too, which `send` follows.

@@ -30,6 +30,7 @@ import {
 } from './letter.ts'
 import { listLetters, type Page } from './list.ts'
 import type { EngineNames } from './report.ts'
+import { reportAgain } from './report-again.ts'
 import { reserve } from './reserve.ts'
 import { renderRetry, retryLetter } from './resolve.ts'
 import { type Change, changeLetter } from './restore.ts'
@@ -131,7 +132,7 @@ export class Letters {
     })
   }
 
-  /** Files a failure that happened elsewhere. */
+  /** Files a failure that happened elsewhere: as a letter, or on the letter that its source id has, unless it is there already. */
   capture(report: FailureReport): Promise<CaptureResult> {
     return inOffice(this.#db, this.#clock, 'letters.capture', (work) => this.captureIn(work, report))
   }
@@ -140,7 +141,14 @@ export class Letters {
   async captureIn(work: OfficeWork, report: FailureReport): Promise<CaptureResult> {
     this.engines.check(report.engine)
     const now = await reserve(work.tx, report, work.now)
-    const { id, created } = await captureReport({ ...work, now }, this.#registers, report)
+    // The time of its key may be a later one.
+    const fresh = { ...report, lastFailureAt: report.lastFailureAt ?? work.now }
+    const file = () => captureReport({ ...work, now }, this.#registers, fresh)
+    let { id, created } = await file()
+    const sourceOf = (known: Letter) => this.#sourceOf(known)
+    // Retention may remove the letter between two looks at it.
+    while (!created && !(await reportAgain(work, this.#registers, { id, report, sourceOf })))
+      ({ id, created } = await file())
     const letter = await readLetterById(work.tx, id)
     if (letter === null) throw new Error(`letter ${id} was captured and is not there`)
     return { letter, created }

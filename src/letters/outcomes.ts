@@ -23,11 +23,11 @@ export class OutcomeChanges {
   readonly #changes = new Map<number, { confirmed: number; returned: number }>()
 
   /** A letter was confirmed, or died again; nothing is told of letters that no redrive sent. */
-  add(redrive: Integer | null, outcome: keyof Outcomes): void {
+  add(redrive: Integer | null, outcome: keyof Outcomes, letters: number): void {
     if (redrive === null) return
     const number = Number(redrive)
     const change = this.#changes.get(number) ?? { confirmed: 0, returned: 0 }
-    change[outcome]++
+    change[outcome] += letters
     this.#changes.set(number, change)
   }
 

@@ -129,15 +129,15 @@ export async function lockLettersOf(
 const keepFailures = sql('letters.keepFailures', {
   postgres: `
     INSERT INTO bartleby.letter_attempts
-      (letter_id, number, failed_at, superseded_at, failed_by, error_class, error_message, error_stack)
+      (letter_id, number, failed_at, superseded_at, failed_by, error_class, error_message, error_stack, reported_count)
     SELECT id, coalesce((SELECT max(number) FROM bartleby.letter_attempts WHERE letter_id = letters.id), 0) + 1,
-      last_failure_at, $2, failed_by, error_class, error_message, error_stack
+      last_failure_at, $2, failed_by, error_class, error_message, error_stack, reported_count
     FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
   sqlite: `
     INSERT INTO letter_attempts
-      (letter_id, number, failed_at, superseded_at, failed_by, error_class, error_message, error_stack)
+      (letter_id, number, failed_at, superseded_at, failed_by, error_class, error_message, error_stack, reported_count)
     SELECT id, coalesce((SELECT max(number) FROM letter_attempts WHERE letter_id = letters.id), 0) + 1,
-      last_failure_at, $2, failed_by, error_class, error_message, error_stack
+      last_failure_at, $2, failed_by, error_class, error_message, error_stack, reported_count
     FROM letters WHERE id IN (SELECT value FROM json_each($1))`,
 })
 
@@ -146,7 +146,7 @@ const REOPENED = `status = ${STATUS.Pending}, version = version + 1, dequeue_cou
   error_class = relapse.error_class, error_message = relapse.error_message, error_stack = relapse.error_stack,
   failed_by = relapse.failed_by, died_as = relapse.died_as, dead_queue = relapse.dead_queue, part = relapse.part, serial = relapse.serial,
   shelf = relapse.shelf, laid_at = relapse.laid_at, leased = 0, lease_deadline = NULL, attempts = 0, enqueue_at = NULL,
-  resolved_at = NULL, resolved_by = NULL, resolution = NULL, notes = NULL, confirmed_at = NULL`
+  reported_count = NULL, resolved_at = NULL, resolved_by = NULL, resolution = NULL, notes = NULL, confirmed_at = NULL, expired_at = NULL`
 
 /** Rewrites letters by primary key, which the list of ids insists on: a join alone may read all letters. */
 const reopenMany = sql('letters.reopenMany', {
@@ -221,16 +221,27 @@ export async function reopenLetters(
   for (const { letterId: id, note } of relapses) {
     const before = cases.get(id)
     if (before === undefined) throw new Error(`letter ${id} is not there to be reopened`)
-    work.letters.add(before.drawer, before.status, -1)
-    work.letters.add(note.drawer, STATUS.Pending, 1, note.lastFailureAt)
-    if (isUnconfirmed(before)) {
-      work.letters.add(before.drawer, STATUS.unconfirmed, -1)
-      work.letters.ended(before.redrive, 'returned')
-    }
-    // Told of the drawer that it was sent back from, whatever it died of this time: so retries and what came of them add up.
-    if (before.resolution === 'retry') work.letters.acted('returned', before.drawer, 1)
-    work.letters.toFile(id, id)
+    countFailure(work, before, note)
   }
+}
+
+/** Files the failure that stands on a locked letter among its attempts: a newer one takes its place. */
+export async function keepFailure({ tx, now }: OfficeWork, id: LetterId): Promise<void> {
+  await tx.run(keepFailures, integerList(tx.dialect, [Number(id)]), now)
+}
+
+/** Counts a letter that failed again, whatever it was before: it is pending in the drawer of the note. */
+export function countFailure({ letters }: OfficeWork, before: CaseRow, note: DeathNote): void {
+  letters.add(before.drawer, before.status, -1)
+  letters.add(note.drawer, STATUS.Pending, 1, note.lastFailureAt)
+  letters.toFile(before.id, before.id)
+  if (before.resolution !== 'retry') return
+  // Told of the drawer that it was sent back from, whatever it died of this time: so retries and what came of them add up.
+  letters.acted('returned', before.drawer, 1)
+  if (isUnconfirmed(before)) letters.add(before.drawer, STATUS.unconfirmed, -1)
+  // Its item was completed, and then somebody reported that it had failed.
+  else letters.ended(before.redrive, 'confirmed', -1)
+  letters.ended(before.redrive, 'returned')
 }
 
 const toRow = ({ letterId: id, note, diedAs, attempts, grave, recordedAt }: Relapse) => ({

@@ -67,9 +67,10 @@ export function readReport(fields: JsonObject, context: ReportContext): FailureR
   const payload = requiredPayload(fields, 'originalMessage', 'originalMessageEncoding')
   const errorMessage = errorText(fields, 'errorMessage')
   if (errorMessage === null) throw refuse('errorMessage', 'it is missing')
-  const lastFailureAt = optionalInstant(fields, 'lastFailureAtUtc') ?? context.now
-  const firstFailureAt = optionalInstant(fields, 'firstFailureAtUtc') ?? lastFailureAt
-  if (firstFailureAt > lastFailureAt) throw refuse('firstFailureAtUtc', 'it is later than lastFailureAtUtc')
+  const lastFailureAt = optionalInstant(fields, 'lastFailureAtUtc')
+  const firstFailureAt = optionalInstant(fields, 'firstFailureAtUtc')
+  if (firstFailureAt !== null && firstFailureAt > (lastFailureAt ?? context.now))
+    throw refuse('firstFailureAtUtc', 'it is later than lastFailureAtUtc')
   return {
     source: 'http',
     engine,

@@ -88,8 +88,47 @@ describe.each(stores)('/api/dlq on $name', (kind) => {
       })
       expect(first.data.rowKey).toBe('eu-1-20270115T080000000000Z')
       expect(first.data).not.toHaveProperty('originalMessage')
-      const second = await call('POST', '/api/dlq', { ...body, errorMessage: 'another' })
+      const second = await call('POST', '/api/dlq', body)
       expect([second.code, second.data]).toEqual([200, first.data])
+    })
+
+    it('answers 200 with a pending letter when a letter that was sent back failed again, and with a key the same again', async () => {
+      const body = report({ lastFailureAtUtc: '2027-01-15T07:00:00Z', dequeueCount: 2 })
+      const { data: letter } = await call('POST', '/api/dlq', body)
+      const sendBack = () => call('POST', `${pathOf(letter)}/retry`)
+      expect((await sendBack()).code).toBe(200)
+      expect((await call('POST', '/api/dlq', body)).data).toMatchObject({ status: 'Resolved' })
+
+      const newer = { ...body, lastFailureAtUtc: '2027-01-15T07:30:00Z', errorMessage: 'still no key' }
+      const key = { 'idempotency-key': `again-${body.sourceId}` }
+      const reopened = await call('POST', '/api/dlq', newer, key)
+      expect(reopened).toMatchObject({
+        code: 200,
+        data: {
+          rowKey: letter.rowKey,
+          status: 'Pending',
+          errorMessage: 'still no key',
+          dequeueCount: 4,
+          lastFailureAtUtc: '2027-01-15T07:30:00.000000Z',
+          resolvedAtUtc: null,
+          resolvedBy: null,
+          resolutionNotes: null,
+        },
+      })
+      const { data: detail } = await call('GET', pathOf(letter))
+      expect(detail.attempts.map(({ errorMessage }: { errorMessage: string }) => errorMessage)).toEqual([
+        'no key',
+        'still no key',
+      ])
+      expect(detail.history.map(({ operation }: { operation: string }) => operation)).toEqual([
+        'reopen',
+        'retry',
+        'capture',
+      ])
+      expect((await sendBack()).code).toBe(200)
+      const { code, data } = await call('POST', '/api/dlq', newer, key)
+      expect([code, data]).toEqual([200, reopened.data])
+      expect((await call('GET', pathOf(letter))).data).toMatchObject({ status: 'Resolved', version: 4 })
     })
 
     it('refuses bodies that are malformed, incomplete or too large', async () => {

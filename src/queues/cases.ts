@@ -18,12 +18,12 @@ const writeCase = sql('items.assignCase', {
   sqlite: 'UPDATE items SET case_id = $3 WHERE part = $1 AND id = $2',
 })
 
-/** Gives an item the number of its case. */
+/** Gives an item the number of its case; null takes it away. */
 export async function assignCase(
   tx: Transaction,
   part: number,
   serial: number,
-  caseId: LetterId,
+  caseId: LetterId | null,
 ): Promise<void> {
   await tx.run(writeCase, part, serial, caseId)
 }

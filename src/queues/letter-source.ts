@@ -10,6 +10,7 @@ import { type Integer, sql, type Transaction } from '../db/database.ts'
 import type {
   Edit,
   Letter,
+  LetterId,
   LocalLetterSource,
   Outgoing,
   Placed,
@@ -38,6 +39,7 @@ export const queueLetterSource = (
   send: (work, outgoing) => send(work, outgoing, announce),
   sendMany: (work, queue, letters) => sendMany(work, queue, letters, announce),
   recall,
+  disown,
   lift,
   lay: (work, letters) => lay(work, letters, announce),
 })
@@ -124,10 +126,26 @@ async function recall({ tx }: OfficeWork, letter: Letter): Promise<Recall> {
   if ((await tx.rows(readSent, letter.id)).length === 0) return { outcome: 'gone' }
   const [item] = await tx.rows<SentItem>(lockSent, letter.id)
   if (item === undefined || Number(item.leased) === 1) return { outcome: 'running' }
-  const part = Number(item.part)
-  const { change } = await removeAny(tx, part, [Number(item.id)], [Number(item.shelf)])
-  count(tx, part, change)
+  await takeOut(tx, item)
   return { outcome: 'recalled', attempts: Number(item.attempts) }
+}
+
+/** The same, waited for: nothing that a cycle of its queue waits for is locked yet. */
+const waitForSent = sql('items.waitForCase', {
+  postgres: 'SELECT part, shelf, id, leased, attempts FROM bartleby.items WHERE case_id = $1 FOR UPDATE',
+  sqlite: 'SELECT part, shelf, id, leased, attempts FROM items WHERE case_id = $1',
+})
+
+async function disown({ tx }: OfficeWork, letter: LetterId): Promise<void> {
+  const [item] = await tx.rows<SentItem>(waitForSent, letter)
+  if (item === undefined) return
+  if (Number(item.leased) === 1) await assignCase(tx, Number(item.part), Number(item.id), null)
+  else await takeOut(tx, item)
+}
+
+async function takeOut(tx: Transaction, { part, shelf, id }: SentItem): Promise<void> {
+  const { change } = await removeAny(tx, Number(part), [Number(id)], [Number(shelf)])
+  count(tx, Number(part), change)
 }
 
 async function lift({ tx }: OfficeWork, letters: readonly Placed[]): Promise<void> {

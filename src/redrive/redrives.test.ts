@@ -136,6 +136,40 @@ describe.each(stores)('redrives on $name', (kind) => {
     expect(await read(good.id)).toMatchObject({ state: 'done', counts: { sent: 20 } })
   })
 
+  it('hears of letters whose failure is reported anew, also of those whose items were completed', async () => {
+    const reports = names(1, 4).map((name) => ({ sourceId: `${orders}-${name}`, instanceId: orders }))
+    for (const report of reports) await desk.reported(orders, report)
+    const failAgain = async (report: (typeof reports)[number]) => {
+      desk.clock.advance(1_000_000n)
+      await desk.reported(orders, { ...report, errorMessage: 'failed again' })
+    }
+    const canary = { letters: 3, confirmPercent: 50, waitSeconds: 60 }
+    const { id } = await run({ terms: { ...PLAIN, canary } })
+    const [first, second] = reports
+    if (first === undefined || second === undefined) throw new Error('there are no letters')
+    await failAgain(first)
+    expect((await read(id)).counts).toMatchObject({ sent: 3, returned: 1, unconfirmed: 2 })
+    const { partition, items } = await desk.office.queues.lease({
+      queueName: orders,
+      clientId: 'worker',
+      batchSize: 1,
+      requestTimeout: '1s',
+    })
+    await desk.office.queues.complete({ queueName: orders, partition, ids: items.map((item) => item.id) })
+    expect((await read(id)).counts).toMatchObject({ confirmed: 1, returned: 1, unconfirmed: 1 })
+    await failAgain(second)
+    await desk.office.advanceClock(1_000_000n)
+    const stopped = await read(id)
+    expect(stopped).toMatchObject({ state: 'stopped', counts: { confirmed: 0, returned: 2, unconfirmed: 1 } })
+    addsUp(stopped)
+    const members = await desk.office.redrives.members(id, { limit: 10, token: null, outcome: null })
+    expect(members.items.slice(0, 3).map(({ outcome }) => outcome)).toEqual([
+      'returned',
+      'returned',
+      'unconfirmed',
+    ])
+  })
+
   it('pauses when nothing is heard of its canary, and waits anew when it is resumed', async () => {
     await desk.dead(orders, names(1, 4))
     const canary = { letters: 2, confirmPercent: 50, waitSeconds: 60 }

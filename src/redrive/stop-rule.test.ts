@@ -30,6 +30,10 @@ describe('the stop rule', () => {
     expect(saysHalt(lookAgain(readRecent(null), { confirmed: 500, returned: 1 }, strict), strict)).toBe(true)
   })
 
+  it('hears of a letter that was confirmed and comes back all the same', () => {
+    expect(saysHalt(remembered([5, 2], [4, 3]), rule)).toBe(true)
+  })
+
   it('goes on with what another server remembered', () => {
     const told = readRecent(JSON.stringify(remembered([5, 2])))
     expect(saysHalt(lookAgain(told, { confirmed: 5, returned: 3 }, rule), rule)).toBe(true)

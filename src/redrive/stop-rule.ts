@@ -31,7 +31,7 @@ export function lookAgain(
 ): Recent {
   const seen = { confirmed, returned }
   const look: Look = [seen.confirmed - before.confirmed, seen.returned - before.returned]
-  if (look[0] + look[1] === 0) return { seen, looks }
+  if (look[0] === 0 && look[1] === 0) return { seen, looks }
   const kept: Look[] = [...looks, look]
   let outcomes = sum(kept)
   for (let [oldest] = kept; oldest !== undefined && outcomes - size(oldest) >= of; [oldest] = kept) {

@@ -66,7 +66,7 @@ const readSource = sql('verify.source', 'SELECT id, engine, source_id FROM bartl
 
 /**
  * Letters of a range with more failures that a newer one took the place of, since `$3`, than history has rows of that:
- * a reopening, or the run of an engine that failed. One look into history for each letter that died again.
+ * a reopening, another capture of it, or the run of an engine that failed. One look into history for each letter that died again.
  */
 const readLostRelapses = sql(
   'verify.lostRelapses',
@@ -74,7 +74,7 @@ const readLostRelapses = sql(
      SELECT failed.letter_id, count(*) AS relapses, (
        SELECT count(*) FROM bartleby.history JOIN bartleby.history_series ON history_series.id = history.series
        WHERE history.letter_id = failed.letter_id AND history.letter_version > 1 AND history.correlation_id IS NOT NULL
-         AND (operation IN ('reopen', 'kafka.reopened') OR (history_series.status = 1 AND operation NOT IN
+         AND (operation IN ('reopen', 'kafka.reopened', 'capture') OR (history_series.status = 1 AND operation NOT IN
            ('capture', 'retry', 'discard', 'complete', 'expire', 'restore', 'confirm', 'remove')))
      ) AS recorded
      FROM bartleby.letter_attempts AS failed

@@ -65,6 +65,8 @@ export const INDEXES: Readonly<Record<string, readonly string[]>> = {
     'letters.facts',
     'letters.lockCases',
     'letters.transition',
+    'letters.failureOnFile',
+    'letters.failAgain',
     'letters.confirm',
     'letters.reopenMany',
     'letters.recordReopened',
@@ -147,4 +149,6 @@ export const INDEXES: Readonly<Record<string, readonly string[]>> = {
   'history_by_instance created_at': ['history.byInstance'],
   'history_of_letter letter_id': ['history.ofLetter'],
   'items_by_source source_id': ['items.bury'],
+  'items_by_case case_id': ['items.waitForCase'],
+  'letter_attempts_pkey letter_id': ['letters.failureOnFile'],
 }

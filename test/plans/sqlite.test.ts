@@ -88,6 +88,8 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
   ],
   letters_scheduled: ['lying.due'],
   items_in_order: ['items.heads'],
+  items_by_case: ['items.waitForCase'],
+  'letter_attempts USING PRIMARY KEY': ['letters.failureOnFile'],
   history_in_series: ['history.newestOfSeries', 'history.bySeries', 'history.oldest', 'history.plainCapture'],
   history_by_correlation: [
     'history.byKey',
@@ -104,6 +106,8 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
     'letters.facts',
     'letters.lockCases',
     'letters.transition',
+    'letters.failureOnFile',
+    'letters.failAgain',
     'letters.confirm',
     'letters.reopenOne',
     'letters.expireBatch',

@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto'
 import { bytesOf } from '../../client/bytes.ts'
 import type { CaptureRequest, LetterDetail } from '../../client/letter-types.ts'
+import { IMPORT_PREFIX, isImported } from '../../core/imported.ts'
 
 /** Letters of these are the office's own; others report under `http`. */
 const OWN_ENGINES: readonly string[] = ['queues', 'outbox', 'webhooks', 'kafka', 'engines']
 
-const PREFIX = 'import:'
 const MOST_SOURCE_ID = 512
 const MOST_INSTANCE = 256
 const MOST_CORRELATION = 256
@@ -61,10 +61,10 @@ export function reportOf(letter: LetterDetail, engine: string | undefined): Capt
 
 /** An import of an import keeps its id: however often it goes round, it is one letter. */
 function importId({ engine, sourceId }: LetterDetail): string {
-  if (sourceId.startsWith(PREFIX)) return sourceId
-  const id = `${PREFIX}${engine}:${sourceId}`
+  if (isImported(sourceId)) return sourceId
+  const id = `${IMPORT_PREFIX}${engine}:${sourceId}`
   if (id.length <= MOST_SOURCE_ID) return id
-  return `${PREFIX}${engine}:sha256:${createHash('sha256').update(sourceId).digest('hex')}`
+  return `${IMPORT_PREFIX}${engine}:sha256:${createHash('sha256').update(sourceId).digest('hex')}`
 }
 
 const given = <Name extends string>(name: Name, value: string | null): { [N in Name]?: string } =>

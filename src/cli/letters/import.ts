@@ -35,7 +35,8 @@ export function importCommand(terminal: Terminal): Command {
     .addHelpText(
       'after',
       `
-A second import makes nothing twice: letters are known by the engine and source id that they had. Payload, error, times,
+A second import makes nothing twice: letters are known by the engine and source id that they had, and one that is on file
+changes only by a failure that is later than its last. Payload, error, times,
 attempts, correlation and headers come along; the history stays behind. Letters that are not pending are left out.
 Letters of Bartleby's own engines (queues, outbox, webhooks, kafka) are filed under \`http\`, with where they came from in
 their headers; a retry sends them to a queue of the name that they came from.

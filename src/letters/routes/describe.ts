@@ -137,9 +137,19 @@ export const REPORT = {
     errorStack: TEXT,
     dequeueCount: { type: 'integer', minimum: 1, default: 1 },
     firstFailureAtUtc: TIME,
-    lastFailureAtUtc: TIME,
+    lastFailureAtUtc: {
+      ...TIME,
+      description:
+        'Left out: the time of receipt. A report with the same sourceId, error and lastFailureAtUtc (left out: dequeueCount) as one before is a repetition of it',
+    },
     correlationId: TEXT,
-    sourceId: { type: 'string', minLength: 1, maxLength: 512 },
+    sourceId: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 512,
+      description:
+        'One letter each; of an import, which goes by lastFailureAtUtc alone, when it begins with import:',
+    },
     headers: { type: 'object', additionalProperties: TEXT },
   },
 }

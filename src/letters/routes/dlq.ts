@@ -98,7 +98,8 @@ const captureCall = (letters: Letters, clock: Clock): ApiCall => ({
   schema: describeCall({
     operationId: 'letters.capture',
     tag: 'letters',
-    summary: 'Put a failure on file; the same sourceId twice is one letter',
+    summary:
+      'Put a failure on file. Of a known sourceId, a repetition changes nothing, and a new failure makes its letter pending again; both answer 200',
     role: 'operator',
     body: REPORT,
     data: LETTER,

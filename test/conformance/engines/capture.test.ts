@@ -101,15 +101,27 @@ offices('a capture', (desk) => {
   })
 
   describe('with a sourceId that is known', () => {
-    it('is answered 200 with the first letter, whatever else it says', async () => {
+    it('is answered 200 with the letter when it tells of the same failure, and changes nothing', async () => {
       const body = captureBody({ errorMessage: 'the first' })
       const first = await desk.ok<Listed>('POST', '/api/dlq', { body }, 201)
       const second = await desk.ok<Listed>('POST', '/api/dlq', {
-        body: { ...body, errorMessage: 'the second' },
+        body: { ...body, correlationId: 'another', originalMessage: 'another' },
       })
       expect(second).toEqual(first)
-      expect((await desk.letter(first)).errorMessage).toBe('the first')
       expect(await desk.acts(first)).toEqual(['capture'])
+    })
+
+    it('is answered 200 with the letter when it tells of another failure, which is on top of it then', async () => {
+      const body = captureBody({ errorMessage: 'the first' })
+      const first = await desk.ok<Listed>('POST', '/api/dlq', { body }, 201)
+      const second = await desk.ok<Listed>('POST', '/api/dlq', {
+        body: { ...body, errorMessage: 'the second', originalMessage: 'another' },
+      })
+      expect(second).toMatchObject({ rowKey: first.rowKey, status: 'Pending', errorMessage: 'the second' })
+      const letter = await desk.letter(first)
+      expect(letter.originalMessage).toBe(body.originalMessage)
+      expect(letter.attempts.map(({ errorMessage }) => errorMessage)).toEqual(['the first', 'the second'])
+      expect(await desk.acts(first)).toEqual(['capture', 'capture'])
     })
 
     it('shows that letter as it is now', async () => {

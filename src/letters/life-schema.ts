@@ -1,0 +1,29 @@
+/**
+ * What letters know of their later life: when they expired, which their retention goes by, and the deliveries that the report of
+ * each failure named, by which a report that comes twice is told from a new failure.
+ */
+import type { Migration } from '../db/migrations.ts'
+import { STATUS } from './letter.ts'
+
+export const lifeMigration: Migration = {
+  number: 14,
+  name: 'expiry and reports of letters',
+  postgres: `
+    -- When it expired; NULL unless it is Expired. Those that are get the time of the upgrade.
+    ALTER TABLE bartleby.letters ADD COLUMN expired_at bigint;
+    UPDATE bartleby.letters SET expired_at = floor(extract(epoch FROM now()) * 1000000)::bigint WHERE status = ${STATUS.Expired};
+    CREATE INDEX letters_expired ON bartleby.letters (greatest(expired_at, last_failure_at), id) WHERE status = ${STATUS.Expired};
+
+    -- The dequeueCount of the report that the failure came with; NULL: nobody reported it, or an earlier version filed it.
+    ALTER TABLE bartleby.letters ADD COLUMN reported_count int;
+    ALTER TABLE bartleby.letter_attempts ADD COLUMN reported_count int;
+  `,
+  sqlite: `
+    ALTER TABLE letters ADD COLUMN expired_at INTEGER;
+    UPDATE letters SET expired_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER) WHERE status = ${STATUS.Expired};
+    CREATE INDEX letters_expired ON letters (max(expired_at, last_failure_at)) WHERE status = ${STATUS.Expired};
+
+    ALTER TABLE letters ADD COLUMN reported_count INTEGER;
+    ALTER TABLE letter_attempts ADD COLUMN reported_count INTEGER;
+  `,
+}

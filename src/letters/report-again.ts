@@ -1,0 +1,198 @@
+/**
+ * A report about a source id that has its letter. A *repetition* names a failure that is on file: the same error at the same time
+ * or, where the reporter gives no time, at the same count of deliveries. It changes nothing, however late it arrives. Anything else
+ * is a *new failure*: it stands on the letter from now on, the one before goes to the attempts, and a letter that was sent back,
+ * discarded or expired is pending again.
+ *
+ * Which failure is newer is decided by the order in which reports arrive. Clocks of reporters are compared with nothing of ours.
+ */
+import { isImported } from '../core/imported.ts'
+import { type Integer, sql, type Transaction } from '../db/database.ts'
+import { recordHistory } from '../history/record.ts'
+import type { FailureReport } from './capture.ts'
+import { type DeathNote, noteDeath, type Registers, storableError } from './death-note.ts'
+import { lockLetter, readLetterById } from './detail.ts'
+import { type Letter, type LetterId, type LetterSource, STATUS } from './letter.ts'
+import { type CaseRow, countFailure, keepFailure, lockLettersOf } from './reopen.ts'
+import { said } from './transition.ts'
+import type { OfficeWork } from './work.ts'
+
+/** The failure on top and the newest ones before it, by primary key: as many as the case file shows. */
+const readOnFile = sql(
+  'letters.failureOnFile',
+  {
+    postgres: onFile('IS NOT DISTINCT FROM'),
+    sqlite: onFile('IS'),
+  },
+  { bigints: true },
+)
+
+/** Where nobody noted the count of the failure on top, the letter's own stands for it: earlier versions filed it so. */
+function onFile(is: string): string {
+  return `
+    SELECT 1 AS found FROM (
+      SELECT last_failure_at AS failed_at, coalesce(reported_count, dequeue_count) AS reported_count, error_class, error_message,
+        error_stack
+      FROM bartleby.letters WHERE id = $1
+      UNION ALL
+      SELECT * FROM (
+        SELECT failed_at, reported_count, error_class, error_message, error_stack FROM bartleby.letter_attempts
+        WHERE letter_id = $1 ORDER BY letter_id DESC, number DESC LIMIT 1000) AS earlier
+    ) AS failure
+    WHERE error_class = $2 AND error_message = $3 AND error_stack ${is} $4
+      AND (failed_at = $5 OR (CAST($5 AS bigint) IS NULL AND reported_count = $6)) LIMIT 1`
+}
+
+/** One row by primary key, and only in the version in which it was locked. Its place in a dead queue stays. */
+const writeFailure = sql(
+  'letters.failAgain',
+  `UPDATE bartleby.letters SET status = ${STATUS.Pending}, version = version + 1, drawer = $3, dequeue_count = $4, reported_count = $5,
+     first_failure_at = CASE WHEN $6 < first_failure_at THEN $6 ELSE first_failure_at END, last_failure_at = $7, reason = $8,
+     error_class = $9, error_message = $10, error_stack = $11, failed_by = $12, resolved_at = NULL, resolved_by = NULL,
+     resolution = NULL, notes = NULL, confirmed_at = NULL, expired_at = NULL
+   WHERE id = $1 AND version = $2`,
+)
+
+/** What is reported about a letter that there is; `sourceOf` gives the source that the letter goes back to. */
+export interface KnownReport {
+  readonly id: LetterId
+  readonly report: FailureReport
+  sourceOf(letter: Letter): LetterSource
+}
+
+/** Files the report. False when the letter is gone meanwhile, and the report has to be captured. */
+export async function reportAgain(
+  work: OfficeWork,
+  registers: Registers,
+  { id, report, sourceOf }: KnownReport,
+): Promise<boolean> {
+  const { tx } = work
+  const seen = await readLetterById(tx, id)
+  if (seen === null) return false
+  if (await isRepetition(tx, seen, report)) return true
+  const source = sourceOf(seen)
+  // Items before letters, as the cycles of queues lock them.
+  await source.disown?.(work, id)
+  const letter = await lockLetter(tx, id)
+  if (letter === null) return false
+  if (letter.version !== seen.version) await source.disown?.(work, id)
+  const before = (await lockLettersOf(tx, [id])).get(id)
+  if (before === undefined) throw new Error(`letter ${id} is gone although it was locked`)
+  if (letter.status !== 'Pending') await source.lay(work, [letter])
+  const note = await noteFailure(work, registers, letter, report)
+  await failAgain(work, letter, before, note, report)
+  return true
+}
+
+/** An import tells what another office knew: it is news when that failure is later than the last one here. */
+async function isRepetition(tx: Transaction, letter: Letter, report: FailureReport): Promise<boolean> {
+  const { sourceId, lastFailureAt, dequeueCount } = report
+  const { errorClass, errorMessage, errorStack } = storableError(report)
+  if (isImported(sourceId)) return lastFailureAt === null || lastFailureAt <= letter.lastFailureAt
+  const found = await tx.rows<{ found: Integer }>(
+    readOnFile,
+    letter.id,
+    errorClass,
+    errorMessage,
+    errorStack,
+    lastFailureAt,
+    dequeueCount,
+  )
+  return found.length > 0
+}
+
+/** The letter stays where it was filed: only what it failed of is new. */
+function noteFailure(
+  work: OfficeWork,
+  registers: Registers,
+  letter: Letter,
+  report: FailureReport,
+): Promise<DeathNote> {
+  const { source, engine, originalQueue } = letter
+  const { errorClass, errorMessage, errorStack, failedBy, actor } = report
+  const lastFailureAt = report.lastFailureAt ?? work.now
+  const { firstFailureAt } = report
+  const isEarlier = firstFailureAt !== null && firstFailureAt < lastFailureAt
+  return noteDeath(
+    work,
+    registers,
+    {
+      source,
+      engine,
+      queue: originalQueue,
+      instanceId: null,
+      correlationId: null,
+      reason: 'failed',
+      errorClass,
+      errorMessage,
+      errorStack,
+      failedBy,
+      reportedCount: report.dequeueCount,
+      record: {
+        operation: letter.status === 'Pending' ? 'capture' : 'reopen',
+        status: 'Succeeded',
+        durationMs: 0,
+        actor,
+        input: null,
+        output: null,
+      },
+    },
+    { capturedAt: work.now, firstFailureAt: isEarlier ? firstFailureAt : lastFailureAt, lastFailureAt },
+  )
+}
+
+async function failAgain(
+  work: OfficeWork,
+  letter: Letter,
+  before: CaseRow,
+  note: DeathNote,
+  report: FailureReport,
+): Promise<void> {
+  const { tx } = work
+  const { id } = letter
+  await keepFailure(work, id)
+  const written = await tx.run(
+    writeFailure,
+    id,
+    letter.version,
+    note.drawer,
+    deliveriesOf(letter, report),
+    report.dequeueCount,
+    note.firstFailureAt,
+    note.lastFailureAt,
+    note.reason,
+    note.errorClass,
+    note.errorMessage,
+    note.errorStack,
+    note.failedBy,
+  )
+  if (written === 0) throw new Error(`letter ${id} changed although it was locked`)
+  countFailure(work, before, note)
+  await recordHistory(tx, [
+    {
+      ...note.record,
+      engine: letter.engine,
+      instanceId: letter.instanceId === letter.correlationId ? null : letter.instanceId,
+      correlationId: letter.correlationId,
+      createdAt: work.now,
+      letterId: id,
+      letterVersion: letter.version + 1,
+      actor: said(note.record.actor),
+      error: note.errorMessage,
+    },
+  ])
+}
+
+/** The largest count that the store holds. */
+const MOST_DELIVERIES = 2_147_483_647
+
+/**
+ * All deliveries of a letter's life. Whoever was sent the letter back counts from one again. Otherwise a larger count goes on from
+ * the one reported before, and any other begins anew.
+ */
+function deliveriesOf(letter: Letter, { sourceId, dequeueCount }: FailureReport): number {
+  const { dequeueCount: before, reportedCount, resolution } = letter
+  const isContinued = isImported(sourceId) || resolution !== 'retry'
+  const counted = isContinued && reportedCount !== null && dequeueCount > reportedCount ? reportedCount : 0
+  return Math.min(before + dequeueCount - counted, MOST_DELIVERIES)
+}
