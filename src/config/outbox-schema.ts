@@ -52,7 +52,7 @@ const TransportSchema = Type.Union(
       (text) =>
         text === 'log' ||
         text === 'none' ||
-        /^queue:[^\s~\0]{1,500}$/.test(text) ||
+        /^queue:[^\s~\p{Cc}]{1,500}$/u.test(text) ||
         isTopicForm(text) ||
         isHttp(text),
     ),
@@ -76,8 +76,8 @@ const TransportSchema = Type.Union(
         ),
         queue: Type.Optional(
           Type.String({
-            pattern: /^[^\s~\0]{1,500}$/,
-            description: "1 to 500 characters without white space and '~'",
+            pattern: /^[^\s~\p{Cc}]{1,500}$/u,
+            description: "1 to 500 characters without white space, control characters and '~'",
           }),
         ),
         topic: Type.Optional(

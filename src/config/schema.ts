@@ -46,9 +46,9 @@ export const TokenSchema = Type.Object(
 const EngineSchema = Type.Object(
   {
     queue: Type.Optional(
-      Type.Union([Type.String({ pattern: /^[^\s~\0]{1,500}$/ }), Type.Null()], {
+      Type.Union([Type.String({ pattern: /^[^\s~\p{Cc}]{1,500}$/u }), Type.Null()], {
         description:
-          "1 to 500 characters without white space and '~', or nothing for an engine without a queue",
+          "1 to 500 characters without white space, control characters and '~', or nothing for an engine without a queue",
       }),
     ),
     operations: Type.Array(Type.String({ pattern: NAME_PATTERN, description: NAME_FORM }), {
@@ -77,7 +77,19 @@ const store = Type.Refine(
 )
 const poolSize = wholeNumber(1, 1_000, 8)
 
+/** A name as it stands in `Host`, without a port; or all names below one. */
+const HOST_NAME = /^(?:(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?|\[?[\da-fA-F:.]+\]?)$/
+
 const HTTP_KEYS = {
+  allowedHosts: Type.Optional(
+    Type.Array(
+      Type.String({
+        pattern: HOST_NAME,
+        description: "a host name or an address without a port such as 'dlq.example.com', or '*.example.com'",
+      }),
+      { description: 'a list of host names' },
+    ),
+  ),
   readTimeoutSeconds: wholeNumber(1, 86_400, 240),
   writeTimeoutSeconds: wholeNumber(1, 86_400, 240),
   maxBodyBytes: wholeNumber(1, 1_073_741_824, 16_777_216),

@@ -3,6 +3,7 @@
  * that is out of range stops the start: retries that are not those that were asked for would show only when messages die.
  */
 import Type, { type Static } from 'typebox'
+import { hasControlCharacter } from '../core/control-characters.ts'
 import { ADDRESS_RANGE_FORM, addressRanges } from '../outgoing/address-ranges.ts'
 import { parseCallbackUrl } from '../webhooks/registry/callback-url.ts'
 import { isStorable } from '../webhooks/registry/texts.ts'
@@ -16,7 +17,11 @@ const YEAR = 365 * DAY
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 const STORABLE = '1 to 255 characters, none of them U+0000'
-const id = () => Type.Refine(Type.String({ minLength: 1, description: STORABLE }), (text) => isStorable(text))
+const id = () =>
+  Type.Refine(
+    Type.String({ minLength: 1, description: '1 to 255 characters, no control characters' }),
+    (text) => isStorable(text) && !hasControlCharacter(text),
+  )
 const token = () =>
   Type.Refine(Type.String({ minLength: 1, description: STORABLE, secret: true }), (text) => isStorable(text))
 

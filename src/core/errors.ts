@@ -26,6 +26,7 @@ export const ERRORS = {
   queue_name_whitespace: invalid("queue name is invalid; '{name}' cannot contain whitespace"),
   queue_name_too_long: invalid("queue name is invalid; cannot be greater than '512' characters"),
   queue_name_nul: invalid('queue name is invalid; it cannot contain the null character'),
+  queue_name_control: invalid('queue name is invalid; it cannot contain control characters'),
   queue_unknown: invalid("queue does not exist; no such queue named '{name}'"),
   queue_exists: invalid("invalid queue; '{name}' already exists"),
   queue_in_use: invalid(
@@ -49,6 +50,7 @@ export const ERRORS = {
   produce_empty: invalid('items cannot be empty; at least one item is required'),
   produce_too_many: invalid('items is invalid; max_produce_batch_size is 1000 but received {count}'),
   client_id_empty: invalid('invalid client id; cannot be empty'),
+  client_id_control: invalid('invalid client id; it cannot contain control characters'),
   client_id_waiting: invalid(
     'duplicate client id; a client cannot make multiple leased requests to the same queue',
   ),
@@ -261,6 +263,18 @@ export const ERRORS = {
   role_insufficient: {
     message: "permission denied; this call needs the role '{needed}' and your token has '{role}'",
     queues: 403,
+    retryable: false,
+  },
+  host_unknown: {
+    message:
+      "unknown host; '{host}' is none of the names that this server is served under, use localhost or put the name under http.allowedHosts",
+    queues: 421,
+    retryable: false,
+  },
+  host_twice: {
+    message:
+      "two hosts; a request names one in 'Host', whoever stands before this server must not add another",
+    queues: 400,
     retryable: false,
   },
   origin_foreign: {

@@ -16,6 +16,8 @@ describe('a server with tokens', () => {
 
   it('knows each caller by the token', () => {
     expect(authenticate('Bearer look')).toEqual({ name: 'dashboard', role: 'viewer' })
+    expect(authenticate('bearer look')).toEqual(authenticate('BEARER look'))
+    expect(authenticate('bEaReR look').name).toBe('dashboard')
     expect(authenticate('Bearer rule')).toEqual({ name: 'chief', role: 'admin' })
   })
 

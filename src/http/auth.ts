@@ -20,11 +20,12 @@ export interface Caller {
 /** Everyone, while no tokens are configured. */
 export const ANYONE: Caller = { name: 'anyone', role: 'admin' }
 
-const SCHEME = 'Bearer '
+/** Schemes have no case. */
+const SCHEME = /^bearer /i
 
 /** True when the header may be sent at all; its scheme is checked even while everything is open. */
 export const wellFormed = (authorization: string | undefined): boolean =>
-  authorization === undefined || authorization.startsWith(SCHEME)
+  authorization === undefined || SCHEME.test(authorization)
 
 export type Authenticate = (authorization: string | undefined) => Caller
 
@@ -37,7 +38,7 @@ export function authenticator(tokens: readonly TokenEntry[]): Authenticate {
   return (authorization) => {
     if (!wellFormed(authorization)) throw failure('authorization_malformed')
     if (known.length === 0) return ANYONE
-    const token = authorization?.slice(SCHEME.length).trim()
+    const token = authorization?.replace(SCHEME, '').trim()
     if (token === undefined || token === '') throw failure('token_missing')
     const digest = hash('sha256', token, 'buffer')
     let found: Caller | undefined

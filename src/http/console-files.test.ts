@@ -132,7 +132,9 @@ describe('the files of the console', () => {
     async (path) => {
       const socket = await dial(await start())
       const answer = received(socket)
-      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nConnection: close\r\n\r\n`)
+      socket.write(
+        `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nConnection: close\r\n\r\n`,
+      )
       expect(await answer).toMatch(/^HTTP\/1\.1 404 /)
     },
   )

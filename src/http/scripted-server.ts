@@ -80,6 +80,7 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
     onRemoved: () => {},
   }
   const config = {
+    host: '127.0.0.1',
     store: 'sqlite::memory:',
     engines: { tables: { retentionDays: 90 } },
     auth: { tokens: script.tokens ?? [] },

@@ -73,7 +73,7 @@ async function halfSent({ url }: RunningServer): Promise<{ finish(): Promise<str
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   socket.write(
-    'POST /v1/queue.stats HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n',
+    'POST /v1/queue.stats HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n',
   )
   expect(String((await once(socket, 'data'))[0])).toContain('100 Continue')
   return {

@@ -23,7 +23,7 @@ describe('a body limit', () => {
   it('answers a client that sends without end, then closes its connection', async () => {
     const socket = await dial(await scriptedServer())
     const answer = received(socket)
-    socket.write('POST /v1/queue.lease HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
+    socket.write('POST /v1/queue.lease HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
     const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
     const pump = () => {
       while (!socket.destroyed && socket.write(chunk)) {}
@@ -37,7 +37,7 @@ describe('a body limit', () => {
     const started = await scriptedServer({ queues: { reload: async () => {} } })
     const socket = await dial(started)
     const answer = received(socket)
-    const head = 'POST /v1/queue.reload HTTP/1.1\r\nHost: x\r\n'
+    const head = 'POST /v1/queue.reload HTTP/1.1\r\nHost: localhost\r\n'
     socket.write(`${head}Content-Length: 20000\r\n\r\n${'x'.repeat(20_000)}`)
     socket.write(`${head}Connection: close\r\nContent-Length: 2\r\n\r\n{}`)
     const text = await answer
@@ -64,7 +64,7 @@ describe('a connection', () => {
       },
     })
     const socket = await dial(started)
-    socket.write('POST /v1/queue.lease HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}')
+    socket.write('POST /v1/queue.lease HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}')
     expect((await asked.promise)?.aborted).toBe(false)
     socket.destroy()
     await dropped.promise
@@ -73,7 +73,10 @@ describe('a connection', () => {
 
   it.each([
     ['a request line that is none', 'NONSENSE\r\n\r\n'],
-    ['headers beyond measure', `GET /health HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(100_000)}\r\n\r\n`],
+    [
+      'headers beyond measure',
+      `GET /health HTTP/1.1\r\nHost: localhost\r\nX: ${'y'.repeat(100_000)}\r\n\r\n`,
+    ],
   ])('with %s is answered 400, and the server lives on', async (_, bytes) => {
     const started = await scriptedServer()
     const socket = await dial(started)

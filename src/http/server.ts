@@ -33,6 +33,7 @@ import { LiveCounts } from './events/live-counts.ts'
 import { eventRoutes } from './events/routes.ts'
 import { facadeOf, malformedRequestBody, pathOf, sendError } from './facades.ts'
 import { answerUnknown, gate, isPage } from './gate.ts'
+import { hostCheck } from './hosts.ts'
 import { type DemoSignatures, sessionRoutes } from './session/routes.ts'
 import { Sessions } from './session/sessions.ts'
 
@@ -137,6 +138,15 @@ export async function createHttpServer(
     log,
   })
 
+  app.addHook(
+    'onRequest',
+    hostCheck({
+      listen: config.host,
+      allowed: config.http.allowedHosts,
+      hasTokens: tokens.length > 0,
+      clock: office.clock,
+    }),
+  )
   app.decorateRequest('signedBody', null)
   app.decorateRequest('answerBytes', 0)
   const { gatewayAuth, openManagement } = webhooks.settings

@@ -131,10 +131,10 @@ describe('the Kafka API', () => {
   })
 
   it('refuses pages of other sites', async () => {
-    const headers = { origin: 'https://evil.example', host: 'bartleby' }
+    const headers = { origin: 'https://evil.example', host: 'bartleby.localhost' }
     const reply = await http.ask('/kafka/summary', { headers })
     expect([reply.statusCode, Object.keys(reply.json())]).toEqual([403, ['detail']])
-    const own = { origin: 'http://bartleby', host: 'bartleby' }
+    const own = { origin: 'http://bartleby.localhost', host: 'bartleby.localhost' }
     expect((await http.ask('/kafka/summary', { headers: own })).statusCode).toBe(200)
   })
 

@@ -17,6 +17,7 @@ import {
 import {
   checkDeadQueueName,
   checkMerged,
+  checkNewQueueName,
   checkQueueName,
   parseSettings,
   SYSTEM_NAMESPACE,
@@ -29,6 +30,7 @@ export async function createFromSettings(
   settings: QueueSettings,
 ): Promise<QueueRecord> {
   const timeouts = parseSettings(settings)
+  checkNewQueueName(settings.queueName)
   const namespace = settings.namespace || SYSTEM_NAMESPACE
   if (namespace !== SYSTEM_NAMESPACE) throw failure('namespace_unknown', { name: namespace })
   return db.transaction('queues.create', async (tx) => {

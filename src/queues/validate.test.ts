@@ -9,6 +9,7 @@ import {
   checkListQueues,
   checkLookupName,
   checkMerged,
+  checkNewQueueName,
   checkProduce,
   checkQueueName,
   checkRetry,
@@ -83,6 +84,7 @@ describe('the first failure', () => {
   it('of lease: form of the timeout, client, batch, range of the timeout', () => {
     expect(lease('5x', ' ', 0)).toBe('request_timeout_malformed')
     expect(lease('16m', ' \t', 0)).toBe('client_id_empty')
+    expect(lease('16m', 'c\u001b', 0)).toBe('client_id_control')
     expect(lease('16m', 'c', 0)).toBe('batch_size_too_small')
     expect(lease('16m', 'c', 1_001)).toBe('batch_size_too_large')
     expect(lease('', 'c', 1_000)).toBe('request_timeout_required')
@@ -104,6 +106,13 @@ describe('names of queues', () => {
     expect(codeOf(() => checkQueueName('two words'))).toBe('queue_name_whitespace')
     expect(codeOf(() => checkQueueName(`${'ü'.repeat(256)}x`))).toBe('queue_name_too_long')
     expect(codeOf(() => checkQueueName('ü'.repeat(256)))).toBe('fine')
+  })
+
+  it('have no control characters when they are made; those of earlier versions can still be deleted', () => {
+    for (const name of ['\u001b[2J', 'a\u0001b', 'a\u007f']) {
+      expect(codeOf(() => checkNewQueueName(name))).toBe('queue_name_control')
+      expect(codeOf(() => checkQueueName(name))).toBe('fine')
+    }
   })
 
   it('of dead queues: length, white space, tilde, itself', () => {

@@ -2,6 +2,8 @@
  * The checks of the contract, in its order: one request often breaks several rules at once, and the first
  * failure is the answer. Durations are parsed here and nowhere else.
  */
+
+import { hasControlCharacter } from '../core/control-characters.ts'
 import { formatGoDuration, parseGoDuration } from '../core/duration.ts'
 import { failure } from '../core/errors.ts'
 import type {
@@ -50,6 +52,12 @@ export function checkQueueName(name: string): void {
   if (name.includes('\0')) throw failure('queue_name_nul')
 }
 
+/** The name of a queue that is created. Queues of earlier versions may have other names, and can still be changed and deleted. */
+export function checkNewQueueName(name: string): void {
+  checkQueueName(name)
+  if (hasControlCharacter(name)) throw failure('queue_name_control')
+}
+
 /** Checks everything of a produce request but its queue. */
 export function checkProduce(request: ProduceRequest): void {
   const timeoutNs = parseRequestTimeout(request.requestTimeout)
@@ -71,6 +79,7 @@ function checkDedupeKey({ dedupeKey }: NewItem): void {
 export function checkLease(request: LeaseRequest): bigint {
   const timeoutNs = parseRequestTimeout(request.requestTimeout)
   if (isBlank(request.clientId)) throw failure('client_id_empty')
+  if (hasControlCharacter(request.clientId)) throw failure('client_id_control')
   if (request.batchSize <= 0) throw failure('batch_size_too_small')
   if (request.batchSize > MAX_BATCH) throw failure('batch_size_too_large', { count: request.batchSize })
   checkTimeoutGiven(timeoutNs)

@@ -20,6 +20,7 @@ export const REFUSALS = {
     status: 400,
     text: 'ids, names and tokens have at most 255 characters, none of them U+0000',
   },
+  name_invalid: { status: 400, text: 'ids and names cannot contain control characters' },
   consumer_has_jobs: { status: 409, text: 'consumer has delivery jobs' },
   channel_token_wrong: { status: 403, text: 'channel token does not match' },
   producer_token_wrong: { status: 403, text: 'producer token does not match' },

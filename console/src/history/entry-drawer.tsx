@@ -1,4 +1,5 @@
 /** One entry of history: what went in, what came out, what went wrong, by whom and why. */
+
 import { Code, Drawer, Stack, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
@@ -9,6 +10,7 @@ import { type FactList, Facts } from '../kit/facts.tsx'
 import { LetterLink } from '../kit/links.tsx'
 import { Empty, Shown } from '../kit/page.tsx'
 import { ShownBytes } from '../kit/shown-bytes.tsx'
+import { visible } from '../kit/visible.ts'
 import { duration } from '../time/format.ts'
 import { FullTime } from '../time/time.tsx'
 import { entryOf } from './entry-link.tsx'
@@ -74,9 +76,9 @@ const factsOf = (entry: HistoryDetail): FactList => ({
   Status: <RunBadge status={entry.status} />,
   Time: <FullTime at={entry.createdAtUtc} />,
   Duration: duration(entry.durationMs),
-  Subject: <HistoryLink filter={{ instanceId: entry.instanceId }}>{entry.instanceId}</HistoryLink>,
+  Subject: <HistoryLink filter={{ instanceId: entry.instanceId }}>{visible(entry.instanceId)}</HistoryLink>,
   Correlation: (
-    <HistoryLink filter={{ correlationId: entry.correlationId }}>{entry.correlationId}</HistoryLink>
+    <HistoryLink filter={{ correlationId: entry.correlationId }}>{visible(entry.correlationId)}</HistoryLink>
   ),
   'Done by': entry.actor ?? undefined,
   Notes: entry.notes ?? undefined,

@@ -1,4 +1,5 @@
 /** History: every run of an engine and every act on a letter, found by filters, opened with input and output, and exported. */
+
 import { Button, Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
@@ -9,6 +10,7 @@ import { Empty, Page, Shown } from '../kit/page.tsx'
 import { PageTurner, usePages } from '../kit/page-turner.tsx'
 import { type Column, Table } from '../kit/table.tsx'
 import { useCursor } from '../kit/use-cursor.ts'
+import { visible } from '../kit/visible.ts'
 import { duration } from '../time/format.ts'
 import { Time } from '../time/time.tsx'
 import { EntryDrawer } from './entry-drawer.tsx'
@@ -121,7 +123,7 @@ const columnsFor = (filter: HistoryAsked): readonly Column<HistoryItem>[] => [
     oneLine: true,
     cell: ({ instanceId }) => (
       <HistoryLink filter={{ instanceId }} label={`History of ${instanceId}`}>
-        {instanceId}
+        {visible(instanceId)}
       </HistoryLink>
     ),
   },
@@ -140,7 +142,7 @@ const columnsFor = (filter: HistoryAsked): readonly Column<HistoryItem>[] => [
     oneLine: true,
     cell: ({ correlationId }) => (
       <HistoryLink filter={{ correlationId }} label={`History with correlation ${correlationId}`}>
-        {correlationId}
+        {visible(correlationId)}
       </HistoryLink>
     ),
   },

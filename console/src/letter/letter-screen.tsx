@@ -1,4 +1,5 @@
 /** One letter: what happened on the left, what it is on the right, what can be done on top. */
+
 import { Group, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
@@ -8,6 +9,7 @@ import { letterQuery } from '../api/queries.ts'
 import type { LetterDetail } from '../api/types.ts'
 import { Page, Panel, Shown } from '../kit/page.tsx'
 import { StatusBadge } from '../kit/status.tsx'
+import { visible } from '../kit/visible.ts'
 import { ErrorTab } from './error-tab.tsx'
 import { HeadersTab } from './headers-tab.tsx'
 import './letter.css'
@@ -43,7 +45,7 @@ export function LetterScreen() {
   const letter = read.data
   return (
     <Page
-      title={`${key.engine} ${letter?.instanceId ?? key.rowKey}`}
+      title={`${key.engine} ${visible(letter?.instanceId ?? key.rowKey)}`}
       {...(letter === undefined
         ? {}
         : {

@@ -1,9 +1,11 @@
 /** Where it came from, under which names it is known elsewhere, and where it went. */
+
 import { Stack, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { LetterDetail, LetterFilter } from '../api/types.ts'
 import { Fact, Facts } from '../kit/facts.tsx'
 import { LettersLink, SignatureLink } from '../kit/links.tsx'
+import { visible } from '../kit/visible.ts'
 import { FullTime } from '../time/time.tsx'
 import { traceOf } from './headers.ts'
 import { originOf } from './provenance.ts'
@@ -49,7 +51,7 @@ function Origin({ letter }: { readonly letter: LetterDetail }) {
         </Fact>
       ))}
       <Fact name="Source id">
-        <code>{letter.sourceId}</code>
+        <code>{visible(letter.sourceId)}</code>
       </Fact>
       <Moment name="Made" at={letter.itemCreatedAtUtc} />
       <Fact name="Reference">{letter.reference}</Fact>
@@ -113,7 +115,7 @@ function Shared({
 }) {
   return (
     <Fact name={name}>
-      <LettersLink filter={filter}>{value}</LettersLink>
+      <LettersLink filter={filter}>{visible(value)}</LettersLink>
     </Fact>
   )
 }

@@ -5,6 +5,7 @@ import type { LetterItem } from '../api/types.ts'
 import { LetterLink } from '../kit/links.tsx'
 import { StatusBadge } from '../kit/status.tsx'
 import type { Column } from '../kit/table.tsx'
+import { visible } from '../kit/visible.ts'
 import { grouped } from '../time/format.ts'
 import { Time } from '../time/time.tsx'
 
@@ -16,7 +17,9 @@ export const LETTER_COLUMNS: readonly Column<LetterItem>[] = [
     title: 'Queue',
     width: '10.5rem',
     oneLine: true,
-    cell: ({ originalQueue }) => <span title={originalQueue ?? undefined}>{originalQueue ?? '–'}</span>,
+    cell: ({ originalQueue }) => (
+      <span title={originalQueue ?? undefined}>{visible(originalQueue ?? '–')}</span>
+    ),
   },
   {
     id: 'key',
@@ -25,7 +28,7 @@ export const LETTER_COLUMNS: readonly Column<LetterItem>[] = [
     oneLine: true,
     cell: (letter) => (
       <LetterLink letter={letter}>
-        <span title={letter.instanceId}>{letter.instanceId}</span>
+        <span title={letter.instanceId}>{visible(letter.instanceId)}</span>
       </LetterLink>
     ),
   },

@@ -1,4 +1,5 @@
 /** A letter in short, beside the list it is in. It takes no focus: keys go on moving through the list. */
+
 import { Anchor, CloseButton, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -8,6 +9,7 @@ import type { LetterDetail, LetterKey } from '../api/types.ts'
 import { LetterLink, SignatureLink } from '../kit/links.tsx'
 import { Shown } from '../kit/page.tsx'
 import { StatusBadge } from '../kit/status.tsx'
+import { visible } from '../kit/visible.ts'
 import { NoLetter } from '../letter/no-letter.tsx'
 import { Time } from '../time/time.tsx'
 
@@ -25,7 +27,7 @@ export function SidePanel({ letter, close }: SidePanelProps) {
     <Paper component="aside" aria-label="Letter in short" withBorder p="md" className="side-panel">
       <Group justify="space-between" wrap="nowrap" align="flex-start" mb="sm">
         <Title order={2} size="h5" className="wrapped">
-          {letter.engine} {read.data?.instanceId ?? letter.rowKey}
+          {letter.engine} {visible(read.data?.instanceId ?? letter.rowKey)}
         </Title>
         <CloseButton aria-label="Close the panel" onClick={close} />
       </Group>

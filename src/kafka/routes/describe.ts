@@ -137,10 +137,13 @@ const ERRORS: Readonly<Record<number, readonly [meaning: string, shape: JsonSche
   401: ['No token, or a wrong one', REFUSED],
   403: ['A token of the server with too low a role', REFUSED],
   404: ['The service is unknown, or its queue is empty', FAILED],
+  408: ['The body took too long', REFUSED],
   409: ['Not now, or not this event; `exception_id` says why', FAILED],
   412: ['Another event is next', FAILED],
   413: ['The body is too large', FAILED],
+  421: ['The host is none that this server is served under', REFUSED],
   422: ['The request has another shape', MISSHAPEN],
+  429: ['Too many wrong tokens, or connections without one, from this address', REFUSED],
   500: ['The processor failed, or something inside', FAILED],
   503: ['Kafka does not take it now, or nobody knows whether it did', FAILED],
   504: ['The processor took too long', FAILED],
@@ -157,7 +160,8 @@ export function describeCall(call: KafkaCall): Readonly<Record<string, unknown>>
     status,
     { description: meaning, ...(shape === undefined ? { type: 'null' } : { content: json(shape) }) },
   ])
-  const statuses = call.isOpen === true ? call.errors : [401, 403, ...call.errors].sort((a, b) => a - b)
+  const statuses =
+    call.isOpen === true ? call.errors : [401, 403, 408, 421, 429, ...call.errors].sort((a, b) => a - b)
   const errors = statuses.flatMap((status) => {
     const known = ERRORS[status]
     return known === undefined ? [] : [[status, { description: known[0], content: json(known[1]) }] as const]

@@ -8,7 +8,7 @@ import { nextUpdate, type PutSteps } from './conditional.ts'
 import type { HolderDraft } from './draft.ts'
 import { type HolderKind, Holders } from './holders.ts'
 import { TAKEN_NUMBER, takeNumber } from './numbers.ts'
-import { checkTexts, isStorable } from './texts.ts'
+import { checkNames, checkTexts, isStorable } from './texts.ts'
 
 const FIELDS = 'channel_id, name, token, created_at, updated_at'
 
@@ -64,6 +64,7 @@ export function channelSteps(
     async create() {
       const { token } = draft
       checkTexts(channelId, name, token)
+      checkNames(channelId, name)
       const id: Xid = xids.next()
       await takeNumber(tx)
       const [row] = await tx.rows<Pick<Row, 'number'>>(create, id, channelId, name, token, now)
@@ -73,6 +74,8 @@ export function channelSteps(
     async change(current) {
       const token = draft.keepsToken ? current.token : draft.token
       checkTexts(name, token)
+      // Without a name it has its id, which may be of an earlier version.
+      if (name !== channelId) checkNames(name)
       if (current.name === name && current.token === token) return current
       const updatedAt = nextUpdate(now, current)
       const changed = await tx.run(change, current.number, current.updatedAt, name, token, updatedAt)

@@ -21,7 +21,7 @@ import { nextUpdate, type PutSteps, putConditionally } from './conditional.ts'
 import { draftOf, type HolderDraft } from './draft.ts'
 import { TAKEN_NUMBER, takeNumber } from './numbers.ts'
 import { removeConsumer } from './removal.ts'
-import { checkTexts, given, isStorable } from './texts.ts'
+import { checkNames, checkTexts, given, isStorable } from './texts.ts'
 
 const FIELDS = 'channel, consumer_id, name, token, callback_url, pulls, created_at, updated_at'
 
@@ -104,6 +104,7 @@ export function consumerSteps(
     async create() {
       const { name, token, callbackUrl, type } = draftOf()
       checkTexts(consumerId, name, token)
+      checkNames(consumerId, name)
       const id: Xid = xids.next()
       await takeNumber(tx)
       const [row] = await tx.rows<Pick<Row, 'number'>>(
@@ -118,6 +119,8 @@ export function consumerSteps(
       const { keepsToken, name, callbackUrl, type, ...draft } = draftOf()
       const token = keepsToken ? current.token : draft.token
       checkTexts(name, token)
+      // Without a name it has its id, which may be of an earlier version.
+      if (name !== consumerId) checkNames(name)
       const updatedAt = nextUpdate(now, current)
       const changed: Consumer = { ...current, name, token, callbackUrl, type, updatedAt }
       if (isSame(changed, current)) return current

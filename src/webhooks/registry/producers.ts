@@ -7,7 +7,7 @@ import type { Producer } from '../webhook.ts'
 import { nextUpdate, type PutSteps } from './conditional.ts'
 import type { HolderDraft } from './draft.ts'
 import { type HolderKind, Holders } from './holders.ts'
-import { checkTexts, isStorable } from './texts.ts'
+import { checkNames, checkTexts, isStorable } from './texts.ts'
 
 const FIELDS = 'producer_id, name, token, created_at, updated_at'
 
@@ -64,6 +64,7 @@ export function producerSteps(
     async create() {
       const { token } = draft
       checkTexts(producerId, name, token)
+      checkNames(producerId, name)
       const id: Xid = xids.next()
       const created = await tx.run(create, id, producerId, name, token, now)
       return created === 0 ? null : { id, producerId, name, token, createdAt: now, updatedAt: now }
@@ -71,6 +72,8 @@ export function producerSteps(
     async change(current) {
       const token = draft.keepsToken ? current.token : draft.token
       checkTexts(name, token)
+      // Without a name it has its id, which may be of an earlier version.
+      if (name !== producerId) checkNames(name)
       if (current.name === name && current.token === token) return current
       const updatedAt = nextUpdate(now, current)
       const changed = await tx.run(change, producerId, current.updatedAt, name, token, updatedAt)

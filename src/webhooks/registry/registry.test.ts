@@ -127,6 +127,15 @@ describe.each(stores)('on $name', (store) => {
       for (const id of ['c%', 'cX', 'É', 'a  b', '  ', '']) expect(await kind.get(id)).toBeNull()
     })
 
+    it('has no control characters in its id and its name', async () => {
+      for (const text of ['a\nb', '\u001b[2J', 'a\u007f', 'a\u0085b']) {
+        expect(await refusalOf(kind.put(text, null, 't', null))).toBe('name_invalid')
+        expect(await refusalOf(kind.put('controlled', text, 't', null))).toBe('name_invalid')
+      }
+      const created = await kind.put('controlled', 'n', 't', null)
+      expect(await refusalOf(kind.put('controlled', 'a\u0007', 't', dateOf(created)))).toBe('name_invalid')
+    })
+
     it('has texts of up to 255 characters and no U+0000; no other is found', async () => {
       const longest = '\u{1f4ee}'.repeat(255)
       expect((await kind.put(longest, longest, longest, null)).name).toBe(longest)

@@ -1,4 +1,5 @@
 /** Ids, names and tokens: what clients may choose. */
+import { hasControlCharacter } from '../../core/control-characters.ts'
 import { Refused } from '../refusal.ts'
 
 const MOST_CHARACTERS = 255
@@ -14,6 +15,11 @@ export const isStorable = (text: string): boolean =>
 /** Refuses texts that cannot be stored. */
 export function checkTexts(...texts: readonly string[]): void {
   if (!texts.every(isStorable)) throw new Refused('text_invalid')
+}
+
+/** Refuses ids and names that would not be shown as they are. */
+export function checkNames(...names: readonly string[]): void {
+  if (names.some(hasControlCharacter)) throw new Refused('name_invalid')
 }
 
 /** What was given; null when nothing was, also for the empty text. */

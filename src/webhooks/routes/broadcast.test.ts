@@ -86,7 +86,7 @@ describe('a broadcast', () => {
       const answer = new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(String(chunk))))
       // The body never comes to an end.
       socket.write(
-        `POST /channel/c/broadcast HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n${'x'.repeat(2_000)}`,
+        `POST /channel/c/broadcast HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000\r\n\r\n${'x'.repeat(2_000)}`,
       )
       expect(await answer).toContain(`HTTP/1.1 ${status}\r\n`)
       socket.destroy()
@@ -100,7 +100,7 @@ describe('a broadcast', () => {
     )
     const socket = await dial(started)
     const answer = received(socket)
-    socket.write('POST /channel/c/broadcast HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nslow')
+    socket.write('POST /channel/c/broadcast HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nslow')
     expect(await answer).toBe('')
   })
 })

@@ -56,7 +56,7 @@ export async function getAsSent(
   const get = (path: string) =>
     new Promise<string>((resolve, reject) => {
       const socket = connect(port, '127.0.0.1', () =>
-        socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`),
       )
       let text = ''
       socket.setEncoding('utf8').on('data', (chunk) => {

@@ -264,6 +264,14 @@ promises('8.5 create', (bed) => {
     requested_partitions: 1,
   })
 
+  it.each(['a\u0001b', '\u001b[2J', 'a\u007f'])(
+    'refuses the control characters in %j',
+    async (queue_name) => {
+      const text = 'queue name is invalid; it cannot contain control characters'
+      await bed.refuses('/v1/queues.create', { ...valid(), queue_name }, text)
+    },
+  )
+
   it.each(NAMES)('refuses the name %j', async (queue_name, text) => {
     await bed.refuses('/v1/queues.create', { ...valid(), queue_name }, text)
   })

@@ -1,0 +1,75 @@
+/**
+ * Under which names a server answers. Somebody else's page can have its own name point to this machine (DNS rebinding); browsers then take the
+ * server for a part of that page. Such a request is known by its `Host` alone. So a server that asks nobody for a token answers under names that
+ * cannot be taken over: those of the machine itself, the address listened on, and those that are allowed. Tokens protect by themselves, and
+ * proxies send any host; there the rule holds only with a list.
+ */
+import { isIP } from 'node:net'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isLoopback } from '../config/exposure.ts'
+import type { Clock } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
+import { pathOf, sendError } from './facades.ts'
+
+export interface HostRules {
+  /** What the server listens on. */
+  readonly listen: string
+  /** Names without ports; `*.example.com` is every name below that one. Undefined: any host is served where tokens are asked for. */
+  readonly allowed?: readonly string[] | undefined
+  readonly hasTokens: boolean
+  readonly clock: Clock
+}
+
+/** The hook that answers requests for other hosts. The first of all: nothing is done for them. */
+export function hostCheck(rules: HostRules) {
+  const isOurs = rules.hasTokens && rules.allowed === undefined ? () => true : ownership(rules)
+  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    const { raw } = request
+    const { host } = raw.headers
+    if (hasTwoHosts(raw.rawHeaders)) sendError(request, reply, failure('host_twice'), rules.clock)
+    else if (isHealth(pathOf(request.url)) || isOurs(host, raw.socket.localAddress)) done()
+    else sendError(request, reply, failure('host_unknown', { host: shown(host) }), rules.clock)
+  }
+}
+
+/** Probes come by any name, and learn nothing that is worth hiding. */
+const isHealth = (path: string): boolean => path === '/health' || path.startsWith('/health/')
+
+/** Node keeps the first of several; whoever stands before this server may have kept another. */
+function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let count = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]
+    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1
+  }
+  return count > 1
+}
+
+const HOST = /^(\[[\da-f:.]+\]|[^\s:@/?#[\]]+)(?::\d{1,5})?$/i
+
+/** The name or the address in a `Host`, in one form; null when it is none. */
+function nameIn(host: string): string | null {
+  const [, name] = HOST.exec(host) ?? []
+  return name === undefined ? null : plain(name)
+}
+
+const plain = (name: string): string => name.toLowerCase().replace(/^\[|\]$|\.$/g, '')
+
+function ownership({ listen, allowed = [] }: HostRules) {
+  const names = new Set([listen, ...allowed].map(plain))
+  const endings = allowed.filter((name) => name.startsWith('*.')).map((name) => plain(name.slice(1)))
+  return (host: string | undefined, localAddress: string | undefined): boolean => {
+    // Only HTTP/1.0 has none, which no browser speaks.
+    if (host === undefined) return true
+    const name = nameIn(host)
+    if (name === null) return false
+    if (names.has(name) || isLoopback(name) || name.endsWith('.localhost')) return true
+    // Addresses cannot be bound to anything else: the one that the connection came in at is listened on.
+    if (isIP(name) !== 0) return name === localAddress?.replace(/^::ffff:/, '')
+    return endings.some((ending) => name.endsWith(ending) && name.length > ending.length)
+  }
+}
+
+const MOST_SHOWN = 100
+
+const shown = (host = ''): string => (host.length > MOST_SHOWN ? `${host.slice(0, MOST_SHOWN)}…` : host)
