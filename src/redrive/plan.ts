@@ -5,7 +5,6 @@
 
 import type { Clock } from '../core/clock.ts'
 import { later } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
 import type { Xid } from '../core/xid.ts'
 import type { Database, Session } from '../db/database.ts'
 import { type Candidate, readCandidates } from '../letters/candidates.ts'
@@ -24,7 +23,8 @@ import {
 } from './redrive.ts'
 import { forgetRedrive } from './removal.ts'
 import type { Recipe } from './repair/recipe.ts'
-import { isTooLong, type Repairable, type Repairer } from './repair/repairer.ts'
+import type { Repairable, Repairer } from './repair/repairer.ts'
+import { RepairBudget } from './repair-budget.ts'
 import { completePlan, insertRedrive, openRedrives } from './rows.ts'
 import { isMoreThan, selectLetters } from './selecting.ts'
 
@@ -40,8 +40,6 @@ export interface PlanParts {
 const LANES_OF_KEYS = 4
 /** A recipe is applied for so long before it is looked whether the plan is still wanted. */
 const REPAIR_MS = 500
-/** Letters that take a mapping too long, at which a plan is given up: so many seconds went by for nothing. */
-const MOST_SLOW = 10
 /** Letters without a key go one after the other, and in two lanes when there are more than this of all. */
 const FEW = 10_000
 
@@ -77,8 +75,7 @@ class Planning {
   #others: readonly RedriveNumber[] = []
   #areMany = false
   #dealt = 0
-  /** Letters for which the recipe took too long. */
-  #tooLong = 0
+  readonly #budget = new RepairBudget()
 
   constructor(parts: PlanParts, redrive: RedriveNumber, request: PlanRequest) {
     this.#parts = parts
@@ -176,19 +173,17 @@ class Planning {
     return eligible.filter(({ candidate }) => fit.has(candidate.id))
   }
 
-  /** Those that the recipe can be applied to. Refuses one that takes too long for letter after letter. */
+  /** Those that the recipe can be applied to. Refuses a recipe that costs more than a plan may. */
   async *#repaired(recipe: Recipe, letters: readonly (Repairable & { readonly id: LetterId })[]) {
     const { repairer, signal } = this.#parts
     for (let from = 0; from < letters.length; ) {
       signal.throwIfAborted()
       const some = letters.slice(from)
-      const results = await repairer.repair(recipe, some, { forMs: REPAIR_MS })
-      for (const [i, { id }] of some.slice(0, results.length).entries()) if (results[i]?.ok === true) yield id
-      from += results.length
-      this.#tooLong += results.filter(isTooLong).length
-      if (this.#tooLong < MOST_SLOW) continue
-      const reason = `it took longer than a second for each of ${this.#tooLong} letters; make it simpler, or plan for fewer letters`
-      throw failure('parameter_invalid', { parameter: 'repair.mapping', reason })
+      const trials = await repairer.tryOut(recipe, some, { forMs: REPAIR_MS })
+      for (const [i, { id }] of some.slice(0, trials.length).entries())
+        if (trials[i]?.refusal === null) yield id
+      from += trials.length
+      this.#budget.spend(trials)
     }
   }
 

@@ -53,6 +53,8 @@ const STARTED: readonly RedriveState[] = ['canary', 'running', 'paused', 'done',
 export class Redrives {
   readonly #options: RedrivesOptions
   readonly #xids: Xids
+  /** Of plans, apart from that of letters that are sent: those wait in their transactions, and never for a plan. */
+  readonly #planRepairer: Repairer
   readonly #repairer: Repairer
   readonly #runner: RedriveRunner
   readonly #stopped = new AbortController()
@@ -64,6 +66,7 @@ export class Redrives {
     const { db, clock, log, sources } = options
     this.#options = options
     this.#xids = new Xids(clock)
+    this.#planRepairer = new Repairer(log)
     this.#repairer = new Repairer(log)
     this.#runner = new RedriveRunner({ db, clock, log, sources, repairer: this.#repairer })
   }
@@ -81,7 +84,7 @@ export class Redrives {
     this.#alarm?.cancel()
     await Promise.allSettled([...this.#plans, this.#forgetting])
     await this.#runner.stop()
-    await this.#repairer.close()
+    await Promise.all([this.#planRepairer.close(), this.#repairer.close()])
   }
 
   /** Makes a plan: the set of letters is frozen, nothing about them changes. */
@@ -93,7 +96,7 @@ export class Redrives {
     if (action === 'move') await this.#insistOnQueue(queue)
     if (this.#plans.size >= MOST_PLANS) throw failure('redrive_planning_busy', { limit: MOST_PLANS })
     const plan = makePlan(
-      { db, clock, repairer: this.#repairer, signal: this.#stopped.signal },
+      { db, clock, repairer: this.#planRepairer, signal: this.#stopped.signal },
       this.#xids.next(),
       request,
     )
@@ -216,7 +219,7 @@ export class Redrives {
       const exceptions = await exceptionCounts(session, redrive.number)
       return { ...standingOf(redrive, counts), destinations: destinationsOf(lanes), exceptions }
     })
-    const parts = { db, sources, repairer: this.#repairer }
+    const parts = { db, sources, repairer: this.#planRepairer }
     return { ...facts, sample: redrive.state === 'planned' ? await sampleOf(parts, redrive) : [] }
   }
 

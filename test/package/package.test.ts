@@ -87,6 +87,27 @@ describe('the package', () => {
     }
   })
 
+  it('repairs letters, in a process whose code it brings', async () => {
+    const code = `import { Office } from 'bartleby'
+      const office = await Office.open({ store: 'sqlite::memory:' })
+      const settings = { leaseTimeout: '1h', expireTimeout: '24h', requestedPartitions: 1 }
+      await office.queues.create({ ...settings, queueName: 'dead' })
+      await office.queues.create({ ...settings, queueName: 'orders', deadQueue: 'dead' })
+      await office.queues.produce({ queueName: 'orders', items: [{ payload: '{"a":1}' }] })
+      const { partition, items } = await office.queues.lease({ queueName: 'orders', clientId: 'me', batchSize: 1, requestTimeout: '10s' })
+      await office.queues.retry({ queueName: 'orders', partition, items: [{ id: items[0].id, dead: true }] })
+      const terms = { rate: null, canary: null, stopRule: null, order: 'key' }
+      const recipe = { patch: [{ op: 'add', path: '/b', value: 2 }], mapping: null, headers: null, version: '1-0' }
+      const { sample } = await office.redrives.plan({
+        action: 'retry', queue: null, selection: { by: 'filter', filter: {} }, terms, recipe, reason: null, actor: 'me',
+      })
+      console.log(Buffer.from(sample[0].outgoing.payload).toString())
+      await office.close()`
+    expect(
+      (await run(project.folder, [process.execPath, '--input-type=module', '--eval', code])).trim(),
+    ).toBe('{"a":1,"b":2}')
+  })
+
   it('brings the command, which tells its version and its use', async () => {
     const { bin, version } = project.manifest
     const command = join(project.installed, bin.bartleby)

@@ -1,17 +1,28 @@
 import { spawnSync } from 'node:child_process'
 import { afterAll, describe, expect, it } from 'vitest'
 import { PATIENCE_MS } from '../../../test/harness/limits.ts'
-import { Mapper } from './mapping.ts'
+import { parseRecipe, type Recipe } from './recipe.ts'
+import { Repairer } from './repairer.ts'
 
-const mapper = new Mapper()
-afterAll(() => mapper.close())
+const repairer = new Repairer()
+afterAll(() => repairer.close())
+
+const letter = (payload: string) => ({
+  source: 'queues' as const,
+  encoding: '',
+  kind: '',
+  reference: '',
+  payload: Buffer.from(payload),
+})
+
+/** A recipe with an expression that would be refused where recipes are read. */
+const unread = (mapping: string): Recipe => ({ patch: null, mapping, headers: null, version: mapping })
 
 /** The payload that a mapping makes of another, or why there is none. */
 async function mapped(mapping: string, payload: string): Promise<string> {
-  const outcome = await mapper.map(mapping, Buffer.from(payload))
-  if (outcome.kind === 'mapped')
-    return outcome.payload === null ? 'as it was' : Buffer.from(outcome.payload).toString()
-  return outcome.kind === 'refused' ? outcome.reason : outcome.kind
+  const [result] = await repairer.repair(unread(mapping), [letter(payload)])
+  if (result?.ok !== true) return result?.reason ?? 'nothing'
+  return result.repaired.payload === null ? 'as it was' : Buffer.from(result.repaired.payload).toString()
 }
 
 const ORDER = '{ "id" : 12345678901234567890,\n  "price":1.50, "lines":[{"n":1.0},{"n":2.0}], "d":1,"d":2 }'
@@ -116,7 +127,7 @@ describe('a mapping', () => {
     ['a list', '[1..1000000].([1..1000000])'],
   ])('that asks for too much memory is refused, and the next one runs: %s', async (_name, mapping) => {
     const [bomb, next] = await Promise.all([mapped(mapping, '1'), mapped('$ + 1', '1')])
-    expect(bomb).toMatch(/^(?:the mapping used too much memory|too long)$/)
+    expect(bomb).toMatch(/^the repair (?:used too much memory|took longer than 1 s)$/)
     expect(next).toBe('2')
   })
 
@@ -130,25 +141,31 @@ describe('a mapping', () => {
   })
 })
 
-describe('the process of mappings', () => {
+describe('the process of repairs', () => {
+  const run = (repairer: Repairer, mapping: string, ...payloads: readonly string[]) =>
+    repairer.repair(parseRecipe({ mapping }), payloads.map(letter))
+
   it('ends with its owner, who may be busy with it', async () => {
-    const closing = new Mapper()
-    const under = closing.map('( $f := function($n){ $f($n) }; $f(1) )', Buffer.from('1'))
-    const waiting = closing.map('$', Buffer.from('1'))
+    const closing = new Repairer()
+    const under = run(closing, '( $f := function($n){ $f($n) }; $f(1) )', '1')
+    const waiting = run(closing, '$', '1')
     const settled = Promise.allSettled([under, waiting])
     await closing.close()
     for (const { status, ...rest } of await settled) {
       expect({ status, ...rest }).toMatchObject({ status: 'rejected', reason: { code: 'service_stopping' } })
     }
-    await expect(closing.map('$', Buffer.from('1'))).rejects.toMatchObject({ code: 'service_stopping' })
+    await expect(run(closing, '$', '1')).rejects.toMatchObject({ code: 'service_stopping' })
     await closing.close()
   })
 
   it('does not keep a program that is done', () => {
+    const file = (name: string) => JSON.stringify(new URL(name, import.meta.url).href)
     const code = `
-      import { Mapper } from ${JSON.stringify(new URL('./mapping.ts', import.meta.url).href)}
-      const outcome = await new Mapper().map('$ + 1', Buffer.from('1'))
-      console.log(Buffer.from(outcome.payload).toString())`
+      import { parseRecipe } from ${file('./recipe.ts')}
+      import { Repairer } from ${file('./repairer.ts')}
+      const letter = { source: 'queues', encoding: '', kind: '', reference: '', payload: Buffer.from('1') }
+      const [result] = await new Repairer().repair(parseRecipe({ mapping: '$ + 1' }), [letter])
+      console.log(Buffer.from(result.repaired.payload).toString())`
     const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], {
       encoding: 'utf8',
       timeout: PATIENCE_MS,

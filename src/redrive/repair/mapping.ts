@@ -1,77 +1,63 @@
-/**
- * Runs mappings on payloads, one letter at a time, in a process that is started when it is needed, ended when it is not, and
- * replaced when an expression has made it useless.
- */
-import { failure } from '../../core/errors.ts'
-import { type Log, silentLog } from '../../core/log.ts'
-import { type MappingOutcome, MappingRunner, TOO_LONG } from './mapping-runner.ts'
+/** Runs mappings on the texts of payloads. For the thread of repairs: an expression may take for ever, and all memory. */
+import jsonata from 'jsonata'
+import { parseExactly } from './exact-json.ts'
+import { MOST_LEVELS } from './json-pointer.ts'
+import { rewriteText } from './json-rewrite.ts'
+import { isNestedDeeper } from './json-text.ts'
+import { bindFunctions } from './mapping-functions.ts'
+import { MappingNumbers } from './mapping-numbers.ts'
+import { MappingRefusal } from './mapping-refusal.ts'
+import { mappingResult } from './mapping-result.ts'
 
-const IDLE_MS = 10_000
+/** JSONata's own bounds: calls within calls, and the length of a list that an expression makes. */
+const BOUNDS = { stack: 5_000, sequence: 1_000_000 }
+const MOST_EXPRESSIONS = 8
+const MOST_MESSAGE_CHARACTERS = 300
 
-/** Whoever makes one closes it. */
-export class Mapper {
-  readonly #log: Log
-  #runner: MappingRunner | null = null
-  /** Those that are not needed any more and may not be over yet. */
-  readonly #leaving = new Set<Promise<void>>()
-  /** Settles when all letters before the next one are done. */
-  #turn: Promise<unknown> = Promise.resolve()
-  #waiting = 0
-  #idle: NodeJS.Timeout | undefined
-  #isClosed = false
+/** Of the payload that is worked on: one at a time. */
+let numbers = new MappingNumbers(null)
 
-  constructor(log: Log = silentLog) {
-    this.#log = log
+const expressions = new Map<string, jsonata.Expression>()
+
+function compiled(mapping: string): jsonata.Expression {
+  const known = expressions.get(mapping)
+  if (known !== undefined) return known
+  const expression = jsonata(mapping, BOUNDS)
+  bindFunctions(expression, () => numbers)
+  if (expressions.size === MOST_EXPRESSIONS) expressions.clear()
+  expressions.set(mapping, expression)
+  return expression
+}
+
+/** The text that a mapping makes of another, which is JSON; or why there is none. One at a time. */
+export async function mappedText(
+  mapping: string,
+  text: string,
+): Promise<{ readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string }> {
+  try {
+    return { ok: true, text: await mapped(mapping, text) }
+  } catch (error) {
+    return { ok: false, reason: reasonOf(error) }
   }
+}
 
-  /** The payload that a mapping makes of this one. Rejects when mappings cannot be run here, or no longer. */
-  map(mapping: string, payload: Uint8Array): Promise<MappingOutcome> {
-    clearTimeout(this.#idle)
-    this.#waiting++
-    const done = this.#turn.then(() => this.#run(mapping, payload))
-    this.#turn = done.then(
-      () => this.#rest(),
-      () => this.#rest(),
-    )
-    return done
+/** The new text; throws when there is none. */
+async function mapped(mapping: string, text: string): Promise<string> {
+  if (isNestedDeeper(text, MOST_LEVELS)) {
+    throw new MappingRefusal(`the payload is nested more than ${MOST_LEVELS} levels deep`)
   }
+  numbers = new MappingNumbers(parseExactly(text))
+  const result: unknown = await compiled(mapping).evaluate(JSON.parse(text))
+  // The text is read anew for this: an expression can change its input.
+  return rewriteText(text, mappingResult(result, numbers))
+}
 
-  /** Ends the process; letters that wait for it are not repaired, and not refused. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    this.#endRunner()
-    await Promise.all(this.#leaving)
-  }
-
-  async #run(mapping: string, payload: Uint8Array): Promise<MappingOutcome> {
-    if (this.#isClosed) throw failure('service_stopping')
-    const runner = this.#readyRunner()
-    await runner.ready
-    const outcome = await runner.run(mapping, payload)
-    if (runner.isGone) {
-      const reason = outcome.kind === 'refused' ? outcome.reason : TOO_LONG
-      this.#log.warn({ reason }, 'a mapping was ended, and its process with it')
-    }
-    return outcome
-  }
-
-  #readyRunner(): MappingRunner {
-    if (this.#runner?.isGone) this.#endRunner()
-    this.#runner ??= new MappingRunner()
-    return this.#runner
-  }
-
-  #rest(): void {
-    this.#waiting--
-    if (this.#waiting === 0 && !this.#isClosed)
-      this.#idle = setTimeout(() => this.#endRunner(), IDLE_MS).unref()
-  }
-
-  #endRunner(): void {
-    clearTimeout(this.#idle)
-    if (this.#runner === null) return
-    const leaving = this.#runner.end().finally(() => this.#leaving.delete(leaving))
-    this.#leaving.add(leaving)
-    this.#runner = null
-  }
+/** JSONata throws objects with a message, and JavaScript when its stack is used up. */
+function reasonOf(thrown: unknown): string {
+  if (thrown instanceof MappingRefusal) return thrown.message
+  if (thrown instanceof RangeError)
+    return 'the mapping failed: it calls itself too often, or makes too long a text'
+  const { message } = Object(thrown) as { readonly message?: unknown }
+  const said = typeof message === 'string' && message !== '' ? message : 'it does not say why'
+  return `the mapping failed: ${said.slice(0, MOST_MESSAGE_CHARACTERS)}`
 }

@@ -1,9 +1,6 @@
 /** Payloads that can be repaired: JSON in UTF-8, and not without end. */
 
-/** More bytes than this no payload has, before its repair and after it. */
-export const MOST_PAYLOAD_BYTES = 16 * 1_048_576
-/** What is said of a letter whose repair gives more. */
-export const TOO_LARGE = 'the payload would be larger than 16 MiB'
+import { MOST_PAYLOAD_BYTES } from './repair-bounds.ts'
 
 /** Keeps a byte order mark, which is no JSON. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

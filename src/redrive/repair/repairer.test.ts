@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from 'vitest'
 import { SOURCES, type SourceName } from '../../letters/letter.ts'
 import { parseRecipe } from './recipe.ts'
@@ -85,18 +84,19 @@ describe('letters that are repaired', () => {
     ])
   })
 
-  it('let others have their turn', async () => {
-    const letters = Array.from({ length: 500 }, () => letter('{"a":1}'))
-    let turns = 0
-    let isDone = false
-    const counting = async () => {
-      for (; !isDone; turns++) await setImmediate()
-    }
-    const counted = counting()
-    await repair({ patch: [{ op: 'remove', path: '/a' }] }, ...letters)
-    isDone = true
-    await counted
-    expect(turns).toBeGreaterThanOrEqual(9)
+  it('are not worked on in the thread of the server', async () => {
+    // Half a second of work or more.
+    const lines = JSON.stringify(Array.from({ length: 50_000 }, (_, i) => ({ sku: `sku-${i}`, price: i })))
+    const patch = [{ op: 'test', path: '/49999/price', value: 49_999 }]
+    const letters = Array.from({ length: 10 }, () => letter(lines))
+    await repair({ patch }, ...letters)
+    const recipe = parseRecipe({ patch })
+    const before = process.threadCpuUsage()
+    const trials = await repairer.tryOut(recipe, letters)
+    const { user, system } = process.threadCpuUsage(before)
+    const workMs = trials.reduce((sum, trial) => sum + trial.workMs, 0)
+    expect(trials.every(({ refusal }) => refusal === null)).toBe(true)
+    expect((user + system) / 1_000).toBeLessThan(workMs)
   })
 
   it('get no more than a second each, whatever their mapping does', async () => {
@@ -106,7 +106,7 @@ describe('letters that are repaired', () => {
       : act = "hang" ? { "then": /a/ }
       : { "act": act, "done": true }`
     const acts = ['loop', 'fine', 'backtrack', 'fine', 'hang', 'fine']
-    const tooLong = 'the mapping took longer than 1 s'
+    const tooLong = 'the repair took longer than 1 s'
     const done = { payload: '{"act":"fine","done":true}', headers: {} }
     expect(await repair({ mapping }, ...acts.map((act) => letter(JSON.stringify({ act }))))).toEqual([
       tooLong,
@@ -123,5 +123,24 @@ describe('letters that are repaired', () => {
     const letters = Array.from({ length: 100 }, () => letter('{"a":1}'))
     expect(await repairer.repair(recipe, letters, { forMs: -1 })).toHaveLength(1)
     expect(await repairer.repair(recipe, letters, { forMs: 60_000 })).toHaveLength(100)
+  })
+
+  it('are refused for memory one by one: those beside them are repaired', async () => {
+    const mapping = 'act = "bomb" ? $length($pad("", 500000000)) : { "act": act, "done": true }'
+    const acts = ['fine', 'bomb', 'fine', 'bomb', 'fine']
+    const results = await repair({ mapping }, ...acts.map((act) => letter(JSON.stringify({ act }))))
+    const done = { payload: '{"act":"fine","done":true}', headers: {} }
+    const bomb = expect.stringMatching(/^the repair (?:used too much memory|took longer than 1 s)$/)
+    expect(results).toEqual([done, bomb, done, bomb, done])
+  })
+
+  it('are tried out without their payloads, and with what they cost', async () => {
+    const recipe = parseRecipe({ patch: [{ op: 'copy', from: '/a', path: '/b' }] })
+    const trials = await repairer.tryOut(recipe, [letter('{"a":"0123456789"}'), letter('{}')])
+    const workMs = expect.any(Number)
+    expect(trials).toEqual([
+      { refusal: null, workMs, growthBytes: 17 },
+      { refusal: 'patch[0] (copy /b): there is nothing at /a', workMs, growthBytes: 0 },
+    ])
   })
 })

@@ -1,130 +1,195 @@
-/** Repairs letters by a recipe before they are sent: a payload and headers in, what changes out, or why it cannot be done. */
-import { setImmediate } from 'node:timers/promises'
+/**
+ * Repairs letters by a recipe before they are sent, in a process that is started when it is needed, ended when it is not, and
+ * replaced when a recipe has made it useless. The server itself never works on a payload: whatever a recipe does, others are answered.
+ */
+import { failure } from '../../core/errors.ts'
 import { type Log, silentLog } from '../../core/log.ts'
-import type { HeaderEdit, SourceName } from '../../letters/letter.ts'
+import type { SourceName } from '../../letters/letter.ts'
 import { isOfQueues } from '../destinations.ts'
-import { changedHeaders } from './header-rules.ts'
-import { showPointer } from './json-pointer.ts'
-import { Mapper } from './mapping.ts'
-import { TOO_LONG } from './mapping-runner.ts'
-import { MOST_PAYLOAD_BYTES, payloadText, TOO_LARGE } from './payload-text.ts'
-import type { PatchOperation, Recipe } from './recipe.ts'
-import { patchText } from './text-patch.ts'
+import type { LetterContent, RepairResult } from './apply-recipe.ts'
+import type { Recipe } from './recipe.ts'
+import { LETTER_MS, TOO_LONG } from './repair-bounds.ts'
+import { type RepairedLetter, RepairRunner, type RunEnd, type RunTerms } from './repair-runner.ts'
+import type { RepairCost } from './repair-thread.ts'
 
-/** What a letter is before its repair. */
-export interface Repairable {
+export type { Repaired, RepairResult } from './apply-recipe.ts'
+
+/** A letter before its repair. */
+export interface Repairable extends LetterContent {
   readonly source: SourceName
-  readonly encoding: string
-  readonly kind: string
-  readonly reference: string
-  readonly payload: Uint8Array
 }
 
-/** What becomes of it. */
-export interface Repaired {
-  /** null: unchanged. */
-  readonly payload: Uint8Array | null
-  /** Only what changed. */
-  readonly headers: HeaderEdit
+/** How a repair would go. */
+export interface RepairTrial extends RepairCost {
+  /** null: it can be repaired. */
+  readonly refusal: string | null
 }
 
-/** What becomes of it, or why it cannot be repaired, in plain words. */
-export type RepairResult =
-  | { readonly ok: true; readonly repaired: Repaired }
-  | { readonly ok: false; readonly reason: string }
+/** How long letters are worked on. */
+export interface RepairTime {
+  readonly forMs?: number
+}
 
-/** Whether a mapping took too long for it. */
-export const isTooLong = (result: RepairResult): boolean => !result.ok && result.reason === TOO_LONG
+const IDLE_MS = 10_000
 
-/** Others get their turn after so much work in one go: some milliseconds. */
-const LETTERS_IN_ONE_GO = 50
-const BYTES_IN_ONE_GO = 262_144
+/** What the process is given at once: messages of some milliseconds for the server. One that is larger goes alone. */
+const LETTERS_AT_ONCE = 64
+const BYTES_AT_ONCE = 1_048_576
 
-/** The new payload, null for the same one, or why there is none. */
-type PayloadResult = { readonly payload: Uint8Array | null } | { readonly reason: string }
+const NO_BYTES = new Uint8Array()
+const NO_COST: RepairCost = { workMs: 0, growthBytes: 0 }
 
-const UNCHANGED: PayloadResult = { payload: null }
+const refused = (reason: string, cost = NO_COST): RepairedLetter => ({ result: { ok: false, reason }, cost })
 
 /** Whoever makes one closes it. */
 export class Repairer {
-  readonly #mapper: Mapper
+  readonly #log: Log
+  #runner: RepairRunner | null = null
+  /** Those that are not needed any more and may not be over yet. */
+  readonly #leaving = new Set<Promise<void>>()
+  /** Settles when all letters before the next ones are done. */
+  #turn: Promise<unknown> = Promise.resolve()
+  #waiting = 0
+  #idle: NodeJS.Timeout | undefined
+  #isClosed = false
 
   constructor(log: Log = silentLog) {
-    this.#mapper = new Mapper(log)
+    this.#log = log
   }
 
   /**
-   * One result for each letter, in their order; fewer, but one at least, when `forMs` are over. Rejects when it is closed meanwhile:
-   * nothing is known of the letters then.
+   * One result for each letter, in their order; fewer, but one at least, when `forMs` are over. Rejects when it is closed meanwhile,
+   * or letters cannot be repaired here: nothing is known of them then.
    */
   async repair(
     recipe: Recipe,
     letters: readonly Repairable[],
-    { forMs = Number.POSITIVE_INFINITY }: { readonly forMs?: number } = {},
+    { forMs = Number.POSITIVE_INFINITY }: RepairTime = {},
   ): Promise<readonly RepairResult[]> {
-    const startedMs = performance.now()
-    const results: RepairResult[] = []
-    let lettersInGo = 0
-    let bytesInGo = 0
-    for (const letter of letters) {
-      if (results.length > 0 && performance.now() - startedMs > forMs) break
-      const reason = whyNot(recipe, letter)
+    const repaired = await this.#repair(recipe, letters, { forMs, keepsPayloads: true })
+    return repaired.map(({ result }) => result)
+  }
+
+  /** The same without the new payloads: whether each letter could be repaired, and what it would cost. */
+  async tryOut(
+    recipe: Recipe,
+    letters: readonly Repairable[],
+    { forMs = Number.POSITIVE_INFINITY }: RepairTime = {},
+  ): Promise<readonly RepairTrial[]> {
+    const repaired = await this.#repair(recipe, letters, { forMs, keepsPayloads: false })
+    return repaired.map(({ result, cost }) => ({ ...cost, refusal: result.ok ? null : result.reason }))
+  }
+
+  /** Ends the process; letters that wait for it are not repaired, and not refused. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#endRunner()
+    await Promise.all(this.#leaving)
+  }
+
+  async #repair(
+    recipe: Recipe,
+    letters: readonly Repairable[],
+    { forMs, keepsPayloads }: RunTerms,
+  ): Promise<readonly RepairedLetter[]> {
+    const untilMs = performance.now() + forMs
+    const repaired: RepairedLetter[] = []
+    // Behind this place letters are given to the process one by one, to find the one that breaks it.
+    let aloneUntil = 0
+    while (repaired.length < letters.length) {
+      const leftMs = untilMs - performance.now()
+      if (repaired.length > 0 && leftMs < 0) break
+      const from = repaired.length
+      const reason = whyNot(recipe, letters[from])
       if (reason !== null) {
-        results.push({ ok: false, reason })
+        repaired.push(refused(reason))
         continue
       }
-      if (++lettersInGo > LETTERS_IN_ONE_GO || bytesInGo > BYTES_IN_ONE_GO) {
-        await setImmediate()
-        lettersInGo = 0
-        bytesInGo = 0
-      }
-      bytesInGo += letter.payload.length
-      const result = await this.#payload(recipe, letter.payload)
-      if ('reason' in result) {
-        results.push({ ok: false, reason: result.reason })
-        continue
-      }
-      const headers = recipe.headers === null ? {} : changedHeaders(recipe.headers, letter)
-      results.push({ ok: true, repaired: { payload: result.payload, headers } })
+      const some = portion(recipe, letters, from, from < aloneUntil ? 1 : LETTERS_AT_ONCE)
+      const { done, broke } = await this.#inTurn(recipe, some, { forMs: leftMs, keepsPayloads })
+      repaired.push(...done)
+      if (broke === null || done.length === some.length) continue
+      // A process that runs out of memory may take with it what it had to say of letters before.
+      if (broke === TOO_LONG || some.length === 1)
+        repaired.push(refused(broke, { ...NO_COST, workMs: LETTER_MS }))
+      else aloneUntil = from + some.length
     }
-    return results
+    return repaired
   }
 
-  /** Ends what it has started. */
-  close(): Promise<void> {
-    return this.#mapper.close()
+  #inTurn(recipe: Recipe, letters: readonly LetterContent[], terms: RunTerms): Promise<RunEnd> {
+    clearTimeout(this.#idle)
+    this.#waiting++
+    const done = this.#turn.then(() => this.#run(recipe, letters, terms))
+    this.#turn = done.then(
+      () => this.#rest(),
+      () => this.#rest(),
+    )
+    return done
   }
 
-  async #payload({ patch, mapping }: Recipe, payload: Uint8Array): Promise<PayloadResult> {
-    if (patch !== null) return patched(patch, payload)
-    if (mapping === null) return UNCHANGED
-    const outcome = await this.#mapper.map(mapping, payload)
-    return outcome.kind === 'too long' ? { reason: TOO_LONG } : outcome
+  async #run(recipe: Recipe, letters: readonly LetterContent[], terms: RunTerms): Promise<RunEnd> {
+    if (this.#isClosed) throw failure('service_stopping')
+    const runner = this.#readyRunner()
+    await runner.ready
+    const end = await runner.run(recipe, letters, terms)
+    if (end.broke !== null)
+      this.#log.warn(
+        { reason: end.broke, recipe: recipe.version },
+        'a repair was ended, and its process with it',
+      )
+    return end
+  }
+
+  #readyRunner(): RepairRunner {
+    if (this.#runner?.isGone) this.#endRunner()
+    this.#runner ??= new RepairRunner()
+    return this.#runner
+  }
+
+  #rest(): void {
+    this.#waiting--
+    if (this.#waiting === 0 && !this.#isClosed)
+      this.#idle = setTimeout(() => this.#endRunner(), IDLE_MS).unref()
+  }
+
+  #endRunner(): void {
+    clearTimeout(this.#idle)
+    if (this.#runner === null) return
+    const leaving = this.#runner.end().finally(() => this.#leaving.delete(leaving))
+    this.#leaving.add(leaving)
+    this.#runner = null
   }
 }
 
+/** The letters from a place on that go to the process together; one at least. */
+function portion(
+  recipe: Recipe,
+  letters: readonly Repairable[],
+  from: number,
+  most: number,
+): readonly LetterContent[] {
+  const needsPayload = recipe.patch !== null || recipe.mapping !== null
+  const some: LetterContent[] = []
+  let bytes = 0
+  for (const letter of letters.slice(from, from + most)) {
+    if (whyNot(recipe, letter) !== null) break
+    const { encoding, kind, reference } = letter
+    const payload = needsPayload ? letter.payload : NO_BYTES
+    bytes += payload.length
+    if (some.length > 0 && bytes > BYTES_AT_ONCE) break
+    some.push({ encoding, kind, reference, payload })
+  }
+  return some
+}
+
 /** Why a letter cannot be repaired by a recipe, whatever its payload; null when it can. */
-function whyNot(recipe: Recipe, { source }: Repairable): string | null {
+function whyNot(recipe: Recipe, letter: Repairable | undefined): string | null {
+  if (letter === undefined) return null
+  const { source } = letter
   if (source === 'webhooks') {
     return 'letters of webhooks cannot be repaired: each consumer gets what was broadcast'
   }
   if (recipe.headers === null || isOfQueues(source)) return null
   return `letters of ${source} have no headers that a repair could change`
-}
-
-function patched(patch: readonly PatchOperation[], payload: Uint8Array): PayloadResult {
-  const read = payloadText(payload)
-  if (!read.ok) return read
-  const result = patchText(read.text, patch, MOST_PAYLOAD_BYTES)
-  if (!result.ok) return { reason: `${naming(patch, result.index)}: ${result.reason}` }
-  if (result.text === read.text) return UNCHANGED
-  const bytes = Buffer.from(result.text)
-  return bytes.length > MOST_PAYLOAD_BYTES ? { reason: TOO_LARGE } : { payload: bytes }
-}
-
-/** An operation as its author finds it again: `patch[2] (replace /order/id)`. */
-function naming(patch: readonly PatchOperation[], index: number): string {
-  const operation = patch[index]
-  const said = operation === undefined ? '' : ` (${operation.op} ${showPointer(operation.path)})`
-  return `patch[${index}]${said}`
 }

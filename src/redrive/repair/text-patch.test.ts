@@ -212,3 +212,27 @@ describe('a patch', () => {
     expect(patched('["0123456789"]', operations)).toContain('the payload would become too large')
   })
 })
+
+describe('a patch of a large document', () => {
+  /** Milliseconds of this thread. */
+  function workMsOf(act: () => void): number {
+    const before = process.threadCpuUsage()
+    act()
+    const { user, system } = process.threadCpuUsage(before)
+    return (user + system) / 1_000
+  }
+
+  const lines = JSON.stringify(Array.from({ length: 100_000 }, (_, i) => ({ sku: `sku-${i}` })))
+  const patched = (text: string, path: string) => {
+    const result = patchText(text, [{ op: 'replace', path, value: 1 }], 16 * 1_048_576)
+    if (!result.ok) throw new Error(result.reason)
+    expect(result.text).toHaveLength(text.length - '{"sku":"sku-99999"}'.length + 1)
+  }
+
+  it('costs the same at the bottom of 500 levels as at the top', () => {
+    const deep = `${'{"a":'.repeat(500)}${lines}${'}'.repeat(500)}`
+    const atTopMs = workMsOf(() => patched(lines, '/99999'))
+    // 500 times as much when every level is read, or written, with all that lies below it.
+    expect(workMsOf(() => patched(deep, `${'/a'.repeat(500)}/99999`))).toBeLessThan(20 * atTopMs + 500)
+  })
+})

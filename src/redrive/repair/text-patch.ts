@@ -1,8 +1,7 @@
 /** JSON Patch (RFC 6902) on the text of a document: all operations, or none and the reason. What they do not name keeps its bytes. */
-import { skipSpace } from '../../core/json-scan.ts'
 import { isRawNumber, membersOf } from './exact-json.ts'
 import { elementNumber, isBelow, pointerBelow, showPointer, stepsOf } from './json-pointer.ts'
-import { JsonText } from './json-text.ts'
+import { JsonText, withoutSpace } from './json-text.ts'
 import type { PatchOperation } from './patch-operation.ts'
 import { sameNumber } from './same-number.ts'
 
@@ -18,14 +17,13 @@ export function patchText(
   operations: readonly PatchOperation[],
   mostCharacters: number,
 ): PatchResult {
-  const start = skipSpace(text, 0)
-  const inner = text.slice(start).trimEnd()
-  const patch = new Patch(new JsonText(inner), mostCharacters - text.length)
+  const { before, inner, behind } = withoutSpace(text)
+  const patch = new Patch(JsonText.of(inner), mostCharacters - text.length)
   for (const [index, operation] of operations.entries()) {
     const reason = patch.apply(operation)
     if (reason !== null) return { ok: false, index, reason }
   }
-  return { ok: true, text: text.slice(0, start) + patch.text + text.slice(start + inner.length) }
+  return { ok: true, text: before + patch.text + behind }
 }
 
 /** A document on which operations are done, one after the other. */
@@ -69,10 +67,10 @@ class Patch {
       case 'copy': {
         const found = this.#find(operation.from)
         if (found === undefined) return this.#missing(operation.from)
-        const text = found.toString()
-        this.#room -= text.length
+        const copy = found.copy()
+        this.#room -= copy.written.length
         if (this.#room < 0) return 'the payload would become too large'
-        return this.#put(path, new JsonText(text))
+        return this.#put(path, copy)
       }
     }
   }
@@ -127,7 +125,7 @@ class Patch {
     const index = step === '-' ? parent.length : elementNumber(step)
     if (index === null) return `it is put into a list, and its last step is no number of an element`
     if (index > parent.length) return `the list has ${parent.length} elements`
-    parent.insertElement(index, value)
+    parent.replaceElements(index, 0, [value])
     return null
   }
 
@@ -147,7 +145,7 @@ class Patch {
     if (place === null || below(place.parent, place.step) === undefined) return this.#missing(path)
     const { parent, step } = place
     if (parent.kind === 'object') parent.removeMember(step)
-    else parent.removeElement(Number(step))
+    else parent.replaceElements(Number(step), 1, [])
     return null
   }
 }
@@ -159,7 +157,7 @@ function below(value: JsonText, step: string): JsonText | undefined {
   return index === null ? undefined : value.element(index)
 }
 
-const textOf = (value: unknown): JsonText => new JsonText(JSON.stringify(value))
+const textOf = (value: unknown): JsonText => JsonText.of(JSON.stringify(value))
 
 /** Whether a text means an exact value. Recursion goes as deep as the value. */
 function equals(text: JsonText, value: unknown): boolean {
@@ -169,7 +167,7 @@ function equals(text: JsonText, value: unknown): boolean {
   }
   const members = membersOf(value)
   if (members !== null) {
-    if (text.kind !== 'object' || text.names().length !== Object.keys(members).length) return false
+    if (text.kind !== 'object' || text.size !== Object.keys(members).length) return false
     return Object.entries(members).every(([name, member]) => isMeantBy(text.member(name), member))
   }
   if (text.kind !== 'other') return false

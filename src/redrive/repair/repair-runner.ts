@@ -1,0 +1,178 @@
+/**
+ * The process of repairs, seen from the server.
+ *
+ *   starting ──► ready ◄──► running
+ *      └───────────┴──────────┴────► gone    out of time or memory, broken, or no longer needed
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { extname } from 'node:path'
+import { failure } from '../../core/errors.ts'
+import type { LetterContent, RepairResult } from './apply-recipe.ts'
+import { type Recipe, showRecipe } from './recipe.ts'
+import { TOO_LONG, TOO_MUCH_MEMORY } from './repair-bounds.ts'
+// Types alone; by these the code of the process is part of the build too.
+import type { OUT_OF_MEMORY, RepairAnswer } from './repair-process.ts'
+import type { RepairCost, RepairRequest } from './repair-thread.ts'
+
+const START_MS = 30_000
+/** The process times its letters itself; one that says nothing for so long cannot even do that. */
+const SILENT_MS = 30_000
+
+/** As the process says it. */
+const OUT_OF_MEMORY_CODE: typeof OUT_OF_MEMORY = 12
+
+/** What became of one letter, and what it cost. */
+export interface RepairedLetter {
+  readonly result: RepairResult
+  readonly cost: RepairCost
+}
+
+/** What became of the letters of a request, as far as it is known. */
+export interface RunEnd {
+  /** Of the first letters, in their order. */
+  readonly done: readonly RepairedLetter[]
+  /** Why the process had to be ended, in words for the letter at fault; null: it was not. */
+  readonly broke: string | null
+}
+
+export interface RunTerms {
+  readonly forMs: number
+  readonly keepsPayloads: boolean
+}
+
+interface Run {
+  readonly done: RepairedLetter[]
+  readonly settle: (end: RunEnd) => void
+  readonly fail: (error: unknown) => void
+  readonly timer: NodeJS.Timeout
+}
+
+/** One process, from its start to its end; given one request at a time. */
+export class RepairRunner {
+  /** Rejects when it cannot be started. */
+  readonly ready: Promise<void>
+  readonly #child: ChildProcess
+  readonly #starting = Promise.withResolvers<void>()
+  readonly #exited = Promise.withResolvers<void>()
+  readonly #startTimer: NodeJS.Timeout
+  /** The version of the recipe that it was given last. */
+  #recipe = ''
+  #run: Run | null = null
+  #isGone = false
+
+  constructor() {
+    // From the sources it is TypeScript, in the package JavaScript.
+    const code = new URL(`./repair-process${extname(import.meta.filename)}`, import.meta.url)
+    this.#child = fork(code, {
+      // What the server is run with is not meant for it.
+      execArgv: [],
+      env: { ...process.env, NODE_OPTIONS: '' },
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
+    // A program that has nothing else to do may end; the timers of letters keep it until these are done.
+    this.#child.unref()
+    this.#child.channel?.unref()
+    this.ready = this.#starting.promise
+    // Whoever needs it waits for it.
+    this.ready.catch(() => {})
+    // As the process sends them.
+    this.#child.on('message', (answer) => this.#told(answer as RepairAnswer))
+    this.#child.on('error', (error) => this.#over(error, error.message))
+    this.#child.once('exit', (exitCode, signal) => {
+      const isMemory = exitCode === OUT_OF_MEMORY_CODE || signal !== null
+      const error = new Error(`the process of repairs ended with ${signal ?? exitCode}`)
+      this.#over(error, isMemory ? TOO_MUCH_MEMORY : error.message)
+      this.#exited.resolve()
+    })
+    this.#startTimer = setTimeout(() => {
+      const error = new Error(`the process of repairs did not start within ${START_MS / 1_000} seconds`)
+      this.#over(error, error.message)
+      this.#child.kill('SIGKILL')
+    }, START_MS)
+  }
+
+  /** Whether it can no longer be given letters. */
+  get isGone(): boolean {
+    return this.#isGone
+  }
+
+  /** Repairs letters, when those before are done; rejects when the process is ended meanwhile. */
+  run(recipe: Recipe, letters: readonly LetterContent[], terms: RunTerms): Promise<RunEnd> {
+    return new Promise((settle, fail) => {
+      const timer = setTimeout(() => this.#isSilent(), SILENT_MS)
+      this.#run = { done: [], settle, fail, timer }
+      const isKnown = recipe.version === this.#recipe
+      this.#recipe = recipe.version
+      const request: RepairRequest = {
+        recipe: isKnown ? null : JSON.stringify(showRecipe(recipe)),
+        letters,
+        ...terms,
+      }
+      this.#child.send(request, (error) => {
+        if (error !== null) this.#over(error, `the repair could not be run: ${error.message}`)
+      })
+    })
+  }
+
+  /** Ends it, whatever it does; resolves when it is over. */
+  async end(): Promise<void> {
+    this.#leave()
+    this.#starting.reject(failure('service_stopping'))
+    this.#endRun()?.fail(failure('service_stopping'))
+    // Without an id it never began.
+    if (this.#child.pid === undefined) return
+    this.#child.ref()
+    this.#child.kill('SIGKILL')
+    await this.#exited.promise
+  }
+
+  #told(answer: RepairAnswer): void {
+    switch (answer.kind) {
+      case 'ready':
+        clearTimeout(this.#startTimer)
+        this.#starting.resolve()
+        return
+      case 'letter':
+        this.#run?.timer.refresh()
+        this.#run?.done.push({ result: answer.result, cost: answer.cost })
+        return
+      case 'end':
+        this.#settle(null)
+        return
+      case 'too long':
+        this.#leave()
+        this.#settle(TOO_LONG)
+    }
+  }
+
+  #isSilent(): void {
+    this.#leave()
+    this.#settle(TOO_LONG)
+    this.#child.kill('SIGKILL')
+  }
+
+  /** It cannot be used any more; `said` is what that means for the letter that is under way. */
+  #over(error: Error, said: string): void {
+    this.#leave()
+    this.#starting.reject(error)
+    this.#settle(said)
+  }
+
+  #settle(broke: string | null): void {
+    const run = this.#endRun()
+    run?.settle({ done: run.done, broke })
+  }
+
+  #leave(): void {
+    this.#isGone = true
+    clearTimeout(this.#startTimer)
+  }
+
+  #endRun(): Run | null {
+    const run = this.#run
+    clearTimeout(run?.timer)
+    this.#run = null
+    return run
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * The thread in which letters are repaired, one after the other. It belongs to a process of its own (repair-process.ts), which ends
+ * it when the time of a letter is up.
+ */
+import { setImmediate } from 'node:timers/promises'
+import { parentPort } from 'node:worker_threads'
+import { applyRecipe, type LetterContent, type RepairResult } from './apply-recipe.ts'
+import { type Recipe, readRecipe } from './recipe.ts'
+
+/** Letters, and the recipe to apply to them. */
+export interface RepairRequest {
+  /** As the store has it; null: that of the request before. */
+  readonly recipe: string | null
+  readonly letters: readonly LetterContent[]
+  /** The thread stops when these are over and one letter is done. */
+  readonly forMs: number
+  /** False: nobody needs the new payloads, only whether there are any, and what they cost. */
+  readonly keepsPayloads: boolean
+}
+
+/** What one letter cost. */
+export interface RepairCost {
+  /** Of the processor, however busy the machine is. */
+  readonly workMs: number
+  /** Bytes that its payload has more than before. */
+  readonly growthBytes: number
+}
+
+/** That the thread can be given letters, what became of the next one, or that there will be no more of this request. */
+export type ThreadAnswer =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'letter'; readonly result: RepairResult; readonly cost: RepairCost }
+  | { readonly kind: 'end' }
+
+if (parentPort === null) throw new Error('letters are repaired in a thread')
+const port = parentPort
+const tell = (answer: ThreadAnswer): void => port.postMessage(answer)
+
+// Names that lead from a value to the machinery behind it are names like all others for a mapping.
+Reflect.deleteProperty(Object.prototype, '__proto__')
+for (const one of [() => {}, async () => {}, function* () {}, async function* () {}]) {
+  Reflect.deleteProperty(Object.getPrototypeOf(one), 'constructor')
+}
+
+let recipe: Recipe | null = null
+
+async function repairAll({ recipe: text, letters, forMs, keepsPayloads }: RepairRequest): Promise<void> {
+  if (text !== null) recipe = readRecipe(text)
+  if (recipe === null) throw new Error('the first request has no recipe')
+  const startedMs = performance.now()
+  for (const letter of letters) {
+    tell(await repairOne(recipe, letter, keepsPayloads))
+    // Branches of an expression that go on after another has failed are over before the next letter comes.
+    await setImmediate()
+    if (performance.now() - startedMs > forMs) break
+  }
+  tell({ kind: 'end' })
+}
+
+async function repairOne(
+  recipe: Recipe,
+  letter: LetterContent,
+  keepsPayloads: boolean,
+): Promise<ThreadAnswer> {
+  const before = process.threadCpuUsage()
+  const result = await applyRecipe(recipe, letter)
+  const { user, system } = process.threadCpuUsage(before)
+  const payload = result.ok ? result.repaired.payload : null
+  const growthBytes = payload === null ? 0 : payload.length - letter.payload.length
+  const shown =
+    result.ok && !keepsPayloads
+      ? { ok: true as const, repaired: { ...result.repaired, payload: null } }
+      : result
+  return { kind: 'letter', result: shown, cost: { workMs: (user + system) / 1_000, growthBytes } }
+}
+
+port.on('message', repairAll)
+tell({ kind: 'ready' })
