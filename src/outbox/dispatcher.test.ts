@@ -159,6 +159,22 @@ describe.each(stores)('a dispatcher on $name', (kind) => {
     ])
   })
 
+  it('counts repetitions in the log, and never more than there may be', async () => {
+    await outbox.insert()
+    const each = dispatcher(
+      async () => {
+        throw new Error('no')
+      },
+      { maxRetries: 2 },
+    )
+    for (let delivery = 1; delivery <= 4; delivery++) {
+      await each.drain()
+      clock.advance(3_600n * second)
+    }
+    const counted = lines.flatMap((line) => / (retry=.*)$/.exec(line)?.[1] ?? [])
+    expect(counted).toEqual(['retry=1 max=2', 'retry=2 max=2', 'retry=2 max=2'])
+  })
+
   it('delivers in the order of creation', async () => {
     for (let i = 0; i < 250; i++) await outbox.insert({ payload: String(i) })
     const got: OutboxMessage[] = []

@@ -7,7 +7,7 @@ export interface NewMessage {
   readonly eventType: string
   /** Bytes and texts are kept as they are; anything else as its JSON. */
   readonly payload: unknown
-  /** The same for what is logically the same message; a random one when left out. See `createKey`. */
+  /** The same for what is logically the same message; a random one when left out or all zeros. See `createKey`. */
   readonly key?: string
   /** Messages of one tenant with the same ordering key are delivered one after the other. */
   readonly orderingKey?: string

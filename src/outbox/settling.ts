@@ -206,8 +206,9 @@ export class Settling {
     const { maxRetries } = this.#parts.settings
     if (settlement.kind === 'processed' && !message.alreadyProcessed) say('DISPATCH_SUCCESS', { id, key })
     if (settlement.kind !== 'failed' && settlement.kind !== 'dead') return
-    const retry = retryCount + (settlement.kind === 'failed' ? 1 : settlement.failures)
     const dead = settlement.kind === 'dead'
+    // The repetition that follows; of a dead message the last one that there was.
+    const retry = dead ? retryCount : retryCount + 1
     say('DISPATCH_FAIL', { id, key, retry, max: maxRetries }, { error: settlement.error, dead })
   }
 }

@@ -71,6 +71,16 @@ describe.each(stores)('an outbox on $name', (kind) => {
       expect(text(row?.payload)).toBe('{"id":17}')
     })
 
+    it('gives a key to one whose key is the empty Guid of .NET, each time another one', async () => {
+      const empty = { ...MESSAGE, key: '00000000-0000-0000-0000-000000000000' }
+      const [one, ...others] = await addMany([empty, empty, MESSAGE])
+      const all = [one, ...others, await add(empty)]
+      expect(all.map((added) => added?.alreadyExisted)).toEqual([false, false, false, false])
+      const keys = new Set((await committed()).map((row) => row.idempotency_key))
+      expect(keys).toEqual(new Set(all.map((added) => added?.idempotencyKey)))
+      expect([keys.size, keys.has(empty.key)]).toEqual([4, false])
+    })
+
     it('keeps everything that was asked for', async () => {
       await add({
         ...MESSAGE,

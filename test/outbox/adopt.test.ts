@@ -205,6 +205,18 @@ describe('a dry run', () => {
     expect(sqlOf(planned.steps, 'skipped')).toEqual(sqlOf(done.steps, 'done'))
   })
 
+  it('says what each step is for in plain words, and explains parameters beside the SQL', async () => {
+    await makeLegacyTable(client, 'bigint', 1)
+    const { steps } = await adopt({ dryRun: true })
+    expect(steps.filter(({ what }) => /[$?]\d/.test(what))).toEqual([])
+    expect(steps.find(({ what }) => what.startsWith('give keys'))).toMatchObject({
+      what: 'give keys to rows without one, 10000 at a time, until none is left',
+      sql: expect.stringMatching(
+        /^-- \$1: 10000, the rows of a chunk; \$2: the last id of the chunk before\n/,
+      ),
+    })
+  })
+
   it('tells the table that would be made', async () => {
     const { steps, created } = await adopt({ dryRun: true })
     expect(created).toBe(false)

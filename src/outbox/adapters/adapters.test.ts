@@ -65,6 +65,59 @@ describe('the adapter of pg', () => {
     expect(() => pgAdapter(wrong)).toThrow('option prepare is invalid; it is neither true nor false')
   })
 
+  describe('given a client without a transaction', () => {
+    let pool: pg.Pool
+    beforeAll(() => {
+      pool = new pg.Pool({ connectionString: store.url })
+    })
+    afterAll(() => pool.end())
+
+    /** How many messages were added meanwhile. */
+    const addedBy = async (act: (client: pg.PoolClient) => Promise<void>): Promise<number> => {
+      const count = async () =>
+        Number((await pool.query('SELECT count(*) FROM outbox_messages')).rows[0].count)
+      const client = await pool.connect()
+      try {
+        const before = await count()
+        await act(client)
+        return (await count()) - before
+      } finally {
+        client.release()
+      }
+    }
+
+    it.each([{}, { prepare: true }, { prepare: false }])('refuses it, with %o', async (options) => {
+      const outbox = createOutbox({ adapter: pgAdapter(options) })
+      const refusal = /option tx is invalid; no transaction is begun on this client; run BEGIN first/
+      const added = await addedBy(async (client) => {
+        await expect(outbox.add(client, MESSAGE)).rejects.toThrow(refusal)
+        await client.query('BEGIN')
+        await outbox.add(client, MESSAGE)
+        await client.query('COMMIT')
+        await expect(outbox.addMany(client, [MESSAGE])).rejects.toThrow(refusal)
+      })
+      expect(added).toBe(1)
+    })
+
+    it('waits for a BEGIN that nobody waited for', async () => {
+      const added = await addedBy(async (client) => {
+        const begun = client.query('BEGIN')
+        await createOutbox({ adapter: pgAdapter() }).add(client, MESSAGE)
+        await begun
+        await client.query('ROLLBACK')
+      })
+      expect(added).toBe(0)
+    })
+
+    it('takes it where the driver does not tell', async () => {
+      const added = await addedBy(async (client) => {
+        const silent: PgClientLike = { query: (asked) => client.query(asked) }
+        await createOutbox({ adapter: pgAdapter() }).add(silent, MESSAGE)
+      })
+      expect(added).toBe(1)
+    })
+  })
+
   it('refuses a pool, and says what to pass', async () => {
     const pool = new pg.Pool({ connectionString: store.url })
     const outbox = createOutbox({ adapter: pgAdapter() })

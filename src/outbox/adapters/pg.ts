@@ -12,6 +12,8 @@ export interface PgClientLike {
   /** What a pool has: its statements may each run on another connection. */
   readonly totalCount?: never
   query(query: { name?: string; text: string; values: unknown[] }): Promise<{ rows: readonly AdapterRow[] }>
+  /** What the server said last: `I` outside of any transaction. Since `pg` 8.21; before that nobody tells. */
+  getTransactionStatus?(): string | null
 }
 
 export interface PgAdapterOptions {
@@ -21,6 +23,9 @@ export interface PgAdapterOptions {
    */
   readonly prepare?: boolean
 }
+
+/** The status of a connection on which no transaction is begun. */
+const OUTSIDE = 'I'
 
 /** Runs on clients of `pg`: `pool.connect()`, `BEGIN`, `add(client, …)`, `COMMIT`. */
 export function pgAdapter(options: PgAdapterOptions = {}): Adapter<PgClientLike> {
@@ -46,6 +51,17 @@ export function pgAdapter(options: PgAdapterOptions = {}): Adapter<PgClientLike>
     return asked
   }
 
+  /**
+   * Without a transaction the message would be there at once, whatever becomes of the change that it tells of. A BEGIN
+   * that was sent and not waited for counts: a statement behind it comes back with the status that it has made.
+   */
+  async function insistOnTransaction(client: PgClientLike): Promise<void> {
+    if (client.getTransactionStatus?.() !== OUTSIDE) return
+    await client.query({ text: 'SELECT 1', values: [] })
+    if (client.getTransactionStatus() === OUTSIDE)
+      refuseTransaction('no transaction is begun on this client; run BEGIN first')
+  }
+
   function nameOf(sql: string): string {
     let name = names.get(sql)
     if (name === undefined) {
@@ -63,6 +79,7 @@ export function pgAdapter(options: PgAdapterOptions = {}): Adapter<PgClientLike>
         refuseTransaction(
           'it is a pool, whose statements may each run on another connection; take a client from it with connect() and begin a transaction there',
         )
+      await insistOnTransaction(client)
       const values = [...parameters]
       const named = (await prepares(client)) ? { name: nameOf(text) } : {}
       return (await client.query({ ...named, text, values })).rows

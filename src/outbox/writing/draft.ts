@@ -40,21 +40,24 @@ export function readMessage(message: NewMessage, at: Place = -1): Draft {
     // A key under another name would be a random one, and the message would be sent again and again.
     if (!(field in FIELDS)) refuseField(field, `is unknown; there are ${Object.keys(FIELDS).join(', ')}`, at)
   }
-  const { key } = message
-  const keyIsGiven = key !== undefined && key !== null
+  const key = readKey(message.key, at)
   return {
     tenantId: readText(message.tenantId, 'tenantId', at),
     eventType: readText(message.eventType, 'eventType', at),
     content: readPayload(message.payload, at),
-    key: keyIsGiven ? readKey(key, at) : randomUUID(),
-    keyIsGiven,
+    key: key ?? randomUUID(),
+    keyIsGiven: key !== null,
     orderingKey: readOptionalText(message.orderingKey, 'orderingKey', at),
     headers: readHeaders(message.headers, at),
     correlationId: readOptionalText(message.correlationId, 'correlationId', at),
   }
 }
 
-function readKey(key: unknown, at: Place): string {
+/** `Guid.Empty`: what .NET has where nobody has given a key. As a key it would make all such messages the same one. */
+const EMPTY_GUID = '00000000-0000-0000-0000-000000000000'
+
+function readKey(key: unknown, at: Place): string | null {
+  if (key === undefined || key === null || key === EMPTY_GUID) return null
   if (typeof key !== 'string' || !isUuid(key))
     refuseField('key', 'is no uuid; make one of the parts that identify the message with createKey()', at)
   return key.toLowerCase()

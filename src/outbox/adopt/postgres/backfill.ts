@@ -61,8 +61,8 @@ export function backfillStep(
     },
   }
   return {
-    what: `give keys to rows without one, ${settings.chunk} ($1) at a time behind the last id ($2), until none is left`,
-    sql: `${chunkStatement(layout, false)};`,
+    what: `give keys to rows without one, ${settings.chunk} at a time, until none is left`,
+    sql: `-- $1: ${settings.chunk}, the rows of a chunk; $2: the last id of the chunk before\n${chunkStatement(layout, false)};`,
     async needed() {
       const [row] = await session.run(
         `SELECT true AS some FROM ${layout.sqlTable} WHERE ${await lackingNow(session, layout)} LIMIT 1`,

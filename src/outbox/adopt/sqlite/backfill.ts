@@ -50,8 +50,8 @@ export function backfillStep(
       }),
   }
   return {
-    what: `give keys to rows without one, ${settings.chunk} at a time, behind one row (?1) and up to another (?2), until none is left`,
-    sql: short(`${chunk};`),
+    what: `give keys to rows without one, ${settings.chunk} at a time, until none is left`,
+    sql: `-- ?1: the last row of the chunk before; ?2: the last of this one\n${short(`${chunk};`)}`,
     async needed() {
       const found = await columnsOf('sqlite', layout, file.run)
       const isWhole = found.has(layout.columns.idempotencyKey) && found.has(layout.columns.processedAt)
