@@ -181,7 +181,7 @@ export const ERRORS = {
     409,
   ),
   letter_service_unknown: office(
-    'letter cannot be retried; its service is not known here, reassign it with: bartleby kafka reassign {dlqId} SERVICE',
+    'letter cannot be retried; its service is not known here, reassign it with: bartleby kafka reassign {dlqId} SERVICE [--topic TOPIC]',
     409,
   ),
   letter_not_next: office(

@@ -34,6 +34,16 @@ export interface RawRecord {
   readonly key: Uint8Array | null
   readonly value: Uint8Array | null
   readonly headers: readonly RawHeader[]
+  /** Left out of nearly all: this one is a whole batch, compressed as it lies in the topic. */
+  readonly packed?: PackedBatch
+}
+
+/** A batch that was not unpacked, because it is larger than what one may grow to. */
+export interface PackedBatch {
+  readonly compression: string
+  /** How many records it says it has. */
+  readonly records: number
+  readonly mostBytes: number
 }
 
 declare const dlqIdBrand: unique symbol
@@ -98,6 +108,7 @@ export const REASONS = [
   'service_unknown',
   'target_invalid',
   'too_large',
+  'batch_too_large',
   'later_same_key',
 ] as const
 export type Reason = (typeof REASONS)[number]
@@ -171,6 +182,8 @@ export interface EventFacts {
   /** `key_format: uber`: the key that the record had originally, in base64. */
   readonly originalKey?: string
   readonly valueForm: 'json' | 'null' | 'other'
+  /** It stands for the records of a batch that was not unpacked. */
+  readonly packed?: PackedBatch
   readonly reasons: readonly Reason[]
   readonly warnings: readonly Warning[]
   /** The letter that had this event id first, when that is another one. */

@@ -10,6 +10,7 @@ import { createPublisher } from '../../src/kafka/return/producer.ts'
 import {
   describeOwnBroker,
   type KafkaBroker,
+  newName,
   settingsFor,
   startBroker,
   type Topics,
@@ -38,9 +39,13 @@ describeOwnBroker('a broker that fails', () => {
 
   afterEach(() => gate.open())
 
-  const reading = async (topic: string, body: (reader: Reader, store: MemoryStore) => Promise<void>) => {
+  const reading = async (
+    topic: string,
+    body: (reader: Reader, store: MemoryStore) => Promise<void>,
+    more: { readonly groupId?: string } = {},
+  ) => {
     const store = new MemoryStore()
-    const settings = settingsFor(broker.bootstrap, { dlqTopics: [topic] })
+    const settings = settingsFor(broker.bootstrap, { dlqTopics: [topic], ...more })
     const reader = new Reader({ settings, store, clock: new SystemClock(), log: silentLog })
     reader.start()
     try {
@@ -88,6 +93,32 @@ describeOwnBroker('a broker that fails', () => {
       await expect.poll(() => store.values(topic)).toEqual(['0', 'other', '1', '2'])
       expect(reader.standing()).toMatchObject({ state: 'reading', troubles: [] })
     })
+  })
+
+  it('is read on behind a broken batch when its group is told to', async () => {
+    const topic = await kafka.newTopic()
+    for (const value of ['0', '1', '2']) await kafka.produce(topic, [{ value }])
+    await breakBatch(join(broker.logFolder, `${topic}-0`, '00000000000000000000.log'), 1)
+    const groupId = newName('group')
+    await reading(
+      topic,
+      async (reader) => {
+        await expect
+          .poll(() => reader.standing().partitions[0]?.trouble)
+          .toContain('The next one begins at offset 2; docs/kafka.md says how to pass it.')
+        await expect.poll(() => kafka.committedOffset(groupId, topic)).toBe(1n)
+      },
+      { groupId },
+    )
+    await kafka.commitOffset(groupId, topic, 2n)
+    await reading(
+      topic,
+      async (reader, store) => {
+        await expect.poll(() => store.values(topic)).toEqual(['2'])
+        expect(reader.standing()).toMatchObject({ state: 'reading', troubles: [] })
+      },
+      { groupId },
+    )
   })
 
   it('is left within seconds, although it does not answer', async () => {

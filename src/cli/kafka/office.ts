@@ -112,7 +112,10 @@ const reassign = (terminal: Terminal): Command =>
     'reassign 4706cc1b-4c32-46d9-91b9-57b2de45dfe0 wps',
     'reassign 4706cc1b-4c32-46d9-91b9-57b2de45dfe0 wps --topic orders',
   ])
-    .option('--topic <topic>', 'the topic that it came from originally; left out: as it is')
+    .option(
+      '--topic <topic>',
+      'the topic that it came from originally, and is sent to where retry_topic is $original; left out: as it is',
+    )
     .action((dlqId: string, service: string, flags: ConnectionFlags & { readonly topic?: string }) =>
       withServer(flags, terminal, async (call) => {
         const { topic } = flags

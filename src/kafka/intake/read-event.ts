@@ -8,7 +8,15 @@ import { NamedHeaders } from '../dialects/named-headers.ts'
 import { familyOf } from '../dialects/recognise.ts'
 import { SHORT_TEXT, type Told, toldBy } from '../dialects/told.ts'
 import { toldByKey } from '../dialects/uber-key.ts'
-import { type EventFacts, type Origin, type RawRecord, type Reason, UNKNOWN, type Warning } from '../event.ts'
+import {
+  type EventFacts,
+  type Origin,
+  type PackedBatch,
+  type RawRecord,
+  type Reason,
+  UNKNOWN,
+  type Warning,
+} from '../event.ts'
 import { isAllowed, isTopicName, isUuidV4 } from '../names.ts'
 import { isPassageTopic, type KafkaService, type KafkaSettings, ORIGINAL } from '../settings.ts'
 import { isReadableForPython, type JsonScan, scanJson } from '../wire/json-scan.ts'
@@ -33,6 +41,7 @@ export function readEvent(
   mint: () => string,
   assigned: Assigned | null = null,
 ): EventFacts {
+  if (record.packed !== undefined) return factsOfBatch(record, record.packed, settings, mint, assigned)
   const headers = new NamedHeaders(record.headers)
   const family = familyOf(headers)
   const eventId = textOf(headers, 'event_id')
@@ -111,6 +120,39 @@ export function readEvent(
     valueForm: scan === null ? 'null' : scan.ok ? 'json' : 'other',
     reasons,
     warnings,
+  }
+}
+
+/** A batch that was not unpacked says nothing about its records but whose topic they are in. */
+function factsOfBatch(
+  { topic }: RawRecord,
+  packed: PackedBatch,
+  settings: KafkaSettings,
+  mint: () => string,
+  assigned: Assigned | null,
+): EventFacts {
+  const found = serviceOf({ topic, service: null, serviceInEventId: null, consumerGroup: null }, settings)
+  const service = assigned?.service ?? found.service
+  const { compression, records, mostBytes } = packed
+  return {
+    service: service?.name ?? UNKNOWN,
+    originalTopic: assigned?.originalTopic ?? UNKNOWN,
+    type: '',
+    correlationId: null,
+    mintedCorrelationId: mint(),
+    originalEventId: null,
+    readFrom: null,
+    exception: {
+      class: 'BatchTooLarge',
+      message: `a batch of ${records} records, compressed with ${compression}, unpacks to more than ${mostBytes} bytes; the value is the batch as it lies in the topic`,
+    },
+    family: null,
+    origin: {},
+    attemptsReported: null,
+    valueForm: 'other',
+    packed,
+    reasons: service === null ? ['batch_too_large', 'service_unknown'] : ['batch_too_large'],
+    warnings: service !== null && assigned === null ? ['service_guessed'] : [],
   }
 }
 

@@ -1,4 +1,5 @@
-import { gzipSync } from 'node:zlib'
+import { randomBytes } from 'node:crypto'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
 import * as library from '@platformatic/kafka'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../test/kafka/memory-store.ts'
@@ -42,8 +43,13 @@ function marker(base: bigint, producerId: bigint, kind: 0 | 1): Buffer {
   return sealed(bytes)
 }
 
-const decode = (batches: Buffer, { from = 0n, aborted = [] as readonly Aborted[] } = {}) =>
-  decodeBatches(library, { topic: 't', partition: 0, from, batches, aborted })
+interface Reading {
+  readonly from?: bigint
+  readonly aborted?: readonly Aborted[]
+  readonly most?: number
+}
+const decode = (batches: Buffer, { from = 0n, aborted = [], most }: Reading = {}) =>
+  decodeBatches(library, { topic: 't', partition: 0, from, batches, aborted }, most)
 const valuesOf = (...given: Parameters<typeof decode>) =>
   [...decode(...given)].flatMap(({ records }) => records.map(({ value }) => text(value)))
 
@@ -95,13 +101,92 @@ describe('batches', () => {
     expect(() => nextOffset({ from: 0n, batches: bytes })).not.toThrow()
   })
 
-  it('cannot fill the memory', () => {
-    const plain = batch(['x'])
-    const part = gzipSync(Buffer.alloc(30_000_000))
-    const bytes = Buffer.concat([plain.subarray(0, HEAD), ...Array.from({ length: 10 }, () => part)])
+  const { snappy, lz4 } = library.compressionsAlgorithms
+  const KINDS = [
+    { name: 'gzip', kind: 1, compress: gzipSync },
+    { name: 'snappy', kind: 2, compress: (bytes: Buffer) => snappy.compressSync(bytes) },
+    { name: 'lz4', kind: 3, compress: (bytes: Buffer) => lz4.compressSync(bytes) },
+    { name: 'zstd', kind: 4, compress: zstdCompressSync },
+  ] as const
+
+  /** The same batch, compressed. */
+  function compressed(
+    plain: Buffer,
+    { kind, compress }: Pick<(typeof KINDS)[number], 'kind' | 'compress'>,
+  ): Buffer {
+    return repacked(plain, kind, compress(plain.subarray(HEAD)))
+  }
+
+  function repacked(plain: Buffer, kind: number, content: Uint8Array): Buffer {
+    const bytes = Buffer.concat([plain.subarray(0, HEAD), content])
     bytes.writeInt32BE(bytes.length - 12, 8)
-    bytes.writeInt16BE(1, 21)
-    expect(() => [...decode(sealed(bytes))]).toThrow(BatchUnreadable)
+    bytes.writeInt16BE(kind, 21)
+    return sealed(bytes)
+  }
+
+  it.each(KINDS)('compressed with $name are read up to what a batch may grow to', (how) => {
+    for (const large of ['x'.repeat(200_000), randomBytes(100_000).toString('hex')]) {
+      const plain = batch([large, 'small'], { base: 5n })
+      const bytes = compressed(plain, how)
+      const most = plain.length - HEAD
+      expect(valuesOf(bytes, { most })).toEqual([large, 'small'])
+      expect([...decode(Buffer.concat([bytes, batch(['next'], { base: 7n })]), { most: most - 1 })]).toEqual([
+        {
+          records: [
+            {
+              ...{ topic: 't', partition: 0, offset: 6n, timestampMs: 1_000n },
+              ...{ key: null, value: bytes, headers: [] },
+              packed: { compression: how.name, records: 2, mostBytes: most - 1 },
+            },
+          ],
+          next: 7n,
+        },
+        expect.objectContaining({ next: 8n }),
+      ])
+    }
+  })
+
+  it('compressed with snappy in the frames of Java are measured too', () => {
+    const plain = batch(['x'.repeat(50_000), 'y'.repeat(50_000)])
+    const content = plain.subarray(HEAD)
+    const chunks = [content.subarray(0, 32_768), content.subarray(32_768)].flatMap((part) => {
+      const packed = snappy.compressSync(part)
+      const length = Buffer.alloc(4)
+      length.writeUInt32BE(packed.length)
+      return [length, packed]
+    })
+    const head = Buffer.from('82534e41505059000000000100000001', 'hex')
+    const bytes = repacked(plain, 2, Buffer.concat([head, ...chunks]))
+    expect(valuesOf(bytes, { most: content.length })).toHaveLength(2)
+    expect([...decode(bytes, { most: content.length - 1 })][0]?.records[0]).toHaveProperty('packed')
+  })
+
+  /** A frame of LZ4 that repeats one byte four million times in each of its blocks. */
+  function lz4Bomb(blocks: number): Buffer {
+    const block = Buffer.concat([Buffer.from('1f780100', 'hex'), Buffer.alloc(16_000, 255), Buffer.from([0])])
+    const length = Buffer.alloc(4)
+    length.writeUInt32LE(block.length)
+    const head = Buffer.from('04224d18607000', 'hex')
+    return Buffer.concat([
+      head,
+      ...Array.from({ length: blocks }, () => [length, block]).flat(),
+      Buffer.alloc(4),
+    ])
+  }
+
+  it.each([
+    ['gzip', 1, () => Buffer.concat(Array.from({ length: 10 }, () => gzipSync(Buffer.alloc(30_000_000))))],
+    ['snappy', 2, () => Buffer.from([0x81, 0x80, 0x80, 0x80, 0x01, 0, 0])],
+    ['lz4', 3, () => lz4Bomb(70)],
+    ['zstd', 4, () => zstdCompressSync(Buffer.alloc(270_000_000))],
+  ] as const)('compressed with %s cannot fill the memory', (_name, kind, content) => {
+    const [only] = [...decode(repacked(batch(['x']), kind, content()))]
+    expect(only?.records).toMatchObject([{ offset: 0n, packed: { records: 1, mostBytes: 268_435_456 } }])
+  })
+
+  it('that say where they end tell it when they cannot be read', () => {
+    const reading = () => [...decode(sealed(batch(['0', '1'], { base: 4n }).fill(7, 22, 23)))]
+    expect(reading).toThrow(expect.objectContaining({ offset: 4n, next: 6n }))
   })
 
   it('of aborted transactions give nothing, also when the end of the transaction is not among them', () => {

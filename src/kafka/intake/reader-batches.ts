@@ -3,10 +3,10 @@
  * read and loses all partitions of the answer with it, checks no checksum, hands out records of aborted transactions when their end
  * is not in the same answer, and takes no notice of topics whose time is the broker's.
  */
-import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import type { KafkaLibrary } from '../client.ts'
 import type { RawHeader, RawRecord } from '../event.ts'
 import { BytesUnreadable, Cursor } from './reader-cursor.ts'
+import { compressionOf, MOST_BYTES, unpack } from './unpack.ts'
 
 /** A transaction whose records are not to be read, from this offset on until its end. */
 export interface Aborted {
@@ -34,10 +34,13 @@ export interface DecodedBatch {
 export class BatchUnreadable extends Error {
   override readonly name = 'BatchUnreadable'
   readonly offset: bigint
+  /** The offset behind it; null when it does not tell. */
+  readonly next: bigint | null
 
-  constructor(offset: bigint, why: string) {
+  constructor(offset: bigint, next: bigint | null, why: string) {
     super(why)
     this.offset = offset
+    this.next = next
   }
 }
 
@@ -54,9 +57,6 @@ const CONTROL = 0b10_0000
 /** The kind of marker that ends an aborted transaction. */
 const ABORT = 0
 
-/** A batch that grows beyond this is no batch of dead events but an attack on the memory of this server. */
-const MOST_BYTES = 268_435_456
-
 /** The offset behind the last whole batch, found without reading them; `from` when there is none. Ends at one that is broken. */
 export function nextOffset({ from, batches }: Pick<PartitionBytes, 'from' | 'batches'>): bigint {
   let next = from
@@ -68,10 +68,14 @@ export function nextOffset({ from, batches }: Pick<PartitionBytes, 'from' | 'bat
   return next
 }
 
-/** The batches one after the other, each read when it is asked for. Throws `BatchUnreadable` at the first that is broken. */
+/**
+ * The batches one after the other, each read when it is asked for. One that unpacks to more than `most` bytes is one record, which holds
+ * the batch as it is. Throws `BatchUnreadable` at the first that is broken.
+ */
 export function* decodeBatches(
   library: Pick<KafkaLibrary, 'crc32c' | 'compressionsAlgorithms'>,
   { topic, partition, from, batches, aborted }: PartitionBytes,
+  most = MOST_BYTES,
 ): Generator<DecodedBatch> {
   const toCome = [...aborted].sort((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
   const ignored = new Set<bigint>()
@@ -90,17 +94,27 @@ export function* decodeBatches(
       if ((attributes & CONTROL) !== 0) {
         if (markerKind(content) === ABORT) ignored.delete(producerId)
       } else if ((attributes & TRANSACTIONAL) === 0 || !ignored.has(producerId)) {
-        const cursor = new Cursor(decompress(library, attributes & COMPRESSION, content))
-        const brokersTime = (attributes & LOG_APPEND_TIME) === 0 ? null : head.maxTimestamp
-        for (let left = head.count; left > 0; left--) {
-          const record = readRecord(cursor, topic, partition, head, brokersTime)
-          if (record.offset >= from) records.push(record)
+        const compression = compressionOf(attributes & COMPRESSION)
+        const unpacked = unpack(library, compression, content, most)
+        if (unpacked === null) {
+          // At its last offset: the only one that is behind `from` in any case.
+          const place = { topic, partition, offset: next - 1n, timestampMs: head.maxTimestamp }
+          const packed = { compression, records: head.count, mostBytes: most }
+          const value = batches.subarray(head.start, head.end)
+          records.push({ ...place, key: null, value, headers: [], packed })
+        } else {
+          const cursor = new Cursor(unpacked)
+          const brokersTime = (attributes & LOG_APPEND_TIME) === 0 ? null : head.maxTimestamp
+          for (let left = head.count; left > 0; left--) {
+            const record = readRecord(cursor, topic, partition, head, brokersTime)
+            if (record.offset >= from) records.push(record)
+          }
         }
       }
       yield { records, next }
     } catch (error) {
       if (error instanceof BatchUnreadable) throw error
-      throw new BatchUnreadable(baseOffset, error instanceof Error ? error.message : String(error))
+      throw new BatchUnreadable(baseOffset, next, error instanceof Error ? error.message : String(error))
     }
   }
 }
@@ -126,7 +140,7 @@ function* heads(batches: Buffer): Generator<Head> {
     const end = start + LENGTH_AT + 4 + batches.readInt32BE(start + LENGTH_AT)
     if (end > batches.length) return
     const baseOffset = batches.readBigInt64BE(start)
-    if (end - start < HEAD_LENGTH) throw new BatchUnreadable(baseOffset, 'it is shorter than its head')
+    if (end - start < HEAD_LENGTH) throw new BatchUnreadable(baseOffset, null, 'it is shorter than its head')
     const cursor = new Cursor(batches.subarray(start, end))
     cursor.at = MAGIC_AT
     const magic = cursor.int8()
@@ -186,26 +200,4 @@ function markerKind(content: Buffer): number {
   cursor.varint()
   const key = cursor.nullableBytes()
   return key !== null && key.length >= 4 ? key.readInt16BE(2) : -1
-}
-
-/** The last two cannot grow without bound: a byte of theirs makes 255 at most. */
-function decompress(
-  { compressionsAlgorithms }: Pick<KafkaLibrary, 'compressionsAlgorithms'>,
-  kind: number,
-  content: Buffer,
-): Buffer {
-  switch (kind) {
-    case 0:
-      return content
-    case 1:
-      return gunzipSync(content, { maxOutputLength: MOST_BYTES })
-    case 2:
-      return compressionsAlgorithms.snappy.decompressSync(content)
-    case 3:
-      return compressionsAlgorithms.lz4.decompressSync(content)
-    case 4:
-      return zstdDecompressSync(content, { maxOutputLength: MOST_BYTES })
-    default:
-      throw new BytesUnreadable(`its compression has the unknown number ${kind}`)
-  }
 }

@@ -85,12 +85,14 @@ export class Lanes {
   }
 
   /** Its next batch makes no sense. Nothing is skipped; the batch is asked for again later. */
-  restAt(lane: Lane, { offset, message }: BatchUnreadable): void {
+  restAt(lane: Lane, { offset, next, message }: BatchUnreadable): void {
     lane.isResting = true
     lane.fetchAt = lane.doneAt
     this.#parts.board.laneTrouble(
       lane,
-      `${nameOf(lane)} stands still: its batch at offset ${offset} cannot be read: ${message}.`,
+      `${nameOf(lane)} stands still: its batch at offset ${offset} cannot be read: ${message}.${
+        next === null ? '' : ` The next one begins at offset ${next}; docs/kafka.md says how to pass it.`
+      }`,
     )
   }
 

@@ -75,7 +75,14 @@ export function factsAnew(
   return duplicateOf === undefined ? kept : { ...kept, duplicateOf }
 }
 
-const recordOf = ({ order, timestampMs, key, value, headers }: StoredEvent): RawRecord => ({
+const recordOf = ({
+  order,
+  timestampMs,
+  key,
+  value,
+  headers,
+  facts: { packed },
+}: StoredEvent): RawRecord => ({
   topic: order.topic,
   partition: order.partition,
   offset: order.offset,
@@ -83,4 +90,5 @@ const recordOf = ({ order, timestampMs, key, value, headers }: StoredEvent): Raw
   key,
   value,
   headers,
+  ...(packed === undefined ? {} : { packed }),
 })

@@ -55,7 +55,7 @@ export function refusalOf(obstacle: Obstacle, { service, topic, dlqId }: QueueGo
       return new KafkaRefused(
         'publishGuardError',
         { dlq_id: obstacle.event.dlqId, reasons: obstacle.reasons },
-        `the event must not be published as it is: ${obstacle.reasons.join(', ')}`,
+        `the event must not be published as it is: ${obstacle.reasons.join(', ')}${wayOut(obstacle)}`,
       )
     case 'override_guarded': {
       const { given, reasons } = obstacle
@@ -87,3 +87,9 @@ export function refusalOf(obstacle: Obstacle, { service, topic, dlqId }: QueueGo
       throw new Error(`a call on a queue does not meet '${obstacle.why}'`)
   }
 }
+
+/** What to do with an event of nobody. Nothing else is true of it before it has a service. */
+const wayOut = ({ event, reasons }: Extract<Obstacle, { why: 'guarded' }>): string =>
+  reasons.includes('service_unknown')
+    ? `; give it to a service with: bartleby kafka reassign ${event.dlqId} SERVICE [--topic TOPIC]`
+    : ''

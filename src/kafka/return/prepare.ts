@@ -61,7 +61,7 @@ async function rendered(parts: ReturnParts, event: StoredEvent, rendering: Rende
   const service = serviceNamed(settings, event.service)
   if (service === null) return refused({ why: 'guarded', event, reasons: withoutService(event) })
   const record = renderRecord(event, service, rendering)
-  const reasons = guard(record, service, settings)
+  const reasons = isBatch(event, record) ? (['batch_too_large'] as const) : guard(record, service, settings)
   if (reasons.length > 0) return refused(obstacleOf(event, rendering, reasons, settings))
   const isOutrun = await db.session('kafka.laterSameKey', (session) => hasLaterSameKey(session, event))
   if (isOutrun && settings.onLaterSameKey === 'refuse') {
@@ -70,6 +70,10 @@ async function rendered(parts: ReturnParts, event: StoredEvent, rendering: Rende
   const warnings = withLater(event.facts.warnings, isOutrun)
   return { outcome: 'publish', eventId: rendering.eventId, record, warnings }
 }
+
+/** Whether what goes out is a batch that was not unpacked. Whatever somebody made of it is a record. */
+const isBatch = ({ facts, value }: StoredEvent, record: OutgoingRecord): boolean =>
+  facts.packed !== undefined && record.value === value
 
 /** The warnings of an event, with the one that time brings. */
 export const withLater = (warnings: readonly Warning[], isOutrun: boolean): readonly Warning[] =>
