@@ -14,6 +14,7 @@ import {
   toJsonString,
 } from '@bufbuild/protobuf'
 import { BartlebyError, failure } from '../../core/errors.ts'
+import { duplicateMember } from './duplicate-members.ts'
 
 export type Format = 'json' | 'protobuf'
 
@@ -37,8 +38,14 @@ export function decoding<T>(decode: () => T): T {
   }
 }
 
-/** The JSON value in a body; a zero-length body has none and is refused. */
-export const parseJson = (body: Uint8Array): JsonValue => JSON.parse(utf8.decode(body))
+/** The JSON value in a body; a zero-length body has none and is refused, as is one that names a member twice. */
+export function parseJson(body: Uint8Array): JsonValue {
+  const text = utf8.decode(body)
+  const value: JsonValue = JSON.parse(text)
+  const twice = duplicateMember(text, value)
+  if (twice !== null) throw new Error(`duplicate member ${JSON.stringify(twice)}`)
+  return value
+}
 
 /** The message in a body. */
 export function decodeMessage<D extends DescMessage>(

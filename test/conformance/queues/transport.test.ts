@@ -172,6 +172,38 @@ promises(
       })
     })
 
+    describe('a member that is given twice', () => {
+      it.each([
+        ['/v1/queue.stats', '{"queue_name":"a","queue_name":"b"}', 'queue_name'],
+        ['/v1/queue.stats', '{"queue_name":"a","queue\\u005fname":"a"}', 'queue_name'],
+        ['/v1/queue.stats', '{"queue_name":"a","queueName":"a"}', 'queue_name'],
+        [
+          '/v1/queue.produce',
+          '{"queue_name":"a","items":[{"utf8":"x"},{"utf8":"x","kind":"k","utf8":"y"}]}',
+          'utf8',
+        ],
+        ['/v1/queue.produce', '{"queue_name":"a","__proto__":1,"__proto__":2}', '__proto__'],
+        ['/v1/queue.lease', '{"batch_size":1,"batch_size":1}', 'batch_size'],
+        ['/v1/queue.complete', '{"ids":[],"ids":[]}', 'ids'],
+        ['/v1/queue.retry', '{"items":[{"id":"1","dead":true,"dead":false}]}', 'dead'],
+        ['/v1/queues.create', '{"queue_name":"a","queue_name":"a"}', 'queue_name'],
+        ['/v1/queues.list', '{"limit":1,"limit":2}', 'limit'],
+        ['/v1/storage/items.import', '{"items":[{"kind":"a","kind":"b"}]}', 'kind'],
+      ])('at %s is refused: %s', async (path, body, member) => {
+        const told = await tell(bed, path, { headers: JSON_TYPE, body })
+        expect(told).toMatchObject({ code: 455, message: expect.stringContaining(`"${member}"`) })
+      })
+
+      it('produces nothing, also where it says the same twice', async () => {
+        const queue_name = await bed.queue()
+        const body = `{"queue_name":"${queue_name}","request_timeout":"1m","items":[{"utf8":"x","utf8":"x"}]}`
+        expect(await tell(bed, '/v1/queue.produce', { headers: JSON_TYPE, body })).toMatchObject({
+          code: 455,
+        })
+        expect(await bed.items(queue_name)).toEqual([])
+      })
+    })
+
     describe('step 7, the reply', () => {
       it('comes after the operation: what was asked has been done', async () => {
         const queue_name = await bed.queue()
