@@ -40,6 +40,7 @@ import { MIGRATIONS } from './migrations.ts'
 import { VerifyRun } from './observe/verify-run.ts'
 import { Outboxes, type OutboxSettings } from './outbox/outboxes.ts'
 import { recordEngineQueues } from './queues/engine-queues.ts'
+import { tellOfOlderQueues } from './queues/older-queues.ts'
 import type { Queues } from './queues/queue.ts'
 import { StoreQueues } from './queues/queues.ts'
 import { Redrives } from './redrive/redrives.ts'
@@ -162,6 +163,8 @@ export class Office {
       const parts = await wire(db, options, await storeClockOf(db, options))
       office = new Office(parts)
       await recordEngineQueues(db, parts.log, parts.directory.queues())
+      // Only where somebody reads it: it is told once.
+      if (options.log !== undefined) await tellOfOlderQueues(db, options.log)
       await parts.queues.start()
       for (const clerk of parts.clerks) clerk.start()
       parts.outboxes.start()

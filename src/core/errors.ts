@@ -103,6 +103,7 @@ export const ERRORS = {
   dead_queue_whitespace: invalid("dead queue is invalid; '{name}' cannot contain whitespace"),
   dead_queue_tilde: invalid("dead queue is invalid; '{name}' cannot contain '~' character"),
   dead_queue_nul: invalid('dead queue is invalid; it cannot contain the null character'),
+  on_death_invalid: invalid("on_death is invalid; '{given}' is not allowed, give 'letter' or 'delete'"),
   dead_queue_self: invalid('dead_queue is invalid; dead_queue cannot reference itself'),
   dead_queue_unknown: invalid("dead_queue does not exist; '{name}' was not found, create it first"),
   dead_queue_chained: invalid(

@@ -42,9 +42,9 @@ export interface Undertaking {
 export type BurialOutcome = 'buried' | 'held'
 
 /**
- * Makes letters of dying items, in the dead queue that is configured now. Without a dead queue only those become
- * letters whose failure is on record or that were sent back from a letter; the others are deleted. Order is kept. All
- * lie on one shelf, and all are leased or none is.
+ * Makes letters of dying items, in the dead queue that is configured now, or in none without one. Where the queue says so
+ * then, they are deleted, but for those whose failure is on record or that were sent back from a letter. Order is kept.
+ * All lie on one shelf, and all are leased or none is.
  */
 export async function bury(
   cycle: Cycle,
@@ -61,9 +61,11 @@ export async function bury(
   const letters = dying.filter(({ item }) => item.isLetter)
   if (letters.length > 0) await buryLetters(cycle, partition, letters, grave)
   const items = dying.filter(({ item }) => !item.isLetter)
-  const kept = items.filter(({ item, run }) => grave !== null || run !== null || item.caseId !== null)
+  const isDeleted = ({ item, run }: Dying): boolean =>
+    queue.onDeath === 'delete' && grave === null && run === null && item.caseId === null
+  const kept = items.filter((each) => !isDeleted(each))
   if (kept.length > 0) await makeLetters(cycle, partition, shelf, kept, grave, undertaking)
-  const forgotten = items.filter((each) => !kept.includes(each))
+  const forgotten = items.filter(isDeleted)
   if (forgotten.length > 0) await forget(cycle, partition, shelf, forgotten, undertaking.log)
   return 'buried'
 }
@@ -177,7 +179,7 @@ async function buryLetters(
   cycle.arrived(grave.deadQueue.queueName, part, tail[0] ?? 0)
 }
 
-/** Deletes items that have nowhere to go, and says so. */
+/** Deletes items as their queue says, and says so. */
 async function forget(
   cycle: Cycle,
   partition: Partition,
@@ -192,9 +194,9 @@ async function forget(
   cycle.afterCommit(() => {
     for (const { item, reason } of dying) {
       const id = idFromSerial(partition.idPrefix, item.serial)
-      log.warn(
+      log.info(
         { queue: cycle.queue.queueName, id, reason },
-        'item deleted: it died and its queue has no dead queue',
+        'item deleted: it died, and its queue has no dead queue and says on_death: delete',
       )
     }
   })

@@ -92,6 +92,7 @@ describe.each(stores)('counts on $name', (store) => {
         maxAttempts: 0,
         requestedPartitions: 2,
         namespace: '_system',
+        onDeath: 'letter' as const,
       }
       const { partitions } = await createQueue(tx, settings, false)
       return partitions.map(({ part }) => part)

@@ -16,7 +16,7 @@ import {
   TIME_OR_NULL,
 } from '../http/describe-api.ts'
 import { limitOf } from '../http/query.ts'
-import type { QueueOverview, Queues } from './queue.ts'
+import { ON_DEATH, type QueueOverview, type Queues } from './queue.ts'
 
 export interface QueueOverviewOptions extends ApiScope {
   readonly queues: Pick<Queues, 'overview'>
@@ -27,6 +27,11 @@ export interface QueueOverviewOptions extends ApiScope {
 const QUEUE = objectOf({
   name: TEXT,
   deadQueue: TEXT_OR_NULL,
+  onDeath: {
+    type: 'string',
+    enum: [...ON_DEATH],
+    description: 'What becomes of an item that dies here while there is no dead queue',
+  },
   partitions: INTEGER,
   ready: INTEGER,
   leased: INTEGER,
@@ -91,6 +96,7 @@ function nameIn(token: string): string {
 const queueOnWire = (queue: QueueOverview, letters: number) => ({
   name: queue.queueName,
   deadQueue: queue.deadQueue === '' ? null : queue.deadQueue,
+  onDeath: queue.onDeath,
   partitions: queue.partitions,
   ready: queue.ready,
   leased: queue.leased,

@@ -23,7 +23,13 @@ export interface QueueSettings {
   readonly maxAttempts?: number
   readonly requestedPartitions?: number
   readonly namespace?: string
+  /** One of `ON_DEATH`; not given: 'letter' in a new queue, as it was in an update. */
+  readonly onDeath?: string
 }
+
+/** What becomes of an item that dies while its queue has no dead queue. */
+export const ON_DEATH = ['letter', 'delete'] as const
+export type OnDeath = (typeof ON_DEATH)[number]
 
 /** A queue as it is now. */
 export interface QueueInfo {
@@ -38,6 +44,8 @@ export interface QueueInfo {
   readonly maxAttempts: number
   readonly requestedPartitions: number
   readonly namespace: string
+  /** Counts only while there is no dead queue. Never on the wire of the queue API. */
+  readonly onDeath: OnDeath
 }
 
 /** What the producer chose; stored, shown and sent back byte for byte. */
@@ -138,11 +146,11 @@ export interface RetryRequest {
 export interface RetryItem {
   readonly id: string
   readonly retryAt?: Instant
-  /** To the dead queue now, whatever attempts are left. */
+  /** Dead now, whatever attempts are left: to the dead queue, or a letter without one. */
   readonly dead?: boolean
   /**
    * The run that failed; recorded in the same transaction and filed in the item's case. An item that dies with one
-   * becomes a letter also when its queue has no dead queue. Not on the wire.
+   * becomes a letter also when its queue says `onDeath: 'delete'`. Not on the wire.
    */
   readonly run?: FailedRun
   /** It was not worked on: this delivery does not count as an attempt. Not on the wire. */

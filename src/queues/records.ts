@@ -3,7 +3,7 @@ import { type Instant, instant } from '../core/clock.ts'
 import { storedText, textBytes } from '../core/content.ts'
 import { newIdPrefix } from '../core/ksuid.ts'
 import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
-import type { QueueInfo } from './queue.ts'
+import type { OnDeath, QueueInfo } from './queue.ts'
 
 export interface Partition {
   /** The store-wide number of this partition; the key of its items. */
@@ -50,11 +50,13 @@ interface QueueRow {
   readonly requested_partitions: Integer
   readonly dead_queue: string | null
   readonly reference: Uint8Array | null
+  /** null in a queue that is older than the choice. */
+  readonly on_death: OnDeath | null
   readonly holds_letters: boolean | Integer
 }
 
 const COLUMNS =
-  'id, name, version, namespace, created_at, updated_at, lease_timeout_ns, expire_timeout_ns, max_attempts, requested_partitions, dead_queue, reference, holds_letters'
+  'id, name, version, namespace, created_at, updated_at, lease_timeout_ns, expire_timeout_ns, max_attempts, requested_partitions, dead_queue, reference, on_death, holds_letters'
 
 /** One row by its unique name. */
 const readByName = sql('queues.read', `SELECT ${COLUMNS} FROM bartleby.queues WHERE name = $1`, {
@@ -88,7 +90,7 @@ const readUser = sql('queues.user', 'SELECT name FROM bartleby.queues WHERE dead
 
 const insertQueue = sql(
   'queues.insert',
-  `INSERT INTO bartleby.queues (${COLUMNS}) VALUES ($1, $2, 1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+  `INSERT INTO bartleby.queues (${COLUMNS}) VALUES ($1, $2, 1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 )
 
 const insertPartition = sql(
@@ -104,7 +106,8 @@ const insertTotals = sql(
 const updateQueue = sql(
   'queues.update',
   `UPDATE bartleby.queues SET version = version + 1, updated_at = $2, lease_timeout_ns = $3, expire_timeout_ns = $4,
-     max_attempts = $5, requested_partitions = $6, dead_queue = $7, reference = $8 WHERE id = $1`,
+     max_attempts = $5, requested_partitions = $6, dead_queue = $7, reference = $8, on_death = $9
+   WHERE id = $1`,
 )
 
 const markHoldsLetters = sql(
@@ -204,6 +207,7 @@ export async function createQueue(
     queue.requestedPartitions,
     queue.deadQueue || null,
     textBytes(queue.reference),
+    queue.onDeath,
     storedFlag(tx, holdsLetters),
   )
   const partitions: Partition[] = []
@@ -229,6 +233,7 @@ export async function saveQueue(tx: Transaction, queueId: number, queue: QueueIn
     queue.requestedPartitions,
     queue.deadQueue || null,
     textBytes(queue.reference),
+    queue.onDeath,
   )
 }
 
@@ -287,4 +292,5 @@ const toInfo = (row: QueueRow): QueueInfo => ({
   maxAttempts: Number(row.max_attempts),
   requestedPartitions: Number(row.requested_partitions),
   namespace: row.namespace,
+  onDeath: row.on_death ?? 'letter',
 })

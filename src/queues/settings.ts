@@ -18,6 +18,7 @@ import {
   checkDeadQueueName,
   checkMerged,
   checkNewQueueName,
+  checkOnDeath,
   checkQueueName,
   parseSettings,
   SYSTEM_NAMESPACE,
@@ -49,15 +50,17 @@ export async function createFromSettings(
       maxAttempts: settings.maxAttempts ?? 0,
       requestedPartitions: settings.requestedPartitions ?? 0,
       namespace,
+      onDeath: 'letter',
     }
     checkMerged(queue, true)
-    return createQueue(tx, queue, (await readQueueUsing(tx, name)) !== null)
+    const onDeath = checkOnDeath(settings, queue.onDeath)
+    return createQueue(tx, { ...queue, onDeath }, (await readQueueUsing(tx, name)) !== null)
   })
 }
 
 /**
- * Changes a queue. Timeouts and partitions change only when given; attempts, reference and dead queue are
- * always overwritten, as the contract has it.
+ * Changes a queue. Timeouts, partitions and what it says about deaths change only when given; attempts, reference and
+ * dead queue are always overwritten, as the contract has it.
  */
 export async function updateFromSettings(
   db: Database,
@@ -71,7 +74,7 @@ export async function updateFromSettings(
     const stored = await readQueue(tx, name)
     if (stored === null) throw failure('queue_unknown', { name })
     await checkDeadQueue(tx, settings)
-    const queue: QueueInfo = {
+    const merged: QueueInfo = {
       ...stored,
       updatedAt: clock.now(),
       leaseTimeoutNs: timeouts.leaseTimeoutNs || stored.leaseTimeoutNs,
@@ -81,7 +84,8 @@ export async function updateFromSettings(
       reference: settings.reference ?? '',
       deadQueue: settings.deadQueue ?? '',
     }
-    checkMerged(queue, false)
+    checkMerged(merged, false)
+    const queue = { ...merged, onDeath: checkOnDeath(settings, stored.onDeath) }
     await saveQueue(tx, stored.queueId, queue)
     return { ...stored, ...queue, version: stored.version + 1 }
   })

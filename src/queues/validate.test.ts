@@ -136,6 +136,7 @@ describe('settings', () => {
     maxAttempts: 0,
     requestedPartitions: 1,
     namespace: '_system',
+    onDeath: 'letter',
   }
   const check = (change: Partial<QueueInfo>, isNew = true) =>
     codeOf(() => checkMerged({ ...merged, ...change }, isNew))

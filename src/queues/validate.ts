@@ -12,11 +12,13 @@ import type {
   LeaseRequest,
   ListQueuesRequest,
   NewItem,
+  OnDeath,
   ProduceRequest,
   QueueInfo,
   QueueSettings,
   RetryRequest,
 } from './queue.ts'
+import { ON_DEATH } from './queue.ts'
 
 const MILLISECOND_NS = 1_000_000n
 const MIN_REQUEST_TIMEOUT_NS = 10n * MILLISECOND_NS
@@ -187,6 +189,16 @@ export function checkMerged(queue: QueueInfo, isNew: boolean): void {
       expire: formatGoDuration(expire),
     })
   }
+}
+
+const SHOWN_CHARACTERS = 64
+
+/** What a queue says about deaths, `unsaid` when it was not given. The contract knows nothing of it, so it is checked last. */
+export function checkOnDeath({ onDeath = '' }: QueueSettings, unsaid: OnDeath): OnDeath {
+  if (onDeath === '') return unsaid
+  const known = ON_DEATH.find((each) => each === onDeath)
+  if (known === undefined) throw failure('on_death_invalid', { given: onDeath.slice(0, SHOWN_CHARACTERS) })
+  return known
 }
 
 const isTooShortToStore = (ns: bigint): boolean => ns >= 0n && ns < 1_000n

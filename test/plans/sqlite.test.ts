@@ -26,6 +26,7 @@ const SCANNED: Readonly<Record<string, string>> = {
   ...WEBHOOKS_SCANNED,
   ...KAFKA_SCANNED,
   ...REDRIVE_SCANNED,
+  'queues.untold': 'queues are few, and it is read once per start',
   'engineQueues.readAll': 'there is a row for each queue of an engine, and those are few',
   'office.ping': 'counts the migrations, of which there is a handful',
   'purge.read': 'its table holds nothing but the partitions of queues that were just deleted',

@@ -21,6 +21,7 @@ const settings = (message: QueueInfo): QueueSettings => ({
   maxAttempts: message.maxAttempts,
   requestedPartitions: message.requestedPartitions,
   namespace: message.namespace,
+  onDeath: message.onDeath,
 })
 
 export const queueCalls: readonly QueueCall[] = [

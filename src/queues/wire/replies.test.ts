@@ -77,6 +77,7 @@ describe('a reply in JSON', () => {
       maxAttempts: 0,
       requestedPartitions: 1,
       namespace: '_system',
+      onDeath: 'letter',
     })
     expect(JSON.parse(String(encodeMessage(QueueInfoSchema, info, 'json')))).toEqual({
       queue_name: 'q',

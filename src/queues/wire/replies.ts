@@ -22,7 +22,7 @@ import type {
   StorageItemSchema,
 } from './queues_pb.ts'
 
-/** `partitions` is never sent. */
+/** `partitions` and `onDeath` are never sent. */
 export const queueInfo = (queue: QueueInfo): MessageInitShape<typeof QueueInfoSchema> => ({
   queueName: queue.queueName,
   createdAt: wireFromInstant(queue.createdAt),

@@ -82,14 +82,6 @@ offices('an item that dies', (desk) => {
     expect(await desk.acts(letter)).toEqual(['capture'])
   })
 
-  it('without a dead queue leaves no letter: it is deleted, as the queue contract says', async () => {
-    const queue = await desk.queues.queue()
-    await desk.queues.produce(queue, 'x')
-    await desk.queues.retry(queue, [{ id: only((await desk.queues.lease(queue)).items).id, dead: true }])
-    expect(await desk.walk({ originalQueue: queue })).toEqual([])
-    expect(await desk.queues.items(queue)).toEqual([])
-  })
-
   it('with a thousand others: a thousand letters, each once', async () => {
     const { queue, dead } = await desk.pair({ expire_timeout: '2h' })
     await desk.queues.produce(queue, ...Array.from({ length: 1000 }, (_, n) => String(n)))

@@ -169,7 +169,7 @@ promises('9.2 to 9.4 an item that dies', (bed) => {
     expect(await bed.items(other)).toHaveLength(1)
   })
 
-  it('is deleted when no dead queue is configured any more', async () => {
+  it('leaves its queue when no dead queue is configured any more', async () => {
     const { queue, dead } = await pair(bed, { max_attempts: 1 })
     await bed.produce(queue, 'x')
     await bed.lease(queue)

@@ -106,7 +106,7 @@ promises('retry', (bed) => {
   })
 
   describe('of an item that has used its attempts', () => {
-    it('deletes it when the queue has no dead queue, whatever retry_at says', async () => {
+    it('takes it out of the queue that has no dead queue, whatever retry_at says', async () => {
       const queue = await bed.queue({ max_attempts: 1 })
       await bed.produce(queue, 'a', 'b')
       const [a, b] = idsOf((await bed.lease(queue, 2)).items)
@@ -125,7 +125,7 @@ promises('retry', (bed) => {
     })
   })
 
-  it('with dead deletes the item when the queue has no dead queue', async () => {
+  it('with dead takes the item out of the queue that has no dead queue', async () => {
     const queue = await bed.queue()
     await bed.produce(queue, 'a')
     const { id } = only((await bed.lease(queue)).items)
