@@ -86,7 +86,7 @@ export class QueueClient {
     await this.#call('/v1/queue.complete', body, options)
   }
 
-  /** Gives leased items back: at once, at a later time, or to the dead queue. All of them or none. */
+  /** Gives leased items back: at once, at a later time, or as dead, with what failed. All of them or none. */
   async retry(request: RetryRequest, options?: CallOptions): Promise<void> {
     const items = request.items.map(wire.retryItemToWire)
     const body = { queue_name: request.queueName, partition: request.partition, items }
@@ -126,7 +126,7 @@ export class QueueClient {
     await this.#call('/v1/queues.create', wire.settingsToWire(settings), options)
   }
 
-  /** Changes a queue. `maxAttempts`, `reference` and `deadQueue` are always set: left out means none. */
+  /** Changes a queue. `maxAttempts`, `reference` and `deadQueue` are always set, left out means none; the rest stays when it is left out. */
   async update(settings: QueueSettings, options?: CallOptions): Promise<void> {
     await this.#call('/v1/queues.update', wire.settingsToWire(settings), options)
   }

@@ -4,6 +4,8 @@
 export interface QueueOverview {
   readonly name: string
   readonly deadQueue: string | null
+  /** What becomes of an item that dies here while there is no dead queue. */
+  readonly onDeath: 'letter' | 'delete'
   readonly partitions: number
   readonly ready: number
   readonly leased: number

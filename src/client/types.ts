@@ -13,6 +13,11 @@ export interface QueueSettings {
   /** 0 means unlimited. */
   readonly maxAttempts?: number
   readonly requestedPartitions?: number
+  /**
+   * What becomes of an item that dies while there is no dead queue: a letter, or nothing. Left out: 'letter' in a new queue,
+   * as it was in an update.
+   */
+  readonly onDeath?: 'letter' | 'delete'
 }
 
 /** A queue as it is now. */
@@ -94,8 +99,12 @@ export interface ItemIds {
 export interface RetryItem {
   readonly id: string
   readonly retryAt?: Time
-  /** To the dead queue now, whatever attempts are left. */
+  /** Dead now, whatever attempts are left: to the dead queue, or a letter without one. */
   readonly dead?: boolean
+  /** What failed. The letter shows it when the item dies, now or later. All items of a request share 250 KiB. */
+  readonly errorClass?: string
+  readonly errorMessage?: string
+  readonly errorStack?: string
 }
 
 export interface RetryRequest {

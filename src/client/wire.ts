@@ -27,6 +27,8 @@ export interface WireQueue {
   lease_timeout?: string
   expire_timeout?: string
   dead_queue?: string
+  /** In requests only. */
+  on_death?: string
   reference?: string
   max_attempts?: number
   requested_partitions?: number
@@ -111,6 +113,7 @@ export const settingsToWire = (settings: QueueSettings): WireQueue => ({
   ...(settings.deadQueue !== undefined && { dead_queue: settings.deadQueue }),
   ...(settings.reference !== undefined && { reference: settings.reference }),
   ...(settings.maxAttempts !== undefined && { max_attempts: settings.maxAttempts }),
+  ...(settings.onDeath !== undefined && { on_death: settings.onDeath }),
   ...(settings.requestedPartitions !== undefined && { requested_partitions: settings.requestedPartitions }),
 })
 
@@ -141,6 +144,9 @@ export const retryItemToWire = (item: RetryItem) => ({
   id: item.id,
   retry_at: optionalTime(item.retryAt),
   dead: item.dead,
+  error_class: item.errorClass,
+  error_message: item.errorMessage,
+  error_stack: item.errorStack,
 })
 
 export const importItemToWire = (item: ImportItem) => ({

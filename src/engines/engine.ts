@@ -114,9 +114,9 @@ class QueueEngine implements Engine {
   async #start(): Promise<void> {
     this.#life = setInterval(() => {}, LONGEST_TIMER_MS)
     try {
-      // First: what dies in the queue from now on is the engine's.
-      await this.#office.claimQueue(this.name, this.#terms.queueName)
       await this.#ensureQueue()
+      // Before the first lease: what dies in the queue from now on is the engine's.
+      await this.#office.claimQueue(this.name, this.#terms.queueName)
     } catch (error) {
       clearInterval(this.#life)
       throw error

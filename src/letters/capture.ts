@@ -23,7 +23,7 @@ const HISTORY = `created_at, duration_ms, letter_id, series, letter_version, cor
  * the death notes, the other parameters are the source's. Letters never travel to the server and back.
  *
  * One look into letters_by_source for each, then only inserts. Rows: one per note with its number of new letters and
- * the range of their ids, and note 0 with the number of rows that the source gave up.
+ * the range of their ids, and note 0 with the number of rows that the source gave up and, as `last`, of those it skipped.
  */
 export const captureStatement = (name: string, ctes: string): Statement =>
   sql(name, {
@@ -64,7 +64,7 @@ export const captureStatement = (name: string, ctes: string): Statement =>
         FROM dying
       )
       SELECT note, count(*) AS letters, min(id) AS first, max(id) AS last FROM dying GROUP BY note
-      UNION ALL SELECT 0, count(*), NULL, NULL FROM taken`,
+      UNION ALL SELECT 0, count(*), NULL, count(*) FILTER (WHERE skipped) FROM taken`,
     sqlite: '',
   })
 
@@ -136,23 +136,26 @@ export interface CapturedRow {
   readonly last: Integer | null
 }
 
-/** Counts what a capture statement filed; gives how many rows the source gave up and how many letters are new. */
+/** Counts what a capture statement filed; gives how many rows the source gave up, skipped, and how many letters are new. */
 export function countCaptured(
   work: OfficeWork,
   notes: readonly DeathNote[],
   rows: readonly CapturedRow[],
-): { readonly taken: number; readonly captured: number } {
+): { readonly taken: number; readonly skipped: number; readonly captured: number } {
   let taken = 0
+  let skipped = 0
   let captured = 0
   for (const row of rows) {
     const note = notes[Number(row.note) - 1]
-    if (note === undefined) taken = Number(row.letters)
-    else {
+    if (note === undefined) {
+      taken = Number(row.letters)
+      skipped = Number(row.last ?? 0)
+    } else {
       captured += Number(row.letters)
       noteCaptured(work, note, Number(row.letters), letterId(row.first ?? 0), letterId(row.last ?? 0))
     }
   }
-  return { taken, captured }
+  return { taken, skipped, captured }
 }
 
 function noteCaptured(

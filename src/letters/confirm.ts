@@ -108,11 +108,11 @@ const fileFailures = sql('cases.fileFailure', {
 /** A failure of an item that lives on. */
 export interface CaseFailure {
   readonly caseId: LetterId
-  readonly failedBy: string
+  readonly failedBy: string | null
   readonly errorClass: string
   readonly errorMessage: string
   readonly errorStack: string | null
-  readonly correlationId: string
+  readonly correlationId: string | null
 }
 
 const MAX_TEXT_BYTES = 32_768

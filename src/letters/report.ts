@@ -13,6 +13,7 @@ import {
   requiredText,
 } from '../http/json-body.ts'
 import type { FailureReport } from './capture.ts'
+import { isEngineSourceId } from './item-source-id.ts'
 import { OFFICE, SOURCES } from './letter.ts'
 import { requiredPayload } from './payload.ts'
 
@@ -64,6 +65,11 @@ export function readReport(fields: JsonObject, context: ReportContext): FailureR
   refuseUnknownFields(fields, REPORT_FIELDS)
   const engine = readEngine(fields, context.engines)
   const sourceId = requiredText(fields, 'sourceId', { max: MAX_SOURCE_ID })
+  if (isEngineSourceId(sourceId))
+    throw refuse(
+      'sourceId',
+      "'item-' and the id of an item name what died in an engine's queue; give another",
+    )
   const payload = requiredPayload(fields, 'originalMessage', 'originalMessageEncoding')
   const errorMessage = errorText(fields, 'errorMessage')
   if (errorMessage === null) throw refuse('errorMessage', 'it is missing')

@@ -7,6 +7,7 @@ import { idFromSerial } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
 import { recordHistory } from '../history/record.ts'
 import type { Registers } from '../letters/death-note.ts'
+import { engineSourceId } from '../letters/item-source-id.ts'
 import { relocateLying } from '../letters/lying/move.ts'
 import { lockLettersOf, type Relapse, reopenLetters } from '../letters/reopen.ts'
 import { instantSum, negated, sumOfInstants } from './counts.ts'
@@ -14,8 +15,10 @@ import type { Cycle } from './cycle.ts'
 import { resolveFromDeadQueue } from './dead-queue.ts'
 import { NoteBook } from './death-notes.ts'
 import { emptiestPartition } from './emptiest-partition.ts'
+import { type MessageNames, readMessageNames } from './engine-deaths.ts'
+import { readEngineOf } from './engine-queues.ts'
 import { insistOn } from './mismatch.ts'
-import type { DeathReason, FailedRun } from './queue.ts'
+import type { DeathReason, FailedRun, GivenError } from './queue.ts'
 import { type Partition, type QueueRecord, readQueue } from './records.ts'
 import { failedRun } from './run-record.ts'
 import { SHELF } from './schema.ts'
@@ -30,6 +33,8 @@ export interface Dying {
   readonly reason: DeathReason
   /** The run that was its last; null when none is known. */
   readonly run: FailedRun | null
+  /** What its consumer says instead of a run; else null. */
+  readonly error: GivenError | null
 }
 
 /** What burying needs beside the cycle. */
@@ -61,14 +66,16 @@ export async function bury(
   const letters = dying.filter(({ item }) => item.isLetter)
   if (letters.length > 0) await buryLetters(cycle, partition, letters, grave)
   const items = dying.filter(({ item }) => !item.isLetter)
-  const isDeleted = ({ item, run }: Dying): boolean =>
-    queue.onDeath === 'delete' && grave === null && run === null && item.caseId === null
+  const isDeleted = ({ item, run, error }: Dying): boolean =>
+    queue.onDeath === 'delete' && grave === null && run === null && error === null && item.caseId === null
   const kept = items.filter((each) => !isDeleted(each))
   if (kept.length > 0) await makeLetters(cycle, partition, shelf, kept, grave, undertaking)
   const forgotten = items.filter(isDeleted)
   if (forgotten.length > 0) await forget(cycle, partition, shelf, forgotten, undertaking.log)
   return 'buried'
 }
+
+const NO_NAMES: ReadonlyMap<number, MessageNames> = new Map()
 
 /** Where letters are laid: a partition of a dead queue. */
 interface Grave {
@@ -93,14 +100,14 @@ async function makeLetters(
   const notes = new NoteBook(cycle, registers)
 
   const relapses: Relapse[] = []
-  for (const { item, reason, run, to } of placed) {
+  for (const { item, to, ...death } of placed) {
     const letter = item.caseId === null ? undefined : cases.get(item.caseId)
     if (letter === undefined) continue
     relapses.push({
       letterId: letter.id,
       diedAs: idFromSerial(partition.idPrefix, item.serial),
       attempts: item.attempts,
-      note: await notes.ofRelapse(letter, reason, run),
+      note: await notes.ofRelapse(letter, death),
       grave: grave === null || to === null ? null : graveOf(grave, to, cycle),
     })
   }
@@ -115,20 +122,31 @@ async function makeLetters(
   }
 
   const fresh = placed.filter((each) => !isRelapsed(each))
+  const engine = fresh.length === 0 ? null : await readEngineOf(tx, cycle.queue.queueName)
+  const names = engine === null ? NO_NAMES : await readMessageNames(tx, from, serialsOf(fresh))
   const items = []
-  for (const { item, reason, run, to } of fresh) {
-    const sourceId = idFromSerial(partition.idPrefix, item.serial)
-    items.push({ ...item, sourceId, to, note: await notes.ofDeath(item, reason, run) })
+  for (const { item, to, ...death } of fresh) {
+    const itemId = idFromSerial(partition.idPrefix, item.serial)
+    const owner = engine === null ? null : { engine, names: names.get(item.serial) ?? null }
+    const prefix = owner === null && death.run === null ? '' : engineSourceId('')
+    items.push({
+      ...item,
+      itemId,
+      prefix,
+      to,
+      note: await notes.ofDeath(item, prefix + itemId, death, owner),
+    })
   }
-  const captured =
-    items.length === 0
-      ? 0
-      : await buryItems(cycle, {
-          from: { ...from, partition: partition.number },
-          grave: grave && { part: grave.partition.part, deadQueue: grave.deadQueue.queueName },
-          notes: notes.written,
-          items,
-        })
+  let captured = 0
+  for (const [prefix, mine] of Map.groupBy(items, (item) => item.prefix)) {
+    captured += await buryItems(cycle, {
+      from: { ...from, partition: partition.number },
+      prefix,
+      grave: grave && { part: grave.partition.part, deadQueue: grave.deadQueue.queueName },
+      notes: notes.written,
+      items: mine,
+    })
+  }
 
   changes.add(partition.part, departure(dying, shelf))
   if (grave === null) return

@@ -8,7 +8,8 @@ import { allocateLetterId } from '../letters/capture.ts'
 import { type CaseFailure, fileCaseFailures } from '../letters/confirm.ts'
 import type { LetterId } from '../letters/letter.ts'
 import type { Cycle } from './cycle.ts'
-import type { FailedRun } from './queue.ts'
+import { describeGiven } from './death-notes.ts'
+import type { FailedRun, GivenError } from './queue.ts'
 import { failedRun } from './run-record.ts'
 import type { ItemFacts } from './sql/inspect.ts'
 
@@ -28,9 +29,12 @@ export async function assignCase(
   await tx.run(writeCase, part, serial, caseId)
 }
 
+/** The words for a failure whose consumer left some of them out. */
+const GIVEN_BACK = { errorClass: 'GivenBack', errorMessage: 'a consumer gave it back' }
+
 /**
- * Files the failed runs of items that live on, in history and in their cases; `serial` is where each lies now. A letter
- * that goes back to its dead queue has no case but its own: what a worker there met is in history only.
+ * Files the failures of items that live on in their cases, and runs in history too; `serial` is where each lies now. A
+ * letter that goes back to its dead queue has no case but its own: what a worker there met is in history only.
  */
 export async function fileRuns(
   cycle: Cycle,
@@ -38,21 +42,21 @@ export async function fileRuns(
   failed: readonly {
     readonly item: ItemFacts
     readonly run: FailedRun | null
+    readonly error: GivenError | null
     readonly serial: number
   }[],
 ): Promise<void> {
   const failures: CaseFailure[] = []
-  const runs = failed.flatMap(({ item, run, serial }) => (run === null ? [] : [{ item, run, serial }]))
-  if (runs.length === 0) return
-  for (const { item, run, serial } of runs) {
-    if (item.isLetter) continue
+  for (const { item, run, error, serial } of failed) {
+    if (item.isLetter || (run === null && error === null)) continue
     const caseId: LetterId = item.caseId ?? (await allocateLetterId(cycle.tx))
     if (item.caseId === null) await assignCase(cycle.tx, part, serial, caseId)
-    failures.push({ ...run, caseId, failedBy: run.actor })
+    const unnamed = { ...describeGiven(error, GIVEN_BACK), failedBy: null, correlationId: null }
+    failures.push({ ...(run === null ? unnamed : { ...run, failedBy: run.actor }), caseId })
   }
   await fileCaseFailures(cycle, failures)
   await recordHistory(
     cycle.tx,
-    runs.map(({ run }) => failedRun(run, cycle.now)),
+    failed.flatMap(({ run }) => (run === null ? [] : failedRun(run, cycle.now))),
   )
 }

@@ -25,7 +25,14 @@ const completeOf = (...serials: number[]): Job<CompleteAsk, void> => job({ parti
 const retryOf = (...serials: number[]): Job<RetryAsk, void> =>
   job({
     partition,
-    items: serials.map((serial) => ({ serial, retryAt: null, dead: false, run: null, unspent: false })),
+    items: serials.map((serial) => ({
+      serial,
+      retryAt: null,
+      dead: false,
+      run: null,
+      error: null,
+      unspent: false,
+    })),
   })
 const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
 

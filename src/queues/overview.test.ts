@@ -69,6 +69,7 @@ describe.each(stores)('the overview of queues on $name', (store) => {
     expect(data.items[0]).toEqual({
       name: 'orders',
       deadQueue: 'orders-dead',
+      onDeath: 'letter',
       partitions: 1,
       ready: 1,
       leased: 1,

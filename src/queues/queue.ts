@@ -143,7 +143,15 @@ export interface RetryRequest {
   readonly items: readonly RetryItem[]
 }
 
-export interface RetryItem {
+/** What failed, as a consumer says it; what is empty or left out was not said. */
+export interface GivenError {
+  readonly errorClass?: string
+  readonly errorMessage?: string
+  readonly errorStack?: string
+}
+
+/** The error that was given shows on the letter when the item dies, now or later. */
+export interface RetryItem extends GivenError {
   readonly id: string
   readonly retryAt?: Instant
   /** Dead now, whatever attempts are left: to the dead queue, or a letter without one. */

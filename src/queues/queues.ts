@@ -30,6 +30,7 @@ import type {
   CompleteRequest,
   DeleteItemsRequest,
   ExtendRequest,
+  GivenError,
   ImportOutcome,
   ImportRequest,
   ItemContent,
@@ -144,6 +145,7 @@ export class StoreQueues implements Queues {
           retryAt: item.retryAt ?? null,
           dead: item.dead ?? false,
           run: item.run == null ? null : storableRun(item.run),
+          error: hasError(item) ? item : null,
           unspent: item.unspent ?? false,
         })),
       })
@@ -445,3 +447,6 @@ const toStoredItem = (row: ItemRow, partition: Partition): StoredItem => ({
   payload: row.payload,
   death: row.death,
 })
+
+const hasError = ({ errorClass, errorMessage, errorStack }: GivenError): boolean =>
+  Boolean(errorClass || errorMessage || errorStack)

@@ -1,4 +1,4 @@
-/** retry: leased items go back to the tail, onto the schedule, or to the dead queue. */
+/** retry: leased items go back to the tail, onto the schedule, or die. */
 
 import type { Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
@@ -10,7 +10,7 @@ import { problemWithSerials } from './diagnose.ts'
 import { deathReason } from './fate.ts'
 import type { Job } from './jobs.ts'
 import { isNearNow } from './near-now.ts'
-import type { FailedRun } from './queue.ts'
+import type { FailedRun, GivenError } from './queue.ts'
 import type { Partition } from './records.ts'
 import { SHELF } from './schema.ts'
 import { type ItemFacts, readItems } from './sql/inspect.ts'
@@ -24,6 +24,8 @@ export interface RetryAsk {
     readonly dead: boolean
     /** The run that failed; null when the caller does not say. */
     readonly run: FailedRun | null
+    /** What failed, when the caller says that instead of a run; else null. */
+    readonly error: GivenError | null
     /** This delivery does not count. */
     readonly unspent: boolean
   }[]
@@ -35,10 +37,11 @@ interface Fates {
   readonly requeued: (Failed & { readonly unspent: boolean })[]
 }
 
-/** An item that lives on, with the run that failed on it. */
+/** An item that lives on, with the run that failed on it, or the error. */
 interface Failed {
   readonly item: ItemFacts
   readonly run: FailedRun | null
+  readonly error: GivenError | null
 }
 
 /**
@@ -78,17 +81,17 @@ async function refuse(cycle: Cycle, { ask, reject }: Job<RetryAsk, void>): Promi
 /** What becomes of each item of a request, or null when not all of them are leased. */
 function fatesOf(cycle: Cycle, ask: RetryAsk, found: ReadonlyMap<number, ItemFacts>): Fates | null {
   const fates: Fates = { dying: [], scheduled: [], requeued: [] }
-  for (const { serial, retryAt, dead, run, unspent } of ask.items) {
+  for (const { serial, retryAt, dead, run, error, unspent } of ask.items) {
     const item = found.get(serial)
     if (item?.leased !== true) return null
     // Expiry does not end a retry: the item goes back and the sweep finds it.
     const reason = dead
       ? 'rejected'
       : deathReason({ ...item, expireAt: null }, unspent ? 0 : cycle.queue.maxAttempts, cycle.now)
-    if (reason !== null) fates.dying.push({ item, reason, run })
+    if (reason !== null) fates.dying.push({ item, reason, run, error })
     else if (retryAt !== null && !isNearNow(retryAt, cycle.now))
-      fates.scheduled.push({ item, run, enqueueAt: retryAt })
-    else fates.requeued.push({ item, run, unspent })
+      fates.scheduled.push({ item, run, error, enqueueAt: retryAt })
+    else fates.requeued.push({ item, run, error, unspent })
   }
   return fates
 }
@@ -131,7 +134,7 @@ async function schedule(cycle: Cycle, { part }: Partition, scheduled: Fates['sch
   await fileRuns(
     cycle,
     part,
-    scheduled.map(({ item, run }) => ({ item, run, serial: item.serial })),
+    scheduled.map(({ item, run, error }) => ({ item, run, error, serial: item.serial })),
   )
 }
 
@@ -151,7 +154,7 @@ async function requeue(cycle: Cycle, { part }: Partition, requeued: Fates['reque
   await fileRuns(
     cycle,
     part,
-    requeued.map(({ item, run }, i) => ({ item, run, serial: tail[i] ?? 0 })),
+    requeued.map(({ item, run, error }, i) => ({ item, run, error, serial: tail[i] ?? 0 })),
   )
 }
 

@@ -156,7 +156,7 @@ function judge(cycle: Cycle, items: readonly ItemFacts[], maxAttempts: number) {
   for (const item of items) {
     const reason = deathReason(item, maxAttempts, cycle.now)
     if (reason === null) living.push(item)
-    else dying.push({ item, reason, run: null })
+    else dying.push({ item, reason, run: null, error: null })
   }
   return { dying, living }
 }

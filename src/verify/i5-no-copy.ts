@@ -4,6 +4,7 @@
  */
 import { idFromSerial } from '../core/ksuid.ts'
 import { type Integer, sql } from '../db/database.ts'
+import { engineSourceId, itemIdOf } from '../letters/item-source-id.ts'
 import { itemRow } from './audit.ts'
 import type { Audit, Finding, Invariant } from './invariant.ts'
 import { caseRanges, type ItemGroup, itemGroups, itemStep } from './walk.ts'
@@ -90,8 +91,8 @@ async function* lettersOf(
   engine: string,
   places: ReadonlyMap<string, ItemGroup>,
 ): AsyncGenerator<Finding> {
-  const ids = [...places.keys()]
-  // Ids are base62: nothing in them has to be quoted.
+  const ids = [...places.keys()].flatMap((id) => [id, engineSourceId(id)])
+  // Ids are base62, and a prefix: nothing in them has to be quoted.
   const list = audit.session.dialect === 'postgres' ? `{${ids.join(',')}}` : JSON.stringify(ids)
   const rows = await audit.session.rows<{ id: Integer; drawer: Integer; source_id: string }>(
     readCaptured,
@@ -99,7 +100,7 @@ async function* lettersOf(
     list,
   )
   for (const { id, drawer, source_id } of rows) {
-    const place = places.get(source_id)
+    const place = places.get(itemIdOf(source_id))
     const label = audit.drawers.get(Number(drawer))
     if (place === undefined || label === undefined || !isOfItems(label)) continue
     yield {

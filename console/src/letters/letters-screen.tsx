@@ -141,8 +141,8 @@ function Nothing({ query }: { readonly query: string }) {
   if (standing?.captured === 0) {
     return (
       <Empty title="No letters yet.">
-        What fails for good becomes one: in queues with a dead queue, engines, the outbox, webhooks and Kafka,
-        or reported with <code>POST /api/dlq</code>. See the <Anchor href="/docs">documentation</Anchor>.
+        What fails for good becomes one: in queues, engines, the outbox, webhooks and Kafka, or reported with{' '}
+        <code>POST /api/dlq</code>. See the <Anchor href="/docs">documentation</Anchor>.
       </Empty>
     )
   }

@@ -90,8 +90,8 @@ export function TopSignatures() {
       {groups === undefined && read.error === null && <Placeholder />}
       {groups?.length === 0 && (
         <Empty title="No letters yet.">
-          Letters come from queues with a dead queue, engines, the outbox, webhooks and Kafka, or are reported
-          with <code>POST /api/dlq</code>. See the <Anchor href="/docs">documentation</Anchor>.
+          Letters come from queues, engines, the outbox, webhooks and Kafka, or are reported with{' '}
+          <code>POST /api/dlq</code>. See the <Anchor href="/docs">documentation</Anchor>.
         </Empty>
       )}
       {groups !== undefined && groups.length > 0 && (

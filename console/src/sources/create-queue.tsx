@@ -1,5 +1,16 @@
 /** Creates a queue. What the server refuses is said at the field that it is about. */
-import { Alert, Autocomplete, Button, Code, Group, Modal, NumberInput, Stack, TextInput } from '@mantine/core'
+import {
+  Alert,
+  Autocomplete,
+  Button,
+  Checkbox,
+  Code,
+  Group,
+  Modal,
+  NumberInput,
+  Stack,
+  TextInput,
+} from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { errorOfReply } from '../../../src/client/errors.ts'
@@ -117,12 +128,21 @@ function Form({ close, known, created }: Omit<CreateQueueProps, 'isOpen'>) {
         </Group>
         <Autocomplete
           label="Dead queue"
-          description="What dies goes there and becomes a letter. One that is missing is created first, with the same times. Left empty, what dies is deleted."
+          description="What dies goes there and becomes a letter. One that is missing is created first, with the same times. Left empty, what dies becomes a letter that lies in no queue."
           data={[...known]}
           value={queue.deadQueue}
           onChange={(value) => set('deadQueue', value)}
           error={errorAt('deadQueue')}
         />
+        {queue.deadQueue === '' && (
+          <Checkbox
+            label="Delete what dies, without a letter"
+            description="For a queue used as a timer, whose items expire by design"
+            checked={queue.onDeath === 'delete'}
+            onChange={(event) => set('onDeath', event.currentTarget.checked ? 'delete' : 'letter')}
+            error={errorAt('onDeath')}
+          />
+        )}
         <TextInput
           label="Reference"
           description="A note of yours"

@@ -14,6 +14,7 @@ describe('a refusal to create a queue', () => {
     ['dead_queue_tilde', 'deadQueue'],
     ['dead_queue_unknown', 'deadQueue'],
     ['dead_queue_chained', 'deadQueue'],
+    ['on_death_invalid', 'onDeath'],
     ['reference_too_long', 'reference'],
   ] as const)('%s is shown at %s', (code, field) => {
     const reason = ERRORS[code].message
@@ -43,6 +44,7 @@ describe('a new queue', () => {
       max_attempts: 3,
       requested_partitions: 1,
       dead_queue: 'orders-dead',
+      on_death: 'letter',
       reference: "the shop's",
     })
   })
@@ -50,6 +52,9 @@ describe('a new queue', () => {
   it('has a command that does the same, with what is as usual left out', () => {
     expect(createCommand(queue)).toBe(
       "bartleby queues create orders --max-attempts 3 --dead-queue orders-dead --reference 'the shop'\\''s'",
+    )
+    expect(createCommand({ ...FRESH, name: 'ticks', onDeath: 'delete' })).toBe(
+      'bartleby queues create ticks --on-death delete',
     )
     expect(createCommand(FRESH)).toBe('bartleby queues create NAME')
   })

@@ -7,6 +7,8 @@ export interface NewQueue {
   readonly maxAttempts: number
   readonly partitions: number
   readonly deadQueue: string
+  /** Counts only without a dead queue. */
+  readonly onDeath: 'letter' | 'delete'
   readonly reference: string
 }
 
@@ -18,6 +20,7 @@ export const FRESH: NewQueue = {
   maxAttempts: 0,
   partitions: 1,
   deadQueue: '',
+  onDeath: 'letter',
   reference: '',
 }
 
@@ -29,6 +32,7 @@ export const requestOf = (queue: NewQueue) => ({
   max_attempts: queue.maxAttempts,
   requested_partitions: queue.partitions,
   dead_queue: queue.deadQueue,
+  on_death: queue.onDeath,
   reference: queue.reference,
 })
 
@@ -49,6 +53,7 @@ const BEGINNINGS: readonly (readonly [keyof NewQueue, RegExp])[] = [
   ['maxAttempts', /^max attempts\b/],
   ['partitions', /^partitions\b/],
   ['deadQueue', /^dead[ _]queue\b/],
+  ['onDeath', /^on_death\b/],
   ['reference', /^reference field\b/],
 ]
 
@@ -72,6 +77,7 @@ export function createCommand(queue: NewQueue): string {
       ['--expire-timeout', 'expireTimeout'],
       ['--max-attempts', 'maxAttempts'],
       ['--dead-queue', 'deadQueue'],
+      ['--on-death', 'onDeath'],
       ['--partitions', 'partitions'],
       ['--reference', 'reference'],
     ] as const

@@ -73,7 +73,7 @@ function Inspection({
           Settings
         </Title>
         <Shown read={settings} what="its settings">
-          {(found) => <Facts of={factsOf(found)} />}
+          {(found) => <Facts of={factsOf(found, overview?.onDeath)} />}
         </Shown>
       </section>
       <section>
@@ -108,12 +108,20 @@ function Inspection({
   )
 }
 
-const factsOf = (settings: QueueSettings): FactList => ({
+/** The queue API does not tell; the list does. */
+const NO_DEAD_QUEUE = {
+  letter: 'none: what dies becomes a letter that lies in no queue',
+  delete: 'none: what dies is deleted, and no letter is kept',
+}
+
+const factsOf = (settings: QueueSettings, onDeath: QueueOverview['onDeath'] | undefined): FactList => ({
   Attempts: settings.max_attempts ? `${settings.max_attempts}, then an item is dead` : 'no limit',
   'Dead queue': settings.dead_queue ? (
     <QueueLink name={settings.dead_queue} />
+  ) : onDeath === undefined ? (
+    'none'
   ) : (
-    'none: what dies is deleted, and no letter is kept'
+    NO_DEAD_QUEUE[onDeath]
   ),
   Lease: `${shortDuration(settings.lease_timeout)}, then an item is offered again`,
   'Life of an item': `${shortDuration(settings.expire_timeout)}, then it is dead`,

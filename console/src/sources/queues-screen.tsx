@@ -59,7 +59,8 @@ export function QueuesScreen() {
         {({ items, continuationToken }) =>
           items.length === 0 && pages.number === 1 ? (
             <Empty title="There are no queues yet.">
-              Create one here, or with <code>{COMMAND}</code>. With a dead queue, what fails becomes a letter.
+              Create one here, or with <code>{COMMAND}</code>. What fails becomes a letter; with a dead queue,
+              consumers can lease it there too.
             </Empty>
           ) : (
             <>

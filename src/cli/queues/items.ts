@@ -34,6 +34,8 @@ interface LeaseFlags extends ConnectionFlags {
 interface SettleFlags extends ConnectionFlags, TimeFlags {
   readonly partition?: string
   readonly dead?: boolean
+  readonly errorClass?: string
+  readonly errorMessage?: string
 }
 
 export const itemCommands = (terminal: Terminal): Command[] => [
@@ -135,19 +137,25 @@ function complete(terminal: Terminal): Command {
 }
 
 function retry(terminal: Terminal): Command {
-  return serverCommand(
-    'retry <queue> <ids...>',
-    'Give leased items back: at once, later, or to the dead queue.',
-    ['retry orders 2mQ7d1VxJ0b6bM3nS9t8YkLfHcE --in 5m', 'retry orders ID --dead'],
-  )
+  return serverCommand('retry <queue> <ids...>', 'Give leased items back: at once, later, or as dead.', [
+    'retry orders 2mQ7d1VxJ0b6bM3nS9t8YkLfHcE --in 5m',
+    "retry orders ID --dead --error-class NoSuchCustomer --error-message 'customer 17 is unknown'",
+  ])
     .option('--partition <n>', 'the partition they were leased from', '0')
     .option('--at <time>', 'not before this time (RFC 3339)')
     .option('--in <duration>', 'not before this much later, for example 5m')
-    .option('--dead', 'to the dead queue')
+    .option('--dead', 'to the dead queue, or a letter without one')
+    .option('--error-class <text>', 'what failed, for the letter')
+    .option('--error-message <text>', 'and in which words')
     .action((queueName: string, ids: string[], flags: SettleFlags) =>
       withClient(flags, terminal, async (client) => {
         const retryAt = timeOf(flags)
-        const fate = { ...(retryAt !== undefined && { retryAt }), ...(flags.dead && { dead: true }) }
+        const fate = {
+          ...(retryAt !== undefined && { retryAt }),
+          ...(flags.dead && { dead: true }),
+          ...(flags.errorClass !== undefined && { errorClass: flags.errorClass }),
+          ...(flags.errorMessage !== undefined && { errorMessage: flags.errorMessage }),
+        }
         await client.retry({
           queueName,
           partition: wholeNumber('--partition', flags.partition, 0) ?? 0,

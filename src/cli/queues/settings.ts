@@ -1,5 +1,5 @@
 /** `bartleby queues list|info|create|update|delete`: queues themselves. */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { type Queue, type QueueClient, QueueClientError, type QueueSettings } from '../../client/index.ts'
 import type { QueueOverview } from '../../client/source-types.ts'
 import { createWithDeadQueue } from '../../client/with-dead-queue.ts'
@@ -18,6 +18,7 @@ interface SettingsFlags extends ConnectionFlags {
   readonly expireTimeout?: string
   /** false: `--no-dead-queue`. */
   readonly deadQueue?: string | false
+  readonly onDeath?: 'letter' | 'delete'
   readonly reference?: string
   readonly maxAttempts?: string
   readonly partitions?: string
@@ -80,6 +81,7 @@ function show(terminal: Terminal): Command {
 function create(terminal: Terminal): Command {
   return serverCommand('create <queue>', 'Make a queue.', [
     'create orders --lease-timeout 5m --max-attempts 3 --dead-queue orders-dead',
+    'create ticks --expire-timeout 1h --on-death delete',
   ])
     .option('--lease-timeout <duration>', 'how long a consumer keeps an item', '1m')
     .option('--expire-timeout <duration>', 'how long an item may wait before it is dead', '24h')
@@ -88,6 +90,7 @@ function create(terminal: Terminal): Command {
       '--dead-queue <queue>',
       'where dead items go; created first, with the same timeouts, when it is missing',
     )
+    .addOption(onDeath())
     .option('--partitions <n>', 'how many partitions', '1')
     .option('--reference <text>', 'a note of yours')
     .action((queueName: string, flags: SettingsFlags) =>
@@ -98,6 +101,12 @@ function create(terminal: Terminal): Command {
       }),
     )
 }
+
+const onDeath = (): Option =>
+  new Option(
+    '--on-death <fate>',
+    'what becomes of an item that dies while there is no dead queue; a new queue makes letters',
+  ).choices(['letter', 'delete'])
 
 /** The queue, and before it a dead queue that is missing; `say` is told of that one at once, since the other may still be refused. */
 async function createBoth(
@@ -120,12 +129,14 @@ function update(terminal: Terminal): Command {
   return serverCommand('update <queue>', 'Change settings of a queue; those not named stay.', [
     'update orders --max-attempts 5',
     'update orders --no-dead-queue',
+    'update ticks --on-death delete',
   ])
     .option('--lease-timeout <duration>', 'how long a consumer keeps an item')
     .option('--expire-timeout <duration>', 'how long an item may wait before it is dead')
     .option('--max-attempts <n>', 'deliveries before an item is dead; 0 is unlimited')
     .option('--dead-queue <queue>', 'where dead items go')
-    .option('--no-dead-queue', 'delete dead items')
+    .option('--no-dead-queue', 'dead items go nowhere and are letters all the same')
+    .addOption(onDeath())
     .option('--reference <text>', 'a note of yours')
     .action((queueName: string, flags: SettingsFlags) =>
       withClient(flags, terminal, async (client) => {
@@ -163,6 +174,7 @@ function settingsOf(queueName: string, flags: SettingsFlags): QueueSettings {
     ...(flags.leaseTimeout !== undefined && { leaseTimeout: flags.leaseTimeout }),
     ...(flags.expireTimeout !== undefined && { expireTimeout: flags.expireTimeout }),
     ...(flags.deadQueue !== undefined && { deadQueue: flags.deadQueue || '' }),
+    ...(flags.onDeath !== undefined && { onDeath: flags.onDeath }),
     ...(flags.reference !== undefined && { reference: flags.reference }),
     ...(maxAttempts !== undefined && { maxAttempts }),
     ...(requestedPartitions !== undefined && { requestedPartitions }),

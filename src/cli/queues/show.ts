@@ -54,7 +54,7 @@ export function depthsTable(queues: readonly QueueOverview[], now: number): stri
       queue.letters,
       ageOf(queue.oldestAtUtc, now),
       attemptsOf(queue),
-      queue.deadQueue ?? '-',
+      queue.deadQueue ?? (queue.onDeath === 'delete' ? '- (deleted)' : '-'),
     ]),
   )
 }

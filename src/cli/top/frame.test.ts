@@ -64,6 +64,7 @@ const LOOK: Look = {
   queues: range(20, (number) => ({
     name: `queue-${number}`,
     deadQueue: null,
+    onDeath: 'letter',
     partitions: 1,
     ready: number,
     leased: 0,

@@ -31,7 +31,7 @@ const buryMany = captureStatement(
    ), named AS MATERIALIZED (
      SELECT *, substring($8::bytea FROM (place - 1) * ${KSUID_LENGTH} + 1 FOR ${KSUID_LENGTH}) AS item_id FROM gone
    ), taken AS (
-     SELECT letter_id, ($9::int[])[place] AS note, encode(item_id, 'escape') AS source_id,
+     SELECT letter_id, ($9::int[])[place] AS note, $14::text || encode(item_id, 'escape') AS source_id,
        (SELECT true FROM bartleby.items AS holder WHERE holder.part = $10
           AND holder.source_id >= item_id AND holder.source_id <= item_id
           ORDER BY holder.source_id LIMIT 1) IS NOT NULL AS skipped,
@@ -57,12 +57,15 @@ const readHolder = sql('items.sourceHolder', {
 })
 
 export interface Burial {
+  /** Of the source ids, which are the items' ids otherwise. */
+  readonly prefix: string
   readonly from: Origin & { readonly partition: number }
   /** Where the letters shall lie; null when the queue has no dead queue. */
   readonly grave: { readonly part: number; readonly deadQueue: string } | null
   readonly notes: readonly DeathNote[]
   readonly items: readonly (Moving & {
-    readonly sourceId: string
+    /** The id that it dies with. */
+    readonly itemId: string
     /** Its place in `notes`. */
     readonly note: number
     /** Its serial in the dead queue; null without one. */
@@ -73,7 +76,7 @@ export interface Burial {
 /** Moves items to their letters; gives how many letters are new. */
 export async function buryItems(work: OfficeWork, burial: Burial): Promise<number> {
   const { tx, now } = work
-  const { from, grave, notes, items } = burial
+  const { from, prefix, grave, notes, items } = burial
   if (tx.dialect === 'sqlite') return buryEach(work, burial)
   const ordered = inOrder(items)
   const rows = await tx.rows<CapturedRow>(
@@ -88,7 +91,7 @@ export async function buryItems(work: OfficeWork, burial: Burial): Promise<numbe
       tx.dialect,
       ordered.flatMap(({ to }) => to ?? []),
     ),
-    Buffer.from(ordered.map(({ sourceId }) => sourceId).join(''), 'latin1'),
+    Buffer.from(ordered.map(({ itemId }) => itemId).join(''), 'latin1'),
     integerList(
       tx.dialect,
       ordered.map(({ note }) => note + 1),
@@ -97,25 +100,30 @@ export async function buryItems(work: OfficeWork, burial: Burial): Promise<numbe
     grave === null ? null : now,
     grave?.deadQueue ?? null,
     from.partition,
+    prefix,
   )
-  const { taken, captured } = countCaptured(work, notes, rows)
+  const { taken, skipped, captured } = countCaptured(work, notes, rows)
   insistOn(items.length, taken)
+  if (captured + skipped < taken) throw swallowed(taken - skipped - captured)
   return captured
 }
 
-async function buryEach(work: OfficeWork, { from, grave, notes, items }: Burial): Promise<number> {
+/** No letter but the item's own may have its source id; the transaction that would lose the item is not committed. */
+const swallowed = (items: number): Error =>
+  new Error(`${items} dying items found their source ids taken by letters that are not theirs; they stay`)
+
+async function buryEach(work: OfficeWork, { from, prefix, grave, notes, items }: Burial): Promise<number> {
   const { tx, now } = work
   let captured = 0
-  for (const { serial, sourceId, note: place, to } of items) {
+  for (const { serial, itemId, note: place, to } of items) {
     const [item] = await tx.rows<TakenItem>(takeOne, from.part, from.shelf, serial, from.leased ? 1 : 0)
     const note = notes[place]
-    if (item === undefined || note === undefined)
-      throw new Error(`item ${sourceId} is not there to be buried`)
-    const held = grave !== null && (await tx.rows(readHolder, grave.part, sourceId)).length > 0
+    if (item === undefined || note === undefined) throw new Error(`item ${itemId} is not there to be buried`)
+    const held = grave !== null && (await tx.rows(readHolder, grave.part, itemId)).length > 0
     if (held) continue
     const id = await capture(work, note, {
       caseId: item.case_id === null ? null : letterId(item.case_id),
-      sourceId,
+      sourceId: prefix + itemId,
       itemCreatedAt: instant(BigInt(item.created_at)),
       dequeueCount: Number(item.attempts),
       partition: from.partition,
@@ -126,7 +134,8 @@ async function buryEach(work: OfficeWork, { from, grave, notes, items }: Burial)
       headers: null,
       payload: item.payload,
     })
-    if (id !== null) captured++
+    if (id === null) throw swallowed(1)
+    captured++
   }
   return captured
 }

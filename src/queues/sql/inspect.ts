@@ -9,6 +9,7 @@ import {
   sql,
   type Transaction,
 } from '../../db/database.ts'
+import { itemIdOf } from '../../letters/item-source-id.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type LyingRow, listLying, lyingFacts, lyingMarks } from '../../letters/lying/read.ts'
 import type { Death, ItemContent } from '../queue.ts'
@@ -276,7 +277,7 @@ const toItemRow = (row: RawItemRow): ItemRow => ({
 
 const letterAsItem = (row: LyingRow): ItemRow => ({
   serial: Number(row.serial),
-  sourceId: row.source_id,
+  sourceId: itemIdOf(row.source_id),
   leased: Number(row.leased) === 1,
   leaseDeadline: optionalInstant(row.lease_deadline),
   expireAt: null,

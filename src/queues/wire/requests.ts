@@ -49,9 +49,12 @@ export const completeRequest = (message: QueueCompleteRequest): CompleteRequest 
   ids: message.ids,
 })
 
-export const retryItem = ({ id, retryAt, dead }: QueueRetryItem): RetryItem => ({
+export const retryItem = ({ id, retryAt, dead, ...given }: QueueRetryItem): RetryItem => ({
   id,
   dead,
+  errorClass: given.errorClass,
+  errorMessage: given.errorMessage,
+  errorStack: given.errorStack,
   ...(retryAt === undefined ? {} : { retryAt: instantFromWire(retryAt, 'retry_at') }),
 })
 
