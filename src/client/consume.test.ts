@@ -81,7 +81,15 @@ describe('a consumer', () => {
     })
     await settle()
     await consumer.stop()
-    expect(server.retried).toEqual([{ id: 'a'.repeat(27), dead: true }])
+    expect(server.retried).toEqual([
+      {
+        id: 'a'.repeat(27),
+        dead: true,
+        error_class: 'DeadLetterError',
+        error_message: 'not an order',
+        error_stack: expect.stringContaining('not an order'),
+      },
+    ])
   })
 
   it('keeps the lease of a slow handler alive', async () => {

@@ -9,6 +9,7 @@
  */
 import type { QueueClient } from './client.ts'
 import { DeadLetterError, QueueClientError } from './errors.ts'
+import { givenError, LARGEST_FAILED_BATCH } from './given-error.ts'
 import { HeldItem, LeaseKeeper, type LeaseTerms } from './held.ts'
 import { Settler } from './settle.ts'
 import { durationMs } from './times.ts'
@@ -121,6 +122,7 @@ export class Consumer {
       send: (partition, items) => client.retry({ queueName, partition, items }, { signal }),
       onSetback: (error) => this.#report('retry', error),
       signal,
+      largestBatch: LARGEST_FAILED_BATCH,
     })
     this.done = this.#run()
   }
@@ -251,9 +253,10 @@ export class Consumer {
   }
 
   #retryFor(held: HeldItem, error: unknown): RetryItem {
-    if (error instanceof DeadLetterError) return { id: held.item.id, dead: true }
+    const failed = { id: held.item.id, ...givenError(error) }
+    if (error instanceof DeadLetterError) return { ...failed, dead: true }
     const delayMs = this.#options.retryDelayMs(held.item.attempts, error)
-    return { id: held.item.id, retryAt: held.serverTimeIn(delayMs) }
+    return { ...failed, retryAt: held.serverTimeIn(delayMs) }
   }
 
   async #settle<Entry extends { readonly id: string }>(

@@ -107,7 +107,8 @@ describe('items', () => {
     const queueName = await newQueue({ deadQueue })
     await client.produce({ queueName, items: [{ payload: 'x' }] })
     const { items } = await lease(queueName)
-    await client.retry({ queueName, items: items.map(({ id }) => ({ id, dead: true })) })
+    const why = { errorClass: 'NotAnOrder', errorMessage: 'there is no order 7' }
+    await client.retry({ queueName, items: items.map(({ id }) => ({ id, dead: true, ...why })) })
     expect(await client.peek({ queueName: deadQueue })).toMatchObject([
       { sourceId: items[0]?.id, death: { queueName, partition: 0, reason: 'rejected', attempts: 1 } },
     ])

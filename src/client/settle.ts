@@ -26,6 +26,8 @@ export interface SettlerOptions<Entry> {
   readonly onSetback: (error: QueueClientError) => void
   /** Ends all waiting; what is not settled by then is rejected. */
   readonly signal: AbortSignal
+  /** Entries per call; the server's limit unless given. */
+  readonly largestBatch?: number
 }
 
 export class Settler<Entry extends { readonly id: string }> {
@@ -49,7 +51,8 @@ export class Settler<Entry extends { readonly id: string }> {
 
   async #drain(partition: number, line: Line<Entry>): Promise<void> {
     line.sending = true
-    while (line.waiting.length > 0) await this.#deliver(partition, line.waiting.splice(0, LARGEST_BATCH))
+    const { largestBatch = LARGEST_BATCH } = this.#options
+    while (line.waiting.length > 0) await this.#deliver(partition, line.waiting.splice(0, largestBatch))
     line.sending = false
   }
 

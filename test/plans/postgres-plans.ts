@@ -129,6 +129,8 @@ export const INDEXES: Readonly<Record<string, readonly string[]>> = {
   'letter_activity_pkey grain': ['letterActivity.sums'],
   'letters_scheduled enqueue_at': ['lying.due'],
   'items_pkey shelf': ['items.heads'],
+  'items_pkey id': ['items.namingPayloads'],
+  'engine_queues_pkey queue': ['engineQueues.read'],
   'partitions_queue_id_number_key queue_id': ['queues.partitionsOf'],
   'letter_attempts_superseded superseded_at': ['walk.reopened'],
   'idempotency_keys_pkey key': ['idempotency.read'],
