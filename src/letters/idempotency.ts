@@ -47,7 +47,7 @@ const readAnswer = sql(
 
 /** Runs `act` unless the key was answered before; then gives that answer. Call it first in a transaction. */
 export async function answerOnce(
-  { tx, now }: OfficeWork,
+  { tx, now }: Pick<OfficeWork, 'tx' | 'now'>,
   once: OnceKey | null,
   act: () => Promise<Answer>,
 ): Promise<Answer> {

@@ -22,8 +22,36 @@ const PARTICIPLES = {
   rate: 'given another rate',
 } as const
 
+/** What an operator wants of a redrive. */
+export type RedriveCommand =
+  | { readonly act: 'start' | 'resume'; readonly actor: string }
+  | { readonly act: 'pause' | 'cancel'; readonly actor: string; readonly reason: string | null }
+  | { readonly act: 'rate'; readonly actor: string; readonly rate: number | null }
+
+/** Does it; `owner` is at what is started or resumed from now on, or whoever takes it up. Gives the redrive as it is then. */
+export function commandRedrive(
+  work: OfficeWork,
+  id: Xid,
+  command: RedriveCommand,
+  owner: string | null,
+): Promise<StoredRedrive> {
+  const { actor } = command
+  switch (command.act) {
+    case 'start':
+      return startRedrive(work, id, { actor, owner })
+    case 'resume':
+      return resumeRedrive(work, id, { actor, owner })
+    case 'pause':
+      return pauseRedrive(work, id, command)
+    case 'cancel':
+      return cancelRedrive(work, id, command)
+    case 'rate':
+      return rateRedrive(work, id, command)
+  }
+}
+
 /** Begins a plan; `owner` is at it from now on, or whoever takes it up. One of any number of equal calls does; the others are told who. */
-export async function startRedrive(
+async function startRedrive(
   work: OfficeWork,
   id: Xid,
   { actor, owner }: { readonly actor: string; readonly owner: string | null },
@@ -46,7 +74,7 @@ export async function startRedrive(
 }
 
 /** Halts a redrive that is under way until it is resumed. */
-export async function pauseRedrive(
+async function pauseRedrive(
   work: OfficeWork,
   id: Xid,
   { actor, reason }: { readonly actor: string; readonly reason: string | null },
@@ -65,7 +93,7 @@ export async function pauseRedrive(
 }
 
 /** Goes on where it was; `owner` is at it from now on. A canary waits for its outcomes anew. */
-export async function resumeRedrive(
+async function resumeRedrive(
   work: OfficeWork,
   id: Xid,
   { actor, owner }: { readonly actor: string; readonly owner: string | null },
@@ -83,7 +111,7 @@ export async function resumeRedrive(
 }
 
 /** Ends a redrive, or a plan that was not started; what was sent stays sent. */
-export async function cancelRedrive(
+async function cancelRedrive(
   work: OfficeWork,
   id: Xid,
   { actor, reason }: { readonly actor: string; readonly reason: string | null },
@@ -102,7 +130,7 @@ export async function cancelRedrive(
 }
 
 /** Sends at another rate from now on. */
-export async function rateRedrive(
+async function rateRedrive(
   work: OfficeWork,
   id: Xid,
   { actor, rate }: { readonly actor: string; readonly rate: number | null },

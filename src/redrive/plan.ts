@@ -3,10 +3,9 @@
  * those that can, dealt into lanes. Nothing about a letter changes. The set is written in portions, and seen when it is complete.
  */
 
-import type { Clock } from '../core/clock.ts'
-import { later } from '../core/clock.ts'
+import { type Clock, type Instant, later } from '../core/clock.ts'
 import type { Xid } from '../core/xid.ts'
-import type { Database, Session } from '../db/database.ts'
+import type { Database, Session, Transaction } from '../db/database.ts'
 import { type Candidate, readCandidates } from '../letters/candidates.ts'
 import { contentPortions, readContents } from '../letters/contents.ts'
 import { type LetterId, STATUS } from '../letters/letter.ts'
@@ -43,15 +42,26 @@ const REPAIR_MS = 500
 /** Letters without a key go one after the other, and in two lanes when there are more than this of all. */
 const FEW = 10_000
 
+/** Runs in the transaction by which a plan comes into being; when it throws there is no plan. */
+export type PlanCompleted = (
+  work: { readonly tx: Transaction; readonly now: Instant },
+  id: Xid,
+) => Promise<void>
+
 /** Makes the plan and gives its number. When it cannot be made, nothing is left of it. */
-export async function makePlan(parts: PlanParts, id: Xid, request: PlanRequest): Promise<RedriveNumber> {
+export async function makePlan(
+  parts: PlanParts,
+  id: Xid,
+  request: PlanRequest,
+  completed: PlanCompleted = async () => {},
+): Promise<RedriveNumber> {
   const { db, clock } = parts
   const number = await db.transaction('redrive.begin', (tx) => insertRedrive(tx, id, request, clock.now()))
   try {
     const planning = new Planning(parts, number, request)
     await planning.choose()
     await planning.keepOrder()
-    await planning.complete()
+    await planning.complete((work) => completed(work, id))
     return number
   } catch (error) {
     await forgetRedrive(db, number).catch(() => {})
@@ -117,7 +127,9 @@ class Planning {
   }
 
   /** From here on the plan can be seen and started. */
-  async complete(): Promise<void> {
+  async complete(
+    completed: (work: { readonly tx: Transaction; readonly now: Instant }) => Promise<void>,
+  ): Promise<void> {
     const { db, clock } = this.#parts
     const lanes = [...this.#lanes.values()].filter(({ planned }) => planned > 0)
     const eligible = lanes.reduce((sum, { planned }) => sum + planned, 0)
@@ -125,6 +137,8 @@ class Planning {
     const numbers: PlanNumbers = { matched: eligible + others, eligible, ...this.#numbers }
     await db.transaction('redrive.complete', async (tx) => {
       const plannedAt = clock.now()
+      // First, as keys are taken: a twin at the same moment waits there.
+      await completed({ tx, now: plannedAt })
       await insertLanes(tx, lanes)
       await completePlan(tx, this.#redrive, {
         numbers,

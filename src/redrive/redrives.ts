@@ -3,17 +3,25 @@ import { type Alarm, type Clock, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { type Xid, Xids } from '../core/xid.ts'
-import type { Database } from '../db/database.ts'
+import type { Database, Session } from '../db/database.ts'
+import { type Answer, answerOf, answerOnce, type OnceKey } from '../letters/idempotency.ts'
 import type { LetterSource, SourceName } from '../letters/letter.ts'
 import type { EngineNames } from '../letters/report.ts'
 import { inOffice, type OfficeWork } from '../letters/work.ts'
-import { cancelRedrive, pauseRedrive, rateRedrive, resumeRedrive, startRedrive } from './commands.ts'
+import { commandRedrive, type RedriveCommand } from './commands.ts'
 import { queueExists } from './destinations.ts'
 import type { Step } from './drive.ts'
 import { listMembers, type MemberPage, type Members } from './member-list.ts'
 import { exceptionCounts } from './members.ts'
-import { makePlan } from './plan.ts'
-import type { PlanRequest, RedriveDetail, RedriveNumber, RedriveStanding, RedriveState } from './redrive.ts'
+import { makePlan, type PlanCompleted } from './plan.ts'
+import type {
+  PlanRequest,
+  RedriveDetail,
+  RedriveNumber,
+  RedriveStanding,
+  RedriveState,
+  SampleLetter,
+} from './redrive.ts'
 import { forgetRedrive, oldRedrives } from './removal.ts'
 import { Repairer } from './repair/repairer.ts'
 import { newestRedrives, openRedrives, readRedrive, readRedriveByNumber, type StoredRedrive } from './rows.ts'
@@ -41,6 +49,33 @@ export interface RedrivePage {
   /** null: all that were started. */
   readonly states: readonly RedriveState[] | null
 }
+
+/** What is kept for the key of a plan. */
+function plannedIn({ body }: Answer): Xid {
+  // Our own; earlier versions kept the whole plan, which has it as well.
+  return (body as { readonly id: Xid }).id
+}
+
+/** A twin that was asked for with the same key at the same moment made the plan. */
+class PlannedBefore extends Error {
+  readonly id: Xid
+
+  constructor(id: Xid) {
+    super(`the plan was made as ${id}`)
+    this.id = id
+  }
+}
+
+async function there(session: Session, number: RedriveNumber): Promise<StoredRedrive> {
+  const redrive = await readRedriveByNumber(session, number)
+  if (redrive === null) throw new Error(`redrive ${number} is gone although it was written`)
+  return redrive
+}
+
+/** Runs a command, or not, in its transaction. */
+export type AnswerCommand<T> = (work: OfficeWork, run: () => Promise<RedriveDetail>) => Promise<T>
+
+const plainly: AnswerCommand<RedriveDetail> = (_work, run) => run()
 
 /** Plans that are made at once on a server. */
 const MOST_PLANS = 4
@@ -87,8 +122,11 @@ export class Redrives {
     await Promise.all([this.#planRepairer.close(), this.#repairer.close()])
   }
 
-  /** Makes a plan: the set of letters is frozen, nothing about them changes. */
-  async plan(request: PlanRequest): Promise<RedriveDetail> {
+  /**
+   * Makes a plan: the set of letters is frozen, nothing about them changes. `completed` runs in the transaction by which the plan
+   * comes into being.
+   */
+  async plan(request: PlanRequest, completed?: PlanCompleted): Promise<RedriveDetail> {
     const { db, clock, engines } = this.#options
     const { selection, action, queue } = request
     if (selection.by === 'filter' && selection.filter.engine !== undefined)
@@ -99,12 +137,31 @@ export class Redrives {
       { db, clock, repairer: this.#planRepairer, signal: this.#stopped.signal },
       this.#xids.next(),
       request,
+      completed,
     )
     this.#plans.add(plan)
     try {
       return await this.#detail(await this.#byNumber(await plan))
     } finally {
       this.#plans.delete(plan)
+    }
+  }
+
+  /** The same for a key: whoever asks again with it is shown the plan that there is, also when the answer was lost in a crash. */
+  async planOnce(request: PlanRequest, once: OnceKey | null): Promise<RedriveDetail> {
+    const { db, clock } = this.#options
+    if (once === null) return this.plan(request)
+    const known = await db.session('idempotency.read', (session) => answerOf(session, once, clock.now()))
+    if (known !== null) return this.read(plannedIn(known))
+    try {
+      return await this.plan(request, async (work, id) => {
+        const kept = await answerOnce(work, once, async () => ({ status: 201, body: { id } }))
+        const planned = plannedIn(kept)
+        if (planned !== id) throw new PlannedBefore(planned)
+      })
+    } catch (error) {
+      if (error instanceof PlannedBefore) return this.read(error.id)
+      throw error
     }
   }
 
@@ -135,32 +192,44 @@ export class Redrives {
 
   /** Begins a plan. When this returns it is durable: this server goes on with it, or another one does. */
   start(id: Xid, actor: string): Promise<RedriveDetail> {
-    return this.#command('redrive.start', (work) => startRedrive(work, id, { actor, owner: this.#owner }))
+    return this.steer(id, { act: 'start', actor }, plainly)
   }
 
   /** Halts a redrive: when this returns, nothing more is sent until it is resumed. */
   pause(id: Xid, actor: string, reason: string | null): Promise<RedriveDetail> {
-    return this.#command('redrive.pause', (work) => pauseRedrive(work, id, { actor, reason }))
+    return this.steer(id, { act: 'pause', actor, reason }, plainly)
   }
 
   /** Goes on with a redrive that is paused. */
   resume(id: Xid, actor: string): Promise<RedriveDetail> {
-    return this.#command('redrive.resume', (work) => resumeRedrive(work, id, { actor, owner: this.#owner }))
+    return this.steer(id, { act: 'resume', actor }, plainly)
   }
 
   /** Ends a redrive, or drops a plan: when this returns, nothing more is sent. */
-  async cancel(id: Xid, actor: string, reason: string | null): Promise<RedriveDetail> {
-    const cancelled = await this.#command('redrive.cancel', (work) =>
-      cancelRedrive(work, id, { actor, reason }),
-    )
-    // A plan that was dropped never was under way.
-    if (cancelled.startedAt !== null) this.#runner.tellEnded(cancelled.state)
-    return cancelled
+  cancel(id: Xid, actor: string, reason: string | null): Promise<RedriveDetail> {
+    return this.steer(id, { act: 'cancel', actor, reason }, plainly)
   }
 
   /** Sends at another rate from now on; null: as fast as it goes. */
   setRate(id: Xid, rate: number | null, actor: string): Promise<RedriveDetail> {
-    return this.#command('redrive.rate', (work) => rateRedrive(work, id, { actor, rate }))
+    return this.steer(id, { act: 'rate', actor, rate }, plainly)
+  }
+
+  /** Gives a command in one transaction, in which `answer` runs it, or gives what it was answered before. */
+  async steer<T>(id: Xid, command: RedriveCommand, answer: AnswerCommand<T>): Promise<T> {
+    const { db, clock } = this.#options
+    this.#stopped.signal.throwIfAborted()
+    // Its letters are read and repaired, which is no part of a transaction; what a plan sends does not change.
+    const sample = command.act === 'rate' ? await this.#sampleOf(id) : []
+    return inOffice(db, clock, `redrive.${command.act}`, (work) =>
+      answer(work, async () => {
+        const { number } = await commandRedrive(work, id, command, this.#owner)
+        const redrive = await there(work.tx, number)
+        work.afterCommit(() => this.#follow(redrive, command))
+        const facts = await this.#factsOf(work.tx, redrive)
+        return { ...facts, sample: redrive.state === 'planned' ? sample : [] }
+      }),
+    )
   }
 
   /** Tells `listener` what this server did in every batch. */
@@ -189,13 +258,12 @@ export class Redrives {
     return this.#options.carriesOut ? this.#runner.owner : null
   }
 
-  async #command(verb: string, act: (work: OfficeWork) => Promise<StoredRedrive>): Promise<RedriveDetail> {
-    const { db, clock } = this.#options
-    this.#stopped.signal.throwIfAborted()
-    const redrive = await inOffice(db, clock, verb, act)
+  /** What this server does about a command that is durable now. */
+  #follow(redrive: StoredRedrive, { act }: RedriveCommand): void {
     if (redrive.owner !== null && redrive.owner === this.#owner) this.#runner.begin(redrive)
     this.#runner.changed()
-    return this.#detail(await this.#byNumber(redrive.number))
+    // A plan that was dropped never was under way.
+    if (act === 'cancel' && redrive.startedAt !== null) this.#runner.tellEnded(redrive.state)
   }
 
   async #byId(id: Xid): Promise<StoredRedrive> {
@@ -205,22 +273,30 @@ export class Redrives {
   }
 
   async #byNumber(number: RedriveNumber): Promise<StoredRedrive> {
-    const { db } = this.#options
-    const redrive = await db.session('redrive.read', (session) => readRedriveByNumber(session, number))
-    if (redrive === null) throw new Error(`redrive ${number} is gone although it was written`)
-    return redrive
+    return this.#options.db.session('redrive.read', (session) => there(session, number))
   }
 
   async #detail(redrive: StoredRedrive): Promise<RedriveDetail> {
+    const { db } = this.#options
+    const facts = await db.session('redrive.detail', (session) => this.#factsOf(session, redrive))
+    return { ...facts, sample: await this.#sample(redrive) }
+  }
+
+  async #factsOf(session: Session, redrive: StoredRedrive): Promise<Omit<RedriveDetail, 'sample'>> {
+    // Of one moment: what the destinations say adds up to the counts.
+    const { lanes, counts } = await readProgress(session, redrive)
+    const exceptions = await exceptionCounts(session, redrive.number)
+    return { ...standingOf(redrive, counts), destinations: destinationsOf(lanes), exceptions }
+  }
+
+  async #sampleOf(id: Xid): Promise<readonly SampleLetter[]> {
+    return this.#sample(await this.#byId(id))
+  }
+
+  async #sample(redrive: StoredRedrive): Promise<readonly SampleLetter[]> {
     const { db, sources } = this.#options
-    const facts = await db.session('redrive.detail', async (session) => {
-      // Of one moment: what the destinations say adds up to the counts.
-      const { lanes, counts } = await readProgress(session, redrive)
-      const exceptions = await exceptionCounts(session, redrive.number)
-      return { ...standingOf(redrive, counts), destinations: destinationsOf(lanes), exceptions }
-    })
-    const parts = { db, sources, repairer: this.#planRepairer }
-    return { ...facts, sample: redrive.state === 'planned' ? await sampleOf(parts, redrive) : [] }
+    if (redrive.state !== 'planned') return []
+    return sampleOf({ db, sources, repairer: this.#planRepairer }, redrive)
   }
 
   async #insistOnQueue(queue: string | null): Promise<void> {

@@ -123,6 +123,13 @@ describe.each(stores)('/api/redrives on $name', (kind) => {
   const read = async (id: string) => ok(call('GET', `/api/redrives/${id}`))
   const act = (id: string, verb: string, body?: unknown, headers?: Record<string, string>) =>
     call('POST', `/api/redrives/${id}/${verb}`, body, headers)
+  /** Those that were not started. */
+  const plansOf = async ({ instanceId }: { instanceId: string }) => {
+    const { items } = await ok(call('GET', '/api/redrives?state=planned&limit=100'))
+    return items.filter(
+      (plan: { filter: { instanceId?: string } | null }) => plan.filter?.instanceId === instanceId,
+    )
+  }
   const finished = async (id: string) => {
     await office.redrives.settle()
     return read(id)
@@ -442,6 +449,41 @@ describe.each(stores)('/api/redrives on $name', (kind) => {
       expect(await ok(act(first.id, 'start', undefined, keyed))).toEqual(started)
       await refused(act(first.id, 'start'), 409, 'redrive_started')
       await completeAll(QUEUE)
+    })
+
+    it('has its effect together with the answer that is kept for its key, or not at all', async () => {
+      const filter = await letters(1)
+      const keyed = (key: string) => ({ 'idempotency-key': key })
+      /** The store takes no answer, as when the server ends before it is kept; then the caller asks again. */
+      const again = async (url: string, body: object | undefined, key: string, code: number) => {
+        await place.refuseWrites('idempotency_keys')
+        const lost = await call('POST', url, body, keyed(key)).finally(() => place.acceptWrites())
+        expect(lost.code).toBeGreaterThanOrEqual(500)
+        const first = await ok(call('POST', url, body, keyed(key)), code)
+        expect(await ok(call('POST', url, body, keyed(key)), code)).toEqual(first)
+        return first
+      }
+      const { id } = await again('/api/redrives', { action: 'retry', filter, rate: 0.01 }, 'lost-plan', 201)
+      const steps: readonly [string, object | undefined, string][] = [
+        ['start', undefined, 'running'],
+        ['pause', {}, 'paused'],
+        ['rate', { rate: 0.02 }, 'paused'],
+        ['resume', undefined, 'running'],
+        ['cancel', {}, 'cancelled'],
+      ]
+      for (const [verb, body, state] of steps)
+        expect(await again(`/api/redrives/${id}/${verb}`, body, `lost-${verb}`, 200)).toMatchObject({ state })
+      expect(await plansOf(filter)).toEqual([])
+    })
+
+    it('makes one plan of two that are asked for with one key at the same moment', async () => {
+      const body = { action: 'retry', filter: await letters(1) }
+      const keyed = { 'idempotency-key': 'twins' }
+      const [one, other] = await Promise.all(
+        [1, 2].map(() => ok(call('POST', '/api/redrives', body, keyed), 201)),
+      )
+      expect(other.id).toBe(one.id)
+      expect(await plansOf(body.filter)).toHaveLength(1)
     })
 
     it('is for operators where it changes something, and for viewers where it does not', async () => {

@@ -13,7 +13,8 @@ import { quickFolder } from './quick-folder.ts'
 export interface FreshStore {
   /** What `--store` takes. */
   readonly url: string
-  refuseWrites(): Promise<void>
+  /** To all tables, or to this one only. */
+  refuseWrites(table?: string): Promise<void>
   acceptWrites(): Promise<void>
   dispose(): Promise<void>
 }
@@ -33,7 +34,7 @@ async function postgresFrom(template: string): Promise<FreshStore> {
   const database = await createDatabase(inject('postgresUrl'), template)
   return {
     url: database.url,
-    refuseWrites: () => queryThroughDeadlocks(database.url, POSTGRES_REFUSE),
+    refuseWrites: (table) => queryThroughDeadlocks(database.url, postgresRefuse(table)),
     acceptWrites: () => queryThroughDeadlocks(database.url, POSTGRES_ACCEPT),
     dispose: () => database.drop(),
   }
@@ -59,7 +60,8 @@ export async function freshSqlite(): Promise<FreshStore> {
   const file = join(folder, 'store.db')
   return {
     url: `sqlite:${file}`,
-    refuseWrites: () => onSqliteTables(file, sqliteRefuse),
+    refuseWrites: (only) =>
+      onSqliteTables(file, (table) => (only === undefined || only === table ? sqliteRefuse(table) : [])),
     acceptWrites: () => onSqliteTables(file, sqliteAccept),
     dispose: () => rm(folder, { recursive: true, force: true }),
   }
@@ -77,13 +79,14 @@ export const bareStores: readonly StoreKind[] = [
 ]
 
 // Triggers on every table, whatever the tables are: the tests know nothing of the schema.
-const POSTGRES_REFUSE = `
+const postgresRefuse = (only?: string) => `
   CREATE OR REPLACE FUNCTION refuse_write() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$;
   DO $$ DECLARE t record; BEGIN
     FOR t IN SELECT c.oid::regclass AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
       WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
         AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg_toast%'
+        ${only === undefined ? '' : `AND c.relname = '${only}'`}
     LOOP
       EXECUTE format('CREATE TRIGGER refuse_write BEFORE INSERT OR UPDATE OR DELETE ON %s
         FOR EACH STATEMENT EXECUTE FUNCTION refuse_write()', t.name);

@@ -7,15 +7,11 @@ import { type ApiAnswer, type ApiCall, type ApiRequest, onceKeyOf } from '../../
 import { describeCall } from '../../http/describe-api.ts'
 import { type JsonObject, refuseUnknownFields } from '../../http/json-body.ts'
 import { limitOf, type Query } from '../../http/query.ts'
+import { answerOnce } from '../../letters/idempotency.ts'
 import type { Letters } from '../../letters/letters.ts'
 import { shown } from '../../letters/routes/parameters.ts'
-import {
-  MEMBER_OUTCOMES,
-  type MemberOutcome,
-  REDRIVE_STATES,
-  type RedriveDetail,
-  type RedriveState,
-} from '../redrive.ts'
+import type { RedriveCommand } from '../commands.ts'
+import { MEMBER_OUTCOMES, type MemberOutcome, REDRIVE_STATES, type RedriveState } from '../redrive.ts'
 import type { Redrives } from '../redrives.ts'
 import { memberFields, redriveDetail, redriveFields } from '../view.ts'
 import {
@@ -35,8 +31,7 @@ import { readRate } from './terms.ts'
 
 export interface RedriveCallsOptions {
   readonly redrives: Redrives
-  /** For the names of engines, and the answers that are given again to the same idempotency key. */
-  readonly letters: Pick<Letters, 'engines' | 'onceDone'>
+  readonly letters: Pick<Letters, 'engines'>
   readonly clock: Clock
 }
 
@@ -51,42 +46,35 @@ export const redriveCalls = (options: RedriveCallsOptions): readonly ApiCall[] =
   lettersCall(options),
   steer(options, 'start', {
     summary: 'Begin to carry out a plan; it can be done once, and within half an hour',
-    act: (id, { body, caller }) => {
+    command: ({ body, caller }) => {
       refuseFields(body.fields)
-      return () => options.redrives.start(id, caller.name)
+      return { act: 'start', actor: caller.name }
     },
   }),
   steer(options, 'pause', {
     summary: 'Halt a redrive; no letter leaves after the answer',
     body: WHY,
-    act: (id, { body, caller }) => {
-      const reason = readWhy(body.fields)
-      return () => options.redrives.pause(id, caller.name, reason)
-    },
+    command: ({ body, caller }) => ({ act: 'pause', actor: caller.name, reason: readWhy(body.fields) }),
   }),
   steer(options, 'resume', {
     summary: 'Let a paused redrive go on where it was',
-    act: (id, { body, caller }) => {
+    command: ({ body, caller }) => {
       refuseFields(body.fields)
-      return () => options.redrives.resume(id, caller.name)
+      return { act: 'resume', actor: caller.name }
     },
   }),
   steer(options, 'cancel', {
     summary: 'End a redrive, or give up a plan; letters that were not sent stay as they are',
     body: WHY,
-    act: (id, { body, caller }) => {
-      const reason = readWhy(body.fields)
-      return () => options.redrives.cancel(id, caller.name, reason)
-    },
+    command: ({ body, caller }) => ({ act: 'cancel', actor: caller.name, reason: readWhy(body.fields) }),
   }),
   steer(options, 'rate', {
     summary: 'Change how fast a redrive may go, also while it runs',
     body: NEW_RATE,
-    act: (id, { body: { fields }, caller }) => {
+    command: ({ body: { fields }, caller }) => {
       refuseUnknownFields(fields, Object.keys(NEW_RATE.fields))
       if (fields.rate === undefined) throw refuse('rate', 'it is missing, give a number or null')
-      const rate = readRate(fields.rate)
-      return () => options.redrives.setRate(id, rate, caller.name)
+      return { act: 'rate', actor: caller.name, rate: readRate(fields.rate) }
     },
   }),
 ]
@@ -110,11 +98,8 @@ const planCall = ({ redrives, letters, clock }: RedriveCallsOptions): ApiCall =>
   }),
   answer: async (request) => {
     const plan = readPlanRequest(request.body, letters.engines, request.caller.name)
-    const { status, body } = await letters.onceDone(onceKeyOf(request), async () => ({
-      status: 201,
-      body: redriveDetail(await redrives.plan(plan), clock.now()),
-    }))
-    return { status, data: body }
+    const planned = await redrives.planOnce(plan, onceKeyOf(request))
+    return { status: 201, data: redriveDetail(planned, clock.now()) }
   },
 })
 
@@ -189,12 +174,12 @@ const lettersCall = ({ redrives }: RedriveCallsOptions): ApiCall => ({
 interface Steering {
   readonly summary: string
   readonly body?: Parameters<typeof describeCall>[0]['body']
-  /** Reads what it is given, and gives the act: what cannot be read is refused before anything is looked up. */
-  act(id: Xid, request: ApiRequest): () => Promise<RedriveDetail>
+  /** What cannot be read is refused before anything is looked up. */
+  command(request: ApiRequest): RedriveCommand
 }
 
 /** A call that changes how one redrive goes on, and answers with how it stands then. */
-const steer = ({ letters, clock }: RedriveCallsOptions, verb: string, steering: Steering): ApiCall => ({
+const steer = ({ redrives }: RedriveCallsOptions, verb: string, steering: Steering): ApiCall => ({
   method: 'POST',
   path: `/api/redrives/:id/${verb}`,
   role: 'operator',
@@ -210,11 +195,14 @@ const steer = ({ letters, clock }: RedriveCallsOptions, verb: string, steering: 
     idempotent: true,
   }),
   answer: async (request) => {
-    const act = steering.act(idOf(request), request)
-    const { status, body } = await letters.onceDone(onceKeyOf(request), async () => ({
-      status: 200,
-      body: redriveDetail(await act(), clock.now()),
-    }))
+    const id = idOf(request)
+    const command = steering.command(request)
+    const { status, body } = await redrives.steer(id, command, (work, run) =>
+      answerOnce(work, onceKeyOf(request), async () => ({
+        status: 200,
+        body: redriveDetail(await run(), work.now),
+      })),
+    )
     return { status, data: body }
   },
 })
