@@ -79,7 +79,7 @@ engines:
     ],
     [
       "engines: { definitions: { billing: { queue: 'a b', operations: [x] } } }",
-      "engines.definitions.billing.queue: 'a b' is not allowed; allowed: 1 to 500 characters without white space and '~', or nothing for an engine without a queue",
+      "engines.definitions.billing.queue: 'a b' is not allowed; allowed: 1 to 500 characters without white space, control characters and '~', or nothing for an engine without a queue",
     ],
     [
       'engines: { definitions: { billing: { ops: [x], operations: [x] } } }',

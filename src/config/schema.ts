@@ -6,6 +6,7 @@ import Type, { type Static } from 'typebox'
 import { parseGoDuration } from '../core/duration.ts'
 import { ENGINE_CONTEXTS, NAME_FORM, NAME_PATTERN } from '../engines/definitions.ts'
 import type { KafkaOptions } from '../kafka/options.ts'
+import { ADDRESS_RANGE_FORM, addressRanges } from '../outgoing/address-ranges.ts'
 import { KafkaSchema } from './kafka-schema.ts'
 import { type Fixed, oneOf, section, wholeNumber, yesOrNo } from './kinds.ts'
 import { OutboxSchema } from './outbox-schema.ts'
@@ -89,6 +90,16 @@ const HTTP_KEYS = {
       }),
       { description: 'a list of host names' },
     ),
+  ),
+  bodyTimeoutSeconds: wholeNumber(1, 86_400, 30),
+  connectionsWithoutToken: wholeNumber(1, 1_000_000, 200),
+  wrongTokensPerMinute: wholeNumber(1, 100_000, 100),
+  trustedProxies: Type.Array(
+    Type.Refine(
+      Type.String({ description: ADDRESS_RANGE_FORM }),
+      (range) => !('problem' in addressRanges([range])),
+    ),
+    { default: [], description: 'a list of address ranges' },
   ),
   readTimeoutSeconds: wholeNumber(1, 86_400, 240),
   writeTimeoutSeconds: wholeNumber(1, 86_400, 240),

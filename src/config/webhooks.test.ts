@@ -184,7 +184,12 @@ describe('settings with two names', () => {
     expect(config).toMatchObject({
       host: '127.0.0.2',
       port: 9,
-      http: { maxBodyBytes: 10, readTimeoutSeconds: 240, writeTimeoutSeconds: 240 },
+      http: {
+        ...load('port: 1').http,
+        maxBodyBytes: 10,
+        readTimeoutSeconds: 240,
+        writeTimeoutSeconds: 240,
+      },
       store: 'sqlite:x.db',
       postgres: { poolSize: 3 },
     })

@@ -289,9 +289,23 @@ export const ERRORS = {
     queues: 403,
     retryable: false,
   },
-  sign_in_limited: {
-    message: 'too many wrong tokens; this server takes none for another {seconds} s, try again then',
-    queues: 454,
+  wrong_tokens_limited: {
+    message:
+      'too many wrong tokens; from your address none but those that it has used before is taken for another {seconds} s, try again then',
+    queues: 429,
+    api: 429,
+    retryable: true,
+  },
+  strangers_limited: {
+    message:
+      'too many connections without a token; your address has {limit} of them already, send a token or close some',
+    queues: 429,
+    api: 429,
+    retryable: true,
+  },
+  listeners_of_caller_full: {
+    message: "too many listeners; '{name}' has {limit} of them already, close a console somewhere",
+    queues: 429,
     api: 429,
     retryable: true,
   },
@@ -304,6 +318,11 @@ export const ERRORS = {
   },
   path_unknown: { message: 'no such method; {path}', queues: 501, retryable: false },
   body_too_large: { ...invalid('request body exceeds {limit} limit'), api: 413 },
+  body_late: {
+    message: 'request body took too long; it must be complete within {seconds} s, send it again',
+    queues: 408,
+    retryable: true,
+  },
   body_undecodable: { message: '{reason}', queues: 455, retryable: false },
   content_type_unknown: {
     message: "Content-Type header '{given}' is invalid format or unrecognized content type",

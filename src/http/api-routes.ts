@@ -31,7 +31,11 @@ export interface ApiRequest {
 }
 
 /** A request of a call that asks nobody; whom it comes from is for the call to find out. */
-export type OpenRequest = Omit<ApiRequest, 'caller'> & { readonly headers: IncomingHttpHeaders }
+export type OpenRequest = Omit<ApiRequest, 'caller'> & {
+  readonly headers: IncomingHttpHeaders
+  /** The address that it comes from. */
+  readonly address: string
+}
 
 /** The idempotency key of a request with whom and what it is for; null without one. */
 export const onceKeyOf = ({ caller, method, path, idempotencyKey }: ApiRequest) =>
@@ -137,7 +141,7 @@ async function perform(
       data,
       headers = {},
     } = call.role === 'open'
-      ? await call.answer({ ...asked, headers: request.headers })
+      ? await call.answer({ ...asked, headers: request.headers, address: request.clientAddress })
       : await call.answer({ ...asked, caller: whoPassed(request) })
     sendEnvelope(request, reply.headers(headers), scope.clock, status, data)
   } catch (thrown) {

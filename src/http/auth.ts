@@ -6,7 +6,8 @@
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import { ROLES, type TokenEntry } from '../config/index.ts'
-import { failure } from '../core/errors.ts'
+import { BartlebyError, failure } from '../core/errors.ts'
+import type { WrongTokens } from './wrong-tokens.ts'
 
 /** Each may do what those before it may: `viewer`, `operator`, `admin`. */
 export type Role = (typeof ROLES)[number]
@@ -48,6 +49,20 @@ export function authenticator(tokens: readonly TokenEntry[]): Authenticate {
     }
     if (found === undefined) throw failure('token_unknown')
     return found
+  }
+}
+
+/** The same for requests of an address, which cannot try many. */
+export function counted(authenticate: Authenticate, wrongTokens: WrongTokens | undefined) {
+  return (authorization: string | undefined, address: string): Caller => {
+    try {
+      const caller = authenticate(authorization)
+      if (caller !== ANYONE) wrongTokens?.right(address, caller.name)
+      return caller
+    } catch (error) {
+      if (error instanceof BartlebyError && error.code === 'token_unknown') wrongTokens?.wrong(address)
+      throw error
+    }
   }
 }
 

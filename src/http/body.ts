@@ -18,7 +18,14 @@ export class ClientGone extends Error {
   override readonly name = 'ClientGone'
 }
 
-/** The whole body; fails as soon as it is known to exceed `limit`, without reading the rest. */
+const secondsFor = new WeakMap<IncomingMessage, number>()
+
+/** How long the body of a request may take from when it is read. Set once for all APIs, so that none can forget it. */
+export function limitBodyTime(request: IncomingMessage, seconds: number): void {
+  secondsFor.set(request, seconds)
+}
+
+/** The whole body; fails as soon as it is known to exceed `limit`, without reading the rest, and when it takes too long. */
 export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   const declared = Number(request.headers['content-length'] ?? 0)
   if (declared > limit) return Promise.reject(tooLarge(limit))
@@ -26,7 +33,14 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
     let first: Buffer | undefined
     let more: Buffer[] | undefined
     let size = 0
+    const seconds = secondsFor.get(request)
+    const late = () => {
+      settle()
+      reject(failure('body_late', { seconds: seconds ?? 0 }))
+    }
+    const timer = seconds === undefined ? undefined : setTimeout(late, seconds * 1_000)
     const settle = () => {
+      clearTimeout(timer)
       request.off('data', take)
       request.off('end', finish)
       request.off('error', give)

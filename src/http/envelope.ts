@@ -46,10 +46,16 @@ export function sendEnvelopeError(
   error: BartlebyError,
 ): void {
   const { code, message } = error
+  sayWhen(reply, error)
   const details = detailsOf(error)
   send(request, reply, clock, plainStatus(code), 'Failed', {
     error: { code, message: message.toWellFormed(), ...(details === undefined ? {} : { details }) },
   })
+}
+
+/** Says in `Retry-After` when a call that is limited may be made again. Set on the raw answer, which every API sends. */
+export function sayWhen(reply: FastifyReply, { code, details }: BartlebyError): void {
+  if (plainStatus(code) === 429) reply.raw.setHeader('Retry-After', String(details.seconds ?? 1))
 }
 
 function send(

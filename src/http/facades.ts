@@ -8,7 +8,7 @@ import { type BartlebyError, ERRORS } from '../core/errors.ts'
 import { INTERNAL } from '../kafka/routes/reply.ts'
 import { type Encoded, encodeMessage, type Format } from '../queues/wire/codec.ts'
 import { ReplySchema } from '../queues/wire/queues_pb.ts'
-import { plainStatus, sendEnvelopeError } from './envelope.ts'
+import { plainStatus, sayWhen, sendEnvelopeError } from './envelope.ts'
 import { negotiate } from './negotiate.ts'
 
 /** `server` is what belongs to no API: health, documents, files of the console. What is left is the webhook API's. */
@@ -103,6 +103,7 @@ export function sendError(
   clock: Clock,
 ): void {
   reply.header('x-content-type-options', 'nosniff')
+  sayWhen(reply, error)
   switch (facadeOf(pathOf(request.url))) {
     case 'queues':
       sendQueueError(request, reply, error)

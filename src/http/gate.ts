@@ -9,9 +9,10 @@ import type { Clock } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import type { KafkaFacade } from '../kafka/routes.ts'
 import { answerUnrouted, isWebhookPath } from '../webhooks/routes.ts'
-import { ANYONE, authenticator, type Caller, type Role, requireRole, wellFormed } from './auth.ts'
+import { ANYONE, authenticator, type Caller, counted, type Role, requireRole, wellFormed } from './auth.ts'
 import { ASSETS, facadeOf, pathOf, sendError } from './facades.ts'
 import type { Session, Sessions } from './session/sessions.ts'
+import type { WrongTokens } from './wrong-tokens.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -23,6 +24,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Whom the request comes from; undefined on open routes, which ask nobody. */
     caller?: Caller
+    /** The address that it comes from, as limits count it. */
+    clientAddress: string
     /** What it came with in place of a token, if it did. */
     session?: Session
   }
@@ -66,15 +69,17 @@ export interface GateOptions {
   readonly kafka?: KafkaUnrouted | null
   /** null while no tokens are configured. */
   readonly sessions?: Sessions | null
+  /** Left out, wrong tokens are not counted. */
+  readonly wrongTokens?: WrongTokens
 }
 
 /** The hook that lets requests pass or answers them with what is wrong. */
 export function gate(
   tokens: readonly TokenEntry[],
   clock: Clock,
-  { openWebhooks = false, kafka = null, sessions = null }: GateOptions = {},
+  { openWebhooks = false, kafka = null, sessions = null, wrongTokens }: GateOptions = {},
 ) {
-  const authenticate = authenticator(tokens)
+  const authenticate = counted(authenticator(tokens), wrongTokens)
 
   /** The session of a request without a token. Browsers send its cookie whoever asks them to: a change must come from our own page. */
   const sessionOf = ({ method, headers }: FastifyRequest): Session | null => {
@@ -87,7 +92,7 @@ export function gate(
 
   const identify = (request: FastifyRequest): Caller => {
     const session = sessionOf(request)
-    if (session === null) return authenticate(request.headers.authorization)
+    if (session === null) return authenticate(request.headers.authorization, request.clientAddress)
     request.session = session
     return session.caller
   }

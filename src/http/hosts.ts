@@ -33,7 +33,7 @@ export function hostCheck(rules: HostRules) {
 }
 
 /** Probes come by any name, and learn nothing that is worth hiding. */
-const isHealth = (path: string): boolean => path === '/health' || path.startsWith('/health/')
+export const isHealth = (path: string): boolean => path === '/health' || path.startsWith('/health/')
 
 /** Node keeps the first of several; whoever stands before this server may have kept another. */
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {

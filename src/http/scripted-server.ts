@@ -87,7 +87,16 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
     console: { environment: 'test', colour: 'gray' },
     metrics: { open: false },
     queues: { maxProduceBytes: script.maxProduceBytes ?? 5_000_000 },
-    http: { readTimeoutSeconds: 240, writeTimeoutSeconds: 240, maxBodyBytes: 16_777_216, ...script.http },
+    http: {
+      bodyTimeoutSeconds: 30,
+      connectionsWithoutToken: 200,
+      wrongTokensPerMinute: 100,
+      trustedProxies: [],
+      readTimeoutSeconds: 240,
+      writeTimeoutSeconds: 240,
+      maxBodyBytes: 16_777_216,
+      ...script.http,
+    },
     testApi: false,
   }
   const logged: string[] = []

@@ -26,7 +26,8 @@ import { logAccess } from '../webhooks/routes/access-log.ts'
 import { requestIds } from '../webhooks/routes/request-id.ts'
 import { signatureCheck } from '../webhooks/routes/signature-check.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
-import { discardRest } from './body.ts'
+import { discardRest, limitBodyTime } from './body.ts'
+import { clientAddresses } from './client-address.ts'
 import { assetRoutes, CONSOLE_FOLDER, sendConsolePage } from './console-files.ts'
 import { documentRoutes, openapiOptions } from './documents.ts'
 import { LiveCounts } from './events/live-counts.ts'
@@ -36,6 +37,8 @@ import { answerUnknown, gate, isPage } from './gate.ts'
 import { hostCheck } from './hosts.ts'
 import { type DemoSignatures, sessionRoutes } from './session/routes.ts'
 import { Sessions } from './session/sessions.ts'
+import { boundStrangers } from './strangers.ts'
+import { WrongTokens } from './wrong-tokens.ts'
 
 /** Headers may begin just before a kept connection would have been closed: they get this much longer. */
 const HEADERS_GRACE_MS = 5_000
@@ -68,6 +71,9 @@ export async function createHttpServer(
   let refusing = false
   const stopping = () => refusing
   const { readTimeoutSeconds, writeTimeoutSeconds, maxBodyBytes } = config.http
+  const { bodyTimeoutSeconds, connectionsWithoutToken, trustedProxies, wrongTokensPerMinute } = config.http
+  const addresses = clientAddresses(trustedProxies)
+  const wrongTokens = new WrongTokens(office.clock, wrongTokensPerMinute)
   // Clients keep idle connections for a while; a server that closes earlier resets them at random.
   const keepAliveTimeout = readTimeoutSeconds * 1_000
   const { webhooks, kafka } = office
@@ -82,7 +88,7 @@ export async function createHttpServer(
   const kafkaFacade =
     kafka === null || kafkaApi === null
       ? null
-      : new kafkaApi.KafkaFacade({ calls: kafka.calls, tokens, ...config.http, stopping })
+      : new kafkaApi.KafkaFacade({ calls: kafka.calls, tokens, ...config.http, wrongTokens, stopping })
   const app: FastifyInstance = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -147,6 +153,12 @@ export async function createHttpServer(
       clock: office.clock,
     }),
   )
+  app.decorateRequest('clientAddress', '')
+  app.addHook('onRequest', (request, _reply, done) => {
+    request.clientAddress = addresses.of(request.raw)
+    limitBodyTime(request.raw, bodyTimeoutSeconds)
+    done()
+  })
   app.decorateRequest('signedBody', null)
   app.decorateRequest('answerBytes', 0)
   const { gatewayAuth, openManagement } = webhooks.settings
@@ -155,8 +167,10 @@ export async function createHttpServer(
   }
   app.addHook(
     'onRequest',
-    gate(tokens, office.clock, { openWebhooks: openManagement, kafka: kafkaFacade, sessions }),
+    gate(tokens, office.clock, { openWebhooks: openManagement, kafka: kafkaFacade, sessions, wrongTokens }),
   )
+  if (tokens.length > 0)
+    boundStrangers(app, { most: connectionsWithoutToken, addresses, clock: office.clock })
   app.addHook('onResponse', (request, reply, done) => {
     const { url, config } = request.routeOptions
     if (config.isStream !== true) metrics.observeRequest(url, reply.statusCode, reply.elapsedTime / 1_000)
@@ -237,6 +251,7 @@ export async function createHttpServer(
       sources: { outbox: office.outboxes.all().length > 0, webhooks: true, kafka: kafka !== null },
       demo: demo ?? null,
     },
+    wrongTokens,
     log,
     clock: office.clock,
     stopping,

@@ -259,7 +259,9 @@ describe('the Kafka API', () => {
     })
     expect(new Set(ids).size).toBe(ids.length)
     const post = paths['/kafka/{service}/{topic}'].post
-    expect(Object.keys(post.responses)).toEqual('200 400 401 403 404 408 409 413 421 422 429 500 503 504'.split(' '))
+    expect(Object.keys(post.responses)).toEqual(
+      '200 400 401 403 404 408 409 413 421 422 429 500 503 504'.split(' '),
+    )
     expect(post.requestBody.content['application/json'].schema.required).toEqual(['dlq_id'])
     expect(paths['/kafka/health'].get.security).toEqual([])
     for (const path of ['/api/kafka', '/api/kafka/events/{dlqId}', '/api/kafka/events/{dlqId}/value'])

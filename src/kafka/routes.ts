@@ -5,18 +5,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TokenEntry } from '../config/index.ts'
 import { BartlebyError } from '../core/errors.ts'
+import type { Role } from '../http/auth.ts'
 import { ClientGone } from '../http/body.ts'
+import type { WrongTokens } from '../http/wrong-tokens.ts'
 import { KafkaRefused } from './refusal.ts'
 import { serviceCalls } from './routes/by-service.ts'
 import { topicCalls } from './routes/by-topic.ts'
 import type { KafkaCall, KafkaCalls } from './routes/call.ts'
 import { describeCall, roleOf } from './routes/describe.ts'
-import { Door } from './routes/door.ts'
+import { type Admission, Door } from './routes/door.ts'
 import { answerWithoutCall, isNoCall } from './routes/paths.ts'
 import {
   type Answer,
   bodyTooLarge,
   INTERNAL,
+  limited,
   misshapen,
   NOT_ADMITTED,
   refused,
@@ -32,6 +35,8 @@ export interface KafkaRoutesOptions extends RequestLimits {
   /** The tokens of the server. */
   readonly tokens: readonly TokenEntry[]
   readonly writeTimeoutSeconds: number
+  /** Left out, wrong tokens are not counted. */
+  readonly wrongTokens?: WrongTokens
   /** True from the moment the server has begun to shut down. */
   readonly stopping: () => boolean
 }
@@ -67,23 +72,37 @@ export class KafkaFacade {
 
   /** Answers a request that no call fits. */
   answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
-    const admission = this.#door.admit(
-      request.headers.authorization,
-      request.method === 'GET' || request.method === 'HEAD' ? 'viewer' : 'operator',
-      request.caller,
-    )
-    const answer =
-      'refused' in admission
-        ? NOT_ADMITTED[admission.refused]
-        : answerWithoutCall(KAFKA_CALLS, request.method, request.url)
-    this.#send(request, reply, answer)
+    this.#send(request, reply, this.#unrouted(request))
+  }
+
+  #unrouted(request: FastifyRequest): Answer {
+    try {
+      const isRead = request.method === 'GET' || request.method === 'HEAD'
+      const admission = this.#admit(request, isRead ? 'viewer' : 'operator')
+      if ('refused' in admission) return NOT_ADMITTED[admission.refused]
+      return answerWithoutCall(KAFKA_CALLS, request.method, request.url)
+    } catch (thrown) {
+      return limited(thrown) ?? INTERNAL
+    }
+  }
+
+  /** Decides who passes, and counts wrong tokens. */
+  #admit(request: FastifyRequest, needed: Role): Admission {
+    const { wrongTokens } = this.#options
+    const { headers, clientAddress, caller } = request
+    const admission = this.#door.admit(headers.authorization, needed, caller)
+    if ('actor' in admission) {
+      if (caller === undefined) wrongTokens?.right(clientAddress, admission.actor)
+      request.caller ??= { name: admission.actor, role: needed }
+    } else if (admission.refused === 'wrong_token') wrongTokens?.wrong(clientAddress)
+    return admission
   }
 
   async #answer(call: KafkaCall, request: FastifyRequest): Promise<Answer> {
     const { calls, stopping } = this.#options
     // That the process lives is told in any case, and to anybody.
     if (call.isOpen === true) return call.answer(new KafkaRequest(request, '', this.#options), calls)
-    const admission = this.#door.admit(request.headers.authorization, roleOf(call), request.caller)
+    const admission = this.#admit(request, roleOf(call))
     if ('refused' in admission) return NOT_ADMITTED[admission.refused]
     if (!calls.settings.generateCorrelationId && !hasRequestId(request.raw)) {
       throw new KafkaRefused('invalidCorrelationId', {}, 'X-Request-Id must be a UUID of version 4')
@@ -98,6 +117,8 @@ export class KafkaFacade {
     if (thrown instanceof BartlebyError && thrown.code === 'body_too_large') {
       return bodyTooLarge(this.#options.maxBodyBytes)
     }
+    const tooMuch = limited(thrown)
+    if (tooMuch !== null) return tooMuch
     // What waits for its turn is met by the end of the server on its way.
     if (thrown instanceof BartlebyError && thrown.code === 'service_stopping') return STOPPING
     // What went wrong inside is for the log alone.

@@ -29,6 +29,7 @@ export const REFUSALS = {
   consumer_unknown: { status: 401, text: 'consumer could not be found' },
   body_empty: { status: 400, text: 'Necessary information missing for persistence' },
   body_too_large: { status: 413, text: 'request body too large' },
+  body_late: { status: 408, text: 'request body took too long' },
   schedule_invalid: {
     status: 400,
     text: 'invalid date format for X-Broker-Scheduled-For, expected ISO-8601/RFC3339 format',

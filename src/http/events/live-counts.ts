@@ -23,11 +23,15 @@ export interface LiveCountsOptions {
 
 interface Listener {
   readonly to: Writable
+  /** Who listens; null while no tokens are configured. */
+  readonly name: string | null
   /** When its session is over; null when it came with a token. */
   readonly deadline: Instant | null
 }
 
 export const MOST_LISTENERS = 200
+/** Of one caller, so that nobody can take them all. */
+export const MOST_OF_ONE = 50
 
 const LOOK_US = 1_000_000n
 /** Shorter than the half minute after which proxies close what is silent. */
@@ -67,9 +71,14 @@ export class LiveCounts {
     return this.#listeners.size >= MOST_LISTENERS
   }
 
+  /** Whether a caller has as many as one may have. */
+  isFullFor(name: string): boolean {
+    return [...this.#listeners].filter((listener) => listener.name === name).length >= MOST_OF_ONE
+  }
+
   /** Sends to `to` from now on, until it is closed or `deadline` has come. */
-  add(to: Writable, deadline: Instant | null): void {
-    const listener = { to, deadline }
+  add(to: Writable, deadline: Instant | null, name: string | null = null): void {
+    const listener = { to, deadline, name }
     this.#listeners.add(listener)
     to.once('close', () => this.#remove(listener))
     // It is closed after that; why is the client's business.

@@ -11,7 +11,7 @@ import type { Standing } from '../../letters/standing.ts'
 import { VERSION } from '../../observe/version.ts'
 import type { RedriveStanding } from '../../redrive/redrive.ts'
 import { closeServers, type Script, type ScriptedServer, scriptedServer } from '../scripted-server.ts'
-import { MOST_LISTENERS } from './live-counts.ts'
+import { MOST_LISTENERS, MOST_OF_ONE } from './live-counts.ts'
 
 const SECOND = 1_000_001n
 const HELLO = `retry: 3000\n\nevent: hello\ndata: {"version":"${VERSION}"}\n\n`
@@ -232,6 +232,22 @@ describe('a stream of events', () => {
     expect([refused.statusCode, refused.json().error.code]).toEqual([503, 'listeners_full'])
     for (const { leave } of streams) leave()
     await expect.poll(async () => (await follow()).reply.statusCode).toBe(200)
+  })
+
+  it('is refused when the same caller has too many, and others are not', async () => {
+    const tokens = ['one', 'two'].map((name) => ({
+      name,
+      role: 'viewer' as const,
+      sha256: createHash('sha256').update(name).digest('hex'),
+    }))
+    await start({ tokens })
+    const as = (name: string) => ({ authorization: `Bearer ${name}` })
+    const streams = await Promise.all(Array.from({ length: MOST_OF_ONE }, () => follow(as('one'))))
+    const refused = await server.app.inject({ url: '/api/events', headers: as('one') })
+    expect([refused.statusCode, refused.json().error.code]).toEqual([429, 'listeners_of_caller_full'])
+    expect((await follow(as('two'))).reply.statusCode).toBe(200)
+    for (const { leave } of streams) leave()
+    await expect.poll(async () => (await follow(as('one'))).reply.statusCode).toBe(200)
   })
 
   it('takes no parameters and no other method', async () => {

@@ -2,9 +2,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { failure } from '../../core/errors.ts'
 import { type ApiScope, refuseOtherMethods, unreachable } from '../api-routes.ts'
+import { ANYONE } from '../auth.ts'
 import { asFailure, correlationIdOf, sendEnvelopeError } from '../envelope.ts'
 import { readQuery } from '../query.ts'
-import { type LiveCounts, MOST_LISTENERS } from './live-counts.ts'
+import { type LiveCounts, MOST_LISTENERS, MOST_OF_ONE } from './live-counts.ts'
 
 export interface EventRoutesOptions extends ApiScope {
   readonly liveCounts: LiveCounts
@@ -16,7 +17,7 @@ const DESCRIPTION =
   'Needs the role viewer once tokens are configured. Events: `hello` with the version of the server; `counts` with Pending, Resolved, ' +
   'Expired, captured and unconfirmed, at once and whenever one of them has changed; `redrives` with those that are under way or paused, ' +
   'at once, whenever something of them has changed, and with none when the last has ended; `trouble` with a message while neither can be read. ' +
-  'The stream ends with the session that it was asked for with.'
+  'The stream ends with the session that it was asked for with. One caller may have 50 of them (429), all together 200 (503).'
 
 /** Adds the call to a server. */
 export async function eventRoutes(app: FastifyInstance, options: EventRoutesOptions): Promise<void> {
@@ -48,9 +49,13 @@ function follow(
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
+  const { caller = ANYONE } = request
+  const name = caller === ANYONE ? null : caller.name
   try {
     readQuery(request.url, [])
     if (stopping()) throw failure('service_stopping')
+    if (name !== null && liveCounts.isFullFor(name))
+      throw failure('listeners_of_caller_full', { name, limit: MOST_OF_ONE })
     if (liveCounts.isFull) throw failure('listeners_full', { limit: MOST_LISTENERS })
   } catch (thrown) {
     sendEnvelopeError(request, reply, clock, asFailure(thrown))
@@ -65,5 +70,5 @@ function follow(
     'x-content-type-options': 'nosniff',
     'x-correlation-id': correlationIdOf(request),
   })
-  liveCounts.add(reply.raw, request.session?.deadline ?? null)
+  liveCounts.add(reply.raw, request.session?.deadline ?? null, name)
 }

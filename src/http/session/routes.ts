@@ -6,12 +6,12 @@ import { BartlebyError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { VERSION } from '../../observe/version.ts'
 import { type ApiScope, type OpenApiCall, serveApi } from '../api-routes.ts'
-import { ANYONE, authenticator, type Caller } from '../auth.ts'
+import { ANYONE, authenticator, type Caller, counted } from '../auth.ts'
 import { describeCall, objectOf, TEXT, TEXT_OR_NULL } from '../describe-api.ts'
 import { refuseUnknownFields, requiredText } from '../json-body.ts'
+import type { WrongTokens } from '../wrong-tokens.ts'
 import { clearingCookie, settingCookie } from './cookie.ts'
 import type { Sessions } from './sessions.ts'
-import { WrongTokens } from './wrong-tokens.ts'
 
 /** What the console says about a server before anybody has signed in. */
 export interface ServerFace {
@@ -35,6 +35,7 @@ export interface SessionRoutesOptions extends ApiScope {
   /** Null while no tokens are configured: then everybody is signed in. */
   readonly sessions: Sessions | null
   readonly face: ServerFace
+  readonly wrongTokens: WrongTokens
   readonly log: Log
 }
 
@@ -60,9 +61,14 @@ export async function sessionRoutes(app: FastifyInstance, options: SessionRoutes
   serveApi(app, options, sessionCalls(options))
 }
 
-function sessionCalls({ tokens, sessions, face, log, clock }: SessionRoutesOptions): readonly OpenApiCall[] {
-  const authenticate = authenticator(tokens)
-  const wrongTokens = new WrongTokens(clock)
+function sessionCalls({
+  tokens,
+  sessions,
+  face,
+  wrongTokens,
+  log,
+}: SessionRoutesOptions): readonly OpenApiCall[] {
+  const authenticate = counted(authenticator(tokens), wrongTokens)
 
   const view = (caller: Caller | null) => ({
     signedIn: caller !== null,
@@ -73,23 +79,21 @@ function sessionCalls({ tokens, sessions, face, log, clock }: SessionRoutesOptio
     ...face,
   })
 
-  const visitorOf = ({ authorization, cookie }: IncomingHttpHeaders): Caller | null => {
+  const visitorOf = ({ authorization, cookie }: IncomingHttpHeaders, address: string): Caller | null => {
     if (sessions === null) return ANYONE
     if (authorization === undefined) return sessions.find(cookie)?.caller ?? null
     try {
-      return authenticate(authorization)
+      return authenticate(authorization, address)
     } catch (error) {
-      if (error instanceof BartlebyError) return null
+      if (error instanceof BartlebyError && error.code !== 'wrong_tokens_limited') return null
       throw error
     }
   }
 
-  const ownerOf = (token: string): Caller => {
-    wrongTokens.check()
+  const ownerOf = (token: string, address: string): Caller => {
     try {
-      return authenticate(`Bearer ${token}`)
+      return authenticate(`Bearer ${token}`, address)
     } catch (error) {
-      wrongTokens.count()
       log.warn({}, 'a sign-in was refused; its token is not known')
       throw error
     }
@@ -107,7 +111,7 @@ function sessionCalls({ tokens, sessions, face, log, clock }: SessionRoutesOptio
         role: 'open',
         data: SIGNED_IN,
       }),
-      answer: async ({ headers }) => ({ status: 200, data: view(visitorOf(headers)) }),
+      answer: async ({ headers, address }) => ({ status: 200, data: view(visitorOf(headers, address)) }),
     },
     {
       method: 'POST',
@@ -123,11 +127,11 @@ function sessionCalls({ tokens, sessions, face, log, clock }: SessionRoutesOptio
         body: { fields: { token: TEXT }, required: ['token'] },
         data: SIGNED_IN,
       }),
-      answer: async ({ body: { fields }, headers: { origin } }) => {
+      answer: async ({ body: { fields }, headers: { origin }, address }) => {
         refuseUnknownFields(fields, ['token'])
         const token = requiredText(fields, 'token', { max: MAX_TOKEN_CHARACTERS })
         if (sessions === null) return { status: 200, data: view(ANYONE) }
-        const owner = ownerOf(token)
+        const owner = ownerOf(token, address)
         log.info({ name: owner.name, role: owner.role }, 'signed in')
         return {
           status: 200,

@@ -3,6 +3,7 @@
  * them anew. They are sent past Fastify, which would add a charset.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { BartlebyError } from '../../core/errors.ts'
 import type { KafkaRefused } from '../refusal.ts'
 import type { ShapeRefused } from './shape.ts'
 
@@ -42,6 +43,15 @@ export const NOT_ADMITTED = {
   wrong_token: detail(401, 'Invalid authentication credentials', CHALLENGE),
   role_too_low: detail(403, 'Not authorized'),
 } as const satisfies Record<string, Answer>
+
+/** What is limited for everybody: wrong tokens, and the time of a body. Null for everything else. */
+export function limited(thrown: unknown): Answer | null {
+  if (!(thrown instanceof BartlebyError)) return null
+  const { code, message, details } = thrown
+  if (code === 'body_late') return detail(408, message, { Connection: 'close' })
+  if (code === 'wrong_tokens_limited') return detail(429, message, { 'Retry-After': String(details.seconds) })
+  return null
+}
 
 export const UNKNOWN_PATH: Answer = detail(404, 'Not Found')
 

@@ -12,12 +12,18 @@ const MEANINGS: Readonly<Record<number, string>> = {
   401: 'The producer or consumer is unknown, or the signature is missing',
   403: 'A token or signature is wrong',
   404: 'It does not exist',
+  408: 'The body took too long',
   409: 'It cannot be: the id is taken, or there are jobs',
   412: 'A condition does not hold',
   413: 'The body is too large',
   415: 'A form was expected',
+  421: 'The host is none that this server is served under',
+  429: 'Too many wrong tokens, or connections without one, from this address',
   500: 'The store could not be read',
 }
+
+/** What the server answers before the call. */
+const OF_EVERY_CALL = [408, 421, 429]
 
 const texts = (fields: Readonly<Record<string, string>>) =>
   Object.fromEntries(
@@ -57,7 +63,12 @@ export function describeCall(call: WebhookCall, role: Role | 'open'): Readonly<R
     ...bodyOf(call),
     response: {
       [status]: { description: MEANINGS[status], ...answer },
-      ...Object.fromEntries(errors.map((error) => [error, { description: MEANINGS[error], content: plain }])),
+      ...Object.fromEntries(
+        [...errors, ...OF_EVERY_CALL].map((error) => [
+          error,
+          { description: MEANINGS[error], content: plain },
+        ]),
+      ),
     },
   }
 }

@@ -119,7 +119,9 @@ export async function readWithin(raw: IncomingMessage, limit: number, seconds: n
   try {
     return await readBody(raw, limit)
   } catch (error) {
-    if (error instanceof BartlebyError && error.code === 'body_too_large') throw new Refused('body_too_large')
+    if (!(error instanceof BartlebyError)) throw error
+    if (error.code === 'body_too_large') throw new Refused('body_too_large')
+    if (error.code === 'body_late') throw new Refused('body_late')
     throw error
   } finally {
     clearTimeout(timer)

@@ -1,0 +1,58 @@
+/**
+ * Where a request comes from: the address of its connection; behind proxies that are trusted, the one that they saw. Whatever stands further
+ * left in `X-Forwarded-For` may have been made up by the client.
+ */
+import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
+import { addressRanges } from '../outgoing/address-ranges.ts'
+
+export interface ClientAddresses {
+  /** The address that a client is known by. Whole networks of IPv6 count as one: a single machine has all of their addresses. */
+  of(request: IncomingMessage): string
+  /** The same of a connection; null for one of a proxy, which many share. */
+  ofConnection(remoteAddress: string | undefined): string | null
+}
+
+/** Addresses behind these proxies; `trusted` was checked when the configuration was read. */
+export function clientAddresses(trusted: readonly string[]): ClientAddresses {
+  const ranges = addressRanges(trusted)
+  if ('problem' in ranges) throw new TypeError(`http.trustedProxies: ${ranges.problem}`)
+  const isProxy = (address: string): boolean => trusted.length > 0 && ranges.refuses(address)
+  return {
+    of({ headers, socket }) {
+      let address = plain(socket.remoteAddress)
+      if (!isProxy(address)) return known(address)
+      const hops = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',').reverse()
+      for (const hop of hops) {
+        const seen = plain(hop.trim())
+        if (isIP(seen) === 0) break
+        address = seen
+        if (!isProxy(seen)) break
+      }
+      return known(address)
+    },
+    ofConnection(remoteAddress) {
+      const address = plain(remoteAddress)
+      return isProxy(address) ? null : known(address)
+    },
+  }
+}
+
+/** Without a port, and IPv4 in its own form. */
+function plain(address = ''): string {
+  const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(address)?.[1] ?? address
+  const mapped = bare.replace(/^::ffff:(?=\d+\.)/i, '')
+  return mapped.includes('.') && mapped.includes(':') ? (mapped.split(':', 1)[0] ?? '') : mapped
+}
+
+/** Of IPv6 the first 64 bits. */
+function known(address: string): string {
+  if (isIP(address) !== 6) return address
+  // The URL parser writes addresses in one form.
+  const [plainAddress = ''] = address.split('%')
+  const text = new URL(`http://[${plainAddress}]/`).hostname.slice(1, -1)
+  const [head = '', tail = ''] = text.split('::')
+  const [before, after] = [head.split(':').filter(Boolean), tail.split(':').filter(Boolean)]
+  const gap = text.includes('::') ? Array.from({ length: 8 - before.length - after.length }, () => '0') : []
+  return `${[...before, ...gap, ...after].slice(0, 4).join(':')}::/64`
+}
