@@ -1,5 +1,7 @@
 -- Written by `npm run schema` from a store after all migrations; do not edit.
 
+CREATE EXTENSION pg_trgm WITH SCHEMA public;
+
 CREATE SEQUENCE bartleby.kafka_intake AS bigint;
 
 CREATE SEQUENCE bartleby.letter_ids AS bigint;
@@ -515,7 +517,7 @@ CREATE TABLE bartleby.webhook_bulk_runs (
 
 CREATE TABLE bartleby.webhook_channels (
   id text COLLATE "C" NOT NULL,
-  number integer NOT NULL DEFAULT nextval('webhook_numbers'::regclass),
+  number integer NOT NULL DEFAULT nextval('bartleby.webhook_numbers'::regclass),
   channel_id text COLLATE "C" NOT NULL,
   name text NOT NULL,
   token text NOT NULL,
@@ -528,7 +530,7 @@ CREATE TABLE bartleby.webhook_channels (
 
 CREATE TABLE bartleby.webhook_consumers (
   id text COLLATE "C" NOT NULL,
-  number integer NOT NULL DEFAULT nextval('webhook_numbers'::regclass),
+  number integer NOT NULL DEFAULT nextval('bartleby.webhook_numbers'::regclass),
   channel integer NOT NULL,
   consumer_id text COLLATE "C" NOT NULL,
   name text NOT NULL,
@@ -665,7 +667,7 @@ CREATE INDEX letter_hours_oldest ON bartleby.letter_activity USING btree (at) WH
 
 CREATE INDEX letter_minutes_oldest ON bartleby.letter_activity USING btree (at) WHERE (grain = 0);
 
-CREATE INDEX letter_texts_words ON bartleby.letter_texts USING gin (words gin_trgm_ops);
+CREATE INDEX letter_texts_words ON bartleby.letter_texts USING gin (words public.gin_trgm_ops);
 
 CREATE INDEX letters_by_correlation ON bartleby.letters USING btree (correlation_id, last_failure_at, id) WHERE (correlation_id IS NOT NULL);
 

@@ -252,14 +252,6 @@ CREATE INDEX letter_attempts_superseded ON letter_attempts (superseded_at) WHERE
 
 CREATE VIRTUAL TABLE letter_texts USING fts5 (words, tokenize = 'trigram', content = '', contentless_delete = 1);
 
-CREATE TABLE 'letter_texts_config'(k PRIMARY KEY, v) WITHOUT ROWID;
-
-CREATE TABLE 'letter_texts_data'(id INTEGER PRIMARY KEY, block BLOB);
-
-CREATE TABLE 'letter_texts_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
-
-CREATE TABLE 'letter_texts_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
-
 CREATE TABLE letter_totals (
   drawer INTEGER NOT NULL,
   status INTEGER NOT NULL,

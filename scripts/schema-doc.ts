@@ -14,7 +14,10 @@ export function sqliteSchema(file: string): string {
   try {
     const rows = store
       .prepare(
-        "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' ORDER BY tbl_name, type DESC, name",
+        // Tables before what stands on them, and none that a virtual table makes for itself: the text can be run.
+        `SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'
+           AND name NOT IN (SELECT name FROM pragma_table_list WHERE type = 'shadow')
+         ORDER BY tbl_name, type <> 'table', type DESC, name`,
       )
       .all()
     return document(rows.map(({ sql }) => `${withoutIndent(String(sql))};`))
@@ -38,8 +41,10 @@ export async function postgresSchema(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
+    // Names of other schemas are written out: these statements also repair a store, whatever its search path is.
+    await client.query("SET search_path = ''")
     const statements: string[] = []
-    for (const query of [SEQUENCES, TABLES, INDEXES, FUNCTIONS, TRIGGERS]) {
+    for (const query of [EXTENSIONS, SEQUENCES, TABLES, INDEXES, FUNCTIONS, TRIGGERS]) {
       const { rows } = await client.query<{ statement: string }>(query)
       statements.push(...rows.map(({ statement }) => `${statement.trimEnd()};`))
     }
@@ -50,6 +55,11 @@ export async function postgresSchema(url: string): Promise<string> {
 }
 
 const document = (statements: readonly string[]): string => `${HEAD}\n${statements.join('\n\n')}\n`
+
+const EXTENSIONS = `
+  SELECT format('CREATE EXTENSION %I WITH SCHEMA %I', extname, nspname) AS statement
+  FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
+  WHERE extname <> 'plpgsql' ORDER BY extname`
 
 const SEQUENCES = `
   SELECT format('CREATE SEQUENCE bartleby.%I AS %s', sequencename, data_type)

@@ -14,6 +14,10 @@ import { type Database, type StoreCall, sql } from './db/database.ts'
 import { CountFolder } from './db/fold.ts'
 import { type MigrationReport, migrate } from './db/migrations.ts'
 import { openDatabase } from './db/open.ts'
+import { requirePostgresItself } from './db/postgres-itself.ts'
+import { requireComplete, slowBecause } from './db/schema/incomplete.ts'
+import { missingParts, partName, type SchemaPart } from './db/schema/parts.ts'
+import { type RepairReport, repairSchema } from './db/schema/repair.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { StoreClock } from './db/store-clock.ts'
 import { EngineDirectory, type EngineSettings } from './engines/definitions.ts'
@@ -52,6 +56,8 @@ export interface OfficeOptions {
   /** `sqlite:PATH`, `sqlite::memory:` or `postgres://…`. */
   readonly store: string
   readonly postgres?: { readonly poolSize: number }
+  /** True: a server that is like PostgreSQL but another product is taken. Default false. */
+  readonly unsupportedStore?: boolean
   readonly queues?: {
     /** Requests of one queue that may wait to be picked up. Default 100. */
     readonly maxPendingRequests?: number
@@ -134,10 +140,12 @@ export class Office {
   readonly clock: Clock
   readonly #parts: Parts
   readonly #engines = new Set<Engine>()
+  #missing: readonly SchemaPart[]
   #draining: Promise<void> | undefined
 
-  private constructor(parts: Parts) {
+  private constructor(parts: Parts, missing: readonly SchemaPart[]) {
     this.#parts = parts
+    this.#missing = missing
     this.queues = parts.queues
     this.letters = parts.letters
     this.redrives = parts.redrives
@@ -158,10 +166,14 @@ export class Office {
     const db = openDatabase(options.store, options.postgres ?? { poolSize: DEFAULT_POOL_SIZE })
     let office: Office | undefined
     try {
+      if (options.unsupportedStore !== true) await requirePostgresItself(db)
       await migrate(db, MIGRATIONS)
+      const missing = await db.session('schema.parts', missingParts)
+      requireComplete(missing)
+      if (missing.length > 0) (options.log ?? silentLog).warn({}, slowBecause(missing))
       await createEngineViews(db, { ...DEFAULT_VIEWS, ...options.engines?.tables })
       const parts = await wire(db, options, await storeClockOf(db, options))
-      office = new Office(parts)
+      office = new Office(parts, missing)
       await recordEngineQueues(db, parts.log, parts.directory.queues())
       // Only where somebody reads it: it is told once.
       if (options.log !== undefined) await tellOfOlderQueues(db, options.log)
@@ -203,6 +215,13 @@ export class Office {
   /** Resolves when the store answers; rejects when it does not. */
   async ping(): Promise<void> {
     await this.#parts.db.session('ping', (session) => session.rows(probe))
+  }
+
+  /** Indexes that the store lacks, as a restore may leave it: it works, and is slow. */
+  async missingIndexes(): Promise<readonly string[]> {
+    // Nobody drops them from a store that had all; only what was missing may have been made since.
+    if (this.#missing.length > 0) this.#missing = await this.#parts.db.session('schema.parts', missingParts)
+    return this.#missing.map(partName)
   }
 
   /** A random secret that all servers on the store share; made by the first that asks for one of this name. */
@@ -393,11 +412,28 @@ async function openKafka(options: KafkaOptions, parts: Omit<KafkaParts, 'setting
   return Kafka.open({ ...parts, settings })
 }
 
+type StoreOptions = Pick<OfficeOptions, 'unsupportedStore'>
+
 /** Brings a store up to date without opening the office. */
-export async function migrateStore(store: string): Promise<MigrationReport> {
+export const migrateStore = (store: string, options: StoreOptions = {}): Promise<MigrationReport> =>
+  onStore(store, options, (db) => migrate(db, MIGRATIONS))
+
+/** Brings a store up to date, and makes anew what its schema lacks. */
+export const repairStore = (
+  store: string,
+  options: StoreOptions = {},
+): Promise<MigrationReport & RepairReport> =>
+  onStore(store, options, async (db) => ({ ...(await migrate(db, MIGRATIONS)), ...(await repairSchema(db)) }))
+
+async function onStore<T>(
+  store: string,
+  options: StoreOptions,
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
   const db = openDatabase(store, { poolSize: 1 })
   try {
-    return await migrate(db, MIGRATIONS)
+    if (options.unsupportedStore !== true) await requirePostgresItself(db)
+    return await work(db)
   } finally {
     await db.close()
   }

@@ -2,6 +2,9 @@
 import { existsSync } from 'node:fs'
 import { CommandFailure, EXIT } from './exit.ts'
 
+/** What the flag `--unsupported-store` does. */
+export const UNSUPPORTED_STORE = 'take a server that is like PostgreSQL but another product, at your own risk'
+
 /** Fails unless there is such a store: opening a file that is not there would make one. */
 export async function requireStore(url: string): Promise<void> {
   const { parseStoreUrl } = await import('../config/store-url.ts')

@@ -7,6 +7,7 @@ import type { Config, ConfigFlags, ConfigSources } from '../config/index.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { RunningServer } from '../http/serve.ts'
 import { CommandFailure, EXIT, EXIT_HELP, reasonOf } from './exit.ts'
+import { UNSUPPORTED_STORE } from './require-store.ts'
 import { listenForStop } from './stop-signal.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -25,6 +26,7 @@ export function serveCommand(terminal: Terminal): Command {
       '--store <url>',
       'sqlite:PATH, sqlite::memory: or postgres://…; sqlite:./data/bartleby.db unless configured',
     )
+    .option('--unsupported-store', UNSUPPORTED_STORE)
     .option('--config <file>', 'configuration in YAML')
     .option('--demo', 'serve an invented shop to look at: failing traffic, letters, and a past')
     .addHelpText(

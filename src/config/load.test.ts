@@ -40,6 +40,7 @@ describe('a configuration', () => {
       host: '127.0.0.1',
       port: 1853,
       store: 'sqlite:./data/bartleby.db',
+      unsupportedStore: false,
       http: {
         bodyTimeoutSeconds: 30,
         connectionsWithoutToken: 200,
@@ -76,6 +77,17 @@ describe('a configuration', () => {
       store: 'sqlite:flag.db',
       queues: { maxPendingRequests: 7, dedupeWindow: '5m' },
     })
+  })
+
+  it('insists on an unsupported store by file, environment or flag', () => {
+    const insists = (sources: Partial<ConfigSources>) => loadConfig({ env: {}, ...sources }).unsupportedStore
+    expect(insists({ file: write('unsupportedStore: true') })).toBe(true)
+    expect(insists({ env: { BARTLEBY_UNSUPPORTED_STORE: '1' } })).toBe(true)
+    expect(insists({ env: { BARTLEBY_UNSUPPORTED_STORE: '0' } })).toBe(false)
+    expect(insists({ flags: { unsupportedStore: true } })).toBe(true)
+    expect(problemsOf({ env: { BARTLEBY_UNSUPPORTED_STORE: 'perhaps' } })).toEqual([
+      expect.stringContaining('BARTLEBY_UNSUPPORTED_STORE'),
+    ])
   })
 
   it('reads every key of a YAML file', () => {

@@ -15,6 +15,7 @@ export interface ConfigFlags {
   readonly host?: string | undefined
   readonly port?: number | string | undefined
   readonly store?: string | undefined
+  readonly unsupportedStore?: boolean | undefined
   readonly config?: string | undefined
 }
 
@@ -48,6 +49,10 @@ export function loadConfig(sources: ConfigSources): Config {
       { where: 'flag --host', settings: { host: flags.host } },
       { where: 'flag --port', settings: { port: numberOf(flags.port) } },
       { where: 'flag --store', settings: { store: flags.store } },
+      {
+        where: 'flag --unsupported-store',
+        settings: { unsupportedStore: flags.unsupportedStore },
+      },
     ]),
   )
   const testApi = testApiOf(env, problems)
@@ -77,6 +82,10 @@ function environmentSettings(env: NodeJS.ProcessEnv): Settings {
     { where: 'environment BARTLEBY_HOST', settings: { host: textOf(env.BARTLEBY_HOST) } },
     { where: 'environment BARTLEBY_PORT', settings: { port: numberOf(textOf(env.BARTLEBY_PORT)) } },
     { where: 'environment BARTLEBY_STORE', settings: { store: textOf(env.BARTLEBY_STORE) } },
+    {
+      where: 'environment BARTLEBY_UNSUPPORTED_STORE',
+      settings: { unsupportedStore: yesOrNoOf(textOf(env.BARTLEBY_UNSUPPORTED_STORE)) },
+    },
     {
       where: 'environment BARTLEBY_LOG_LEVEL',
       settings: nested('log', 'level', textOf(env.BARTLEBY_LOG_LEVEL)),
@@ -117,6 +126,10 @@ const nested = (section: string, key: string, value: string | undefined): Settin
 
 /** A variable that is set to nothing is not set: compose files and CI cannot leave one out. */
 const textOf = (value: string | undefined): string | undefined => (value === '' ? undefined : value)
+
+/** 1 and 0 become yes and no; anything else stays, to be refused as it was given. */
+const yesOrNoOf = (value: string | undefined): boolean | string | undefined =>
+  value === '1' ? true : value === '0' ? false : value
 
 /** Digits become a number; anything else stays, to be refused as it was given. */
 const numberOf = (value: number | string | undefined): number | string | undefined =>

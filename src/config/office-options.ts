@@ -19,6 +19,7 @@ const OPTIONS = {
   webhooks: FileSchema.properties.webhooks,
   kafka: null,
   carriesOutRedrives: null,
+  unsupportedStore: null,
   clock: null,
   log: null,
 } as const satisfies Record<keyof OfficeOptions, TSchema | null>

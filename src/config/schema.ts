@@ -111,6 +111,7 @@ export const FileSchema = section({
   host,
   port,
   store,
+  unsupportedStore: yesOrNo(false),
   http: section(HTTP_KEYS),
   auth: section({
     tokens: Type.Array(TokenSchema, { default: [], description: 'a list of tokens' }),

@@ -21,6 +21,8 @@ export interface Script {
   /** The calls that a test expects; every other one fails as unexpected. */
   readonly queues?: Partial<Queues>
   readonly ping?: () => Promise<void>
+  /** Left out: the store has all. */
+  readonly missingIndexes?: readonly string[]
   readonly maxProduceBytes?: number
   readonly tokens?: Config['auth']['tokens']
   /** The parts of webhooks, and of those the calls, that a test needs. */
@@ -75,6 +77,7 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
     kafka: script.kafka ?? null,
     clock,
     ping: script.ping ?? (async () => {}),
+    missingIndexes: async () => script.missingIndexes ?? [],
     secret: async () => SECRET,
     onStoreCall: () => {},
     onRemoved: () => {},

@@ -44,6 +44,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   const office = await Office.open({
     store: config.store,
     postgres: config.postgres,
+    unsupportedStore: config.unsupportedStore,
     queues: config.queues,
     engines: { ...config.engines, context: contextNamed(config.engines.context) },
     outbox: config.outbox,

@@ -230,6 +230,7 @@ export async function createHttpServer(
     ping: () => office.ping(),
     outboxes: (options) => readings.read(options),
     pausedConsumers: () => webhooks.pausedConsumers(),
+    missingIndexes: () => office.missingIndexes(),
     ...(kafka === null ? {} : { kafka: () => kafka.standing() }),
     stopping,
     clock: new SystemClock(),

@@ -39,6 +39,19 @@ describe('health', () => {
   })
 })
 
+describe('health of a store that lacks indexes', () => {
+  it('warns and names them, and requests are served', async () => {
+    const { app } = await scriptedServer({ missingIndexes: ['index letters_newest'] })
+    const reply = await app.inject('/health')
+    expect(reply.statusCode).toBe(200)
+    expect(reply.json()).toMatchObject({
+      status: 'warn',
+      checks: { 'store:schema': [{ status: 'warn', output: expect.stringContaining('letters_newest') }] },
+    })
+    expect((await app.inject('/health/ready')).json()).toEqual({ status: 'pass', degraded: ['schema'] })
+  })
+})
+
 describe('health with outboxes', () => {
   const TIME = '2027-01-15T08:00:00Z'
   const meter: OutboxReading['meter'] = {

@@ -21,6 +21,8 @@ export interface HealthOptions {
   readonly outboxes?: (options: { readonly patienceMs: number }) => Promise<readonly OutboxReading[]>
   /** How many consumers of webhooks are paused, because all deliveries to them failed. */
   readonly pausedConsumers?: () => Promise<number>
+  /** Indexes that the store lacks. */
+  readonly missingIndexes?: () => Promise<readonly string[]>
   /** How intake of dead events stands; left out where there is none. */
   readonly kafka?: () => IntakeStanding
 }
@@ -29,6 +31,8 @@ export interface HealthOptions {
 const OUTBOX_PATIENCE_MS = 500
 /** Nor must a store that is slow to tell about webhooks: whether it answers at all is asked for by itself. */
 const WEBHOOK_PATIENCE_MS = 500
+
+const SCHEMA_PATIENCE_MS = 500
 
 /** A store that does not answer within this time counts as failing. */
 const PING_TIMEOUT_MS = 5_000
@@ -39,6 +43,8 @@ const CONTENT_TYPE = 'application/health+json'
 /** Adds the health routes to a server. */
 export async function healthRoutes(app: FastifyInstance, options: HealthOptions): Promise<void> {
   const passing = async () => !options.stopping() && (await answers(options.ping))
+  const missingIndexes = () =>
+    within(SCHEMA_PATIENCE_MS, options.missingIndexes?.() ?? Promise.resolve([]), [])
   const open = (summary: string) => ({
     config: { role: 'open' as const },
     schema: { summary, tags: ['health'] },
@@ -47,9 +53,14 @@ export async function healthRoutes(app: FastifyInstance, options: HealthOptions)
   app.get('/health', open('Can requests be served, and how is the store'), async (_request, reply) => {
     const outboxes = options.outboxes?.({ patienceMs: OUTBOX_PATIENCE_MS }) ?? []
     const paused = within(WEBHOOK_PATIENCE_MS, options.pausedConsumers?.() ?? Promise.resolve(0), 0)
-    const [pass, readings, pausedConsumers] = await Promise.all([passing(), outboxes, paused])
+    const [pass, readings, pausedConsumers, missing] = await Promise.all([
+      passing(),
+      outboxes,
+      paused,
+      missingIndexes(),
+    ])
     const time = formatTimestamp(options.clock.now())
-    const body = healthBody(pass, time, readings, pausedConsumers, options.kafka?.() ?? null)
+    const body = healthBody(pass, time, readings, pausedConsumers, options.kafka?.() ?? null, missing)
     return reply
       .code(pass ? 200 : 503)
       .header('content-type', CONTENT_TYPE)
@@ -59,7 +70,8 @@ export async function healthRoutes(app: FastifyInstance, options: HealthOptions)
     reply.header('content-type', CONTENT_TYPE).send(Buffer.from('{"status":"pass"}')),
   )
   app.get('/health/ready', open('Can requests be served now'), async (_request, reply) => {
-    const body = readyBody(await passing(), options.kafka?.() ?? null)
+    const [pass, missing] = await Promise.all([passing(), missingIndexes()])
+    const body = readyBody(pass, options.kafka?.() ?? null, missing)
     return reply
       .code(body.status === 'pass' ? 200 : 503)
       .header('content-type', CONTENT_TYPE)
@@ -82,12 +94,16 @@ export function healthBody(
   outboxes: readonly OutboxReading[] = [],
   pausedConsumers = 0,
   kafka: IntakeStanding | null = null,
+  missing: readonly string[] = [],
 ) {
   const status = pass ? 'pass' : 'fail'
   const check = { componentType: 'datastore', status, time }
   const troubles = kafka === null ? [] : publicTroubles(kafka)
   const unwell =
-    pausedConsumers > 0 || troubles.length > 0 || outboxes.some(({ health }) => health.status !== 'ok')
+    pausedConsumers > 0 ||
+    missing.length > 0 ||
+    troubles.length > 0 ||
+    outboxes.some(({ health }) => health.status !== 'ok')
   return {
     status: pass && unwell ? 'warn' : status,
     version: VERSION,
@@ -97,6 +113,7 @@ export function healthBody(
         outboxes.map((reading) => [`outbox:${reading.outbox}`, [outboxCheck(reading, time)]]),
       ),
       ...(pausedConsumers === 0 ? {} : { 'webhooks:deliveries': [pauseCheck(pausedConsumers, time)] }),
+      ...(missing.length === 0 ? {} : { 'store:schema': [schemaCheck(missing, time)] }),
       ...(kafka === null ? {} : { 'kafka:intake': [intakeCheck(troubles, time)] }),
     },
   }
@@ -110,13 +127,27 @@ function outboxCheck({ looked, health: { status, reasons } }: OutboxReading, tim
 }
 
 /** The body of `/health/ready`. What does not work while requests can be served is named, and does not fail the server. */
-export function readyBody(pass: boolean, kafka: IntakeStanding | null = null) {
-  const isDegraded = kafka !== null && publicTroubles(kafka).length > 0
+export function readyBody(
+  pass: boolean,
+  kafka: IntakeStanding | null = null,
+  missing: readonly string[] = [],
+) {
+  const degraded = [
+    ...(kafka !== null && publicTroubles(kafka).length > 0 ? ['kafka'] : []),
+    ...(missing.length > 0 ? ['schema'] : []),
+  ]
   return {
     status: pass ? ('pass' as const) : ('fail' as const),
-    ...(isDegraded ? { degraded: ['kafka'] } : {}),
+    ...(degraded.length > 0 ? { degraded } : {}),
   }
 }
+
+const schemaCheck = (missing: readonly string[], time: string) => ({
+  componentType: 'datastore',
+  status: 'warn',
+  time,
+  output: `missing: ${missing.join(', ')}; \`bartleby migrate --repair\` makes what is missing`,
+})
 
 function intakeCheck(troubles: readonly string[], time: string) {
   const check = { componentType: 'component', status: troubles.length === 0 ? 'pass' : 'warn', time }

@@ -101,7 +101,7 @@ const BREAKAGES: readonly Breakage[] = [
   },
   {
     title: 'two events of a service on their way',
-    breaks: ['K1', 'K3'],
+    breaks: ['K1', 'K3', 'S1'],
     sql: ({ pending }) => `DROP INDEX bartleby.kafka_in_flight; ${event('state = 1', pending)}`,
     mend: ({ pending }) => `${event('state = 0', pending)}
       CREATE UNIQUE INDEX kafka_in_flight ON bartleby.kafka_events (service) WHERE state IN (1, 2);`,

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
-import type { Database } from '../db/database.ts'
+import type { Database, Session } from '../db/database.ts'
 import { openAudit } from './audit.ts'
 import { oneLetter } from './i2-one-letter.ts'
 import { oneState } from './i3-one-state.ts'
@@ -15,10 +15,11 @@ import { sameBytes } from './i7-same-bytes.ts'
 import { captureOrder } from './i9-capture-order.ts'
 import { redrives } from './i10-redrives.ts'
 import { retention } from './i11-retention.ts'
-import type { Audit, Invariant, Violation } from './invariant.ts'
+import type { Finding, Invariant, Violation } from './invariant.ts'
 import { kafkaEvents } from './kafka-events.ts'
 import { kafkaRecords } from './kafka-records.ts'
 import { kafkaSends } from './kafka-sends.ts'
+import { hasBody, wholeSchema } from './s1-schema.ts'
 import { requireThisVersion } from './schema-version.ts'
 import { webhookCounts } from './webhook-counts.ts'
 import { deadJobs, jobRangesHold } from './webhook-jobs.ts'
@@ -39,6 +40,7 @@ export const INVARIANTS: readonly Invariant[] = [
   kafkaEvents,
   kafkaRecords,
   kafkaSends,
+  wholeSchema,
 ]
 
 /** What was found about one promise. */
@@ -81,6 +83,7 @@ export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<
   const { onProgress = () => {}, limit = DEFAULT_LIMIT, clock = new SystemClock(), signal } = options
   return db.snapshot('verify', async (session) => {
     await requireThisVersion(session)
+    if (!(await hasBody(session))) return onlySchema(session, limit)
     let done = 0
     /** What is planned up to the end of the check at hand: with more rows than estimated, progress waits there. */
     let planned = 0
@@ -97,7 +100,7 @@ export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<
       current = invariant.id
       onProgress({ invariant: current, done, expected })
       planned += invariant.rows(sizes)
-      invariants.push(await checkOne(invariant, audit, limit))
+      invariants.push(await gathered(invariant, invariant.check(audit), limit))
       // Estimates are put right after each.
       done = planned
     }
@@ -106,14 +109,19 @@ export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<
   })
 }
 
-async function checkOne(
-  { id, promise, check }: Invariant,
-  audit: Audit,
+/** The report on a store that lacks tables or columns: nothing else can be checked. */
+async function onlySchema(session: Session, limit: number): Promise<VerifyReport> {
+  return { clean: false, invariants: [await gathered(wholeSchema, wholeSchema.check({ session }), limit)] }
+}
+
+async function gathered(
+  { id, promise }: Pick<Invariant, 'id' | 'promise'>,
+  findings: AsyncIterable<Finding>,
   limit: number,
 ): Promise<InvariantReport> {
   const violations: Violation[] = []
   let broken = 0
-  for await (const finding of check(audit)) {
+  for await (const finding of findings) {
     broken++
     if (violations.length < limit) violations.push({ invariant: id, ...finding })
   }

@@ -41,6 +41,8 @@ const SCANNED: Readonly<Record<string, string>> = {
   'search.unfiled': 'stops at its limit',
   'walk.latest': 'stops at its limit',
   'views.read': 'the catalogue is as small as the schema',
+  'schema.parts': 'the same',
+  'schema.invalid': 'the same',
 }
 
 /** The index that a statement must find its letters or history by. */

@@ -50,7 +50,7 @@ const repeatedCapture = (createdAt: string): string => `
 const BREAKAGES: readonly Breakage[] = [
   {
     title: 'two letters of one source id',
-    breaks: ['I2'],
+    breaks: ['I2', 'S1'],
     sql: ({ lying, alsoLying }) => `
       DROP INDEX bartleby.letters_by_source;
       UPDATE bartleby.letters SET source_id = (SELECT source_id FROM bartleby.letters WHERE id = ${lying}) WHERE id = ${alsoLying}`,
@@ -121,7 +121,7 @@ const BREAKAGES: readonly Breakage[] = [
   },
   {
     title: 'two items of one letter',
-    breaks: ['I4'],
+    breaks: ['I4', 'S1'],
     sql: ({ sent }) => `
       DROP INDEX bartleby.items_by_case;
       UPDATE bartleby.items SET case_id = ${sent} WHERE reference IS NULL AND payload =
@@ -309,6 +309,7 @@ describe.each(stores)('a store on $name', (store) => {
       'K1',
       'K2',
       'K3',
+      'S1',
     ])
   })
 
