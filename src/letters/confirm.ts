@@ -87,27 +87,34 @@ export async function closeCases(tx: Transaction, caseIds: readonly LetterId[]):
   await tx.run(removeFailures, integerList(tx.dialect, caseIds.map(Number)))
 }
 
+/** Several of one case are numbered in the order given; one look into their primary key each. */
 const fileFailures = sql('cases.fileFailure', {
   postgres: `
     INSERT INTO bartleby.letter_attempts
       (letter_id, number, failed_at, failed_by, error_class, error_message, error_stack, correlation_id)
-    SELECT failure.id, coalesce((SELECT max(number) FROM bartleby.letter_attempts WHERE letter_id = failure.id), 0) + 1,
-      $2, failure.failed_by, failure.error_class, failure.error_message, failure.error_stack, failure.correlation_id
+    SELECT failure.id, coalesce((SELECT max(number) FROM bartleby.letter_attempts WHERE letter_id = failure.id), 0)
+        + failure.place,
+      failure.failed_at, failure.failed_by, failure.error_class, failure.error_message, failure.error_stack, failure.correlation_id
     FROM jsonb_to_recordset($1::jsonb) AS failure (
-      id bigint, failed_by text, error_class text, error_message text, error_stack text, correlation_id text)`,
+      id bigint, place int, failed_at bigint, failed_by text, error_class text, error_message text, error_stack text,
+      correlation_id text)`,
   sqlite: `
     INSERT INTO letter_attempts
       (letter_id, number, failed_at, failed_by, error_class, error_message, error_stack, correlation_id)
-    SELECT failure.value ->> 'id',
-      coalesce((SELECT max(number) FROM letter_attempts WHERE letter_id = failure.value ->> 'id'), 0) + 1,
-      $2, failure.value ->> 'failed_by', failure.value ->> 'error_class', failure.value ->> 'error_message',
-      failure.value ->> 'error_stack', failure.value ->> 'correlation_id'
-    FROM json_each($1) AS failure`,
+    SELECT failure.id, coalesce((SELECT max(number) FROM letter_attempts WHERE letter_id = failure.id), 0)
+        + failure.place,
+      failure.failed_at, failure.failed_by, failure.error_class, failure.error_message, failure.error_stack, failure.correlation_id
+    FROM (SELECT value ->> 'id' AS id, value ->> 'place' AS place, CAST(value ->> 'failed_at' AS INTEGER) AS failed_at,
+        value ->> 'failed_by' AS failed_by, value ->> 'error_class' AS error_class, value ->> 'error_message' AS error_message,
+        value ->> 'error_stack' AS error_stack, value ->> 'correlation_id' AS correlation_id
+      FROM json_each($1)) AS failure`,
 })
 
 /** A failure of an item that lives on. */
 export interface CaseFailure {
   readonly caseId: LetterId
+  /** Left out: now. */
+  readonly failedAt?: Instant
   readonly failedBy: string | null
   readonly errorClass: string
   readonly errorMessage: string
@@ -120,15 +127,24 @@ const MAX_TEXT_BYTES = 32_768
 /** Adds failures to the cases of their items. */
 export async function fileCaseFailures(work: OfficeWork, failures: readonly CaseFailure[]): Promise<void> {
   if (failures.length === 0) return
+  const places = new Map<LetterId, number>()
+  const placeOf = (id: LetterId): number => {
+    const place = (places.get(id) ?? 0) + 1
+    places.set(id, place)
+    return place
+  }
   const rows = failures.map((failure) => ({
     id: Number(failure.caseId),
+    place: placeOf(failure.caseId),
+    // As text: JSON numbers would lose the digits beyond 2^53.
+    failed_at: (failure.failedAt ?? work.now).toString(),
     failed_by: failure.failedBy,
     error_class: storable(failure.errorClass, 256),
     error_message: storable(failure.errorMessage, MAX_TEXT_BYTES),
     error_stack: failure.errorStack === null ? null : storable(failure.errorStack, MAX_TEXT_BYTES),
     correlation_id: failure.correlationId,
   }))
-  await work.tx.run(fileFailures, JSON.stringify(rows), work.now)
+  await work.tx.run(fileFailures, JSON.stringify(rows))
 }
 
 /** The first failures of a case, by primary key, and the letter when there is one. */

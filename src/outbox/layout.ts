@@ -8,6 +8,7 @@ import {
   COLUMN_NAMES,
   type ColumnName,
   nameTable,
+  OPTIONAL_COLUMNS,
   quote,
   shortHash,
   type TableNames,
@@ -26,6 +27,8 @@ export interface Layout extends TableNames {
   readonly types: Readonly<Record<ColumnName, string>>
   /** The table has a flag beside the time of processing. */
   readonly hasFlag: boolean
+  /** The failures before the last one are kept. */
+  readonly hasFailures: boolean
   /** Purged keys are kept; and writers can wake dispatchers. */
   readonly hasKeys: boolean
   readonly hasWake: boolean
@@ -54,7 +57,9 @@ export async function readLayout(dialect: Dialect, options: TableOptions, run: R
   const names = nameTable(options)
   const found = await columnsOf(dialect, names, run)
   if (found.size === 0) throw failure('outbox_table_missing', { table: names.table })
-  const missing = COLUMN_NAMES.filter((name) => !found.has(names.columns[name]))
+  const missing = COLUMN_NAMES.filter(
+    (name) => !found.has(names.columns[name]) && !OPTIONAL_COLUMNS.includes(name),
+  )
   if (missing.length > 0) {
     const columns = missing.map((name) => names.columns[name]).join(', ')
     throw failure('outbox_columns_missing', { table: names.table, columns })
@@ -68,15 +73,17 @@ export async function readLayout(dialect: Dialect, options: TableOptions, run: R
     dialect === 'postgres'
       ? await columnsOf(dialect, { sqlTable: names.sqlWakeTable, plainTable: names.plainWakeTable }, run)
       : new Map()
-  // Every column was found.
+  // Every column was found that a table cannot do without.
   const types = Object.fromEntries(
-    COLUMN_NAMES.map((name) => [name, found.get(names.columns[name])]),
+    COLUMN_NAMES.map((name) => [name, found.get(names.columns[name]) ?? '']),
   ) as Layout['types']
   const layout = {
     ...names,
     dialect,
     types,
     hasFlag: found.has(names.columns.isProcessed),
+    // A column of that name and another type is somebody else's.
+    hasFailures: types.earlierFailures === (dialect === 'postgres' ? 'jsonb' : 'text'),
     hasKeys: keys.size > 0,
     hasWake: wake.size > 0,
   }

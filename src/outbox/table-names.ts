@@ -16,6 +16,8 @@ const NAMES = {
   idempotencyKey: ['idempotency_key', 'IdempotencyKey'],
   processedAt: ['processed_at', 'ProcessedAt'],
   error: ['error', 'Error'],
+  /** The failures before the last one, as JSON. Tables that were made without it keep the last one alone. */
+  earlierFailures: ['earlier_failures', 'EarlierFailures'],
   nextAttemptAt: ['next_attempt_at', 'NextAttemptAt'],
   claimedUntil: ['claimed_until', 'ClaimedUntil'],
   claimedBy: ['claimed_by', 'ClaimedBy'],
@@ -34,6 +36,9 @@ const NAMES = {
 export type ColumnName = keyof typeof NAMES
 // Object.keys forgets what the keys are.
 export const COLUMN_NAMES = Object.keys(NAMES) as readonly ColumnName[]
+
+/** What a table can do without. */
+export const OPTIONAL_COLUMNS: readonly ColumnName[] = ['earlierFailures']
 
 /** What a table must have to be adopted; adoption adds the others. */
 export const NEEDED_COLUMNS = ['id', 'tenantId', 'eventType', 'payload', 'createdAt'] as const

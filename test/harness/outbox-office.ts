@@ -40,6 +40,11 @@ export const PLACES: readonly OfficePlace[] = [
   { name: 'in an SQLite file while the store is PostgreSQL', office: postgres, elsewhere: sqlite },
 ]
 
+/** What the table is called, and how often messages are tried again; not at all unless it is said. */
+export interface OfficeOutboxOptions extends TableOptions {
+  readonly maxRetries?: number
+}
+
 export const OUTBOX_NAME = 'orders'
 const ACTOR = 'nell'
 const DAY_US = 86_400_000_000n
@@ -83,7 +88,7 @@ export class OutboxOffice {
     table: OutboxStore,
     place: FreshStore,
     post: OutboxPost,
-    options: TableOptions,
+    options: OfficeOutboxOptions,
   ) {
     this.store = store
     this.#url = url
@@ -120,7 +125,7 @@ export class OutboxOffice {
   /** `prepare` makes another table than the one that applications make by default, which `options` name. */
   static async open(
     { office, elsewhere }: OfficePlace,
-    options: TableOptions = {},
+    options: OfficeOutboxOptions = {},
     prepare: (table: OutboxStore) => Promise<void> = async () => {},
   ): Promise<OutboxOffice> {
     const made: FreshStore[] = []

@@ -37,7 +37,7 @@ describe('bartleby outbox adopt', () => {
     expect(out).toBe(
       'events is an outbox\n  rows          2\n  keys filled   2\n  keys missing  0\n  duplicates    0',
     )
-    expect(err.split('\n')[0]).toBe('✓ add the 14 columns that are missing')
+    expect(err.split('\n')[0]).toBe('✓ add the 15 columns that are missing')
     expect(err).toContain('✓ build the index events_tenant_key')
     const again = await adopt(...EVENTS)
     expect(again.code).toBe(0)
@@ -55,7 +55,7 @@ describe('bartleby outbox adopt', () => {
     makeTable()
     const { code, out, err } = await adopt(...EVENTS, '--dry-run', '--enforce')
     expect({ code, err }).toEqual({ code: 0, err: '' })
-    expect(out).toMatch(/^-- events: 2 rows, 2 without a key, 0 duplicates\n\n-- add the 14 columns/)
+    expect(out).toMatch(/^-- events: 2 rows, 2 without a key, 0 duplicates\n\n-- add the 15 columns/)
     expect(out).toContain('ALTER TABLE "events" ADD COLUMN "idempotency_key" text;')
     expect(out).toContain('"sent"')
     expect((await adopt()).code).toBe(0)

@@ -121,6 +121,7 @@ const emptyRow = (layout: Layout) => ({
   headers: null,
   correlationId: null,
   error: null,
+  earlierFailures: null,
   deadAt: NOW,
   isProcessed: false,
   claimedUntil: null,

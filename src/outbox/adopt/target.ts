@@ -45,6 +45,7 @@ export function targetOf(
       // Every column is among them.
       types: Object.fromEntries(types) as Layout['types'],
       hasFlag: found.has(names.columns.isProcessed),
+      hasFailures: true,
       hasKeys: true,
       hasWake: dialect === 'postgres',
       fingerprint: '',

@@ -9,10 +9,12 @@ import {
   freeKeyTime,
   noteList,
 } from '../../letters/capture.ts'
+import { fileCaseFailures } from '../../letters/confirm.ts'
 import { type DeathNote, noteDeath, type Registers } from '../../letters/death-note.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
-import { deathOf, diedAt, headersOf } from './death.ts'
+import type { OutboxRow } from '../sql/letters.ts'
+import { correlationOf, deathOf, diedAt, earlierFailuresOf, headersOf } from './death.ts'
 import { OUTBOX, type RowAndLetter } from './rows-of-letters.ts'
 
 /** Files what it is given, one note for each; letters are numbered in the order given. */
@@ -38,7 +40,31 @@ export async function captureRows(
 ): Promise<ReadonlyMap<string, LetterId>> {
   if (rows.length === 0) return new Map()
   const notes = await notesOf(work, registers, outbox, rows)
-  return work.tx.dialect === 'postgres' ? captureAll(work, notes, rows) : captureEach(work, notes, rows)
+  const captureNoted = work.tx.dialect === 'postgres' ? captureAll : captureEach
+  const letters = await captureNoted(work, notes, rows)
+  const filed = rows.flatMap(({ row }) => ({ row, letterId: letters.get(row.id) ?? null }))
+  await fileEarlierFailures(work, outbox, filed)
+  return letters
+}
+
+/** The failures of a row before it died join those of its letter, which has been captured or reopened. */
+export async function fileEarlierFailures(
+  work: OfficeWork,
+  outbox: string,
+  rows: readonly { readonly row: OutboxRow; readonly letterId: LetterId | null }[],
+): Promise<void> {
+  const failures = rows.flatMap(({ row, letterId: caseId }) =>
+    caseId === null
+      ? []
+      : earlierFailuresOf(row, diedAt(row, work.now)).map((failure) => ({
+          ...failure,
+          caseId,
+          failedBy: outbox,
+          errorStack: null,
+          correlationId: correlationOf(row),
+        })),
+  )
+  await fileCaseFailures(work, failures)
 }
 
 async function captureAll(work: OfficeWork, notes: readonly DeathNote[], rows: readonly RowAndLetter[]) {
@@ -101,7 +127,8 @@ async function notesOf(
     const capturedAt = next.get(instance) ?? (await freeKeyTime(work.tx, OUTBOX, instance, work.now))
     next.set(instance, later(capturedAt, 1n))
     const lastFailureAt = diedAt(row, work.now)
-    notes.push(await noteDeath(work, registers, death, { capturedAt, lastFailureAt }))
+    const firstFailureAt = earlierFailuresOf(row, lastFailureAt)[0]?.failedAt ?? lastFailureAt
+    notes.push(await noteDeath(work, registers, death, { capturedAt, firstFailureAt, lastFailureAt }))
   }
   return notes
 }

@@ -1,5 +1,5 @@
 /** What a dead row says about its death, in the words of letters. */
-import type { Instant } from '../../core/clock.ts'
+import { type Instant, instant } from '../../core/clock.ts'
 import { type Death, storable } from '../../letters/death-note.ts'
 import type { DeathReason } from '../../letters/letter.ts'
 import type { OutboxRow } from '../sql/letters.ts'
@@ -22,6 +22,10 @@ const REASONS: Readonly<Record<string, DeathReason>> = { PermanentError: 'reject
 
 const MAX_ID_BYTES = 256
 
+/** Its own, or its key. */
+export const correlationOf = ({ correlationId, key }: OutboxRow): string =>
+  storable(correlationId || key, MAX_ID_BYTES)
+
 /** The death of a row of this outbox; `operation` is what history calls it. */
 export function deathOf(outbox: string, row: OutboxRow, operation: 'capture' | 'reopen'): Death {
   const error = errorIn(row.error)
@@ -30,7 +34,7 @@ export function deathOf(outbox: string, row: OutboxRow, operation: 'capture' | '
     engine: OUTBOX,
     queue: outbox,
     instanceId: row.tenantId === '' ? null : storable(row.tenantId, MAX_ID_BYTES),
-    correlationId: storable(row.correlationId || row.key, MAX_ID_BYTES),
+    correlationId: correlationOf(row),
     reason: REASONS[error.errorClass] ?? 'attempts',
     ...error,
     errorStack: null,
@@ -39,13 +43,33 @@ export function deathOf(outbox: string, row: OutboxRow, operation: 'capture' | '
   }
 }
 
-/**
- * When it died: by the clock of its dispatcher, unless that contradicts the office's own. Failures before the last are
- * not on file in an outbox, so a letter's first failure is the one that it died of.
- */
+/** When it died: by the clock of its dispatcher, unless that contradicts the office's own. */
 export function diedAt({ deadAt }: OutboxRow, now: Instant, notBefore: Instant | null = null): Instant {
   if (deadAt === null || deadAt > now) return now
   return notBefore !== null && deadAt < notBefore ? now : deadAt
+}
+
+/** A failure before the one that it died of. */
+export interface EarlierFailure {
+  readonly failedAt: Instant
+  readonly errorClass: string
+  readonly errorMessage: string
+}
+
+/** The failures before the last one, the oldest first; none is later than that. */
+export function earlierFailuresOf(
+  { earlierFailures }: OutboxRow,
+  lastAt: Instant,
+): readonly EarlierFailure[] {
+  const list = parsed(earlierFailures)
+  return (Array.isArray(list) ? list : []).flatMap((each: unknown) => {
+    if (typeof each !== 'object' || each === null) return []
+    const [at, error] = [Reflect.get(each, 'at'), Reflect.get(each, 'error')]
+    // Written by dispatchers; anybody may have changed it since.
+    if (typeof at !== 'string' || !/^\d{1,18}$/.test(at) || typeof error !== 'string') return []
+    const failedAt = instant(BigInt(at))
+    return [{ failedAt: failedAt > lastAt ? lastAt : failedAt, ...errorIn(error) }]
+  })
 }
 
 /** What a letter keeps of a row beside its payload. */
@@ -56,11 +80,11 @@ export function headersOf(row: OutboxRow): Uint8Array {
   )
 }
 
-/** Headers that others wrote may be no JSON. */
-function parsed(headers: string | null): unknown {
+/** What others wrote may be no JSON. */
+function parsed(json: string | null): unknown {
   try {
-    return headers === null ? null : JSON.parse(headers)
+    return json === null ? null : JSON.parse(json)
   } catch {
-    return headers
+    return json
   }
 }

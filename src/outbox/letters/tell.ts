@@ -19,7 +19,7 @@ import type { Layout } from '../layout.ts'
 import type { OutboxPost } from '../post.ts'
 import { letterRowsOf, type OutboxRow, type RowOfLetter, type ToldRow } from '../sql/letters.ts'
 import type { Line } from '../sql/line.ts'
-import { captureRows } from './capture.ts'
+import { captureRows, fileEarlierFailures } from './capture.ts'
 import { compare, type RowAndCase } from './compare.ts'
 import { deathOf, diedAt } from './death.ts'
 import { lettersOf } from './rows-of-letters.ts'
@@ -134,6 +134,11 @@ async function reopen(
     relapses.push({ letterId: letter.id, note, diedAs: row.id, attempts: row.retryCount, grave: null })
   }
   await reopenLetters(work, relapses, letters)
+  await fileEarlierFailures(
+    work,
+    outbox,
+    relapsed.map(({ row, letter }) => ({ row, letterId: letter.id })),
+  )
 }
 
 const ARRIVED = 'Delivered'

@@ -38,6 +38,8 @@ export interface OutboxRow {
   readonly headers: string | null
   readonly correlationId: string | null
   readonly error: string | null
+  /** The failures before the last one, the oldest first; as JSON. */
+  readonly earlierFailures: string | null
   readonly deadAt: Instant | null
   readonly isProcessed: boolean
   readonly claimedUntil: Instant | null
@@ -111,7 +113,7 @@ function readsOf(layout: Layout): Pick<LetterRows, 'due' | 'read' | 'lock'> {
   const facts = `${text(c.id)} AS id, ${text(c.tenantId)} AS tenant, ${text(c.eventType)} AS type, ${payloadOf(layout)} AS payload,
     ${text(c.idempotencyKey)} AS key, ${microsOf(layout, 'createdAt')} AS created, coalesce(${c.retryCount}, 0) AS retries,
     ${text(c.orderingKey)} AS line, ${text(c.headers)} AS headers, ${text(c.correlationId)} AS correlation,
-    ${text(c.error)} AS error, ${microsOf(layout, 'deadAt')} AS dead, ${c.processedAt} IS NOT NULL AS processed,
+    ${text(c.error)} AS error, ${layout.hasFailures ? text(c.earlierFailures) : 'NULL'} AS earlier, ${microsOf(layout, 'deadAt')} AS dead, ${c.processedAt} IS NOT NULL AS processed,
     ${microsOf(layout, 'claimedUntil')} AS claimed, ${c.letterDue} AS due`
   /** By primary key; locks are taken in the order of ids. */
   const byId = (verb: string, locking: string): Statement =>
@@ -157,6 +159,7 @@ interface StoredRow {
   readonly headers: string | null
   readonly correlation: string | null
   readonly error: string | null
+  readonly earlier: string | null
   readonly dead: Integer | null
   readonly processed: boolean | Integer
   readonly claimed: Integer | null
@@ -175,6 +178,7 @@ const toRow = (row: StoredRow): OutboxRow => ({
   headers: row.headers,
   correlationId: row.correlation,
   error: row.error,
+  earlierFailures: row.earlier,
   deadAt: row.dead === null ? null : instant(BigInt(row.dead)),
   isProcessed: isTrue(row.processed),
   claimedUntil: row.claimed === null ? null : instant(BigInt(row.claimed)),
@@ -200,7 +204,7 @@ function singleWritesOf(layout: Layout): Pick<LetterRows, 'startOver' | 'takeBac
     'startOver',
     `UPDATE ${layout.sqlTable} SET ${c.deadAt} = NULL, ${c.processedAt} = NULL, ${c.error} = NULL, ${c.retryCount} = 0,
        ${UNCLAIMED}, ${c.nextAttemptAt} = ${timeFrom(layout, 'nextAttemptAt', '$4')}, ${c.letterId} = $2, ${c.letterDue} = false,
-       ${c.payload} = coalesce(${payloadFrom(layout, '$3')}, ${c.payload})${flag(layout, c.isProcessed, false)}
+       ${c.payload} = coalesce(${payloadFrom(layout, '$3')}, ${c.payload})${flag(layout, c.isProcessed, false)}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}
      WHERE ${c.id} = ${id}`,
   )
   /** One row by primary key. */

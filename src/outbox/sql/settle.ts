@@ -61,7 +61,7 @@ function processedOf(layout: Layout) {
   const change = (
     now: string,
   ) => `${c.processedAt} = ${now}, ${c.error} = NULL, ${c.nextAttemptAt} = NULL, ${c.claimedUntil} = NULL,
-    ${c.claimedBy} = NULL, ${c.claimCount} = 0, ${c.letterDue} = ${c.letterId} IS NOT NULL${layout.hasFlag ? `, ${c.isProcessed} = true` : ''}`
+    ${c.claimedBy} = NULL, ${c.claimCount} = 0, ${c.letterDue} = ${c.letterId} IS NOT NULL${layout.hasFlag ? `, ${c.isProcessed} = true` : ''}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}`
   const ours = `${c.claimedBy} = $2 AND ${c.processedAt} IS NULL`
   const statement = layoutStatement(layout, 'processed', {
     postgres: `UPDATE ${layout.sqlTable} SET ${change(timeFrom(layout, 'processedAt', '$3'))}
@@ -79,6 +79,23 @@ function processedOf(layout: Layout) {
   }
 }
 
+/** Kept of one message at most: the first failure and the newest ones. What a letter shows, and rows stay small. */
+const MOST_FAILURES = 20
+
+/** A failure that is not the last joins those before it; a death stands in the row itself. */
+function withFailure(layout: Layout): string {
+  if (!layout.hasFailures) return ''
+  const column = quotedColumns(layout).earlierFailures
+  const kept = `${layout.sqlTable}.${column}`
+  const appended =
+    layout.dialect === 'postgres'
+      ? `CASE WHEN jsonb_array_length(${kept}) >= ${MOST_FAILURES} THEN ${kept} - 1 ELSE coalesce(${kept}, '[]') END
+        || jsonb_build_object('at', $3::bigint::text, 'error', given.error)`
+      : `json_insert(CASE WHEN json_array_length(${kept}) >= ${MOST_FAILURES} THEN json_remove(${kept}, '$[1]') ELSE coalesce(${kept}, '[]') END,
+        '$[#]', json_object('at', CAST($3 AS TEXT), 'error', given.error))`
+  return `, ${column} = CASE given.kind WHEN 'failed' THEN ${appended} ELSE ${kept} END`
+}
+
 /** Failed, dead and given-back rows, by primary key. */
 function othersOf(layout: Layout) {
   const c = quotedColumns(layout)
@@ -92,7 +109,7 @@ function othersOf(layout: Layout) {
     ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL,
     ${c.claimCount} = CASE WHEN given.kind IN ('failed', 'dead') OR ${c.claimCount} < 1 THEN 0 ELSE ${c.claimCount} - 1 END,
     ${c.deadAt} = CASE given.kind WHEN 'dead' THEN ${now} END,
-    ${c.letterDue} = ${table}.${c.letterDue} OR given.kind = 'dead'`
+    ${c.letterDue} = ${table}.${c.letterDue} OR given.kind = 'dead'${withFailure(layout)}`
   const isOpen = (column: string) => isNull(layout.dialect, `${table}.${column}`)
   const ours = `${table}.${c.claimedBy} = $2 AND ${isOpen(c.processedAt)} AND ${isOpen(c.deadAt)}`
   const now = timeFrom(layout, 'deadAt', '$3')
