@@ -56,12 +56,12 @@ describe.each(stores)('the process of an engine on $name', (kind: StoreKind) => 
     return { code, out, err }
   }
 
-  it('lives until the engine is stopped', { timeout: 40_000 }, async () => {
+  it('lives until the engine is stopped', async () => {
     const later = `setTimeout(() => office.queues.produce({ queueName: 'orders', items: [{ payload: '{"id":7}' }] }), 300).unref()`
     expect(await run(worker(later))).toEqual({ code: 0, out: 'shipped 7\n', err: '' })
   })
 
-  it('is not held by an engine that could not start', { timeout: 40_000 }, async () => {
+  it('is not held by an engine that could not start', async () => {
     const closed = worker('')
       .replace('const engine', 'await office.close()\n  const engine')
       .replace('await engine.start()', 'await engine.start().catch((error) => console.log(error.code))')

@@ -25,7 +25,7 @@ describeDebianPostgres('a stock PostgreSQL, with JIT', (postgres) => {
     office = await startServer({ store: database.url, testApi: false })
     watcher = new pg.Client({ connectionString: server.url })
     await watcher.connect()
-  }, 120_000)
+  })
 
   afterAll(async () => {
     await watcher?.end()
@@ -38,7 +38,7 @@ describeDebianPostgres('a stock PostgreSQL, with JIT', (postgres) => {
     expect(rows[0]?.jit).toBe(true)
   })
 
-  it('is left alone by an idle office', { timeout: 60_000 }, async () => {
+  it('is left alone by an idle office', async () => {
     const { rows } = await watcher.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
     const main = statOf(rows[0]?.pid ?? 0).parent
     const before = cpuSecondsBelow(main)
@@ -48,7 +48,7 @@ describeDebianPostgres('a stock PostgreSQL, with JIT', (postgres) => {
     expect(used).toBeLessThan(IDLE_LIMIT_S)
   })
 
-  it('answers single calls as fast as without JIT', { timeout: 120_000 }, async () => {
+  it('answers single calls as fast as without JIT', async () => {
     const plain = await createDatabase(server.url)
     await query(server.url, `ALTER DATABASE ${plain.name} SET jit = off`)
     const other = await startServer({ store: plain.url, testApi: false })
