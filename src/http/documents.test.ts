@@ -42,6 +42,22 @@ describe('the OpenAPI document', () => {
     expect(document.paths['/v1/test.clock']).toBeUndefined()
   })
 
+  it('names the status of the dead, as clients of webhooks generate it', async () => {
+    const { app } = await scriptedServer()
+    const document = (await app.inject('/openapi.json')).json()
+    expect(document.paths['/dlq-status'].get.responses['200'].content['application/json']).toEqual({
+      schema: { $ref: '#/components/schemas/DLQStatus' },
+    })
+    const { consumers } = document.components.schemas.DLQStatus.properties
+    expect(Object.keys(consumers.items.properties)).toEqual([
+      'channelId',
+      'channelName',
+      'consumerId',
+      'consumerName',
+      'deadCount',
+    ])
+  })
+
   it('refers only to what it contains', async () => {
     const { app } = await scriptedServer()
     const text = (await app.inject('/openapi.json')).body

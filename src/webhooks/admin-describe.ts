@@ -21,7 +21,7 @@ export const RUNS_QUERY = { limit: PAGE_QUERY.limit }
 export const CONSUMER_KEY = { channel: TEXT, consumer: TEXT }
 
 export const LIMITS = {
-  mostAtOnce: { type: ['integer', 'null'], minimum: 1, description: 'Attempts at the same time' },
+  mostAtOnce: { type: ['integer', 'null'], minimum: 1, description: 'Attempts of a server at the same time' },
   mostPerSecond: {
     type: ['number', 'null'],
     exclusiveMinimum: 0,
@@ -66,7 +66,10 @@ export const RUNS = objectOf({
       kind: { type: 'string', enum: [...BULK_KINDS] },
       channelId: TEXT,
       consumerId: TEXT,
-      expected: { type: 'integer', description: 'Dead jobs of the consumer at the start' },
+      expected: {
+        type: 'integer',
+        description: 'Dead jobs of the consumer at the start; never less than `done`',
+      },
       done: INTEGER,
       state: { type: 'string', enum: ['running', 'finished'] },
       by: TEXT,

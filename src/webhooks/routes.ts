@@ -17,7 +17,7 @@ import { WebhookPaths } from './routes/paths.ts'
 import { registryCalls } from './routes/registry.ts'
 import { INTERNAL, refused, STOPPING, sendAnswer } from './routes/reply.ts'
 import { type RequestLimits, WebhookRequest } from './routes/request.ts'
-import { statusCalls } from './routes/status.ts'
+import { DLQ_STATUS, statusCalls } from './routes/status.ts'
 
 export interface WebhookRoutesOptions extends RequestLimits {
   readonly webhooks: CalledWebhooks
@@ -52,6 +52,7 @@ export async function webhookRoutes(app: FastifyInstance, options: WebhookRoutes
   // The schemas describe the calls in OpenAPI; the calls check what they are given.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => (payload) => JSON.stringify(payload))
+  app.addSchema(DLQ_STATUS)
   const scope: CallScope = { ...options.webhooks, clock: options.clock }
   for (const call of WEBHOOK_CALLS) {
     const role = roleOf(call.access, scope.settings)

@@ -39,10 +39,10 @@ interface LimitFlags extends ConnectionFlags {
 const limits = (terminal: Terminal): Command =>
   webhookCommand(
     `limits ${OF}`,
-    'Limit the attempts at a consumer; a limit that is not given is the default of the server again.',
+    'Limit the attempts that each server makes at a consumer; a limit that is not given is the default of the server again.',
     ['limits orders billing --at-once 5', 'limits orders billing --per-second 0.5', 'limits orders billing'],
   )
-    .option('--at-once <number>', 'attempts at the same time')
+    .option('--at-once <number>', 'attempts of a server at the same time')
     .option('--per-second <number>', 'attempts of a server per second')
     .action((channel: string, consumer: string, flags: LimitFlags) =>
       withServer(flags, terminal, async (call) => {
@@ -55,7 +55,7 @@ const limits = (terminal: Terminal): Command =>
         terminal.out(
           flags.json
             ? JSON.stringify(wanted)
-            : `${named(channel, consumer)}: at once ${shown(wanted.mostAtOnce)}, per second ${shown(wanted.mostPerSecond)}`,
+            : `${named(channel, consumer)}: of each server at once ${shown(wanted.mostAtOnce)}, per second ${shown(wanted.mostPerSecond)}`,
         )
       }),
     )

@@ -44,7 +44,10 @@ describe('bartleby webhooks', () => {
       "consumer 'billing' of channel 'orders' was not paused",
     )
     expect(await printed('limits orders billing --at-once 5 --per-second 0.5')).toBe(
-      "consumer 'billing' of channel 'orders': at once 5, per second 0.5",
+      "consumer 'billing' of channel 'orders': of each server at once 5, per second 0.5",
+    )
+    expect(await printed('limits --help')).toMatch(
+      /--at-once <number> +attempts of a server at the same time/,
     )
     expect(await printed('secret orders billing')).toMatch(/^whsec_\S+$/)
     expect(await printed('secret orders billing --drop-previous')).toContain('with the newest secret only')

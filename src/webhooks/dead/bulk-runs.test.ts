@@ -104,6 +104,33 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
     await office.expectClean()
   })
 
+  it.each(['requeueAll', 'purge'] as const)(
+    'are never more than a %s expects, also when jobs die meanwhile',
+    async (act) => {
+      const consumer = await newConsumer()
+      await office.deadJobs(consumer, 4)
+      const slow: Xid[] = []
+      for (let i = 0; i < 3; i++) slow.push(await office.one(consumer))
+      await office.deadJobs(consumer, 4)
+      const seen: (readonly [done: number, expected: number])[] = []
+      const db = office.intercepted('webhooks.bulkBatch', async (_, go) => {
+        const outcome = await go()
+        // Older than the newest that was dead at the start, and so in the way of the run.
+        if (seen.length === 0) await office.die(slow)
+        for (const { done, expected } of await runsOf(consumer)) seen.push([done, expected])
+        return outcome
+      })
+      await office.bulk(SMALL, db)[act](consumer, 'tester')
+      await office.idle()
+      expect(seen).toEqual([
+        [4, 8],
+        [8, 8],
+        [11, 11],
+      ])
+      await office.expectClean()
+    },
+  )
+
   it('are purged where their attempts are used up, and one row of history says how many', async () => {
     const consumer = await newConsumer('pull')
     const jobs = await office.deadJobs(consumer, 9)

@@ -17,7 +17,7 @@ export interface BulkRun {
   readonly startedAt: Instant
   /** null: it is under way. */
   readonly finishedAt: Instant | null
-  /** Dead jobs of the consumer at the start. */
+  /** Dead jobs of the consumer at the start; never less than are done. */
   readonly expected: number
   /** Jobs requeued or erased so far. */
   readonly done: number
@@ -203,11 +203,11 @@ export async function holdRun(tx: Transaction, id: Xid, owner: string): Promise<
   }
 }
 
-/** One row by primary key, which is locked. */
+/** One row by primary key, which is locked. Jobs that died meanwhile and were done too are expected from then on. */
 const advanceRow = sql(
   'webhooks.advanceRun',
   `UPDATE bartleby.webhook_bulk_runs SET next_created_at = $2, next_job = $3, done = done + $4, owned_until = $5,
-     finished_at = $6 WHERE id = $1`,
+     finished_at = $6, expected = CASE WHEN expected < done + $4 THEN done + $4 ELSE expected END WHERE id = $1`,
 )
 
 /** Writes how far a run is. */
