@@ -39,7 +39,7 @@ import { FilingClerk } from './letters/filing.ts'
 import type { LetterSource, SourceName } from './letters/letter.ts'
 import { Letters } from './letters/letters.ts'
 import { outcomeFold } from './letters/outcomes.ts'
-import { type Removed, RetentionClerk } from './letters/retention.ts'
+import { DEFAULT_RETENTION_DAYS, type Removed, RetentionClerk } from './letters/retention.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { VerifyRun } from './observe/verify-run.ts'
 import { Outboxes, type OutboxSettings } from './outbox/outboxes.ts'
@@ -85,7 +85,6 @@ const DEFAULT_MAX_PENDING = 100
 const DEFAULT_DEDUPE_WINDOW = '5m'
 
 const DEFAULT_VIEWS: ViewNames = { dlqTableName: 'engineDlq', historyTableName: 'engineHistory' }
-const DEFAULT_RETENTION_DAYS = 90
 /** Handlers get this long to finish; the whole of a stop has ten seconds. */
 const ENGINE_STOP_MS = 5_000
 
@@ -350,7 +349,7 @@ async function wire(db: Database, options: OfficeOptions, storeClock: StoreClock
   ])
   const retentionDays = options.engines?.tables?.retentionDays ?? DEFAULT_RETENTION_DAYS
   const foldMs = webhooks.settings.dlq.summaryIntervalSeconds * 1_000
-  const letters = new Letters(db, clock, log, { registers, sources, engines: directory })
+  const letters = new Letters(db, clock, log, { registers, sources, engines: directory, retentionDays })
   const kafka = await openKafka(options.kafka ?? {}, { db, clock, log, registers, ledger: letters.ledger })
   const retention = new RetentionClerk(db, clock, log, { retentionDays, sources: [...sources.values()] })
   return {

@@ -94,6 +94,10 @@ export interface LetterDetail extends LetterItem {
   readonly version: number
   readonly originalPartition: number | null
   readonly itemCreatedAtUtc: string | null
+  /** Of a letter that is Expired. */
+  readonly expiredAtUtc: string | null
+  /** So long it is kept, at least, and can be restored; null while it is pending. */
+  readonly restorableUntilUtc: string | null
   readonly originalMessage: string
   readonly originalMessageEncoding: TextEncoding
   /** Lower-case hex, of the bytes. */

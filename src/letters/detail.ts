@@ -29,7 +29,7 @@ const SUMMARY = `${columns(`id, captured_at, first_failure_at, last_failure_at, 
   (SELECT fingerprint FROM bartleby.signatures WHERE signatures.id =
     (SELECT signature FROM bartleby.drawers WHERE drawers.id = letters.drawer)) AS fingerprint`
 
-const FULL = `${SUMMARY}, ${columns(`item_created_at, laid_at, lease_deadline, serial, part, version, partition, shelf,
+const FULL = `${SUMMARY}, ${columns(`item_created_at, expired_at, laid_at, lease_deadline, serial, part, version, partition, shelf,
   leased, edited, error_stack, failed_by, reported_count, sent_as, sent_to, redrive, encoding, kind, reference, headers, payload,
   edited_payload, edited_encoding, edited_kind, edited_reference`)}`
 
@@ -60,6 +60,7 @@ interface SummaryRow {
 
 interface LetterRow extends SummaryRow {
   readonly item_created_at: Integer | null
+  readonly expired_at: Integer | null
   readonly laid_at: Integer | null
   readonly lease_deadline: Integer | null
   readonly serial: Integer | null
@@ -251,6 +252,7 @@ function toLetter(row: LetterRow): Letter {
     version: Number(row.version),
     originalPartition: numberOrNull(row.partition),
     itemCreatedAt: atOrNull(row.item_created_at),
+    expiredAt: atOrNull(row.expired_at),
     errorStack: row.error_stack,
     failedBy: row.failed_by,
     reportedCount: numberOrNull(row.reported_count),

@@ -64,10 +64,10 @@ const nextOfDrawer = nextInLane('letters.nextToExpireInDrawer', {
 /** All letters of a batch by primary key; they are locked. */
 const expireAll = sql('letters.expireBatch', {
   postgres: `UPDATE bartleby.letters SET status = ${STATUS.Expired}, version = version + 1, resolution = 'expire',
-               resolved_by = $2, resolved_at = NULL, notes = NULL, confirmed_at = NULL, sent_as = NULL, sent_to = NULL
+               resolved_by = $2, expired_at = $3, resolved_at = NULL, notes = NULL, confirmed_at = NULL, sent_as = NULL, sent_to = NULL
              WHERE id = ANY($1::bigint[])`,
   sqlite: `UPDATE letters SET status = ${STATUS.Expired}, version = version + 1, resolution = 'expire',
-             resolved_by = $2, resolved_at = NULL, notes = NULL, confirmed_at = NULL, sent_as = NULL, sent_to = NULL
+             resolved_by = $2, expired_at = $3, resolved_at = NULL, notes = NULL, confirmed_at = NULL, sent_as = NULL, sent_to = NULL
            WHERE id IN (SELECT value FROM json_each($1))`,
 })
 
@@ -155,7 +155,7 @@ async function expireBatch(
   const last = rows.at(-1)
   if (last === undefined) return { expired: 0, next: null }
   await lifter.lift(work, rows)
-  await tx.run(expireAll, idList(tx.dialect, rows), actor)
+  await tx.run(expireAll, idList(tx.dialect, rows), actor, work.now)
   await recordHistory(
     tx,
     rows.map((row) => ({

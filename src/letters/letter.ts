@@ -152,6 +152,8 @@ export interface Letter extends LetterSummary, LetterContent {
   readonly version: number
   readonly originalPartition: number | null
   readonly itemCreatedAt: Instant | null
+  /** When it expired; null unless it is Expired. */
+  readonly expiredAt: Instant | null
   readonly errorStack: string | null
   readonly failedBy: string | null
   /** The deliveries that the report of its last failure named; null when nobody reported it. */

@@ -34,6 +34,7 @@ import { reportAgain } from './report-again.ts'
 import { reserve } from './reserve.ts'
 import { renderRetry, retryLetter } from './resolve.ts'
 import { type Change, changeLetter } from './restore.ts'
+import { DEFAULT_RETENTION_DAYS, keptUntil } from './retention.ts'
 import { insistOnStatus } from './transition.ts'
 import { inOffice, type OfficeWork } from './work.ts'
 
@@ -41,6 +42,8 @@ export interface LettersOptions {
   readonly registers: Registers
   readonly sources: ReadonlyMap<SourceName, LetterSource>
   readonly engines: EngineNames
+  /** How long letters are kept that are resolved or expired. Default 90. */
+  readonly retentionDays?: number
 }
 
 /** A letter's name in the unified table. */
@@ -70,6 +73,8 @@ export interface CaseFile {
   readonly failures: readonly Failure[]
   /** The newest first, at most a hundred. */
   readonly history: readonly LetterEvent[]
+  /** Until when it can be restored, at least; null while it is pending. */
+  readonly restorableUntil: Instant | null
 }
 
 /** What a retry would send, and whether an operator changed it. */
@@ -97,15 +102,18 @@ export class Letters {
   readonly #log: Log
   readonly #registers: Registers
   readonly #sources: ReadonlyMap<SourceName, LetterSource>
+  readonly #retentionDays: number
   readonly #stopped = new AbortController()
   readonly #expiries = new Set<Promise<number>>()
 
-  constructor(db: Database, clock: Clock, log: Log, { registers, sources, engines }: LettersOptions) {
+  constructor(db: Database, clock: Clock, log: Log, options: LettersOptions) {
+    const { registers, sources, engines } = options
     this.#db = db
     this.#clock = clock
     this.#log = log
     this.#registers = registers
     this.#sources = sources
+    this.#retentionDays = options.retentionDays ?? DEFAULT_RETENTION_DAYS
     this.engines = engines
     this.ledger = new Ledger(db, clock, engines)
   }
@@ -128,6 +136,7 @@ export class Letters {
         letter,
         failures: await readFailures(session, letter),
         history: await historyOfLetter(session, letter.id, MAX_EVENTS),
+        restorableUntil: keptUntil(letter, this.#retentionDays),
       }
     })
   }

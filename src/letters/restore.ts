@@ -53,7 +53,7 @@ async function discard(work: OfficeWork, source: LetterSource, letter: Letter, {
   return lifted(await transition(work, letter, outcome, { act: 'discard', operation, actor, notes }))
 }
 
-/** An expired letter was given up, not resolved: it has no time of resolution. */
+/** An expired letter was given up, not resolved: it has a time of expiry, and none of resolution. */
 async function expire(work: OfficeWork, source: LetterSource, letter: Letter, { notes, actor }: Change) {
   insistOnStatus(letter, 'expire', ['Pending'])
   await source.lift(work, [letter], 'expire')

@@ -8,7 +8,7 @@ import { sql } from '../db/database.ts'
 import { leasedLock } from '../db/lock.ts'
 import { EngineDirectory } from '../engines/definitions.ts'
 import { History } from '../history/history.ts'
-import { lockLetter } from './detail.ts'
+import { lockLetter, readLetterById } from './detail.ts'
 import { expireOlder } from './expire.ts'
 import type { LetterId } from './letter.ts'
 import { type Removed, RetentionClerk } from './retention.ts'
@@ -101,14 +101,48 @@ describe.each(stores)('retention on $name', (kind) => {
     expect(await store.removed()).toBe(2)
   })
 
-  it('removes expired letters 90 days after their last failure, however late they expired', async () => {
-    await store.captureMany(2)
-    store.clock.advance(89n * DAY)
-    await expireAll()
-    store.clock.advance(DAY)
+  it('removes expired letters 90 days after their expiry, however long ago they failed', async () => {
+    await store.captureMany(1)
+    const [changed] = await store.captureMany(1)
+    store.clock.advance(1_000n * DAY)
+    const { engine, rowKey } = await store.db.session('test', async (session) => {
+      const letter = changed === undefined ? null : await readLetterById(session, changed)
+      if (letter === null) throw new Error('there is no letter')
+      return letter
+    })
+    await store.letters.change({ engine, rowKey }, { status: 'Expired', notes: null, actor: 'nell' })
+    expect(await expireAll()).toBe(1)
+    store.clock.advance(90n * DAY)
     expect(await clerk.runNow()).toMatchObject({ letters: 0 })
     store.clock.advance(1n)
     expect(await clerk.runNow()).toMatchObject({ letters: 2 })
+    expect(await store.statuses()).toEqual({ counted: [0, 0, 0], real: [0, 0, 0] })
+  })
+
+  it('removes expired letters not before 90 days after their last failure, when its reporter’s clock is ahead', async () => {
+    await store.captureMany(2, (i) => ({ lastFailureAt: later(store.clock.now(), BigInt(i) * 30n * DAY) }))
+    store.clock.advance(1n)
+    await expireOlder(
+      { db: store.db, clock: store.clock, sources: new Map(), signal: new AbortController().signal },
+      { before: later(store.clock.now(), 31n * DAY), engine: null, actor: 'tester' },
+    )
+    store.clock.advance(90n * DAY + 1n)
+    expect(await clerk.runNow()).toMatchObject({ letters: 1 })
+    store.clock.advance(30n * DAY)
+    expect(await clerk.runNow()).toMatchObject({ letters: 1 })
+  })
+
+  it('begins anew when a letter was restored and expires again', async () => {
+    await store.captureMany(1)
+    await expireAll()
+    store.clock.advance(60n * DAY)
+    const [expired] = (await store.letters.list({ status: 'Expired' })).items
+    if (expired === undefined) throw new Error('nothing expired')
+    await store.letters.change(expired, { status: 'Pending', notes: null, actor: 'nell' })
+    store.clock.advance(60n * DAY)
+    await expireAll()
+    store.clock.advance(90n * DAY)
+    expect(await clerk.runNow()).toMatchObject({ letters: 0 })
   })
 
   it('takes the attempts along', async () => {

@@ -1,13 +1,13 @@
 /**
  * Retention: once an hour one server removes what is past its time, under a lock that is leased batch by batch.
- * Resolved letters age from their resolution, expired ones from their last failure, history from its making; pending
- * letters stay.
+ * Resolved letters age from their resolution, expired ones from their expiry or a later failure, history from its making;
+ * pending letters stay.
  */
-import { type Alarm, type Clock, later } from '../core/clock.ts'
+import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import { leasedLock } from '../db/lock.ts'
-import type { LetterSource } from './letter.ts'
+import type { Letter, LetterSource } from './letter.ts'
 import { type Removed, RetentionRun } from './retention-run.ts'
 
 export type { Removed } from './retention-run.ts'
@@ -18,11 +18,24 @@ export interface RetentionOptions {
   readonly sources?: readonly LetterSource[]
 }
 
+/** How long letters that are resolved or expired are kept, unless somebody says otherwise. */
+export const DEFAULT_RETENTION_DAYS = 90
+
+const DAY_US = 86_400_000_000n
 const HOUR_US = 3_600_000_000n
 /** A server that is started anew every half hour would otherwise never come to it. */
 const FIRST_RUN_AFTER_US = 60_000_000n
 /** Renewed before every batch; a server that dies is replaced after this long. */
 const LOCK_US = 60_000_000n
+
+/** Until when a letter is kept at least, and can be restored; null for a pending one, which stays. */
+export function keptUntil(
+  { resolvedAt, expiredAt, lastFailureAt }: Pick<Letter, 'resolvedAt' | 'expiredAt' | 'lastFailureAt'>,
+  retentionDays: number,
+): Instant | null {
+  const since = expiredAt !== null && expiredAt < lastFailureAt ? lastFailureAt : (expiredAt ?? resolvedAt)
+  return since === null ? null : later(since, BigInt(retentionDays) * DAY_US)
+}
 
 export class RetentionClerk {
   readonly #db: Database

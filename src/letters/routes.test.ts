@@ -3,6 +3,8 @@ import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
+import { later } from '../core/clock.ts'
+import { formatMicros } from '../core/timestamp.ts'
 import { gate } from '../http/gate.ts'
 import { letterRoutes } from './routes.ts'
 
@@ -273,6 +275,28 @@ describe.each(stores)('/api/dlq on $name', (kind) => {
   })
 
   describe('PATCH /api/dlq/{engine}/{rowKey}', () => {
+    it('says until when a letter can be restored', async () => {
+      const letter = await capture({ lastFailureAtUtc: '2020-01-01T00:00:00Z' })
+      const shown = async () => {
+        const { expiredAtUtc, restorableUntilUtc } = (await call('GET', pathOf(letter))).data
+        return { expiredAtUtc, restorableUntilUtc }
+      }
+      const nothing = { expiredAtUtc: null, restorableUntilUtc: null }
+      const inNinetyDays = formatMicros(later(store.clock.now(), 90n * DAY))
+      expect(await shown()).toEqual(nothing)
+      const expired = await call('PATCH', pathOf(letter), { status: 'Expired' })
+      expect(expired.data).toMatchObject({ status: 'Expired', resolvedAtUtc: null })
+      const expiredAtUtc = formatMicros(store.clock.now())
+      expect(await shown()).toEqual({ expiredAtUtc, restorableUntilUtc: inNinetyDays })
+      await call('PATCH', pathOf(letter), { status: 'Pending' })
+      expect(await shown()).toEqual(nothing)
+      await call('PATCH', pathOf(letter), { status: 'Resolved', resolutionNotes: 'test' })
+      expect(await shown()).toEqual({ expiredAtUtc: null, restorableUntilUtc: inNinetyDays })
+      await call('PATCH', pathOf(letter), { status: 'Pending' })
+      expect((await call('POST', '/api/dlq/expire', { olderThanDays: 1_000 })).data).toEqual({ expired: 1 })
+      expect(await shown()).toEqual({ expiredAtUtc, restorableUntilUtc: inNinetyDays })
+    })
+
     it('discards, restores and expires, in the name of the caller', async () => {
       const letter = await capture()
       const discarded = await call('PATCH', pathOf(letter), { status: 'Resolved', resolutionNotes: 'test' })

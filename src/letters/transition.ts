@@ -49,7 +49,7 @@ export function said(text: string | null): string | null {
 const writeOutcome = sql(
   'letters.transition',
   `UPDATE bartleby.letters SET status = $3, version = version + 1, resolution = $4, resolved_at = $5, resolved_by = $6,
-     notes = $7, sent_as = $8, sent_to = $9, redrive = $10, confirmed_at = NULL
+     notes = $7, sent_as = $8, sent_to = $9, redrive = $10, expired_at = $11, confirmed_at = NULL
    WHERE id = $1 AND version = $2 RETURNING drawer`,
 )
 
@@ -60,6 +60,7 @@ export async function transition(
   outcome: Outcome,
   trace: Trace,
 ): Promise<Letter> {
+  const expiredAt = outcome.status === 'Expired' ? work.now : null
   const [row] = await work.tx.rows<{ drawer: Integer }>(
     writeOutcome,
     letter.id,
@@ -72,6 +73,7 @@ export async function transition(
     outcome.sentAs,
     outcome.sentTo,
     outcome.redrive ?? null,
+    expiredAt,
   )
   if (row === undefined) throw new Error(`letter ${letter.id} changed although it was locked`)
   const drawer = Number(row.drawer)
@@ -98,7 +100,7 @@ export async function transition(
       output: trace.output ?? null,
     },
   ])
-  return { ...letter, ...outcome, redrive: outcome.redrive ?? null, version, confirmedAt: null }
+  return { ...letter, ...outcome, redrive: outcome.redrive ?? null, version, confirmedAt: null, expiredAt }
 }
 
 /** How refusals name an act. */

@@ -3,7 +3,8 @@ import { hash } from 'node:crypto'
 import type { Instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { LetterEvent } from '../history/of-letter.ts'
-import type { Failure, Letter, LetterSummary, Outgoing } from './letter.ts'
+import type { Failure, LetterSummary, Outgoing } from './letter.ts'
+import type { CaseFile } from './letters.ts'
 import { type PayloadEncoding, showPayload } from './payload.ts'
 
 const optional = (at: Instant | null): string | null => (at === null ? null : formatMicros(at))
@@ -34,7 +35,7 @@ export const letterFields = (letter: LetterSummary) => ({
 })
 
 /** A letter with everything that is on file about it. */
-export function letterDetail(letter: Letter, failures: readonly Failure[], history: readonly LetterEvent[]) {
+export function letterDetail({ letter, failures, history, restorableUntil }: CaseFile) {
   const original = showPayload(letter.payload)
   const edited = letter.editedPayload === null ? null : showPayload(letter.editedPayload)
   return {
@@ -42,6 +43,8 @@ export function letterDetail(letter: Letter, failures: readonly Failure[], histo
     version: letter.version,
     originalPartition: letter.originalPartition,
     itemCreatedAtUtc: optional(letter.itemCreatedAt),
+    expiredAtUtc: optional(letter.expiredAt),
+    restorableUntilUtc: optional(restorableUntil),
     originalMessage: original.text,
     originalMessageEncoding: original.encoding,
     originalMessageSha256: sha256(letter.payload),

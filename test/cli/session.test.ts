@@ -206,6 +206,34 @@ describe('one letter', () => {
   })
 })
 
+describe('letters that nobody looked at for long', () => {
+  it('expire, and it is said until when they can be restored', async () => {
+    const letters = new LetterClient({ url: there.url, token: 'work' })
+    const lastFailureAtUtc = '2020-01-01T00:00:00Z'
+    const old = { engine: 'tls', sourceId: 'old', instanceId: 'old', originalMessage: '', errorMessage: 'x' }
+    await letters.capture({ ...old, lastFailureAtUtc })
+    const env = { BARTLEBY_URL: there.url, BARTLEBY_TOKEN: 'work' }
+    const expire = ['letters', 'expire', '--older-than-days', '90', '--engine', 'tls']
+    const day = new Date(Date.now() + 90 * 86_400_000).toISOString().slice(0, 10)
+    expect(await run(expire, { env })).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(
+        new RegExp(
+          `expire 1 pending letters of engine 'tls'; they can be restored until ${day} \\S+Z; add --yes`,
+        ),
+      ),
+    })
+    const { out } = await run([...expire, '--yes'], { env })
+    expect(out).toMatch(new RegExp(`^1 letters were expired; they can be restored until ${day} `))
+    expect((await run(['letters', 'show', 'tls', 'old'], { env })).out).toMatch(
+      new RegExp(`kept until +${day} `),
+    )
+    expect((await run(['letters', 'restore', 'tls', 'old'], { env })).out).toMatch(/was restored$/)
+    const [letter] = (await letters.list({ engine: 'tls' })).items
+    if (letter !== undefined) await letters.discard(letter, 'done with')
+  })
+})
+
 describe('many letters', () => {
   const query = ['--query', 'engine:hmac attempts:>=4']
 

@@ -130,7 +130,10 @@ export class ExplainedStore {
     const first = this.#firstColumns.get(index ?? '')
     // Without a first column it is an index of the catalogue.
     if (!type.startsWith('Index') || first === undefined) return null
-    const bounded = new RegExp(`\\b${first}\\b`).test(condition ?? '')
+    // An expression stands in the condition as it stands in the index.
+    const bounded = first.includes('(')
+      ? condition?.includes(first)
+      : new RegExp(`\\b${first}\\b`).test(condition ?? '')
     return bounded ? null : `${type} of all of ${index}`
   }
 

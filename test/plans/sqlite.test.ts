@@ -69,7 +69,6 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
     'letters.newest',
     'letters.countNewest',
     'letters.nextToExpire',
-    'letters.nextToRemove.expired',
   ],
   letters_unconfirmed: ['letters.unconfirmed'],
   letter_minutes_oldest: ['letterActivity.remove.letter_minutes_oldest'],
@@ -81,6 +80,7 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
     'letterActivity.first',
   ],
   letters_resolved: ['letters.nextToRemove.resolved'],
+  letters_expired: ['letters.nextToRemove.expired'],
   letters_lying: [
     'lying.heads',
     'lying.lockFacts',

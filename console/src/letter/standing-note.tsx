@@ -39,7 +39,16 @@ function noteOf(letter: LetterDetail): Note | null {
   const why = resolutionNotes === null || resolutionNotes === 'Retried' ? '' : ` “${resolutionNotes}”`
   if (status === 'Pending') return pendingNote(letter)
   if (status === 'Expired') {
-    return { title: 'Expired', colour: 'gray', says: `It was given up${by}.${why}` }
+    return {
+      title: 'Expired',
+      colour: 'gray',
+      says: (
+        <>
+          It was given up <Time at={letter.expiredAtUtc} />
+          {by}.{why} <Restorable letter={letter} />
+        </>
+      ),
+    }
   }
   if (resolution === 'discard') {
     return {
@@ -48,7 +57,7 @@ function noteOf(letter: LetterDetail): Note | null {
       says: (
         <>
           It ended without being sent back, <Time at={resolvedAtUtc} />
-          {by}.{why}
+          {by}.{why} <Restorable letter={letter} />
         </>
       ),
     }
@@ -78,6 +87,15 @@ function noteOf(letter: LetterDetail): Note | null {
       </>
     ),
   }
+}
+
+function Restorable({ letter: { restorableUntilUtc } }: { readonly letter: LetterDetail }) {
+  if (restorableUntilUtc === null) return null
+  return (
+    <>
+      It can be restored until <FullTime at={restorableUntilUtc} />.
+    </>
+  )
 }
 
 function pendingNote(letter: LetterDetail): Note | null {

@@ -32,6 +32,7 @@ const standing = (letter: LetterDetail, now: number): readonly Field[] => [
   ['first failure', when(letter.firstFailureAtUtc, now)],
   ['last failure', when(letter.lastFailureAtUtc, now)],
   ['ended', ending(letter)],
+  ['kept until', letter.restorableUntilUtc === null ? null : secondsOf(letter.restorableUntilUtc)],
   [
     'sent',
     letter.sentAs === null ? null : `as ${letter.sentAs} to ${letter.sentTo ?? '-'}, ${outcome(letter, now)}`,
@@ -42,9 +43,11 @@ const standing = (letter: LetterDetail, now: number): readonly Field[] => [
   ],
 ]
 
-function ending({ resolution, resolvedAtUtc, resolvedBy, resolutionNotes }: LetterDetail): string | null {
+function ending(letter: LetterDetail): string | null {
+  const { resolution, resolvedBy, resolutionNotes } = letter
   if (resolution === null) return null
-  const at = resolvedAtUtc === null ? '' : ` ${secondsOf(resolvedAtUtc)}`
+  const endedAtUtc = letter.resolvedAtUtc ?? letter.expiredAtUtc
+  const at = endedAtUtc === null ? '' : ` ${secondsOf(endedAtUtc)}`
   const by = resolvedBy === null ? '' : ` by ${resolvedBy}`
   return `${resolution}${at}${by}${resolutionNotes === null ? '' : `: ${resolutionNotes}`}`
 }

@@ -1,10 +1,10 @@
 /** `bartleby letters expire`: gives up pending letters that nobody looked at for long. */
 import type { Command } from 'commander'
-import { withOffice } from '../office-call.ts'
+import { type CallServer, withOffice } from '../office-call.ts'
 import { grouped } from '../progress.ts'
 import { type ConnectionFlags, serverCommand, wholeNumber } from '../queues/connection.ts'
 import { printable, type Terminal } from '../terminal.ts'
-import { nowMs } from '../times.ts'
+import { nowMs, secondsOf } from '../times.ts'
 import { confirmCount } from './confirm-count.ts'
 import { totalOf } from './find.ts'
 
@@ -19,13 +19,19 @@ const DAY_MS = 86_400_000
 export function expireCommand(terminal: Terminal): Command {
   return serverCommand(
     'expire',
-    'Give up pending letters that failed last more than so many days ago; they can be restored.',
+    'Give up pending letters that failed last more than so many days ago; they can be restored for as long as they are kept.',
     ['expire --older-than-days 90', 'expire --older-than-days 30 --engine hmac --yes'],
     'letters',
   )
     .requiredOption('--older-than-days <n>', 'at least 1')
     .option('--engine <engine>', 'only of this engine')
     .option('-y, --yes', 'do not ask')
+    .addHelpText(
+      'after',
+      `
+Expired letters are kept for \`engines.tables.retentionDays\` (90) from now on, however long ago they failed, and can be restored
+until then: bartleby letters restore --query status:expired. The command says until when.`,
+    )
     .action((flags: ExpireFlags) =>
       withOffice(flags, terminal, async ({ call, letters }) => {
         const olderThanDays = wholeNumber('--older-than-days', flags.olderThanDays, 1) ?? 1
@@ -35,9 +41,20 @@ export function expireCommand(terminal: Terminal): Command {
         const of = flags.engine === undefined ? '' : ` of engine '${printable(flags.engine)}'`
         const plan = `expire ${grouped(total)}${exact ? '' : ' or more'} pending letters${of}`
         if (total === 0) return terminal.out(flags.json ? '{"expired":0}' : 'no pending letters are that old')
-        await confirmCount(plan, total, flags, terminal)
+        const until = await restorableUntil(call)
+        await confirmCount(`${plan}; they can be restored until ${until}`, total, flags, terminal)
         const expired = await letters.expireOlder({ olderThanDays, ...engine })
-        terminal.out(flags.json ? JSON.stringify({ expired }) : `${grouped(expired)} letters were expired`)
+        terminal.out(
+          flags.json
+            ? JSON.stringify({ expired })
+            : `${grouped(expired)} letters were expired; they can be restored until ${until}`,
+        )
       }),
     )
+}
+
+/** So long letters are kept that expire now. */
+async function restorableUntil(call: CallServer): Promise<string> {
+  const { retentionDays } = await call<{ readonly retentionDays: number }>('GET', '/api/settings')
+  return secondsOf(new Date(nowMs() + retentionDays * DAY_MS).toISOString())
 }

@@ -27,6 +27,8 @@ const LETTER: LetterDetail = {
   version: 1,
   originalPartition: 0,
   itemCreatedAtUtc: null,
+  expiredAtUtc: null,
+  restorableUntilUtc: null,
   originalMessage: '/wA=',
   originalMessageEncoding: 'base64',
   originalMessageSha256: '',

@@ -103,6 +103,11 @@ export const LETTER_DETAIL = objectOf({
   version: INTEGER,
   originalPartition: { type: ['integer', 'null'] },
   itemCreatedAtUtc: TIME_OR_NULL,
+  expiredAtUtc: TIME_OR_NULL,
+  restorableUntilUtc: {
+    ...TIME_OR_NULL,
+    description: 'So long it is kept, at least, and can be restored; null while it is pending',
+  },
   originalMessage: TEXT,
   originalMessageEncoding: ENCODING,
   originalMessageSha256: TEXT,

@@ -130,7 +130,8 @@ const expireCall = (letters: Letters): ApiCall => ({
   schema: describeCall({
     operationId: 'letters.expire',
     tag: 'letters',
-    summary: 'Expire pending letters whose last failure is long ago, in bounded batches',
+    summary:
+      'Expire pending letters whose last failure is long ago, in bounded batches; each can be restored for retentionDays from its expiry on',
     role: 'operator',
     body: EXPIRE,
     data: EXPIRED,
@@ -162,10 +163,7 @@ const getCall = (letters: Letters): ApiCall => ({
     params: KEY,
     data: LETTER_DETAIL,
   }),
-  answer: async (request) => {
-    const { letter, failures, history } = await letters.get(keyOf(request))
-    return ok(letterDetail(letter, failures, history))
-  },
+  answer: async (request) => ok(letterDetail(await letters.get(keyOf(request)))),
 })
 
 const changeCall = (letters: Letters): ApiCall => ({
