@@ -1,6 +1,7 @@
 /** Letters as bulk work looks at them: what decides whether they are acted on, and nothing of what is large. */
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, integerList, type Session, sql, type Transaction, textList } from '../db/database.ts'
+import { isEngineSourceId } from './item-source-id.ts'
 import {
   type Act,
   isUnconfirmed,
@@ -101,7 +102,7 @@ function toCandidate(row: Row): Candidate {
     status: Number(row.status),
     drawer: Number(row.drawer),
     engine: row.engine,
-    key: row.instance_id === UNNAMED_INSTANCE ? null : row.instance_id,
+    key: row.instance_id === null || isUnnamed(row.instance_id) ? null : row.instance_id,
     capturedAt: instant(BigInt(row.captured_at)),
     isUnconfirmed: isUnconfirmed({ resolution: row.resolution, confirmedAt: row.confirmed_at }),
     isLeased,
@@ -187,3 +188,7 @@ export async function firstOthers(
     ]),
   )
 }
+
+/** The source id stands for the instance of a message that names none. */
+const isUnnamed = (instanceId: string): boolean =>
+  instanceId === UNNAMED_INSTANCE || isEngineSourceId(instanceId)

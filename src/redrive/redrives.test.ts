@@ -294,6 +294,21 @@ describe.each(stores)('redrives on $name', (kind) => {
     )
   })
 
+  it('sends, discards and restores letters that lie in no dead queue, of plain queues and of engines', async () => {
+    const settings = { leaseTimeout: '1h', expireTimeout: '240h', requestedPartitions: 1 }
+    for (const queueName of [mails, 'hmac-rotation-queue']) {
+      await desk.office.queues.create({ ...settings, queueName }).catch(() => {})
+      await desk.dead(queueName, names(1, 3))
+      const selection = of(queueName)
+      expect((await run({ selection, action: 'discard', reason: 'test data' })).counts.sent).toBe(3)
+      expect((await run({ selection, action: 'restore' })).counts.sent).toBe(3)
+      const sent = await run({ selection })
+      expect(sent).toMatchObject({ state: 'done', counts: { sent: 3 } })
+      expect(await desk.work(queueName), queueName).toEqual(names(1, 3))
+      expect((await read(sent.id)).counts.confirmed).toBe(3)
+    }
+  })
+
   it('moves letters to another queue', async () => {
     await desk.createQueue(mails)
     await desk.dead(orders, names(1, 3))

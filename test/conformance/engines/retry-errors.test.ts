@@ -1,5 +1,7 @@
 /** `queue.retry` with what failed: the letter shows it in place of the words that deaths otherwise get. */
+import { create, toBinary } from '@bufbuild/protobuf'
 import { expect, it } from 'vitest'
+import { QueueRetryItemSchema, QueueRetryRequestSchema } from '../../../src/queues/wire/queues_pb.ts'
 import { base64, idsOf, offices, only } from './bed.ts'
 
 const ERROR = {
@@ -105,6 +107,19 @@ offices('a retry that says what failed', (desk) => {
     const { queue, id } = await leased({ on_death: 'delete' })
     await desk.queues.retry(queue, [{ id, dead: true, ...ERROR }])
     expect(await letterOf(queue)).toMatchObject(SHOWN)
+  })
+
+  it('says so in protobuf in the fields 1000 to 1002', async () => {
+    const { queue, id } = await leased()
+    const item = { id, dead: true, errorClass: 'A', errorMessage: 'b', errorStack: 'c' }
+    const body = create(QueueRetryRequestSchema, { queueName: queue, items: [item] })
+    const headers = { 'content-type': 'application/protobuf' }
+    const bytes = toBinary(QueueRetryRequestSchema, body)
+    const { status } = await desk.wire.raw('/v1/queue.retry', { headers, body: bytes })
+    expect(status).toBe(200)
+    expect(await letterOf(queue)).toMatchObject({ errorClass: 'A', errorMessage: 'b', errorStack: 'c' })
+    const { errorClass, errorMessage, errorStack } = QueueRetryItemSchema.field
+    expect([errorClass, errorMessage, errorStack].map(({ number }) => number)).toEqual([1000, 1001, 1002])
   })
 
   it('keeps the limit of the body, and takes odd characters', async () => {

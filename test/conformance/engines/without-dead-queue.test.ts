@@ -1,7 +1,9 @@
 /** Deaths in queues that have no dead queue: each is a letter that lies nowhere, unless the queue says otherwise. */
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { expect, it } from 'vitest'
+import { QueueInfoSchema } from '../../../src/queues/wire/queues_pb.ts'
 import { hours, minutes, ms, us } from '../../harness/time.ts'
-import { type Desk, idsOf, type Listed, offices, only } from './bed.ts'
+import { type Desk, idsOf, type Listed, offices, only, unique } from './bed.ts'
 
 type Settings = Record<string, string | number>
 
@@ -164,6 +166,22 @@ offices('a queue with on_death', (desk) => {
     await desk.queues.ok('/v1/queues.update', { queue_name: queue, on_death: 'letter' })
     expect(await overview(desk, queue)).toMatchObject({ onDeath: 'letter' })
     expect(await overview(desk, await desk.queues.queue())).toMatchObject({ onDeath: 'letter' })
+  })
+
+  it('is taken in protobuf as field 1000, and no reply has it', async () => {
+    const queue = unique()
+    const call = (path: string, fields: MessageInitShape<typeof QueueInfoSchema>) =>
+      desk.wire.raw(path, {
+        headers: { 'content-type': 'application/protobuf', accept: 'application/protobuf' },
+        body: toBinary(QueueInfoSchema, create(QueueInfoSchema, fields)),
+      })
+    const settings = { leaseTimeout: '1m', expireTimeout: '24h', requestedPartitions: 1 }
+    const made = await call('/v1/queues.create', { queueName: queue, ...settings, onDeath: 'delete' })
+    expect(made.status).toBe(200)
+    expect(await overview(desk, queue)).toMatchObject({ onDeath: 'delete' })
+    const { bytes } = await call('/v1/queues.info', { queueName: queue })
+    expect(fromBinary(QueueInfoSchema, bytes)).toMatchObject({ queueName: queue, onDeath: '' })
+    expect(QueueInfoSchema.field.onDeath.number).toBe(1000)
   })
 
   it('of another word is refused with what is allowed, after all that the contract checks', async () => {
