@@ -13,6 +13,7 @@ export type { Engine } from './engines/engine.ts'
 export { EngineStopped, HandlerTimedOut, LeaseLost } from './engines/failure.ts'
 export type { EngineMessage, EngineOptions, RunContext } from './engines/options.ts'
 export type { EngineTables } from './engines/tables.ts'
+export type { Recorded, RunReport } from './history/intake.ts'
 export type { KafkaOptions } from './kafka/options.ts'
 export type {
   DeadEvent,
@@ -22,8 +23,9 @@ export type {
   When,
 } from './kafka/processors/processor.ts'
 export type { LetterFilter } from './letters/filter.ts'
+export type { ReportedFailure as FailureReport, ReportedTime } from './letters/in-process-report.ts'
 export type * from './letters/letter.ts'
-export type { Letters } from './letters/letters.ts'
+export type { CaptureResult, Letters } from './letters/letters.ts'
 export { migrateStore, Office, type OfficeOptions } from './office.ts'
 export type * from './queues/queue.ts'
 export type * from './redrive/redrive.ts'

@@ -7,6 +7,7 @@ import type { History } from '../history/history.ts'
 import type { Recorded, RunReport } from '../history/intake.ts'
 import type { FailureReport } from '../letters/capture.ts'
 import type { LetterFilter } from '../letters/filter.ts'
+import type { ReportedFailure } from '../letters/in-process-report.ts'
 import type { LetterSummary } from '../letters/letter.ts'
 import type { CaptureResult, CaseFile, ExpireRequest, LetterKey, Letters } from '../letters/letters.ts'
 import type { Page } from '../letters/list.ts'
@@ -20,7 +21,7 @@ export interface TablePage {
 
 export interface EngineTables {
   /** Files a failure; a known source id gives the letter it has. */
-  putLetter(report: FailureReport): Promise<CaptureResult>
+  putLetter(report: ReportedFailure | FailureReport): Promise<CaptureResult>
   getLetter(key: LetterKey): Promise<CaseFile>
   listLetters(filter?: LetterFilter, page?: TablePage): Promise<Page>
   /** Discards, expires or restores a letter. */

@@ -209,6 +209,8 @@ describe.each(stores)('the history on $name', (store) => {
       const before = later(START, -DAY_US)
       const old = Array.from({ length: 1_201 }, (_, i) => ({
         ...report({ correlationId: `old-${i}` }),
+        input: null,
+        output: null,
         correlationId: `old-${i}`,
         instanceId: null,
         createdAt: later(before, -1n - BigInt(i % 7)),

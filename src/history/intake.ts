@@ -22,8 +22,9 @@ export interface RunReport {
   /** Default: a new one. */
   readonly correlationId?: string | null
   readonly actor?: string | null
-  readonly input?: Uint8Array | null
-  readonly output?: Uint8Array | null
+  /** Bytes and texts are kept as they are; anything else as its JSON. */
+  readonly input?: unknown
+  readonly output?: unknown
   readonly error?: string | null
   /** The worker's own id of the run. */
   readonly sourceId?: string | null
@@ -81,7 +82,16 @@ export async function fileReport(tx: Transaction, report: RunReport, now: Instan
   const instanceId = report.instanceId ?? PUBLISHER
   const correlationId = report.correlationId ?? randomUUID()
   await tx.rows(takeTurn, correlationId)
-  const [row] = await recordHistory(tx, [{ ...report, instanceId, correlationId, createdAt: now }])
+  const [row] = await recordHistory(tx, [
+    {
+      ...report,
+      input: contentOf(report.input),
+      output: contentOf(report.output),
+      instanceId,
+      correlationId,
+      createdAt: now,
+    },
+  ])
   if (row === undefined) throw new Error('an entry that was just recorded is not there')
   if (sourceId !== null) {
     const added = await tx.run(insertSource, engine, sourceId, row.createdAt, row.id, row.series)
@@ -92,6 +102,14 @@ export async function fileReport(tx: Transaction, report: RunReport, now: Instan
   const actor = report.actor ?? null
   const entry = { engine, rowKey, instanceId, operation, status, durationMs, createdAt, correlationId, actor }
   return { entry, created: true }
+}
+
+function contentOf(value: unknown): Uint8Array | null {
+  if (value === undefined || value === null) return null
+  if (value instanceof Uint8Array) return value
+  // What JSON has nothing for, such as a function, is nothing.
+  const text: string | undefined = typeof value === 'string' ? value : JSON.stringify(value)
+  return text === undefined ? null : Buffer.from(text.toWellFormed(), 'utf8')
 }
 
 async function entryOfSource(

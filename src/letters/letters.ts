@@ -14,6 +14,7 @@ import { findLetter, lockLetter, readFailures, readLetter, readLetterById } from
 import { expireOlder } from './expire.ts'
 import type { LetterFilter } from './filter.ts'
 import { type Answer, answerOf, answerOnce, type OnceKey } from './idempotency.ts'
+import { inProcessReport, type ReportedFailure } from './in-process-report.ts'
 import { Ledger } from './ledger.ts'
 import {
   type Edit,
@@ -142,8 +143,15 @@ export class Letters {
   }
 
   /** Files a failure that happened elsewhere: as a letter, or on the letter that its source id has, unless it is there already. */
-  capture(report: FailureReport): Promise<CaptureResult> {
-    return inOffice(this.#db, this.#clock, 'letters.capture', (work) => this.captureIn(work, report))
+  capture(report: ReportedFailure | FailureReport): Promise<CaptureResult> {
+    return inOffice(this.#db, this.#clock, 'letters.capture', (work) => {
+      // Parts of the office have read their reports themselves.
+      const isRead = 'payload' in report && 'source' in report
+      return this.captureIn(
+        work,
+        isRead ? report : inProcessReport(report, { engines: this.engines, now: work.now }),
+      )
+    })
   }
 
   /** The same as part of a transaction. */
