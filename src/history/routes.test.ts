@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { insistOnDocumentedStatuses } from '../../test/harness/documented.ts'
 import { type FreshStore, stores } from '../../test/harness/stores.ts'
 import { instant } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
@@ -34,6 +35,7 @@ describe.each(stores)('history over HTTP on $name', (store) => {
     await migrate(db, MIGRATIONS)
     clock.freeze(START)
     app = Fastify({ exposeHeadRoutes: false, routerOptions: { maxParamLength: 2_048 } })
+    insistOnDocumentedStatuses(app)
     app.addHook('onRequest', gate([token('look', 'viewer'), token('work', 'operator')], clock))
     const history = new History(db, clock, new EngineDirectory())
     await app.register(historyRoutes, { history, clock, stopping: () => false })

@@ -15,6 +15,7 @@ import {
   TEXT,
   TEXT_OR_NULL,
   TIME,
+  textUpTo,
 } from '../http/describe-api.ts'
 import {
   type JsonBody,
@@ -79,16 +80,16 @@ const LIST_QUERY = {
 const ANY = { description: 'Any JSON value; kept as it is written' }
 
 const RECORD_FIELDS = {
-  engine: TEXT,
-  instanceId: TEXT,
-  operation: TEXT,
+  engine: textUpTo(MAX_ID_CHARACTERS),
+  instanceId: textUpTo(MAX_ID_CHARACTERS),
+  operation: textUpTo(MAX_ID_CHARACTERS),
   status: STATUS,
   durationMs: { type: 'integer', minimum: 0 },
   input: ANY,
   output: ANY,
   error: TEXT,
-  correlationId: TEXT,
-  sourceId: TEXT,
+  correlationId: textUpTo(MAX_ID_CHARACTERS),
+  sourceId: textUpTo(MAX_ID_CHARACTERS),
 }
 
 /** Adds the calls of the history to a server. */

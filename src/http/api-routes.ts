@@ -14,6 +14,7 @@ import { asFailure, correlationIdOf, idempotencyKeyOf, sendEnvelope, sendEnvelop
 import { pathOf } from './facades.ts'
 import { BODY_LIMIT, type JsonBody, NO_BODY, readJsonBody } from './json-body.ts'
 import { type Query, readQuery } from './query.ts'
+import { refuseNulls } from './refuse-nulls.ts'
 
 /** A request that has passed: what a call works with. */
 export interface ApiRequest {
@@ -156,15 +157,18 @@ function whoPassed({ caller }: FastifyRequest): Caller {
 }
 
 async function read(call: CallRules, request: FastifyRequest): Promise<Omit<ApiRequest, 'caller'>> {
-  const { body, bodyLimit = BODY_LIMIT, query = [] } = call
+  const { body, bodyLimit = BODY_LIMIT, query = [], schema } = call
   const { method, params, raw, url } = request
+  const asked = readQuery(url, query)
+  const sent = body === undefined ? NO_BODY : await readJsonBody(raw, bodyLimit, body === 'required')
+  refuseNulls(schema.body, sent.fields)
   return {
     method,
     path: pathOf(url),
     // Fastify gives the named parts of a path as texts.
     params: params as Readonly<Record<string, string>>,
-    query: readQuery(url, query),
-    body: body === undefined ? NO_BODY : await readJsonBody(raw, bodyLimit, body === 'required'),
+    query: asked,
+    body: sent,
     correlationId: correlationIdOf(request),
     idempotencyKey: idempotencyKeyOf(request),
   }

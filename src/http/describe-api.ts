@@ -16,11 +16,19 @@ export interface ApiDescription {
   /** What `data` holds, and the status it comes with: 200 unless said otherwise. */
   readonly data: JsonSchema
   readonly statuses?: readonly number[]
+  /** Why it can fail beside what every call can: 409 where it meets a state that it does not fit, say. */
+  readonly failures?: readonly (401 | 404 | 409)[]
   /** Whether an `Idempotency-Key` header is looked at. */
   readonly idempotent?: boolean
 }
 
 export const TEXT: JsonSchema = { type: 'string' }
+/** A text that is asked for: so many characters at most, and one at least unless said otherwise. */
+export const textUpTo = (maxLength: number, minLength = 1): JsonSchema => ({
+  type: 'string',
+  minLength,
+  maxLength,
+})
 export const TEXT_OR_NULL: JsonSchema = { type: ['string', 'null'] }
 export const INTEGER: JsonSchema = { type: 'integer' }
 export const TIME: JsonSchema = { type: 'string', format: 'date-time' }
@@ -83,14 +91,55 @@ export function describeCall(call: ApiDescription): Readonly<Record<string, unkn
       call.role === 'open' ? 'Needs no token.' : `Needs the role ${call.role} once tokens are configured.`,
     tags: [call.tag],
     ...(params === undefined ? {} : { params: objectOf(params) }),
-    ...(query === undefined ? {} : { querystring: { type: 'object', properties: query } }),
+    ...(query === undefined ? {} : { querystring: { type: 'object', properties: notEmpty(query) } }),
     ...(idempotent ? { headers: { type: 'object', properties: headers } } : {}),
     ...(body === undefined
       ? {}
       : { body: { type: 'object', required: body.required ?? [], properties: body.fields } }),
     response: {
       ...Object.fromEntries(answers),
+      ...failuresOf(call),
       default: { description: 'Failed; the code says why', content: json(FAILED) },
     },
   }
+}
+
+/** A parameter that is there and empty is refused (see query.ts). */
+const notEmpty = (query: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(query).map(([name, schema]) => {
+      const isText = schema.type === 'string' && schema.enum === undefined
+      return [name, isText ? { minLength: 1, ...schema } : schema]
+    }),
+  )
+
+const FAILURES = {
+  400: 'What was asked for cannot be read, or is not allowed; the message names the field',
+  401: 'The token is missing or unknown',
+  403: 'The token has not the role that is needed, or the page is of another site',
+  404: 'There is nothing by this name',
+  408: 'The body did not arrive in time',
+  409: 'Not in the state that things are in; the message says what they are',
+  413: 'The body is too large',
+  415: 'The body is no JSON',
+  421: 'The server is not served under this name',
+  429: 'Too much at once from one place; try again later',
+  500: 'A fault of the server, which its log tells more of',
+  503: 'The store, or another service that is needed, cannot be reached; try again',
+} as const
+
+/** Every status that a failure of a call can have; tests compare what is answered with it. */
+export function failuresOf({
+  role,
+  params,
+  body,
+  failures = [],
+}: Pick<ApiDescription, 'role' | 'params' | 'body' | 'failures'>) {
+  const statuses = new Set<keyof typeof FAILURES>([400, 403, 421, 429, 500, 503, ...failures])
+  if (role !== 'open') statuses.add(401)
+  if (params !== undefined) statuses.add(404)
+  if (body !== undefined) for (const status of [408, 413, 415] as const) statuses.add(status)
+  return Object.fromEntries(
+    [...statuses].map((status) => [status, { description: FAILURES[status], content: json(FAILED) }]),
+  )
 }

@@ -1,5 +1,5 @@
 /** How `/api/kafka` looks in the OpenAPI document. */
-import { INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME } from '../http/describe-api.ts'
+import { INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME, textUpTo } from '../http/describe-api.ts'
 import { stateName } from './event.ts'
 import { PROFILES } from './settings.ts'
 
@@ -90,7 +90,14 @@ export const EVENT = objectOf({
   chain: { type: 'array', items: { type: 'object' }, description: 'Earlier deaths, the oldest first' },
 })
 
+/** What names of topics have at most. */
+export const MAX_NAME = 249
+
 export const REASSIGN = {
-  service: { ...TEXT, description: 'The name or an alias of a service' },
-  topic: { ...TEXT_OR_NULL, description: 'The original topic; left out, the one that the record says' },
+  service: { ...textUpTo(MAX_NAME), description: 'The name or an alias of a service' },
+  topic: {
+    ...textUpTo(MAX_NAME),
+    type: ['string', 'null'],
+    description: 'The original topic; left out, the one that the record says',
+  },
 }

@@ -2,10 +2,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { failure } from '../core/errors.ts'
 import { type ApiCall, type ApiRequest, type ApiScope, serveApi } from '../http/api-routes.ts'
-import { describeCall } from '../http/describe-api.ts'
+import { describeCall, failuresOf } from '../http/describe-api.ts'
 import { asFailure, correlationIdOf, sendEnvelopeError } from '../http/envelope.ts'
 import { optionalText, refuseUnknownFields, requiredText } from '../http/json-body.ts'
-import { EVENT, EVENT_KEY, OVERVIEW, PLACED, REASSIGN } from './admin-describe.ts'
+import { EVENT, EVENT_KEY, MAX_NAME, OVERVIEW, PLACED, REASSIGN } from './admin-describe.ts'
 import { eventOnWire, overviewOnWire, placeOnWire } from './admin-view.ts'
 import { KAFKA } from './event.ts'
 import { isUuidV4 } from './names.ts'
@@ -16,8 +16,6 @@ export interface KafkaAdminRoutesOptions extends ApiScope {
   /** null where no dead events are taken in. */
   readonly kafka: ServedKafka | null
 }
-
-const MAX_NAME = 249
 
 /** Adds the calls to a server. */
 export async function kafkaAdminRoutes(
@@ -63,6 +61,7 @@ const eventCall = (kafka: ServedKafka | null): ApiCall => ({
     role: 'viewer',
     params: EVENT_KEY,
     data: EVENT,
+    failures: [409],
   }),
   answer: async ({ params }) => {
     const id = dlqIdOf(params)
@@ -85,6 +84,7 @@ const reassignCall = (kafka: ServedKafka | null): ApiCall => ({
     params: EVENT_KEY,
     body: { fields: REASSIGN, required: ['service'] },
     data: PLACED,
+    failures: [409],
   }),
   answer: async (request) => {
     const dlqId = dlqIdOf(request.params)
@@ -129,6 +129,7 @@ const VALUE_SCHEMA = {
   response: {
     200: { description: 'OK', content: { [BYTES]: { schema: { type: 'string', format: 'binary' } } } },
     204: { description: 'The value is null', type: 'null' },
+    ...failuresOf({ role: 'viewer', params: EVENT_KEY, failures: [409] }),
   },
 }
 

@@ -1,5 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { insistOnDocumentedStatuses } from '../../test/harness/documented.ts'
 import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { instant } from '../core/clock.ts'
@@ -40,6 +41,7 @@ describe.each(stores)('the ledger on $name', (kind) => {
     const engines = new EngineDirectory()
     ledger = new Ledger(store.db, store.clock, engines)
     app = Fastify({ exposeHeadRoutes: false })
+    insistOnDocumentedStatuses(app)
     app.addHook('onRequest', gate([], store.clock))
     serveApi(app, { clock: store.clock, stopping: () => false }, [
       ...countCalls(ledger),

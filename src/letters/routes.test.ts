@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { insistOnDocumentedStatuses } from '../../test/harness/documented.ts'
 import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { later } from '../core/clock.ts'
@@ -22,6 +23,7 @@ describe.each(stores)('/api/dlq on $name', (kind) => {
     store = await LetterStore.open(kind)
     await store.createQueue('hmac-rotation-queue')
     app = Fastify({ exposeHeadRoutes: false, routerOptions: { maxParamLength: 4_096 } })
+    insistOnDocumentedStatuses(app)
     app.addHook('onRequest', gate([token('nell', 'operator'), token('guest', 'viewer')], store.clock))
     await app.register(letterRoutes, {
       letters: store.letters,

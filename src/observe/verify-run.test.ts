@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { insistOnDocumentedStatuses } from '../../test/harness/documented.ts'
 import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { silentLog } from '../core/log.ts'
@@ -37,6 +38,7 @@ describe.each(stores)('verify on a server, on $name', (store) => {
       log: { ...silentLog, error: (_, message) => logged.push(message) },
     })
     app = Fastify({ exposeHeadRoutes: false })
+    insistOnDocumentedStatuses(app)
     app.addHook('onRequest', gate([token('work', 'operator'), token('rule', 'admin')], clock))
     await app.register(verifyRoutes, { verifyRun: run, clock, stopping: () => false })
     for (let i = 0; i < 7; i++) await place.letters.capture(place.report())

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { insistOnDocumentedStatuses } from '../../test/harness/documented.ts'
 import { OUTBOX_NOW, PostedOutbox } from '../../test/harness/outbox-post.ts'
 import { freshSqlite, stores } from '../../test/harness/stores.ts'
 import { openDatabase } from '../db/open.ts'
@@ -38,6 +39,7 @@ describe.each(stores)('outboxes over HTTP on $name', (kind) => {
       tenantId: 'b06f9f5e-4b0c-4a5f-9d4c-3f8f6a1f0a11',
     })
     app = Fastify({ exposeHeadRoutes: false })
+    insistOnDocumentedStatuses(app)
     const sha256 = createHash('sha256').update('look').digest('hex')
     app.addHook('onRequest', gate([{ name: 'look', role: 'viewer', sha256 }], first.clock))
     const readings = new OutboxReadings(() => configured, first.clock)

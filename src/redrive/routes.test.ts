@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { insistOnDocumentedStatuses } from '../../test/harness/documented.ts'
 import { redriveAt } from '../../test/harness/redrive.ts'
 import { type FreshStore, stores } from '../../test/harness/stores.ts'
 import { instant } from '../core/clock.ts'
@@ -74,6 +75,7 @@ describe.each(stores)('/api/redrives on $name', (kind) => {
         requestedPartitions: 1,
       })
     app = Fastify({ exposeHeadRoutes: false })
+    insistOnDocumentedStatuses(app)
     app.addHook(
       'onRequest',
       gate([token('nell', 'operator'), token('finn', 'operator'), token('guest', 'viewer')], clock),

@@ -20,11 +20,21 @@ export const RUNS_QUERY = { limit: PAGE_QUERY.limit }
 
 export const CONSUMER_KEY = { channel: TEXT, consumer: TEXT }
 
+/** Beyond this nobody means a limit. */
+export const MOST_AT_ONCE = 100_000
+export const MOST_PER_SECOND = 1_000_000
+
 export const LIMITS = {
-  mostAtOnce: { type: ['integer', 'null'], minimum: 1, description: 'Attempts of a server at the same time' },
+  mostAtOnce: {
+    type: ['integer', 'null'],
+    minimum: 1,
+    maximum: MOST_AT_ONCE,
+    description: 'Attempts of a server at the same time',
+  },
   mostPerSecond: {
     type: ['number', 'null'],
     exclusiveMinimum: 0,
+    maximum: MOST_PER_SECOND,
     description: 'Attempts of a server per second',
   },
 }

@@ -15,6 +15,8 @@ import {
   CONSUMER_KEY,
   LIMITS,
   LIST_QUERY,
+  MOST_AT_ONCE,
+  MOST_PER_SECOND,
   PURGED,
   RESUMED,
   RUNS,
@@ -29,10 +31,6 @@ import { endpoint } from './routes/views.ts'
 export interface WebhookAdminRoutesOptions extends ApiScope {
   readonly admin: WebhookAdmin
 }
-
-/** Beyond this nobody means a limit. */
-const MOST_AT_ONCE = 100_000
-const MOST_PER_SECOND = 1_000_000
 
 /** Adds the calls to a server. */
 export async function webhookAdminRoutes(

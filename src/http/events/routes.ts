@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { failure } from '../../core/errors.ts'
 import { type ApiScope, refuseOtherMethods, unreachable } from '../api-routes.ts'
 import { ANYONE } from '../auth.ts'
+import { failuresOf } from '../describe-api.ts'
 import { asFailure, correlationIdOf, sendEnvelopeError } from '../envelope.ts'
 import { readQuery } from '../query.ts'
 import { type LiveCounts, MOST_LISTENERS, MOST_OF_ONE } from './live-counts.ts'
@@ -36,6 +37,7 @@ export async function eventRoutes(app: FastifyInstance, options: EventRoutesOpti
           description: 'A stream without an end',
           content: { 'text/event-stream': { schema: { type: 'string' } } },
         },
+        ...failuresOf({ role: 'viewer' }),
       },
     },
     onRequest: (request, reply) => follow(options, request, reply),

@@ -7,7 +7,7 @@ import type { Log } from '../../core/log.ts'
 import { VERSION } from '../../observe/version.ts'
 import { type ApiScope, type OpenApiCall, serveApi } from '../api-routes.ts'
 import { ANYONE, authenticator, type Caller, counted } from '../auth.ts'
-import { describeCall, objectOf, TEXT, TEXT_OR_NULL } from '../describe-api.ts'
+import { describeCall, objectOf, TEXT, TEXT_OR_NULL, textUpTo } from '../describe-api.ts'
 import { refuseUnknownFields, requiredText } from '../json-body.ts'
 import type { WrongTokens } from '../wrong-tokens.ts'
 import { clearingCookie, settingCookie } from './cookie.ts'
@@ -124,7 +124,8 @@ function sessionCalls({
         tag: 'session',
         summary: 'Sign a browser in with a token: the cookie that is set stands in for it for twelve hours',
         role: 'open',
-        body: { fields: { token: TEXT }, required: ['token'] },
+        body: { fields: { token: textUpTo(MAX_TOKEN_CHARACTERS) }, required: ['token'] },
+        failures: [401],
         data: SIGNED_IN,
       }),
       answer: async ({ body: { fields }, headers: { origin }, address }) => {

@@ -8,6 +8,7 @@ import {
   TEXT_OR_NULL,
   TIME,
   TIME_OR_NULL,
+  textUpTo,
 } from '../../http/describe-api.ts'
 import { RETRY_OUTCOMES } from '../filter.ts'
 import { REASONS, SOURCES, STATUSES } from '../letter.ts'
@@ -16,7 +17,8 @@ import { PAYLOAD_ENCODINGS } from '../payload.ts'
 const oneOf = (values: readonly string[]) => ({ type: 'string', enum: values })
 const STATUS = oneOf(STATUSES)
 const ENCODING = oneOf(PAYLOAD_ENCODINGS)
-const NOTES = { type: 'string', maxLength: 4_000 }
+/** Programs that have none often send null; it means nothing else. */
+const NOTES = { type: ['string', 'null'], maxLength: 4_000 }
 
 /** What names a letter in a path. */
 export const KEY = { engine: TEXT, rowKey: TEXT }
@@ -32,7 +34,12 @@ export const FILTER_QUERY = {
   originalQueue: TEXT,
   signature: TEXT,
   correlationId: TEXT,
-  minAttempts: { type: 'integer', minimum: 1, description: 'It was tried so often, at least' },
+  minAttempts: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 1_000_000_000,
+    description: 'It was tried so often, at least',
+  },
   outcome: {
     ...oneOf(RETRY_OUTCOMES),
     description: 'It was sent back, and its item was completed, or nothing was heard of it yet',
@@ -132,29 +139,23 @@ export const LETTER_DETAIL = objectOf({
 export const REPORT = {
   required: ['engine', 'originalMessage', 'errorMessage', 'sourceId'],
   fields: {
-    engine: TEXT,
-    instanceId: { type: 'string', default: 'publisher' },
-    originalQueue: { type: 'string', description: "Left out: the engine's queue" },
+    engine: textUpTo(256),
+    instanceId: { ...textUpTo(256), default: 'publisher' },
+    originalQueue: { ...textUpTo(512), description: "Left out: the engine's queue" },
     originalMessage: TEXT,
     originalMessageEncoding: { ...ENCODING, default: 'utf8' },
     errorMessage: TEXT,
     errorClass: TEXT,
     errorStack: TEXT,
-    dequeueCount: { type: 'integer', minimum: 1, default: 1 },
+    dequeueCount: { type: 'integer', minimum: 1, maximum: 2_147_483_647, default: 1 },
     firstFailureAtUtc: TIME,
     lastFailureAtUtc: {
       ...TIME,
       description:
         'Left out: the time of receipt. A report with the same sourceId, error and lastFailureAtUtc (left out: dequeueCount) as one before is a repetition of it',
     },
-    correlationId: TEXT,
-    sourceId: {
-      type: 'string',
-      minLength: 1,
-      maxLength: 512,
-      description:
-        'One letter each; of an import, which goes by lastFailureAtUtc alone, when it begins with import:',
-    },
+    correlationId: textUpTo(256),
+    sourceId: textUpTo(512),
     headers: { type: 'object', additionalProperties: TEXT },
   },
 }
@@ -189,7 +190,7 @@ export const RETRIED = {
 /** The body of a bulk expiry. */
 export const EXPIRE = {
   required: ['olderThanDays'],
-  fields: { olderThanDays: { type: 'integer', minimum: 1 }, engine: TEXT },
+  fields: { olderThanDays: { type: 'integer', minimum: 1 }, engine: textUpTo(256) },
 }
 
 export const EXPIRED = objectOf({ expired: INTEGER })

@@ -104,6 +104,7 @@ const captureCall = (letters: Letters, clock: Clock): ApiCall => ({
     body: REPORT,
     data: LETTER,
     statuses: [200, 201],
+    failures: [409],
     idempotent: true,
   }),
   answer: async (request) => {
@@ -179,6 +180,7 @@ const changeCall = (letters: Letters): ApiCall => ({
     params: KEY,
     body: CHANGE,
     data: LETTER,
+    failures: [409],
     idempotent: true,
   }),
   answer: async (request) => {
@@ -207,6 +209,7 @@ const retryCall = (letters: Letters): ApiCall => ({
     query: { dryRun: { type: 'boolean', default: false } },
     body: RETRY,
     data: RETRIED,
+    failures: [409],
     idempotent: true,
   }),
   answer: async (request) => {

@@ -10,7 +10,7 @@ export type PatchOperation =
   | { readonly op: 'move' | 'copy'; readonly from: string; readonly path: string }
 
 const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
-const MOST_OPERATIONS = 100
+export const MOST_OPERATIONS = 100
 
 /** The operations in a request, or a refusal that names the first that is wrong. */
 export function parsePatch(value: unknown, parameter: string): readonly PatchOperation[] {

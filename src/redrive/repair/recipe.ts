@@ -37,7 +37,7 @@ export interface WrittenRecipe {
 /** Of the language that recipes are written in; another number when the same recipe would do something else. */
 const LANGUAGE = 1
 const HASH_CHARACTERS = 16
-const MOST_MAPPING_BYTES = 16_384
+export const MOST_MAPPING_BYTES = 16_384
 
 /** The recipe in a text, which is JSON, with all digits of its numbers. */
 export function parseRecipeText(text: string, parameter = 'repair'): Recipe {

@@ -94,6 +94,7 @@ const planCall = ({ redrives, letters, clock }: RedriveCallsOptions): ApiCall =>
     body: PLAN,
     data: REDRIVE_DETAIL,
     statuses: [201],
+    failures: [404],
     idempotent: true,
   }),
   answer: async (request) => {
@@ -192,6 +193,7 @@ const steer = ({ redrives }: RedriveCallsOptions, verb: string, steering: Steeri
     params: KEY,
     ...(steering.body === undefined ? {} : { body: steering.body }),
     data: REDRIVE_DETAIL,
+    failures: [409],
     idempotent: true,
   }),
   answer: async (request) => {

@@ -8,6 +8,7 @@ import {
   TEXT_OR_NULL,
   TIME,
   TIME_OR_NULL,
+  textUpTo,
 } from '../../http/describe-api.ts'
 import { ITEM_HEADERS, SOURCES } from '../../letters/letter.ts'
 import { PAYLOAD_ENCODINGS } from '../../letters/payload.ts'
@@ -19,12 +20,17 @@ import {
   REDRIVE_ORDERS,
   REDRIVE_STATES,
 } from '../redrive.ts'
+import { MOST_OPERATIONS } from '../repair/patch-operation.ts'
+import { MOST_MAPPING_BYTES } from '../repair/recipe.ts'
 import { MAX_SHOWN_PAYLOAD } from '../view.ts'
-import { MAX_IDS } from './selection.ts'
+import { MAX_ENGINE, MAX_FILTER_TEXT, MAX_IDS, MAX_ROW_KEY, MAX_SIGNATURE } from './selection.ts'
 import { CANARY_DEFAULTS, MAX_CANARY, MAX_OUTCOMES, MAX_RATE, MAX_WAIT_SECONDS, MIN_RATE } from './terms.ts'
 
 const oneOf = (values: readonly string[]) => ({ type: 'string', enum: values })
-const orNull = (schema: { readonly type: string }) => ({ ...schema, type: [schema.type, 'null'] })
+const orNull = <Schema extends { readonly type: string }>(schema: Schema) => ({
+  ...schema,
+  type: [schema.type, 'null'],
+})
 const NUMBER_OR_NULL = { type: ['number', 'null'] }
 const ENCODING = oneOf(PAYLOAD_ENCODINGS)
 const REASON = { type: 'string', maxLength: 4_000 }
@@ -87,9 +93,15 @@ const REPAIR = {
   type: 'object',
   description: 'What is changed in every letter before it is sent; `patch` and `mapping` exclude each other',
   properties: {
-    patch: { type: 'array', items: { type: 'object' }, description: 'JSON Patch (RFC 6902)' },
+    patch: {
+      type: 'array',
+      minItems: 1,
+      maxItems: MOST_OPERATIONS,
+      items: { type: 'object' },
+      description: 'JSON Patch (RFC 6902)',
+    },
     mapping: {
-      type: 'string',
+      ...textUpTo(MOST_MAPPING_BYTES),
       description: 'JSONata: the payload is its input, what it gives the new payload',
     },
     headers: {
@@ -111,26 +123,39 @@ export const PLAN = {
       type: 'object',
       description:
         'Which letters, as the parameters of GET /api/dlq. Exactly one of filter, signature and ids',
-      properties: FILTER_QUERY,
+      properties: Object.fromEntries(
+        Object.entries(FILTER_QUERY).map(([name, schema]) => [
+          name,
+          schema.type === 'string' && !('enum' in schema)
+            ? { ...schema, ...textUpTo(MAX_FILTER_TEXT) }
+            : schema,
+        ]),
+      ),
     },
-    signature: { type: 'string', description: 'Letters with this error; beside a filter it narrows that' },
+    signature: {
+      ...textUpTo(MAX_SIGNATURE),
+      description: 'Letters with this error; beside a filter it narrows that',
+    },
     ids: {
       type: 'array',
       minItems: 1,
       maxItems: MAX_IDS,
       items: {
-        oneOf: [{ type: 'string', description: 'ENGINE/ROWKEY' }, objectOf({ engine: TEXT, rowKey: TEXT })],
+        oneOf: [
+          { type: 'string', pattern: '^[^/]{1,256}/.{1,4096}$', description: 'ENGINE/ROWKEY' },
+          objectOf({ engine: textUpTo(MAX_ENGINE), rowKey: textUpTo(MAX_ROW_KEY) }),
+        ],
       },
     },
     action: ACTION,
-    queue: { type: 'string', description: 'Where move sends them; not for other actions' },
+    queue: { ...textUpTo(512), description: 'Where move sends them; not for other actions' },
     repair: REPAIR,
-    rate: RATE,
+    rate: orNull(RATE),
     canary: {
-      oneOf: [{ type: 'integer', minimum: 1, maximum: MAX_CANARY }, CANARY],
+      oneOf: [{ type: 'integer', minimum: 1, maximum: MAX_CANARY }, CANARY, { type: 'null' }],
       description: 'Letters that go first; only for retry and move',
     },
-    stopRule: STOP_RULE,
+    stopRule: orNull(STOP_RULE),
     order: {
       ...ORDER,
       default: 'key',

@@ -9,10 +9,10 @@ import type { Selection } from '../redrive.ts'
 import { isObject, objectAt, refuse, showValue } from './refusal.ts'
 
 export const MAX_IDS = 10_000
-const MAX_FILTER_TEXT = 4_096
-const MAX_SIGNATURE = 256
-const MAX_ENGINE = 256
-const MAX_ROW_KEY = 4_096
+export const MAX_FILTER_TEXT = 4_096
+export const MAX_SIGNATURE = 256
+export const MAX_ENGINE = 256
+export const MAX_ROW_KEY = 4_096
 
 const FILTER_FIELDS = Object.keys(FILTER_QUERY)
 
