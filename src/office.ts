@@ -14,12 +14,14 @@ import { type Database, type StoreCall, sql } from './db/database.ts'
 import { CountFolder } from './db/fold.ts'
 import { type MigrationReport, migrate } from './db/migrations.ts'
 import { openDatabase } from './db/open.ts'
+import { outageLog } from './db/outage-log.ts'
 import { requirePostgresItself } from './db/postgres-itself.ts'
 import { requireComplete, slowBecause } from './db/schema/incomplete.ts'
 import { missingParts, partName, type SchemaPart } from './db/schema/parts.ts'
 import { type RepairReport, repairSchema } from './db/schema/repair.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { StoreClock } from './db/store-clock.ts'
+import { WriteProof } from './db/write-proof.ts'
 import { EngineDirectory, type EngineSettings } from './engines/definitions.ts'
 import { createEngine, type Engine } from './engines/engine.ts'
 import type { EngineMessage, EngineOptions } from './engines/options.ts'
@@ -107,6 +109,7 @@ interface Parts {
   /** null unless it is enabled. */
   readonly kafka: Kafka | null
   readonly retention: RetentionClerk
+  readonly writes: WriteProof
   readonly clerks: readonly Clerk[]
 }
 
@@ -171,7 +174,8 @@ export class Office {
       requireComplete(missing)
       if (missing.length > 0) (options.log ?? silentLog).warn({}, slowBecause(missing))
       await createEngineViews(db, { ...DEFAULT_VIEWS, ...options.engines?.tables })
-      const parts = await wire(db, options, await storeClockOf(db, options))
+      const log = outageLog(options.log ?? silentLog, db)
+      const parts = await wire(db, options, log, await storeClockOf(db, options, log))
       office = new Office(parts, missing)
       await recordEngineQueues(db, parts.log, parts.directory.queues())
       // Only where somebody reads it: it is told once.
@@ -211,8 +215,9 @@ export class Office {
     return engine
   }
 
-  /** Resolves when the store answers; rejects when it does not. */
+  /** Resolves when the store answers and takes writes; rejects when it does not. */
   async ping(): Promise<void> {
+    await this.#parts.writes.require()
     await this.#parts.db.session('ping', (session) => session.rows(probe))
   }
 
@@ -302,16 +307,20 @@ export class Office {
 }
 
 /** A clock that all servers on the store agree on; null where there is one already, or nobody to agree with. */
-async function storeClockOf(db: Database, options: OfficeOptions): Promise<StoreClock | null> {
+async function storeClockOf(db: Database, options: OfficeOptions, log: Log): Promise<StoreClock | null> {
   if (options.clock !== undefined || db.dialect === 'sqlite') return null
-  const storeClock = new StoreClock(db, options.log ?? silentLog)
+  const storeClock = new StoreClock(db, log)
   await storeClock.follow()
   return storeClock
 }
 
-async function wire(db: Database, options: OfficeOptions, storeClock: StoreClock | null): Promise<Parts> {
+async function wire(
+  db: Database,
+  options: OfficeOptions,
+  log: Log,
+  storeClock: StoreClock | null,
+): Promise<Parts> {
   const clock = options.clock ?? storeClock?.clock ?? new SystemClock()
-  const log = options.log ?? silentLog
   const registers = { drawers: new Drawers(), series: new SeriesNumbers() }
   const directory = new EngineDirectory(options.engines)
   const queues = new StoreQueues(db, clock, log, {
@@ -322,7 +331,8 @@ async function wire(db: Database, options: OfficeOptions, storeClock: StoreClock
   const outboxes = new Outboxes(options.outbox ?? [], {
     store: { url: options.store, db },
     clock,
-    log,
+    // Their databases may be others, with outages of their own.
+    log: options.log ?? silentLog,
     registers,
     queues,
     kafka: kafkaConnection(options.kafka ?? {}),
@@ -375,6 +385,7 @@ async function wire(db: Database, options: OfficeOptions, storeClock: StoreClock
     webhooks,
     kafka,
     retention,
+    writes: new WriteProof(db),
     clerks: [
       ...[letterFold, activityFold, outcomeFold, webhookFold].map(
         (fold) => new CountFolder(fold, { db, clock, log, everyMs: foldMs }),

@@ -77,6 +77,10 @@ export interface StoreCall {
   readonly verb: string
   readonly seconds: number
   readonly ok: boolean
+  /** Whether it could write: a transaction, or a statement that is one. */
+  readonly writes: boolean
+  /** Whether the store was why a write failed; who asks for what cannot be is refused by us. */
+  readonly refused: boolean
 }
 
 export interface Database {

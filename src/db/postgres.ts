@@ -3,6 +3,7 @@
  * Only transaction-level state is relied upon for correctness; poolers in transaction mode work.
  */
 import pg from 'pg'
+import { BartlebyError } from '../core/errors.ts'
 import { withAttempts } from './attempts.ts'
 import {
   type Database,
@@ -168,18 +169,13 @@ export class PostgresDatabase implements Database {
   }
 
   async transaction<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    return this.#observed(verb, () =>
-      withAttempts(
-        () => this.#connected((client) => commit(new PostgresTransaction(client), work)),
-        lostRace,
-      ),
-    )
+    const attempt = () => this.#connected((client) => commit(new PostgresTransaction(client), work))
+    return this.#observed(verb, () => withAttempts(attempt, lostRace), true)
   }
 
   async statement<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    return this.#observed(verb, () =>
-      withAttempts(() => this.#connected((client) => work(new SingleStatements(client))), lostRace),
-    )
+    const attempt = () => this.#connected((client) => work(new SingleStatements(client)))
+    return this.#observed(verb, () => withAttempts(attempt, lostRace), true)
   }
 
   async session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
@@ -251,16 +247,20 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  async #observed<T>(verb: string, call: () => Promise<T>): Promise<T> {
+  async #observed<T>(verb: string, call: () => Promise<T>, writes = false): Promise<T> {
     const startedAt = performance.now()
     let ok = false
+    let refused = false
     try {
       const result = await call()
       ok = true
       return result
+    } catch (error) {
+      refused = writes && !(error instanceof BartlebyError)
+      throw error
     } finally {
       const seconds = (performance.now() - startedAt) / 1000
-      for (const listener of this.#listeners) listener({ verb, seconds, ok })
+      for (const listener of this.#listeners) listener({ verb, seconds, ok, writes, refused })
     }
   }
 
@@ -328,9 +328,9 @@ function lostRace(error: unknown): boolean {
 const CONNECTION_LOST =
   /^(Connection terminated|Client has encountered a connection error|Client was closed|Query read timeout|timeout expired)/
 
-/** Connection losses, also of who was silent for too long (25P03), shutdowns (57P), resource limits such as a full disk (53) and system errors (58). */
+/** Connection losses, also of who was silent for too long (25P03), a server that only reads (25006), shutdowns (57P), resource limits such as a full disk (53) and system errors (58). */
 function isOutage(error: unknown): boolean {
-  if (error instanceof pg.DatabaseError) return /^(08|25P03|53|57P|58)/.test(error.code ?? '')
+  if (error instanceof pg.DatabaseError) return /^(08|25006|25P03|53|57P|58)/.test(error.code ?? '')
   if (!(error instanceof Error)) return false
   return (
     ('code' in error && typeof error.code === 'string' && /^E[A-Z]+$/.test(error.code)) ||

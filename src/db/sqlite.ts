@@ -5,6 +5,7 @@
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { BartlebyError } from '../core/errors.ts'
 import { withAttempts } from './attempts.ts'
 import {
   type Database,
@@ -112,7 +113,7 @@ export class SqliteDatabase implements Database {
   }
 
   transaction<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    return this.#alone(verb, () => withAttempts(() => this.#commit(work), lostRace))
+    return this.#alone(verb, () => withAttempts(() => this.#commit(work), lostRace), true)
   }
 
   statement<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -171,26 +172,28 @@ export class SqliteDatabase implements Database {
   }
 
   /** Waits for its turn: one connection must never see two callers' statements interleaved. */
-  #alone<T>(verb: string, call: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(() => this.#observed(verb, call))
+  #alone<T>(verb: string, call: () => Promise<T>, writes = false): Promise<T> {
+    const turn = this.#last.then(() => this.#observed(verb, call, writes))
     this.#last = turn.catch(() => {})
     return turn
   }
 
-  async #observed<T>(verb: string, call: () => Promise<T>): Promise<T> {
+  async #observed<T>(verb: string, call: () => Promise<T>, writes = false): Promise<T> {
     const startedAt = performance.now()
     let ok = false
+    let refused = false
     try {
       const result = await call()
       ok = true
       return result
     } catch (error) {
+      refused = writes && !(error instanceof BartlebyError)
       throw isOutage(error)
         ? new StoreUnavailable(`SQLite failed: ${messageOf(error)}`, { cause: error })
         : error
     } finally {
       const seconds = (performance.now() - startedAt) / 1000
-      for (const listener of this.#listeners) listener({ verb, seconds, ok })
+      for (const listener of this.#listeners) listener({ verb, seconds, ok, writes, refused })
     }
   }
 

@@ -60,8 +60,13 @@ describe.skipIf(!isMounted)('a disk that is full', () => {
       expect((await wire.call(jsonCodec, '/v1/queue.lease', lease)).status).toBe(454)
       expect(await listed()).toEqual(acknowledged)
       expect((await wire.raw('/health/live', { method: 'GET' })).status).toBe(200)
+      for (let i = 0; i < 3; i++)
+        expect((await wire.raw('/health/ready', { method: 'GET' })).status, 'while no write is taken').toBe(
+          503,
+        )
 
       expect(mount('remount,size=64m')).toBe(true)
+      await expect.poll(async () => (await wire.raw('/health/ready', { method: 'GET' })).status).toBe(200)
       await expect.poll(async () => (await produce('after')).status).toBe(200)
       expect(await listed()).toEqual(acknowledged)
       const leased = await wire.call(jsonCodec, '/v1/queue.lease', lease)
