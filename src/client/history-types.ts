@@ -55,6 +55,7 @@ export interface RecordRequest {
   /** A text is kept as it is, any other value as JSON. */
   readonly input?: unknown
   readonly output?: unknown
+  /** What failed; needed when `status` is `Failed`. */
   readonly error?: string
   readonly correlationId?: string
   /** Yours for this operation: the same one twice is one entry. */

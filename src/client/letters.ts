@@ -108,7 +108,7 @@ export class LetterClient {
   }
 
   /** Ends a pending letter without sending it back. */
-  discard(letter: LetterKey, notes: string, options?: WriteOptions): Promise<LetterItem> {
+  discard(letter: LetterKey, notes?: string, options?: WriteOptions): Promise<LetterItem> {
     return this.#move(letter, 'Resolved', notes, options)
   }
 

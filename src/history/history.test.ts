@@ -87,6 +87,16 @@ describe.each(stores)('the history on $name', (store) => {
       ])
     })
 
+    it('says what failed when it failed', async () => {
+      for (const error of [undefined, null, '', ' \n'])
+        await expect(
+          history.record(report({ status: 'Failed', ...(error === undefined ? {} : { error }) })),
+        ).rejects.toMatchObject({
+          code: 'parameter_invalid',
+          message: expect.stringContaining('error is invalid'),
+        })
+    })
+
     it('has the publisher as its instance, and a correlation id of its own, unless it names them', async () => {
       const { entry } = await history.record(report())
       expect(entry).toMatchObject({

@@ -7,7 +7,7 @@ import { type Answer, answerOnce, type OnceKey } from '../letters/idempotency.ts
 import { inOffice, type OfficeWork } from '../letters/work.ts'
 import type { HistoryDetail, HistoryFilter, HistoryPage, KnownEngines } from './entry.ts'
 import { getHistory } from './get.ts'
-import { fileReport, type Recorded, RecordedMeanwhile, type RunReport } from './intake.ts'
+import { fileReport, insistOnError, type Recorded, RecordedMeanwhile, type RunReport } from './intake.ts'
 import { type HistoryCursor, listHistory } from './list.ts'
 
 const DEFAULT_LIMIT = 50
@@ -68,6 +68,7 @@ export class History {
   async #file<T>(report: RunReport, act: (work: OfficeWork) => Promise<T>): Promise<T> {
     this.#engines.check(report.engine)
     this.#engines.checkOwnOperation(report.engine, report.operation)
+    insistOnError(report)
     const attempt = () => inOffice(this.#db, this.#clock, 'history.record', act)
     try {
       return await attempt()

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type Instant, instant } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
 import { formatRowKey } from '../core/row-key.ts'
 import { type Session, sql, type Transaction } from '../db/database.ts'
 import type { HistorySummary } from './entry.ts'
@@ -25,6 +26,7 @@ export interface RunReport {
   /** Bytes and texts are kept as they are; anything else as its JSON. */
   readonly input?: unknown
   readonly output?: unknown
+  /** What failed; needed when the status is Failed. */
   readonly error?: string | null
   /** The worker's own id of the run. */
   readonly sourceId?: string | null
@@ -73,6 +75,14 @@ const takeTurn = sql('history.takeTurn', {
   postgres: 'SELECT pg_advisory_xact_lock(hashtextextended($1, 1854))',
   sqlite: 'SELECT $1',
 })
+
+/** Refuses a failure without a word about it: nobody could tell later what failed. */
+export function insistOnError({ status, error = null }: RunReport): void {
+  if (status !== 'Failed' || (error !== null && error.trim() !== '')) return
+  const what = error === null ? 'it is missing' : 'it is blank'
+  const reason = `${what}; a record with status Failed says what failed`
+  throw failure('parameter_invalid', { parameter: 'error', reason })
+}
 
 /** Files the report, unless its source id is there. Throws `RecordedMeanwhile` when a twin was faster. */
 export async function fileReport(tx: Transaction, report: RunReport, now: Instant): Promise<Recorded> {

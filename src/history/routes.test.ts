@@ -102,7 +102,7 @@ describe.each(stores)('history over HTTP on $name', (store) => {
   })
 
   it('keeps a value as it was written', async () => {
-    const body = `{"engine":"hmac","operation":"rotate","status":"Failed","durationMs":0,
+    const body = `{"engine":"hmac","operation":"rotate","status":"Succeeded","durationMs":0,
       "input": {"n": 9007199254740993, "n": 1.50 }, "output": 1e400, "correlationId": "exact"}`
     const { data } = await call('POST', '/api/history', body)
     expect(await detailOf(data)).toMatchObject({
@@ -202,6 +202,9 @@ describe.each(stores)('history over HTTP on $name', (store) => {
     [{ engine: 'nope' }, 'engine_unknown', 'hmac'],
     [{ operation: 'renew' }, 'operation_unknown', 'rotate, notify'],
     [{ status: 'Pending' }, 'status_unknown', 'Succeeded, Failed'],
+    [{ status: 'Failed' }, 'parameter_invalid', 'error is invalid; it is missing'],
+    [{ status: 'Failed', error: null }, 'parameter_invalid', 'error is invalid; it is missing'],
+    [{ status: 'Failed', error: ' \n' }, 'parameter_invalid', 'error is invalid; it is blank'],
     [{ durationMs: -1 }, 'parameter_invalid', 'durationMs'],
     [{ durationMs: 1.5 }, 'parameter_invalid', 'durationMs'],
     [{ durationMs: '1' }, 'parameter_invalid', 'durationMs'],

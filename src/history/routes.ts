@@ -87,7 +87,7 @@ const RECORD_FIELDS = {
   durationMs: { type: 'integer', minimum: 0 },
   input: ANY,
   output: ANY,
-  error: TEXT,
+  error: { type: 'string', description: 'What failed; needed when status is Failed' },
   correlationId: textUpTo(MAX_ID_CHARACTERS),
   sourceId: textUpTo(MAX_ID_CHARACTERS),
 }

@@ -248,10 +248,12 @@ describe.each(stores)('letters on $name', (kind) => {
       expect(await textsIn(deadQueue)).toEqual([])
     })
 
-    it('does not discard without notes', async () => {
-      const letter = await capture()
-      expect(await codeOf(change(letter, 'Resolved'))).toBe('parameter_invalid')
-      expect(await codeOf(change(letter, 'Resolved', ' \n'))).toBe('parameter_invalid')
+    it('discards without notes, of which blank ones are none', async () => {
+      for (const notes of [null, ' \n'])
+        expect(await change(await capture(), 'Resolved', notes)).toMatchObject({
+          status: 'Resolved',
+          notes: null,
+        })
     })
 
     it('expires, and an expired letter has no time of resolution', async () => {

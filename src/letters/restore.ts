@@ -10,7 +10,7 @@ import type { OfficeWork } from './work.ts'
 
 export interface Change {
   readonly status: LetterStatus
-  /** Required, and not blank, to discard a letter. */
+  /** Blank ones are none. */
   readonly notes: string | null
   readonly actor: string
 }
@@ -20,9 +20,10 @@ export async function changeLetter(
   work: OfficeWork,
   source: LetterSource,
   letter: Letter,
-  change: Change,
+  { status, notes, actor }: Change,
 ): Promise<Letter> {
-  switch (change.status) {
+  const change = { status, notes: notes?.trim() === '' ? null : notes, actor }
+  switch (status) {
     case 'Resolved':
       return discard(work, source, letter, change)
     case 'Expired':
@@ -33,12 +34,6 @@ export async function changeLetter(
 }
 
 async function discard(work: OfficeWork, source: LetterSource, letter: Letter, { notes, actor }: Change) {
-  if (notes === null || notes.trim() === '') {
-    throw failure('parameter_invalid', {
-      parameter: 'resolutionNotes',
-      reason: 'a letter is discarded with notes that say why',
-    })
-  }
   insistOnStatus(letter, 'discard', ['Pending'])
   await source.lift(work, [letter], 'discard')
   const outcome: Outcome = {

@@ -175,7 +175,7 @@ const changeCall = (letters: Letters): ApiCall => ({
   schema: describeCall({
     operationId: 'letters.change',
     tag: 'letters',
-    summary: 'Discard (Resolved, with notes), expire (Expired) or restore (Pending) a letter',
+    summary: 'Discard (Resolved), expire (Expired) or restore (Pending) a letter, with or without notes',
     role: 'operator',
     params: KEY,
     body: CHANGE,

@@ -210,7 +210,7 @@ offices('the filters of history', (desk) => {
       await record(desk, {
         engine,
         operation,
-        status: n % 4 === 0 ? 'Failed' : 'Succeeded',
+        ...(n % 4 === 0 ? { status: 'Failed', error: 'no' } : { status: 'Succeeded' }),
         instanceId: `${mark}-${n % 2}`,
         correlationId: `${mark}-trace-${n % 5}`,
       })
