@@ -281,6 +281,29 @@ describe.each(stores)('a report about a letter that there is, on $name', (kind) 
       }
       await booksAreRight()
     })
+
+    it('agree with a worker that lets the item die in the same moment', async () => {
+      const queueName = await freshQueue(1)
+      const die = async () => {
+        const { partition, items } = await store.lease(queueName)
+        await store.queues.retry({ queueName, partition, items: items.map(({ id }) => ({ id, dead: true })) })
+      }
+      for (let round = 0; round < 25; round++) {
+        const { report, letter } = await reported({ originalQueue: queueName })
+        await retried(letter)
+        // From here on it lies in the dead queue.
+        await die()
+        await retried(letter)
+        const { partition, items } = await store.lease(queueName)
+        const dead = items.map(({ id }) => ({ id, dead: true }))
+        await Promise.all([
+          again(report, NEWER(report)),
+          store.queues.retry({ queueName, partition, items: dead }),
+        ])
+        expect((await file(letter)).letter.status).toBe('Pending')
+      }
+      await booksAreRight()
+    })
   })
 
   describe('that lies in a dead queue', () => {

@@ -8,6 +8,7 @@ import type { Log } from '../core/log.ts'
 import { recordHistory } from '../history/record.ts'
 import type { Registers } from '../letters/death-note.ts'
 import { engineSourceId } from '../letters/item-source-id.ts'
+import { STATUS } from '../letters/letter.ts'
 import { relocateLying } from '../letters/lying/move.ts'
 import { lockLettersOf, type Relapse, reopenLetters } from '../letters/reopen.ts'
 import { instantSum, negated, sumOfInstants } from './counts.ts'
@@ -97,6 +98,8 @@ async function makeLetters(
   const placed = dying.map((each, i) => ({ ...each, to: serials[i] ?? null }))
   const caseIds = dying.flatMap(({ item }) => item.caseId ?? [])
   const cases = await lockLettersOf(tx, caseIds)
+  // The letter of an item is resolved as long as the item is out. One that is pending was reported anew, and its item lost its case since it was read.
+  insistOn(cases.size, [...cases.values()].filter(({ status }) => status !== STATUS.Pending).length)
   const notes = new NoteBook(cycle, registers)
 
   const relapses: Relapse[] = []
