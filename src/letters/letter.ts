@@ -278,7 +278,12 @@ export interface Retry {
   readonly actor: string
   /** Left out: nobody's but the operator's own. */
   readonly redrive?: RedriveRef
+  /** Runs in the transaction by which a letter that left over a network is Resolved. */
+  readonly settled?: Settled
 }
+
+/** What is written together with the end of a retry. */
+export type Settled = (work: OfficeWork, receipt: SendReceipt) => Promise<void>
 
 /** The redrive that sends a letter, as the letter and its history know it. */
 export interface RedriveRef {

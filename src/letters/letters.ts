@@ -27,6 +27,7 @@ import {
   type RemoteLetterSource,
   type Retry,
   type SendReceipt,
+  type Settled,
   type SourceName,
 } from './letter.ts'
 import { listLetters, type Page } from './list.ts'
@@ -194,7 +195,12 @@ export class Letters {
         body: await this.retryIn(work, key, retry),
       }))
     }
-    return this.onceDone(once, async () => ({ status: 200, body: await this.retry(key, retry) }))
+    const answerWith = (body: SendReceipt): Answer => ({ status: 200, body })
+    // With the end of the retry: whoever asks again after a crash would be told that the letter is not pending.
+    const settled: Settled = async (work, receipt) => {
+      await answerOnce(work, once, async () => answerWith(receipt))
+    }
+    return this.onceDone(once, async () => answerWith(await this.retry(key, { ...retry, settled })))
   }
 
   /** What a retry would send now; writes nothing. */

@@ -1,5 +1,5 @@
 /** One call on the return path: what it is about, how it is to be done, and for whom. */
-import type { LetterId, RedriveRef } from '../../letters/letter.ts'
+import type { LetterId, RedriveRef, Settled } from '../../letters/letter.ts'
 import type { Caller } from '../event.ts'
 import type { Override } from '../ports.ts'
 
@@ -36,4 +36,6 @@ export interface Errand {
   readonly notes: string | null
   /** The redrive that sends it; left out: none does. */
   readonly redrive?: RedriveRef | undefined
+  /** Runs in the transaction that writes that it was published. */
+  readonly settled?: Settled | undefined
 }

@@ -120,6 +120,7 @@ function settled(parts: ReturnParts, flight: Flight, errand: Errand, receipt: Re
         output: told(caller, details),
       },
     )
+    await errand.settled?.(work, { messageId: eventId, queue: topic })
   })
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { stores } from '../../../test/harness/stores.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { StoredEvent } from '../event.ts'
@@ -66,6 +66,27 @@ describe.each(stores)('the office on $name', (kind) => {
     // One that died again can be sent again.
     await desk.dead(service, { originalEventId: receipt.messageId, key: 'k1' })
     await retry(second)
+  })
+
+  it('keeps the answer to a key with the end of the retry: asked again after a crash, it is given', async () => {
+    const event = await desk.dead(desk.service())
+    const ask = () =>
+      desk.store.letters.retryOnce(
+        { scope: 'operator', key: event.rowKey },
+        { engine: 'kafka', rowKey: event.rowKey },
+        { edit: null, notes: null, actor: 'operator' },
+      )
+    const real = desk.db.transaction.bind(desk.db)
+    const crash = vi.spyOn(desk.db, 'transaction')
+    crash.mockImplementation((verb, act) =>
+      verb === 'idempotency.keep' ? Promise.reject(new Error('crash')) : real(verb, act),
+    )
+    await expect(ask()).rejects.toThrow('crash')
+    crash.mockRestore()
+    expect(await ask()).toMatchObject({
+      status: 200,
+      body: { messageId: (await desk.store.letter(event)).sentAs },
+    })
   })
 
   it('does not send a letter before an older one with the same key', async () => {

@@ -24,8 +24,8 @@ export const remoteOf = ({ db, path }: RemoteParts): LetterReturn => ({
     const { record } = await arrived(db, letter, ended)
     return outgoing(letter, record)
   },
-  async send(letter, { edit, notes, actor, redrive }) {
-    const errand = { ...errandOf(edit, actor, notes), redrive }
+  async send(letter, { edit, notes, actor, redrive, settled }) {
+    const errand = { ...errandOf(edit, actor, notes), redrive, settled }
     const ended = await path.processLetter(goalOf(letter), errand)
     const { eventId, record } = await arrived(db, letter, ended)
     return { messageId: eventId, queue: record.topic }
