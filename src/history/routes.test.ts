@@ -203,7 +203,6 @@ describe.each(stores)('history over HTTP on $name', (store) => {
     [{ operation: 'renew' }, 'operation_unknown', 'rotate, notify'],
     [{ status: 'Pending' }, 'status_unknown', 'Succeeded, Failed'],
     [{ status: 'Failed' }, 'parameter_invalid', 'error is invalid; it is missing'],
-    [{ status: 'Failed', error: null }, 'parameter_invalid', 'error is invalid; it is missing'],
     [{ status: 'Failed', error: ' \n' }, 'parameter_invalid', 'error is invalid; it is blank'],
     [{ durationMs: -1 }, 'parameter_invalid', 'durationMs'],
     [{ durationMs: 1.5 }, 'parameter_invalid', 'durationMs'],
