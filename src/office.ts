@@ -25,6 +25,7 @@ import { WriteProof } from './db/write-proof.ts'
 import { EngineDirectory, type EngineSettings } from './engines/definitions.ts'
 import { createEngine, type Engine } from './engines/engine.ts'
 import type { EngineMessage, EngineOptions } from './engines/options.ts'
+import { StoreSeenEngines } from './engines/seen.ts'
 import { EngineStatistics } from './engines/statistics.ts'
 import { type EngineTables, storeTables } from './engines/tables.ts'
 import { createEngineViews, type ViewNames } from './engines/views.ts'
@@ -66,7 +67,7 @@ export interface OfficeOptions {
     /** How long a dedupe key is remembered, as a Go duration. Default 5m. */
     readonly dedupeWindow?: string
   }
-  /** Which engines there are, and how long their letters and history are kept. */
+  /** Which engines there are, and how long their letters and history are kept. Without a context every name may be one. */
   readonly engines?: EngineSettings & {
     readonly tables?: Partial<ViewNames> & { /** Default 90. */ readonly retentionDays?: number }
   }
@@ -127,7 +128,7 @@ export class Office {
   readonly history: History
   /** Letters and history as the unified tables, wherever these are kept. */
   readonly tables: EngineTables
-  /** The engines that are defined. */
+  /** The engines that there are. */
   readonly engines: EngineDirectory
   /** How they did lately. */
   readonly engineStatistics: EngineStatistics
@@ -195,7 +196,7 @@ export class Office {
   }
 
   /**
-   * A worker on the queue of a defined engine; start it to begin. The office stops it when it is drained, unless that
+   * A worker on the queue of an engine; start it to begin. The office stops it when it is drained, unless that
    * was done before.
    */
   engine<Message = EngineMessage>(options: EngineOptions<Message>): Engine {
@@ -322,7 +323,7 @@ async function wire(
 ): Promise<Parts> {
   const clock = options.clock ?? storeClock?.clock ?? new SystemClock()
   const registers = { drawers: new Drawers(), series: new SeriesNumbers() }
-  const directory = new EngineDirectory(options.engines)
+  const directory = new EngineDirectory(options.engines, new StoreSeenEngines(db))
   const queues = new StoreQueues(db, clock, log, {
     registers,
     maxPendingRequests: options.queues?.maxPendingRequests ?? DEFAULT_MAX_PENDING,

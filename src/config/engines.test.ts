@@ -52,7 +52,36 @@ engines:
     })
   })
 
+  it('has no context unless one is given, and its tables under their name in the registry too', () => {
+    const engines = enginesOf('engineTablesConfig: { dlqTableName: deadOnes, retentionDays: 7 }')
+    expect(engines).toEqual({
+      definitions: {},
+      tables: { dlqTableName: 'deadOnes', historyTableName: 'engineHistory', retentionDays: 7 },
+    })
+    const both = `
+engines: { context: publisher, tables: { historyTableName: past, retentionDays: 7 } }
+engineTablesConfig: { dlqTableName: deadOnes, retentionDays: 7 }
+`
+    expect(enginesOf(both)).toMatchObject({
+      context: 'publisher',
+      tables: { dlqTableName: 'deadOnes', historyTableName: 'past', retentionDays: 7 },
+    })
+  })
+
   it.each([
+    [
+      '{ engines: { tables: { retentionDays: 7 } }, engineTablesConfig: { retentionDays: 8 } }',
+      'engineTablesConfig.retentionDays: is 8, but engines.tables.retentionDays is 7; give one of them',
+    ],
+    [
+      'engineTablesConfig: { storageAccountName: acct }',
+      "engineTablesConfig.storageAccountName: 'acct' is not allowed; allowed: leaving it out; tables in Azure are not available in this version",
+    ],
+    [
+      'engineTablesConfig: { dlqTableName: EngineHistory }',
+      "engines.tables: dlqTableName and historyTableName must differ, both are 'EngineHistory'",
+    ],
+    ['engineTablesConfig: { days: 7 }', expect.stringMatching(/^engineTablesConfig.days: unknown key/)],
     [
       'engines: { context: other }',
       "engines.context: 'other' is not allowed; allowed: one of 'publisher', 'managed-app'",

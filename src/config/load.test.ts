@@ -56,7 +56,6 @@ describe('a configuration', () => {
       console: { environment: 'local', colour: 'gray' },
       queues: { maxProduceBytes: 5_000_000, maxPendingRequests: 100, dedupeWindow: '5m' },
       engines: {
-        context: 'publisher',
         definitions: {},
         tables: { dlqTableName: 'engineDlq', historyTableName: 'engineHistory', retentionDays: 90 },
       },

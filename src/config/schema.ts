@@ -106,6 +106,20 @@ const HTTP_KEYS = {
   maxBodyBytes: wholeNumber(1, 1_073_741_824, 16_777_216),
 }
 
+/** The unified tables, as the registry entry that they are configured by has them. */
+const TablesSchema = section({
+  // The boundary is there (src/engines/tables.ts), what lies behind it is not: better refused than ignored.
+  storageAccountName: Type.Optional(
+    Type.Refine(
+      Type.String({ description: 'leaving it out; tables in Azure are not available in this version' }),
+      () => false,
+    ),
+  ),
+  dlqTableName: tableName('engineDlq'),
+  historyTableName: tableName('engineHistory'),
+  retentionDays: wholeNumber(1, 3_650, 90),
+})
+
 /** Each setting once, under the name that it has in a `Config`. */
 export const FileSchema = section({
   host,
@@ -135,23 +149,12 @@ export const FileSchema = section({
     ),
   }),
   engines: section({
-    context: oneOf(ENGINE_CONTEXTS, 'publisher'),
+    context: Type.Optional(oneOf(ENGINE_CONTEXTS)),
     definitions: Type.Record(Type.String(), EngineSchema, {
       default: {},
       description: 'a mapping of names to engines',
     }),
-    tables: section({
-      // The boundary is there (src/engines/tables.ts), what lies behind it is not: better refused than ignored.
-      storageAccountName: Type.Optional(
-        Type.Refine(
-          Type.String({ description: 'leaving it out; tables in Azure are not available in this version' }),
-          () => false,
-        ),
-      ),
-      dlqTableName: tableName('engineDlq'),
-      historyTableName: tableName('engineHistory'),
-      retentionDays: wholeNumber(1, 3_650, 90),
-    }),
+    tables: TablesSchema,
   }),
   outbox: Type.Array(OutboxSchema, { default: [], description: 'a list of outboxes' }),
   webhooks: WebhooksSchema,
@@ -166,6 +169,7 @@ export const FileSchema = section({
 export const GivenSchema = section({
   ...FileSchema.properties,
   kafka: KafkaSchema,
+  engineTablesConfig: TablesSchema,
   http: section({ host: Type.Optional(host), port: Type.Optional(port), ...HTTP_KEYS }),
   store: Type.Union(
     [

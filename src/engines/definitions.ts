@@ -1,14 +1,22 @@
 /**
- * Which engines there are: the presets of a context, what the configuration adds to them or puts in their place, and
- * Bartleby's own: its sources, so that every letter has an engine, and the office itself. An engine or operation that is not defined is refused
- * with the list of those that are.
+ * Which engines there are. Without a context engines are open: every valid name is one from its first letter, run or
+ * definition on. With a context there are its presets, and what the configuration adds to them or puts in their place; any
+ * other name is refused. Both have Bartleby's own: its sources, so that every letter has an engine, and the office itself.
+ *
+ * To look for, there is also every name that the store has seen: letters outlive the definition of their engine.
  */
 import { failure } from '../core/errors.ts'
+import type { Session } from '../db/database.ts'
 import { ACTS, OFFICE, REDRIVE_ACTS, SOURCE_OPERATIONS, SOURCES } from '../letters/letter.ts'
 import type { EngineQueue } from '../queues/engine-queues.ts'
+import { NOTHING_SEEN, type SeenEngines } from './seen.ts'
 
 export const ENGINE_CONTEXTS = ['publisher', 'managed-app'] as const
 export type EngineContext = (typeof ENGINE_CONTEXTS)[number]
+
+/** The context that a configuration names, which was checked; undefined when it names none. */
+export const contextNamed = (name: string | undefined): EngineContext | undefined =>
+  ENGINE_CONTEXTS.find((context) => context === name)
 
 /** What an engine works on and what its runs are called. */
 export interface EngineDefinition {
@@ -24,7 +32,8 @@ export interface EngineSetting {
 }
 
 export interface EngineSettings {
-  readonly context?: EngineContext
+  /** Left out: engines are open. */
+  readonly context?: EngineContext | undefined
   readonly definitions?: Readonly<Record<string, EngineSetting>>
 }
 
@@ -62,44 +71,71 @@ export const OWN_ENGINES: readonly string[] = [...SOURCES.filter((source) => sou
 /** Every source's name is taken: a letter of engine 'kafka' must be one that Kafka gave. */
 export const RESERVED_NAMES: readonly string[] = [...SOURCES, OFFICE]
 
-const OWN: EngineDefinition = { queue: null, operations: [] }
+/** Of an engine of Bartleby's own, and of an open one. */
+const UNDEFINED: EngineDefinition = { queue: null, operations: [] }
+
+/** An engine as lists show it. */
+export interface KnownEngine extends EngineDefinition {
+  readonly name: string
+}
 
 export class EngineDirectory {
-  readonly context: EngineContext
+  /** null: engines are open. */
+  readonly context: EngineContext | null
   readonly #definitions: ReadonlyMap<string, EngineDefinition>
+  readonly #seen: SeenEngines
 
   /** Refuses names that are malformed or taken, with the name of the key. */
-  constructor({ context = 'publisher', definitions = {} }: EngineSettings = {}) {
-    this.context = context
-    const known = new Map<string, EngineDefinition>(Object.entries(PRESETS[context]))
+  constructor({ context, definitions = {} }: EngineSettings = {}, seen: SeenEngines = NOTHING_SEEN) {
+    this.context = context ?? null
+    this.#seen = seen
+    const known = new Map<string, EngineDefinition>(
+      context === undefined ? [] : Object.entries(PRESETS[context]),
+    )
     for (const [name, { queue = null, operations }] of Object.entries(definitions)) {
       const problem = problemWithName(name) ?? problemWithOperations(operations)
       if (problem !== null) throw new TypeError(`engines.definitions.${name}: ${problem}`)
       known.set(name, { queue, operations: [...operations] })
     }
-    for (const name of OWN_ENGINES) known.set(name, OWN)
+    for (const name of OWN_ENGINES) known.set(name, UNDEFINED)
     this.#definitions = known
   }
 
-  /** All engines: presets and definitions, then Bartleby's own. */
+  /** Engines that are defined: presets and definitions, then Bartleby's own. */
   names(): readonly string[] {
     return [...this.#definitions.keys()]
   }
 
+  /** Whether the engine is defined. */
   has(name: string): boolean {
     return this.#definitions.has(name)
   }
 
-  /** The engine's queue and its own operations; refuses an unknown engine. */
-  definitionOf(name: string): EngineDefinition {
-    const definition = this.#definitions.get(name)
-    if (definition === undefined) {
-      throw failure('engine_unknown', { engine: shown(name), known: this.names().join(', ') })
-    }
-    return definition
+  /** All engines there are: those that are defined, those that the store has seen, and Bartleby's own. */
+  async known(): Promise<readonly KnownEngine[]> {
+    const defined = [...this.#definitions].map(([name, definition]) => ({ name, ...definition }))
+    const taken = await this.#seen.queues()
+    const others = (await this.#seen.names())
+      .filter((name) => !this.has(name))
+      .map((name) => ({ name, queue: queueAmong(taken, name), operations: [] }))
+    const isOwn = ({ name }: KnownEngine): boolean => OWN_ENGINES.includes(name)
+    return [...defined.filter((engine) => !isOwn(engine)), ...others, ...defined.filter(isOwn)]
   }
 
-  /** The queues of the engines that have one. */
+  /** The engine's queue and its own operations; an open engine has none by definition. Refuses what `check` refuses. */
+  definitionOf(name: string): EngineDefinition {
+    this.check(name)
+    return this.#definitions.get(name) ?? UNDEFINED
+  }
+
+  /** The queue that is the engine's by its definition, or that a worker of it took; null when it has none. */
+  async queueOf(name: string, session?: Session): Promise<string | null> {
+    const definition = this.#definitions.get(name)
+    if (definition !== undefined) return definition.queue
+    return queueAmong(await this.#seen.queues(session), name)
+  }
+
+  /** The queues of the engines that are defined with one. */
   queues(): readonly EngineQueue[] {
     return [...this.#definitions].flatMap(([engine, { queue }]) => (queue === null ? [] : { engine, queue }))
   }
@@ -108,37 +144,84 @@ export class EngineDirectory {
   operationsOf(name: string): readonly string[] {
     const words = SOURCES.flatMap((source) => (source === name ? (SOURCE_OPERATIONS[source] ?? []) : []))
     const redrives = name === OFFICE ? REDRIVE_ACTS.map((act) => `redrive.${act}`) : []
-    return [...new Set([...this.definitionOf(name).operations, ...words, ...redrives, ...ACTS])]
+    const own = this.#definitions.get(name)?.operations ?? []
+    return [...new Set([...own, ...words, ...redrives, ...ACTS])]
   }
 
-  /** What history may show of any engine. */
+  /** What history may show of any engine that is defined. */
   operations(): readonly string[] {
     return [...new Set(this.names().flatMap((name) => this.operationsOf(name)))]
   }
 
-  /** Refuses an unknown engine. */
+  /** Refuses an engine that nothing can be filed under: one that is not defined, or where engines are open no valid name. */
   check(name: string): void {
-    this.definitionOf(name)
+    if (this.has(name)) return
+    if (this.context !== null) throw unknownEngine(name, this.names())
+    const problem = problemWithName(name)
+    if (problem !== null) throw invalid('engine', `'${shown(name)}' is not allowed, ${problem}`)
   }
 
-  /** Refuses an operation that history cannot show of the engine, or of any engine when none is named. */
-  checkOperation(engine: string | null, operation: string): void {
-    refuseUnknown(operation, engine === null ? this.operations() : this.operationsOf(engine))
+  /** Refuses to look for an engine that is neither defined nor was ever seen, with those that there are. */
+  async checkKnown(name: string, session?: Session): Promise<void> {
+    if (this.has(name) || (await this.#seen.has(name, session))) return
+    throw unknownEngine(name, [...new Set([...this.names(), ...(await this.#seen.names(session))])])
   }
 
-  /** Refuses an operation that is not the engine's own: acts on letters are recorded by Bartleby alone. */
+  /** Refuses to look for an operation that history cannot show of the engine, or of any engine when none is named. */
+  async checkKnownOperation(engine: string | null, operation: string): Promise<void> {
+    const defined = engine === null ? this.operations() : this.operationsOf(engine)
+    if (defined.includes(operation)) return
+    refuseUnknown(operation, [...new Set([...defined, ...(await this.#seen.operations(engine))])])
+  }
+
+  /**
+   * Refuses an operation that is not the engine's own: acts on letters are recorded by Bartleby alone. An engine that is not
+   * defined may call its runs anything else.
+   */
   checkOwnOperation(engine: string, operation: string): void {
-    refuseUnknown(operation, this.definitionOf(engine).operations)
+    const { operations } = this.definitionOf(engine)
+    if (this.has(engine)) refuseUnknown(operation, operations)
+    else refuseOpenOperation(operation)
   }
+}
+
+function refuseOpenOperation(operation: string): void {
+  if (!NAME_PATTERN.test(operation)) {
+    throw invalid('operation', `'${shown(operation)}' is not allowed, an operation's name is ${NAME_FORM}`)
+  }
+  if (ACTS.some((act) => act === operation)) {
+    throw invalid('operation', `'${operation}' is an act on letters, which Bartleby records itself`)
+  }
+}
+
+/** The queue that the engine took; of several, the one that an engine has unless it says otherwise. */
+function queueAmong(taken: readonly EngineQueue[], name: string): string | null {
+  const own = taken.filter(({ engine }) => engine === name).map(({ queue }) => queue)
+  return own.find((queue) => queue === name) ?? own[0] ?? null
+}
+
+/** So many names are listed in a refusal. */
+const LISTED_NAMES = 100
+
+function unknownEngine(name: string, known: readonly string[]): Error {
+  return failure('engine_unknown', { engine: shown(name), known: listed(known) })
 }
 
 function refuseUnknown(operation: string, known: readonly string[]): void {
   if (known.includes(operation)) return
   throw failure('operation_unknown', {
     operation: shown(operation),
-    known: known.join(', ') || 'no operation',
+    known: listed(known) || 'no operation',
   })
 }
+
+const listed = (names: readonly string[]): string =>
+  names.length > LISTED_NAMES
+    ? `${names.slice(0, LISTED_NAMES).join(', ')} and ${names.length - LISTED_NAMES} more`
+    : names.join(', ')
+
+const invalid = (parameter: string, reason: string): Error =>
+  failure('parameter_invalid', { parameter, reason })
 
 /** Why an engine cannot be called that, or null when it can. */
 export function problemWithName(name: string): string | null {

@@ -2,9 +2,40 @@ import { describe, expect, it } from 'vitest'
 import { EngineDirectory } from './definitions.ts'
 import { type EngineOptions, termsOf } from './options.ts'
 
-const directory = new EngineDirectory()
+const directory = new EngineDirectory({ context: 'publisher' })
 const least: EngineOptions = { name: 'hmac', operation: 'rotate', handler: () => null }
 const terms = (changes: object = {}) => termsOf(directory, { ...least, ...changes })
+
+describe('the options of an engine that is not defined', () => {
+  const open = new EngineDirectory({ definitions: { billing: { queue: 'invoices', operations: ['issue'] } } })
+  const openTerms = (changes: object) => termsOf(open, { ...least, name: 'mail', ...changes })
+
+  it('may name its queue, which has its name otherwise, and any operation', () => {
+    expect(openTerms({ operation: 'any-thing' })).toMatchObject({ name: 'mail', queueName: 'mail' })
+    expect(openTerms({ queue: 'Outgoing.Mail' })).toMatchObject({ queueName: 'Outgoing.Mail' })
+  })
+
+  it.each([
+    [{ name: 'queues' }, "engine option name: 'queues' is not allowed; allowed: a name that is not one of"],
+    [{ name: 'engines' }, /'engines' is one of Bartleby's own names/],
+    [{ name: 'Mail' }, /an engine's name is 1 to 64/],
+    [{ queue: 'a b' }, /queue name is invalid/],
+    [{ queue: 7 }, "engine option queue: '7' is not allowed"],
+    [{ operation: 'Send' }, /an operation's name is/],
+    [{ operation: 'retry' }, /'retry' is an act on letters/],
+    [
+      { name: 'billing', operation: 'issue', queue: 'other' },
+      "engine option queue: 'other' is not allowed; allowed: leaving it out; the queue of 'billing' is defined as 'invoices'",
+    ],
+  ])('%j is refused', (changes, reason) => {
+    expect(() => openTerms(changes)).toThrow(reason)
+  })
+
+  it('is held to its definition once it has one', () => {
+    const own = openTerms({ name: 'billing', operation: 'issue', queue: 'invoices' })
+    expect(own).toMatchObject({ queueName: 'invoices' })
+  })
+})
 
 describe('the options of an engine', () => {
   it('have defaults for all but name, operation and handler', () => {

@@ -3,7 +3,8 @@ import { unknownKey } from '../config/config-error.ts'
 import type { BackoffPolicy } from '../core/backoff.ts'
 import { parseGoDuration, usFromNs } from '../core/duration.ts'
 import type { Log } from '../core/log.ts'
-import type { EngineDirectory } from './definitions.ts'
+import { checkQueueName } from '../queues/validate.ts'
+import { type EngineDirectory, RESERVED_NAMES } from './definitions.ts'
 
 /** What a handler is told about the run it does. */
 export interface RunContext {
@@ -26,9 +27,11 @@ export interface RunContext {
 export type EngineMessage = Readonly<Record<string, unknown>>
 
 export interface EngineOptions<Message = EngineMessage> {
-  /** A defined engine with a queue. */
+  /** A defined engine with a queue; without `engines.context` any other name too. */
   readonly name: string
-  /** One of the engine's own operations: the name of its runs in history. */
+  /** The queue of an engine that is not defined; its name unless said otherwise. */
+  readonly queue?: string
+  /** The name of its runs in history; for a defined engine one of its own operations. */
   readonly operation: string
   /** The instance that a message is for; 'publisher' when it gives nothing. */
   readonly instanceId?: (message: Message) => unknown
@@ -66,6 +69,7 @@ export interface EngineTerms {
 
 const OPTIONS = {
   name: true,
+  queue: true,
   operation: true,
   instanceId: true,
   maxAttempts: true,
@@ -89,10 +93,7 @@ export function termsOf<Message>(directory: EngineDirectory, options: EngineOpti
   if (typeof backoff !== 'object' || backoff === null)
     throw refused('backoff', backoff, 'an object with base, factor, max and jitter')
   refuseUnknown(backoff, BACKOFF_OPTIONS, 'backoff.')
-  const { queue } = directory.definitionOf(name)
-  if (queue === null) {
-    throw refused('name', name, 'an engine with a queue; record runs of this one over the history API')
-  }
+  const queueName = queueNameOf(directory, name, options.queue)
   directory.checkOwnOperation(name, operation)
   if (typeof handler !== 'function') throw refused('handler', handler, 'a function')
   if (instanceId !== undefined && typeof instanceId !== 'function') {
@@ -108,7 +109,7 @@ export function termsOf<Message>(directory: EngineDirectory, options: EngineOpti
   return {
     name,
     operation,
-    queueName: queue,
+    queueName,
     maxAttempts: wholeNumber('maxAttempts', options.maxAttempts ?? 5, 65_536),
     backoff: { baseMs: Number(baseUs) / 1_000, factor, maxMs: Number(maxUs) / 1_000, jitter },
     concurrency: wholeNumber('concurrency', options.concurrency ?? 8, 1_000),
@@ -126,6 +127,25 @@ function refuseUnknown(given: object, known: Readonly<Record<string, true>>, pre
     if (!Object.hasOwn(known, name))
       throw new TypeError(`engine option ${prefix}${name}: ${unknownKey(name, Object.keys(known))}`)
   }
+}
+
+/** A defined engine has the queue of its definition, any other the one it asks for. */
+function queueNameOf(directory: EngineDirectory, name: string, asked: string | undefined): string {
+  const { queue } = directory.definitionOf(name)
+  if (!directory.has(name)) {
+    const open = asked ?? name
+    if (typeof open !== 'string') throw refused('queue', open, 'the name of a queue')
+    checkQueueName(open)
+    return open
+  }
+  if (RESERVED_NAMES.includes(name)) throw refused('name', name, "a name that is not one of Bartleby's own")
+  if (queue === null) {
+    throw refused('name', name, 'an engine with a queue; record runs of this one over the history API')
+  }
+  if (asked !== undefined && asked !== queue) {
+    throw refused('queue', asked, `leaving it out; the queue of '${name}' is defined as '${queue}'`)
+  }
+  return queue
 }
 
 function wholeNumber(option: string, value: number, largest: number): number {

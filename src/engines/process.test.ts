@@ -63,8 +63,11 @@ describe.each(stores)('the process of an engine on $name', (kind: StoreKind) => 
 
   it('is not held by an engine that could not start', async () => {
     const closed = worker('')
-      .replace('const engine', 'await office.close()\n  const engine')
-      .replace('await engine.start()', 'await engine.start().catch((error) => console.log(error.code))')
+      .replace('const engine', 'await office.drain()\n  const engine')
+      .replace(
+        'await engine.start()',
+        'await engine.start().catch((error) => console.log(error.code))\n  await office.close()',
+      )
     expect(await run(closed)).toEqual({ code: 0, out: 'service_stopping\n', err: '' })
   })
 })

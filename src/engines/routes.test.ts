@@ -35,7 +35,10 @@ describe.each(stores)('engines over HTTP on $name', (store) => {
     app = Fastify({ exposeHeadRoutes: false })
     app.addHook('onRequest', gate(TOKENS, clock))
     await app.register(engineRoutes, {
-      engines: new EngineDirectory({ definitions: { ledger: { queue: 'entries', operations: ['post'] } } }),
+      engines: new EngineDirectory({
+        context: 'publisher',
+        definitions: { ledger: { queue: 'entries', operations: ['post'] } },
+      }),
       statistics: new EngineStatistics(db, clock),
       pendingLetters: () => pendingLetters(letters.ledger, 'engine'),
       clock,

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { formatMicros } from '../core/timestamp.ts'
 import { type ApiCall, type ApiScope, serveApi } from '../http/api-routes.ts'
 import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../http/describe-api.ts'
-import type { EngineDirectory } from './definitions.ts'
+import type { EngineDirectory, KnownEngine } from './definitions.ts'
 import { type EngineRuns, type OperationStatistics, withoutRuns } from './statistics.ts'
 
 export interface EngineRoutesOptions extends ApiScope {
@@ -54,33 +54,38 @@ const listCall = ({ engines, statistics, pendingLetters }: EngineRoutesOptions):
   }),
   answer: async () => {
     const [lately, pending] = await Promise.all([statistics.read(), pendingLetters()])
-    const items = namesOf(engines, lately, pending).map((name) => ({
+    const items = (await allOf(engines, lately, pending)).map(({ name, queue, operations }) => ({
       name,
-      queue: engines.has(name) ? engines.definitionOf(name).queue : null,
+      queue,
       pending: pending.get(name) ?? 0,
-      operations: operationsOf(engines, name, lately).map(operationOnWire),
+      operations: operationsOf(engines.operationsOf(name), operations, lately.engines.get(name)).map(
+        operationOnWire,
+      ),
     }))
     return { status: 200, data: { items, basis: lately.basis } }
   },
 })
 
-/** All that are defined; then those that are not any more, but have letters or runs: the numbers must add up. */
-function namesOf(
+/** All that are known, and whatever else has letters or runs: the numbers must add up. */
+async function allOf(
   engines: EngineDirectory,
   lately: EngineRuns,
   pending: ReadonlyMap<string, number>,
-): readonly string[] {
-  const others = [...lately.engines.keys(), ...pending.keys()].filter((name) => !engines.has(name))
-  return [...engines.names(), ...[...new Set(others)].sort()]
+): Promise<readonly KnownEngine[]> {
+  const known = await engines.known()
+  const names = new Set(known.map(({ name }) => name))
+  const others = [...lately.engines.keys(), ...pending.keys()].filter((name) => !names.has(name))
+  return [...known, ...[...new Set(others)].sort().map((name) => ({ name, queue: null, operations: [] }))]
 }
 
 /** The engine's own operations, also those that have not run; then acts on its letters, in their order, if there were any. */
-function operationsOf(engines: EngineDirectory, name: string, lately: EngineRuns): OperationStatistics[] {
-  const ran = lately.engines.get(name)
-  const own = engines.has(name) ? engines.definitionOf(name).operations : []
-  const known = engines.has(name) ? engines.operationsOf(name) : []
-  return [...new Set([...known, ...(ran?.keys() ?? [])])].flatMap((operation) => {
-    const found = ran?.get(operation)
+function operationsOf(
+  known: readonly string[],
+  own: readonly string[],
+  ran: ReadonlyMap<string, OperationStatistics> = new Map(),
+): OperationStatistics[] {
+  return [...new Set([...known, ...ran.keys()])].flatMap((operation) => {
+    const found = ran.get(operation)
     if (found !== undefined) return found
     return own.includes(operation) ? withoutRuns(operation) : []
   })

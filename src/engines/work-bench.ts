@@ -20,6 +20,7 @@ import { StoreQueues } from '../queues/queues.ts'
 import { EngineDirectory, type EngineSettings } from './definitions.ts'
 import { createEngine, type Engine } from './engine.ts'
 import type { EngineMessage, EngineOptions } from './options.ts'
+import { StoreSeenEngines } from './seen.ts'
 
 export const SECOND = 1_000_000n
 export const MINUTE = 60n * SECOND
@@ -40,7 +41,7 @@ export class WorkBench {
     this.#db = db
     this.clock = new TestClock()
     this.clock.freeze(this.clock.now())
-    this.directory = new EngineDirectory(settings)
+    this.directory = new EngineDirectory(settings, new StoreSeenEngines(db))
     const registers = { drawers: new Drawers(), series: new SeriesNumbers() }
     this.queues = new StoreQueues(db, this.clock, this.log, {
       maxPendingRequests: 100,
@@ -56,7 +57,10 @@ export class WorkBench {
     })
   }
 
-  static async open(kind: StoreKind, settings: EngineSettings = {}): Promise<WorkBench> {
+  static async open(
+    kind: StoreKind,
+    settings: EngineSettings = { context: 'publisher' },
+  ): Promise<WorkBench> {
     const store = await kind.fresh()
     const db = openDatabase(store.url, { poolSize: 4 })
     await migrate(db, MIGRATIONS)

@@ -1,5 +1,6 @@
 /** What history shows: entries as lists and details have them, and what lists are filtered by. */
 import type { Instant } from '../core/clock.ts'
+import type { Session } from '../db/database.ts'
 import type { HistoryStatus } from './series.ts'
 
 /** An entry as lists show it: without input and output. */
@@ -44,11 +45,14 @@ export interface HistoryPage {
   readonly continuationToken: string | null
 }
 
-/** The engines and operations that there are; each check refuses what is unknown, with the list of what is known. */
+/** The engines and operations that there are; each check refuses with the reason or with the list of what is known. */
 export interface KnownEngines {
+  /** One that runs may be recorded of. */
   check(engine: string): void
-  /** An operation that history may show of the engine, or of any when none is named. */
-  checkOperation(engine: string | null, operation: string): void
   /** An operation of the engine itself. */
   checkOwnOperation(engine: string, operation: string): void
+  /** One to look for. */
+  checkKnown(engine: string, session?: Session): Promise<void>
+  /** An operation to look for, of the engine, or of any when none is named. */
+  checkKnownOperation(engine: string | null, operation: string): Promise<void>
 }

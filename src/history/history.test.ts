@@ -39,7 +39,7 @@ describe.each(stores)('the history on $name', (store) => {
     await migrate(db, MIGRATIONS)
     clock = new TestClock()
     clock.freeze(START)
-    history = new History(db, clock, new EngineDirectory())
+    history = new History(db, clock, new EngineDirectory({ context: 'publisher' }))
   })
 
   afterAll(async () => {

@@ -31,8 +31,9 @@ export class History {
 
   /** A page of the entries that match, the newest first. An entry that is there for a whole walk is in it once. */
   async list(filter: HistoryFilter = {}, page: PageRequest = {}): Promise<HistoryPage> {
-    if (filter.engine != null) this.#engines.check(filter.engine)
-    if (filter.operation != null) this.#engines.checkOperation(filter.engine ?? null, filter.operation)
+    if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
+    if (filter.operation != null)
+      await this.#engines.checkKnownOperation(filter.engine ?? null, filter.operation)
     const bound = tokenFilters(filter)
     const after = page.continuationToken == null ? null : cursorFrom(bound, page.continuationToken)
     const { items, next } = await this.#db.session('history.list', (session) =>
@@ -45,7 +46,7 @@ export class History {
 
   /** One entry, with its input and output; a failure when there is none. */
   async get(engine: string, rowKey: string): Promise<HistoryDetail> {
-    this.#engines.check(engine)
+    await this.#engines.checkKnown(engine)
     return this.#db.session('history.get', (session) => getHistory(session, engine, rowKey))
   }
 

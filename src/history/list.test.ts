@@ -72,7 +72,7 @@ describe.each(stores)('a list of history on $name', (store) => {
     await migrate(db, MIGRATIONS)
     const clock = new TestClock()
     clock.freeze(START)
-    history = new History(db, clock, new EngineDirectory())
+    history = new History(db, clock, new EngineDirectory({ context: 'publisher' }))
     await record(mixedEntries())
     all = (await walk({}, 100)).items
   })

@@ -20,7 +20,7 @@ describe.each(stores)('the capture of a letter of a plain queue, on $name,', (ki
 
   beforeAll(async () => {
     store = await LetterStore.open(kind)
-    history = new History(store.db, store.clock, new EngineDirectory())
+    history = new History(store.db, store.clock, new EngineDirectory({ context: 'publisher' }))
     await store.captureMany(5)
     // All in the same microsecond.
     const ids: LetterId[] = []

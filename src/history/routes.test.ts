@@ -37,7 +37,7 @@ describe.each(stores)('history over HTTP on $name', (store) => {
     app = Fastify({ exposeHeadRoutes: false, routerOptions: { maxParamLength: 2_048 } })
     insistOnDocumentedStatuses(app)
     app.addHook('onRequest', gate([token('look', 'viewer'), token('work', 'operator')], clock))
-    const history = new History(db, clock, new EngineDirectory())
+    const history = new History(db, clock, new EngineDirectory({ context: 'publisher' }))
     await app.register(historyRoutes, { history, clock, stopping: () => false })
   })
 

@@ -8,7 +8,7 @@ import pino, { type Logger } from 'pino'
 import { type Config, ConfigError, checkExposure } from '../config/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
-import { ENGINE_CONTEXTS, type EngineContext } from '../engines/definitions.ts'
+import { contextNamed } from '../engines/definitions.ts'
 import { Office } from '../office.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
 import type { DemoSignatures } from './session/routes.ts'
@@ -79,13 +79,6 @@ function openLog({ level, file }: Config['log']): Logger {
   } catch (error) {
     throw new ConfigError([`log.file: cannot be written: ${error instanceof Error ? error.message : error}`])
   }
-}
-
-/** The configuration was checked against the same list. */
-function contextNamed(name: string): EngineContext {
-  const context = ENGINE_CONTEXTS.find((known) => known === name)
-  if (context === undefined) throw new Error(`no engine context is named '${name}'`)
-  return context
 }
 
 function urlOf({ app }: HttpServer): string {

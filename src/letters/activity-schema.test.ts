@@ -57,7 +57,7 @@ describe.each(stores)('a store of an older version on $name', (kind) => {
     await migrate(db, MIGRATIONS)
     const clock = new TestClock()
     clock.freeze(instant(1_800_000_000_000_000n))
-    const ledger = new Ledger(db, clock, { check: () => {} })
+    const ledger = new Ledger(db, clock, { checkKnown: async () => {} })
     expect(await ledger.standing()).toEqual({
       Pending: 1,
       Resolved: 5,
@@ -79,7 +79,7 @@ describe.each(stores)('a store of an older version on $name', (kind) => {
 
   it('may be empty', async () => {
     await migrate(db, MIGRATIONS)
-    const ledger = new Ledger(db, new TestClock(), { check: () => {} })
+    const ledger = new Ledger(db, new TestClock(), { checkKnown: async () => {} })
     expect(await ledger.standing()).toMatchObject({ captured: 0, unconfirmed: 0 })
     expect(await ledger.overview()).toMatchObject({ oldestPending: null, returnedLastDay: 0 })
   })

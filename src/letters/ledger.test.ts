@@ -38,7 +38,7 @@ describe.each(stores)('the ledger on $name', (kind) => {
 
   beforeAll(async () => {
     store = await LetterStore.open(kind)
-    const engines = new EngineDirectory()
+    const engines = new EngineDirectory({ context: 'publisher' })
     ledger = new Ledger(store.db, store.clock, engines)
     app = Fastify({ exposeHeadRoutes: false })
     insistOnDocumentedStatuses(app)

@@ -34,10 +34,10 @@ const DEFAULT_LIMIT = 50
 export class Ledger {
   readonly #db: Database
   readonly #clock: Clock
-  readonly #engines: Pick<EngineNames, 'check'>
+  readonly #engines: Pick<EngineNames, 'checkKnown'>
   readonly #labels = new DrawerLabels()
 
-  constructor(db: Database, clock: Clock, engines: Pick<EngineNames, 'check'>) {
+  constructor(db: Database, clock: Clock, engines: Pick<EngineNames, 'checkKnown'>) {
     this.#db = db
     this.#clock = clock
     this.#engines = engines
@@ -52,7 +52,7 @@ export class Ledger {
 
   /** What happened to the letters that match, over time. */
   async activity(range: ActivityRange, filter: AccountFilter = {}): Promise<Activity> {
-    if (filter.engine != null) this.#engines.check(filter.engine)
+    if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
     return this.#db.session('letters.activity', (session) =>
       readActivity(session, range, filter, this.#clock.now()),
     )
@@ -60,13 +60,13 @@ export class Ledger {
 
   /** How many letters match; exactly where that is known without counting them. */
   async total(filter: LetterFilter = {}): Promise<Total> {
-    if (filter.engine !== undefined) this.#engines.check(filter.engine)
+    if (filter.engine !== undefined) await this.#engines.checkKnown(filter.engine)
     return totalOf(this.#db, filter, this.#labels)
   }
 
   /** Exact counts of the letters that match, by the keys given or by all. */
   async counts(filter: TallyFilter = {}, by?: readonly TallyKey[]): Promise<Tally> {
-    if (filter.engine != null) this.#engines.check(filter.engine)
+    if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
     return this.#db.session('letters.counts', (session) => tallyLetters(session, filter, by, this.#labels))
   }
 
@@ -75,7 +75,7 @@ export class Ledger {
     filter: SignatureFilter = {},
     page: { readonly limit?: number; readonly continuationToken?: string | null } = {},
   ): Promise<SignaturePage> {
-    if (filter.engine != null) this.#engines.check(filter.engine)
+    if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
     const bound = tokenFilters(filter)
     const after = page.continuationToken == null ? null : cursorFrom(bound, page.continuationToken)
     const { items, next } = await this.#db.session('letters.signatures', (session) =>

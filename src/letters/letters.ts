@@ -122,7 +122,7 @@ export class Letters {
 
   /** A page of the letters that match, the newest failure first. A letter that is there for a whole walk is in it once. */
   async list(filter: LetterFilter = {}, page: PageRequest = {}): Promise<Page> {
-    if (filter.engine !== undefined) this.engines.check(filter.engine)
+    if (filter.engine !== undefined) await this.engines.checkKnown(filter.engine)
     return listLetters(this.#db, filter, {
       limit: page.limit ?? DEFAULT_LIMIT,
       token: page.continuationToken ?? null,
@@ -158,9 +158,10 @@ export class Letters {
   /** The same as part of a transaction. */
   async captureIn(work: OfficeWork, report: FailureReport): Promise<CaptureResult> {
     this.engines.check(report.engine)
+    const originalQueue = report.originalQueue ?? (await this.engines.queueOf(report.engine, work.tx))
     const now = await reserve(work.tx, report, work.now)
     // The time of its key may be a later one.
-    const fresh = { ...report, lastFailureAt: report.lastFailureAt ?? work.now }
+    const fresh = { ...report, originalQueue, lastFailureAt: report.lastFailureAt ?? work.now }
     const file = () => captureReport({ ...work, now }, this.#registers, fresh)
     let { id, created } = await file()
     const sourceOf = (known: Letter) => this.#sourceOf(known)
@@ -233,7 +234,7 @@ export class Letters {
 
   /** Expires pending letters whose last failure is `olderThanDays` ago, in bounded batches; gives how many. */
   async expireOlder({ olderThanDays, engine, actor }: ExpireRequest): Promise<number> {
-    if (engine !== null) this.engines.check(engine)
+    if (engine !== null) await this.engines.checkKnown(engine)
     const scope = {
       db: this.#db,
       clock: this.#clock,
@@ -277,20 +278,22 @@ export class Letters {
     await Promise.allSettled(this.#expiries)
   }
 
-  async #read(session: Session, { engine, rowKey }: LetterKey): Promise<Letter> {
-    this.engines.check(engine)
-    const letter = await readLetter(session, engine, rowKey)
-    if (letter === null) throw failure('letter_unknown', { engine, rowKey })
-    return letter
+  async #read(session: Session, key: LetterKey): Promise<Letter> {
+    const letter = await readLetter(session, key.engine, key.rowKey)
+    return letter ?? this.#refuse(session, key)
+  }
+
+  /** There is no such letter; of an engine that is unknown there is none at all. */
+  async #refuse(session: Session, { engine, rowKey }: LetterKey): Promise<never> {
+    await this.engines.checkKnown(engine, session)
+    throw failure('letter_unknown', { engine, rowKey })
   }
 
   /** The letter, locked until the transaction ends. */
-  async #lock(tx: Transaction, { engine, rowKey }: LetterKey): Promise<Letter> {
-    this.engines.check(engine)
-    const id = await findLetter(tx, engine, rowKey)
+  async #lock(tx: Transaction, key: LetterKey): Promise<Letter> {
+    const id = await findLetter(tx, key.engine, key.rowKey)
     const letter = id === null ? null : await lockLetter(tx, id)
-    if (letter === null) throw failure('letter_unknown', { engine, rowKey })
-    return letter
+    return letter ?? this.#refuse(tx, key)
   }
 
   /** A letter that leaves over a network, with its source; null for the others. Only engines of sources have such letters. */

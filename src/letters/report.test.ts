@@ -4,7 +4,7 @@ import { EngineDirectory } from '../engines/definitions.ts'
 import { readReport } from './report.ts'
 
 const context = {
-  engines: new EngineDirectory(),
+  engines: new EngineDirectory({ context: 'publisher' }),
   now: instant(1_800_000_000_000_000n),
   correlationId: 'of-the-request',
   actor: 'worker-7',

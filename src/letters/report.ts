@@ -4,6 +4,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
+import type { Session } from '../db/database.ts'
 import {
   type JsonObject,
   optionalInstant,
@@ -19,10 +20,13 @@ import { requiredPayload } from './payload.ts'
 
 /** What letters need to know about engines. */
 export interface EngineNames {
-  names(): readonly string[]
-  /** Refuses an unknown engine, with the list of those that are known. */
+  /** Refuses an engine that no letter can be filed under. */
   check(name: string): void
+  /** Refuses to look for letters of an engine that is unknown, with the list of those that are known. */
+  checkKnown(name: string, session?: Session): Promise<void>
   definitionOf(name: string): { readonly queue: string | null }
+  /** The engine's own queue, also where it is not defined; null when it has none. */
+  queueOf(name: string, session?: Session): Promise<string | null>
 }
 
 export interface ReportContext {
@@ -109,10 +113,10 @@ export function readReport(fields: JsonObject, context: ReportContext): FailureR
  */
 function readEngine(fields: JsonObject, engines: EngineNames): string {
   const engine = requiredText(fields, 'engine', { max: 256 })
-  engines.check(engine)
   if (engine === OFFICE || (engine !== 'http' && SOURCES.some((source) => source === engine))) {
     throw refuse('engine', `'${engine}' is Bartleby's own; report to another engine or 'http'`)
   }
+  engines.check(engine)
   return engine
 }
 

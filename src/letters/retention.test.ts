@@ -192,7 +192,7 @@ describe.each(stores)('retention on $name', (kind) => {
     await resolve(await store.captureMany(1))
     store.clock.advance(91n * DAY)
     await clerk.runNow()
-    const history = new History(store.db, store.clock, new EngineDirectory())
+    const history = new History(store.db, store.clock, new EngineDirectory({ context: 'publisher' }))
     const { items } = await history.list({ engine: 'office', operation: 'remove', status: 'Succeeded' })
     expect(items).toHaveLength(1)
     const [entry] = items

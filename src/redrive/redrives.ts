@@ -130,7 +130,7 @@ export class Redrives {
     const { db, clock, engines } = this.#options
     const { selection, action, queue } = request
     if (selection.by === 'filter' && selection.filter.engine !== undefined)
-      engines.check(selection.filter.engine)
+      await engines.checkKnown(selection.filter.engine)
     if (action === 'move') await this.#insistOnQueue(queue)
     if (this.#plans.size >= MOST_PLANS) throw failure('redrive_planning_busy', { limit: MOST_PLANS })
     const plan = makePlan(

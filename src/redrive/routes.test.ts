@@ -66,7 +66,7 @@ describe.each(stores)('/api/redrives on $name', (kind) => {
   beforeAll(async () => {
     clock.freeze(instant(1_800_000_000_000_000n))
     place = await kind.fresh()
-    office = await Office.open({ store: place.url, clock })
+    office = await Office.open({ store: place.url, clock, engines: { context: 'publisher' } })
     for (const queueName of [QUEUE, 'later'])
       await office.queues.create({
         queueName,

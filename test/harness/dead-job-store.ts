@@ -110,7 +110,7 @@ export class DeadJobStore {
     this.letters = new Letters(db, clock, silentLog, {
       registers: this.registers,
       sources: new Map([['webhooks', webhookLetterSource({ onJobs: this.#onJobs })]]),
-      engines: new EngineDirectory(),
+      engines: new EngineDirectory({ context: 'publisher' }),
     })
   }
 

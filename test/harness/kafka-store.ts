@@ -169,7 +169,7 @@ export class KafkaStore {
     this.letters = new Letters(this.db, this.clock, silentLog, {
       registers: this.registers,
       sources: new Map<SourceName, LetterSource>([[KAFKA, this.source]]),
-      engines: new EngineDirectory(),
+      engines: new EngineDirectory({ context: 'publisher' }),
     })
   }
 

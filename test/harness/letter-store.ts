@@ -62,7 +62,7 @@ export class LetterStore {
     this.letters = new Letters(db, this.clock, silentLog, {
       registers: this.registers,
       sources: new Map(names.map((name) => [name, this.queues.letterSource(name)])),
-      engines: new EngineDirectory(),
+      engines: new EngineDirectory({ context: 'publisher' }),
     })
   }
 

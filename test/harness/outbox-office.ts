@@ -107,7 +107,7 @@ export class OutboxOffice {
     this.letters = new Letters(store.db, store.clock, silentLog, {
       registers: store.registers,
       sources: new Map([['outbox', source]]),
-      engines: new EngineDirectory(),
+      engines: new EngineDirectory({ context: 'publisher' }),
     })
     this.#dispatcher = createDispatcher({
       url: table.url,

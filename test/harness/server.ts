@@ -25,6 +25,8 @@ export interface ServerOptions {
   readonly testApi?: boolean
   /** Settings of the queues that differ from the defaults; only for a server in this process. */
   readonly queues?: Partial<Config['queues']>
+  /** Settings of engines that differ from the defaults; only for a server in this process. */
+  readonly engines?: Partial<Config['engines']>
   /** Outboxes; only for a server in this process. */
   readonly outbox?: Config['outbox']
   /** Settings of webhooks that differ from the configuration; only for a server in this process. */
@@ -63,6 +65,7 @@ export async function startServer(options: ServerOptions): Promise<ServerHere> {
     {
       ...config,
       queues: { ...config.queues, ...options.queues },
+      engines: { ...config.engines, ...options.engines },
       outbox: options.outbox ?? config.outbox,
       http: { ...config.http, ...options.http },
       webhooks: overlaid(config.webhooks, options.webhooks),

@@ -20,7 +20,7 @@ describe.each(stores)('a redrive that is forgotten on $name', (kind) => {
     const source: LetterSource = store.queues.letterSource('http')
     redrives = new Redrives({
       ...{ db: store.db, clock: store.clock, log: silentLog, sources: new Map([[source.name, source]]) },
-      ...{ engines: new EngineDirectory(), retentionDays: 0, carriesOut: true },
+      ...{ engines: new EngineDirectory({ context: 'publisher' }), retentionDays: 0, carriesOut: true },
     })
     redrives.begin()
   })

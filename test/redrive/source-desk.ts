@@ -15,7 +15,7 @@ export class SourceDesk {
   constructor(db: Database, clock: Clock, source: LetterSource) {
     this.redrives = new Redrives({
       ...{ db, clock, log: silentLog, sources: new Map([[source.name, source]]) },
-      ...{ engines: new EngineDirectory(), retentionDays: 90, carriesOut: true },
+      ...{ engines: new EngineDirectory({ context: 'publisher' }), retentionDays: 90, carriesOut: true },
     })
     this.redrives.begin()
   }

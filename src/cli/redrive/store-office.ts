@@ -7,7 +7,7 @@ import { userInfo } from 'node:os'
 import pino from 'pino'
 import type { Fetch } from '../../client/transport.ts'
 import { type Config, loadConfig } from '../../config/index.ts'
-import { ENGINE_CONTEXTS } from '../../engines/definitions.ts'
+import { contextNamed } from '../../engines/definitions.ts'
 import { createHttpServer, type HttpServer } from '../../http/server.ts'
 import { Office } from '../../office.ts'
 import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
@@ -48,13 +48,12 @@ export async function withStoreOffice(
 /** Webhooks are left to those who deliver them: a retry only puts their jobs back. */
 async function opened(config: Config, carriesOut: boolean, log: pino.Logger): Promise<Office> {
   const { store, postgres, queues, engines, outbox, kafka } = config
-  const context = ENGINE_CONTEXTS.find((known) => known === engines.context)
   try {
     return await Office.open({
       store,
       postgres,
       queues,
-      engines: { ...engines, ...(context !== undefined && { context }) },
+      engines: { ...engines, context: contextNamed(engines.context) },
       outbox,
       kafka,
       carriesOutRedrives: carriesOut,

@@ -8,7 +8,6 @@ import { describeCall } from '../../http/describe-api.ts'
 import { type JsonObject, refuseUnknownFields } from '../../http/json-body.ts'
 import { limitOf, type Query } from '../../http/query.ts'
 import { answerOnce } from '../../letters/idempotency.ts'
-import type { Letters } from '../../letters/letters.ts'
 import { shown } from '../../letters/routes/parameters.ts'
 import type { RedriveCommand } from '../commands.ts'
 import { MEMBER_OUTCOMES, type MemberOutcome, REDRIVE_STATES, type RedriveState } from '../redrive.ts'
@@ -31,7 +30,6 @@ import { readRate } from './terms.ts'
 
 export interface RedriveCallsOptions {
   readonly redrives: Redrives
-  readonly letters: Pick<Letters, 'engines'>
   readonly clock: Clock
 }
 
@@ -79,7 +77,7 @@ export const redriveCalls = (options: RedriveCallsOptions): readonly ApiCall[] =
   }),
 ]
 
-const planCall = ({ redrives, letters, clock }: RedriveCallsOptions): ApiCall => ({
+const planCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
   method: 'POST',
   path: '/api/redrives',
   role: 'operator',
@@ -98,7 +96,7 @@ const planCall = ({ redrives, letters, clock }: RedriveCallsOptions): ApiCall =>
     idempotent: true,
   }),
   answer: async (request) => {
-    const plan = readPlanRequest(request.body, letters.engines, request.caller.name)
+    const plan = readPlanRequest(request.body, request.caller.name)
     const planned = await redrives.planOnce(plan, onceKeyOf(request))
     return { status: 201, data: redriveDetail(planned, clock.now()) }
   },

@@ -2,13 +2,10 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../../core/clock.ts'
 import { BartlebyError } from '../../core/errors.ts'
-import { EngineDirectory } from '../../engines/definitions.ts'
 import { readPlanRequest } from './plan-request.ts'
 
-const engines = new EngineDirectory()
 /** As it is read from a body, but with the numbers that JSON cannot write. */
-const read = (body: object) =>
-  readPlanRequest({ text: JSON.stringify(body), fields: { ...body } }, engines, 'nell')
+const read = (body: object) => readPlanRequest({ text: JSON.stringify(body), fields: { ...body } }, 'nell')
 const retry = (body: object = {}) => read({ filter: {}, action: 'retry', ...body })
 
 /** The code and message of the refusal. */
@@ -98,7 +95,7 @@ describe('a plan that is asked for', () => {
   it('may have numbers in its repair that JavaScript has not', () => {
     const text =
       '{"action":"retry","filter":{},"repair":{"patch":[{"op":"add","path":"/n","value":9007199254740993}]}}'
-    const { recipe } = readPlanRequest({ text, fields: JSON.parse(text) }, engines, 'nell')
+    const { recipe } = readPlanRequest({ text, fields: JSON.parse(text) }, 'nell')
     expect(JSON.stringify(recipe?.patch)).toBe('[{"op":"add","path":"/n","value":9007199254740993}]')
   })
 
@@ -136,7 +133,6 @@ describe('a plan is refused', () => {
   it('with a filter that a list would refuse, or that says nothing', () => {
     expect(refused({ filter: 'all' })).toContain("filter is invalid; it is 'all', give an object")
     expect(refused({ filter: [] })).toContain('filter is invalid; it is a list')
-    expect(refused({ filter: { engine: 'nope' } })).toContain('engine_unknown')
     expect(refused({ filter: { engine: null } })).toContain('filter.engine is invalid; it is null')
     expect(refused({ filter: { engine: '' } })).toContain('filter.engine is invalid; it is empty')
     expect(refused({ filter: { q: 'a\0b' } })).toContain('filter.q is invalid; it holds the null character')
@@ -222,7 +218,7 @@ describe('a plan is refused', () => {
     const deep = `${'['.repeat(50_000)}1e400${']'.repeat(50_000)}`
     const text = `{"action":"retry","filter":{},"repair":{"patch":[{"op":"add","path":"/n","value":${deep}}]}}`
     const body = { text, fields: JSON.parse(text) }
-    expect(() => readPlanRequest(body, engines, 'nell')).toThrow('repair is invalid; it is nested too deeply')
+    expect(() => readPlanRequest(body, 'nell')).toThrow('repair is invalid; it is nested too deeply')
   })
 
   it('with a reason that is too long, and to discard without one', () => {

@@ -4,7 +4,6 @@
  */
 import { memberTexts } from '../../core/json-members.ts'
 import { type JsonBody, type JsonObject, optionalText, refuseUnknownFields } from '../../http/json-body.ts'
-import type { EngineNames } from '../../letters/report.ts'
 import { checkQueueName } from '../../queues/validate.ts'
 import {
   isSending,
@@ -39,11 +38,11 @@ const MAX_QUEUE_NAME = 512
 const MAX_WORD = 64
 
 /** The plan in a body; `actor` is who asks. */
-export function readPlanRequest(body: JsonBody, engines: EngineNames, actor: string): PlanRequest {
+export function readPlanRequest(body: JsonBody, actor: string): PlanRequest {
   const { fields } = body
   refuseUnknownFields(fields, PLAN_FIELDS)
   const action = readAction(fields)
-  const selection = readSelection(fields, engines)
+  const selection = readSelection(fields)
   const queue = readQueue(fields, action)
   const canary = readCanary(fields.canary)
   if (canary !== null) insistOnSending('canary', action)

@@ -2,7 +2,6 @@
 import { type JsonObject, optionalText } from '../../http/json-body.ts'
 import type { LetterFilter } from '../../letters/filter.ts'
 import type { LetterKey } from '../../letters/letters.ts'
-import type { EngineNames } from '../../letters/report.ts'
 import { FILTER_QUERY } from '../../letters/routes/describe.ts'
 import { letterFilterOf } from '../../letters/routes/parameters.ts'
 import type { Selection } from '../redrive.ts'
@@ -17,7 +16,7 @@ export const MAX_ROW_KEY = 4_096
 const FILTER_FIELDS = Object.keys(FILTER_QUERY)
 
 /** Exactly one of `filter`, `signature` and `ids`; a signature may also narrow a filter. */
-export function readSelection(fields: JsonObject, engines: EngineNames): Selection {
+export function readSelection(fields: JsonObject): Selection {
   const signature = optionalText(fields, 'signature', { max: MAX_SIGNATURE })
   const filter = fields.filter ?? null
   const ids = fields.ids ?? null
@@ -29,12 +28,11 @@ export function readSelection(fields: JsonObject, engines: EngineNames): Selecti
   }
   if (filter === null && signature === null)
     throw refuse('filter', 'it is missing, give exactly one of filter, signature, ids')
-  return { by: 'filter', filter: readFilter(filter ?? {}, signature, engines) }
+  return { by: 'filter', filter: readFilter(filter ?? {}, signature) }
 }
 
-function readFilter(value: unknown, signature: string | null, engines: EngineNames): LetterFilter {
+function readFilter(value: unknown, signature: string | null): LetterFilter {
   const filter = letterFilterOf(queryOf(objectAt('filter', value, FILTER_FIELDS)))
-  if (filter.engine !== undefined) engines.check(filter.engine)
   if (signature === null) return filter
   if (filter.signature !== undefined && filter.signature !== signature)
     throw refuse('signature', `it is another than ${showValue(filter.signature)}, which the filter has`)
