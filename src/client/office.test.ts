@@ -17,7 +17,7 @@ import {
   textOf,
 } from './index.ts'
 
-const QUEUE = 'hmac-rotation-queue'
+const QUEUE = 'hmac'
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 
 let server: RunningServer
@@ -43,6 +43,7 @@ function captured(extra: Partial<CaptureRequest> = {}): Promise<LetterItem> {
   const sourceId = `source-${++count}`
   return letters.capture({
     engine: 'hmac',
+    originalQueue: QUEUE,
     originalMessage: `message ${count}`,
     errorClass: 'TimeoutError',
     errorMessage: `the vault did not answer within ${count} ms`,
@@ -59,7 +60,13 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
 
 describe('a capture', () => {
   it('is a letter, and the same one for the same source id', async () => {
-    const request = { engine: 'hmac', sourceId: 'twice', originalMessage: 'x', errorMessage: 'no' }
+    const request = {
+      engine: 'hmac',
+      originalQueue: QUEUE,
+      sourceId: 'twice',
+      originalMessage: 'x',
+      errorMessage: 'no',
+    }
     const lastFailureAtUtc = new Date('2026-01-01T00:00:00.125Z')
     const first = await letters.capture({ ...request, lastFailureAtUtc, headers: { from: 'me' } })
     expect(first).toMatchObject({ engine: 'hmac', status: 'Pending', originalQueue: QUEUE, source: 'http' })

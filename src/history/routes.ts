@@ -8,10 +8,12 @@ import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } fro
 import {
   DATE,
   describeCall,
+  FILED_ENGINE,
   INTEGER,
   objectOf,
   PAGE_QUERY,
   pageOf,
+  SOUGHT_ENGINE,
   TEXT,
   TEXT_OR_NULL,
   TIME,
@@ -67,7 +69,7 @@ const DETAIL_FIELDS = {
 }
 
 const LIST_QUERY = {
-  engine: TEXT,
+  engine: SOUGHT_ENGINE,
   instanceId: TEXT,
   status: STATUS,
   operation: TEXT,
@@ -80,7 +82,7 @@ const LIST_QUERY = {
 const ANY = { description: 'Any JSON value; kept as it is written' }
 
 const RECORD_FIELDS = {
-  engine: textUpTo(MAX_ID_CHARACTERS),
+  engine: { ...FILED_ENGINE, ...textUpTo(MAX_ID_CHARACTERS) },
   instanceId: textUpTo(MAX_ID_CHARACTERS),
   operation: textUpTo(MAX_ID_CHARACTERS),
   status: STATUS,

@@ -29,6 +29,17 @@ export const textUpTo = (maxLength: number, minLength = 1): JsonSchema => ({
   minLength,
   maxLength,
 })
+/** An engine to look for. */
+export const SOUGHT_ENGINE = {
+  type: 'string',
+  description: 'One that is defined, or that ever had a letter or a run',
+}
+/** An engine to file something under. */
+export const FILED_ENGINE = {
+  type: 'string',
+  description: 'Any name of your own; where `engines.context` is configured, one that is defined',
+}
+
 export const TEXT_OR_NULL: JsonSchema = { type: ['string', 'null'] }
 export const INTEGER: JsonSchema = { type: 'integer' }
 export const TIME: JsonSchema = { type: 'string', format: 'date-time' }

@@ -1,9 +1,11 @@
 /** The fields of letters in the OpenAPI document, as `view.ts` shows them and as calls take them. */
 import {
   DATE,
+  FILED_ENGINE,
   INTEGER,
   objectOf,
   PAGE_QUERY,
+  SOUGHT_ENGINE,
   TEXT,
   TEXT_OR_NULL,
   TIME,
@@ -25,7 +27,7 @@ export const KEY = { engine: TEXT, rowKey: TEXT }
 
 /** Which letters. */
 export const FILTER_QUERY = {
-  engine: TEXT,
+  engine: SOUGHT_ENGINE,
   status: STATUS,
   instanceId: TEXT,
   fromDate: DATE,
@@ -139,9 +141,9 @@ export const LETTER_DETAIL = objectOf({
 export const REPORT = {
   required: ['engine', 'originalMessage', 'errorMessage', 'sourceId'],
   fields: {
-    engine: textUpTo(256),
+    engine: { ...FILED_ENGINE, ...textUpTo(256) },
     instanceId: { ...textUpTo(256), default: 'publisher' },
-    originalQueue: { ...textUpTo(512), description: "Left out: the engine's queue" },
+    originalQueue: { ...textUpTo(512), description: "Left out: the engine's queue, if it has one" },
     originalMessage: TEXT,
     originalMessageEncoding: { ...ENCODING, default: 'utf8' },
     errorMessage: TEXT,
