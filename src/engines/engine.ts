@@ -13,6 +13,7 @@ import { backoffDelayMs } from '../core/backoff.ts'
 import type { Clock } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { engineQueueSettings } from '../queues/engine-queue.ts'
 import type { LeasedBatch, Queues } from '../queues/queue.ts'
 import type { EngineDirectory } from './definitions.ts'
 import { EngineStopped } from './failure.ts'
@@ -50,11 +51,6 @@ const POLL_TIMEOUT = '1m'
 /** The longest a timer can be: it is never meant to ring. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 const DEFAULT_STOP_MS = 10_000
-
-/** Long enough for a pause of the worker, short enough that a crashed one is noticed soon. */
-const LEASE_TIMEOUT = '1m'
-/** The longest there is: messages of engines do not expire, they succeed or become letters. */
-const EXPIRE_TIMEOUT = '2562047h47m16s'
 
 /** Makes an engine of checked options; refuses wrong ones with the option's name. */
 export function createEngine<Message>(office: EngineOffice, options: EngineOptions<Message>): Engine {
@@ -153,14 +149,7 @@ class QueueEngine implements Engine {
     const { queues, log } = this.#office
     const { queueName } = this.#terms
     try {
-      await queues.create({
-        queueName,
-        leaseTimeout: LEASE_TIMEOUT,
-        expireTimeout: EXPIRE_TIMEOUT,
-        maxAttempts: 0,
-        requestedPartitions: 1,
-        reference: `engine ${this.name}`,
-      })
+      await queues.create(engineQueueSettings(this.name, queueName))
     } catch (error) {
       if (!isCode(error, 'queue_exists')) throw error
       const { maxAttempts } = await queues.info(queueName)

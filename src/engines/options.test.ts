@@ -75,7 +75,7 @@ describe('the options of an engine', () => {
     ],
     [{ timeout: '0s' }, 'engine option timeout: '],
     [{ timeout: 5 }, 'engine option timeout: '],
-    [{ retries: 3 }, 'engine option retries: unknown key; known keys here: name, operation, '],
+    [{ retries: 3 }, 'engine option retries: unknown key; known keys here: name, queue, operation, '],
     [{ maxAttempt: 3 }, "engine option maxAttempt: unknown key; did you mean 'maxAttempts'?"],
     [
       { backoff: { minimum: '1s' } },

@@ -247,14 +247,15 @@ export interface LocalLetterSource extends SourceBasics {
   /** What would be sent, without sending it. Refuses with a code when the letter has no way back. */
   render(tx: Transaction, letter: Letter, edit: Edit | null): Promise<Outgoing>
   /** Sends it back, in the transaction in which the letter was claimed. */
-  send(work: OfficeWork, outgoing: Outgoing): Promise<SendReceipt>
+  send(work: OfficeWork, outgoing: Outgoing, letter: Letter): Promise<SendReceipt>
   /**
-   * Sends many letters to one place as they are on file, in their order, in the transaction in which they were locked; null when
+   * Sends many letters of one engine to one place as they are on file, in their order, in the transaction in which they were locked; null when
    * that place is gone. They leave their dead queues in the counts alone: the caller writes the letters.
    */
   sendMany?(
     work: OfficeWork,
     queue: string,
+    engine: string,
     letters: readonly Placed[],
   ): Promise<readonly SendReceipt[] | null>
 }

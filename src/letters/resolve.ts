@@ -39,7 +39,7 @@ export async function retryLetter(
   const outgoing = await renderRetry(work, source, letter, edit)
   if (edit !== null) await keepEdit(work, letter, edit)
   await source.lift(work, [letter], 'retry')
-  const receipt = await source.send(work, outgoing)
+  const receipt = await source.send(work, outgoing, letter)
   await transition(
     work,
     letter,

@@ -23,8 +23,10 @@ import { assignCase } from './cases.ts'
 import { CountChanges, instantSum } from './counts.ts'
 import { departureOf } from './dead-queue.ts'
 import { emptiestPartition } from './emptiest-partition.ts'
+import { makeEngineQueue } from './engine-queue.ts'
+import { readEngineOf } from './engine-queues.ts'
 import { type Announce, putItems } from './put.ts'
-import { expectLetters, readQueue } from './records.ts'
+import { expectLetters, type QueueRecord, readQueue } from './records.ts'
 import { insertLetters } from './sql/put-letters.ts'
 import { removeAny } from './sql/remove.ts'
 import { allocateSerials } from './sql/serials.ts'
@@ -36,8 +38,8 @@ export const queueLetterSource = (
 ): LocalLetterSource => ({
   name,
   render,
-  send: (work, outgoing) => send(work, outgoing, announce),
-  sendMany: (work, queue, letters) => sendMany(work, queue, letters, announce),
+  send: (work, outgoing, letter) => send(work, outgoing, letter, announce),
+  sendMany: (work, queue, engine, letters) => sendMany(work, queue, engine, letters, announce),
   recall,
   disown,
   lift,
@@ -47,7 +49,9 @@ export const queueLetterSource = (
 async function render(tx: Transaction, letter: Letter, edit: Edit | null): Promise<Outgoing> {
   const { engine, originalQueue: queue } = letter
   if (queue === null) throw failure('letter_without_queue', { engine })
-  if ((await readQueue(tx, queue)) === null) throw failure('letter_queue_gone', { queue })
+  // An engine's own queue is made when the letter is sent.
+  if ((await readQueue(tx, queue)) === null && (await readEngineOf(tx, queue)) !== engine)
+    throw failure('letter_queue_gone', { queue })
   return {
     letterId: letter.id,
     queue,
@@ -62,9 +66,16 @@ async function render(tx: Transaction, letter: Letter, edit: Edit | null): Promi
   }
 }
 
-async function send(work: OfficeWork, outgoing: Outgoing, announce: Announce): Promise<SendReceipt> {
+async function send(
+  work: OfficeWork,
+  outgoing: Outgoing,
+  { engine }: Pick<Letter, 'engine'>,
+  announce: Announce,
+): Promise<SendReceipt> {
   const { queue } = outgoing
-  const put = await putItems(work, queue, [outgoing], announce)
+  const putOne = () => putItems(work, queue, [outgoing], announce)
+  let put = await putOne()
+  if (put === null && (await makeEngineQueue(work, engine, queue))) put = await putOne()
   if (put === null) throw failure('letter_queue_gone', { queue })
   const { partition, serials } = put
   const [serial = 0] = serials
@@ -78,15 +89,22 @@ const keepQueue = sql('queues.keep', {
   sqlite: 'SELECT id FROM queues WHERE name = $1',
 })
 
+async function kept(tx: Transaction, queueName: string): Promise<QueueRecord | null> {
+  const [[row], queue] = await Promise.all([tx.rows(keepQueue, queueName), readQueue(tx, queueName)])
+  return row === undefined ? null : queue
+}
+
 async function sendMany(
   work: OfficeWork,
   queueName: string,
+  engine: string,
   letters: readonly Placed[],
   announce: Announce,
 ): Promise<readonly SendReceipt[] | null> {
   const { tx, now } = work
-  const [[kept], queue] = await Promise.all([tx.rows(keepQueue, queueName), readQueue(tx, queueName)])
-  if (kept === undefined || queue === null) return null
+  let queue = await kept(tx, queueName)
+  if (queue === null && (await makeEngineQueue(work, engine, queueName))) queue = await kept(tx, queueName)
+  if (queue === null) return null
   const { part, idPrefix } = await emptiestPartition(tx, queue)
   const serials = await allocateSerials(tx, letters.length)
   const expireAt = later(now, usFromNs(queue.expireTimeoutNs))

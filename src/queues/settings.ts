@@ -1,5 +1,5 @@
 /** Creating, updating and deleting queues: checks against other queues and the write are one transaction. */
-import type { Clock } from '../core/clock.ts'
+import type { Clock, Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { Database, Transaction } from '../db/database.ts'
 import { forgetDedupeKeysOf } from './dedupe.ts'
@@ -30,32 +30,48 @@ export async function createFromSettings(
   clock: Clock,
   settings: QueueSettings,
 ): Promise<QueueRecord> {
+  // Before a transaction is begun for what is refused.
+  checkNew(settings)
+  return db.transaction('queues.create', async (tx) => {
+    await takeSettingsTurn(tx)
+    return createInTurn(tx, clock.now(), settings)
+  })
+}
+
+/** What can be said of a new queue without a look at the others. */
+function checkNew(settings: QueueSettings) {
   const timeouts = parseSettings(settings)
   checkNewQueueName(settings.queueName)
   const namespace = settings.namespace || SYSTEM_NAMESPACE
   if (namespace !== SYSTEM_NAMESPACE) throw failure('namespace_unknown', { name: namespace })
-  return db.transaction('queues.create', async (tx) => {
-    await takeSettingsTurn(tx)
-    const name = settings.queueName
-    if ((await readQueue(tx, name)) !== null) throw failure('queue_exists', { name })
-    await checkDeadQueue(tx, settings)
-    const now = clock.now()
-    const queue: QueueInfo = {
-      queueName: name,
-      createdAt: now,
-      updatedAt: now,
-      ...timeouts,
-      deadQueue: settings.deadQueue ?? '',
-      reference: settings.reference ?? '',
-      maxAttempts: settings.maxAttempts ?? 0,
-      requestedPartitions: settings.requestedPartitions ?? 0,
-      namespace,
-      onDeath: 'letter',
-    }
-    checkMerged(queue, true)
-    const onDeath = checkOnDeath(settings, queue.onDeath)
-    return createQueue(tx, { ...queue, onDeath }, (await readQueueUsing(tx, name)) !== null)
-  })
+  return { timeouts, namespace }
+}
+
+/** The same as part of a transaction, whose turn it is to change settings. */
+export async function createInTurn(
+  tx: Transaction,
+  now: Instant,
+  settings: QueueSettings,
+): Promise<QueueRecord> {
+  const { timeouts, namespace } = checkNew(settings)
+  const name = settings.queueName
+  if ((await readQueue(tx, name)) !== null) throw failure('queue_exists', { name })
+  await checkDeadQueue(tx, settings)
+  const queue: QueueInfo = {
+    queueName: name,
+    createdAt: now,
+    updatedAt: now,
+    ...timeouts,
+    deadQueue: settings.deadQueue ?? '',
+    reference: settings.reference ?? '',
+    maxAttempts: settings.maxAttempts ?? 0,
+    requestedPartitions: settings.requestedPartitions ?? 0,
+    namespace,
+    onDeath: 'letter',
+  }
+  checkMerged(queue, true)
+  const onDeath = checkOnDeath(settings, queue.onDeath)
+  return createQueue(tx, { ...queue, onDeath }, (await readQueueUsing(tx, name)) !== null)
 }
 
 /**

@@ -135,7 +135,7 @@ async function act(
   const how = { engine, notes: notesOf(redrive), actor: actorOf(redrive), redrive: refOf(redrive) }
   if (redrive.action === 'discard') return discardLetters(work, { ...how, source, letters })
   if (!canSendMany(source)) throw new Error(`letters of '${source.name}' are not sent many at a time`)
-  const receipts = await source.sendMany(work, destination, letters)
+  const receipts = await source.sendMany(work, destination, engine, letters)
   if (receipts === null) throw failure('letter_queue_gone', { queue: destination })
   const sent = letters.flatMap(({ id }, i) => {
     const receipt = receipts[i]

@@ -5,6 +5,7 @@
 import { type Integer, type Session, sql } from '../db/database.ts'
 import { readDrawers } from '../letters/drawers.ts'
 import type { SourceName } from '../letters/letter.ts'
+import { readEngineOf } from '../queues/engine-queues.ts'
 import { isSending, type PlanRequest } from './redrive.ts'
 
 /** Where the letters of a drawer go. */
@@ -38,6 +39,8 @@ export class Ways {
   readonly #request: Pick<PlanRequest, 'action' | 'queue'>
   readonly #known = new Map<number, Way>()
   readonly #queues = new Map<string, boolean>()
+  /** Engines of queues that do not exist. */
+  readonly #owners = new Map<string, string | null>()
 
   constructor(request: Pick<PlanRequest, 'action' | 'queue'>) {
     this.#request = request
@@ -55,13 +58,14 @@ export class Ways {
   async #learn(session: Session): Promise<void> {
     for (const { number, source, engine, queue } of await readDrawers(session)) {
       if (this.#known.has(number)) continue
-      this.#known.set(number, { source, engine, ...(await this.#target(session, source, queue)) })
+      this.#known.set(number, { source, engine, ...(await this.#target(session, source, engine, queue)) })
     }
   }
 
   async #target(
     session: Session,
     source: SourceName,
+    engine: string,
     queue: string,
   ): Promise<Pick<Way, 'destination' | 'exists'>> {
     const { action } = this.#request
@@ -71,7 +75,15 @@ export class Ways {
       return { destination, exists: isOfQueues(source) && (await this.#exists(session, destination)) }
     }
     if (!isOfQueues(source)) return { destination: queue, exists: true }
-    return { destination: queue, exists: queue !== '' && (await this.#exists(session, queue)) }
+    if (queue === '') return { destination: queue, exists: false }
+    return { destination: queue, exists: await this.#takes(session, queue, engine) }
+  }
+
+  /** An engine's own queue is made when the first letter goes back to it. */
+  async #takes(session: Session, queue: string, engine: string): Promise<boolean> {
+    if (await this.#exists(session, queue)) return true
+    if (!this.#owners.has(queue)) this.#owners.set(queue, await readEngineOf(session, queue))
+    return this.#owners.get(queue) === engine
   }
 
   async #exists(session: Session, queue: string): Promise<boolean> {
