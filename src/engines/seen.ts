@@ -3,7 +3,8 @@
  * removed, and a worker that started has its queue on record.
  */
 import type { Database, Session } from '../db/database.ts'
-import { readSeriesEngines, readSeriesOperations, seriesHasEngine } from '../history/series.ts'
+import { readSeriesLabels } from '../history/rows.ts'
+import { seriesHasEngine } from '../history/series.ts'
 import { type EngineQueue, readEngineQueues } from '../queues/engine-queues.ts'
 
 /** With a session, as part of its transaction. */
@@ -51,14 +52,17 @@ export class StoreSeenEngines implements SeenEngines {
 
   names(session?: Session): Promise<readonly string[]> {
     return this.#in(session, async (at) => {
-      const queues = await readEngineQueues(at)
-      const names = [...(await readSeriesEngines(at)), ...queues.map(({ engine }) => engine)]
-      return [...new Set(names)].sort()
+      const labels = [...(await readSeriesLabels(at)).values(), ...(await readEngineQueues(at))]
+      return [...new Set(labels.map(({ engine }) => engine))].sort()
     })
   }
 
   operations(engine: string | null): Promise<readonly string[]> {
-    return this.#in(undefined, (at) => readSeriesOperations(at, engine))
+    return this.#in(undefined, async (at) => {
+      const labels = [...(await readSeriesLabels(at)).values()]
+      const found = engine === null ? labels : labels.filter((label) => label.engine === engine)
+      return [...new Set(found.map(({ operation }) => operation))].sort()
+    })
   }
 
   queues(session?: Session): Promise<readonly EngineQueue[]> {

@@ -20,41 +20,9 @@ const seriesOfEngine = sql(
   'history.seriesOfEngine',
   'SELECT id FROM bartleby.history_series WHERE engine = $1 LIMIT 1',
 )
-/** All labels, on the unique index. */
-const readEngines = sql(
-  'history.engines',
-  'SELECT DISTINCT engine FROM bartleby.history_series ORDER BY engine',
-)
-const readOperations = sql(
-  'history.operations',
-  'SELECT DISTINCT operation FROM bartleby.history_series ORDER BY operation',
-)
-/** Those of one engine, on the unique index. */
-const readOperationsOf = sql(
-  'history.operationsOf',
-  'SELECT DISTINCT operation FROM bartleby.history_series WHERE engine = $1 ORDER BY operation',
-)
-
 /** Whether history has ever had a row of the engine. */
 export const seriesHasEngine = async (session: Session, engine: string): Promise<boolean> =>
   (await session.rows(seriesOfEngine, engine)).length > 0
-
-/** Every engine that history has ever had a row of, by name. */
-export async function readSeriesEngines(session: Session): Promise<readonly string[]> {
-  const rows = await session.rows<{ engine: string }>(readEngines)
-  return rows.map(({ engine }) => engine)
-}
-
-/** Every operation that history has ever had a row of; of one engine, or of any. */
-export async function readSeriesOperations(
-  session: Session,
-  engine: string | null,
-): Promise<readonly string[]> {
-  const rows = await (engine === null
-    ? session.rows<{ operation: string }>(readOperations)
-    : session.rows<{ operation: string }>(readOperationsOf, engine))
-  return rows.map(({ operation }) => operation)
-}
 
 /** Remembered series of one server. */
 const MAX_REMEMBERED = 50_000

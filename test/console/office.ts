@@ -72,13 +72,14 @@ class TimeoutError extends Error {
 }
 
 function configurationWith(tokens: boolean): object {
-  if (!tokens) return { console: { environment: 'staging', colour: 'green' } }
+  const engines = { context: 'publisher' }
+  if (!tokens) return { engines, console: { environment: 'staging', colour: 'green' } }
   const entries = Object.entries(TOKENS).map(([role, token]) => ({
     name: `${role}-person`,
     role,
     sha256: hash('sha256', token),
   }))
-  return { auth: { tokens: entries }, console: { environment: 'production', colour: 'red' } }
+  return { engines, auth: { tokens: entries }, console: { environment: 'production', colour: 'red' } }
 }
 
 /** Puts messages into the queue of the failing worker; resolves when they are letters. */
