@@ -207,7 +207,6 @@ export async function createHttpServer(
   })
   await app.register(redriveRoutes, {
     redrives: office.redrives,
-    letters: office.letters,
     clock: office.clock,
     stopping,
   })
