@@ -261,6 +261,12 @@ export const ERRORS = {
     retryable: false,
   },
   token_unknown: { message: 'unknown token; it may have been revoked', queues: 401, retryable: false },
+  kafka_token_missing: {
+    message:
+      "missing token for Kafka; letters of Kafka are acted on with one of its tokens, send it as 'Authorization: Bearer <token>' or sign in with it",
+    queues: 401,
+    retryable: false,
+  },
   role_insufficient: {
     message: "permission denied; this call needs the role '{needed}' and your token has '{role}'",
     queues: 403,

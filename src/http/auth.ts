@@ -12,16 +12,52 @@ import type { WrongTokens } from './wrong-tokens.ts'
 /** Each may do what those before it may: `viewer`, `operator`, `admin`. */
 export type Role = (typeof ROLES)[number]
 
+/** What a caller may act on, as far as the role goes: everything; everything but letters of Kafka; or these alone. */
+export type Reach = 'all' | 'all-but-kafka' | 'kafka'
+
 /** Whom a request comes from. */
 export interface Caller {
   readonly name: string
   readonly role: Role
+  /** Left out: everything. */
+  readonly reach?: Reach
 }
+
+/** A token that is known here, with what it is good for. */
+export type KnownToken = TokenEntry & Pick<Caller, 'reach'>
 
 /** Everyone, while no tokens are configured. */
 export const ANYONE: Caller = { name: 'anyone', role: 'admin' }
 
 /** Schemes have no case. */
+/** The same where the Kafka part has tokens: it trusts nobody without one, also not on this machine. */
+export const ANYONE_BUT_KAFKA: Caller = { ...ANYONE, reach: 'all-but-kafka' }
+
+/** Who comes without a token; null where tokens are asked for. */
+export function visitorOf(tokens: readonly TokenEntry[], kafkaHashes: readonly string[]): Caller | null {
+  if (tokens.length > 0) return null
+  return kafkaHashes.length > 0 ? ANYONE_BUT_KAFKA : ANYONE
+}
+
+/** All tokens: those of Kafka reach its letters only, or add them to what everybody may do. History knows them by their number. */
+export const knownTokens = (
+  tokens: readonly TokenEntry[],
+  kafkaHashes: readonly string[],
+): readonly KnownToken[] => [
+  ...tokens,
+  ...kafkaHashes.map((sha256, index): KnownToken => {
+    const name = `token#${index + 1}`
+    return tokens.length > 0
+      ? { name, sha256, role: 'operator', reach: 'kafka' }
+      : { name, sha256, role: ANYONE.role, reach: 'all' }
+  }),
+]
+
+/** Throws when letters of Kafka are beyond the caller's reach. */
+export function requireKafka({ reach }: Caller): void {
+  if (reach === 'all-but-kafka') throw failure('kafka_token_missing')
+}
+
 const SCHEME = /^bearer /i
 
 /** True when the header may be sent at all; its scheme is checked even while everything is open. */
@@ -30,25 +66,32 @@ export const wellFormed = (authorization: string | undefined): boolean =>
 
 export type Authenticate = (authorization: string | undefined) => Caller
 
-/** Finds the caller of a request by its `Authorization` header; throws when there is none. */
-export function authenticator(tokens: readonly TokenEntry[]): Authenticate {
+/** Finds the caller of a request by its `Authorization` header. Without a right one it is the visitor; throws where there is none. */
+export function authenticator(
+  tokens: readonly KnownToken[],
+  visitor: Caller | null = tokens.length === 0 ? ANYONE : null,
+): Authenticate {
   const known = tokens.map((token) => ({
     caller: callerOf(token),
     digest: Buffer.from(token.sha256, 'hex'),
   }))
   return (authorization) => {
     if (!wellFormed(authorization)) throw failure('authorization_malformed')
-    if (known.length === 0) return ANYONE
+    if (known.length === 0 && visitor !== null) return visitor
     const token = authorization?.replace(SCHEME, '').trim()
-    if (token === undefined || token === '') throw failure('token_missing')
+    if (token === undefined || token === '') {
+      if (visitor !== null) return visitor
+      throw failure('token_missing')
+    }
     const digest = hash('sha256', token, 'buffer')
     let found: Caller | undefined
     // No early end: the time taken must not depend on which token matched.
     for (const candidate of known) {
       if (timingSafeEqual(candidate.digest, digest)) found = candidate.caller
     }
-    if (found === undefined) throw failure('token_unknown')
-    return found
+    if (found !== undefined) return found
+    if (visitor !== null) return visitor
+    throw failure('token_unknown')
   }
 }
 
@@ -57,7 +100,7 @@ export function counted(authenticate: Authenticate, wrongTokens: WrongTokens | u
   return (authorization: string | undefined, address: string): Caller => {
     try {
       const caller = authenticate(authorization)
-      if (caller !== ANYONE) wrongTokens?.right(address, caller.name)
+      if (caller !== ANYONE && caller !== ANYONE_BUT_KAFKA) wrongTokens?.right(address, caller.name)
       return caller
     } catch (error) {
       if (error instanceof BartlebyError && error.code === 'token_unknown') wrongTokens?.wrong(address)
@@ -67,7 +110,11 @@ export function counted(authenticate: Authenticate, wrongTokens: WrongTokens | u
 }
 
 /** The owner of a token. */
-export const callerOf = ({ name, role }: TokenEntry): Caller => ({ name, role: roleNamed(role) })
+export const callerOf = ({ name, role, reach }: KnownToken): Caller => ({
+  name,
+  role: roleNamed(role),
+  ...(reach === undefined ? {} : { reach }),
+})
 
 function roleNamed(name: string): Role {
   const role = ROLES.find((known) => known === name)

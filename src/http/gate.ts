@@ -9,7 +9,18 @@ import type { Clock } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import type { KafkaFacade } from '../kafka/routes.ts'
 import { answerUnrouted, isWebhookPath } from '../webhooks/routes.ts'
-import { ANYONE, authenticator, type Caller, counted, type Role, requireRole, wellFormed } from './auth.ts'
+import {
+  ANYONE,
+  authenticator,
+  type Caller,
+  counted,
+  knownTokens,
+  type Role,
+  requireKafka,
+  requireRole,
+  visitorOf,
+  wellFormed,
+} from './auth.ts'
 import { ASSETS, facadeOf, pathOf, sendError } from './facades.ts'
 import type { Session, Sessions } from './session/sessions.ts'
 import type { WrongTokens } from './wrong-tokens.ts'
@@ -56,8 +67,32 @@ export function isPage({ method, headers, is404, url }: FastifyRequest): boolean
   )
 }
 
+/** The engine of letters of Kafka. */
+const KAFKA = 'kafka'
+
 /** What may change nothing may come without its page being named. */
 const isHarmless = (method: string): boolean => method === 'GET' || method === 'HEAD'
+
+const EVENTS = '/api/kafka/events/'
+const LETTER = '/api/dlq/:engine/'
+/** Lists that can be asked for letters of one engine. */
+const LISTS = ['/api/dlq', '/api/dlq/total', '/api/counts', '/api/signatures', '/api/activity']
+
+/** Whether the call is on one letter of Kafka. By its route: a path can be written in many ways. */
+function namesKafkaLetter({ routeOptions: { url = '' }, params }: FastifyRequest): boolean {
+  if (url.startsWith(EVENTS)) return true
+  // Fastify gives the named parts of a path as texts.
+  return url.startsWith(LETTER) && (params as Readonly<Record<string, string>>).engine === KAFKA
+}
+
+/** Whether the call is on letters of Kafka, and on no others. */
+function concernsKafka(request: FastifyRequest): boolean {
+  if (namesKafkaLetter(request)) return true
+  const { routeOptions, method, url } = request
+  if (method !== 'GET' || !LISTS.includes(routeOptions.url ?? '')) return false
+  const engines = new URL(url, 'http://localhost').searchParams.getAll('engine')
+  return engines.length === 1 && engines[0] === KAFKA
+}
 
 /** What answers requests of the Kafka API that no route takes; it asks for tokens itself. */
 export type KafkaUnrouted = Pick<KafkaFacade, 'answerUnrouted'>
@@ -69,6 +104,8 @@ export interface GateOptions {
   readonly kafka?: KafkaUnrouted | null
   /** null while no tokens are configured. */
   readonly sessions?: Sessions | null
+  /** The tokens of the Kafka part, which reach its letters by every door. */
+  readonly kafkaHashes?: readonly string[]
   /** Left out, wrong tokens are not counted. */
   readonly wrongTokens?: WrongTokens
 }
@@ -77,9 +114,10 @@ export interface GateOptions {
 export function gate(
   tokens: readonly TokenEntry[],
   clock: Clock,
-  { openWebhooks = false, kafka = null, sessions = null, wrongTokens }: GateOptions = {},
+  { openWebhooks = false, kafka = null, sessions = null, kafkaHashes = [], wrongTokens }: GateOptions = {},
 ) {
-  const authenticate = counted(authenticator(tokens), wrongTokens)
+  const known = knownTokens(tokens, kafkaHashes)
+  const authenticate = counted(authenticator(known, visitorOf(tokens, kafkaHashes)), wrongTokens)
 
   /** The session of a request without a token. Browsers send its cookie whoever asks them to: a change must come from our own page. */
   const sessionOf = ({ method, headers }: FastifyRequest): Session | null => {
@@ -95,6 +133,15 @@ export function gate(
     if (session === null) return authenticate(request.headers.authorization, request.clientAddress)
     request.session = session
     return session.caller
+  }
+
+  /** Letters of Kafka are for those who have a token, and a token of Kafka is for nothing else. */
+  const checkReach = (request: FastifyRequest, caller: Caller): void => {
+    // As a token that is not known: it is not, here.
+    if (caller.reach === 'kafka' && !concernsKafka(request)) throw failure('token_unknown')
+    if (caller.reach !== 'all-but-kafka' || isHarmless(request.method) || !namesKafkaLetter(request)) return
+    if (request.headers.authorization !== undefined) wrongTokens?.wrong(request.clientAddress)
+    requireKafka(caller)
   }
 
   const pass = (request: FastifyRequest): void => {
@@ -128,6 +175,7 @@ export function gate(
     if (role === 'open' || isPage(request)) return
     const caller = identify(request)
     if (role !== undefined) requireRole(caller, role)
+    checkReach(request, caller)
     request.caller = caller
   }
 

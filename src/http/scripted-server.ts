@@ -9,10 +9,12 @@ import { failure } from '../core/errors.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { Xids } from '../core/xid.ts'
 import type { ServedKafka } from '../kafka/routes/call.ts'
+import type { Letters } from '../letters/letters.ts'
 import type { Standing } from '../letters/standing.ts'
 import type { Office } from '../office.ts'
 import type { Queues } from '../queues/queue.ts'
 import type { RedriveStanding } from '../redrive/redrive.ts'
+import type { Redrives } from '../redrive/redrives.ts'
 import type { CalledWebhooks } from '../webhooks/routes/call.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from '../webhooks/settings.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
@@ -37,6 +39,10 @@ export interface Script {
   readonly consoleFolder?: string
   /** What reads the counts that are sent as they change. */
   readonly standing?: () => Promise<Standing>
+  /** The calls on letters that a test expects. */
+  readonly letters?: Partial<Letters>
+  /** The calls on redrives that a test expects. */
+  readonly redriveCalls?: Partial<Redrives>
   /** What reads the redrives that are under way; left out, there are none. */
   readonly redrives?: () => Promise<readonly RedriveStanding[]>
   /** Default: info. */
@@ -58,12 +64,16 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
   const clock = script.clock ?? new SystemClock()
   const office = {
     queues: { depths: async () => [], ...script.queues },
-    letters: { ledger: { gauges: async () => [], pulse: async () => null, standing: script.standing } },
+    letters: {
+      ...script.letters,
+      ledger: { gauges: async () => [], pulse: async () => null, standing: script.standing },
+    },
     redrives: {
       active: script.redrives ?? (async () => []),
       onStep: () => {},
       onEnded: () => {},
       onResumed: () => {},
+      ...script.redriveCalls,
     },
     history: {},
     outboxes: { all: () => [] },

@@ -26,6 +26,7 @@ import { logAccess } from '../webhooks/routes/access-log.ts'
 import { requestIds } from '../webhooks/routes/request-id.ts'
 import { signatureCheck } from '../webhooks/routes/signature-check.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
+import { knownTokens, visitorOf } from './auth.ts'
 import { discardRest, limitBodyTime } from './body.ts'
 import { clientAddresses } from './client-address.ts'
 import { assetRoutes, CONSOLE_FOLDER, sendConsolePage } from './console-files.ts'
@@ -79,10 +80,12 @@ export async function createHttpServer(
   const { webhooks, kafka } = office
   const webhookRequestId = requestIds(webhooks.xids)
   const { tokens } = config.auth
+  const kafkaHashes = kafka?.calls.settings.tokenHashes ?? []
+  const known = knownTokens(tokens, kafkaHashes)
   const sessions =
-    tokens.length === 0
+    known.length === 0
       ? null
-      : new Sessions({ tokens, secret: await office.secret('sessions'), clock: office.clock })
+      : new Sessions({ tokens: known, secret: await office.secret('sessions'), clock: office.clock })
   // Loaded when it is used, as the part of the office that it shows.
   const kafkaApi = kafka === null ? null : await import('../kafka/routes.ts')
   const kafkaFacade =
@@ -167,7 +170,13 @@ export async function createHttpServer(
   }
   app.addHook(
     'onRequest',
-    gate(tokens, office.clock, { openWebhooks: openManagement, kafka: kafkaFacade, sessions, wrongTokens }),
+    gate(tokens, office.clock, {
+      openWebhooks: openManagement,
+      kafka: kafkaFacade,
+      sessions,
+      kafkaHashes,
+      wrongTokens,
+    }),
   )
   if (tokens.length > 0)
     boundStrangers(app, { most: connectionsWithoutToken, addresses, clock: office.clock })
@@ -244,7 +253,8 @@ export async function createHttpServer(
         .send(await metrics.text()),
   )
   await app.register(sessionRoutes, {
-    tokens,
+    tokens: known,
+    visitor: visitorOf(tokens, kafkaHashes),
     sessions,
     face: {
       environment: { name: config.console.environment, colour: config.console.colour },

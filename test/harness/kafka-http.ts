@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { Config } from '../../src/config/index.ts'
 import { silentLog } from '../../src/core/log.ts'
-import { type ScriptedServer, scriptedServer } from '../../src/http/scripted-server.ts'
+import { type Script, type ScriptedServer, scriptedServer } from '../../src/http/scripted-server.ts'
 import { KafkaCounters } from '../../src/kafka/counters.ts'
 import { type OutgoingRecord, STATE } from '../../src/kafka/event.ts'
 import { KafkaMetrics } from '../../src/kafka/metrics.ts'
@@ -42,6 +42,8 @@ export interface KafkaHttpOptions {
   readonly settings?: SettingsDraft
   readonly tokens?: Config['auth']['tokens']
   readonly http?: Partial<Config['http']>
+  /** The calls on letters and redrives that a test expects. */
+  readonly office?: Pick<Script, 'letters' | 'redriveCalls'>
 }
 
 /** What is asked of the API; with its token, unless `token` says otherwise. */
@@ -103,8 +105,8 @@ export class KafkaHttp {
       standing,
       reassign: (id, assignment, caller) => reassign(store, id, assignment, caller),
     }
-    const { tokens = [], http: limits = {} } = options
-    const server = await scriptedServer({ kafka, tokens, http: limits, clock: store.clock })
+    const { tokens = [], http: limits = {}, office = {} } = options
+    const server = await scriptedServer({ kafka, tokens, http: limits, clock: store.clock, ...office })
     const http = new KafkaHttp({ store, publisher, counters, server }, returnPath, processors)
     return http
   }

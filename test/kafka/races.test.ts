@@ -1,6 +1,7 @@
 /** Two servers on one store and in one group: records are stored once, and of two who want the same event one gets it. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeKafka } from '../harness/kafka.ts'
+import { TOKEN } from '../harness/kafka-http.ts'
 import { sizeOf } from '../harness/limits.ts'
 import type { ServerHere } from '../harness/server.ts'
 import { freshPostgres } from '../harness/stores.ts'
@@ -124,10 +125,11 @@ describeKafka('two servers', () => {
       `/api/dlq?engine=kafka&originalQueue=${service.name}/orders`,
     )
     const rowKey = encodeURIComponent(letters.body.data.items[0]?.rowKey ?? '')
+    const retry = async ({ url }: { readonly url: string }, headers = {}) =>
+      (await fetch(`${url}/api/dlq/kafka/${rowKey}/retry`, { method: 'POST', headers })).status
+    expect(await retry(here)).toBe(401)
     const replies = await Promise.all(
-      [here, second].map(({ url }) =>
-        fetch(`${url}/api/dlq/kafka/${rowKey}/retry`, { method: 'POST' }).then(({ status }) => status),
-      ),
+      [here, second].map((server) => retry(server, { authorization: `Bearer ${TOKEN}` })),
     )
     expect(replies.toSorted((a, b) => a - b)).toEqual([200, 409])
     expect(await here.published(service)).toHaveLength(1)

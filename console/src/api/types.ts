@@ -33,6 +33,8 @@ export interface Session {
   readonly needsToken: boolean
   readonly name: string | null
   readonly role: Role | null
+  /** What may be acted on; letters of Kafka need a token where the Kafka part has some. */
+  readonly reach: 'all' | 'all-but-kafka' | 'kafka' | null
   readonly version: string
   readonly environment: Environment
   readonly sources: { readonly outbox: boolean; readonly webhooks: boolean; readonly kafka: boolean }

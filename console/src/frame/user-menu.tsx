@@ -2,6 +2,7 @@
 import { Anchor, Button, Popover, SegmentedControl, Stack, Text } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { call, reasonOf } from '../api/call.ts'
+import { sessionQuery } from '../api/queries.ts'
 import { forgetTab } from '../kit/kept.ts'
 import { useSession } from '../kit/role.tsx'
 import type { Zone } from '../time/format.ts'
@@ -9,7 +10,8 @@ import { useTime } from '../time/time.tsx'
 import { useToasts } from '../toasts/toasts.tsx'
 
 export function UserMenu() {
-  const { name, role, needsToken, version } = useSession()
+  const session = useSession()
+  const { name, role, reach, needsToken, version } = session
   const { zone, setZone } = useTime()
   const client = useQueryClient()
   const { show } = useToasts()
@@ -24,6 +26,9 @@ export function UserMenu() {
     forgetTab()
     window.location.assign('/')
   }
+  // The sign-in page takes the place of the console until somebody has signed in, or loads it anew.
+  const signIn = () => client.setQueryData(sessionQuery.queryKey, { ...session, signedIn: false })
+  const hasSignedIn = needsToken || name !== 'anyone'
   return (
     <Popover position="bottom-end" trapFocus returnFocus shadow="md">
       <Popover.Target>
@@ -54,7 +59,12 @@ export function UserMenu() {
           <Anchor href="/docs" size="sm">
             Documentation of the API
           </Anchor>
-          {needsToken && (
+          {reach === 'all-but-kafka' && (
+            <Button size="compact-sm" variant="default" onClick={signIn}>
+              Sign in to act on letters of Kafka
+            </Button>
+          )}
+          {hasSignedIn && (
             <Button size="compact-sm" variant="default" onClick={() => void signOut()}>
               Sign out
             </Button>

@@ -24,7 +24,7 @@ const FACE = {
   sources: { outbox: false, webhooks: true, kafka: false },
   demo: null,
 }
-const NOBODY = { signedIn: false, needsToken: true, name: null, role: null, ...FACE }
+const NOBODY = { signedIn: false, needsToken: true, name: null, role: null, reach: null, ...FACE }
 
 async function start(clock = new TestClock()): Promise<ScriptedServer> {
   const unknown = async () => {
@@ -50,7 +50,7 @@ describe('a session', () => {
     const server = await start()
     expect((await session(server)).json().data).toEqual(NOBODY)
     const reply = await signIn(server, 'token of work')
-    const me = { signedIn: true, needsToken: true, name: 'work', role: 'operator', ...FACE }
+    const me = { signedIn: true, needsToken: true, name: 'work', role: 'operator', reach: 'all', ...FACE }
     expect([reply.statusCode, reply.json().data]).toEqual([200, me])
     expect(reply.headers['set-cookie']).toMatch(
       /^bartleby_session=[\w-]+\.[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/,
@@ -86,7 +86,14 @@ describe('a session', () => {
 
   it('is not needed where there are no tokens', async () => {
     const server = await scriptedServer()
-    const everybody = { signedIn: true, needsToken: false, name: 'anyone', role: 'admin', ...FACE }
+    const everybody = {
+      signedIn: true,
+      needsToken: false,
+      name: 'anyone',
+      role: 'admin',
+      reach: 'all',
+      ...FACE,
+    }
     expect((await session(server)).json().data).toEqual(everybody)
     const reply = await signIn(server, 'whatever')
     expect([reply.json().data, reply.headers['set-cookie']]).toEqual([everybody, undefined])

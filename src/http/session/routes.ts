@@ -1,12 +1,12 @@
 /** `/api/session`: who the caller is and what this server is, signing in with a token, and signing out. Nobody needs a token for them. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { ROLES, type TokenEntry } from '../../config/index.ts'
+import { ROLES } from '../../config/index.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { VERSION } from '../../observe/version.ts'
 import { type ApiScope, type OpenApiCall, serveApi } from '../api-routes.ts'
-import { ANYONE, authenticator, type Caller, counted } from '../auth.ts'
+import { ANYONE, authenticator, type Caller, counted, type KnownToken } from '../auth.ts'
 import { describeCall, objectOf, TEXT, TEXT_OR_NULL, textUpTo } from '../describe-api.ts'
 import { refuseUnknownFields, requiredText } from '../json-body.ts'
 import type { WrongTokens } from '../wrong-tokens.ts'
@@ -31,8 +31,10 @@ export interface DemoSignatures {
 }
 
 export interface SessionRoutesOptions extends ApiScope {
-  readonly tokens: readonly TokenEntry[]
-  /** Null while no tokens are configured: then everybody is signed in. */
+  readonly tokens: readonly KnownToken[]
+  /** Who comes without a token; null where tokens are asked for. */
+  readonly visitor: Caller | null
+  /** Null where there are no tokens at all: then everybody is signed in. */
   readonly sessions: Sessions | null
   readonly face: ServerFace
   readonly wrongTokens: WrongTokens
@@ -48,6 +50,11 @@ const SIGNED_IN = objectOf({
   needsToken: FLAG,
   name: TEXT_OR_NULL,
   role: { type: ['string', 'null'], enum: [...ROLES, null] },
+  reach: {
+    type: ['string', 'null'],
+    enum: ['all', 'all-but-kafka', 'kafka', null],
+    description: 'What may be acted on: letters of Kafka need a token where the Kafka part has some',
+  },
   version: TEXT,
   environment: objectOf({ name: TEXT, colour: TEXT }),
   sources: objectOf({ outbox: FLAG, webhooks: FLAG, kafka: FLAG }),
@@ -63,29 +70,31 @@ export async function sessionRoutes(app: FastifyInstance, options: SessionRoutes
 
 function sessionCalls({
   tokens,
+  visitor,
   sessions,
   face,
   wrongTokens,
   log,
 }: SessionRoutesOptions): readonly OpenApiCall[] {
-  const authenticate = counted(authenticator(tokens), wrongTokens)
+  const authenticate = counted(authenticator(tokens, null), wrongTokens)
 
   const view = (caller: Caller | null) => ({
     signedIn: caller !== null,
-    needsToken: sessions !== null,
+    needsToken: visitor === null,
     name: caller?.name ?? null,
     role: caller?.role ?? null,
+    reach: caller === null ? null : (caller.reach ?? 'all'),
     version: VERSION,
     ...face,
   })
 
-  const visitorOf = ({ authorization, cookie }: IncomingHttpHeaders, address: string): Caller | null => {
+  const callerWith = ({ authorization, cookie }: IncomingHttpHeaders, address: string): Caller | null => {
     if (sessions === null) return ANYONE
-    if (authorization === undefined) return sessions.find(cookie)?.caller ?? null
+    if (authorization === undefined) return sessions.find(cookie)?.caller ?? visitor
     try {
       return authenticate(authorization, address)
     } catch (error) {
-      if (error instanceof BartlebyError && error.code !== 'wrong_tokens_limited') return null
+      if (error instanceof BartlebyError && error.code !== 'wrong_tokens_limited') return visitor
       throw error
     }
   }
@@ -111,7 +120,7 @@ function sessionCalls({
         role: 'open',
         data: SIGNED_IN,
       }),
-      answer: async ({ headers, address }) => ({ status: 200, data: view(visitorOf(headers, address)) }),
+      answer: async ({ headers, address }) => ({ status: 200, data: view(callerWith(headers, address)) }),
     },
     {
       method: 'POST',

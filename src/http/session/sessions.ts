@@ -4,10 +4,9 @@
  * it, taking the token out of the configuration does, and the configuration alone makes none.
  */
 import { createHmac, randomBytes } from 'node:crypto'
-import type { TokenEntry } from '../../config/index.ts'
 import { type Clock, type Instant, instant, later, microseconds } from '../../core/clock.ts'
 import { sameToken } from '../../core/same-token.ts'
-import { type Caller, callerOf } from '../auth.ts'
+import { type Caller, callerOf, type KnownToken } from '../auth.ts'
 import { cookiesIn, SESSION_SECONDS } from './cookie.ts'
 
 export interface Session {
@@ -17,7 +16,7 @@ export interface Session {
 }
 
 export interface SessionsOptions {
-  readonly tokens: readonly TokenEntry[]
+  readonly tokens: readonly KnownToken[]
   /** The same on every server of the store. */
   readonly secret: Uint8Array
   readonly clock: Clock

@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
 import { type ApiAnswer, type ApiCall, type ApiRequest, onceKeyOf } from '../../http/api-routes.ts'
+import { requireKafka } from '../../http/auth.ts'
 import { describeCall, pageOf } from '../../http/describe-api.ts'
 import {
   type JsonObject,
@@ -143,6 +144,8 @@ const expireCall = (letters: Letters): ApiCall => ({
     refuseUnknownFields(fields, Object.keys(EXPIRE.fields))
     const olderThanDays = requiredInteger(fields, 'olderThanDays', 1)
     const engine = optionalText(fields, 'engine', { max: MAX_NAME })
+    // Of all engines it is one of Kafka too.
+    if (engine === null || engine === 'kafka') requireKafka(request.caller)
     return answered(
       await letters.onceDone(onceKeyOf(request), async () => {
         const expired = await letters.expireOlder({ olderThanDays, engine, actor: request.caller.name })

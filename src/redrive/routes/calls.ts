@@ -4,6 +4,7 @@ import { failure } from '../../core/errors.ts'
 import { decodePageToken, encodePageToken } from '../../core/page-token.ts'
 import { parseXid, type Xid } from '../../core/xid.ts'
 import { type ApiAnswer, type ApiCall, type ApiRequest, onceKeyOf } from '../../http/api-routes.ts'
+import { type Caller, requireKafka } from '../../http/auth.ts'
 import { describeCall } from '../../http/describe-api.ts'
 import { type JsonObject, refuseUnknownFields } from '../../http/json-body.ts'
 import { limitOf, type Query } from '../../http/query.ts'
@@ -197,6 +198,7 @@ const steer = ({ redrives }: RedriveCallsOptions, verb: string, steering: Steeri
   answer: async (request) => {
     const id = idOf(request)
     const command = steering.command(request)
+    await checkReach(redrives, id, request.caller)
     const { status, body } = await redrives.steer(id, command, (work, run) =>
       answerOnce(work, onceKeyOf(request), async () => ({
         status: 200,
@@ -206,6 +208,13 @@ const steer = ({ redrives }: RedriveCallsOptions, verb: string, steering: Steeri
     return { status, data: body }
   },
 })
+
+/** A redrive with letters of Kafka is for those who may act on them. */
+async function checkReach(redrives: Redrives, id: Xid, caller: Caller): Promise<void> {
+  if (caller.reach !== 'all-but-kafka') return
+  const { destinations } = await redrives.read(id)
+  if (destinations.some(({ source }) => source === 'kafka')) requireKafka(caller)
+}
 
 const ok = (data: unknown): ApiAnswer => ({ status: 200, data })
 
