@@ -51,6 +51,17 @@ describe('the lanes of a redrive', () => {
     expect(open()).toEqual([0, 1])
   })
 
+  it('go on when others went on while they looked: what they waited for may have been done meanwhile', () => {
+    const { turns, open } = turnsOf(lane(0, 5), lane(1, 5))
+    turns.took(lane(0, 5))
+    turns.took(lane(1, 5))
+    turns.count(lane(0, 5), { sent: 1, skipped: 0, failed: 0 })
+    turns.count(lane(1, 5), NOTHING)
+    turns.took(lane(0, 5))
+    turns.count(lane(0, 5), NOTHING)
+    expect(open()).toEqual([1])
+  })
+
   it('are what the store says, whatever was thought of them', () => {
     const { turns, open } = turnsOf(lane(0, 5), lane(1, 5))
     turns.count(lane(0, 5), NOTHING)

@@ -6,6 +6,9 @@ export class LaneTurns {
   /** Lanes in which nothing can be done before something was done in another. */
   readonly #waiting = new Set<number>()
   #next = 0
+  /** How often something was done in any lane, now and when each lane's batch began. */
+  #steps = 0
+  readonly #stepsBefore = new Map<number, number>()
 
   /** The lanes as the store has them. */
   learn(lanes: readonly LaneStanding[]): void {
@@ -24,14 +27,19 @@ export class LaneTurns {
   /** It is this lane's turn. */
   took({ lane }: LaneStanding): void {
     this.#next = this.#lanes.findIndex((each) => each.lane === lane) + 1
+    this.#stepsBefore.set(lane, this.#steps)
   }
 
-  /** What was done in a lane. One in which nothing was waits for the others. */
+  /**
+   * What was done in a lane. One in which nothing was waits for the others, unless one of them went on meanwhile: the batch may
+   * have looked before that was committed, and two lanes that wait for each other stand still until the next look at the store.
+   */
   count({ lane }: LaneStanding, { sent, skipped, failed }: Omit<LaneStep, 'to'>): void {
     if (sent + skipped + failed === 0) {
-      this.#waiting.add(lane)
+      if ((this.#stepsBefore.get(lane) ?? this.#steps) === this.#steps) this.#waiting.add(lane)
       return
     }
+    this.#steps++
     this.#waiting.clear()
     this.#lanes = this.#lanes.map((each) =>
       each.lane === lane
