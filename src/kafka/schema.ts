@@ -229,7 +229,7 @@ export const kafkaMigration: Migration = {
 
 /** Finds what was sent to a topic and lies nobody knows where, when a record comes back from there. */
 export const unplacedSendsMigration: Migration = {
-  number: 17,
+  number: 14,
   name: 'unplaced sends',
   postgres: `CREATE INDEX kafka_sends_unplaced ON bartleby.kafka_sends (target, made_at) WHERE ${UNPLACED};`,
   sqlite: `CREATE INDEX kafka_sends_unplaced ON kafka_sends (target, made_at) WHERE ${UNPLACED};`,

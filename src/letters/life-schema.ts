@@ -6,7 +6,7 @@ import type { Migration } from '../db/migrations.ts'
 import { STATUS } from './letter.ts'
 
 export const lifeMigration: Migration = {
-  number: 14,
+  number: 13,
   name: 'expiry and reports of letters',
   postgres: `
     -- When it expired; NULL unless it is Expired. Those that are get the time of the upgrade.

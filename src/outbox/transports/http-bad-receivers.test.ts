@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { PermanentError } from '../../core/thrown.ts'
 import { HttpDeliveryFailed } from '../../outgoing/answer.ts'
-import { httpTransport } from './http.ts'
+import type { Network } from '../../outgoing/connector.ts'
+import { httpTransportOver } from './http.ts'
 import {
   answering,
   closeAfterEach,
@@ -49,13 +50,14 @@ describe('a receiver that behaves badly', () => {
 
   it('and accepts no connection is given up in time', async () => {
     const clock = frozen()
-    // An address of the net for documentation: nobody answers there, or the way to it is closed.
-    const transport = httpTransport({ url: 'http://192.0.2.1:9/', clock, timeoutSeconds: 1 })
+    // A stand-in for the network: no machine can be told to leave a connection unanswered, and none is to be tried.
+    const silent: Network = { lookup: async () => [], opener: async () => () => {} }
+    const transport = httpTransportOver(silent, { url: 'http://127.0.0.1:9/', clock, timeoutSeconds: 1 })
     const delivery = thrownBy(transport.deliver(message(), NEVER))
     // The pool is opened first, and the alarm set after that.
     await thrownBy(transport.deliver(message(), AbortSignal.abort(new Error('enough'))))
     clock.advance(1_000_001n)
-    expect(textOf(await delivery)).toMatch(/got no connection within 1 s|failed: /)
+    expect(textOf(await delivery)).toContain('got no connection within 1 s')
     await transport.close?.()
   })
 
