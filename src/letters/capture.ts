@@ -4,7 +4,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { base64, textBytes } from '../core/content.ts'
-import { type Integer, type Statement, sql, type Transaction } from '../db/database.ts'
+import { type Integer, type Statement, sql, type Transaction, textList } from '../db/database.ts'
 import { freeAt } from '../history/record.ts'
 import { type DeathNote, noteDeath, type Registers } from './death-note.ts'
 import { type LetterId, letterId, type SourceName, STATUS } from './letter.ts'
@@ -68,9 +68,10 @@ export const captureStatement = (name: string, ctes: string): Statement =>
     sqlite: '',
   })
 
-const nextLetterId = sql('letters.nextId', {
-  postgres: `SELECT nextval('bartleby.letter_ids') AS id`,
-  sqlite: `UPDATE serials SET last = last + 1 WHERE name = 'letters' RETURNING last AS id`,
+/** The numbers, and on SQLite the first of them. */
+const nextLetterIds = sql('letters.nextIds', {
+  postgres: `SELECT nextval('bartleby.letter_ids') AS id FROM generate_series(1, $1::int)`,
+  sqlite: `UPDATE serials SET last = last + $1 WHERE name = 'letters' RETURNING last - $1 + 1 AS id`,
 })
 
 const insertLetter = sql('letters.insert', {
@@ -278,18 +279,37 @@ export async function capture(work: OfficeWork, note: DeathNote, remains: Remain
 
 /** A fresh number for a letter, or for the case of an item that may become one. */
 export async function allocateLetterId(tx: Transaction): Promise<LetterId> {
-  const [row] = await tx.rows<{ id: Integer }>(nextLetterId)
-  return letterId(row?.id ?? 0)
+  const [id] = await allocateLetterIds(tx, 1)
+  return id ?? letterId(0)
 }
 
-/** The newest row key of an instance within the second that begins at `$3`; one look into letters_by_row_key. */
+/** As many fresh numbers, ascending. */
+export async function allocateLetterIds(tx: Transaction, count: number): Promise<readonly LetterId[]> {
+  if (count === 0) return []
+  const rows = await tx.rows<{ id: Integer }>(nextLetterIds, count)
+  if (tx.dialect === 'postgres') return rows.map(({ id }) => letterId(id))
+  const first = BigInt(rows[0]?.id ?? 0)
+  return Array.from({ length: count }, (_, i) => letterId(first + BigInt(i)))
+}
+
+/** The newest row keys of instances within the second that begins at `$3`; one look into letters_by_row_key each. */
 const readTaken = sql(
-  'letters.takenKey',
-  `SELECT captured_at FROM bartleby.letters
-   WHERE engine = $1 AND instance_id = $2 AND captured_at >= $3 AND captured_at < $3 + 1000000
-   ORDER BY engine DESC, instance_id DESC, captured_at DESC LIMIT 1`,
+  'letters.takenKeys',
+  {
+    postgres: takenKeys('unnest($2::text[]) AS asked (value)'),
+    sqlite: takenKeys('json_each($2) AS asked'),
+  },
   { bigints: true },
 )
+
+function takenKeys(instances: string): string {
+  return `
+    SELECT asked.value AS instance_id, (
+      SELECT captured_at FROM bartleby.letters
+      WHERE engine = $1 AND instance_id = asked.value AND captured_at >= $3 AND captured_at < $3 + 1000000
+      ORDER BY engine DESC, instance_id DESC, captured_at DESC LIMIT 1) AS captured_at
+    FROM ${instances}`
+}
 
 /** The first microsecond at or after `at` that no row key of the instance has. */
 export async function freeKeyTime(
@@ -298,9 +318,29 @@ export async function freeKeyTime(
   instanceId: string,
   at: Instant,
 ): Promise<Instant> {
-  const [row] = await tx.rows<{ captured_at: Integer }>(readTaken, engine, instanceId, at)
-  // The instant after one that the store gave.
-  return row === undefined ? at : ((BigInt(row.captured_at) + 1n) as Instant)
+  return (await freeKeyTimes(tx, engine, [instanceId], at)).get(instanceId) ?? at
+}
+
+/** The same for each of many instances. */
+export async function freeKeyTimes(
+  tx: Transaction,
+  engine: string,
+  instanceIds: readonly string[],
+  at: Instant,
+): Promise<ReadonlyMap<string, Instant>> {
+  const rows = await tx.rows<{ instance_id: string; captured_at: Integer | null }>(
+    readTaken,
+    engine,
+    textList(tx.dialect, instanceIds),
+    at,
+  )
+  return new Map(
+    rows.map(({ instance_id, captured_at }) => [
+      instance_id,
+      // The instant after one that the store gave.
+      captured_at === null ? at : ((BigInt(captured_at) + 1n) as Instant),
+    ]),
+  )
 }
 
 /**

@@ -147,15 +147,23 @@ export async function fileCaseFailures(work: OfficeWork, failures: readonly Case
   await work.tx.run(fileFailures, JSON.stringify(rows))
 }
 
-/** The first failures of a case, by primary key, and the letter when there is one. */
+/** The first failures of cases, and their letters as far as there are any, by primary key. */
 const readFirst = sql(
   'cases.read',
-  `SELECT id, coalesce(correlation_id, source_id) AS correlation_id, first_failure_at AS at FROM bartleby.letters WHERE id = $1
-   UNION ALL
-   SELECT * FROM (SELECT letter_id, correlation_id, failed_at FROM bartleby.letter_attempts WHERE letter_id = $1
-                  ORDER BY letter_id, number LIMIT 1) AS first`,
+  {
+    postgres: firstFailures('= ANY($1::bigint[])'),
+    sqlite: firstFailures('IN (SELECT value FROM json_each($1))'),
+  },
   { bigints: true },
 )
+
+function firstFailures(inIds: string): string {
+  return `
+    SELECT letter_id AS id, correlation_id, failed_at AS at, 0 AS of_letter FROM bartleby.letter_attempts
+    WHERE letter_id ${inIds} AND number = 1
+    UNION ALL
+    SELECT id, coalesce(correlation_id, source_id), first_failure_at, 1 FROM bartleby.letters WHERE id ${inIds}`
+}
 
 export interface Case {
   readonly correlationId: string | null
@@ -164,8 +172,30 @@ export interface Case {
 
 /** What is on file about an item that failed before; null when there is nothing. */
 export async function readCase(session: Session, caseId: LetterId): Promise<Case | null> {
-  const [row] = await session.rows<{ correlation_id: string | null; at: Integer }>(readFirst, caseId)
-  if (row === undefined) return null
-  // An instant that the store kept.
-  return { correlationId: row.correlation_id, firstFailureAt: BigInt(row.at) as Instant }
+  return (await readCases(session, [caseId])).get(caseId) ?? null
+}
+
+/** The same for many; those about which there is nothing are left out. */
+export async function readCases(
+  session: Session,
+  caseIds: readonly LetterId[],
+): Promise<ReadonlyMap<LetterId, Case>> {
+  if (caseIds.length === 0) return new Map()
+  const rows = await session.rows<FirstFailure>(readFirst, integerList(session.dialect, caseIds.map(Number)))
+  // What a letter says comes last, and counts.
+  const ordered = rows.toSorted((a, b) => Number(a.of_letter) - Number(b.of_letter))
+  return new Map(
+    ordered.map(({ id, correlation_id, at }) => [
+      letterId(id),
+      // An instant that the store kept.
+      { correlationId: correlation_id, firstFailureAt: BigInt(at) as Instant },
+    ]),
+  )
+}
+
+interface FirstFailure {
+  readonly id: Integer
+  readonly correlation_id: string | null
+  readonly at: Integer
+  readonly of_letter: Integer
 }

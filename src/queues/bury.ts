@@ -60,7 +60,10 @@ export async function bury(
   undertaking: Undertaking,
 ): Promise<BurialOutcome> {
   const { tx, queue } = cycle
-  const deadQueue = queue.deadQueue === '' ? null : await readQueue(tx, queue.deadQueue)
+  const [deadQueue, engine] = await Promise.all([
+    queue.deadQueue === '' ? null : readQueue(tx, queue.deadQueue),
+    readEngineOf(tx, queue.queueName),
+  ])
   if (queue.deadQueue !== '' && deadQueue === null) return 'held'
   const grave = deadQueue && { deadQueue, partition: await graveIn(cycle, deadQueue) }
 
@@ -70,7 +73,7 @@ export async function bury(
   const isDeleted = ({ item, run, error }: Dying): boolean =>
     queue.onDeath === 'delete' && grave === null && run === null && error === null && item.caseId === null
   const kept = items.filter((each) => !isDeleted(each))
-  if (kept.length > 0) await makeLetters(cycle, partition, shelf, kept, grave, undertaking)
+  if (kept.length > 0) await makeLetters(cycle, partition, { shelf, engine }, kept, grave, undertaking)
   const forgotten = items.filter(isDeleted)
   if (forgotten.length > 0) await forget(cycle, partition, shelf, forgotten, undertaking.log)
   return 'buried'
@@ -87,7 +90,7 @@ interface Grave {
 async function makeLetters(
   cycle: Cycle,
   partition: Partition,
-  shelf: number,
+  { shelf, engine }: { readonly shelf: number; readonly engine: string | null },
   dying: readonly Dying[],
   grave: Grave | null,
   { registers }: Undertaking,
@@ -125,21 +128,21 @@ async function makeLetters(
   }
 
   const fresh = placed.filter((each) => !isRelapsed(each))
-  const engine = fresh.length === 0 ? null : await readEngineOf(tx, cycle.queue.queueName)
   const names = engine === null ? NO_NAMES : await readMessageNames(tx, from, serialsOf(fresh))
-  const items = []
-  for (const { item, to, ...death } of fresh) {
+  const named = fresh.map(({ item, to, ...ending }) => {
     const itemId = idFromSerial(partition.idPrefix, item.serial)
     const owner = engine === null ? null : { engine, names: names.get(item.serial) ?? null }
-    const prefix = owner === null && death.run === null ? '' : engineSourceId('')
-    items.push({
-      ...item,
-      itemId,
-      prefix,
-      to,
-      note: await notes.ofDeath(item, prefix + itemId, death, owner),
-    })
-  }
+    const prefix = owner === null && ending.run === null ? '' : engineSourceId('')
+    return { item, itemId, prefix, to, sourceId: prefix + itemId, ending, owner }
+  })
+  const places = await notes.ofDeaths(named)
+  const items = named.map(({ item, itemId, prefix, to }, i) => ({
+    ...item,
+    itemId,
+    prefix,
+    to,
+    note: places[i] ?? 0,
+  }))
   let captured = 0
   for (const [prefix, mine] of Map.groupBy(items, (item) => item.prefix)) {
     captured += await buryItems(cycle, {

@@ -2,9 +2,9 @@
  * The cases of live items: the first failure that a worker records opens one, and the item carries its number from
  * then on, whatever its id is.
  */
-import { sql, type Transaction } from '../db/database.ts'
+import { integerList, sql, type Transaction } from '../db/database.ts'
 import { recordHistory } from '../history/record.ts'
-import { allocateLetterId } from '../letters/capture.ts'
+import { allocateLetterIds } from '../letters/capture.ts'
 import { type CaseFailure, fileCaseFailures } from '../letters/confirm.ts'
 import type { LetterId } from '../letters/letter.ts'
 import type { Cycle } from './cycle.ts'
@@ -12,21 +12,41 @@ import { describeGiven } from './death-notes.ts'
 import type { FailedRun, GivenError } from './queue.ts'
 import { failedRun } from './run-record.ts'
 import type { ItemFacts } from './sql/inspect.ts'
+import { placeIn } from './sql/move.ts'
 
-/** By primary key of one partition, whatever shelf the item lies on. */
-const writeCase = sql('items.assignCase', {
-  postgres: `UPDATE bartleby.items SET case_id = $3 WHERE part = $1 AND shelf = ANY('{0,1}') AND id = $2`,
+/** By primary key of one partition, whatever shelf the items lie on. */
+const writeCases = sql('items.assignCases', {
+  postgres: `UPDATE bartleby.items AS item SET case_id = ($3::bigint[])[${placeIn('$2')}]
+             WHERE item.part = $1 AND item.shelf = ANY('{0,1}') AND item.id = ANY($2::bigint[])`,
   sqlite: 'UPDATE items SET case_id = $3 WHERE part = $1 AND id = $2',
 })
 
-/** Gives an item the number of its case; null takes it away. */
-export async function assignCase(
+/** An item by its serial, and the number of its case; null takes it away. */
+export interface Assignment {
+  readonly serial: number
+  readonly caseId: LetterId | null
+}
+
+/** Gives items of a partition the numbers of their cases. */
+export async function assignCases(
   tx: Transaction,
   part: number,
-  serial: number,
-  caseId: LetterId | null,
+  assignments: readonly Assignment[],
 ): Promise<void> {
-  await tx.run(writeCase, part, serial, caseId)
+  if (assignments.length === 0) return
+  if (tx.dialect === 'sqlite') {
+    await tx.runEach(
+      writeCases,
+      assignments.map(({ serial, caseId }) => [part, serial, caseId]),
+    )
+    return
+  }
+  const ordered = [...assignments].sort((a, b) => a.serial - b.serial)
+  const serials = integerList(
+    tx.dialect,
+    ordered.map(({ serial }) => serial),
+  )
+  await tx.run(writeCases, part, serials, `{${ordered.map(({ caseId }) => caseId ?? 'NULL').join(',')}}`)
 }
 
 /** The words for a failure whose consumer left some of them out. */
@@ -46,14 +66,20 @@ export async function fileRuns(
     readonly serial: number
   }[],
 ): Promise<void> {
-  const failures: CaseFailure[] = []
-  for (const { item, run, error, serial } of failed) {
-    if (item.isLetter || (run === null && error === null)) continue
-    const caseId: LetterId = item.caseId ?? (await allocateLetterId(cycle.tx))
-    if (item.caseId === null) await assignCase(cycle.tx, part, serial, caseId)
+  const told = failed.filter(({ item, run, error }) => !item.isLetter && (run !== null || error !== null))
+  const unopened = told.filter(({ item }) => item.caseId === null)
+  const numbers = await allocateLetterIds(cycle.tx, unopened.length)
+  const opened = new Map(unopened.map(({ serial }, i) => [serial, numbers[i] ?? null]))
+  await assignCases(
+    cycle.tx,
+    part,
+    [...opened].map(([serial, caseId]) => ({ serial, caseId })),
+  )
+  const failures = told.flatMap(({ item, run, error, serial }): CaseFailure[] => {
+    const caseId = item.caseId ?? opened.get(serial) ?? null
     const unnamed = { ...describeGiven(error, GIVEN_BACK), failedBy: null, correlationId: null }
-    failures.push({ ...(run === null ? unnamed : { ...run, failedBy: run.actor }), caseId })
-  }
+    return caseId === null ? [] : [{ ...(run === null ? unnamed : { ...run, failedBy: run.actor }), caseId }]
+  })
   await fileCaseFailures(cycle, failures)
   await recordHistory(
     cycle.tx,

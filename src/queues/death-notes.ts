@@ -1,8 +1,9 @@
 /** What is written on the letters of items that die in a queue, each note once. */
-import { later } from '../core/clock.ts'
-import { freeKeyTime } from '../letters/capture.ts'
-import { readCase } from '../letters/confirm.ts'
+import { type Instant, later } from '../core/clock.ts'
+import { freeKeyTimes } from '../letters/capture.ts'
+import { type Case, readCases } from '../letters/confirm.ts'
 import { type Death, type DeathNote, noteDeath, type Registers } from '../letters/death-note.ts'
+import type { LetterId } from '../letters/letter.ts'
 import type { CaseRow } from '../letters/reopen.ts'
 import type { Cycle } from './cycle.ts'
 import type { MessageNames } from './engine-deaths.ts'
@@ -33,44 +34,46 @@ export interface Owner {
   readonly names: MessageNames | null
 }
 
+/** An item that becomes a letter; `owner` is null in a plain queue. */
+export interface Departed {
+  readonly item: ItemFacts
+  readonly sourceId: string
+  readonly ending: Ending
+  readonly owner: Owner | null
+}
+
 export class NoteBook {
   readonly #cycle: Cycle
   readonly #registers: Registers
   readonly #written: DeathNote[] = []
   /** Of items that have nothing of their own to tell, by what they died of. */
   readonly #shared = new Map<string, number>()
-  /** Row keys given to an instance by notes that are not in the store yet. */
-  readonly #lastKeys = new Map<string, bigint>()
+  /** By engine and instance, the first instant that no row key has, in the store or in a note. */
+  readonly #freeKeys = new Map<string, Instant>()
 
   constructor(cycle: Cycle, registers: Registers) {
     this.#cycle = cycle
     this.#registers = registers
   }
 
-  /** The notes so far; `ofDeath` gives places in it. */
+  /** The notes so far; `ofDeaths` gives places in it. */
   get written(): readonly DeathNote[] {
     return this.#written
   }
 
-  /** The note for the letter of an item; `owner` is null in a plain queue. */
-  async ofDeath(item: ItemFacts, sourceId: string, ending: Ending, owner: Owner | null): Promise<number> {
-    const { queueName } = this.#cycle.queue
-    const plain = plainDeath(queueName, ending)
-    if (ending.run === null && item.caseId === null && owner === null) return this.#share(plain)
-    const before = item.caseId === null ? null : await readCase(this.#cycle.tx, item.caseId)
-    const times = before === null ? {} : { firstFailureAt: before.firstFailureAt }
-    const correlationId = before?.correlationId ?? null
-    if (ending.run !== null) return this.#write(runDeath(queueName, ending.run), times)
-    if (owner === null) return this.#write({ ...plain, correlationId }, times)
-    const death = {
-      ...plain,
-      source: 'engines',
-      engine: owner.engine,
-      // Under names of its own: letters without any are those of plain queues.
-      instanceId: owner.names?.instanceId ?? sourceId,
-      correlationId: owner.names?.correlationId ?? correlationId ?? sourceId,
-    } as const
-    return this.#write(death, { ...times, isUnique: death.instanceId === sourceId })
+  /** The notes for the letters of items, in their order. */
+  async ofDeaths(dead: readonly Departed[]): Promise<readonly number[]> {
+    const { tx, queue } = this.#cycle
+    const cases = await readCases(
+      tx,
+      dead.flatMap(({ item }) => item.caseId ?? []),
+    )
+    const drafts = dead.map((each) => draft(queue.queueName, each, cases))
+    await this.#findKeys(drafts)
+    const places: number[] = []
+    for (const each of drafts)
+      places.push(each.isShared ? await this.#share(each.death) : await this.#write(each))
+    return places
   }
 
   /** The note for a letter that is reopened: its source, engine and queue stay. */
@@ -102,41 +105,75 @@ export class NoteBook {
     const key = JSON.stringify([death.reason, death.errorClass, death.errorMessage, death.errorStack])
     const known = this.#shared.get(key)
     if (known !== undefined) return known
-    const note = await this.#write(death, {})
+    const note = await this.#write({ death, isUnique: true, firstFailureAt: null })
     this.#shared.set(key, note)
     return note
   }
 
-  async #write(
-    death: Death,
-    {
-      isUnique = death.instanceId === null,
-      ...times
-    }: {
-      readonly firstFailureAt?: DeathNote['firstFailureAt']
-      /** No other letter has the instance. */
-      readonly isUnique?: boolean
-    },
-  ): Promise<number> {
+  async #write({ death, isUnique, firstFailureAt }: Omit<Draft, 'isShared'>): Promise<number> {
     const { now } = this.#cycle
-    const { engine, instanceId } = death
-    const capturedAt = isUnique || instanceId === null ? now : await this.#freeKey(engine, instanceId)
     const note = await noteDeath(this.#cycle, this.#registers, death, {
-      capturedAt,
+      capturedAt: isUnique ? now : this.#takeKey(death),
       lastFailureAt: now,
-      ...times,
+      ...(firstFailureAt !== null && { firstFailureAt }),
     })
     return this.#written.push(note) - 1
   }
 
-  async #freeKey(engine: string, instanceId: string): Promise<DeathNote['capturedAt']> {
-    const key = `${engine} ${instanceId}`
-    const free = await freeKeyTime(this.#cycle.tx, engine, instanceId, this.#cycle.now)
-    const last = this.#lastKeys.get(key)
-    const taken = last !== undefined && last >= free ? later(free, last - free + 1n) : free
-    this.#lastKeys.set(key, taken)
-    return taken
+  /** Looks once for all that share their instance with other letters. */
+  async #findKeys(drafts: readonly Draft[]): Promise<void> {
+    const { tx, now } = this.#cycle
+    const deaths = drafts.filter(({ isUnique }) => !isUnique).map(({ death }) => death)
+    for (const [engine, mine] of Map.groupBy(deaths, (death) => death.engine)) {
+      const instances = new Set(mine.flatMap(({ instanceId }) => instanceId ?? []))
+      for (const [instance, free] of await freeKeyTimes(tx, engine, [...instances], now))
+        this.#freeKeys.set(keyOf(engine, instance), free)
+    }
   }
+
+  #takeKey({ engine, instanceId }: Death): Instant {
+    const key = keyOf(engine, instanceId)
+    const free = this.#freeKeys.get(key) ?? this.#cycle.now
+    this.#freeKeys.set(key, later(free, 1n))
+    return free
+  }
+}
+
+const keyOf = (engine: string, instanceId: string | null): string => `${engine} ${instanceId}`
+
+/** A note before its numbers are known. */
+interface Draft {
+  readonly death: Death
+  /** All that died of the same have one. */
+  readonly isShared: boolean
+  /** No other letter has the instance. */
+  readonly isUnique: boolean
+  /** null: it is the one that it died of. */
+  readonly firstFailureAt: Instant | null
+}
+
+function draft(
+  queueName: string,
+  { item, sourceId, ending, owner }: Departed,
+  cases: ReadonlyMap<LetterId, Case>,
+): Draft {
+  const plain = plainDeath(queueName, ending)
+  if (ending.run === null && item.caseId === null && owner === null)
+    return { death: plain, isShared: true, isUnique: true, firstFailureAt: null }
+  const before = item.caseId === null ? undefined : cases.get(item.caseId)
+  const own = { isShared: false, firstFailureAt: before?.firstFailureAt ?? null }
+  const correlationId = before?.correlationId ?? null
+  if (ending.run !== null) return { ...own, death: runDeath(queueName, ending.run), isUnique: false }
+  if (owner === null) return { ...own, death: { ...plain, correlationId }, isUnique: true }
+  const death = {
+    ...plain,
+    source: 'engines',
+    engine: owner.engine,
+    // Under names of its own: letters without any are those of plain queues.
+    instanceId: owner.names?.instanceId ?? sourceId,
+    correlationId: owner.names?.correlationId ?? correlationId ?? sourceId,
+  } as const
+  return { ...own, death, isUnique: death.instanceId === sourceId }
 }
 
 const NO_RUN = {

@@ -19,7 +19,7 @@ import type {
 } from '../letters/letter.ts'
 import { layLetter, liftLetters } from '../letters/lying/move.ts'
 import type { OfficeWork } from '../letters/work.ts'
-import { assignCase } from './cases.ts'
+import { assignCases } from './cases.ts'
 import { CountChanges, instantSum } from './counts.ts'
 import { departureOf } from './dead-queue.ts'
 import { emptiestPartition } from './emptiest-partition.ts'
@@ -79,7 +79,7 @@ async function send(
   if (put === null) throw failure('letter_queue_gone', { queue })
   const { partition, serials } = put
   const [serial = 0] = serials
-  await assignCase(work.tx, partition.part, serial, outgoing.letterId)
+  await assignCases(work.tx, partition.part, [{ serial, caseId: outgoing.letterId }])
   return { messageId: idFromSerial(partition.idPrefix, serial), queue }
 }
 
@@ -157,7 +157,8 @@ const waitForSent = sql('items.waitForCase', {
 async function disown({ tx }: OfficeWork, letter: LetterId): Promise<void> {
   const [item] = await tx.rows<SentItem>(waitForSent, letter)
   if (item === undefined) return
-  if (Number(item.leased) === 1) await assignCase(tx, Number(item.part), Number(item.id), null)
+  if (Number(item.leased) === 1)
+    await assignCases(tx, Number(item.part), [{ serial: Number(item.id), caseId: null }])
   else await takeOut(tx, item)
 }
 

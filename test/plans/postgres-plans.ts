@@ -92,7 +92,7 @@ export const INDEXES: Readonly<Record<string, readonly string[]>> = {
     'items.bury',
     'lying.holders',
   ],
-  'letters_by_row_key captured_at': ['letters.byRowKey', 'letters.takenKey'],
+  'letters_by_row_key captured_at': ['letters.byRowKey', 'letters.takenKeys'],
   'letters_by_instance last_failure_at': ['letters.ofInstance'],
   'letters_by_correlation last_failure_at': ['letters.ofCorrelation'],
   'letters_in_drawer last_failure_at': [
