@@ -50,7 +50,6 @@ export const ERRORS = {
   produce_empty: invalid('items cannot be empty; at least one item is required'),
   produce_too_many: invalid('items is invalid; max_produce_batch_size is 1000 but received {count}'),
   client_id_empty: invalid('invalid client id; cannot be empty'),
-  client_id_control: invalid('invalid client id; it cannot contain control characters'),
   client_id_waiting: invalid(
     'duplicate client id; a client cannot make multiple leased requests to the same queue',
   ),

@@ -81,7 +81,6 @@ function checkDedupeKey({ dedupeKey }: NewItem): void {
 export function checkLease(request: LeaseRequest): bigint {
   const timeoutNs = parseRequestTimeout(request.requestTimeout)
   if (isBlank(request.clientId)) throw failure('client_id_empty')
-  if (hasControlCharacter(request.clientId)) throw failure('client_id_control')
   if (request.batchSize <= 0) throw failure('batch_size_too_small')
   if (request.batchSize > MAX_BATCH) throw failure('batch_size_too_large', { count: request.batchSize })
   checkTimeoutGiven(timeoutNs)
