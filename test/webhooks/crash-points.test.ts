@@ -5,8 +5,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { JOB } from '../../src/webhooks/webhook.ts'
+import { PATIENCE_MS } from '../harness/limits.ts'
 import { type StoreKind, stores } from '../harness/stores.ts'
 import { Scene } from './crash-scene.ts'
 
@@ -76,7 +77,9 @@ describe.concurrent.each(stores)('a server on $name', (kind) => {
       await scene.called('m', 2)
       expect(await scene.jobs()).toEqual({ m: [JOB.inFlight, 1] })
       scene.answer('m', 204, 1)
-      await expect.poll(() => first.office.webhooks.courier.held).toBe(0)
+      await vi.waitFor(() => expect(first.office.webhooks.courier.held).toBe(0), {
+        timeout: PATIENCE_MS,
+      })
       expect(await scene.jobs()).toEqual({ m: [JOB.inFlight, 1] })
       scene.answer('m', 500, 2)
       await scene.called('m', 3)

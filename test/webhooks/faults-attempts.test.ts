@@ -1,7 +1,8 @@
 /** Attempts when servers or workers are fewer or more than one would wish: each is made once, and at its time. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { later, microseconds } from '../../src/core/clock.ts'
 import { Lane } from '../conformance/webhooks/lane.ts'
+import { PATIENCE_MS } from '../harness/limits.ts'
 import { overlaid } from '../harness/server.ts'
 import { stores } from '../harness/stores.ts'
 import { Broker, QUICK } from '../harness/webhooks.ts'
@@ -70,7 +71,10 @@ describe.each(stores)('on one $name store', (kind) => {
       while (clock.now() < later(startedAt, microseconds(25))) {
         // The only worker is never idle as long as there is something to do; only then time passes.
         const isDone = () => lane.callbacks().length === ids.length
-        await expect.poll(() => waiting > 0 || isDone(), { interval: 2 }).toBe(true)
+        await vi.waitFor(() => expect(waiting > 0 || isDone()).toBe(true), {
+          timeout: PATIENCE_MS,
+          interval: 2,
+        })
         await office.advanceClock(500_000n)
       }
       await broker.settle()

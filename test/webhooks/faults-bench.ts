@@ -1,10 +1,11 @@
 /** What tests of webhooks in trouble need: callbacks that wait for their answers, a log that can be counted, jobs by their status. */
 import pino from 'pino'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { JOB_STATUS_CODE, type JobStatus } from '../../src/webhooks/webhook.ts'
 import type { Lane } from '../conformance/webhooks/lane.ts'
+import { PATIENCE_MS } from '../harness/limits.ts'
 import type { CallbackAnswer } from '../harness/webhook-receiver.ts'
 import type { Broker } from '../harness/webhooks.ts'
 
@@ -38,7 +39,10 @@ export class HeldCalls {
 
   /** Resolves when so many wait. */
   async until(count: number): Promise<void> {
-    await expect.poll(() => this.#waiting, { interval: 5 }).toHaveLength(count)
+    await vi.waitFor(() => expect(this.#waiting).toHaveLength(count), {
+      timeout: PATIENCE_MS,
+      interval: 5,
+    })
   }
 
   /** Answers all that wait. */

@@ -4,8 +4,9 @@
  */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { Lane } from '../conformance/webhooks/lane.ts'
+import { PATIENCE_MS } from '../harness/limits.ts'
 import { overlaid } from '../harness/server.ts'
 import { stores } from '../harness/stores.ts'
 import { Broker, expectStatus, QUICK } from '../harness/webhooks.ts'
@@ -143,7 +144,10 @@ describe.each(stores)('on $name, receivers that', (kind) => {
     for (let steps = 0; (await deadCounts()).some((count) => count !== MESSAGES); steps++) {
       expect(steps).toBeLessThan(100)
       // Time passes only for those who need it to end.
-      await expect.poll(() => courier.held, { interval: 5 }).toBe(bad.hanging)
+      await vi.waitFor(() => expect(courier.held).toBe(bad.hanging), {
+        timeout: PATIENCE_MS,
+        interval: 5,
+      })
       await broker.office.advanceClock(260_000n)
     }
   })
@@ -173,7 +177,7 @@ describe.each(stores)('on $name, receivers that', (kind) => {
   it('behave badly harm nobody else, lead nowhere, and keep nothing', async () => {
     expect(good.callbacks()).toHaveLength(MESSAGES)
     expect(bad.paths).not.toContain('trap')
-    await expect.poll(() => bad.open).toBe(0)
+    await vi.waitFor(() => expect(bad.open).toBe(0), { timeout: PATIENCE_MS })
     expect(bad.mostBytes).toBeLessThan(MOST_BYTES)
     expect(broker.office.webhooks.courier.held).toBe(0)
     await expectVerified(broker)

@@ -3,10 +3,11 @@
  * what does not end is cut short and handed back, and whoever comes next has it at once.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { type Database, type Integer, sql } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { JOB } from '../../src/webhooks/webhook.ts'
+import { PATIENCE_MS } from '../harness/limits.ts'
 import { doorTo } from '../harness/proxy.ts'
 import { type RunningServer, spawnServer, startServer } from '../harness/server.ts'
 import { freshPostgres, stores } from '../harness/stores.ts'
@@ -78,7 +79,9 @@ describe.concurrent.each(stores)('a server on $name that is told to stop under l
       receiver.answer('/slow', () => new Promise((resolve) => setTimeout(resolve, 150, { status: 204 })))
       receiver.answer('/hanging', never)
       const senders = [1, 2, 3].map(() => sendAll(server))
-      await expect.poll(() => receiver.at('/slow').length).toBeGreaterThan(10)
+      await vi.waitFor(() => expect(receiver.at('/slow').length).toBeGreaterThan(10), {
+        timeout: PATIENCE_MS,
+      })
       const startedMs = performance.now()
       expect(await server.term()).toBe(0)
       expect(performance.now() - startedMs).toBeLessThan(STOP_MS)
@@ -108,7 +111,10 @@ describe.concurrent.each(stores)('a server on $name that is told to stop under l
       try {
         const unsettled = async () =>
           (await jobsOf(db)).filter(({ state }) => Number(state) !== JOB.delivered).length
-        await expect.poll(() => unsettled(), { interval: 100 }).toBe(0)
+        await vi.waitFor(async () => expect(await unsettled()).toBe(0), {
+          timeout: PATIENCE_MS,
+          interval: 100,
+        })
       } finally {
         await next.stop()
       }
@@ -135,7 +141,7 @@ describe('a server that is told to stop while its PostgreSQL is away', () => {
       const { promise, resolve } = Promise.withResolvers<CallbackAnswer>()
       receiver.answer('/held', () => promise)
       expect((await client.post('/channel/orders/broadcast', 'x', SENDER)).status).toBe(201)
-      await expect.poll(() => receiver.open).toBe(1)
+      await vi.waitFor(() => expect(receiver.open).toBe(1), { timeout: PATIENCE_MS })
       door.shut()
       resolve({ status: 204 })
       const startedMs = performance.now()

@@ -1,8 +1,9 @@
 /** A store in trouble while webhooks are delivered: nothing is lost, everything goes on by itself, and the log stays readable. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Lane } from '../conformance/webhooks/lane.ts'
 import { seededRandom } from '../crash/random.ts'
+import { PATIENCE_MS } from '../harness/limits.ts'
 import { type Door, doorTo } from '../harness/proxy.ts'
 import { overlaid } from '../harness/server.ts'
 import { type FreshStore, freshPostgres, stores } from '../harness/stores.ts'
@@ -23,7 +24,10 @@ describe.each(stores)('a $name store that takes no writes for a while', (kind) =
   })
   afterEach(() => broker.stop())
 
-  const settled = () => expect.poll(() => broker.office.webhooks.courier.held).toBe(0)
+  const settled = () =>
+    vi.waitFor(() => expect(broker.office.webhooks.courier.held).toBe(0), {
+      timeout: PATIENCE_MS,
+    })
 
   it('gets what came of deliveries when it does, and none is made again', async () => {
     const fine = await Lane.open(broker, 'push')
@@ -40,7 +44,7 @@ describe.each(stores)('a $name store that takes no writes for a while', (kind) =
 
     await broker.place.refuseWrites()
     for (const [i, status] of [204, 500, 500].entries()) calls[i]?.answer(status)
-    await expect.poll(() => said.lines.length).toBeGreaterThan(0)
+    await vi.waitFor(() => expect(said.lines.length).toBeGreaterThan(0), { timeout: PATIENCE_MS })
     await expectRefusal(500, 'internal error', fine.post('refused', { 'X-Broker-Message-ID': 'refused' }))
     expect((await broker.client.get(`${fine.channelPath}/message/refused`)).status).toBe(404)
     expect((await broker.client.get('/dlq-status')).status).toBe(200)
@@ -70,7 +74,7 @@ describe.each(stores)('a $name store that takes no writes for a while', (kind) =
     await calls.until(MANY)
     await broker.place.refuseWrites()
     calls.answer(204)
-    await expect.poll(() => said.lines.length).toBeGreaterThan(0)
+    await vi.waitFor(() => expect(said.lines.length).toBeGreaterThan(0), { timeout: PATIENCE_MS })
     await broker.office.advanceClock(20_000_000n)
     broker.receiver.answer(lane.hook, { status: 204 })
     await pause(100)
@@ -139,7 +143,9 @@ describe('a PostgreSQL that goes away while webhooks are delivered', () => {
     const sending = Promise.all(Array.from({ length: 4 }, send))
     for (const cutMs of CUTS_MS) {
       const seen = broker.receiver.callbacks.length
-      await expect.poll(() => broker.receiver.callbacks.length).toBeGreaterThan(seen + 10)
+      await vi.waitFor(() => expect(broker.receiver.callbacks.length).toBeGreaterThan(seen + 10), {
+        timeout: PATIENCE_MS,
+      })
       door.shut()
       await pause(cutMs)
       door.open()
@@ -151,9 +157,14 @@ describe('a PostgreSQL that goes away while webhooks are delivered', () => {
     expect(told, JSON.stringify([...said.counts])).toBeLessThan(100)
     expect(said.count('call failed')).toBe(refusals.length)
     const done = { DELIVERED: MESSAGES * lanes.length }
-    await expect.poll(() => statesOf(broker), { interval: 100 }).toEqual(done)
+    await vi.waitFor(async () => expect(await statesOf(broker)).toEqual(done), {
+      timeout: PATIENCE_MS,
+      interval: 100,
+    })
     // A commit is seen before whoever made it hears of it.
-    await expect.poll(() => broker.office.webhooks.courier.held).toBe(0)
+    await vi.waitFor(() => expect(broker.office.webhooks.courier.held).toBe(0), {
+      timeout: PATIENCE_MS,
+    })
     for (const each of lanes)
       for (const id of ids) {
         const calls = each.callbacks(id)

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { TOKEN_HASH } from '../../../test/harness/kafka-http.ts'
+import { TOKEN, TOKEN_HASH } from '../../../test/harness/kafka-http.ts'
 import { record } from '../../../test/harness/kafka-records.ts'
 import { type ServerHere, startServer } from '../../../test/harness/server.ts'
 import { type FreshStore, freshSqlite } from '../../../test/harness/stores.ts'
@@ -47,8 +47,8 @@ describe('bartleby kafka', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  const kafka = (args: string) =>
-    bartleby(['kafka', ...args.split(' ')], { env: { BARTLEBY_URL: server.url } })
+  const kafka = (args: string, token: object = { BARTLEBY_TOKEN: TOKEN }) =>
+    bartleby(['kafka', ...args.split(' ')], { env: { BARTLEBY_URL: server.url, ...token } })
 
   it('shows what waits and how intake stands, also while no broker answers', async () => {
     const { code, out } = await kafka('status')
@@ -63,6 +63,9 @@ describe('bartleby kafka', () => {
 
   it('shows an event, and gives it to a service', async () => {
     expect(JSON.parse((await kafka(`show ${UNASSIGNED}`)).out)).toMatchObject({ service: '~unknown' })
+    const withoutToken = await kafka(`reassign ${UNASSIGNED} wps --topic orders`, {})
+    expect(withoutToken.code).not.toBe(0)
+    expect(withoutToken.err).toMatch(/token/)
     expect(await kafka(`reassign ${UNASSIGNED} wps --topic orders`)).toMatchObject({
       code: 0,
       out: `event '${UNASSIGNED}' is in the queue of 'wps', from topic 'orders'`,
