@@ -1,6 +1,7 @@
 /** Reading letters that lie in a dead queue: what decides their fate, lists, heads, schedules. */
 import { type Instant, instant } from '../../core/clock.ts'
-import { type Integer, integerList, type Session, sql } from '../../db/database.ts'
+import { type Integer, integerList, type Session, sql, textList } from '../../db/database.ts'
+import { engineSourceId, itemIdOf } from '../item-source-id.ts'
 import type { DeathReason } from '../letter.ts'
 import { optionalInstant, ours } from './place.ts'
 
@@ -225,22 +226,26 @@ export async function lyingSerials(
  * letters_by_source: an equality that an index knows would lead the stores to all that lies in the part.
  */
 const readHolders = sql('lying.holders', {
-  postgres: `SELECT source_id FROM bartleby.letters WHERE engine = 'queues' AND source_id = ANY($2::text[])
+  postgres: `SELECT source_id FROM bartleby.letters WHERE engine = ANY($3::text[]) AND source_id = ANY($2::text[])
                AND part IS NOT DISTINCT FROM $1`,
-  sqlite: `SELECT source_id FROM letters WHERE engine = 'queues' AND source_id IN (SELECT value FROM json_each($2)) AND +part = $1`,
+  sqlite: `SELECT source_id FROM letters WHERE engine IN (SELECT value FROM json_each($3))
+             AND source_id IN (SELECT value FROM json_each($2)) AND +part = $1`,
 })
 
-/** The source ids among `sourceIds` that letters lying in this part have. */
-export async function heldSourceIds(
+/** The ids of items among `itemIds` that letters lying in this part were made from; `engines` are those whose letters may lie there. */
+export async function heldItemIds(
   session: Session,
   part: number,
-  sourceIds: readonly string[],
+  engines: readonly string[],
+  itemIds: readonly string[],
 ): Promise<Set<string>> {
-  if (sourceIds.length === 0) return new Set()
-  const list =
-    session.dialect === 'postgres'
-      ? `{${sourceIds.map((id) => JSON.stringify(id)).join(',')}}`
-      : JSON.stringify(sourceIds)
-  const rows = await session.rows<{ source_id: string }>(readHolders, part, list)
-  return new Set(rows.map((row) => row.source_id))
+  if (itemIds.length === 0) return new Set()
+  const sourceIds = [...itemIds, ...itemIds.map(engineSourceId)]
+  const rows = await session.rows<{ source_id: string }>(
+    readHolders,
+    part,
+    textList(session.dialect, sourceIds),
+    textList(session.dialect, engines),
+  )
+  return new Set(rows.map((row) => itemIdOf(row.source_id)))
 }

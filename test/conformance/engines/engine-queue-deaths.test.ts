@@ -124,6 +124,9 @@ offices('a message that dies in the queue of an engine', (desk) => {
     const { letter, id } = await death(desk, '{"instanceId":"eu-2"}')
     expect(only(await desk.queues.items(dead))).toMatchObject({ source_id: id })
     expect(letter).toMatchObject({ engine: 'ledger' })
+    const items = [{ source_id: id, payload: base64('twin') }]
+    await desk.queues.ok('/v1/storage/items.import', { queue_name: dead, items })
+    expect(await desk.queues.items(dead)).toHaveLength(1)
     await ledgerQueue(desk)
   })
 })
