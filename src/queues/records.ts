@@ -148,7 +148,10 @@ export async function readQueue(session: Session, name: string): Promise<QueueRe
   // No queue has a NUL in its name, and PostgreSQL refuses the question.
   if (name.includes('\0')) return null
   const [row] = await session.rows<QueueRow>(readByName, name)
-  return row === undefined ? null : withPartitions(session, row)
+  if (row === undefined) return null
+  const queue = await withPartitions(session, row)
+  // A queue without partitions was deleted between the two statements.
+  return queue.partitions.length === 0 ? null : queue
 }
 
 /** Queues from the first name >= `pivot` on, in byte order. */

@@ -88,10 +88,12 @@ function fatesOf(cycle: Cycle, ask: RetryAsk, found: ReadonlyMap<number, ItemFac
     const reason = dead
       ? 'rejected'
       : deathReason({ ...item, expireAt: null }, unspent ? 0 : cycle.queue.maxAttempts, cycle.now)
+    // Errors of an item whose deliveries have no end would have none either: only the one that it dies of is kept.
+    const kept = cycle.queue.maxAttempts === 0 ? null : error
     if (reason !== null) fates.dying.push({ item, reason, run, error })
     else if (retryAt !== null && !isNearNow(retryAt, cycle.now))
-      fates.scheduled.push({ item, run, error, enqueueAt: retryAt })
-    else fates.requeued.push({ item, run, error, unspent })
+      fates.scheduled.push({ item, run, error: kept, enqueueAt: retryAt })
+    else fates.requeued.push({ item, run, error: kept, unspent })
   }
   return fates
 }

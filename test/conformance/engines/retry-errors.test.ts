@@ -58,6 +58,16 @@ offices('a retry that says what failed', (desk) => {
     expect(await desk.acts(letter)).toEqual(['capture'])
   })
 
+  it('leaves only the last where deliveries have no end', async () => {
+    const { queue, id } = await leased({ max_attempts: 0 })
+    await desk.queues.retry(queue, [{ id, error_class: 'Busy', error_message: 'try later' }])
+    const again = only((await desk.queues.lease(queue)).items)
+    await desk.queues.retry(queue, [{ id: again.id, dead: true, ...ERROR }])
+    const letter = await letterOf(queue)
+    expect(letter).toMatchObject({ ...SHOWN, dequeueCount: 2 })
+    expect(letter.attempts.map(({ errorClass }) => errorClass)).toEqual([ERROR.error_class])
+  })
+
   it('is on the letter that it reopens, with the failure before among its attempts', async () => {
     const { queue, id } = await leased()
     await desk.queues.retry(queue, [{ id, dead: true, error_message: 'first' }])
