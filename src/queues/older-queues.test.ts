@@ -13,6 +13,11 @@ const insert = sql(
      max_attempts, requested_partitions, dead_queue) VALUES ($1, $2, '_system', 0, 0, 60000000000, 60000000000, 0, 1, $3)`,
 )
 
+const insertPartition = sql(
+  'test.olderPartition',
+  'INSERT INTO bartleby.partitions (part, queue_id, number, id_prefix) VALUES ($1, $1, 0, $2)',
+)
+
 describe.each(bareStores)('a store of an older version on $name', (kind) => {
   let store: FreshStore
   let told: { details: object; message: string }[]
@@ -37,6 +42,7 @@ describe.each(bareStores)('a store of an older version on $name', (kind) => {
       await tx.run(insert, 101, 'ticks', null)
       await tx.run(insert, 102, 'orders', 'orders-dead')
       await tx.run(insert, 103, 'orders-dead', null)
+      for (const id of [101, 102, 103]) await tx.run(insertPartition, id, `older${id}`)
     })
     await db.close()
   })
