@@ -12,6 +12,8 @@ const IDLE_MS = 20_000
 const IDLE_LIMIT_S = 0.5
 const WARM_UP = 5
 const CALLS = 15
+/** Less than compiling one plan takes, and more than two calls of some milliseconds differ by on a busy machine. */
+const COMPILED_MS = 10
 
 describeDebianPostgres('a stock PostgreSQL, with JIT', (postgres) => {
   let server: PostgresServer
@@ -57,7 +59,7 @@ describeDebianPostgres('a stock PostgreSQL, with JIT', (postgres) => {
         const [stock, without] = await fastest([office.url, other.url], path, body)
         const call = `${body === undefined ? 'GET' : 'POST'} ${path}`
         console.info(`${call}: ${stock.toFixed(1)} ms with JIT on, ${without.toFixed(1)} ms with JIT off`)
-        expect(stock, call).toBeLessThan(2 * without)
+        expect(stock, call).toBeLessThan(2 * without + COMPILED_MS)
       }
     } finally {
       await other.stop()
