@@ -70,7 +70,8 @@ async function outOfOrder(loader: Loader): Promise<number> {
   return Number(row?.items)
 }
 
-async function verify(store: string): Promise<void> {
+/** Throws unless every promise of the store is kept. */
+export async function verify(store: string): Promise<void> {
   const db = openDatabase(store, { poolSize: 2 })
   try {
     const { clean, invariants } = await verifyStore(db)

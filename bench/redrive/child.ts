@@ -5,6 +5,7 @@ import { measureRun } from './full-speed.ts'
 import { measureLive } from './live.ts'
 import { load } from './load.ts'
 import { measureRate } from './rate.ts'
+import { measureSource } from './sources.ts'
 import type { Answers, Task } from './task.ts'
 
 // A signal ends the process by its 'exit' event, at which the server it has started is stopped.
@@ -23,6 +24,8 @@ function measure(): Promise<Answers[Task['act']]> {
       return measureRun(task)
     case 'bare':
       return measureBare(task)
+    case 'source':
+      return measureSource(task)
     case 'live':
       return measureLive(task)
     case 'cancel':

@@ -4,13 +4,13 @@ import type { Dialect } from '../letters/sql.ts'
 
 export const usage = `npm run bench -- redrive [options]
   --store STORE    postgres or sqlite; default: both
-  --part PART      run, keyed, live, cancel or rate; default: all
+  --part PART      run, keyed, sources, live, cancel or rate; default: all
   --letters COUNT  how many are planned and sent in 'run'; default: 1,000,000 on PostgreSQL, 200,000 on SQLite
   --quick          small numbers: to see that everything runs
   --write          write the result to docs/benchmarks.md; a store that was not measured stays there as it is
   --help`
 
-export const parts = ['run', 'keyed', 'live', 'cancel', 'rate'] as const
+export const parts = ['run', 'keyed', 'sources', 'live', 'cancel', 'rate'] as const
 export type Part = (typeof parts)[number]
 
 export interface Sizes {
@@ -35,13 +35,13 @@ const stores: readonly Dialect[] = ['postgres', 'sqlite']
 
 const usual: Flags['sizes'] = {
   postgres: {
-    letters: { run: 1_000_000, keyed: 200_000, live: 400_000, cancel: 100_000 },
+    letters: { run: 1_000_000, keyed: 200_000, sources: 20_000, live: 400_000, cancel: 100_000 },
     liveSeconds: 15,
     cancels: 5,
     windowSeconds: 10,
   },
   sqlite: {
-    letters: { run: 200_000, keyed: 50_000, live: 100_000, cancel: 50_000 },
+    letters: { run: 200_000, keyed: 50_000, sources: 20_000, live: 100_000, cancel: 50_000 },
     liveSeconds: 15,
     cancels: 5,
     windowSeconds: 10,
@@ -49,7 +49,7 @@ const usual: Flags['sizes'] = {
 }
 
 const quickSizes: Sizes = {
-  letters: { run: 20_000, keyed: 5_000, live: 60_000, cancel: 20_000 },
+  letters: { run: 20_000, keyed: 5_000, sources: 5_000, live: 60_000, cancel: 20_000 },
   liveSeconds: 3,
   cancels: 2,
   windowSeconds: 3,

@@ -1,7 +1,16 @@
 /** The lines of the table: every figure beside what it is measured against, with its goal. */
 import { median } from '../letters/measure.ts'
 import type { Dialect } from '../letters/sql.ts'
-import type { BareFigure, Books, CancelFigure, LiveFigure, RateFigure, RunFigure } from './task.ts'
+import type {
+  BareFigure,
+  Books,
+  CancelFigure,
+  LiveFigure,
+  RateFigure,
+  RunFigure,
+  Source,
+  SourceFigure,
+} from './task.ts'
 
 export type Line = readonly [what: string, figure: string, beside: string, ratio: string, goal: string]
 
@@ -11,6 +20,7 @@ const JUDGED_LETTERS = 100_000
 const JUDGED_SECONDS = 10
 const LETTERS_A_SECOND = 20_000
 const MEMORY_MB = 256
+const SOURCE_SHARE = 0.5
 const LIVE_SHARE = 0.8
 const CANCEL_MS = 1_000
 const RATE_MARGIN = 0.02
@@ -82,6 +92,18 @@ export const keyedLines = (keys: number, figure: RunFigure): Line[] => [
   ['redrive of them', `${count(figure.perSecond)} letters/s`, '', '', ''],
   booksLine('books, and each key in its order', figure.books),
 ]
+
+/** Letters of queues are what the others are measured against. */
+export function sourceLines(letters: number, figures: ReadonlyMap<Source, SourceFigure>): Line[] {
+  const queues = figures.get('queues')?.perSecond ?? 0
+  return [...figures].map(([from, { perSecond }]): Line => {
+    const what = `redrive of ${count(letters)} letters of ${from}`
+    if (from === 'queues') return [what, `${count(perSecond)} letters/s`, '', '', 'verified']
+    const ratio = perSecond / queues
+    const goal = judged(`≥ ${share(SOURCE_SHARE)}`, ratio >= SOURCE_SHARE)
+    return [what, `${count(perSecond)} letters/s`, `queues ${count(queues)}/s`, share(ratio), goal]
+  })
+}
 
 export function liveLines({ alone, beside, lettersPerSecond, books }: LiveFigure): Line[] {
   const ratio = beside.itemsPerSecond / alone.itemsPerSecond

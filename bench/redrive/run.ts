@@ -10,8 +10,17 @@ import { writeSections } from '../page.ts'
 import { table } from '../report.ts'
 import { type Flags, type Part, readFlags, usage } from './flags.ts'
 import { lettersOfRate } from './rate.ts'
-import { cancelLines, failedLine, keyedLines, type Line, liveLines, rateLines, runLines } from './report.ts'
-import type { Answers, Task, TaskOf } from './task.ts'
+import {
+  cancelLines,
+  failedLine,
+  keyedLines,
+  type Line,
+  liveLines,
+  rateLines,
+  runLines,
+  sourceLines,
+} from './report.ts'
+import { type Answers, type Source, type SourceFigure, sources, type Task, type TaskOf } from './task.ts'
 
 const KEYS = 1_000
 const RATE = 500
@@ -95,6 +104,17 @@ class RedriveBench {
             this.#child({ act: 'run', store, isVerified: true }),
           ),
         )
+      case 'sources': {
+        const figures = new Map<Source, SourceFigure>()
+        for (const from of sources)
+          figures.set(
+            from,
+            await this.#grounds.onStore(dialect, (store) =>
+              this.#child({ act: 'source', store, from, letters: letters.sources }),
+            ),
+          )
+        return sourceLines(letters.sources, figures)
+      }
       case 'live':
         return liveLines(
           await this.#onLetters(dialect, letters.live, null, (store) =>

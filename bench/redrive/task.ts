@@ -1,5 +1,9 @@
 /** What the parent asks of a child process, and what the child answers. */
 
+/** Where letters come from and go back to. */
+export const sources = ['queues', 'webhooks', 'outbox'] as const
+export type Source = (typeof sources)[number]
+
 export type Task =
   /** Fills an empty store with pending letters, in plain queues or with this many keys. */
   | { readonly act: 'load'; readonly store: string; readonly letters: number; readonly keys: number | null }
@@ -7,6 +11,8 @@ export type Task =
   | { readonly act: 'run'; readonly store: string; readonly isVerified: boolean }
   /** Bare SQL that does the same in tables of its own. */
   | { readonly act: 'bare'; readonly store: string; readonly letters: number }
+  /** Loads letters of one source and sends them back as fast as it goes. */
+  | { readonly act: 'source'; readonly store: string; readonly from: Source; readonly letters: number }
   | { readonly act: 'live'; readonly store: string; readonly seconds: number }
   | { readonly act: 'cancel'; readonly store: string; readonly times: number }
   | {
@@ -41,6 +47,10 @@ export interface RunFigure {
   readonly planWalBytes: number | null
   readonly memory: Memory
   readonly books: Books
+}
+
+export interface SourceFigure {
+  readonly perSecond: number
 }
 
 export interface BareFigure {
@@ -93,6 +103,7 @@ export interface Answers {
   readonly load: LoadFigure
   readonly run: RunFigure
   readonly bare: BareFigure
+  readonly source: SourceFigure
   readonly live: LiveFigure
   readonly cancel: CancelFigure
   readonly rate: RateFigure
