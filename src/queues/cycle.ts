@@ -1,13 +1,17 @@
 /**
- * One cycle of one queue: a transaction in which everything that has gathered is applied. The verbs write
- * through it, and leave for later what may only happen once the transaction is durable.
+ * One cycle of one queue: what it takes of the requests that wait, and the transaction in which they are applied. The verbs
+ * write through it, and leave for later what may only happen once the transaction is durable.
  */
 import type { Instant } from '../core/clock.ts'
-import type { Transaction } from '../db/database.ts'
+import type { Dialect, Transaction } from '../db/database.ts'
 import { LetterChanges } from '../letters/counts.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { CountChanges } from './counts.ts'
+import type { ProduceAsk } from './produce.ts'
+import type { ProduceReceipt, Run } from './queue.ts'
 import type { Partition, QueueRecord } from './records.ts'
+import type { RetryAsk } from './retry.ts'
+import type { DueWork } from './sql/due.ts'
 
 /** Items became leasable: in this part, from this serial on. */
 export interface Arrival {
@@ -19,6 +23,19 @@ export interface Arrival {
 /** The settings that a cycle worked with are older than the stored ones; nothing may be committed. */
 export class StaleQueue extends Error {
   override readonly name = 'StaleQueue'
+}
+
+/**
+ * Items were not as the cycle believed when it came to write: gone, or no longer leased. Its transaction must
+ * not be committed; it is run again on what the store says now.
+ */
+export class Mismatch extends Error {
+  override readonly name = 'Mismatch'
+}
+
+/** Insists that a statement found every item it was meant for. */
+export function insistOn(expected: number, found: number): void {
+  if (found !== expected) throw new Mismatch(`${found} of ${expected} items were as expected`)
 }
 
 export class Cycle implements OfficeWork {
@@ -69,4 +86,138 @@ export class Cycle implements OfficeWork {
   runEffects(): void {
     for (const effect of this.#effects) effect()
   }
+}
+
+/** A request that waits for the next cycle of its queue. */
+export interface Job<Ask, Answer> {
+  readonly ask: Ask
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface CompleteAsk {
+  readonly partition: Partition
+  readonly serials: readonly number[]
+  /** The runs that completed them, by serial. */
+  readonly runs?: ReadonlyMap<number, Run>
+}
+
+export interface ExtendAsk {
+  readonly partition: Partition
+  readonly serials: readonly number[]
+  readonly leaseUs: bigint
+}
+
+/** What one cycle applies. */
+export interface Batch {
+  readonly produces: Job<ProduceAsk, ProduceReceipt>[]
+  readonly completes: Job<CompleteAsk, void>[]
+  readonly retries: Job<RetryAsk, void>[]
+  readonly extensions: Job<ExtendAsk, Instant>[]
+  readonly sweeps: Job<DueWork, void>[]
+}
+
+export const emptyBatch = (): Batch => ({
+  produces: [],
+  completes: [],
+  retries: [],
+  extensions: [],
+  sweeps: [],
+})
+
+export const jobsOf = (batch: Batch): Job<unknown, never>[] => [
+  ...batch.produces,
+  ...batch.completes,
+  ...batch.retries,
+  ...batch.extensions,
+  ...batch.sweeps,
+]
+
+/** What a cycle may do beside those in flight. */
+export interface Permits {
+  /** Put items at the tail of the queue: produce, retry, sweep. */
+  readonly inserts: boolean
+  /** Lease items. */
+  readonly deals: boolean
+}
+
+const EVERYTHING: Permits = { inserts: true, deals: true }
+
+/** Whether a batch puts items at the tail of the queue. */
+export const inserts = ({ produces, retries, sweeps }: Batch): boolean =>
+  produces.length + retries.length + sweeps.length > 0
+
+/** How much of what is permitted has gathered: items to write or to settle, and one for each sweep. */
+export function gatheredItems(pending: Batch, permits: Permits): number {
+  let items = 0
+  for (const { ask } of pending.completes) items += ask.serials.length
+  for (const { ask } of pending.extensions) items += ask.serials.length
+  if (!permits.inserts) return items
+  for (const { ask } of pending.produces) items += ask.items.length
+  for (const { ask } of pending.retries) items += ask.items.length
+  return items + pending.sweeps.length
+}
+
+/**
+ * A cycle takes no more than this, so that its transaction and its memory stay small. On PostgreSQL less, because
+ * two cycles that overlap are faster than one large one; on SQLite every cycle waits for the disk by itself.
+ */
+const MAX_ITEMS = { postgres: 1_000, sqlite: 4_000 } as const
+const MAX_BYTES = 16_000_000
+
+/**
+ * Takes what the next cycle shall apply out of `pending`, oldest first. A request about an item that an earlier
+ * one of the same cycle names waits for the next cycle: its outcome depends on the other's. Of every kind at least
+ * one request is taken, so that a flood of one kind does not keep the others waiting.
+ */
+export function takeBatch(pending: Batch, dialect: Dialect, permits: Permits = EVERYTHING): Batch {
+  const batch = emptyBatch()
+  const named = new Set<number>()
+  let items = 0
+  let bytes = 0
+  const hasRoom = (): boolean => items < MAX_ITEMS[dialect] && bytes < MAX_BYTES
+  const claim = (serials: readonly number[], isFirst: boolean, runs: Iterable<Run | null> = []): boolean => {
+    if (!(isFirst || hasRoom()) || serials.some((serial) => named.has(serial))) return false
+    for (const serial of serials) named.add(serial)
+    items += serials.length
+    // What a run records is as large as its message.
+    for (const run of runs) bytes += (run?.input?.length ?? 0) + (run?.output?.length ?? 0)
+    return true
+  }
+
+  takeWhile(pending.completes, batch.completes, (ask, isFirst) =>
+    claim(ask.serials, isFirst, ask.runs?.values()),
+  )
+  takeWhile(pending.extensions, batch.extensions, (ask, isFirst) => claim(ask.serials, isFirst))
+  if (!permits.inserts) return batch
+  takeWhile(pending.produces, batch.produces, (ask, isFirst) => {
+    if (!(isFirst || hasRoom())) return false
+    items += ask.items.length
+    for (const item of ask.items) bytes += item.payload.length
+    return true
+  })
+  takeWhile(pending.retries, batch.retries, (ask, isFirst) =>
+    claim(
+      ask.items.map(({ serial }) => serial),
+      isFirst,
+      ask.items.map(({ run }) => run),
+    ),
+  )
+  batch.sweeps.push(...pending.sweeps.splice(0, 1))
+  return batch
+}
+
+/** Moves jobs from one list to the other, in order, stopping at the first that does not fit. */
+function takeWhile<Ask, Answer>(
+  from: Job<Ask, Answer>[],
+  to: Job<Ask, Answer>[],
+  fits: (ask: Ask, isFirst: boolean) => boolean,
+): void {
+  let taken = 0
+  for (const job of from) {
+    if (!fits(job.ask, taken === 0)) break
+    to.push(job)
+    taken++
+  }
+  from.splice(0, taken)
 }

@@ -2,9 +2,8 @@
 import { type Instant, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { instantSum, negated, sumOfInstants } from './counts.ts'
-import type { Cycle } from './cycle.ts'
+import type { Cycle, ExtendAsk, Job } from './cycle.ts'
 import { problemWithSerials } from './diagnose.ts'
-import type { ExtendAsk, Job } from './jobs.ts'
 import { lockItems } from './sql/inspect.ts'
 import { extendLeases, LEASE_GRACE_US } from './sql/lease.ts'
 

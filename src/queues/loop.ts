@@ -13,9 +13,8 @@ import type { Instant } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import { StoreUnavailable } from '../db/database.ts'
 import { type CommitContext, Committer } from './commit.ts'
-import type { Arrival } from './cycle.ts'
-import { Dealer } from './dealer.ts'
 import {
+  type Arrival,
   type Batch,
   type CompleteAsk,
   type ExtendAsk,
@@ -26,7 +25,8 @@ import {
   jobsOf,
   type Permits,
   takeBatch,
-} from './jobs.ts'
+} from './cycle.ts'
+import { Dealer } from './dealer.ts'
 import type { ProduceAsk } from './produce.ts'
 import type { LeasedBatch, ProduceReceipt } from './queue.ts'
 import type { QueueRecord } from './records.ts'

@@ -12,7 +12,7 @@ import {
 import type { DeathNote } from '../../letters/death-note.ts'
 import { letterId } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
-import { insistOn } from '../mismatch.ts'
+import { insistOn } from '../cycle.ts'
 import { asRead, deadlineList, inOrder, type Moving, type Origin, placeIn, serialList } from './move.ts'
 
 /**

@@ -5,7 +5,7 @@ import { type Integer, integerList, sql, type Transaction } from '../../db/datab
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { extendLying, leaseLying } from '../../letters/lying/lease.ts'
 import { readySerials } from '../../letters/lying/read.ts'
-import { insistOn } from '../mismatch.ts'
+import { insistOn } from '../cycle.ts'
 import type { ItemContent } from '../queue.ts'
 import type { Partition } from '../records.ts'
 import { formatRuns } from '../runs.ts'

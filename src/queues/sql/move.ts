@@ -2,7 +2,7 @@
 import type { Instant } from '../../core/clock.ts'
 import { integerList, sql, type Transaction } from '../../db/database.ts'
 import { moveLyingToTail, scheduleLying } from '../../letters/lying/move.ts'
-import { insistOn } from '../mismatch.ts'
+import { insistOn } from '../cycle.ts'
 import { SHELF } from '../schema.ts'
 import type { ItemFacts } from './inspect.ts'
 import { allocateSerials } from './serials.ts'

@@ -8,7 +8,7 @@ import {
   type Job,
   jobsOf,
   takeBatch,
-} from './jobs.ts'
+} from './cycle.ts'
 import type { ProduceAsk } from './produce.ts'
 import type { ProduceReceipt } from './queue.ts'
 import type { RetryAsk } from './retry.ts'
