@@ -7,11 +7,11 @@ import {
   gatheredItems,
   type Job,
   jobsOf,
+  type RetryAsk,
   takeBatch,
 } from './cycle.ts'
 import type { ProduceAsk } from './produce.ts'
 import type { ProduceReceipt } from './queue.ts'
-import type { RetryAsk } from './retry.ts'
 
 const partition = { part: 1, number: 0, holdsLetters: false, idPrefix: 'prefix' }
 const job = <Ask, Answer>(ask: Ask): Job<Ask, Answer> => ({ ask, resolve: () => {}, reject: () => {} })

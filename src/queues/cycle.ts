@@ -8,9 +8,8 @@ import { LetterChanges } from '../letters/counts.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { CountChanges } from './counts.ts'
 import type { ProduceAsk } from './produce.ts'
-import type { ProduceReceipt, Run } from './queue.ts'
+import type { FailedRun, GivenError, ProduceReceipt, Run } from './queue.ts'
 import type { Partition, QueueRecord } from './records.ts'
-import type { RetryAsk } from './retry.ts'
 import type { DueWork } from './sql/due.ts'
 
 /** Items became leasable: in this part, from this serial on. */
@@ -100,6 +99,21 @@ export interface CompleteAsk {
   readonly serials: readonly number[]
   /** The runs that completed them, by serial. */
   readonly runs?: ReadonlyMap<number, Run>
+}
+
+export interface RetryAsk {
+  readonly partition: Partition
+  readonly items: readonly {
+    readonly serial: number
+    readonly retryAt: Instant | null
+    readonly dead: boolean
+    /** The run that failed; null when the caller does not say. */
+    readonly run: FailedRun | null
+    /** What failed, when the caller says that instead of a run; else null. */
+    readonly error: GivenError | null
+    /** This delivery does not count. */
+    readonly unspent: boolean
+  }[]
 }
 
 export interface ExtendAsk {

@@ -24,13 +24,13 @@ import {
   type Job,
   jobsOf,
   type Permits,
+  type RetryAsk,
   takeBatch,
 } from './cycle.ts'
 import { Dealer } from './dealer.ts'
 import type { ProduceAsk } from './produce.ts'
 import type { LeasedBatch, ProduceReceipt } from './queue.ts'
 import type { QueueRecord } from './records.ts'
-import type { RetryAsk } from './retry.ts'
 import type { DueWork } from './sql/due.ts'
 import { type LeaseAsk, Waiter } from './waiter.ts'
 

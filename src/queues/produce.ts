@@ -6,7 +6,6 @@ import { type CountChange, instantSum, readCounts } from './counts.ts'
 import { type Cycle, StaleQueue } from './cycle.ts'
 import { emptiest } from './deal.ts'
 import { type DedupeAnswer, resolveDedupeKeys } from './dedupe.ts'
-import { isNearNow } from './near-now.ts'
 import type { ItemId, ProduceOutcome, ProduceReceipt } from './queue.ts'
 import type { Partition, QueueRecord } from './records.ts'
 import { type Insertion, type ItemToInsert, insertItems, insertItemsAlone } from './sql/insert.ts'
@@ -185,6 +184,12 @@ function receiptsOf(
     }
   })
 }
+
+/** An item that shall be queued in less than this is queued at once. */
+const NEAR_NOW_US = 100_000n
+
+/** Whether `at` is past or so close that scheduling is not worth it. */
+export const isNearNow = (at: Instant, now: Instant): boolean => at < later(now, NEAR_NOW_US)
 
 const enqueueAtOf = (item: AskedItem, now: Instant): Instant | null =>
   item.enqueueAt === null || isNearNow(item.enqueueAt, now) ? null : item.enqueueAt

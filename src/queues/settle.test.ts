@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Instant, instant, later } from '../core/clock.ts'
-import { deathReason } from './fate.ts'
+import { deathReason } from './settle.ts'
 
 const NOW = instant(1_800_000_000_000_000n)
 const item = (attempts: number, expireAt: Instant | null = null, isLetter = false) => ({
