@@ -98,9 +98,14 @@ export interface Database {
   session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T>
   /**
    * Runs `work` on one moment of the store, the one at which it starts: it sees no later commit, and writers do not
-   * wait for it. It can only read. While it runs the store keeps what it sees, so it must end.
+   * wait for it. It can only read. While it runs the store keeps what it sees, so it must end. `apart`: on a connection of
+   * its own, for work that writes elsewhere meanwhile; on a shared one, many of these would wait for each other.
    */
-  snapshot<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T>
+  snapshot<T>(
+    verb: string,
+    work: (session: Session) => Promise<T>,
+    options?: { readonly apart: boolean },
+  ): Promise<T>
   /** Runs a script of several statements; for migrations only. */
   script(tx: Transaction, text: string): Promise<void>
   /** Tells the other servers on this store; a hint that may be lost. Does nothing on SQLite. */

@@ -143,7 +143,8 @@ async function allOf<const Flight extends readonly Promise<unknown>[]>(
 export class PostgresDatabase implements Database {
   readonly dialect = 'postgres'
   readonly #pool: pg.Pool
-  readonly #url: string
+  /** How every connection is made. */
+  readonly #connection: pg.ClientConfig
   readonly #listeners: ((call: StoreCall) => void)[] = []
   readonly #heard = new Map<string, (payload: string) => void>()
   #ear: pg.Client | undefined
@@ -151,15 +152,17 @@ export class PostgresDatabase implements Database {
   #closed = false
 
   constructor(url: string, options: PostgresOptions) {
-    this.#url = url
-    this.#pool = new pg.Pool({
+    this.#connection = {
       connectionString: url,
-      max: options.poolSize,
-      pipeline: true,
-      stream: () => new GatheringSocket(),
       ...PROBES,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: ANSWER_TIMEOUT_MS,
+    }
+    this.#pool = new pg.Pool({
+      ...this.#connection,
+      max: options.poolSize,
+      pipeline: true,
+      stream: () => new GatheringSocket(),
       idleTimeoutMillis: 30_000,
       allowExitOnIdle: true,
       application_name: 'bartleby',
@@ -182,18 +185,21 @@ export class PostgresDatabase implements Database {
     return this.#observed(verb, () => this.#connected((client) => work(new SingleStatements(client))))
   }
 
-  async snapshot<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#observed(verb, () =>
-      this.#connected(async (client) => {
-        const session = new PostgresSession(client)
-        await session.text(BEGIN_READING)
-        try {
-          return await work(session)
-        } finally {
-          await session.text('ROLLBACK').catch(() => {})
-        }
-      }),
-    )
+  async snapshot<T>(
+    verb: string,
+    work: (session: Session) => Promise<T>,
+    { apart } = { apart: false },
+  ): Promise<T> {
+    const read = async (client: pg.ClientBase): Promise<T> => {
+      const session = new PostgresSession(client)
+      await session.text(BEGIN_READING)
+      try {
+        return await work(session)
+      } finally {
+        await session.text('ROLLBACK').catch(() => {})
+      }
+    }
+    return this.#observed(verb, () => (apart ? this.#alone(read) : this.#connected(read)))
   }
 
   async script(tx: Transaction, text: string): Promise<void> {
@@ -223,28 +229,20 @@ export class PostgresDatabase implements Database {
     await this.#pool.end()
   }
 
-  async #connected<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    let client: pg.PoolClient
-    try {
-      client = await this.#pool.connect()
-    } catch (error) {
-      throw new StoreUnavailable(`cannot connect to PostgreSQL: ${messageOf(error)}`, { cause: error })
-    }
-    let broken = false
-    const onError = () => {
-      broken = true
-    }
-    client.on('error', onError)
-    try {
-      return await work(client)
-    } catch (error) {
-      if (!isOutage(error)) throw error
-      broken ||= !(error instanceof pg.DatabaseError)
-      throw new StoreUnavailable(`PostgreSQL failed: ${messageOf(error)}`, { cause: error })
-    } finally {
-      client.off('error', onError)
-      client.release(broken)
-    }
+  #connected<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
+    return onConnection(work, async () => {
+      const client = await this.#pool.connect()
+      return { client, leave: async (broken) => client.release(broken) }
+    })
+  }
+
+  /** On a connection that nobody else uses, before or after. */
+  #alone<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
+    return onConnection(work, async () => {
+      const client = new pg.Client({ ...this.#connection, application_name: 'bartleby' })
+      await client.connect()
+      return { client, leave: () => client.end().catch(() => {}) }
+    })
   }
 
   async #observed<T>(verb: string, call: () => Promise<T>, writes = false): Promise<T> {
@@ -266,13 +264,7 @@ export class PostgresDatabase implements Database {
 
   /** Keeps one connection listening; after a loss it comes back by itself, and polling covers the gap. */
   async #openEar(): Promise<void> {
-    const ear = new pg.Client({
-      connectionString: this.#url,
-      ...PROBES,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout: ANSWER_TIMEOUT_MS,
-      application_name: 'bartleby-listen',
-    })
+    const ear = new pg.Client({ ...this.#connection, application_name: 'bartleby-listen' })
     ear.on('notification', ({ channel, payload }) => this.#heard.get(channel)?.(payload ?? ''))
     // Every one of them: a server that shuts down says so and then closes, and an error that nobody hears ends the process.
     const lost = () => {
@@ -296,6 +288,31 @@ export class PostgresDatabase implements Database {
       void this.#openEar()
     }, 1_000)
     this.#earRetry.unref()
+  }
+}
+
+/** Runs `work` on a connection, and leaves it, broken or not. */
+async function onConnection<T>(
+  work: (client: pg.ClientBase) => Promise<T>,
+  connect: () => Promise<{ client: pg.ClientBase; leave(broken: boolean): Promise<void> }>,
+): Promise<T> {
+  const { client, leave } = await connect().catch((error: unknown) => {
+    throw new StoreUnavailable(`cannot connect to PostgreSQL: ${messageOf(error)}`, { cause: error })
+  })
+  let broken = false
+  const onError = () => {
+    broken = true
+  }
+  client.on('error', onError)
+  try {
+    return await work(client)
+  } catch (error) {
+    if (!isOutage(error)) throw error
+    broken ||= !(error instanceof pg.DatabaseError)
+    throw new StoreUnavailable(`PostgreSQL failed: ${messageOf(error)}`, { cause: error })
+  } finally {
+    await leave(broken)
+    client.off('error', onError)
   }
 }
 

@@ -66,6 +66,23 @@ describe.each(places)('a snapshot on $name', (store) => {
     expect(await db.session('test', entriesIn)).toBe(2)
   })
 
+  it('lets its own work write when it is apart, also more of them than there are connections', async () => {
+    const reading = Array.from({ length: 5 }, (_, i) =>
+      db.snapshot(
+        'test',
+        async (session) => {
+          const before = await entriesIn(session)
+          await db.transaction('test', (tx) => tx.run(enter, 10 + i))
+          expect(await entriesIn(session)).toBe(before)
+          await expect(session.run(enter, 2)).rejects.toThrow(/read-?only|readonly/)
+        },
+        { apart: true },
+      ),
+    )
+    await Promise.all(reading)
+    expect(await db.session('test', entriesIn)).toBe(6)
+  })
+
   it('is told to whoever observes the store', async () => {
     const verbs: string[] = []
     db.onCall(({ verb, ok }) => verbs.push(`${verb} ${ok}`))

@@ -124,11 +124,16 @@ export class SqliteDatabase implements Database {
     return this.#alone(verb, () => work(this.#session))
   }
 
-  snapshot<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
-    // A store in memory has no second connection: its writers wait.
-    return this.#path === ':memory:'
-      ? this.#alone(verb, () => this.#readOnly(work))
-      : this.#observed(verb, () => onReader(this.#path, work))
+  async snapshot<T>(
+    verb: string,
+    work: (session: Session) => Promise<T>,
+    { apart } = { apart: false },
+  ): Promise<T> {
+    if (this.#path !== ':memory:') return this.#observed(verb, () => onReader(openReader(this.#path), work))
+    // A store in memory has no second connection: its writers wait, or the work is on a copy.
+    if (!apart) return this.#alone(verb, () => this.#readOnly(work))
+    const copy = await this.#alone(verb, async () => copyOf(this.#connection))
+    return this.#observed(verb, () => onReader(copy, work))
   }
 
   async script(_tx: Transaction, text: string): Promise<void> {
@@ -202,9 +207,17 @@ export class SqliteDatabase implements Database {
   }
 }
 
+const openReader = (path: string): DatabaseSync => new DatabaseSync(path, { readOnly: true })
+
+function copyOf(store: DatabaseSync): DatabaseSync {
+  const copy = new DatabaseSync(':memory:')
+  copy.deserialize(store.serialize())
+  copy.exec('PRAGMA query_only = ON')
+  return copy
+}
+
 /** Runs `work` on a connection of its own: in WAL mode a reader and the writer do not wait for each other. */
-async function onReader<T>(path: string, work: (session: Session) => Promise<T>): Promise<T> {
-  const reader = new DatabaseSync(path, { readOnly: true })
+async function onReader<T>(reader: DatabaseSync, work: (session: Session) => Promise<T>): Promise<T> {
   try {
     reader.exec(READER_SETTINGS + BEGIN_READING)
     const prepared = new Map<string, StatementSync>()

@@ -59,7 +59,7 @@ export class WatchedSqlite implements Database {
   }
 
   snapshot<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
-    return this.session(verb, work)
+    return this.#db.snapshot(verb, (session) => work(this.#watched(session)))
   }
 
   async script(): Promise<void> {}

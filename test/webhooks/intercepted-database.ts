@@ -39,7 +39,8 @@ export function intercepted(db: Database, intercept: Intercept): Database {
       // As one that has a moment before its commit.
       statement: transaction,
       session: (verb, work) => db.session(verb, (session) => reading(verb, session, work)),
-      snapshot: (verb, work) => db.snapshot(verb, (session) => reading(verb, session, work)),
+      snapshot: (verb, work, options) =>
+        db.snapshot(verb, (session) => reading(verb, session, work), options),
     } satisfies Partial<Database>),
   )
   return new Proxy(db, {
