@@ -78,6 +78,40 @@ export async function nextLetters(
   }))
 }
 
+/** Letters of a lane, by primary key. */
+const removeMany = sql('redriveLetters.takeOut', {
+  postgres: `DELETE FROM bartleby.redrive_letters WHERE ctid = ANY(ARRAY(
+               SELECT found.place FROM unnest($3::bigint[], $4::bigint[]) AS given (captured_at, letter) CROSS JOIN LATERAL (
+                 SELECT ctid AS place FROM bartleby.redrive_letters AS member
+                 WHERE member.redrive = $1 AND member.lane = $2 AND member.captured_at = given.captured_at
+                   AND member.letter = given.letter LIMIT 1) AS found))`,
+  sqlite: 'DELETE FROM redrive_letters WHERE redrive = $1 AND lane = $2 AND captured_at = $3 AND letter = $4',
+})
+
+/** Takes letters out of a lane. */
+export async function removeLetters(
+  tx: Transaction,
+  { redrive, lane }: Lane,
+  letters: readonly LanePlace[],
+): Promise<void> {
+  if (letters.length === 0) return
+  if (tx.dialect === 'sqlite') {
+    await tx.runEach(
+      removeMany,
+      letters.map(({ capturedAt, letter }) => [redrive, lane, capturedAt, letter]),
+    )
+    return
+  }
+  const list = (pick: (each: LanePlace) => bigint): string => `{${letters.map(pick).join(',')}}`
+  await tx.run(
+    removeMany,
+    redrive,
+    lane,
+    list(({ capturedAt }) => capturedAt),
+    list(({ letter }) => letter),
+  )
+}
+
 /**
  * By redrive_letters_of, which the plus and the order insist on, each with its lane by primary key. Not EXISTS: PostgreSQL may make a
  * join with all lanes of it, as long as there are few.

@@ -1,8 +1,14 @@
 /**
  * Makes a plan: looks at every letter that was asked for, says of each why it can or cannot be acted on, and freezes the set of
- * those that can, dealt into lanes. Nothing about a letter changes. The set is written in portions, and seen when it is complete.
+ * those that can, dealt into lanes. Nothing about a letter changes.
+ *
+ *   freeze   on one moment of the store, so that letters that move meanwhile are met once; written in portions
+ *   repair   letters that the recipe cannot be applied to are taken out again
+ *   order    and so are those that would go before an earlier one
+ *
+ * The set is seen when it is complete.
  */
-
+import { setImmediate as othersTurn } from 'node:timers/promises'
 import { type Clock, type Instant, later } from '../core/clock.ts'
 import type { Xid } from '../core/xid.ts'
 import type { Database, Session, Transaction } from '../db/database.ts'
@@ -10,9 +16,16 @@ import { type Candidate, readCandidates } from '../letters/candidates.ts'
 import { contentPortions, readContents } from '../letters/contents.ts'
 import { type LetterId, STATUS } from '../letters/letter.ts'
 import { isOfQueues, type Way, Ways } from './destinations.ts'
-import { insertLanes, type Lane } from './lanes.ts'
-import { type DealtLetter, insertLetters, lettersAhead } from './members.ts'
-import { takeOutBlocked } from './order.ts'
+import { insertLanes, LANE_START, type Lane, type LanePlace } from './lanes.ts'
+import {
+  type DealtLetter,
+  insertLetters,
+  type LaneLetter,
+  lettersAhead,
+  nextLetters,
+  removeLetters,
+} from './members.ts'
+import { blockedOf, type FirstsOfKeys } from './order.ts'
 import {
   isSending,
   PLAN_VALID_US,
@@ -22,7 +35,7 @@ import {
 } from './redrive.ts'
 import { forgetRedrive } from './removal.ts'
 import type { Recipe } from './repair/recipe.ts'
-import type { Repairable, Repairer } from './repair/repairer.ts'
+import type { Repairer } from './repair/repairer.ts'
 import { RepairBudget } from './repair-budget.ts'
 import { completePlan, insertRedrive, openRedrives } from './rows.ts'
 import { isMoreThan, selectLetters } from './selecting.ts'
@@ -37,6 +50,8 @@ export interface PlanParts {
 
 /** Lanes of a destination whose letters have keys, or no order: so many go out at once. */
 const LANES_OF_KEYS = 4
+/** Letters that are looked at together once the set is frozen. */
+const LOOK = 1_000
 /** A recipe is applied for so long before it is looked whether the plan is still wanted. */
 const REPAIR_MS = 500
 /** Letters without a key go one after the other, and in two lanes when there are more than this of all. */
@@ -59,7 +74,8 @@ export async function makePlan(
   const number = await db.transaction('redrive.begin', (tx) => insertRedrive(tx, id, request, clock.now()))
   try {
     const planning = new Planning(parts, number, request)
-    await planning.choose()
+    await planning.freeze()
+    await planning.repair()
     await planning.keepOrder()
     await planning.complete((work) => completed(work, id))
     return number
@@ -94,24 +110,36 @@ class Planning {
     this.#ways = new Ways(request)
   }
 
-  /** Looks at the letters, portion by portion, and writes down those that can be acted on. */
-  async choose(): Promise<void> {
+  /** Looks at the letters as they are now, portion by portion, and writes down those that can be acted on. */
+  async freeze(): Promise<void> {
     const { db, signal } = this.#parts
-    this.#others = await db.session('redrive.others', async (session) =>
-      (await openRedrives(session)).map(({ number }) => number),
-    )
     const { selection, action } = this.#request
     this.#areMany = await isMoreThan(db, selection, action, FEW)
-    for await (const { letters, duplicate, unknown } of selectLetters(db, selection, action)) {
-      signal.throwIfAborted()
-      this.#numbers.duplicate += duplicate
-      this.#numbers.invalid += unknown
-      if (letters.length === 0) continue
-      const eligible = await db.session('redrive.look', (session) => this.#sift(session, letters))
-      const repairable = await this.#repairable(eligible)
-      const dealt = repairable.map((each) => this.#deal(each))
-      await db.transaction('redrive.freeze', (tx) => insertLetters(tx, this.#redrive, dealt))
+    const look = async (session: Session): Promise<void> => {
+      this.#others = (await openRedrives(session)).map(({ number }) => number)
+      for await (const { letters, duplicate, unknown } of selectLetters(session, selection, action)) {
+        signal.throwIfAborted()
+        this.#numbers.duplicate += duplicate
+        this.#numbers.invalid += unknown
+        // A look at SQLite holds the whole server up.
+        await othersTurn()
+        if (letters.length === 0) continue
+        const dealt = (await this.#sift(session, letters)).map((each) => this.#deal(each))
+        await othersTurn()
+        await db.transaction('redrive.freeze', (tx) => insertLetters(tx, this.#redrive, dealt))
+      }
     }
+    await db.snapshot('redrive.select', look, { apart: true })
+  }
+
+  /** Takes letters out again that the recipe cannot be applied to. */
+  async repair(): Promise<void> {
+    const { recipe } = this.#request
+    if (recipe === null) return
+    for (const lane of this.#lanes.values())
+      this.#numbers.invalid += await this.#takeOut(lane, (letters) =>
+        this.#beyondRepair(recipe, lane, letters),
+      )
   }
 
   /** Takes letters out again that must not go before an earlier one. */
@@ -119,11 +147,32 @@ class Planning {
     const { action, terms } = this.#request
     if (!isSending(action) || terms.order !== 'key') return
     for (const lane of this.#lanes.values()) {
-      if (!lane.hasKeys) continue
-      const blocked = await takeOutBlocked(this.#parts.db, lane, this.#parts.signal)
-      lane.planned -= blocked
-      this.#numbers.orderBlocked += blocked
+      if (!lane.hasKeys || !isOfQueues(lane.source)) continue
+      const firsts: FirstsOfKeys = new Map()
+      this.#numbers.orderBlocked += await this.#takeOut(lane, (letters) =>
+        this.#parts.db.session('redrive.order', (session) => blockedOf(session, lane, letters, firsts)),
+      )
     }
+  }
+
+  /** Takes those letters out of a lane that `choose` finds among the next of them; gives how many. */
+  async #takeOut(
+    lane: CountedLane,
+    choose: (letters: readonly LaneLetter[]) => Promise<readonly LaneLetter[]>,
+  ): Promise<number> {
+    const { db, signal } = this.#parts
+    const before = lane.planned
+    for (let behind: LanePlace | undefined = LANE_START; behind !== undefined; ) {
+      signal.throwIfAborted()
+      const from: LanePlace = behind
+      const letters = await db.session('redrive.next', (session) => nextLetters(session, lane, from, LOOK))
+      const out = await choose(letters)
+      await db.transaction('redrive.takeOut', (tx) => removeLetters(tx, lane, out))
+      lane.planned -= out.length
+      behind = letters.at(-1)
+      await othersTurn()
+    }
+    return before - lane.planned
   }
 
   /** From here on the plan can be seen and started. */
@@ -167,38 +216,27 @@ class Planning {
     return eligible
   }
 
-  /** Those that the recipe can be applied to; the others are counted. */
-  async #repairable(eligible: readonly Eligible[]): Promise<readonly Eligible[]> {
-    const { recipe } = this.#request
-    if (recipe === null || eligible.length === 0) return eligible
-    const { db } = this.#parts
-    const ids = eligible.map(({ candidate }) => candidate.id)
-    const portions = await db.session('redrive.measure', (session) => contentPortions(session, ids))
+  /** Those that the recipe cannot be applied to. Refuses a recipe that costs more than a plan may. */
+  async #beyondRepair(
+    recipe: Recipe,
+    { source }: Lane,
+    letters: readonly LaneLetter[],
+  ): Promise<readonly LaneLetter[]> {
+    const { db, repairer, signal } = this.#parts
+    const ids = letters.map(({ letter }) => letter)
     const fit = new Set<LetterId>()
-    for (const portion of portions) {
+    for (const portion of await db.session('redrive.measure', (session) => contentPortions(session, ids))) {
       const contents = await db.session('redrive.contents', (session) => readContents(session, portion))
-      const there = eligible.flatMap(({ candidate: { id }, way: { source } }) => {
-        const content = contents.get(id)
-        return content === undefined ? [] : [{ ...content, source }]
-      })
-      for await (const id of this.#repaired(recipe, there)) fit.add(id)
+      const left = [...contents.values()].map((content) => ({ ...content, source }))
+      while (left.length > 0) {
+        signal.throwIfAborted()
+        const trials = await repairer.tryOut(recipe, left, { forMs: REPAIR_MS })
+        for (const [i, { id }] of left.splice(0, trials.length).entries())
+          if (trials[i]?.refusal === null) fit.add(id)
+        this.#budget.spend(trials)
+      }
     }
-    this.#numbers.invalid += eligible.length - fit.size
-    return eligible.filter(({ candidate }) => fit.has(candidate.id))
-  }
-
-  /** Those that the recipe can be applied to. Refuses a recipe that costs more than a plan may. */
-  async *#repaired(recipe: Recipe, letters: readonly (Repairable & { readonly id: LetterId })[]) {
-    const { repairer, signal } = this.#parts
-    for (let from = 0; from < letters.length; ) {
-      signal.throwIfAborted()
-      const some = letters.slice(from)
-      const trials = await repairer.tryOut(recipe, some, { forMs: REPAIR_MS })
-      for (const [i, { id }] of some.slice(0, trials.length).entries())
-        if (trials[i]?.refusal === null) yield id
-      from += trials.length
-      this.#budget.spend(trials)
-    }
+    return letters.filter(({ letter }) => !fit.has(letter))
   }
 
   #deal({ candidate, way }: Eligible): DealtLetter {

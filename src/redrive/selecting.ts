@@ -1,5 +1,4 @@
 /** Which letters a plan is about: those that match a filter, page by page, or those that were named. */
-import { setImmediate as othersTurn } from 'node:timers/promises'
 import type { Database, Session } from '../db/database.ts'
 import { type Choice, chooseLetters } from '../letters/choice.ts'
 import { findLetter } from '../letters/detail.ts'
@@ -8,7 +7,7 @@ import type { LetterFilter } from '../letters/filter.ts'
 import type { LetterId } from '../letters/letter.ts'
 import type { LetterKey } from '../letters/letters.ts'
 import { readStretch } from '../letters/list.ts'
-import type { Position } from '../letters/positions.ts'
+import type { Position, Stretch } from '../letters/positions.ts'
 import { walkLimit } from '../letters/scan.ts'
 import { needleOf } from '../letters/search.ts'
 import { totalOf } from '../letters/total.ts'
@@ -33,17 +32,17 @@ export function walkedFilters(filter: LetterFilter, action: RedriveAction): read
   ]
 }
 
-/** All letters of a selection, in bounded portions. What is captured meanwhile is not among them. */
+/** All letters of a selection, in bounded portions. `session` is of one moment of the store, in which no letter moves. */
 export async function* selectLetters(
-  db: Database,
+  session: Session,
   selection: Selection,
   action: RedriveAction,
 ): AsyncIterable<Selected> {
   if (selection.by === 'ids') {
-    yield* named(db, selection.ids)
+    yield* named(session, selection.ids)
     return
   }
-  for (const filter of walkedFilters(selection.filter, action)) yield* matching(db, filter)
+  for (const filter of walkedFilters(selection.filter, action)) yield* matching(session, filter)
 }
 
 /** Whether a selection has more letters than this, at most 10,000, as far as that is quickly told. */
@@ -65,21 +64,16 @@ export async function isMoreThan(
 /** Letters of one portion. */
 const PORTION = 2_000
 
-async function* matching(db: Database, filter: LetterFilter): AsyncIterable<Selected> {
+async function* matching(session: Session, filter: LetterFilter): AsyncIterable<Selected> {
   const needle = filter.q === undefined ? null : needleOf(filter.q)
-  const choice = await db.session('redrive.choose', (session) => chooseLetters(session, filter))
+  const choice = await chooseLetters(session, filter)
   if (choice === null) return
   const limit = portionOf(choice)
   let below: Position | null = choice.span.below
   while (below !== null) {
-    const from: Position = below
-    const stretch = await db.session('redrive.select', (session) =>
-      readStretch(session, choice, from, needle, limit),
-    )
+    const stretch: Stretch = await readStretch(session, choice, below, needle, limit)
     yield { letters: stretch.positions.map(({ id }) => id), duplicate: 0, unknown: 0 }
     below = stretch.end
-    // A look at SQLite holds the whole server up.
-    await othersTurn()
   }
 }
 
@@ -88,18 +82,17 @@ const portionOf = (choice: Choice): number => Math.min(PORTION, walkLimit(choice
 /** Names that are looked up at once. */
 const NAMES = 200
 
-async function* named(db: Database, keys: readonly LetterKey[]): AsyncIterable<Selected> {
+async function* named(session: Session, keys: readonly LetterKey[]): AsyncIterable<Selected> {
   const seen = new Set<LetterId>()
   for (let from = 0; from < keys.length; from += NAMES) {
     const some = keys.slice(from, from + NAMES)
-    const found = await db.session('redrive.find', (session) => findAll(session, some))
+    const found = await findAll(session, some)
     const letters: LetterId[] = []
     for (const id of found) {
       if (!seen.has(id)) letters.push(id)
       seen.add(id)
     }
     yield { letters, duplicate: found.length - letters.length, unknown: some.length - found.length }
-    await othersTurn()
   }
 }
 
