@@ -8,14 +8,13 @@ import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import type { Registers } from '../letters/death-note.ts'
 import { type Batch, Cycle, type Job, jobsOf, Mismatch, StaleQueue } from './cycle.ts'
-import type { Dealer } from './dealer.ts'
+import type { Dealer, Waiter } from './dealer.ts'
 import { canProduceAlone, type ProduceAsk, produce, produceAlone } from './produce.ts'
 import type { ProduceReceipt } from './queue.ts'
 import { type QueueRecord, readQueue, readQueueVersion } from './records.ts'
 import { complete, extend, problemWithSerials, retryLeased } from './settle.ts'
 import type { DueBatch } from './sql/due.ts'
 import { claimEnded, sweep } from './sweep.ts'
-import type { Waiter } from './waiter.ts'
 
 export interface CommitContext {
   readonly db: Database

@@ -9,6 +9,7 @@
 import type { Instant } from '../core/clock.ts'
 import { type Integer, integerList, type Session, sql, type Transaction, type Value } from '../db/database.ts'
 import { countFold } from '../db/fold.ts'
+import type { Partition, QueueRecord } from './records.ts'
 
 /** What a partition holds. `dead` counts dead letters among the others. */
 export interface PartitionCounts {
@@ -216,6 +217,38 @@ export async function readCounts(session: Session, parts: readonly number[]): Pr
       deadlineSumUs: BigInt(row.deadline_s) * 1_000_000n + BigInt(row.deadline_us),
     }
   })
+}
+
+/** How many items each partition has ready; `gained` is what the transaction at hand has added to a part already. */
+export async function readReadyCounts(
+  session: Session,
+  partitions: readonly Partition[],
+  gained: (part: number) => number,
+): Promise<number[]> {
+  const counts = await readCounts(
+    session,
+    partitions.map(({ part }) => part),
+  )
+  return partitions.map(({ part }, i) => (counts[i]?.ready ?? 0) + gained(part))
+}
+
+/** The index of the partition with the fewest items; the lowest number wins a tie. */
+export function emptiest(counts: readonly number[]): number {
+  let best = 0
+  for (let i = 1; i < counts.length; i++) if ((counts[i] ?? 0) < (counts[best] ?? 0)) best = i
+  return best
+}
+
+/** Where the next item or letter of a queue goes: the partition with the fewest ready items. */
+export async function emptiestPartition(
+  session: Session,
+  queue: QueueRecord,
+  gained: (part: number) => number = () => 0,
+): Promise<Partition> {
+  const [first] = queue.partitions
+  if (first === undefined) throw new Error(`queue '${queue.queueName}' has no partitions`)
+  if (queue.partitions.length === 1) return first
+  return queue.partitions[emptiest(await readReadyCounts(session, queue.partitions, gained))] ?? first
 }
 
 /** How the deltas of partitions are folded. */

@@ -1,5 +1,5 @@
 /**
- * Gives ready items to the waiting leases of a queue, and remembers where to look.
+ * Gives ready items to the waiting leases of a queue: where to look, who is served from which partition, who gets how much.
  *
  * On PostgreSQL the rows of finished items stay in the index until a vacuum; a lease that starts at the head
  * wades through them, and slows down from second to second. So each partition has a watermark: everything
@@ -7,17 +7,16 @@
  * (`lookAgainFrom`); a full look from the head, every few seconds, finds what nobody could tell, such as items
  * of a server that died after its commit.
  */
-import { type Instant, later } from '../core/clock.ts'
+import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
+import { failure } from '../core/errors.ts'
 import { idFromSerial } from '../core/ksuid.ts'
 import { noteLessee } from '../letters/lying/lease.ts'
-import { instantSum, readCounts } from './counts.ts'
+import { instantSum, readReadyCounts } from './counts.ts'
 import type { Cycle } from './cycle.ts'
-import { assignPartitions, dealRoundRobin } from './deal.ts'
-import type { ItemId, LeasedItem } from './queue.ts'
+import type { ItemId, LeasedBatch, LeasedItem } from './queue.ts'
 import type { Partition } from './records.ts'
 import { LEASE_GRACE_US, type LeasedRow, leaseItems } from './sql/lease.ts'
-import type { Waiter } from './waiter.ts'
 
 /** How long an item may lie unseen in front of a watermark at the most. */
 const FULL_LOOK_EVERY_MS = 2_000
@@ -96,11 +95,7 @@ export class Dealer {
   async #assign(cycle: Cycle, waiters: readonly Waiter[]): Promise<Map<Partition, Waiter[]>> {
     const { partitions } = cycle.queue
     const served = new Map<Partition, Waiter[]>()
-    const counts = await readCounts(
-      cycle.tx,
-      partitions.map(({ part }) => part),
-    )
-    const ready = partitions.map(({ part }, i) => (counts[i]?.ready ?? 0) + cycle.changes.readyOf(part))
+    const ready = await readReadyCounts(cycle.tx, partitions, (part) => cycle.changes.readyOf(part))
     const chosen = assignPartitions(
       waiters.map(({ batchSize }) => batchSize),
       ready,
@@ -187,3 +182,146 @@ const toLeasedItem = (row: LeasedRow, partition: Partition, leaseDeadline: Insta
   payload: row.payload,
   ...(row.caseId === null ? {} : { caseId: row.caseId }),
 })
+
+/** The index of the partition with the most items; the lowest number wins a tie. -1 when none has any. */
+function fullest(counts: readonly number[]): number {
+  let best = -1
+  for (let i = 0; i < counts.length; i++) {
+    const count = counts[i] ?? 0
+    if (count > 0 && (best < 0 || count > (counts[best] ?? 0))) best = i
+  }
+  return best
+}
+
+/**
+ * For each waiting lease, in order of arrival, the partition that shall serve it: the one with the most items
+ * not promised to earlier leases; once everything is promised, the one with the most items. -1 keeps it waiting.
+ */
+export function assignPartitions(batchSizes: readonly number[], ready: readonly number[]): number[] {
+  const unpromised = [...ready]
+  const shared = fullest(ready)
+  return batchSizes.map((batchSize) => {
+    const partition = fullest(unpromised)
+    if (partition < 0) return shared
+    unpromised[partition] = Math.max(0, (unpromised[partition] ?? 0) - batchSize)
+    return partition
+  })
+}
+
+/** Deals items one at a time, in order, round robin over the leases, until they are full or nothing is left. */
+export function dealRoundRobin<T>(batchSizes: readonly number[], items: readonly T[]): T[][] {
+  const hands: T[][] = batchSizes.map(() => [])
+  let open = batchSizes.map((_, i) => i)
+  let next = 0
+  while (open.length > 0 && next < items.length) {
+    const stillOpen: number[] = []
+    for (const i of open) {
+      const hand = hands[i]
+      const item = items[next]
+      if (hand === undefined || item === undefined) break
+      hand.push(item)
+      next++
+      if (hand.length < (batchSizes[i] ?? 0)) stillOpen.push(i)
+    }
+    open = stillOpen
+  }
+  return hands
+}
+
+/** Why the wait of a client that closed its connection ended. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone'
+}
+
+export interface LeaseAsk {
+  readonly clientId: string
+  readonly batchSize: number
+  readonly timeoutNs: bigint
+}
+
+/**
+ * A lease that waits for items: one long poll of one client.
+ *
+ *   waiting ──► dealing ──► answered
+ *      ▲           │
+ *      └───────────┘  a cycle had nothing for it
+ *
+ * While a cycle is dealing, neither the time-out nor a closed connection ends the wait: the items may be leased
+ * already. They take effect when the cycle is over.
+ */
+export class Waiter {
+  readonly clientId: string
+  readonly batchSize: number
+  readonly deadline: Instant
+  readonly answer: Promise<LeasedBatch>
+  #dealing = false
+  #answered = false
+  #timedOut = false
+  #dropped = false
+  #alarm: Alarm | undefined
+  readonly #resolve: (batch: LeasedBatch) => void
+  readonly #reject: (error: unknown) => void
+  readonly #onGone: (waiter: Waiter) => void
+
+  /** `onGone` is called once, as soon as the waiter is answered in whatever way. */
+  constructor(ask: LeaseAsk, clock: Clock, onGone: (waiter: Waiter) => void) {
+    this.clientId = ask.clientId
+    this.batchSize = ask.batchSize
+    this.deadline = later(clock.now(), usFromNs(ask.timeoutNs))
+    const { promise, resolve, reject } = Promise.withResolvers<LeasedBatch>()
+    this.answer = promise
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#onGone = onGone
+  }
+
+  get waiting(): boolean {
+    return !this.#dealing && !this.#answered
+  }
+
+  /** Starts the time-out. `held` asks whether it must wait, because the queue is paused. */
+  startTimeout(clock: Clock, held: () => boolean): void {
+    this.#alarm = clock.alarm(this.deadline, () => {
+      this.#timedOut = true
+      if (!held()) this.endIfTimedOut()
+    })
+  }
+
+  /** Answers with the time-out error when the time is over and no cycle is dealing. */
+  endIfTimedOut(): void {
+    if (this.#timedOut && !this.#dealing) this.fail(failure('lease_timed_out'))
+  }
+
+  /** The client is gone: nobody reads the answer. */
+  drop(): void {
+    this.#dropped = true
+    if (!this.#dealing) this.fail(new ClientGone())
+  }
+
+  /** A cycle considers this waiter; `undeal` ends that without items. */
+  deal(): void {
+    this.#dealing = true
+  }
+
+  undeal(held: boolean): void {
+    this.#dealing = false
+    if (this.#dropped) this.fail(new ClientGone())
+    else if (!held) this.endIfTimedOut()
+  }
+
+  give(batch: LeasedBatch): void {
+    if (this.#finish()) this.#resolve(batch)
+  }
+
+  fail(error: unknown): void {
+    if (this.#finish()) this.#reject(error)
+  }
+
+  #finish(): boolean {
+    if (this.#answered) return false
+    this.#answered = true
+    this.#alarm?.cancel()
+    this.#onGone(this)
+    return true
+  }
+}

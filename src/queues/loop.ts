@@ -27,12 +27,11 @@ import {
   type RetryAsk,
   takeBatch,
 } from './cycle.ts'
-import { Dealer } from './dealer.ts'
+import { Dealer, type LeaseAsk, Waiter } from './dealer.ts'
 import type { ProduceAsk } from './produce.ts'
 import type { LeasedBatch, ProduceReceipt } from './queue.ts'
 import type { QueueRecord } from './records.ts'
 import type { DueWork } from './sql/due.ts'
-import { type LeaseAsk, Waiter } from './waiter.ts'
 
 export interface LoopContext extends CommitContext {
   readonly maxPendingRequests: number

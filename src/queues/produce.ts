@@ -2,9 +2,8 @@
 import { type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { idFromSerial } from '../core/ksuid.ts'
-import { type CountChange, instantSum, readCounts } from './counts.ts'
+import { type CountChange, emptiest, instantSum, readReadyCounts } from './counts.ts'
 import { type Cycle, StaleQueue } from './cycle.ts'
-import { emptiest } from './deal.ts'
 import { type DedupeAnswer, resolveDedupeKeys } from './dedupe.ts'
 import type { ItemId, ProduceOutcome, ProduceReceipt } from './queue.ts'
 import type { Partition, QueueRecord } from './records.ts'
@@ -75,11 +74,7 @@ async function choosePartitions(cycle: Cycle, asks: readonly ProduceAsk[]): Prom
   const { partitions } = cycle.queue
   const [first] = partitions
   if (first === undefined) throw new Error(`queue '${cycle.queue.queueName}' has no partitions`)
-  const counts = await readCounts(
-    cycle.tx,
-    partitions.map(({ part }) => part),
-  )
-  const ready = partitions.map(({ part }, i) => (counts[i]?.ready ?? 0) + cycle.changes.readyOf(part))
+  const ready = await readReadyCounts(cycle.tx, partitions, (part) => cycle.changes.readyOf(part))
   return asks.map((ask) => {
     const number = emptiest(ready)
     const leasable = ask.items.filter((item) => enqueueAtOf(item, cycle.now) === null).length

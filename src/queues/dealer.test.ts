@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { assignPartitions, dealRoundRobin, emptiest } from './deal.ts'
+import { emptiest } from './counts.ts'
+import { assignPartitions, dealRoundRobin } from './dealer.ts'
 
 describe('dealing items to waiting leases', () => {
   it('shares 23 items among leases of 20, 6 and 1 as 16, 6 and 1', () => {
