@@ -18,14 +18,13 @@ import { NoteBook } from './death-notes.ts'
 import { type MessageNames, readMessageNames } from './engine-deaths.ts'
 import { readEngineOf } from './engine-queues.ts'
 import type { DeathReason, FailedRun, GivenError } from './queue.ts'
-import { type Partition, type QueueRecord, readQueue } from './records.ts'
+import { allocateSerials, type Partition, type QueueRecord, readQueue } from './records.ts'
 import { failedRun } from './run-record.ts'
 import { SHELF } from './schema.ts'
 import { buryItems } from './sql/bury.ts'
 import type { ItemFacts } from './sql/inspect.ts'
 import { holdItems, removeRelapsed } from './sql/move.ts'
 import { removeAny } from './sql/remove.ts'
-import { allocateSerials } from './sql/serials.ts'
 
 export interface Dying {
   readonly item: ItemFacts

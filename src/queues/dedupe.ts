@@ -7,8 +7,7 @@ import { idFromSerial } from '../core/ksuid.ts'
 import { type Session, sql } from '../db/database.ts'
 import type { Cycle } from './cycle.ts'
 import type { ItemId } from './queue.ts'
-import type { Partition } from './records.ts'
-import { allocateSerials } from './sql/serials.ts'
+import { allocateSerials, type Partition } from './records.ts'
 
 /** The key is new and the item gets this serial, or it existed and the first item had this id. */
 export type DedupeAnswer =

@@ -25,10 +25,9 @@ import { departureOf } from './dead-queue.ts'
 import { makeEngineQueue } from './engine-queue.ts'
 import { readEngineOf } from './engine-queues.ts'
 import { type Announce, putItems } from './put.ts'
-import { expectLetters, type QueueRecord, readQueue } from './records.ts'
+import { allocateSerials, expectLetters, type QueueRecord, readQueue } from './records.ts'
 import { insertLetters } from './sql/put-letters.ts'
 import { removeAny } from './sql/remove.ts'
-import { allocateSerials } from './sql/serials.ts'
 
 /** The source called `name`, for letters that go back to queues. */
 export const queueLetterSource = (

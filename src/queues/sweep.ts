@@ -3,15 +3,13 @@ import { instant, later } from '../core/clock.ts'
 import { bury, type Dying, hold, type Undertaking } from './bury.ts'
 import { negated, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
-import type { Partition } from './records.ts'
-import { parseRuns } from './runs.ts'
+import { allocateSerials, type Partition } from './records.ts'
 import { SHELF } from './schema.ts'
 import { deathReason } from './settle.ts'
 import { claimLeaseBatches, type DueBatch, type DueItem, type DueWork } from './sql/due.ts'
 import { type ItemFacts, lockItems } from './sql/inspect.ts'
-import { LEASE_GRACE_US } from './sql/lease.ts'
+import { LEASE_GRACE_US, parseRuns } from './sql/lease.ts'
 import { placeAtTail, sendToTail } from './sql/move.ts'
-import { allocateSerials } from './sql/serials.ts'
 
 const ZERO = instant(0n)
 

@@ -9,8 +9,8 @@ import { BartlebyError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import type { QueueLoop } from './loop.ts'
-import { parseRuns } from './runs.ts'
 import { type DueBatch, type DueWork, findDue, findNextDeadline } from './sql/due.ts'
+import { parseRuns } from './sql/lease.ts'
 
 /** The store is asked this often for deadlines that other servers made; it looks twice as far ahead. */
 const POLL_MS = 1_000

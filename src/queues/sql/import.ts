@@ -2,8 +2,8 @@
 import type { Instant } from '../../core/clock.ts'
 import { textBytes } from '../../core/content.ts'
 import { type Integer, sql, type Transaction, type Value } from '../../db/database.ts'
+import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'
-import { allocateSerials } from './serials.ts'
 
 export interface ItemToImport {
   readonly encoding: string

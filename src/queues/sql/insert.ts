@@ -3,8 +3,8 @@ import type { Instant } from '../../core/clock.ts'
 import { textBytes } from '../../core/content.ts'
 import { type Integer, sql, type Transaction, type Value } from '../../db/database.ts'
 import { type CountChange, countChangeFrom, countValues } from '../counts.ts'
+import { allocateSerials, serialsTaken, type TakenSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'
-import { allocateSerials, serialsTaken, type TakenSerials } from './serials.ts'
 
 export interface ItemToInsert {
   readonly encoding: string

@@ -3,9 +3,9 @@ import type { Instant } from '../../core/clock.ts'
 import { integerList, sql, type Transaction } from '../../db/database.ts'
 import { moveLyingToTail, scheduleLying } from '../../letters/lying/move.ts'
 import { insistOn } from '../cycle.ts'
+import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'
 import type { ItemFacts } from './inspect.ts'
-import { allocateSerials } from './serials.ts'
 
 /*
  * What goes with each item travels in lists beside the list of serials, and is found by the item's place in that

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { formatRuns, parseRuns } from './runs.ts'
+import { formatRuns, parseRuns } from './lease.ts'
 
 const serials = fc
   .uniqueArray(
