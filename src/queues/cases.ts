@@ -1,16 +1,18 @@
 /**
- * The cases of live items: the first failure that a worker records opens one, and the item carries its number from
- * then on, whatever its id is.
+ * What workers did with live items: their runs as rows of history, in texts that both stores take, and the cases of items.
+ * The first failure that a worker records opens a case, and the item carries its number from then on, whatever its id is.
  */
+
+import type { Instant } from '../core/clock.ts'
 import { integerList, sql, type Transaction } from '../db/database.ts'
-import { recordHistory } from '../history/record.ts'
+import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { allocateLetterIds } from '../letters/capture.ts'
 import { type CaseFailure, fileCaseFailures } from '../letters/confirm.ts'
+import { MAX_MESSAGE_BYTES, storable } from '../letters/death-note.ts'
 import type { LetterId } from '../letters/letter.ts'
 import type { Cycle } from './cycle.ts'
 import { describeGiven } from './death-notes.ts'
-import type { FailedRun, GivenError } from './queue.ts'
-import { failedRun } from './run-record.ts'
+import type { FailedRun, GivenError, Run } from './queue.ts'
 import type { ItemFacts } from './sql/inspect.ts'
 import { placeIn } from './sql/move.ts'
 
@@ -86,3 +88,29 @@ export async function fileRuns(
     failed.flatMap(({ run }) => (run === null ? [] : failedRun(run, cycle.now))),
   )
 }
+
+/** What names a run is looked up by an index, whose keys cannot be long. */
+const MAX_NAME_BYTES = 512
+
+/** The run with names that can be stored; the texts of its error are cut and cleaned where they are written. */
+export const storableRun = <R extends Run>(run: R): R => ({
+  ...run,
+  instanceId: storable(run.instanceId, MAX_NAME_BYTES),
+  correlationId: storable(run.correlationId, MAX_NAME_BYTES),
+  actor: storable(run.actor, MAX_NAME_BYTES),
+})
+
+/** The row of a run that ended well. */
+export const succeededRun = (run: Run, at: Instant): HistoryEntry => ({
+  ...run,
+  status: 'Succeeded',
+  createdAt: at,
+})
+
+/** The row of a run that failed, unless it is that of a death. */
+export const failedRun = (run: FailedRun, at: Instant): HistoryEntry => ({
+  ...run,
+  status: 'Failed',
+  createdAt: at,
+  error: storable(run.errorMessage, MAX_MESSAGE_BYTES),
+})
