@@ -6,34 +6,23 @@
 import { idFromSerial } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
 import { recordHistory } from '../history/record.ts'
+import { bury as fileDeaths } from '../letters/bury.ts'
 import type { Registers } from '../letters/death-note.ts'
-import { engineSourceId } from '../letters/item-source-id.ts'
-import { STATUS } from '../letters/letter.ts'
 import { relocateLying } from '../letters/lying/move.ts'
-import { lockLettersOf, type Relapse, reopenLetters } from '../letters/reopen.ts'
+
 import { failedRun } from './cases.ts'
+
 import { emptiestPartition, instantSum, negated, sumOfInstants } from './counts.ts'
 import { type Cycle, insistOn } from './cycle.ts'
 import { resolveFromDeadQueue } from './dead-queue.ts'
-import { NoteBook } from './death-notes.ts'
-import { type MessageNames, readMessageNames } from './engine-deaths.ts'
 import { readEngineOf } from './engine-queues.ts'
-import type { DeathReason, FailedRun, GivenError } from './queue.ts'
+import { type Dying, deathsOf, takingItems } from './item-deaths.ts'
 import { allocateSerials, type Partition, type QueueRecord, readQueue } from './records.ts'
 import { SHELF } from './schema.ts'
-import { buryItems } from './sql/bury.ts'
-import type { ItemFacts } from './sql/inspect.ts'
-import { holdItems, removeRelapsed } from './sql/move.ts'
+import { holdItems } from './sql/move.ts'
 import { removeAny } from './sql/remove.ts'
 
-export interface Dying {
-  readonly item: ItemFacts
-  readonly reason: DeathReason
-  /** The run that was its last; null when none is known. */
-  readonly run: FailedRun | null
-  /** What its consumer says instead of a run; else null. */
-  readonly error: GivenError | null
-}
+export type { Dying } from './item-deaths.ts'
 
 /** What burying needs beside the cycle. */
 export interface Undertaking {
@@ -76,8 +65,6 @@ export async function bury(
   return 'buried'
 }
 
-const NO_NAMES: ReadonlyMap<number, MessageNames> = new Map()
-
 /** Where letters are laid: a partition of a dead queue. */
 interface Grave {
   readonly deadQueue: QueueRecord
@@ -92,82 +79,25 @@ async function makeLetters(
   grave: Grave | null,
   { registers }: Undertaking,
 ): Promise<void> {
-  const { tx, changes } = cycle
-  const from = { part: partition.part, shelf, leased: dying[0]?.item.leased ?? false }
-  const serials = grave === null ? [] : await allocateSerials(tx, dying.length)
-  const placed = dying.map((each, i) => ({ ...each, to: serials[i] ?? null }))
-  const caseIds = dying.flatMap(({ item }) => item.caseId ?? [])
-  const cases = await lockLettersOf(tx, caseIds)
-  // The letter of an item is resolved as long as the item is out. One that is pending was reported anew, and its item lost its case since it was read.
-  insistOn(cases.size, [...cases.values()].filter(({ status }) => status !== STATUS.Pending).length)
-  const notes = new NoteBook(cycle, registers)
+  const { tx, changes, now } = cycle
+  const to = grave && { deadQueue: grave.deadQueue.queueName, part: grave.partition.part }
+  const serials = to === null ? [] : await allocateSerials(tx, dying.length)
+  const graves = to === null ? [] : serials.map((serial) => ({ ...to, serial, laidAt: now }))
+  const deaths = await deathsOf(cycle, partition, shelf, dying, { engine, graves })
+  const { part, number } = partition
+  const from = { part, shelf, leased: dying[0]?.item.leased ?? false, partition: number }
+  const buried = await fileDeaths(cycle, registers, takingItems(cycle, from, to), deaths)
+  insistOn(dying.length, buried.taken + buried.reopened)
 
-  const relapses: Relapse[] = []
-  for (const { item, to, ...death } of placed) {
-    const letter = item.caseId === null ? undefined : cases.get(item.caseId)
-    if (letter === undefined) continue
-    relapses.push({
-      letterId: letter.id,
-      diedAs: idFromSerial(partition.idPrefix, item.serial),
-      attempts: item.attempts,
-      note: await notes.ofRelapse(letter, death),
-      grave: grave === null || to === null ? null : graveOf(grave, to, cycle),
-    })
-  }
-  const isRelapsed = ({ item }: Dying): boolean => item.caseId !== null && cases.has(item.caseId)
-  if (relapses.length > 0) {
-    await removeRelapsed(
-      tx,
-      from,
-      placed.filter(isRelapsed).map(({ item }) => item),
-    )
-    await reopenLetters(cycle, relapses, cases)
-  }
-
-  const fresh = placed.filter((each) => !isRelapsed(each))
-  const names = engine === null ? NO_NAMES : await readMessageNames(tx, from, serialsOf(fresh))
-  const named = fresh.map(({ item, to, ...ending }) => {
-    const itemId = idFromSerial(partition.idPrefix, item.serial)
-    const owner = engine === null ? null : { engine, names: names.get(item.serial) ?? null }
-    const prefix = owner === null && ending.run === null ? '' : engineSourceId('')
-    return { item, itemId, prefix, to, sourceId: prefix + itemId, ending, owner }
-  })
-  const places = await notes.ofDeaths(named)
-  const items = named.map(({ item, itemId, prefix, to }, i) => ({
-    ...item,
-    itemId,
-    prefix,
-    to,
-    note: places[i] ?? 0,
-  }))
-  let captured = 0
-  for (const [prefix, mine] of Map.groupBy(items, (item) => item.prefix)) {
-    captured += await buryItems(cycle, {
-      from: { ...from, partition: partition.number },
-      prefix,
-      grave: grave && { part: grave.partition.part, deadQueue: grave.deadQueue.queueName },
-      notes: notes.written,
-      items: mine,
-    })
-  }
-
-  changes.add(partition.part, departure(dying, shelf))
-  if (grave === null) return
-  const laid = captured + relapses.length
-  const { part } = grave.partition
-  changes.add(part, { ready: laid, dead: laid, created: instantSum(cycle.now, laid) })
-  cycle.arrived(grave.deadQueue.queueName, part, serials[0] ?? 0)
+  changes.add(part, departure(dying, shelf))
+  if (to === null) return
+  const laid = buried.captured + buried.reopened
+  changes.add(to.part, { ready: laid, dead: laid, created: instantSum(now, laid) })
+  cycle.arrived(to.deadQueue, to.part, serials[0] ?? 0)
 }
 
 const graveIn = (cycle: Cycle, deadQueue: QueueRecord): Promise<Partition> =>
   emptiestPartition(cycle.tx, deadQueue, (part) => cycle.changes.readyOf(part))
-
-const graveOf = ({ deadQueue, partition }: Grave, serial: number, { now }: Cycle) => ({
-  deadQueue: deadQueue.queueName,
-  part: partition.part,
-  serial,
-  laidAt: now,
-})
 
 /** Letters that a consumer rejects are resolved; where their queue has a dead queue of its own by now, they move there. */
 async function buryLetters(

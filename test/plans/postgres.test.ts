@@ -186,7 +186,7 @@ describe('statements on PostgreSQL', () => {
         NOW,
         'queue-9',
         0,
-        '',
+        '{}',
       ],
     ],
     ['letters.newest', 'first page', () => ['{0,1,2}', HIGHEST, HIGHEST, LOWEST, 51]],

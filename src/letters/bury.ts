@@ -1,0 +1,382 @@
+/**
+ * The only death. Whatever dies becomes a letter here, or reopens the letter that it was sent back from, with its counts and its
+ * history row, in the transaction that takes it away from where it was. A source says how it gives up its rows; whether a letter is
+ * known, how it is filed and which row key it gets is decided here, the same for all of them.
+ */
+import { type Instant, later } from '../core/clock.ts'
+import { signatureOf } from '../core/signature.ts'
+import type { Statement, Transaction, Value } from '../db/database.ts'
+import type { HistoryStatus } from '../history/series.ts'
+import {
+  allocateLetterIds,
+  type CapturedRow,
+  capture,
+  countCaptured,
+  freeKeyTimes,
+  noteList,
+  type Remains,
+} from './capture.ts'
+import { type Case, readCases } from './confirm.ts'
+import { type DeathNote, type Registers, storableError } from './death-note.ts'
+import { type DeathReason, type LetterId, letterId, type SourceName } from './letter.ts'
+import { type CaseRow, lockLettersOf, type Relapse, reopenedIn, reopenLetters } from './reopen.ts'
+import type { OfficeWork } from './work.ts'
+
+/** Why something died and where. Give the same object to all that died of the same: it is worked out once. */
+export interface Cause {
+  readonly source: SourceName
+  readonly engine: string
+  /** The queue it came from; null when there is none. */
+  readonly queue: string | null
+  readonly reason: DeathReason
+  readonly errorClass: string
+  readonly errorMessage: string
+  readonly errorStack: string | null
+  readonly failedBy: string | null
+  /** The history row of the death, and how it is called for a new letter and for one that is reopened. */
+  readonly record: {
+    readonly captured: string
+    readonly reopened: string
+    readonly status: HistoryStatus
+    readonly durationMs: number
+    readonly actor: string | null
+    readonly input: Uint8Array | null
+    readonly output: Uint8Array | null
+  }
+}
+
+/** The history row of a death of which nothing more is known. */
+export const PLAIN_RECORD: Cause['record'] = {
+  captured: 'capture',
+  reopened: 'reopen',
+  status: 'Succeeded',
+  durationMs: 0,
+  actor: null,
+  input: null,
+  output: null,
+}
+
+/** Where a letter lies in a dead queue. */
+export interface Grave {
+  readonly deadQueue: string
+  readonly part: number
+  readonly serial: number
+  readonly laidAt: Instant
+}
+
+/** One that died. Those that have nothing but their cause share all that is written about it. */
+export interface Death {
+  readonly cause: Cause
+  /** The number that its failures are filed under. A letter with that number is reopened. null: none was opened. */
+  readonly caseId: LetterId | null
+  readonly sourceId: string
+  /** The id that it died with, for the letter it reopens. */
+  readonly diedAs: string
+  /** Deliveries since it was sent back, for the letter it reopens. */
+  readonly attempts: number
+  readonly grave: Grave | null
+  /** Left out: it has none, its source id stands for it. */
+  readonly instanceId?: string
+  /** Left out: that of its case or, where it has an instance, its source id. */
+  readonly correlationId?: string
+  /** Left out: now. */
+  readonly lastFailureAt?: Instant
+  /** Left out: that of its case, or the last one. */
+  readonly firstFailureAt?: Instant
+  /** The deliveries that its report named; left out: nobody reported it. */
+  readonly reportedCount?: number
+  /** What history keeps of it in place of its cause's. */
+  readonly output?: Uint8Array
+}
+
+/** How a source gives up the rows of what died. */
+export interface Taking<D extends Death> {
+  /** Letters that were locked before it was known who dies. Left out: those of the cases are locked here. */
+  readonly letters?: ReadonlyMap<LetterId, CaseRow>
+  /** Whether a letter goes where its newest death was, and does not stay where it was filed. */
+  readonly refiles?: boolean
+  /** Locks the rows, in the order of their ids, by one statement; gives those that still die. Left out: all. */
+  hold?(deaths: readonly D[]): Promise<readonly D[]>
+  /** Ends the rows of what reopens its letter; `letters` says what these are, and may be told that one changed. */
+  end(deaths: readonly D[], letters: Map<LetterId, CaseRow>): Promise<void>
+  /** PostgreSQL takes all at once: a capture statement, and its values behind the notes. `notes` are the numbers of theirs. */
+  all(
+    deaths: readonly D[],
+    notes: readonly number[],
+  ): { readonly statement: Statement; readonly values: readonly Value[] }
+  /** SQLite takes one after the other: gives what is left of it, null when it shall have no letter. */
+  each(death: D, id: LetterId): Promise<Omit<Remains, 'caseId' | 'sourceId' | 'grave'> | null>
+}
+
+/** What came of deaths. */
+export interface Buried<D> {
+  /** Those that still died when their rows were locked. */
+  readonly deaths: readonly D[]
+  /** Rows that the source gave up for new letters, and how many of these there are. */
+  readonly taken: number
+  readonly captured: number
+  readonly reopened: number
+  /** The letters of those that did not share what was written about them. */
+  readonly letters: ReadonlyMap<D, LetterId>
+}
+
+/** Makes letters of what died, or reopens those that it has. */
+export async function bury<D extends Death>(
+  work: OfficeWork,
+  registers: Registers,
+  taking: Taking<D>,
+  given: readonly D[],
+): Promise<Buried<D>> {
+  const { deaths, letters, cases } = await hold(work.tx, taking, given)
+  const isKnown = ({ caseId }: D): boolean => caseId !== null && letters.has(caseId)
+  const filing = new Filing(work, registers, cases)
+  const fresh = deaths.filter((death) => !isKnown(death))
+  const filed = await file(work, taking, filing, fresh)
+  const again = deaths.filter(isKnown)
+  const reopened = await reopen(work, taking, filing, again, letters)
+  return {
+    ...filed,
+    deaths,
+    reopened: again.length,
+    letters: new Map([...filed.letters, ...reopened]),
+  }
+}
+
+/**
+ * The locks of a death, in the order that everybody keeps: items of queues, whose cycles have them by now; letters, ascending; jobs and
+ * rows of other sources, ascending. All in one flight. Row keys are not locked: who loses one to another server is run again.
+ */
+async function hold<D extends Death>(tx: Transaction, taking: Taking<D>, deaths: readonly D[]) {
+  const asked = deaths.flatMap(({ caseId }) => (caseId === null || taking.letters?.has(caseId) ? [] : caseId))
+  const [letters, cases, held] = await Promise.all([
+    taking.letters ?? lockLettersOf(tx, asked),
+    readCases(tx, asked),
+    taking.hold?.(deaths) ?? deaths,
+  ])
+  return { letters: new Map(letters), cases, deaths: held }
+}
+
+/** Works out what is written on letters, each thing once. */
+class Filing {
+  readonly #work: OfficeWork
+  readonly #registers: Registers
+  readonly #cases: ReadonlyMap<LetterId, Case>
+  readonly #numbers = new Map<Cause, Map<string, Promise<Filed>>>()
+
+  constructor(work: OfficeWork, registers: Registers, cases: ReadonlyMap<LetterId, Case>) {
+    this.#work = work
+    this.#registers = registers
+    this.#cases = cases
+  }
+
+  /** The notes of new letters, and for each death the place of its note. */
+  async ofFresh(
+    deaths: readonly Death[],
+  ): Promise<{ notes: readonly DeathNote[]; places: readonly number[] }> {
+    const keyTimes = await this.#keyTimes(deaths)
+    const drafts: Promise<DeathNote>[] = []
+    const shared = new Map<Cause, number>()
+    const places = deaths.map((death) => {
+      const { cause } = death
+      if (!isPlain(death))
+        return drafts.push(this.note(death, cause, cause.record.captured, keyTimes(death))) - 1
+      const place = shared.get(cause) ?? drafts.push(this.note(death, cause, cause.record.captured)) - 1
+      shared.set(cause, place)
+      return place
+    })
+    // Not one after the other: what is new is asked for together.
+    return { notes: await Promise.all(drafts), places }
+  }
+
+  /** The note of one death under the label of `where`. */
+  async note(
+    death: Death,
+    where: Pick<Cause, 'source' | 'engine' | 'queue'>,
+    operation: string,
+    capturedAt: Instant = this.#work.now,
+  ): Promise<DeathNote> {
+    const { cause, caseId, sourceId, instanceId = null, reportedCount, output } = death
+    const before = caseId === null ? undefined : this.#cases.get(caseId)
+    const lastFailureAt = death.lastFailureAt ?? this.#work.now
+    const { captured, reopened, ...record } = cause.record
+    return {
+      ...cause,
+      ...(await this.#filedUnder(cause, where, operation, lastFailureAt)),
+      queue: where.queue,
+      instanceId,
+      correlationId: death.correlationId ?? before?.correlationId ?? (instanceId === null ? null : sourceId),
+      ...(reportedCount !== undefined && { reportedCount }),
+      record: { ...record, operation, output: output ?? record.output },
+      capturedAt,
+      firstFailureAt: death.firstFailureAt ?? before?.firstFailureAt ?? lastFailureAt,
+      lastFailureAt,
+    }
+  }
+
+  #filedUnder(
+    cause: Cause,
+    { source, engine, queue }: Pick<Cause, 'source' | 'engine' | 'queue'>,
+    operation: string,
+    failedAt: Instant,
+  ): Promise<Filed> {
+    const ofCause = this.#numbers.get(cause) ?? new Map<string, Promise<Filed>>()
+    this.#numbers.set(cause, ofCause)
+    const label = `${operation} ${source} ${engine} ${queue}`
+    const known = ofCause.get(label)
+    if (known !== undefined) return known
+    const find = async (): Promise<Filed> => ({
+      ...storableError(cause),
+      source,
+      engine,
+      drawer: await this.#registers.drawers.numberOf(this.#work, {
+        source,
+        engine,
+        queue: queue ?? '',
+        signature: signatureOf(cause),
+        failedAt,
+      }),
+      series: await this.#registers.series.numberOf(this.#work, engine, operation, cause.record.status),
+    })
+    const found = find()
+    ofCause.set(label, found)
+    return found
+  }
+
+  /** Gives every letter that shares its instance with others a time that no row key has, in the store or among these. */
+  async #keyTimes(deaths: readonly Death[]): Promise<(death: Death) => Instant> {
+    const { tx, now } = this.#work
+    const free = new Map<string, Instant>()
+    const key = (engine: string, instance: string) => `${engine} ${instance}`
+    for (const [engine, mine] of Map.groupBy(deaths.filter(sharesInstance), ({ cause }) => cause.engine)) {
+      const instances = new Set(mine.flatMap(({ instanceId }) => instanceId ?? []))
+      for (const [instance, at] of await freeKeyTimes(tx, engine, [...instances], now))
+        free.set(key(engine, instance), at)
+    }
+    return ({ cause, instanceId }) => {
+      const name = key(cause.engine, instanceId ?? '')
+      const at = free.get(name)
+      if (at === undefined) return now
+      free.set(name, later(at, 1n))
+      return at
+    }
+  }
+}
+
+/** What is worked out of a cause. */
+type Filed = Pick<
+  DeathNote,
+  'source' | 'engine' | 'errorClass' | 'errorMessage' | 'errorStack' | 'drawer' | 'series'
+>
+
+const sharesInstance = ({ instanceId, sourceId }: Death): boolean =>
+  instanceId !== undefined && instanceId !== sourceId
+
+const isPlain = ({
+  caseId,
+  instanceId,
+  correlationId,
+  lastFailureAt,
+  reportedCount,
+  output,
+}: Death): boolean =>
+  caseId === null && (instanceId ?? correlationId ?? lastFailureAt ?? reportedCount ?? output) === undefined
+
+async function file<D extends Death>(
+  work: OfficeWork,
+  taking: Taking<D>,
+  filing: Filing,
+  fresh: readonly D[],
+): Promise<Pick<Buried<D>, 'taken' | 'captured' | 'letters'>> {
+  if (fresh.length === 0) return { taken: 0, captured: 0, letters: new Map() }
+  const { notes, places } = await filing.ofFresh(fresh)
+  const fileThem = work.tx.dialect === 'postgres' ? fileAll : fileEach
+  const { taken, skipped, captured, letters } = await fileThem(work, taking, fresh, notes, places)
+  if (captured + skipped < taken)
+    throw new Error(
+      `${taken - skipped - captured} that died found their source ids taken by letters not theirs`,
+    )
+  return { taken, captured, letters }
+}
+
+async function fileAll<D extends Death>(
+  work: OfficeWork,
+  taking: Taking<D>,
+  fresh: readonly D[],
+  notes: readonly DeathNote[],
+  places: readonly number[],
+) {
+  const numbers = places.map((place) => place + 1)
+  const { statement, values } = taking.all(fresh, numbers)
+  const rows = await work.tx.rows<CapturedRow>(statement, noteList(notes), ...values)
+  const firsts = new Map(rows.map(({ note, first }) => [Number(note), first]))
+  const letters = new Map<D, LetterId>()
+  for (const [i, death] of fresh.entries()) {
+    const first = isPlain(death) ? undefined : firsts.get(numbers[i] ?? 0)
+    if (first != null) letters.set(death, letterId(first))
+  }
+  return { ...countCaptured(work, notes, rows), letters }
+}
+
+async function fileEach<D extends Death>(
+  work: OfficeWork,
+  taking: Taking<D>,
+  fresh: readonly D[],
+  notes: readonly DeathNote[],
+  places: readonly number[],
+) {
+  const ids = await allocateLetterIds(work.tx, fresh.filter(({ caseId }) => caseId === null).length)
+  const next = ids.values()
+  const letters = new Map<D, LetterId>()
+  let skipped = 0
+  for (const [i, death] of fresh.entries()) {
+    const { caseId, sourceId, grave } = death
+    const id = caseId ?? next.next().value
+    const note = notes[places[i] ?? -1]
+    if (id === undefined || note === undefined) throw new Error(`'${sourceId}' died of nothing`)
+    const remains = await taking.each(death, id)
+    if (remains === null) skipped++
+    else if ((await capture(work, note, { ...remains, caseId: id, sourceId, grave })) !== null)
+      letters.set(death, id)
+  }
+  return { taken: fresh.length, skipped, captured: letters.size, letters }
+}
+
+/** Reopens letters, one that dies several times one time after the other. */
+async function reopen<D extends Death>(
+  work: OfficeWork,
+  taking: Taking<D>,
+  filing: Filing,
+  again: readonly D[],
+  letters: Map<LetterId, CaseRow>,
+): Promise<ReadonlyMap<D, LetterId>> {
+  const reopened = new Map<D, LetterId>()
+  for (let rest = again; rest.length > 0; rest = rest.filter((death) => !reopened.has(death))) {
+    const round = [...new Map(rest.toReversed().map((death) => [death.caseId, death])).values()].toReversed()
+    await taking.end(round, letters)
+    const relapses = await Promise.all(
+      round.map((death) => relapseOf(work, filing, taking.refiles === true, death, letters)),
+    )
+    await reopenLetters(work, relapses, letters)
+    for (const [i, { letterId: id, note }] of relapses.entries()) {
+      const [before, death] = [letters.get(id), round[i]]
+      if (before !== undefined) letters.set(id, reopenedIn(before, note.drawer))
+      if (death !== undefined) reopened.set(death, id)
+    }
+  }
+  return reopened
+}
+
+async function relapseOf<D extends Death>(
+  { now }: OfficeWork,
+  filing: Filing,
+  refiles: boolean,
+  death: D,
+  letters: ReadonlyMap<LetterId, CaseRow>,
+): Promise<Relapse> {
+  const { cause, caseId, diedAs, attempts, grave } = death
+  const letter = caseId === null ? undefined : letters.get(caseId)
+  if (letter === undefined) throw new Error(`'${death.sourceId}' has no letter to reopen`)
+  const where = refiles ? cause : { ...letter, queue: letter.queue || null }
+  const note = await filing.note(death, where, cause.record.reopened)
+  return { letterId: letter.id, note, diedAs, attempts, grave, recordedAt: now }
+}
