@@ -6,10 +6,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { type BartlebyError, ERRORS } from '../core/errors.ts'
 import { INTERNAL } from '../kafka/routes/reply.ts'
-import { type Encoded, encodeMessage, type Format } from '../queues/wire/codec.ts'
+import { type Encoded, encodeMessage, type Format, negotiate } from '../queues/wire/codec.ts'
 import { ReplySchema } from '../queues/wire/queues_pb.ts'
 import { plainStatus, sayWhen, sendEnvelopeError } from './envelope.ts'
-import { negotiate } from './negotiate.ts'
 
 /** `server` is what belongs to no API: health, documents, files of the console. What is left is the webhook API's. */
 export type Facade = 'queues' | 'envelope' | 'kafka' | 'server' | 'webhooks'

@@ -1,12 +1,16 @@
 /**
  * One call of the queue API: where it is, who may make it, what it takes and gives, and what it asks of the
- * queues. The table of calls is the only place that knows the paths; routes and OpenAPI are made from it.
+ * queues; and how it is answered. The table of calls is the only place that knows the paths; routes and OpenAPI are made from it.
  */
 import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Instant } from '../../core/clock.ts'
+import { BartlebyError, failure } from '../../core/errors.ts'
 import type { Role } from '../../http/auth.ts'
+import { ClientGone, readBody } from '../../http/body.ts'
+import { sendQueueError, sendQueueReply } from '../../http/facades.ts'
 import type { Queues } from '../queue.ts'
-import { decodeMessage, type Encoded, encodeMessage, type Format } from '../wire/codec.ts'
+import { decodeMessage, type Encoded, encodeMessage, type Format, negotiate } from '../wire/codec.ts'
 import { ReplySchema } from '../wire/queues_pb.ts'
 
 /** Moves a server's time; everything that comes due has happened once a move resolves. */
@@ -80,6 +84,89 @@ export function question<I extends DescMessage, O extends DescMessage>(
     async answer(body, format, scope) {
       const fields = await run(decodeMessage(request, body, format), scope)
       return (replyFormat) => encodeMessage(reply, fields, replyFormat)
+    },
+  }
+}
+
+/** What the calls of a server share. */
+export interface Served {
+  readonly queues: Queues
+  /** Given on a server that was started for tests; the test control calls exist only then. */
+  readonly time: TimeControl | undefined
+  /** True from the moment the server has begun to shut down. */
+  readonly stopping: () => boolean
+}
+
+/** The hook that answers a call. */
+export const answering =
+  (call: QueueCall, limit: number, served: Served) =>
+  (request: FastifyRequest, reply: FastifyReply): void =>
+    void perform(call, limit, served, request, reply)
+
+/** In the order of the contract: body up to its limit, content type, operation, `Accept`. */
+async function perform(
+  call: QueueCall,
+  limit: number,
+  served: Served,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const connection = watch(request)
+  try {
+    const body = await readBody(request.raw, limit)
+    const content = negotiate(request.headers['content-type'])
+    if (content.format === undefined) throw failure('content_type_unknown', { given: content.given })
+    if (served.stopping()) throw failure('service_stopping')
+    const scope: CallScope = {
+      queues: served.queues,
+      time: served.time,
+      signal: connection.signal,
+    }
+    answer(request, reply, await call.answer(body, content.format, scope))
+  } catch (error) {
+    if (connection.closed() || error instanceof ClientGone) reply.hijack()
+    else refuse(request, reply, error)
+  } finally {
+    connection.release()
+  }
+}
+
+function answer(request: FastifyRequest, reply: FastifyReply, write: WriteReply): void {
+  const accepted = negotiate(request.headers.accept)
+  if (accepted.format === undefined) throw failure('accept_unknown', { given: accepted.given })
+  sendQueueReply(reply, 200, accepted.format, write(accepted.format))
+}
+
+function refuse(request: FastifyRequest, reply: FastifyReply, thrown: unknown): void {
+  if (!(thrown instanceof BartlebyError)) request.log.error({ err: thrown, path: request.url }, 'call failed')
+  const error = thrown instanceof BartlebyError ? thrown : failure('internal')
+  // Why a write failed is for the log; the client can only try again.
+  if (error.cause !== undefined && error.retryable) request.log.warn({ err: error }, 'call refused')
+  sendQueueError(request, reply, error)
+}
+
+/** The client's connection, as far as a call needs to know about it. */
+interface Connection {
+  closed(): boolean
+  signal(): AbortSignal
+  release(): void
+}
+
+/** Only calls that wait ask for the signal; the others do not pay for it. */
+function watch(request: FastifyRequest): Connection {
+  const { socket } = request.raw
+  let controller: AbortController | undefined
+  const abort = () => controller?.abort()
+  return {
+    closed: () => socket.destroyed,
+    signal: () => {
+      controller = new AbortController()
+      if (socket.destroyed) abort()
+      else socket.once('close', abort)
+      return controller.signal
+    },
+    release: () => {
+      if (controller !== undefined) socket.off('close', abort)
     },
   }
 }

@@ -1,7 +1,6 @@
 /** The calls on the items of one queue: produce, lease, complete, retry, and our own beside them. */
 
-import { decodeMessage, encodeMessage } from '../wire/codec.ts'
-import { wireFromInstant } from '../wire/instants.ts'
+import { decodeMessage, encodeMessage, wireFromInstant } from '../wire/codec.ts'
 import { leaseReplyBinary, leaseReplyJson } from '../wire/lease-encode.ts'
 import {
   QueueClearRequestSchema,

@@ -1,7 +1,9 @@
 /**
- * Messages as bytes, in the two formats of the queue API. A body that cannot be decoded is refused with the
- * decoder's own text; JSON is as strict on input as its schema, binary skips fields it does not know.
+ * Messages as bytes, in the two formats of the queue API: which of them a header names, bodies, instants in them. A body that
+ * cannot be decoded is refused with the decoder's own text; JSON is as strict on input as its schema, and no member may be
+ * named twice; binary skips fields it does not know.
  */
+
 import {
   create,
   type DescMessage,
@@ -13,8 +15,11 @@ import {
   toBinary,
   toJsonString,
 } from '@bufbuild/protobuf'
+import type { Timestamp } from '@bufbuild/protobuf/wkt'
+import type { Instant } from '../../core/clock.ts'
 import { BartlebyError, failure } from '../../core/errors.ts'
-import { duplicateMember } from './duplicate-members.ts'
+import { skipSpace } from '../../core/json-scan.ts'
+import { instantFromParts, isTimestamp, partsFromInstant, ZERO_TIME } from '../../core/timestamp.ts'
 
 export type Format = 'json' | 'protobuf'
 
@@ -66,4 +71,161 @@ export function encodeMessage<D extends DescMessage>(
 ): Encoded {
   const message = create(schema, fields)
   return format === 'protobuf' ? toBinary(schema, message) : toJsonString(schema, message)
+}
+
+export type Negotiated =
+  | { readonly format: Format }
+  /** What the header says, when that is no format of ours. */
+  | { readonly format: undefined; readonly given: string }
+
+const JSON_FORMAT: Negotiated = { format: 'json' }
+const PROTOBUF_FORMAT: Negotiated = { format: 'protobuf' }
+
+/**
+ * Which format a header names. Parameters and further alternatives are ignored: the value is cut at the
+ * first `;` or `,`. No header at all means JSON.
+ */
+export function negotiate(header: string | undefined): Negotiated {
+  // The values that clients really send are found without cutting them up.
+  if (header === undefined || header === 'application/json') return JSON_FORMAT
+  if (header === 'application/protobuf') return PROTOBUF_FORMAT
+  const given = (header.split(/[;,]/, 1)[0] ?? '').trim().toLowerCase()
+  switch (given) {
+    case '':
+    case '*/*':
+    case 'application/*':
+    case 'application/json':
+      return JSON_FORMAT
+    case 'application/protobuf':
+      return PROTOBUF_FORMAT
+    default:
+      return { format: undefined, given }
+  }
+}
+
+/** What a client sent as `field`. Binary messages can carry times that no calendar has; those are refused. */
+export function instantFromWire(timestamp: Pick<Timestamp, 'seconds' | 'nanos'>, field: string): Instant {
+  const { seconds, nanos } = timestamp
+  const at = instantFromParts(seconds, nanos)
+  if (nanos < 0 || nanos > 999_999_999 || !isTimestamp(at)) {
+    const reason = `${field} is not a timestamp between the years 0001 and 9999`
+    throw failure('body_undecodable', { reason })
+  }
+  return at
+}
+
+/** The fields of the protobuf timestamp for an instant; null is sent as the zero time. */
+export const wireFromInstant = (at: Instant | null): { seconds: bigint; nanos: number } =>
+  partsFromInstant(at ?? ZERO_TIME)
+
+/** A received timestamp to send back: cut down to microseconds, the zero time when there is none. */
+export function wireEcho(timestamp: Timestamp | undefined): { seconds: bigint; nanos: number } {
+  if (timestamp === undefined) return wireFromInstant(null)
+  const at = instantFromParts(timestamp.seconds, timestamp.nanos)
+  return wireFromInstant(isTimestamp(at) ? at : null)
+}
+
+const QUOTE = 0x22
+const COLON = 0x3a
+const BACKSLASH = 0x5c
+const SPACE = 0x20
+
+/**
+ * The first name that an object has twice, also in the two spellings of protobuf; null when there is none. `value` is what the
+ * text holds: JSON.parse keeps the last of two members and says nothing, so the names in the text are counted and compared
+ * with those that are left. 1,000 items take 0.2 ms, next to 0.25 ms of JSON.parse.
+ */
+export function duplicateMember(text: string, value: unknown): string | null {
+  const kept = membersOf(value)
+  if (kept.respelled !== null) return kept.respelled
+  return kept.count === namesIn(text) ? null : repeatedName(text)
+}
+
+/** How many names there are: strings with a colon behind them. */
+function namesIn(text: string): number {
+  let count = 0
+  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {
+    at = endOfString(text, at)
+    if (isName(text, at)) count++
+  }
+  return count
+}
+
+/** Behind the closing quote. Names are short, payloads are long: the search begins by steps and goes on by leaps. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  for (const near = at + 16; at < near; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) return at + 1
+    if (code === BACKSLASH) at++
+  }
+  for (;;) {
+    const end = text.indexOf('"', at)
+    let escapes = end
+    while (escapes > at && text.charCodeAt(escapes - 1) === BACKSLASH) escapes--
+    at = end + 1
+    if ((end - escapes) % 2 === 0) return at
+  }
+}
+
+function isName(text: string, end: number): boolean {
+  const code = text.charCodeAt(end)
+  return code === COLON || (code <= SPACE && text.charCodeAt(skipSpace(text, end)) === COLON)
+}
+
+interface Members {
+  readonly count: number
+  /** A member that is there under its other name too. */
+  readonly respelled: string | null
+}
+
+function membersOf(value: unknown): Members {
+  let count = 0
+  const rest: object[] = typeof value === 'object' && value !== null ? [value] : []
+  for (let each = rest.pop(); each !== undefined; each = rest.pop()) {
+    if (Array.isArray(each)) {
+      for (const inner of each) if (typeof inner === 'object' && inner !== null) rest.push(inner)
+      continue
+    }
+    // What JSON.parse makes inherits no members that a loop sees, and has what is named __proto__ as a member like any other.
+    for (const name in each) {
+      const inner: unknown = (each as Readonly<Record<string, unknown>>)[name]
+      if (typeof inner === 'object' && inner !== null) rest.push(inner)
+      count++
+      if (name.includes('_') && isRespelled(each, name)) return { count, respelled: name }
+    }
+  }
+  return { count, respelled: null }
+}
+
+function isRespelled(of: object, name: string): boolean {
+  const other = camelCase(name)
+  return other !== name && Object.hasOwn(of, other)
+}
+
+/** As protobuf names a field in JSON. */
+const camelCase = (name: string): string =>
+  name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+
+/** The name that was counted once too often. */
+function repeatedName(text: string): string {
+  const open: Set<string>[] = []
+  for (let at = 0; at < text.length; ) {
+    const code = text.charAt(at)
+    if (code !== '"') {
+      if (code === '{' || code === '[') open.push(new Set())
+      else if (code === '}' || code === ']') open.pop()
+      at++
+      continue
+    }
+    const end = endOfString(text, at)
+    if (isName(text, end)) {
+      const name = String(JSON.parse(text.slice(at, end)))
+      const names = open.at(-1)
+      if (names?.has(name)) return name
+      names?.add(name)
+    }
+    at = end
+  }
+  throw new Error('no name is there twice')
 }

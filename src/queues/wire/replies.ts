@@ -10,7 +10,7 @@ import type {
   QueueStats,
   StoredItem,
 } from '../queue.ts'
-import { wireEcho, wireFromInstant } from './instants.ts'
+import { wireEcho, wireFromInstant } from './codec.ts'
 import type {
   DeathRecordSchema,
   PeekedItemSchema,

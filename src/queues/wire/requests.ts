@@ -1,13 +1,19 @@
 /**
  * Wire messages as what the queues take. An absent text is the empty string and an absent number is 0, as
  * protobuf has it; the queues know that these mean "not given" where the contract says so.
+ *
+ * Produce requests are read straight, without building messages on the way: 1,000 items take 0.24 ms instead of 0.55 ms in
+ * binary and 0.8 ms instead of 2.8 ms in JSON. Only the plain shape is read so. Whatever is unusual in the slightest (unknown
+ * field, odd type, bad UTF-8, a null) is given to the protobuf library by returning undefined, and its verdict counts.
  */
+
+import { isUtf8 } from 'node:buffer'
+import { fromBinary } from '@bufbuild/protobuf'
+import { type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt'
 import type { Instant } from '../../core/clock.ts'
-import { ZERO_TIME } from '../../core/timestamp.ts'
+import { parseTimestamp, ZERO_TIME } from '../../core/timestamp.ts'
 import type { CompleteRequest, ImportItem, NewItem, ProduceRequest, RetryItem } from '../queue.ts'
-import { decodeMessage, decoding, type Format, parseJson } from './codec.ts'
-import { instantFromWire } from './instants.ts'
-import { producePlainBinary, producePlainJson } from './produce-decode.ts'
+import { decodeMessage, decoding, type Format, instantFromWire, parseJson } from './codec.ts'
 import {
   type QueueCompleteRequest,
   type QueueProduceItem,
@@ -81,4 +87,223 @@ function deadline(timestamp: StorageItem['leaseDeadline'], field: string): Insta
   if (timestamp === undefined) return undefined
   const at = instantFromWire(timestamp, field)
   return at === ZERO_TIME ? undefined : at
+}
+
+/** The fields of an item while it is read; all present, so that every item has the same shape. */
+interface ItemFields {
+  encoding: string
+  kind: string
+  reference: string
+  bytes: Uint8Array | undefined
+  utf8: string
+  dedupeKey: string
+  enqueueAt: NewItem['enqueueAt']
+}
+
+const noFields = (): ItemFields => ({
+  encoding: '',
+  kind: '',
+  reference: '',
+  bytes: undefined,
+  utf8: '',
+  dedupeKey: '',
+  enqueueAt: undefined,
+})
+
+/** The payload is `bytes` unless that is empty, else `utf8`. */
+function itemOf(fields: ItemFields): NewItem {
+  const item = {
+    encoding: fields.encoding,
+    kind: fields.kind,
+    reference: fields.reference,
+    payload: fields.bytes !== undefined && fields.bytes.length > 0 ? fields.bytes : fields.utf8,
+  }
+  if (fields.enqueueAt === undefined && fields.dedupeKey === '') return item
+  return {
+    ...item,
+    ...(fields.enqueueAt === undefined ? {} : { enqueueAt: fields.enqueueAt }),
+    ...(fields.dedupeKey === '' ? {} : { dedupeKey: fields.dedupeKey }),
+  }
+}
+
+const text = (value: unknown): value is string => typeof value === 'string' && value.isWellFormed()
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The request in `json`, or undefined when it is for the library to judge. */
+export function producePlainJson(json: unknown, withIds: boolean): ProduceRequest | undefined {
+  if (!isObject(json)) return undefined
+  let queueName: string | undefined
+  let requestTimeout: string | undefined
+  let items: NewItem[] | undefined
+  for (const key in json) {
+    const value = json[key]
+    switch (key) {
+      case 'queue_name':
+      case 'queueName':
+        if (!text(value) || queueName !== undefined) return undefined
+        queueName = value
+        break
+      case 'request_timeout':
+      case 'requestTimeout':
+        if (!text(value) || requestTimeout !== undefined) return undefined
+        requestTimeout = value
+        break
+      case 'items':
+        if (!Array.isArray(value)) return undefined
+        items = []
+        for (const element of value) {
+          const item = plainJsonItem(element, withIds)
+          if (item === undefined) return undefined
+          items.push(item)
+        }
+        break
+      default:
+        return undefined
+    }
+  }
+  return { queueName: queueName ?? '', requestTimeout: requestTimeout ?? '', items: items ?? [] }
+}
+
+function plainJsonItem(json: unknown, withIds: boolean): NewItem | undefined {
+  if (!isObject(json)) return undefined
+  const fields = noFields()
+  for (const key in json) {
+    const value = json[key]
+    if (!text(value)) return undefined
+    switch (key) {
+      case 'encoding':
+      case 'kind':
+      case 'reference':
+      case 'utf8':
+        fields[key] = value
+        break
+      case 'bytes':
+        fields.bytes = plainBase64(value)
+        if (fields.bytes === undefined) return undefined
+        break
+      case 'enqueue_at': {
+        const parsed = parseTimestamp(value)
+        if (!parsed.ok) return undefined
+        fields.enqueueAt = parsed.at
+        break
+      }
+      case 'dedupe_key':
+        if (!withIds) return undefined
+        fields.dedupeKey = value
+        break
+      default:
+        return undefined
+    }
+  }
+  return itemOf(fields)
+}
+
+/** Padded base64; Buffer skips characters that do not belong, which then shows in the length. */
+function plainBase64(value: string): Uint8Array | undefined {
+  if (value.length % 4 !== 0) return undefined
+  const bytes = Buffer.from(value, 'base64')
+  const padding = value.endsWith('==') ? 2 : value.endsWith('=') ? 1 : 0
+  return bytes.length === (value.length / 4) * 3 - padding ? bytes : undefined
+}
+
+/** Tags of length-delimited fields: number times eight plus two. */
+const tag = (field: number): number => field * 8 + 2
+
+/** The request in `body`, or undefined when it is for the library to judge. */
+export function producePlainBinary(body: Buffer, withIds: boolean): ProduceRequest | undefined {
+  let queueName = ''
+  let requestTimeout = ''
+  const items: NewItem[] = []
+  let at = 0
+  while (at < body.length) {
+    const field = body[at]
+    const length = varint(body, at + 1)
+    if (length === undefined || length.next + length.value > body.length) return undefined
+    const end = length.next + length.value
+    if (field === tag(3)) {
+      const item = plainBinaryItem(body, length.next, end, withIds)
+      if (item === undefined) return undefined
+      items.push(item)
+    } else {
+      if (field !== tag(1) && field !== tag(2)) return undefined
+      const value = shortText(body, length.next, end)
+      if (value === undefined) return undefined
+      if (field === tag(1)) queueName = value
+      else requestTimeout = value
+    }
+    at = end
+  }
+  return { queueName, requestTimeout, items }
+}
+
+function plainBinaryItem(body: Buffer, start: number, end: number, withIds: boolean): NewItem | undefined {
+  const fields = noFields()
+  let at = start
+  while (at < end) {
+    const field = body[at]
+    const length = varint(body, at + 1)
+    if (length === undefined || length.next + length.value > end) return undefined
+    const from = length.next
+    at = from + length.value
+    if (field === tag(5)) {
+      fields.bytes = body.subarray(from, at)
+      continue
+    }
+    if (field === tag(4)) {
+      if (fields.enqueueAt !== undefined) return undefined
+      const timestamp = timestampIn(body.subarray(from, at))
+      if (timestamp === undefined) return undefined
+      fields.enqueueAt = instantFromWire(timestamp, 'enqueue_at')
+      continue
+    }
+    const value = shortText(body, from, at)
+    if (value === undefined) return undefined
+    if (field === tag(1)) fields.encoding = value
+    else if (field === tag(2)) fields.kind = value
+    else if (field === tag(3)) fields.reference = value
+    else if (field === tag(6)) fields.utf8 = value
+    else if (field === tag(7) && withIds) fields.dedupeKey = value
+    else return undefined
+  }
+  return itemOf(fields)
+}
+
+function timestampIn(bytes: Uint8Array): Timestamp | undefined {
+  try {
+    return fromBinary(TimestampSchema, bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** A length of up to 28 bits; undefined when it is longer, or cut off. */
+function varint(bytes: Uint8Array, at: number): { value: number; next: number } | undefined {
+  let value = 0
+  for (let index = 0; index < 4; index++) {
+    const byte = bytes[at + index]
+    if (byte === undefined) return undefined
+    value |= (byte & 0x7f) << (7 * index)
+    if (byte < 0x80) return { value, next: at + index + 1 }
+  }
+  return undefined
+}
+
+/** Short ASCII is read fastest by hand; the calls below cost more than the loop up to about this length. */
+const BY_HAND = 24
+
+/** The text between two positions; undefined when it is not valid UTF-8. */
+function shortText(bytes: Buffer, from: number, to: number): string | undefined {
+  if (to - from <= BY_HAND) {
+    let text = ''
+    let at = from
+    for (; at < to; at++) {
+      const byte = bytes[at]
+      if (byte === undefined || byte >= 0x80) break
+      text += String.fromCharCode(byte)
+    }
+    if (at === to) return text
+  }
+  return isUtf8(bytes.subarray(from, to)) ? bytes.toString('utf8', from, to) : undefined
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { duplicateMember } from './duplicate-members.ts'
+import { duplicateMember, negotiate } from './codec.ts'
 
 const found = (text: string) => duplicateMember(text, JSON.parse(text))
 
@@ -39,5 +39,28 @@ describe('a member that a JSON text has twice', () => {
     const depth = 50_000
     const nested = `${'{"a":['.repeat(depth)}${']}'.repeat(depth)}`
     expect(found(nested)).toBeNull()
+  })
+})
+
+describe('the format that a header names', () => {
+  it.each([undefined, '', '*/*', 'application/*', 'application/json', 'Application/JSON ; charset=utf-8'])(
+    'is JSON for %j',
+    (header) => expect(negotiate(header).format).toBe('json'),
+  )
+
+  it.each([
+    'application/protobuf',
+    ' APPLICATION/Protobuf',
+    'application/protobuf;x=1',
+    'application/protobuf, text/html',
+  ])('is protobuf for %j', (header) => expect(negotiate(header).format).toBe('protobuf'))
+
+  it.each([
+    ['text/html, application/json', 'text/html'],
+    ['Text/Plain; charset=utf-8', 'text/plain'],
+    ['application/jsonp', 'application/jsonp'],
+    ['application', 'application'],
+  ])('is none of ours for %j', (header, given) => {
+    expect(negotiate(header)).toEqual({ format: undefined, given })
   })
 })

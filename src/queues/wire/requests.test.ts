@@ -3,10 +3,9 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { NewItem, ProduceRequest } from '../queue.ts'
-import { instantFromWire } from './instants.ts'
-import { producePlainBinary, producePlainJson } from './produce-decode.ts'
+import { instantFromWire } from './codec.ts'
 import { type QueueProduceWithIdsRequest, QueueProduceWithIdsRequestSchema } from './queues_pb.ts'
-import { produceRequest } from './requests.ts'
+import { producePlainBinary, producePlainJson, produceRequest } from './requests.ts'
 
 const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
