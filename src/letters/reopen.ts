@@ -14,8 +14,8 @@ import type { OfficeWork } from './work.ts'
 export interface Relapse {
   readonly letterId: LetterId
   readonly note: DeathNote
-  /** The id that the item had when it died. */
-  readonly diedAs: string
+  /** The id that the item had when it died; null when nobody knows it any more. */
+  readonly diedAs: string | null
   /** Deliveries since it was sent back. */
   readonly attempts: number
   readonly grave: {
@@ -38,11 +38,12 @@ const lockCases = sql('letters.lockCases', {
 const readCases = sql(
   'letters.readCases',
   {
-    postgres: `SELECT id, drawer, status, resolved_at, resolution, confirmed_at, redrive, engine,
+    postgres: `SELECT id, drawer, status, resolved_at, resolution, confirmed_at, redrive, engine, dead_queue, sent_as,
                  (SELECT source FROM bartleby.drawers WHERE drawers.id = drawer) AS source,
                  (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue
                FROM bartleby.letters WHERE id = ANY($1::bigint[]) ORDER BY id`,
-    sqlite: `SELECT letters.id, drawer, status, resolved_at, resolution, confirmed_at, redrive, source, letters.engine, queue
+    sqlite: `SELECT letters.id, drawer, status, resolved_at, resolution, confirmed_at, redrive, source, letters.engine, queue,
+               dead_queue, sent_as
              FROM letters JOIN drawers ON drawers.id = letters.drawer
              WHERE letters.id IN (SELECT value FROM json_each($1)) ORDER BY letters.id`,
   },
@@ -61,6 +62,10 @@ export interface CaseRow {
   readonly source: SourceName
   readonly engine: string
   readonly queue: string
+  /** The dead queue that it belongs to. */
+  readonly deadQueue: string | null
+  /** What its latest retry made. */
+  readonly sentAs: string | null
 }
 
 interface StoredCase {
@@ -74,6 +79,8 @@ interface StoredCase {
   readonly source: SourceName
   readonly engine: string
   readonly queue: string
+  readonly dead_queue: string | null
+  readonly sent_as: string | null
 }
 
 /** A letter as it is once its item has been sent back. */
@@ -110,7 +117,7 @@ export async function lockLettersOf(
   const ids = integerList(tx.dialect, caseIds.map(Number))
   const [, rows] = await Promise.all([tx.rows(lockCases, ids), tx.rows<StoredCase>(readCases, ids)])
   return new Map(
-    rows.map(({ resolved_at, confirmed_at, ...row }) => [
+    rows.map(({ resolved_at, confirmed_at, dead_queue, sent_as, ...row }) => [
       letterId(row.id),
       {
         ...row,
@@ -120,6 +127,8 @@ export async function lockLettersOf(
         resolvedAt: resolved_at === null ? null : instant(BigInt(resolved_at)),
         confirmedAt: confirmed_at === null ? null : instant(BigInt(confirmed_at)),
         redrive: row.redrive === null ? null : Number(row.redrive),
+        deadQueue: dead_queue,
+        sentAs: sent_as,
       },
     ]),
   )

@@ -1,60 +1,68 @@
 /** clear: empties a queue in bounded transactions, so that neither memory nor others' leases suffer. */
 import type { Clock } from '../core/clock.ts'
 import type { Database } from '../db/database.ts'
-import { closeCases } from '../letters/confirm.ts'
 import { lyingSerials } from '../letters/lying/read.ts'
 import { inOffice } from '../letters/work.ts'
 import { CountChanges } from './counts.ts'
 import { type Resolving, resolveFromDeadQueue } from './dead-queue.ts'
 import type { ClearRequest } from './queue.ts'
 import type { Partition, QueueRecord } from './records.ts'
+import { type RemovalDesk, tellOfRemoval } from './removed.ts'
 import { SHELF } from './schema.ts'
 import { nextSerials, removeAny } from './sql/remove.ts'
 
 const BATCH = 1_000
 
+/** What removing many items and letters needs. */
+export interface Clearing extends RemovalDesk {
+  readonly db: Database
+  readonly clock: Clock
+}
+
 /** Removes what the request names from all partitions. */
 export async function clearQueue(
-  db: Database,
-  clock: Clock,
+  clearing: Clearing,
   queue: QueueRecord,
   request: ClearRequest,
 ): Promise<void> {
   const leasedToo = request.destructive === true
   for (const partition of queue.partitions) {
     if (request.queue === true) {
-      await clearShelf(db, partition.part, SHELF.queue, leasedToo)
-      await clearShelf(db, partition.part, SHELF.held, leasedToo)
-      await clearLetters(db, clock, partition, SHELF.queue, leasedToo)
+      await clearShelf(clearing, partition, SHELF.queue, leasedToo)
+      await clearShelf(clearing, partition, SHELF.held, leasedToo)
+      await clearLetters(clearing, partition, SHELF.queue, leasedToo)
     }
     if (request.scheduled === true) {
-      await clearShelf(db, partition.part, SHELF.scheduled, leasedToo)
-      await clearLetters(db, clock, partition, SHELF.scheduled, leasedToo)
+      await clearShelf(clearing, partition, SHELF.scheduled, leasedToo)
+      await clearLetters(clearing, partition, SHELF.scheduled, leasedToo)
     }
   }
 }
 
-async function clearShelf(db: Database, part: number, shelf: number, leasedToo: boolean): Promise<void> {
-  let after = 0
-  for (;;) {
-    const last = await db.transaction('queue.clear', async (tx) => {
-      const serials = await nextSerials(tx, part, shelf, { after, limit: BATCH, leasedToo })
+async function clearShelf(
+  { db, clock, ...desk }: Clearing,
+  { part, idPrefix }: Partition,
+  shelf: number,
+  leasedToo: boolean,
+): Promise<void> {
+  let after: number | null = 0
+  while (after !== null) {
+    const behind: number = after
+    after = await inOffice(db, clock, 'queue.clear', async (work) => {
+      const serials = await nextSerials(work.tx, part, shelf, { after: behind, limit: BATCH, leasedToo })
       if (serials.length === 0) return null
       const changes = new CountChanges()
-      const { change, cases } = await removeAny(tx, part, serials, [shelf])
+      const { change, cases } = await removeAny(work.tx, part, serials, [shelf])
       changes.add(part, change)
-      changes.write(tx)
-      await closeCases(tx, cases)
+      changes.write(work.tx)
+      await tellOfRemoval(work, desk, { by: 'queues.clear', idPrefix }, cases)
       return serials.at(-1) ?? null
     })
-    if (last === null) return
-    after = last
   }
 }
 
 async function clearLetters(
-  db: Database,
-  clock: Clock,
+  { db, clock }: Clearing,
   partition: Partition,
   shelf: number,
   leasedToo: boolean,

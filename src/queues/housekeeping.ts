@@ -2,10 +2,9 @@
  * Work that nobody waits for: folding counts, forgetting dedupe keys, removing what deleted queues left behind.
  * Every second, in bounded steps.
  */
-import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import type { Database } from '../db/database.ts'
 import { CountFolder } from '../db/fold.ts'
+import type { Clearing } from './clear.ts'
 import { partitionFold } from './counts.ts'
 import { forgetDedupeKeys } from './dedupe.ts'
 import { purgeDroppedParts } from './purge.ts'
@@ -16,8 +15,7 @@ const FORGET_LIMIT = 1_000
 const PURGE_EVERY = 10
 
 export class Housekeeper {
-  readonly #db: Database
-  readonly #clock: Clock
+  readonly #clearing: Clearing
   readonly #log: Log
   readonly #folder: CountFolder
   readonly #stopped = new AbortController()
@@ -26,9 +24,9 @@ export class Housekeeper {
   #rounds = 0
   #purgeWanted = true
 
-  constructor(db: Database, clock: Clock, log: Log) {
-    this.#db = db
-    this.#clock = clock
+  constructor(clearing: Clearing, log: Log) {
+    const { db, clock } = clearing
+    this.#clearing = clearing
     this.#log = log
     this.#folder = new CountFolder(partitionFold, { db, clock, log })
   }
@@ -64,11 +62,12 @@ export class Housekeeper {
 
   async #round(): Promise<void> {
     const round = this.#rounds++
-    const now = this.#clock.now()
-    await this.#db.session('dedupe.forget', (session) => forgetDedupeKeys(session, now, FORGET_LIMIT))
+    const { db, clock } = this.#clearing
+    const now = clock.now()
+    await db.session('dedupe.forget', (session) => forgetDedupeKeys(session, now, FORGET_LIMIT))
     if (this.#purgeWanted || round % PURGE_EVERY === 0) {
       this.#purgeWanted = false
-      await purgeDroppedParts(this.#db, this.#clock, this.#stopped.signal)
+      await purgeDroppedParts(this.#clearing, this.#stopped.signal)
     }
   }
 }

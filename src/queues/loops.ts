@@ -9,6 +9,7 @@ import { type Database, sql } from '../db/database.ts'
 import type { Arrival } from './cycle.ts'
 import { Housekeeper } from './housekeeping.ts'
 import { QueueLoop } from './loop.ts'
+import type { Announce } from './put.ts'
 import type { QueuesOptions } from './queues.ts'
 import { type QueueRecord, readQueue } from './records.ts'
 import { Sweeper } from './sweeper.ts'
@@ -40,7 +41,8 @@ export class LoopDirectory {
     this.#log = log
     this.#options = options
     this.#announcer = new Announcer(db, log)
-    this.#housekeeper = new Housekeeper(db, clock, log)
+    const announce: Announce = (arrivals, nextDeadline) => this.committed(arrivals, nextDeadline)
+    this.#housekeeper = new Housekeeper({ db, clock, registers: options.registers, announce }, log)
     this.#sweeper = new Sweeper({
       db,
       clock,

@@ -4,8 +4,9 @@
  */
 import { type Clock, instant, later } from '../core/clock.ts'
 import { type Database, type Integer, integerList, sql } from '../db/database.ts'
-import { closeCases } from '../letters/confirm.ts'
-import { resolveNext } from './clear.ts'
+import { inOffice } from '../letters/work.ts'
+import { type Clearing, resolveNext } from './clear.ts'
+import { tellOfRemoval } from './removed.ts'
 import { SHELF } from './schema.ts'
 import { nextSerials, removeAny } from './sql/remove.ts'
 
@@ -40,7 +41,8 @@ const forgetParts = sql('purge.forget', {
 })
 
 /** One round over the parts of deleted queues. */
-export async function purgeDroppedParts(db: Database, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function purgeDroppedParts(clearing: Clearing, signal: AbortSignal): Promise<void> {
+  const { db, clock } = clearing
   const now = clock.now()
   const dropped = await db.session('purge.read', (session) =>
     session.rows<{ part: Integer; dropped_at: Integer }>(readDropped),
@@ -48,7 +50,7 @@ export async function purgeDroppedParts(db: Database, clock: Clock, signal: Abor
   if (dropped.length === 0) return
   for (const { part } of dropped) {
     for (const shelf of Object.values(SHELF)) {
-      while (!signal.aborted && (await purgeBatch(db, Number(part), shelf)) === BATCH);
+      while (!signal.aborted && (await purgeBatch(clearing, Number(part), shelf)) === BATCH);
       await resolveLetters(db, clock, Number(part), shelf, signal)
     }
   }
@@ -83,10 +85,12 @@ async function resolveLetters(
   }
 }
 
-async function purgeBatch(db: Database, part: number, shelf: number): Promise<number> {
-  return db.transaction('purge', async (tx) => {
-    const serials = await nextSerials(tx, part, shelf, { after: 0, limit: BATCH, leasedToo: true })
-    if (serials.length > 0) await closeCases(tx, (await removeAny(tx, part, serials, [shelf])).cases)
+function purgeBatch({ db, clock, ...desk }: Clearing, part: number, shelf: number): Promise<number> {
+  return inOffice(db, clock, 'purge', async (work) => {
+    const serials = await nextSerials(work.tx, part, shelf, { after: 0, limit: BATCH, leasedToo: true })
+    if (serials.length === 0) return 0
+    const { cases } = await removeAny(work.tx, part, serials, [shelf])
+    await tellOfRemoval(work, desk, { by: 'queues.delete', idPrefix: null }, cases)
     return serials.length
   })
 }

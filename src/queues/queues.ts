@@ -9,12 +9,11 @@ import { BartlebyError, failure } from '../core/errors.ts'
 import { checkKsuid, idFromSerial, serialFromId } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
 import { type Database, type Session, StoreUnavailable } from '../db/database.ts'
-import { closeCases } from '../letters/confirm.ts'
 import type { Registers } from '../letters/death-note.ts'
 import type { LetterSource } from '../letters/letter.ts'
 import { inOffice, type OfficeWork } from '../letters/work.ts'
 import { storableRun } from './cases.ts'
-import { clearQueue } from './clear.ts'
+import { type Clearing, clearQueue } from './clear.ts'
 import { CountChanges, readCounts } from './counts.ts'
 import { Cycle } from './cycle.ts'
 import { resolveFromDeadQueue } from './dead-queue.ts'
@@ -55,6 +54,7 @@ import type {
   StoredItem,
 } from './queue.ts'
 import { type Partition, type QueueRecord, readQueue, readQueues } from './records.ts'
+import { tellOfRemoval } from './removed.ts'
 import { SHELF } from './schema.ts'
 import { createFromSettings, deleteByName, updateFromSettings } from './settings.ts'
 import { firstProblem, serialsOf } from './settle.ts'
@@ -88,12 +88,14 @@ export class StoreQueues implements Queues {
   readonly #db: Database
   readonly #clock: Clock
   readonly #loops: LoopDirectory
+  readonly #clearing: Clearing
   readonly #announce: Announce = (arrivals, nextDeadline) => this.#loops.committed(arrivals, nextDeadline)
 
   constructor(db: Database, clock: Clock, log: Log, options: QueuesOptions) {
     this.#db = db
     this.#clock = clock
     this.#loops = new LoopDirectory(db, clock, log, options)
+    this.#clearing = { db, clock, registers: options.registers, announce: this.#announce }
   }
 
   /** Starts sweeping and listening; the queues can be used before that. */
@@ -255,7 +257,7 @@ export class StoreQueues implements Queues {
   async clear(request: ClearRequest): Promise<void> {
     const queue = await this.#queueOf(request.queueName)
     checkClear(request)
-    await clearQueue(this.#db, this.#clock, queue, request)
+    await clearQueue(this.#clearing, queue, request)
   }
 
   async reload(queueName: string): Promise<void> {
@@ -303,8 +305,9 @@ export class StoreQueues implements Queues {
       const items = ascending.filter((serial) => !letters.serials.has(serial))
       const removed = await removeAny(work.tx, partition.part, items)
       changes.add(partition.part, removed.change)
-      await closeCases(work.tx, removed.cases)
       changes.write(work.tx)
+      const removal = { by: 'items.delete', idPrefix: partition.idPrefix } as const
+      await tellOfRemoval(work, this.#clearing, removal, removed.cases)
     })
   }
 

@@ -269,6 +269,20 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
       expect(await office.acts()).toEqual(['capture', 'discard', 'restore', 'expire'])
     })
 
+    it('are unknown when somebody took their row away: nothing but an operator reopens the letter', async () => {
+      await office.table.insert()
+      await office.die()
+      await office.retry()
+      await office.table.query('DELETE FROM outbox_messages')
+      await office.dispatch()
+      office.store.clock.advance(86_400_000_000n)
+      await office.dispatch()
+      expect((await office.letter()).letter).toMatchObject({ resolution: 'retry', confirmedAt: null })
+      expect(await office.acts()).toEqual(['capture', 'retry'])
+      await office.change('Pending')
+      expect((await office.letter()).letter.status).toBe('Pending')
+    })
+
     it('are refused when this server does not know their outbox; the letter can be discarded', async () => {
       await office.table.insert()
       await office.die()

@@ -14,7 +14,7 @@ interface RemovedRow {
   readonly created_us: Integer | null
   readonly deadline_s: Integer | null
   readonly deadline_us: Integer | null
-  /** 'serial:case' of those that have one, between commas. */
+  /** 'serial:case:attempts' of those that have one, between commas. */
   readonly cases: string | null
 }
 
@@ -28,10 +28,10 @@ const tally = (join: string): string => `
   sum(CASE WHEN shelf <> ${SHELF.scheduled} THEN created_at % 1000000 END) AS created_us,
   sum(CASE WHEN leased = 1 THEN lease_deadline / 1000000 END) AS deadline_s,
   sum(CASE WHEN leased = 1 THEN lease_deadline % 1000000 END) AS deadline_us,
-  ${join}(id || ':' || case_id, ',') AS cases`
+  ${join}(id || ':' || case_id || ':' || attempts, ',') AS cases`
 const TALLY = { postgres: tally('string_agg'), sqlite: tally('group_concat') }
 
-const FACTS = 'id, shelf, leased, created_at, lease_deadline, case_id'
+const FACTS = 'id, shelf, leased, attempts, created_at, lease_deadline, case_id'
 
 const leasedOnes = {
   postgres: `part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[]) AND leased = 1`,
@@ -90,24 +90,31 @@ export async function removeLeased(
     const [tally] = await tx.rows<RemovedRow>(tallyLeased, part, ids)
     const count = Number(tally?.leased ?? 0)
     if (count === serials.length) await tx.run(deleteLeased, part, ids)
-    return { count, change: changeOf(tally), cases: casesOf(tally) }
+    return { count, change: changeOf(tally), cases: caseIdsOf(tally) }
   }
   const [tally] = await tx.rows<RemovedRow>(deleteLeased, part, ids)
-  return { count: Number(tally?.leased ?? 0), change: changeOf(tally), cases: casesOf(tally) }
+  return { count: Number(tally?.leased ?? 0), change: changeOf(tally), cases: caseIdsOf(tally) }
 }
 
-/** Removes whatever of `serials` is there, leased, scheduled or held. `cases` are the cases of those that have one. */
+/** An item that was removed and had a case. */
+export interface RemovedCase {
+  readonly serial: number
+  readonly caseId: LetterId
+  readonly attempts: number
+}
+
+/** Removes whatever of `serials` is there, leased, scheduled or held. `cases` are those that have a case, in their order. */
 export async function removeAny(
   tx: Transaction,
   part: number,
   serials: readonly number[],
   shelves: readonly number[] = Object.values(SHELF),
-): Promise<{ readonly change: CountChange; readonly cases: readonly LetterId[] }> {
+): Promise<{ readonly change: CountChange; readonly cases: readonly RemovedCase[] }> {
   const values = [part, integerList(tx.dialect, serials), integerList(tx.dialect, shelves)] as const
   const statement = tx.dialect === 'postgres' ? deleteAny : tallyAny
   const [tally] = await tx.rows<RemovedRow>(statement, ...values)
   if (tx.dialect === 'sqlite') await tx.run(deleteAny, ...values)
-  return { change: changeOf(tally), cases: [...casesOf(tally).values()] }
+  return { change: changeOf(tally), cases: casesOf(tally) }
 }
 
 /** Serials of a shelf behind `after`, in order, for removal in bounded steps. */
@@ -128,14 +135,16 @@ export async function nextSerials(
   return rows.map((row) => Number(row.id))
 }
 
-function casesOf(row: RemovedRow | undefined): ReadonlyMap<number, LetterId> {
-  const cases = new Map<number, LetterId>()
-  for (const pair of row?.cases?.split(',') ?? []) {
-    const [serial = '', id = ''] = pair.split(':')
-    cases.set(Number(serial), letterId(id))
-  }
-  return cases
+function casesOf(row: RemovedRow | undefined): readonly RemovedCase[] {
+  const cases = (row?.cases?.split(',') ?? []).map((each) => {
+    const [serial = '', id = '', attempts = ''] = each.split(':')
+    return { serial: Number(serial), caseId: letterId(id), attempts: Number(attempts) }
+  })
+  return cases.sort((a, b) => a.serial - b.serial)
 }
+
+const caseIdsOf = (row: RemovedRow | undefined): ReadonlyMap<number, LetterId> =>
+  new Map(casesOf(row).map(({ serial, caseId }) => [serial, caseId]))
 
 const changeOf = (row: RemovedRow | undefined): CountChange => ({
   ready: -Number(row?.ready ?? 0),

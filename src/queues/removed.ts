@@ -1,0 +1,116 @@
+/**
+ * What becomes of the cases of items that a call removes before anybody processed them. A letter that was sent back is reopened, with
+ * the removal as its newest failure, in the transaction that removes its item; a case without a letter is closed.
+ */
+import { idFromSerial } from '../core/ksuid.ts'
+import { closeCases } from '../letters/confirm.ts'
+import { type Death, noteDeath, type Registers } from '../letters/death-note.ts'
+import { isUnconfirmed, STATUS } from '../letters/letter.ts'
+import { type CaseRow, lockLettersOf, type Relapse, reopenLetters } from '../letters/reopen.ts'
+import type { OfficeWork } from '../letters/work.ts'
+import { CountChanges, emptiestPartition, instantSum } from './counts.ts'
+import type { Announce } from './put.ts'
+import { allocateSerials, expectLetters, readQueue } from './records.ts'
+import type { RemovedCase } from './sql/remove.ts'
+
+/** The calls that remove items, and what they do to one, `{queue}` being its queue. */
+const REMOVALS = {
+  'queues.clear': {
+    errorClass: 'Cleared',
+    errorMessage: 'its queue {queue} was cleared before it was processed',
+  },
+  'queues.delete': {
+    errorClass: 'QueueDeleted',
+    errorMessage: 'its queue {queue} was deleted before it was processed',
+  },
+  'items.delete': {
+    errorClass: 'ItemDeleted',
+    errorMessage: 'it was deleted from its queue {queue} before it was processed',
+  },
+} as const
+
+/** What the calls have at hand. */
+export interface RemovalDesk {
+  readonly registers: Registers
+  /** Wakes who waits for letters in a dead queue. */
+  readonly announce: Announce
+}
+
+/** The removal of items from one partition by one call. */
+export interface Removal {
+  readonly by: keyof typeof REMOVALS
+  /** The beginning of the items' ids; null when their partition is gone. */
+  readonly idPrefix: string | null
+}
+
+/** Tells letters that their items are gone, and closes the cases that have no letter. The items are removed already. */
+export async function tellOfRemoval(
+  work: OfficeWork,
+  { registers, announce }: RemovalDesk,
+  { by, idPrefix }: Removal,
+  removed: readonly RemovedCase[],
+): Promise<void> {
+  if (removed.length === 0) return
+  const letters = await lockLettersOf(
+    work.tx,
+    removed.map(({ caseId }) => caseId),
+  )
+  // In the order in which they would have been processed.
+  const told = removed.flatMap((item) => {
+    const letter = letters.get(item.caseId)
+    const waits = letter?.status === STATUS.Resolved && isUnconfirmed(letter)
+    return letter !== undefined && waits ? [{ item, letter }] : []
+  })
+  const relapses: Relapse[] = []
+  for (const [deadQueue, mine] of Map.groupBy(told, ({ letter }) => letter.deadQueue)) {
+    const places = await placesIn(work, announce, deadQueue, mine.length)
+    for (const [i, { item, letter }] of mine.entries())
+      relapses.push({
+        letterId: letter.id,
+        note: await noteDeath(work, registers, deathBy(by, letter), { capturedAt: work.now }),
+        diedAs: idPrefix === null ? letter.sentAs : idFromSerial(idPrefix, item.serial),
+        attempts: item.attempts,
+        grave: places[i] ?? null,
+      })
+  }
+  await reopenLetters(work, relapses, letters)
+  const unfiled = removed.filter(({ caseId }) => !letters.has(caseId))
+  await closeCases(
+    work.tx,
+    unfiled.map(({ caseId }) => caseId),
+  )
+}
+
+const deathBy = (by: keyof typeof REMOVALS, { source, engine, queue }: CaseRow): Death => ({
+  source,
+  engine,
+  queue: queue || null,
+  instanceId: null,
+  correlationId: null,
+  reason: 'failed',
+  errorClass: REMOVALS[by].errorClass,
+  errorMessage: REMOVALS[by].errorMessage.replace('{queue}', `'${queue}'`),
+  errorStack: null,
+  failedBy: by,
+  record: { operation: 'reopen', status: 'Succeeded', durationMs: 0, actor: by, input: null, output: null },
+})
+
+/** Places for letters at the tail of a dead queue, and the counts that they make; none when there is no such queue. */
+async function placesIn(
+  { tx, now, afterCommit }: OfficeWork,
+  announce: Announce,
+  name: string | null,
+  letters: number,
+): Promise<readonly NonNullable<Relapse['grave']>[]> {
+  const queue = name === null ? null : await readQueue(tx, name)
+  if (queue === null) return []
+  await expectLetters(tx, queue)
+  const { queueName } = queue
+  const { part } = await emptiestPartition(tx, queue)
+  const serials = await allocateSerials(tx, letters)
+  const changes = new CountChanges()
+  changes.add(part, { ready: letters, dead: letters, created: instantSum(now, letters) })
+  changes.write(tx)
+  afterCommit(() => announce([{ queueName, part, firstSerial: serials[0] ?? 0 }], null))
+  return serials.map((serial) => ({ deadQueue: queueName, part, serial, laidAt: now }))
+}
