@@ -12,9 +12,8 @@ import type { Caller, Role } from './auth.ts'
 import { ClientGone } from './body.ts'
 import { asFailure, correlationIdOf, idempotencyKeyOf, sendEnvelope, sendEnvelopeError } from './envelope.ts'
 import { pathOf } from './facades.ts'
-import { BODY_LIMIT, type JsonBody, NO_BODY, readJsonBody } from './json-body.ts'
+import { BODY_LIMIT, type JsonBody, NO_BODY, readJsonBody, refuseNulls } from './json-body.ts'
 import { type Query, readQuery } from './query.ts'
-import { refuseNulls } from './refuse-nulls.ts'
 
 /** A request that has passed: what a call works with. */
 export interface ApiRequest {
