@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { SystemClock } from '../../src/core/system-clock.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { SeriesNumbers } from '../../src/history/series.ts'
+import { SeriesNumbers } from '../../src/history/record.ts'
 import { createRecordStore } from '../../src/kafka/intake/store.ts'
 import { kafkaSettings } from '../../src/kafka/options.ts'
 import { Drawers } from '../../src/letters/drawers.ts'

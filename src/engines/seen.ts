@@ -3,8 +3,8 @@
  * removed, and a worker that started has its queue on record.
  */
 import type { Database, Session } from '../db/database.ts'
+import { seriesHasEngine } from '../history/record.ts'
 import { readSeriesLabels } from '../history/rows.ts'
-import { seriesHasEngine } from '../history/series.ts'
 import { type EngineQueue, readEngineQueues } from '../queues/engine-queues.ts'
 
 /** With a session, as part of its transaction. */

@@ -6,7 +6,7 @@
  */
 import { type Database, type Dialect, type Session, sql, type Transaction } from '../db/database.ts'
 import { PLAIN_ENGINE } from '../history/plain-capture.ts'
-import { HISTORY_STATUSES } from '../history/series.ts'
+import { HISTORY_STATUSES } from '../history/record.ts'
 import { STATUSES } from '../letters/letter.ts'
 import { asKeyName, asKeyTime, asText, asTime, isText } from './text-sql.ts'
 

@@ -1,7 +1,7 @@
 /** What history shows: entries as lists and details have them, and what lists are filtered by. */
 import type { Instant } from '../core/clock.ts'
 import type { Session } from '../db/database.ts'
-import type { HistoryStatus } from './series.ts'
+import type { HistoryStatus } from './record.ts'
 
 /** An entry as lists show it: without input and output. */
 export interface HistorySummary {

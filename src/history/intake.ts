@@ -8,9 +8,8 @@ import { failure } from '../core/errors.ts'
 import { formatRowKey } from '../core/row-key.ts'
 import { type Session, sql, type Transaction } from '../db/database.ts'
 import type { HistorySummary } from './entry.ts'
-import { recordHistory } from './record.ts'
+import { type HistoryStatus, recordHistory } from './record.ts'
 import { readSeriesLabels, SUMMARY_COLUMNS, type SummaryRow, summaryOf } from './rows.ts'
-import type { HistoryStatus } from './series.ts'
 
 /** An operation that a worker reports. */
 export interface RunReport {

@@ -1,10 +1,77 @@
-/** Writing history: rows are added in the transaction of what they record, and never changed. */
+/**
+ * Writing history: rows are added in the transaction of what they record, and never changed. Each is of a series: engine,
+ * operation and status, each combination known by a small number that never changes.
+ */
+
 import type { Instant } from '../core/clock.ts'
 import { base64 } from '../core/content.ts'
-import { type Integer, sql, type Transaction } from '../db/database.ts'
-import { type HistoryStatus, seriesNumber } from './series.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 
-export { HISTORY_STATUSES, type HistoryStatus } from './series.ts'
+export const HISTORY_STATUSES = ['Succeeded', 'Failed'] as const
+export type HistoryStatus = (typeof HISTORY_STATUSES)[number]
+
+/** One row by its unique label. */
+const readSeries = sql(
+  'history.series',
+  'SELECT id FROM bartleby.history_series WHERE engine = $1 AND operation = $2 AND status = $3',
+)
+const insertSeries = sql(
+  'history.insertSeries',
+  `INSERT INTO bartleby.history_series (engine, operation, status) VALUES ($1, $2, $3)
+   ON CONFLICT (engine, operation, status) DO NOTHING`,
+)
+
+/** A series of the engine, on the unique index. */
+const seriesOfEngine = sql(
+  'history.seriesOfEngine',
+  'SELECT id FROM bartleby.history_series WHERE engine = $1 LIMIT 1',
+)
+/** Whether history has ever had a row of the engine. */
+export const seriesHasEngine = async (session: Session, engine: string): Promise<boolean> =>
+  (await session.rows(seriesOfEngine, engine)).length > 0
+
+/** Remembered series of one server. */
+const MAX_REMEMBERED = 50_000
+
+/** The series that a server has seen. There are a few for every engine. */
+export class SeriesNumbers {
+  readonly #known = new Map<string, number>()
+
+  /** The number of a series; it is made when it is new. */
+  async numberOf(
+    work: { readonly tx: Transaction; afterCommit(effect: () => void): void },
+    engine: string,
+    operation: string,
+    status: HistoryStatus,
+  ): Promise<number> {
+    const key = `${engine} ${operation} ${status}`
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    const number = await seriesNumber(work.tx, engine, operation, status)
+    // Only after the commit: a series of a transaction that was rolled back does not exist.
+    work.afterCommit(() => {
+      if (this.#known.size >= MAX_REMEMBERED) this.#known.clear()
+      this.#known.set(key, number)
+    })
+    return number
+  }
+}
+
+/** The number of a series, from the store; it is made when it is new. */
+export async function seriesNumber(
+  session: Session,
+  engine: string,
+  operation: string,
+  status: HistoryStatus,
+): Promise<number> {
+  const values = [engine, operation, HISTORY_STATUSES.indexOf(status)] as const
+  const [known] = await session.rows<{ id: Integer }>(readSeries, ...values)
+  if (known !== undefined) return Number(known.id)
+  await session.run(insertSeries, ...values)
+  const [made] = await session.rows<{ id: Integer }>(readSeries, ...values)
+  if (made === undefined) throw new Error(`the series of ${engine} ${operation} is not there`)
+  return Number(made.id)
+}
 
 /** One operation of an engine, or one act on a letter. */
 export interface HistoryEntry {
@@ -151,3 +218,32 @@ const toRow = (row: RawRow): HistoryRow => ({
   createdAt: BigInt(row.created_at),
   id: BigInt(row.id),
 })
+
+/** One row by primary key. */
+const updateRow = sql(
+  'history.updateRun',
+  'UPDATE bartleby.history SET duration_ms = $4, output = $5 WHERE series = $1 AND created_at = $2 AND id = $3',
+)
+
+/**
+ * The history row of work that takes many transactions. The first of them adds it (`known` is null) and each of the others
+ * brings it up to date, so that at every moment it says what is durable, and one run stays one row. It is the only row that
+ * is ever written to again, and only while its run lasts. Gives its key.
+ */
+export async function keepRunRow(
+  tx: Transaction,
+  known: HistoryRow | null,
+  entry: HistoryEntry & { readonly output: Uint8Array },
+): Promise<HistoryRow> {
+  if (known === null) {
+    const [row] = await recordHistory(tx, [entry])
+    if (row === undefined) throw new Error('the row of a run was not added')
+    return row
+  }
+  const { series, createdAt, id } = known
+  await tx.run(updateRow, series, createdAt, id, Math.round(entry.durationMs), entry.output)
+  return known
+}
+
+/** How long a run has taken, in milliseconds. */
+export const elapsedMs = (since: Instant, now: Instant): number => Number((now - since) / 1000n)

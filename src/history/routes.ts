@@ -31,7 +31,7 @@ import { storable } from '../letters/death-note.ts'
 import type { HistoryDetail, HistorySummary } from './entry.ts'
 import type { History } from './history.ts'
 import type { RunReport } from './intake.ts'
-import { HISTORY_STATUSES, type HistoryStatus } from './series.ts'
+import { HISTORY_STATUSES, type HistoryStatus } from './record.ts'
 
 export interface HistoryRoutesOptions extends ApiScope {
   readonly history: History

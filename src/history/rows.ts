@@ -3,7 +3,7 @@ import { instant } from '../core/clock.ts'
 import { formatRowKey } from '../core/row-key.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
 import type { HistorySummary } from './entry.ts'
-import { HISTORY_STATUSES, type HistoryStatus } from './series.ts'
+import { HISTORY_STATUSES, type HistoryStatus } from './record.ts'
 
 /** Of a capture without a correlation id of its own it is the source id of its letter: one look at that by primary key. */
 const CORRELATION_ID = `coalesce(history.correlation_id,

@@ -6,7 +6,7 @@
 import { type Instant, later } from '../core/clock.ts'
 import { signatureOf } from '../core/signature.ts'
 import type { Statement, Transaction, Value } from '../db/database.ts'
-import type { HistoryStatus } from '../history/series.ts'
+import type { HistoryStatus } from '../history/record.ts'
 import {
   allocateLetterIds,
   type CapturedRow,

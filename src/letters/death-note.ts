@@ -1,7 +1,7 @@
 /** What is known about a death, in a form that fits the store: cut, cleaned, with its drawer and its history. */
 import type { Instant } from '../core/clock.ts'
 import { signatureOf } from '../core/signature.ts'
-import type { HistoryStatus, SeriesNumbers } from '../history/series.ts'
+import type { HistoryStatus, SeriesNumbers } from '../history/record.ts'
 import type { Drawers } from './drawers.ts'
 import type { DeathReason, SourceName } from './letter.ts'
 import type { OfficeWork } from './work.ts'

@@ -3,8 +3,7 @@
  * of statements.
  */
 import { type Integer, integerList, sql } from '../db/database.ts'
-import { freeAt } from '../history/record.ts'
-import { seriesNumber } from '../history/series.ts'
+import { freeAt, seriesNumber } from '../history/record.ts'
 import { type LetterSource, type Placed, type RedriveRef, STATUS } from './letter.ts'
 import { sentBy } from './resolve.ts'
 import { said } from './transition.ts'

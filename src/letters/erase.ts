@@ -5,9 +5,7 @@
  */
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
-import type { HistoryRow } from '../history/record.ts'
-import { elapsedMs, keepRunRow } from '../history/run-row.ts'
-import { seriesNumber } from '../history/series.ts'
+import { elapsedMs, type HistoryRow, keepRunRow, seriesNumber } from '../history/record.ts'
 import { idList } from './id-list.ts'
 import { type LetterId, STATUS } from './letter.ts'
 import { removeFiled } from './removal.ts'

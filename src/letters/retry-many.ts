@@ -4,8 +4,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Integer, integerList, sql, type Transaction, textList } from '../db/database.ts'
-import { freeAt, freeBeside } from '../history/record.ts'
-import { seriesNumber } from '../history/series.ts'
+import { freeAt, freeBeside, seriesNumber } from '../history/record.ts'
 import { type LetterId, type RedriveRef, STATUS } from './letter.ts'
 import { NO_PLACE } from './lying/place.ts'
 import { sentBy } from './resolve.ts'

@@ -8,7 +8,7 @@ import { type Database, type Integer, sql } from '../../src/db/database.ts'
 import { migrate } from '../../src/db/migrations.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
-import { SeriesNumbers } from '../../src/history/series.ts'
+import { SeriesNumbers } from '../../src/history/record.ts'
 import {
   type DlqId,
   type EventId,

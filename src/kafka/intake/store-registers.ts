@@ -2,8 +2,7 @@
  * The registers of drawers and series as one transaction sees them. A number that is new is remembered only after its commit; records
  * come by the thousand, and each of them would ask for it again until then.
  */
-import type { HistoryStatus } from '../../history/series.ts'
-import { SeriesNumbers } from '../../history/series.ts'
+import { type HistoryStatus, SeriesNumbers } from '../../history/record.ts'
 import type { Registers } from '../../letters/death-note.ts'
 import { type DrawerLabel, Drawers } from '../../letters/drawers.ts'
 import type { OfficeWork } from '../../letters/work.ts'
