@@ -162,6 +162,7 @@ class Filing {
   readonly #registers: Registers
   readonly #cases: ReadonlyMap<LetterId, Case>
   readonly #numbers = new Map<Cause, Map<string, Promise<Filed>>>()
+  readonly #asked = new Map<string, Promise<number>>()
 
   constructor(work: OfficeWork, registers: Registers, cases: ReadonlyMap<LetterId, Case>) {
     this.#work = work
@@ -224,22 +225,36 @@ class Filing {
     const label = `${operation} ${source} ${engine} ${queue}`
     const known = ofCause.get(label)
     if (known !== undefined) return known
-    const find = async (): Promise<Filed> => ({
-      ...storableError(cause),
-      source,
-      engine,
-      drawer: await this.#registers.drawers.numberOf(this.#work, {
-        source,
-        engine,
-        queue: queue ?? '',
-        signature: signatureOf(cause),
-        failedAt,
-      }),
-      series: await this.#registers.series.numberOf(this.#work, engine, operation, cause.record.status),
-    })
-    const found = find()
+    const found = this.#find(cause, { source, engine, queue }, operation, failedAt)
     ofCause.set(label, found)
     return found
+  }
+
+  async #find(
+    cause: Cause,
+    { source, engine, queue }: Pick<Cause, 'source' | 'engine' | 'queue'>,
+    operation: string,
+    failedAt: Instant,
+  ): Promise<Filed> {
+    const { status } = cause.record
+    const signature = signatureOf(cause)
+    const label = { source, engine, queue: queue ?? '', signature, failedAt }
+    const [drawer, series] = await Promise.all([
+      this.#once(`drawer ${source} ${engine} ${queue} ${signature.fingerprint}`, () =>
+        this.#registers.drawers.numberOf(this.#work, label),
+      ),
+      this.#once(`series ${engine} ${operation} ${status}`, () =>
+        this.#registers.series.numberOf(this.#work, engine, operation, status),
+      ),
+    ])
+    return { ...storableError(cause), source, engine, drawer, series }
+  }
+
+  /** The registers remember what is new only after the commit. */
+  #once(key: string, ask: () => Promise<number>): Promise<number> {
+    const asked = this.#asked.get(key) ?? ask()
+    this.#asked.set(key, asked)
+    return asked
   }
 
   /** Gives every letter that shares its instance with others a time that no row key has, in the store or among these. */

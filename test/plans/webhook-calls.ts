@@ -95,7 +95,6 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
 
   'webhooks.dyingJobs': [list(inFlight)],
   'webhooks.lockDying': [list(inFlight)],
-  'webhooks.firstFailures': [letters],
   'webhooks.endJobs': [list(inFlight), forEach(inFlight, () => 1), NOW],
   'webhooks.bury': [
     JSON.stringify(inFlight.map((_, i) => note(i + 1))),

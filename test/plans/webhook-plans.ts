@@ -183,7 +183,6 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.targetOfLetter',
   ],
   'letters_by_source source_id': ['webhooks.bury'],
-  'letter_attempts_pkey number': ['webhooks.firstFailures'],
   'history_by_correlation created_at': ['letters.retryMany', 'webhooks.bury'],
   'history_by_correlation correlation_id': ['letters.erasureOfRun'],
   'history_of_letter letter_id': ['webhooks.retriesOfLetters'],

@@ -1,23 +1,18 @@
 /**
  * Death of webhook jobs: jobs in flight whose claim still holds become dead, each with its letter, in the transaction of whatever made
- * them die. A job that died before reopens the letter it has; the failures of a first round are filed under the letter's number already.
- * Letters are locked before jobs, both in the order of their ids.
+ * them die. The job stays; its failures so far are filed under the number that its letter gets.
  */
-import type { Xid } from '../../core/xid.ts'
-import { type Death, noteDeath, type Registers } from '../../letters/death-note.ts'
-import type { LetterId } from '../../letters/letter.ts'
-import { type CaseRow, lockLettersOf, type Relapse, reopenLetters } from '../../letters/reopen.ts'
+import { type Instant, instant } from '../../core/clock.ts'
+import { textBytes } from '../../core/content.ts'
+import { type Xid, xid } from '../../core/xid.ts'
+import { type Integer, sql, type Transaction, textList } from '../../db/database.ts'
+import { bury, type Cause, type Death, PLAIN_RECORD, type Taking } from '../../letters/bury.ts'
+import { captureStatement } from '../../letters/capture.ts'
+import type { Registers } from '../../letters/death-note.ts'
+import { letterId } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import type { Tallies } from '../tallies.ts'
-import { JOB, WEBHOOKS } from '../webhook.ts'
-import {
-  captureJobs,
-  endLetteredJobs,
-  holdDying,
-  type JobFacts,
-  readDying,
-  readFirstFailures,
-} from './bury-sql.ts'
+import { JOB, queueOfConsumer, WEBHOOKS } from '../webhook.ts'
 import { attemptsBefore } from './rounds.ts'
 
 /** A job in flight that is not tried again. */
@@ -32,6 +27,14 @@ export interface DyingJob {
   readonly failedBy: string
 }
 
+/** A job that dies, as the letters see it. */
+interface JobDeath extends Death {
+  readonly id: Xid
+  readonly claim: string
+  readonly exhausted: boolean
+  readonly consumer: number
+}
+
 /** Makes these jobs dead, as far as their claims still hold; gives those that are. */
 export async function buryJobs(
   work: OfficeWork,
@@ -40,77 +43,213 @@ export async function buryJobs(
   dying: readonly DyingJob[],
 ): Promise<ReadonlySet<Xid>> {
   if (dying.length === 0) return new Set()
-  const { tx } = work
-  const deaths = new Map(dying.map((each) => [each.id, each]))
-  const claims = new Map(dying.map(({ id, claim }) => [id, claim]))
-  const found = await readDying(tx, claims)
-  const cases = found.flatMap(({ letter }) => letter ?? [])
-  const [letters, firsts, held] = await Promise.all([
-    lockLettersOf(tx, cases),
-    readFirstFailures(tx, cases),
-    holdDying(tx, found, claims),
-  ])
-  const deathOfEach = (job: JobFacts, operation: 'capture' | 'reopen'): Death => {
-    const death = deaths.get(job.id)
-    if (death === undefined) throw new Error(`job ${job.id} dies of nothing`)
-    return deathOf(job, death, operation)
-  }
-  const exhausted = new Set(dying.filter((each) => each.exhausted).map(({ id }) => id))
-
-  const isKnown = ({ letter }: JobFacts): boolean => letter !== null && letters.has(letter)
-  const fresh = held.filter((job) => !isKnown(job))
-  const notes = []
-  for (const job of fresh) {
-    const first = job.letter === null ? undefined : firsts.get(job.letter)
-    const times = { capturedAt: work.now, ...(first === undefined ? {} : { firstFailureAt: first }) }
-    notes.push(await noteDeath(work, registers, deathOfEach(job, 'capture'), times))
-  }
-  const known = held.filter(isKnown)
-  const relapses = await relapsesOf(work, registers, known, letters, (job) => deathOfEach(job, 'reopen'))
-  await Promise.all([
-    captureJobs(work, fresh, exhausted, notes),
-    endLetteredJobs(tx, work.now, known, exhausted),
-    reopenLetters(work, relapses, letters),
-  ])
-  for (const { consumer } of held) tallies.moved(consumer, JOB.inFlight, JOB.dead)
-  return new Set(held.map(({ id }) => id))
+  const { deaths } = await bury(work, registers, takingJobs(work), await deathsOf(work.tx, dying))
+  for (const { consumer } of deaths) tallies.moved(consumer, JOB.inFlight, JOB.dead)
+  return new Set(deaths.map(({ id }) => id))
 }
 
-async function relapsesOf(
-  work: OfficeWork,
-  registers: Registers,
-  jobs: readonly JobFacts[],
-  letters: ReadonlyMap<LetterId, CaseRow>,
-  deathOfEach: (job: JobFacts) => Death,
-): Promise<Relapse[]> {
+/** Jobs by primary key; consumer, channel and message of each by unique indexes. */
+const readFacts = sql(
+  'webhooks.dyingJobs',
+  {
+    postgres: `
+      SELECT job.id, job.letter, job.consumer, job.attempts, job.state, job.claim, consumer.pulls, consumer.consumer_id,
+        (SELECT channel_id FROM bartleby.webhook_channels AS channel WHERE channel.number = consumer.channel) AS channel_id,
+        (SELECT message_id FROM bartleby.webhook_messages AS message WHERE message.id = job.message) AS message_id
+      FROM bartleby.webhook_jobs AS job
+      LEFT JOIN LATERAL (SELECT channel, consumer_id, pulls FROM bartleby.webhook_consumers
+        WHERE number = job.consumer LIMIT 1) AS consumer ON true
+      WHERE job.id = ANY($1::text[])`,
+    sqlite: `
+      SELECT job.id, job.letter, job.consumer, job.attempts, job.state, job.claim, consumer.pulls, consumer.consumer_id,
+        (SELECT channel_id FROM webhook_channels AS channel WHERE channel.number = consumer.channel) AS channel_id,
+        (SELECT message_id FROM webhook_messages AS message WHERE message.id = job.message) AS message_id
+      FROM json_each($1) AS asked CROSS JOIN webhook_jobs AS job ON job.id = asked.value
+      LEFT JOIN webhook_consumers AS consumer ON consumer.number = job.consumer`,
+  },
+  { bigints: true },
+)
+
+interface HeldRow {
+  readonly id: string
+  readonly state: Integer
+  readonly claim: string | null
+}
+
+interface FactsRow extends HeldRow {
+  readonly letter: Integer | null
+  readonly consumer: Integer
+  readonly attempts: Integer
+  readonly pulls: Integer | null
+  readonly consumer_id: string | null
+  readonly channel_id: string | null
+  readonly message_id: string | null
+}
+
+/** Whether a job is in flight under the claim that it had when it died. */
+const isHeld = (job: { readonly claim: string } | undefined, { state, claim }: HeldRow): boolean =>
+  Number(state) === JOB.inFlight && claim !== null && job?.claim === claim
+
+const listOf = (tx: Transaction, jobs: Iterable<{ readonly id: Xid }>): string =>
+  textList(tx.dialect, Array.from(jobs, ({ id }) => id).sort())
+
+/** The deaths of those that are in flight under their claims, in the order of their ids. Locks nothing. */
+async function deathsOf(tx: Transaction, dying: readonly DyingJob[]): Promise<JobDeath[]> {
+  const jobs = new Map(dying.map((job) => [xid(job.id), job]))
+  const rows = (await tx.rows<FactsRow>(readFacts, listOf(tx, dying))).filter((row) =>
+    isHeld(jobs.get(xid(row.id)), row),
+  )
   // Only a pull consumer takes dead jobs as they are.
-  const taken = jobs.flatMap(({ letter, pulls }) => (pulls && letter !== null ? [letter] : []))
-  const before = await attemptsBefore(work.tx, taken)
-  const relapses: Relapse[] = []
-  for (const job of jobs) {
-    const letter = job.letter === null ? undefined : letters.get(job.letter)
-    if (letter === undefined) continue
-    relapses.push({
-      letterId: letter.id,
-      note: await noteDeath(work, registers, deathOfEach(job), { capturedAt: work.now }),
-      diedAs: job.id,
-      attempts: job.attempts + 1 - (before.get(letter.id) ?? 0),
-      grave: null,
-    })
-  }
-  return relapses
+  const taken = rows.flatMap(({ letter, pulls }) =>
+    Number(pulls) === 1 && letter !== null ? letterId(letter) : [],
+  )
+  const before = await attemptsBefore(tx, taken)
+  const deaths = rows.flatMap((row): JobDeath[] => {
+    const job = jobs.get(xid(row.id))
+    const caseId = row.letter === null ? null : letterId(row.letter)
+    if (job === undefined) return []
+    const { id, claim, exhausted } = job
+    return [
+      {
+        id,
+        claim,
+        exhausted,
+        consumer: Number(row.consumer),
+        cause: causeOf(job, queueOfConsumer(row.channel_id ?? '', row.consumer_id ?? '')),
+        caseId,
+        sourceId: id,
+        diedAs: id,
+        attempts: Number(row.attempts) + 1 - (caseId === null ? 0 : (before.get(caseId) ?? 0)),
+        grave: null,
+        correlationId: row.message_id ?? id,
+      },
+    ]
+  })
+  return deaths.sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-const deathOf = (job: JobFacts, death: DyingJob, operation: 'capture' | 'reopen'): Death => ({
+const causeOf = ({ reason, errorClass, errorMessage, failedBy }: DyingJob, queue: string): Cause => ({
   source: WEBHOOKS,
   engine: WEBHOOKS,
-  queue: job.queue,
-  instanceId: null,
-  correlationId: job.messageId,
-  reason: death.reason,
-  errorClass: death.errorClass,
-  errorMessage: death.errorMessage,
+  queue,
+  reason,
+  errorClass,
+  errorMessage,
   errorStack: null,
-  failedBy: death.failedBy,
-  record: { operation, status: 'Succeeded', durationMs: 0, actor: job.queue, input: null, output: null },
+  failedBy,
+  record: { ...PLAIN_RECORD, actor: queue },
+})
+
+/** Jobs by primary key, locked in the order of their ids; gives them as they are then. */
+const lockJobs = sql('webhooks.lockDying', {
+  postgres:
+    'SELECT id, state, claim FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE',
+  sqlite: '',
+})
+
+const DIED = `state = ${JOB.dead}, changed_at = $3, due_at = NULL, claim = NULL`
+
+/** Jobs by primary key, which are locked; `$2` says of each whether its attempts are used up. */
+const endJobs = sql('webhooks.endJobs', {
+  postgres: `UPDATE bartleby.webhook_jobs SET ${DIED}, exhausted = ($2::jsonb ->> id)::smallint WHERE id = ANY($1::text[])`,
+  sqlite: `UPDATE webhook_jobs SET ${DIED}, exhausted = $2 ->> id WHERE id IN (SELECT value FROM json_each($1))`,
+})
+
+/**
+ * Makes locked jobs dead, by primary key, and files them: what their message carries goes from table to table and does not travel.
+ * `$2` are the jobs, `$3` the instant, `$4` has for each job the number of its note and whether its attempts are used up, not for a join:
+ * PostgreSQL would go through the list for every job. A job keeps the number of its case.
+ */
+const takeAll = captureStatement(
+  'webhooks.bury',
+  `gone AS (
+     UPDATE bartleby.webhook_jobs SET ${DIED}, exhausted = ($4::jsonb -> id ->> 1)::smallint,
+       letter = coalesce(letter, nextval('bartleby.letter_ids'))
+     WHERE id = ANY($2::text[]) RETURNING id, letter, created_at, attempts, message
+   ), taken AS MATERIALIZED (
+     SELECT gone.letter AS letter_id, ($4::jsonb -> gone.id ->> 0)::int AS note, gone.id AS source_id, false AS skipped,
+       gone.created_at AS item_created_at, NULL::bigint AS laid_at, NULL::bigint AS serial, NULL::int AS part,
+       gone.attempts + 1 AS dequeue_count, NULL::int AS partition, NULL::text AS dead_queue,
+       convert_to(message.content_type, 'UTF8') AS encoding,
+       convert_to((SELECT channel_id FROM bartleby.webhook_channels WHERE number = message.channel), 'UTF8') AS kind,
+       convert_to(message.message_id, 'UTF8') AS reference, convert_to(message.headers, 'UTF8') AS headers,
+       nullif(message.payload, '') AS payload
+     FROM gone
+     LEFT JOIN LATERAL (SELECT channel, message_id, content_type, headers, payload FROM bartleby.webhook_messages
+       WHERE id = gone.message LIMIT 1) AS message ON true
+   )`,
+)
+
+/** A job by primary key, and its message by its own. */
+const takeOne = sql(
+  'webhooks.buryOne',
+  {
+    postgres: '',
+    sqlite: `UPDATE webhook_jobs SET ${DIED}, exhausted = $2, letter = $4 WHERE id = $1 RETURNING created_at, attempts, message`,
+  },
+  { bigints: true },
+)
+const readMessage = sql('webhooks.messageOfDead', {
+  postgres: '',
+  sqlite: `SELECT content_type, message_id, headers, payload,
+             (SELECT channel_id FROM webhook_channels AS channel WHERE channel.number = message.channel) AS channel_id
+           FROM webhook_messages AS message WHERE id = $1`,
+})
+
+interface TakenJob {
+  readonly created_at: Integer
+  readonly attempts: Integer
+  readonly message: string
+}
+
+interface MessageRow {
+  readonly content_type: string | null
+  readonly message_id: string | null
+  readonly headers: string | null
+  readonly payload: Uint8Array | null
+  readonly channel_id: string | null
+}
+
+const bytesOf = (text: string | null | undefined) => (text == null ? null : textBytes(text))
+const mark = ({ exhausted }: JobDeath): number => (exhausted ? 1 : 0)
+
+/** How jobs leave their flight. They stay, as dead ones with the number of their letter. */
+const takingJobs = ({ tx, now }: { readonly tx: Transaction; readonly now: Instant }): Taking<JobDeath> => ({
+  async hold(deaths) {
+    // On SQLite nobody can have come between.
+    if (tx.dialect === 'sqlite' || deaths.length === 0) return deaths
+    const rows = await tx.rows<HeldRow>(lockJobs, listOf(tx, deaths))
+    const found = new Map(rows.map((row) => [row.id, row]))
+    return deaths.filter((death) => {
+      const row = found.get(death.id)
+      return row !== undefined && isHeld(death, row)
+    })
+  },
+  async end(deaths) {
+    const exhausted = Object.fromEntries(deaths.map((death) => [death.id, mark(death)]))
+    await tx.run(endJobs, listOf(tx, deaths), JSON.stringify(exhausted), now)
+  },
+  all(deaths, notes) {
+    const given = deaths.map((death, i) => [death.id, [notes[i], mark(death)]])
+    return {
+      statement: takeAll,
+      values: [listOf(tx, deaths), now, JSON.stringify(Object.fromEntries(given))],
+    }
+  },
+  async each(death, id) {
+    const [job] = await tx.rows<TakenJob>(takeOne, death.id, mark(death), now, id)
+    if (job === undefined) throw new Error(`job ${death.id} is not there to be buried`)
+    const [message] = await tx.rows<MessageRow>(readMessage, job.message)
+    const payload = message?.payload
+    return {
+      itemCreatedAt: instant(BigInt(job.created_at)),
+      dequeueCount: Number(job.attempts) + 1,
+      partition: null,
+      encoding: bytesOf(message?.content_type),
+      kind: bytesOf(message?.channel_id),
+      reference: bytesOf(message?.message_id),
+      headers: bytesOf(message?.headers),
+      payload: payload == null || payload.length === 0 ? null : payload,
+    }
+  },
 })
