@@ -2,18 +2,32 @@
  * Lists of letters: newest failure first, page by page. Each page is one moment of the store; all pages of a walk show
  * the order that the walk began with, so that no letter is met twice or missed. What is captured meanwhile is for the
  * next walk.
+ *
+ * A letter that is reopened meanwhile jumps to the top, where the walk has been already; so later pages look for letters that
+ * were reopened since the walk began and put them where they were. What a letter's last failure was before, its attempts tell.
+ * "Since" is not a matter of clocks: a reopening can carry an earlier instant and become visible later. PostgreSQL knows what a
+ * snapshot has seen. SQLite commits one transaction after the other, in the order of their instants; there the reopenings at the
+ * last instant that was visible are remembered one by one.
  */
-import { type Instant, instant } from '../core/clock.ts'
+import { type Instant, instant, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { decodePageToken, encodePageToken, type TokenFields } from '../core/page-token.ts'
-import type { Database, Session } from '../db/database.ts'
-import { type Choice, chooseLetters } from './choice.ts'
+import { type Database, type Integer, integerList, type Session, sql } from '../db/database.ts'
 import { readSummaries } from './detail.ts'
-import { filterFields, type LetterFilter } from './filter.ts'
-import { fitting, scanFitting } from './fitting.ts'
-import { type LetterSummary, letterId } from './letter.ts'
-import { mergeStretches, type Position, type Stretch } from './positions.ts'
-import { beginWalk, isSeen, reopenedSince, type WalkStart, withoutReopened } from './reopened.ts'
+import { type Choice, chooseLetters, filterFields, type LetterFilter } from './filter.ts'
+import { idList } from './id-list.ts'
+import { type LetterId, type LetterSummary, letterId } from './letter.ts'
+import {
+  ANY_TIME,
+  limitedStretch,
+  mergeStretches,
+  type Position,
+  type PositionRow,
+  type Span,
+  type Stretch,
+  toPosition,
+} from './positions.ts'
+import { fitting, scanFitting } from './scan.ts'
 import { containing, needleOf, searchLetters } from './search.ts'
 
 export interface Page {
@@ -136,3 +150,153 @@ function storedInteger(text: string | undefined): bigint {
 }
 
 const malformed = () => failure('continuation_token_invalid', { reason: 'it is malformed' })
+
+/** The beginning of a walk: what had been reopened by then is where it is now. */
+interface WalkStart {
+  /** Whatever was reopened after the beginning has this instant or a later one. */
+  readonly since: Instant
+  /** What was reopened at `since` or later and yet before the beginning, in the words of the store. */
+  readonly seen: string
+}
+
+/** How much earlier than now a reopening can be dated that is not committed yet, clocks of servers included. */
+const LATENESS_US = 120_000_000n
+/** Reopenings at the same instant that a token has room for. */
+const MAX_SEEN = 100
+
+const readMoment = sql('walk.moment', {
+  postgres: 'SELECT pg_current_snapshot()::text AS seen',
+  sqlite: '',
+})
+
+/** The latest reopenings, on letter_attempts_superseded. */
+const readLatest = sql(
+  'walk.latest',
+  {
+    postgres: '',
+    sqlite: `SELECT superseded_at AS at, letter_id || '.' || number AS seen
+             FROM letter_attempts INDEXED BY letter_attempts_superseded WHERE superseded_at IS NOT NULL
+             ORDER BY superseded_at DESC LIMIT $1`,
+  },
+  { bigints: true },
+)
+
+/** A walk that begins with what the session sees. */
+async function beginWalk(session: Session, now: Instant): Promise<WalkStart> {
+  if (session.dialect === 'postgres') {
+    const [row] = await session.rows<{ seen: string }>(readMoment)
+    return { since: later(now, -LATENESS_US), seen: row?.seen ?? '' }
+  }
+  const rows = await session.rows<{ at: bigint; seen: string }>(readLatest, MAX_SEEN)
+  const last = rows[0]
+  if (last === undefined) return { since: ANY_TIME, seen: '[]' }
+  // A clock that was set back dates later reopenings earlier.
+  const since = last.at < now ? instant(last.at) : now
+  const seen = rows.filter(({ at }) => at >= since).map((row) => row.seen)
+  return { since, seen: JSON.stringify(seen) }
+}
+
+/** Whether `seen` is what `beginWalk` writes on this store; what comes from a token may be anything. */
+function isSeen(dialect: Session['dialect'], seen: string): boolean {
+  if (dialect === 'sqlite') return /^\[("\d+\.\d+"(,"\d+\.\d+")*)?\]$/.test(seen)
+  if (!/^[1-9]\d{0,17}:[1-9]\d{0,17}:(\d{1,18}(,\d{1,18})*)?$/.test(seen)) return false
+  const [xmin = '', xmax = '', running = ''] = seen.split(':')
+  const order = [xmin, ...running.split(',').filter((xid) => xid !== ''), xmax].map(BigInt)
+  return (
+    order.every((xid, i) => i === 0 || xid >= (order[i - 1] ?? 0n)) &&
+    (running === '' || order.at(-2) !== order.at(-1))
+  )
+}
+
+/** The full number of the transaction that wrote a row; the row itself knows its lower half. */
+const writer = (row: string): string => `(pg_snapshot_xmax($2::pg_snapshot)::text::bigint
+  + mod(mod(${row}.xmin::text::bigint - pg_snapshot_xmax($2::pg_snapshot)::text::bigint + 2147483648, 4294967296)
+    + 4294967296, 4294967296) - 2147483648)::text::xid8`
+
+const since = {
+  postgres: (row: string) =>
+    `${row}.superseded_at >= $1 AND NOT pg_visible_in_snapshot(${writer(row)}, $2::pg_snapshot)`,
+  sqlite: (row: string) => `${row}.superseded_at >= $1 AND ${row}.letter_id || '.' || ${row}.number
+    NOT IN (SELECT value FROM json_each($2))`,
+}
+
+/** No earlier one counts: this attempt is what stood on the letter when the walk began. */
+const isFirst = (condition: (row: string) => string): string => `(
+  SELECT 1 FROM bartleby.letter_attempts AS earlier WHERE earlier.letter_id = attempt.letter_id
+    AND earlier.number < attempt.number AND ${condition('earlier')} ORDER BY earlier.letter_id, earlier.number LIMIT 1
+  ) IS NULL`
+
+const WITHIN = `(attempt.failed_at, attempt.letter_id) < ($3, $4) AND attempt.failed_at >= $5
+  AND letters.last_failure_at < $6
+  AND (CAST($7 AS text) IS NULL OR coalesce(letters.instance_id, letters.source_id) = $7)
+  AND (CAST($8 AS text) IS NULL OR coalesce(letters.correlation_id, letters.source_id) = $8)`
+
+/**
+ * The letters reopened since, where they were, newest first. Reads every reopening since then, on
+ * letter_attempts_superseded, and sorts the first $11: its cost grows with what happens during one walk. On PostgreSQL
+ * the order of the first step and the limits of the others leave no other way, whatever the statistics say.
+ */
+const readReopened = sql(
+  'walk.reopened',
+  {
+    postgres: `
+      SELECT attempt.letter_id AS id, attempt.failed_at AS at
+      FROM (
+        SELECT letter_id, number, failed_at FROM bartleby.letter_attempts AS attempt WHERE ${since.postgres('attempt')}
+        ORDER BY superseded_at OFFSET 0
+      ) AS attempt CROSS JOIN LATERAL (SELECT * FROM bartleby.letters WHERE id = attempt.letter_id LIMIT 1) AS letters
+      WHERE ${WITHIN} AND letters.status = ANY($9::int[])
+        AND ($10::int[] IS NULL OR letters.drawer = ANY($10)) AND ${isFirst(since.postgres)}
+      ORDER BY attempt.failed_at DESC, attempt.letter_id DESC LIMIT $11`,
+    sqlite: `
+      SELECT attempt.letter_id AS id, attempt.failed_at AS at
+      FROM letter_attempts AS attempt INDEXED BY letter_attempts_superseded
+      CROSS JOIN letters ON letters.id = attempt.letter_id
+      WHERE ${since.sqlite('attempt')} AND ${WITHIN} AND letters.status IN (SELECT value FROM json_each($9))
+        AND ($10 IS NULL OR letters.drawer IN (SELECT value FROM json_each($10))) AND ${isFirst(since.sqlite)}
+      ORDER BY attempt.failed_at DESC, attempt.letter_id DESC LIMIT $11`,
+  },
+  { bigints: true },
+)
+
+/** Letters of the choice that were reopened since the walk began, at the positions that they had. */
+async function reopenedSince(
+  session: Session,
+  start: WalkStart,
+  choice: Choice,
+  span: Span,
+  limit: number,
+): Promise<Stretch> {
+  const rows = await session.rows<PositionRow>(
+    readReopened,
+    start.since,
+    start.seen,
+    span.below.at,
+    span.below.id,
+    span.from,
+    choice.span.below.at,
+    choice.instanceId,
+    choice.correlationId,
+    integerList(session.dialect, choice.statuses),
+    choice.drawers === null ? null : integerList(session.dialect, choice.drawers),
+    limit,
+  )
+  return limitedStretch(rows.map(toPosition), limit)
+}
+
+/** Which of these letters were reopened since; by the primary key of their attempts. */
+const readAmong = sql('walk.reopenedAmong', {
+  postgres: `SELECT attempt.letter_id AS id FROM bartleby.letter_attempts AS attempt
+             WHERE attempt.letter_id = ANY($3::bigint[]) AND ${since.postgres('attempt')}`,
+  sqlite: `SELECT attempt.letter_id AS id FROM letter_attempts AS attempt
+           WHERE attempt.letter_id IN (SELECT value FROM json_each($3)) AND ${since.sqlite('attempt')}`,
+})
+
+/** The stretch without the letters that were reopened since the walk began: they are not where they were. */
+async function withoutReopened(session: Session, start: WalkStart, stretch: Stretch): Promise<Stretch> {
+  if (stretch.positions.length === 0) return stretch
+  const ids = idList(session.dialect, stretch.positions)
+  const rows = await session.rows<{ id: Integer }>(readAmong, start.since, start.seen, ids)
+  const reopened = new Set<LetterId>(rows.map(({ id }) => letterId(id)))
+  return { ...stretch, positions: stretch.positions.filter(({ id }) => !reopened.has(id)) }
+}

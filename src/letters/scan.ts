@@ -6,11 +6,14 @@
  *   source, engine, queue, signature   the lanes (drawer, status) that match, merged
  *   a status, or nothing               the lanes of the statuses, merged
  *
- * Every walk reads a bounded number of rows and says how far it came.
+ * Every walk reads a bounded number of rows and says how far it came. Filters that no order of the list knows (how often a
+ * letter was tried, what became of its retry) are looked up for one letter after the other, a bounded number for each page;
+ * a page that found too little by then is short.
  */
 import { type Integer, integerList, type Session, type Statement, sql, type Value } from '../db/database.ts'
-import { type Choice, isOfUnconfirmed } from './choice.ts'
-import { STATUSES } from './letter.ts'
+import { type Choice, type Facts, isOfUnconfirmed } from './filter.ts'
+import { idList } from './id-list.ts'
+import { type Act, isUnconfirmed, type LetterId, letterId, STATUSES } from './letter.ts'
 import {
   inOrder,
   limitedStretch,
@@ -22,7 +25,6 @@ import {
   type Stretch,
   toPosition,
 } from './positions.ts'
-import { scanUnconfirmed } from './unconfirmed.ts'
 
 /** What a walk knows of a letter before it is read. */
 interface Sighted extends PositionRow {
@@ -239,3 +241,103 @@ async function scanNarrow(session: Session, choice: Choice, span: Span, limit: n
 
 const isIn = ({ below, from }: Span, position: Position): boolean =>
   inOrder(below, position) < 0 && position.at >= from
+
+/** On letters_unconfirmed, which no other order can stand in for. */
+const newestUnconfirmed = sql(
+  'letters.unconfirmed',
+  {
+    postgres: `SELECT id, last_failure_at AS at, drawer, dequeue_count FROM bartleby.letters
+               WHERE resolution = 'retry' AND confirmed_at IS NULL AND (last_failure_at, id) < ($1, $2) AND last_failure_at >= $3
+               ORDER BY last_failure_at DESC, id DESC LIMIT $4`,
+    sqlite: `SELECT id, last_failure_at AS at, drawer, dequeue_count FROM letters INDEXED BY letters_unconfirmed
+             WHERE resolution = 'retry' AND confirmed_at IS NULL AND (last_failure_at, id) < ($1, $2) AND last_failure_at >= $3
+             ORDER BY last_failure_at DESC, id DESC LIMIT $4`,
+  },
+  { bigints: true },
+)
+
+interface UnconfirmedRow extends PositionRow {
+  readonly drawer: Integer
+  readonly dequeue_count: Integer
+}
+
+/** Rows of one look, and looks of one page: there are few such letters, unless nobody ever says what became of them. */
+const UNCONFIRMED_LOOK = 500
+const MAX_UNCONFIRMED_LOOKS = 20
+
+/** The next `limit` of the choice; fewer when the span ends, or when too many had to be passed over. */
+async function scanUnconfirmed(
+  session: Session,
+  { drawers, facts }: Choice,
+  span: Span,
+  limit: number,
+): Promise<Stretch> {
+  const inDrawer = drawers === null ? null : new Set(drawers)
+  const fits = ({ drawer, dequeue_count }: UnconfirmedRow): boolean =>
+    (inDrawer === null || inDrawer.has(Number(drawer))) && Number(dequeue_count) >= (facts?.minAttempts ?? 0)
+  const isChecked = inDrawer !== null || (facts?.minAttempts ?? 0) > 0
+  const look = isChecked ? UNCONFIRMED_LOOK : limit
+  return lookOn(span, limit, MAX_UNCONFIRMED_LOOKS, async ({ below, from }) => {
+    const rows = await session.rows<UnconfirmedRow>(newestUnconfirmed, below.at, below.id, from, look)
+    const { end } = limitedStretch(rows.map(toPosition), look)
+    return { positions: rows.filter(fits).map(toPosition), end }
+  })
+}
+
+/** Letters by primary key. */
+const readFacts = sql(
+  'letters.facts',
+  {
+    postgres: `SELECT id, dequeue_count, resolution, confirmed_at FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+    sqlite: `SELECT id, dequeue_count, resolution, confirmed_at FROM letters WHERE id IN (SELECT value FROM json_each($1))`,
+  },
+  { bigints: true },
+)
+
+interface FactsRow {
+  readonly id: Integer
+  readonly dequeue_count: Integer
+  readonly resolution: Act | null
+  readonly confirmed_at: Integer | null
+}
+
+/** Letters of the first look, which is often enough, and of each after it; and looks of one page. */
+const FIRST_FACTS_LOOK = 200
+const FACTS_LOOK = 1_000
+const MAX_FACTS_LOOKS = 6
+
+/** Those of the stretch that the facts are true of. */
+export async function fitting(session: Session, stretch: Stretch, facts: Facts): Promise<Stretch> {
+  if (stretch.positions.length === 0) return stretch
+  const rows = await session.rows<FactsRow>(readFacts, idList(session.dialect, stretch.positions))
+  const found = new Set<LetterId>(rows.filter((row) => isTrue(facts, row)).map(({ id }) => letterId(id)))
+  return { ...stretch, positions: stretch.positions.filter(({ id }) => found.has(id)) }
+}
+
+function isTrue({ minAttempts, outcome }: Facts, row: FactsRow): boolean {
+  if (Number(row.dequeue_count) < minAttempts) return false
+  if (outcome === null) return true
+  return (
+    row.resolution === 'retry' &&
+    isUnconfirmed({ resolution: row.resolution, confirmedAt: row.confirmed_at }) ===
+      (outcome === 'unconfirmed')
+  )
+}
+
+/** The next `limit` letters of the span that the facts are true of; fewer when it ends or too many had to be looked at. */
+export async function scanFitting(
+  session: Session,
+  choice: Choice,
+  span: Span,
+  limit: number,
+): Promise<Stretch> {
+  const { facts } = choice
+  if (facts === null || isOfUnconfirmed(choice))
+    return mergeStretches([await scanLetters(session, choice, span, limit)], limit)
+  const most = walkLimit(choice)
+  const found = await lookOn(span, limit, MAX_FACTS_LOOKS, async (part) => {
+    const look = Math.min(most, part.below === span.below ? FIRST_FACTS_LOOK : FACTS_LOOK)
+    return fitting(session, await scanLetters(session, choice, part, look), facts)
+  })
+  return mergeStretches([found], limit)
+}

@@ -9,7 +9,7 @@
  */
 import { failure } from '../core/errors.ts'
 import { type Integer, integerList, type Session, sql } from '../db/database.ts'
-import type { Choice } from './choice.ts'
+import type { Choice } from './filter.ts'
 import { idList } from './id-list.ts'
 import { type LetterId, letterId } from './letter.ts'
 import {

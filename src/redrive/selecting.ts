@@ -1,9 +1,8 @@
 /** Which letters a plan is about: those that match a filter, page by page, or those that were named. */
 import type { Database, Session } from '../db/database.ts'
-import { type Choice, chooseLetters } from '../letters/choice.ts'
 import { findLetter } from '../letters/detail.ts'
 import { DrawerLabels } from '../letters/drawers.ts'
-import type { LetterFilter } from '../letters/filter.ts'
+import { type Choice, chooseLetters, type LetterFilter } from '../letters/filter.ts'
 import type { LetterId } from '../letters/letter.ts'
 import type { LetterKey } from '../letters/letters.ts'
 import { readStretch } from '../letters/list.ts'
