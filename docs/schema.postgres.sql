@@ -671,6 +671,8 @@ CREATE INDEX letter_texts_words ON bartleby.letter_texts USING gin (words public
 
 CREATE INDEX letters_by_correlation ON bartleby.letters USING btree (correlation_id, last_failure_at, id) WHERE (correlation_id IS NOT NULL);
 
+CREATE INDEX letters_by_death ON bartleby.letters USING btree (died_as) WHERE (died_as IS NOT NULL);
+
 CREATE INDEX letters_by_instance ON bartleby.letters USING btree (instance_id, last_failure_at, id) WHERE (instance_id IS NOT NULL);
 
 CREATE UNIQUE INDEX letters_by_row_key ON bartleby.letters USING btree (engine, instance_id, captured_at) WHERE (instance_id IS NOT NULL);

@@ -309,6 +309,8 @@ CREATE TABLE letters (
 
 CREATE INDEX letters_by_correlation ON letters (correlation_id, last_failure_at) WHERE correlation_id IS NOT NULL;
 
+CREATE INDEX letters_by_death ON letters (died_as) WHERE died_as IS NOT NULL;
+
 CREATE INDEX letters_by_instance ON letters (instance_id, last_failure_at) WHERE instance_id IS NOT NULL;
 
 CREATE UNIQUE INDEX letters_by_row_key ON letters (engine, instance_id, captured_at) WHERE instance_id IS NOT NULL;

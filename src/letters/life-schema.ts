@@ -27,3 +27,11 @@ export const lifeMigration: Migration = {
     ALTER TABLE letter_attempts ADD COLUMN reported_count INTEGER;
   `,
 }
+
+/** Imports into dead queues ask whether an id is that of an item whose letter died again since. */
+export const deathIdMigration: Migration = {
+  number: 17,
+  name: 'letters by the ids that their items died as',
+  postgres: `CREATE INDEX letters_by_death ON bartleby.letters (died_as) WHERE died_as IS NOT NULL;`,
+  sqlite: `CREATE INDEX letters_by_death ON letters (died_as) WHERE died_as IS NOT NULL;`,
+}

@@ -2,22 +2,15 @@
 import { type Instant, instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { checkKsuid, idFromSerial } from '../core/ksuid.ts'
-import type { Transaction } from '../db/database.ts'
 import { heldItemIds } from '../letters/lying/read.ts'
 import { instantSum, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
-import { readEngineQueues } from './engine-queues.ts'
 import type { ImportItem, ImportOutcome, ItemId } from './queue.ts'
 import type { Partition } from './records.ts'
 import { type ItemToImport, importItems } from './sql/import.ts'
 import { LEASE_GRACE_US, noteLease } from './sql/lease.ts'
 
 const ZERO = instant(0n)
-
-/** The engines that letters made from items are filed under. */
-const enginesOfLetters = async (tx: Transaction): Promise<string[]> => [
-  ...new Set(['queues', ...(await readEngineQueues(tx)).map(({ engine }) => engine)]),
-]
 
 /** Imports in the cycle's transaction; the outcomes are in the order of the items. */
 export async function importInto(
@@ -29,11 +22,9 @@ export async function importInto(
   const { part } = partition
   const defaultExpireAt = later(now, usFromNs(queue.expireTimeoutNs))
   const rows = items.map((item) => toRow(item, defaultExpireAt))
-  // A letter that lies here holds its source id as an item would.
+  // In a dead queue a letter holds the ids of its item until it is done with, as an item would.
   const ksuids = rows.map(({ sourceId }) => sourceId).filter((id) => checkKsuid(id) === null)
-  const held = partition.holdsLetters
-    ? await heldItemIds(tx, part, await enginesOfLetters(tx), ksuids)
-    : new Set()
+  const held = partition.holdsLetters ? await heldItemIds(tx, ksuids) : new Set()
   const wanted = rows.filter(({ sourceId }) => !held.has(sourceId))
   const made = await importItems(tx, part, now, wanted)
   const serialOf = new Map(wanted.map((row, i) => [row, made[i] ?? null]))

@@ -92,6 +92,7 @@ export const INDEXES: Readonly<Record<string, readonly string[]>> = {
     'items.bury',
     'lying.holders',
   ],
+  'letters_by_death died_as': ['lying.holders'],
   'letters_by_row_key captured_at': ['letters.byRowKey', 'letters.takenKeys'],
   'letters_by_instance last_failure_at': ['letters.ofInstance'],
   'letters_by_correlation last_failure_at': ['letters.ofCorrelation'],

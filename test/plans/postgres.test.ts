@@ -238,7 +238,7 @@ describe('statements on PostgreSQL', () => {
     ['letters.confirm', '', () => [letters, NOW]],
     ['letterTexts.ofLetters', '', () => [letters]],
     ['lying.ready', '', () => [DEAD_PART, 0, 5]],
-    ['lying.holders', '', () => [DEAD_PART, '{source-000000100,source-000000101}', '{queues,hmac}']],
+    ['lying.holders', '', () => ['{source-000000100,item-source-000000101}', '{source-000000100}']],
     [
       'walk.reopened',
       'of one reopening',

@@ -54,6 +54,7 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
     'letters.byRowKey',
     'lying.holders',
   ],
+  letters_by_death: ['lying.holders'],
   letters_by_row_key: ['letters.byRowKey', 'letters.takenKeys'],
   letters_by_instance: ['letters.ofInstance'],
   letters_by_correlation: ['letters.ofCorrelation'],

@@ -2,7 +2,7 @@
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Integer, integerList, type Session, sql, textList } from '../../db/database.ts'
 import { engineSourceId, itemIdOf } from '../item-source-id.ts'
-import type { DeathReason } from '../letter.ts'
+import { type DeathReason, STATUS } from '../letter.ts'
 import { optionalInstant, ours } from './place.ts'
 
 /** What decides the fate of a letter whose lease has ended. */
@@ -221,31 +221,49 @@ export async function lyingSerials(
   return rows.map((row) => Number(row.serial))
 }
 
+/** Not done with: pending, or sent back and nothing heard of it yet. The plus and the empty text keep the stores from looking among all such. */
+const OPEN = `(+status = ${STATUS.Pending} OR (resolution || '' = 'retry' AND confirmed_at IS NULL))`
+
 /**
- * Which of these texts are the source ids of letters lying in a part; for imports, which must not double them. On
- * letters_by_source: an equality that an index knows would lead the stores to all that lies in the part.
+ * Open letters by the source ids among `$1`, whatever their engine, and by the ids among `$2` that their items died as: on letters_by_source,
+ * one step for each engine there is, and on letters_by_death.
  */
 const readHolders = sql('lying.holders', {
-  postgres: `SELECT source_id FROM bartleby.letters WHERE engine = ANY($3::text[]) AND source_id = ANY($2::text[])
-               AND part IS NOT DISTINCT FROM $1`,
-  sqlite: `SELECT source_id FROM letters WHERE engine IN (SELECT value FROM json_each($3))
-             AND source_id IN (SELECT value FROM json_each($2)) AND +part = $1`,
+  postgres: holdersOf((column, list) => `${column} = ANY(${list})`, {
+    first: `'' COLLATE "C"`,
+    engines: 'ARRAY(SELECT engine FROM engines)',
+    listOf: (parameter) => `${parameter}::text[]`,
+  }),
+  sqlite: holdersOf((column, list) => `${column} IN (${list})`, {
+    first: `''`,
+    engines: 'SELECT engine FROM engines',
+    listOf: (parameter) => `SELECT value FROM json_each(${parameter})`,
+  }),
 })
 
-/** The ids of items among `itemIds` that letters lying in this part were made from; `engines` are those whose letters may lie there. */
-export async function heldItemIds(
-  session: Session,
-  part: number,
-  engines: readonly string[],
-  itemIds: readonly string[],
-): Promise<Set<string>> {
+function holdersOf(
+  among: (column: string, list: string) => string,
+  words: { readonly first: string; readonly engines: string; readonly listOf: (parameter: string) => string },
+): string {
+  return `
+    WITH RECURSIVE engines (engine) AS (
+      SELECT ${words.first}
+      UNION ALL
+      SELECT (SELECT min(engine) FROM bartleby.letters WHERE letters.engine > engines.engine) FROM engines WHERE engine IS NOT NULL
+    )
+    SELECT source_id AS id FROM bartleby.letters
+    WHERE ${among('engine', words.engines)} AND ${among('source_id', words.listOf('$1'))} AND ${OPEN}
+    UNION ALL
+    SELECT died_as FROM bartleby.letters WHERE ${among('died_as', words.listOf('$2'))} AND ${OPEN}`
+}
+
+/** The ids of items among `itemIds` whose letters are not done with, wherever these lie: what an import into a dead queue must not double. */
+export async function heldItemIds(session: Session, itemIds: readonly string[]): Promise<Set<string>> {
   if (itemIds.length === 0) return new Set()
-  const sourceIds = [...itemIds, ...itemIds.map(engineSourceId)]
-  const rows = await session.rows<{ source_id: string }>(
+  const rows = await session.rows<{ id: string }>(
     readHolders,
-    part,
-    textList(session.dialect, sourceIds),
-    textList(session.dialect, engines),
+    textList(session.dialect, [...itemIds, ...itemIds.map(engineSourceId)]),
+    textList(session.dialect, itemIds),
   )
-  return new Set(rows.map((row) => itemIdOf(row.source_id)))
+  return new Set(rows.map(({ id }) => itemIdOf(id)))
 }
