@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { KafkaStore, type KafkaStoreOptions } from '../../test/harness/kafka-store.ts'
 import { stores } from '../../test/harness/stores.ts'
-import { isRemote } from '../letters/letter.ts'
+import { isOutside } from '../letters/source.ts'
 import { STATE, type StoredEvent } from './event.ts'
 import type { LetterReturn } from './source.ts'
 
@@ -100,34 +100,25 @@ describe.each(stores)('letters of Kafka in the office, on $name', (kind) => {
   it('go back through the return path, and nowhere without one', async () => {
     const asked: unknown[] = []
     const way: LetterReturn = {
-      render: async (letter, edit) => {
-        asked.push(['render', letter.id, edit])
-        return {
-          letterId: letter.id,
-          queue: 'wps_retry',
-          encoding: '',
-          kind: letter.kind,
-          reference: letter.reference,
-          payload: letter.payload,
-          correlationId: letter.correlationId,
-          idempotencyKey: 'minted',
-        }
+      render: async (_read, letters, edits) => {
+        asked.push(['render', ...letters.map(({ id }) => id), edits.size])
+        return letters.map((letter) => ({ letter, queue: 'wps_retry', edit: null }))
       },
-      send: async (letter, retry) => {
-        asked.push(['send', letter.id, retry.actor])
-        return { messageId: 'minted', queue: 'wps_retry' }
+      sendOutside: async (letters, _edits, { actor }) => {
+        asked.push(['send', ...letters.map(({ id }) => id), actor])
+        return letters.map((letter) => ({ letter, messageId: 'minted', queue: 'wps_retry' }))
       },
     }
     let isEnabled = true
     const kafka = await open({ returnWay: () => (isEnabled ? way : null) })
-    expect(isRemote(kafka.source)).toBe(true)
+    expect(isOutside(kafka.source)).toBe(true)
     const event = await kafka.dead()
     const key = await keyOf(kafka, event)
     const retry = { edit: null, notes: null, actor: 'tester' }
     expect((await kafka.letters.preview(key, null)).outgoing.queue).toBe('wps_retry')
     expect(await kafka.letters.retry(key, retry)).toEqual({ messageId: 'minted', queue: 'wps_retry' })
     expect(asked).toEqual([
-      ['render', event.letterId, null],
+      ['render', event.letterId, 0],
       ['send', event.letterId, 'tester'],
     ])
     isEnabled = false

@@ -6,17 +6,12 @@
 import { failure } from '../core/errors.ts'
 import { type Integer, type Statement, sql } from '../db/database.ts'
 import { idList } from '../letters/id-list.ts'
-import type { Edit, Letter, Outgoing, RemoteLetterSource, Retry, SendReceipt } from '../letters/letter.ts'
+import type { Departing, LetterSource, Refused } from '../letters/source.ts'
 import { KAFKA, KAFKA_OPERATIONS, STATE } from './event.ts'
 import { SEND } from './send.ts'
 
 /** How letters go back to their service; the return path does it. */
-export interface LetterReturn {
-  /** What would be sent, without sending it; a failure with a code when it must not be. */
-  render(letter: Letter, edit: Edit | null): Promise<Outgoing>
-  /** Sends it. When this returns the letter is Resolved. */
-  send(letter: Letter, retry: Retry): Promise<SendReceipt>
-}
+export type LetterReturn = Required<Pick<LetterSource, 'render' | 'sendOutside'>>
 
 export interface KafkaSourceOptions {
   /** null: Kafka is not enabled on this server. */
@@ -26,17 +21,14 @@ export interface KafkaSourceOptions {
 }
 
 /** The source of letters that came from Kafka. */
-export function kafkaLetterSource({ returnWay, discarded }: KafkaSourceOptions): RemoteLetterSource {
-  const way = (): LetterReturn => {
-    const way = returnWay()
-    if (way === null) throw failure('kafka_not_enabled')
-    return way
-  }
+export function kafkaLetterSource({ returnWay, discarded }: KafkaSourceOptions): LetterSource {
   return {
     name: KAFKA,
     operations: { discard: KAFKA_OPERATIONS.discarded },
-    renderRemote: async (letter, edit) => way().render(letter, edit),
-    sendRemote: async (letter, retry) => way().send(letter, retry),
+    render: async (read, letters, edits) =>
+      returnWay()?.render(read, letters, edits) ?? letters.map(notEnabled),
+    sendOutside: async (letters, edits, sending) =>
+      returnWay()?.sendOutside(letters, edits, sending) ?? letters.map(notEnabled),
     // What is on a topic cannot be taken back.
     recall: async () => ({ outcome: 'gone' }),
     async lift(work, letters) {
@@ -64,6 +56,8 @@ export function kafkaLetterSource({ returnWay, discarded }: KafkaSourceOptions):
     },
   }
 }
+
+const notEnabled = (letter: Departing): Refused => ({ letter, refusal: failure('kafka_not_enabled') })
 
 interface LiftedEvent {
   readonly service: string

@@ -19,6 +19,7 @@ export interface Candidate extends Placed {
   readonly status: number
   readonly drawer: number
   readonly engine: string
+  readonly sourceId: string
   /** What letters are kept in order by: the instance; null when it has none. */
   readonly key: string | null
   readonly capturedAt: Instant
@@ -29,7 +30,7 @@ export interface Candidate extends Placed {
   readonly redrive: number | null
 }
 
-const COLUMNS = `id, version, status, drawer, engine, instance_id, captured_at, confirmed_at, resolution, leased, redrive,
+const COLUMNS = `id, version, status, drawer, engine, source_id, instance_id, captured_at, confirmed_at, resolution, leased, redrive,
   part, shelf, serial, laid_at, lease_deadline, dead_queue`
 
 const these = { postgres: 'id = ANY($1::bigint[])', sqlite: 'id IN (SELECT value FROM json_each($1))' }
@@ -60,6 +61,7 @@ interface Row {
   readonly status: Integer
   readonly drawer: Integer
   readonly engine: string
+  readonly source_id: string
   readonly instance_id: string | null
   readonly captured_at: Integer
   readonly confirmed_at: Integer | null
@@ -102,6 +104,7 @@ function toCandidate(row: Row): Candidate {
     status: Number(row.status),
     drawer: Number(row.drawer),
     engine: row.engine,
+    sourceId: row.source_id,
     key: row.instance_id === null || isUnnamed(row.instance_id) ? null : row.instance_id,
     capturedAt: instant(BigInt(row.captured_at)),
     isUnconfirmed: isUnconfirmed({ resolution: row.resolution, confirmedAt: row.confirmed_at }),

@@ -1,6 +1,14 @@
 /** The contents of many letters: what a repair works on, and where it keeps what it made of them. */
+import { createHash } from 'node:crypto'
 import { base64, storedPayload, storedText } from '../core/content.ts'
-import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
+import {
+  type Dialect,
+  type Integer,
+  integerList,
+  type Session,
+  sql,
+  type Transaction,
+} from '../db/database.ts'
 import { type HeaderEdit, type LetterId, letterId } from './letter.ts'
 
 /** A letter as a retry would send it now, edits included. */
@@ -47,6 +55,37 @@ export async function readContents(
       },
     ]),
   )
+}
+
+/** What stands for a payload in a statement: SQLite has no digest, and nothing travels there. */
+export const digestIn = (dialect: Dialect, payload: string): string =>
+  dialect === 'postgres' ? `sha256(coalesce(${payload}, ''::bytea))` : payload
+
+/** The digest of a payload, from what a statement gave for it. */
+export function digestOf(dialect: Dialect, given: Uint8Array | null): string {
+  const digest = dialect === 'postgres' ? given : createHash('sha256').update(storedPayload(given)).digest()
+  return Buffer.from(storedPayload(digest)).toString('base64')
+}
+
+const PAYLOAD = 'CASE WHEN edited = 1 THEN edited_payload ELSE payload END'
+
+/** Letters by primary key. */
+const readDigestsOf = sql('letters.digests', {
+  postgres: `SELECT id, ${digestIn('postgres', PAYLOAD)} AS digest FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+  sqlite: `SELECT id, ${digestIn('sqlite', PAYLOAD)} AS digest FROM letters WHERE id IN (SELECT value FROM json_each($1))`,
+})
+
+/** The digests of the payloads that these letters would be sent with. */
+export async function readDigests(
+  session: Session,
+  ids: readonly LetterId[],
+): Promise<ReadonlyMap<LetterId, string>> {
+  const { dialect } = session
+  const rows = await session.rows<{ id: Integer; digest: Uint8Array | null }>(
+    readDigestsOf,
+    integerList(dialect, ids.map(Number)),
+  )
+  return new Map(rows.map(({ id, digest }) => [letterId(id), digestOf(dialect, digest)]))
 }
 
 /** By primary key; neither store reads what is large for it. */

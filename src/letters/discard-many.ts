@@ -4,8 +4,8 @@
  */
 import { type Integer, integerList, sql } from '../db/database.ts'
 import { freeAt, seriesNumber } from '../history/record.ts'
-import { type LetterSource, type Placed, type RedriveRef, STATUS } from './letter.ts'
-import { sentBy } from './resolve.ts'
+import { type Placed, type RedriveRef, STATUS, sentBy } from './letter.ts'
+import type { LetterSource } from './source.ts'
 import { said } from './transition.ts'
 import type { OfficeWork } from './work.ts'
 

@@ -10,7 +10,8 @@ import { recordHistory } from '../history/record.ts'
 import { readLetterCounts } from './counts.ts'
 import { readDrawers } from './drawers.ts'
 import { idList } from './id-list.ts'
-import { type LetterSource, letterId, type Placed, type SourceName, STATUS } from './letter.ts'
+import { letterId, type Placed, type SourceName, STATUS } from './letter.ts'
+import type { LetterSource } from './source.ts'
 import { inOffice, type OfficeWork } from './work.ts'
 
 export interface Expiry {

@@ -10,7 +10,6 @@
  * A Resolved letter whose item completes is *confirmed*; a Resolved or Expired one is removed when its time is over.
  */
 import type { Instant } from '../core/clock.ts'
-import type { Transaction } from '../db/database.ts'
 import type { OfficeWork } from './work.ts'
 
 declare const letterIdBrand: unique symbol
@@ -210,77 +209,20 @@ export interface SendReceipt {
   readonly queue: string
 }
 
-/** What became of an item that a retry had made, when the retry is taken back. */
-export type Recall =
-  | { readonly outcome: 'gone' | 'running' }
-  /** `attempts`: how often it had been delivered. */
-  | { readonly outcome: 'recalled'; readonly attempts: number }
-
-/** What every source does with its letters, in the transaction of the act. */
-interface SourceBasics {
-  readonly name: SourceName
-  /** What its history rows call acts, where that is not the name of the act. */
-  readonly operations?: Partial<Readonly<Record<Act, string>>>
-  /** Takes the item of a retry out of its queue again, unless somebody is working on it. */
-  recall(work: OfficeWork, letter: Letter): Promise<Recall>
-  /**
-   * The item of a retry failed, says somebody who reports it: it is taken out of its queue or, while somebody works on it, cut off
-   * from its letter. Left out: nobody but the source itself tells of such failures.
-   */
-  disown?(work: OfficeWork, letter: LetterId): Promise<void>
-  /**
-   * The letter is no longer pending: takes it out of its dead queue, when it lies in one, or gives up its message. Before a
-   * retry too, which `send` follows.
-   */
-  lift(work: OfficeWork, letters: readonly Placed[], before: 'retry' | 'discard' | 'expire'): Promise<void>
-  /** The letter is pending again: lays it at the tail of the dead queue it belongs to, when that exists; or undoes the giving up. */
-  lay(work: OfficeWork, letters: readonly Placed[]): Promise<void>
-  /** The letters are removed for good: what the source keeps about them goes with them. Some may be another source's. */
-  forget?(work: OfficeWork, letters: readonly LetterId[]): Promise<void>
-}
-
-/**
- * Where letters go back to, within reach of a transaction: the one that claims the letter, so that a crash leaves both or neither. A
- * source whose messages lie in another database must put right what a crash leaves between the two.
- */
-export interface LocalLetterSource extends SourceBasics {
-  /** What would be sent, without sending it. Refuses with a code when the letter has no way back. */
-  render(tx: Transaction, letter: Letter, edit: Edit | null): Promise<Outgoing>
-  /** Sends it back, in the transaction in which the letter was claimed. */
-  send(work: OfficeWork, outgoing: Outgoing, letter: Letter): Promise<SendReceipt>
-  /**
-   * Sends many letters of one engine to one place as they are on file, in their order, in the transaction in which they were locked; null when
-   * that place is gone. They leave their dead queues in the counts alone: the caller writes the letters.
-   */
-  sendMany?(
-    work: OfficeWork,
-    queue: string,
-    engine: string,
-    letters: readonly Placed[],
-  ): Promise<readonly SendReceipt[] | null>
-}
-
-/** Where letters go back to, over a network: the source claims, sends and settles them in transactions of its own. */
-export interface RemoteLetterSource extends SourceBasics {
-  /** What would be sent, without sending it. Refuses with a code when the letter has no way back. */
-  renderRemote(letter: Letter, edit: Edit | null): Promise<Outgoing>
-  /** Sends it back. When this returns, the letter is Resolved, and durably so; when it throws, it was not sent or is shown as uncertain. */
-  sendRemote(letter: Letter, retry: Retry): Promise<SendReceipt>
-}
-
-/** One for each source, all of them passing the same conformance suite. */
-export type LetterSource = LocalLetterSource | RemoteLetterSource
-
-/** What an operator asks for when a letter shall go back. */
-export interface Retry {
-  /** null: it is sent as it is. */
-  readonly edit: Edit | null
+/** For whom letters go back, and why. */
+export interface Sending {
   readonly notes: string | null
   readonly actor: string
   /** Left out: nobody's but the operator's own. */
   readonly redrive?: RedriveRef
   /** Runs in the transaction by which a letter that left over a network is Resolved. */
   readonly settled?: Settled
+}
+
+/** What an operator asks for when a letter shall go back. */
+export interface Retry extends Sending {
+  /** null: it is sent as it is. */
+  readonly edit: Edit | null
 }
 
 /** What is written together with the end of a retry. */
@@ -294,11 +236,14 @@ export interface RedriveRef {
   readonly recipe: string | null
 }
 
+/** How the history of a letter names the redrive that sent it. */
+export const sentBy = (redrive: RedriveRef | undefined) =>
+  redrive === undefined
+    ? {}
+    : { redrive: redrive.id, ...(redrive.recipe === null ? {} : { recipe: redrive.recipe }) }
+
 /** The notes of a retry that was given none. */
 export const RETRIED = 'Retried'
-
-/** Whether its letters leave over a network. */
-export const isRemote = (source: LetterSource): source is RemoteLetterSource => 'sendRemote' in source
 
 /** What a source needs to know to take a letter out of its dead queue or to put it back. */
 export interface Placed {

@@ -16,27 +16,34 @@ import type { LetterFilter } from './filter.ts'
 import { type Answer, answerOf, answerOnce, type OnceKey } from './idempotency.ts'
 import { inProcessReport, type ReportedFailure } from './in-process-report.ts'
 import { Ledger } from './ledger.ts'
-import {
-  type Edit,
-  type Failure,
-  isRemote,
-  type Letter,
-  type LetterSource,
-  type LetterSummary,
-  type Outgoing,
-  type RemoteLetterSource,
-  type Retry,
-  type SendReceipt,
-  type Settled,
-  type SourceName,
+import type {
+  Edit,
+  Failure,
+  Letter,
+  LetterSummary,
+  Outgoing,
+  Retry,
+  SendReceipt,
+  Settled,
+  SourceName,
 } from './letter.ts'
 import { listLetters, type Page } from './list.ts'
 import type { EngineNames } from './report.ts'
 import { reportAgain } from './report-again.ts'
 import { reserve } from './reserve.ts'
-import { renderRetry, retryLetter } from './resolve.ts'
 import { type Change, changeLetter } from './restore.ts'
 import { DEFAULT_RETENTION_DAYS, keptUntil } from './retention.ts'
+import {
+  type Edits,
+  isOutside,
+  type LetterSource,
+  NO_EDITS,
+  type OutsideSource,
+  onlyOne,
+  outgoingOf,
+  type Sent,
+  sendBack,
+} from './source.ts'
 import { insistOnStatus } from './transition.ts'
 import { inOffice, type OfficeWork } from './work.ts'
 
@@ -175,28 +182,28 @@ export class Letters {
 
   /** Sends a pending letter back to where it came from. */
   async retry(key: LetterKey, retry: Retry): Promise<SendReceipt> {
-    const remote = await this.#remote(key)
-    if (remote !== null) return remote.source.sendRemote(remote.letter, retry)
-    return inOffice(this.#db, this.#clock, 'letters.retry', (work) => this.retryIn(work, key, retry))
+    const outside = await this.#outside(key)
+    if (outside === null)
+      return inOffice(this.#db, this.#clock, 'letters.retry', (work) => this.retryIn(work, key, retry))
+    const { letter, source } = outside
+    return receiptOf(onlyOne(await source.sendOutside([letter], editsOf(letter, retry.edit), retry)))
   }
 
   /** The same as part of a transaction; not for letters that leave over a network. */
   async retryIn(work: OfficeWork, key: LetterKey, retry: Retry): Promise<SendReceipt> {
     const letter = await this.#lock(work.tx, key)
-    const source = this.#sourceOf(letter)
-    if (isRemote(source)) throw new Error(`letters of '${source.name}' are not sent within a transaction`)
-    return retryLetter(work, source, letter, retry)
+    insistOnStatus(letter, 'retry', ['Pending'])
+    const edits = editsOf(letter, retry.edit)
+    return receiptOf(onlyOne(await sendBack(work, this.#sourceOf(letter), [letter], edits, retry)))
   }
 
   /** Sends a pending letter back; with a key, the first answer to it is given again for a day. */
   async retryOnce(once: OnceKey | null, key: LetterKey, retry: Retry): Promise<Answer> {
-    if ((await this.#remote(key)) === null) {
-      return this.once('letters.retry', once, async (work) => ({
-        status: 200,
-        body: await this.retryIn(work, key, retry),
-      }))
-    }
     const answerWith = (body: SendReceipt): Answer => ({ status: 200, body })
+    if ((await this.#outside(key)) === null)
+      return this.once('letters.retry', once, async (work) =>
+        answerWith(await this.retryIn(work, key, retry)),
+      )
     // With the end of the retry: whoever asks again after a crash would be told that the letter is not pending.
     const settled: Settled = async (work, receipt) => {
       await answerOnce(work, once, async () => answerWith(receipt))
@@ -206,19 +213,14 @@ export class Letters {
 
   /** What a retry would send now; writes nothing. */
   async preview(key: LetterKey, edit: Edit | null): Promise<Preview> {
-    const isEdited = (letter: Letter): boolean => edit !== null || letter.editedPayload !== null
-    const remote = await this.#remote(key)
-    if (remote !== null) {
-      insistOnStatus(remote.letter, 'retry', ['Pending'])
-      const outgoing = await remote.source.renderRemote(remote.letter, edit)
-      return { outgoing, edited: isEdited(remote.letter) }
+    const letter = await this.#db.session('letters.preview', (session) => this.#read(session, key))
+    insistOnStatus(letter, 'retry', ['Pending'])
+    const read = this.#db.session.bind(this.#db)
+    const rendered = await this.#sourceOf(letter).render(read, [letter], editsOf(letter, edit))
+    return {
+      outgoing: outgoingOf(letter, onlyOne(rendered)),
+      edited: edit !== null || letter.editedPayload !== null,
     }
-    return this.#db.transaction('letters.preview', async (tx) => {
-      const letter = await this.#read(tx, key)
-      const source = this.#sourceOf(letter)
-      if (isRemote(source)) throw new Error(`letter ${letter.id} changed its source`)
-      return { outgoing: await renderRetry({ tx }, source, letter, edit), edited: isEdited(letter) }
-    })
   }
 
   /** Discards, expires or restores a letter. */
@@ -296,13 +298,13 @@ export class Letters {
     return letter ?? this.#refuse(tx, key)
   }
 
-  /** A letter that leaves over a network, with its source; null for the others. Only engines of sources have such letters. */
-  async #remote(key: LetterKey): Promise<{ letter: Letter; source: RemoteLetterSource } | null> {
-    if (![...this.#sources.values()].some((source) => isRemote(source) && source.name === key.engine))
+  /** A letter that leaves over a network, and so not within a transaction; null for the others. Only engines of sources have such. */
+  async #outside(key: LetterKey): Promise<{ letter: Letter; source: OutsideSource } | null> {
+    if (![...this.#sources.values()].some((source) => isOutside(source) && source.name === key.engine))
       return null
     const letter = await this.#db.session('letters.read', (session) => this.#read(session, key))
     const source = this.#sourceOf(letter)
-    return isRemote(source) ? { letter, source } : null
+    return isOutside(source) ? { letter, source } : null
   }
 
   #sourceOf({ source }: Letter): LetterSource {
@@ -311,6 +313,11 @@ export class Letters {
     return found
   }
 }
+
+const editsOf = ({ id }: Letter, edit: Edit | null): Edits =>
+  edit === null ? NO_EDITS : new Map([[id, edit]])
+
+const receiptOf = ({ messageId, queue }: Sent): SendReceipt => ({ messageId, queue })
 
 /** Never before the first instant there is: nothing can be older. */
 function daysBefore(now: Instant, days: number): Instant {

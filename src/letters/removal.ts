@@ -6,7 +6,8 @@
 import type { Instant } from '../core/clock.ts'
 import { type Integer, type Statement, sql, type Transaction } from '../db/database.ts'
 import { idList } from './id-list.ts'
-import { type Act, isUnconfirmed, type LetterSource, letterId, STATUS } from './letter.ts'
+import { type Act, isUnconfirmed, letterId, STATUS } from './letter.ts'
+import type { LetterSource } from './source.ts'
 import type { OfficeWork } from './work.ts'
 
 /** Letters that are removed by the same rule. */

@@ -4,7 +4,8 @@
  */
 import { failure } from '../core/errors.ts'
 import { sql } from '../db/database.ts'
-import type { Letter, LetterSource, LetterStatus } from './letter.ts'
+import type { Letter, LetterStatus } from './letter.ts'
+import type { LetterSource } from './source.ts'
 import { insistOnStatus, type Outcome, transition } from './transition.ts'
 import type { OfficeWork } from './work.ts'
 

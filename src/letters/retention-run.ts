@@ -10,8 +10,9 @@ import { elapsedMs, type HistoryRow, keepRunRow } from '../history/record.ts'
 import { FROM_THE_OLDEST, forgetSources, removeHistory } from '../history/retention.ts'
 import { forgetActivity } from './activity.ts'
 import { forgetKeys } from './idempotency.ts'
-import { type LetterSource, OFFICE } from './letter.ts'
+import { OFFICE } from './letter.ts'
 import { LANE_START, type Lane, removeBatch } from './removal.ts'
+import type { LetterSource } from './source.ts'
 import { inOffice, type OfficeWork } from './work.ts'
 
 /** What one run removed. */

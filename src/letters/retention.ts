@@ -7,8 +7,9 @@ import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import { leasedLock } from '../db/lock.ts'
-import type { Letter, LetterSource } from './letter.ts'
+import type { Letter } from './letter.ts'
 import { type Removed, RetentionRun } from './retention-run.ts'
+import type { LetterSource } from './source.ts'
 
 export type { Removed } from './retention-run.ts'
 

@@ -1,23 +1,21 @@
 /**
- * Retry of many letters at once, for whoever has sent their messages back in the same transaction: each becomes what `retryLetter`
- * makes of one, with a history row of its own, in a fixed number of statements.
+ * Retry of many letters at once, for whoever has sent their messages back in the same transaction: each is Resolved until its
+ * item completes (confirmed) or dies (reopened), with a history row of its own, in a fixed number of statements.
  */
 import type { Instant } from '../core/clock.ts'
 import { type Integer, integerList, sql, type Transaction, textList } from '../db/database.ts'
 import { freeAt, freeBeside, seriesNumber } from '../history/record.ts'
-import { type LetterId, type RedriveRef, STATUS } from './letter.ts'
+import { type LetterId, type RedriveRef, STATUS, sentBy } from './letter.ts'
 import { NO_PLACE } from './lying/place.ts'
-import { sentBy } from './resolve.ts'
 import { said } from './transition.ts'
 import type { OfficeWork } from './work.ts'
 
 /** A letter whose message is on its way again. */
 export interface SentLetter {
   readonly id: LetterId
-  /** The messages of one call have ids of the same length. */
   readonly messageId: string
   /** What history says of it besides; left out: nothing. */
-  readonly more?: Readonly<Record<string, string | number>>
+  readonly more?: Readonly<Record<string, string | number>> | undefined
 }
 
 export interface RetryOfMany {
@@ -30,7 +28,9 @@ export interface RetryOfMany {
   readonly notes: string
   readonly actor: string
   /** Left out: no redrive did. */
-  readonly redrive?: RedriveRef
+  readonly redrive?: RedriveRef | undefined
+  /** Whether payloads were edited for it, which history has as their input then. Left out: none was. */
+  readonly isEdited?: boolean
 }
 
 const CORRELATION_ID = 'coalesce(letters.correlation_id, letters.source_id)'
@@ -119,14 +119,31 @@ export async function retryLetters(work: OfficeWork, retry: RetryOfMany): Promis
 const tailOf = ({ queue, redrive }: RetryOfMany, more: SentLetter['more'] = {}): string =>
   `",${JSON.stringify({ queue, ...more, ...sentBy(redrive) }).slice(1)}`
 
-const isRepaired = ({ redrive }: RetryOfMany): number => (redrive?.recipe == null ? 0 : 1)
+const isRepaired = ({ redrive, isEdited }: RetryOfMany): number =>
+  isEdited === true || redrive?.recipe != null ? 1 : 0
 
-function resolveAll(tx: Transaction, now: Instant, series: number, retry: RetryOfMany): Promise<DrawerRow[]> {
+/** One statement for each length of the messages' ids: most sources have one. */
+async function resolveAll(
+  tx: Transaction,
+  now: Instant,
+  series: number,
+  retry: RetryOfMany,
+): Promise<DrawerRow[]> {
+  const drawers: DrawerRow[] = []
+  for (const [width, sent] of Map.groupBy(retry.sent, ({ messageId }) => Buffer.byteLength(messageId)))
+    drawers.push(...(await resolveSome(tx, now, series, { ...retry, sent }, width)))
+  return drawers
+}
+
+function resolveSome(
+  tx: Transaction,
+  now: Instant,
+  series: number,
+  retry: RetryOfMany,
+  width: number,
+): Promise<DrawerRow[]> {
   const { actor, notes, queue, redrive } = retry
   const sent = retry.sent.toSorted((a, b) => (a.id < b.id ? -1 : 1))
-  const width = sent[0]?.messageId.length ?? 0
-  if (sent.some(({ messageId }) => messageId.length !== width))
-    throw new Error('the ids of messages are not of the same length')
   const tails = sent.some(({ more }) => more !== undefined) ? sent.map(({ more }) => tailOf(retry, more)) : []
   return tx.rows<DrawerRow>(
     retryAll,

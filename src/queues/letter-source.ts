@@ -4,80 +4,77 @@
  */
 import { later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
-import { failure } from '../core/errors.ts'
+import { type BartlebyError, failure } from '../core/errors.ts'
 import { idFromSerial } from '../core/ksuid.ts'
-import { type Integer, sql, type Transaction } from '../db/database.ts'
-import type {
-  Edit,
-  Letter,
-  LetterId,
-  LocalLetterSource,
-  Outgoing,
-  Placed,
-  Recall,
-  SendReceipt,
-} from '../letters/letter.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import type { Letter, LetterId, Placed } from '../letters/letter.ts'
 import { layLetter, liftLetters } from '../letters/lying/move.ts'
+import type {
+  Departing,
+  Edits,
+  LetterSource,
+  Reading,
+  Recall,
+  Refused,
+  Rendered,
+  Sent,
+} from '../letters/source.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { assignCases } from './cases.ts'
 import { CountChanges, emptiestPartition, instantSum } from './counts.ts'
 import { departureOf } from './dead-queue.ts'
 import { makeEngineQueue, readEngineOf } from './engine-queues.ts'
-import { type Announce, putItems } from './put.ts'
+import type { Announce } from './put.ts'
 import { allocateSerials, expectLetters, type QueueRecord, readQueue } from './records.ts'
 import { insertLetters } from './sql/put-letters.ts'
 import { removeAny } from './sql/remove.ts'
 
 /** The source called `name`, for letters that go back to queues. */
-export const queueLetterSource = (
-  name: LocalLetterSource['name'],
-  announce: Announce,
-): LocalLetterSource => ({
+export const queueLetterSource = (name: LetterSource['name'], announce: Announce): LetterSource => ({
   name,
   render,
-  send: (work, outgoing, letter) => send(work, outgoing, letter, announce),
-  sendMany: (work, queue, engine, letters) => sendMany(work, queue, engine, letters, announce),
+  send: (work, rendered) => send(work, rendered, announce),
   recall,
   disown,
   lift,
   lay: (work, letters) => lay(work, letters, announce),
 })
 
-async function render(tx: Transaction, letter: Letter, edit: Edit | null): Promise<Outgoing> {
-  const { engine, originalQueue: queue } = letter
-  if (queue === null) throw failure('letter_without_queue', { engine })
+const render = (read: Reading, letters: readonly Departing[], edits: Edits) =>
+  read('queues.render', async (session) => {
+    const wayOf = ({ engine, originalQueue }: Departing): string => `${engine} ${originalQueue}`
+    const refusals = new Map<string, BartlebyError | null>()
+    for (const [way, [letter]] of Map.groupBy(letters, wayOf))
+      if (letter !== undefined) refusals.set(way, await refusalOf(session, letter))
+    return letters.map((letter): Rendered | Refused => {
+      const refusal = refusals.get(wayOf(letter)) ?? null
+      if (refusal !== null) return { letter, refusal }
+      return { letter, queue: letter.originalQueue ?? '', edit: edits.get(letter.id) ?? null }
+    })
+  })
+
+async function refusalOf(
+  session: Session,
+  { engine, originalQueue: queue }: Departing,
+): Promise<BartlebyError | null> {
+  if (queue === null) return failure('letter_without_queue', { engine })
   // An engine's own queue is made when the letter is sent.
-  if ((await readQueue(tx, queue)) === null && (await readEngineOf(tx, queue)) !== engine)
-    throw failure('letter_queue_gone', { queue })
-  return {
-    letterId: letter.id,
-    queue,
-    encoding: letter.encoding,
-    kind: letter.kind,
-    reference: letter.reference,
-    ...letter.editedHeaders,
-    ...edit?.headers,
-    payload: edit?.payload ?? letter.editedPayload ?? letter.payload,
-    correlationId: letter.correlationId,
-    idempotencyKey: `${letter.id}-${letter.version}`,
-  }
+  const isThere =
+    (await readQueue(session, queue)) !== null || (await readEngineOf(session, queue)) === engine
+  return isThere ? null : failure('letter_queue_gone', { queue })
 }
 
 async function send(
   work: OfficeWork,
-  outgoing: Outgoing,
-  { engine }: Pick<Letter, 'engine'>,
+  rendered: readonly Rendered[],
   announce: Announce,
-): Promise<SendReceipt> {
-  const { queue } = outgoing
-  const putOne = () => putItems(work, queue, [outgoing], announce)
-  let put = await putOne()
-  if (put === null && (await makeEngineQueue(work, engine, queue))) put = await putOne()
-  if (put === null) throw failure('letter_queue_gone', { queue })
-  const { partition, serials } = put
-  const [serial = 0] = serials
-  await assignCases(work.tx, partition.part, [{ serial, caseId: outgoing.letterId }])
-  return { messageId: idFromSerial(partition.idPrefix, serial), queue }
+): Promise<readonly Sent[]> {
+  const sent: Sent[] = []
+  for (const [queue, toQueue] of Map.groupBy(rendered, ({ queue }) => queue)) {
+    const letters = toQueue.map(({ letter }) => letter)
+    sent.push(...(await sendTo(work, queue, letters, announce)))
+  }
+  return sent
 }
 
 /** One row by its unique name; whoever deletes the queue waits for the transaction, or is waited for. */
@@ -91,17 +88,19 @@ async function kept(tx: Transaction, queueName: string): Promise<QueueRecord | n
   return row === undefined ? null : queue
 }
 
-async function sendMany(
+/** Into one partition, in their order. What is on file of the letters is copied within the store. */
+async function sendTo(
   work: OfficeWork,
   queueName: string,
-  engine: string,
-  letters: readonly Placed[],
+  letters: readonly Departing[],
   announce: Announce,
-): Promise<readonly SendReceipt[] | null> {
+): Promise<readonly Sent[]> {
   const { tx, now } = work
   let queue = await kept(tx, queueName)
-  if (queue === null && (await makeEngineQueue(work, engine, queueName))) queue = await kept(tx, queueName)
-  if (queue === null) return null
+  const [first] = letters
+  if (queue === null && first !== undefined && (await makeEngineQueue(work, first.engine, queueName)))
+    queue = await kept(tx, queueName)
+  if (queue === null) throw failure('letter_queue_gone', { queue: queueName })
   const { part, idPrefix } = await emptiestPartition(tx, queue)
   const serials = await allocateSerials(tx, letters.length)
   const expireAt = later(now, usFromNs(queue.expireTimeoutNs))
@@ -113,7 +112,11 @@ async function sendMany(
   const [firstSerial] = serials
   if (firstSerial !== undefined)
     work.afterCommit(() => announce([{ queueName, part, firstSerial }], expireAt))
-  return serials.map((serial) => ({ messageId: idFromSerial(idPrefix, serial), queue: queueName }))
+  return letters.map((letter, i) => ({
+    letter,
+    messageId: idFromSerial(idPrefix, serials[i] ?? 0),
+    queue: queueName,
+  }))
 }
 
 /** The item of a case, on items_by_case. */

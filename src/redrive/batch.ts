@@ -1,20 +1,36 @@
 /**
- * One batch of a lane: the next letters are sent, discarded or left out, with their history, their counts and how far the lane is, in
- * one transaction. After a crash all of it has happened or nothing.
+ * One batch of a lane: the next letters are sent, discarded, restored or left out, with their history, their counts and how far the
+ * lane is, in one transaction. After a crash all of it has happened or nothing. Letters that leave over a network are not within reach
+ * of one: their source writes for which redrive a letter leaves before it does, and a server that finds the next letter sent counts it
+ * instead of sending it again.
  *
  * The lane is locked first and the state of the redrive read behind that lock: whoever pauses or cancels it holds all lanes, so
  * nothing is sent after that.
  */
-import { failure } from '../core/errors.ts'
-import type { Candidate } from '../letters/candidates.ts'
-import { keepEdits } from '../letters/contents.ts'
+import type { Clock } from '../core/clock.ts'
+import { BartlebyError } from '../core/errors.ts'
+import type { Database } from '../db/database.ts'
+import { type Candidate, isBefore, readCandidates } from '../letters/candidates.ts'
+import { lockLetter } from '../letters/detail.ts'
 import { discardLetters } from '../letters/discard-many.ts'
-import { isRemote, type LetterId, type LetterSource, type LocalLetterSource } from '../letters/letter.ts'
-import { retryLetters } from '../letters/retry-many.ts'
-import type { OfficeWork } from '../letters/work.ts'
+import type { LetterId, Sending } from '../letters/letter.ts'
+import { unnameRedrive, wasSentFor } from '../letters/redriven.ts'
+import { changeLetter } from '../letters/restore.ts'
+import {
+  type Departing,
+  type Edits,
+  isOutside,
+  isRefused,
+  type LetterSource,
+  type OutsideSource,
+  type Refused,
+  sendBack,
+} from '../letters/source.ts'
+import { inOffice, type OfficeWork } from '../letters/work.ts'
 import { advanceLane, type HeldLane, holdLane, type Lane } from './lanes.ts'
 import { type LaneLetter, nextLetters, noteExceptions } from './members.ts'
-import { isSending, isWorking, type Redrive, refOf, type Terms } from './redrive.ts'
+import { exceptionOf, isAboutLetter } from './obstacles.ts'
+import { type Exception, isSending, isWorking, type Redrive, refOf, type Terms } from './redrive.ts'
 import type { Repairer } from './repair/repairer.ts'
 import { readRedriveByNumber, type StoredRedrive } from './rows.ts'
 import { firstOutOfTurn, keepOrder, repairLetters, siftLetters } from './sifting.ts'
@@ -40,68 +56,77 @@ export interface BatchDone {
 /** 'halted': it is paused or over, or another server's by now. */
 export type BatchResult = BatchDone | { readonly outcome: 'halted' }
 
+/** Does the next letters of a lane. Refuses, and does nothing, when the redrive cannot go on. */
+export function runBatch(
+  db: Database,
+  clock: Clock,
+  { action }: Redrive,
+  lane: Lane,
+  terms: BatchTerms,
+): Promise<BatchResult> {
+  const { source } = terms
+  return isSending(action) && isOutside(source)
+    ? runOutside(db, clock, lane, { ...terms, source })
+    : inOffice(db, clock, 'redrive.batch', (work) => runInside(work, lane, terms))
+}
+
+async function runInside(work: OfficeWork, lane: Lane, terms: BatchTerms): Promise<BatchResult> {
+  const both = await holdBoth(work, lane, terms.owner)
+  if (both === null) return { outcome: 'halted' }
+  const next = await nextLetters(work.tx, both.held, both.held.behind, terms.size)
+  const { members, fit, edits, exceptions } = await choose(work, both, next, terms)
+  const refused = await act(work, both.redrive, terms.source, fit, edits)
+  return moveOn(work, both, members, [...exceptions, ...refused.map(exceptionOf)])
+}
+
 /** A redrive and one of its lanes, which nobody changes before the transaction ends. */
-export interface Both {
+interface Both {
   readonly held: HeldLane
   readonly redrive: StoredRedrive
 }
 
 /** The redrive and the lane, when this server may go on with them; null when it may not. */
-export async function holdBoth({ tx }: OfficeWork, lane: Lane, owner: string): Promise<Both | null> {
+async function holdBoth({ tx }: OfficeWork, lane: Lane, owner: string): Promise<Both | null> {
   const held = await holdLane(tx, lane)
   const redrive = await readRedriveByNumber(tx, lane.redrive)
   const isOurs = redrive?.owner === owner && isWorking(redrive.state)
   return held === null || !isOurs ? null : { held, redrive }
 }
 
-/** The notes of what a redrive does. */
-export const notesOf = ({ id, reason }: Redrive): string =>
-  reason === null ? `Redrive ${id}` : `${reason} (redrive ${id})`
-
-/** Who does it. */
-export const actorOf = ({ startedBy, plannedBy }: Redrive): string => startedBy ?? plannedBy
-
-/** Whether letters of this source are acted on many at a time. */
-export const isBulk = ({ action }: Redrive, source: LetterSource): boolean =>
-  isSending(action) ? canSendMany(source) : action === 'discard' && !isRemote(source)
-
-const canSendMany = (
-  source: LetterSource,
-): source is LocalLetterSource & Required<Pick<LocalLetterSource, 'sendMany'>> =>
-  !isRemote(source) && source.sendMany !== undefined
-
-/** Does the next letters of a lane, many at a time. Refuses, and does nothing, when the destination is gone. */
-export async function runBatch(work: OfficeWork, lane: Lane, terms: BatchTerms): Promise<BatchResult> {
-  const { tx } = work
-  const both = await holdBoth(work, lane, terms.owner)
-  if (both === null) return { outcome: 'halted' }
-  const { held, redrive } = both
-  const next = await nextLetters(tx, held, held.behind, terms.size)
-  const letters = before(next, await firstOutOfTurn(tx, redrive, held, next))
-  const sifted = await siftLetters(tx, redrive, letters)
-  const repaired = await repairLetters(tx, redrive, held, terms.repairer, sifted.fit)
-  const ordered = await keepOrder(tx, redrive, held, letters, repaired.fit)
-  const decided = before(before(letters, repaired.next), ordered.next)
-  const last = decided.at(-1)
-  if (last === undefined) return doneWith(both, NOTHING)
-  const isDecided = inside(decided)
-  const fit = ordered.fit.filter(({ id }) => isDecided(id))
-  const exceptions = [...sifted.exceptions, ...repaired.exceptions, ...ordered.exceptions].filter(
-    ({ letter }) => isDecided(letter),
-  )
-  await keepEdits(
-    tx,
-    fit.flatMap(({ id }) => repaired.edits.get(id) ?? []),
-  )
-  await act(work, redrive, held, terms.source, fit)
-  await noteExceptions(tx, redrive.number, exceptions)
-  const step = { sent: fit.length, skipped: exceptions.length, failed: 0 }
-  // With the commit that this travels with, the letters are sent and counted.
-  advanceLane(tx, held, { ...step, to: last })
-  return doneWith(both, step)
+/** What is to be done with the next letters, as far as it can be told. */
+interface Chosen {
+  /** All that is decided about. */
+  readonly members: readonly LaneLetter[]
+  readonly fit: readonly Departing[]
+  readonly edits: Edits
+  readonly exceptions: readonly Exception[]
 }
 
-const NOTHING = { sent: 0, skipped: 0, failed: 0 } as const
+/** Locks the next letters and decides about them. */
+async function choose(
+  { tx }: OfficeWork,
+  { held, redrive }: Both,
+  next: readonly LaneLetter[],
+  { repairer }: BatchTerms,
+): Promise<Chosen> {
+  const letters = before(next, await firstOutOfTurn(tx, redrive, held, next))
+  const sifted = await siftLetters(tx, redrive, letters)
+  const repaired = await repairLetters(tx, redrive, held, repairer, sifted.fit)
+  const ordered = await keepOrder(tx, redrive, held, letters, repaired.fit)
+  const members = before(before(letters, repaired.next), ordered.next)
+  const decided = new Set(members.map(({ letter }) => letter))
+  const originalQueue = held.destination === '' ? null : held.destination
+  return {
+    members,
+    fit: ordered.fit
+      .filter(({ id }) => decided.has(id))
+      .map((letter: Candidate) => ({ ...letter, originalQueue })),
+    edits: repaired.edits,
+    exceptions: [...sifted.exceptions, ...repaired.exceptions, ...ordered.exceptions].filter(({ letter }) =>
+      decided.has(letter),
+    ),
+  }
+}
 
 /** The letters of a batch that come before this one; all when there is none. */
 function before(letters: readonly LaneLetter[], end: LetterId | null): readonly LaneLetter[] {
@@ -109,37 +134,149 @@ function before(letters: readonly LaneLetter[], end: LetterId | null): readonly 
   return place === -1 ? letters : letters.slice(0, place)
 }
 
-function inside(letters: readonly LaneLetter[]): (letter: LetterId) => boolean {
-  const ids = new Set(letters.map(({ letter }) => letter))
-  return (letter) => ids.has(letter)
-}
-
-/** What a batch did. */
-export const doneWith = (
-  { redrive }: Both,
-  step: { readonly sent: number; readonly skipped: number; readonly failed: number },
-): BatchDone => ({
-  outcome: 'done',
-  ...step,
-  terms: redrive.terms,
-})
-
+/** Does it to letters that are locked; gives those that were refused. Throws what keeps all of them from going on. */
 async function act(
   work: OfficeWork,
   redrive: Redrive,
-  { engine, destination }: Lane,
   source: LetterSource,
-  letters: readonly Candidate[],
-): Promise<void> {
-  if (letters.length === 0) return
-  const how = { engine, notes: notesOf(redrive), actor: actorOf(redrive), redrive: refOf(redrive) }
-  if (redrive.action === 'discard') return discardLetters(work, { ...how, source, letters })
-  if (!canSendMany(source)) throw new Error(`letters of '${source.name}' are not sent many at a time`)
-  const receipts = await source.sendMany(work, destination, engine, letters)
-  if (receipts === null) throw failure('letter_queue_gone', { queue: destination })
-  const sent = letters.flatMap(({ id }, i) => {
-    const receipt = receipts[i]
-    return receipt === undefined ? [] : [{ id, messageId: receipt.messageId }]
+  letters: readonly Departing[],
+  edits: Edits,
+): Promise<readonly Refused[]> {
+  if (letters.length === 0) return []
+  const how = sendingOf(redrive)
+  switch (redrive.action) {
+    case 'discard':
+      for (const [engine, ofEngine] of Map.groupBy(letters, (letter) => letter.engine))
+        await discardLetters(work, { ...how, engine, source, letters: ofEngine })
+      return []
+    case 'restore':
+      return restore(work, source, letters, how)
+    case 'retry':
+    case 'move': {
+      const refused = (await sendBack(work, source, letters, edits, how)).filter(isRefused)
+      for (const { refusal } of refused) if (!isAboutLetter(refusal)) throw refusal
+      return refused
+    }
+  }
+}
+
+/** One by one: a source refuses a letter before it has written anything of it. */
+async function restore(
+  work: OfficeWork,
+  source: LetterSource,
+  letters: readonly Departing[],
+  { notes, actor }: Pick<Sending, 'actor'> & { readonly notes: string },
+): Promise<readonly Refused[]> {
+  const refused: Refused[] = []
+  for (const letter of letters) {
+    const whole = await lockLetter(work.tx, letter.id)
+    if (whole === null) throw new Error(`letter ${letter.id} is gone although it was locked`)
+    try {
+      await changeLetter(work, source, whole, { status: 'Pending', notes, actor })
+    } catch (error) {
+      if (!(error instanceof BartlebyError) || !isAboutLetter(error)) throw error
+      refused.push({ letter, refusal: error })
+    }
+  }
+  return refused
+}
+
+const sendingOf = (redrive: Redrive) => ({
+  notes: redrive.reason === null ? `Redrive ${redrive.id}` : `${redrive.reason} (redrive ${redrive.id})`,
+  actor: redrive.startedBy ?? redrive.plannedBy,
+  redrive: refOf(redrive),
+})
+
+/** With the commit that this travels with, the letters are sent and counted. */
+async function moveOn(
+  { tx }: OfficeWork,
+  { held, redrive }: Both,
+  members: readonly LaneLetter[],
+  exceptions: readonly Exception[],
+): Promise<BatchDone> {
+  await noteExceptions(tx, redrive.number, exceptions)
+  const failed = exceptions.filter(({ outcome }) => outcome === 'failed').length
+  const step = { sent: members.length - exceptions.length, skipped: exceptions.length - failed, failed }
+  const last = members.at(-1)
+  if (last !== undefined) advanceLane(tx, held, { ...step, to: last })
+  return { outcome: 'done', ...step, terms: redrive.terms }
+}
+
+/** Sends the next letter of a lane over the network, and counts it whatever was decided about the redrive meanwhile. */
+async function runOutside(
+  db: Database,
+  clock: Clock,
+  lane: Lane,
+  terms: BatchTerms & { readonly source: OutsideSource },
+): Promise<BatchResult> {
+  const next = await inOffice(db, clock, 'redrive.next', (work) => nextOutside(work, lane, terms))
+  if ('outcome' in next) return next
+  const { redrive, member, letter, edits } = next
+  const unname = () =>
+    db.session('redrive.unsent', (session) => unnameRedrive(session, letter.id, member.version, redrive))
+  const [answer] = await terms.source
+    .sendOutside([letter], edits, sendingOf(redrive))
+    .catch(async (error: unknown) => {
+      await unname()
+      throw error
+    })
+  const refused = answer !== undefined && isRefused(answer) ? answer : null
+  if (refused !== null && !isAboutLetter(refused.refusal)) {
+    await unname()
+    throw refused.refusal
+  }
+  return inOffice(db, clock, 'redrive.sent', async (work) => {
+    const held = await holdLane(work.tx, lane)
+    if (held === null || !isAhead(held.behind, member)) return { outcome: 'halted' }
+    // One that was refused because nobody knew whether it had arrived may have come back meanwhile.
+    const isSent = refused === null || (await wasSent(work, redrive, member))
+    return leftBehind(work, { redrive, held }, member, isSent ? [] : [exceptionOf(refused)])
   })
-  await retryLetters(work, { ...how, queue: destination, sent })
+}
+
+/** A letter was sent, or left out for this reason. */
+async function leftBehind(
+  work: OfficeWork,
+  both: Both,
+  member: LaneLetter,
+  exceptions: readonly Exception[],
+): Promise<BatchDone> {
+  if (exceptions.length > 0) await unnameRedrive(work.tx, member.letter, member.version, both.redrive)
+  return moveOn(work, both, [member], exceptions)
+}
+
+/** False: another server found it sent, and has counted it. */
+const isAhead = (behind: Both['held']['behind'], member: LaneLetter): boolean =>
+  isBefore(
+    { capturedAt: behind.capturedAt, id: behind.letter },
+    { capturedAt: member.capturedAt, id: member.letter },
+  )
+
+/** The next letter of a lane, to be sent over the network. */
+interface Next {
+  readonly redrive: StoredRedrive
+  readonly member: LaneLetter
+  readonly letter: Departing
+  readonly edits: Edits
+}
+
+/** The next letter; what is left out, or was sent before a crash, is counted. */
+async function nextOutside(work: OfficeWork, lane: Lane, terms: BatchTerms): Promise<Next | BatchResult> {
+  const both = await holdBoth(work, lane, terms.owner)
+  if (both === null) return { outcome: 'halted' }
+  const next = await nextLetters(work.tx, both.held, both.held.behind, 1)
+  const [member] = next
+  if (member === undefined) return moveOn(work, both, [], [])
+  if (await wasSent(work, both.redrive, member)) return leftBehind(work, both, member, [])
+  const { members, fit, edits, exceptions } = await choose(work, both, next, terms)
+  const [letter] = fit
+  if (letter !== undefined) return { redrive: both.redrive, member, letter, edits }
+  return members.length === 0 ? moveOn(work, both, [], []) : leftBehind(work, both, member, exceptions)
+}
+
+/** Whether this redrive has sent the letter already, whatever became of it: its server ended between the two. */
+async function wasSent({ tx }: OfficeWork, redrive: StoredRedrive, member: LaneLetter): Promise<boolean> {
+  const letter = (await readCandidates(tx, [member.letter])).get(member.letter)
+  if (letter === undefined || letter.version === member.version) return false
+  return letter.redrive === redrive.number || wasSentFor(tx, member.letter, member.version, redrive)
 }

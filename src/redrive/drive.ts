@@ -5,14 +5,13 @@
 import { type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
-import type { LetterSource, SourceName } from '../letters/letter.ts'
-import { inOffice } from '../letters/work.ts'
-import { type BatchDone, type BatchResult, isBulk, runBatch } from './batch.ts'
+import type { SourceName } from '../letters/letter.ts'
+import type { LetterSource } from '../letters/source.ts'
+import { type BatchDone, runBatch } from './batch.ts'
 import { canaryVerdict, isCanarySent, leftOfCanary } from './canary.ts'
 import type { Courtesy } from './courtesy.ts'
 import { placeOf } from './destinations.ts'
 import { decide, type Verdict } from './ending.ts'
-import { runErrand } from './errand.ts'
 import { LaneTurns } from './lane-turns.ts'
 import { type LaneStanding, remainingOf } from './lanes.ts'
 import { Lease } from './lease.ts'
@@ -255,9 +254,7 @@ export class Drive {
     const source = sources.get(lane.source)
     if (source === undefined) throw new Error(`no source is named '${lane.source}'`)
     const terms = { owner, size, source, repairer }
-    const result: BatchResult = isBulk(this.#redrive, source)
-      ? await inOffice(db, clock, 'redrive.batch', (work) => runBatch(work, lane, terms))
-      : await runErrand(db, clock, this.#redrive, lane, terms)
+    const result = await runBatch(db, clock, this.#redrive, lane, terms)
     if (result.outcome === 'halted') this.wake()
     else this.#count(lane, result)
   }

@@ -1,6 +1,7 @@
 /** What keeps a redrive from going on, and what concerns one letter only. */
 import { BartlebyError, type ErrorCode } from '../core/errors.ts'
 import { StoreUnavailable } from '../db/database.ts'
+import type { Refused } from '../letters/source.ts'
 import type { Exception } from './redrive.ts'
 
 /** The place that letters go to is gone or cannot be reached: the others would fare no better. */
@@ -23,6 +24,9 @@ export const isObstacle = (error: unknown): error is BartlebyError =>
 export const isPassing = (error: unknown): boolean =>
   error instanceof StoreUnavailable || (error instanceof BartlebyError && PASSING.has(error.code))
 
+/** Whether it concerns the letter at hand, and not all of them. */
+export const isAboutLetter = (error: BartlebyError): boolean => !isObstacle(error) && !isPassing(error)
+
 /** The words of an error, without what the facade of queues puts before them. */
 export const wordsOf = (error: BartlebyError): string =>
   error.message.slice(error.message.indexOf(';') + 1).trim()
@@ -35,13 +39,13 @@ const SKIPS: ReadonlyMap<ErrorCode, Exception['reason']> = new Map<ErrorCode, Ex
   ['letter_not_next', 'order_blocked'],
 ])
 
-/** What an error about one letter is noted as. */
-export function exceptionOf(letter: Exception['letter'], error: BartlebyError): Exception {
-  const skip = SKIPS.get(error.code)
+/** What the refusal of one letter is noted as. */
+export function exceptionOf({ letter, refusal }: Refused): Exception {
+  const skip = SKIPS.get(refusal.code)
   return {
-    letter,
+    letter: letter.id,
     outcome: skip === undefined ? 'failed' : 'skipped',
     reason: skip ?? 'send_refused',
-    detail: wordsOf(error),
+    detail: wordsOf(refusal),
   }
 }

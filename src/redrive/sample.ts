@@ -2,15 +2,9 @@
 import { BartlebyError } from '../core/errors.ts'
 import type { Database } from '../db/database.ts'
 import { readLetterById } from '../letters/detail.ts'
-import {
-  type Edit,
-  isRemote,
-  type Letter,
-  type LetterSource,
-  type Outgoing,
-  type SourceName,
-} from '../letters/letter.ts'
-import { renderRetry } from '../letters/resolve.ts'
+import type { Edit, Letter, Outgoing, SourceName } from '../letters/letter.ts'
+import { type LetterSource, NO_EDITS, onlyOne, outgoingOf } from '../letters/source.ts'
+import { insistOnStatus } from '../letters/transition.ts'
 import { LANE_START, readLanes } from './lanes.ts'
 import { type LaneLetter, nextLetters } from './members.ts'
 import { wordsOf } from './obstacles.ts'
@@ -76,13 +70,12 @@ async function render(
   letter: Letter,
   edit: Edit | null,
 ): Promise<Pick<Outgoing, 'queue' | 'encoding' | 'kind' | 'reference' | 'payload'>> {
-  if (action === 'move') {
-    const { encoding, kind, reference, editedHeaders } = letter
-    const payload = edit?.payload ?? letter.editedPayload ?? letter.payload
-    return { encoding, kind, reference, ...editedHeaders, ...edit?.headers, payload, queue: queue ?? '' }
-  }
+  const { id } = letter
+  // Whether there is such a queue was asked when it was planned.
+  if (action === 'move') return outgoingOf(letter, { letter, queue: queue ?? '', edit })
   const source = sources.get(letter.source)
   if (source === undefined) throw new Error(`no source is named '${letter.source}'`)
-  if (isRemote(source)) return source.renderRemote(letter, edit)
-  return db.transaction('redrive.render', (tx) => renderRetry({ tx }, source, letter, edit))
+  insistOnStatus(letter, 'retry', ['Pending'])
+  const edits = edit === null ? NO_EDITS : new Map([[id, edit]])
+  return outgoingOf(letter, onlyOne(await source.render(db.session.bind(db), [letter], edits)))
 }

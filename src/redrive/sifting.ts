@@ -82,7 +82,7 @@ export interface RepairedLetters extends SiftedSoFar {
 }
 
 /** A batch is repaired for so long at most: whoever pauses or cancels waits for it, and on SQLite every writer. */
-export const REPAIR_MS = 250
+const REPAIR_MS = 250
 
 /** Makes of each letter what the recipe says, and leaves out those that it cannot be applied to. */
 export async function repairLetters(

@@ -7,15 +7,13 @@ import { Gather } from '../core/gather.ts'
 import { parseXid, type Xid } from '../core/xid.ts'
 import { type Database, type Session, StoreUnavailable } from '../db/database.ts'
 import type { Registers } from '../letters/death-note.ts'
-import { lockLetter } from '../letters/detail.ts'
 import { eraseLetters } from '../letters/erase.ts'
-import type { LocalLetterSource } from '../letters/letter.ts'
 import { lockLetters } from '../letters/reopen.ts'
-import { retryLetter } from '../letters/resolve.ts'
+import type { LetterSource } from '../letters/source.ts'
 import { inOffice } from '../letters/work.ts'
 import { type JobRecord, type QueuedJob, queueOf, readJob, readJobDetail, readQueuedJobs } from './job-sql.ts'
 import { removeExhaustedJobs } from './letters/dead-rows.ts'
-import { webhookLetterSource } from './letters/source.ts'
+import { requeueJobs, webhookLetterSource } from './letters/source.ts'
 import { actorOf, type MoveKind, moveJobs, type PullMove } from './pull-moves.ts'
 import { Refused } from './refusal.ts'
 import type { WebhookSettings } from './settings.ts'
@@ -65,7 +63,7 @@ export class Jobs {
   readonly #db: Database
   readonly #clock: Clock
   readonly #settings: WebhookSettings
-  readonly #source: LocalLetterSource
+  readonly #source: LetterSource
   readonly #moves: Gather<PullMove, boolean>
 
   constructor({ db, clock, registers, settings, onJobs }: JobsOptions) {
@@ -130,10 +128,11 @@ export class Jobs {
     await inOffice(this.#db, this.#clock, 'webhooks.requeue', async (work) => {
       const { tx } = work
       const job = ownJob(consumer, await readJobCalled(tx, jobId))
-      const letter = job.state !== JOB.dead || job.letter === null ? null : await lockLetter(tx, job.letter)
-      if (letter?.status !== 'Pending') throw new Refused('job_not_dead')
-      const actor = actorOf(await queueOf(tx, consumer.number))
-      await retryLetter(work, this.#source, letter, { edit: null, notes: 'Requeued', actor })
+      const letters = job.state !== JOB.dead || job.letter === null ? [] : [job.letter]
+      const queue = await queueOf(tx, consumer.number)
+      const requeue = { queue, letters, notes: 'Requeued', actor: actorOf(queue) }
+      const sent = await requeueJobs(work, this.#source, requeue)
+      if (sent.length === 0) throw new Refused('job_not_dead')
     })
   }
 

@@ -9,11 +9,12 @@ import { closeCasesOf } from '../letters/confirm.ts'
 import type { Registers } from '../letters/death-note.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
 import { lockLetters } from '../letters/reopen.ts'
-import { retryLetters } from '../letters/retry-many.ts'
+import type { LetterSource } from '../letters/source.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { type JobRecord, queueOf } from './job-sql.ts'
 import { buryJobs, type DyingJob } from './letters/bury.ts'
 import type { TakenFacts } from './letters/rounds.ts'
+import { jobGone, renderJobs, requeueJobs } from './letters/source.ts'
 import { Tallies } from './tallies.ts'
 import { JOB, WEBHOOKS } from './webhook.ts'
 
@@ -121,18 +122,27 @@ async function take(
   moves: readonly PullMove[],
   tallies: Tallies,
 ): Promise<readonly Xid[]> {
-  const ids = await claimAll(work.tx, work.now, claimUs, moves, { attempts: 1, from: [JOB.dead, JOB.dead] })
-  const taken = moves.filter(({ job }) => ids.includes(job.id))
-  for (const [consumer, ofConsumer] of Map.groupBy(taken, ({ job }) => job.consumer)) {
-    const queue = await queueOf(work.tx, consumer)
-    const sent = ofConsumer.flatMap(({ job }) => {
-      const more: TakenFacts = { attemptsBefore: job.attempts + 1 }
-      return job.letter === null ? [] : { id: job.letter, messageId: job.id, more }
+  const attempts = new Map<string, number>(moves.map(({ job }) => [job.id, job.attempts]))
+  const taken: Xid[] = []
+  // Its consumer has it at once, instead of a courier or whoever asks next.
+  const send: LetterSource['send'] = async ({ tx, now }, rendered) => {
+    const ids = new Set(rendered.map(({ letter }) => letter.sourceId))
+    const fit = moves.filter(({ job }) => ids.has(job.id))
+    const from = { attempts: 1, from: [JOB.dead, JOB.dead] } as const
+    taken.push(...(await claimAll(tx, now, claimUs, fit, from)))
+    return rendered.map(({ letter, queue }) => {
+      const id = letter.sourceId
+      const more: TakenFacts = { attemptsBefore: (attempts.get(id) ?? 0) + 1 }
+      return taken.some((each) => each === id) ? { letter, queue, messageId: id, more } : jobGone(letter)
     })
-    await retryLetters(work, { engine: WEBHOOKS, queue, sent, notes: TAKEN, actor: actorOf(queue) })
   }
-  count(moves, ids, (job) => tallies.moved(job.consumer, JOB.dead, JOB.inFlight))
-  return ids
+  for (const [consumer, ofConsumer] of Map.groupBy(moves, ({ job }) => job.consumer)) {
+    const queue = await queueOf(work.tx, consumer)
+    const sending = { queue, letters: lettersOf(ofConsumer), notes: TAKEN, actor: actorOf(queue) }
+    await requeueJobs(work, { name: WEBHOOKS, render: renderJobs, send }, sending)
+  }
+  count(moves, taken, (job) => tallies.moved(job.consumer, JOB.dead, JOB.inFlight))
+  return taken
 }
 
 const TAKEN = 'Taken by its consumer'

@@ -36,6 +36,8 @@ const VERBS = [
   'nextLetterDue',
   'readForLetters',
   'lockForLetters',
+  'standingOfLetters',
+  'lockStandingOfLetters',
   'told',
   'giveUp',
   'layBack',

@@ -41,6 +41,8 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
     'release',
     'readForLetters',
     'lockForLetters',
+    'standingOfLetters',
+    'lockStandingOfLetters',
     'giveUp',
     'layBack',
     'startOver',

@@ -104,7 +104,10 @@ async function correspond({ layout, db }: Toured): Promise<void> {
     await rows.told(tx, list)
     await rows.giveUp(tx, told, NOW)
     await rows.layBack(tx, told)
-    await rows.startOver(tx, known.row, known.letterId, Buffer.from('{"b":2}'))
+    await rows.standing(tx, ids)
+    await rows.lockStanding(tx, ids)
+    const { id } = known.row
+    await rows.startOver(tx, [{ id, letterId: known.letterId, payload: Buffer.from('{"b":2}') }])
     await rows.takeBack(tx, known.row, known.letterId, NOW)
   })
 }

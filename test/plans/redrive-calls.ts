@@ -82,6 +82,7 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'letters.lockCandidates': [letters],
   'letters.firstOfKeys': ['engine-2', keys, letters],
   'letters.contents': [letters],
+  'letters.digests': [letters],
   'letters.contentBytes': [letters],
   'letters.keepEdits': [edits],
   'letters.discardMany': [list(pending), NOW, 'actor', 'notes', LARGE_REDRIVE, 1, '{}'],

@@ -20,6 +20,7 @@ export const REDRIVE_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'letters.candidates',
     'letters.lockCandidates',
     'letters.contents',
+    'letters.digests',
     'letters.contentBytes',
     'letters.keepEdits',
     'letters.discardMany',

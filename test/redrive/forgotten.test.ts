@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/core/log.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
-import type { LetterSource } from '../../src/letters/letter.ts'
+import type { LetterSource } from '../../src/letters/source.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { LetterStore } from '../harness/letter-store.ts'

@@ -1,9 +1,15 @@
 /** Publishes that nobody knew the end of, and whose event came back: they did happen. */
 import { type Integer, type Session, sql, textList } from '../../db/database.ts'
 import { readLetterById } from '../../letters/detail.ts'
-import { type Letter, type LetterId, letterId, RETRIED, type RedriveRef } from '../../letters/letter.ts'
+import {
+  type Letter,
+  type LetterId,
+  letterId,
+  RETRIED,
+  type RedriveRef,
+  sentBy,
+} from '../../letters/letter.ts'
 import { type CaseRow, sentBack } from '../../letters/reopen.ts'
-import { sentBy } from '../../letters/resolve.ts'
 import { transition } from '../../letters/transition.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { redriveNumber, refOf } from '../../redrive/redrive.ts'

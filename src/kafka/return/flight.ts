@@ -4,9 +4,8 @@
  * arrived, or others took it to be lost.
  */
 import { lockLetter } from '../../letters/detail.ts'
-import { RETRIED } from '../../letters/letter.ts'
+import { RETRIED, sentBy } from '../../letters/letter.ts'
 import { nameRedrive } from '../../letters/redriven.ts'
-import { sentBy } from '../../letters/resolve.ts'
 import { transition } from '../../letters/transition.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import { type EventId, KAFKA_OPERATIONS, type OutgoingRecord, STATE } from '../event.ts'

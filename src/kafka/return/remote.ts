@@ -1,8 +1,9 @@
 /** The return path as the office uses it: one letter, wherever it stands in its queue, sent back by its number. */
-import { type BartlebyError, failure } from '../../core/errors.ts'
+import { BartlebyError, failure } from '../../core/errors.ts'
 import type { Database } from '../../db/database.ts'
 import { readLetterById } from '../../letters/detail.ts'
-import type { Edit, Letter, Outgoing } from '../../letters/letter.ts'
+import type { Edit } from '../../letters/letter.ts'
+import type { Departing, Refused, Rendered, Sent } from '../../letters/source.ts'
 import { insistOnStatus } from '../../letters/transition.ts'
 import { type OutgoingRecord, SYSTEM, UNKNOWN } from '../event.ts'
 import type { LetterReturn } from '../source.ts'
@@ -17,23 +18,43 @@ export interface RemoteParts {
   readonly path: Pick<ReturnPath, 'processLetter' | 'rehearseLetter'>
 }
 
-/** How the office sends letters of Kafka back. */
+/** How the office sends letters of Kafka back: one after the other, as one event of a service is in flight at a time. */
 export const remoteOf = ({ db, path }: RemoteParts): LetterReturn => ({
-  async render(letter, edit) {
-    const ended = await path.rehearseLetter(goalOf(letter), errandOf(edit, SYSTEM.actor, null))
-    const { record } = await arrived(db, letter, ended)
-    return outgoing(letter, record)
-  },
-  async send(letter, { edit, notes, actor, redrive, settled }) {
-    const errand = { ...errandOf(edit, actor, notes), redrive, settled }
-    const ended = await path.processLetter(goalOf(letter), errand)
-    const { eventId, record } = await arrived(db, letter, ended)
-    return { messageId: eventId, queue: record.topic }
-  },
+  render: (_read, letters, edits) =>
+    eachOf(letters, async (letter): Promise<Rendered> => {
+      const edit = edits.get(letter.id) ?? null
+      const ended = await path.rehearseLetter(goalOf(letter), errandOf(edit, SYSTEM.actor, null))
+      const { record } = await arrived(db, letter, ended)
+      return { letter, queue: record.topic, edit, content: contentOf(record) }
+    }),
+  sendOutside: (letters, edits, { notes, actor, redrive, settled }) =>
+    eachOf(letters, async (letter): Promise<Sent> => {
+      const errand = errandOf(edits.get(letter.id) ?? null, actor, notes)
+      const ended = await path.processLetter(goalOf(letter), { ...errand, redrive, settled })
+      const { eventId, record } = await arrived(db, letter, ended)
+      return { letter, messageId: eventId, queue: record.topic }
+    }),
 })
 
+/** What is refused of one letter does not concern the next. */
+async function eachOf<Done>(
+  letters: readonly Departing[],
+  act: (letter: Departing) => Promise<Done>,
+): Promise<(Done | Refused)[]> {
+  const answers: (Done | Refused)[] = []
+  for (const letter of letters) {
+    try {
+      answers.push(await act(letter))
+    } catch (error) {
+      if (!(error instanceof BartlebyError)) throw error
+      answers.push({ letter, refusal: error })
+    }
+  }
+  return answers
+}
+
 /** Letters are filed under their service and topic. */
-const goalOf = ({ id, originalQueue }: Letter): LetterGoal => ({
+const goalOf = ({ id, originalQueue }: Departing): LetterGoal => ({
   by: 'letter',
   letterId: id,
   service: originalQueue?.split('/')[0] ?? UNKNOWN,
@@ -51,7 +72,7 @@ const errandOf = (edit: Edit | null, actor: string, notes: string | null): Erran
 
 async function arrived(
   db: Database,
-  letter: Letter,
+  letter: Departing,
   ended: Ended,
 ): Promise<Extract<Ended, { outcome: 'published' }>> {
   switch (ended.outcome) {
@@ -66,16 +87,16 @@ async function arrived(
 }
 
 /** The letter was pending when it was read. */
-async function resolvedMeanwhile(db: Database, { id, engine, rowKey }: Letter): Promise<BartlebyError> {
+async function resolvedMeanwhile(db: Database, { id, engine, sourceId }: Departing): Promise<BartlebyError> {
   const letter = await db.session('letters.read', (session) => readLetterById(session, id))
-  if (letter === null) return failure('letter_unknown', { engine, rowKey })
+  if (letter === null) return failure('letter_unknown', { engine, rowKey: sourceId })
   insistOnStatus(letter, 'retry', ['Pending'])
   // It is open again by now.
   return failure('letter_service_busy', { service: goalOf(letter).service })
 }
 
 /** What the office says about an obstacle. */
-function failureOf(obstacle: Obstacle, letter: Letter): BartlebyError {
+function failureOf(obstacle: Obstacle, letter: Departing): BartlebyError {
   switch (obstacle.why) {
     case 'busy':
       return failure('letter_service_busy', { service: obstacle.service })
@@ -104,16 +125,13 @@ function failureOf(obstacle: Obstacle, letter: Letter): BartlebyError {
 }
 
 /** What would be sent, in the words of the office. */
-function outgoing(letter: Letter, { topic, key, value, headers }: OutgoingRecord): Outgoing {
+function contentOf({ key, value, headers }: OutgoingRecord): NonNullable<Rendered['content']> {
   const textOf = (name: string): string | null => shownBytes(lastHeader(headers, name) ?? null)
+  const [kind, correlationId] = [textOf('type'), textOf('correlation_id')]
   return {
-    letterId: letter.id,
-    queue: topic,
-    encoding: letter.encoding,
-    kind: textOf('type') ?? letter.kind,
+    ...(kind === null ? {} : { kind }),
     reference: shownBytes(key) ?? '',
     payload: value ?? new Uint8Array(0),
-    correlationId: textOf('correlation_id') ?? letter.correlationId,
-    idempotencyKey: `${letter.id}-${letter.version}`,
+    ...(correlationId === null ? {} : { correlationId }),
   }
 }

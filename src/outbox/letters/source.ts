@@ -7,21 +7,24 @@
  * holds what waits behind it; when it is restored the row is dead again.
  */
 import { isUtf8 } from 'node:buffer'
-import { failure } from '../../core/errors.ts'
-import { type Session, StoreUnavailable, type Transaction } from '../../db/database.ts'
+import { BartlebyError, failure } from '../../core/errors.ts'
+import { type Session, StoreUnavailable } from '../../db/database.ts'
+import { contentPortions, readContents, readDigests } from '../../letters/contents.ts'
+import type { Edit, Letter, LetterId, Placed } from '../../letters/letter.ts'
 import type {
-  Edit,
-  Letter,
-  LocalLetterSource,
-  Outgoing,
-  Placed,
+  Departing,
+  Edits,
+  LetterSource,
+  Reading,
   Recall,
-  SendReceipt,
-} from '../../letters/letter.ts'
+  Refused,
+  Rendered,
+  Sent,
+} from '../../letters/source.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { keepsBytes, keepsJson, type Layout } from '../layout.ts'
 import type { OutboxPost } from '../post.ts'
-import { type LetterRows, letterRowsOf, type OutboxRow } from '../sql/letters.ts'
+import { type LetterRows, letterRowsOf, type StandingRow, type StartedRow } from '../sql/letters.ts'
 import type { OutboxPosts } from './clerk.ts'
 import { knownLayout, learnLayout } from './known-layouts.ts'
 import { OUTBOX, type OutboxAndRow, rowOf, rowsOf } from './rows-of-letters.ts'
@@ -35,10 +38,10 @@ export interface SourceListeners {
 }
 
 /** The source of letters that come from these outboxes. */
-export const outboxLetterSource = (posts: OutboxPosts, listeners: SourceListeners): LocalLetterSource => ({
+export const outboxLetterSource = (posts: OutboxPosts, listeners: SourceListeners): LetterSource => ({
   name: OUTBOX,
-  render: (tx, letter, edit) => render(posts, tx, letter, edit),
-  send: (work, outgoing) => send(posts, work, outgoing, listeners),
+  render: (read, letters, edits) => render(posts, read, letters, edits),
+  send: (work, rendered) => send(posts, work, rendered, listeners),
   recall: (work, letter) => recall(posts, work, letter, listeners),
   lift: (work, letters) =>
     moveAll(posts, work, letters, listeners, (tx, rows, these) => rows.giveUp(tx, these, work.now)),
@@ -46,16 +49,16 @@ export const outboxLetterSource = (posts: OutboxPosts, listeners: SourceListener
     moveAll(posts, work, letters, listeners, (tx, rows, these) => rows.layBack(tx, these)),
 })
 
-/** Runs `act` where the rows are: in the office's transaction, or in one of their own database. */
+/** Runs `act` where the rows are: where the office is at it, or in a transaction of their own database. */
 async function atRows<T>(
   post: OutboxPost,
-  tx: Transaction,
+  at: Session,
   verb: string,
-  act: (tx: Transaction, rows: LetterRows, layout: Layout) => Promise<T>,
+  act: (at: Session, rows: LetterRows, layout: Layout) => Promise<T>,
 ): Promise<T> {
   if (post.inStore) {
     const layout = knownLayout(post)
-    return act(tx, letterRowsOf(layout), layout)
+    return act(at, letterRowsOf(layout), layout)
   }
   try {
     const layout = await learnLayout(post)
@@ -72,52 +75,71 @@ function postOf(posts: OutboxPosts, outbox: string): OutboxPost {
   return post
 }
 
-async function render(
-  posts: OutboxPosts,
-  tx: Transaction,
-  letter: Letter,
-  edit: Edit | null,
-): Promise<Outgoing> {
-  const place = rowOf(letter)
-  const payload = edit?.payload ?? letter.editedPayload ?? letter.payload
-  await atRows(postOf(posts, place.outbox), tx, 'outbox.render', async (there, rows, layout) => {
-    await rowAt(place, (ids) => rows.read(there, ids))
-    insistOnForm(layout, payload)
+const render = (posts: OutboxPosts, read: Reading, letters: readonly Departing[], edits: Edits) =>
+  read('outbox.render', async (session) => {
+    const rendered: (Rendered | Refused)[] = []
+    for (const each of await byOutbox(session, letters)) {
+      try {
+        const post = postOf(posts, each.outbox)
+        const answers = await atRows(post, session, 'outbox.render', async (at, rows, layout) => {
+          const standing = await rows.standing(at, each.rowIds)
+          return each.members.map(({ letter, row }): Rendered | Refused => {
+            const { payload = null } = edits.get(letter.id) ?? {}
+            const refusal = isThere(row, standing) ? formProblem(layout, payload) : rowGone(row)
+            const edit: Edit | null = payload === null ? null : { payload }
+            return refusal === null ? { letter, queue: each.outbox, edit } : { letter, refusal }
+          })
+        })
+        rendered.push(...answers)
+      } catch (error) {
+        if (!(error instanceof BartlebyError)) throw error
+        rendered.push(...each.members.map(({ letter }) => ({ letter, refusal: error })))
+      }
+    }
+    return rendered
   })
-  return {
-    letterId: letter.id,
-    queue: place.outbox,
-    encoding: letter.encoding,
-    kind: letter.kind,
-    reference: letter.reference,
-    payload,
-    correlationId: letter.correlationId,
-    idempotencyKey: `${letter.id}-${letter.version}`,
-  }
+
+/** Letters of one outbox, each with its row. */
+interface OfOutbox {
+  readonly outbox: string
+  readonly members: readonly { readonly letter: Departing; readonly row: OutboxAndRow }[]
+  readonly rowIds: readonly string[]
 }
 
-/** The row of a letter; refuses when it is gone, also when another message has its id by now. */
-async function rowAt(
-  { outbox, id, key }: OutboxAndRow,
-  read: (ids: readonly string[]) => Promise<readonly OutboxRow[]>,
-): Promise<OutboxRow> {
-  const [row] = await read([id])
-  if (row === undefined || row.key !== key) throw failure('letter_row_gone', { outbox, id })
-  return row
+async function byOutbox(session: Session, letters: readonly Departing[]): Promise<OfOutbox[]> {
+  const places = await rowsOf(
+    session,
+    letters.map(({ id }) => id),
+  )
+  const rows = new Map(places.map((place) => [place.letterId, place]))
+  const all = letters.map((letter) => {
+    const row = rows.get(letter.id)
+    if (row === undefined) throw new Error(`letter ${letter.id} is gone`)
+    return { letter, row }
+  })
+  return [...Map.groupBy(all, ({ row }) => row.outbox)].map(([outbox, members]) => ({
+    ...{ outbox, members },
+    rowIds: members.map(({ row }) => row.id),
+  }))
 }
 
-/** Refuses a payload that the table cannot keep. */
-function insistOnForm(layout: Layout, payload: Uint8Array): void {
-  const reason = formProblem(layout, payload)
-  if (reason !== null) throw failure('parameter_invalid', { parameter: 'payload', reason })
+/** Whether the message of a letter is there; another one may have its id by now. */
+const isThere = ({ id, key }: OutboxAndRow, standing: ReadonlyMap<string, StandingRow>): boolean =>
+  standing.get(id)?.key === key
+
+const rowGone = ({ outbox, id }: OutboxAndRow): BartlebyError => failure('letter_row_gone', { outbox, id })
+
+/** The refusal of an edit that the table cannot keep. */
+function formProblem(layout: Layout, payload: Uint8Array | null): BartlebyError | null {
+  const reason = payload === null || keepsBytes(layout) ? null : textProblem(payload, keepsJson(layout))
+  return reason === null ? null : failure('parameter_invalid', { parameter: 'payload', reason })
 }
 
-function formProblem(layout: Layout, payload: Uint8Array): string | null {
-  if (keepsBytes(layout)) return null
+function textProblem(payload: Uint8Array, isJson: boolean): string | null {
   if (!isUtf8(payload)) return 'its outbox keeps text, and this is no UTF-8'
   const text = Buffer.from(payload).toString('utf8')
   if (text.includes('\0')) return 'its outbox keeps text without the null character'
-  if (!keepsJson(layout)) return null
+  if (!isJson) return null
   try {
     JSON.parse(text)
     return null
@@ -129,34 +151,64 @@ function formProblem(layout: Layout, payload: Uint8Array): string | null {
 async function send(
   posts: OutboxPosts,
   work: OfficeWork,
-  outgoing: Outgoing,
+  rendered: readonly Rendered[],
   { dispatch }: SourceListeners,
-): Promise<SendReceipt> {
-  const { letterId, payload } = outgoing
-  const [place] = await rowsOf(work.tx, [letterId])
-  if (place === undefined) throw new Error(`letter ${letterId} is gone although it was locked`)
-  const { outbox } = place
-  const id = await atRows(postOf(posts, outbox), work.tx, 'outbox.send', async (tx, rows) => {
-    const row = await rowAt(place, (ids) => rows.lock(tx, ids))
-    const isSame = Buffer.from(row.payload).equals(payload)
-    if (isUnderWay(row) && isSame) return row.id
-    if (isUnderWay(row) && isClaimed(row, work)) throw failure('letter_in_flight', { queue: outbox })
-    await rows.startOver(tx, row, letterId, isSame ? null : payload)
-    return row.id
+): Promise<readonly (Sent | Refused)[]> {
+  const letters = new Map(rendered.map(({ letter }) => [letter.id, letter]))
+  const answers: (Sent | Refused)[] = []
+  // Payloads are in memory, where they have to be compared or written.
+  for (const portion of await contentPortions(work.tx, [...letters.keys()])) {
+    const digests = await readDigests(work.tx, portion)
+    const those = portion.flatMap((id) => letters.get(id) ?? [])
+    for (const each of await byOutbox(work.tx, those)) {
+      const post = postOf(posts, each.outbox)
+      answers.push(
+        ...(await atRows(post, work.tx, 'outbox.send', (at, rows) =>
+          sendRows(work, at, rows, each, digests),
+        )),
+      )
+      work.afterCommit(() => dispatch(each.outbox))
+    }
+  }
+  return answers
+}
+
+async function sendRows(
+  work: OfficeWork,
+  at: Session,
+  rows: LetterRows,
+  { outbox, members, rowIds }: OfOutbox,
+  digests: ReadonlyMap<LetterId, string>,
+): Promise<readonly (Sent | Refused)[]> {
+  const standing = await rows.lockStanding(at, rowIds)
+  const isSame = ({ letterId, id }: OutboxAndRow): boolean =>
+    standing.get(id)?.digest === digests.get(letterId)
+  const changed = members.filter(({ row }) => !isSame(row)).map(({ letter }) => letter.id)
+  const contents = changed.length === 0 ? new Map() : await readContents(work.tx, changed)
+  const started: StartedRow[] = []
+  const answers = members.map(({ letter, row }): Sent | Refused => {
+    const found = standing.get(row.id)
+    if (found === undefined || !isThere(row, standing)) return { letter, refusal: rowGone(row) }
+    const sent = { letter, messageId: row.id, queue: outbox }
+    if (isUnderWay(found) && isSame(row)) return sent
+    if (isUnderWay(found) && isClaimed(found, work))
+      return { letter, refusal: failure('letter_in_flight', { queue: outbox }) }
+    started.push({ id: row.id, letterId: letter.id, payload: contents.get(letter.id)?.payload ?? null })
+    return sent
   })
-  work.afterCommit(() => dispatch(outbox))
-  return { messageId: id, queue: outbox }
+  await rows.startOver(at, started)
+  return answers
 }
 
 /**
  * Whether it was sent back already, by an earlier try whose record was lost: it waits to be delivered, or was, and the
  * office does not know yet. To start it over would deliver it twice.
  */
-const isUnderWay = ({ deadAt, isProcessed, letterDue }: OutboxRow): boolean =>
+const isUnderWay = ({ deadAt, isProcessed, letterDue }: StandingRow): boolean =>
   deadAt === null && (!isProcessed || letterDue)
 
 /** Whether a dispatcher has it in its hands. */
-const isClaimed = ({ claimedUntil }: OutboxRow, { now }: OfficeWork): boolean =>
+const isClaimed = ({ claimedUntil }: StandingRow, { now }: OfficeWork): boolean =>
   claimedUntil !== null && claimedUntil > now
 
 async function recall(
@@ -172,7 +224,7 @@ async function recall(
     work.tx,
     'outbox.recall',
     async (tx, rows): Promise<Recall> => {
-      const [row] = await rows.lock(tx, [id])
+      const row = (await rows.lockStanding(tx, [id])).get(id)
       if (row === undefined || row.key !== place.key || row.isProcessed) return { outcome: 'gone' }
       if (isClaimed(row, work)) return { outcome: 'running' }
       if (row.deadAt === null) await rows.takeBack(tx, row, letter.id, work.now)

@@ -4,7 +4,9 @@
  * with its letter later and takes the mark off, so that a crash between two databases is put right.
  */
 import { type Instant, instant } from '../../core/clock.ts'
+import { base64 } from '../../core/content.ts'
 import type { Integer, Session, Statement } from '../../db/database.ts'
+import { digestIn, digestOf } from '../../letters/contents.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import {
   type Layout,
@@ -18,6 +20,26 @@ import {
 } from '../layout.ts'
 import { hasValue, idList, isNull } from './by-id.ts'
 
+/** Where a row stands, without what is large. */
+export interface StandingRow {
+  readonly id: string
+  readonly key: string
+  readonly retryCount: number
+  readonly deadAt: Instant | null
+  readonly isProcessed: boolean
+  readonly claimedUntil: Instant | null
+  readonly letterDue: boolean
+  /** Of its payload, as `digestOf` has it. */
+  readonly digest: string
+}
+
+/** A row that starts over; with another payload when one is given. */
+export interface StartedRow {
+  readonly id: string
+  readonly letterId: LetterId
+  readonly payload: Uint8Array | null
+}
+
 /** A row that the office has to be told of. */
 export interface DueRow {
   readonly id: string
@@ -25,14 +47,11 @@ export interface DueRow {
 }
 
 /** A row as the office sees it. */
-export interface OutboxRow {
-  readonly id: string
+export interface OutboxRow extends Omit<StandingRow, 'digest'> {
   readonly tenantId: string
   readonly eventType: string
   readonly payload: Uint8Array
-  readonly key: string
   readonly createdAt: Instant
-  readonly retryCount: number
   readonly orderingKey: string | null
   /** As JSON. */
   readonly headers: string | null
@@ -40,10 +59,6 @@ export interface OutboxRow {
   readonly error: string | null
   /** The failures before the last one, the oldest first; as JSON. */
   readonly earlierFailures: string | null
-  readonly deadAt: Instant | null
-  readonly isProcessed: boolean
-  readonly claimedUntil: Instant | null
-  readonly letterDue: boolean
 }
 
 /** A row of which the office was told, as it was then. */
@@ -67,12 +82,16 @@ export interface LetterRows {
   read(session: Session, ids: readonly string[]): Promise<readonly OutboxRow[]>
   /** The same, locked until the transaction ends. */
   lock(session: Session, ids: readonly string[]): Promise<readonly OutboxRow[]>
+  /** Where rows stand, by their ids; those that are gone are left out. */
+  standing(session: Session, ids: readonly string[]): Promise<ReadonlyMap<string, StandingRow>>
+  /** The same, locked until the transaction ends. */
+  lockStanding(session: Session, ids: readonly string[]): Promise<ReadonlyMap<string, StandingRow>>
   /** Takes the mark off, where the row is still what the office was told. */
   told(session: Session, rows: readonly ToldRow[]): Promise<void>
-  /** A row starts over, due at once; with another payload when one is given. */
-  startOver(session: Session, row: OutboxRow, letterId: LetterId, payload: Uint8Array | null): Promise<void>
+  /** Rows start over, due at once. */
+  startOver(session: Session, rows: readonly StartedRow[]): Promise<void>
   /** A row that was to be delivered is dead. */
-  takeBack(session: Session, row: OutboxRow, letterId: LetterId, now: Instant): Promise<void>
+  takeBack(session: Session, row: Pick<StandingRow, 'id'>, letterId: LetterId, now: Instant): Promise<void>
   /** Dead rows no longer hold their lines: nobody wants them delivered. */
   giveUp(session: Session, rows: readonly RowOfLetter[], now: Instant): Promise<void>
   /** Rows that were given up are dead and hold their lines again. */
@@ -85,14 +104,14 @@ const known = new WeakMap<Layout, LetterRows>()
 export function letterRowsOf(layout: Layout): LetterRows {
   const rows = known.get(layout) ?? {
     ...readsOf(layout),
-    ...singleWritesOf(layout),
+    ...returnsOf(layout),
     ...batchWritesOf(layout),
   }
   known.set(layout, rows)
   return rows
 }
 
-function readsOf(layout: Layout): Pick<LetterRows, 'due' | 'read' | 'lock'> {
+function readsOf(layout: Layout): Pick<LetterRows, 'due' | 'read' | 'lock' | 'standing' | 'lockStanding'> {
   const c = quotedColumns(layout)
   const { sqlTable: table, types } = layout
   /** On the index of what the office has to be told, which holds nothing else. Bare, the last `id` would be the text. */
@@ -110,13 +129,16 @@ function readsOf(layout: Layout): Pick<LetterRows, 'due' | 'read' | 'lock'> {
   )
   const text = (column: string) =>
     layout.dialect === 'postgres' ? `${column}::text` : `CAST(${column} AS TEXT)`
-  const facts = `${text(c.id)} AS id, ${text(c.tenantId)} AS tenant, ${text(c.eventType)} AS type, ${payloadOf(layout)} AS payload,
-    ${text(c.idempotencyKey)} AS key, ${microsOf(layout, 'createdAt')} AS created, coalesce(${c.retryCount}, 0) AS retries,
-    ${text(c.orderingKey)} AS line, ${text(c.headers)} AS headers, ${text(c.correlationId)} AS correlation,
-    ${text(c.error)} AS error, ${layout.hasFailures ? text(c.earlierFailures) : 'NULL'} AS earlier, ${microsOf(layout, 'deadAt')} AS dead, ${c.processedAt} IS NOT NULL AS processed,
-    ${microsOf(layout, 'claimedUntil')} AS claimed, ${c.letterDue} AS due`
+  const place = `${text(c.id)} AS id, ${text(c.idempotencyKey)} AS key, coalesce(${c.retryCount}, 0) AS retries,
+    ${microsOf(layout, 'deadAt')} AS dead, ${c.processedAt} IS NOT NULL AS processed, ${microsOf(layout, 'claimedUntil')} AS claimed,
+    ${c.letterDue} AS due`
+  const whole = `${place}, ${text(c.tenantId)} AS tenant, ${text(c.eventType)} AS type, ${payloadOf(layout)} AS payload,
+    ${microsOf(layout, 'createdAt')} AS created, ${text(c.orderingKey)} AS line, ${text(c.headers)} AS headers,
+    ${text(c.correlationId)} AS correlation, ${text(c.error)} AS error,
+    ${layout.hasFailures ? text(c.earlierFailures) : 'NULL'} AS earlier`
+  const standing = `${place}, ${digestIn(layout.dialect, payloadOf(layout))} AS digest`
   /** By primary key; locks are taken in the order of ids. */
-  const byId = (verb: string, locking: string): Statement =>
+  const byId = (verb: string, facts: string, locking: string): Statement =>
     layoutStatement(
       layout,
       verb,
@@ -126,15 +148,28 @@ function readsOf(layout: Layout): Pick<LetterRows, 'due' | 'read' | 'lock'> {
       },
       { bigints: true },
     )
-  const plain = byId('readForLetters', '')
-  const locking = byId('lockForLetters', `ORDER BY ${table}.${c.id} FOR UPDATE`)
+  const locked = `ORDER BY ${table}.${c.id} FOR UPDATE`
+  const plain = byId('readForLetters', whole, '')
+  const locking = byId('lockForLetters', whole, locked)
+  const standingPlain = byId('standingOfLetters', standing, '')
+  const standingLocking = byId('lockStandingOfLetters', standing, locked)
   const rowsOf = (statement: Statement) => async (session: Session, ids: readonly string[]) => {
     if (ids.length === 0) return []
     const stored = await session.rows<StoredRow>(statement, idList(layout, ids))
     const found = new Map(stored.map((row) => [row.id, toRow(row)]))
     return ids.flatMap((id) => found.get(id) ?? [])
   }
+  const standingOf = (statement: Statement) => async (session: Session, ids: readonly string[]) => {
+    if (ids.length === 0) return new Map<string, StandingRow>()
+    type Row = StoredPlace & { readonly digest: Uint8Array | null }
+    const stored = await session.rows<Row>(statement, idList(layout, ids))
+    return new Map(
+      stored.map((row) => [row.id, { ...toPlace(row), digest: digestOf(layout.dialect, row.digest) }]),
+    )
+  }
   return {
+    standing: standingOf(standingPlain),
+    lockStanding: standingOf(standingLocking),
     async due(session, after, limit) {
       type Row = { readonly id: string; readonly bytes: Integer | null }
       const rows = await (after === null
@@ -147,42 +182,49 @@ function readsOf(layout: Layout): Pick<LetterRows, 'due' | 'read' | 'lock'> {
   }
 }
 
-interface StoredRow {
+interface StoredPlace {
   readonly id: string
-  readonly tenant: string | null
-  readonly type: string | null
-  readonly payload: Uint8Array | null
   readonly key: string | null
-  readonly created: Integer | null
   readonly retries: Integer
-  readonly line: string | null
-  readonly headers: string | null
-  readonly correlation: string | null
-  readonly error: string | null
-  readonly earlier: string | null
   readonly dead: Integer | null
   readonly processed: boolean | Integer
   readonly claimed: Integer | null
   readonly due: boolean | Integer
 }
 
-const toRow = (row: StoredRow): OutboxRow => ({
+interface StoredRow extends StoredPlace {
+  readonly tenant: string | null
+  readonly type: string | null
+  readonly payload: Uint8Array | null
+  readonly created: Integer | null
+  readonly line: string | null
+  readonly headers: string | null
+  readonly correlation: string | null
+  readonly error: string | null
+  readonly earlier: string | null
+}
+
+const toPlace = (row: StoredPlace): Omit<StandingRow, 'digest'> => ({
   id: row.id,
+  key: row.key ?? '',
+  retryCount: Number(row.retries),
+  deadAt: row.dead === null ? null : instant(BigInt(row.dead)),
+  isProcessed: isTrue(row.processed),
+  claimedUntil: row.claimed === null ? null : instant(BigInt(row.claimed)),
+  letterDue: isTrue(row.due),
+})
+
+const toRow = (row: StoredRow): OutboxRow => ({
+  ...toPlace(row),
   tenantId: row.tenant ?? '',
   eventType: row.type ?? '',
   payload: row.payload ?? new Uint8Array(0),
-  key: row.key ?? '',
   createdAt: instant(BigInt(row.created ?? 0)),
-  retryCount: Number(row.retries),
   orderingKey: row.line,
   headers: row.headers,
   correlationId: row.correlation,
   error: row.error,
   earlierFailures: row.earlier,
-  deadAt: row.dead === null ? null : instant(BigInt(row.dead)),
-  isProcessed: isTrue(row.processed),
-  claimedUntil: row.claimed === null ? null : instant(BigInt(row.claimed)),
-  letterDue: isTrue(row.due),
 })
 
 const isTrue = (value: boolean | Integer): boolean => value === true || Number(value) === 1
@@ -191,22 +233,25 @@ const isTrue = (value: boolean | Integer): boolean => value === true || Number(v
 const flag = ({ hasFlag }: Layout, column: string, value: boolean): string =>
   hasFlag ? `, ${column} = ${value}` : ''
 
-function singleWritesOf(layout: Layout): Pick<LetterRows, 'startOver' | 'takeBack'> {
+function returnsOf(layout: Layout): Pick<LetterRows, 'startOver' | 'takeBack'> {
   const c = quotedColumns(layout)
-  const id = layout.dialect === 'postgres' ? `$1::text::${layout.types.id}` : '$1'
+  const { sqlTable: table, dialect } = layout
   const UNCLAIMED = `${c.claimedUntil} = NULL, ${c.claimedBy} = NULL, ${c.claimCount} = 0`
-  /**
-   * One row by primary key. It is due at a time that is past by every clock, and not as a fresh row: dispatchers look for
-   * fresh ones from where they have been.
-   */
-  const startOver = layoutStatement(
-    layout,
-    'startOver',
-    `UPDATE ${layout.sqlTable} SET ${c.deadAt} = NULL, ${c.processedAt} = NULL, ${c.error} = NULL, ${c.retryCount} = 0,
-       ${UNCLAIMED}, ${c.nextAttemptAt} = ${timeFrom(layout, 'nextAttemptAt', '$4')}, ${c.letterId} = $2, ${c.letterDue} = false,
-       ${c.payload} = coalesce(${payloadFrom(layout, '$3')}, ${c.payload})${flag(layout, c.isProcessed, false)}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}
-     WHERE ${c.id} = ${id}`,
-  )
+  /** Due at a time that is past by every clock, and not as fresh rows: dispatchers look for fresh ones from where they have been. */
+  const startedOver = (letter: string, payload: string) =>
+    `${c.deadAt} = NULL, ${c.processedAt} = NULL, ${c.error} = NULL, ${c.retryCount} = 0, ${UNCLAIMED},
+     ${c.nextAttemptAt} = ${timeFrom(layout, 'nextAttemptAt', `coalesce(${microsOf(layout, 'createdAt')}, 0)`)},
+     ${c.letterId} = ${letter}, ${c.letterDue} = false,
+     ${c.payload} = coalesce(${payloadFrom(layout, payload)}, ${c.payload})${flag(layout, c.isProcessed, false)}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}`
+  /** What is given for a row: `$2` has a list for each id. Not a join: PostgreSQL would go through the list for every row. */
+  const given = (place: number) => `($2::jsonb -> ${c.id}::text ->> ${place})`
+  /** Rows by primary key; on SQLite one of them. */
+  const startOver = layoutStatement(layout, 'startOver', {
+    postgres: `UPDATE ${table} SET ${startedOver(`${given(0)}::bigint`, `decode(${given(1)}, 'base64')`)}
+      WHERE ${c.id} = ANY($1::text[]::${listType(layout, 'id')})`,
+    sqlite: `UPDATE ${table} SET ${startedOver('$2', '$3')} WHERE ${c.id} = $1`,
+  })
+  const id = dialect === 'postgres' ? `$1::text::${layout.types.id}` : '$1'
   /** One row by primary key. */
   const takeBack = layoutStatement(
     layout,
@@ -216,8 +261,18 @@ function singleWritesOf(layout: Layout): Pick<LetterRows, 'startOver' | 'takeBac
      WHERE ${c.id} = ${id}`,
   )
   return {
-    async startOver(session, row, letter, payload) {
-      await session.run(startOver, row.id, letter, payload, row.createdAt)
+    async startOver(session, rows) {
+      if (rows.length === 0) return
+      if (dialect === 'sqlite') {
+        const each = rows.map(({ id, letterId, payload }) => [id, letterId, payload])
+        return session.runEach(startOver, each)
+      }
+      const given = rows.map(({ id, letterId, payload }) => [id, [digits(letterId), base64(payload)]])
+      const ids = idList(
+        layout,
+        rows.map(({ id }) => id),
+      )
+      await session.run(startOver, ids, JSON.stringify(Object.fromEntries(given)))
     },
     async takeBack(session, row, letter, now) {
       await session.run(takeBack, row.id, letter, now)

@@ -6,13 +6,12 @@ import { type Instant, instant } from '../../core/clock.ts'
 import { type Xid, xid } from '../../core/xid.ts'
 import { type Integer, sql } from '../../db/database.ts'
 import { eraseLetters } from '../../letters/erase.ts'
-import { letterId } from '../../letters/letter.ts'
+import { type LetterId, letterId } from '../../letters/letter.ts'
 import { lockLetters } from '../../letters/reopen.ts'
-import { retryLetters } from '../../letters/retry-many.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { readConsumerNames } from '../job-sql.ts'
-import { removeExhaustedJobs, startJobsOver } from '../letters/dead-rows.ts'
-import { Tallies } from '../tallies.ts'
+import { removeExhaustedJobs } from '../letters/dead-rows.ts'
+import { requeueJobs, webhookLetterSource } from '../letters/source.ts'
 import { JOB, queueOfConsumer, WEBHOOKS } from '../webhook.ts'
 import { advanceRun, type HeldRun, holdRun, type Lease } from './run-rows.ts'
 
@@ -63,7 +62,7 @@ export async function runBatch(work: OfficeWork, id: Xid, terms: BatchTerms): Pr
   const queue = queueOfConsumer(names?.channelId ?? '', names?.consumerId ?? '')
   const done =
     run.kind === 'requeue'
-      ? await requeue(work, run, queue, rows)
+      ? await requeue(work, run, queue, rows, terms)
       : await purge(work, run, queue, rows, terms)
   const end = rows.at(-1)
   const isLast = rows.length < terms.size
@@ -73,39 +72,22 @@ export async function runBatch(work: OfficeWork, id: Xid, terms: BatchTerms): Pr
     until: terms.lease.until,
     finishedAt: isLast ? work.now : null,
   })
-  if (run.kind === 'requeue' && done > 0 && names?.pulls === false) {
-    work.afterCommit(() => terms.onJobs(new Set([consumer])))
-  }
   return isLast ? 'finished' : 'more'
-}
-
-/** Locks the letters of jobs, and then moves the jobs: what was moved by others meanwhile is not. */
-async function moveDead<Moved>(
-  { tx }: OfficeWork,
-  rows: readonly DeadRow[],
-  move: (ids: readonly Xid[]) => Promise<readonly Moved[]>,
-): Promise<readonly Moved[]> {
-  const letters = rows.flatMap(({ letter }) => (letter === null ? [] : letterId(letter)))
-  const ids = rows.map(({ id }) => xid(id)).sort()
-  // Statements run in their order: the second need not wait for the answer to the first.
-  const [, moved] = await Promise.all([lockLetters(tx, letters), move(ids)])
-  return moved
 }
 
 async function requeue(
   work: OfficeWork,
-  { consumer, actor }: HeldRun,
+  { actor }: HeldRun,
   queue: string,
   rows: readonly DeadRow[],
+  { onJobs }: BatchTerms,
 ): Promise<number> {
-  const started = await moveDead(work, rows, (ids) => startJobsOver(work.tx, ids, work.now))
-  const sent = started.map(({ id, letter }) => ({ id: letter, messageId: id }))
-  await retryLetters(work, { engine: WEBHOOKS, queue, sent, notes: 'Requeued', actor })
-  const tallies = new Tallies()
-  tallies.moved(consumer, JOB.dead, JOB.ready, started.length)
-  tallies.write(work.tx)
-  return started.length
+  const requeue = { queue, letters: lettersOf(rows), notes: 'Requeued', actor }
+  return (await requeueJobs(work, webhookLetterSource({ onJobs }), requeue)).length
 }
+
+const lettersOf = (rows: readonly DeadRow[]): LetterId[] =>
+  rows.flatMap(({ letter }) => (letter === null ? [] : letterId(letter)))
 
 async function purge(
   work: OfficeWork,
@@ -115,7 +97,12 @@ async function purge(
   { maxRetry }: BatchTerms,
 ): Promise<number> {
   const exhausted = rows.filter((row) => Number(row.exhausted) === 1 || Number(row.attempts) >= maxRetry)
-  const removed = await moveDead(work, exhausted, (ids) => removeExhaustedJobs(work.tx, ids, maxRetry))
+  const ids = exhausted.map(({ id }) => xid(id)).sort()
+  // Letters before jobs. Statements run in their order: the second need not wait for the answer to the first.
+  const [, removed] = await Promise.all([
+    lockLetters(work.tx, lettersOf(exhausted)),
+    removeExhaustedJobs(work.tx, ids, maxRetry),
+  ])
   await eraseLetters(work, {
     engine: WEBHOOKS,
     letters: removed.map(({ letter }) => letter),

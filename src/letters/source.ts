@@ -1,0 +1,171 @@
+/**
+ * The way back, always of many; one letter is a list of one. A source says what it would send, or why not, and sends it: inside the
+ * transaction of the act, or outside of any when its messages leave over a network.
+ */
+import type { BartlebyError } from '../core/errors.ts'
+import type { Session } from '../db/database.ts'
+import { keepEdits } from './contents.ts'
+import {
+  type Act,
+  type Edit,
+  type Letter,
+  type LetterId,
+  type Outgoing,
+  type Placed,
+  RETRIED,
+  type Sending,
+  type SourceName,
+} from './letter.ts'
+import { retryLetters } from './retry-many.ts'
+import type { OfficeWork } from './work.ts'
+
+/** A letter as its source knows it: nothing of what is large. */
+export interface Departing extends Placed {
+  readonly engine: string
+  readonly version: number
+  readonly sourceId: string
+  /** Where it goes: where it came from, or where a redrive moves it to. */
+  readonly originalQueue: string | null
+}
+
+/** What is changed of letters before they leave. */
+export type Edits = ReadonlyMap<LetterId, Edit>
+
+export const NO_EDITS: Edits = new Map()
+
+/** What would be sent of a letter: its content as it is on file, with the edit. */
+export interface Rendered {
+  readonly letter: Departing
+  readonly queue: string
+  /** As far as it can be applied. */
+  readonly edit: Edit | null
+  /** What the source makes of the content; left out: nothing. */
+  readonly content?: Partial<Pick<Outgoing, 'kind' | 'reference' | 'payload' | 'correlationId'>>
+}
+
+/** A letter that has no way back, now or ever. */
+export interface Refused {
+  readonly letter: Departing
+  readonly refusal: BartlebyError
+}
+
+/** A letter on its way. */
+export interface Sent {
+  readonly letter: Departing
+  readonly messageId: string
+  readonly queue: string
+  /** What history says of it besides; left out: nothing. */
+  readonly more?: Readonly<Record<string, string | number>>
+}
+
+/** Reads in the transaction of the act or, for a preview, in a session for each: a source may think for long between them. */
+export type Reading = <T>(verb: string, read: (session: Session) => Promise<T>) => Promise<T>
+
+/** What became of an item that a retry had made, when the retry is taken back. */
+export type Recall =
+  | { readonly outcome: 'gone' | 'running' }
+  /** `attempts`: how often it had been delivered. */
+  | { readonly outcome: 'recalled'; readonly attempts: number }
+
+/** One for each source, all of them passing the same conformance suite. */
+export interface LetterSource {
+  readonly name: SourceName
+  /** What its history rows call acts, where that is not the name of the act. */
+  readonly operations?: Partial<Readonly<Record<Act, string>>>
+  /** One answer for each letter, in their order. Writes nothing, and throws for no single letter. */
+  render(read: Reading, letters: readonly Departing[], edits: Edits): Promise<readonly (Rendered | Refused)[]>
+  /**
+   * Sends letters, in their order, in the transaction in which they were locked and rendered: a crash leaves both or neither. The
+   * edits are on file. Their dead queues lose them in the counts; the caller writes the letters. Refused is what has changed since
+   * it was rendered. A source whose messages lie in another database must put right what a crash leaves between the two.
+   */
+  send?(work: OfficeWork, rendered: readonly Rendered[]): Promise<readonly (Sent | Refused)[]>
+  /**
+   * Sends letters over a network, one after the other, in transactions of its own: a durable mark before the first byte leaves, and
+   * what came of it. The letters that it gives as sent are Resolved; of one that is refused as uncertain nobody knows.
+   */
+  sendOutside?(
+    letters: readonly Departing[],
+    edits: Edits,
+    sending: Sending,
+  ): Promise<readonly (Sent | Refused)[]>
+  /** Takes the item of a retry out of its queue again, unless somebody is working on it. */
+  recall(work: OfficeWork, letter: Letter): Promise<Recall>
+  /**
+   * The item of a retry failed, says somebody who reports it: it is taken out of its queue or, while somebody works on it, cut off
+   * from its letter. Left out: nobody but the source itself tells of such failures.
+   */
+  disown?(work: OfficeWork, letter: LetterId): Promise<void>
+  /** The letter is no longer pending: takes it out of its dead queue, when it lies in one, or gives up its message. */
+  lift(work: OfficeWork, letters: readonly Placed[], before: 'discard' | 'expire'): Promise<void>
+  /** The letter is pending again: lays it at the tail of the dead queue it belongs to, when that exists; or undoes the giving up. */
+  lay(work: OfficeWork, letters: readonly Placed[]): Promise<void>
+  /** The letters are removed for good: what the source keeps about them goes with them. Some may be another source's. */
+  forget?(work: OfficeWork, letters: readonly LetterId[]): Promise<void>
+}
+
+/** A source whose letters leave over a network. */
+export type OutsideSource = LetterSource & Required<Pick<LetterSource, 'sendOutside'>>
+
+export const isOutside = (source: LetterSource): source is OutsideSource => source.sendOutside !== undefined
+
+export const isRefused = (each: Rendered | Sent | Refused): each is Refused => 'refusal' in each
+
+/** Those that have a way back. */
+export const notRefused = <Done extends Rendered | Sent>(answers: readonly (Done | Refused)[]): Done[] =>
+  answers.filter((each): each is Done => !isRefused(each))
+
+/** Sends locked, pending letters back, with their edits, and resolves those that are on their way; the others stay as they are. */
+export async function sendBack(
+  work: OfficeWork,
+  source: Pick<LetterSource, 'name' | 'render' | 'send'>,
+  letters: readonly Departing[],
+  edits: Edits,
+  sending: Sending,
+): Promise<readonly (Sent | Refused)[]> {
+  if (source.send === undefined)
+    throw new Error(`letters of '${source.name}' are not sent within a transaction`)
+  if (letters.length === 0) return []
+  const rendered = await source.render((_verb, read) => read(work.tx), letters, edits)
+  const fit = notRefused(rendered)
+  const kept = fit.flatMap(({ letter: { id }, edit }) =>
+    edit === null ? [] : [{ id, payload: edit.payload, headers: edit.headers ?? {} }],
+  )
+  await keepEdits(work.tx, kept)
+  const answers = fit.length === 0 ? [] : await source.send(work, fit)
+  const sent = notRefused(answers)
+  const refused = answers.filter(isRefused)
+  // What was edited and does not leave must not stay edited.
+  for (const { letter, refusal } of refused) if (edits.has(letter.id)) throw refusal
+  const { actor, redrive } = sending
+  const notes = sending.notes ?? RETRIED
+  const isEdited = kept.some(({ payload }) => payload !== null)
+  for (const [queue, toQueue] of Map.groupBy(sent, ({ queue }) => queue))
+    for (const [engine, ofEngine] of Map.groupBy(toQueue, ({ letter }) => letter.engine)) {
+      const those = ofEngine.map(({ letter: { id }, messageId, more }) => ({ id, messageId, more }))
+      await retryLetters(work, { engine, queue, sent: those, notes, actor, redrive, isEdited })
+    }
+  return [...sent, ...refused, ...rendered.filter(isRefused)]
+}
+
+/** What became of a single letter; a failure when it is refused. */
+export function onlyOne<Done extends Rendered | Sent>(answers: readonly (Done | Refused)[]): Done {
+  const [answer] = answers
+  if (answer === undefined) throw new Error('a letter was neither sent nor refused')
+  if (isRefused(answer)) throw answer.refusal
+  return answer
+}
+
+/** What a receiver would get of a letter. */
+export function outgoingOf(letter: Letter, { queue, edit, content }: Rendered): Outgoing {
+  const { id, version, encoding, kind, reference, editedHeaders, correlationId } = letter
+  return {
+    letterId: id,
+    queue,
+    ...{ encoding, kind, reference, ...editedHeaders, ...edit?.headers },
+    payload: edit?.payload ?? letter.editedPayload ?? letter.payload,
+    correlationId,
+    idempotencyKey: `${id}-${version}`,
+    ...content,
+  }
+}
