@@ -481,6 +481,32 @@ CREATE TABLE bartleby.redrives (
   PRIMARY KEY (number)
 ) WITH (fillfactor=70);
 
+CREATE TABLE bartleby.runs (
+  id text COLLATE "C" NOT NULL,
+  kind text NOT NULL,
+  name text COLLATE "C",
+  about text NOT NULL,
+  subject text NOT NULL,
+  place text NOT NULL,
+  actor text NOT NULL,
+  state text NOT NULL,
+  note text,
+  started_at bigint NOT NULL,
+  ended_at bigint,
+  due_at bigint,
+  expected bigint,
+  done bigint NOT NULL DEFAULT 0,
+  skipped bigint NOT NULL DEFAULT 0,
+  failed bigint NOT NULL DEFAULT 0,
+  rate double precision,
+  rate_now double precision,
+  resumed integer NOT NULL DEFAULT 0,
+  version integer NOT NULL DEFAULT 1,
+  owner text,
+  owned_until bigint,
+  PRIMARY KEY (id)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.01);
+
 CREATE TABLE bartleby.secrets (
   name text NOT NULL,
   value bytea NOT NULL,
@@ -494,24 +520,6 @@ CREATE TABLE bartleby.signatures (
   title text NOT NULL,
   first_seen_at bigint NOT NULL,
   UNIQUE (fingerprint),
-  PRIMARY KEY (id)
-);
-
-CREATE TABLE bartleby.webhook_bulk_runs (
-  id text COLLATE "C" NOT NULL,
-  kind text NOT NULL,
-  consumer integer NOT NULL,
-  actor text NOT NULL,
-  started_at bigint NOT NULL,
-  finished_at bigint,
-  last_created_at bigint NOT NULL,
-  last_job text COLLATE "C" NOT NULL,
-  next_created_at bigint NOT NULL,
-  next_job text COLLATE "C" NOT NULL,
-  expected bigint NOT NULL,
-  done bigint NOT NULL DEFAULT 0,
-  owner text,
-  owned_until bigint,
   PRIMARY KEY (id)
 );
 
@@ -703,9 +711,9 @@ CREATE INDEX redrive_letters_of ON bartleby.redrive_letters USING btree (letter)
 
 CREATE INDEX redrives_open ON bartleby.redrives USING btree (number) WHERE (ended_at IS NULL);
 
-CREATE INDEX webhook_bulk_runs_of ON bartleby.webhook_bulk_runs USING btree (consumer);
+CREATE UNIQUE INDEX runs_one ON bartleby.runs USING btree (name) WHERE (ended_at IS NULL);
 
-CREATE INDEX webhook_bulk_runs_open ON bartleby.webhook_bulk_runs USING btree (started_at) WHERE (finished_at IS NULL);
+CREATE INDEX runs_open ON bartleby.runs USING btree (started_at) WHERE (ended_at IS NULL);
 
 CREATE INDEX webhook_channels_newest ON bartleby.webhook_channels USING btree (created_at, id);
 

@@ -447,6 +447,35 @@ CREATE TABLE redrives (
 
 CREATE INDEX redrives_open ON redrives (number) WHERE ended_at IS NULL;
 
+CREATE TABLE runs (
+  id TEXT PRIMARY KEY,
+  kind TEXT NOT NULL,
+  name TEXT,
+  about TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  place TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  state TEXT NOT NULL,
+  note TEXT,
+  started_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  due_at INTEGER,
+  expected INTEGER,
+  done INTEGER NOT NULL DEFAULT 0,
+  skipped INTEGER NOT NULL DEFAULT 0,
+  failed INTEGER NOT NULL DEFAULT 0,
+  rate REAL,
+  rate_now REAL,
+  resumed INTEGER NOT NULL DEFAULT 0,
+  version INTEGER NOT NULL DEFAULT 1,
+  owner TEXT,
+  owned_until INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX runs_one ON runs (name) WHERE ended_at IS NULL;
+
+CREATE INDEX runs_open ON runs (started_at) WHERE ended_at IS NULL;
+
 CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE serials (name TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -458,27 +487,6 @@ CREATE TABLE signatures (
   title TEXT NOT NULL,
   first_seen_at INTEGER NOT NULL
 ) STRICT;
-
-CREATE TABLE webhook_bulk_runs (
-  id TEXT PRIMARY KEY,
-  kind TEXT NOT NULL,
-  consumer INTEGER NOT NULL,
-  actor TEXT NOT NULL,
-  started_at INTEGER NOT NULL,
-  finished_at INTEGER,
-  last_created_at INTEGER NOT NULL,
-  last_job TEXT NOT NULL,
-  next_created_at INTEGER NOT NULL,
-  next_job TEXT NOT NULL,
-  expected INTEGER NOT NULL,
-  done INTEGER NOT NULL DEFAULT 0,
-  owner TEXT,
-  owned_until INTEGER
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX webhook_bulk_runs_of ON webhook_bulk_runs (consumer);
-
-CREATE INDEX webhook_bulk_runs_open ON webhook_bulk_runs (started_at) WHERE finished_at IS NULL;
 
 CREATE TABLE webhook_channels (
   id TEXT PRIMARY KEY,

@@ -12,6 +12,7 @@ import { deathMigration } from './queues/death-schema.ts'
 import { deadLetterMigration, queueMigration } from './queues/schema.ts'
 import { redriveMigration } from './redrive/schema.ts'
 import { webhookMigration } from './webhooks/schema.ts'
+import { runMigration } from './work/schema.ts'
 
 export const MIGRATIONS: readonly Migration[] = [
   lockMigration,
@@ -28,5 +29,6 @@ export const MIGRATIONS: readonly Migration[] = [
   deathMigration,
   unplacedSendsMigration,
   lifeMigration,
+  runMigration,
   deathIdMigration,
 ]

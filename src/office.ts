@@ -43,6 +43,7 @@ import type { SourceName } from './letters/letter.ts'
 import { Letters } from './letters/letters.ts'
 import { outcomeFold } from './letters/outcomes.ts'
 import { DEFAULT_RETENTION_DAYS, type Removed, RetentionClerk } from './letters/retention.ts'
+import { type OfficeRuns, officeRuns } from './letters/runs.ts'
 import type { LetterSource } from './letters/source.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { VerifyRun } from './observe/verify-run.ts'
@@ -78,7 +79,7 @@ export interface OfficeOptions {
   readonly webhooks?: WebhookOptions
   /** With `enabled: true` this office takes dead events out of Kafka. Paths in it are relative to the working directory. */
   readonly kafka?: KafkaOptions
-  /** False: redrives that are started here are left to other offices on the store, and none is taken up. Default true. */
+  /** False: redrives and other runs that are begun here are left to other offices on the store, and none is taken up. Default true. */
   readonly carriesOutRedrives?: boolean
   readonly clock?: Clock
   readonly log?: Log
@@ -101,6 +102,7 @@ interface Parts {
   readonly log: Log
   readonly queues: StoreQueues
   readonly letters: Letters
+  readonly runs: OfficeRuns
   readonly redrives: Redrives
   readonly history: History
   readonly directory: EngineDirectory
@@ -124,6 +126,8 @@ interface Clerk {
 export class Office {
   readonly queues: Queues
   readonly letters: Letters
+  /** Work over many rows that any server goes on with. */
+  readonly runs: OfficeRuns
   /** Acts on many letters, under control. */
   readonly redrives: Redrives
   readonly history: History
@@ -152,6 +156,7 @@ export class Office {
     this.#missing = missing
     this.queues = parts.queues
     this.letters = parts.letters
+    this.runs = parts.runs
     this.redrives = parts.redrives
     this.history = parts.history
     this.tables = storeTables(parts.letters, parts.history)
@@ -188,6 +193,7 @@ export class Office {
       parts.redrives.begin()
       if (options.webhooks !== undefined) await parts.webhooks.start()
       await parts.kafka?.start()
+      parts.runs.start()
       return office
     } catch (error) {
       // With what has begun already: it would go on, on a store that is closed.
@@ -272,6 +278,7 @@ export class Office {
   async #settle(): Promise<void> {
     await this.#parts.queues.settle()
     await this.#parts.redrives.settle()
+    await this.#parts.runs.settle()
   }
 
   /** Answers waiting leases and finishes accepted writes; calls made from now on are refused. */
@@ -281,11 +288,11 @@ export class Office {
   }
 
   async #stopAll(): Promise<void> {
-    const { letters, redrives, queues, outboxes, webhooks, kafka, clerks, verifyRun } = this.#parts
+    const { letters, runs, redrives, queues, outboxes, webhooks, kafka, clerks, verifyRun } = this.#parts
     // Engines first: they settle what they hold through the queues.
     await Promise.all([...this.#engines].map((engine) => engine.stop({ timeoutMs: ENGINE_STOP_MS })))
-    // Redrives send to all the others.
-    await redrives.stop()
+    // Runs send to all the others.
+    await Promise.all([redrives.stop(), runs.stop()])
     // Outboxes may deliver to queues.
     await Promise.all([outboxes.stop(), webhooks.stop(), kafka?.stop()])
     await Promise.all([
@@ -330,6 +337,8 @@ async function wire(
     maxPendingRequests: options.queues?.maxPendingRequests ?? DEFAULT_MAX_PENDING,
     dedupeWindowUs: windowUs(options.queues?.dedupeWindow ?? DEFAULT_DEDUPE_WINDOW),
   })
+  const carriesOut = options.carriesOutRedrives ?? true
+  const runs = officeRuns(db, clock, log, { carriesOut })
   const outboxes = new Outboxes(options.outbox ?? [], {
     store: { url: options.store, db },
     clock,
@@ -344,6 +353,7 @@ async function wire(
     clock,
     log,
     registers,
+    runs,
     settings: webhookSettings(options.webhooks ?? {}),
   })
   const sources = new Map<SourceName, LetterSource>([
@@ -370,6 +380,7 @@ async function wire(
     log,
     queues,
     letters,
+    runs,
     redrives: new Redrives({
       db,
       clock,
@@ -377,7 +388,7 @@ async function wire(
       sources,
       engines: directory,
       retentionDays,
-      carriesOut: options.carriesOutRedrives ?? true,
+      carriesOut,
     }),
     history: new History(db, clock, directory),
     directory,

@@ -225,6 +225,10 @@ export const ERRORS = {
     retryable: true,
   },
 
+  // Runs
+  run_unknown: office("run does not exist; no run has the id '{id}'", 404),
+  run_state_wrong: office('run cannot be {act}; it is {state}, and must be {needed}', 409),
+
   // Outboxes
   outbox_option_invalid: office('option {option} is invalid; {reason}', 400),
   outbox_message_invalid: office('outbox message is invalid; {field} {reason}', 400),

@@ -24,6 +24,9 @@ export const xid = (text: string): Xid => text as Xid
 /** When it was made, in whole seconds since 1970. */
 export const secondsOfXid = (id: Xid): number => Number(numberOf(id) >> 64n)
 
+/** No id that was made in this second or later comes before it. */
+export const firstXidOf = (second: bigint): Xid => format(second << 64n)
+
 /** The id `steps` after this one in its block. */
 export const xidAfter = (id: Xid, steps: number): Xid => format(numberOf(id) + BigInt(steps))
 

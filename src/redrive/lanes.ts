@@ -2,7 +2,7 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, integerList, type Session, sql, type Transaction, type Value } from '../db/database.ts'
 import { type LetterId, letterId, type SourceName } from '../letters/letter.ts'
-import { LET_GO } from './let-go.ts'
+import { LET_GO } from '../work/let-go.ts'
 import { type RedriveNumber, redriveNumber } from './redrive.ts'
 
 /** Letters of one source, engine and destination that are sent one batch after the other. */

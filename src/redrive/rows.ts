@@ -4,7 +4,7 @@ import { parseXid, type Xid, xid } from '../core/xid.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import type { LetterFilter } from '../letters/filter.ts'
 import type { LetterKey } from '../letters/letters.ts'
-import { LET_GO } from './let-go.ts'
+import { LET_GO } from '../work/let-go.ts'
 import {
   type PlanNumbers,
   type PlanRequest,

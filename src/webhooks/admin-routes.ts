@@ -9,7 +9,7 @@ import type { Role } from '../http/auth.ts'
 import { type ApiDescription, describeCall, pageOf } from '../http/describe-api.ts'
 import { optionalInteger, refuseUnknownFields } from '../http/json-body.ts'
 import { limitOf } from '../http/query.ts'
-import type { ConsumerLimits, NamedRun, WebhookAdmin } from './admin.ts'
+import type { ConsumerLimits, WebhookAdmin } from './admin.ts'
 import {
   CONSUMER,
   CONSUMER_KEY,
@@ -26,6 +26,7 @@ import {
   STARTED,
 } from './admin-describe.ts'
 import type { ConsumerOverview } from './consumer-overview.ts'
+import type { BulkRun } from './dead/bulk-runs.ts'
 import { endpoint } from './routes/views.ts'
 
 export interface WebhookAdminRoutesOptions extends ApiScope {
@@ -218,7 +219,7 @@ function consumerOnWire(consumer: ConsumerOverview, now: Instant) {
 
 const timeOnWire = (at: Instant | null): string | null => (at === null ? null : formatMicros(instant(at)))
 
-const runOnWire = (run: NamedRun) => ({
+const runOnWire = (run: BulkRun) => ({
   id: run.id,
   kind: run.kind,
   channelId: run.channelId,

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
-import { type Database, type Integer, integerList, type Statement, sql, type Value } from '../db/database.ts'
+import { type Database, type Statement, sql, type Value } from '../db/database.ts'
 import { type ConsumerOverview, type OverviewPlace, readOverview } from './consumer-overview.ts'
 import { resumeConsumer } from './courier/pauses.ts'
 import type { BulkRun, BulkRuns } from './dead/bulk-runs.ts'
@@ -29,12 +29,6 @@ export interface ConsumerLimits {
   readonly mostPerSecond: number | null
 }
 
-/** A bulk run with the names of its consumer. */
-export interface NamedRun extends BulkRun {
-  readonly channelId: string
-  readonly consumerId: string
-}
-
 /** Each one row by its unique number, whatever else changes it at the same time. */
 const setLimits = sql(
   'webhooks.setLimits',
@@ -55,20 +49,6 @@ const dropSecrets = sql(
   `UPDATE bartleby.webhook_consumers SET secret = NULL, previous_secret = NULL, secret_changed_at = NULL
    WHERE number = $1`,
 )
-
-/** The ids of consumers by their numbers: two looks into unique indexes for each. */
-const readNames = sql('webhooks.namesOf', {
-  postgres: `
-    SELECT consumer.number, channel.channel_id, consumer.consumer_id FROM unnest($1::int[]) AS asked (number)
-    CROSS JOIN LATERAL (SELECT number, channel, consumer_id FROM bartleby.webhook_consumers
-      WHERE number = asked.number LIMIT 1) AS consumer
-    CROSS JOIN LATERAL (SELECT channel_id FROM bartleby.webhook_channels
-      WHERE number = consumer.channel LIMIT 1) AS channel`,
-  sqlite: `
-    SELECT consumer.number, channel.channel_id, consumer.consumer_id FROM json_each($1) AS asked
-    CROSS JOIN webhook_consumers AS consumer ON consumer.number = asked.value
-    CROSS JOIN webhook_channels AS channel ON channel.number = consumer.channel`,
-})
 
 const SECRET_BYTES = 32
 
@@ -134,22 +114,9 @@ export class WebhookAdmin {
     return this.#parts.bulk.purge(await this.#consumer(channelId, consumerId), actor)
   }
 
-  /** The newest requeues and purges of all dead jobs. Those of consumers that are gone went with them. */
-  async runs(limit: number): Promise<readonly NamedRun[]> {
-    const { db, bulk } = this.#parts
-    const runs = await bulk.list(limit)
-    const numbers = [...new Set(runs.map(({ consumer }) => consumer))]
-    const rows = await db.session('webhooks.namesOf', (session) =>
-      session.rows<{ number: Integer; channel_id: string; consumer_id: string }>(
-        readNames,
-        integerList(session.dialect, numbers),
-      ),
-    )
-    const names = new Map(rows.map((row) => [Number(row.number), row]))
-    return runs.flatMap((run) => {
-      const name = names.get(run.consumer)
-      return name === undefined ? [] : { ...run, channelId: name.channel_id, consumerId: name.consumer_id }
-    })
+  /** The newest requeues and purges of all dead jobs. */
+  runs(limit: number): Promise<readonly BulkRun[]> {
+    return this.#parts.bulk.list(limit)
   }
 
   async #change(statement: Statement, ...values: readonly Value[]): Promise<void> {

@@ -3,7 +3,8 @@ import { type Clock, type Instant, instant } from '../core/clock.ts'
 import { type Database, type Integer, type Session, sql } from '../db/database.ts'
 import { readLastFoldAt } from '../db/fold.ts'
 import { letterFold } from '../letters/counts.ts'
-import type { BulkKind } from './dead/run-rows.ts'
+import { openRuns } from '../work/run-rows.ts'
+import { type BulkRun, bulkRunsOf } from './dead/bulk-runs.ts'
 import { type DeadCount, readDeadCounts } from './dead-counts.ts'
 
 /** A consumer that gets nothing for a while. */
@@ -14,13 +15,7 @@ export interface PausedConsumer {
 }
 
 /** A requeue or purge of all dead jobs that is under way. */
-export interface OpenRun {
-  readonly kind: BulkKind
-  readonly channelId: string
-  readonly consumerId: string
-  readonly expected: number
-  readonly done: number
-}
+export type OpenRun = Pick<BulkRun, 'kind' | 'channelId' | 'consumerId' | 'expected' | 'done'>
 
 export interface WebhookGauges {
   readonly dead: readonly DeadCount[]
@@ -58,21 +53,6 @@ const readPaused = sql(
   { bigints: true },
 )
 
-/** On webhook_bulk_runs_open, which has no others. */
-const readOpenRuns = sql('webhooks.openRuns', {
-  postgres: `
-    SELECT run.kind, channel.channel_id, consumer.consumer_id, run.expected, run.done
-    FROM (SELECT kind, consumer, expected, done FROM bartleby.webhook_bulk_runs
-      WHERE finished_at IS NULL ORDER BY started_at LIMIT $1) AS run
-    CROSS JOIN LATERAL (SELECT channel, consumer_id FROM bartleby.webhook_consumers
-      WHERE number = run.consumer LIMIT 1) AS consumer ${NAMED.postgres}`,
-  sqlite: `
-    SELECT run.kind, channel.channel_id, consumer.consumer_id, run.expected, run.done
-    FROM (SELECT kind, consumer, expected, done FROM webhook_bulk_runs INDEXED BY webhook_bulk_runs_open
-      WHERE finished_at IS NULL ORDER BY started_at LIMIT $1) AS run
-    CROSS JOIN webhook_consumers AS consumer ON consumer.number = run.consumer ${NAMED.sqlite}`,
-})
-
 /** The unfolded tail, which is short because it is folded every second. SQLite has none. */
 const countUnfolded = sql('webhooks.unfolded', {
   postgres: 'SELECT count(*) AS found FROM bartleby.letter_deltas',
@@ -98,27 +78,10 @@ export function readWebhookGauges(db: Database, clock: Clock): Promise<WebhookGa
     const [dead, paused, runs, unfolded, lastFoldAt] = await Promise.all([
       readDeadCounts(session, { ends: true }),
       readPausedConsumers(session),
-      readRuns(session),
+      openRuns(session),
       session.rows<{ found: Integer }>(countUnfolded),
       readLastFoldAt(session, letterFold, clock.now()),
     ])
-    return { dead, paused, runs, unfolded: Number(unfolded[0]?.found ?? 0), lastFoldAt }
+    return { dead, paused, runs: bulkRunsOf(runs), unfolded: Number(unfolded[0]?.found ?? 0), lastFoldAt }
   })
-}
-
-async function readRuns(session: Session): Promise<readonly OpenRun[]> {
-  const rows = await session.rows<{
-    kind: BulkKind
-    channel_id: string
-    consumer_id: string
-    expected: Integer
-    done: Integer
-  }>(readOpenRuns, MOST)
-  return rows.map((row) => ({
-    kind: row.kind,
-    channelId: row.channel_id,
-    consumerId: row.consumer_id,
-    expected: Number(row.expected),
-    done: Number(row.done),
-  }))
 }

@@ -8,6 +8,7 @@ import type { Log } from '../core/log.ts'
 import { Xids } from '../core/xid.ts'
 import type { Database } from '../db/database.ts'
 import type { Registers } from '../letters/death-note.ts'
+import type { OfficeRuns } from '../letters/runs.ts'
 import type { LetterSource } from '../letters/source.ts'
 import { addressRanges } from '../outgoing/address-ranges.ts'
 import { WebhookAdmin } from './admin.ts'
@@ -34,6 +35,7 @@ export interface WebhookParts {
   readonly clock: Clock
   readonly log: Log
   readonly registers: Registers
+  readonly runs: OfficeRuns
   readonly settings: WebhookSettings
 }
 
@@ -59,7 +61,7 @@ export class Webhooks {
   readonly #scheduler: Scheduler
   readonly #pruner: Pruner
 
-  constructor({ db, clock, log, registers, settings }: WebhookParts) {
+  constructor({ db, clock, log, registers, runs, settings }: WebhookParts) {
     const xids = new Xids(clock)
     const onJobs = (consumers: ReadonlySet<number>): void => this.courier.wake(consumers)
     const common = { db, clock, log, registers, settings, xids, onJobs }
@@ -75,7 +77,7 @@ export class Webhooks {
     this.courier = new Courier(common)
     this.jobs = new Jobs(common)
     this.dead = new DeadJobs(db)
-    this.bulk = new BulkRuns(common)
+    this.bulk = new BulkRuns({ runs, settings, onJobs })
     this.status = new Status(db)
     this.admin = new WebhookAdmin({
       ...common,
@@ -100,7 +102,6 @@ export class Webhooks {
     await this.seeding.apply()
     this.courier.start()
     this.#scheduler.start()
-    this.bulk.start()
     this.#pruner.start()
   }
 
@@ -114,7 +115,6 @@ export class Webhooks {
     // All at once: where the store does not answer, each would wait for it in turn, longer than a server has.
     await Promise.all([
       this.#scheduler.stop(),
-      this.bulk.stop(),
       this.#pruner.stop(),
       this.broadcasts.idle(),
       this.courier.stop(),

@@ -15,6 +15,7 @@ import { readLetterById } from '../../src/letters/detail.ts'
 import { Drawers } from '../../src/letters/drawers.ts'
 import { type Letter, letterId } from '../../src/letters/letter.ts'
 import { Letters } from '../../src/letters/letters.ts'
+import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
 import { inOffice } from '../../src/letters/work.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { BulkRuns } from '../../src/webhooks/dead/bulk-runs.ts'
@@ -99,7 +100,7 @@ export class DeadJobStore {
   /** The consumers that were said to have jobs, in the order in which it was said. */
   readonly woken: number[] = []
   #messages = 0
-  #runs: BulkRuns[] = []
+  #runs: OfficeRuns[] = []
 
   private constructor(store: WebhookStore, settings: WebhookSettings) {
     const { db, clock } = store
@@ -134,16 +135,20 @@ export class DeadJobStore {
 
   /** Bulk runs as a server of its own does them. */
   bulk(options: WebhookOptions = {}, db = this.db): BulkRuns {
-    const { clock, xids } = this.store
-    const settings = { ...this.settings, ...webhookSettings(options) }
-    const runs = new BulkRuns({ db, clock, log: silentLog, xids, settings, onJobs: this.#onJobs })
-    this.#runs.push(runs)
-    return runs
+    return this.server(options, db).bulk
   }
 
-  /** Resolves when no bulk run is under way here. */
+  /** A server of its own: all of its runs, and those of dead jobs. */
+  server(options: WebhookOptions = {}, db = this.db): { readonly runs: OfficeRuns; readonly bulk: BulkRuns } {
+    const settings = { ...this.settings, ...webhookSettings(options) }
+    const runs = officeRuns(db, this.store.clock, silentLog)
+    this.#runs.push(runs)
+    return { runs, bulk: new BulkRuns({ runs, settings, onJobs: this.#onJobs }) }
+  }
+
+  /** Resolves when there is nothing left to do on any server before the clock moves. */
   async idle(): Promise<void> {
-    for (const runs of this.#runs) await runs.idle()
+    for (const runs of this.#runs) await runs.settle()
   }
 
   /** The same store, but `around` has every transaction of this name in its hands, and its number, counted from 1. */

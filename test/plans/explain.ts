@@ -9,6 +9,7 @@ import { loadScript, type Sizes } from './load.ts'
 import { kafkaScript } from './load-kafka.ts'
 import { letterScript } from './load-letters.ts'
 import { redriveScript } from './load-redrives.ts'
+import { runScript } from './load-runs.ts'
 import { webhookScript } from './load-webhooks.ts'
 
 export const NOW = instant(1_800_000_000_000_000n)
@@ -91,6 +92,7 @@ export class ExplainedStore {
       await client.query(webhookScript(sizes.jobs, sizes.letters, NOW))
       await client.query(kafkaScript(sizes.events, NOW))
       await client.query(redriveScript(sizes.letters, NOW))
+      await client.query(runScript(sizes.jobs / 10, NOW))
       await client.query("SELECT gin_clean_pending_list('bartleby.letter_texts_words')")
     }
     return new ExplainedStore(place, client, new Map(indexes.rows.map(({ name, first }) => [name, first])))

@@ -25,7 +25,7 @@ const id = (prefix: string, number: string) => `'${prefix}' || lpad((${number}):
 export const idOf = (prefix: string, number: number): string => `${prefix}${String(number).padStart(9, '0')}`
 
 /**
- * SQL that fills the tables of webhooks with so many jobs, half as many messages, and a tenth as many producers, channels and bulk runs.
+ * SQL that fills the tables of webhooks with so many jobs, half as many messages, and a tenth as many producers and channels.
  * The letters of dead jobs are those that are there: `letters` of them.
  */
 export function webhookScript(jobs: number, letters: number, now: Instant): string {
@@ -65,10 +65,5 @@ export function webhookScript(jobs: number, letters: number, now: Instant): stri
       SELECT id, 0, 10, ${now} FROM bartleby.drawers WHERE source = 'webhooks';
     INSERT INTO bartleby.count_folds VALUES ('letters.fold', ${now});
     INSERT INTO bartleby.webhook_seed VALUES ('seed', 'hash', ${now});
-    SELECT setval('bartleby.webhook_numbers', 1000000);
-    INSERT INTO bartleby.webhook_bulk_runs (id, kind, consumer, actor, started_at, finished_at, last_created_at, last_job,
-        next_created_at, next_job, expected, done, owner, owned_until)
-      SELECT ${id('r', 'n')}, 'requeue', ${FIRST_OTHER} + n % ${OTHERS}, 'actor', ${now} + n, CASE WHEN n > 5 THEN ${now} + n END, ${now}, '', ${now}, '',
-        10, 10, 'owner', ${now} - 1
-      FROM generate_series(1, ${registry}) AS n;`
+    SELECT setval('bartleby.webhook_numbers', 1000000);`
 }

@@ -5,6 +5,7 @@
 import { BITMAPS } from './explain.ts'
 import { KAFKA_SCANNED, KAFKA_SORTED } from './kafka-plans.ts'
 import { REDRIVE_SCANNED, REDRIVE_SORTED } from './redrive-plans.ts'
+import { RUN_SCANNED } from './run-plans.ts'
 import { WEBHOOKS_SCANNED, WEBHOOKS_SORTED } from './webhook-plans.ts'
 
 /** Statements that may sort, and why that is little. */
@@ -30,6 +31,7 @@ export const SCANNED: Readonly<Record<string, string>> = {
   ...WEBHOOKS_SCANNED,
   ...KAFKA_SCANNED,
   ...REDRIVE_SCANNED,
+  ...RUN_SCANNED,
   'queues.untold': 'queues are few, and it is read once per start',
   'engineQueues.readAll': 'there is a row for each queue of an engine, and those are few',
   'office.ping': 'counts the migrations, of which there is a handful',

@@ -16,6 +16,7 @@ import { DEAD_PART, DRAWERS, SERIES } from './load-letters.ts'
 import { INDEXES, SCANNED, SORTED } from './postgres-plans.ts'
 import { REDRIVE_CALLS } from './redrive-calls.ts'
 import { REDRIVE_INDEXES } from './redrive-plans.ts'
+import { RUN_CALLS, RUN_INDEXES } from './run-plans.ts'
 import { WEBHOOKS_CALLS } from './webhook-calls.ts'
 import { WEBHOOKS_INDEXES } from './webhook-plans.ts'
 
@@ -81,9 +82,13 @@ describe('statements on PostgreSQL', () => {
 
   const strayedIn = (plans: Plans): string[] => {
     const strayed: string[] = []
-    for (const [key, names] of [INDEXES, WEBHOOKS_INDEXES, KAFKA_INDEXES, REDRIVE_INDEXES].flatMap(
-      Object.entries<readonly string[]>,
-    )) {
+    for (const [key, names] of [
+      INDEXES,
+      WEBHOOKS_INDEXES,
+      KAFKA_INDEXES,
+      REDRIVE_INDEXES,
+      RUN_INDEXES,
+    ].flatMap(Object.entries<readonly string[]>)) {
       const [index, column] = key.split(' ')
       const wanted = new RegExp(column === undefined ? `^${index} ` : `^${index} .*\\b${column}\\b`)
       for (const name of names) {
@@ -272,6 +277,7 @@ describe('statements on PostgreSQL', () => {
     ['webhooks', /^webhooks\./, WEBHOOKS_CALLS],
     ['kafka', /^kafka\./, KAFKA_CALLS],
     ['redrives', /^redrive/, REDRIVE_CALLS],
+    ['runs', /^runs\./, RUN_CALLS],
   ] as const
 
   it.each(parts)('of %s are all measured', (_, pattern, measured) => {

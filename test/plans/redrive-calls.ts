@@ -74,7 +74,6 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'redriveOutcomes.read': [list(OPEN)],
   'redriveOutcomes.fold': [1_000, 0, 'redrives.outcomeFold', 'owner', LATER, NOW],
 
-  'redrive.commits': [],
   'redrive.queueExists': ['queue-7'],
   'redrive.firstOutside': [LARGE_REDRIVE, 'engine-2', keys],
 

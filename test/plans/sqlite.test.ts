@@ -8,6 +8,7 @@ import { named } from './explain.ts'
 import './kafka-statements.ts'
 import { KAFKA_INDEXES, KAFKA_SCANNED, KAFKA_SORTED } from './kafka-plans-sqlite.ts'
 import { REDRIVE_INDEXES, REDRIVE_SCANNED, REDRIVE_SORTED } from './redrive-plans-sqlite.ts'
+import { RUN_INDEXES_SQLITE, RUN_SCANNED } from './run-plans.ts'
 import { WEBHOOKS_INDEXES, WEBHOOKS_SCANNED, WEBHOOKS_SORTED } from './webhook-plans-sqlite.ts'
 
 /** Statements that may sort, and why that is little. */
@@ -26,6 +27,7 @@ const SCANNED: Readonly<Record<string, string>> = {
   ...WEBHOOKS_SCANNED,
   ...KAFKA_SCANNED,
   ...REDRIVE_SCANNED,
+  ...RUN_SCANNED,
   'queues.untold': 'queues are few, and it is read once per start',
   'engineQueues.readAll': 'there is a row for each queue of an engine, and those are few',
   'office.ping': 'counts the migrations, of which there is a handful',
@@ -186,9 +188,13 @@ describe('statements on SQLite', () => {
 
   it('find their rows by the index that is meant for it', () => {
     const strayed: string[] = []
-    for (const [index, names] of [INDEXES, WEBHOOKS_INDEXES, KAFKA_INDEXES, REDRIVE_INDEXES].flatMap(
-      Object.entries<readonly string[]>,
-    )) {
+    for (const [index, names] of [
+      INDEXES,
+      WEBHOOKS_INDEXES,
+      KAFKA_INDEXES,
+      REDRIVE_INDEXES,
+      RUN_INDEXES_SQLITE,
+    ].flatMap(Object.entries<readonly string[]>)) {
       for (const name of names) {
         const plan = planOf(named(name).sqlite)
         if (!plan.some((detail) => detail.startsWith('SEARCH') && detail.includes(`${index} (`))) {

@@ -67,12 +67,10 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.deadConsumers': [named],
   'webhooks.jobEnds': [ends],
   'webhooks.consumersOf': [list(everyConsumer)],
-  'webhooks.namesOf': [list(everyConsumer)],
   'webhooks.namesOfConsumer': [PUSHED],
   'webhooks.overview': [CHANNEL, 'consumer-1', 15],
   'webhooks.overviewOf': [CHANNEL, 'consumer-1', 15, CHANNEL],
   'webhooks.paused': [1_000],
-  'webhooks.openRuns': [1_000],
 
   'webhooks.consumersWithReady': [NOW],
   'webhooks.receivers': [list(everyConsumer)],
@@ -144,17 +142,6 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.errorsOfPage': [letters],
   'webhooks.newestDead': [PUSHED],
   'webhooks.nextDead': [PUSHED, LOWEST, '', HIGHEST, LAST, 25],
-  'webhooks.removeEndedRuns': [PUSHED, NOW],
-  'webhooks.insertRun': ['x000000001', 'purge', PUSHED, 'actor', NOW, 10, NOW, 'j000000061', 'owner', LATER],
-  'webhooks.readRun': ['r000000050'],
-  'webhooks.newestRuns': [25],
-  'webhooks.runsLeft': [NOW, 10],
-  'webhooks.takeRun': ['r000000003', 'owner', LATER, NOW],
-  'webhooks.leaveRun': ['r000000003', 'owner'],
-  'webhooks.holdRun': ['r000000003', 'owner'],
-  'webhooks.advanceRun': ['r000000003', NOW, 'j000000061', 10, LATER, null],
-  // Of one that has none: those that there are would be measured.
-  'webhooks.deleteBulkRunsOf': [PUSHED],
 
   'webhooks.audience': [list([CHANNEL])],
   'webhooks.insertJobs': [

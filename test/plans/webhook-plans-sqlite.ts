@@ -8,9 +8,6 @@ export const WEBHOOKS_SORTED: Readonly<Record<string, string>> = {
 /** Statements that may read something from end to end, and why that stays small. */
 export const WEBHOOKS_SCANNED: Readonly<Record<string, string>> = {
   'webhooks.readTallies': 'a few numbers for each channel and consumer',
-  'webhooks.newestRuns': 'stops at its limit',
-  'webhooks.openRuns': 'its partial index holds nothing but the runs it looks for, and it stops at its limit',
-  'webhooks.runsLeft': 'its partial index holds nothing but the runs that are under way',
 }
 
 /** The index that a statement must find its rows by, where it does not name it. The `autoindex` are those of unique columns. */
@@ -24,7 +21,6 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.retriesOfLetters',
   ],
   'USING PRIMARY KEY': [
-    'webhooks.advanceRun',
     'webhooks.buryOne',
     'webhooks.claim',
     'webhooks.claimPulledOne',
@@ -33,10 +29,8 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.deliverPulledOne',
     'webhooks.dyingJobs',
     'webhooks.endJobs',
-    'webhooks.holdRun',
     'webhooks.fitJobs',
     'webhooks.layBack',
-    'webhooks.leaveRun',
     'webhooks.lockJobOfLetter',
     'webhooks.lockJobToLay',
     'webhooks.makeDueReady',
@@ -46,14 +40,12 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.readJobDetail',
     'webhooks.readJobsOfMessage',
     'webhooks.readMessage',
-    'webhooks.readRun',
     'webhooks.readSeed',
     'webhooks.readTalliesOf',
     'webhooks.removeExhausted',
     'webhooks.removeOfLetters',
     'webhooks.startOver',
     'webhooks.takeBack',
-    'webhooks.takeRun',
     'webhooks.undelivered',
   ],
   sqlite_autoindex_webhook_messages_1: [
@@ -82,9 +74,7 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.endPause',
     'webhooks.holdProbe',
     'webhooks.lapsed',
-    'webhooks.namesOf',
     'webhooks.namesOfConsumer',
-    'webhooks.openRuns',
     'webhooks.pause',
     'webhooks.prolongPause',
     'webhooks.readJobsOfMessage',
@@ -104,9 +94,7 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
   sqlite_autoindex_webhook_channels_2: [
     'webhooks.changeChannel',
     'webhooks.consumersOf',
-    'webhooks.namesOf',
     'webhooks.nextChannel',
-    'webhooks.openRuns',
     'webhooks.overview',
     'webhooks.paused',
   ],
@@ -127,5 +115,4 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
   history_by_correlation: ['letters.erasureOfRun', 'letters.recordRetryOfMany'],
   webhook_consumers_newest: ['webhooks.audience'],
   webhook_messages_waiting: ['webhooks.nextScheduled'],
-  webhook_bulk_runs_of: ['webhooks.deleteBulkRunsOf'],
 }

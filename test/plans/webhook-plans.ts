@@ -20,10 +20,6 @@ export const WEBHOOKS_SCANNED: Readonly<Record<string, string>> = {
   'webhooks.unfolded': TAIL,
   'webhooks.paused':
     'its partial index holds nothing but the consumers that are paused, and it stops at its limit',
-  'webhooks.openRuns':
-    'its partial index holds nothing but the runs that are under way, and it stops at its limit',
-  'webhooks.runsLeft': 'its partial index holds nothing but the runs that are under way',
-  'webhooks.newestRuns': 'stops at its limit',
 }
 
 /** The index that a statement must find its rows by, and the last of its columns that must bound the search, if any. */
@@ -105,9 +101,7 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.endPause',
     'webhooks.holdProbe',
     'webhooks.lapsed',
-    'webhooks.namesOf',
     'webhooks.namesOfConsumer',
-    'webhooks.openRuns',
     'webhooks.pause',
     'webhooks.prolongPause',
     'webhooks.readJobsOfMessage',
@@ -140,10 +134,8 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.changeChannel',
     'webhooks.consumersOf',
     'webhooks.dyingJobs',
-    'webhooks.namesOf',
     'webhooks.namesOfConsumer',
     'webhooks.nextChannel',
-    'webhooks.openRuns',
     'webhooks.overview',
     'webhooks.paused',
     'webhooks.receivers',
@@ -156,15 +148,6 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.readProducer',
   ],
   'webhook_producers_newest created_at': ['webhooks.listProducers.newer', 'webhooks.listProducers.older'],
-  'webhook_bulk_runs_pkey id': [
-    'webhooks.advanceRun',
-    'webhooks.holdRun',
-    'webhooks.leaveRun',
-    'webhooks.readRun',
-    'webhooks.takeRun',
-  ],
-  webhook_bulk_runs_open: ['webhooks.openRuns', 'webhooks.runsLeft'],
-  'webhook_bulk_runs_of consumer': ['webhooks.deleteBulkRunsOf'],
   'webhook_totals_pkey subject': ['webhooks.deleteTotalsOf', 'webhooks.readTalliesOf'],
   'webhook_deltas_pkey id': ['webhooks.fold'],
   'webhook_seed_pkey name': ['webhooks.readSeed'],

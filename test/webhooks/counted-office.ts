@@ -17,6 +17,7 @@ import { SeriesNumbers } from '../../src/history/record.ts'
 import { letterFold } from '../../src/letters/counts.ts'
 import { Drawers } from '../../src/letters/drawers.ts'
 import { STATUS } from '../../src/letters/letter.ts'
+import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
 import { Office } from '../../src/office.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
@@ -161,13 +162,21 @@ export class CountedOffice {
 
   /** Webhooks on a store that is this one's, or stands before it. Nothing of them is started. */
   webhooksOn(db: Database): Webhooks {
-    return new Webhooks({
+    return this.serverOn(db).webhooks
+  }
+
+  /** The same with the runs that its calls begin; they are to be stopped. */
+  serverOn(db: Database): { readonly runs: OfficeRuns; readonly webhooks: Webhooks } {
+    const runs = officeRuns(db, this.clock, silentLog)
+    const webhooks = new Webhooks({
       db,
       clock: this.clock,
       log: silentLog,
       registers: { drawers: new Drawers(), series: new SeriesNumbers() },
+      runs,
       settings: webhookSettings(this.settings),
     })
+    return { runs, webhooks }
   }
 
   /** Lets time pass. */

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { DeadJobStore } from '../../../test/harness/dead-job-store.ts'
+import { PATIENCE_MS } from '../../../test/harness/limits.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { refusalOf } from '../../../test/harness/webhook-registry.ts'
 import type { Xid } from '../../core/xid.ts'
@@ -9,6 +10,7 @@ import type { PageRequest } from '../pages.ts'
 import { type Consumer, JOB } from '../webhook.ts'
 
 const SMALL = { dlq: { batchSize: 4 } }
+const VERBS = { requeueAll: 'run.webhook-requeue', purge: 'run.webhook-purge' } as const
 const lose = sql('test.loseLetter', 'DELETE FROM bartleby.letters WHERE id = $1')
 
 describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
@@ -90,7 +92,7 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
   it('are requeued to an end when each dies again at once', async () => {
     const consumer = await newConsumer()
     const jobs = await office.deadJobs(consumer, 9)
-    const db = office.intercepted('webhooks.bulkBatch', async (_, go) => {
+    const db = office.intercepted(VERBS.requeueAll, async (_, go) => {
       const outcome = await go()
       const waiting: Xid[] = []
       for (const job of jobs) if ((await office.job(job))?.state === JOB.ready) waiting.push(job)
@@ -113,7 +115,7 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
       for (let i = 0; i < 3; i++) slow.push(await office.one(consumer))
       await office.deadJobs(consumer, 4)
       const seen: (readonly [done: number, expected: number])[] = []
-      const db = office.intercepted('webhooks.bulkBatch', async (_, go) => {
+      const db = office.intercepted(VERBS[act], async (_, go) => {
         const outcome = await go()
         // Older than the newest that was dead at the start, and so in the way of the run.
         if (seen.length === 0) await office.die(slow)
@@ -179,19 +181,18 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
     async (act) => {
       const consumer = await newConsumer()
       const jobs = await office.deadJobs(consumer, 10)
-      const db = office.intercepted('webhooks.bulkBatch', async (_, go) => {
+      const db = office.intercepted(VERBS[act], async (_, go) => {
         const outcome = await go()
-        void first.stop()
+        void first.runs.stop()
         return outcome
       })
-      const first = office.bulk(SMALL, db)
-      const call = first[act](consumer, 'tester')
+      const first = office.server(SMALL, db)
+      const call = first.bulk[act](consumer, 'tester')
       if (act === 'purge') await expect(call).rejects.toMatchObject({ code: 'service_stopping' })
       else await call
       expect(await office.deadCount(consumer)).toBe(6)
       await office.expectClean()
-      const other = office.bulk(SMALL, office.store.another())
-      other.start()
+      office.server(SMALL, office.store.another()).runs.start()
       await office.idle()
       expect(await office.deadCount(consumer)).toBe(0)
       const [run] = await runsOf(consumer)
@@ -207,19 +208,19 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
   it('are left to who is at them, until the lease is over', async () => {
     const consumer = await newConsumer()
     await office.deadJobs(consumer, 10)
-    const db = office.intercepted('webhooks.bulkBatch', (batch, go) =>
+    const db = office.intercepted(VERBS.requeueAll, (batch, go) =>
       batch === 1 ? go() : Promise.reject(new StoreUnavailable('it was killed')),
     )
-    await office.bulk(SMALL, db).requeueAll(consumer, 'tester')
+    const call = office.bulk(SMALL, db).requeueAll(consumer, 'tester')
+    await vi.waitFor(async () => expect(await office.deadCount(consumer)).toBe(6), { timeout: PATIENCE_MS })
+    const other = office.server(SMALL, office.store.another()).runs
+    await other.settle()
+    office.pass(2.9)
+    await call
+    await other.settle()
     expect(await office.deadCount(consumer)).toBe(6)
-    const other = office.bulk(SMALL, office.store.another())
-    other.start()
-    await office.idle()
-    expect(await office.deadCount(consumer)).toBe(6)
-    for (let i = 0; i < 7; i++) {
-      office.pass(6)
-      await office.idle()
-    }
+    office.pass(0.2)
+    await other.settle()
     expect(await office.deadCount(consumer)).toBe(0)
     await office.expectClean()
   })

@@ -1,216 +1,237 @@
 /**
- * Requeuing or purging all dead jobs of a consumer: in batches, each a transaction of its own, from the oldest job upward to the newest
- * that was dead at the start, so that it ends also while jobs keep dying. A run is a row: whichever server is at it renews its lease
- * with every batch, and what a server leaves behind is taken up by another.
+ * Requeuing or purging all dead jobs of a consumer: two kinds of run, from the oldest job upward to the newest that was dead at the
+ * start, so that each ends also while jobs keep dying. A step moves the next jobs with their letters, counts and history.
  */
-import { setTimeout as pause } from 'node:timers/promises'
-import { type Alarm, type Clock, later } from '../../core/clock.ts'
+import { type Instant, instant } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
-import type { Log } from '../../core/log.ts'
-import type { Xid, Xids } from '../../core/xid.ts'
-import type { Database } from '../../db/database.ts'
-import { inOffice } from '../../letters/work.ts'
+import { type Xid, xid } from '../../core/xid.ts'
+import { type Integer, type Session, sql } from '../../db/database.ts'
+import { eraseLetters } from '../../letters/erase.ts'
+import { type LetterId, letterId } from '../../letters/letter.ts'
+import { lockLetters } from '../../letters/reopen.ts'
+import type { OfficeRuns } from '../../letters/runs.ts'
+import type { OfficeWork } from '../../letters/work.ts'
+import type { Run, RunKind, Step } from '../../work/run.ts'
 import { readDeadCounts } from '../dead-counts.ts'
+import { readConsumerNames } from '../job-sql.ts'
+import { removeExhaustedJobs } from '../letters/dead-rows.ts'
+import { requeueJobs, webhookLetterSource } from '../letters/source.ts'
 import type { WebhookSettings } from '../settings.ts'
-import type { Consumer } from '../webhook.ts'
-import { type BatchOutcome, runBatch } from './run-batch.ts'
-import {
-  type BulkKind,
-  type BulkRun,
-  insertRun,
-  type Lease,
-  leaveRun,
-  newestDead,
-  newestRuns,
-  readRun,
-  runsLeft,
-  takeRun,
-} from './run-rows.ts'
+import { type Consumer, JOB, queueOfConsumer, WEBHOOKS } from '../webhook.ts'
 
-export { BULK_KINDS, type BulkKind, type BulkRun } from './run-rows.ts'
+export const BULK_KINDS = ['requeue', 'purge'] as const
+export type BulkKind = (typeof BULK_KINDS)[number]
+
+/** One act on all dead jobs of a consumer. */
+export interface BulkRun {
+  readonly id: Xid
+  readonly kind: BulkKind
+  /** The number of the consumer. */
+  readonly consumer: number
+  readonly channelId: string
+  readonly consumerId: string
+  readonly actor: string
+  readonly startedAt: Instant
+  /** null: it is under way. */
+  readonly finishedAt: Instant | null
+  /** Dead jobs of the consumer at the start; never less than are done. */
+  readonly expected: number
+  /** Jobs requeued or erased so far. */
+  readonly done: number
+}
+
+/** A place in the order of dead jobs; `createdAt` is an instant in digits. */
+interface JobPlace {
+  readonly createdAt: string
+  readonly id: string
+}
+
+interface Subject extends Pick<BulkRun, 'consumer' | 'channelId' | 'consumerId'> {
+  /** With this one it ends. */
+  readonly last: JobPlace
+}
+
+type HeldRun = Run<Subject, JobPlace>
+
+const BEFORE_ALL: JobPlace = { createdAt: '0', id: '' }
+const PREFIX = 'webhook-'
+const KINDS = BULK_KINDS.map((kind) => `${PREFIX}${kind}`)
 
 export interface BulkRunsOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly xids: Xids
+  readonly runs: OfficeRuns
   readonly settings: WebhookSettings
   /** Jobs of these push consumers are ready; called after the commit. */
   readonly onJobs: (consumers: ReadonlySet<number>) => void
 }
 
-/** How long a run is left alone by others after its last batch. */
-const LEASE_US = 30_000_000n
-/** How often a server looks for runs that nobody is at. */
-const RESUME_EVERY_US = 5_000_000n
-/** Runs that one look takes up. */
-const MOST_RESUMED = 10
 /** How long a caller waits for a requeue that goes on without it. */
 const WAIT_US = 1_000_000n
-/** How often a run that another server took over is looked at. */
-const LOOK_EVERY_US = 1_000_000n
-/**
- * What the store is left to others between two batches: as long as a batch took, and something in any case. With a third of that
- * another consumer got 70% of its deliveries during a purge, now 84%.
- */
-const SHORTEST_REST_MS = 2
+/** Whoever purges waits for the end, as long as its connection does. */
+const PURGE_WAIT_US = 86_400_000_000n
+
+/** The newest dead job of a consumer, on webhook_jobs_dead. */
+const readNewestDead = sql(
+  'webhooks.newestDead',
+  {
+    postgres: `SELECT created_at, id FROM bartleby.webhook_jobs WHERE consumer = $1 AND state = ${JOB.dead}
+               ORDER BY created_at DESC, id DESC LIMIT 1`,
+    sqlite: `SELECT created_at, id FROM webhook_jobs INDEXED BY webhook_jobs_dead
+             WHERE consumer = $1 AND state = ${JOB.dead} ORDER BY created_at DESC, id DESC LIMIT 1`,
+  },
+  { bigints: true },
+)
+
+/** The next of a consumer's dead jobs, in the order of webhook_jobs_dead. Locks nothing: their letters come first. */
+const readNext = sql(
+  'webhooks.nextDead',
+  {
+    postgres: `SELECT id, created_at, letter, attempts, exhausted FROM bartleby.webhook_jobs
+               WHERE consumer = $1 AND state = ${JOB.dead} AND (created_at, id) > ($2, $3) AND (created_at, id) <= ($4, $5)
+               ORDER BY created_at, id LIMIT $6`,
+    sqlite: `SELECT id, created_at, letter, attempts, exhausted FROM webhook_jobs INDEXED BY webhook_jobs_dead
+             WHERE consumer = $1 AND state = ${JOB.dead} AND (created_at, id) > ($2, $3) AND (created_at, id) <= ($4, $5)
+             ORDER BY created_at, id LIMIT $6`,
+  },
+  { bigints: true },
+)
+
+interface DeadRow {
+  readonly id: string
+  readonly created_at: Integer
+  readonly letter: Integer | null
+  readonly attempts: Integer
+  readonly exhausted: Integer
+}
 
 export class BulkRuns {
   readonly #options: BulkRunsOptions
-  readonly #owner = crypto.randomUUID()
-  readonly #stopped = new AbortController()
-  readonly #underWay = new Set<Promise<unknown>>()
-  readonly #waits = new Set<() => void>()
-  #alarm: Alarm | undefined
 
   constructor(options: BulkRunsOptions) {
     this.#options = options
-  }
-
-  /** Begins to resume what others left. */
-  start(): void {
-    const { clock, log } = this.#options
-    const nextAt = later(clock.now(), RESUME_EVERY_US)
-    this.#track(this.#resume())
-      .catch((error: unknown) =>
-        log.warn({ err: error }, 'bulk runs were not looked for; the next round tries again'),
-      )
-      .finally(() => {
-        if (!this.#stopped.signal.aborted) this.#alarm = clock.alarm(nextAt, () => this.start())
-      })
-  }
-
-  /** Ends after the batch at hand; what is left is resumed by another server, or at the next start. */
-  async stop(): Promise<void> {
-    this.#stopped.abort()
-    this.#alarm?.cancel()
-    for (const end of this.#waits) end()
-    await Promise.allSettled([...this.#underWay])
-  }
-
-  /** Resolves once this server is at no run. */
-  async idle(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay)
+    for (const kind of BULK_KINDS) options.runs.define(this.#kind(kind))
   }
 
   /** Requeues all dead jobs of a consumer; returns when that is done or, after a second, while it goes on. */
   async requeueAll(consumer: Consumer, actor: string): Promise<void> {
-    const id = await this.#begin('requeue', consumer, actor)
-    if (id === null) return
+    const run = await this.#begin('requeue', consumer, actor)
     // From here on it is durable: whatever happens to this server, it will be done.
-    const walk = this.#walkInBackground(id)
-    const patience = this.#wait(WAIT_US)
-    await Promise.race([walk, patience.over])
-    patience.end()
+    if (run !== null) await this.#options.runs.over(run.id, WAIT_US)
   }
 
   /** Erases all dead jobs of a consumer whose attempts are used up; gives how many. */
   async purge(consumer: Consumer, actor: string): Promise<number> {
-    const id = await this.#begin('purge', consumer, actor)
-    if (id === null) return 0
-    await this.#track(this.#walk(id))
-    for (;;) {
-      const run = await this.#options.db.session('webhooks.readRun', (session) => readRun(session, id))
-      // Gone with its consumer, which has no jobs then.
-      if (run === null) return 0
-      if (run.finishedAt !== null) return run.done
-      if (this.#stopped.signal.aborted) throw failure('service_stopping')
-      // Another server goes on with it.
-      await this.#wait(LOOK_EVERY_US).over
-    }
+    const begun = await this.#begin('purge', consumer, actor)
+    if (begun === null) return 0
+    const run = await this.#options.runs.over(begun.id, PURGE_WAIT_US)
+    if (run?.state === 'running') throw failure('service_stopping')
+    return run?.done ?? 0
   }
 
   /** The newest runs. */
-  list(limit: number): Promise<readonly BulkRun[]> {
-    return this.#options.db.session('webhooks.listRuns', (session) => newestRuns(session, limit))
+  async list(limit: number): Promise<readonly BulkRun[]> {
+    const { runs } = this.#options
+    return bulkRunsOf(await runs.list({ kinds: KINDS, states: null, before: null, limit }))
   }
 
   /** Writes down what is to be done; null when there is nothing. */
-  #begin(kind: BulkKind, { number }: Consumer, actor: string): Promise<Xid | null> {
-    const { db, clock, xids } = this.#options
-    return db.transaction('webhooks.beginRun', async (tx) => {
-      const last = await newestDead(tx, number)
+  #begin(kind: BulkKind, { number }: Consumer, actor: string): Promise<Run | null> {
+    const { runs } = this.#options
+    return runs.inWork('webhooks.beginRun', async (work) => {
+      const last = await newestDead(work.tx, number)
       if (last === null) return null
-      const counts = await readDeadCounts(tx)
-      const expected = counts.find(({ consumer }) => consumer === number)?.deadCount ?? 0
-      const [id, startedAt] = [xids.next(), clock.now()]
-      await insertRun(tx, { id, kind, consumer: number, actor, startedAt, expected, last }, this.#lease())
-      return id
+      const [counts, names] = [await readDeadCounts(work.tx), await readConsumerNames(work.tx, number)]
+      const [channelId, consumerId] = [names?.channelId ?? '', names?.consumerId ?? '']
+      return runs.begin<Subject, JobPlace>(work, {
+        kind: `${PREFIX}${kind}`,
+        about: `${channelId}/${consumerId}`,
+        subject: { consumer: number, channelId, consumerId, last },
+        place: BEFORE_ALL,
+        actor,
+        expected: counts.find(({ consumer }) => consumer === number)?.deadCount ?? 0,
+      })
     })
   }
 
-  #lease(): Lease {
-    return { owner: this.#owner, until: later(this.#options.clock.now(), LEASE_US) }
-  }
-
-  /** Takes up what nobody is at. */
-  async #resume(): Promise<void> {
-    const { db, clock, log } = this.#options
-    const left = await db.session('webhooks.runsLeft', (session) =>
-      runsLeft(session, clock.now(), MOST_RESUMED),
-    )
-    for (const id of left) {
-      const isTaken = await db.session('webhooks.takeRun', (session) =>
-        takeRun(session, id, this.#lease(), clock.now()),
-      )
-      if (!isTaken) continue
-      log.info({ run: id }, 'bulk run taken up')
-      void this.#walkInBackground(id)
+  #kind(kind: BulkKind): RunKind<OfficeWork, Subject, JobPlace> {
+    const { settings, onJobs } = this.#options
+    const source = webhookLetterSource({ onJobs })
+    return {
+      kind: `${PREFIX}${kind}`,
+      batch: settings.dlq.batchSize,
+      step: async (work, run, most) => {
+        const { place, subject, actor } = run
+        const { consumer, last } = subject
+        const stretch = [place.createdAt, place.id, last.createdAt, last.id] as const
+        const rows = await work.tx.rows<DeadRow>(readNext, consumer, ...stretch, most)
+        const requeue = { queue: queueOf(subject), letters: lettersOf(rows), notes: 'Requeued', actor }
+        const done =
+          kind === 'requeue'
+            ? (await requeueJobs(work, source, requeue)).length
+            : await purge(work, run, rows, settings.delivery.maxRetry)
+        return stepOf(rows, done, most)
+      },
     }
-  }
-
-  /** Goes on with a run without anybody who would hear of its failure: it is taken up again when its lease is over. */
-  #walkInBackground(id: Xid): Promise<void> {
-    return this.#track(this.#walk(id)).catch((error: unknown) => {
-      if (this.#stopped.signal.aborted) return
-      this.#options.log.warn({ err: error, run: id }, 'bulk run interrupted; it will be taken up again')
-    })
-  }
-
-  /** Does batch after batch, until the run is done or another server's. */
-  async #walk(id: Xid): Promise<void> {
-    const { db, clock, settings, onJobs, log } = this.#options
-    const { signal } = this.#stopped
-    for (;;) {
-      if (signal.aborted) {
-        await db.session('webhooks.leaveRun', (session) => leaveRun(session, id, this.#owner))
-        return
-      }
-      const startedMs = performance.now()
-      const outcome: BatchOutcome = await inOffice(db, clock, 'webhooks.bulkBatch', (work) =>
-        runBatch(work, id, {
-          lease: this.#lease(),
-          size: settings.dlq.batchSize,
-          maxRetry: settings.delivery.maxRetry,
-          onJobs,
-        }),
-      )
-      if (outcome === 'finished') log.info({ run: id }, 'bulk run finished')
-      if (outcome !== 'more') return
-      // On SQLite nothing of a batch leaves the event loop; without a pause no delivery would go on meanwhile.
-      const restMs = Math.max(SHORTEST_REST_MS, performance.now() - startedMs)
-      await pause(restMs, undefined, { signal }).catch(() => {})
-    }
-  }
-
-  /** `over` resolves after this time, when it is ended, and when this is stopped. */
-  #wait(us: bigint): { readonly over: Promise<void>; readonly end: () => void } {
-    const { clock } = this.#options
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const end = (): void => {
-      alarm.cancel()
-      this.#waits.delete(end)
-      resolve()
-    }
-    const alarm = clock.alarm(later(clock.now(), us), end)
-    this.#waits.add(end)
-    if (this.#stopped.signal.aborted) end()
-    return { over: promise, end }
-  }
-
-  #track<T>(work: Promise<T>): Promise<T> {
-    const tracked: Promise<unknown> = work.catch(() => {}).finally(() => this.#underWay.delete(tracked))
-    this.#underWay.add(tracked)
-    return work
   }
 }
+
+function stepOf(rows: readonly DeadRow[], done: number, most: number): Step<JobPlace> {
+  const end = rows.at(-1)
+  return {
+    ...(end === undefined ? {} : { place: { createdAt: `${end.created_at}`, id: end.id } }),
+    done,
+    skipped: rows.length - done,
+    next: rows.length < most ? 'finished' : 'more',
+  }
+}
+
+/** Those of all runs that are about dead jobs. */
+export const bulkRunsOf = (runs: readonly Run[]): readonly BulkRun[] =>
+  runs.flatMap(({ kind: name, subject, startedAt, endedAt: finishedAt, expected, ...run }) => {
+    const kind = BULK_KINDS.find((known) => name === `${PREFIX}${known}`)
+    if (kind === undefined) return []
+    const { id, actor, done } = run
+    // As it was begun above.
+    const { consumer, channelId, consumerId } = subject as Subject
+    const who = { consumer, channelId, consumerId }
+    return { id, kind, ...who, actor, startedAt, finishedAt, expected: expected ?? done, done }
+  })
+
+async function newestDead(session: Session, consumer: number): Promise<JobPlace | null> {
+  const [row] = await session.rows<{ created_at: Integer; id: string }>(readNewestDead, consumer)
+  return row === undefined ? null : { createdAt: `${row.created_at}`, id: row.id }
+}
+
+/** What letters of the consumer call their queue. */
+const queueOf = ({ channelId, consumerId }: Subject): string => queueOfConsumer(channelId, consumerId)
+
+const lettersOf = (rows: readonly DeadRow[]): LetterId[] =>
+  rows.flatMap(({ letter }) => (letter === null ? [] : letterId(letter)))
+
+async function purge(
+  work: OfficeWork,
+  { id, subject, actor }: HeldRun,
+  rows: readonly DeadRow[],
+  maxRetry: number,
+): Promise<number> {
+  const exhausted = rows.filter((row) => Number(row.exhausted) === 1 || Number(row.attempts) >= maxRetry)
+  const ids = exhausted.map(({ id }) => xid(id)).sort()
+  // Letters before jobs. Statements run in their order: the second need not wait for the answer to the first.
+  const [, removed] = await Promise.all([
+    lockLetters(work.tx, lettersOf(exhausted)),
+    removeExhaustedJobs(work.tx, ids, maxRetry),
+  ])
+  await eraseLetters(work, {
+    engine: WEBHOOKS,
+    letters: removed.map(({ letter }) => letter),
+    pendingSince: latest(removed),
+    isRun: true,
+    correlationId: id,
+    instanceId: queueOf(subject),
+    actor,
+    notes: 'Purged',
+  })
+  return removed.length
+}
+
+const latest = (removed: readonly { readonly diedAt: Instant }[]): Instant =>
+  removed.reduce((newest, { diedAt }) => (diedAt > newest ? diedAt : newest), instant(0n))

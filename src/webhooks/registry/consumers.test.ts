@@ -7,18 +7,10 @@ import { shareChannel } from '../channel-lock.ts'
 import { Tallies } from '../tallies.ts'
 import { type Channel, type Consumer, JOB } from '../webhook.ts'
 
-const insertRun = sql(
-  'test.insertBulkRun',
-  `INSERT INTO bartleby.webhook_bulk_runs
-     (id, kind, consumer, actor, started_at, last_created_at, last_job, next_created_at, next_job, expected)
-   VALUES ($1, 'purge', $2, 'tester', 0, 0, '', 0, '', 0)`,
-)
 const readRest = sql('test.restOfConsumer', {
   postgres: `SELECT 1 AS rest FROM bartleby.webhook_totals WHERE subject = $1
-             UNION ALL SELECT 1 FROM bartleby.webhook_deltas WHERE subject = $1
-             UNION ALL SELECT 1 FROM bartleby.webhook_bulk_runs WHERE consumer = $1`,
-  sqlite: `SELECT 1 AS rest FROM webhook_totals WHERE subject = $1
-           UNION ALL SELECT 1 FROM webhook_bulk_runs WHERE consumer = $1`,
+             UNION ALL SELECT 1 FROM bartleby.webhook_deltas WHERE subject = $1`,
+  sqlite: 'SELECT 1 AS rest FROM webhook_totals WHERE subject = $1',
 })
 const insertTotal = sql(
   'test.insertTotal',
@@ -151,9 +143,8 @@ describe.each(stores)('a consumer on $name', (store) => {
     it('leaves nothing behind', async () => {
       const consumer = await registry.consumer(channel, 'gone')
       const neighbour = await registry.consumer(channel, 'neighbour')
-      for (const { id, number } of [consumer, neighbour]) {
+      for (const { number } of [consumer, neighbour]) {
         await registry.write(insertTotal, number)
-        await registry.write(insertRun, id, number)
         await registry.db.transaction('test', async (tx) => {
           const tallies = new Tallies()
           tallies.moved(number, null, JOB.delivered)
@@ -163,7 +154,7 @@ describe.each(stores)('a consumer on $name', (store) => {
       expect(await remove('gone', dateOf(consumer))).toBe('done')
       expect(await registry.consumers.get(channel, 'gone')).toBeNull()
       expect(await registry.read(readRest, consumer.number)).toEqual([])
-      expect(await registry.read(readRest, neighbour.number)).toHaveLength(3)
+      expect(await registry.read(readRest, neighbour.number)).toHaveLength(2)
       expect(await remove('gone', dateOf(consumer))).toBe('resource_unknown')
     })
 

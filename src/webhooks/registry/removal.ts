@@ -32,12 +32,6 @@ const removeDeltas = sql('webhooks.deleteDeltasOf', {
 /** A handful of rows by primary key. */
 const removeTotals = sql('webhooks.deleteTotalsOf', 'DELETE FROM bartleby.webhook_totals WHERE subject = $1')
 
-/** The bulk runs of one consumer, by their index on it. */
-const removeRuns = sql(
-  'webhooks.deleteBulkRunsOf',
-  'DELETE FROM bartleby.webhook_bulk_runs WHERE consumer = $1',
-)
-
 /** Deletes the consumer that `read` gives. */
 export async function removeConsumer(
   tx: Transaction,
@@ -56,5 +50,5 @@ export async function removeConsumer(
   if (removed === 0) throw new Refused('condition_failed')
   // Changes before totals: a fold that is under way moves them from the one to the other.
   if (tx.dialect === 'postgres') await tx.run(removeDeltas, number)
-  await Promise.all([tx.run(removeTotals, number), tx.run(removeRuns, number)])
+  await tx.run(removeTotals, number)
 }

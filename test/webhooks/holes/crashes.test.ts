@@ -14,7 +14,7 @@ import { Crash, CrashPoint, intercepted } from '../intercepted-database.ts'
 /** More steps than any act has. */
 const MOST_STEPS = 80
 /** Behind this a run is left alone by the server that was at it. */
-const RUN_LEFT_US = 31_000_000n
+const RUN_LEFT_US = 4_000_000n
 
 const countDeltas = sql('test.countAllDeltas', {
   postgres: `SELECT (SELECT count(*) FROM bartleby.letter_deltas) + (SELECT count(*) FROM bartleby.webhook_deltas) AS found`,
@@ -31,7 +31,7 @@ describe.each(stores)('dead jobs on $name, when a server crashes', (store) => {
     house = await CountedOffice.open(store)
     db = openDatabase(house.place.url, { poolSize: 2 })
     // It must not take up what the servers of these tests leave behind.
-    await house.office.webhooks.bulk.stop()
+    await house.office.runs.stop()
   })
   afterAll(async () => {
     await db?.close()
@@ -115,7 +115,8 @@ describe.each(stores)('dead jobs on $name, when a server crashes', (store) => {
     for (let i = 0; i < 10; i++) await house.dead(channel, consumer)
     const left: number[] = []
     const watched = intercepted(db, async ({ verb, next }) => {
-      if (verb === 'webhooks.bulkBatch' && next === 'committed') left.push(await jobsOf(channel))
+      if (verb === `run.webhook-${kind === 'purge' ? 'purge' : 'requeue'}` && next === 'committed')
+        left.push(await jobsOf(channel))
     })
     const { bulk } = house.webhooksOn(watched)
     await bulk[kind](consumer, 'the test')
@@ -134,14 +135,17 @@ describe.each(stores)('dead jobs on $name, when a server crashes', (store) => {
       for (let step = 1; (await run())?.finishedAt == null; step++) {
         if (step > MOST_STEPS) expect.fail('the run has no end')
         const crash = new CrashPoint(step)
-        const { bulk } = house.webhooksOn(intercepted(db, crash.intercept))
-        if ((await run()) === undefined) await bulk[kind](consumer, 'the test').catch(() => {})
-        else bulk.start()
+        const { runs, webhooks } = house.serverOn(intercepted(db, crash.intercept))
+        const call =
+          (await run()) === undefined
+            ? webhooks.bulk[kind](consumer, 'the test').catch(() => {})
+            : void runs.start()
         while (!crash.hit && (await run())?.finishedAt == null) await turn()
         if (crash.hit) crashes++
         await turn()
         await jobsOf(channel)
-        await bulk.stop()
+        await runs.stop()
+        await call
         await house.pass(RUN_LEFT_US)
       }
       expect(crashes).toBeGreaterThan(15)

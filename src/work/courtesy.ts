@@ -1,5 +1,5 @@
 /**
- * How much of the store a redrive leaves to others. Alone it goes as fast as it can; where there is live traffic, on this server or on
+ * How much of the store a run leaves to others. Alone it goes as fast as it can; where there is live traffic, on this server or on
  * another one of the same store, it rests for several times as long as it worked.
  */
 import { setTimeout as pause } from 'node:timers/promises'
@@ -20,14 +20,14 @@ const LONGEST_REST_MS = 500
 const TURN_MS = 1
 
 /** What the store has committed since its statistics began. */
-const readCommits = sql('redrive.commits', {
+const readCommits = sql('runs.commits', {
   postgres: 'SELECT xact_commit AS commits FROM pg_stat_database WHERE datname = current_database()',
   sqlite: '',
 })
 
 export class Courtesy {
   readonly #db: Database
-  /** Calls on this server that are no redrive's, and those that are, since the last look. */
+  /** Calls on this server that are no run's, and those that are, since the last look. */
   #calls = 0
   #own = 0
   #commits: number | null = null
@@ -37,7 +37,7 @@ export class Courtesy {
   constructor(db: Database) {
     this.#db = db
     db.onCall(({ verb }) => {
-      if (verb.startsWith('redrive')) this.#own++
+      if (verb.startsWith('run.') || verb.startsWith('redrive')) this.#own++
       else this.#calls++
     })
   }
@@ -69,7 +69,7 @@ export class Courtesy {
 
   async #readCommits(): Promise<number | null> {
     if (this.#db.dialect === 'sqlite') return null
-    const [row] = await this.#db.session('redrive.traffic', (session) =>
+    const [row] = await this.#db.session('run.traffic', (session) =>
       session.rows<{ commits: Integer }>(readCommits),
     )
     return row === undefined ? null : Number(row.commits)

@@ -1,6 +1,6 @@
 /**
  * Locks of servers that stand still. A server that is frozen, or whose machine is gone, in the middle of a transaction keeps its locks
- * as long as PostgreSQL believes in its connection, which can be hours; nobody could go on with its redrive, or cancel it. So whoever
+ * as long as PostgreSQL believes in its connection, which can be hours; nobody could go on with its run, or cancel it. So whoever
  * locks one asks PostgreSQL to end the transaction when nothing was heard of it for as long as its lease lasts.
  */
 

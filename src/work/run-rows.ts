@@ -1,0 +1,330 @@
+/** The rows of runs: what is to be done, how far it is, and which server is at it. */
+import { type Instant, instant } from '../core/clock.ts'
+import { type Xid, xid } from '../core/xid.ts'
+import { type Integer, type Session, sql, type Transaction, textList } from '../db/database.ts'
+import { LET_GO } from './let-go.ts'
+
+export const RUN_STATES = ['running', 'paused', 'done', 'cancelled', 'failed'] as const
+export type RunState = (typeof RUN_STATES)[number]
+
+/** `Subject` and `Place` are what the kind keeps, as JSON: what is to be done, and where it goes on. */
+export interface Run<Subject = unknown, Place = unknown> {
+  readonly id: Xid
+  readonly kind: string
+  /** Of runs of one name only one is open at a time; null: of any number. */
+  readonly name: string | null
+  /** What it is done to, for people. */
+  readonly about: string
+  readonly subject: Subject
+  readonly place: Place
+  readonly actor: string
+  readonly state: RunState
+  /** Why it is paused, failed or was cancelled. */
+  readonly note: string | null
+  readonly startedAt: Instant
+  readonly endedAt: Instant | null
+  /** It has nothing to do before; null: it has. */
+  readonly dueAt: Instant | null
+  /** Never less than is done; null: nobody knows. */
+  readonly expected: number | null
+  readonly done: number
+  readonly skipped: number
+  readonly failed: number
+  /** Rows a second that are allowed; null: as fast as it goes. */
+  readonly rate: number | null
+  /** Rows a second, as the server that is at it measured them. */
+  readonly rateNow: number | null
+  /** How often it went on after a restart, or on another server. */
+  readonly resumed: number
+  /** Grows with everything that is done to the run itself. */
+  readonly version: number
+  readonly owner: string | null
+}
+
+/** Who is at a run, and until when others leave it alone. */
+export interface Lease {
+  readonly owner: string
+  readonly until: Instant
+}
+
+const COLUMNS = `id, kind, name, about, subject, place, actor, state, note, started_at, ended_at, due_at, expected, done, skipped, failed,
+  rate, rate_now, resumed, version, owner`
+
+interface Row {
+  readonly id: string
+  readonly kind: string
+  readonly name: string | null
+  readonly about: string
+  readonly subject: string
+  readonly place: string
+  readonly actor: string
+  readonly state: RunState
+  readonly note: string | null
+  readonly started_at: Integer
+  readonly ended_at: Integer | null
+  readonly due_at: Integer | null
+  readonly expected: Integer | null
+  readonly done: Integer
+  readonly skipped: Integer
+  readonly failed: Integer
+  readonly rate: number | null
+  readonly rate_now: number | null
+  readonly resumed: Integer
+  readonly version: Integer
+  readonly owner: string | null
+}
+
+const at = (value: Integer | null): Instant | null => (value === null ? null : instant(BigInt(value)))
+
+const toRun = (row: Row): Run => ({
+  id: xid(row.id),
+  kind: row.kind,
+  name: row.name,
+  about: row.about,
+  subject: JSON.parse(row.subject),
+  place: JSON.parse(row.place),
+  actor: row.actor,
+  state: row.state,
+  note: row.note,
+  startedAt: instant(BigInt(row.started_at)),
+  endedAt: at(row.ended_at),
+  dueAt: at(row.due_at),
+  expected: row.expected === null ? null : Number(row.expected),
+  done: Number(row.done),
+  skipped: Number(row.skipped),
+  failed: Number(row.failed),
+  rate: row.rate,
+  rateNow: row.rate_now,
+  resumed: Number(row.resumed),
+  version: Number(row.version),
+  owner: row.owner,
+})
+
+/** Leaves the store as it is when an open run has the name. */
+const insertRow = sql(
+  'runs.insert',
+  `INSERT INTO bartleby.runs (id, kind, name, about, subject, place, actor, state, started_at, due_at, expected, rate, owner, owned_until)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, 'running', $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING`,
+)
+
+export type NewRun = Pick<
+  Run,
+  | 'id'
+  | 'kind'
+  | 'name'
+  | 'about'
+  | 'subject'
+  | 'place'
+  | 'actor'
+  | 'startedAt'
+  | 'dueAt'
+  | 'expected'
+  | 'rate'
+>
+
+/** Adds a run; false when one of its name is open. Without an owner whoever looks first takes it up. */
+export async function insertRun(
+  tx: Transaction,
+  run: NewRun,
+  lease: { readonly owner: string | null; readonly until: Instant },
+): Promise<boolean> {
+  const { id, kind, name, about, subject, place, actor, startedAt, dueAt, expected, rate } = run
+  const json = [JSON.stringify(subject), JSON.stringify(place)] as const
+  const values = [id, kind, name, about, ...json, actor, startedAt, dueAt, expected, rate] as const
+  return (await tx.run(insertRow, ...values, lease.owner, lease.until)) === 1
+}
+
+/** Ids ascend with time: the beginning of the primary key. What others remove at the same moment is theirs. */
+const removeEnded = sql('runs.removeEnded', {
+  postgres: `DELETE FROM bartleby.runs WHERE id = ANY(ARRAY(SELECT id FROM bartleby.runs WHERE id < $1 AND ended_at < $2
+               ORDER BY id LIMIT 1000 FOR UPDATE SKIP LOCKED))`,
+  sqlite: `DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE id < $1 AND +ended_at < $2 ORDER BY id LIMIT 1000)`,
+})
+
+/** Forgets runs that began before `first` and ended before `before`. */
+export async function removeEndedRuns(tx: Transaction, first: Xid, before: Instant): Promise<void> {
+  await tx.run(removeEnded, first, before)
+}
+
+const readOne = sql('runs.read', `SELECT ${COLUMNS} FROM bartleby.runs WHERE id = $1`, { bigints: true })
+
+/** The run with this id; null when there is none. */
+export async function readRun(session: Session, id: Xid): Promise<Run | null> {
+  const [row] = await session.rows<Row>(readOne, id)
+  return row === undefined ? null : toRun(row)
+}
+
+/** By runs_one. */
+const readNamed = sql(
+  'runs.named',
+  `SELECT ${COLUMNS} FROM bartleby.runs WHERE name = $1 AND ended_at IS NULL`,
+  { bigints: true },
+)
+
+/** The open run of a name. */
+export async function readOpenRun(session: Session, name: string): Promise<Run | null> {
+  const [row] = await session.rows<Row>(readNamed, name)
+  return row === undefined ? null : toRun(row)
+}
+
+/** Down the primary key. */
+const readPage = sql(
+  'runs.page',
+  {
+    postgres: `SELECT ${COLUMNS} FROM bartleby.runs WHERE id < $1 AND ($2::text[] IS NULL OR kind = ANY($2::text[]))
+               AND ($3::text[] IS NULL OR state = ANY($3::text[])) ORDER BY id DESC LIMIT $4`,
+    sqlite: `SELECT ${COLUMNS} FROM runs WHERE id < $1 AND ($2 IS NULL OR kind IN (SELECT value FROM json_each($2)))
+             AND ($3 IS NULL OR state IN (SELECT value FROM json_each($3))) ORDER BY id DESC LIMIT $4`,
+  },
+  { bigints: true },
+)
+
+/** After every id. */
+const LAST_ID = '~'
+
+export interface RunPage {
+  /** null: of every kind. */
+  readonly kinds: readonly string[] | null
+  /** null: in every state. */
+  readonly states: readonly RunState[] | null
+  /** Older than this one; null: from the newest on. */
+  readonly before: Xid | null
+  readonly limit: number
+}
+
+/** Runs, the newest first. */
+export async function readRuns(
+  session: Session,
+  { kinds, states, before, limit }: RunPage,
+): Promise<readonly Run[]> {
+  const list = (texts: readonly string[] | null) => (texts === null ? null : textList(session.dialect, texts))
+  const rows = await session.rows<Row>(readPage, before ?? LAST_ID, list(kinds), list(states), limit)
+  return rows.map(toRun)
+}
+
+/** Those that have not ended, on runs_open, which has few rows. */
+const readOpen = sql(
+  'runs.open',
+  {
+    postgres: `SELECT ${COLUMNS} FROM bartleby.runs WHERE ended_at IS NULL ORDER BY started_at`,
+    sqlite: `SELECT ${COLUMNS} FROM runs INDEXED BY runs_open WHERE ended_at IS NULL ORDER BY started_at`,
+  },
+  { bigints: true },
+)
+
+/** Runs that are under way or paused, the oldest first. */
+export async function openRuns(session: Session): Promise<readonly Run[]> {
+  return (await session.rows<Row>(readOpen)).map(toRun)
+}
+
+const LEFT = `state = 'running' AND (owner IS NULL OR owned_until < $1) AND (due_at IS NULL OR due_at <= $1)`
+
+/** Open runs that nobody is at and that have something to do, on runs_open. */
+const readLeft = sql('runs.left', {
+  postgres: `SELECT id, kind FROM bartleby.runs WHERE ended_at IS NULL AND ${LEFT} ORDER BY started_at`,
+  sqlite: `SELECT id, kind FROM runs INDEXED BY runs_open WHERE ended_at IS NULL AND ${LEFT} ORDER BY started_at`,
+})
+
+/** Runs that nobody is at, the oldest first. */
+export async function runsLeft(session: Session, now: Instant): Promise<readonly Pick<Run, 'id' | 'kind'>[]> {
+  const rows = await session.rows<Pick<Row, 'id' | 'kind'>>(readLeft, now)
+  return rows.map(({ id, kind }) => ({ id: xid(id), kind }))
+}
+
+/**
+ * One row by primary key, when nobody is at it; one whose step is under way is left to that. A run that nobody has been at since it
+ * was begun, or since it waited, is not resumed.
+ */
+const TAKEN = `owner = $3, owned_until = $4, due_at = NULL,
+  resumed = resumed + CASE WHEN owner IS NULL AND owned_until IS NOT NULL THEN 0 ELSE 1 END`
+const takeRow = sql(
+  'runs.take',
+  {
+    postgres: `UPDATE bartleby.runs SET ${TAKEN}
+               WHERE id = (SELECT id FROM bartleby.runs WHERE id = $2 AND ${LEFT} FOR UPDATE SKIP LOCKED) RETURNING ${COLUMNS}`,
+    sqlite: `UPDATE runs SET ${TAKEN} WHERE id = $2 AND ${LEFT} RETURNING ${COLUMNS}`,
+  },
+  { bigints: true },
+)
+
+/** Makes a run that nobody is at the owner's; null when somebody is. */
+export async function takeRun(session: Session, id: Xid, lease: Lease, now: Instant): Promise<Run | null> {
+  const [row] = await session.rows<Row>(takeRow, now, id, lease.owner, lease.until)
+  return row === undefined ? null : toRun(row)
+}
+
+/** The owner's open runs. Those whose step is under way are renewed by it. */
+const renewRows = sql('runs.renew', {
+  postgres: `UPDATE bartleby.runs SET owned_until = $2 WHERE id = ANY(ARRAY(
+               SELECT id FROM bartleby.runs WHERE owner = $1 AND ended_at IS NULL FOR UPDATE SKIP LOCKED))`,
+  sqlite: `UPDATE runs INDEXED BY runs_open SET owned_until = $2 WHERE owner = $1 AND ended_at IS NULL`,
+})
+
+/** Keeps all runs of a server for it. */
+export async function renewRuns(session: Session, { owner, until }: Lease): Promise<void> {
+  await session.run(renewRows, owner, until)
+}
+
+/** One row by primary key, for whoever takes it up next. */
+const leaveRow = sql(
+  'runs.leave',
+  'UPDATE bartleby.runs SET owner = NULL, owned_until = NULL, rate_now = NULL WHERE id = $1 AND owner = $2',
+)
+
+/** Leaves a run to others. */
+export async function leaveRun(session: Session, id: Xid, owner: string): Promise<void> {
+  await session.run(leaveRow, id, owner)
+}
+
+/** One row by primary key, locked until the transaction ends. */
+const lockRow = sql(
+  'runs.lock',
+  {
+    postgres: `SELECT ${COLUMNS}, ${LET_GO} FROM bartleby.runs WHERE id = $1 FOR UPDATE`,
+    sqlite: `SELECT ${COLUMNS} FROM runs WHERE id = $1`,
+  },
+  { bigints: true },
+)
+
+/** The run, which nobody else moves or changes before the transaction ends; null when there is none. */
+export async function lockRun(tx: Transaction, id: Xid): Promise<Run | null> {
+  const [row] = await tx.rows<Row>(lockRow, id)
+  return row === undefined ? null : toRun(row)
+}
+
+/** What a step or a command makes of a run. */
+export interface RunChange {
+  readonly state?: RunState
+  readonly note?: string | null
+  readonly place?: unknown
+  readonly endedAt?: Instant | null
+  readonly dueAt?: Instant | null
+  readonly expected?: number | null
+  readonly done?: number
+  readonly skipped?: number
+  readonly failed?: number
+  readonly rate?: number | null
+  readonly rateNow?: number | null
+  readonly version?: number
+  /** null: nobody's; with `until` for whoever begins or goes on with it, without for whoever takes it over. */
+  readonly lease: { readonly owner: string | null; readonly until: Instant | null }
+}
+
+/** One row by primary key, which is locked. */
+const changeRow = sql(
+  'runs.change',
+  `UPDATE bartleby.runs SET state = $2, note = $3, place = $4, ended_at = $5, due_at = $6, expected = $7, done = $8, skipped = $9,
+     failed = $10, rate = $11, rate_now = $12, version = $13, owner = $14, owned_until = $15 WHERE id = $1`,
+)
+
+/** Writes what changes, with the commit; everything else stays as `run`, which is locked, has it. Gives the run as it is then. */
+export function changeRun(tx: Transaction, run: Run, { lease, ...change }: RunChange): Run {
+  const next = { ...run, ...change, owner: lease.owner }
+  const { state, note, endedAt, dueAt, done, skipped, failed, rate, rateNow, version } = next
+  // Rows that came to be meanwhile and were done too are expected from then on.
+  const expected = next.expected === null ? null : Math.max(next.expected, done + skipped + failed)
+  const counts = [expected, done, skipped, failed] as const
+  const values = [state, note, JSON.stringify(next.place), endedAt, dueAt, ...counts] as const
+  tx.atCommit(changeRow, run.id, ...values, rate, rateNow, version, lease.owner, lease.until)
+  return { ...next, expected }
+}

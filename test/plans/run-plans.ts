@@ -1,0 +1,45 @@
+/** Every statement of runs with values that make a scan of their table show, and what the plans must be like on both stores. */
+import { type Argument, NOW } from './explain.ts'
+
+const LATER = NOW + 30_000_000n
+const id = (number: number): string => `r${String(number).padStart(19, '0')}`
+/** The first few are open. */
+const OPEN = id(3)
+
+export const RUN_CALLS: Readonly<Record<string, readonly Argument[]>> = {
+  'runs.insert': [id(0), 'purge', null, 'c/k', '{}', '{}', 'actor', NOW, null, 10, null, 'owner', LATER],
+  'runs.removeEnded': [id(20), LATER],
+  'runs.read': [id(50)],
+  'runs.named': ['name-3'],
+  'runs.page': [id(50), '{webhook-requeue}', '{done}', 25],
+  'runs.open': [],
+  'runs.left': [NOW],
+  'runs.take': [NOW, OPEN, 'owner', LATER],
+  'runs.renew': ['owner', LATER],
+  'runs.leave': [OPEN, 'owner'],
+  'runs.lock': [OPEN],
+  'runs.change': [OPEN, 'running', null, '{}', null, null, 10, 5, 0, 0, null, null, 1, 'owner', LATER],
+  'runs.commits': [],
+}
+
+/** Statements that may read something from end to end, and why that stays small. */
+export const RUN_SCANNED: Readonly<Record<string, string>> = {
+  'runs.open': 'its partial index holds nothing but the runs that have not ended',
+  'runs.left': 'its partial index holds nothing but the runs that have not ended',
+  'runs.renew': 'its partial index holds nothing but the runs that have not ended',
+}
+
+const BY_ID = ['runs.read', 'runs.page', 'runs.take', 'runs.leave', 'runs.lock', 'runs.change'] as const
+
+/** The index that a statement must find its rows by on PostgreSQL, and the column that must bound the search. */
+export const RUN_INDEXES: Readonly<Record<string, readonly string[]>> = {
+  'runs_pkey id': [...BY_ID, 'runs.removeEnded'],
+  runs_open: ['runs.open', 'runs.left'],
+  'runs_one name': ['runs.named'],
+}
+
+/** The same on SQLite. */
+export const RUN_INDEXES_SQLITE: Readonly<Record<string, readonly string[]>> = {
+  'PRIMARY KEY': [...BY_ID, 'runs.removeEnded'],
+  runs_one: ['runs.named'],
+}
