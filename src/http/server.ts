@@ -183,10 +183,10 @@ export async function createHttpServer(
   app.addHook('onResponse', (request, reply, done) => {
     const { url, config } = request.routeOptions
     if (config.isStream !== true) metrics.observeRequest(url, reply.statusCode, reply.elapsedTime / 1_000)
-    logAccess(request, reply)
     discardRest(request.raw)
     done()
   })
+  logAccess(app)
   app.setErrorHandler((error, request, reply) => {
     if (!(error instanceof BartlebyError))
       request.log.error({ err: error, path: request.url }, 'request failed')
