@@ -1,0 +1,196 @@
+/** Places where letters come from, each with a hand on its own side: what the suite of the way back asks of every source. */
+import type { Clock } from '../../../src/core/clock.ts'
+import { xid } from '../../../src/core/xid.ts'
+import { type Database, sql } from '../../../src/db/database.ts'
+import { stateName } from '../../../src/kafka/event.ts'
+import { remoteOf } from '../../../src/kafka/return/remote.ts'
+import { Desk } from '../../../src/kafka/return/return-fixture.ts'
+import { kafkaLetterSource } from '../../../src/kafka/source.ts'
+import { readLetterById } from '../../../src/letters/detail.ts'
+import type { Letter } from '../../../src/letters/letter.ts'
+import type { Letters } from '../../../src/letters/letters.ts'
+import type { LetterSource } from '../../../src/letters/source.ts'
+import { outboxLetterSource } from '../../../src/outbox/letters/source.ts'
+import { webhookLetterSource } from '../../../src/webhooks/letters/source.ts'
+import { JOB } from '../../../src/webhooks/webhook.ts'
+import { DeadJobStore } from '../../harness/dead-job-store.ts'
+import { LetterStore } from '../../harness/letter-store.ts'
+import { OutboxOffice } from '../../harness/outbox-office.ts'
+import type { StoreKind } from '../../harness/stores.ts'
+
+/** Where the message of a letter is: with its dead letter, on its way back, or with nobody. */
+export type Side = 'dead' | 'on its way' | 'given up'
+
+export interface WayBackDesk {
+  readonly db: Database
+  readonly clock: Clock
+  readonly letters: Letters
+  readonly source: LetterSource
+  /** How an edited payload fares. */
+  readonly takesEdits: boolean
+  /** What a letter whose place is gone is refused with. */
+  readonly lostCode: string
+  /** Whether what was sent back can be taken back. */
+  readonly canRecall: boolean
+  /** Letters of messages that died, in the order of their deaths. */
+  die(count: number): Promise<Letter[]>
+  /** What a letter came from is gone: it has no way back. */
+  lose(letter: Letter): Promise<void>
+  /** Undoes what the store itself would never let happen. */
+  find?(letter: Letter): Promise<void>
+  side(letter: Letter): Promise<Side>
+  /** Somebody works on what was sent back. */
+  take(letter: Letter): Promise<void>
+  close(): Promise<void>
+}
+
+const again = async (db: Database, { id }: Pick<Letter, 'id'>): Promise<Letter> => {
+  const letter = await db.session('test', (session) => readLetterById(session, id))
+  if (letter === null) throw new Error(`there is no letter ${id}`)
+  return letter
+}
+
+async function queues(kind: StoreKind): Promise<WayBackDesk> {
+  const store = await LetterStore.open(kind)
+  const { db, clock, letters } = store
+  let made = 0
+  const holds = async (queueName: string): Promise<boolean> =>
+    (await store.queues.listItems({ queueName, partition: 0 })).length > 0
+  return {
+    ...{ db, clock, letters, source: store.queues.letterSource('queues') },
+    ...{ takesEdits: true, lostCode: 'letter_queue_gone', canRecall: true },
+    async die(count) {
+      const dead: Letter[] = []
+      for (let i = 0; i < count; i++) {
+        const queueName = `queue-${made++}`
+        await store.createQueue(queueName, 1)
+        await store.queues.produce({ queueName, items: [{ payload: `{"n":${i}}` }], requestTimeout: '1m' })
+        const { partition, items } = await store.lease(queueName)
+        const ids = items.map(({ id }) => ({ id, dead: true }))
+        await store.queues.retry({ queueName, partition, items: ids })
+        const [letter] = (await letters.list({ engine: 'queues', originalQueue: queueName })).items
+        if (letter !== undefined) dead.push(await again(db, letter))
+      }
+      return dead
+    },
+    lose: ({ originalQueue }) => store.queues.delete({ queueName: originalQueue ?? '', force: true }),
+    async side({ originalQueue }) {
+      if (await holds(`${originalQueue}-dead`)) return 'dead'
+      return (await holds(originalQueue ?? '')) ? 'on its way' : 'given up'
+    },
+    async take({ originalQueue }) {
+      await store.lease(originalQueue ?? '')
+    },
+    close: () => store.close(),
+  }
+}
+
+const renameMessage = sql(
+  'test.renameMessage',
+  `UPDATE bartleby.webhook_messages SET message_id = $2, id = CASE WHEN $3 = 'lost' THEN id || 'lost' ELSE replace(id, 'lost', '') END
+   WHERE message_id = $1`,
+)
+
+async function webhooks(kind: StoreKind): Promise<WayBackDesk> {
+  const store = await DeadJobStore.open(kind)
+  const { db, letters } = store
+  const channel = await store.channel()
+  const consumer = await store.consumer(channel)
+  /** Jobs name their message by a number that is none then. */
+  const name = async (from: string, to: string): Promise<void> => {
+    await db.transaction('test', (tx) => tx.run(renameMessage, from, to, to.startsWith('lost') ? 'lost' : ''))
+  }
+  return {
+    ...{ db, letters, clock: store.store.clock, source: webhookLetterSource({ onJobs: () => {} }) },
+    ...{ takesEdits: false, lostCode: 'letter_job_gone', canRecall: true },
+    async die(count) {
+      const jobs = await store.deadJobs(consumer, count)
+      return Promise.all(jobs.map((job) => store.letter(job)))
+    },
+    lose: ({ reference }) => name(reference, `lost ${reference}`),
+    find: ({ reference }) => name(`lost ${reference}`, reference),
+    async side({ sourceId }) {
+      const job = await store.job(xid(sourceId))
+      if (job === null) return 'given up'
+      return job.state === JOB.dead ? 'dead' : 'on its way'
+    },
+    take: ({ sourceId }) => store.take([xid(sourceId)]),
+    close: () => store.close(),
+  }
+}
+
+const outbox =
+  (isElsewhere: boolean) =>
+  async (kind: StoreKind): Promise<WayBackDesk> => {
+    const office = await OutboxOffice.open({
+      name: 'way back',
+      office: kind,
+      elsewhere: isElsewhere ? kind : null,
+    })
+    const { letters, table } = office
+    const { db, clock } = office.store
+    await office.clerk.tellNow()
+    const rowId = ({ sourceId }: Letter): string => sourceId.split('/')[1] ?? ''
+    return {
+      ...{ db, clock, letters },
+      source: outboxLetterSource({ all: () => office.posts }, { dispatch: () => {}, tell: () => {} }),
+      ...{ takesEdits: true, lostCode: 'letter_row_gone', canRecall: true },
+      async die(count) {
+        await office.begin()
+        for (let i = 0; i < count; i++) await table.insert({ payload: `{"n":${i}}` })
+        await office.die()
+        const found = await office.list()
+        return Promise.all(found.toSorted((a, b) => Number(a.id - b.id)).map((letter) => again(db, letter)))
+      },
+      async lose(letter) {
+        await table.query('DELETE FROM outbox_messages WHERE id = $1', Number(rowId(letter)))
+      },
+      async side(letter) {
+        const row = await table.row(rowId(letter))
+        if (row.dead_at === null) return 'on its way'
+        return row.processed_at === null ? 'dead' : 'given up'
+      },
+      async take(letter) {
+        const until = table.dialect === 'postgres' ? "now() + interval '100 years'" : '9000000000000000'
+        await table.query(
+          `UPDATE outbox_messages SET claimed_until = ${until} WHERE id = $1`,
+          Number(rowId(letter)),
+        )
+      },
+      close: () => office.close(),
+    }
+  }
+
+async function kafka(kind: StoreKind): Promise<WayBackDesk> {
+  const desk = await Desk.open(kind)
+  const { db, clock, letters } = desk.store
+  return {
+    ...{ db, clock, letters, source: kafkaLetterSource({ returnWay: () => remoteOf(desk) }) },
+    ...{ takesEdits: true, lostCode: 'letter_processor_failed', canRecall: false },
+    async die(count) {
+      desk.decide = () => ({ action: 'publish', change: {} })
+      const events = await desk.deadOnes(desk.service(), count)
+      return Promise.all(events.map((event) => desk.store.letter(event)))
+    },
+    async lose({ id }) {
+      const before = desk.decide
+      desk.decide = (event) =>
+        event.letterId === id ? { action: 'failed', message: 'no way back' } : before(event)
+    },
+    async side({ id }) {
+      const state = stateName((await desk.store.again({ letterId: id })).state)
+      if (state === 'pending') return 'dead'
+      return state === 'discarded' ? 'given up' : 'on its way'
+    },
+    take: async () => {},
+    close: () => desk.close(),
+  }
+}
+
+export const WAYS_BACK = [
+  { of: 'queues', open: queues },
+  { of: 'webhooks', open: webhooks },
+  { of: 'an outbox in the store', open: outbox(false) },
+  { of: 'an outbox in another database', open: outbox(true) },
+  { of: 'Kafka', open: kafka },
+] as const
