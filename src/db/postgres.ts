@@ -114,7 +114,13 @@ class SingleStatements extends PostgresSession implements Transaction {
 }
 
 class PostgresTransaction extends PostgresSession implements Transaction {
+  readonly reruns: number
   readonly #atCommit: [Statement, readonly Value[]][] = []
+
+  constructor(client: pg.ClientBase, reruns: number) {
+    super(client)
+    this.reruns = reruns
+  }
 
   atCommit(statement: Statement, ...values: readonly Value[]): void {
     this.#atCommit.push([statement, values])
@@ -172,7 +178,8 @@ export class PostgresDatabase implements Database {
   }
 
   async transaction<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const attempt = () => this.#connected((client) => commit(new PostgresTransaction(client), work))
+    const attempt = (reruns: number) =>
+      this.#connected((client) => commit(new PostgresTransaction(client, reruns), work))
     return this.#observed(verb, () => withAttempts(attempt, lostRace), true)
   }
 

@@ -4,13 +4,15 @@
  * known, how it is filed and which row key it gets is decided here, the same for all of them.
  */
 import { type Instant, later } from '../core/clock.ts'
+import { base64 } from '../core/content.ts'
 import { signatureOf } from '../core/signature.ts'
 import type { Statement, Transaction, Value } from '../db/database.ts'
 import type { HistoryStatus } from '../history/record.ts'
 import {
   allocateLetterIds,
   type CapturedRow,
-  capture,
+  captureOne,
+  captureStatement,
   countCaptured,
   freeKeyTimes,
   noteList,
@@ -18,6 +20,7 @@ import {
 } from './capture.ts'
 import { type Case, readCases } from './confirm.ts'
 import { type DeathNote, type Registers, storableError } from './death-note.ts'
+import { isEngineSourceId } from './item-source-id.ts'
 import { type DeathReason, type LetterId, letterId, type SourceName } from './letter.ts'
 import { type CaseRow, lockLettersOf, type Relapse, reopenedIn, reopenLetters } from './reopen.ts'
 import type { OfficeWork } from './work.ts'
@@ -105,8 +108,11 @@ export interface Taking<D extends Death> {
     notes: readonly number[],
   ): { readonly statement: Statement; readonly values: readonly Value[] }
   /** SQLite takes one after the other: gives what is left of it, null when it shall have no letter. */
-  each(death: D, id: LetterId): Promise<Omit<Remains, 'caseId' | 'sourceId' | 'grave'> | null>
+  each(death: D, id: LetterId): Promise<Left | null>
 }
+
+/** What is left of one that died. */
+export type Left = Omit<Remains, 'sourceId' | 'grave'>
 
 /** What came of deaths. */
 export interface Buried<D> {
@@ -283,8 +289,9 @@ type Filed = Pick<
   'source' | 'engine' | 'errorClass' | 'errorMessage' | 'errorStack' | 'drawer' | 'series'
 >
 
+/** Only a letter of an engine's queue has its own id for an instance that nobody else names. */
 const sharesInstance = ({ instanceId, sourceId }: Death): boolean =>
-  instanceId !== undefined && instanceId !== sourceId
+  instanceId !== undefined && !(instanceId === sourceId && isEngineSourceId(sourceId))
 
 const isPlain = ({
   caseId,
@@ -305,12 +312,7 @@ async function file<D extends Death>(
   if (fresh.length === 0) return { taken: 0, captured: 0, letters: new Map() }
   const { notes, places } = await filing.ofFresh(fresh)
   const fileThem = work.tx.dialect === 'postgres' ? fileAll : fileEach
-  const { taken, skipped, captured, letters } = await fileThem(work, taking, fresh, notes, places)
-  if (captured + skipped < taken)
-    throw new Error(
-      `${taken - skipped - captured} that died found their source ids taken by letters not theirs`,
-    )
-  return { taken, captured, letters }
+  return fileThem(work, taking, fresh, notes, places)
 }
 
 async function fileAll<D extends Death>(
@@ -342,18 +344,17 @@ async function fileEach<D extends Death>(
   const ids = await allocateLetterIds(work.tx, fresh.filter(({ caseId }) => caseId === null).length)
   const next = ids.values()
   const letters = new Map<D, LetterId>()
-  let skipped = 0
   for (const [i, death] of fresh.entries()) {
     const { caseId, sourceId, grave } = death
     const id = caseId ?? next.next().value
     const note = notes[places[i] ?? -1]
     if (id === undefined || note === undefined) throw new Error(`'${sourceId}' died of nothing`)
     const remains = await taking.each(death, id)
-    if (remains === null) skipped++
-    else if ((await capture(work, note, { ...remains, caseId: id, sourceId, grave })) !== null)
-      letters.set(death, id)
+    if (remains === null) continue
+    await captureOne(work, id, note, { ...remains, sourceId, grave })
+    letters.set(death, id)
   }
-  return { taken: fresh.length, skipped, captured: letters.size, letters }
+  return { taken: fresh.length, captured: letters.size, letters }
 }
 
 /** Reopens letters, one that dies several times one time after the other. */
@@ -395,3 +396,54 @@ async function relapseOf<D extends Death>(
   const note = await filing.note(death, where, cause.record.reopened)
   return { letterId: letter.id, note, diedAs, attempts, grave, recordedAt: now }
 }
+
+/** A death of which the source gives what is left: it keeps its row, or never had one here. */
+export interface GivenDeath extends Death {
+  readonly remains: Left
+}
+
+/** Files what it is given; letters are numbered in the order given. */
+const takeGiven = captureStatement(
+  'letters.capture',
+  `taken AS MATERIALIZED (
+     SELECT coalesce(given.id, nextval('bartleby.letter_ids')) AS letter_id, given.note, given.source_id, false AS skipped,
+       given.created_at AS item_created_at, given.laid_at, given.serial, given.part, given.dequeue_count, given.partition,
+       given.dead_queue, decode(given.encoding, 'base64') AS encoding,
+       decode(given.kind, 'base64') AS kind, decode(given.reference, 'base64') AS reference,
+       decode(given.headers, 'base64') AS headers, decode(given.payload, 'base64') AS payload
+     FROM json_to_recordset($2::json) AS given (
+       note int, id bigint, source_id text, created_at bigint, laid_at bigint, serial bigint, part int, dequeue_count int,
+       partition int, dead_queue text, encoding text, kind text, reference text, headers text, payload text)
+   )`,
+)
+
+/** Nothing is taken away. */
+export const takingGiven = <D extends GivenDeath>(): Taking<D> => ({
+  async end() {},
+  all: (deaths, notes) => ({
+    statement: takeGiven,
+    values: [
+      JSON.stringify(
+        deaths.map(({ caseId, sourceId, grave, remains }, i) => ({
+          note: notes[i],
+          id: caseId?.toString() ?? null,
+          source_id: sourceId,
+          // As text: JSON numbers would lose the digits beyond 2^53.
+          created_at: remains.itemCreatedAt?.toString() ?? null,
+          laid_at: grave?.laidAt.toString() ?? null,
+          serial: grave?.serial ?? null,
+          part: grave?.part ?? null,
+          dequeue_count: remains.dequeueCount,
+          partition: remains.partition,
+          dead_queue: grave?.deadQueue ?? null,
+          encoding: base64(remains.encoding),
+          kind: base64(remains.kind),
+          reference: base64(remains.reference),
+          headers: base64(remains.headers),
+          payload: base64(remains.payload),
+        })),
+      ),
+    ],
+  }),
+  each: async ({ remains }) => remains,
+})

@@ -1,13 +1,13 @@
 /**
  * The one capture: whatever died becomes a letter here, with its count and its history row, in the transaction that
- * takes it away from where it was. A source id that already has a letter is not captured a second time.
+ * takes it away from where it was.
  */
-import type { Instant } from '../core/clock.ts'
-import { base64, textBytes } from '../core/content.ts'
+import { type Instant, later } from '../core/clock.ts'
+import { base64 } from '../core/content.ts'
 import { type Integer, type Statement, sql, type Transaction, textList } from '../db/database.ts'
 import { freeAt } from '../history/record.ts'
-import { type DeathNote, noteDeath, type Registers } from './death-note.ts'
-import { type LetterId, letterId, type SourceName, STATUS } from './letter.ts'
+import type { DeathNote } from './death-note.ts'
+import { type LetterId, letterId, STATUS } from './letter.ts'
 import type { OfficeWork } from './work.ts'
 
 const LETTER = `id, captured_at, first_failure_at, last_failure_at, item_created_at, laid_at, serial, part, drawer, version,
@@ -22,8 +22,9 @@ const HISTORY = `created_at, duration_ms, letter_id, series, letter_version, cor
  * laid_at, serial, part, dequeue_count, partition, dead_queue, encoding, kind, reference, headers, payload); `$1` are
  * the death notes, the other parameters are the source's. Letters never travel to the server and back.
  *
- * One look into letters_by_source for each, then only inserts. Rows: one per note with its number of new letters and
- * the range of their ids, and note 0 with the number of rows that the source gave up and, as `last`, of those it skipped.
+ * Only inserts. A source id or a row key that another transaction took meanwhile fails it: the transaction is run again, finds the
+ * letter or the next key, and nobody else pays for a look or a lock. Rows: one per note with its number of new letters and the range of
+ * their ids, and note 0 with the number of rows that the source gave up.
  */
 export const captureStatement = (name: string, ctes: string): Statement =>
   sql(name, {
@@ -44,10 +45,7 @@ export const captureStatement = (name: string, ctes: string): Statement =>
           error_stack text, failed_by text, reported_count int, duration_ms bigint, actor text, error text, input text, output text,
           recorded_at bigint, turn int
         ) ON note.note = taken.note
-        -- Not NOT EXISTS: the planner would make a join of it, and on a table without statistics read all letters.
-        WHERE NOT taken.skipped AND (
-          SELECT true FROM bartleby.letters AS known
-          WHERE known.engine = note.engine AND known.source_id = taken.source_id) IS NULL
+        WHERE NOT taken.skipped
       ), filed AS (
         INSERT INTO bartleby.letters (${LETTER})
         SELECT id, captured_at, first_failure_at, last_failure_at, item_created_at, laid_at, serial, part, drawer, 1,
@@ -64,7 +62,7 @@ export const captureStatement = (name: string, ctes: string): Statement =>
         FROM dying
       )
       SELECT note, count(*) AS letters, min(id) AS first, max(id) AS last FROM dying GROUP BY note
-      UNION ALL SELECT 0, count(*), NULL, count(*) FILTER (WHERE skipped) FROM taken`,
+      UNION ALL SELECT 0, count(*), NULL, NULL FROM taken`,
     sqlite: '',
   })
 
@@ -77,8 +75,7 @@ const nextLetterIds = sql('letters.nextIds', {
 const insertLetter = sql('letters.insert', {
   postgres: '',
   sqlite: `INSERT INTO letters (${LETTER}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1, $10, $11, 0, ${STATUS.Pending}, $12, 0,
-             $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)
-           ON CONFLICT (engine, source_id) DO NOTHING`,
+             $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)`,
 })
 
 const insertRecord = sql('letters.recordCapture', {
@@ -137,26 +134,24 @@ export interface CapturedRow {
   readonly last: Integer | null
 }
 
-/** Counts what a capture statement filed; gives how many rows the source gave up, skipped, and how many letters are new. */
+/** Counts what a capture statement filed; gives how many rows the source gave up, and how many letters are new. */
 export function countCaptured(
   work: OfficeWork,
   notes: readonly DeathNote[],
   rows: readonly CapturedRow[],
-): { readonly taken: number; readonly skipped: number; readonly captured: number } {
+): { readonly taken: number; readonly captured: number } {
   let taken = 0
-  let skipped = 0
   let captured = 0
   for (const row of rows) {
     const note = notes[Number(row.note) - 1]
     if (note === undefined) {
       taken = Number(row.letters)
-      skipped = Number(row.last ?? 0)
     } else {
       captured += Number(row.letters)
       noteCaptured(work, note, Number(row.letters), letterId(row.first ?? 0), letterId(row.last ?? 0))
     }
   }
-  return { taken, skipped, captured }
+  return { taken, captured }
 }
 
 function noteCaptured(
@@ -172,8 +167,6 @@ function noteCaptured(
 
 /** Something that died, with its content. */
 export interface Remains {
-  /** The case it died under; null when none was opened. */
-  readonly caseId: LetterId | null
   readonly sourceId: string
   readonly itemCreatedAt: Instant | null
   readonly dequeueCount: number
@@ -192,43 +185,16 @@ export interface Remains {
   readonly payload: Uint8Array | null
 }
 
-const captureGiven = captureStatement(
-  'letters.capture',
-  `taken AS (SELECT $2::bigint AS letter_id, 1 AS note, $3::text AS source_id, false AS skipped, $4::bigint AS item_created_at,
-     $5::bigint AS laid_at, $6::bigint AS serial, $7::int AS part, $8::int AS dequeue_count, $9::int AS partition,
-     $10::text AS dead_queue, $11::bytea AS encoding, $12::bytea AS kind, $13::bytea AS reference,
-     $14::bytea AS headers, $15::bytea AS payload)`,
-)
-
-/** Captures one; the id of its letter, or null when its source id has one already. */
-export async function capture(work: OfficeWork, note: DeathNote, remains: Remains): Promise<LetterId | null> {
+/** Files one on SQLite. */
+export async function captureOne(
+  work: OfficeWork,
+  id: LetterId,
+  note: DeathNote,
+  remains: Remains,
+): Promise<void> {
   const { tx } = work
   const { grave } = remains
-  if (tx.dialect === 'postgres') {
-    const rows = await tx.rows<CapturedRow>(
-      captureGiven,
-      noteList([note]),
-      remains.caseId,
-      remains.sourceId,
-      remains.itemCreatedAt,
-      grave?.laidAt ?? null,
-      grave?.serial ?? null,
-      grave?.part ?? null,
-      remains.dequeueCount,
-      remains.partition,
-      grave?.deadQueue ?? null,
-      remains.encoding,
-      remains.kind,
-      remains.reference,
-      remains.headers,
-      remains.payload,
-    )
-    countCaptured(work, [note], rows)
-    const first = rows.find((row) => row.first !== null)?.first
-    return first == null ? null : letterId(first)
-  }
-  const id = remains.caseId ?? (await allocateLetterId(tx))
-  const filed = await tx.run(
+  await tx.run(
     insertLetter,
     id,
     note.capturedAt,
@@ -259,7 +225,6 @@ export async function capture(work: OfficeWork, note: DeathNote, remains: Remain
     remains.headers,
     remains.payload,
   )
-  if (filed === 0) return null
   await tx.run(
     insertRecord,
     note.capturedAt,
@@ -274,7 +239,6 @@ export async function capture(work: OfficeWork, note: DeathNote, remains: Remain
     note.record.output,
   )
   noteCaptured(work, note, 1, id, id)
-  return id
 }
 
 /** A fresh number for a letter, or for the case of an item that may become one. */
@@ -311,17 +275,10 @@ function takenKeys(instances: string): string {
     FROM ${instances}`
 }
 
-/** The first microsecond at or after `at` that no row key of the instance has. */
-export async function freeKeyTime(
-  tx: Transaction,
-  engine: string,
-  instanceId: string,
-  at: Instant,
-): Promise<Instant> {
-  return (await freeKeyTimes(tx, engine, [instanceId], at)).get(instanceId) ?? at
-}
-
-/** The same for each of many instances. */
+/**
+ * The first microsecond at or after `at` that no row key of each instance has. Who lost one to another server looks for the next with
+ * all others that lost it: those that lose again and again spread.
+ */
 export async function freeKeyTimes(
   tx: Transaction,
   engine: string,
@@ -334,89 +291,12 @@ export async function freeKeyTimes(
     textList(tx.dialect, instanceIds),
     at,
   )
+  const spread = BigInt(Math.floor(Math.random() * 8 ** Math.max(0, (tx.reruns ?? 0) - 2)))
   return new Map(
     rows.map(({ instance_id, captured_at }) => [
       instance_id,
       // The instant after one that the store gave.
-      captured_at === null ? at : ((BigInt(captured_at) + 1n) as Instant),
+      later(captured_at === null ? at : ((BigInt(captured_at) + 1n) as Instant), spread),
     ]),
   )
-}
-
-/**
- * A failure that somebody reports: another system over HTTP, or a source that keeps no items here. Reported again for a source id
- * that has its letter, it is a repetition or a new failure: see `report-again.ts`.
- */
-export interface FailureReport {
-  readonly source: SourceName
-  readonly engine: string
-  readonly instanceId: string
-  readonly correlationId: string
-  readonly sourceId: string
-  readonly originalQueue: string | null
-  readonly encoding: string
-  readonly kind: string
-  readonly reference: string
-  readonly headers: Uint8Array | null
-  readonly payload: Uint8Array
-  /** Deliveries that the reporter counts. */
-  readonly dequeueCount: number
-  /** null: the last one is the first. */
-  readonly firstFailureAt: Instant | null
-  /** null: the reporter does not say; the time of receipt stands for it. */
-  readonly lastFailureAt: Instant | null
-  readonly errorClass: string
-  readonly errorMessage: string
-  readonly errorStack: string | null
-  readonly failedBy: string | null
-  /** Who reports it. */
-  readonly actor: string
-}
-
-/** The letter of a source id. */
-const readBySource = sql(
-  'letters.bySource',
-  'SELECT id FROM bartleby.letters WHERE engine = $1 AND source_id = $2',
-)
-
-/** Captures what was reported; a source id that is known gives the letter it has. */
-export async function captureReport(
-  work: OfficeWork,
-  registers: Registers,
-  report: FailureReport,
-): Promise<{ readonly id: LetterId; readonly created: boolean }> {
-  const { tx } = work
-  const [known] = await tx.rows<{ id: Integer }>(readBySource, report.engine, report.sourceId)
-  if (known !== undefined) return { id: letterId(known.id), created: false }
-  const capturedAt = await freeKeyTime(tx, report.engine, report.instanceId, work.now)
-  const { originalQueue, actor, ...death } = report
-  const lastFailureAt = report.lastFailureAt ?? work.now
-  const note = await noteDeath(
-    work,
-    registers,
-    {
-      ...death,
-      queue: originalQueue,
-      reason: 'failed',
-      reportedCount: report.dequeueCount,
-      record: { operation: 'capture', status: 'Succeeded', durationMs: 0, actor, input: null, output: null },
-    },
-    { capturedAt, firstFailureAt: report.firstFailureAt ?? lastFailureAt, lastFailureAt },
-  )
-  const id = await capture(work, note, {
-    caseId: null,
-    sourceId: report.sourceId,
-    itemCreatedAt: null,
-    dequeueCount: report.dequeueCount,
-    partition: null,
-    grave: null,
-    encoding: textBytes(report.encoding),
-    kind: textBytes(report.kind),
-    reference: textBytes(report.reference),
-    headers: report.headers,
-    payload: report.payload.length === 0 ? null : report.payload,
-  })
-  if (id === null)
-    throw new Error(`the letter of ${report.engine} '${report.sourceId}' was neither found nor filed`)
-  return { id, created: true }
 }

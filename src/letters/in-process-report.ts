@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
-import type { FailureReport } from './capture.ts'
+import type { FailureReport } from './report.ts'
 import { type EngineNames, readReport } from './report.ts'
 
 /** An instant of the office's clock, a date, or a text as on the wire. */

@@ -3,8 +3,8 @@ import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import type { BartlebyError } from '../core/errors.ts'
 import { sql } from '../db/database.ts'
-import type { FailureReport } from './capture.ts'
 import type { LetterSummary } from './letter.ts'
+import type { FailureReport } from './report.ts'
 
 const DAY = 86_400_000_000n
 const RETRY = { edit: null, notes: null, actor: 'nell' }

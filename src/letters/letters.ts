@@ -8,7 +8,6 @@ import type { Log } from '../core/log.ts'
 import { ZERO_TIME } from '../core/timestamp.ts'
 import type { Database, Session, Transaction } from '../db/database.ts'
 import { historyOfLetter, type LetterEvent } from '../history/of-letter.ts'
-import { captureReport, type FailureReport } from './capture.ts'
 import type { Registers } from './death-note.ts'
 import { findLetter, lockLetter, readFailures, readLetter, readLetterById } from './detail.ts'
 import { expireOlder } from './expire.ts'
@@ -28,9 +27,8 @@ import type {
   SourceName,
 } from './letter.ts'
 import { listLetters, type Page } from './list.ts'
-import type { EngineNames } from './report.ts'
+import { captureReport, type EngineNames, type FailureReport } from './report.ts'
 import { reportAgain } from './report-again.ts'
-import { reserve } from './reserve.ts'
 import { type Change, changeLetter } from './restore.ts'
 import { DEFAULT_RETENTION_DAYS, keptUntil } from './retention.ts'
 import {
@@ -166,10 +164,7 @@ export class Letters {
   async captureIn(work: OfficeWork, report: FailureReport): Promise<CaptureResult> {
     this.engines.check(report.engine)
     const originalQueue = report.originalQueue ?? (await this.engines.queueOf(report.engine, work.tx))
-    const now = await reserve(work.tx, report, work.now)
-    // The time of its key may be a later one.
-    const fresh = { ...report, originalQueue, lastFailureAt: report.lastFailureAt ?? work.now }
-    const file = () => captureReport({ ...work, now }, this.#registers, fresh)
+    const file = () => captureReport(work, this.#registers, { ...report, originalQueue })
     let { id, created } = await file()
     const sourceOf = (known: Letter) => this.#sourceOf(known)
     // Retention may remove the letter between two looks at it.

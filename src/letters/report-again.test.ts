@@ -4,8 +4,8 @@ import { isProof } from '../../test/harness/limits.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { instant, later } from '../core/clock.ts'
 import { verifyStore } from '../verify/verify.ts'
-import type { FailureReport } from './capture.ts'
 import type { LetterSummary } from './letter.ts'
+import type { FailureReport } from './report.ts'
 
 const MINUTE = 60_000_000n
 const RETRY = { edit: null, notes: null, actor: 'nell' }

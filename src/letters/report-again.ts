@@ -9,11 +9,11 @@
 import { isImported } from '../core/imported.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
 import { recordHistory } from '../history/record.ts'
-import type { FailureReport } from './capture.ts'
 import { type DeathNote, noteDeath, type Registers, storableError } from './death-note.ts'
 import { lockLetter, readLetterById } from './detail.ts'
 import { type Letter, type LetterId, STATUS } from './letter.ts'
 import { type CaseRow, countFailure, keepFailure, lockLettersOf } from './reopen.ts'
+import type { FailureReport } from './report.ts'
 import type { LetterSource } from './source.ts'
 import { said } from './transition.ts'
 import type { OfficeWork } from './work.ts'
@@ -76,7 +76,11 @@ export async function reportAgain(
   await source.disown?.(work, id)
   const letter = await lockLetter(tx, id)
   if (letter === null) return false
-  if (letter.version !== seen.version) await source.disown?.(work, id)
+  if (letter.version !== seen.version) {
+    // Perhaps somebody reported the same at once.
+    if (await isRepetition(tx, letter, report)) return true
+    await source.disown?.(work, id)
+  }
   const before = (await lockLettersOf(tx, [id])).get(id)
   if (before === undefined) throw new Error(`letter ${id} is gone although it was locked`)
   if (letter.status !== 'Pending') await source.lay(work, [letter])

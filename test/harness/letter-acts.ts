@@ -1,99 +1,86 @@
 /** Things that happen to the letters of a `LetterStore`, through the functions that do them in the product. */
 import type { Clock } from '../../src/core/clock.ts'
 import { sql } from '../../src/db/database.ts'
-import { capture } from '../../src/letters/capture.ts'
-import { noteDeath } from '../../src/letters/death-note.ts'
+import { bury, type Cause, PLAIN_RECORD, takingGiven } from '../../src/letters/bury.ts'
+import { allocateLetterId } from '../../src/letters/capture.ts'
 import { lockLetter } from '../../src/letters/detail.ts'
 import type { LetterId, LetterStatus } from '../../src/letters/letter.ts'
-import { lockLettersOf, type Relapse, reopenLetters } from '../../src/letters/reopen.ts'
 import { transition } from '../../src/letters/transition.ts'
 import { inOffice } from '../../src/letters/work.ts'
 import type { LetterStore } from './letter-store.ts'
 
-/** A record of the history that says little. */
-const RECORD = { status: 'Succeeded', durationMs: 0, actor: 'tester', input: null, output: null } as const
+/** What died, of something; `where` says where it was. */
+const causeIn = (where: Pick<Cause, 'source' | 'engine' | 'queue'>, errorMessage: string): Cause => ({
+  ...where,
+  reason: 'attempts',
+  errorClass: 'RangeError',
+  errorMessage,
+  errorStack: null,
+  failedBy: 'worker',
+  record: { ...PLAIN_RECORD, actor: 'tester' },
+})
+
+const NOTHING_LEFT = {
+  itemCreatedAt: null,
+  dequeueCount: 3,
+  partition: 2,
+  encoding: null,
+  kind: null,
+  reference: null,
+  headers: null,
+  payload: null,
+}
 
 /** The letters' retried items die again, in one transaction, now. */
-export function reopen(
+export async function reopen(
   { db, clock, registers }: LetterStore,
   ids: readonly LetterId[],
   errorMessage = 'the key is gone again',
 ): Promise<void> {
-  return inOffice(db, clock, 'test.reopen', async (work) => {
-    const cases = await lockLettersOf(work.tx, ids)
-    const relapses: Relapse[] = []
-    for (const id of ids) {
-      const letter = await lockLetter(work.tx, id)
-      if (letter === null) throw new Error(`there is no letter ${id}`)
-      const note = await noteDeath(
-        work,
-        registers,
-        {
-          source: letter.source,
-          engine: letter.engine,
-          queue: letter.originalQueue,
-          instanceId: null,
-          correlationId: null,
-          reason: 'attempts',
-          errorClass: 'RangeError',
-          errorMessage,
-          errorStack: null,
-          failedBy: 'worker',
-          record: { ...RECORD, operation: 'reopen' },
-        },
-        { capturedAt: work.now },
-      )
-      relapses.push({ letterId: id, note, attempts: 1, diedAs: 'an-item', grave: null })
-    }
-    await reopenLetters(work, relapses, cases)
-  })
+  // The letters stay where they are, wherever their items died.
+  const cause = causeIn({ source: 'queues', engine: 'queues', queue: null }, errorMessage)
+  const deaths = ids.map((id) => ({
+    cause,
+    caseId: id,
+    sourceId: 'an-item',
+    diedAs: 'an-item',
+    attempts: 1,
+    grave: null,
+    remains: NOTHING_LEFT,
+  }))
+  await inOffice(db, clock, 'test.reopen', (work) => bury(work, registers, takingGiven(), deaths))
 }
 
 /** An item of a plain queue dies: its letter has no instance and no correlation but its source id. */
-export function captureFromQueue(
+export async function captureFromQueue(
   { db, clock, registers }: Pick<LetterStore, 'db' | 'registers'> & { readonly clock: Clock },
   sourceId: string,
   queue = 'orders',
 ): Promise<LetterId> {
+  const plain = causeIn({ source: 'queues', engine: 'queues', queue }, 'all attempts are used up')
   return inOffice(db, clock, 'test.die', async (work) => {
-    const note = await noteDeath(
-      work,
-      registers,
-      {
-        source: 'queues',
-        engine: 'queues',
-        queue,
-        instanceId: null,
-        correlationId: null,
-        reason: 'attempts',
-        errorClass: 'AttemptsExhausted',
-        errorMessage: 'all attempts are used up',
-        errorStack: null,
-        failedBy: null,
-        record: { ...RECORD, operation: 'capture' },
-      },
-      { capturedAt: work.now },
-    )
-    const id = await capture(work, note, {
-      caseId: null,
+    const caseId = await allocateLetterId(work.tx)
+    const death = {
+      cause: { ...plain, errorClass: 'AttemptsExhausted', failedBy: null },
+      caseId,
       sourceId,
-      itemCreatedAt: work.now,
-      dequeueCount: 3,
-      partition: 2,
+      diedAs: sourceId,
+      attempts: 3,
       grave: {
         deadQueue: `${queue}-dead`,
         part: 7,
         serial: Math.floor(Math.random() * 2 ** 40),
         laidAt: work.now,
       },
-      encoding: null,
-      kind: null,
-      reference: Buffer.from('customer 7'),
-      headers: null,
-      payload: Buffer.from('hello'),
-    })
-    if (id === null) throw new Error(`'${sourceId}' has a letter already`)
-    return id
+      remains: {
+        ...NOTHING_LEFT,
+        itemCreatedAt: work.now,
+        reference: Buffer.from('customer 7'),
+        payload: Buffer.from('hello'),
+      },
+    }
+    await bury(work, registers, takingGiven(), [death])
+    return caseId
   })
 }
 

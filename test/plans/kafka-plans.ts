@@ -46,6 +46,5 @@ export const KAFKA_INDEXES: Readonly<Record<string, readonly string[]>> = {
   'kafka_chain_pkey letter_id': ['kafka.chain', 'kafka.forget.kafka_chain', 'kafka.valueInChain'],
   'kafka_partitions_pkey partition': ['kafka.lockPartitions', 'kafka.writePartition'],
   'letters_pkey id': ['kafka.renewMany', 'kafka.events', 'kafka.unknownEvents', 'letters.refile'],
-  'letters_by_source source_id': ['kafka.capture'],
   'history_by_correlation created_at': ['kafka.capture'],
 }

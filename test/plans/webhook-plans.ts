@@ -163,7 +163,6 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.letterToLay',
     'webhooks.removeOfLetters',
   ],
-  'letters_by_source source_id': ['webhooks.bury'],
   'history_by_correlation created_at': ['letters.retryMany', 'webhooks.bury'],
   'history_by_correlation correlation_id': ['letters.erasureOfRun'],
   'history_of_letter letter_id': ['webhooks.retriesOfLetters'],

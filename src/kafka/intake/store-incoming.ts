@@ -1,5 +1,6 @@
 /** Records on their way into the store: what is worked out of each before the transaction, and what is decided in it. */
 import { randomUUID } from 'node:crypto'
+import { storable } from '../../letters/death-note.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import { type DlqId, type EventFacts, type EventId, type RawRecord, UNKNOWN, type Warning } from '../event.ts'
 import type { KafkaSettings } from '../settings.ts'
@@ -60,6 +61,13 @@ export const queueOf = ({ service, originalTopic }: Pick<EventFacts, 'service' |
 
 /** The service that failed; null when it is not known. */
 export const failedBy = ({ service }: EventFacts): string | null => (service === UNKNOWN ? null : service)
+
+/** Correlation ids are indexed; those of consumers have 36 characters. */
+const MAX_CORRELATION_BYTES = 256
+
+/** What the office finds an event by: its own correlation id, whatever it is, or one that stands for it. */
+export const correlationOf = ({ facts, dlqId }: Entry): string =>
+  storable(facts.correlationId ?? '', MAX_CORRELATION_BYTES) || facts.mintedCorrelationId || dlqId
 
 /** Where a record is, in one text. */
 export const placeOf = (topic: string, partition: number, offset: bigint): string =>

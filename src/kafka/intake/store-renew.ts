@@ -1,10 +1,9 @@
 /** Letters and events become those of the records that they died of again; what they were goes to their chains. */
-import { type Statement, sql, textList, type Value } from '../../db/database.ts'
+import { type Statement, sql, type Transaction, textList, type Value } from '../../db/database.ts'
+import type { LetterId } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { STATE } from '../event.ts'
-import { insertRecord, registration, takeIntakes } from './capture-records.ts'
-import type { Reopening } from './store-incoming.ts'
-import { correlationOf } from './store-notes.ts'
+import { correlationOf, type Entry, type Reopening } from './store-incoming.ts'
 import { bytesOf, PACKED_PARAMETERS, packed, sameKey, unpacked } from './store-packed.ts'
 
 const LINK = `letter_id, number, record_offset, record_ts, superseded_at, partition, value_null, dlq_id, event_id, topic, facts, record_key,
@@ -139,3 +138,32 @@ export async function renewAll(work: OfficeWork, round: readonly Reopening[]): P
   await write(renewLetter, ({ letter }) => letter)
   await write(insertRecord, ({ registered }) => registered)
 }
+
+const nextIntake = sql('kafka.nextIntake', {
+  postgres: '',
+  sqlite: `UPDATE serials SET last = last + $1 WHERE name = 'kafka_intake' RETURNING last`,
+})
+
+/** Takes numbers of the intake sequence on SQLite; gives the one before the first of them. */
+export async function takeIntakes(tx: Transaction, count: number): Promise<number> {
+  const [row] = await tx.rows<{ last: number }>(nextIntake, count)
+  if (row === undefined) throw new Error('there is no intake sequence')
+  return row.last - count
+}
+
+/** The register of records. */
+export const insertRecord = sql('kafka.insertRecord', {
+  postgres: '',
+  sqlite: `INSERT INTO kafka_records (topic, partition, record_offset, fingerprint, dlq_id, letter_id)
+    VALUES ($1, $2, $3, $4, $5, $6)`,
+})
+
+/** The values of `insertRecord`. */
+export const registration = ({ record, dlqId, fingerprint }: Entry, id: LetterId): Value[] => [
+  record.topic,
+  record.partition,
+  record.offset,
+  fingerprint,
+  dlqId,
+  id,
+]

@@ -11,11 +11,9 @@ import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import { KAFKA, KAFKA_OPERATIONS, SYSTEM } from '../event.ts'
 import type { Gap, KafkaListener, RecordStore, Stored } from '../ports.ts'
 import type { KafkaSettings } from '../settings.ts'
-import { captureRecords } from './capture-records.ts'
+import { buryRecords, holdCases } from './bury.ts'
 import { lookUp } from './known-records.ts'
-import { holdCases, reopenAll } from './relapses.ts'
 import { type Incoming, incoming } from './store-incoming.ts'
-import { noteDeaths } from './store-notes.ts'
 import {
   type Books,
   bookOf,
@@ -75,9 +73,7 @@ async function storeAll(work: OfficeWork, registers: Registers, all: readonly In
   const named = await sortOut(tx, all, known, books)
   const cases = await holdCases(tx, sendsOf(named, known))
   const sorted = arrange(named, known, cases.sends, books)
-  const notes = await noteDeaths(work, registers, KAFKA_OPERATIONS.received, sorted.created)
-  await captureRecords(work, sorted.created, notes)
-  const settled = await reopenAll(work, registers, sorted.reopened, cases)
+  const settled = await buryRecords(work, registers, sorted, cases)
   closeBooks(tx, books)
   return { ...sorted, books, settled }
 }

@@ -9,19 +9,17 @@
 import type { Clock } from '../../core/clock.ts'
 import { type Database, type Session, sql, type Transaction } from '../../db/database.ts'
 import { closeCasesOf } from '../../letters/confirm.ts'
-import { noteDeath, type Registers } from '../../letters/death-note.ts'
+import type { Registers } from '../../letters/death-note.ts'
 import { lockLetter } from '../../letters/detail.ts'
-import type { LetterId } from '../../letters/letter.ts'
-import { type CaseRow, lockLettersOf, type Relapse, reopenLetters } from '../../letters/reopen.ts'
+import { lockLettersOf } from '../../letters/reopen.ts'
 import { transition } from '../../letters/transition.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import type { Layout } from '../layout.ts'
 import type { OutboxPost } from '../post.ts'
 import { letterRowsOf, type OutboxRow, type RowOfLetter, type ToldRow } from '../sql/letters.ts'
 import type { Line } from '../sql/line.ts'
-import { captureRows, fileEarlierFailures } from './capture.ts'
+import { buryRows } from './bury.ts'
 import { compare, type RowAndCase } from './compare.ts'
-import { deathOf, diedAt } from './death.ts'
 import { lettersOf } from './rows-of-letters.ts'
 
 /** The office that is told. */
@@ -109,36 +107,12 @@ async function tell(
   const now = known.length === 0 ? [] : await table.read(known.map(({ row }) => row.id))
   const differences = compare(found, letters, new Map(now.map((row) => [row.id, row])))
 
-  const captured = await captureRows(work, registers, outbox, differences.capture)
-  await reopen(work, registers, outbox, differences.reopen, letters)
+  const buried = await buryRows(work, registers, outbox, differences, letters)
   await closeCasesOf(work, differences.confirm, new Map())
   for (const each of differences.complete) await complete(work, outbox, each)
   if (differences.layBack.length > 0) await table.layBack(differences.layBack)
-  const fresh = differences.capture.map(({ row }) => ({ row, letterId: captured.get(row.id) ?? null }))
+  const fresh = differences.capture.map(({ row }) => ({ row, letterId: buried.get(row.id) ?? null }))
   return { told: [...differences.told, ...fresh], letGo: differences.letGo }
-}
-
-async function reopen(
-  work: OfficeWork,
-  registers: Registers,
-  outbox: string,
-  relapsed: readonly RowAndCase[],
-  letters: ReadonlyMap<LetterId, CaseRow>,
-): Promise<void> {
-  const relapses: Relapse[] = []
-  for (const { row, letter } of relapsed) {
-    const note = await noteDeath(work, registers, deathOf(outbox, row, 'reopen'), {
-      capturedAt: work.now,
-      lastFailureAt: diedAt(row, work.now, letter.resolvedAt),
-    })
-    relapses.push({ letterId: letter.id, note, diedAs: row.id, attempts: row.retryCount, grave: null })
-  }
-  await reopenLetters(work, relapses, letters)
-  await fileEarlierFailures(
-    work,
-    outbox,
-    relapsed.map(({ row, letter }) => ({ row, letterId: letter.id })),
-  )
 }
 
 const ARRIVED = 'Delivered'
