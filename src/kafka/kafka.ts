@@ -15,7 +15,6 @@ import { Processors } from './processors/processors.ts'
 import { QueueReader } from './queue-reader.ts'
 import { type Assignment, reassign, reassignKnown } from './reassign.ts'
 import { createPublisher } from './return/producer.ts'
-import { remoteOf } from './return/remote.ts'
 import { ReturnPath } from './return/return-path.ts'
 import type { KafkaCalls, ServedKafka } from './routes/call.ts'
 import type { KafkaSettings } from './settings.ts'
@@ -66,7 +65,7 @@ export class Kafka implements ServedKafka {
     this.#reader = new Reader({ settings, store, clock, log })
     this.calls = { settings, returnWay: this.#path, reader: new QueueReader(db, ledger) }
     this.metrics = new KafkaMetrics({ counters, standing: () => this.standing() })
-    this.letterReturn = remoteOf({ db, path: this.#path })
+    this.letterReturn = { db, path: this.#path }
   }
 
   /** Loads the processors; nothing is read yet. Throws a ConfigError when one cannot be loaded. */

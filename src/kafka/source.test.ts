@@ -1,9 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { KafkaStore, type KafkaStoreOptions } from '../../test/harness/kafka-store.ts'
 import { stores } from '../../test/harness/stores.ts'
-import { isOutside } from '../letters/source.ts'
 import { STATE, type StoredEvent } from './event.ts'
-import type { LetterReturn } from './source.ts'
 
 describe.each(stores)('letters of Kafka in the office, on $name', (kind) => {
   let opened: KafkaStore | undefined
@@ -97,31 +95,10 @@ describe.each(stores)('letters of Kafka in the office, on $name', (kind) => {
     expect(await kafka.rowsOf('kafka_records')).toBe(3)
   })
 
-  it('go back through the return path, and nowhere without one', async () => {
-    const asked: unknown[] = []
-    const way: LetterReturn = {
-      render: async (_read, letters, edits) => {
-        asked.push(['render', ...letters.map(({ id }) => id), edits.size])
-        return letters.map((letter) => ({ letter, queue: 'wps_retry', edit: null }))
-      },
-      sendOutside: async (letters, _edits, { actor }) => {
-        asked.push(['send', ...letters.map(({ id }) => id), actor])
-        return letters.map((letter) => ({ letter, messageId: 'minted', queue: 'wps_retry' }))
-      },
-    }
-    let isEnabled = true
-    const kafka = await open({ returnWay: () => (isEnabled ? way : null) })
-    expect(isOutside(kafka.source)).toBe(true)
-    const event = await kafka.dead()
-    const key = await keyOf(kafka, event)
+  it('go nowhere where Kafka is not enabled', async () => {
+    const kafka = await open({ returnWay: () => null })
+    const key = await keyOf(kafka, await kafka.dead())
     const retry = { edit: null, notes: null, actor: 'tester' }
-    expect((await kafka.letters.preview(key, null)).outgoing.queue).toBe('wps_retry')
-    expect(await kafka.letters.retry(key, retry)).toEqual({ messageId: 'minted', queue: 'wps_retry' })
-    expect(asked).toEqual([
-      ['render', event.letterId, 0],
-      ['send', event.letterId, 'tester'],
-    ])
-    isEnabled = false
     await expect(kafka.letters.preview(key, null)).rejects.toMatchObject({ code: 'kafka_not_enabled' })
     await expect(kafka.letters.retry(key, retry)).rejects.toMatchObject({ code: 'kafka_not_enabled' })
   })

@@ -2,6 +2,7 @@
  * After a crash: what is held by nobody any more is let go. What was claimed is pending again; of what was being published nobody
  * knows whether it arrived, and it is shown so. Live claims are left alone, whoever has them.
  */
+import { type Alarm, later } from '../../core/clock.ts'
 import { inOffice } from '../../letters/work.ts'
 import { STATE, SYSTEM } from '../event.ts'
 import { SEND } from '../send.ts'
@@ -46,4 +47,51 @@ export function letLapse(parts: ReturnParts, { letterId, claim, leaseUntil }: Fl
     await note(work, hold, { operation: 'uncertain', caller: SYSTEM, details: { event_id: eventId }, error })
     work.afterCommit(() => parts.listener?.trouble?.(service, 'uncertain'))
   })
+}
+
+const EVERY_US = 5_000_000n
+
+/** Looks every few seconds for events that somebody held and let go of without a word. */
+export class Clerk {
+  readonly #parts: ReturnParts
+  readonly #live: ReadonlySet<string>
+  #alarm: Alarm | undefined
+  #round: Promise<void> = Promise.resolve()
+  #isStopped = false
+
+  constructor(parts: ReturnParts, live: ReadonlySet<string>) {
+    this.#parts = parts
+    this.#live = live
+  }
+
+  /** A first round now, for what this server held before; then one every few seconds. */
+  async start(): Promise<void> {
+    await this.#look(true)
+  }
+
+  /** Ends after the round at hand. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#alarm?.cancel()
+    await this.#round
+  }
+
+  #look(isStart: boolean): Promise<void> {
+    this.#round = this.#recover(isStart)
+    return this.#round
+  }
+
+  async #recover(isStart: boolean): Promise<void> {
+    const { clock, log } = this.#parts
+    let isDone = false
+    try {
+      await recover(this.#parts, { isStart, live: this.#live })
+      isDone = true
+    } catch (error) {
+      log.warn({ err: error }, 'events that nobody holds any more could not be let go; it is tried again')
+    }
+    if (this.#isStopped) return
+    // A start that failed is made up for.
+    this.#alarm = clock.alarm(later(clock.now(), EVERY_US), () => void this.#look(isStart && !isDone))
+  }
 }

@@ -32,7 +32,6 @@ import type {
 } from '../ports.ts'
 import { KafkaRefused } from '../refusal.ts'
 import { shownBytes } from '../wire/headers.ts'
-import { remoteOf } from './remote.ts'
 import { ReturnPath } from './return-path.ts'
 
 /** Publishes nothing, remembers everything, and says what it was told to say. */
@@ -127,7 +126,7 @@ export class Desk {
     const generic = { dlqTopic: 'g_dlq', profile: 'generic', retryTopic: 'g_retry' } as const
     const settings = { services: { ...services, g: generic } }
     const opened: { desk?: Desk } = {}
-    const returnWay = () => (opened.desk === undefined ? null : remoteOf(opened.desk))
+    const returnWay = () => opened.desk ?? null
     const store = await KafkaStore.open(kind, { settings, returnWay })
     opened.desk = new Desk(store, settings)
     return opened.desk

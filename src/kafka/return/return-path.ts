@@ -2,22 +2,20 @@
  * How dead events leave. Calls on one service come one after the other: within this server in the order in which they were made,
  * and among servers as the store has it, where one event of a service is in flight at a time. Whoever gets no turn in time is told.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import { inOffice } from '../../letters/work.ts'
 import type { Caller, DlqId, StoredEvent } from '../event.ts'
 import { isUuid } from '../names.ts'
 import type { Resolution, ResolveRequest, ReturnWay } from '../ports.ts'
 import { eventNamed } from '../queue-reader.ts'
-import { attempt, type Ended, stopped } from './attempt.ts'
-import { Clerk } from './clerk.ts'
+import { attempt, done, type Ended, stopped, type Tried } from './attempt.ts'
 import { discardEvent } from './discard.ts'
 import type { Errand, Goal, LetterGoal, QueueGoal } from './errand.ts'
 import { type Obstacle, refusalOf } from './obstacle.ts'
 import type { ReturnParts } from './parts.ts'
-import { patienceOf, rest } from './patience.ts'
-import { letLapse } from './recover.ts'
+import { Clerk, letLapse } from './recover.ts'
 import { rehearse } from './rehearse.ts'
 import { flyingOf, isOpen, isOver, lockEvent, seek } from './seek.ts'
-import { done, type Tried } from './tried.ts'
 import { ServiceTurns } from './turns.ts'
 
 export class ReturnPath implements ReturnWay {
@@ -205,6 +203,19 @@ export class ReturnPath implements ReturnWay {
       this.#calls.delete(call)
     }
   }
+}
+
+const SHORTEST_MS = 25
+const LONGEST_MS = 100
+
+/** Over after so many milliseconds, or when the server stops. */
+const patienceOf = (waitMs: number, stopped: AbortSignal): AbortSignal =>
+  AbortSignal.any([AbortSignal.timeout(waitMs), stopped])
+
+/** Rests before another try; at most until the patience is over. Not always for the same time: others wait too. */
+async function rest(patience: AbortSignal): Promise<void> {
+  const ms = SHORTEST_MS + Math.random() * (LONGEST_MS - SHORTEST_MS)
+  await pause(ms, undefined, { signal: patience }).catch(() => {})
 }
 
 const busy = (service: string, dlqId: DlqId | null): Obstacle => ({ why: 'busy', service, dlqId })

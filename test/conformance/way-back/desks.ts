@@ -3,7 +3,6 @@ import type { Clock } from '../../../src/core/clock.ts'
 import { xid } from '../../../src/core/xid.ts'
 import { type Database, sql } from '../../../src/db/database.ts'
 import { stateName } from '../../../src/kafka/event.ts'
-import { remoteOf } from '../../../src/kafka/return/remote.ts'
 import { Desk } from '../../../src/kafka/return/return-fixture.ts'
 import { kafkaLetterSource } from '../../../src/kafka/source.ts'
 import { readLetterById } from '../../../src/letters/detail.ts'
@@ -165,7 +164,7 @@ async function kafka(kind: StoreKind): Promise<WayBackDesk> {
   const desk = await Desk.open(kind)
   const { db, clock, letters } = desk.store
   return {
-    ...{ db, clock, letters, source: kafkaLetterSource({ returnWay: () => remoteOf(desk) }) },
+    ...{ db, clock, letters, source: kafkaLetterSource({ returnWay: () => desk }) },
     ...{ takesEdits: true, lostCode: 'letter_processor_failed', canRecall: false },
     async die(count) {
       desk.decide = () => ({ action: 'publish', change: {} })
