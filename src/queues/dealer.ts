@@ -113,8 +113,7 @@ export class Dealer {
   async #take(cycle: Cycle, partition: Partition, limit: number, deadline: Instant): Promise<LeasedRow[]> {
     const { part } = partition
     // One look at a time: a second one beside it would start at the same place and skip its rows one by one.
-    const before = this.#looking.get(part)
-    if (before !== undefined) await before
+    await inPatience(this.#looking.get(part))
     this.#announced.delete(part)
     const look = this.#lease(cycle, partition, limit, deadline)
     const over = look.then(noop, noop)
@@ -157,6 +156,21 @@ export class Dealer {
 }
 
 const noop = (): void => {}
+
+/**
+ * How long a look waits for the one before. That one may stand in its connection behind a statement that waits for an item which
+ * this cycle has locked: the store sees no deadlock in it, and both would wait until the connection is given up.
+ */
+const PATIENCE_MS = 50
+
+/** Resolves with `before`, or when the patience is over. */
+async function inPatience(before: Promise<void> | undefined): Promise<void> {
+  if (before === undefined) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, PATIENCE_MS)
+  await Promise.race([before, promise])
+  clearTimeout(timer)
+}
 
 /** Letters remember who leased them: completing one there resolves it in that client's name. */
 function noteLessees(
