@@ -1,0 +1,252 @@
+/** Places where things die, each with a hand on what is about to: what the suite of the one death asks of every source. */
+import type { Clock } from '../../../src/core/clock.ts'
+import { silentLog } from '../../../src/core/log.ts'
+import { xid } from '../../../src/core/xid.ts'
+import { type Database, sql } from '../../../src/db/database.ts'
+import { openDatabase } from '../../../src/db/open.ts'
+import { EngineDirectory } from '../../../src/engines/definitions.ts'
+import { SeriesNumbers } from '../../../src/history/record.ts'
+import type { RawRecord } from '../../../src/kafka/event.ts'
+import { readLetterById } from '../../../src/letters/detail.ts'
+import { Drawers } from '../../../src/letters/drawers.ts'
+import { type Letter, letterId } from '../../../src/letters/letter.ts'
+import { Letters } from '../../../src/letters/letters.ts'
+import type { FailureReport } from '../../../src/letters/report.ts'
+import { recordEngineQueues } from '../../../src/queues/engine-queues.ts'
+import { StoreQueues } from '../../../src/queues/queues.ts'
+import { JOB } from '../../../src/webhooks/webhook.ts'
+import { DeadJobStore } from '../../harness/dead-job-store.ts'
+import { KafkaStore } from '../../harness/kafka-store.ts'
+import { LetterStore } from '../../harness/letter-store.ts'
+import { OutboxOffice } from '../../harness/outbox-office.ts'
+import type { StoreKind } from '../../harness/stores.ts'
+
+/** Something that is about to die. */
+export interface Doomed {
+  /** It dies, and the office is told. Dying again after that changes nothing. */
+  die(): Promise<unknown>
+  /** The same by another server. */
+  dieElsewhere(): Promise<unknown>
+  /** Whether it is as it was before it died. */
+  isAlive(): Promise<boolean>
+}
+
+export interface DeathDesk {
+  readonly db: Database
+  readonly clock: Clock & { advance(us: bigint): void }
+  readonly letters: Letters
+  /** Something new; all that die here are of one instance, where they have any. */
+  doomed(): Promise<Doomed>
+  /** What a letter stands for is sent back, and about to die again. */
+  sentBack(letter: Letter): Promise<Doomed>
+  close(): Promise<void>
+}
+
+const ids = sql('test.deaths.letters', 'SELECT id FROM bartleby.letters ORDER BY id', { bigints: true })
+
+/** All letters, in the order of their numbers. */
+export const lettersIn = (db: Database): Promise<Letter[]> =>
+  db.session('test', async (session) => {
+    const rows = await session.rows<{ id: bigint }>(ids)
+    const letters = await Promise.all(rows.map(({ id }) => readLetterById(session, letterId(id))))
+    return letters.flatMap((letter) => letter ?? [])
+  })
+
+const SENT = { edit: null, notes: null, actor: 'nell' } as const
+
+/** A store, and another server's connection to it; SQLite has one for all. */
+async function twoServers<S extends { readonly db: Database }>(
+  kind: StoreKind,
+  open: (kind: StoreKind) => Promise<S>,
+): Promise<{ readonly store: S; readonly elsewhere: Database; close(): Promise<void> }> {
+  let url = ''
+  const store = await open({
+    name: kind.name,
+    async fresh() {
+      const place = await kind.fresh()
+      url = place.url
+      return place
+    },
+  })
+  if (store.db.dialect === 'sqlite') return { store, elsewhere: store.db, close: async () => {} }
+  const elsewhere = openDatabase(url, { poolSize: 4 })
+  return { store, elsewhere, close: () => elsewhere.close() }
+}
+
+const registers = () => ({ drawers: new Drawers(), series: new SeriesNumbers() })
+
+const queues =
+  (engine: string | null) =>
+  async (kind: StoreKind): Promise<DeathDesk> => {
+    const { store, elsewhere, close } = await twoServers(kind, (at) => LetterStore.open(at))
+    const { db, clock, letters } = store
+    await store.createQueue('jobs', 1)
+    if (engine !== null) await recordEngineQueues(db, silentLog, [{ queue: 'jobs', engine }])
+    const other = new StoreQueues(elsewhere, clock, silentLog, {
+      registers: registers(),
+      maxPendingRequests: 1_000,
+      dedupeWindowUs: 300_000_000n,
+    })
+    const leased = async (): Promise<Doomed> => {
+      const { partition, items } = await store.lease('jobs')
+      const dying = items.map(({ id }) => ({ id, dead: true, errorMessage: 'no key' }))
+      const ask = { queueName: 'jobs', partition, items: dying }
+      return {
+        die: () => store.queues.retry(ask),
+        dieElsewhere: () => other.retry(ask),
+        isAlive: async () => (await store.queues.listItems({ queueName: 'jobs', partition })).length === 1,
+      }
+    }
+    return {
+      ...{ db, clock, letters },
+      async doomed() {
+        const items = [{ payload: '{"instanceId":"one"}' }]
+        await store.queues.produce({ queueName: 'jobs', items, requestTimeout: '1m' })
+        return leased()
+      },
+      async sentBack(letter) {
+        await letters.retry(letter, SENT)
+        return leased()
+      },
+      async close() {
+        await other.drain()
+        await close()
+        await store.close()
+      },
+    }
+  }
+
+const webhooks =
+  (type: 'push' | 'pull') =>
+  async (kind: StoreKind): Promise<DeathDesk> => {
+    const store = await DeadJobStore.open(kind)
+    const { db, letters } = store
+    const consumer = await store.consumer(await store.channel(), type)
+    const inFlight = async (id: ReturnType<typeof xid>): Promise<Doomed> => {
+      await store.take([id])
+      return {
+        die: () => store.bury([id]),
+        dieElsewhere: () => store.bury([id]),
+        isAlive: async () => (await store.job(id))?.state === JOB.inFlight,
+      }
+    }
+    return {
+      ...{ db, letters, clock: store.store.clock },
+      doomed: async () => inFlight(await store.one(consumer)),
+      async sentBack(letter) {
+        await letters.retry(letter, SENT)
+        return inFlight(xid(letter.sourceId))
+      },
+      close: () => store.close(),
+    }
+  }
+
+const outbox =
+  (isElsewhere: boolean) =>
+  async (kind: StoreKind): Promise<DeathDesk> => {
+    const office = await OutboxOffice.open({
+      name: 'deaths',
+      office: kind,
+      elsewhere: isElsewhere ? kind : null,
+    })
+    const { letters, table } = office
+    const { db, clock } = office.store
+    await office.clerk.tellNow()
+    const rejecting = async (): Promise<Doomed> => {
+      office.deliver = async () => {
+        throw new Error('no key')
+      }
+      await office.deliverOnly()
+      const due = async () =>
+        Number((await table.query('SELECT 1 FROM outbox_messages WHERE letter_due')).length)
+      return {
+        die: () => office.clerk.tellNow(),
+        dieElsewhere: () => office.secondClerk((clerk) => clerk.tellNow()),
+        // Dead by its own side, and marked: nobody has told the office.
+        isAlive: async () => (await due()) === 1,
+      }
+    }
+    return {
+      ...{ db, clock, letters },
+      async doomed() {
+        await table.insert({ payload: '{}' })
+        return rejecting()
+      },
+      async sentBack(letter) {
+        await letters.retry(letter, SENT)
+        return rejecting()
+      },
+      close: () => office.close(),
+    }
+  }
+
+async function kafka(kind: StoreKind): Promise<DeathDesk> {
+  const store = await KafkaStore.open(kind)
+  const { db, clock, letters } = store
+  const other = db.dialect === 'sqlite' ? store.records : store.another().records
+  const read = (record: RawRecord): Doomed => {
+    let before = 0
+    return {
+      die: () => store.take(record),
+      dieElsewhere: () => other.store([record]),
+      // Whoever reads the topic finds it again; the office must not have a trace of it.
+      async isAlive() {
+        const received = (await store.partitions()).reduce((sum, partition) => sum + partition.received, 0)
+        const isSame = before === 0 || received === before
+        before = received
+        return isSame
+      },
+    }
+  }
+  return {
+    ...{ db, clock, letters },
+    doomed: async () => read(store.record()),
+    async sentBack({ id }) {
+      const minted = await store.publish(await store.again({ letterId: id }))
+      clock.advance(1_000n)
+      return read(store.record({ originalEventId: minted }))
+    },
+    close: () => store.close(),
+  }
+}
+
+async function reports(kind: StoreKind): Promise<DeathDesk> {
+  const { store, elsewhere, close } = await twoServers(kind, (at) => LetterStore.open(at))
+  const { db, clock, letters } = store
+  await store.createQueue('hmac-rotation-queue')
+  const other = new Letters(elsewhere, clock, silentLog, {
+    registers: registers(),
+    sources: new Map([['http', store.queues.letterSource('http')]]),
+    engines: new EngineDirectory({ context: 'publisher' }),
+  })
+  const reported = (report: FailureReport): Doomed => ({
+    die: () => letters.capture(report),
+    dieElsewhere: () => other.capture(report),
+    isAlive: async () => true,
+  })
+  return {
+    ...{ db, clock, letters },
+    doomed: async () => reported(store.report({ instanceId: 'one' })),
+    async sentBack(letter) {
+      await letters.retry(letter, SENT)
+      clock.advance(1_000n)
+      return reported(store.report({ instanceId: 'one', sourceId: letter.sourceId }))
+    },
+    async close() {
+      await other.stop()
+      await close()
+      await store.close()
+    },
+  }
+}
+
+export const DEATHS = [
+  { of: 'a queue', open: queues(null) },
+  { of: 'the queue of an engine', open: queues('hmac') },
+  { of: 'webhooks that are pushed', open: webhooks('push') },
+  { of: 'webhooks that are pulled', open: webhooks('pull') },
+  { of: 'an outbox in the store', open: outbox(false) },
+  { of: 'an outbox in another database', open: outbox(true) },
+  { of: 'Kafka', open: kafka },
+  { of: 'reports', open: reports },
+] as const
