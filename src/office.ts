@@ -3,6 +3,7 @@
  *
  *   open ──► drain (waiters answered, writes finished, new calls refused) ──► close
  */
+
 import { checkOfficeOptions } from './config/office-options.ts'
 import type { Clock, Instant } from './core/clock.ts'
 import { parseGoDuration, usFromNs } from './core/duration.ts'
@@ -34,9 +35,8 @@ import { SeriesNumbers } from './history/record.ts'
 import type { Kafka, KafkaParts } from './kafka/kafka.ts'
 import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from './kafka/options.ts'
 import { kafkaLetterSource } from './kafka/source.ts'
-import { activityFold } from './letters/activity.ts'
 import { readCase } from './letters/confirm.ts'
-import { letterFold } from './letters/counts.ts'
+import { activityFold, letterFold } from './letters/counts.ts'
 import { Drawers } from './letters/drawers.ts'
 import { FilingClerk } from './letters/filing.ts'
 import type { SourceName } from './letters/letter.ts'

@@ -2,6 +2,7 @@
  * Activity as series of numbers: what happened in each of a row of equal times. Reads the rows of one subject, or of a few of them,
  * and on PostgreSQL what is not folded yet; never letters, and never history.
  */
+
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, integerList, type Session, sql } from '../db/database.ts'
 import {
@@ -12,10 +13,10 @@ import {
   GRAIN,
   HOUR_US,
   MINUTE_US,
-  startOf,
   WHOLE_OFFICE,
 } from './activity.ts'
 import type { AccountFilter } from './books.ts'
+import { startOf } from './counts.ts'
 import { findDrawers } from './drawers.ts'
 
 /** How far back activity is told, and in which steps. */

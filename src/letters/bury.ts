@@ -154,13 +154,17 @@ export async function bury<D extends Death>(
  */
 async function hold<D extends Death>(tx: Transaction, taking: Taking<D>, deaths: readonly D[]) {
   const asked = deaths.flatMap(({ caseId }) => (caseId === null || taking.letters?.has(caseId) ? [] : caseId))
+  const isAsked = asked.length > 0
   const [letters, cases, held] = await Promise.all([
-    taking.letters ?? lockLettersOf(tx, asked),
-    readCases(tx, asked),
+    taking.letters ?? (isAsked ? lockLettersOf(tx, asked) : NONE),
+    isAsked ? readCases(tx, asked) : NONE,
     taking.hold?.(deaths) ?? deaths,
   ])
   return { letters: new Map(letters), cases, deaths: held }
 }
+
+/** Nothing is on file of what never failed before. */
+const NONE: ReadonlyMap<LetterId, never> = new Map<LetterId, never>()
 
 /** Works out what is written on letters, each thing once. */
 class Filing {

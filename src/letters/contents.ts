@@ -150,7 +150,6 @@ const keepMany = sql('letters.keepEdits', {
 
 /** Keeps edits beside the originals of locked letters. */
 export async function keepEdits(tx: Transaction, edits: readonly KeptEdit[]): Promise<void> {
-  if (edits.length === 0) return
   if (tx.dialect === 'postgres') {
     const rows = edits.map(({ id, payload, headers }) => ({
       id: id.toString(),

@@ -1,14 +1,15 @@
 /**
- * Exact counts of letters per drawer and status. Every transition adds a signed change in its own transaction: SQLite,
- * with its single writer, adds to the totals; PostgreSQL appends a delta, a folder adds the deltas to the totals, and
- * a read adds what is not folded yet. Nobody ever counts letters.
+ * Exact counts of letters: per drawer and status, of each act in every minute and hour (activity), of what became of redrives. Every
+ * transition adds signed changes in its own transaction: SQLite, with its single writer, adds to the totals; PostgreSQL appends deltas,
+ * a folder adds them to the totals, and a read adds what is not folded yet. Nobody ever counts letters. A transaction pays for each
+ * drawer, whatever the number of letters.
  */
 import { type Instant, instant } from '../core/clock.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
 import { countFold } from '../db/fold.ts'
-import { type Acted, type ActivityName, writeActivity } from './activity.ts'
+import { ACTIVITY, type ActivityName, GRAIN, HOUR_US, MINUTE_US, WHOLE_OFFICE } from './activity.ts'
 import { type LetterId, STATUS } from './letter.ts'
-import { OutcomeChanges, type Outcomes } from './outcomes.ts'
+import type { Outcomes } from './outcomes.ts'
 
 const COLUMNS = 'drawer, status, letters, last_seen_at'
 
@@ -25,6 +26,43 @@ const addRange = sql(
   'INSERT INTO bartleby.letters_to_file (first_letter, last_letter) VALUES ($1, $2)',
 )
 
+/** Appends a change (PostgreSQL) or adds to the row of the redrive (SQLite). One row either way. */
+const addOutcomes = sql('redriveOutcomes.add', {
+  postgres: `INSERT INTO bartleby.redrive_outcome_deltas (redrive, confirmed, returned) VALUES ($1, $2, $3)`,
+  sqlite: `INSERT INTO redrive_outcomes (redrive, confirmed, returned) VALUES ($1, $2, $3)
+           ON CONFLICT (redrive) DO UPDATE SET confirmed = confirmed + excluded.confirmed, returned = returned + excluded.returned`,
+})
+
+/** The rows that something at the minute `at` belongs to, as a list of values; `hour` is that of the minute. */
+const rowsOf = (at: string, hour: string, drawer: string): readonly (readonly string[])[] => [
+  [String(GRAIN.minute), String(WHOLE_OFFICE), at],
+  [String(GRAIN.hour), String(WHOLE_OFFICE), hour],
+  [
+    String(GRAIN.hour),
+    `-coalesce((SELECT origin FROM bartleby.drawers WHERE drawers.id = ${drawer}), ${drawer})`,
+    hour,
+  ],
+  [String(GRAIN.hour), drawer, hour],
+  [String(GRAIN.ever), drawer, '0'],
+]
+
+/** Adds to the five rows of one act on one drawer: minute $1, hour $2, drawer $3, act $4, letters $5. By primary key. */
+const addRows = sql('letterActivity.add', {
+  postgres: '',
+  sqlite: `INSERT INTO letter_activity (grain, subject, at, act, letters)
+           VALUES ${rowsOf('$1', '$2', '$3')
+             .map((row) => `(${row.join(', ')}, $4, $5)`)
+             .join(', ')}
+           ON CONFLICT (grain, subject, act, at) DO UPDATE SET letters = letters + excluded.letters`,
+})
+
+/** Appends the changes of a transaction. */
+const addDeltas = sql('letterActivity.append', {
+  postgres: `INSERT INTO bartleby.letter_activity_deltas (at, drawer, act, letters)
+             SELECT $1, drawer, act, letters FROM unnest($2::int[], $3::int[], $4::bigint[]) AS acted (drawer, act, letters)`,
+  sqlite: '',
+})
+
 interface Change {
   letters: number
   lastSeenAt: bigint
@@ -35,7 +73,7 @@ export class LetterChanges {
   readonly #changes = new Map<string, Change>()
   readonly #acted = new Map<string, Acted>()
   readonly #toFile: { first: bigint; last: bigint }[] = []
-  readonly #outcomes = new OutcomeChanges()
+  readonly #outcomes = new Map<number, { confirmed: number; returned: number }>()
 
   /** `letters` more (or fewer) with this status; `seenAt` is the newest failure among them, when there is a new one. */
   add(drawer: number, status: number, letters: number, seenAt: Instant | null = null): void {
@@ -70,7 +108,10 @@ export class LetterChanges {
 
   /** A letter that `redrive` sent back, if one did, came to an end; -1: not to the one that was counted. */
   ended(redrive: Integer | null, outcome: keyof Outcomes, letters: 1 | -1 = 1): void {
-    this.#outcomes.add(redrive, outcome, letters)
+    if (redrive === null) return
+    const change = this.#outcomes.get(Number(redrive)) ?? { confirmed: 0, returned: 0 }
+    change[outcome] += letters
+    this.#outcomes.set(Number(redrive), change)
   }
 
   /** One letter changed its status, and its drawer when it failed anew with another error. */
@@ -92,9 +133,40 @@ export class LetterChanges {
       tx.atCommit(addChange, drawer, status, letters, lastSeenAt)
     }
     writeActivity(tx, now, [...this.#acted.values()])
-    this.#outcomes.write(tx)
+    for (const [redrive, { confirmed, returned }] of [...this.#outcomes].sort(([a], [b]) => a - b))
+      tx.atCommit(addOutcomes, redrive, confirmed, returned)
     for (const { first, last } of joinedRanges(this.#toFile)) tx.atCommit(addRange, first, last)
   }
+}
+
+/** The start of the minute, hour or whatever `length` is, that `at` lies in. */
+export const startOf = (at: bigint, length: bigint): bigint => at - (((at % length) + length) % length)
+
+/** What one transaction did to the letters of a drawer. */
+interface Acted {
+  readonly drawer: number
+  readonly activity: ActivityName
+  readonly letters: number
+}
+
+/** Makes the activity part of the transaction, at the instant of its acts. */
+function writeActivity(tx: Transaction, now: Instant, acted: readonly Acted[]): void {
+  if (acted.length === 0) return
+  const minute = startOf(now, MINUTE_US)
+  if (tx.dialect === 'sqlite') {
+    const hour = startOf(now, HOUR_US)
+    for (const { drawer, activity, letters } of acted)
+      tx.atCommit(addRows, minute, hour, drawer, ACTIVITY[activity], letters)
+    return
+  }
+  const list = (numberOf: (each: Acted) => number) => integerList(tx.dialect, acted.map(numberOf))
+  tx.atCommit(
+    addDeltas,
+    minute,
+    list(({ drawer }) => drawer),
+    list(({ activity }) => ACTIVITY[activity]),
+    list(({ letters }) => letters),
+  )
 }
 
 /** Letters that are filed again for nothing cost less than a row for every gap. */
@@ -160,4 +232,21 @@ export const letterFold = countFold({
   keys: ['drawer', 'status'],
   sums: ['letters'],
   latest: ['last_seen_at'],
+})
+
+/** How changes of activity are folded: each belongs to five rows. */
+export const activityFold = countFold({
+  name: 'letterActivity.fold',
+  lock: 'letters.activityFold',
+  deltas: 'bartleby.letter_activity_deltas',
+  totals: 'bartleby.letter_activity',
+  keys: ['grain', 'subject', 'act', 'at'],
+  sums: ['letters'],
+  spread: `SELECT each.grain, each.subject, taken.act, each.at, taken.letters FROM taken CROSS JOIN LATERAL (VALUES ${rowsOf(
+    'taken.at',
+    `taken.at - mod(taken.at, ${HOUR_US})`,
+    'taken.drawer',
+  )
+    .map((row) => `(${row.join(', ')})`)
+    .join(', ')}) AS each (grain, subject, at)`,
 })

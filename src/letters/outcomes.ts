@@ -1,41 +1,14 @@
 /**
- * What became of letters that a redrive sent back: exact counts for each redrive, written in the transaction of the outcome as
- * letter counts are. SQLite adds to its row, PostgreSQL appends a change that a folder adds up, and a read adds what is not folded yet.
+ * What became of letters that a redrive sent back: exact counts for each redrive. `counts.ts` writes them in the transaction of the
+ * outcome; a folder adds up the changes, and a read adds what is not folded yet.
  */
-import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, integerList, type Session, sql } from '../db/database.ts'
 import { countFold } from '../db/fold.ts'
 
 /** How many letters of a redrive came to each end. */
 export interface Outcomes {
   readonly confirmed: number
   readonly returned: number
-}
-
-/** Appends a change (PostgreSQL) or adds to the row of the redrive (SQLite). One row either way. */
-const addOutcomes = sql('redriveOutcomes.add', {
-  postgres: `INSERT INTO bartleby.redrive_outcome_deltas (redrive, confirmed, returned) VALUES ($1, $2, $3)`,
-  sqlite: `INSERT INTO redrive_outcomes (redrive, confirmed, returned) VALUES ($1, $2, $3)
-           ON CONFLICT (redrive) DO UPDATE SET confirmed = confirmed + excluded.confirmed, returned = returned + excluded.returned`,
-})
-
-/** The outcomes of one transaction, by redrive. */
-export class OutcomeChanges {
-  readonly #changes = new Map<number, { confirmed: number; returned: number }>()
-
-  /** A letter was confirmed, or died again; nothing is told of letters that no redrive sent. */
-  add(redrive: Integer | null, outcome: keyof Outcomes, letters: number): void {
-    if (redrive === null) return
-    const number = Number(redrive)
-    const change = this.#changes.get(number) ?? { confirmed: 0, returned: 0 }
-    change[outcome] += letters
-    this.#changes.set(number, change)
-  }
-
-  /** Makes the changes part of the transaction. */
-  write(tx: Transaction): void {
-    for (const [redrive, { confirmed, returned }] of [...this.#changes].sort(([a], [b]) => a - b))
-      tx.atCommit(addOutcomes, redrive, confirmed, returned)
-  }
 }
 
 /** Rows by primary key, and what is not folded yet, which is little. */

@@ -2,12 +2,13 @@
  * The office at a glance: what is open and since when, whether more arrives than usual, and what became of retries. Everything is read
  * from one moment of the store: a row per drawer and status, a week of hours, and the oldest pending letter by one step into an index.
  */
+
 import { type Instant, instant } from '../core/clock.ts'
-import type { Session } from '../db/database.ts'
-import { type Integer, sql } from '../db/database.ts'
-import { type ActivityName, DAY_US, GRAIN, HOUR_US, MINUTE_US, startOf, WHOLE_OFFICE } from './activity.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
+import { type ActivityName, DAY_US, GRAIN, HOUR_US, MINUTE_US, WHOLE_OFFICE } from './activity.ts'
 import { readFirstHour, readSeries } from './activity-series.ts'
 import { readAccounts, type StatusCounts } from './books.ts'
+import { startOf } from './counts.ts'
 import { readSummaries } from './detail.ts'
 import type { DrawerLabels } from './drawers.ts'
 import { letterId, SOURCES, type SourceName, STATUS } from './letter.ts'

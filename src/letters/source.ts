@@ -131,7 +131,7 @@ export async function sendBack(
   const kept = fit.flatMap(({ letter: { id }, edit }) =>
     edit === null ? [] : [{ id, payload: edit.payload, headers: edit.headers ?? {} }],
   )
-  await keepEdits(work.tx, kept)
+  if (kept.length > 0) await keepEdits(work.tx, kept)
   const answers = fit.length === 0 ? [] : await source.send(work, fit)
   const sent = notRefused(answers)
   const refused = answers.filter(isRefused)

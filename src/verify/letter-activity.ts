@@ -7,16 +7,8 @@
 import { instant } from '../core/clock.ts'
 import { formatTimestamp } from '../core/timestamp.ts'
 import { type Integer, sql } from '../db/database.ts'
-import {
-  ACTIVITY,
-  ACTIVITY_NAMES,
-  DAY_US,
-  GRAIN,
-  HOUR_US,
-  startOf,
-  WHOLE_OFFICE,
-} from '../letters/activity.ts'
-import { readLetterCounts } from '../letters/counts.ts'
+import { ACTIVITY, ACTIVITY_NAMES, DAY_US, GRAIN, HOUR_US, WHOLE_OFFICE } from '../letters/activity.ts'
+import { readLetterCounts, startOf } from '../letters/counts.ts'
 import { STATUS } from '../letters/letter.ts'
 import type { Audit, Finding } from './invariant.ts'
 
