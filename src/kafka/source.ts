@@ -9,8 +9,8 @@ import { readLetterById } from '../letters/detail.ts'
 import { idList } from '../letters/id-list.ts'
 import type { Edit } from '../letters/letter.ts'
 import type { Departing, LetterSource, Refused, Rendered, Sent } from '../letters/source.ts'
-import { insistOnStatus } from '../letters/transition.ts'
-import { KAFKA, KAFKA_OPERATIONS, type OutgoingRecord, STATE, SYSTEM, UNKNOWN } from './event.ts'
+import { insistOnStatus } from '../letters/transitions.ts'
+import { KAFKA, type OutgoingRecord, STATE, SYSTEM, UNKNOWN } from './event.ts'
 import type { Ended } from './return/attempt.ts'
 import type { Errand, LetterGoal } from './return/errand.ts'
 import type { Obstacle } from './return/obstacle.ts'
@@ -35,7 +35,6 @@ export interface KafkaSourceOptions {
 export function kafkaLetterSource({ returnWay, discarded }: KafkaSourceOptions): LetterSource {
   return {
     name: KAFKA,
-    operations: { discard: KAFKA_OPERATIONS.discarded },
     render: (_read, letters, edits) =>
       eachOf(letters, returnWay(), async (letter, { db, path }): Promise<Rendered> => {
         const edit = edits.get(letter.id) ?? null
@@ -134,7 +133,7 @@ async function arrived(
 async function resolvedMeanwhile(db: Database, { id, engine, sourceId }: Departing): Promise<BartlebyError> {
   const letter = await db.session('letters.read', (session) => readLetterById(session, id))
   if (letter === null) return failure('letter_unknown', { engine, rowKey: sourceId })
-  insistOnStatus(letter, 'retry', ['Pending'])
+  insistOnStatus(letter, 'retry')
   // It is open again by now.
   return failure('letter_service_busy', { service: goalOf(letter).service })
 }

@@ -4,25 +4,11 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
-import { type HistoryEntry, recordHistory } from '../history/record.ts'
+import type { HistoryEntry } from '../history/record.ts'
+import { confirm } from './change.ts'
 import { storable } from './death-note.ts'
-import { type LetterId, letterId, STATUS } from './letter.ts'
+import { type LetterId, letterId } from './letter.ts'
 import type { OfficeWork } from './work.ts'
-
-const inIds = { postgres: 'id = ANY($1::bigint[])', sqlite: 'id IN (SELECT value FROM json_each($1))' }
-
-/**
- * Letters by primary key, where they were sent back and wait for the outcome. The plus keeps the stores from looking for them among
- * all resolved letters, and the empty text among all unconfirmed ones, which they do as long as they do not know how many there are.
- */
-const confirmMany = sql('letters.confirm', {
-  postgres: `UPDATE bartleby.letters SET confirmed_at = $2, version = version + 1
-             WHERE ${inIds.postgres} AND +status = ${STATUS.Resolved} AND resolution || '' = 'retry' AND confirmed_at IS NULL
-             RETURNING id, drawer, version, redrive, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
-  sqlite: `UPDATE letters SET confirmed_at = $2, version = version + 1
-           WHERE ${inIds.sqlite} AND +status = ${STATUS.Resolved} AND resolution || '' = 'retry' AND confirmed_at IS NULL
-           RETURNING id, drawer, version, redrive, engine, coalesce(correlation_id, source_id) AS correlation_id, instance_id`,
-})
 
 /** The failures of cases without a letter, by primary key. Not NOT EXISTS: PostgreSQL may make a join with all letters of it. */
 const removeFailures = sql('cases.close', {
@@ -32,53 +18,15 @@ const removeFailures = sql('cases.close', {
            AND NOT EXISTS (SELECT 1 FROM letters WHERE id = letter_id)`,
 })
 
-/**
- * The items of these cases completed. `records` are the history rows of the runs that did it, by case: each doubles
- * as the row of the letter's confirmation. Without a run, the confirmation has a row of its own.
- */
+/** The items of these cases completed; `runs` are the history rows of the runs that did it, by case. */
 export async function closeCasesOf(
   work: OfficeWork,
   caseIds: readonly LetterId[],
-  records: ReadonlyMap<LetterId, HistoryEntry>,
+  runs: ReadonlyMap<LetterId, HistoryEntry>,
 ): Promise<void> {
   if (caseIds.length === 0) return
-  const { tx, now } = work
-  const ids = integerList(tx.dialect, caseIds.map(Number))
-  const confirmed = await tx.rows<{
-    id: Integer
-    drawer: Integer
-    version: Integer
-    redrive: Integer | null
-    engine: string
-    correlation_id: string
-    instance_id: string | null
-  }>(confirmMany, ids, now)
-  for (const row of confirmed) {
-    work.letters.add(Number(row.drawer), STATUS.unconfirmed, -1)
-    work.letters.acted('confirmed', Number(row.drawer), 1)
-    work.letters.ended(row.redrive, 'confirmed')
-  }
-  const letters = new Map(confirmed.map((row) => [letterId(row.id), row]))
-  const entries: HistoryEntry[] = []
-  for (const id of caseIds) {
-    const letter = letters.get(id)
-    const record = records.get(id)
-    const concerns = letter === undefined ? {} : { letterId: id, letterVersion: Number(letter.version) }
-    if (record !== undefined) entries.push({ ...record, ...concerns })
-    else if (letter !== undefined)
-      entries.push({
-        engine: letter.engine,
-        operation: 'confirm',
-        status: 'Succeeded',
-        instanceId: letter.instance_id,
-        correlationId: letter.correlation_id,
-        createdAt: now,
-        durationMs: 0,
-        ...concerns,
-      })
-  }
-  await recordHistory(tx, entries)
-  if (letters.size < caseIds.length) await tx.run(removeFailures, ids)
+  const confirmed = await confirm(work, caseIds, runs)
+  if (confirmed < caseIds.length) await closeCases(work.tx, caseIds)
 }
 
 /** The items of these cases are gone: what is on file about them goes too, unless it belongs to a letter. */

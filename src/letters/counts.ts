@@ -91,14 +91,6 @@ export class LetterChanges {
     this.acted('arrived', drawer, count)
   }
 
-  /** `count` pending letters were sent back. */
-  retried(drawer: number, count: number): void {
-    this.add(drawer, STATUS.Pending, -count)
-    this.add(drawer, STATUS.Resolved, count)
-    this.add(drawer, STATUS.unconfirmed, count)
-    this.acted('retried', drawer, count)
-  }
-
   /** What happened to `count` letters of the drawer, for those who look at it over time. */
   acted(activity: ActivityName, drawer: number, count: number): void {
     if (count === 0) return
@@ -106,8 +98,8 @@ export class LetterChanges {
     this.#acted.set(key, { drawer, activity, letters: (this.#acted.get(key)?.letters ?? 0) + count })
   }
 
-  /** A letter that `redrive` sent back, if one did, came to an end; -1: not to the one that was counted. */
-  ended(redrive: Integer | null, outcome: keyof Outcomes, letters: 1 | -1 = 1): void {
+  /** Letters that `redrive` sent back, if one did, came to an end; fewer than none: not to the one that was counted. */
+  ended(redrive: Integer | null, outcome: keyof Outcomes, letters = 1): void {
     if (redrive === null) return
     const change = this.#outcomes.get(Number(redrive)) ?? { confirmed: 0, returned: 0 }
     change[outcome] += letters

@@ -93,6 +93,16 @@ export const storableError = ({ errorClass, errorMessage, errorStack }: ErrorTex
   errorStack: errorStack === null ? null : storable(errorStack, MAX_STACK_BYTES),
 })
 
+/** HTTP allows notes a quarter of this. */
+const MAX_SAID_BYTES = 16_384
+
+/** What people say, as both stores take it. */
+export function said(text: string): string
+export function said(text: string | null): string | null
+export function said(text: string | null): string | null {
+  return text === null ? null : storable(text, MAX_SAID_BYTES)
+}
+
 /**
  * A text of the outside that both stores take: at most `maxBytes` of UTF-8, with a mark where it was cut; without
  * U+0000, which PostgreSQL refuses, and without halves of characters.

@@ -29,7 +29,7 @@ const SUMMARY = `${columns(`id, captured_at, first_failure_at, last_failure_at, 
   (SELECT fingerprint FROM bartleby.signatures WHERE signatures.id =
     (SELECT signature FROM bartleby.drawers WHERE drawers.id = letters.drawer)) AS fingerprint`
 
-const FULL = `${SUMMARY}, ${columns(`item_created_at, expired_at, laid_at, lease_deadline, serial, part, version, partition, shelf,
+const FULL = `${SUMMARY}, ${columns(`item_created_at, expired_at, laid_at, lease_deadline, serial, part, drawer, version, partition, shelf,
   leased, edited, error_stack, failed_by, reported_count, sent_as, sent_to, redrive, encoding, kind, reference, headers, payload,
   edited_payload, edited_encoding, edited_kind, edited_reference`)}`
 
@@ -65,6 +65,7 @@ interface LetterRow extends SummaryRow {
   readonly lease_deadline: Integer | null
   readonly serial: Integer | null
   readonly part: Integer | null
+  readonly drawer: Integer
   readonly version: Integer
   readonly partition: Integer | null
   readonly shelf: Integer | null
@@ -249,6 +250,7 @@ function toLetter(row: LetterRow): Letter {
     payload: storedPayload(row.payload),
     editedPayload: Number(row.edited) === 1 ? storedPayload(row.edited_payload) : null,
     editedHeaders: headerEdit(row),
+    drawer: Number(row.drawer),
     version: Number(row.version),
     originalPartition: numberOrNull(row.partition),
     itemCreatedAt: atOrNull(row.item_created_at),

@@ -6,10 +6,10 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
 import { elapsedMs, type HistoryRow, keepRunRow, seriesNumber } from '../history/record.ts'
+import { said } from './death-note.ts'
 import { idList } from './id-list.ts'
 import { type LetterId, STATUS } from './letter.ts'
 import { removeFiled } from './removal.ts'
-import { said } from './transition.ts'
 import type { OfficeWork } from './work.ts'
 
 /** The operation of the history row; its engine is that of the letters. */

@@ -6,10 +6,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, type Instant, instant } from '../core/clock.ts'
 import { type Database, type Integer, type Statement, sql } from '../db/database.ts'
-import { recordHistory } from '../history/record.ts'
+import { change } from './change.ts'
 import { readLetterCounts } from './counts.ts'
 import { readDrawers } from './drawers.ts'
-import { idList } from './id-list.ts'
 import { letterId, type Placed, type SourceName, STATUS } from './letter.ts'
 import type { LetterSource } from './source.ts'
 import { inOffice, type OfficeWork } from './work.ts'
@@ -31,8 +30,8 @@ export const EXPIRE_BATCH = 250
 /** How long the store is left to others between two batches. */
 const PAUSE_MS = 2
 
-const FACTS = `letters.id, letters.drawer, letters.version, letters.last_failure_at, letters.engine, letters.source_id, letters.instance_id,
-  letters.correlation_id, letters.part, letters.shelf, letters.serial, letters.laid_at, letters.dead_queue`
+const FACTS = `letters.id, letters.drawer, letters.last_failure_at, letters.engine, letters.part, letters.shelf, letters.serial,
+  letters.laid_at, letters.dead_queue`
 
 /**
  * The oldest `$4` letters of a lane behind ($2, $3), in the order of the lane's index, so nothing is sorted and what
@@ -62,25 +61,11 @@ const nextOfDrawer = nextInLane('letters.nextToExpireInDrawer', {
   sqlite: `letters_in_drawer WHERE drawer = $5 AND status = ${STATUS.Pending}`,
 })
 
-/** All letters of a batch by primary key; they are locked. */
-const expireAll = sql('letters.expireBatch', {
-  postgres: `UPDATE bartleby.letters SET status = ${STATUS.Expired}, version = version + 1, resolution = 'expire',
-               resolved_by = $2, expired_at = $3, resolved_at = NULL, notes = NULL, confirmed_at = NULL, sent_as = NULL, sent_to = NULL
-             WHERE id = ANY($1::bigint[])`,
-  sqlite: `UPDATE letters SET status = ${STATUS.Expired}, version = version + 1, resolution = 'expire',
-             resolved_by = $2, expired_at = $3, resolved_at = NULL, notes = NULL, confirmed_at = NULL, sent_as = NULL, sent_to = NULL
-           WHERE id IN (SELECT value FROM json_each($1))`,
-})
-
 interface Row {
   readonly id: Integer
   readonly drawer: Integer
-  readonly version: Integer
   readonly last_failure_at: Integer
   readonly engine: string
-  readonly source_id: string
-  readonly instance_id: string | null
-  readonly correlation_id: string | null
   readonly part: Integer | null
   readonly shelf: Integer | null
   readonly serial: Integer | null
@@ -156,27 +141,8 @@ async function expireBatch(
   const last = rows.at(-1)
   if (last === undefined) return { expired: 0, next: null }
   await lifter.lift(work, rows)
-  await tx.run(expireAll, idList(tx.dialect, rows), actor, work.now)
-  await recordHistory(
-    tx,
-    rows.map((row) => ({
-      engine: row.engine,
-      operation: 'expire',
-      status: 'Succeeded',
-      instanceId: row.instance_id,
-      correlationId: row.correlation_id ?? row.source_id,
-      createdAt: work.now,
-      durationMs: 0,
-      letterId: BigInt(row.id),
-      letterVersion: Number(row.version) + 1,
-      actor,
-    })),
-  )
-  for (const row of rows) {
-    const from = { drawer: Number(row.drawer), status: STATUS.Pending }
-    work.letters.moved(from, { ...from, status: STATUS.Expired })
-    work.letters.acted('expired', from.drawer, 1)
-  }
+  const letters = rows.map(({ id, engine }) => ({ id: letterId(id), engine }))
+  await change(work, 'expire', letters, { actor, notes: null })
   const next = { lastFailureAt: BigInt(last.last_failure_at), id: BigInt(last.id) }
   return { expired: rows.length, next: rows.length < EXPIRE_BATCH ? null : next }
 }

@@ -148,6 +148,8 @@ export interface LetterContent {
 
 /** A letter with its case file. */
 export interface Letter extends LetterSummary, LetterContent {
+  /** The number of the drawer it lies in. */
+  readonly drawer: number
   readonly version: number
   readonly originalPartition: number | null
   readonly itemCreatedAt: Instant | null

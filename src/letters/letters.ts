@@ -42,7 +42,7 @@ import {
   type Sent,
   sendBack,
 } from './source.ts'
-import { insistOnStatus } from './transition.ts'
+import { insistOnStatus } from './transitions.ts'
 import { inOffice, type OfficeWork } from './work.ts'
 
 export interface LettersOptions {
@@ -187,7 +187,7 @@ export class Letters {
   /** The same as part of a transaction; not for letters that leave over a network. */
   async retryIn(work: OfficeWork, key: LetterKey, retry: Retry): Promise<SendReceipt> {
     const letter = await this.#lock(work.tx, key)
-    insistOnStatus(letter, 'retry', ['Pending'])
+    insistOnStatus(letter, 'retry')
     const edits = editsOf(letter, retry.edit)
     return receiptOf(onlyOne(await sendBack(work, this.#sourceOf(letter), [letter], edits, retry)))
   }
@@ -209,7 +209,7 @@ export class Letters {
   /** What a retry would send now; writes nothing. */
   async preview(key: LetterKey, edit: Edit | null): Promise<Preview> {
     const letter = await this.#db.session('letters.preview', (session) => this.#read(session, key))
-    insistOnStatus(letter, 'retry', ['Pending'])
+    insistOnStatus(letter, 'retry')
     const read = this.#db.session.bind(this.#db)
     const rendered = await this.#sourceOf(letter).render(read, [letter], editsOf(letter, edit))
     return {

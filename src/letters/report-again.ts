@@ -8,14 +8,12 @@
  */
 import { isImported } from '../core/imported.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
-import { recordHistory } from '../history/record.ts'
+import { reopen } from './change.ts'
 import { type DeathNote, noteDeath, type Registers, storableError } from './death-note.ts'
 import { lockLetter, readLetterById } from './detail.ts'
 import { type Letter, type LetterId, STATUS } from './letter.ts'
-import { type CaseRow, countFailure, keepFailure, lockLettersOf } from './reopen.ts'
 import type { FailureReport } from './report.ts'
 import type { LetterSource } from './source.ts'
-import { said } from './transition.ts'
 import type { OfficeWork } from './work.ts'
 
 /** The failure on top and the newest ones before it, by primary key: as many as the case file shows. */
@@ -44,16 +42,6 @@ function onFile(is: string): string {
       AND (failed_at = $5 OR (CAST($5 AS bigint) IS NULL AND reported_count = $6)) LIMIT 1`
 }
 
-/** One row by primary key, and only in the version in which it was locked. Its place in a dead queue stays. */
-const writeFailure = sql(
-  'letters.failAgain',
-  `UPDATE bartleby.letters SET status = ${STATUS.Pending}, version = version + 1, drawer = $3, dequeue_count = $4, reported_count = $5,
-     first_failure_at = CASE WHEN $6 < first_failure_at THEN $6 ELSE first_failure_at END, last_failure_at = $7, reason = $8,
-     error_class = $9, error_message = $10, error_stack = $11, failed_by = $12, resolved_at = NULL, resolved_by = NULL,
-     resolution = NULL, notes = NULL, confirmed_at = NULL, expired_at = NULL
-   WHERE id = $1 AND version = $2`,
-)
-
 /** What is reported about a letter that there is; `sourceOf` gives the source that the letter goes back to. */
 export interface KnownReport {
   readonly id: LetterId
@@ -81,11 +69,18 @@ export async function reportAgain(
     if (await isRepetition(tx, letter, report)) return true
     await source.disown?.(work, id)
   }
-  const before = (await lockLettersOf(tx, [id])).get(id)
-  if (before === undefined) throw new Error(`letter ${id} is gone although it was locked`)
   if (letter.status !== 'Pending') await source.lay(work, [letter])
-  const note = await noteFailure(work, registers, letter, report)
-  await failAgain(work, letter, before, note, report)
+  await reopen(work, [
+    {
+      id,
+      before: { ...letter, status: STATUS[letter.status] },
+      note: await noteFailure(work, registers, letter, report),
+      deliveries: deliveriesOf(letter, report) - letter.dequeueCount,
+      diedAs: null,
+      grave: 'same',
+      recordedAt: work.now,
+    },
+  ])
   return true
 }
 
@@ -144,48 +139,6 @@ function noteFailure(
     },
     { capturedAt: work.now, firstFailureAt: isEarlier ? firstFailureAt : lastFailureAt, lastFailureAt },
   )
-}
-
-async function failAgain(
-  work: OfficeWork,
-  letter: Letter,
-  before: CaseRow,
-  note: DeathNote,
-  report: FailureReport,
-): Promise<void> {
-  const { tx } = work
-  const { id } = letter
-  await keepFailure(work, id)
-  const written = await tx.run(
-    writeFailure,
-    id,
-    letter.version,
-    note.drawer,
-    deliveriesOf(letter, report),
-    report.dequeueCount,
-    note.firstFailureAt,
-    note.lastFailureAt,
-    note.reason,
-    note.errorClass,
-    note.errorMessage,
-    note.errorStack,
-    note.failedBy,
-  )
-  if (written === 0) throw new Error(`letter ${id} changed although it was locked`)
-  countFailure(work, before, note)
-  await recordHistory(tx, [
-    {
-      ...note.record,
-      engine: letter.engine,
-      instanceId: letter.instanceId === letter.correlationId ? null : letter.instanceId,
-      correlationId: letter.correlationId,
-      createdAt: work.now,
-      letterId: id,
-      letterVersion: letter.version + 1,
-      actor: said(note.record.actor),
-      error: note.errorMessage,
-    },
-  ])
 }
 
 /** The largest count that the store holds. */

@@ -3,10 +3,11 @@
  * that was retried can be restored until its item is being worked on: the item is taken back first.
  */
 import { failure } from '../core/errors.ts'
-import { sql } from '../db/database.ts'
-import type { Letter, LetterStatus } from './letter.ts'
+import { change } from './change.ts'
+import { readLetterById } from './detail.ts'
+import { isUnconfirmed, type Letter, type LetterStatus, type RedriveRef, STATUS, sentBy } from './letter.ts'
 import type { LetterSource } from './source.ts'
-import { insistOnStatus, type Outcome, transition } from './transition.ts'
+import { insistOnStatus } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
 
 export interface Change {
@@ -14,6 +15,8 @@ export interface Change {
   /** Blank ones are none. */
   readonly notes: string | null
   readonly actor: string
+  /** The redrive that discards it; left out: none does. */
+  readonly redrive?: RedriveRef
 }
 
 /** Gives a locked letter another status; gives the letter as it is then. */
@@ -21,75 +24,40 @@ export async function changeLetter(
   work: OfficeWork,
   source: LetterSource,
   letter: Letter,
-  { status, notes, actor }: Change,
+  { status, notes, actor, redrive }: Change,
 ): Promise<Letter> {
-  const change = { status, notes: notes?.trim() === '' ? null : notes, actor }
+  const { id, engine } = letter
+  const how = { actor, notes: notes?.trim() === '' ? null : notes }
   switch (status) {
-    case 'Resolved':
-      return discard(work, source, letter, change)
+    case 'Resolved': {
+      insistOnStatus(letter, 'discard')
+      await source.lift(work, [letter], 'discard')
+      const details = redrive === undefined ? {} : { details: sentBy(redrive) }
+      await change(work, 'discard', [{ id, engine, ...details }], { ...how, redrive })
+      break
+    }
     case 'Expired':
-      return expire(work, source, letter, change)
-    case 'Pending':
-      return restore(work, source, letter, change)
+      insistOnStatus(letter, 'expire')
+      await source.lift(work, [letter], 'expire')
+      await change(work, 'expire', [{ id, engine }], how)
+      break
+    case 'Pending': {
+      insistOnStatus(letter, 'restore')
+      const deliveries = await takeBack(work, source, letter)
+      const before = { ...letter, status: STATUS[letter.status] }
+      await change(work, 'restore', [{ id, engine, before, deliveries }], how)
+      await source.lay(work, [letter])
+    }
   }
+  const changed = await readLetterById(work.tx, id)
+  if (changed === null) throw new Error(`letter ${id} is gone although it was locked`)
+  return changed
 }
 
-async function discard(work: OfficeWork, source: LetterSource, letter: Letter, { notes, actor }: Change) {
-  insistOnStatus(letter, 'discard', ['Pending'])
-  await source.lift(work, [letter], 'discard')
-  const outcome: Outcome = {
-    ...UNRESOLVED,
-    status: 'Resolved',
-    resolution: 'discard',
-    resolvedAt: work.now,
-    resolvedBy: actor,
-    notes,
-  }
-  const operation = source.operations?.discard
-  return lifted(await transition(work, letter, outcome, { act: 'discard', operation, actor, notes }))
+/** Takes back what a retry made, unless somebody is working on it; gives how often it was delivered. */
+async function takeBack(work: OfficeWork, source: LetterSource, letter: Letter): Promise<number> {
+  if (!isUnconfirmed(letter)) return 0
+  const recall = await source.recall(work, letter)
+  if (recall.outcome === 'running') throw failure('letter_in_flight', { queue: letter.sentTo ?? '' })
+  return recall.outcome === 'recalled' ? recall.attempts : 0
 }
-
-/** An expired letter was given up, not resolved: it has a time of expiry, and none of resolution. */
-async function expire(work: OfficeWork, source: LetterSource, letter: Letter, { notes, actor }: Change) {
-  insistOnStatus(letter, 'expire', ['Pending'])
-  await source.lift(work, [letter], 'expire')
-  const outcome: Outcome = {
-    ...UNRESOLVED,
-    status: 'Expired',
-    resolution: 'expire',
-    resolvedBy: actor,
-    notes,
-  }
-  return lifted(await transition(work, letter, outcome, { act: 'expire', actor, notes }))
-}
-
-async function restore(work: OfficeWork, source: LetterSource, letter: Letter, { notes, actor }: Change) {
-  insistOnStatus(letter, 'restore', ['Resolved', 'Expired'])
-  let deliveries = 0
-  if (letter.resolution === 'retry' && letter.confirmedAt === null) {
-    const recall = await source.recall(work, letter)
-    if (recall.outcome === 'running') throw failure('letter_in_flight', { queue: letter.sentTo ?? '' })
-    if (recall.outcome === 'recalled') deliveries = recall.attempts
-  }
-  if (deliveries > 0) await work.tx.run(addDeliveries, letter.id, deliveries)
-  await source.lay(work, [letter])
-  const counted = { ...letter, dequeueCount: letter.dequeueCount + deliveries }
-  return transition(work, counted, { ...UNRESOLVED, status: 'Pending' }, { act: 'restore', actor, notes })
-}
-
-/** The deliveries of an item that was taken back belong to its letter. One row by primary key. */
-const addDeliveries = sql(
-  'letters.addDeliveries',
-  'UPDATE bartleby.letters SET dequeue_count = dequeue_count + $2 WHERE id = $1',
-)
-
-const UNRESOLVED: Omit<Outcome, 'status'> = {
-  resolution: null,
-  resolvedAt: null,
-  resolvedBy: null,
-  notes: null,
-  sentAs: null,
-  sentTo: null,
-}
-
-const lifted = (letter: Letter): Letter => ({ ...letter, place: null })

@@ -8,11 +8,11 @@ import { sql } from '../db/database.ts'
 import { leasedLock } from '../db/lock.ts'
 import { EngineDirectory } from '../engines/definitions.ts'
 import { History } from '../history/history.ts'
+import { change } from './change.ts'
 import { lockLetter, readLetterById } from './detail.ts'
 import { expireOlder } from './expire.ts'
 import type { LetterId } from './letter.ts'
 import { type Removed, RetentionClerk } from './retention.ts'
-import { transition } from './transition.ts'
 import { inOffice } from './work.ts'
 
 const DAY = 86_400_000_000n
@@ -55,16 +55,7 @@ describe.each(stores)('retention on $name', (kind) => {
       for (const id of ids) {
         const letter = await lockLetter(work.tx, id)
         if (letter === null) throw new Error('no letter')
-        const outcome = {
-          status: 'Resolved',
-          resolution: 'discard',
-          resolvedAt: work.now,
-          resolvedBy: 'tester',
-          notes: 'gone',
-          sentAs: null,
-          sentTo: null,
-        } as const
-        await transition(work, letter, outcome, { act: 'discard', actor: 'tester', notes: 'gone' })
+        await change(work, 'discard', [{ id, engine: letter.engine }], { actor: 'tester', notes: 'gone' })
       }
     })
   const expireAll = () =>

@@ -4,8 +4,8 @@ import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import { recordHistory } from '../history/record.ts'
 import { Runs } from '../work/run.ts'
+import { said } from './death-note.ts'
 import { OFFICE } from './letter.ts'
-import { said } from './transition.ts'
 import { inOffice, type OfficeWork } from './work.ts'
 
 export type OfficeRuns = Runs<OfficeWork>

@@ -4,9 +4,9 @@
  */
 import type { BartlebyError } from '../core/errors.ts'
 import type { Session } from '../db/database.ts'
+import { change } from './change.ts'
 import { keepEdits } from './contents.ts'
 import {
-  type Act,
   type Edit,
   type Letter,
   type LetterId,
@@ -15,8 +15,8 @@ import {
   RETRIED,
   type Sending,
   type SourceName,
+  sentBy,
 } from './letter.ts'
-import { retryLetters } from './retry-many.ts'
 import type { OfficeWork } from './work.ts'
 
 /** A letter as its source knows it: nothing of what is large. */
@@ -70,8 +70,6 @@ export type Recall =
 /** One for each source, all of them passing the same conformance suite. */
 export interface LetterSource {
   readonly name: SourceName
-  /** What its history rows call acts, where that is not the name of the act. */
-  readonly operations?: Partial<Readonly<Record<Act, string>>>
   /** One answer for each letter, in their order. Writes nothing, and throws for no single letter. */
   render(read: Reading, letters: readonly Departing[], edits: Edits): Promise<readonly (Rendered | Refused)[]>
   /**
@@ -139,12 +137,16 @@ export async function sendBack(
   for (const { letter, refusal } of refused) if (edits.has(letter.id)) throw refusal
   const { actor, redrive } = sending
   const notes = sending.notes ?? RETRIED
-  const isEdited = kept.some(({ payload }) => payload !== null)
-  for (const [queue, toQueue] of Map.groupBy(sent, ({ queue }) => queue))
-    for (const [engine, ofEngine] of Map.groupBy(toQueue, ({ letter }) => letter.engine)) {
-      const those = ofEngine.map(({ letter: { id }, messageId, more }) => ({ id, messageId, more }))
-      await retryLetters(work, { engine, queue, sent: those, notes, actor, redrive, isEdited })
-    }
+  const edited = new Set(kept.flatMap(({ id, payload }) => (payload === null ? [] : id)))
+  const resolved = sent.map(({ letter: { id, engine }, messageId, queue, more }) => ({
+    id,
+    engine,
+    sentAs: messageId,
+    sentTo: queue,
+    details: { messageId, queue, ...more, ...sentBy(redrive) },
+    isEdited: edited.has(id),
+  }))
+  await change(work, 'retry', resolved, { notes, actor, redrive })
   return [...sent, ...refused, ...rendered.filter(isRefused)]
 }
 

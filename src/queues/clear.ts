@@ -2,9 +2,10 @@
 import type { Clock } from '../core/clock.ts'
 import type { Database } from '../db/database.ts'
 import { lyingSerials } from '../letters/lying/read.ts'
+import type { Resolving } from '../letters/lying/resolve.ts'
 import { inOffice } from '../letters/work.ts'
 import { CountChanges } from './counts.ts'
-import { type Resolving, resolveFromDeadQueue } from './dead-queue.ts'
+import { resolveFromDeadQueue } from './dead-queue.ts'
 import type { ClearRequest } from './queue.ts'
 import type { Partition, QueueRecord } from './records.ts'
 import { type RemovalDesk, tellOfRemoval } from './removed.ts'
@@ -82,7 +83,7 @@ export const resolveNext = (
   partition: Partition,
   shelf: number,
   { after, leasedToo }: { readonly after: number; readonly leasedToo: boolean },
-  resolving: Resolving,
+  resolving: Pick<Resolving, 'act' | 'by'>,
 ): Promise<number | null> =>
   inOffice(db, clock, 'queue.clear', async (work) => {
     const serials = await lyingSerials(work.tx, partition.part, shelf, { after, limit: BATCH, leasedToo })

@@ -8,7 +8,7 @@ import { type BartlebyError, failure } from '../core/errors.ts'
 import { idFromSerial } from '../core/ksuid.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import type { Letter, LetterId, Placed } from '../letters/letter.ts'
-import { layLetter, liftLetters } from '../letters/lying/move.ts'
+import { layLetter } from '../letters/lying/move.ts'
 import type {
   Departing,
   Edits,
@@ -168,13 +168,7 @@ async function takeOut(tx: Transaction, { part, shelf, id }: SentItem): Promise<
 }
 
 async function lift({ tx }: OfficeWork, letters: readonly Placed[]): Promise<void> {
-  const lying = letters.filter(({ place }) => place !== null)
-  if (lying.length === 0) return
-  await liftLetters(
-    tx,
-    lying.map(({ id }) => id),
-  )
-  departures(lying).write(tx)
+  departures(letters).write(tx)
 }
 
 /** What dead queues lose with these letters, as far as they lie in any. */

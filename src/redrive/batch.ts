@@ -11,9 +11,9 @@ import type { Clock } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { Database } from '../db/database.ts'
 import { type Candidate, isBefore, readCandidates } from '../letters/candidates.ts'
+import { change } from '../letters/change.ts'
 import { lockLetter } from '../letters/detail.ts'
-import { discardLetters } from '../letters/discard-many.ts'
-import type { LetterId, Sending } from '../letters/letter.ts'
+import { type LetterId, type Sending, sentBy } from '../letters/letter.ts'
 import { unnameRedrive, wasSentFor } from '../letters/redriven.ts'
 import { changeLetter } from '../letters/restore.ts'
 import {
@@ -145,10 +145,17 @@ async function act(
   if (letters.length === 0) return []
   const how = sendingOf(redrive)
   switch (redrive.action) {
-    case 'discard':
-      for (const [engine, ofEngine] of Map.groupBy(letters, (letter) => letter.engine))
-        await discardLetters(work, { ...how, engine, source, letters: ofEngine })
+    case 'discard': {
+      await source.lift(work, letters, 'discard')
+      const details = sentBy(how.redrive)
+      await change(
+        work,
+        'discard',
+        letters.map(({ id, engine }) => ({ id, engine, details })),
+        how,
+      )
       return []
+    }
     case 'restore':
       return restore(work, source, letters, how)
     case 'retry':

@@ -4,7 +4,7 @@ import type { Database } from '../db/database.ts'
 import { readLetterById } from '../letters/detail.ts'
 import type { Edit, Letter, Outgoing, SourceName } from '../letters/letter.ts'
 import { type LetterSource, NO_EDITS, onlyOne, outgoingOf } from '../letters/source.ts'
-import { insistOnStatus } from '../letters/transition.ts'
+import { insistOnStatus } from '../letters/transitions.ts'
 import { LANE_START, readLanes } from './lanes.ts'
 import { type LaneLetter, nextLetters } from './members.ts'
 import { wordsOf } from './obstacles.ts'
@@ -75,7 +75,7 @@ async function render(
   if (action === 'move') return outgoingOf(letter, { letter, queue: queue ?? '', edit })
   const source = sources.get(letter.source)
   if (source === undefined) throw new Error(`no source is named '${letter.source}'`)
-  insistOnStatus(letter, 'retry', ['Pending'])
+  insistOnStatus(letter, 'retry')
   const edits = edit === null ? NO_EDITS : new Map([[id, edit]])
   return outgoingOf(letter, onlyOne(await source.render(db.session.bind(db), [letter], edits)))
 }

@@ -24,6 +24,7 @@ import type { KafkaSettings } from '../../src/kafka/settings.ts'
 import { kafkaLetterSource, type LetterReturn } from '../../src/kafka/source.ts'
 import { EVENT_COLUMNS, type EventRow, QUEUE_ORDER, toEvent } from '../../src/kafka/stored-event.ts'
 import { encodeHeaders } from '../../src/kafka/wire/headers.ts'
+import { change } from '../../src/letters/change.ts'
 import type { Registers } from '../../src/letters/death-note.ts'
 import { readLetterById } from '../../src/letters/detail.ts'
 import { Drawers } from '../../src/letters/drawers.ts'
@@ -31,7 +32,6 @@ import type { Letter, LetterStatus, SourceName } from '../../src/letters/letter.
 import { Letters } from '../../src/letters/letters.ts'
 import { RetentionRun } from '../../src/letters/retention-run.ts'
 import type { LetterSource } from '../../src/letters/source.ts'
-import { transition } from '../../src/letters/transition.ts'
 import { inOffice } from '../../src/letters/work.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
@@ -347,20 +347,8 @@ export class KafkaStore {
       await tx.run(SETTLE, minted, 2, now, at.partition, at.offset)
       await tx.run(HOLD, event.letterId, STATE.published, minted, null, null, null)
       await tx.run(LEASE, event.letterId, 0)
-      await transition(
-        work,
-        letter,
-        {
-          status: 'Resolved',
-          resolution: 'retry',
-          resolvedAt: now,
-          resolvedBy: 'tester',
-          notes: null,
-          sentAs: minted,
-          sentTo: target,
-        },
-        { act: 'retry', operation: 'kafka.published', actor: 'tester', notes: null },
-      )
+      const sent = { id: letter.id, engine: letter.engine, sentAs: minted, sentTo: target }
+      await change(work, 'retry', [sent], { actor: 'tester', notes: null })
     })
   }
 

@@ -3,9 +3,9 @@ import type { Clock } from '../../src/core/clock.ts'
 import { sql } from '../../src/db/database.ts'
 import { bury, type Cause, PLAIN_RECORD, takingGiven } from '../../src/letters/bury.ts'
 import { allocateLetterId } from '../../src/letters/capture.ts'
+import { change } from '../../src/letters/change.ts'
 import { lockLetter } from '../../src/letters/detail.ts'
-import type { LetterId, LetterStatus } from '../../src/letters/letter.ts'
-import { transition } from '../../src/letters/transition.ts'
+import { type LetterId, type LetterStatus, STATUS } from '../../src/letters/letter.ts'
 import { inOffice } from '../../src/letters/work.ts'
 import type { LetterStore } from './letter-store.ts'
 
@@ -89,21 +89,14 @@ export function settle({ db, clock }: LetterStore, id: LetterId, status: LetterS
   return inOffice(db, clock, 'test.settle', async (work) => {
     const letter = await lockLetter(work.tx, id)
     if (letter === null) throw new Error(`there is no letter ${id}`)
-    const resolution = { Pending: null, Resolved: 'discard', Expired: 'expire' } as const
-    const outcome = {
-      status,
-      resolution: resolution[status],
-      resolvedAt: status === 'Pending' ? null : work.now,
-      resolvedBy: status === 'Pending' ? null : 'tester',
-      notes: null,
-      sentAs: null,
-      sentTo: null,
+    const how = { actor: 'tester', notes: null }
+    const { engine } = letter
+    if (letter.status !== 'Pending') {
+      const before = { ...letter, status: STATUS[letter.status] }
+      await change(work, 'restore', [{ id, engine, before, deliveries: 0 }], how)
     }
-    await transition(work, letter, outcome, {
-      act: resolution[status] ?? 'restore',
-      actor: 'tester',
-      notes: null,
-    })
+    if (status !== 'Pending')
+      await change(work, status === 'Resolved' ? 'discard' : 'expire', [{ id, engine }], how)
   })
 }
 

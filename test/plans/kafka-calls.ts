@@ -85,8 +85,7 @@ const notes = JSON.stringify(
 
 /** Calls and their values. */
 export const KAFKA_CALLS: Readonly<Record<string, readonly Argument[]>> = {
-  'letters.drawerOf': [300],
-  'letters.refile': [300, 1, 2],
+  'letters.refile': [list([300]), '{"300":{"drawer":2}}', NOW, 'actor', null, '{"kafka":1,"queues":1}'],
 
   'kafka.addPartitions': partitions,
   'kafka.lockPartitions': partitions,

@@ -18,6 +18,7 @@ const pending = range(7, 20, 20)
 /** Keys whose letters are not in it. */
 const keys = list(range(7, 20, 40).map((n) => `instance-${n}`))
 const edits = JSON.stringify(pending.map((id) => ({ id, payload: 'e30=', kind: 'kind' })))
+const SERIES_OF_ENGINES = JSON.stringify(Object.fromEntries(range(0, 5).map((n) => [`engine-${n}`, 1])))
 
 /** Calls and their values. */
 export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
@@ -84,7 +85,7 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'letters.digests': [letters],
   'letters.contentBytes': [letters],
   'letters.keepEdits': [edits],
-  'letters.discardMany': [list(pending), NOW, 'actor', 'notes', LARGE_REDRIVE, 1, '{}'],
+  'letters.discard': [list(pending), '{}', NOW, 'actor', 'notes', SERIES_OF_ENGINES],
   'letters.nameRedrive': [500, LARGE_REDRIVE],
   'letters.unnameRedrive': [500, LARGE_REDRIVE, 1],
   'letters.sentForRedrive': [500, 1, '"redrive":"c"'],

@@ -5,7 +5,6 @@
 
 /** Statements that may sort, and why that is little. */
 export const REDRIVE_SORTED: Readonly<Record<string, string>> = {
-  'letters.discardMany': 'the letters that one call discards',
   'redriveExceptions.count': 'a row for each reason',
   'redriveOutcomes.fold': 'the sums of one batch of deltas',
 }
@@ -26,13 +25,12 @@ export const REDRIVE_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'letters.digests',
     'letters.contentBytes',
     'letters.keepEdits',
-    'letters.discardMany',
     'letters.nameRedrive',
     'letters.unnameRedrive',
     'items.insertOfLetters',
   ],
   'letters_pending_of_key instance_id': ['letters.firstOfKeys', 'redrive.firstOutside'],
-  'history_by_correlation created_at': ['letters.discardMany'],
+  'history_by_correlation created_at': ['letters.discard'],
   'history_of_letter letter_id': ['letters.sentForRedrive'],
   'redrive_letters_of letter': ['redriveLetters.ahead', 'redrive.firstOutside'],
   'redrive_letters_pkey letter': ['redriveLetters.next', 'redriveLetters.page'],

@@ -113,19 +113,15 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.takeBack': ['j000000061', 1, NOW],
   'letters.erase': [list([27, 47, 67, 87]), 'engine-2'],
   'letters.erasureOfRun': ['correlation-000000007', 8],
-  'letters.retryMany': [
+  'letters.retry': [
     list([27, 47, 67, 87]),
-    `\\x${Buffer.from('message1message2message3message4').toString('hex')}`,
+    JSON.stringify(
+      Object.fromEntries([27, 47, 67, 87].map((id) => [id, { sent_as: `job-${id}`, sent_to: 'q' }])),
+    ),
     NOW,
     'actor',
     'notes',
-    null,
-    'queue',
-    8,
-    1,
-    0,
-    '"}',
-    null,
+    '{"queues":1,"engine-0":1,"engine-1":1,"engine-2":1,"engine-3":1,"engine-4":1}',
   ],
 
   'webhooks.readJob': ['j000000061'],

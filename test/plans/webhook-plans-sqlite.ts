@@ -14,7 +14,6 @@ export const WEBHOOKS_SCANNED: Readonly<Record<string, string>> = {
 export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
   'INTEGER PRIMARY KEY': [
     'letters.erase',
-    'letters.pendingDrawers',
     'webhooks.errorsOfPage',
     'webhooks.letterToLay',
     'webhooks.removeOfLetters',
@@ -112,7 +111,7 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.readProducer',
   ],
   sqlite_autoindex_drawers_1: ['webhooks.deadCounts'],
-  history_by_correlation: ['letters.erasureOfRun', 'letters.recordRetryOfMany'],
+  history_by_correlation: ['letters.erasureOfRun', 'letters.record'],
   webhook_consumers_newest: ['webhooks.audience'],
   webhook_messages_waiting: ['webhooks.nextScheduled'],
 }

@@ -7,7 +7,6 @@ const TAIL = 'changes that were not folded yet have no index: they are folded ev
 
 /** Statements that may sort, and why that is little. */
 export const WEBHOOKS_SORTED: Readonly<Record<string, string>> = {
-  'letters.retryMany': 'the letters that one call retries',
   'webhooks.fold': 'the sums of one batch of deltas',
 }
 
@@ -158,12 +157,11 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
   'partition_deltas_pkey id': ['counts.fold'],
   'letters_pkey id': [
     'letters.erase',
-    'letters.retryMany',
     'webhooks.errorsOfPage',
     'webhooks.letterToLay',
     'webhooks.removeOfLetters',
   ],
-  'history_by_correlation created_at': ['letters.retryMany', 'webhooks.bury'],
+  'history_by_correlation created_at': ['letters.retry', 'webhooks.bury'],
   'history_by_correlation correlation_id': ['letters.erasureOfRun'],
   'history_of_letter letter_id': ['webhooks.retriesOfLetters'],
 }

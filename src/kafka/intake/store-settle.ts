@@ -1,20 +1,12 @@
 /** Publishes that nobody knew the end of, and whose event came back: they did happen. */
 import { type Integer, type Session, sql, textList } from '../../db/database.ts'
-import { readLetterById } from '../../letters/detail.ts'
-import {
-  type Letter,
-  type LetterId,
-  letterId,
-  RETRIED,
-  type RedriveRef,
-  sentBy,
-} from '../../letters/letter.ts'
+import { change } from '../../letters/change.ts'
+import { type LetterId, letterId, RETRIED, type RedriveRef, sentBy } from '../../letters/letter.ts'
 import { type CaseRow, sentBack } from '../../letters/reopen.ts'
-import { transition } from '../../letters/transition.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { redriveNumber, refOf } from '../../redrive/redrive.ts'
 import { readRedriveByNumber } from '../../redrive/rows.ts'
-import { type EventFacts, KAFKA_OPERATIONS, STATE } from '../event.ts'
+import { type EventFacts, KAFKA, STATE } from '../event.ts'
 import { SEND } from '../send.ts'
 import type { Reopening } from './store-incoming.ts'
 
@@ -78,26 +70,13 @@ export async function settleOpenSends(
   await tx.run(spendSends, ids, now)
   for (const row of open) {
     const id = letterId(row.letter_id)
-    const letter = await readLetterById(tx, id)
     const known = cases.get(id)
-    if (letter === null || known === undefined) throw new Error(`letter ${id} is gone although it was locked`)
+    if (known === undefined) throw new Error(`letter ${id} is gone although it was locked`)
     const { event_id: sentAs, target: sentTo, actor, request_id, dlq_id } = row
-    const redrive = await redriveOf(tx, letter)
-    const resolved = { resolvedAt: now, resolvedBy: actor, notes: RETRIED, sentAs, sentTo }
-    await transition(
-      work,
-      letter,
-      { status: 'Resolved', resolution: 'retry', redrive: redrive?.number, ...resolved },
-      {
-        act: 'retry',
-        operation: KAFKA_OPERATIONS.published,
-        actor,
-        notes: RETRIED,
-        output: Buffer.from(
-          JSON.stringify({ request_id, dlq_id, event_id: sentAs, topic: sentTo, ...sentBy(redrive) }),
-        ),
-      },
-    )
+    const redrive = await redriveOf(tx, known)
+    const details = { request_id, dlq_id, event_id: sentAs, topic: sentTo, ...sentBy(redrive) }
+    const sent = { id, engine: KAFKA, sentAs, sentTo, details }
+    await change(work, 'retry', [sent], { actor, notes: RETRIED, redrive })
     cases.set(id, sentBack(known))
   }
   // Who is publishing it counts it when the broker answers.
@@ -107,7 +86,7 @@ export async function settleOpenSends(
 }
 
 /** The redrive that a letter left for, when one sent it. */
-async function redriveOf(session: Session, { redrive }: Letter): Promise<RedriveRef | undefined> {
+async function redriveOf(session: Session, { redrive }: CaseRow): Promise<RedriveRef | undefined> {
   const known = redrive === null ? null : await readRedriveByNumber(session, redriveNumber(redrive))
   return known === null ? undefined : refOf(known)
 }

@@ -1,19 +1,12 @@
 /** Moves events from one queue to another: what was understood of the record is worked out anew for the service that has it then. */
 import { randomUUID } from 'node:crypto'
 import { sql, type Transaction } from '../../db/database.ts'
+import { change } from '../../letters/change.ts'
 import type { Registers } from '../../letters/death-note.ts'
 import { lockLetter } from '../../letters/detail.ts'
-import type { LetterId } from '../../letters/letter.ts'
-import { refileLetter } from '../../letters/refile.ts'
+import { type LetterId, STATUS } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
-import {
-  type Caller,
-  type EventFacts,
-  KAFKA_OPERATIONS,
-  type RawRecord,
-  type StoredEvent,
-  type Warning,
-} from '../event.ts'
+import type { Caller, EventFacts, RawRecord, StoredEvent, Warning } from '../event.ts'
 import { type Assigned, readEvent } from '../intake/read-event.ts'
 import { queueOf, withWarnings } from '../intake/store-incoming.ts'
 import { sameKey } from '../intake/store-packed.ts'
@@ -48,11 +41,20 @@ export async function moveEvent(
   if (letter === null) throw new Error(`letter ${event.letterId} is gone although it was locked`)
   const hash = sameKey({ record: recordOf(event), facts })
   await work.tx.run(writeService, event.letterId, service, originalTopic, factsBytes(facts), hash)
-  await refileLetter(work, registers, letter, queueOf(facts), {
-    operation: KAFKA_OPERATIONS.reassigned,
+  const { id, source, engine, lastFailureAt } = letter
+  const drawer = await registers.drawers.numberOf(work, {
+    source,
+    engine,
+    queue: queueOf(facts),
+    // Known: the letter lies under it.
+    signature: { fingerprint: letter.signature, errorClass: letter.errorClass, title: letter.errorMessage },
+    failedAt: lastFailureAt,
+  })
+  const before = { ...letter, status: STATUS[letter.status] }
+  const details = told(caller, { dlq_id: event.dlqId, from: queueOf(event), to: queueOf(facts) })
+  await change(work, 'refile', [{ id, engine, before, drawer, lastFailureAt, details }], {
     actor: caller.actor,
     notes: null,
-    output: told(caller, { dlq_id: event.dlqId, from: queueOf(event), to: queueOf(facts) }),
   })
   return { ...event, service, originalTopic, facts }
 }

@@ -1,8 +1,7 @@
 /** Closing an event without sending it, by an operator or by its processor. */
-import { lockLetter } from '../../letters/detail.ts'
-import { transition } from '../../letters/transition.ts'
+import { change } from '../../letters/change.ts'
 import type { OfficeWork } from '../../letters/work.ts'
-import { type Caller, KAFKA_OPERATIONS, STATE, type StoredEvent } from '../event.ts'
+import { type Caller, KAFKA, STATE, type StoredEvent } from '../event.ts'
 import { letGo } from './hold.ts'
 import type { ReturnParts } from './parts.ts'
 import { told } from './trail.ts'
@@ -21,34 +20,15 @@ export async function discardEvent(
   event: StoredEvent,
   discard: Discard,
 ): Promise<void> {
-  const { tx, now } = work
   const { letterId, dlqId, eventId, service, originalTopic } = event
   const { by, caller } = discard
-  const letter = await lockLetter(tx, letterId)
-  if (letter === null) throw new Error(`letter ${letterId} is gone although it was locked`)
   // The id of a publish that nobody knows the end of stays: its record may come back.
-  await letGo(tx, letterId, STATE.discarded, eventId)
-  const notes = notesOf(event, discard)
-  await transition(
-    work,
-    letter,
-    {
-      status: 'Resolved',
-      resolution: 'discard',
-      resolvedAt: now,
-      resolvedBy: caller.actor,
-      notes,
-      sentAs: null,
-      sentTo: null,
-    },
-    {
-      act: 'discard',
-      operation: KAFKA_OPERATIONS.discarded,
-      actor: caller.actor,
-      notes,
-      output: told(caller, { dlq_id: dlqId, by }),
-    },
-  )
+  await letGo(work.tx, letterId, STATE.discarded, eventId)
+  const details = told(caller, { dlq_id: dlqId, by })
+  await change(work, 'discard', [{ id: letterId, engine: KAFKA, details }], {
+    actor: caller.actor,
+    notes: notesOf(event, discard),
+  })
   work.afterCommit(() =>
     parts.listener?.resolved?.(
       service,

@@ -3,12 +3,11 @@
  * is written down. Who lost the claim meanwhile changes nothing of the event: its record came back before we knew that it had
  * arrived, or others took it to be lost.
  */
-import { lockLetter } from '../../letters/detail.ts'
+import { change } from '../../letters/change.ts'
 import { RETRIED, sentBy } from '../../letters/letter.ts'
 import { nameRedrive } from '../../letters/redriven.ts'
-import { transition } from '../../letters/transition.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
-import { type EventId, KAFKA_OPERATIONS, type OutgoingRecord, STATE } from '../event.ts'
+import { type EventId, KAFKA, type OutgoingRecord, STATE } from '../event.ts'
 import type { PublishOutcome } from '../ports.ts'
 import { SEND } from '../send.ts'
 import { type Claim, putPublishing } from './claim.ts'
@@ -89,8 +88,6 @@ function settled(parts: ReturnParts, flight: Flight, errand: Errand, receipt: Re
     // When others gave us up, we still know better than they did.
     const isGivenUp = hold?.state === STATE.uncertain && hold.eventId === eventId
     if (!isOurs(hold, flight) && !isGivenUp) return
-    const letter = await lockLetter(tx, letterId)
-    if (letter === null) throw new Error(`letter ${letterId} is gone although it was locked`)
     await letGo(tx, letterId, STATE.published, eventId)
     const { topic } = record
     const { partition, offset } = receipt
@@ -98,27 +95,12 @@ function settled(parts: ReturnParts, flight: Flight, errand: Errand, receipt: Re
       ...{ dlq_id: dlqId, event_id: eventId, topic, partition, offset: String(offset) },
       ...sentBy(redrive),
     }
-    await transition(
-      work,
-      letter,
-      {
-        status: 'Resolved',
-        resolution: 'retry',
-        resolvedAt: now,
-        resolvedBy: caller.actor,
-        notes: notes ?? RETRIED,
-        sentAs: eventId,
-        sentTo: topic,
-        redrive: redrive?.number,
-      },
-      {
-        act: 'retry',
-        operation: KAFKA_OPERATIONS.published,
-        actor: caller.actor,
-        notes: notes ?? RETRIED,
-        output: told(caller, details),
-      },
-    )
+    const sent = { sentAs: eventId, sentTo: topic, details: told(caller, details) }
+    await change(work, 'retry', [{ id: letterId, engine: KAFKA, ...sent }], {
+      actor: caller.actor,
+      notes: notes ?? RETRIED,
+      redrive,
+    })
     await errand.settled?.(work, { messageId: eventId, queue: topic })
   })
 }

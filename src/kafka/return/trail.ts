@@ -1,7 +1,6 @@
 /** History of what was tried on an event and changed no letter: every row has who asked for it, and in which request. */
 import { recordHistory } from '../../history/record.ts'
-import { storable } from '../../letters/death-note.ts'
-import { said } from '../../letters/transition.ts'
+import { said, storable } from '../../letters/death-note.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { type Caller, KAFKA, KAFKA_OPERATIONS } from '../event.ts'
 import type { Hold } from './hold.ts'
@@ -35,11 +34,13 @@ export async function note(
       letterId: hold.letterId,
       actor: said(caller.actor),
       error: error === null ? null : storable(error, MAX_ERROR_BYTES),
-      output: told(caller, details),
+      output: Buffer.from(JSON.stringify(told(caller, details))),
     },
   ])
 }
 
 /** What a row of this module has as its output. */
-export const told = ({ requestId }: Caller, details: object): Uint8Array =>
-  Buffer.from(JSON.stringify({ request_id: requestId, ...details }))
+export const told = ({ requestId }: Caller, details: object): object => ({
+  request_id: requestId,
+  ...details,
+})

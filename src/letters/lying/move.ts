@@ -1,8 +1,7 @@
-/** Moving letters within and between dead queues, out of them and back. */
+/** Moving letters within and between dead queues, and back into one. */
 import type { Instant } from '../../core/clock.ts'
 import { integerList, sql, type Transaction } from '../../db/database.ts'
 import type { LetterId } from '../letter.ts'
-import { NO_PLACE } from './place.ts'
 
 /**
  * What goes with each letter is found by its place in the list of serials, which is in ascending order. A join with the
@@ -108,16 +107,6 @@ export async function scheduleLying(
   let moved = 0
   for (const { serial, enqueueAt } of letters) moved += await tx.run(moveToSchedule, part, serial, enqueueAt)
   return moved
-}
-
-const liftThese = sql('lying.lift', {
-  postgres: `UPDATE bartleby.letters SET ${NO_PLACE} WHERE id = ANY($1::bigint[])`,
-  sqlite: `UPDATE letters SET ${NO_PLACE} WHERE id IN (SELECT value FROM json_each($1))`,
-})
-
-/** Takes letters out of their dead queues; they are no longer pending. */
-export async function liftLetters(tx: Transaction, ids: readonly LetterId[]): Promise<void> {
-  await tx.run(liftThese, integerList(tx.dialect, ids.map(Number)))
 }
 
 const layThis = sql(

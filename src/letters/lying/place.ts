@@ -8,9 +8,18 @@ export const ours = {
   sqlite: 'part = $1 AND shelf = $3 AND serial IN (SELECT value FROM json_each($2))',
 }
 
-/** The columns of a letter that lies in no dead queue. */
-export const NO_PLACE = `part = NULL, shelf = NULL, serial = NULL, leased = 0, lease_deadline = NULL, enqueue_at = NULL,
-  attempts = 0, laid_at = NULL, leased_by = NULL`
+/** The columns of a letter's place in a dead queue, and what they are where it lies in none. */
+export const PLACE_COLUMNS = {
+  part: 'NULL',
+  shelf: 'NULL',
+  serial: 'NULL',
+  laid_at: 'NULL',
+  leased: '0',
+  lease_deadline: 'NULL',
+  leased_by: 'NULL',
+  enqueue_at: 'NULL',
+  attempts: '0',
+} as const
 
 /** An instant of the store; NULL is none. */
 export const optionalInstant = (value: Integer | null): Instant | null =>

@@ -8,11 +8,10 @@
  */
 import type { Clock } from '../../core/clock.ts'
 import { type Database, type Session, sql, type Transaction } from '../../db/database.ts'
+import { change } from '../../letters/change.ts'
 import { closeCasesOf } from '../../letters/confirm.ts'
 import type { Registers } from '../../letters/death-note.ts'
-import { lockLetter } from '../../letters/detail.ts'
 import { lockLettersOf } from '../../letters/reopen.ts'
-import { transition } from '../../letters/transition.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import type { Layout } from '../layout.ts'
 import type { OutboxPost } from '../post.ts'
@@ -109,7 +108,7 @@ async function tell(
 
   const buried = await buryRows(work, registers, outbox, differences, letters)
   await closeCasesOf(work, differences.confirm, new Map())
-  for (const each of differences.complete) await complete(work, outbox, each)
+  await complete(work, outbox, differences.complete)
   if (differences.layBack.length > 0) await table.layBack(differences.layBack)
   const fresh = differences.capture.map(({ row }) => ({ row, letterId: buried.get(row.id) ?? null }))
   return { told: [...differences.told, ...fresh], letGo: differences.letGo }
@@ -117,22 +116,13 @@ async function tell(
 
 const ARRIVED = 'Delivered'
 
-/** The message arrived, and no retry is on record: the office ended between sending it and writing that down. */
-async function complete(work: OfficeWork, outbox: string, { row, letter }: RowAndCase): Promise<void> {
-  const pending = await lockLetter(work.tx, letter.id)
-  if (pending === null) throw new Error(`letter ${letter.id} is gone although it was locked`)
-  await transition(
-    work,
-    pending,
-    {
-      status: 'Resolved',
-      resolution: 'complete',
-      resolvedAt: work.now,
-      resolvedBy: outbox,
-      notes: ARRIVED,
-      sentAs: row.id,
-      sentTo: outbox,
-    },
-    { act: 'complete', actor: outbox, notes: ARRIVED },
-  )
+/** The messages arrived, and no retry is on record: the office ended between sending one and writing that down. */
+async function complete(work: OfficeWork, outbox: string, arrived: readonly RowAndCase[]): Promise<void> {
+  const letters = arrived.map(({ row, letter: { id, engine } }) => ({
+    id,
+    engine,
+    sentAs: row.id,
+    sentTo: outbox,
+  }))
+  await change(work, 'complete', letters, { actor: outbox, notes: ARRIVED })
 }
