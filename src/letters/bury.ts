@@ -4,7 +4,6 @@
  * known, how it is filed and which row key it gets is decided here, the same for all of them.
  */
 import { type Instant, later } from '../core/clock.ts'
-import { base64 } from '../core/content.ts'
 import { signatureOf } from '../core/signature.ts'
 import type { Statement, Transaction, Value } from '../db/database.ts'
 import type { HistoryStatus } from '../history/record.ts'
@@ -12,17 +11,17 @@ import {
   allocateLetterIds,
   type CapturedRow,
   captureOne,
-  captureStatement,
   countCaptured,
   freeKeyTimes,
   noteList,
   type Remains,
 } from './capture.ts'
+import { type Failed, type Grave, reopen as reopenLetters } from './change.ts'
 import { type Case, readCases } from './confirm.ts'
 import { type DeathNote, type Registers, storableError } from './death-note.ts'
 import { isEngineSourceId } from './item-source-id.ts'
 import { type DeathReason, type LetterId, letterId, type SourceName } from './letter.ts'
-import { type CaseRow, lockLettersOf, type Relapse, reopenedIn, reopenLetters } from './reopen.ts'
+import { type CaseRow, lockLettersOf, reopenedIn } from './reopen.ts'
 import type { OfficeWork } from './work.ts'
 
 /** Why something died and where. Give the same object to all that died of the same: it is worked out once. */
@@ -59,22 +58,14 @@ export const PLAIN_RECORD: Cause['record'] = {
   output: null,
 }
 
-/** Where a letter lies in a dead queue. */
-export interface Grave {
-  readonly deadQueue: string
-  readonly part: number
-  readonly serial: number
-  readonly laidAt: Instant
-}
-
 /** One that died. Those that have nothing but their cause share all that is written about it. */
 export interface Death {
   readonly cause: Cause
   /** The number that its failures are filed under. A letter with that number is reopened. null: none was opened. */
   readonly caseId: LetterId | null
   readonly sourceId: string
-  /** The id that it died with, for the letter it reopens. */
-  readonly diedAs: string
+  /** The id that it died with, for the letter it reopens; null when nobody knows it any more. */
+  readonly diedAs: string | null
   /** Deliveries since it was sent back, for the letter it reopens. */
   readonly attempts: number
   readonly grave: Grave | null
@@ -373,11 +364,9 @@ async function reopen<D extends Death>(
   for (let rest = again; rest.length > 0; rest = rest.filter((death) => !reopened.has(death))) {
     const round = [...new Map(rest.toReversed().map((death) => [death.caseId, death])).values()].toReversed()
     await taking.end(round, letters)
-    const relapses = await Promise.all(
-      round.map((death) => relapseOf(work, filing, taking.refiles === true, death, letters)),
-    )
-    await reopenLetters(work, relapses, letters)
-    for (const [i, { letterId: id, note }] of relapses.entries()) {
+    const failed = await Promise.all(round.map((death) => failedAgain(work, taking, filing, death, letters)))
+    await reopenLetters(work, failed)
+    for (const [i, { id, note }] of failed.entries()) {
       const [before, death] = [letters.get(id), round[i]]
       if (before !== undefined) letters.set(id, reopenedIn(before, note.drawer))
       if (death !== undefined) reopened.set(death, id)
@@ -386,68 +375,27 @@ async function reopen<D extends Death>(
   return reopened
 }
 
-async function relapseOf<D extends Death>(
+async function failedAgain<D extends Death>(
   { now }: OfficeWork,
+  { refiles = false }: Taking<D>,
   filing: Filing,
-  refiles: boolean,
   death: D,
   letters: ReadonlyMap<LetterId, CaseRow>,
-): Promise<Relapse> {
+): Promise<Failed> {
   const { cause, caseId, diedAs, attempts, grave } = death
-  const letter = caseId === null ? undefined : letters.get(caseId)
-  if (letter === undefined) throw new Error(`'${death.sourceId}' has no letter to reopen`)
-  const where = refiles ? cause : { ...letter, queue: letter.queue || null }
+  const before = caseId === null ? undefined : letters.get(caseId)
+  if (before === undefined) throw new Error(`'${death.sourceId}' has no letter to reopen`)
+  const where = refiles ? cause : { ...before, queue: before.queue || null }
   const note = await filing.note(death, where, cause.record.reopened)
-  return { letterId: letter.id, note, diedAs, attempts, grave, recordedAt: now }
+  // What its first failure was stays.
+  const newest = { ...note, firstFailureAt: now }
+  return { id: before.id, before, note: newest, diedAs, deliveries: attempts, grave, recordedAt: now }
 }
 
-/** A death of which the source gives what is left: it keeps its row, or never had one here. */
-export interface GivenDeath extends Death {
-  readonly remains: Left
-}
-
-/** Files what it is given; letters are numbered in the order given. */
-const takeGiven = captureStatement(
-  'letters.capture',
-  `taken AS MATERIALIZED (
-     SELECT coalesce(given.id, nextval('bartleby.letter_ids')) AS letter_id, given.note, given.source_id, false AS skipped,
-       given.created_at AS item_created_at, given.laid_at, given.serial, given.part, given.dequeue_count, given.partition,
-       given.dead_queue, decode(given.encoding, 'base64') AS encoding,
-       decode(given.kind, 'base64') AS kind, decode(given.reference, 'base64') AS reference,
-       decode(given.headers, 'base64') AS headers, decode(given.payload, 'base64') AS payload
-     FROM json_to_recordset($2::json) AS given (
-       note int, id bigint, source_id text, created_at bigint, laid_at bigint, serial bigint, part int, dequeue_count int,
-       partition int, dead_queue text, encoding text, kind text, reference text, headers text, payload text)
-   )`,
-)
-
-/** Nothing is taken away. */
-export const takingGiven = <D extends GivenDeath>(): Taking<D> => ({
-  async end() {},
-  all: (deaths, notes) => ({
-    statement: takeGiven,
-    values: [
-      JSON.stringify(
-        deaths.map(({ caseId, sourceId, grave, remains }, i) => ({
-          note: notes[i],
-          id: caseId?.toString() ?? null,
-          source_id: sourceId,
-          // As text: JSON numbers would lose the digits beyond 2^53.
-          created_at: remains.itemCreatedAt?.toString() ?? null,
-          laid_at: grave?.laidAt.toString() ?? null,
-          serial: grave?.serial ?? null,
-          part: grave?.part ?? null,
-          dequeue_count: remains.dequeueCount,
-          partition: remains.partition,
-          dead_queue: grave?.deadQueue ?? null,
-          encoding: base64(remains.encoding),
-          kind: base64(remains.kind),
-          reference: base64(remains.reference),
-          headers: base64(remains.headers),
-          payload: base64(remains.payload),
-        })),
-      ),
-    ],
-  }),
-  each: async ({ remains }) => remains,
-})
+/** What is written on a letter about a failure, where it is not a death: the letter is at hand. */
+export const noteFailure = (
+  work: OfficeWork,
+  registers: Registers,
+  death: Death,
+  operation: string,
+): Promise<DeathNote> => new Filing(work, registers, NONE).note(death, death.cause, operation)

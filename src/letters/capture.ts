@@ -6,6 +6,7 @@ import { type Instant, later } from '../core/clock.ts'
 import { base64 } from '../core/content.ts'
 import { type Integer, type Statement, sql, type Transaction, textList } from '../db/database.ts'
 import { freeAt } from '../history/record.ts'
+import type { Death, Left, Taking } from './bury.ts'
 import type { DeathNote } from './death-note.ts'
 import { type LetterId, letterId, STATUS } from './letter.ts'
 import type { OfficeWork } from './work.ts'
@@ -296,3 +297,54 @@ export async function freeKeyTimes(
     ]),
   )
 }
+
+/** A death of which the source gives what is left: it keeps its row, or never had one here. */
+export interface GivenDeath extends Death {
+  readonly remains: Left
+}
+
+/** Files what it is given; letters are numbered in the order given. */
+const takeGiven = captureStatement(
+  'letters.capture',
+  `taken AS MATERIALIZED (
+     SELECT coalesce(given.id, nextval('bartleby.letter_ids')) AS letter_id, given.note, given.source_id, false AS skipped,
+       given.created_at AS item_created_at, given.laid_at, given.serial, given.part, given.dequeue_count, given.partition,
+       given.dead_queue, decode(given.encoding, 'base64') AS encoding,
+       decode(given.kind, 'base64') AS kind, decode(given.reference, 'base64') AS reference,
+       decode(given.headers, 'base64') AS headers, decode(given.payload, 'base64') AS payload
+     FROM json_to_recordset($2::json) AS given (
+       note int, id bigint, source_id text, created_at bigint, laid_at bigint, serial bigint, part int, dequeue_count int,
+       partition int, dead_queue text, encoding text, kind text, reference text, headers text, payload text)
+   )`,
+)
+
+/** Nothing is taken away. */
+export const takingGiven = <D extends GivenDeath>(): Taking<D> => ({
+  async end() {},
+  all: (deaths, notes) => ({
+    statement: takeGiven,
+    values: [
+      JSON.stringify(
+        deaths.map(({ caseId, sourceId, grave, remains }, i) => ({
+          note: notes[i],
+          id: caseId?.toString() ?? null,
+          source_id: sourceId,
+          // As text: JSON numbers would lose the digits beyond 2^53.
+          created_at: remains.itemCreatedAt?.toString() ?? null,
+          laid_at: grave?.laidAt.toString() ?? null,
+          serial: grave?.serial ?? null,
+          part: grave?.part ?? null,
+          dequeue_count: remains.dequeueCount,
+          partition: remains.partition,
+          dead_queue: grave?.deadQueue ?? null,
+          encoding: base64(remains.encoding),
+          kind: base64(remains.kind),
+          reference: base64(remains.reference),
+          headers: base64(remains.headers),
+          payload: base64(remains.payload),
+        })),
+      ),
+    ],
+  }),
+  each: async ({ remains }) => remains,
+})

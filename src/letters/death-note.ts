@@ -1,10 +1,8 @@
 /** What is known about a death, in a form that fits the store: cut, cleaned, with its drawer and its history. */
 import type { Instant } from '../core/clock.ts'
-import { signatureOf } from '../core/signature.ts'
-import type { HistoryStatus, SeriesNumbers } from '../history/record.ts'
+import type { SeriesNumbers } from '../history/record.ts'
+import type { Cause } from './bury.ts'
 import type { Drawers } from './drawers.ts'
-import type { DeathReason, SourceName } from './letter.ts'
-import type { OfficeWork } from './work.ts'
 
 /** The registers that every capture looks numbers up in. */
 export interface Registers {
@@ -12,35 +10,13 @@ export interface Registers {
   readonly series: SeriesNumbers
 }
 
-/** Why something died and where; the same for all that die of the same. */
-export interface Death {
-  readonly source: SourceName
-  readonly engine: string
-  /** The queue it came from; null when there is none. */
-  readonly queue: string | null
+/** What is written about a death, with its numbers. */
+export interface DeathNote extends Omit<Cause, 'record'> {
   /** null: it has none, its source id stands for it. */
   readonly instanceId: string | null
   readonly correlationId: string | null
-  readonly reason: DeathReason
-  readonly errorClass: string
-  readonly errorMessage: string
-  readonly errorStack: string | null
-  readonly failedBy: string | null
-  /** The deliveries that its report named; left out: nobody reported it. */
   readonly reportedCount?: number
-  /** The history row that records the death. */
-  readonly record: {
-    readonly operation: string
-    readonly status: HistoryStatus
-    readonly durationMs: number
-    readonly actor: string | null
-    readonly input: Uint8Array | null
-    readonly output: Uint8Array | null
-  }
-}
-
-/** A death with its numbers, ready to be written. */
-export interface DeathNote extends Death {
+  readonly record: Omit<Cause['record'], 'captured' | 'reopened'> & { readonly operation: string }
   readonly drawer: number
   readonly series: number
   readonly capturedAt: Instant
@@ -53,38 +29,8 @@ const MAX_STACK_BYTES = 65_536
 const MAX_CLASS_BYTES = 256
 const CUT_MARK = '… [cut]'
 
-/** Finds the drawer and the series of a death and cleans its texts. */
-export async function noteDeath(
-  work: OfficeWork,
-  { drawers, series }: Registers,
-  death: Death,
-  times: {
-    readonly capturedAt: Instant
-    readonly firstFailureAt?: Instant
-    readonly lastFailureAt?: Instant
-  },
-): Promise<DeathNote> {
-  const { source, engine, queue, record } = death
-  const lastFailureAt = times.lastFailureAt ?? times.capturedAt
-  return {
-    ...death,
-    ...storableError(death),
-    drawer: await drawers.numberOf(work, {
-      source,
-      engine,
-      queue: queue ?? '',
-      signature: signatureOf(death),
-      failedAt: lastFailureAt,
-    }),
-    series: await series.numberOf(work, engine, record.operation, record.status),
-    capturedAt: times.capturedAt,
-    firstFailureAt: times.firstFailureAt ?? lastFailureAt,
-    lastFailureAt,
-  }
-}
-
 /** What is said of an error. */
-export type ErrorTexts = Pick<Death, 'errorClass' | 'errorMessage' | 'errorStack'>
+export type ErrorTexts = Pick<Cause, 'errorClass' | 'errorMessage' | 'errorStack'>
 
 /** The texts of an error as letters keep them. */
 export const storableError = ({ errorClass, errorMessage, errorStack }: ErrorTexts): ErrorTexts => ({

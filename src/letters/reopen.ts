@@ -1,26 +1,7 @@
-/**
- * A letter whose retried item died again is the same case: it is pending again, with the new failure on top and the
- * old one among its attempts.
- */
+/** Letters that are locked, and what they are while they are. The order of locks is that of `bury.ts`. */
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, integerList, sql, type Transaction } from '../db/database.ts'
-import { type Grave, reopen } from './change.ts'
-import type { DeathNote } from './death-note.ts'
 import { type Act, type LetterId, letterId, type SourceName, STATUS } from './letter.ts'
-import type { OfficeWork } from './work.ts'
-
-/** A death under a case that has a letter. */
-export interface Relapse {
-  readonly letterId: LetterId
-  readonly note: DeathNote
-  /** The id that the item had when it died; null when nobody knows it any more. */
-  readonly diedAs: string | null
-  /** Deliveries since it was sent back. */
-  readonly attempts: number
-  readonly grave: Grave | null
-  /** The instant of its history row; left out, that of its last failure. */
-  readonly recordedAt?: Instant
-}
 
 /** Letters by primary key, locked in the order of their numbers. */
 const lockCases = sql('letters.lockCases', {
@@ -126,18 +107,4 @@ export async function lockLettersOf(
       },
     ]),
   )
-}
-
-/** Reopens the letters of these deaths; `cases` are those letters, locked. */
-export function reopenLetters(
-  work: OfficeWork,
-  relapses: readonly Relapse[],
-  cases: ReadonlyMap<LetterId, CaseRow>,
-): Promise<void> {
-  const failed = relapses.map(({ letterId: id, attempts, ...relapse }) => {
-    const before = cases.get(id)
-    if (before === undefined) throw new Error(`letter ${id} is not there to be reopened`)
-    return { ...relapse, id, before, deliveries: attempts }
-  })
-  return reopen(work, failed)
 }

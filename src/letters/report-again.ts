@@ -8,8 +8,9 @@
  */
 import { isImported } from '../core/imported.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
+import { noteFailure, PLAIN_RECORD } from './bury.ts'
 import { reopen } from './change.ts'
-import { type DeathNote, noteDeath, type Registers, storableError } from './death-note.ts'
+import { type DeathNote, type Registers, storableError } from './death-note.ts'
 import { lockLetter, readLetterById } from './detail.ts'
 import { type Letter, type LetterId, STATUS } from './letter.ts'
 import type { FailureReport } from './report.ts'
@@ -74,7 +75,7 @@ export async function reportAgain(
     {
       id,
       before: { ...letter, status: STATUS[letter.status] },
-      note: await noteFailure(work, registers, letter, report),
+      note: await noteOf(work, registers, letter, report),
       deliveries: deliveriesOf(letter, report) - letter.dequeueCount,
       diedAs: null,
       grave: 'same',
@@ -102,43 +103,37 @@ async function isRepetition(tx: Transaction, letter: Letter, report: FailureRepo
 }
 
 /** The letter stays where it was filed: only what it failed of is new. */
-function noteFailure(
+function noteOf(
   work: OfficeWork,
   registers: Registers,
-  letter: Letter,
+  { id, source, engine, originalQueue, status }: Letter,
   report: FailureReport,
 ): Promise<DeathNote> {
-  const { source, engine, originalQueue } = letter
-  const { errorClass, errorMessage, errorStack, failedBy, actor } = report
+  const { errorClass, errorMessage, errorStack, failedBy, actor, firstFailureAt, sourceId } = report
   const lastFailureAt = report.lastFailureAt ?? work.now
-  const { firstFailureAt } = report
   const isEarlier = firstFailureAt !== null && firstFailureAt < lastFailureAt
-  return noteDeath(
-    work,
-    registers,
-    {
+  const death = {
+    cause: {
       source,
       engine,
       queue: originalQueue,
-      instanceId: null,
-      correlationId: null,
       reason: 'failed',
       errorClass,
       errorMessage,
       errorStack,
       failedBy,
-      reportedCount: report.dequeueCount,
-      record: {
-        operation: letter.status === 'Pending' ? 'capture' : 'reopen',
-        status: 'Succeeded',
-        durationMs: 0,
-        actor,
-        input: null,
-        output: null,
-      },
+      record: { ...PLAIN_RECORD, actor },
     },
-    { capturedAt: work.now, firstFailureAt: isEarlier ? firstFailureAt : lastFailureAt, lastFailureAt },
-  )
+    caseId: id,
+    sourceId,
+    diedAs: null,
+    attempts: 0,
+    grave: null,
+    reportedCount: report.dequeueCount,
+    firstFailureAt: isEarlier ? firstFailureAt : lastFailureAt,
+    lastFailureAt,
+  } as const
+  return noteFailure(work, registers, death, status === 'Pending' ? 'capture' : 'reopen')
 }
 
 /** The largest count that the store holds. */

@@ -14,7 +14,8 @@ import {
   refuseUnknownFields,
   requiredText,
 } from '../http/json-body.ts'
-import { bury, PLAIN_RECORD, takingGiven } from './bury.ts'
+import { bury, PLAIN_RECORD } from './bury.ts'
+import { takingGiven } from './capture.ts'
 import type { Registers } from './death-note.ts'
 import { isEngineSourceId } from './item-source-id.ts'
 import { type LetterId, letterId, OFFICE, SOURCES, type SourceName } from './letter.ts'

@@ -3,10 +3,12 @@
  * the removal as its newest failure, in the transaction that removes its item; a case without a letter is closed.
  */
 import { idFromSerial } from '../core/ksuid.ts'
+import { bury, type Cause, type Death, PLAIN_RECORD } from '../letters/bury.ts'
+import type { Grave } from '../letters/change.ts'
 import { closeCases } from '../letters/confirm.ts'
-import { type Death, noteDeath, type Registers } from '../letters/death-note.ts'
+import type { Registers } from '../letters/death-note.ts'
 import { isUnconfirmed, STATUS } from '../letters/letter.ts'
-import { type CaseRow, lockLettersOf, type Relapse, reopenLetters } from '../letters/reopen.ts'
+import { type CaseRow, lockLettersOf } from '../letters/reopen.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { CountChanges, emptiestPartition, instantSum } from './counts.ts'
 import type { Announce } from './put.ts'
@@ -61,19 +63,20 @@ export async function tellOfRemoval(
     const waits = letter?.status === STATUS.Resolved && isUnconfirmed(letter)
     return letter !== undefined && waits ? [{ item, letter }] : []
   })
-  const relapses: Relapse[] = []
+  const deaths: Death[] = []
   for (const [deadQueue, mine] of Map.groupBy(told, ({ letter }) => letter.deadQueue)) {
     const places = await placesIn(work, announce, deadQueue, mine.length)
     for (const [i, { item, letter }] of mine.entries())
-      relapses.push({
-        letterId: letter.id,
-        note: await noteDeath(work, registers, deathBy(by, letter), { capturedAt: work.now }),
+      deaths.push({
+        cause: causeOf(by, letter),
+        caseId: letter.id,
+        sourceId: letter.sentAs ?? '',
         diedAs: idPrefix === null ? letter.sentAs : idFromSerial(idPrefix, item.serial),
         attempts: item.attempts,
         grave: places[i] ?? null,
       })
   }
-  await reopenLetters(work, relapses, letters)
+  await bury(work, registers, { letters, end: async () => {}, all: unexpected, each: unexpected }, deaths)
   const unfiled = removed.filter(({ caseId }) => !letters.has(caseId))
   await closeCases(
     work.tx,
@@ -81,18 +84,21 @@ export async function tellOfRemoval(
   )
 }
 
-const deathBy = (by: keyof typeof REMOVALS, { source, engine, queue }: CaseRow): Death => ({
+/** All of them have letters. */
+const unexpected = (): never => {
+  throw new Error('an item was removed that has no letter')
+}
+
+const causeOf = (by: keyof typeof REMOVALS, { source, engine, queue }: CaseRow): Cause => ({
   source,
   engine,
-  queue: queue || null,
-  instanceId: null,
-  correlationId: null,
+  queue,
   reason: 'failed',
   errorClass: REMOVALS[by].errorClass,
   errorMessage: REMOVALS[by].errorMessage.replace('{queue}', `'${queue}'`),
   errorStack: null,
   failedBy: by,
-  record: { operation: 'reopen', status: 'Succeeded', durationMs: 0, actor: by, input: null, output: null },
+  record: { ...PLAIN_RECORD, actor: by },
 })
 
 /** Places for letters at the tail of a dead queue, and the counts that they make; none when there is no such queue. */
@@ -101,7 +107,7 @@ async function placesIn(
   announce: Announce,
   name: string | null,
   letters: number,
-): Promise<readonly NonNullable<Relapse['grave']>[]> {
+): Promise<readonly Grave[]> {
   const queue = name === null ? null : await readQueue(tx, name)
   if (queue === null) return []
   await expectLetters(tx, queue)

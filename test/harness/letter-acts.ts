@@ -1,8 +1,8 @@
 /** Things that happen to the letters of a `LetterStore`, through the functions that do them in the product. */
 import type { Clock } from '../../src/core/clock.ts'
 import { sql } from '../../src/db/database.ts'
-import { bury, type Cause, PLAIN_RECORD, takingGiven } from '../../src/letters/bury.ts'
-import { allocateLetterId } from '../../src/letters/capture.ts'
+import { bury, type Cause, PLAIN_RECORD } from '../../src/letters/bury.ts'
+import { allocateLetterId, takingGiven } from '../../src/letters/capture.ts'
 import { change } from '../../src/letters/change.ts'
 import { lockLetter } from '../../src/letters/detail.ts'
 import { type LetterId, type LetterStatus, STATUS } from '../../src/letters/letter.ts'

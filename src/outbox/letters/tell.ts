@@ -36,8 +36,8 @@ export interface Telling {
 }
 
 /**
- * On PostgreSQL one transaction of all servers tells at a time: of two, the second would wait for the letters of the
- * first, and could take the same times for the keys of its own. Ends with the transaction.
+ * On PostgreSQL one transaction of all servers tells at a time: they are woken together for the same rows, and all but one
+ * would do all of it in vain. Ends with the transaction.
  */
 const takeTurn = sql('outbox.takeTurn', {
   postgres: `SELECT pg_advisory_xact_lock(hashtextextended('bartleby.outbox_letters', 0))`,
