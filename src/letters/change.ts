@@ -189,7 +189,7 @@ async function write(
 }
 
 /** Counts what an act made of letters that were all the same before. */
-function count(
+export function count(
   { letters }: OfficeWork,
   act: TransitionName,
   before: Before,

@@ -171,3 +171,33 @@ export async function keepEdits(tx: Transaction, edits: readonly KeptEdit[]): Pr
     ]),
   )
 }
+
+/** One row by primary key. */
+const replaceOne = sql(
+  'letters.replaceEdit',
+  'UPDATE bartleby.letters SET edited = $2, edited_payload = $3 WHERE id = $1',
+)
+
+/** What operators made of the payload of a locked letter is this from now on, or nothing. */
+export async function replaceEdit(tx: Transaction, id: LetterId, edited: Uint8Array | null): Promise<void> {
+  await tx.run(replaceOne, id, edited === null ? 0 : 1, edited)
+}
+
+/** What a letter has of its message. */
+const RENEWED = ['correlation_id', 'partition', 'kind', 'reference', 'headers', 'payload'] as const
+
+/**
+ * The end of a statement of PostgreSQL that gives letters other contents: they stand for another message from then on, and nobody has
+ * edited that. `given` has a row for each letter, with its `letter_id`; `ids` are the letters, by primary key.
+ */
+export const renewingContents = (given: string, ids: string): string =>
+  `UPDATE bartleby.letters AS letter SET ${RENEWED.map((column) => `${column} = ${given}.${column}`).join(', ')},
+     edited = 0, edited_payload = NULL
+   FROM ${given} WHERE letter.id = ${given}.letter_id AND letter.id = ANY(${ids}::bigint[])`
+
+/** The same for SQLite, one letter after the other: its number, then the contents in this order. */
+export const renewContents = sql('letters.renewContents', {
+  postgres: '',
+  sqlite: `UPDATE letters SET ${RENEWED.map((column, i) => `${column} = $${i + 2}`).join(', ')}, edited = 0, edited_payload = NULL
+           WHERE id = $1`,
+})

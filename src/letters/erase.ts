@@ -7,13 +7,13 @@ import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
 import { elapsedMs, type HistoryRow, keepRunRow, seriesNumber } from '../history/record.ts'
 import { said } from './death-note.ts'
-import { idList } from './id-list.ts'
-import { type LetterId, STATUS } from './letter.ts'
-import { removeFiled } from './removal.ts'
+import type { LetterId } from './letter.ts'
+import { takeOut } from './removal.ts'
+import { TRANSITIONS } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
 
 /** The operation of the history row; its engine is that of the letters. */
-export const ERASE_OPERATION = 'remove'
+export const ERASE_OPERATION = TRANSITIONS.erase.word
 
 export interface Erasure {
   /** The engine of all of them. */
@@ -30,16 +30,6 @@ export interface Erasure {
   readonly notes: string
 }
 
-/** Letters by primary key. */
-const eraseAll = sql('letters.erase', {
-  postgres: `WITH erased AS (
-               DELETE FROM bartleby.letters WHERE id = ANY($1::bigint[]) AND +status = ${STATUS.Pending} AND engine || '' = $2
-               RETURNING drawer)
-             SELECT drawer, count(*) AS letters FROM erased GROUP BY drawer`,
-  sqlite: `DELETE FROM letters WHERE id IN (SELECT value FROM json_each($1)) AND +status = ${STATUS.Pending} AND engine || '' = $2
-           RETURNING drawer, 1 AS letters`,
-})
-
 /** The newest row of a run, on history_by_correlation. */
 const readRunRow = sql(
   'letters.erasureOfRun',
@@ -50,28 +40,10 @@ const readRunRow = sql(
 
 /** Erases letters. */
 export async function eraseLetters(work: OfficeWork, erasure: Erasure): Promise<void> {
-  const { engine, letters } = erasure
+  const { letters } = erasure
   if (letters.length === 0) return
-  const { tx } = work
-  const ids = idList(
-    tx.dialect,
-    letters.map((id) => ({ id })),
-  )
-  const [drawers] = await Promise.all([
-    tx.rows<{ drawer: Integer; letters: Integer }>(eraseAll, ids, engine),
-    removeFiled(tx, ids),
-  ])
-  let erased = 0
-  for (const row of drawers) {
-    const count = Number(row.letters)
-    erased += count
-    work.letters.add(Number(row.drawer), STATUS.Pending, -count)
-    work.letters.add(Number(row.drawer), STATUS.removed, count)
-  }
-  if (erased !== letters.length) {
-    throw new Error(`${letters.length} letters were to be erased, and ${erased} of them were pending`)
-  }
-  await record(work, erasure, erased)
+  await takeOut(work, 'erase', letters)
+  await record(work, erasure, letters.length)
 }
 
 async function record(work: OfficeWork, erasure: Erasure, erased: number): Promise<void> {

@@ -4,9 +4,11 @@
  * neither lane.
  */
 import type { Instant } from '../core/clock.ts'
-import { type Integer, type Statement, sql, type Transaction } from '../db/database.ts'
+import { type Integer, type Statement, sql } from '../db/database.ts'
+import { count } from './change.ts'
+import { fromStatus } from './change-sql.ts'
 import { idList } from './id-list.ts'
-import { type Act, isUnconfirmed, letterId, STATUS } from './letter.ts'
+import { type Act, type LetterId, letterId, STATUS } from './letter.ts'
 import type { LetterSource } from './source.ts'
 import type { OfficeWork } from './work.ts'
 
@@ -29,7 +31,7 @@ const LANES = {
 const nextOf = (lane: Lane): Statement => {
   const { status, since, index } = LANES[lane]
   const select = (from: string, at: string) =>
-    `SELECT id, drawer, engine, resolution, confirmed_at, ${at} AS since FROM ${from}
+    `SELECT id, ${at} AS since FROM ${from}
      WHERE status = ${status} AND ${at} < $1 AND (${at}, id) > ($2, $3) ORDER BY ${at}, id LIMIT $4`
   return sql(
     `letters.nextToRemove.${lane}`,
@@ -44,14 +46,10 @@ const nextOf = (lane: Lane): Statement => {
 const next: Readonly<Record<Lane, Statement>> = { resolved: nextOf('resolved'), expired: nextOf('expired') }
 
 /** Rows of locked letters, by primary key. */
-const removeFrom = (name: string, table: string, key: string): Statement =>
-  sql(name, {
-    postgres: `DELETE FROM bartleby.${table} WHERE ${key} = ANY($1::bigint[])`,
-    sqlite: `DELETE FROM ${table} WHERE ${key} IN (SELECT value FROM json_each($1))`,
-  })
-
-const removeLetters = removeFrom('letters.remove', 'letters', 'id')
-const removeAttempts = removeFrom('letters.removeAttempts', 'letter_attempts', 'letter_id')
+const removeAttempts = sql('letters.removeAttempts', {
+  postgres: 'DELETE FROM bartleby.letter_attempts WHERE letter_id = ANY($1::bigint[])',
+  sqlite: 'DELETE FROM letter_attempts WHERE letter_id IN (SELECT value FROM json_each($1))',
+})
 const removeTexts = sql('letters.removeTexts', {
   postgres: 'DELETE FROM bartleby.letter_texts WHERE letter_id = ANY($1::bigint[])',
   sqlite: 'DELETE FROM letter_texts WHERE rowid IN (SELECT value FROM json_each($1))',
@@ -81,15 +79,6 @@ export interface RemovedBatch {
   readonly next: LaneCursor | null
 }
 
-interface RemovedRow {
-  readonly id: Integer
-  readonly drawer: Integer
-  readonly engine: string
-  readonly resolution: Act | null
-  readonly confirmed_at: Integer | null
-  readonly since: Integer
-}
-
 /** Removes at most `limit` letters of a lane that are older than `before`, and what their sources keep about them. */
 export async function removeBatch(
   work: OfficeWork,
@@ -100,32 +89,79 @@ export async function removeBatch(
   limit: number,
 ): Promise<RemovedBatch> {
   const { tx } = work
-  const rows = await tx.rows<RemovedRow>(next[lane], before, after.since, after.id, limit)
+  const rows = await tx.rows<{ id: Integer; since: Integer }>(
+    next[lane],
+    before,
+    after.since,
+    after.id,
+    limit,
+  )
   const last = rows.at(-1)
   if (last === undefined) return { engines: new Map(), next: null }
-  await removeRows(tx, idList(tx.dialect, rows))
   const ids = rows.map(({ id }) => letterId(id))
+  const engines = await takeOut(work, 'remove', ids)
   for (const source of sources) await source.forget?.(work, ids)
-  const engines = new Map<string, number>()
-  for (const row of rows) {
-    engines.set(row.engine, (engines.get(row.engine) ?? 0) + 1)
-    const drawer = Number(row.drawer)
-    work.letters.moved({ drawer, status: LANES[lane].status }, { drawer, status: STATUS.removed })
-    if (isUnconfirmed({ resolution: row.resolution, confirmedAt: row.confirmed_at }))
-      work.letters.add(drawer, STATUS.unconfirmed, -1)
-  }
   return {
     engines,
     next: rows.length < limit ? null : { since: BigInt(last.since), id: BigInt(last.id) },
   }
 }
 
-async function removeRows(tx: Transaction, ids: string): Promise<void> {
-  await Promise.all([removeFiled(tx, ids), tx.run(removeLetters, ids)])
+/** Locked letters by primary key. Rows: one for all that were the same. */
+const taking = (act: 'erase' | 'remove'): Statement => {
+  const facts = `drawer, status, engine, CASE WHEN confirmed_at IS NULL THEN resolution END AS resolution`
+  const gone = (inIds: string) =>
+    `DELETE FROM bartleby.letters WHERE id ${inIds} AND ${fromStatus(act)} RETURNING ${facts}`
+  return sql(`letters.${act}`, {
+    postgres: `WITH gone AS (${gone('= ANY($1::bigint[])')})
+               SELECT drawer, status, engine, resolution, count(*) AS letters FROM gone
+               GROUP BY drawer, status, engine, resolution`,
+    sqlite: `${gone('IN (SELECT value FROM json_each($1))')}, 1 AS letters`,
+  })
+}
+const takings = { erase: taking('erase'), remove: taking('remove') } as const
+
+interface GoneRow {
+  readonly drawer: Integer
+  readonly status: Integer
+  readonly engine: string
+  /** null when nobody waits for what comes of it. */
+  readonly resolution: Act | null
+  readonly letters: Integer
 }
 
-/** Removes what is on file about letters beside themselves: their earlier failures and the texts they are found by. */
-export async function removeFiled(tx: Transaction, ids: string): Promise<void> {
-  const kept = tx.dialect === 'postgres' ? [tx.rows(keepFilingOut)] : []
-  await Promise.all([...kept, tx.run(removeTexts, ids), tx.run(removeAttempts, ids)])
+/** Takes letters out for good, with what is on file about them: earlier failures and the texts they are found by. How many, by engine. */
+export async function takeOut(
+  work: OfficeWork,
+  act: 'erase' | 'remove',
+  letters: readonly LetterId[],
+): Promise<ReadonlyMap<string, number>> {
+  const { tx } = work
+  const ids = idList(
+    tx.dialect,
+    letters.map((id) => ({ id })),
+  )
+  const filing = tx.dialect === 'postgres' ? [tx.rows(keepFilingOut)] : []
+  const [rows] = await Promise.all([
+    tx.rows<GoneRow>(takings[act], ids),
+    ...filing,
+    tx.run(removeTexts, ids),
+    tx.run(removeAttempts, ids),
+  ])
+  const engines = new Map<string, number>()
+  for (const { drawer, status, engine, resolution, letters: many } of rows) {
+    engines.set(engine, (engines.get(engine) ?? 0) + Number(many))
+    const before = {
+      drawer: Number(drawer),
+      status: Number(status),
+      resolution,
+      confirmedAt: null,
+      redrive: null,
+    }
+    count(work, act, before, Number(many))
+  }
+  const gone = [...engines.values()].reduce((sum, many) => sum + many, 0)
+  if (gone !== letters.length)
+    throw new Error(`${act}: ${letters.length} letters were given, and ${gone} of them could be taken out`)
+  return engines
 }

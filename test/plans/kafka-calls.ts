@@ -135,8 +135,8 @@ export const KAFKA_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'kafka.addService': ['service-new'],
   'kafka.hold': [300],
   'kafka.putHold': [300, 0, null, null, null, null],
-  'kafka.leaseLetter': [300, 0],
-  'kafka.keepEdit': [300, 1, '\\x7b7d'],
+  'lying.markHeld': [300, 0],
+  'letters.replaceEdit': [300, 1, '\\x7b7d'],
   'kafka.insertSend': [
     uuidOf(2, 900_000_000),
     300,

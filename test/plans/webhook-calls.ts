@@ -111,7 +111,7 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.fitJobs': [list(dead)],
   'webhooks.lockJobOfLetter': ['j000000061'],
   'webhooks.takeBack': ['j000000061', 1, NOW],
-  'letters.erase': [list([27, 47, 67, 87]), 'engine-2'],
+  'letters.erase': [list([27, 47, 67, 87])],
   'letters.erasureOfRun': ['correlation-000000007', 8],
   'letters.retry': [
     list([27, 47, 67, 87]),

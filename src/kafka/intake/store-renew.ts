@@ -1,5 +1,6 @@
 /** Letters and events become those of the records that they died of again; what they were goes to their chains. */
 import { type Statement, sql, type Transaction, textList, type Value } from '../../db/database.ts'
+import { renewContents, renewingContents } from '../../letters/contents.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { STATE } from '../event.ts'
@@ -53,9 +54,7 @@ const renewMany = sql('kafka.renewMany', {
         topic = given.topic, claim = NULL, claimed_by = NULL, record_key = given.key, facts = given.facts
       FROM given WHERE event.letter_id = given.letter_id AND event.letter_id = ANY(${IDS}::bigint[])
     )
-    UPDATE bartleby.letters AS letter SET correlation_id = given.correlation_id, partition = given.partition, kind = given.kind,
-      reference = given.reference, headers = given.headers, payload = given.payload, edited = 0, edited_payload = NULL
-    FROM given WHERE letter.id = given.letter_id AND letter.id = ANY(${IDS}::bigint[])`,
+    ${renewingContents('given', `${IDS}`)}`,
   sqlite: '',
 })
 
@@ -73,12 +72,6 @@ const renewEvent = sql('kafka.renewEvent', {
       partition = $6, attempts = attempts + 1, state = ${STATE.pending}, value_null = $7, dlq_id = $8, event_id = NULL,
       service = $9, original_topic = $10, topic = $11, claim = NULL, claimed_by = NULL, record_key = $12, facts = $13, intake = $14
     WHERE letter_id = $1`,
-})
-const renewLetter = sql('kafka.renewLetter', {
-  postgres: '',
-  sqlite: `UPDATE letters SET correlation_id = $2, partition = $3, kind = $4, reference = $5, headers = $6, payload = $7,
-      edited = 0, edited_payload = NULL
-    WHERE id = $1`,
 })
 
 /** Renews the letters and events of these reopenings, each of another letter. */
@@ -135,7 +128,7 @@ export async function renewAll(work: OfficeWork, round: readonly Reopening[]): P
     tx.runEach(statement, all.map(values))
   await write(keepLink, ({ link }) => link)
   await write(renewEvent, ({ event }) => event)
-  await write(renewLetter, ({ letter }) => letter)
+  await write(renewContents, ({ letter }) => letter)
   await write(insertRecord, ({ registered }) => registered)
 }
 

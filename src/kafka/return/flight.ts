@@ -4,6 +4,7 @@
  * arrived, or others took it to be lost.
  */
 import { change } from '../../letters/change.ts'
+import { replaceEdit } from '../../letters/contents.ts'
 import { RETRIED, sentBy } from '../../letters/letter.ts'
 import { nameRedrive } from '../../letters/redriven.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
@@ -11,7 +12,6 @@ import { type EventId, KAFKA, type OutgoingRecord, STATE } from '../event.ts'
 import type { PublishOutcome } from '../ports.ts'
 import { SEND } from '../send.ts'
 import { type Claim, putPublishing } from './claim.ts'
-import { keepEdit } from './edits.ts'
 import type { Errand } from './errand.ts'
 import { type Hold, letGo, lockHold } from './hold.ts'
 import type { Obstacle } from './obstacle.ts'
@@ -35,7 +35,7 @@ export function intend(parts: ReturnParts, flight: Flight, errand: Errand): Prom
   return inOffice(parts.db, parts.clock, 'kafka.intend', async ({ tx, now }) => {
     const hold = await lockHold(tx, letterId)
     if (hold === null || hold.claim !== claim.token) return false
-    if (edit !== null) await keepEdit(tx, letterId, edit)
+    if (edit !== null) await replaceEdit(tx, letterId, edit)
     await nameRedrive(tx, letterId, redrive)
     await keepSend(tx, now, claim.event, { eventId, record, caller })
     await putPublishing(tx, now, claim, eventId, parts)
@@ -119,7 +119,7 @@ async function failed(
   const { letterId, dlqId, editedValue } = claim.event
   await ended(parts, flight, 'publish_failed', async (work, hold) => {
     const { tx, now } = work
-    if (edit !== null) await keepEdit(tx, letterId, editedValue)
+    if (edit !== null) await replaceEdit(tx, letterId, editedValue)
     // An earlier copy may be there all the same.
     await noteSendEnd(tx, now, eventId, isResend ? SEND.uncertain : SEND.failed)
     if (isResend) await letGo(tx, letterId, STATE.uncertain, eventId)

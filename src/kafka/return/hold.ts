@@ -5,6 +5,7 @@
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import type { LetterId } from '../../letters/letter.ts'
+import { markHeld } from '../../letters/lying/lease.ts'
 import { lockLetters } from '../../letters/reopen.ts'
 import { type EventId, eventId, STATE, type State } from '../event.ts'
 
@@ -44,9 +45,6 @@ const writeHold = sql(
   `UPDATE bartleby.kafka_events SET state = $2, event_id = $3, claim = $4, claimed_by = $5, lease_until = $6
    WHERE letter_id = $1`,
 )
-
-/** One row by primary key. What is leased is left alone by bulk work on letters. */
-const writeLeased = sql('kafka.leaseLetter', 'UPDATE bartleby.letters SET leased = $2 WHERE id = $1')
 
 interface HoldRow {
   readonly service: string
@@ -96,7 +94,7 @@ export async function putHold(tx: Transaction, letterId: LetterId, hold: NewHold
   const { state, claim, claimedBy, leaseUntil } = hold
   await Promise.all([
     tx.run(writeHold, letterId, state, hold.eventId, claim, claimedBy, leaseUntil),
-    tx.run(writeLeased, letterId, isHeld(state) ? 1 : 0),
+    markHeld(tx, letterId, isHeld(state)),
   ])
 }
 

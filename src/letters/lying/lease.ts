@@ -2,6 +2,7 @@
 import type { Instant } from '../../core/clock.ts'
 import { type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
 import { storable } from '../death-note.ts'
+import type { LetterId } from '../letter.ts'
 import { ours } from './place.ts'
 
 const MAX_CLIENT_BYTES = 1_024
@@ -62,3 +63,11 @@ export const extendLying = (
   serials: readonly number[],
   deadline: Instant,
 ): Promise<number> => tx.run(extendThese, part, integerList(tx.dialect, serials), 0, deadline)
+
+/** One row by primary key. */
+const markOne = sql('lying.markHeld', 'UPDATE bartleby.letters SET leased = $2 WHERE id = $1')
+
+/** A locked letter that lies in no dead queue is being sent, or is not any more: what is leased is left alone by bulk work. */
+export async function markHeld(tx: Transaction, id: LetterId, isHeld: boolean): Promise<void> {
+  await tx.run(markOne, id, isHeld ? 1 : 0)
+}
