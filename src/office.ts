@@ -288,19 +288,14 @@ export class Office {
   }
 
   async #stopAll(): Promise<void> {
-    const { letters, runs, redrives, queues, outboxes, webhooks, kafka, clerks, verifyRun } = this.#parts
+    const { runs, redrives, queues, outboxes, webhooks, kafka, clerks, verifyRun } = this.#parts
     // Engines first: they settle what they hold through the queues.
     await Promise.all([...this.#engines].map((engine) => engine.stop({ timeoutMs: ENGINE_STOP_MS })))
     // Runs send to all the others.
     await Promise.all([redrives.stop(), runs.stop()])
     // Outboxes may deliver to queues.
     await Promise.all([outboxes.stop(), webhooks.stop(), kafka?.stop()])
-    await Promise.all([
-      letters.stop(),
-      queues.drain(),
-      verifyRun.stop(),
-      ...clerks.map((clerk) => clerk.stop()),
-    ])
+    await Promise.all([queues.drain(), verifyRun.stop(), ...clerks.map((clerk) => clerk.stop())])
   }
 
   /** Drains and closes the store. */
@@ -371,7 +366,7 @@ async function wire(
   ])
   const retentionDays = options.engines?.tables?.retentionDays ?? DEFAULT_RETENTION_DAYS
   const foldMs = webhooks.settings.dlq.summaryIntervalSeconds * 1_000
-  const letters = new Letters(db, clock, log, { registers, sources, engines: directory, retentionDays })
+  const letters = new Letters(db, clock, { registers, sources, engines: directory, runs, retentionDays })
   const kafka = await openKafka(options.kafka ?? {}, { db, clock, log, registers, ledger: letters.ledger })
   const retention = new RetentionClerk(db, clock, log, { retentionDays, sources: [...sources.values()] })
   return {

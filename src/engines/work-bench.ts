@@ -14,6 +14,7 @@ import { readCase } from '../letters/confirm.ts'
 import { Drawers } from '../letters/drawers.ts'
 import type { Letter } from '../letters/letter.ts'
 import { Letters } from '../letters/letters.ts'
+import { officeRuns } from '../letters/runs.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { recordEngineQueues } from '../queues/engine-queues.ts'
 import { StoreQueues } from '../queues/queues.ts'
@@ -50,8 +51,9 @@ export class WorkBench {
     })
     this.history = new History(db, this.clock, this.directory)
     const names = ['engines', 'http'] as const
-    this.office = new Letters(db, this.clock, this.log, {
+    this.office = new Letters(db, this.clock, {
       registers,
+      runs: officeRuns(db, this.clock, this.log),
       engines: this.directory,
       sources: new Map(names.map((name) => [name, this.queues.letterSource(name)])),
     })

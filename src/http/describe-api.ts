@@ -80,6 +80,8 @@ const FAILED = objectOf({
   },
 })
 
+const SUCCESSES: Readonly<Record<number, string>> = { 201: 'Created', 202: 'Accepted; it goes on' }
+
 const json = (schema: JsonSchema) => ({ 'application/json': { schema } })
 
 /** The schema of a call, for its route. */
@@ -92,7 +94,7 @@ export function describeCall(call: ApiDescription): Readonly<Record<string, unkn
   })
   const answers = (call.statuses ?? [200]).map((status) => [
     status,
-    { description: status === 201 ? 'Created' : 'OK', content: json(succeeded) },
+    { description: SUCCESSES[status] ?? 'OK', content: json(succeeded) },
   ])
   const headers = { 'Idempotency-Key': { type: 'string', minLength: 1, maxLength: 255 } }
   return {

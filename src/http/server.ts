@@ -11,7 +11,9 @@ import { SystemClock } from '../core/system-clock.ts'
 import { historyRoutes } from '../history/routes.ts'
 import { kafkaAdminRoutes } from '../kafka/admin-routes.ts'
 import { kafkaRequestId } from '../kafka/routes/request-id.ts'
+import { expiresKafka } from '../letters/expire.ts'
 import { letterRoutes } from '../letters/routes.ts'
+import type { OfficeWork } from '../letters/work.ts'
 import { healthRoutes } from '../observe/health.ts'
 import { Metrics } from '../observe/metrics.ts'
 import { operatorRoutes } from '../observe/operator-routes.ts'
@@ -26,7 +28,8 @@ import { logAccess } from '../webhooks/routes/access-log.ts'
 import { requestIds } from '../webhooks/routes/request-id.ts'
 import { signatureCheck } from '../webhooks/routes/signature-check.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
-import { knownTokens, visitorOf } from './auth.ts'
+import { runRoutes } from '../work/routes.ts'
+import { knownTokens, requireKafka, visitorOf } from './auth.ts'
 import { discardRest, limitBodyTime } from './body.ts'
 import { clientAddresses } from './client-address.ts'
 import { assetRoutes, CONSOLE_FOLDER, sendConsolePage } from './console-files.ts'
@@ -211,6 +214,15 @@ export async function createHttpServer(
       pausedConsumers: () => webhooks.pausedConsumers(),
       kafka: kafka === null ? null : () => kafka.standing(),
     }),
+    clock: office.clock,
+    stopping,
+  })
+  await app.register(runRoutes<OfficeWork>, {
+    runs: office.runs,
+    once: (verb, key, act) => office.letters.once(verb, key, act),
+    checkReach: (run, caller) => {
+      if (expiresKafka(run)) requireKafka(caller)
+    },
     clock: office.clock,
     stopping,
   })

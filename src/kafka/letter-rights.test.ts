@@ -30,7 +30,7 @@ async function open(tokens: readonly { name: string; role: 'viewer' | 'operator'
       sha256: createHash('sha256').update(name).digest('hex'),
     })),
     office: {
-      letters: { retryOnce: note('retried'), once: note('changed'), onceDone: note('expired') },
+      letters: { retryOnce: note('retried'), once: note('changed'), expireOnce: note('expired') },
       // A redrive is asked only where its letters go.
       redriveCalls: {
         steer,

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
-import { later } from '../core/clock.ts'
-import { EXPIRE_BATCH, expireOlder } from './expire.ts'
+import { EXPIRE_BATCH } from './expire.ts'
 
 const DAY = 86_400_000_000n
 
@@ -13,11 +12,8 @@ describe.each(stores)('bulk expiry on $name', (kind) => {
   })
   afterAll(() => store?.close())
 
-  const expire = (engine: string | null, signal = new AbortController().signal) =>
-    expireOlder(
-      { db: store.db, clock: store.clock, sources: new Map(), signal },
-      { before: later(store.clock.now(), -DAY), engine, actor: 'night shift' },
-    )
+  const expire = (engine: string | null) =>
+    store.letters.expireOlder({ olderThanDays: 1, engine, actor: 'night shift' })
 
   it('expires what failed before the line and nothing that failed on it', async () => {
     await store.capture()
@@ -50,13 +46,6 @@ describe.each(stores)('bulk expiry on $name', (kind) => {
     expect(rows.every((row) => Number(row.letter_version) === 2 && row.actor === 'night shift')).toBe(true)
     const { counted, real } = await store.statuses()
     expect(counted).toEqual(real)
-  })
-
-  it('ends after the batch at hand when it is told to', async () => {
-    await store.captureMany(3)
-    store.clock.advance(2n * DAY)
-    expect(await expire(null, AbortSignal.abort())).toBe(0)
-    expect(await expire(null)).toBe(3)
   })
 
   it('expires every letter once when two do it at the same time', async () => {

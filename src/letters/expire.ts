@@ -1,17 +1,19 @@
 /**
- * Bulk expiry: pending letters whose last failure is long ago, oldest first. Every batch is a transaction of its own
- * with its history rows and counts; between batches everybody else has the store, so no writer waits for the whole.
+ * Bulk expiry: pending letters whose last failure is long ago, oldest first. It is a kind of run: every step is a transaction of
+ * its own with its history rows and counts, and between steps everybody else has the store, so no writer waits for the whole.
  * Letters that a consumer of their dead queue holds, or that somebody else works on, are left alone.
  */
-import { setTimeout as pause } from 'node:timers/promises'
-import { type Clock, type Instant, instant } from '../core/clock.ts'
-import { type Database, type Integer, type Statement, sql } from '../db/database.ts'
+import { type Instant, instant } from '../core/clock.ts'
+import { formatMicros } from '../core/timestamp.ts'
+import type { Xid } from '../core/xid.ts'
+import { type Integer, type Session, type Statement, sql } from '../db/database.ts'
+import type { Run, RunKind, RunRequest } from '../work/run.ts'
 import { change } from './change.ts'
 import { readLetterCounts } from './counts.ts'
 import { readDrawers } from './drawers.ts'
 import { letterId, type Placed, type SourceName, STATUS } from './letter.ts'
 import type { LetterSource } from './source.ts'
-import { inOffice, type OfficeWork } from './work.ts'
+import type { OfficeWork } from './work.ts'
 
 export interface Expiry {
   /** Letters whose last failure is older than this expire. */
@@ -26,9 +28,6 @@ export interface Expiry {
  * was fighting for, 250 took 28 ms on SQLite and 61 ms on PostgreSQL.
  */
 export const EXPIRE_BATCH = 250
-
-/** How long the store is left to others between two batches. */
-const PAUSE_MS = 2
 
 const FACTS = `letters.id, letters.drawer, letters.last_failure_at, letters.engine, letters.part, letters.shelf, letters.serial,
   letters.laid_at, letters.dead_queue`
@@ -81,48 +80,93 @@ interface Cursor {
 
 const START: Cursor = { lastFailureAt: -(2n ** 63n), id: 0n }
 
-export interface ExpiryScope {
-  readonly db: Database
-  readonly clock: Clock
-  readonly sources: ReadonlyMap<SourceName, LetterSource>
-  /** Ends the run after the batch at hand. */
-  readonly signal: AbortSignal
+const EXPIRE = 'expire'
+
+/** As it is kept: JSON has no numbers for instants. */
+interface Subject {
+  readonly before: string
+  readonly engine: string | null
 }
 
-/** Expires them all, batch by batch; gives how many. */
-export async function expireOlder(scope: ExpiryScope, expiry: Expiry): Promise<number> {
-  const lifter = new Lifter(scope.sources)
-  let expired = 0
-  for (const drawer of await lanes(scope.db, expiry.engine)) {
-    let cursor: Cursor | null = START
-    while (cursor !== null) {
-      if (scope.signal.aborted) return expired
-      const from: Cursor = cursor
-      const batch = await inOffice(scope.db, scope.clock, 'letters.expire', (work) =>
-        expireBatch(work, lifter, expiry, drawer, from),
-      )
-      expired += batch.expired
-      cursor = batch.next
-      // On SQLite nothing of a batch leaves the event loop; without a pause no request would be answered meanwhile.
-      if (cursor !== null) await pause(PAUSE_MS)
-    }
+interface Place {
+  /** The lane it is in; null before the first, and in the one lane of all letters. */
+  readonly drawer: number | null
+  readonly lastFailureAt: string
+  readonly id: string
+}
+
+/** Asks for an expiry. */
+export function expiryRequest({ before, engine, actor }: Expiry): RunRequest<Subject, Place> {
+  const of = engine === null ? 'letters' : `letters of engine ${engine}`
+  return {
+    kind: EXPIRE,
+    about: `${of} that failed last before ${formatMicros(before)}`,
+    subject: { before: `${before}`, engine },
+    place: placeOf(null, START),
+    actor,
   }
-  return expired
 }
 
-/** The drawers that hold pending letters of an engine; null is the one lane of all letters. */
-async function lanes(db: Database, engine: string | null): Promise<readonly (number | null)[]> {
+/** Whether letters of Kafka may be among those that a run expires. */
+export const expiresKafka = ({ kind, subject }: Run): boolean =>
+  kind === EXPIRE && [null, 'kafka'].includes((subject as Subject).engine)
+
+const placeOf = (drawer: number | null, { lastFailureAt, id }: Cursor): Place => ({
+  drawer,
+  lastFailureAt: `${lastFailureAt}`,
+  id: `${id}`,
+})
+
+/** Lanes of one step: an engine may have thousands that hold nothing old. */
+const MOST_LANES = 100
+/** Runs whose lanes are remembered. */
+const MOST_REMEMBERED = 20
+
+/** How old letters are expired; each leaves its dead queue through its own source. */
+export function expiryKind(
+  sources: ReadonlyMap<SourceName, LetterSource>,
+): RunKind<OfficeWork, Subject, Place> {
+  const lifter = new Lifter(sources)
+  // What is forgotten is read again.
+  const known = new Map<Xid, readonly (number | null)[]>()
+  return {
+    kind: EXPIRE,
+    batch: EXPIRE_BATCH,
+    step: async (work, { id, actor, subject, place }, most) => {
+      const { engine } = subject
+      const expiry = { before: instant(BigInt(subject.before)), engine, actor }
+      const lanes = known.get(id) ?? (await readLanes(work.tx, engine))
+      if (known.size >= MOST_REMEMBERED) known.clear()
+      known.set(id, lanes)
+      const left = lanes.filter((drawer) => (drawer ?? 0) >= (place.drawer ?? 0))
+      let cursor: Cursor = { lastFailureAt: BigInt(place.lastFailureAt), id: BigInt(place.id) }
+      let done = 0
+      for (const drawer of left.slice(0, MOST_LANES)) {
+        if (drawer !== place.drawer) cursor = START
+        const batch = await expireBatch(work, lifter, expiry, drawer, cursor, most - done)
+        done += batch.expired
+        if (batch.next !== null) return { place: placeOf(drawer, batch.next), done, next: 'more' }
+      }
+      const further = left[MOST_LANES]
+      if (further !== undefined) return { place: placeOf(further, START), done, next: 'more' }
+      known.delete(id)
+      return { done, next: 'finished' }
+    },
+  }
+}
+
+/** The drawers that hold pending letters of an engine, in the order of their numbers; null is the one lane of all letters. */
+async function readLanes(session: Session, engine: string | null): Promise<readonly (number | null)[]> {
   if (engine === null) return [null]
-  return db.session('letters.lanes', async (session) => {
-    const pending = new Set(
-      (await readLetterCounts(session))
-        .filter(({ status, letters }) => status === STATUS.Pending && letters > 0)
-        .map(({ drawer }) => drawer),
-    )
-    return (await readDrawers(session))
-      .filter((drawer) => drawer.engine === engine && pending.has(drawer.number))
-      .map((drawer) => drawer.number)
-  })
+  const pending = new Set(
+    (await readLetterCounts(session))
+      .filter(({ status, letters }) => status === STATUS.Pending && letters > 0)
+      .map(({ drawer }) => drawer),
+  )
+  return (await readDrawers(session))
+    .filter((drawer) => drawer.engine === engine && pending.has(drawer.number))
+    .map((drawer) => drawer.number)
+    .sort((a, b) => a - b)
 }
 
 async function expireBatch(
@@ -131,9 +175,10 @@ async function expireBatch(
   { before, actor }: Expiry,
   drawer: number | null,
   after: Cursor,
+  most: number,
 ): Promise<{ readonly expired: number; readonly next: Cursor | null }> {
   const { tx } = work
-  const page = [before, after.lastFailureAt, after.id, EXPIRE_BATCH] as const
+  const page = [before, after.lastFailureAt, after.id, most] as const
   const rows =
     drawer === null
       ? await tx.rows<Row>(nextOfAll, ...page)
@@ -144,7 +189,7 @@ async function expireBatch(
   const letters = rows.map(({ id, engine }) => ({ id: letterId(id), engine }))
   await change(work, 'expire', letters, { actor, notes: null })
   const next = { lastFailureAt: BigInt(last.last_failure_at), id: BigInt(last.id) }
-  return { expired: rows.length, next: rows.length < EXPIRE_BATCH ? null : next }
+  return { expired: rows.length, next: rows.length < most ? null : next }
 }
 
 /** Takes letters out of where they lie, each through its own source. */

@@ -4,13 +4,15 @@
  */
 import { type Clock, type Instant, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
 import { ZERO_TIME } from '../core/timestamp.ts'
+import type { Xid } from '../core/xid.ts'
 import type { Database, Session, Transaction } from '../db/database.ts'
 import { historyOfLetter, type LetterEvent } from '../history/of-letter.ts'
+import type { Run } from '../work/run.ts'
+import { runFields } from '../work/view.ts'
 import type { Registers } from './death-note.ts'
 import { findLetter, lockLetter, readFailures, readLetter, readLetterById } from './detail.ts'
-import { expireOlder } from './expire.ts'
+import { expiryKind, expiryRequest } from './expire.ts'
 import type { LetterFilter } from './filter.ts'
 import { type Answer, answerOf, answerOnce, type OnceKey } from './idempotency.ts'
 import { inProcessReport, type ReportedFailure } from './in-process-report.ts'
@@ -31,6 +33,7 @@ import { captureReport, type EngineNames, type FailureReport } from './report.ts
 import { reportAgain } from './report-again.ts'
 import { type Change, changeLetter } from './restore.ts'
 import { DEFAULT_RETENTION_DAYS, keptUntil } from './retention.ts'
+import type { OfficeRuns } from './runs.ts'
 import {
   type Edits,
   isOutside,
@@ -49,6 +52,7 @@ export interface LettersOptions {
   readonly registers: Registers
   readonly sources: ReadonlyMap<SourceName, LetterSource>
   readonly engines: EngineNames
+  readonly runs: OfficeRuns
   /** How long letters are kept that are resolved or expired. Default 90. */
   readonly retentionDays?: number
 }
@@ -98,6 +102,10 @@ export interface CaptureResult {
 
 const DAY_US = 86_400_000_000n
 const MAX_EVENTS = 100
+/** How long a call waits for the end of an expiry before it answers with the run. */
+const ANSWER_WAIT_US = 30_000_000n
+/** Whoever calls within the process waits for the end. */
+const EXPIRY_WAIT_US = DAY_US
 const DEFAULT_LIMIT = 50
 
 export class Letters {
@@ -106,22 +114,21 @@ export class Letters {
   readonly ledger: Ledger
   readonly #db: Database
   readonly #clock: Clock
-  readonly #log: Log
   readonly #registers: Registers
   readonly #sources: ReadonlyMap<SourceName, LetterSource>
   readonly #retentionDays: number
-  readonly #stopped = new AbortController()
-  readonly #expiries = new Set<Promise<number>>()
+  readonly #runs: OfficeRuns
 
-  constructor(db: Database, clock: Clock, log: Log, options: LettersOptions) {
-    const { registers, sources, engines } = options
+  constructor(db: Database, clock: Clock, options: LettersOptions) {
+    const { registers, sources, engines, runs } = options
     this.#db = db
     this.#clock = clock
-    this.#log = log
     this.#registers = registers
     this.#sources = sources
     this.#retentionDays = options.retentionDays ?? DEFAULT_RETENTION_DAYS
     this.engines = engines
+    this.#runs = runs
+    runs.define(expiryKind(sources))
     this.ledger = new Ledger(db, clock, engines)
   }
 
@@ -229,26 +236,35 @@ export class Letters {
     return changeLetter(work, this.#sourceOf(letter), letter, change)
   }
 
-  /** Expires pending letters whose last failure is `olderThanDays` ago, in bounded batches; gives how many. */
-  async expireOlder({ olderThanDays, engine, actor }: ExpireRequest): Promise<number> {
-    if (engine !== null) await this.engines.checkKnown(engine)
-    const scope = {
-      db: this.#db,
-      clock: this.#clock,
-      sources: this.#sources,
-      signal: this.#stopped.signal,
-    }
-    const before = daysBefore(this.#clock.now(), olderThanDays)
-    const run = expireOlder(scope, { before, engine, actor })
-    this.#expiries.add(run)
-    try {
-      const expired = await run
-      this.#log.info({ expired, olderThanDays, engine, actor }, 'letters expired')
-      if (this.#stopped.signal.aborted) throw failure('service_stopping')
-      return expired
-    } finally {
-      this.#expiries.delete(run)
-    }
+  /** Expires pending letters whose last failure is `olderThanDays` ago, as a run; gives how many once that is over. */
+  async expireOlder(request: ExpireRequest): Promise<number> {
+    const { id } = await this.#runs.inWork('letters.expire', (work) => this.#beginExpiry(work, request))
+    const run = await this.#runs.over(id, EXPIRY_WAIT_US)
+    if (run?.state === 'running') throw failure('service_stopping')
+    return run?.done ?? 0
+  }
+
+  /**
+   * The same for who cannot wait for long: `{ expired }`, or the run while it goes on. With a key, a repetition gives the answer of
+   * the same run.
+   */
+  async expireOnce(once: OnceKey | null, request: ExpireRequest): Promise<Answer> {
+    const { status, body } = await this.once('letters.expire', once, async (work) => {
+      const { id } = await this.#beginExpiry(work, request)
+      return { status: 202, body: { run: id } }
+    })
+    // Kept before there were runs.
+    if (status === 200) return { status, body }
+    // As it was kept above.
+    const run = await this.#runs.over((body as { readonly run: Xid }).run, ANSWER_WAIT_US)
+    if (run === null || run.endedAt !== null) return { status: 200, body: { expired: run?.done ?? 0 } }
+    return { status: 202, body: runFields(run) }
+  }
+
+  async #beginExpiry(work: OfficeWork, { olderThanDays, engine, actor }: ExpireRequest): Promise<Run> {
+    if (engine !== null) await this.engines.checkKnown(engine, work.tx)
+    const before = daysBefore(work.now, olderThanDays)
+    return this.#runs.begin(work, expiryRequest({ before, engine, actor }))
   }
 
   /** Runs an act in one transaction; with a key, the first answer to it is given again for a day. */
@@ -267,12 +283,6 @@ export class Letters {
     return inOffice(this.#db, this.#clock, 'idempotency.keep', (work) =>
       answerOnce(work, once, async () => answer),
     )
-  }
-
-  /** Ends bulk work after the batch at hand. */
-  async stop(): Promise<void> {
-    this.#stopped.abort()
-    await Promise.allSettled(this.#expiries)
   }
 
   async #read(session: Session, key: LetterKey): Promise<Letter> {

@@ -10,7 +10,6 @@ import { EngineDirectory } from '../engines/definitions.ts'
 import { History } from '../history/history.ts'
 import { change } from './change.ts'
 import { lockLetter, readLetterById } from './detail.ts'
-import { expireOlder } from './expire.ts'
 import type { LetterId } from './letter.ts'
 import { type Removed, RetentionClerk } from './retention.ts'
 import { inOffice } from './work.ts'
@@ -58,11 +57,7 @@ describe.each(stores)('retention on $name', (kind) => {
         await change(work, 'discard', [{ id, engine: letter.engine }], { actor: 'tester', notes: 'gone' })
       }
     })
-  const expireAll = () =>
-    expireOlder(
-      { db: store.db, clock: store.clock, sources: new Map(), signal: new AbortController().signal },
-      { before: later(store.clock.now(), 1n), engine: null, actor: 'tester' },
-    )
+  const expireAll = () => store.expireBefore(later(store.clock.now(), 1n))
   /** What the history rows of the office say, the oldest first. */
   const removals = async () =>
     (await store.history())
@@ -113,10 +108,7 @@ describe.each(stores)('retention on $name', (kind) => {
   it('removes expired letters not before 90 days after their last failure, when its reporter’s clock is ahead', async () => {
     await store.captureMany(2, (i) => ({ lastFailureAt: later(store.clock.now(), BigInt(i) * 30n * DAY) }))
     store.clock.advance(1n)
-    await expireOlder(
-      { db: store.db, clock: store.clock, sources: new Map(), signal: new AbortController().signal },
-      { before: later(store.clock.now(), 31n * DAY), engine: null, actor: 'tester' },
-    )
+    await store.expireBefore(later(store.clock.now(), 31n * DAY))
     store.clock.advance(90n * DAY + 1n)
     expect(await clerk.runNow()).toMatchObject({ letters: 1 })
     store.clock.advance(30n * DAY)

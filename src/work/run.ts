@@ -223,9 +223,10 @@ export class Runs<Work extends RunWork> {
     const patience = this.#wait(withinUs)
     try {
       for (;;) {
+        // Before the look: a walk that ends meanwhile is waited for no longer.
+        const here = this.#walks.get(id)?.over
         const run = await this.read(id)
         if (run?.state !== 'running' || patience.isOver()) return run
-        const here = this.#walks.get(id)?.over
         const look = this.#wait(LOOK_US)
         await Promise.race([here ?? look.over, patience.over])
         look.end()

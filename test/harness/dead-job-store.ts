@@ -108,8 +108,11 @@ export class DeadJobStore {
     this.settings = settings
     this.jobs = new Jobs({ db, clock, registers: this.registers, settings, onJobs: this.#onJobs })
     this.dead = new DeadJobs(db)
-    this.letters = new Letters(db, clock, silentLog, {
+    const runs = officeRuns(db, clock, silentLog)
+    this.#runs.push(runs)
+    this.letters = new Letters(db, clock, {
       registers: this.registers,
+      runs,
       sources: new Map([['webhooks', webhookLetterSource({ onJobs: this.#onJobs })]]),
       engines: new EngineDirectory({ context: 'publisher' }),
     })
@@ -125,7 +128,6 @@ export class DeadJobStore {
 
   async close(): Promise<void> {
     for (const runs of this.#runs) await runs.stop()
-    await this.letters.stop()
     await this.store.close()
   }
 

@@ -31,6 +31,7 @@ import { Drawers } from '../../src/letters/drawers.ts'
 import type { Letter, LetterStatus, SourceName } from '../../src/letters/letter.ts'
 import { Letters } from '../../src/letters/letters.ts'
 import { RetentionRun } from '../../src/letters/retention-run.ts'
+import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
 import type { LetterSource } from '../../src/letters/source.ts'
 import { inOffice } from '../../src/letters/work.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
@@ -153,6 +154,7 @@ export class KafkaStore {
   readonly source: LetterSource
   /** The office's view of them. */
   readonly letters: Letters
+  readonly #runs: OfficeRuns
   readonly #place: FreshStore
   readonly #databases: Database[]
   readonly #listener: KafkaListener | undefined
@@ -167,8 +169,10 @@ export class KafkaStore {
     this.#listener = listener
     this.records = this.#recordStore(this.db, this.registers)
     this.source = kafkaLetterSource({ returnWay: returnWay ?? (() => null) })
-    this.letters = new Letters(this.db, this.clock, silentLog, {
+    this.#runs = officeRuns(this.db, this.clock, silentLog)
+    this.letters = new Letters(this.db, this.clock, {
       registers: this.registers,
+      runs: this.#runs,
       sources: new Map<SourceName, LetterSource>([[KAFKA, this.source]]),
       engines: new EngineDirectory({ context: 'publisher' }),
     })
@@ -181,7 +185,7 @@ export class KafkaStore {
   }
 
   async close(): Promise<void> {
-    await this.letters.stop()
+    await this.#runs.stop()
     for (const db of this.#databases) await db.close()
     await this.#place.dispose()
   }

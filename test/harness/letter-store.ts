@@ -1,5 +1,5 @@
 /** A store with letters and queues in it, without an office around: for tests of single acts. Time stands still. */
-import { instant } from '../../src/core/clock.ts'
+import { type Instant, instant } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { type Database, sql } from '../../src/db/database.ts'
@@ -10,9 +10,11 @@ import { SeriesNumbers } from '../../src/history/record.ts'
 import { readLetterCounts } from '../../src/letters/counts.ts'
 import type { Registers } from '../../src/letters/death-note.ts'
 import { Drawers } from '../../src/letters/drawers.ts'
+import { expiryRequest } from '../../src/letters/expire.ts'
 import { type LetterId, STATUS } from '../../src/letters/letter.ts'
 import { Letters } from '../../src/letters/letters.ts'
 import { captureReport, type FailureReport } from '../../src/letters/report.ts'
+import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
 import { inOffice } from '../../src/letters/work.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
 import type { LeasedBatch } from '../../src/queues/queue.ts'
@@ -46,6 +48,7 @@ export class LetterStore {
   readonly registers: Registers = { drawers: new Drawers(), series: new SeriesNumbers() }
   readonly queues: StoreQueues
   readonly letters: Letters
+  readonly #runs: OfficeRuns
   readonly #place: FreshStore
   #reports = 0
 
@@ -59,8 +62,10 @@ export class LetterStore {
       dedupeWindowUs: 300_000_000n,
     })
     const names = ['queues', 'engines', 'http'] as const
-    this.letters = new Letters(db, this.clock, silentLog, {
+    this.#runs = officeRuns(db, this.clock, silentLog)
+    this.letters = new Letters(db, this.clock, {
       registers: this.registers,
+      runs: this.#runs,
       sources: new Map(names.map((name) => [name, this.queues.letterSource(name)])),
       engines: new EngineDirectory({ context: 'publisher' }),
     })
@@ -73,8 +78,16 @@ export class LetterStore {
     return new LetterStore(db, place)
   }
 
+  /** Expires pending letters that failed last before an instant; gives how many. */
+  async expireBefore(before: Instant): Promise<number> {
+    const { id } = await this.#runs.inWork('test.expire', (work) =>
+      this.#runs.begin(work, expiryRequest({ before, engine: null, actor: 'tester' })),
+    )
+    return (await this.#runs.over(id, 1_000_000n))?.done ?? 0
+  }
+
   async close(): Promise<void> {
-    await this.letters.stop()
+    await this.#runs.stop()
     await this.queues.drain()
     await this.db.close()
     await this.#place.dispose()

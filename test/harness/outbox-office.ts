@@ -8,6 +8,7 @@ import { SeriesNumbers } from '../../src/history/record.ts'
 import { Drawers } from '../../src/letters/drawers.ts'
 import type { LetterStatus } from '../../src/letters/letter.ts'
 import { type CaseFile, Letters } from '../../src/letters/letters.ts'
+import { officeRuns } from '../../src/letters/runs.ts'
 import { createDispatcher, type RunningDispatcher } from '../../src/outbox/create-dispatcher.ts'
 import { DEFAULT_THRESHOLDS } from '../../src/outbox/health.ts'
 import { readLayout } from '../../src/outbox/layout.ts'
@@ -104,8 +105,9 @@ export class OutboxOffice {
       dispatch,
     })
     const source = outboxLetterSource(posts, { dispatch, tell: () => {} })
-    this.letters = new Letters(store.db, store.clock, silentLog, {
+    this.letters = new Letters(store.db, store.clock, {
       registers: store.registers,
+      runs: officeRuns(store.db, store.clock, silentLog),
       sources: new Map([['outbox', source]]),
       engines: new EngineDirectory({ context: 'publisher' }),
     })

@@ -12,6 +12,7 @@ import {
   requiredText,
 } from '../../http/json-body.ts'
 import { flagOf, limitOf } from '../../http/query.ts'
+import { RUN } from '../../work/view.ts'
 import type { Answer } from '../idempotency.ts'
 import { type LetterStatus, type Retry, STATUSES } from '../letter.ts'
 import type { LetterKey, Letters } from '../letters.ts'
@@ -133,10 +134,11 @@ const expireCall = (letters: Letters): ApiCall => ({
     operationId: 'letters.expire',
     tag: 'letters',
     summary:
-      'Expire pending letters whose last failure is long ago, in bounded batches; each can be restored for retentionDays from its expiry on',
+      'Expire pending letters whose last failure is long ago; each can be restored for retentionDays from its expiry on. What takes longer than 30 s goes on as a run: 202, and its end is at /api/runs/{id}',
     role: 'operator',
     body: EXPIRE,
-    data: EXPIRED,
+    data: { oneOf: [EXPIRED, RUN] },
+    statuses: [200, 202],
     idempotent: true,
   }),
   answer: async (request) => {
@@ -146,12 +148,8 @@ const expireCall = (letters: Letters): ApiCall => ({
     const engine = optionalText(fields, 'engine', { max: MAX_NAME })
     // Of all engines it is one of Kafka too.
     if (engine === null || engine === 'kafka') requireKafka(request.caller)
-    return answered(
-      await letters.onceDone(onceKeyOf(request), async () => {
-        const expired = await letters.expireOlder({ olderThanDays, engine, actor: request.caller.name })
-        return { status: 200, body: { expired } }
-      }),
-    )
+    const expiry = { olderThanDays, engine, actor: request.caller.name }
+    return answered(await letters.expireOnce(onceKeyOf(request), expiry))
   },
 })
 

@@ -12,6 +12,7 @@ import { Drawers } from '../../../src/letters/drawers.ts'
 import { type Letter, letterId } from '../../../src/letters/letter.ts'
 import { Letters } from '../../../src/letters/letters.ts'
 import type { FailureReport } from '../../../src/letters/report.ts'
+import { officeRuns } from '../../../src/letters/runs.ts'
 import { recordEngineQueues } from '../../../src/queues/engine-queues.ts'
 import { StoreQueues } from '../../../src/queues/queues.ts'
 import { JOB } from '../../../src/webhooks/webhook.ts'
@@ -214,8 +215,9 @@ async function reports(kind: StoreKind): Promise<DeathDesk> {
   const { store, elsewhere, close } = await twoServers(kind, (at) => LetterStore.open(at))
   const { db, clock, letters } = store
   await store.createQueue('hmac-rotation-queue')
-  const other = new Letters(elsewhere, clock, silentLog, {
+  const other = new Letters(elsewhere, clock, {
     registers: registers(),
+    runs: officeRuns(elsewhere, clock, silentLog),
     sources: new Map([['http', store.queues.letterSource('http')]]),
     engines: new EngineDirectory({ context: 'publisher' }),
   })
@@ -233,7 +235,6 @@ async function reports(kind: StoreKind): Promise<DeathDesk> {
       return reported(store.report({ instanceId: 'one', sourceId: letter.sourceId }))
     },
     async close() {
-      await other.stop()
       await close()
       await store.close()
     },

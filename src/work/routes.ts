@@ -1,0 +1,182 @@
+/** Runs on HTTP: `/api/runs`. */
+import type { FastifyInstance } from 'fastify'
+import { failure } from '../core/errors.ts'
+import { decodePageToken, encodePageToken } from '../core/page-token.ts'
+import { parseXid, type Xid } from '../core/xid.ts'
+import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../http/api-routes.ts'
+import type { Caller } from '../http/auth.ts'
+import { describeCall, PAGE_QUERY, TEXT } from '../http/describe-api.ts'
+import { optionalText, refuseUnknownFields } from '../http/json-body.ts'
+import { limitOf, type Query } from '../http/query.ts'
+import { RUN_STATES, type Run, type RunCommand, type RunState, type Runs, type RunWork } from './run.ts'
+import { RUN, RUNS, runFields } from './view.ts'
+
+/** An answer that can be given again. */
+interface Answer {
+  readonly status: number
+  readonly body: unknown
+}
+
+export interface RunRoutesOptions<Work extends RunWork> extends ApiScope {
+  readonly runs: Runs<Work>
+  /** Runs an act in one transaction; with a key, the first answer to it is given again. */
+  readonly once: (
+    verb: string,
+    key: ReturnType<typeof onceKeyOf>,
+    act: (work: Work) => Promise<Answer>,
+  ) => Promise<Answer>
+  /** Refuses those who may not act on what the run is about. */
+  readonly checkReach: (run: Run, caller: Caller) => void
+}
+
+/** Adds the calls on runs to a server. */
+export async function runRoutes<Work extends RunWork>(
+  app: FastifyInstance,
+  options: RunRoutesOptions<Work>,
+): Promise<void> {
+  serveApi(app, options, [
+    listCall(options.runs),
+    getCall(options.runs),
+    steer(options, 'pause', 'Halt a run; nothing more is done after the answer', ({ caller }, reason) => ({
+      act: 'pause',
+      actor: caller.name,
+      reason,
+    })),
+    steer(options, 'resume', 'Let a paused run go on where it was', ({ caller }) => ({
+      act: 'resume',
+      actor: caller.name,
+    })),
+    steer(options, 'cancel', 'End a run; what was not done stays as it is', ({ caller }, reason) => ({
+      act: 'cancel',
+      actor: caller.name,
+      reason,
+    })),
+  ])
+}
+
+const KEY = { id: TEXT }
+const LIST_QUERY = {
+  ...PAGE_QUERY,
+  kind: { type: 'string', description: 'One or more kinds, with commas between them' },
+  state: {
+    type: 'string',
+    description: `One or more of ${RUN_STATES.join(', ')}, with commas between them`,
+  },
+}
+const MAX_REASON = 4_000
+const WHY = { fields: { reason: { type: 'string', maxLength: MAX_REASON } } }
+
+const listCall = <Work extends RunWork>(runs: Runs<Work>): ApiCall => ({
+  method: 'GET',
+  path: '/api/runs',
+  role: 'viewer',
+  query: Object.keys(LIST_QUERY),
+  schema: describeCall({
+    operationId: 'runs.list',
+    tag: 'runs',
+    summary: 'Work over many rows that any server goes on with, the newest first',
+    role: 'viewer',
+    query: LIST_QUERY,
+    data: RUNS,
+  }),
+  answer: async ({ query }) => {
+    const [kinds, states] = [namesOf(query, 'kind'), statesOf(query)]
+    const filters = { list: 'runs', kind: kinds?.join(',') ?? '', state: states?.join(',') ?? '' }
+    const limit = limitOf(query)
+    const found = await runs.list({ kinds, states, before: placeOf(query, filters), limit: limit + 1 })
+    const items = found.slice(0, limit)
+    const last = found.length > limit ? items.at(-1) : undefined
+    return {
+      status: 200,
+      data: {
+        items: items.map(runFields),
+        continuationToken: last === undefined ? null : encodePageToken(filters, { before: last.id }),
+      },
+    }
+  },
+})
+
+const getCall = <Work extends RunWork>(runs: Runs<Work>): ApiCall => ({
+  method: 'GET',
+  path: '/api/runs/:id',
+  role: 'viewer',
+  schema: describeCall({
+    operationId: 'runs.get',
+    tag: 'runs',
+    summary: 'A run and how far it is',
+    role: 'viewer',
+    params: KEY,
+    data: RUN,
+  }),
+  answer: async (request) => ({ status: 200, data: runFields(await readRun(runs, request)) }),
+})
+
+/** A call that changes how one run goes on, and answers with how it stands then. */
+const steer = <Work extends RunWork>(
+  { runs, once, checkReach }: RunRoutesOptions<Work>,
+  verb: 'pause' | 'resume' | 'cancel',
+  summary: string,
+  commandOf: (request: ApiRequest, reason: string | null) => RunCommand,
+): ApiCall => ({
+  method: 'POST',
+  path: `/api/runs/:id/${verb}`,
+  role: 'operator',
+  body: 'optional',
+  schema: describeCall({
+    operationId: `runs.${verb}`,
+    tag: 'runs',
+    summary,
+    role: 'operator',
+    params: KEY,
+    ...(verb === 'resume' ? {} : { body: WHY }),
+    data: RUN,
+    failures: [409],
+    idempotent: true,
+  }),
+  answer: async (request) => {
+    const { fields } = request.body
+    refuseUnknownFields(fields, verb === 'resume' ? [] : Object.keys(WHY.fields))
+    const reason = optionalText(fields, 'reason', { max: MAX_REASON, min: 0 })?.trim() || null
+    const command = commandOf(request, reason)
+    const { id, ...run } = await readRun(runs, request)
+    checkReach({ id, ...run }, request.caller)
+    const { status, body } = await once(`run.${verb}`, onceKeyOf(request), async (work) => ({
+      status: 200,
+      body: runFields(await runs.command(work, id, command)),
+    }))
+    return { status, data: body }
+  },
+})
+
+async function readRun<Work extends RunWork>(
+  runs: Runs<Work>,
+  { params: { id: text = '' } }: ApiRequest,
+): Promise<Run> {
+  const id = parseXid(text)
+  const run = id === null ? null : await runs.read(id)
+  if (run === null) throw failure('run_unknown', { id: text.slice(0, 64).toWellFormed() })
+  return run
+}
+
+const namesOf = (query: Query, parameter: string): readonly string[] | null =>
+  query.get(parameter)?.split(',') ?? null
+
+/** null when it is not given. */
+function statesOf(query: Query): readonly RunState[] | null {
+  const given = namesOf(query, 'state')
+  const unknown = given?.find((name) => !RUN_STATES.some((known) => known === name))
+  if (unknown !== undefined) {
+    const shown = unknown.slice(0, 64).toWellFormed()
+    const reason = `'${shown}' is none of ${RUN_STATES.join(', ')}`
+    throw failure('parameter_invalid', { parameter: 'state', reason })
+  }
+  return given === null ? null : RUN_STATES.filter((known) => given.includes(known))
+}
+
+function placeOf(query: Query, filters: Readonly<Record<string, string>>): Xid | null {
+  const token = query.get('continuationToken')
+  if (token === undefined) return null
+  const before = parseXid(decodePageToken(filters, token).before ?? '')
+  if (before === null) throw failure('continuation_token_invalid', { reason: 'it is malformed' })
+  return before
+}
