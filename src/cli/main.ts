@@ -15,6 +15,7 @@ import { migrateCommand } from './migrate.ts'
 import { outboxCommand } from './outbox/index.ts'
 import { queuesCommand } from './queues/index.ts'
 import { redriveCommands } from './redrive/index.ts'
+import { runsCommand } from './runs.ts'
 import { serveCommand } from './serve.ts'
 import { signaturesCommand } from './signatures.ts'
 import { processTerminal, type Terminal } from './terminal.ts'
@@ -72,6 +73,7 @@ ${EXIT_HELP}`,
       topCommand,
       lettersCommand,
       redriveCommands,
+      runsCommand,
       signaturesCommand,
       countsCommand,
       historyCommand,

@@ -4,6 +4,7 @@ import { OfficeClientError } from '../client/errors.ts'
 import { HistoryClient } from '../client/history.ts'
 import { LetterClient } from '../client/letters.ts'
 import { RedriveClient } from '../client/redrives.ts'
+import { RunClient } from '../client/runs.ts'
 import { type ConnectionOptions, type Endpoint, endpointOf } from '../client/transport.ts'
 import { CommandFailure, EXIT } from './exit.ts'
 import { type ConnectionFlags, DEFAULT_URL } from './queues/connection.ts'
@@ -38,6 +39,7 @@ export interface OfficeServer {
   readonly letters: LetterClient
   readonly history: HistoryClient
   readonly redrives: RedriveClient
+  readonly runs: RunClient
 }
 
 /** Runs `work` with the server that flags and environment name. */
@@ -84,6 +86,7 @@ export async function workWith(
       letters: new LetterClient(connection),
       history: new HistoryClient(connection),
       redrives: new RedriveClient(connection),
+      runs: new RunClient(connection),
     })
   } catch (error) {
     throw error instanceof OfficeClientError ? explained(error) : error
@@ -105,6 +108,7 @@ const NOTHING: readonly string[] = [
   'letter_unknown',
   'redrive_empty',
   'redrive_unknown',
+  'run_unknown',
   'signature_unknown',
 ]
 

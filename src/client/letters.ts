@@ -26,14 +26,18 @@ import type {
   SignatureGroup,
   SignatureListRequest,
 } from './letter-types.ts'
+import { type RunItem, runPath } from './runs.ts'
 import { timeToWire } from './times.ts'
 import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } from './transport.ts'
+import { sleep } from './waiting.ts'
 
 const LETTERS = '/api/dlq'
 const SIGNATURES = '/api/signatures'
 
-/** Many letters in bounded batches, with pauses: a million of them take minutes. */
+/** Servers of before answered at the end only, and a million letters take minutes. */
 const EXPIRE_TIMEOUT_MS = 30 * 60_000
+/** How often an expiry that goes on is looked at. */
+const LOOK_EVERY_MS = 1_000
 
 /**
  * @example
@@ -125,7 +129,7 @@ export class LetterClient {
   /** Gives up all pending letters that failed last more than so many days ago; tells how many these were. */
   async expireOlder(request: ExpireOlderRequest, options?: WriteOptions): Promise<number> {
     const path = `${LETTERS}/expire`
-    const { expired } = await write<{ expired: number }>(
+    const answer = await write<{ expired: number } | RunItem>(
       this.#endpoint,
       'POST',
       path,
@@ -133,7 +137,15 @@ export class LetterClient {
       options,
       EXPIRE_TIMEOUT_MS,
     )
-    return expired
+    if ('expired' in answer) return answer.expired
+    const { signal = new AbortController().signal } = options ?? {}
+    let run = answer
+    // It goes on as a run.
+    while (run.endedAtUtc === null) {
+      await sleep(LOOK_EVERY_MS, signal)
+      run = await read<RunItem>(this.#endpoint, runPath(run.id), {}, options)
+    }
+    return run.counts.done
   }
 
   /** How many letters there are, exactly: by source, engine, queue, status and signature, or by some of these. */

@@ -14,6 +14,7 @@ const uses = [...page.matchAll(/^\$ (bartleby .*)$/gm)]
 const GROUPS = [
   'letters',
   'redrive',
+  'runs',
   'signatures',
   'history',
   'queues',

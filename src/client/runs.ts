@@ -1,0 +1,91 @@
+/** A typed client of runs: work over many rows that any server goes on with. As the letter client. */
+import { type Page, type PageRequest, pathTo, read, readPage, type WriteOptions, write } from './envelope.ts'
+import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } from './transport.ts'
+
+export type RunState = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
+
+/** A run and how far it is. */
+export interface RunItem {
+  readonly id: string
+  /** What is done: `expire`, `webhook-requeue`, `webhook-purge` and so on. */
+  readonly kind: string
+  readonly state: RunState
+  /** What it is done to, for people. */
+  readonly about: string
+  /** expected = done + skipped + failed + remaining; null: it is not known before the end. */
+  readonly counts: {
+    readonly expected: number | null
+    readonly done: number
+    readonly skipped: number
+    readonly failed: number
+    readonly remaining: number | null
+  }
+  /** Rows a second that are allowed; null: as fast as it goes. */
+  readonly rate: number | null
+  readonly startedBy: string
+  readonly startedAtUtc: string
+  readonly endedAtUtc: string | null
+  /** It has nothing to do before. */
+  readonly dueAtUtc: string | null
+  /** Why it is paused, failed or was cancelled. */
+  readonly note: string | null
+  /** How often it went on after a restart, or on another server. */
+  readonly resumed: number
+  /** A server is at it now. */
+  readonly isHeld: boolean
+  readonly rateNow: number | null
+  readonly secondsLeft: number | null
+}
+
+export interface RunListRequest extends PageRequest {
+  readonly kinds?: readonly string[]
+  readonly states?: readonly RunState[]
+}
+
+const RUNS = '/api/runs'
+
+/** Where a run is. */
+export const runPath = (id: string): string => pathTo(RUNS, id)
+
+/**
+ * @example
+ * const runs = new RunClient({ url: 'http://127.0.0.1:1853' })
+ * for (const run of (await runs.list({ states: ['running'] })).items) console.log(run.kind, run.counts.done)
+ */
+export class RunClient {
+  readonly #endpoint: Endpoint
+
+  constructor(options: ConnectionOptions) {
+    this.#endpoint = endpointOf(options)
+  }
+
+  /** One page of runs, the newest first. */
+  list({ kinds, states, ...page }: RunListRequest = {}, options?: CallOptions): Promise<Page<RunItem>> {
+    const query = { ...page, kind: kinds?.join(','), state: states?.join(',') }
+    return readPage(this.#endpoint, RUNS, query, options)
+  }
+
+  /** How a run stands. */
+  read(id: string, options?: CallOptions): Promise<RunItem> {
+    return read(this.#endpoint, runPath(id), {}, options)
+  }
+
+  /** Halts it; nothing more is done after the answer. */
+  pause(id: string, reason?: string, options?: WriteOptions): Promise<RunItem> {
+    return this.#steer(id, 'pause', { reason }, options)
+  }
+
+  /** Lets it go on where it was. */
+  resume(id: string, options?: WriteOptions): Promise<RunItem> {
+    return this.#steer(id, 'resume', {}, options)
+  }
+
+  /** Ends it; what was not done stays as it is. */
+  cancel(id: string, reason?: string, options?: WriteOptions): Promise<RunItem> {
+    return this.#steer(id, 'cancel', { reason }, options)
+  }
+
+  #steer(id: string, verb: string, body: object, options: WriteOptions | undefined): Promise<RunItem> {
+    return write(this.#endpoint, 'POST', `${runPath(id)}/${verb}`, body, options)
+  }
+}
