@@ -1,6 +1,6 @@
 /**
- * Text and payload of items as the stores keep them: bytes, with NULL for "empty". Text is not stored as text,
- * because U+0000 is legal in it and PostgreSQL would refuse the row.
+ * Text and payload as the stores keep them. Those of items are bytes, with NULL for "empty": U+0000 is legal in their text, and
+ * PostgreSQL would refuse it as such. What others say (errors, notes, names) is text, cut and cleaned.
  */
 
 const EMPTY = new Uint8Array(0)
@@ -24,3 +24,49 @@ export function payloadBytes(payload: Uint8Array | string | undefined): Uint8Arr
 /** Bytes as base64, for parameters that travel as JSON. */
 export const base64 = (bytes: Uint8Array | null | undefined): string | null =>
   bytes == null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+
+export const MAX_MESSAGE_BYTES = 32_768
+const MAX_STACK_BYTES = 65_536
+const MAX_CLASS_BYTES = 256
+const CUT_MARK = '… [cut]'
+
+/** What is said of an error. */
+export interface ErrorTexts {
+  readonly errorClass: string
+  readonly errorMessage: string
+  readonly errorStack: string | null
+}
+
+/** The texts of an error as letters keep them. */
+export const storableError = ({ errorClass, errorMessage, errorStack }: ErrorTexts): ErrorTexts => ({
+  errorClass: storable(errorClass, MAX_CLASS_BYTES),
+  errorMessage: storable(errorMessage, MAX_MESSAGE_BYTES),
+  errorStack: errorStack === null ? null : storable(errorStack, MAX_STACK_BYTES),
+})
+
+/** HTTP allows notes a quarter of this. */
+const MAX_SAID_BYTES = 16_384
+
+/** What people say, as both stores take it. */
+export function said(text: string): string
+export function said(text: string | null): string | null
+export function said(text: string | null): string | null {
+  return text === null ? null : storable(text, MAX_SAID_BYTES)
+}
+
+/**
+ * A text of the outside that both stores take: at most `maxBytes` of UTF-8, with a mark where it was cut; without
+ * U+0000, which PostgreSQL refuses, and without halves of characters.
+ */
+export function storable(text: string, maxBytes: number): string {
+  // A character takes at most three bytes per UTF-16 unit: what is beyond cannot be needed.
+  const cut = text.length > maxBytes ? text.slice(0, maxBytes) : text
+  const clean = cut.toWellFormed().replaceAll('\0', '\uFFFD')
+  const bytes = Buffer.from(clean, 'utf8')
+  if (bytes.length <= maxBytes && cut.length === text.length) return clean
+  const room = maxBytes - Buffer.byteLength(CUT_MARK)
+  let end = Math.min(room, bytes.length)
+  // Not in the middle of a character: continuation bytes are 10xxxxxx.
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
+  return bytes.subarray(0, end).toString('utf8') + CUT_MARK
+}

@@ -8,7 +8,7 @@
 import { failure } from '../core/errors.ts'
 import type { Session } from '../db/database.ts'
 import { ACTS, OFFICE, REDRIVE_ACTS, SOURCE_OPERATIONS, SOURCES } from '../letters/letter.ts'
-import type { EngineQueue } from '../queues/engine-queues.ts'
+import type { EngineQueue } from '../queues/records.ts'
 import { NOTHING_SEEN, type SeenEngines } from './seen.ts'
 
 export const ENGINE_CONTEXTS = ['publisher', 'managed-app'] as const

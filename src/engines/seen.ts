@@ -5,7 +5,7 @@
 import type { Database, Session } from '../db/database.ts'
 import { seriesHasEngine } from '../history/record.ts'
 import { readSeriesLabels } from '../history/rows.ts'
-import { type EngineQueue, readEngineQueues } from '../queues/engine-queues.ts'
+import { type EngineQueue, readEngineQueues } from '../queues/records.ts'
 
 /** With a session, as part of its transaction. */
 export interface SeenEngines {

@@ -1,6 +1,7 @@
 /** History on HTTP: lists and details for readers, and the record of a run for workers in any language. */
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
+import { storable } from '../core/content.ts'
 import { failure } from '../core/errors.ts'
 import { memberTexts } from '../core/json-members.ts'
 import { formatMicros } from '../core/timestamp.ts'
@@ -27,7 +28,6 @@ import {
   requiredText,
 } from '../http/json-body.ts'
 import { limitOf, periodOf } from '../http/query.ts'
-import { storable } from '../letters/death-note.ts'
 import type { HistoryDetail, HistorySummary } from './entry.ts'
 import type { History } from './history.ts'
 import type { RunReport } from './intake.ts'

@@ -4,6 +4,7 @@
  * known, how it is filed and which row key it gets is decided here, the same for all of them.
  */
 import { type Instant, later } from '../core/clock.ts'
+import { storableError } from '../core/content.ts'
 import { signatureOf } from '../core/signature.ts'
 import type { Statement, Transaction, Value } from '../db/database.ts'
 import type { HistoryStatus } from '../history/record.ts'
@@ -18,7 +19,7 @@ import {
 } from './capture.ts'
 import { type Failed, type Grave, reopen as reopenLetters } from './change.ts'
 import { type Case, readCases } from './confirm.ts'
-import { type DeathNote, type Registers, storableError } from './death-note.ts'
+import type { DeathNote, Registers } from './death-note.ts'
 import { isEngineSourceId } from './item-source-id.ts'
 import { type DeathReason, type LetterId, letterId, type SourceName } from './letter.ts'
 import { type CaseRow, lockLettersOf, reopenedIn } from './reopen.ts'

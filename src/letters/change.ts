@@ -3,10 +3,11 @@
  * before; what their status does not allow is an error here, because whoever asks for an act has looked.
  */
 import type { Instant } from '../core/clock.ts'
+import { said } from '../core/content.ts'
 import { type Integer, integerList, sql, type Transaction } from '../db/database.ts'
 import { type HistoryEntry, recordHistory, seriesNumber } from '../history/record.ts'
 import { bytesFor, changing, fromStatus, type Given, parametersOf, recordChanged } from './change-sql.ts'
-import { type DeathNote, said } from './death-note.ts'
+import type { DeathNote } from './death-note.ts'
 import { idList } from './id-list.ts'
 import { type Act, isUnconfirmed, type LetterId, letterId, type RedriveRef, STATUS } from './letter.ts'
 import { type TransitionName, transitionOf, wordOf } from './transitions.ts'

@@ -3,10 +3,10 @@
  * letter it was sent back from is confirmed. A case that never became a letter is closed with its item.
  */
 import type { Instant } from '../core/clock.ts'
+import { storable } from '../core/content.ts'
 import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
 import type { HistoryEntry } from '../history/record.ts'
 import { confirm } from './change.ts'
-import { storable } from './death-note.ts'
 import { type LetterId, letterId } from './letter.ts'
 import type { OfficeWork } from './work.ts'
 

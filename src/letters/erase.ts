@@ -4,9 +4,9 @@
  * too, which each of them brings up to date. `verify` compares the two, and with the letters that are gone.
  */
 import { type Instant, instant } from '../core/clock.ts'
+import { said } from '../core/content.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
 import { elapsedMs, type HistoryRow, keepRunRow, seriesNumber } from '../history/record.ts'
-import { said } from './death-note.ts'
 import type { LetterId } from './letter.ts'
 import { takeOut } from './removal.ts'
 import { TRANSITIONS } from './transitions.ts'

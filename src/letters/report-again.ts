@@ -6,11 +6,13 @@
  *
  * Which failure is newer is decided by the order in which reports arrive. Clocks of reporters are compared with nothing of ours.
  */
+
+import { storableError } from '../core/content.ts'
 import { isImported } from '../core/imported.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
 import { noteFailure, PLAIN_RECORD } from './bury.ts'
 import { reopen } from './change.ts'
-import { type DeathNote, type Registers, storableError } from './death-note.ts'
+import type { DeathNote, Registers } from './death-note.ts'
 import { lockLetter, readLetterById } from './detail.ts'
 import { type Letter, type LetterId, STATUS } from './letter.ts'
 import type { FailureReport } from './report.ts'

@@ -1,10 +1,10 @@
 /** Runs whose steps are transactions of the office; history keeps what people did to them. */
 import type { Clock } from '../core/clock.ts'
+import { said } from '../core/content.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import { recordHistory } from '../history/record.ts'
 import { Runs } from '../work/run.ts'
-import { said } from './death-note.ts'
 import { OFFICE } from './letter.ts'
 import { inOffice, type OfficeWork } from './work.ts'
 

@@ -4,14 +4,14 @@
  */
 
 import type { Instant } from '../core/clock.ts'
+import { storable } from '../core/content.ts'
 import { integerList, sql, type Transaction } from '../db/database.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { allocateLetterIds } from '../letters/capture.ts'
 import { type CaseFailure, fileCaseFailures } from '../letters/confirm.ts'
-import { MAX_MESSAGE_BYTES, storable } from '../letters/death-note.ts'
 import type { LetterId } from '../letters/letter.ts'
+import { describeGiven, failedRun } from './bury.ts'
 import type { Cycle } from './cycle.ts'
-import { describeGiven } from './item-deaths.ts'
 import type { FailedRun, GivenError, Run } from './queue.ts'
 import type { ItemFacts } from './sql/inspect.ts'
 import { placeIn } from './sql/move.ts'
@@ -105,12 +105,4 @@ export const succeededRun = (run: Run, at: Instant): HistoryEntry => ({
   ...run,
   status: 'Succeeded',
   createdAt: at,
-})
-
-/** The row of a run that failed, unless it is that of a death. */
-export const failedRun = (run: FailedRun, at: Instant): HistoryEntry => ({
-  ...run,
-  status: 'Failed',
-  createdAt: at,
-  error: storable(run.errorMessage, MAX_MESSAGE_BYTES),
 })

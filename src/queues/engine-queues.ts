@@ -1,41 +1,22 @@
 /**
- * Which queue belongs to which engine, and the queue that is made for one. The store knows it, because an item may die on a
- * server that has not heard of the engine. An engine may have several queues; a queue has one engine, the one that was
- * defined last.
+ * The queues of engines: which one belongs to which engine, the queue that is made for one, and what the messages in it are called.
+ * The store knows it, because an item may die on a server that has not heard of the engine. An engine may have several queues; a
+ * queue has one engine, the one that was defined last.
  */
+
 import type { Log } from '../core/log.ts'
-import { type Database, type Session, sql } from '../db/database.ts'
+import { type Database, type Integer, integerList, sql, type Transaction } from '../db/database.ts'
+import { cleanInstanceId, correlationIdIn, PUBLISHER, readMessage } from '../engines/message.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import type { QueueSettings } from './queue.ts'
-import { readQueue, takeSettingsTurn } from './records.ts'
+import { type EngineQueue, readEngineOf, readEngineQueues, readQueue, takeSettingsTurn } from './records.ts'
 import { createInTurn } from './settings.ts'
-
-export interface EngineQueue {
-  readonly queue: string
-  readonly engine: string
-}
-
-/** One row by primary key. */
-const readOne = sql('engineQueues.read', 'SELECT engine FROM bartleby.engine_queues WHERE queue = $1')
-
-/** All of them; there are as many as engines were ever defined. */
-const readAll = sql('engineQueues.readAll', 'SELECT queue, engine FROM bartleby.engine_queues ORDER BY queue')
 
 const writeOne = sql(
   'engineQueues.write',
   `INSERT INTO bartleby.engine_queues (queue, engine) VALUES ($1, $2)
    ON CONFLICT (queue) DO UPDATE SET engine = excluded.engine`,
 )
-
-/** The engine that a queue belongs to; null when it is a plain queue. */
-export async function readEngineOf(session: Session, queue: string): Promise<string | null> {
-  const [row] = await session.rows<{ readonly engine: string }>(readOne, queue)
-  return row?.engine ?? null
-}
-
-/** All queues of engines, by the name of the queue. */
-export const readEngineQueues = (session: Session): Promise<readonly EngineQueue[]> =>
-  session.rows<EngineQueue>(readAll)
 
 /** Records that these engines are defined on these queues. Writes only what is new. */
 export async function recordEngineQueues(
@@ -93,4 +74,47 @@ export async function makeEngineQueue(
     await createInTurn(tx, now, engineQueueSettings(engine, queueName))
   }
   return true
+}
+
+/** null: it does not say. */
+export interface MessageNames {
+  readonly instanceId: string | null
+  readonly correlationId: string | null
+}
+
+/** Beyond this nobody looks for names in a payload. */
+const MAX_READ_BYTES = 65_536
+
+/** Payloads by primary key, without those that are too long to be read. */
+const readPayloads = sql('items.namingPayloads', {
+  postgres: `SELECT id, payload FROM bartleby.items
+             WHERE part = $1 AND shelf = $2 AND id = ANY($3::bigint[]) AND octet_length(payload) <= ${MAX_READ_BYTES}`,
+  sqlite: `SELECT id, payload FROM items
+           WHERE part = $1 AND shelf = $2 AND id IN (SELECT value FROM json_each($3)) AND length(payload) <= ${MAX_READ_BYTES}`,
+})
+
+/** The instance and the correlation that items name in their messages; those that name nothing may be left out. */
+export async function readMessageNames(
+  tx: Transaction,
+  part: number,
+  shelf: number,
+  serials: readonly number[],
+): Promise<ReadonlyMap<number, MessageNames>> {
+  const list = integerList(tx.dialect, serials)
+  const rows = await tx.rows<{ id: Integer; payload: Uint8Array }>(readPayloads, part, shelf, list)
+  return new Map(rows.map(({ id, payload }) => [Number(id), namesIn(payload)]))
+}
+
+function namesIn(payload: Uint8Array): MessageNames {
+  const read = readMessage(payload)
+  const message = read.ok ? read.message : null
+  return { instanceId: instanceIdIn(message), correlationId: correlationIdIn(message) }
+}
+
+function instanceIdIn(message: unknown): string | null {
+  if (typeof message !== 'object' || message === null || !('instanceId' in message)) return null
+  const { instanceId } = message
+  if (typeof instanceId !== 'string') return null
+  const clean = cleanInstanceId(instanceId)
+  return clean === PUBLISHER && instanceId !== PUBLISHER ? null : clean
 }

@@ -1,5 +1,5 @@
 /**
- * Queues and their partitions as rows: create, read, update, delete. And the serials of their items: one ascending sequence
+ * Queues, their partitions and their engines as rows: create, read, update, delete. And the serials of their items: one ascending sequence
  * per store, so that ids of a partition ascend across servers for calls that do not overlap, whatever their clocks say.
  */
 import { type Instant, instant } from '../core/clock.ts'
@@ -192,6 +192,31 @@ export async function readQueueUsing(session: Session, name: string): Promise<st
   const [row] = await session.rows<{ name: string }>(readUser, name)
   return row?.name ?? null
 }
+
+/** A queue that belongs to an engine. */
+export interface EngineQueue {
+  readonly queue: string
+  readonly engine: string
+}
+
+/** One row by primary key. */
+const readEngine = sql('engineQueues.read', 'SELECT engine FROM bartleby.engine_queues WHERE queue = $1')
+
+/** All of them; there are as many as engines were ever defined. */
+const readEngines = sql(
+  'engineQueues.readAll',
+  'SELECT queue, engine FROM bartleby.engine_queues ORDER BY queue',
+)
+
+/** The engine that a queue belongs to; null when it is a plain queue. */
+export async function readEngineOf(session: Session, queue: string): Promise<string | null> {
+  const [row] = await session.rows<{ readonly engine: string }>(readEngine, queue)
+  return row?.engine ?? null
+}
+
+/** All queues of engines, by the name of the queue. */
+export const readEngineQueues = (session: Session): Promise<readonly EngineQueue[]> =>
+  session.rows<EngineQueue>(readEngines)
 
 /** Makes the queue and its partitions, ready for use. */
 export async function createQueue(

@@ -1,6 +1,6 @@
 /** The lifecycle of one queue's items, applied when it is due: ended leases, expiry, schedules, held items. */
 import { instant, later } from '../core/clock.ts'
-import { bury, type Dying, hold, type Undertaking } from './bury.ts'
+import { bury, type Dying, type Undertaking } from './bury.ts'
 import { negated, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
 import { allocateSerials, type Partition } from './records.ts'
@@ -9,7 +9,7 @@ import { deathReason } from './settle.ts'
 import { claimLeaseBatches, type DueBatch, type DueItem, type DueWork } from './sql/due.ts'
 import { type ItemFacts, lockItems } from './sql/inspect.ts'
 import { LEASE_GRACE_US, parseRuns } from './sql/lease.ts'
-import { placeAtTail, sendToTail } from './sql/move.ts'
+import { holdItems, placeAtTail, sendToTail } from './sql/move.ts'
 
 const ZERO = instant(0n)
 
@@ -145,6 +145,22 @@ async function settleDying(
   if (dying.length === 0) return
   if ((await bury(cycle, partition, SHELF.queue, dying, undertaking)) === 'held')
     await hold(cycle, partition, dying)
+}
+
+/** Sets dying items aside whose dead queue is missing; the sweep tries again. */
+async function hold(cycle: Cycle, partition: Partition, dying: readonly Dying[]): Promise<void> {
+  await holdItems(
+    cycle.tx,
+    partition.part,
+    dying.map(({ item }) => item.serial),
+  )
+  const leased = dying.filter(({ item }) => item.leased)
+  cycle.changes.add(partition.part, {
+    ready: leased.length - dying.length,
+    leased: -leased.length,
+    held: dying.length,
+    deadline: negated(sumOfInstants(leased.flatMap(({ item }) => item.leaseDeadline ?? []))),
+  })
 }
 
 /** Who dies of what, and who lives on. */

@@ -5,7 +5,7 @@
 import { type Integer, type Session, sql } from '../db/database.ts'
 import { readDrawers } from '../letters/drawers.ts'
 import type { SourceName } from '../letters/letter.ts'
-import { readEngineOf } from '../queues/engine-queues.ts'
+import { readEngineOf } from '../queues/records.ts'
 import { isSending, type PlanRequest } from './redrive.ts'
 
 /** Where the letters of a drawer go. */

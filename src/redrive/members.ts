@@ -1,7 +1,7 @@
 /** The letters of redrives: the frozen set in the order of its lanes, and those of it that were not sent. */
 import { instant } from '../core/clock.ts'
+import { storable } from '../core/content.ts'
 import { type Integer, integerList, type Session, sql, type Transaction, textList } from '../db/database.ts'
-import { storable } from '../letters/death-note.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
 import type { Lane, LanePlace } from './lanes.ts'
 import type { Exception, ExceptionReason, RedriveNumber } from './redrive.ts'

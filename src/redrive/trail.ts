@@ -1,6 +1,7 @@
 /** What history keeps of redrives: a row for everything that was done to one, under the id of the redrive. */
+
+import { said } from '../core/content.ts'
 import { recordHistory } from '../history/record.ts'
-import { said } from '../letters/death-note.ts'
 import { OFFICE, type RedriveAct } from '../letters/letter.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import type { StoredRedrive } from './rows.ts'

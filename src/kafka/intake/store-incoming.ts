@@ -1,6 +1,6 @@
 /** Records on their way into the store: what is worked out of each before the transaction, and what is decided in it. */
 import { randomUUID } from 'node:crypto'
-import { storable } from '../../letters/death-note.ts'
+import { storable } from '../../core/content.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import { type DlqId, type EventFacts, type EventId, type RawRecord, UNKNOWN, type Warning } from '../event.ts'
 import type { KafkaSettings } from '../settings.ts'

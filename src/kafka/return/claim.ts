@@ -1,7 +1,7 @@
 /** Taking an event for a while: it is claimed, under a token of its own, until a lease runs out. Whoever lost it can do nothing to it. */
 import { type Instant, later } from '../../core/clock.ts'
+import { said } from '../../core/content.ts'
 import type { Transaction } from '../../db/database.ts'
-import { said } from '../../letters/death-note.ts'
 import { type Caller, type EventId, STATE, type StoredEvent } from '../event.ts'
 import { putHold } from './hold.ts'
 import { leaseUs, type ReturnParts } from './parts.ts'

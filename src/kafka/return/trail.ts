@@ -1,6 +1,7 @@
 /** History of what was tried on an event and changed no letter: every row has who asked for it, and in which request. */
+
+import { said, storable } from '../../core/content.ts'
 import { recordHistory } from '../../history/record.ts'
-import { said, storable } from '../../letters/death-note.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { type Caller, KAFKA, KAFKA_OPERATIONS } from '../event.ts'
 import type { Hold } from './hold.ts'

@@ -1,7 +1,7 @@
 /** Leasing letters from a dead queue. */
 import type { Instant } from '../../core/clock.ts'
+import { storable } from '../../core/content.ts'
 import { type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
-import { storable } from '../death-note.ts'
 import type { LetterId } from '../letter.ts'
 import { ours } from './place.ts'
 

@@ -1,10 +1,10 @@
 /** Dead rows become letters or reopen those they have, many in one transaction. The rows stay where they are: they are the way back. */
 import { type Instant, instant } from '../../core/clock.ts'
-import { textBytes } from '../../core/content.ts'
+import { storable, textBytes } from '../../core/content.ts'
 import { bury, PLAIN_RECORD } from '../../letters/bury.ts'
 import { type GivenDeath, takingGiven } from '../../letters/capture.ts'
 import { fileCaseFailures } from '../../letters/confirm.ts'
-import { type Registers, storable } from '../../letters/death-note.ts'
+import type { Registers } from '../../letters/death-note.ts'
 import type { DeathReason, LetterId } from '../../letters/letter.ts'
 import type { CaseRow } from '../../letters/reopen.ts'
 import type { OfficeWork } from '../../letters/work.ts'
