@@ -253,16 +253,21 @@ export async function takeRun(session: Session, id: Xid, lease: Lease, now: Inst
   return row === undefined ? null : toRun(row)
 }
 
-/** The owner's open runs. Those whose step is under way are renewed by it. */
+/** Some of the owner's open runs, by primary key. Those whose step is under way are renewed by it. */
 const renewRows = sql('runs.renew', {
   postgres: `UPDATE bartleby.runs SET owned_until = $2 WHERE id = ANY(ARRAY(
-               SELECT id FROM bartleby.runs WHERE owner = $1 AND ended_at IS NULL FOR UPDATE SKIP LOCKED))`,
-  sqlite: `UPDATE runs INDEXED BY runs_open SET owned_until = $2 WHERE owner = $1 AND ended_at IS NULL`,
+               SELECT id FROM bartleby.runs WHERE id = ANY($3::text[]) AND owner = $1 AND ended_at IS NULL FOR UPDATE SKIP LOCKED))`,
+  sqlite: `UPDATE runs SET owned_until = $2
+           WHERE id IN (SELECT value FROM json_each($3)) AND owner = $1 AND +ended_at IS NULL`,
 })
 
-/** Keeps all runs of a server for it. */
-export async function renewRuns(session: Session, { owner, until }: Lease): Promise<void> {
-  await session.run(renewRows, owner, until)
+/** Keeps the runs that a server is at for it, and none that it does not know of any more. */
+export async function renewRuns(
+  session: Session,
+  { owner, until }: Lease,
+  ids: readonly Xid[],
+): Promise<void> {
+  await session.run(renewRows, owner, until, textList(session.dialect, ids))
 }
 
 /** One row by primary key, for whoever takes it up next. */

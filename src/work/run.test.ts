@@ -16,7 +16,9 @@ const NOW = instant(1_800_000_000_000_000n)
 const insert = sql('test.insertCounted', "INSERT INTO bartleby.locks VALUES ($1, 'test', $2)")
 const count = sql('test.countCounted', 'SELECT count(*) AS found FROM bartleby.locks')
 
-const readLease = sql('test.leaseOfRun', 'SELECT owned_until AS at FROM bartleby.runs', { bigints: true })
+const readLease = sql('test.leaseOfRun', 'SELECT owned_until AS at FROM bartleby.runs ORDER BY id', {
+  bigints: true,
+})
 
 interface Server {
   readonly runs: Runs<RunWork>
@@ -171,6 +173,28 @@ describe.each(stores)('a run on $name', (kind: StoreKind) => {
       await other.runs.settle()
     }
     expect(await other.runs.read(id)).toMatchObject({ owner: one.runs.owner, resumed: 0 })
+  })
+
+  it('goes on when its server lost it without a word, also while that server is at others', async () => {
+    const [one, other] = [server(), server()]
+    one.runs.start()
+    await begin(one, { rate: 0.1 })
+    const { id } = await one.runs.inWork('test.begin', (work) =>
+      // What follows the commit is lost, as when its answer is.
+      one.runs.begin<number, number>(
+        { ...work, afterCommit: () => {} },
+        { kind: 'count', about: 'ten', subject: 10, place: 0, actor: 'nell' },
+      ),
+    )
+    for (let i = 0; i < 5; i++) {
+      clock.advance(1_000_001n)
+      await vi.waitFor(async () => expect(await leaseEnds()).toBe(clock.now() + 3_000_000n), {
+        timeout: PATIENCE_MS,
+      })
+      await one.runs.settle()
+      await other.runs.settle()
+    }
+    expect(await other.runs.read(id)).toMatchObject({ state: 'done', done: 10 })
   })
 
   it('is left to others by a server that stops, after the step at hand', async () => {

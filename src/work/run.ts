@@ -316,7 +316,7 @@ export class Runs<Work extends RunWork> {
   #renew(): Promise<void> {
     const { db, log } = this.#options
     this.#renewing ??= db
-      .session('run.renew', (session) => renewRuns(session, this.#lease()))
+      .session('run.renew', (session) => renewRuns(session, this.#lease(), [...this.#walks.keys()]))
       .catch((error: unknown) => log.warn({ err: error }, 'the leases of runs were not renewed'))
       .finally(() => {
         this.#renewing = undefined

@@ -15,7 +15,7 @@ export const RUN_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'runs.open': [],
   'runs.left': [NOW],
   'runs.take': [NOW, OPEN, 'owner', LATER],
-  'runs.renew': ['owner', LATER],
+  'runs.renew': ['owner', LATER, `{${OPEN}}`],
   'runs.leave': [OPEN, 'owner'],
   'runs.lock': [OPEN],
   'runs.change': [OPEN, 'running', null, '{}', null, null, 10, 5, 0, 0, null, null, 1, 'owner', LATER],
