@@ -52,4 +52,22 @@ describe.each(stores)('an open engine on $name', (kind: StoreKind) => {
     expect((await other.letters.capture(report)).letter).toMatchObject({ originalQueue: 'outgoing' })
     await expect(other.letters.list({ engine: 'male' })).rejects.toMatchObject({ code: 'engine_unknown' })
   })
+
+  it('may have any name that is valid: its letters are discarded, restored and retried as others are', async () => {
+    await office.queues.create({
+      queueName: 'plain',
+      leaseTimeout: '1h',
+      expireTimeout: '24h',
+      requestedPartitions: 1,
+    })
+    const report = reportOf(1, office.clock.now(), { engine: 'constructor', originalQueue: 'plain' })
+    const { letter } = await office.letters.capture(report)
+    const how = { notes: null, actor: 'nell' }
+    await office.letters.change(letter, { status: 'Resolved', ...how })
+    await office.letters.change(letter, { status: 'Pending', ...how })
+    await office.letters.retry(letter, { edit: null, ...how })
+    const { history } = await office.letters.get(letter)
+    const told = history.map(({ operation }) => operation).sort()
+    expect(told).toEqual(['capture', 'discard', 'restore', 'retry'])
+  })
 })

@@ -112,7 +112,7 @@ const PENDING = { status: STATUS.Pending, resolution: null, confirmedAt: null, r
 interface GivenLetters {
   readonly letters: ReadonlyMap<LetterId, Given>
   /** The series of history for each engine. */
-  readonly series: Readonly<Record<string, number>>
+  readonly series: ReadonlyMap<string, number>
 }
 
 async function givenOf(
@@ -121,11 +121,12 @@ async function givenOf(
   letters: readonly AnyLetter[],
   { redrive }: RedriveHow,
 ): Promise<GivenLetters> {
-  const series: Record<string, number> = {}
+  const series = new Map<string, number>()
   const runs = new Map<string, number>()
   const given = new Map<LetterId, Given>()
   for (const { id, engine, actor, details, run, sentAs, sentTo, isEdited, deliveries, drawer } of letters) {
-    if (run === undefined) series[engine] ??= await seriesNumber(tx, engine, wordOf(act, engine), 'Succeeded')
+    if (run === undefined && !series.has(engine))
+      series.set(engine, await seriesNumber(tx, engine, wordOf(act, engine), 'Succeeded'))
     given.set(id, {
       ...(actor == null ? {} : { by: said(actor) }),
       ...(details === undefined ? {} : { details: JSON.stringify(details) }),
@@ -178,7 +179,7 @@ async function write(
   const given = JSON.stringify(
     Object.fromEntries([...letters].map(([id, values]) => [id.toString(), values])),
   )
-  const values = [ids, given, now, said(actor), said(notes), JSON.stringify(series)]
+  const values = [ids, given, now, said(actor), said(notes), JSON.stringify(Object.fromEntries(series))]
   const isSqlite = tx.dialect === 'sqlite'
   const own = isSqlite ? values.slice(0, parametersOf(statement)) : values
   const rows = await tx.rows<DrawerRow>(statement, ...own)
@@ -258,7 +259,7 @@ export async function reopen(work: OfficeWork, failed: readonly Failed[]): Promi
   const given = new Map(failed.map((letter) => [letter.id, failureGiven(tx, letter)]))
   await Promise.all([
     tx.run(keepFailures, idList(tx.dialect, failed), now),
-    write(work, 'reopen', { letters: given, series: {} }, { actor: null, notes: null }),
+    write(work, 'reopen', { letters: given, series: new Map() }, { actor: null, notes: null }),
   ])
   for (const { id, before, note } of failed) {
     count(work, 'reopen', before, 1, note)

@@ -44,9 +44,10 @@ export async function changeLetter(
     case 'Pending': {
       insistOnStatus(letter, 'restore')
       const deliveries = await takeBack(work, source, letter)
+      // First: a source may refuse a letter, which stays what it is then.
+      await source.lay(work, [letter])
       const before = { ...letter, status: STATUS[letter.status] }
       await change(work, 'restore', [{ id, engine, before, deliveries }], how)
-      await source.lay(work, [letter])
     }
   }
   const changed = await readLetterById(work.tx, id)

@@ -111,12 +111,12 @@ export const TRANSITIONS = {
     outcome: null,
     word: 'expire',
   },
-  /** Its source lays it into its dead queue afterwards. */
+  /** Its source has laid it into its dead queue. */
   restore: {
     from: ['Resolved', 'Expired'],
     to: 'Pending',
     sets: ['dequeue_count'],
-    resets: [...RESOLUTION, ...SENT, 'place'],
+    resets: [...RESOLUTION, ...SENT],
     activity: null,
     outcome: null,
     word: 'restore',
@@ -170,8 +170,8 @@ export const transitionOf = (act: TransitionName): Transition => TRANSITIONS[act
 
 /** What history calls an act on letters of an engine: sources with words of their own are engines of that name. */
 export const wordOf = (act: TransitionName, engine: string): string => {
-  const { word, words }: Transition = TRANSITIONS[act]
-  return (words as Readonly<Record<string, string>> | undefined)?.[engine] ?? word
+  const { word, words = {} }: Transition = TRANSITIONS[act]
+  return Object.entries(words).find(([source]) => source === engine)?.[1] ?? word
 }
 
 /** How refusals name the acts that operators ask for. */

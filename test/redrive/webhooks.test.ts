@@ -1,5 +1,7 @@
 /** Redrives of letters that are dead webhook jobs. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { readLetterById } from '../../src/letters/detail.ts'
+import type { LetterId } from '../../src/letters/letter.ts'
 import { webhookLetterSource } from '../../src/webhooks/letters/source.ts'
 import { type Consumer, JOB } from '../../src/webhooks/webhook.ts'
 import { DeadJobStore } from '../harness/dead-job-store.ts'
@@ -54,5 +56,20 @@ describe.each(stores)('a redrive of letters of webhooks on $name', (kind) => {
     expect(await desk.run(filter, 'restore')).toMatchObject({ state: 'done', counts: { sent: 2 } })
     expect(await office.deadCount(receiver)).toBe(2)
     expect(await office.job(job)).toMatchObject({ state: JOB.dead })
+  })
+
+  it('leaves discarded a letter whose message is gone, and restores the others', async () => {
+    const receiver = await consumer()
+    const [lost, kept] = await office.deadJobs(receiver, 2)
+    if (lost === undefined || kept === undefined) throw new Error('no jobs')
+    const filter = await filterOf(lost)
+    const [{ id, reference }, { id: other }] = [await office.letter(lost), await office.letter(kept)]
+    const statusOf = (id: LetterId) =>
+      office.db.session('test', async (session) => (await readLetterById(session, id))?.status)
+    await desk.run(filter, 'discard')
+    await office.forgetMessage(reference, receiver.channel)
+    expect(await desk.run(filter, 'restore')).toMatchObject({ state: 'done', counts: { sent: 1, failed: 1 } })
+    expect([await statusOf(id), await statusOf(other)]).toEqual(['Resolved', 'Pending'])
+    expect(await office.deadCount(receiver)).toBe(1)
   })
 })
