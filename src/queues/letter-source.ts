@@ -1,12 +1,13 @@
 /**
  * The way back of letters that came from a queue, from an engine on a queue, or that name a queue: the item is put at
- * the tail of that queue in the transaction that claims the letter, and carries the letter's number as its case.
+ * the tail of that queue in the transaction that claims the letter, and carries the letter's number as its case. What is on file
+ * of the letter is copied within the store, so nothing of a payload leaves it.
  */
-import { later } from '../core/clock.ts'
+import { type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { type BartlebyError, failure } from '../core/errors.ts'
 import { idFromSerial } from '../core/ksuid.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
 import type { Letter, LetterId, Placed } from '../letters/letter.ts'
 import { layLetter } from '../letters/lying/move.ts'
 import type {
@@ -26,7 +27,7 @@ import { departureOf } from './dead-queue.ts'
 import { makeEngineQueue } from './engine-queues.ts'
 import type { Announce } from './put.ts'
 import { allocateSerials, expectLetters, type QueueRecord, readEngineOf, readQueue } from './records.ts'
-import { insertLetters } from './sql/put-letters.ts'
+import { SHELF } from './schema.ts'
 import { removeAny } from './sql/remove.ts'
 
 /** The source called `name`, for letters that go back to queues. */
@@ -197,4 +198,66 @@ function count(tx: Transaction, part: number, change: Parameters<CountChanges['a
   const changes = new CountChanges()
   changes.add(part, change)
   changes.write(tx)
+}
+
+const COLUMNS = `id, part, shelf, leased, attempts, created_at, expire_at, case_id, encoding, kind, reference, payload`
+
+/** What an operator made of a text counts; an empty one is kept as NULL. */
+const edited = (name: string, empty: string): string =>
+  `CASE WHEN letters.edited_${name} IS NULL THEN letters.${name} ELSE nullif(letters.edited_${name}, ${empty}) END`
+
+const contents = (empty: string): string =>
+  `${['encoding', 'kind', 'reference'].map((name) => edited(name, empty)).join(', ')},
+   CASE WHEN letters.edited = 1 THEN letters.edited_payload ELSE letters.payload END`
+
+/**
+ * Letters by primary key, each with the serial that it gets, which is found by the letter's place in the ascending list: a join with
+ * what is given would go through all of it for every letter. SQLite is asked for one after the other.
+ */
+const insertOfLetters = sql('items.insertOfLetters', {
+  postgres: `INSERT INTO bartleby.items (${COLUMNS})
+    SELECT ($2::bigint[])[width_bucket(letters.id, $1::bigint[])], $3, ${SHELF.queue}, 0, 0, $4, $5, letters.id, ${contents("''::bytea")}
+    FROM bartleby.letters WHERE letters.id = ANY($1::bigint[])`,
+  sqlite: `INSERT INTO items (${COLUMNS})
+    SELECT $2, $3, ${SHELF.queue}, 0, 0, $4, $5, letters.id, ${contents("x''")} FROM letters WHERE letters.id = $1`,
+})
+
+/** Items of letters, all into one partition. */
+interface LetterItems {
+  readonly part: number
+  readonly createdAt: Instant
+  readonly expireAt: Instant
+  readonly letters: readonly LetterId[]
+  /** One for each of them, ascending. */
+  readonly serials: readonly number[]
+}
+
+/** Puts letters that are locked into a partition; each item carries its letter as its case. */
+async function insertLetters(tx: Transaction, items: LetterItems): Promise<void> {
+  const { part, createdAt, expireAt, letters, serials } = items
+  if (tx.dialect === 'postgres') {
+    const given = letters
+      .map((id, i) => ({ id: Number(id), serial: serials[i] ?? 0 }))
+      .sort((a, b) => a.id - b.id)
+    const inserted = await tx.run(
+      insertOfLetters,
+      integerList(
+        tx.dialect,
+        given.map(({ id }) => id),
+      ),
+      integerList(
+        tx.dialect,
+        given.map(({ serial }) => serial),
+      ),
+      part,
+      createdAt,
+      expireAt,
+    )
+    if (inserted !== letters.length) throw new Error('letters are gone although they were locked')
+    return
+  }
+  await tx.runEach(
+    insertOfLetters,
+    letters.map((id, i) => [id, serials[i] ?? 0, part, createdAt, expireAt]),
+  )
 }
