@@ -2,7 +2,7 @@
 import type { Clock } from '../../src/core/clock.ts'
 import { sql } from '../../src/db/database.ts'
 import { bury, type Cause, PLAIN_RECORD } from '../../src/letters/bury.ts'
-import { allocateLetterId, takingGiven } from '../../src/letters/capture.ts'
+import { allocateLetterIds, takingGiven } from '../../src/letters/capture.ts'
 import { change } from '../../src/letters/change.ts'
 import { lockLetter } from '../../src/letters/detail.ts'
 import { type LetterId, type LetterStatus, STATUS } from '../../src/letters/letter.ts'
@@ -59,7 +59,8 @@ export async function captureFromQueue(
 ): Promise<LetterId> {
   const plain = causeIn({ source: 'queues', engine: 'queues', queue }, 'all attempts are used up')
   return inOffice(db, clock, 'test.die', async (work) => {
-    const caseId = await allocateLetterId(work.tx)
+    const [caseId] = await allocateLetterIds(work.tx, 1)
+    if (caseId === undefined) throw new Error('there is no number for a letter')
     const death = {
       cause: { ...plain, errorClass: 'AttemptsExhausted', failedBy: null },
       caseId,

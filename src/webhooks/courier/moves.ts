@@ -5,7 +5,7 @@
 import type { Instant } from '../../core/clock.ts'
 import { type Xid, xid } from '../../core/xid.ts'
 import { type Integer, sql, textList } from '../../db/database.ts'
-import { allocateLetterId } from '../../letters/capture.ts'
+import { allocateLetterIds } from '../../letters/capture.ts'
 import { type CaseFailure, fileCaseFailures } from '../../letters/confirm.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
@@ -85,14 +85,18 @@ export interface FailedJob {
   readonly failure: Omit<CaseFailure, 'caseId' | 'errorStack'>
 }
 
-/** Gives the jobs that have no case yet one. On PostgreSQL their numbers come in one flight. */
-export function withCases(
+/** Gives the jobs that have no case yet one. */
+export async function withCases(
   { tx }: OfficeWork,
   failed: readonly FailedJob[],
 ): Promise<readonly (FailedJob & { readonly letter: LetterId })[]> {
-  return Promise.all(
-    failed.map(async (job) => ({ ...job, letter: job.letter ?? (await allocateLetterId(tx)) })),
-  )
+  const fresh = await allocateLetterIds(tx, failed.filter(({ letter }) => letter === null).length)
+  const next = fresh.values()
+  return failed.map((job) => {
+    const letter = job.letter ?? next.next().value
+    if (letter === undefined) throw new Error(`there is no number for the case of job ${job.id}`)
+    return { ...job, letter }
+  })
 }
 
 /** The moves of failed jobs. */

@@ -4,9 +4,9 @@ import { stores } from '../../../test/harness/stores.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Xid } from '../../core/xid.ts'
 import { sql } from '../../db/database.ts'
-import { allocateLetterId } from '../../letters/capture.ts'
+import { allocateLetterIds } from '../../letters/capture.ts'
 import { fileCaseFailures } from '../../letters/confirm.ts'
-import type { Letter, LetterStatus } from '../../letters/letter.ts'
+import { type Letter, type LetterStatus, letterId } from '../../letters/letter.ts'
 import { inOffice } from '../../letters/work.ts'
 import { JOB } from '../webhook.ts'
 
@@ -81,7 +81,7 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       const [job, other] = [await office.one(consumer), await office.one(consumer)]
       const firstAt = office.store.clock.now()
       const caseId = await inOffice(office.db, office.store.clock, 'test.fail', async (work) => {
-        const id = await allocateLetterId(work.tx)
+        const [id = letterId(0)] = await allocateLetterIds(work.tx, 1)
         const failure = {
           failedBy: 'courier',
           errorClass: 'Timeout',
