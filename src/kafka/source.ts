@@ -10,6 +10,7 @@ import { idList } from '../letters/id-list.ts'
 import type { Edit } from '../letters/letter.ts'
 import type { Departing, LetterSource, Refused, Rendered, Sent } from '../letters/source.ts'
 import { insistOnStatus } from '../letters/transitions.ts'
+import type { OfficeWork } from '../letters/work.ts'
 import { KAFKA, type OutgoingRecord, STATE, SYSTEM, UNKNOWN } from './event.ts'
 import type { Ended } from './return/attempt.ts'
 import type { Errand, LetterGoal } from './return/errand.ts'
@@ -50,31 +51,33 @@ export function kafkaLetterSource({ returnWay, discarded }: KafkaSourceOptions):
         return { letter, messageId: eventId, queue: record.topic }
       }),
     // What is on a topic cannot be taken back.
-    recall: async () => ({ outcome: 'gone' }),
-    async lift(work, letters) {
+    takeBack: async (_work, letters) => letters.map((letter) => ({ letter, deliveries: 0 })),
+    async moved(work, letters, act) {
       const { tx } = work
       const ids = idList(tx.dialect, letters)
-      const events = await tx.rows<LiftedEvent>(lockEvents, ids)
-      const busy = events.find(
-        ({ state }) => Number(state) === STATE.claimed || Number(state) === STATE.publishing,
-      )
-      if (busy !== undefined) throw failure('letter_service_busy', { service: busy.service })
-      await tx.run(discardEvents, ids)
-      work.afterCommit(() => {
-        for (const { service, original_topic: topic } of events) discarded?.(service, topic)
-      })
-    },
-    async lay({ tx }, letters) {
-      await tx.run(layEvents, idList(tx.dialect, letters))
-    },
-    async forget({ tx }, letters) {
-      const ids = idList(
-        tx.dialect,
-        letters.map((id) => ({ id })),
-      )
-      await Promise.all(FORGETTING.map((statement) => tx.run(statement, ids)))
+      if (act === 'remove') await Promise.all(FORGETTING.map((statement) => tx.run(statement, ids)))
+      else if (act === 'discard' || act === 'expire') await giveUp(work, ids, discarded)
+      else await tx.run(layEvents, ids)
     },
   }
+}
+
+/** Events that nobody holds are discarded. */
+async function giveUp(
+  work: OfficeWork,
+  ids: string,
+  discarded: KafkaSourceOptions['discarded'],
+): Promise<void> {
+  const { tx } = work
+  const events = await tx.rows<LiftedEvent>(lockEvents, ids)
+  const busy = events.find(
+    ({ state }) => Number(state) === STATE.claimed || Number(state) === STATE.publishing,
+  )
+  if (busy !== undefined) throw failure('letter_service_busy', { service: busy.service })
+  await tx.run(discardEvents, ids)
+  work.afterCommit(() => {
+    for (const { service, original_topic: topic } of events) discarded?.(service, topic)
+  })
 }
 
 /** One after the other, as one event of a service is in flight at a time. What is refused of one does not concern the next. */

@@ -23,14 +23,16 @@ export interface Candidate extends Placed {
   /** What letters are kept in order by: the instance; null when it has none. */
   readonly key: string | null
   readonly capturedAt: Instant
+  readonly confirmedAt: unknown
   readonly isUnconfirmed: boolean
+  readonly sentTo: string | null
   readonly isLeased: boolean
   readonly resolution: Act | null
   /** The redrive that sent it, or is about to. */
   readonly redrive: number | null
 }
 
-const COLUMNS = `id, version, status, drawer, engine, source_id, instance_id, captured_at, confirmed_at, resolution, leased, redrive,
+const COLUMNS = `id, version, status, drawer, engine, source_id, instance_id, captured_at, confirmed_at, resolution, sent_to, leased, redrive,
   part, shelf, serial, laid_at, lease_deadline, dead_queue`
 
 const these = { postgres: 'id = ANY($1::bigint[])', sqlite: 'id IN (SELECT value FROM json_each($1))' }
@@ -65,6 +67,7 @@ interface Row {
   readonly instance_id: string | null
   readonly captured_at: Integer
   readonly confirmed_at: Integer | null
+  readonly sent_to: string | null
   readonly resolution: Act | null
   readonly leased: Integer
   readonly redrive: Integer | null
@@ -107,6 +110,8 @@ function toCandidate(row: Row): Candidate {
     sourceId: row.source_id,
     key: row.instance_id === null || isUnnamed(row.instance_id) ? null : row.instance_id,
     capturedAt: instant(BigInt(row.captured_at)),
+    confirmedAt: row.confirmed_at,
+    sentTo: row.sent_to,
     isUnconfirmed: isUnconfirmed({ resolution: row.resolution, confirmedAt: row.confirmed_at }),
     isLeased,
     resolution: row.resolution,

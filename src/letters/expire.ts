@@ -208,7 +208,7 @@ class Lifter {
     }
     for (const [name, letters] of Map.groupBy(rows, (row) => this.#sourceOf.get(Number(row.drawer)))) {
       const source = name === undefined ? undefined : this.#sources.get(name)
-      if (source !== undefined) await source.lift(work, letters.map(placed), 'expire')
+      if (source !== undefined) await source.moved(work, letters.map(placed), 'expire')
       else if (letters.some((row) => row.part !== null))
         throw new Error(`nobody takes letters of '${name}' out of their dead queue`)
     }

@@ -100,7 +100,8 @@ export async function removeBatch(
   if (last === undefined) return { engines: new Map(), next: null }
   const ids = rows.map(({ id }) => letterId(id))
   const engines = await takeOut(work, 'remove', ids)
-  for (const source of sources) await source.forget?.(work, ids)
+  const removed = ids.map((id) => ({ id, deadQueue: null, place: null }))
+  for (const source of sources) await source.moved(work, removed, 'remove')
   return {
     engines,
     next: rows.length < limit ? null : { since: BigInt(last.since), id: BigInt(last.id) },

@@ -72,7 +72,7 @@ export async function reportAgain(
     if (await isRepetition(tx, letter, report)) return true
     await source.disown?.(work, id)
   }
-  if (letter.status !== 'Pending') await source.lay(work, [letter])
+  if (letter.status !== 'Pending') await source.moved(work, [letter], 'reopen')
   await reopen(work, [
     {
       id,

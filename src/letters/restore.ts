@@ -2,11 +2,10 @@
  * What an operator makes of a letter without sending it: discard and expire it, and restore it from either. A letter
  * that was retried can be restored until its item is being worked on: the item is taken back first.
  */
-import { failure } from '../core/errors.ts'
 import { change } from './change.ts'
 import { readLetterById } from './detail.ts'
 import { isUnconfirmed, type Letter, type LetterStatus, type RedriveRef, STATUS, sentBy } from './letter.ts'
-import type { LetterSource } from './source.ts'
+import { type LetterSource, restoreLetters } from './source.ts'
 import { insistOnStatus } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
 
@@ -31,34 +30,25 @@ export async function changeLetter(
   switch (status) {
     case 'Resolved': {
       insistOnStatus(letter, 'discard')
-      await source.lift(work, [letter], 'discard')
+      await source.moved(work, [letter], 'discard')
       const details = redrive === undefined ? {} : { details: sentBy(redrive) }
       await change(work, 'discard', [{ id, engine, ...details }], { ...how, redrive })
       break
     }
     case 'Expired':
       insistOnStatus(letter, 'expire')
-      await source.lift(work, [letter], 'expire')
+      await source.moved(work, [letter], 'expire')
       await change(work, 'expire', [{ id, engine }], how)
       break
     case 'Pending': {
       insistOnStatus(letter, 'restore')
-      const deliveries = await takeBack(work, source, letter)
-      // First: a source may refuse a letter, which stays what it is then.
-      await source.lay(work, [letter])
       const before = { ...letter, status: STATUS[letter.status] }
-      await change(work, 'restore', [{ id, engine, before, deliveries }], how)
+      const restoring = { ...letter, before, isUnconfirmed: isUnconfirmed(letter) }
+      const [refused] = await restoreLetters(work, source, [restoring], how)
+      if (refused !== undefined) throw refused.refusal
     }
   }
   const changed = await readLetterById(work.tx, id)
   if (changed === null) throw new Error(`letter ${id} is gone although it was locked`)
   return changed
-}
-
-/** Takes back what a retry made, unless somebody is working on it; gives how often it was delivered. */
-async function takeBack(work: OfficeWork, source: LetterSource, letter: Letter): Promise<number> {
-  if (!isUnconfirmed(letter)) return 0
-  const recall = await source.recall(work, letter)
-  if (recall.outcome === 'running') throw failure('letter_in_flight', { queue: letter.sentTo ?? '' })
-  return recall.outcome === 'recalled' ? recall.attempts : 0
 }

@@ -4,7 +4,7 @@
  */
 import type { BartlebyError } from '../core/errors.ts'
 import type { Session } from '../db/database.ts'
-import { change } from './change.ts'
+import { type Before, change } from './change.ts'
 import { keepEdits } from './contents.ts'
 import {
   type Edit,
@@ -61,11 +61,22 @@ export interface Sent {
 /** Reads in the transaction of the act or, for a preview, in a session for each: a source may think for long between them. */
 export type Reading = <T>(verb: string, read: (session: Session) => Promise<T>) => Promise<T>
 
-/** What became of an item that a retry had made, when the retry is taken back. */
-export type Recall =
-  | { readonly outcome: 'gone' | 'running' }
-  /** `attempts`: how often it had been delivered. */
-  | { readonly outcome: 'recalled'; readonly attempts: number }
+/** A resolved or expired letter that shall be pending again. */
+export interface Restoring extends Departing {
+  /** Whether a retry sent it and nothing was heard of it yet. */
+  readonly isUnconfirmed: boolean
+  readonly sentTo: string | null
+}
+
+/** Nothing of a letter is under way any more. */
+export interface TakenBack<Of extends Restoring = Restoring> {
+  readonly letter: Of
+  /** How often what its retry made had been delivered. */
+  readonly deliveries: number
+}
+
+/** What happens to letters that their source has to follow with its own side of them. */
+export type Move = 'discard' | 'expire' | 'restore' | 'reopen' | 'remove'
 
 /** One for each source, all of them passing the same conformance suite. */
 export interface LetterSource {
@@ -87,19 +98,25 @@ export interface LetterSource {
     edits: Edits,
     sending: Sending,
   ): Promise<readonly (Sent | Refused)[]>
-  /** Takes the item of a retry out of its queue again, unless somebody is working on it. */
-  recall(work: OfficeWork, letter: Letter): Promise<Recall>
+  /**
+   * Takes back what retries made, before letters are restored, unless somebody is working on it: one answer for each letter, in
+   * their order. Nothing is written of one that is refused.
+   */
+  takeBack<Of extends Restoring>(
+    work: OfficeWork,
+    letters: readonly Of[],
+  ): Promise<readonly (TakenBack<Of> | Refused)[]>
   /**
    * The item of a retry failed, says somebody who reports it: it is taken out of its queue or, while somebody works on it, cut off
    * from its letter. Left out: nobody but the source itself tells of such failures.
    */
   disown?(work: OfficeWork, letter: LetterId): Promise<void>
-  /** The letter is no longer pending: takes it out of its dead queue, when it lies in one, or gives up its message. */
-  lift(work: OfficeWork, letters: readonly Placed[], before: 'discard' | 'expire'): Promise<void>
-  /** The letter is pending again: lays it at the tail of the dead queue it belongs to, when that exists; or undoes the giving up. */
-  lay(work: OfficeWork, letters: readonly Placed[]): Promise<void>
-  /** The letters are removed for good: what the source keeps about them goes with them. Some may be another source's. */
-  forget?(work: OfficeWork, letters: readonly LetterId[]): Promise<void>
+  /**
+   * Letters that are discarded or expire leave their dead queues, or their messages are given up; those that are pending again, by a
+   * restoration or another failure, lie where they belong; those that are removed are forgotten, and some of them may be another
+   * source's.
+   */
+  moved(work: OfficeWork, letters: readonly Placed[], act: Move): Promise<void>
 }
 
 /** A source whose letters leave over a network. */
@@ -107,10 +124,10 @@ export type OutsideSource = LetterSource & Required<Pick<LetterSource, 'sendOuts
 
 export const isOutside = (source: LetterSource): source is OutsideSource => source.sendOutside !== undefined
 
-export const isRefused = (each: Rendered | Sent | Refused): each is Refused => 'refusal' in each
+export const isRefused = (each: object): each is Refused => 'refusal' in each
 
 /** Those that have a way back. */
-export const notRefused = <Done extends Rendered | Sent>(answers: readonly (Done | Refused)[]): Done[] =>
+export const notRefused = <Done extends object>(answers: readonly (Done | Refused)[]): Done[] =>
   answers.filter((each): each is Done => !isRefused(each))
 
 /** Sends locked, pending letters back, with their edits, and resolves those that are on their way; the others stay as they are. */
@@ -151,7 +168,7 @@ export async function sendBack(
 }
 
 /** What became of a single letter; a failure when it is refused. */
-export function onlyOne<Done extends Rendered | Sent>(answers: readonly (Done | Refused)[]): Done {
+export function onlyOne<Done extends object>(answers: readonly (Done | Refused)[]): Done {
   const [answer] = answers
   if (answer === undefined) throw new Error('a letter was neither sent nor refused')
   if (isRefused(answer)) throw answer.refusal
@@ -170,4 +187,22 @@ export function outgoingOf(letter: Letter, { queue, edit, content }: Rendered): 
     idempotencyKey: `${id}-${version}`,
     ...content,
   }
+}
+
+/** Makes locked letters pending again, where nothing of them is under way; gives the others, which stay as they are. */
+export async function restoreLetters(
+  work: OfficeWork,
+  source: LetterSource,
+  letters: readonly (Restoring & { readonly before: Before })[],
+  how: { readonly actor: string; readonly notes: string | null },
+): Promise<readonly Refused[]> {
+  const answers = await source.takeBack(work, letters)
+  const back = notRefused(answers)
+  const restored = back.map(({ letter: { id, engine, before }, deliveries }) => ({
+    ...{ id, engine, before, deliveries },
+  }))
+  if (restored.length > 0) await change(work, 'restore', restored, how)
+  const those = back.map(({ letter }) => letter)
+  if (those.length > 0) await source.moved(work, those, 'restore')
+  return answers.filter(isRefused)
 }

@@ -8,17 +8,18 @@ import { usFromNs } from '../core/duration.ts'
 import { type BartlebyError, failure } from '../core/errors.ts'
 import { idFromSerial } from '../core/ksuid.ts'
 import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
-import type { Letter, LetterId, Placed } from '../letters/letter.ts'
+import type { LetterId, Placed } from '../letters/letter.ts'
 import { layLetter } from '../letters/lying/move.ts'
 import type {
   Departing,
   Edits,
   LetterSource,
   Reading,
-  Recall,
   Refused,
   Rendered,
+  Restoring,
   Sent,
+  TakenBack,
 } from '../letters/source.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { assignCases } from './cases.ts'
@@ -35,10 +36,12 @@ export const queueLetterSource = (name: LetterSource['name'], announce: Announce
   name,
   render,
   send: (work, rendered) => send(work, rendered, announce),
-  recall,
+  takeBack,
   disown,
-  lift,
-  lay: (work, letters) => lay(work, letters, announce),
+  async moved(work, letters, act) {
+    if (act === 'discard' || act === 'expire') await lift(work, letters)
+    else if (act !== 'remove') await lay(work, letters, announce)
+  },
 })
 
 const render = (read: Reading, letters: readonly Departing[], edits: Edits) =>
@@ -141,12 +144,22 @@ interface SentItem {
   readonly attempts: Integer
 }
 
-async function recall({ tx }: OfficeWork, letter: Letter): Promise<Recall> {
-  if ((await tx.rows(readSent, letter.id)).length === 0) return { outcome: 'gone' }
-  const [item] = await tx.rows<SentItem>(lockSent, letter.id)
-  if (item === undefined || Number(item.leased) === 1) return { outcome: 'running' }
-  await takeOut(tx, item)
-  return { outcome: 'recalled', attempts: Number(item.attempts) }
+async function takeBack<Of extends Restoring>(
+  { tx }: OfficeWork,
+  letters: readonly Of[],
+): Promise<readonly (TakenBack<Of> | Refused)[]> {
+  const answers: (TakenBack<Of> | Refused)[] = []
+  for (const letter of letters) {
+    const isThere = letter.isUnconfirmed && (await tx.rows(readSent, letter.id)).length > 0
+    const [item] = isThere ? await tx.rows<SentItem>(lockSent, letter.id) : []
+    if (isThere && (item === undefined || Number(item.leased) === 1)) {
+      answers.push({ letter, refusal: failure('letter_in_flight', { queue: letter.sentTo ?? '' }) })
+      continue
+    }
+    if (item !== undefined) await takeOut(tx, item)
+    answers.push({ letter, deliveries: Number(item?.attempts ?? 0) })
+  }
+  return answers
 }
 
 /** The same, waited for: nothing that a cycle of its queue waits for is locked yet. */
@@ -179,18 +192,21 @@ function departures(letters: readonly Placed[]): CountChanges {
   return changes
 }
 
+/** At the tails of the dead queues that they belong to, where these exist. */
 async function lay(work: OfficeWork, letters: readonly Placed[], announce: Announce): Promise<void> {
   const { tx, now } = work
-  for (const { id, deadQueue } of letters) {
+  for (const [deadQueue, those] of Map.groupBy(letters, (letter) => letter.deadQueue)) {
     const queue = deadQueue === null ? null : await readQueue(tx, deadQueue)
     if (queue === null) continue
     await expectLetters(tx, queue)
     const { part } = await emptiestPartition(tx, queue)
-    const [serial = 0] = await allocateSerials(tx, 1)
-    await layLetter(tx, id, { part, serial, at: now })
-    count(tx, part, { ready: 1, dead: 1, created: instantSum(now, 1) })
+    const serials = await allocateSerials(tx, those.length)
+    for (const [i, { id }] of those.entries())
+      await layLetter(tx, id, { part, serial: serials[i] ?? 0, at: now })
+    const laid = those.length
+    count(tx, part, { ready: laid, dead: laid, created: instantSum(now, laid) })
     const { queueName } = queue
-    work.afterCommit(() => announce([{ queueName, part, firstSerial: serial }], null))
+    work.afterCommit(() => announce([{ queueName, part, firstSerial: serials[0] ?? 0 }], null))
   }
 }
 

@@ -8,14 +8,11 @@
  * nothing is sent after that.
  */
 import type { Clock } from '../core/clock.ts'
-import { BartlebyError } from '../core/errors.ts'
 import type { Database } from '../db/database.ts'
 import { type Candidate, isBefore, readCandidates } from '../letters/candidates.ts'
 import { change } from '../letters/change.ts'
-import { lockLetter } from '../letters/detail.ts'
-import { type LetterId, type Sending, sentBy } from '../letters/letter.ts'
+import { type LetterId, sentBy } from '../letters/letter.ts'
 import { unnameRedrive, wasSentFor } from '../letters/redriven.ts'
-import { changeLetter } from '../letters/restore.ts'
 import {
   type Departing,
   type Edits,
@@ -24,6 +21,7 @@ import {
   type LetterSource,
   type OutsideSource,
   type Refused,
+  restoreLetters,
   sendBack,
 } from '../letters/source.ts'
 import { inOffice, type OfficeWork } from '../letters/work.ts'
@@ -97,7 +95,7 @@ async function holdBoth({ tx }: OfficeWork, lane: Lane, owner: string): Promise<
 interface Chosen {
   /** All that is decided about. */
   readonly members: readonly LaneLetter[]
-  readonly fit: readonly Departing[]
+  readonly fit: readonly (Candidate & Departing)[]
   readonly edits: Edits
   readonly exceptions: readonly Exception[]
 }
@@ -139,14 +137,14 @@ async function act(
   work: OfficeWork,
   redrive: Redrive,
   source: LetterSource,
-  letters: readonly Departing[],
+  letters: Chosen['fit'],
   edits: Edits,
 ): Promise<readonly Refused[]> {
   if (letters.length === 0) return []
   const how = sendingOf(redrive)
   switch (redrive.action) {
     case 'discard': {
-      await source.lift(work, letters, 'discard')
+      await source.moved(work, letters, 'discard')
       const details = sentBy(how.redrive)
       await change(
         work,
@@ -157,34 +155,23 @@ async function act(
       return []
     }
     case 'restore':
-      return restore(work, source, letters, how)
+      return aboutLetters(
+        await restoreLetters(
+          work,
+          source,
+          letters.map((letter) => ({ ...letter, before: letter })),
+          how,
+        ),
+      )
     case 'retry':
-    case 'move': {
-      const refused = (await sendBack(work, source, letters, edits, how)).filter(isRefused)
-      for (const { refusal } of refused) if (!isAboutLetter(refusal)) throw refusal
-      return refused
-    }
+    case 'move':
+      return aboutLetters((await sendBack(work, source, letters, edits, how)).filter(isRefused))
   }
 }
 
-/** One by one: a source refuses a letter before it has written anything of it. */
-async function restore(
-  work: OfficeWork,
-  source: LetterSource,
-  letters: readonly Departing[],
-  { notes, actor }: Pick<Sending, 'actor'> & { readonly notes: string },
-): Promise<readonly Refused[]> {
-  const refused: Refused[] = []
-  for (const letter of letters) {
-    const whole = await lockLetter(work.tx, letter.id)
-    if (whole === null) throw new Error(`letter ${letter.id} is gone although it was locked`)
-    try {
-      await changeLetter(work, source, whole, { status: 'Pending', notes, actor })
-    } catch (error) {
-      if (!(error instanceof BartlebyError) || !isAboutLetter(error)) throw error
-      refused.push({ letter, refusal: error })
-    }
-  }
+/** Refusals of single letters. Throws the first that concerns all of them. */
+function aboutLetters(refused: readonly Refused[]): readonly Refused[] {
+  for (const { refusal } of refused) if (!isAboutLetter(refusal)) throw refusal
   return refused
 }
 

@@ -109,8 +109,6 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.consumerToLay': [CHANNEL, 'consumer-1'],
   'webhooks.messageToLay': [CHANNEL, 'message-101'],
   'webhooks.fitJobs': [list(dead)],
-  'webhooks.lockJobOfLetter': ['j000000061'],
-  'webhooks.takeBack': ['j000000061', 1, NOW],
   'letters.erase': [list([27, 47, 67, 87])],
   'letters.erasureOfRun': ['correlation-000000007', 8],
   'letters.retry': [

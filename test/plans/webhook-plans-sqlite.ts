@@ -30,7 +30,6 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.endJobs',
     'webhooks.fitJobs',
     'webhooks.layBack',
-    'webhooks.lockJobOfLetter',
     'webhooks.lockJobToLay',
     'webhooks.makeDueReady',
     'webhooks.move',
@@ -44,7 +43,6 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.removeExhausted',
     'webhooks.removeOfLetters',
     'webhooks.startOver',
-    'webhooks.takeBack',
     'webhooks.undelivered',
   ],
   sqlite_autoindex_webhook_messages_1: [

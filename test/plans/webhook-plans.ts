@@ -33,7 +33,6 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.fitJobs',
     'webhooks.layBack',
     'webhooks.lockDying',
-    'webhooks.lockJobOfLetter',
     'webhooks.lockJobToLay',
     'webhooks.makeDueReady',
     'webhooks.move',
@@ -44,7 +43,6 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.removeExhausted',
     'webhooks.removeOfLetters',
     'webhooks.startOver',
-    'webhooks.takeBack',
     'webhooks.undelivered',
   ],
   'webhook_jobs_ready consumer': [

@@ -24,7 +24,7 @@ function rowIdIn(outbox: string, sourceId: string, key: string): string {
 }
 
 /** The row that a letter came from, and its outbox. */
-export const rowOf = ({
+const rowOf = ({
   id,
   originalQueue,
   sourceId,

@@ -10,16 +10,17 @@ import { isUtf8 } from 'node:buffer'
 import { BartlebyError, failure } from '../../core/errors.ts'
 import { type Session, StoreUnavailable } from '../../db/database.ts'
 import { contentPortions, readContents, readDigests } from '../../letters/contents.ts'
-import type { Edit, Letter, LetterId, Placed } from '../../letters/letter.ts'
+import type { Edit, LetterId, Placed } from '../../letters/letter.ts'
 import type {
   Departing,
   Edits,
   LetterSource,
   Reading,
-  Recall,
   Refused,
   Rendered,
+  Restoring,
   Sent,
+  TakenBack,
 } from '../../letters/source.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { keepsBytes, keepsJson, type Layout } from '../layout.ts'
@@ -27,7 +28,7 @@ import type { OutboxPost } from '../post.ts'
 import { type LetterRows, letterRowsOf, type StandingRow, type StartedRow } from '../sql/letters.ts'
 import type { OutboxPosts } from './clerk.ts'
 import { knownLayout, learnLayout } from './known-layouts.ts'
-import { OUTBOX, type OutboxAndRow, rowOf, rowsOf } from './rows-of-letters.ts'
+import { OUTBOX, type OutboxAndRow, rowsOf } from './rows-of-letters.ts'
 
 /** Who wants to hear of what is done to rows, once it is durable. */
 export interface SourceListeners {
@@ -42,11 +43,13 @@ export const outboxLetterSource = (posts: OutboxPosts, listeners: SourceListener
   name: OUTBOX,
   render: (read, letters, edits) => render(posts, read, letters, edits),
   send: (work, rendered) => send(posts, work, rendered, listeners),
-  recall: (work, letter) => recall(posts, work, letter, listeners),
-  lift: (work, letters) =>
-    moveAll(posts, work, letters, listeners, (tx, rows, these) => rows.giveUp(tx, these, work.now)),
-  lay: (work, letters) =>
-    moveAll(posts, work, letters, listeners, (tx, rows, these) => rows.layBack(tx, these)),
+  takeBack: (work, letters) => takeBack(posts, work, letters, listeners),
+  async moved(work, letters, act) {
+    if (act === 'discard' || act === 'expire')
+      await moveAll(posts, work, letters, listeners, (at, rows, these) => rows.giveUp(at, these, work.now))
+    if (act === 'reopen')
+      await moveAll(posts, work, letters, listeners, (at, rows, these) => rows.layBack(at, these))
+  },
 })
 
 /** Runs `act` where the rows are: where the office is at it, or in a transaction of their own database. */
@@ -100,13 +103,17 @@ const render = (posts: OutboxPosts, read: Reading, letters: readonly Departing[]
   })
 
 /** Letters of one outbox, each with its row. */
-interface OfOutbox {
+interface OfOutbox<Of = Departing> {
   readonly outbox: string
-  readonly members: readonly { readonly letter: Departing; readonly row: OutboxAndRow }[]
+  readonly members: readonly { readonly letter: Of; readonly row: OutboxAndRow }[]
   readonly rowIds: readonly string[]
 }
 
-async function byOutbox(session: Session, letters: readonly Departing[]): Promise<OfOutbox[]> {
+async function byOutbox<Of extends Departing>(
+  session: Session,
+  letters: readonly Of[],
+): Promise<OfOutbox<Of>[]> {
+  if (letters.length === 0) return []
   const places = await rowsOf(
     session,
     letters.map(({ id }) => id),
@@ -211,28 +218,34 @@ const isUnderWay = ({ deadAt, isProcessed, letterDue }: StandingRow): boolean =>
 const isClaimed = ({ claimedUntil }: StandingRow, { now }: OfficeWork): boolean =>
   claimedUntil !== null && claimedUntil > now
 
-async function recall(
+/** Rows that were sent back are dead, unless a dispatcher has them; those that were given up are dead again. */
+async function takeBack<Of extends Restoring>(
   posts: OutboxPosts,
   work: OfficeWork,
-  letter: Letter,
-  { tell }: SourceListeners,
-): Promise<Recall> {
-  const place = rowOf(letter)
-  const { outbox, id } = place
-  const recalled = await atRows(
-    postOf(posts, outbox),
-    work.tx,
-    'outbox.recall',
-    async (tx, rows): Promise<Recall> => {
-      const row = (await rows.lockStanding(tx, [id])).get(id)
-      if (row === undefined || row.key !== place.key || row.isProcessed) return { outcome: 'gone' }
-      if (isClaimed(row, work)) return { outcome: 'running' }
-      if (row.deadAt === null) await rows.takeBack(tx, row, letter.id, work.now)
-      return { outcome: 'recalled', attempts: row.retryCount }
-    },
-  )
-  work.afterCommit(() => tell(outbox))
-  return recalled
+  letters: readonly Of[],
+  listeners: SourceListeners,
+): Promise<readonly (TakenBack<Of> | Refused)[]> {
+  const closed = letters.filter(({ isUnconfirmed }) => !isUnconfirmed)
+  await moveAll(posts, work, closed, listeners, (at, rows, these) => rows.layBack(at, these))
+  const answers: (TakenBack<Of> | Refused)[] = closed.map((letter) => ({ letter, deliveries: 0 }))
+  const sent = letters.filter(({ isUnconfirmed }) => isUnconfirmed)
+  for (const { outbox, members, rowIds } of await byOutbox(work.tx, sent)) {
+    await atRows(postOf(posts, outbox), work.tx, 'outbox.recall', async (at, rows) => {
+      const standing = await rows.lockStanding(at, rowIds)
+      for (const { letter, row } of members) {
+        const found = isThere(row, standing) ? standing.get(row.id) : undefined
+        if (found === undefined || found.isProcessed) answers.push({ letter, deliveries: 0 })
+        else if (isClaimed(found, work))
+          answers.push({ letter, refusal: failure('letter_in_flight', { queue: letter.sentTo ?? '' }) })
+        else {
+          if (found.deadAt === null) await rows.takeBack(at, found, letter.id, work.now)
+          answers.push({ letter, deliveries: found.retryCount })
+        }
+      }
+    })
+    work.afterCommit(() => listeners.tell(outbox))
+  }
+  return answers
 }
 
 /**
@@ -246,6 +259,7 @@ async function moveAll(
   { tell }: SourceListeners,
   move: (tx: Session, rows: LetterRows, these: readonly OutboxAndRow[]) => Promise<void>,
 ): Promise<void> {
+  if (letters.length === 0) return
   const places = await rowsOf(
     work.tx,
     letters.map(({ id }) => id),

@@ -32,8 +32,8 @@ interface LetterRow {
 
 /** One job by primary key, locked until the transaction ends. */
 const lockJob = sql('webhooks.lockJobToLay', {
-  postgres: 'SELECT consumer, state FROM bartleby.webhook_jobs WHERE id = $1 FOR UPDATE',
-  sqlite: 'SELECT consumer, state FROM webhook_jobs WHERE id = $1',
+  postgres: 'SELECT consumer, state, attempts FROM bartleby.webhook_jobs WHERE id = $1 FOR UPDATE',
+  sqlite: 'SELECT consumer, state, attempts FROM webhook_jobs WHERE id = $1',
 })
 
 const layBack = sql(
@@ -78,15 +78,15 @@ interface MessageRow {
   readonly jobs: Integer
 }
 
-/** Makes the job of a letter dead. */
-export async function layJob(work: OfficeWork, letterId: LetterId): Promise<void> {
+/** Makes the job of a letter dead, and gives its attempts when it waited for one. Refuses before anything is written. */
+export async function layJob(work: OfficeWork, letterId: LetterId): Promise<number | null> {
   const { tx, now } = work
   const [letter] = await tx.rows<LetterRow>(readLetter, letterId)
   if (letter === undefined) throw new Error(`letter ${letterId} is gone although it was locked`)
   const id = xid(letter.source_id)
   const exhausted = letter.reason === 'attempts' ? 1 : 0
   const target = await targetOf(tx, id, letter)
-  const [job] = await tx.rows<{ consumer: Integer; state: Integer }>(lockJob, id)
+  const [job] = await tx.rows<{ consumer: Integer; state: Integer; attempts: Integer }>(lockJob, id)
   if (job === undefined) {
     const attempts = Math.max(Number(letter.dequeue_count) - 1, 0)
     const { message } = target
@@ -102,16 +102,17 @@ export async function layJob(work: OfficeWork, letterId: LetterId): Promise<void
       id,
       message.id,
     )
-    return
+    return null
   }
   // The store keeps nothing else.
   const state = Number(job.state) as JobState
-  if (state === JOB.dead) return
+  if (state === JOB.dead) return null
   if (state === JOB.inFlight) throw failure('letter_in_flight', { queue: letter.queue })
   await tx.run(layBack, id, exhausted, now)
   const tallies = new Tallies()
   tallies.moved(Number(job.consumer), state, JOB.dead)
   tallies.write(tx)
+  return state === JOB.delivered ? null : Number(job.attempts)
 }
 
 /** The consumer and the message of a job, kept until the transaction ends; refuses when one of them is gone. */

@@ -3,13 +3,12 @@
  * dead, and the other way round; when it is discarded or expires the job is gone, and when it is restored the job is dead again.
  * A job is delivered as its message was broadcast, to all consumers alike: there is nothing to edit.
  */
-import { failure } from '../../core/errors.ts'
-import { type Xid, xid } from '../../core/xid.ts'
+import { BartlebyError, failure } from '../../core/errors.ts'
 import { type Integer, type Session, sql, textList } from '../../db/database.ts'
 import { lockCandidates } from '../../letters/candidates.ts'
 import { readContents } from '../../letters/contents.ts'
 import { idList } from '../../letters/id-list.ts'
-import { type Letter, type LetterId, type Sending, STATUS } from '../../letters/letter.ts'
+import { type LetterId, type Sending, STATUS } from '../../letters/letter.ts'
 import {
   type Departing,
   type Edits,
@@ -17,15 +16,16 @@ import {
   NO_EDITS,
   notRefused,
   type Reading,
-  type Recall,
   type Refused,
   type Rendered,
+  type Restoring,
   type Sent,
   sendBack,
+  type TakenBack,
 } from '../../letters/source.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { Tallies } from '../tallies.ts'
-import { JOB, type JobState, WEBHOOKS } from '../webhook.ts'
+import { JOB, WEBHOOKS } from '../webhook.ts'
 import { removeJobsOf } from './dead-rows.ts'
 import { layJob } from './laying.ts'
 import { attemptsBefore } from './rounds.ts'
@@ -54,10 +54,11 @@ export const webhookLetterSource = ({ onJobs }: WebhookSourceOptions): LetterSou
   name: WEBHOOKS,
   render: renderJobs,
   send: (work, rendered) => send(work, rendered, onJobs),
-  recall,
-  lift: ({ tx }, letters) => removeJobsOf(tx, idList(tx.dialect, letters)),
-  async lay(work, letters) {
-    for (const { id } of letters) await layJob(work, id)
+  takeBack,
+  async moved(work, letters, act) {
+    const { tx } = work
+    if (act === 'discard' || act === 'expire') await removeJobsOf(tx, idList(tx.dialect, letters))
+    if (act === 'reopen') for (const { id } of letters) await layJob(work, id)
   },
 })
 
@@ -154,42 +155,23 @@ export const jobGone = (letter: Departing): Refused => ({
   refusal: failure('letter_job_gone', { id: letter.sourceId }),
 })
 
-/** One job by primary key, locked until the transaction ends. */
-const lockJob = sql('webhooks.lockJobOfLetter', {
-  postgres: 'SELECT consumer, state, attempts FROM bartleby.webhook_jobs WHERE id = $1 FOR UPDATE',
-  sqlite: 'SELECT consumer, state, attempts FROM webhook_jobs WHERE id = $1',
-})
-
-/** A job that waits, by primary key, is dead as it was before its retry. */
-const takeBack = sql(
-  'webhooks.takeBack',
-  `UPDATE bartleby.webhook_jobs SET state = ${JOB.dead}, exhausted = $2, changed_at = $3, due_at = NULL WHERE id = $1`,
-)
-
-async function recall(work: OfficeWork, letter: Letter): Promise<Recall> {
-  const id: Xid = xid(letter.sourceId)
-  const [job] = await work.tx.rows<{ consumer: Integer; state: Integer; attempts: Integer }>(lockJob, id)
-  if (job === undefined) return { outcome: 'gone' }
-  // The store keeps nothing else.
-  const state = Number(job.state) as JobState
-  switch (state) {
-    case JOB.inFlight:
-      return { outcome: 'running' }
-    case JOB.delivered:
-    case JOB.dead:
-      return { outcome: 'gone' }
-    case JOB.later:
-    case JOB.ready: {
-      const before = await attemptsBefore(work.tx, [letter.id])
-      await work.tx.run(takeBack, id, letter.reason === 'attempts' ? 1 : 0, work.now)
-      tally(work, Number(job.consumer), state, JOB.dead)
-      return { outcome: 'recalled', attempts: Number(job.attempts) - (before.get(letter.id) ?? 0) }
+/** The jobs of letters that shall be pending again are dead again, as `layJob` has it. */
+async function takeBack<Of extends Restoring>(
+  work: OfficeWork,
+  letters: readonly Of[],
+): Promise<readonly (TakenBack<Of> | Refused)[]> {
+  const sent = letters.filter(({ isUnconfirmed }) => isUnconfirmed).map(({ id }) => id)
+  const before = await attemptsBefore(work.tx, sent)
+  const answers: (TakenBack<Of> | Refused)[] = []
+  for (const letter of letters) {
+    try {
+      const waited = await layJob(work, letter.id)
+      const isOurs = letter.isUnconfirmed && waited !== null
+      answers.push({ letter, deliveries: isOurs ? waited - (before.get(letter.id) ?? 0) : 0 })
+    } catch (error) {
+      if (!(error instanceof BartlebyError)) throw error
+      answers.push({ letter, refusal: error })
     }
   }
-}
-
-function tally(work: OfficeWork, consumer: number, from: JobState, to: JobState): void {
-  const tallies = new Tallies()
-  tallies.moved(consumer, from, to)
-  tallies.write(work.tx)
+  return answers
 }
