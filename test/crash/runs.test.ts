@@ -1,0 +1,121 @@
+/** Two servers share one PostgreSQL, and the one that is at a run is killed in the middle: the other ends it, and nothing is done twice. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, vi } from 'vitest'
+import { RunClient, type RunItem } from '../../src/client/index.ts'
+import { instant } from '../../src/core/clock.ts'
+import { verifyStore } from '../../src/verify/verify.ts'
+import { DeadJobStore } from '../harness/dead-job-store.ts'
+import { LetterStore } from '../harness/letter-store.ts'
+import { PATIENCE_MS, sizeOf } from '../harness/limits.ts'
+import { type SpawnedServer, spawnServer } from '../harness/server.ts'
+import { type FreshStore, freshPostgres } from '../harness/stores.ts'
+
+const MANY = sizeOf(2_000, 20_000)
+/** Rows that are made in one transaction. */
+const CHUNK = 1_000
+/** Steps of a requeue are small, so that the crash is in the middle. */
+const CONFIG = 'webhooks:\n  dlq:\n    batchSize: 50\n'
+/** On a machine that does nothing else. */
+const TAKEN_UP_MS = sizeOf(PATIENCE_MS, 5_000)
+/** Before all that servers do now. */
+const LONG_AGO = instant(1_600_000_000_000_000n)
+
+/** Kills the server that was asked, once the run has begun; gives the run as the other server ended it. */
+async function killedInTheMiddle(
+  place: FreshStore,
+  kind: string,
+  ask: (url: string) => Promise<unknown>,
+): Promise<RunItem> {
+  const folder = await mkdtemp(join(tmpdir(), 'bartleby-runs-'))
+  const config = join(folder, 'bartleby.yaml')
+  await writeFile(config, CONFIG)
+  const servers: SpawnedServer[] = []
+  try {
+    const options = { store: place.url, testApi: false, config }
+    for (const server of await Promise.all([spawnServer(options), spawnServer(options)])) servers.push(server)
+    const [victim, heir] = servers as [SpawnedServer, SpawnedServer]
+    const runs = new RunClient({ url: heir.url })
+    const call = ask(victim.url).catch(() => {})
+    const begun = await vi.waitFor(
+      async () => {
+        const [run] = (await runs.list({ kinds: [kind] })).items
+        if (run === undefined || run.counts.done === 0) throw new Error('it has not begun')
+        return run
+      },
+      { timeout: PATIENCE_MS, interval: 5 },
+    )
+    await victim.kill9()
+    const killedMs = performance.now()
+    const before = await runs.read(begun.id)
+    expect([before.state, before.counts.done < MANY]).toEqual(['running', true])
+    await vi.waitFor(async () => expect((await runs.read(begun.id)).resumed).toBe(1), {
+      timeout: PATIENCE_MS,
+      interval: 20,
+    })
+    expect(performance.now() - killedMs).toBeLessThan(TAKEN_UP_MS)
+    await call
+    return await vi.waitFor(
+      async () => {
+        const run = await runs.read(begun.id)
+        expect(run.state).toBe('done')
+        return run
+      },
+      { timeout: PATIENCE_MS, interval: 50 },
+    )
+  } finally {
+    for (const server of servers) await server.kill9()
+    await rm(folder, { recursive: true })
+  }
+}
+
+const post = (url: string, path: string, body: object) =>
+  fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+
+const violationsIn = async (store: Parameters<typeof verifyStore>[0]) =>
+  (await verifyStore(store)).invariants.flatMap(({ violations }) => violations)
+
+describe.concurrent('a run whose server is killed', () => {
+  it(`requeues ${MANY} dead jobs, each of them once`, async () => {
+    const place = await freshPostgres()
+    const store = await DeadJobStore.open({ name: 'postgres', fresh: async () => place })
+    try {
+      store.store.clock.freeze(LONG_AGO)
+      const channel = await store.channel('orders')
+      const consumer = await store.consumer(channel, 'pull')
+      for (let made = 0; made < MANY; made += CHUNK) await store.deadJobs(consumer, CHUNK)
+      const path = `/api/webhooks/channels/orders/consumers/${encodeURIComponent(consumer.consumerId)}/requeue`
+      const run = await killedInTheMiddle(place, 'webhook-requeue', (url) => post(url, path, {}))
+      expect(run.counts).toEqual({ expected: MANY, done: MANY, skipped: 0, failed: 0, remaining: 0 })
+      expect(await store.deadCount(consumer)).toBe(0)
+      expect(await store.store.counted(consumer)).toEqual({ queued: MANY })
+      expect(await violationsIn(store.db)).toEqual([])
+    } finally {
+      await store.close()
+    }
+  })
+
+  it(`expires ${MANY} letters, each of them once`, async () => {
+    const place = await freshPostgres()
+    const store = await LetterStore.open({ name: 'postgres', fresh: async () => place })
+    try {
+      store.clock.freeze(LONG_AGO)
+      for (let made = 0; made < MANY; made += CHUNK) await store.captureMany(CHUNK)
+      const run = await killedInTheMiddle(place, 'expire', (url) =>
+        post(url, '/api/dlq/expire', { olderThanDays: 1, engine: 'hmac' }),
+      )
+      expect(run.counts).toMatchObject({ done: MANY, skipped: 0, failed: 0 })
+      expect((await store.statuses()).real).toEqual([0, 0, MANY])
+      expect((await store.statuses()).counted).toEqual([0, 0, MANY])
+      expect((await store.history()).filter(({ operation }) => operation === 'expire')).toHaveLength(MANY)
+      expect(await violationsIn(store.db)).toEqual([])
+    } finally {
+      await store.close()
+    }
+  })
+})
