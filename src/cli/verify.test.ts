@@ -46,6 +46,7 @@ describe('bartleby verify', () => {
       '✓ K1',
       '✓ K2',
       '✓ K3',
+      '✓ R1',
       '✓ S1',
     ])
   })

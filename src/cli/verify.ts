@@ -37,6 +37,7 @@ It works on a live store: it looks at one moment of it, and no server has to wai
   K1   a letter of Kafka and its event say the same
   K2   every record of Kafka is a letter, reopened one or is a duplicate
   K3   a service has at most one Kafka event on its way, and events agree with what was sent
+  R1   a run has done no more than it expected, and one that is not running is nobody’s
   S1   the store has every table, column, key and index of this version
 The first 100 violations of each are printed.
 

@@ -19,6 +19,7 @@ import type { Finding, Invariant, Violation } from './invariant.ts'
 import { kafkaEvents } from './kafka-events.ts'
 import { kafkaRecords } from './kafka-records.ts'
 import { kafkaSends } from './kafka-sends.ts'
+import { runs } from './r1-runs.ts'
 import { hasBody, wholeSchema } from './s1-schema.ts'
 import { requireThisVersion } from './schema-version.ts'
 import { webhookCounts } from './webhook-counts.ts'
@@ -40,6 +41,7 @@ export const INVARIANTS: readonly Invariant[] = [
   kafkaEvents,
   kafkaRecords,
   kafkaSends,
+  runs,
   wholeSchema,
 ]
 

@@ -270,7 +270,24 @@ const BREAKAGES: readonly Breakage[] = [
       ),
     row: () => ({ reported: '0', removed: '1' }),
   },
+  {
+    title: 'a run that did more than there was',
+    breaks: ['R1'],
+    sql: () => insertRun('running', null, 11),
+    row: () => ({ run: 'r-1', kind: 'expire', state: 'running' }),
+  },
+  {
+    title: 'a run that is over and a server is at',
+    breaks: ['R1'],
+    sql: () => insertRun('done', 'somebody', 10),
+    row: () => ({ run: 'r-1', kind: 'expire', state: 'done' }),
+  },
 ]
+
+const insertRun = (state: string, owner: string | null, done: number): string => `
+  INSERT INTO bartleby.runs (id, kind, about, subject, place, actor, state, started_at, ended_at, expected, done, owner)
+  VALUES ('r-1', 'expire', '', '{}', '{}', 'nell', '${state}', 1, ${state === 'done' ? 2 : 'NULL'}, 10, ${done},
+    ${owner === null ? 'NULL' : `'${owner}'`})`
 
 const REPORT = '{"letters":{"queues":1},"history":3}'
 
@@ -309,6 +326,7 @@ describe.each(stores)('a store on $name', (store) => {
       'K1',
       'K2',
       'K3',
+      'R1',
       'S1',
     ])
   })
