@@ -9,8 +9,8 @@ import { LANE_START, readLanes } from './lanes.ts'
 import { type LaneLetter, nextLetters } from './members.ts'
 import { wordsOf } from './obstacles.ts'
 import { isSending, type Redrive, type SampleLetter } from './redrive.ts'
+import type { Recipe } from './repair/recipe.ts'
 import type { Repairer } from './repair/repairer.ts'
-import { repairLetter } from './repair-letter.ts'
 
 export interface SampleParts {
   readonly db: Database
@@ -78,4 +78,22 @@ async function render(
   insistOnStatus(letter, 'retry')
   const edits = edit === null ? NO_EDITS : new Map([[id, edit]])
   return outgoingOf(letter, onlyOne(await source.render(db.session.bind(db), [letter], edits)))
+}
+
+/** What a recipe makes of a letter as a retry would send it now: the edit to send it with, or why it must not be sent. */
+async function repairLetter(
+  repairer: Repairer,
+  recipe: Recipe | null,
+  letter: Letter,
+): Promise<{ readonly edit: Edit | null; readonly refusal: string | null }> {
+  if (recipe === null) return { edit: null, refusal: null }
+  const { source, encoding, kind, reference, editedHeaders } = letter
+  const payload = letter.editedPayload ?? letter.payload
+  const [result] = await repairer.repair(recipe, [
+    { source, encoding, kind, reference, ...editedHeaders, payload },
+  ])
+  if (result?.ok !== true) return { edit: null, refusal: result?.reason ?? 'the recipe gives nothing' }
+  const { repaired } = result
+  const isChanged = repaired.payload !== null || Object.keys(repaired.headers).length > 0
+  return { edit: isChanged ? repaired : null, refusal: null }
 }
