@@ -92,6 +92,19 @@ describe.each(stores.flatMap((kind) => DEATHS.map((death) => ({ ...death, kind, 
       expect(await failuresOf(await onlyLetter())).toHaveLength(4)
     })
 
+    it.each(['Resolved', 'Expired'] as const)('reopens it although it is %s meanwhile', async (status) => {
+      if (desk.givenUp === undefined) return
+      const letter = await dead()
+      await (await desk.givenUp(letter, status)).die()
+      expect(await onlyLetter()).toMatchObject({
+        id: letter.id,
+        status: 'Pending',
+        resolution: null,
+        resolvedAt: null,
+        notes: null,
+      })
+    })
+
     const atOnce = (doomed: Doomed) =>
       Promise.allSettled([doomed.die(), doomed.dieElsewhere(), doomed.die(), doomed.dieElsewhere()])
 

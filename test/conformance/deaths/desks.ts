@@ -40,6 +40,8 @@ export interface DeathDesk {
   doomed(): Promise<Doomed>
   /** What a letter stands for is sent back, and about to die again. */
   sentBack(letter: Letter): Promise<Doomed>
+  /** The same after the letter was given up meanwhile; left out where nothing can die then. */
+  givenUp?(letter: Letter, status: 'Resolved' | 'Expired'): Promise<Doomed>
   close(): Promise<void>
 }
 
@@ -207,6 +209,14 @@ async function kafka(kind: StoreKind): Promise<DeathDesk> {
       clock.advance(1_000n)
       return read(store.record({ originalEventId: minted }))
     },
+    async givenUp({ id }, status) {
+      const event = await store.again({ letterId: id })
+      const minted = await store.publish(event)
+      await store.restore(event)
+      await (status === 'Expired' ? store.expire(event) : store.discard(event))
+      clock.advance(1_000n)
+      return read(store.record({ originalEventId: minted }))
+    },
     close: () => store.close(),
   }
 }
@@ -231,6 +241,11 @@ async function reports(kind: StoreKind): Promise<DeathDesk> {
     doomed: async () => reported(store.report({ instanceId: 'one' })),
     async sentBack(letter) {
       await letters.retry(letter, SENT)
+      clock.advance(1_000n)
+      return reported(store.report({ instanceId: 'one', sourceId: letter.sourceId }))
+    },
+    async givenUp(letter, status) {
+      await letters.change(letter, { status, notes: null, actor: 'nell' })
       clock.advance(1_000n)
       return reported(store.report({ instanceId: 'one', sourceId: letter.sourceId }))
     },
