@@ -473,10 +473,6 @@ CREATE TABLE bartleby.redrives (
   note text,
   canary_sent_at bigint,
   recent text,
-  resumed integer NOT NULL DEFAULT 0,
-  rate_now double precision,
-  owner text,
-  owned_until bigint,
   UNIQUE (id),
   PRIMARY KEY (number)
 ) WITH (fillfactor=70);

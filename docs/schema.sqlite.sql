@@ -418,32 +418,27 @@ CREATE TABLE redrive_outcomes (
 ) STRICT;
 
 CREATE TABLE redrives (
-  -- Never given a second time: letters keep the number of a redrive that was forgotten.
-  number INTEGER PRIMARY KEY AUTOINCREMENT,
-  id TEXT NOT NULL UNIQUE,
-  state TEXT NOT NULL,
-  resumes_as TEXT,
-  action TEXT NOT NULL,
-  queue TEXT,
-  selection TEXT NOT NULL,
-  numbers TEXT NOT NULL,
-  terms TEXT NOT NULL,
-  recipe TEXT,
-  reason TEXT,
-  planned_by TEXT NOT NULL,
-  planned_at INTEGER NOT NULL,
-  valid_until INTEGER NOT NULL,
-  started_by TEXT,
-  started_at INTEGER,
-  ended_at INTEGER,
-  note TEXT,
-  canary_sent_at INTEGER,
-  recent TEXT,
-  resumed INTEGER NOT NULL DEFAULT 0,
-  rate_now REAL,
-  owner TEXT,
-  owned_until INTEGER
-) STRICT;
+-- Never given a second time: letters keep the number of a redrive that was forgotten.
+number INTEGER PRIMARY KEY AUTOINCREMENT,
+id TEXT NOT NULL UNIQUE,
+state TEXT NOT NULL,
+resumes_as TEXT,
+action TEXT NOT NULL,
+queue TEXT,
+selection TEXT NOT NULL,
+numbers TEXT NOT NULL,
+terms TEXT NOT NULL,
+recipe TEXT,
+reason TEXT,
+planned_by TEXT NOT NULL,
+planned_at INTEGER NOT NULL,
+valid_until INTEGER NOT NULL,
+started_by TEXT,
+started_at INTEGER,
+ended_at INTEGER,
+note TEXT,
+canary_sent_at INTEGER,
+recent TEXT) STRICT;
 
 CREATE INDEX redrives_open ON redrives (number) WHERE ended_at IS NULL;
 

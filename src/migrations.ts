@@ -10,7 +10,7 @@ import { outcomesMigration } from './letters/outcomes-schema.ts'
 import { letterMigration } from './letters/schema.ts'
 import { deathMigration } from './queues/death-schema.ts'
 import { deadLetterMigration, queueMigration } from './queues/schema.ts'
-import { redriveMigration } from './redrive/schema.ts'
+import { redriveMigration, redriveRunsMigration } from './redrive/schema.ts'
 import { webhookMigration } from './webhooks/schema.ts'
 import { runMigration } from './work/schema.ts'
 
@@ -30,5 +30,6 @@ export const MIGRATIONS: readonly Migration[] = [
   unplacedSendsMigration,
   lifeMigration,
   runMigration,
+  redriveRunsMigration,
   deathIdMigration,
 ]

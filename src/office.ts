@@ -278,7 +278,6 @@ export class Office {
   async #settle(): Promise<void> {
     await this.#parts.queues.settle()
     await this.#parts.redrives.settle()
-    await this.#parts.runs.settle()
   }
 
   /** Answers waiting leases and finishes accepted writes; calls made from now on are refused. */
@@ -292,7 +291,8 @@ export class Office {
     // Engines first: they settle what they hold through the queues.
     await Promise.all([...this.#engines].map((engine) => engine.stop({ timeoutMs: ENGINE_STOP_MS })))
     // Runs send to all the others.
-    await Promise.all([redrives.stop(), runs.stop()])
+    await runs.stop()
+    await redrives.stop()
     // Outboxes may deliver to queues.
     await Promise.all([outboxes.stop(), webhooks.stop(), kafka?.stop()])
     await Promise.all([queues.drain(), verifyRun.stop(), ...clerks.map((clerk) => clerk.stop())])
@@ -380,6 +380,7 @@ async function wire(
       db,
       clock,
       log,
+      runs,
       sources,
       engines: directory,
       retentionDays,

@@ -3,7 +3,15 @@ import type { TextEncoding } from './bytes.ts'
 import type { PageRequest } from './envelope.ts'
 import type { LetterFilter, LetterKey } from './letter-types.ts'
 
-export type RedriveState = 'planned' | 'canary' | 'running' | 'paused' | 'done' | 'stopped' | 'cancelled'
+export type RedriveState =
+  | 'planning'
+  | 'planned'
+  | 'canary'
+  | 'running'
+  | 'paused'
+  | 'done'
+  | 'stopped'
+  | 'cancelled'
 
 /** `move` sends letters to another queue than the one they came from. */
 export type RedriveAction = 'retry' | 'move' | 'discard' | 'restore'

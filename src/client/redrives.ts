@@ -13,7 +13,7 @@ import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } f
 
 const REDRIVES = '/api/redrives'
 
-/** A plan of a million letters takes half a minute, longer where the store is busy. */
+/** A plan is answered after half a minute at the latest, made or not; where the store is busy, later. */
 const PLAN_TIMEOUT_MS = 5 * 60_000
 
 /**
@@ -30,7 +30,10 @@ export class RedriveClient {
     this.#endpoint = endpointOf(options)
   }
 
-  /** Finds the letters and tells what would be done with them; changes nothing. The plan can be started for half an hour. */
+  /**
+   * Finds the letters and tells what would be done with them; changes nothing. The plan can be started for half an hour. One that
+   * takes longer than half a minute is given in state `planning`: read it until it is `planned`.
+   */
   plan({ ids, ...request }: RedrivePlanRequest, options?: WriteOptions): Promise<RedriveDetail> {
     const body = { ...request, ids: ids?.map(nameOf) }
     return write(this.#endpoint, 'POST', REDRIVES, body, options, PLAN_TIMEOUT_MS)

@@ -70,9 +70,7 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
     },
     redrives: {
       active: script.redrives ?? (async () => []),
-      onStep: () => {},
-      onEnded: () => {},
-      onResumed: () => {},
+      listen: () => {},
       ...script.redriveCalls,
     },
     history: {},

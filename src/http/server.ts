@@ -139,9 +139,11 @@ export async function createHttpServer(
   })
   office.onStoreCall((call) => metrics.observeStoreCall(call))
   office.onRemoved((removed) => metrics.observeRemoved(removed))
-  office.redrives.onStep((step) => metrics.redrives.observeStep(step))
-  office.redrives.onEnded((state) => metrics.redrives.observeEnded(state))
-  office.redrives.onResumed(() => metrics.redrives.observeResumed())
+  office.redrives.listen({
+    step: (step) => metrics.redrives.observeStep(step),
+    ended: (state) => metrics.redrives.observeEnded(state),
+    resumed: () => metrics.redrives.observeResumed(),
+  })
   const requests = countRequests(app)
   const liveCounts = new LiveCounts({
     read: () => office.letters.ledger.standing(),

@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import { type Instant, later } from '../core/clock.ts'
-import { type Database, type Integer, type Session, sql } from '../db/database.ts'
+import { type Database, type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import type { OfficeWork } from './work.ts'
 
 /** Whose key it is and for what (`scope`), and the key. */
@@ -74,6 +74,17 @@ export async function answerOf(session: Session, once: OnceKey, now: Instant): P
     later(now, -KEPT_US),
   )
   return row === undefined ? null : { status: Number(row.status), body: JSON.parse(row.body) }
+}
+
+/** One row by primary key. */
+const removeKey = sql(
+  'idempotency.drop',
+  'DELETE FROM bartleby.idempotency_keys WHERE scope = $1 AND key = $2',
+)
+
+/** Gives a key back whose act failed after it was taken. */
+export async function dropKey(tx: Transaction, once: OnceKey): Promise<void> {
+  await tx.run(removeKey, scopeOf(once), once.key)
 }
 
 /** The oldest first, by the index on their time. */

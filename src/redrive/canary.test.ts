@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { canaryVerdict, isCanarySent, leftOfCanary } from './canary.ts'
 import type { RedriveCounts } from './redrive.ts'
+import { canaryVerdict, isCanarySent, leftOfCanary } from './stop-rule.ts'
 
 const canary = { letters: 10, confirmPercent: 80, waitSeconds: 60 }
 

@@ -1,172 +1,212 @@
 /**
- * What operators do to redrives. Each is one transaction that holds all lanes: batches at hand are waited for, which takes a moment,
- * and when it returns nothing is sent any more that it forbids.
+ * Everything that is done to a redrive as a whole: what operators ask for, and what the server that is at it decides. Each is one
+ * transaction that changes the redrive and its run together and leaves a row in history.
+ *
+ * Locks are taken in this order: the run, the redrive, its lanes. Batches at hand are waited for at the lanes, which takes a moment;
+ * when it returns, nothing is sent any more that it forbids.
  */
 import { type Instant, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { Xid } from '../core/xid.ts'
-import type { RedriveAct } from '../letters/letter.ts'
+import { recordHistory } from '../history/record.ts'
+import { said } from '../core/content.ts'
+import { OFFICE, type RedriveAct } from '../letters/letter.ts'
+import type { OfficeRuns } from '../letters/runs.ts'
 import type { OfficeWork } from '../letters/work.ts'
+import { LEASE_US, type RunCommand } from '../work/run.ts'
+import { changeRun, lockRun, type Run, type RunChange, type RunState } from '../work/run-rows.ts'
 import { holdLanes } from './lanes.ts'
-import { LEASE_US } from './lease.ts'
-import type { RedriveState } from './redrive.ts'
-import { changeRedrive, lockRedrive, type RedriveChange, type StoredRedrive } from './rows.ts'
-import { recordAct } from './trail.ts'
-
-/** How refusals name what was asked for. */
-const PARTICIPLES = {
-  pause: 'paused',
-  resume: 'resumed',
-  cancel: 'cancelled',
-  rate: 'given another rate',
-} as const
+import { isOver, isWorking, REDRIVE_RUN, type RedriveState } from './redrive.ts'
+import { lockRedrive, type StoredRedrive, writeRedrive } from './rows.ts'
+import { readStandings } from './standing.ts'
 
 /** What an operator wants of a redrive. */
-export type RedriveCommand =
-  | { readonly act: 'start' | 'resume'; readonly actor: string }
-  | { readonly act: 'pause' | 'cancel'; readonly actor: string; readonly reason: string | null }
-  | { readonly act: 'rate'; readonly actor: string; readonly rate: number | null }
+export type RedriveCommand = RunCommand | { readonly act: 'start'; readonly actor: string }
 
-/** Does it; `owner` is at what is started or resumed from now on, or whoever takes it up. Gives the redrive as it is then. */
-export function commandRedrive(
+/** From which states it is done, and how refusals name it. */
+const COMMANDS: Readonly<
+  Record<RedriveCommand['act'], { readonly words: string; readonly needs: readonly RedriveState[] }>
+> = {
+  start: { words: 'started', needs: ['planned'] },
+  pause: { words: 'paused', needs: ['canary', 'running'] },
+  resume: { words: 'resumed', needs: ['paused'] },
+  cancel: { words: 'cancelled', needs: ['planning', 'planned', 'canary', 'running', 'paused'] },
+  rate: { words: 'given another rate', needs: ['planned', 'canary', 'running', 'paused'] },
+}
+
+/** Does it; gives the redrive, and its run, as they are then. One of any number of equal starts does; the others are told who. */
+export async function commandRedrive(
   work: OfficeWork,
+  runs: OfficeRuns,
   id: Xid,
   command: RedriveCommand,
-  owner: string | null,
-): Promise<StoredRedrive> {
-  const { actor } = command
-  switch (command.act) {
-    case 'start':
-      return startRedrive(work, id, { actor, owner })
-    case 'resume':
-      return resumeRedrive(work, id, { actor, owner })
-    case 'pause':
-      return pauseRedrive(work, id, command)
-    case 'cancel':
-      return cancelRedrive(work, id, command)
-    case 'rate':
-      return rateRedrive(work, id, command)
-  }
-}
-
-/** Begins a plan; `owner` is at it from now on, or whoever takes it up. One of any number of equal calls does; the others are told who. */
-async function startRedrive(
-  work: OfficeWork,
-  id: Xid,
-  { actor, owner }: { readonly actor: string; readonly owner: string | null },
-): Promise<StoredRedrive> {
-  const { now } = work
-  const redrive = await lock(work, id)
-  const { terms, numbers, validUntil, startedAt, startedBy } = redrive
-  if (startedAt !== null)
-    throw failure('redrive_started', { by: startedBy ?? '', at: formatMicros(startedAt) })
-  insistOn(redrive, 'started', ['planned'])
-  if (now > validUntil) throw failure('redrive_plan_expired', { at: formatMicros(validUntil) })
-  if (numbers.eligible === 0) throw failure('redrive_empty')
-  const change = {
-    state: terms.canary === null ? 'running' : 'canary',
-    startedBy: actor,
-    startedAt: now,
-    ...heldBy(owner, now),
-  } as const
-  return commit(work, redrive, change, { act: 'start', actor, notes: redrive.reason })
-}
-
-/** Halts a redrive that is under way until it is resumed. */
-async function pauseRedrive(
-  work: OfficeWork,
-  id: Xid,
-  { actor, reason }: { readonly actor: string; readonly reason: string | null },
-): Promise<StoredRedrive> {
-  const redrive = await lock(work, id)
-  const { state } = redrive
-  insistOn(redrive, PARTICIPLES.pause, ['canary', 'running'])
-  const change: RedriveChange = {
-    state: 'paused',
-    resumesAs: state === 'canary' ? 'canary' : 'running',
-    note: reason ?? `by ${actor}`,
-    owner: null,
-    ownedUntil: null,
-  }
-  return commit(work, redrive, change, { act: 'pause', actor, notes: reason })
-}
-
-/** Goes on where it was; `owner` is at it from now on. A canary waits for its outcomes anew. */
-async function resumeRedrive(
-  work: OfficeWork,
-  id: Xid,
-  { actor, owner }: { readonly actor: string; readonly owner: string | null },
-): Promise<StoredRedrive> {
-  const redrive = await lock(work, id)
-  insistOn(redrive, PARTICIPLES.resume, ['paused'])
-  const change: RedriveChange = {
-    state: redrive.resumesAs ?? 'running',
-    resumesAs: null,
-    note: null,
-    canarySentAt: null,
-    ...heldBy(owner, work.now),
-  }
-  return commit(work, redrive, change, { act: 'resume', actor, notes: null })
-}
-
-/** Ends a redrive, or a plan that was not started; what was sent stays sent. */
-async function cancelRedrive(
-  work: OfficeWork,
-  id: Xid,
-  { actor, reason }: { readonly actor: string; readonly reason: string | null },
-): Promise<StoredRedrive> {
-  const redrive = await lock(work, id)
-  insistOn(redrive, PARTICIPLES.cancel, ['planned', 'canary', 'running', 'paused'])
-  const change: RedriveChange = {
-    state: 'cancelled',
-    resumesAs: null,
-    note: reason ?? `by ${actor}`,
-    endedAt: work.now,
-    owner: null,
-    ownedUntil: null,
-  }
-  return commit(work, redrive, change, { act: 'cancel', actor, notes: reason })
-}
-
-/** Sends at another rate from now on. */
-async function rateRedrive(
-  work: OfficeWork,
-  id: Xid,
-  { actor, rate }: { readonly actor: string; readonly rate: number | null },
-): Promise<StoredRedrive> {
-  const redrive = await lock(work, id)
-  const { terms } = redrive
-  insistOn(redrive, PARTICIPLES.rate, ['planned', 'canary', 'running', 'paused'])
-  const notes = rate === null ? 'no limit' : `${rate} a second`
-  return commit(work, redrive, { terms: { ...terms, rate } }, { act: 'rate', actor, notes })
-}
-
-const heldBy = (owner: string | null, now: Instant) => ({
-  owner,
-  ownedUntil: owner === null ? now : later(now, LEASE_US),
-})
-
-/** The redrive, which nobody else changes and whose lanes nobody walks before the transaction ends. */
-async function lock({ tx }: OfficeWork, id: Xid): Promise<StoredRedrive> {
+): Promise<{ readonly redrive: StoredRedrive; readonly run: Run | null }> {
+  const { tx, now } = work
+  let run = await lockRun(tx, id)
   const redrive = await lockRedrive(tx, id)
   if (redrive === null) throw failure('redrive_unknown', { id })
   await holdLanes(tx, redrive.number)
-  return redrive
+  if (command.act === 'start') insistOnStart(redrive, work)
+  const { words, needs } = COMMANDS[command.act]
+  const { state } = redrive
+  if (!needs.includes(state))
+    throw failure('redrive_state_wrong', { act: words, state, needed: needs.join(' or ') })
+  const changed = { ...redrive, ...changeBy(redrive, command, work) }
+  await writeRedrive(tx, changed)
+  await record(work, redrive, { act: command.act, actor: command.actor, notes: notesOf(redrive, command) })
+  if (command.act === 'start') {
+    run = await runs.begin(work, {
+      ...{ id, kind: REDRIVE_RUN, about: `${redrive.action} of letters`, subject: {}, place: null },
+      ...{ actor: command.actor, expected: redrive.numbers.eligible, rate: redrive.terms.rate },
+    })
+  } else if (run !== null) {
+    const lease = command.act === 'resume' ? runs.leaseAt(now) : leaseOf(run, changed, now)
+    const followed = follow(work, run, changed, lease)
+    work.afterCommit(() => runs.changed(followed))
+    run = followed
+  }
+  const owner = run?.owner ?? null
+  return { redrive: { ...changed, owner, isHeld: owner !== null, rateMeasured: run?.rateNow ?? null }, run }
 }
 
-function insistOn({ state }: StoredRedrive, act: string, needed: readonly RedriveState[]): void {
-  if (!needed.includes(state))
-    throw failure('redrive_state_wrong', { act, state, needed: needed.join(' or ') })
+function insistOnStart(
+  { startedAt, startedBy, validUntil, numbers, state }: StoredRedrive,
+  { now }: OfficeWork,
+): void {
+  if (startedAt !== null)
+    throw failure('redrive_started', { by: startedBy ?? '', at: formatMicros(startedAt) })
+  if (state !== 'planned') return
+  if (now > validUntil) throw failure('redrive_plan_expired', { at: formatMicros(validUntil) })
+  if (numbers.eligible === 0) throw failure('redrive_empty')
 }
 
-async function commit(
+function changeBy(
+  { state, terms, resumesAs }: StoredRedrive,
+  command: RedriveCommand,
+  { now }: OfficeWork,
+): Partial<StoredRedrive> {
+  const { act, actor } = command
+  switch (act) {
+    case 'start':
+      return { state: terms.canary === null ? 'running' : 'canary', startedBy: actor, startedAt: now }
+    case 'pause':
+      return {
+        state: 'paused',
+        resumesAs: state === 'canary' ? 'canary' : 'running',
+        note: command.reason ?? `by ${actor}`,
+      }
+    case 'resume':
+      // A canary waits for its outcomes anew.
+      return { state: resumesAs ?? 'running', resumesAs: null, note: null, canarySentAt: null }
+    case 'cancel':
+      return { state: 'cancelled', resumesAs: null, note: command.reason ?? `by ${actor}`, endedAt: now }
+    case 'rate':
+      return { terms: { ...terms, rate: command.rate } }
+  }
+}
+
+function notesOf({ reason }: StoredRedrive, command: RedriveCommand): string | null {
+  switch (command.act) {
+    case 'start':
+      return reason
+    case 'resume':
+      return null
+    case 'rate':
+      return command.rate === null ? 'no limit' : `${command.rate} a second`
+    default:
+      return command.reason
+  }
+}
+
+/** What a server decides about a redrive that it is at: that it goes on after its canary, pauses, stops or is done. */
+export interface Verdict {
+  readonly state: Extract<RedriveState, 'running' | 'paused' | 'stopped' | 'done'>
+  readonly note: string | null
+}
+
+const VERBS = { running: 'go-on', paused: 'pause', stopped: 'stop', done: 'finish' } as const
+/** Who decides when nobody asked. */
+const OFFICE_ACTOR = 'office'
+
+/** Makes the redrive what the verdict says, unless somebody else decided something meanwhile; gives whether it did. */
+export async function decide(
   work: OfficeWork,
+  id: Xid,
+  owner: string,
+  { state, note }: Verdict,
+): Promise<boolean> {
+  const { tx, now } = work
+  const run = await lockRun(tx, id)
+  const redrive = await lockRedrive(tx, id)
+  if (run?.owner !== owner || redrive === null || !isUnderWay(redrive)) return false
+  await holdLanes(tx, redrive.number)
+  const changed = {
+    ...redrive,
+    ...{ state, note, resumesAs: state === 'paused' && isWorking(redrive.state) ? redrive.state : null },
+    endedAt: isOver(state) ? now : null,
+    canarySentAt: state === 'paused' ? null : redrive.canarySentAt,
+  }
+  await writeRedrive(tx, changed)
+  await record(work, redrive, { act: VERBS[state], actor: OFFICE_ACTOR, notes: note })
+  follow(work, run, changed, leaseOf(run, changed, now))
+  return true
+}
+
+const isUnderWay = ({ state }: StoredRedrive): boolean => isWorking(state) || state === 'planning'
+
+type RunLease = RunChange['lease']
+
+/** Who is at a redrive stays at it as long as there is something to do. */
+function leaseOf({ owner }: Run, { state }: StoredRedrive, now: Instant): RunLease {
+  if (!isWorking(state)) return { owner: null, until: null }
+  return { owner, until: owner === null ? now : later(now, LEASE_US) }
+}
+
+/** How a run is called whose redrive is in these states. */
+const RUN_STATES: Readonly<Record<RedriveState, RunState>> = {
+  ...{ planning: 'running', planned: 'running', canary: 'running', running: 'running' },
+  ...{ paused: 'paused', done: 'done', stopped: 'failed', cancelled: 'cancelled' },
+}
+
+/** The run of a redrive is what the redrive is. */
+function follow(
+  { tx }: OfficeWork,
+  run: Run,
+  { state, note, endedAt, terms }: StoredRedrive,
+  lease: RunLease,
+): Run {
+  const rateNow = lease.owner === null ? null : run.rateNow
+  const change = {
+    state: RUN_STATES[state],
+    note,
+    endedAt,
+    rate: terms.rate,
+    rateNow,
+    version: run.version + 1,
+  }
+  return changeRun(tx, run, { ...change, lease })
+}
+
+/** Files what was done to a redrive, with its counts at that moment. */
+async function record(
+  { tx, now }: OfficeWork,
   redrive: StoredRedrive,
-  change: RedriveChange,
   { act, actor, notes }: { readonly act: RedriveAct; readonly actor: string; readonly notes: string | null },
-): Promise<StoredRedrive> {
-  await changeRedrive(work.tx, redrive, change)
-  await recordAct(work, redrive, { act, actor, notes })
-  return { ...redrive, ...change }
+): Promise<void> {
+  const [standing] = await readStandings(tx, [redrive])
+  await recordHistory(tx, [
+    {
+      engine: OFFICE,
+      operation: `redrive.${act}`,
+      status: 'Succeeded',
+      instanceId: null,
+      correlationId: redrive.id,
+      createdAt: now,
+      durationMs: 0,
+      actor: said(actor),
+      notes: said(notes),
+      output: Buffer.from(JSON.stringify({ action: redrive.action, ...standing?.counts })),
+    },
+  ])
 }

@@ -4,25 +4,35 @@
  */
 import { type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import type { Xid } from '../core/xid.ts'
 import type { Database } from '../db/database.ts'
 import type { SourceName } from '../letters/letter.ts'
 import type { LetterSource } from '../letters/source.ts'
+import { inOffice } from '../letters/work.ts'
 import type { Courtesy } from '../work/courtesy.ts'
 import { Pace } from '../work/pace.ts'
 import { RecentRate } from '../work/recent-rate.ts'
+import type { Walk } from '../work/run.ts'
+import { noteProgress, type Run } from '../work/run-rows.ts'
 import { type BatchDone, runBatch } from './batch.ts'
-import { canaryVerdict, isCanarySent, leftOfCanary } from './canary.ts'
+import { decide, type Verdict } from './commands.ts'
 import { placeOf } from './destinations.ts'
-import { decide, type Verdict } from './ending.ts'
 import { LaneTurns } from './lane-turns.ts'
-import { type LaneStanding, remainingOf } from './lanes.ts'
-import { Lease } from './lease.ts'
+import { holdLanes, type LaneStanding, remainingOf } from './lanes.ts'
 import { isObstacle, isPassing, wordsOf } from './obstacles.ts'
 import { isWorking, type RedriveAction, type RedriveCounts, type RedriveState } from './redrive.ts'
 import type { Repairer } from './repair/repairer.ts'
-import { changeRedrive, leaveRedrive, lockRedrive, readRedriveByNumber, type StoredRedrive } from './rows.ts'
+import { lockRedrive, readRedrive, type StoredRedrive, writeRedrive } from './rows.ts'
 import { readProgress } from './standing.ts'
-import { haltNote, lookAgain, readRecent, saysHalt } from './stop-rule.ts'
+import {
+  canaryVerdict,
+  haltNote,
+  isCanarySent,
+  leftOfCanary,
+  lookAgain,
+  readRecent,
+  saysHalt,
+} from './stop-rule.ts'
 
 /** What was done in one batch. */
 export interface Step {
@@ -37,6 +47,8 @@ export interface DriveParts {
   readonly clock: Clock
   readonly log: Log
   readonly owner: string
+  /** Ends it after the batch at hand; whoever is next goes on with it. */
+  readonly signal: AbortSignal
   readonly sources: ReadonlyMap<SourceName, LetterSource>
   readonly repairer: Repairer
   readonly courtesy: Courtesy
@@ -44,8 +56,9 @@ export interface DriveParts {
   readonly onEnded: (state: RedriveState) => void
 }
 
-/** How often the outcomes are looked at. */
+/** How often the outcomes are looked at, and how far it is noted. */
 const LOOK_US = 250_000n
+const NOTE_US = 1_000_000n
 /** Letters of one transaction. */
 const BATCH = { postgres: 1_000, sqlite: 250 } as const
 /** Lanes at once. PostgreSQL has a process for each of them. */
@@ -56,70 +69,46 @@ const TICK_US = 50_000n
 const MOST_TRIES = 30
 const TRY_AGAIN_US = 1_000_000n
 
-export class Drive {
+export class Drive implements Walk {
   readonly #parts: DriveParts
-  readonly #stopped = new AbortController()
+  readonly #id: Xid
   readonly #pace: Pace
   readonly #rate: RecentRate
   readonly #lanes = new LaneTurns()
-  readonly #lease: Lease
-  #redrive: StoredRedrive
+  /** As it was last looked at. */
+  #seen: StoredRedrive | null = null
   #lookAt: Instant
+  #noteAt: Instant
   #tries = 0
-  #isLost = false
   /** Ends the wait at hand. */
   #wakeUp: (() => void) | null = null
   #isWoken = false
   readonly #onQuiet = new Set<() => void>()
 
-  constructor(parts: DriveParts, redrive: StoredRedrive) {
+  constructor(parts: DriveParts, { id, rate }: Run) {
     this.#parts = parts
-    this.#redrive = redrive
-    this.#pace = new Pace(parts.clock, redrive.terms.rate)
+    this.#id = id
+    this.#pace = new Pace(parts.clock, rate)
     this.#rate = new RecentRate(parts.clock)
     this.#lookAt = parts.clock.now()
-    const onLost = () => {
-      this.#isLost = true
-      this.wake()
-    }
-    this.#lease = new Lease({ ...parts, rate: () => this.#rate.perSecond, onLost }, redrive)
+    this.#noteAt = later(parts.clock.now(), NOTE_US)
   }
 
-  /** Goes on until the redrive is over, paused, another server's, or this is stopped. */
-  async run(): Promise<void> {
-    const { db, log, owner } = this.#parts
-    this.#lease.keep()
+  async go(): Promise<boolean> {
+    const { signal } = this.#parts
     try {
-      while (await this.#round()) {}
+      while (!signal.aborted) if (!(await this.#round())) return false
+      return true
     } finally {
-      this.#lease.drop()
-      if (this.#stopped.signal.aborted) {
-        await db
-          .session('redrive.leave', (session) => leaveRedrive(session, this.#redrive.number, owner))
-          .catch((error: unknown) =>
-            log.warn(
-              { err: error, redrive: this.#redrive.id },
-              'redrive was not left; its lease ends by itself',
-            ),
-          )
-      }
       for (const quiet of this.#onQuiet) quiet()
     }
   }
 
-  /** Somebody changed something about it: it looks at once. */
   wake(): void {
     this.#isWoken = true
     this.#wakeUp?.()
   }
 
-  /** Ends after the batch at hand; whoever is next goes on with it. */
-  stop(): void {
-    this.#stopped.abort()
-    this.wake()
-  }
-
-  /** Resolves when there is nothing to do before the clock moves or something happens, and when it is over. */
   quiet(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const quiet = () => {
@@ -133,16 +122,19 @@ export class Drive {
 
   /** One round: look, when it is time; send; wait, when nothing can be sent. False: it is over, here at least. */
   async #round(): Promise<boolean> {
-    const { clock, courtesy } = this.#parts
+    const { clock, courtesy, signal } = this.#parts
     try {
-      if (this.#stopped.signal.aborted || this.#isLost) return false
+      if (this.#seen === null) await this.#waitForOthers()
       if (this.#isWoken || clock.now() >= this.#lookAt) {
         this.#isWoken = false
         if (!(await this.#look())) return false
       }
       const startedMs = performance.now()
-      if (await this.#send()) await courtesy.rest(performance.now() - startedMs, this.#stopped.signal)
-      else if (this.#lanes.areDone && this.#redrive.state === 'running')
+      if (await this.#send()) {
+        // From when its last letter was sent its outcomes are waited for.
+        if (this.#redrive.state === 'canary') this.wake()
+        await courtesy.rest(performance.now() - startedMs, signal)
+      } else if (this.#lanes.areDone && this.#redrive.state === 'running')
         return await this.#decide({ state: 'done', note: null })
       else await this.#wait(this.#nextAt())
       this.#tries = 0
@@ -152,22 +144,45 @@ export class Drive {
     }
   }
 
+  get #redrive(): StoredRedrive {
+    if (this.#seen === null) throw new Error(`redrive ${this.#id} was not looked at`)
+    return this.#seen
+  }
+
+  /** Whoever was at it before may have batches at hand. */
+  #waitForOthers(): Promise<void> {
+    return this.#parts.db.transaction('redrive.take', async (tx) => {
+      const redrive = await readRedrive(tx, this.#id)
+      if (redrive !== null) await holdLanes(tx, redrive.number)
+    })
+  }
+
   /** Reads the redrive anew, and what became of its letters; false when it is not to go on. */
   async #look(): Promise<boolean> {
     const { db, clock, owner } = this.#parts
     this.#lookAt = later(clock.now(), LOOK_US)
     const looked = await db.session('redrive.look', async (session) => {
-      const redrive = await readRedriveByNumber(session, this.#redrive.number)
+      const redrive = await readRedrive(session, this.#id)
       return redrive === null ? null : { redrive, ...(await readProgress(session, redrive)) }
     })
     if (looked === null || looked.redrive.owner !== owner) return false
-    this.#redrive = looked.redrive
+    this.#seen = looked.redrive
     // Another server may have had it for a while, and what a batch did is not always heard of.
     this.#lanes.learn(looked.lanes)
     if (!isWorking(looked.redrive.state)) return false
     this.#pace.change(looked.redrive.terms.rate)
+    await this.#noteProgress(looked.counts)
     const verdict = (await this.#stopVerdict(looked.counts)) ?? (await this.#canaryVerdict(looked.counts))
     return verdict === null || this.#decide(verdict)
+  }
+
+  /** For whoever looks at runs. */
+  async #noteProgress({ sent: done, skipped, failed }: RedriveCounts): Promise<void> {
+    const { db, clock, owner } = this.#parts
+    if (clock.now() < this.#noteAt) return
+    this.#noteAt = later(clock.now(), NOTE_US)
+    const progress = { done, skipped, failed, rateNow: this.#rate.perSecond }
+    await db.session('redrive.progress', (session) => noteProgress(session, this.#id, owner, progress))
   }
 
   async #stopVerdict(counts: RedriveCounts): Promise<Verdict | null> {
@@ -194,22 +209,23 @@ export class Drive {
   async #note(change: { readonly recent?: string; readonly canarySentAt?: Instant }): Promise<void> {
     const { db, owner } = this.#parts
     await db.transaction('redrive.note', async (tx) => {
-      const redrive = await lockRedrive(tx, this.#redrive.id)
-      if (redrive?.owner === owner) await changeRedrive(tx, redrive, change)
+      const redrive = await lockRedrive(tx, this.#id)
+      if (redrive?.owner === owner) await writeRedrive(tx, { ...redrive, ...change })
     })
-    this.#redrive = { ...this.#redrive, ...change }
+    this.#seen = { ...this.#redrive, ...change }
   }
 
   /** False when it does not go on here. */
   async #decide(verdict: Verdict): Promise<boolean> {
     const { db, clock, log, owner, onEnded } = this.#parts
-    const isDecided = await decide(db, clock, this.#redrive, owner, verdict)
+    const isDecided = await inOffice(db, clock, 'redrive.decide', (work) =>
+      decide(work, this.#id, owner, verdict),
+    )
     if (!isDecided) {
       this.wake()
       return true
     }
-    const { id } = this.#redrive
-    log.info({ redrive: id, state: verdict.state, note: verdict.note }, 'redrive changed its state')
+    log.info({ redrive: this.#id, state: verdict.state, note: verdict.note }, 'redrive changed its state')
     if (verdict.state === 'running') {
       this.wake()
       return true
@@ -279,7 +295,7 @@ export class Drive {
   }
 
   async #wait(until: Instant): Promise<void> {
-    if (this.#isWoken) return
+    if (this.#isWoken || this.#parts.signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
     const alarm = this.#parts.clock.alarm(until, resolve)
     this.#wakeUp = resolve
@@ -293,7 +309,7 @@ export class Drive {
   async #onTrouble(error: unknown): Promise<boolean> {
     const { log, clock } = this.#parts
     if (isObstacle(error)) return this.#decide({ state: 'paused', note: wordsOf(error) })
-    log.warn({ err: error, redrive: this.#redrive.id }, 'redrive was held up; it tries again')
+    log.warn({ err: error, redrive: this.#id }, 'redrive was held up; it tries again')
     this.#tries++
     if (this.#tries >= MOST_TRIES && !isPassing(error)) {
       const words = error instanceof Error ? error.message : String(error)

@@ -6,15 +6,21 @@
  *   repair   letters that the recipe cannot be applied to are taken out again
  *   order    and so are those that would go before an earlier one
  *
- * The set is seen when it is complete.
+ * A plan is a run: it may take longer than a request, and be taken up by another server.
  */
 import { setImmediate as othersTurn } from 'node:timers/promises'
-import { type Clock, type Instant, later } from '../core/clock.ts'
+import { type Clock, later } from '../core/clock.ts'
+import { BartlebyError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
 import type { Xid } from '../core/xid.ts'
 import type { Database, Session, Transaction } from '../db/database.ts'
 import { type Candidate, readCandidates } from '../letters/candidates.ts'
 import { contentPortions, readContents } from '../letters/contents.ts'
 import { type LetterId, STATUS } from '../letters/letter.ts'
+import { inOffice } from '../letters/work.ts'
+import type { Walk } from '../work/run.ts'
+import { lockRun, noteProgress, type Run, removeRun } from '../work/run-rows.ts'
+import { decide } from './commands.ts'
 import { isOfQueues, type Way, Ways } from './destinations.ts'
 import { insertLanes, LANE_START, type Lane, type LanePlace } from './lanes.ts'
 import {
@@ -25,27 +31,26 @@ import {
   nextLetters,
   removeLetters,
 } from './members.ts'
+import { wordsOf } from './obstacles.ts'
 import { blockedOf, type FirstsOfKeys } from './order.ts'
-import {
-  isSending,
-  PLAN_VALID_US,
-  type PlanNumbers,
-  type PlanRequest,
-  type RedriveNumber,
-} from './redrive.ts'
-import { forgetRedrive } from './removal.ts'
+import { isSending, PLAN_VALID_US, type PlanNumbers, type RedriveNumber } from './redrive.ts'
+import { forgetRedrive, removeSomeLetters } from './removal.ts'
 import type { Recipe } from './repair/recipe.ts'
 import type { Repairer } from './repair/repairer.ts'
 import { RepairBudget } from './repair-budget.ts'
-import { completePlan, insertRedrive, openRedrives } from './rows.ts'
+import { notePlan, openRedrives, readRedrive, type StoredRedrive } from './rows.ts'
 import { isMoreThan, selectLetters } from './selecting.ts'
 
 export interface PlanParts {
   readonly db: Database
   readonly clock: Clock
-  readonly repairer: Repairer
+  readonly log: Log
+  readonly owner: string
   /** Ends a plan that is being made. */
   readonly signal: AbortSignal
+  readonly repairer: Repairer
+  /** Tells whoever waits for the plan why there is none; false when nobody does. */
+  refused(id: Xid, error: unknown): boolean
 }
 
 /** Lanes of a destination whose letters have keys, or no order: so many go out at once. */
@@ -57,44 +62,24 @@ const REPAIR_MS = 500
 /** Letters without a key go one after the other, and in two lanes when there are more than this of all. */
 const FEW = 10_000
 
-/** Runs in the transaction by which a plan comes into being; when it throws there is no plan. */
-export type PlanCompleted = (
-  work: { readonly tx: Transaction; readonly now: Instant },
-  id: Xid,
-) => Promise<void>
+/** After so many servers, or tries, a plan is given up. */
+const MOST_TRIES = 5
 
-/** Makes the plan and gives its number. When it cannot be made, nothing is left of it. */
-export async function makePlan(
-  parts: PlanParts,
-  id: Xid,
-  request: PlanRequest,
-  completed: PlanCompleted = async () => {},
-): Promise<RedriveNumber> {
-  const { db, clock } = parts
-  const number = await db.transaction('redrive.begin', (tx) => insertRedrive(tx, id, request, clock.now()))
-  try {
-    const planning = new Planning(parts, number, request)
-    await planning.freeze()
-    await planning.repair()
-    await planning.keepOrder()
-    await planning.complete((work) => completed(work, id))
-    return number
-  } catch (error) {
-    await forgetRedrive(db, number).catch(() => {})
-    throw error
-  }
-}
+/** The plan was cancelled, or is another server's by now. */
+class PlanLost extends Error {}
 
 interface CountedLane extends Lane {
   planned: number
   hasKeys: boolean
 }
 
-class Planning {
+/** A plan that is being made on this server. Taken up from another it is begun anew: its moment of the store is gone. */
+export class Planning implements Walk {
   readonly #parts: PlanParts
-  readonly #redrive: RedriveNumber
-  readonly #request: PlanRequest
-  readonly #ways: Ways
+  readonly #run: Run
+  readonly #over = Promise.withResolvers<void>()
+  #read: StoredRedrive | null = null
+  #ways: Ways | null = null
   readonly #lanes = new Map<string, CountedLane>()
   readonly #numbers = { inFlight: 0, noDestination: 0, orderBlocked: 0, duplicate: 0, invalid: 0 }
   /** Redrives whose letters are left to them. */
@@ -103,17 +88,89 @@ class Planning {
   #dealt = 0
   readonly #budget = new RepairBudget()
 
-  constructor(parts: PlanParts, redrive: RedriveNumber, request: PlanRequest) {
+  constructor(parts: PlanParts, run: Run) {
     this.#parts = parts
-    this.#redrive = redrive
-    this.#request = request
-    this.#ways = new Ways(request)
+    this.#run = run
+  }
+
+  async go(): Promise<boolean> {
+    const { id, resumed } = this.#run
+    try {
+      this.#read = await this.#parts.db.session('redrive.read', (session) => readRedrive(session, id))
+      if (resumed > 0) await this.#clear()
+      await this.#freeze()
+      await this.#repair()
+      await this.#keepOrder()
+      await this.#complete()
+      return false
+    } catch (error) {
+      return await this.#onTrouble(error)
+    } finally {
+      this.#over.resolve()
+    }
+  }
+
+  /** A plan that was cancelled is found out about at its next write. */
+  wake(): void {}
+
+  quiet(): Promise<void> {
+    return this.#over.promise
+  }
+
+  /** What was asked for. */
+  get #request(): StoredRedrive {
+    if (this.#read === null) throw new PlanLost()
+    return this.#read
+  }
+
+  /** What another server found. */
+  async #clear(): Promise<void> {
+    const some = (tx: Transaction) => removeSomeLetters(tx, this.#request.number)
+    while (await this.#write('redrive.clear', some)) await othersTurn()
+  }
+
+  /** Writes some of the plan, and how far it is, unless it is not this server's any more. */
+  #write<T>(verb: string, act: (tx: Transaction) => Promise<T>): Promise<T> {
+    const { db, owner } = this.#parts
+    return db.transaction(verb, async (tx) => {
+      const run = await lockRun(tx, this.#run.id)
+      if (run?.owner !== owner) throw new PlanLost()
+      const numbers = this.#found
+      await noteProgress(tx, run.id, owner, { done: numbers.matched, skipped: 0, failed: 0, rateNow: null })
+      const { number, plannedAt, validUntil } = this.#request
+      await notePlan(tx, number, { state: 'planning', numbers, plannedAt, validUntil })
+      return act(tx)
+    })
+  }
+
+  /** What was found so far. */
+  get #found(): PlanNumbers {
+    const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
+    const eligible = sum([...this.#lanes.values()].map(({ planned }) => planned))
+    return { matched: eligible + sum(Object.values(this.#numbers)), eligible, ...this.#numbers }
+  }
+
+  /** Refused, it is given up; anything else may be otherwise next time. True: it is left to whoever takes it up. */
+  async #onTrouble(error: unknown): Promise<boolean> {
+    const { db, clock, log, owner, signal, refused } = this.#parts
+    const { id, resumed } = this.#run
+    if (error instanceof PlanLost) return false
+    if (refused(id, error)) {
+      await forgetRedrive(db, this.#request).catch(() => {})
+      return false
+    }
+    if (signal.aborted) return true
+    log.warn({ err: error, redrive: id }, 'a redrive was not planned')
+    if (!(error instanceof BartlebyError) && resumed < MOST_TRIES) return true
+    const note = error instanceof BartlebyError ? wordsOf(error) : `it could not be planned: ${error}`
+    await inOffice(db, clock, 'redrive.decide', (work) => decide(work, id, owner, { state: 'stopped', note }))
+    return false
   }
 
   /** Looks at the letters as they are now, portion by portion, and writes down those that can be acted on. */
-  async freeze(): Promise<void> {
+  async #freeze(): Promise<void> {
     const { db, signal } = this.#parts
-    const { selection, action } = this.#request
+    const { number, selection, action } = this.#request
     this.#areMany = await isMoreThan(db, selection, action, FEW)
     const look = async (session: Session): Promise<void> => {
       this.#others = (await openRedrives(session)).map(({ number }) => number)
@@ -126,14 +183,14 @@ class Planning {
         if (letters.length === 0) continue
         const dealt = (await this.#sift(session, letters)).map((each) => this.#deal(each))
         await othersTurn()
-        await db.transaction('redrive.freeze', (tx) => insertLetters(tx, this.#redrive, dealt))
+        await this.#write('redrive.freeze', (tx) => insertLetters(tx, number, dealt))
       }
     }
     await db.snapshot('redrive.select', look, { apart: true })
   }
 
   /** Takes letters out again that the recipe cannot be applied to. */
-  async repair(): Promise<void> {
+  async #repair(): Promise<void> {
     const { recipe } = this.#request
     if (recipe === null) return
     for (const lane of this.#lanes.values())
@@ -143,7 +200,7 @@ class Planning {
   }
 
   /** Takes letters out again that must not go before an earlier one. */
-  async keepOrder(): Promise<void> {
+  async #keepOrder(): Promise<void> {
     const { action, terms } = this.#request
     if (!isSending(action) || terms.order !== 'key') return
     for (const lane of this.#lanes.values()) {
@@ -167,7 +224,7 @@ class Planning {
       const from: LanePlace = behind
       const letters = await db.session('redrive.next', (session) => nextLetters(session, lane, from, LOOK))
       const out = await choose(letters)
-      await db.transaction('redrive.takeOut', (tx) => removeLetters(tx, lane, out))
+      await this.#write('redrive.takeOut', (tx) => removeLetters(tx, lane, out))
       lane.planned -= out.length
       behind = letters.at(-1)
       await othersTurn()
@@ -175,25 +232,16 @@ class Planning {
     return before - lane.planned
   }
 
-  /** From here on the plan can be seen and started. */
-  async complete(
-    completed: (work: { readonly tx: Transaction; readonly now: Instant }) => Promise<void>,
-  ): Promise<void> {
-    const { db, clock } = this.#parts
+  /** From here on the plan can be started. */
+  async #complete(): Promise<void> {
     const lanes = [...this.#lanes.values()].filter(({ planned }) => planned > 0)
-    const eligible = lanes.reduce((sum, { planned }) => sum + planned, 0)
-    const others = Object.values(this.#numbers).reduce((sum, letters) => sum + letters, 0)
-    const numbers: PlanNumbers = { matched: eligible + others, eligible, ...this.#numbers }
-    await db.transaction('redrive.complete', async (tx) => {
-      const plannedAt = clock.now()
-      // First, as keys are taken: a twin at the same moment waits there.
-      await completed({ tx, now: plannedAt })
+    const numbers = this.#found
+    await this.#write('redrive.complete', async (tx) => {
       await insertLanes(tx, lanes)
-      await completePlan(tx, this.#redrive, {
-        numbers,
-        plannedAt,
-        validUntil: later(plannedAt, PLAN_VALID_US),
-      })
+      const plannedAt = this.#parts.clock.now()
+      const validUntil = later(plannedAt, PLAN_VALID_US)
+      await notePlan(tx, this.#request.number, { state: 'planned', numbers, plannedAt, validUntil })
+      await removeRun(tx, this.#run.id)
     })
   }
 
@@ -201,6 +249,8 @@ class Planning {
   async #sift(session: Session, letters: readonly LetterId[]): Promise<Eligible[]> {
     const candidates = await readCandidates(session, letters)
     const taken = await lettersAhead(session, letters, this.#others)
+    this.#ways ??= new Ways(this.#request)
+    const ways = this.#ways
     const eligible: Eligible[] = []
     for (const id of letters) {
       const candidate = candidates.get(id)
@@ -208,7 +258,7 @@ class Planning {
       else if (taken.has(id) || isBusy(this.#request, candidate)) this.#numbers.inFlight++
       else if (!fits(this.#request, candidate)) this.#numbers.invalid++
       else {
-        const way = await this.#ways.of(session, candidate.drawer)
+        const way = await ways.of(session, candidate.drawer)
         if (way.exists) eligible.push({ candidate, way })
         else this.#numbers.noDestination++
       }
@@ -268,7 +318,7 @@ class Planning {
     const known = this.#lanes.get(name)
     if (known !== undefined) return known
     const lane: CountedLane = {
-      redrive: this.#redrive,
+      redrive: this.#request.number,
       lane: this.#lanes.size,
       source,
       engine,
@@ -287,11 +337,11 @@ interface Eligible {
 }
 
 /** Whether somebody works on it: whoever took it from its dead queue, or whoever it was sent back to. */
-const isBusy = ({ action }: PlanRequest, { isLeased, isUnconfirmed }: Candidate): boolean =>
+const isBusy = ({ action }: StoredRedrive, { isLeased, isUnconfirmed }: Candidate): boolean =>
   isLeased || (action !== 'restore' && isUnconfirmed)
 
 /** Whether it is in a status in which the action can be done. */
-const fits = ({ action }: PlanRequest, { status }: Candidate): boolean =>
+const fits = ({ action }: StoredRedrive, { status }: Candidate): boolean =>
   action === 'restore' ? status === STATUS.Resolved || status === STATUS.Expired : status === STATUS.Pending
 
 /** The same for the same text, everywhere (FNV-1a). */

@@ -1,11 +1,11 @@
 /**
  * The words of redrives: one act on many letters, planned first, then carried out under control.
  *
- *   plan ──► planned ──► canary ──► running ──► done
- *                │          │  ▲      │  ▲  └─► stopped     its stop rule, or its canary, said no
- *                │          ▼  │      ▼  │
- *                │          paused ◄──────           by an operator, or because it could not go on
- *                └──────────┴─────────┴────────► cancelled
+ *   planning ──► planned ──► canary ──► running ──► done
+ *       │            │          │  ▲      │  ▲  └─► stopped     its stop rule, or its canary, said no; or it could not be planned
+ *       │            │          ▼  │      ▼  │
+ *       │            │          paused ◄──────           by an operator, or because it could not go on
+ *       └────────────┴──────────┴─────────┴────────► cancelled
  *
  * A plan is a frozen set: these letters, in these versions. They are dealt into *lanes*, one for every destination and several for
  * a large one; all letters of a key lie in the same lane, in the order in which they were captured. A lane is walked from its
@@ -28,7 +28,12 @@ export type RedriveNumber = number & { readonly [redriveNumberBrand]: true }
 export const redriveNumber = (value: bigint | number | string): RedriveNumber =>
   Number(value) as RedriveNumber
 
+/** The kinds of the runs by which redrives are planned and carried out. */
+export const PLAN_RUN = 'redrive-plan'
+export const REDRIVE_RUN = 'redrive'
+
 export const REDRIVE_STATES = [
+  'planning',
   'planned',
   'canary',
   'running',

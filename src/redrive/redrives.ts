@@ -4,29 +4,31 @@ import { failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { type Xid, Xids } from '../core/xid.ts'
 import type { Database, Session } from '../db/database.ts'
-import { type Answer, answerOf, answerOnce, type OnceKey } from '../letters/idempotency.ts'
+import { type Answer, answerOf, answerOnce, dropKey, type OnceKey } from '../letters/idempotency.ts'
 import type { SourceName } from '../letters/letter.ts'
 import type { EngineNames } from '../letters/report.ts'
+import type { OfficeRuns } from '../letters/runs.ts'
 import type { LetterSource } from '../letters/source.ts'
 import { inOffice, type OfficeWork } from '../letters/work.ts'
+import { Courtesy } from '../work/courtesy.ts'
 import { commandRedrive, type RedriveCommand } from './commands.ts'
 import { queueExists } from './destinations.ts'
-import type { Step } from './drive.ts'
+import { Drive, type DriveParts, type Step } from './drive.ts'
 import { listMembers, type MemberPage, type Members } from './member-list.ts'
 import { exceptionCounts } from './members.ts'
-import { makePlan, type PlanCompleted } from './plan.ts'
-import type {
-  PlanRequest,
-  RedriveDetail,
-  RedriveNumber,
-  RedriveStanding,
-  RedriveState,
-  SampleLetter,
+import { Planning } from './plan.ts'
+import {
+  PLAN_RUN,
+  type PlanRequest,
+  REDRIVE_RUN,
+  type RedriveDetail,
+  type RedriveStanding,
+  type RedriveState,
+  type SampleLetter,
 } from './redrive.ts'
 import { forgetRedrive, oldRedrives } from './removal.ts'
 import { Repairer } from './repair/repairer.ts'
-import { newestRedrives, openRedrives, readRedrive, readRedriveByNumber, type StoredRedrive } from './rows.ts'
-import { RedriveRunner } from './runner.ts'
+import { insertRedrive, newestRedrives, openRedrives, readRedrive, type StoredRedrive } from './rows.ts'
 import { sampleOf } from './sample.ts'
 import { destinationsOf, readProgress, readStandings, standingOf } from './standing.ts'
 
@@ -34,12 +36,21 @@ export interface RedrivesOptions {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
+  readonly runs: OfficeRuns
   readonly sources: ReadonlyMap<SourceName, LetterSource>
   readonly engines: EngineNames
   /** How long redrives that ended are kept. */
   readonly retentionDays: number
-  /** False: others do what is started here, and what they leave is not taken up. */
+  /** False: others carry out what is started here, and forget what is old. */
   readonly carriesOut: boolean
+}
+
+/** Who wants to hear of what this server does. */
+export interface RedriveListener {
+  step(step: Step): void
+  ended(state: RedriveState): void
+  /** It goes on with what another, or an earlier run of it, left. */
+  resumed(): void
 }
 
 /** Which redrives a list shows. */
@@ -57,22 +68,6 @@ function plannedIn({ body }: Answer): Xid {
   return (body as { readonly id: Xid }).id
 }
 
-/** A twin that was asked for with the same key at the same moment made the plan. */
-class PlannedBefore extends Error {
-  readonly id: Xid
-
-  constructor(id: Xid) {
-    super(`the plan was made as ${id}`)
-    this.id = id
-  }
-}
-
-async function there(session: Session, number: RedriveNumber): Promise<StoredRedrive> {
-  const redrive = await readRedriveByNumber(session, number)
-  if (redrive === null) throw new Error(`redrive ${number} is gone although it was written`)
-  return redrive
-}
-
 /** Runs a command, or not, in its transaction. */
 export type AnswerCommand<T> = (work: OfficeWork, run: () => Promise<RedriveDetail>) => Promise<T>
 
@@ -80,6 +75,8 @@ const plainly: AnswerCommand<RedriveDetail> = (_work, run) => run()
 
 /** Plans that are made at once on a server. */
 const MOST_PLANS = 4
+/** Whoever asks for a plan waits for it so long; then it is looked at like everything else that takes longer than a request. */
+const PLAN_WAIT_US = 30_000_000n
 const FORGET_EVERY_US = 60_000_000n
 const HOUR_US = 3_600_000_000n
 const DAY_US = 24n * HOUR_US
@@ -92,78 +89,120 @@ export class Redrives {
   /** Of plans, apart from that of letters that are sent: those wait in their transactions, and never for a plan. */
   readonly #planRepairer: Repairer
   readonly #repairer: Repairer
-  readonly #runner: RedriveRunner
   readonly #stopped = new AbortController()
-  readonly #plans = new Set<Promise<RedriveNumber>>()
+  readonly #listeners = new Set<Partial<RedriveListener>>()
+  /** Plans that somebody waits for here, and why there will be none. */
+  readonly #awaited = new Map<Xid, { waiting: number; refusal?: unknown }>()
+  #plans = 0
   #alarm: Alarm | undefined
   #forgetting: Promise<void> | undefined
 
   constructor(options: RedrivesOptions) {
-    const { db, clock, log, sources } = options
+    const { db, clock, log, sources, runs } = options
     this.#options = options
     this.#xids = new Xids(clock)
     this.#planRepairer = new Repairer(log)
     this.#repairer = new Repairer(log)
-    this.#runner = new RedriveRunner({ db, clock, log, sources, repairer: this.#repairer })
+    const courtesy = new Courtesy(db)
+    const tell = (): Pick<DriveParts, 'onStep' | 'onEnded'> => ({
+      onStep: (step) => this.#tell(({ step: hear }) => hear?.(step)),
+      onEnded: (state) => this.#tell(({ ended }) => ended?.(state)),
+    })
+    const command = (work: OfficeWork, id: Xid, asked: RedriveCommand) => this.#command(work, id, asked)
+    runs.define({
+      kind: REDRIVE_RUN,
+      walk: (run, at) =>
+        new Drive({ db, clock, log, sources, repairer: this.#repairer, courtesy, ...at, ...tell() }, run),
+      command,
+      resumed: () => this.#tell(({ resumed }) => resumed?.()),
+    })
+    const refused = (id: Xid, error: unknown): boolean => this.#refuse(id, error)
+    runs.define({
+      kind: PLAN_RUN,
+      walk: (run, at) => new Planning({ db, clock, log, repairer: this.#planRepairer, refused, ...at }, run),
+      command,
+    })
   }
 
-  /** Begins to go on with redrives that nobody is at. */
+  /** Begins to forget what nobody needs any more. */
   begin(): void {
-    if (!this.#options.carriesOut) return
-    this.#runner.start()
-    this.#forgetLater()
+    if (this.#options.carriesOut) this.#forgetLater()
   }
 
-  /** Ends after the batches at hand; what is left is another server's, or this one's at its next start. */
+  /** Ends what is no run; those have ended before. */
   async stop(): Promise<void> {
     this.#stopped.abort(failure('service_stopping'))
     this.#alarm?.cancel()
-    await Promise.allSettled([...this.#plans, this.#forgetting])
-    await this.#runner.stop()
+    await this.#forgetting
     await Promise.all([this.#planRepairer.close(), this.#repairer.close()])
   }
 
   /**
-   * Makes a plan: the set of letters is frozen, nothing about them changes. `completed` runs in the transaction by which the plan
-   * comes into being.
+   * Makes a plan: the set of letters is frozen, nothing about them changes. One that takes longer than a request is answered as it
+   * stands, and goes on. For a key, whoever asks again with it is shown the plan that there is, also when the answer was lost.
    */
-  async plan(request: PlanRequest, completed?: PlanCompleted): Promise<RedriveDetail> {
+  async plan(request: PlanRequest, once: OnceKey | null = null): Promise<RedriveDetail> {
     const { db, clock, engines } = this.#options
     const { selection, action, queue } = request
+    const isKnown = async (session: Session): Promise<Answer | null> =>
+      once === null ? null : answerOf(session, once, clock.now())
+    const known = await db.session('idempotency.read', isKnown)
+    if (known !== null) return this.#planned(plannedIn(known), once)
     if (selection.by === 'filter' && selection.filter.engine !== undefined)
       await engines.checkKnown(selection.filter.engine)
     if (action === 'move') await this.#insistOnQueue(queue)
-    if (this.#plans.size >= MOST_PLANS) throw failure('redrive_planning_busy', { limit: MOST_PLANS })
-    const plan = makePlan(
-      { db, clock, repairer: this.#planRepairer, signal: this.#stopped.signal },
-      this.#xids.next(),
-      request,
-      completed,
-    )
-    this.#plans.add(plan)
+    if (this.#plans >= MOST_PLANS) throw failure('redrive_planning_busy', { limit: MOST_PLANS })
+    this.#stopped.signal.throwIfAborted()
+    this.#plans++
     try {
-      return await this.#detail(await this.#byNumber(await plan))
+      const id = this.#xids.next()
+      return await this.#planned(id, once, () => this.#beginPlan(id, request, once))
     } finally {
-      this.#plans.delete(plan)
+      this.#plans--
     }
   }
 
-  /** The same for a key: whoever asks again with it is shown the plan that there is, also when the answer was lost in a crash. */
-  async planOnce(request: PlanRequest, once: OnceKey | null): Promise<RedriveDetail> {
-    const { db, clock } = this.#options
-    if (once === null) return this.plan(request)
-    const known = await db.session('idempotency.read', (session) => answerOf(session, once, clock.now()))
-    if (known !== null) return this.read(plannedIn(known))
+  /** Writes down what is asked for, and begins to plan it here; gives the id, of the one before for a known key. */
+  async #beginPlan(id: Xid, request: PlanRequest, once: OnceKey | null): Promise<Xid> {
+    const { db, clock, runs } = this.#options
+    const { action, actor } = request
+    const begun = await inOffice(db, clock, 'redrive.begin', (work) =>
+      answerOnce(work, once, async () => {
+        await insertRedrive(work.tx, id, request, work.now)
+        await runs.begin(work, {
+          ...{ id, kind: PLAN_RUN, about: `plan to ${action} letters`, subject: {}, place: null, actor },
+          isHere: true,
+        })
+        return { status: 201, body: { id } }
+      }),
+    )
+    return plannedIn(begun)
+  }
+
+  /** The plan, once it is made; as it stands after so long. `begin` gives which plan it is. */
+  async #planned(id: Xid, once: OnceKey | null, begin = async () => id): Promise<RedriveDetail> {
+    const awaited = this.#awaited.get(id) ?? { waiting: 0 }
+    this.#awaited.set(id, awaited)
+    awaited.waiting++
     try {
-      return await this.plan(request, async (work, id) => {
-        const kept = await answerOnce(work, once, async () => ({ status: 201, body: { id } }))
-        const planned = plannedIn(kept)
-        if (planned !== id) throw new PlannedBefore(planned)
-      })
-    } catch (error) {
-      if (error instanceof PlannedBefore) return this.read(error.id)
-      throw error
+      const begun = await begin()
+      if (begun !== id) return await this.#planned(begun, once)
+      await this.#options.runs.over(id, PLAN_WAIT_US)
+    } finally {
+      if (--awaited.waiting === 0) this.#awaited.delete(id)
     }
+    if (!('refusal' in awaited)) return this.read(id)
+    if (once !== null) await this.#options.db.transaction('idempotency.drop', (tx) => dropKey(tx, once))
+    throw awaited.refusal
+  }
+
+  /** Whoever waits for a plan is told why there is none; false when nobody does. */
+  #refuse(id: Xid, error: unknown): boolean {
+    const awaited = this.#awaited.get(id)
+    if (awaited === undefined) return false
+    awaited.refusal =
+      error instanceof Error && error.name === 'AbortError' ? failure('service_stopping') : error
+    return true
   }
 
   /** A redrive with everything that is on file about it. */
@@ -221,60 +260,43 @@ export class Redrives {
     const { db, clock } = this.#options
     this.#stopped.signal.throwIfAborted()
     // Its letters are read and repaired, which is no part of a transaction; what a plan sends does not change.
-    const sample = command.act === 'rate' ? await this.#sampleOf(id) : []
+    const sample = command.act === 'rate' ? await this.#sample(await this.#byId(id)) : []
     return inOffice(db, clock, `redrive.${command.act}`, (work) =>
       answer(work, async () => {
-        const { number } = await commandRedrive(work, id, command, this.#owner)
-        const redrive = await there(work.tx, number)
-        work.afterCommit(() => this.#follow(redrive, command))
+        const { redrive } = await this.#command(work, id, command)
         const facts = await this.#factsOf(work.tx, redrive)
         return { ...facts, sample: redrive.state === 'planned' ? sample : [] }
       }),
     )
   }
 
-  /** Tells `listener` what this server did in every batch. */
-  onStep(listener: (step: Step) => void): void {
-    this.#runner.listen({ step: listener })
+  async #command(work: OfficeWork, id: Xid, command: RedriveCommand) {
+    const changed = await commandRedrive(work, this.#options.runs, id, command)
+    // A plan that was dropped never was under way.
+    if (command.act === 'cancel' && changed.redrive.startedAt !== null)
+      work.afterCommit(() => this.#tell(({ ended }) => ended?.('cancelled')))
+    return changed
   }
 
-  /** Tells `listener` of redrives that ended on this server, and how. */
-  onEnded(listener: (state: RedriveState) => void): void {
-    this.#runner.listen({ ended: listener })
-  }
-
-  /** Tells `listener` whenever this server goes on with what another, or an earlier run of it, left. */
-  onResumed(listener: () => void): void {
-    this.#runner.listen({ resumed: listener })
+  /** Tells `listener` of what it has a word for: what this server did in every batch, redrives that ended on it, and how, and those that it took up. */
+  listen(listener: Partial<RedriveListener>): void {
+    this.#listeners.add(listener)
   }
 
   /** Test control: resolves when nothing is left to do before the clock moves. */
   async settle(): Promise<void> {
     await this.#forgetting
-    await this.#runner.settle()
+    await this.#options.runs.settle()
   }
 
-  /** Who is at what is started here; null: whoever takes it up. */
-  get #owner(): string | null {
-    return this.#options.carriesOut ? this.#runner.owner : null
-  }
-
-  /** What this server does about a command that is durable now. */
-  #follow(redrive: StoredRedrive, { act }: RedriveCommand): void {
-    if (redrive.owner !== null && redrive.owner === this.#owner) this.#runner.begin(redrive)
-    this.#runner.changed()
-    // A plan that was dropped never was under way.
-    if (act === 'cancel' && redrive.startedAt !== null) this.#runner.tellEnded(redrive.state)
+  #tell(tell: (listener: Partial<RedriveListener>) => void): void {
+    for (const listener of this.#listeners) tell(listener)
   }
 
   async #byId(id: Xid): Promise<StoredRedrive> {
     const redrive = await this.#options.db.session('redrive.read', (session) => readRedrive(session, id))
     if (redrive === null) throw failure('redrive_unknown', { id })
     return redrive
-  }
-
-  async #byNumber(number: RedriveNumber): Promise<StoredRedrive> {
-    return this.#options.db.session('redrive.read', (session) => there(session, number))
   }
 
   async #detail(redrive: StoredRedrive): Promise<RedriveDetail> {
@@ -288,10 +310,6 @@ export class Redrives {
     const { lanes, counts } = await readProgress(session, redrive)
     const exceptions = await exceptionCounts(session, redrive.number)
     return { ...standingOf(redrive, counts), destinations: destinationsOf(lanes), exceptions }
-  }
-
-  async #sampleOf(id: Xid): Promise<readonly SampleLetter[]> {
-    return this.#sample(await this.#byId(id))
   }
 
   async #sample(redrive: StoredRedrive): Promise<readonly SampleLetter[]> {
@@ -324,9 +342,9 @@ export class Redrives {
     const { db, clock, log, retentionDays } = this.#options
     try {
       const now = clock.now()
-      for (const number of await oldRedrives(db, now - HOUR_US, now - BigInt(retentionDays) * DAY_US)) {
+      for (const old of await oldRedrives(db, now - HOUR_US, now - BigInt(retentionDays) * DAY_US)) {
         if (this.#stopped.signal.aborted) return
-        await forgetRedrive(db, number)
+        await forgetRedrive(db, old)
       }
     } catch (error) {
       log.warn({ err: error }, 'old redrives were not removed; the next round tries again')

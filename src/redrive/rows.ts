@@ -1,4 +1,4 @@
-/** The rows of redrives: what was asked for, in which state it is, and which server is at it. */
+/** The rows of redrives: what was asked for, in which state it is, and which server is at its run. */
 import { type Instant, instant } from '../core/clock.ts'
 import { parseXid, type Xid, xid } from '../core/xid.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
@@ -19,11 +19,17 @@ import {
 } from './redrive.ts'
 import { readRecipe, showRecipe } from './repair/recipe.ts'
 
-/** Nobody is shown a redrive before its set of letters is complete, and once it is not any more. */
-const PLANNING = 'planning'
+/** Hidden while its letters are being removed. */
+const FORGOTTEN = 'forgotten'
 
+/** Of the run, by primary key. Not a join: PostgreSQL would go through all runs as long as it takes redrives for few. */
+const ofRun = (column: string): string =>
+  `(SELECT ${column} FROM bartleby.runs AS run WHERE run.id = redrives.id) AS ${column}`
+
+/** A redrive with who is at its run: while it is planned, and from its start on. */
 const COLUMNS = `number, id, state, resumes_as, action, queue, selection, numbers, terms, recipe, reason, planned_by, planned_at,
-  valid_until, started_by, started_at, ended_at, note, canary_sent_at, recent, resumed, rate_now, owner, owned_until`
+  valid_until, started_by, started_at, ended_at, note, canary_sent_at, recent,
+  ${['resumed', 'rate_now', 'owner'].map(ofRun).join(', ')}`
 
 interface Row {
   readonly number: Integer
@@ -46,17 +52,14 @@ interface Row {
   readonly note: string | null
   readonly canary_sent_at: Integer | null
   readonly recent: string | null
-  readonly resumed: Integer
+  readonly resumed: Integer | null
   readonly rate_now: number | null
   readonly owner: string | null
-  readonly owned_until: Integer | null
 }
 
 /** A redrive with what only the server that is at it needs. */
 export interface StoredRedrive extends Redrive {
   readonly owner: string | null
-  /** Without an owner, when it was left for somebody to begin with; null when its last owner has left it. */
-  readonly ownedUntil: Instant | null
   /** When all letters of the canary were sent. */
   readonly canarySentAt: Instant | null
   /** What the stop rule remembers, as it wrote it. */
@@ -88,10 +91,9 @@ function toRedrive(row: Row): StoredRedrive {
     startedAt: at(row.started_at),
     endedAt: at(row.ended_at),
     note: row.note,
-    resumed: Number(row.resumed),
+    resumed: Number(row.resumed ?? 0),
     isHeld: row.owner !== null,
     owner: row.owner,
-    ownedUntil: at(row.owned_until),
     canarySentAt: at(row.canary_sent_at),
     recent: row.recent,
     rateMeasured: row.rate_now,
@@ -125,10 +127,14 @@ const insertRow = sql(
   'redrives.insert',
   `INSERT INTO bartleby.redrives (id, state, action, queue, selection, numbers, terms, recipe, reason, planned_by, planned_at,
      valid_until)
-   VALUES ($1, '${PLANNING}', $2, $3, $4, '{}', $5, $6, $7, $8, $9, $9) RETURNING number`,
+   VALUES ($1, 'planning', $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) RETURNING number`,
 )
 
-/** Begins a plan: a row that nobody is shown. */
+const NO_NUMBERS: PlanNumbers = {
+  ...{ matched: 0, eligible: 0, inFlight: 0, noDestination: 0, orderBlocked: 0, duplicate: 0, invalid: 0 },
+}
+
+/** Begins a plan. */
 export async function insertRedrive(
   tx: Transaction,
   id: Xid,
@@ -142,6 +148,7 @@ export async function insertRedrive(
     action,
     queue,
     writeSelection(selection),
+    JSON.stringify(NO_NUMBERS),
     JSON.stringify(terms),
     recipe === null ? null : JSON.stringify(showRecipe(recipe)),
     reason,
@@ -153,31 +160,37 @@ export async function insertRedrive(
 }
 
 /** One row by primary key. */
-const completeRow = sql(
-  'redrives.complete',
-  `UPDATE bartleby.redrives SET state = 'planned', numbers = $2, planned_at = $3, valid_until = $4 WHERE number = $1`,
+const planRow = sql(
+  'redrives.plan',
+  'UPDATE bartleby.redrives SET state = $2, numbers = $3, planned_at = $4, valid_until = $5 WHERE number = $1',
 )
 
-/** The plan is complete: it can be seen and started. */
-export async function completePlan(
+/** Notes what a plan found so far; from `planned` on it can be started. */
+export async function notePlan(
   tx: Transaction,
   number: RedriveNumber,
-  plan: { readonly numbers: PlanNumbers; readonly plannedAt: Instant; readonly validUntil: Instant },
+  plan: {
+    readonly state: 'planning' | 'planned'
+    readonly numbers: PlanNumbers
+    readonly plannedAt: Instant
+    readonly validUntil: Instant
+  },
 ): Promise<void> {
-  await tx.run(completeRow, number, JSON.stringify(plan.numbers), plan.plannedAt, plan.validUntil)
+  const { state, numbers, plannedAt, validUntil } = plan
+  await tx.run(planRow, number, state, JSON.stringify(numbers), plannedAt, validUntil)
 }
 
 /** One by its unique id. */
 const readById = sql(
   'redrives.read',
-  `SELECT ${COLUMNS} FROM bartleby.redrives WHERE id = $1 AND state <> '${PLANNING}'`,
+  `SELECT ${COLUMNS} FROM bartleby.redrives WHERE id = $1 AND state <> '${FORGOTTEN}'`,
   { bigints: true },
 )
 
 /** One by primary key. */
 const readByNumber = sql(
   'redrives.readByNumber',
-  `SELECT ${COLUMNS} FROM bartleby.redrives WHERE number = $1 AND state <> '${PLANNING}'`,
+  `SELECT ${COLUMNS} FROM bartleby.redrives WHERE number = $1 AND state <> '${FORGOTTEN}'`,
   { bigints: true },
 )
 
@@ -201,8 +214,8 @@ export async function readRedriveByNumber(
 const lockById = sql(
   'redrives.lock',
   {
-    postgres: `SELECT ${COLUMNS}, ${LET_GO} FROM bartleby.redrives WHERE id = $1 AND state <> '${PLANNING}' FOR UPDATE`,
-    sqlite: `SELECT ${COLUMNS} FROM redrives WHERE id = $1 AND state <> '${PLANNING}'`,
+    postgres: `SELECT ${COLUMNS}, ${LET_GO} FROM bartleby.redrives WHERE id = $1 AND state <> '${FORGOTTEN}' FOR UPDATE`,
+    sqlite: `SELECT ${COLUMNS} FROM bartleby.redrives WHERE id = $1 AND state <> '${FORGOTTEN}'`,
   },
   { bigints: true },
 )
@@ -219,9 +232,9 @@ const readPage = sql(
   'redrives.page',
   {
     postgres: `SELECT ${COLUMNS} FROM bartleby.redrives WHERE id < $1 AND state = ANY($2::text[])
-               AND (started_at IS NOT NULL OR state = 'planned') ORDER BY id DESC LIMIT $3`,
-    sqlite: `SELECT ${COLUMNS} FROM redrives WHERE id < $1 AND state IN (SELECT value FROM json_each($2))
-             AND (started_at IS NOT NULL OR state = 'planned') ORDER BY id DESC LIMIT $3`,
+               AND (started_at IS NOT NULL OR state IN ('planning', 'planned')) ORDER BY id DESC LIMIT $3`,
+    sqlite: `SELECT ${COLUMNS} FROM bartleby.redrives WHERE id < $1 AND state IN (SELECT value FROM json_each($2))
+             AND (started_at IS NOT NULL OR state IN ('planning', 'planned')) ORDER BY id DESC LIMIT $3`,
   },
   { bigints: true },
 )
@@ -257,99 +270,23 @@ export async function openRedrives(session: Session): Promise<StoredRedrive[]> {
   return (await session.rows<Row>(readOpen)).map(toRedrive)
 }
 
-/** What may change in the row of a redrive that was planned. */
-export interface RedriveChange {
-  readonly state?: RedriveState
-  readonly resumesAs?: WorkingState | null
-  readonly terms?: Terms
-  readonly note?: string | null
-  readonly startedBy?: string
-  readonly startedAt?: Instant
-  readonly endedAt?: Instant
-  readonly canarySentAt?: Instant | null
-  readonly recent?: string
-  readonly owner?: string | null
-  readonly ownedUntil?: Instant | null
-}
-
-/** One row by primary key, which is locked or the server's own. */
+/** One row by primary key, which is locked. */
 const changeRow = sql(
   'redrives.change',
   `UPDATE bartleby.redrives SET state = $2, resumes_as = $3, terms = $4, note = $5, started_by = $6, started_at = $7, ended_at = $8,
-     canary_sent_at = $9, recent = $10, owner = $11, owned_until = $12 WHERE number = $1`,
+     canary_sent_at = $9, recent = $10 WHERE number = $1`,
 )
 
-/** Writes what changes; everything else stays as `redrive`, which was locked, has it. */
-export async function changeRedrive(
-  tx: Transaction,
-  redrive: StoredRedrive,
-  change: RedriveChange,
-): Promise<void> {
-  const next = { ...redrive, ...change }
-  await tx.run(
-    changeRow,
-    redrive.number,
-    next.state,
-    next.resumesAs,
-    JSON.stringify(next.terms),
-    next.note,
-    next.startedBy,
-    next.startedAt,
-    next.endedAt,
-    next.canarySentAt,
-    next.recent,
-    next.owner,
-    next.ownedUntil,
-  )
-}
-
-/** One row by primary key, when it is still the owner's. */
-const renewRow = sql(
-  'redrives.renew',
-  'UPDATE bartleby.redrives SET owned_until = $3, rate_now = $4 WHERE number = $1 AND owner = $2',
-)
-
-/** Keeps a redrive for `owner`, and notes how fast it goes; false when it is another's by now. */
-export async function renewRedrive(
-  session: Session,
-  number: RedriveNumber,
-  lease: { readonly owner: string; readonly until: Instant },
-  rate: number | null,
-): Promise<boolean> {
-  return (await session.run(renewRow, number, lease.owner, lease.until, rate)) === 1
-}
-
-/** One row by primary key, when nobody is at it. One that nobody has been at since it was started is not resumed. */
-const takeRow = sql(
-  'redrives.take',
-  `UPDATE bartleby.redrives SET owner = $2, owned_until = $3,
-     resumed = resumed + CASE WHEN owner IS NULL AND owned_until IS NOT NULL THEN 0 ELSE 1 END
-   WHERE number = $1 AND state IN ('canary', 'running') AND (owner IS NULL OR owned_until < $4)`,
-)
-
-/** Makes a redrive that nobody is at the owner's; false when somebody is. */
-export async function takeRedrive(
-  tx: Transaction,
-  number: RedriveNumber,
-  lease: { readonly owner: string; readonly until: Instant },
-  now: Instant,
-): Promise<boolean> {
-  return (await tx.run(takeRow, number, lease.owner, lease.until, now)) === 1
-}
-
-/** One row by primary key, for whoever takes it up next. */
-const leaveRow = sql(
-  'redrives.leave',
-  'UPDATE bartleby.redrives SET owner = NULL, owned_until = NULL, rate_now = NULL WHERE number = $1 AND owner = $2',
-)
-
-/** Leaves a redrive to others. */
-export async function leaveRedrive(session: Session, number: RedriveNumber, owner: string): Promise<void> {
-  await session.run(leaveRow, number, owner)
+/** Writes what can change of a redrive, which was locked, after its plan. */
+export async function writeRedrive(tx: Transaction, redrive: StoredRedrive): Promise<void> {
+  const { number, state, resumesAs, terms, note, startedBy, startedAt, endedAt, canarySentAt, recent } =
+    redrive
+  const values = [state, resumesAs, JSON.stringify(terms), note, startedBy, startedAt, endedAt] as const
+  await tx.run(changeRow, number, ...values, canarySentAt, recent)
 }
 
 /** One row by primary key. */
-const hideRow = sql('redrives.hide', `UPDATE bartleby.redrives SET state = '${PLANNING}' WHERE number = $1`)
+const hideRow = sql('redrives.hide', `UPDATE bartleby.redrives SET state = '${FORGOTTEN}' WHERE number = $1`)
 
 /** Nobody is shown a redrive any more whose letters are being forgotten. */
 export async function hideRedrive(tx: Transaction, number: RedriveNumber): Promise<void> {

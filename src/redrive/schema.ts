@@ -150,3 +150,30 @@ export const redriveMigration: Migration = {
     ) STRICT, WITHOUT ROWID;
   `,
 }
+
+/** Redrives that were started go on as runs, which have who is at them; those that nobody is at are taken up. */
+const moveToRuns = (rate: string): string => `
+    -- Rests of plans that were never complete, and of redrives that were being removed.
+    UPDATE bartleby.redrives SET state = 'forgotten' WHERE state = 'planning';
+    INSERT INTO bartleby.runs (id, kind, about, subject, place, actor, state, note, started_at, ended_at, expected, done, skipped, failed,
+      rate, resumed)
+    SELECT id, 'redrive', action || ' of letters', '{}', 'null', coalesce(started_by, planned_by),
+      CASE state WHEN 'canary' THEN 'running' WHEN 'stopped' THEN 'failed' ELSE state END, note, started_at, ended_at,
+      ${['planned', 'sent', 'skipped', 'failed']
+        .map(
+          (count) =>
+            `(SELECT coalesce(sum(${count}), 0) FROM bartleby.redrive_lanes AS lane WHERE lane.redrive = redrives.number)`,
+        )
+        .join(', ')},
+      ${rate}, resumed
+    FROM bartleby.redrives WHERE started_at IS NOT NULL AND state <> 'forgotten';
+    ${['resumed', 'rate_now', 'owner', 'owned_until']
+      .map((column) => `ALTER TABLE bartleby.redrives DROP COLUMN ${column};`)
+      .join('\n    ')}`
+
+export const redriveRunsMigration: Migration = {
+  number: 16,
+  name: 'redrives as runs',
+  postgres: moveToRuns(`CAST(CAST(terms AS json) ->> 'rate' AS double precision)`),
+  sqlite: moveToRuns(`json_extract(terms, '$.rate')`).replaceAll('bartleby.', ''),
+}

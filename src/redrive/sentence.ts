@@ -49,6 +49,8 @@ const VERBS: Readonly<Record<RedriveAction, Verb>> = {
 /** Says how a redrive stands. Without `destinations`, which lists do not read, it does not name where retries go. */
 export function redriveSentence(redrive: RedriveStanding, destinations: readonly Destination[] = []): string {
   switch (redrive.state) {
+    case 'planning':
+      return `Being planned: ${lettersOf(redrive.numbers.matched)} looked at so far.`
     case 'planned':
       return redrive.counts.planned === 0 ? nothingToDo(redrive) : planned(redrive, destinations)
     case 'canary':
@@ -58,9 +60,9 @@ export function redriveSentence(redrive: RedriveStanding, destinations: readonly
     case 'paused':
       return `${because('Paused', redrive.note)} ${howFar(redrive)}`
     case 'stopped':
-      return `${because('Stopped', redrive.note)} ${howItEnded(redrive)}`
+      return `${because('Stopped', redrive.note)} ${ended(redrive)}`
     case 'cancelled':
-      return `${because('Cancelled', redrive.note)} ${redrive.startedAt === null ? 'It was not started.' : howItEnded(redrive)}`
+      return `${because('Cancelled', redrive.note)} ${ended(redrive)}`
     case 'done':
       return done(redrive, destinations)
   }
@@ -126,6 +128,9 @@ function running(redrive: RedriveStanding, destinations: readonly Destination[])
 
 const howFar = ({ action, counts }: RedriveStanding): string =>
   `${[throughOf(action, counts), ...leftOut(counts), toGo(counts)].join(', ')}.`
+
+const ended = (redrive: RedriveStanding): string =>
+  redrive.startedAt === null ? 'It was not started.' : howItEnded(redrive)
 
 function howItEnded({ action, counts }: RedriveStanding): string {
   const heard = isSending(action) ? outcomes(counts) : []

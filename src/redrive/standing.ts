@@ -37,7 +37,7 @@ export async function readStandings(
 
 /** A redrive with its counts, as everybody sees it. */
 export function standingOf(redrive: StoredRedrive, counts: RedriveCounts): RedriveStanding {
-  const { owner: _, ownedUntil, canarySentAt, recent, rateMeasured, ...shown } = redrive
+  const { owner: _, canarySentAt, recent, rateMeasured, ...shown } = redrive
   const rateNow = isWorking(redrive.state) ? rateMeasured : null
   return {
     ...shown,

@@ -14,7 +14,7 @@ const IS_BEHIND = '(member.captured_at, member.letter) <= (lane.at_captured, lan
 const readStrangers = sql(
   'verify.redriveStrangers',
   `SELECT letter.id, letter.engine, letter.source_id, letter.redrive, known.id AS redrive_id
-   FROM bartleby.letters AS letter JOIN bartleby.redrives AS known ON known.number = letter.redrive AND known.state <> 'planning'
+   FROM bartleby.letters AS letter JOIN bartleby.redrives AS known ON known.number = letter.redrive AND known.state NOT IN ('planning', 'forgotten')
    WHERE letter.id > $1 AND letter.id <= $2 AND letter.redrive IS NOT NULL AND NOT EXISTS (
      SELECT 1 FROM bartleby.redrive_letters AS member
      JOIN bartleby.redrive_lanes AS lane ON lane.redrive = member.redrive AND lane.lane = member.lane

@@ -20,7 +20,7 @@ const PAGE = 100
 const readRedrives = sql(
   'verify.redrives',
   `SELECT number, id, action, terms, started_at FROM bartleby.redrives
-   WHERE number > $1 AND state <> 'planning' ORDER BY number LIMIT ${PAGE}`,
+   WHERE number > $1 AND state NOT IN ('planning', 'forgotten') ORDER BY number LIMIT ${PAGE}`,
   { bigints: true },
 )
 

@@ -137,13 +137,27 @@ export async function insertRun(
 /** Ids ascend with time: the beginning of the primary key. What others remove at the same moment is theirs. */
 const removeEnded = sql('runs.removeEnded', {
   postgres: `DELETE FROM bartleby.runs WHERE id = ANY(ARRAY(SELECT id FROM bartleby.runs WHERE id < $1 AND ended_at < $2
-               ORDER BY id LIMIT 1000 FOR UPDATE SKIP LOCKED))`,
-  sqlite: `DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE id < $1 AND +ended_at < $2 ORDER BY id LIMIT 1000)`,
+               AND kind = ANY($3::text[]) ORDER BY id LIMIT 1000 FOR UPDATE SKIP LOCKED))`,
+  sqlite: `DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE id < $1 AND +ended_at < $2
+             AND kind IN (SELECT value FROM json_each($3)) ORDER BY id LIMIT 1000)`,
 })
 
-/** Forgets runs that began before `first` and ended before `before`. */
-export async function removeEndedRuns(tx: Transaction, first: Xid, before: Instant): Promise<void> {
-  await tx.run(removeEnded, first, before)
+/** Forgets runs of these kinds that began before `first` and ended before `before`. */
+export async function removeEndedRuns(
+  tx: Transaction,
+  kinds: readonly string[],
+  first: Xid,
+  before: Instant,
+): Promise<void> {
+  await tx.run(removeEnded, first, before, textList(tx.dialect, kinds))
+}
+
+/** One row by primary key. */
+const removeRow = sql('runs.remove', 'DELETE FROM bartleby.runs WHERE id = $1')
+
+/** Forgets a run. */
+export async function removeRun(tx: Transaction, id: Xid): Promise<void> {
+  await tx.run(removeRow, id)
 }
 
 const readOne = sql('runs.read', `SELECT ${COLUMNS} FROM bartleby.runs WHERE id = $1`, { bigints: true })
@@ -268,6 +282,22 @@ export async function renewRuns(
   ids: readonly Xid[],
 ): Promise<void> {
   await session.run(renewRows, owner, until, textList(session.dialect, ids))
+}
+
+/** One row by primary key, when it is still the owner's. */
+const noteRow = sql(
+  'runs.note',
+  'UPDATE bartleby.runs SET done = $3, skipped = $4, failed = $5, rate_now = $6 WHERE id = $1 AND owner = $2',
+)
+
+/** Notes how far a run is whose kind keeps its own counts; false when it is another's by now. */
+export async function noteProgress(
+  session: Session,
+  id: Xid,
+  owner: string,
+  { done, skipped, failed, rateNow }: Pick<Run, 'done' | 'skipped' | 'failed' | 'rateNow'>,
+): Promise<boolean> {
+  return (await session.run(noteRow, id, owner, done, skipped, failed, rateNow)) === 1
 }
 
 /** One row by primary key, for whoever takes it up next. */

@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../db/database.ts'
 import type { Courtesy } from './courtesy.ts'
 import { Pace } from './pace.ts'
 import { RecentRate } from './recent-rate.ts'
-import type { Step } from './run.ts'
+import type { Step, Walk } from './run.ts'
 import type { Run } from './run-rows.ts'
 
 /** A step that was committed. */
@@ -40,7 +40,7 @@ const TRY_AGAIN_US = 1_000_000n
 /** A rate is kept by one allowance for all. */
 const ALL = ''
 
-export class RunWalk {
+export class RunWalk implements Walk {
   readonly #parts: RunWalkParts
   readonly #run: Run
   readonly #batch: number
@@ -59,7 +59,6 @@ export class RunWalk {
     this.#rate = new RecentRate(parts.clock)
   }
 
-  /** Goes on until the run is over, paused, another server's, or this one stops; true when it is left to others then. */
   async go(): Promise<boolean> {
     const { signal } = this.#parts
     try {
@@ -70,12 +69,10 @@ export class RunWalk {
     }
   }
 
-  /** Somebody changed something about the run, or it has to stop: it looks at once. */
   wake(): void {
     this.#endWait?.(true)
   }
 
-  /** Resolves when there is nothing to do before the clock moves, and when it is over. */
   quiet(): Promise<void> {
     if (this.#endWait !== null) return Promise.resolve()
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -74,6 +74,29 @@ export interface RunKind<Work extends RunWork, Subject = unknown, Place = unknow
   step(work: Work, run: Run<Subject, Place>, most: number): Promise<Step<Place>>
 }
 
+/** One run under way on this server. */
+export interface Walk {
+  /** Goes on until the run is over, paused, another server's, or this one stops; true when it is left to others then. */
+  go(): Promise<boolean>
+  /** Somebody changed something about the run, or it has to stop: it looks at once. */
+  wake(): void
+  /** Resolves when there is nothing to do before the clock moves, and when it is over. */
+  quiet(): Promise<void>
+}
+
+/**
+ * A kind whose runs are more than one step after the other. Its transactions are its own: each checks that the run is still its
+ * server's. So is what people do to it, and its rows stay until it removes them.
+ */
+export interface WalkedKind<Work extends RunWork> {
+  readonly kind: string
+  walk(run: Run, at: { readonly owner: string; readonly signal: AbortSignal }): Walk
+  /** What is done to the run, in its own words. */
+  command(work: Work, id: Xid, command: RunCommand): Promise<{ readonly run: Run | null }>
+  /** A run was taken up that another server, or an earlier one, had begun. */
+  resumed?(run: Run): void
+}
+
 export interface RunsOptions<Work extends RunWork> {
   readonly db: Database
   readonly clock: Clock
@@ -99,6 +122,10 @@ export interface RunRequest<Subject = unknown, Place = unknown> {
   readonly name?: string
   /** Left out: at once. */
   readonly dueAt?: Instant
+  /** Left out: a new one. */
+  readonly id?: Xid
+  /** It is begun here, also where runs are left to others. */
+  readonly isHere?: boolean
 }
 
 /** What an operator wants of a run. */
@@ -114,7 +141,7 @@ export interface RunAct {
 }
 
 /** A server that does not come back has lost a run after so long: with a look every second, another is at it within five. */
-const LEASE_US = 3_000_000n
+export const LEASE_US = 3_000_000n
 const LOOK_US = 1_000_000n
 /** Runs that one server is at; what is more waits, or is another's. */
 const MOST_WALKS = 20
@@ -131,8 +158,8 @@ export class Runs<Work extends RunWork> {
   readonly #carriesOut: boolean
   readonly #xids: Xids
   readonly #courtesy: Courtesy
-  readonly #kinds = new Map<string, RunKind<Work>>()
-  readonly #walks = new Map<Xid, { readonly walk: RunWalk; readonly over: Promise<void> }>()
+  readonly #kinds = new Map<string, RunKind<Work> | WalkedKind<Work>>()
+  readonly #walks = new Map<Xid, { readonly walk: Walk; readonly over: Promise<void> }>()
   readonly #stopped = new AbortController()
   readonly #waits = new Set<() => void>()
   #alarm: Alarm | undefined
@@ -147,14 +174,13 @@ export class Runs<Work extends RunWork> {
   }
 
   /** Says how runs of a kind are carried out. */
-  define<Subject, Place>(kind: RunKind<Work, Subject, Place>): void {
+  define<Subject, Place>(kind: RunKind<Work, Subject, Place> | WalkedKind<Work>): void {
     // Its subjects and places are read from what was written as such.
-    this.#kinds.set(kind.kind, kind as RunKind<Work>)
+    this.#kinds.set(kind.kind, kind as RunKind<Work> | WalkedKind<Work>)
   }
 
   /** Begins to look for runs that nobody is at. */
   start(): void {
-    if (!this.#carriesOut) return
     const { db, log } = this.#options
     db.listen(CHANNEL, () => this.#hear()).catch((error: unknown) =>
       log.warn({ err: error }, 'changes of runs are not heard at once; they are looked for every second'),
@@ -174,7 +200,7 @@ export class Runs<Work extends RunWork> {
 
   /** Resolves when nothing is left to do before the clock moves. */
   async settle(): Promise<void> {
-    if (this.#carriesOut) await this.#look()
+    await this.#look()
     await Promise.all([...this.#walks.values()].map(({ walk, over }) => Promise.race([walk.quiet(), over])))
   }
 
@@ -186,12 +212,13 @@ export class Runs<Work extends RunWork> {
   /** Writes down what is to be done; it begins when the transaction is durable. Gives the open run when it has a name and there is one. */
   async begin<Subject, Place>(work: RunWork, request: RunRequest<Subject, Place>): Promise<Run> {
     const { tx, now } = work
-    const { expected = null, rate = null, name = null, dueAt = null, ...asked } = request
-    const id = this.#xids.next()
+    const { expected = null, rate = null, name = null, dueAt = null, ...rest } = request
+    const { id = this.#xids.next(), isHere: isAlwaysHere = false, ...asked } = rest
     const run: NewRun = { ...asked, id, name, startedAt: now, dueAt, expected, rate }
-    const isHere = this.#carriesOut && dueAt === null && !this.#stopped.signal.aborted
+    const isHere = (this.#carriesOut || isAlwaysHere) && dueAt === null && !this.#stopped.signal.aborted
     const keptSince = later(now, -KEPT_US)
-    await removeEndedRuns(tx, firstXidOf(keptSince / 1_000_000n), keptSince)
+    const removed = [...this.#kinds.values()].filter((kind) => !('walk' in kind)).map(({ kind }) => kind)
+    await removeEndedRuns(tx, removed, firstXidOf(keptSince / 1_000_000n), keptSince)
     const lease = isHere ? this.#lease() : { owner: null, until: now }
     if (!(await insertRun(tx, run, lease))) {
       const open = name === null ? null : await readOpenRun(tx, name)
@@ -236,10 +263,23 @@ export class Runs<Work extends RunWork> {
     }
   }
 
+  /** Who is at a run that is begun or resumed in a transaction of its kind: this server, or whoever takes it up. */
+  leaseAt(now: Instant): { readonly owner: string | null; readonly until: Instant } {
+    return this.#carriesOut ? this.#lease() : { owner: null, until: now }
+  }
+
+  /** A kind changed one of its runs: it goes on with it when it is this server's, and the others are told. */
+  changed(run: Run): void {
+    if (run.owner === this.owner && run.state === 'running') this.#walk(run)
+    this.#changed()
+  }
+
   /** Pauses, resumes or ends a run, or gives it another rate. When the transaction is durable, nothing more is done that this forbids. */
   async command(work: Work, id: Xid, command: RunCommand): Promise<Run> {
     const run = await lockRun(work.tx, id)
     if (run === null) throw failure('run_unknown', { id })
+    const kind = this.#kinds.get(run.kind)
+    if (kind !== undefined && 'walk' in kind) return (await kind.command(work, id, command)).run ?? run
     const { needs, words } = COMMANDS[command.act]
     if (!needs.includes(run.state))
       throw failure('run_state_wrong', { act: words, state: run.state, needed: needs.join(' or ') })
@@ -324,7 +364,8 @@ export class Runs<Work extends RunWork> {
     return this.#renewing
   }
 
-  #look(): Promise<void> {
+  async #look(): Promise<void> {
+    if (!this.#carriesOut) return
     this.#looking ??= this.#takeUp()
       .catch((error: unknown) =>
         this.#options.log.warn({ err: error }, 'runs were not looked for; the next round tries again'),
@@ -345,6 +386,8 @@ export class Runs<Work extends RunWork> {
       const run = await db.session('run.take', (session) => takeRun(session, id, this.#lease(), clock.now()))
       if (run === null) continue
       log.info({ run: id, kind }, 'run taken up')
+      const known = this.#kinds.get(kind)
+      if (known !== undefined && 'walk' in known && run.resumed > 0) known.resumed?.(run)
       this.#walk(run)
     }
   }
@@ -360,8 +403,25 @@ export class Runs<Work extends RunWork> {
     }
     const kind = this.#kinds.get(run.kind)
     if (kind === undefined || this.#stopped.signal.aborted) return
+    const { log } = this.#options
+    const walk = 'walk' in kind ? kind.walk(run, this.#at) : this.#stepping(kind, run)
+    const over = walk
+      .go()
+      .then((isLeft) => (isLeft ? this.#leave(run.id) : undefined))
+      .catch((error: unknown) =>
+        log.error({ err: error, run: run.id }, 'run broke off; its lease ends by itself'),
+      )
+      .finally(() => this.#walks.delete(run.id))
+    this.#walks.set(run.id, { walk, over })
+  }
+
+  get #at(): { readonly owner: string; readonly signal: AbortSignal } {
+    return { owner: this.owner, signal: this.#stopped.signal }
+  }
+
+  #stepping(kind: RunKind<Work>, run: Run): Walk {
     const { clock, log } = this.#options
-    const walk = new RunWalk(
+    return new RunWalk(
       {
         clock,
         log,
@@ -374,14 +434,6 @@ export class Runs<Work extends RunWork> {
       run,
       kind.batch,
     )
-    const over = walk
-      .go()
-      .then((isLeft) => (isLeft ? this.#leave(run.id) : undefined))
-      .catch((error: unknown) =>
-        log.error({ err: error, run: run.id }, 'run broke off; its lease ends by itself'),
-      )
-      .finally(() => this.#walks.delete(run.id))
-    this.#walks.set(run.id, { walk, over })
   }
 
   /** The run, when it is to go on here. */

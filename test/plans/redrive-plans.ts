@@ -52,12 +52,9 @@ export const REDRIVE_INDEXES: Readonly<Record<string, readonly string[]>> = {
   'redrive_outcomes_pkey redrive': ['redriveOutcomes.read', 'redrives.forget.redrive_outcomes'],
   'redrives_id_key id': ['redrives.read', 'redrives.lock', 'redrives.page'],
   'redrives_pkey number': [
-    'redrives.complete',
+    'redrives.plan',
     'redrives.readByNumber',
     'redrives.change',
-    'redrives.renew',
-    'redrives.take',
-    'redrives.leave',
     'redrives.hide',
     'redrives.remove',
   ],

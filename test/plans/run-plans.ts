@@ -8,7 +8,9 @@ const OPEN = id(3)
 
 export const RUN_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'runs.insert': [id(0), 'purge', null, 'c/k', '{}', '{}', 'actor', NOW, null, 10, null, 'owner', LATER],
-  'runs.removeEnded': [id(20), LATER],
+  'runs.removeEnded': [id(20), LATER, '{webhook-requeue}'],
+  'runs.remove': [OPEN],
+  'runs.note': [OPEN, 'owner', 1, 0, 0, null],
   'runs.read': [id(50)],
   'runs.named': ['name-3'],
   'runs.page': [id(50), '{webhook-requeue}', '{done}', 25],
@@ -29,7 +31,16 @@ export const RUN_SCANNED: Readonly<Record<string, string>> = {
   'runs.renew': 'its partial index holds nothing but the runs that have not ended',
 }
 
-const BY_ID = ['runs.read', 'runs.page', 'runs.take', 'runs.leave', 'runs.lock', 'runs.change'] as const
+const BY_ID = [
+  'runs.read',
+  'runs.page',
+  'runs.take',
+  'runs.leave',
+  'runs.lock',
+  'runs.change',
+  'runs.remove',
+  'runs.note',
+] as const
 
 /** The index that a statement must find its rows by on PostgreSQL, and the column that must bound the search. */
 export const RUN_INDEXES: Readonly<Record<string, readonly string[]>> = {

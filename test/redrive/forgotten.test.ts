@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/core/log.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
+import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
 import type { LetterSource } from '../../src/letters/source.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
@@ -14,17 +15,27 @@ describe.each(stores)('a redrive that is forgotten on $name', (kind) => {
   const place = reused(kind)
   let store: LetterStore
   let redrives: Redrives
+  let runs: OfficeRuns
   beforeEach(async () => {
     store = await LetterStore.open(place)
     await store.createQueue('orders')
     const source: LetterSource = store.queues.letterSource('http')
+    runs = officeRuns(store.db, store.clock, silentLog)
     redrives = new Redrives({
-      ...{ db: store.db, clock: store.clock, log: silentLog, sources: new Map([[source.name, source]]) },
+      ...{
+        db: store.db,
+        clock: store.clock,
+        log: silentLog,
+        runs,
+        sources: new Map([[source.name, source]]),
+      },
       ...{ engines: new EngineDirectory({ context: 'publisher' }), retentionDays: 0, carriesOut: true },
     })
     redrives.begin()
+    runs.start()
   })
   afterEach(async () => {
+    await runs?.stop()
     await redrives?.stop()
     await store?.close()
   })

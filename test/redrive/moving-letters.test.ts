@@ -5,8 +5,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { later } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
-import type { Database, Session } from '../../src/db/database.ts'
+import type { Database } from '../../src/db/database.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
+import { officeRuns } from '../../src/letters/runs.ts'
 import type { PlanRequest, RedriveDetail } from '../../src/redrive/redrive.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
 import { LetterStore } from '../harness/letter-store.ts'
@@ -14,6 +15,7 @@ import { PLAIN } from '../harness/redrive-office.ts'
 import { reportOf } from '../harness/report.ts'
 import { reused } from '../harness/reused-store.ts'
 import { stores } from '../harness/stores.ts'
+import { stepping } from './stepping.ts'
 
 /** So many different errors that a hundred letters are a portion of the list. */
 const ERRORS = 200
@@ -25,40 +27,10 @@ function* moments(): Iterable<number> {
   for (let at = 1; ; at += Math.ceil(at / 4)) yield at
 }
 
-/** The same store, with `step` before each use of it, and before each look at a moment of it. */
-function stepping(db: Database, step: () => Promise<void>): Database {
-  const before = <Call extends unknown[], T>(call: (...given: Call) => Promise<T>) => {
-    return async (...given: Call): Promise<T> => {
-      await step()
-      return call(...given)
-    }
-  }
-  const looking = (session: Session): Session => ({
-    dialect: session.dialect,
-    rows: before(session.rows.bind(session)) as Session['rows'],
-    run: before(session.run.bind(session)),
-    runEach: before(session.runEach.bind(session)),
-  })
-  const overrides = new Map<string | symbol, unknown>(
-    Object.entries({
-      transaction: before(db.transaction.bind(db)),
-      session: before(db.session.bind(db)),
-      snapshot: (verb: string, work: (session: Session) => Promise<unknown>, ...rest: []) =>
-        db.snapshot(verb, (session) => work(looking(session)), ...rest),
-    }),
-  )
-  return new Proxy(db, {
-    get(target, key) {
-      const value: unknown = overrides.get(key) ?? Reflect.get(target, key)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
-}
-
 describe.each(stores)('a plan on $name while letters move', (kind) => {
   const place = reused(kind)
   let store: LetterStore
-  let opened: Redrives[]
+  let opened: { stop(): Promise<void> }[]
   beforeEach(async () => {
     opened = []
     store = await LetterStore.open(place)
@@ -74,17 +46,18 @@ describe.each(stores)('a plan on $name while letters move', (kind) => {
     })
   })
   afterEach(async () => {
-    for (const redrives of opened) await redrives.stop()
+    for (const each of opened) await each.stop()
     await store?.close()
   })
 
   const redrivesOn = (db: Database): Redrives => {
     const source = store.queues.letterSource('http')
+    const runs = officeRuns(db, store.clock, silentLog, { carriesOut: false })
     const redrives = new Redrives({
-      ...{ db, clock: store.clock, log: silentLog, sources: new Map([[source.name, source]]) },
+      ...{ db, clock: store.clock, log: silentLog, runs, sources: new Map([[source.name, source]]) },
       ...{ engines: new EngineDirectory({ context: 'publisher' }), retentionDays: 30, carriesOut: false },
     })
-    opened.push(redrives)
+    opened.push(runs, redrives)
     return redrives
   }
 

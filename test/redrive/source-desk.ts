@@ -4,6 +4,7 @@ import { silentLog } from '../../src/core/log.ts'
 import type { Database } from '../../src/db/database.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
 import type { LetterFilter } from '../../src/letters/filter.ts'
+import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
 import type { LetterSource } from '../../src/letters/source.ts'
 import type { RedriveAction, RedriveCounts, RedriveDetail } from '../../src/redrive/redrive.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
@@ -11,17 +12,21 @@ import { PLAIN } from '../harness/redrive-office.ts'
 
 export class SourceDesk {
   readonly redrives: Redrives
+  readonly #runs: OfficeRuns
 
   constructor(db: Database, clock: Clock, source: LetterSource) {
+    this.#runs = officeRuns(db, clock, silentLog)
     this.redrives = new Redrives({
-      ...{ db, clock, log: silentLog, sources: new Map([[source.name, source]]) },
+      ...{ db, clock, log: silentLog, runs: this.#runs, sources: new Map([[source.name, source]]) },
       ...{ engines: new EngineDirectory({ context: 'publisher' }), retentionDays: 90, carriesOut: true },
     })
     this.redrives.begin()
+    this.#runs.start()
   }
 
-  stop(): Promise<void> {
-    return this.redrives.stop()
+  async stop(): Promise<void> {
+    await this.#runs.stop()
+    await this.redrives.stop()
   }
 
   plan(filter: LetterFilter, action: RedriveAction = 'retry'): Promise<RedriveDetail> {

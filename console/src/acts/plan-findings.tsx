@@ -39,7 +39,9 @@ export function PlanFindings({ request, calls, isAskable }: PlanFindingsProps) {
       {isPlanning && (
         <Group gap="xs" mt="xs" role="status">
           <Loader size="xs" />
-          <Text size="sm">Planning: nothing is changed by it. A million letters take half a minute.</Text>
+          <Text size="sm">
+            {calls.progress ?? 'Planning: nothing is changed by it. A million letters take half a minute.'}
+          </Text>
         </Group>
       )}
       {!isPlanning && plan === null && !isAskable && (

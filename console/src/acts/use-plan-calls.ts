@@ -26,6 +26,8 @@ export interface PlanCalls {
   /** It was made anew to be started, and found something else than the one before. */
   readonly hasMoved: boolean
   readonly isPlanning: boolean
+  /** How far a plan is that takes long; null: it does not, yet. */
+  readonly progress: string | null
   readonly isStarting: boolean
   /** What the server refused, or why it could not be asked. */
   readonly problem: DraftProblem | null
@@ -45,8 +47,10 @@ export function usePlanCalls(
 ): PlanCalls {
   const [shown, setShown] = useState<ShownPlan | null>(null)
   const [hasMoved, setMoved] = useState(false)
+  const [progress, setProgress] = useState<string | null>(null)
   const make = useMutation({
-    mutationFn: (asked: Draft) => madeOf(request, asked),
+    mutationFn: (asked: Draft) => madeOf(request, asked, setProgress),
+    onSettled: () => setProgress(null),
     onSuccess: (made) => {
       setShown(made)
       setMoved(false)
@@ -56,7 +60,7 @@ export function usePlanCalls(
     mutationFn: async (asked: Draft) => {
       if (shown === null) return null
       if (isAsMade(shown, request, asked)) return startRedrive(shown.plan.id)
-      const made = await madeOf(request, asked)
+      const made = await madeOf(request, asked, setProgress)
       setShown(made)
       const hasSame = foundOf(made.plan) === foundOf(shown.plan)
       setMoved(!hasSame)
@@ -72,6 +76,7 @@ export function usePlanCalls(
     isOld: shown !== null && shown.shape !== shapeOf(request.act, draft),
     hasMoved,
     isPlanning: make.isPending,
+    progress,
     isStarting: start.isPending,
     problem: error === null ? null : problemIn(error),
     isRefused: error instanceof CallFailure && error.status > 0,
@@ -90,9 +95,13 @@ export function usePlanCalls(
   }
 }
 
-async function madeOf(request: PlanRequest, draft: Draft): Promise<ShownPlan> {
+async function madeOf(
+  request: PlanRequest,
+  draft: Draft,
+  tell: (sentence: string) => void,
+): Promise<ShownPlan> {
   const body = bodyOf(request, draft)
-  return { plan: await planRedrive(body), body, shape: shapeOf(request.act, draft) }
+  return { plan: await planRedrive(body, tell), body, shape: shapeOf(request.act, draft) }
 }
 
 const isAsMade = ({ plan, body }: ShownPlan, request: PlanRequest, draft: Draft): boolean =>

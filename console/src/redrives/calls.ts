@@ -10,9 +10,26 @@ const ofRedrive = (id: string, act: string): string => `${pathTo('/api/redrives'
 
 const because = (reason: string): object | undefined => (reason.trim() === '' ? undefined : { reason })
 
-/** Makes a plan; nothing is changed by it. It may take half a minute for a million letters. */
-export const planRedrive = (bodyText: string): Promise<RedriveDetail> =>
-  call('POST', '/api/redrives', { bodyText, onceKey: randomId(), keepsDigits: true })
+const LOOK_MS = 1_000
+
+/** Makes a plan; nothing is changed by it. One that takes longer than a request goes on, and `tell` hears how far it is. */
+export async function planRedrive(
+  bodyText: string,
+  tell: (sentence: string) => void,
+): Promise<RedriveDetail> {
+  let plan = await call<RedriveDetail>('POST', '/api/redrives', {
+    bodyText,
+    onceKey: randomId(),
+    keepsDigits: true,
+  })
+  while (plan.state === 'planning') {
+    tell(plan.sentence)
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    plan = await call('GET', pathTo('/api/redrives', plan.id), { keepsDigits: true })
+  }
+  if (plan.state === 'stopped' || plan.state === 'cancelled') throw new Error(plan.sentence)
+  return plan
+}
 
 export const startRedrive = (id: string): Promise<RedriveDetail> => post(ofRedrive(id, 'start'))
 

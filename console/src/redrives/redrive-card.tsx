@@ -63,6 +63,7 @@ export function Who({ redrive }: { readonly redrive: Redrive }) {
 }
 
 const COLOURS: Readonly<Record<RedriveState, string>> = {
+  planning: 'gray',
   planned: 'gray',
   canary: 'blue',
   running: 'blue',

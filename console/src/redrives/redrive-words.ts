@@ -15,6 +15,7 @@ import { isSending } from '../api/redrive-types.ts'
 import { grouped, span } from '../time/format.ts'
 
 export const STATE_WORDS: Readonly<Record<RedriveState, string>> = {
+  planning: 'Being planned',
   planned: 'Planned',
   canary: 'Trying a few first',
   running: 'Running',

@@ -5,7 +5,7 @@ import { CommandFailure, EXIT, usage } from '../exit.ts'
 import type { OfficeServer } from '../office-call.ts'
 import { wholeNumber } from '../queues/connection.ts'
 import { seeThrough } from '../redrive/carry-out.ts'
-import { confirmPlan } from '../redrive/confirm-plan.ts'
+import { confirmPlan, madePlan } from '../redrive/confirm-plan.ts'
 import { MOST_IDS } from '../redrive/ids.ts'
 import { type Chosen, planBody } from '../redrive/plan-flags.ts'
 import { planText } from '../redrive/plan-text.ts'
@@ -39,7 +39,8 @@ export async function actOnMatching(
     return terminal.out(flags.json ? JSON.stringify(NOTHING, null, 2) : none)
   const { notes } = flags
   const terms = { action: deed.name, ...(notes !== undefined && { reason: notes }) }
-  const plan = await office.redrives.plan(planBody(chosen, terms, undefined))
+  const begun = await office.redrives.plan(planBody(chosen, terms, undefined))
+  const plan = await madePlan(office, begun, terminal)
   const show = (text: string) => terminal.out(flags.json ? JSON.stringify(plan, null, 2) : text)
   if (plan.numbers.matched === 0) return show(none)
   if (flags.dryRun) {

@@ -6,7 +6,7 @@ import { filterOf, QUERY_HELP } from '../letters/filter-flags.ts'
 import { wholeNumber } from '../queues/connection.ts'
 import { styleOf } from '../style.ts'
 import { printable, type Terminal } from '../terminal.ts'
-import { confirmPlan } from './confirm-plan.ts'
+import { confirmPlan, madePlan } from './confirm-plan.ts'
 import {
   type Desk,
   type RedriveFlags,
@@ -96,7 +96,8 @@ async function planAndStart(
     throw usage('--watch, --wait and --yes are for --start')
   const repair = await repairOf(flags, terminal)
   const chosen = await chosenOf(desk, words, flags, terminal)
-  const plan = await office.redrives.plan(planBody(chosen, flags, repair))
+  const begun = await office.redrives.plan(planBody(chosen, flags, repair))
+  const plan = await madePlan(office, begun, terminal)
   const text = () =>
     planText(plan, { letters: show, width: terminal.screen?.columns, style: styleOf(terminal) })
   if (plan.counts.planned === 0) return nothing(plan, flags, text, terminal)

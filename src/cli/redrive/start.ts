@@ -76,7 +76,7 @@ ${ENDS}`,
         async ({ office, place, goesOn }) => {
           const waitMs = waitMsOf(flags)
           const redrive = await office.redrives.read(id)
-          if (redrive.state === 'planned') {
+          if (redrive.state === 'planned' || redrive.state === 'planning') {
             throw new CommandFailure(
               EXIT.failed,
               `it was not started; start it with: bartleby redrive start ${redrive.id} --watch${place}`,

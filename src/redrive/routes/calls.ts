@@ -88,18 +88,20 @@ const planCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
     operationId: 'redrives.plan',
     tag: 'redrives',
     summary:
-      'Plan an act on many letters: which they are, where they go, what each would look like; changes nothing',
+      'Plan an act on many letters: which they are, where they go, what each would look like; changes nothing. One that takes longer than 30 s is answered 202 in state planning, and is then to be read by its id',
     role: 'operator',
     body: PLAN,
     data: REDRIVE_DETAIL,
-    statuses: [201],
+    statuses: [201, 202],
     failures: [404],
     idempotent: true,
   }),
   answer: async (request) => {
     const plan = readPlanRequest(request.body, request.caller.name)
-    const planned = await redrives.planOnce(plan, onceKeyOf(request))
-    return { status: 201, data: redriveDetail(planned, clock.now()) }
+    const planned = await redrives.plan(plan, onceKeyOf(request))
+    const data = redriveDetail(planned, clock.now())
+    if (planned.state !== 'planning') return { status: 201, data }
+    return { status: 202, data, headers: { location: `/api/redrives/${planned.id}` } }
   },
 })
 
