@@ -22,6 +22,8 @@ import type { Office } from '../office.ts'
 import { OutboxReadings } from '../outbox/readings.ts'
 import { outboxRoutes } from '../outbox/routes.ts'
 import { queueRoutes } from '../queues/routes.ts'
+import { REDRIVE_RUN } from '../redrive/redrive.ts'
+import { checkReach } from '../redrive/routes/calls.ts'
 import { redriveRoutes } from '../redrive/routes.ts'
 import { webhookAdminRoutes } from '../webhooks/admin-routes.ts'
 import { logAccess } from '../webhooks/routes/access-log.ts'
@@ -222,8 +224,9 @@ export async function createHttpServer(
   await app.register(runRoutes<OfficeWork>, {
     runs: office.runs,
     once: (verb, key, act) => office.letters.once(verb, key, act),
-    checkReach: (run, caller) => {
+    checkReach: async (run, caller) => {
       if (expiresKafka(run)) requireKafka(caller)
+      if (run.kind === REDRIVE_RUN) await checkReach(office.redrives, run.id, caller)
     },
     clock: office.clock,
     stopping,

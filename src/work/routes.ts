@@ -26,7 +26,7 @@ export interface RunRoutesOptions<Work extends RunWork> extends ApiScope {
     act: (work: Work) => Promise<Answer>,
   ) => Promise<Answer>
   /** Refuses those who may not act on what the run is about. */
-  readonly checkReach: (run: Run, caller: Caller) => void
+  readonly checkReach: (run: Run, caller: Caller) => void | Promise<void>
 }
 
 /** Adds the calls on runs to a server. */
@@ -139,7 +139,7 @@ const steer = <Work extends RunWork>(
     const reason = optionalText(fields, 'reason', { max: MAX_REASON, min: 0 })?.trim() || null
     const command = commandOf(request, reason)
     const { id, ...run } = await readRun(runs, request)
-    checkReach({ id, ...run }, request.caller)
+    await checkReach({ id, ...run }, request.caller)
     const { status, body } = await once(`run.${verb}`, onceKeyOf(request), async (work) => ({
       status: 200,
       body: runFields(await runs.command(work, id, command)),

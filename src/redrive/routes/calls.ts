@@ -212,7 +212,7 @@ const steer = ({ redrives }: RedriveCallsOptions, verb: string, steering: Steeri
 })
 
 /** A redrive with letters of Kafka is for those who may act on them. */
-async function checkReach(redrives: Redrives, id: Xid, caller: Caller): Promise<void> {
+export async function checkReach(redrives: Pick<Redrives, 'read'>, id: Xid, caller: Caller): Promise<void> {
   if (caller.reach !== 'all-but-kafka') return
   const { destinations } = await redrives.read(id)
   if (destinations.some(({ source }) => source === 'kafka')) requireKafka(caller)
