@@ -6,11 +6,11 @@
  * when it returns, nothing is sent any more that it forbids.
  */
 import { type Instant, later } from '../core/clock.ts'
+import { said } from '../core/content.ts'
 import { failure } from '../core/errors.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { Xid } from '../core/xid.ts'
 import { recordHistory } from '../history/record.ts'
-import { said } from '../core/content.ts'
 import { OFFICE, type RedriveAct } from '../letters/letter.ts'
 import type { OfficeRuns } from '../letters/runs.ts'
 import type { OfficeWork } from '../letters/work.ts'

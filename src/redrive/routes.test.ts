@@ -56,6 +56,23 @@ describe('the OpenAPI document', () => {
   })
 })
 
+describe('a plan that takes longer than a request', () => {
+  it('is answered 202, with where to look and how far it is', async () => {
+    const standing = redriveAt({ state: 'planning', numbers: { matched: 2_000 }, counts: { planned: 0 } })
+    const planning = { ...standing, destinations: [], exceptions: [], sample: [] }
+    const { app } = await scriptedServer({ redriveCalls: { plan: async () => planning } })
+    const reply = await app.inject({
+      ...{ method: 'POST', url: '/api/redrives', headers: { 'content-type': 'application/json' } },
+      payload: { filter: {}, action: 'retry' },
+    })
+    expect([reply.statusCode, reply.headers.location]).toEqual([202, `/api/redrives/${standing.id}`])
+    expect(reply.json().data).toMatchObject({
+      ...{ id: standing.id, state: 'planning', numbers: { matched: 2_000 } },
+      sentence: 'Being planned: 2,000 letters looked at so far.',
+    })
+  })
+})
+
 describe.each(stores)('/api/redrives on $name', (kind) => {
   let place: FreshStore
   let office: Office

@@ -81,3 +81,26 @@ it('does not watch a plan', async () => {
   answers = [{}]
   expect(await watch()).toMatchObject({ code: 1, err: expect.stringContaining('bartleby redrive start ') })
 })
+
+it('waits for a plan that takes long, and says how far it is', async () => {
+  const planning = (matched: number): Answer => ({
+    state: 'planning',
+    numbers: { matched },
+    counts: { planned: 0 },
+  })
+  answers = [planning(2_000), planning(4_000), { counts: { planned: 5 } }]
+  const { code, out, err } = await bartleby(['redrive', 'plan', 'queue:orders'])
+  expect(err).toContain('Being planned: 2,000 letters looked at so far.\nBeing planned: 4,000 letters')
+  expect([code, out.split('\n')[0]]).toEqual([0, 'Send 5 letters back.'])
+})
+
+it('says why a plan could not be made', async () => {
+  answers = [
+    { state: 'planning', numbers: { matched: 1 } },
+    { state: 'stopped', note: 'the repair is too slow' },
+  ]
+  expect(await bartleby(['redrive', 'plan', 'queue:orders'])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('Stopped: the repair is too slow. It was not started.'),
+  })
+})
