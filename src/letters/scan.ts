@@ -201,7 +201,9 @@ async function scanDrawers(
   for (const { lane } of heads.slice(0, limit)) {
     stretches.push(limitedStretch(await read(...lane, limit), limit))
   }
-  return mergeStretches(stretches, limit)
+  const merged = mergeStretches(stretches, limit)
+  // Lanes that were not read have letters too.
+  return heads.length > limit ? limitedStretch(merged.positions, limit) : merged
 }
 
 /** Letters of a correlation, of an instance, or of both. */
