@@ -5,7 +5,7 @@ import { secretMigration } from './db/secrets.ts'
 import { historyMigration } from './history/schema.ts'
 import { kafkaMigration, unplacedSendsMigration } from './kafka/schema.ts'
 import { activityMigration } from './letters/activity-schema.ts'
-import { deathIdMigration, lifeMigration } from './letters/life-schema.ts'
+import { deathIdMigration, endsMigration, lifeMigration } from './letters/life-schema.ts'
 import { outcomesMigration } from './letters/outcomes-schema.ts'
 import { letterMigration } from './letters/schema.ts'
 import { deathMigration } from './queues/death-schema.ts'
@@ -32,4 +32,5 @@ export const MIGRATIONS: readonly Migration[] = [
   runMigration,
   redriveRunsMigration,
   deathIdMigration,
+  endsMigration,
 ]

@@ -35,3 +35,18 @@ export const deathIdMigration: Migration = {
   postgres: `CREATE INDEX letters_by_death ON bartleby.letters (died_as) WHERE died_as IS NOT NULL;`,
   sqlite: `CREATE INDEX letters_by_death ON letters (died_as) WHERE died_as IS NOT NULL;`,
 }
+
+/** Ends that kept what an earlier retry had made: those of dead queues and of expiries of many. An expired letter has no resolution. */
+const STALE_ENDS = `
+  UPDATE bartleby.letters SET sent_as = NULL, sent_to = NULL, redrive = NULL,
+    resolved_at = CASE WHEN status = ${STATUS.Expired} THEN NULL ELSE resolved_at END
+  WHERE (resolution = 'discard' AND sent_as IS NOT NULL)
+    OR (resolution = 'complete' AND dead_queue IS NOT NULL AND (sent_as IS NOT NULL OR redrive IS NOT NULL))
+    OR (status = ${STATUS.Expired} AND (sent_as IS NOT NULL OR redrive IS NOT NULL OR resolved_at IS NOT NULL));`
+
+export const endsMigration: Migration = {
+  number: 18,
+  name: 'ends of letters',
+  postgres: STALE_ENDS,
+  sqlite: STALE_ENDS.replaceAll('bartleby.', ''),
+}

@@ -1,5 +1,5 @@
 /**
- * I3: a letter has one legal status, lies in a dead queue only while it is pending, and each of its transitions has
+ * I3: a letter has one legal status, which all that it says of its end fits, lies in a dead queue only while it is pending, and each of its transitions has
  * exactly one history row: their versions count up without a gap to the letter's own. Rows that retention removed may
  * be missing from the beginning. The captures of plain queues, which no index finds by their letter, are looked through
  * by themselves: each is that of a letter, and the only one. That none is missing is for I2 to tell.
@@ -9,6 +9,7 @@ import { formatMicros } from '../core/timestamp.ts'
 import { type Integer, sql } from '../db/database.ts'
 import { STATUS, STATUSES } from '../letters/letter.ts'
 import type { Audit, Finding, Invariant } from './invariant.ts'
+import { oddStates } from './state-columns.ts'
 import { letterRanges, plainCaptureRanges } from './walk.ts'
 
 /** The first transition that is looked for by the letter: not the capture of a plain queue's. */
@@ -95,6 +96,7 @@ export const oneState: Invariant = {
         const whole = letter.correlation_id === null ? await withCapture(audit, letter) : letter
         for (const what of faultsOf(whole, audit.historySince)) yield findingOf(whole, what)
       }
+      yield* await oddStates(audit.session, after, through)
     }
     yield* strayCaptures(audit)
   },

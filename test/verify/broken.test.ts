@@ -120,6 +120,33 @@ const BREAKAGES: readonly Breakage[] = [
     row: ({ discarded }) => ({ letter: String(discarded), status: 'Resolved' }),
   },
   {
+    title: 'a pending letter that says how it ended',
+    breaks: ['I3'],
+    sql: ({ lying }) =>
+      `UPDATE bartleby.letters SET resolved_by = 'nell', expired_at = 1 WHERE id = ${lying}`,
+    row: ({ lying }) => ({ letter: String(lying), status: 'Pending', columns: 'resolved_by, expired_at' }),
+  },
+  {
+    title: 'a discarded letter that says what a retry made of it',
+    breaks: ['I3'],
+    sql: ({ discarded }) =>
+      `UPDATE bartleby.letters SET sent_as = 'an-item', sent_to = 'orders' WHERE id = ${discarded}`,
+    row: ({ discarded }) => ({ letter: String(discarded), status: 'Resolved', columns: 'sent_as, sent_to' }),
+  },
+  {
+    title: 'a resolved letter without the time of it',
+    breaks: ['I3'],
+    sql: ({ discarded }) => `UPDATE bartleby.letters SET resolved_at = NULL WHERE id = ${discarded}`,
+    row: ({ discarded }) => ({ letter: String(discarded), columns: 'resolved_at' }),
+  },
+  {
+    title: 'a letter that is leased and lies nowhere',
+    breaks: ['I3'],
+    sql: ({ discarded }) =>
+      `UPDATE bartleby.letters SET leased = 1, lease_deadline = 1 WHERE id = ${discarded}`,
+    row: ({ discarded }) => ({ letter: String(discarded), columns: 'leased, lease_deadline' }),
+  },
+  {
     title: 'two items of one letter',
     breaks: ['I4', 'S1'],
     sql: ({ sent }) => `

@@ -1,0 +1,89 @@
+/** What a letter says of its end, of its retry and of its place fits its status: the rules are those of the table of transitions. */
+import { type Integer, type Session, sql } from '../db/database.ts'
+import { KAFKA } from '../kafka/event.ts'
+import { STATUS, STATUSES } from '../letters/letter.ts'
+import { PLACE_COLUMNS } from '../letters/lying/place.ts'
+import { type StateColumn, TRANSITIONS, type Transition } from '../letters/transitions.ts'
+import type { Finding } from './invariant.ts'
+
+/** A column that says too much or too little. */
+interface Rule {
+  readonly column: string
+  /** Of which letters, and what it must not be there. */
+  readonly fault: string
+}
+
+/** Acts that a letter names as its resolution. */
+const ENDS = ['retry', 'discard', 'complete', 'expire'] as const
+/** Columns that an act fills for every letter, if it fills them at all. */
+const ALWAYS: readonly StateColumn[] = ['resolved_at', 'expired_at', 'sent_as', 'sent_to']
+
+const filled = (column: string): string => `${column} IS NOT NULL`
+
+function* rules(): Iterable<Rule> {
+  const toPending: readonly Transition[] = Object.values<Transition>(TRANSITIONS).filter(
+    ({ to }) => to === 'Pending',
+  )
+  const [first, ...others] = toPending
+  for (const column of first?.resets ?? [])
+    if (others.every(({ resets }) => resets.includes(column)))
+      yield { column, fault: `status = ${STATUS.Pending} AND ${filled(column)}` }
+  yield { column: 'resolution', fault: `status <> ${STATUS.Pending} AND resolution IS NULL` }
+  for (const act of ENDS) yield* rulesOf(act, TRANSITIONS[act])
+  // What of Kafka is being sent is leased without a place.
+  for (const [column, empty] of Object.entries(PLACE_COLUMNS)) {
+    const isFilled = empty === 'NULL' ? filled(column) : `${column} <> ${empty}`
+    const held = column === 'leased' ? ` AND engine <> '${KAFKA}'` : ''
+    if (column !== 'part') yield { column, fault: `part IS NULL AND ${isFilled}${held}` }
+  }
+}
+
+function* rulesOf(act: (typeof ENDS)[number], { to, sets, resets }: Transition): Iterable<Rule> {
+  const is = `resolution = '${act}'`
+  if (to !== null && to !== 'removed') yield { column: 'status', fault: `${is} AND status <> ${STATUS[to]}` }
+  // An act that leaves a letter as it is may follow: a confirmation.
+  const later = act === 'retry' ? TRANSITIONS.confirm.sets : []
+  for (const column of resets)
+    if (column !== 'place' && !later.some((set) => set === column))
+      yield { column, fault: `${is} AND ${filled(column)}` }
+  // What a consumer completes in a dead queue was not sent by anybody.
+  for (const column of sets)
+    if (ALWAYS.includes(column) && (act !== 'complete' || column === 'resolved_at'))
+      yield { column, fault: `${is} AND ${column} IS NULL` }
+}
+
+const RULES = [...rules()]
+
+/** Letters of a range that break a rule, with the columns in which they do. */
+const readOdd = sql(
+  'verify.oddStates',
+  `SELECT id, engine, source_id, status, resolution, odd FROM (
+     SELECT id, engine, source_id, status, resolution,
+       ${RULES.map(({ column, fault }) => `CASE WHEN ${fault} THEN '${column} ' ELSE '' END`).join(' || ')} AS odd
+     FROM bartleby.letters WHERE id > $1 AND id <= $2) AS letter
+   WHERE odd <> ''`,
+  { bigints: true },
+)
+
+interface OddState {
+  readonly id: Integer
+  readonly engine: string
+  readonly source_id: string
+  readonly status: Integer
+  readonly resolution: string | null
+  readonly odd: string
+}
+
+/** Letters of a range whose columns do not fit their status. */
+export async function oddStates(session: Session, after: bigint, through: bigint): Promise<Finding[]> {
+  const rows = await session.rows<OddState>(readOdd, after, through)
+  return rows.map(({ id, engine, source_id, status, resolution, odd }) => {
+    const name = STATUSES[Number(status)] ?? String(status)
+    const columns = [...new Set(odd.trim().split(' '))].join(', ')
+    const end = resolution === null ? '' : ` by ${resolution}`
+    return {
+      what: `letter ${id} is ${name}${end}, which its ${columns} does not fit`,
+      row: { letter: String(id), engine, sourceId: source_id, status: name, columns },
+    }
+  })
+}
