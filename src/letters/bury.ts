@@ -224,7 +224,7 @@ class Filing {
   ): Promise<Filed> {
     const ofCause = this.#numbers.get(cause) ?? new Map<string, Promise<Filed>>()
     this.#numbers.set(cause, ofCause)
-    const label = `${operation} ${source} ${engine} ${queue}`
+    const label = `${operation} ${source} ${engine} ${queue ?? ''}`
     const known = ofCause.get(label)
     if (known !== undefined) return known
     const found = this.#find(cause, { source, engine, queue }, operation, failedAt)
@@ -242,7 +242,7 @@ class Filing {
     const signature = signatureOf(cause)
     const label = { source, engine, queue: queue ?? '', signature, failedAt }
     const [drawer, series] = await Promise.all([
-      this.#once(`drawer ${source} ${engine} ${queue} ${signature.fingerprint}`, () =>
+      this.#once(`drawer ${source} ${engine} ${queue ?? ''} ${signature.fingerprint}`, () =>
         this.#registers.drawers.numberOf(this.#work, label),
       ),
       this.#once(`series ${engine} ${operation} ${status}`, () =>

@@ -95,7 +95,7 @@ const causeOf = (by: keyof typeof REMOVALS, { source, engine, queue }: CaseRow):
   queue,
   reason: 'failed',
   errorClass: REMOVALS[by].errorClass,
-  errorMessage: REMOVALS[by].errorMessage.replace('{queue}', `'${queue}'`),
+  errorMessage: REMOVALS[by].errorMessage.replace('{queue}', () => `'${queue}'`),
   errorStack: null,
   failedBy: by,
   record: { ...PLAIN_RECORD, actor: by },

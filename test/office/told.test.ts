@@ -13,7 +13,8 @@ import { stores } from '../harness/stores.ts'
 let desk: RedriveOffice
 afterEach(() => desk.close())
 
-const QUEUE = 'orders'
+/** With what a replacement in a text would take for the text itself. */
+const QUEUE = 'orders$&'
 const HOUR_US = 3_600_000_000n
 
 async function letters(): Promise<CaseFile[]> {
@@ -63,7 +64,7 @@ interface Removal {
 
 const CLEARED = {
   errorClass: 'Cleared',
-  errorMessage: "its queue 'orders' was cleared before it was processed",
+  errorMessage: "its queue 'orders$&' was cleared before it was processed",
   by: 'queues.clear',
 }
 
@@ -102,7 +103,7 @@ const REMOVALS: readonly Removal[] = [
       await desk.office.queues.deleteItems({ queueName: QUEUE, ids })
     },
     errorClass: 'ItemDeleted',
-    errorMessage: "it was deleted from its queue 'orders' before it was processed",
+    errorMessage: "it was deleted from its queue 'orders$&' before it was processed",
     by: 'items.delete',
   },
   {
@@ -110,7 +111,7 @@ const REMOVALS: readonly Removal[] = [
     deliveries: 1,
     remove: () => desk.office.queues.delete({ queueName: QUEUE }),
     errorClass: 'QueueDeleted',
-    errorMessage: "its queue 'orders' was deleted before it was processed",
+    errorMessage: "its queue 'orders$&' was deleted before it was processed",
     by: 'queues.delete',
   },
 ]
