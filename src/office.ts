@@ -42,7 +42,7 @@ import { FilingClerk } from './letters/filing.ts'
 import type { SourceName } from './letters/letter.ts'
 import { Letters } from './letters/letters.ts'
 import { outcomeFold } from './letters/outcomes.ts'
-import { DEFAULT_RETENTION_DAYS, type Removed, RetentionClerk } from './letters/retention.ts'
+import { DEFAULT_RETENTION_DAYS, type Removed, Retention } from './letters/retention.ts'
 import { type OfficeRuns, officeRuns } from './letters/runs.ts'
 import type { LetterSource } from './letters/source.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -112,7 +112,7 @@ interface Parts {
   readonly webhooks: Webhooks
   /** null unless it is enabled. */
   readonly kafka: Kafka | null
-  readonly retention: RetentionClerk
+  readonly retention: Retention
   readonly writes: WriteProof
   readonly clerks: readonly Clerk[]
 }
@@ -246,7 +246,7 @@ export class Office {
     this.#parts.db.onCall(listener)
   }
 
-  /** Tells `listener` after every run of retention on this server what it removed. */
+  /** Tells `listener` after every step of retention on this server what it removed. */
   onRemoved(listener: (removed: Removed) => void): void {
     this.#parts.retention.onRemoved(listener)
   }
@@ -368,7 +368,7 @@ async function wire(
   const foldMs = webhooks.settings.dlq.summaryIntervalSeconds * 1_000
   const letters = new Letters(db, clock, { registers, sources, engines: directory, runs, retentionDays })
   const kafka = await openKafka(options.kafka ?? {}, { db, clock, log, registers, ledger: letters.ledger })
-  const retention = new RetentionClerk(db, clock, log, { retentionDays, sources: [...sources.values()] })
+  const retention = new Retention(runs, { retentionDays, sources: [...sources.values()], log })
   return {
     db,
     clock,
@@ -400,7 +400,6 @@ async function wire(
         (fold) => new CountFolder(fold, { db, clock, log, everyMs: foldMs }),
       ),
       new FilingClerk(db, log),
-      retention,
       ...(storeClock === null ? [] : [storeClock]),
     ],
   }

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { seededRandom } from '../../test/crash/random.ts'
 import { Recount } from '../../test/harness/letter-recount.ts'
 import { LetterStore } from '../../test/harness/letter-store.ts'
+import { retain } from '../../test/harness/retain.ts'
 import { stores } from '../../test/harness/stores.ts'
-import { instant } from '../core/clock.ts'
-import { silentLog } from '../core/log.ts'
+import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, sql } from '../db/database.ts'
 import { foldCounts } from '../db/fold.ts'
 import { verifyStore } from '../verify/verify.ts'
@@ -13,7 +13,6 @@ import { type ActivityRange, RANGES } from './activity-series.ts'
 import type { AccountFilter } from './books.ts'
 import { activityFold, letterFold } from './counts.ts'
 import type { LetterStatus } from './letter.ts'
-import { RetentionClerk } from './retention.ts'
 
 const ACTS = 120
 const MINUTE = 60_000_000n
@@ -92,7 +91,7 @@ describe.each(stores)('activity on $name', (kind) => {
     if (letter !== null) await store.letters.change(letter, { status, notes: 'why not', actor: ACTOR })
   }
   const removeOld = async () => {
-    await new RetentionClerk(store.db, store.clock, silentLog, { retentionDays: 2 }).runNow()
+    await retain(store, { retentionDays: 2 })
   }
 
   async function act(): Promise<void> {
@@ -173,12 +172,14 @@ describe.each(stores)('activity on $name', (kind) => {
     }
     const before = await rows()
     const at = (us: bigint) => instant(store.clock.now() + us)
-    expect(await forgetActivity(store.db, at(27n * HOUR), 2, 1)).toBe(true)
-    while (await forgetActivity(store.db, at(27n * HOUR), 2, 500));
+    const forget = (now: Instant, days: number, most: number) =>
+      store.db.transaction('test', (tx) => forgetActivity(tx, now, days, most))
+    expect(await forget(at(27n * HOUR), 2, 1)).toBe(true)
+    while (await forget(at(27n * HOUR), 2, 500));
     expect(await rows()).toEqual({ 1: before[1], 2: before[2] })
-    while (await forgetActivity(store.db, at(32n * DAY), 90, 500));
+    while (await forget(at(32n * DAY), 90, 500));
     expect(await rows()).toEqual({ 1: before[1], 2: before[2] })
-    while (await forgetActivity(store.db, at(92n * DAY), 90, 500));
+    while (await forget(at(92n * DAY), 90, 500));
     expect(await rows()).toEqual({ 2: before[2] })
   })
 })

@@ -5,7 +5,7 @@
  * A letter arrives when it is captured, however long ago it failed.
  */
 import type { Instant } from '../core/clock.ts'
-import { type Database, type Statement, sql } from '../db/database.ts'
+import { type Statement, sql, type Transaction } from '../db/database.ts'
 import type { Act } from './letter.ts'
 
 /** What is told about letters over time, and how it is stored. */
@@ -74,16 +74,14 @@ const removeMinutes = removeOldest(GRAIN.minute, 'letter_minutes_oldest')
 const removeHours = removeOldest(GRAIN.hour, 'letter_hours_oldest')
 
 /** Removes activity that nobody asks for any more, at most `limit` rows of each grain; gives whether there may be more. */
-export function forgetActivity(
-  db: Database,
+export async function forgetActivity(
+  tx: Transaction,
   now: Instant,
   retentionDays: number,
   limit: number,
 ): Promise<boolean> {
   const hoursBefore = now - BigInt(Math.max(FEWEST_DAYS, retentionDays)) * DAY_US
-  return db.transaction('letterActivity.remove', async (tx) => {
-    const minutes = await tx.run(removeMinutes, now - KEEP_MINUTES_US, limit)
-    const hours = await tx.run(removeHours, hoursBefore, limit)
-    return minutes === limit || hours === limit
-  })
+  const minutes = await tx.run(removeMinutes, now - KEEP_MINUTES_US, limit)
+  const hours = await tx.run(removeHours, hoursBefore, limit)
+  return minutes === limit || hours === limit
 }

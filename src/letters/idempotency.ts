@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import { type Instant, later } from '../core/clock.ts'
-import { type Database, type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import type { OfficeWork } from './work.ts'
 
 /** Whose key it is and for what (`scope`), and the key. */
@@ -96,5 +96,5 @@ const removeKeys = sql('idempotency.remove', {
 })
 
 /** Forgets at most `limit` keys that are older than a day; gives how many. */
-export const forgetKeys = (db: Database, now: Instant, limit: number): Promise<number> =>
-  db.transaction('idempotency.forget', (tx) => tx.run(removeKeys, later(now, -KEPT_US), limit))
+export const forgetKeys = (tx: Transaction, now: Instant, limit: number): Promise<number> =>
+  tx.run(removeKeys, later(now, -KEPT_US), limit)

@@ -1,33 +1,44 @@
 /**
- * Retention: once an hour one server removes what is past its time, under a lock that is leased batch by batch.
- * Resolved letters age from their resolution, expired ones from their expiry or a later failure, history from its making;
- * pending letters stay.
+ * Retention: a round an hour removes what is past its time, in bounded steps: history, then letters, then idempotency keys and activity.
+ * Resolved letters age from their resolution, expired ones from their expiry or a later failure, history from its making; pending letters
+ * stay. A round has one history row, of the office itself, and every step that removes something brings it up to date in its own transaction:
+ * nothing is ever gone that the row does not tell of.
  */
-import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
+import { type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import type { Database } from '../db/database.ts'
-import { leasedLock } from '../db/lock.ts'
-import type { Letter } from './letter.ts'
-import { type Removed, RetentionRun } from './retention-run.ts'
+import { elapsedMs, keepRunRow } from '../history/record.ts'
+import { FROM_THE_OLDEST, forgetSources, removeHistory } from '../history/retention.ts'
+import type { Run, Step } from '../work/run.ts'
+import { forgetActivity } from './activity.ts'
+import { forgetKeys } from './idempotency.ts'
+import { type Letter, OFFICE } from './letter.ts'
+import { LANE_START, type Lane, removeBatch } from './removal.ts'
+import type { OfficeRuns } from './runs.ts'
 import type { LetterSource } from './source.ts'
-
-export type { Removed } from './retention-run.ts'
+import type { OfficeWork } from './work.ts'
 
 export interface RetentionOptions {
   readonly retentionDays: number
   /** Those that keep something about their letters beside them. */
   readonly sources?: readonly LetterSource[]
+  readonly log: Log
+}
+
+/** What a round or a step of it removed. */
+export interface Removed {
+  readonly letters: number
+  readonly history: number
 }
 
 /** How long letters that are resolved or expired are kept, unless somebody says otherwise. */
 export const DEFAULT_RETENTION_DAYS = 90
 
 const DAY_US = 86_400_000_000n
-const HOUR_US = 3_600_000_000n
+const KIND = 'retention'
 /** A server that is started anew every half hour would otherwise never come to it. */
-const FIRST_RUN_AFTER_US = 60_000_000n
-/** Renewed before every batch; a server that dies is replaced after this long. */
-const LOCK_US = 60_000_000n
+const ROUNDS = { about: 'what is past its time', firstUs: 60_000_000n, everyUs: 3_600_000_000n }
+/** Rows of one transaction: a few milliseconds, also on SQLite, where everybody waits for it. */
+const BATCH = 500
 
 /** Until when a letter is kept at least, and can be restored; null for a pending one, which stays. */
 export function keptUntil(
@@ -38,76 +49,154 @@ export function keptUntil(
   return since === null ? null : later(since, BigInt(retentionDays) * DAY_US)
 }
 
-export class RetentionClerk {
-  readonly #db: Database
-  readonly #clock: Clock
-  readonly #log: Log
-  readonly #options: RetentionOptions
-  readonly #owner = crypto.randomUUID()
-  readonly #stopped = new AbortController()
-  readonly #listeners: ((removed: Removed) => void)[] = []
-  #alarm: Alarm | undefined
-  #running: Promise<unknown> = Promise.resolve()
+/** How far a round is. Numbers beyond 2^53 are in digits. */
+interface Place {
+  readonly stage: number
+  /** Where its stage goes on; null: at its beginning. */
+  readonly from: readonly string[] | null
+  /** What is gone: how many letters of each engine, and how many rows of history. */
+  readonly letters: Readonly<Record<string, number>>
+  readonly history: number
+  /** The history row that says so; there is none before the first. */
+  readonly row: { readonly series: number; readonly createdAt: string; readonly id: string } | null
+}
 
-  constructor(db: Database, clock: Clock, log: Log, options: RetentionOptions) {
-    this.#db = db
-    this.#clock = clock
-    this.#log = log
+type Round = Run<null, Place | null>
+
+const BEGINNING: Place = { stage: 0, from: null, letters: {}, history: 0, row: null }
+
+/** What a stage removed, and where it goes on; null when there is nothing left. */
+interface Batch {
+  readonly letters?: ReadonlyMap<string, number>
+  readonly history?: number
+  readonly next: readonly bigint[] | null
+}
+
+type Stage = (work: OfficeWork, from: readonly bigint[] | null, before: Instant) => Promise<Batch>
+
+export class Retention {
+  readonly #runs: OfficeRuns
+  readonly #options: RetentionOptions
+  readonly #stages: readonly Stage[]
+  readonly #listeners: ((removed: Removed) => void)[] = []
+
+  /** Defines its rounds; they are carried out by the runs. */
+  constructor(runs: OfficeRuns, options: RetentionOptions) {
+    this.#runs = runs
     this.#options = options
+    // History first: the capture of a plain queue's letter is not younger than the letter, and needs it to be told. The source ids before
+    // it: one that is known always has its entry.
+    this.#stages = [
+      forgetOldSources,
+      removeOldHistory,
+      this.#removing('expired'),
+      this.#removing('resolved'),
+      forgetOldKeys,
+      async ({ tx, now }) => ({
+        next: (await forgetActivity(tx, now, options.retentionDays, BATCH)) ? [] : null,
+      }),
+    ]
+    runs.define<null, Place | null>({
+      kind: KIND,
+      batch: BATCH,
+      rounds: ROUNDS,
+      step: (work, run) => this.#step(work, run),
+    })
   }
 
-  /** Tells `listener` after every run what it removed, also when it failed half-way. */
+  /** Tells `listener` after every step on this server what it removed. */
   onRemoved(listener: (removed: Removed) => void): void {
     this.#listeners.push(listener)
   }
 
-  /** Runs soon, and from then on every hour. */
-  start(): void {
-    this.#schedule(FIRST_RUN_AFTER_US)
+  /** One round now, or the one that is under way; gives what it removed. */
+  async runNow(): Promise<Removed> {
+    // Written by `step`.
+    const run = (await this.#runs.round(KIND)) as Round | null
+    return sumOf(run?.place ?? BEGINNING)
   }
 
-  /** Ends the run at hand after its batch. */
-  async stop(): Promise<void> {
-    this.#stopped.abort()
-    this.#alarm?.cancel()
-    await this.#running.catch(() => {})
+  async #step(work: OfficeWork, run: Round): Promise<Step<Place>> {
+    const { startedAt } = run
+    const place = run.place ?? BEGINNING
+    const stage = this.#stages[place.stage]
+    if (stage === undefined) return { place, next: 'finished' }
+    const before = later(startedAt, -BigInt(this.#options.retentionDays) * DAY_US)
+    const batch = await stage(work, place.from?.map(BigInt) ?? null, before)
+    const went =
+      batch.next === null ? { stage: place.stage + 1, from: null } : { from: batch.next.map(String) }
+    const next = { ...(await this.#record(work, run, place, batch)), ...went }
+    const removed = sumOf({ letters: Object.fromEntries(batch.letters ?? []), history: batch.history ?? 0 })
+    const isOver = next.stage === this.#stages.length
+    work.afterCommit(() => this.#tell(removed, isOver ? sumOf(next) : null))
+    return { place: next, done: removed.letters + removed.history, next: isOver ? 'finished' : 'more' }
   }
 
-  /** One run now; null when another server is at it. */
-  runNow(): Promise<Removed | null> {
-    const run = this.#running.catch(() => {}).then(() => this.#run())
-    this.#running = run
-    return run
-  }
-
-  #schedule(inUs: bigint): void {
-    this.#alarm = this.#clock.alarm(later(this.#clock.now(), inUs), () => {
-      this.runNow()
-        .catch((error: unknown) =>
-          this.#log.warn({ err: error }, 'retention failed; the next run tries again'),
-        )
-        .finally(() => {
-          if (!this.#stopped.signal.aborted) this.#schedule(HOUR_US)
-        })
-    })
-  }
-
-  async #run(): Promise<Removed | null> {
-    const lock = leasedLock(this.#db, this.#clock, 'letters.retention', this.#owner)
-    const mayGoOn = async () => !this.#stopped.signal.aborted && (await lock.take(LOCK_US))
-    if (!(await mayGoOn())) return null
-    const run = new RetentionRun(this.#db, this.#clock, this.#options.sources ?? [], mayGoOn)
-    try {
-      await run.removeOlderThan(this.#options.retentionDays)
-    } finally {
-      this.#tell(run.removed)
-      await lock.drop()
+  #removing(lane: Lane): Stage {
+    return async (work, from, before) => {
+      const [since, id] = from ?? []
+      const after = since === undefined || id === undefined ? LANE_START : { since, id }
+      const { sources = [] } = this.#options
+      const { engines, next } = await removeBatch(work, sources, lane, before, after, BATCH)
+      return { letters: engines, next: next && [next.since, next.id] }
     }
-    return run.removed
   }
 
-  #tell(removed: Removed): void {
-    for (const listener of this.#listeners) listener(removed)
-    if (removed.letters + removed.history > 0) this.#log.info(removed, 'removed what was past its time')
+  /** Adds what a step removed to the row of its round. */
+  async #record(
+    work: OfficeWork,
+    { id, startedAt, actor }: Round,
+    place: Place,
+    batch: Batch,
+  ): Promise<Place> {
+    const { letters: gone = new Map<string, number>(), history: rows = 0 } = batch
+    if (gone.size === 0 && rows === 0) return place
+    const letters = { ...place.letters }
+    for (const [engine, count] of gone) letters[engine] = (letters[engine] ?? 0) + count
+    const history = place.history + rows
+    const known = place.row && {
+      series: place.row.series,
+      createdAt: BigInt(place.row.createdAt),
+      id: BigInt(place.row.id),
+    }
+    const row = await keepRunRow(work.tx, known, {
+      engine: OFFICE,
+      operation: 'remove',
+      status: 'Succeeded',
+      instanceId: null,
+      correlationId: id,
+      createdAt: startedAt,
+      durationMs: elapsedMs(startedAt, work.now),
+      actor,
+      output: Buffer.from(JSON.stringify({ letters, history })),
+    })
+    const { series, createdAt } = row
+    return { ...place, letters, history, row: { series, createdAt: String(createdAt), id: String(row.id) } }
+  }
+
+  #tell(step: Removed, round: Removed | null): void {
+    if (step.letters + step.history > 0) for (const listener of this.#listeners) listener(step)
+    if (round !== null && round.letters + round.history > 0)
+      this.#options.log.info(round, 'removed what was past its time')
   }
 }
+
+const forgetOldSources: Stage = async ({ tx }, from, before) => ({
+  next: listed(await forgetSources(tx, before, from?.[0] ?? FROM_THE_OLDEST, BATCH)),
+})
+
+const removeOldHistory: Stage = async ({ tx }, from, before) => {
+  const { removed, next } = await removeHistory(tx, before, from?.[0] ?? FROM_THE_OLDEST, BATCH)
+  return { history: removed, next: listed(next) }
+}
+
+const forgetOldKeys: Stage = async ({ tx, now }) => ({
+  next: (await forgetKeys(tx, now, BATCH)) < BATCH ? null : [],
+})
+
+const listed = (next: bigint | null): readonly bigint[] | null => (next === null ? null : [next])
+
+const sumOf = ({ letters, history }: Pick<Place, 'letters' | 'history'>): Removed => ({
+  letters: Object.values(letters).reduce((sum, count) => sum + count, 0),
+  history,
+})

@@ -3,9 +3,9 @@ import { stores } from '../../test/harness/stores.ts'
 import { WebhookStore } from '../../test/harness/webhook-store.ts'
 import { later } from '../core/clock.ts'
 import { type Log, silentLog } from '../core/log.ts'
-import { leasedLock } from '../db/lock.ts'
+import { officeRuns } from '../letters/runs.ts'
 import { Broadcasts } from './broadcasts.ts'
-import { Pruner } from './pruning.ts'
+import { definePruning, PRUNING } from './pruning.ts'
 import { Scheduler } from './scheduler.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from './settings.ts'
 import { type Channel, type Consumer, JOB } from './webhook.ts'
@@ -39,9 +39,10 @@ describe.each(stores)('messages that are done with on $name', (kind) => {
 
   const pruner = (days: number, log: Log = silentLog) => {
     const { db, clock } = store
-    const made = new Pruner({ db, clock, log, settings: { retention: { days } } })
-    onTestFinished(() => made.stop())
-    return made
+    const runs = officeRuns(db, clock, silentLog)
+    onTestFinished(() => runs.stop())
+    definePruning(runs, { settings: { retention: { days } }, log })
+    return { start: () => runs.start(), runNow: async () => (await runs.round(PRUNING))?.done ?? 0 }
   }
 
   const send = async (...messageIds: string[]): Promise<void> => {
@@ -145,18 +146,6 @@ describe.each(stores)('messages that are done with on $name', (kind) => {
     expect(await store.counted(consumers[1])).toEqual({ delivered: 5 })
   })
 
-  it('are left alone while another server removes them', async () => {
-    await fresh()
-    await send('m')
-    await store.settleJobs(channel, JOB.delivered)
-    store.clock.advance(2n * DAY)
-    const theirs = leasedLock(store.db, store.clock, 'webhooks.prune', 'another server')
-    await theirs.take(HOUR)
-    expect(await pruner(1).runNow()).toBe(null)
-    await theirs.drop()
-    expect(await pruner(1).runNow()).toBe(1)
-  })
-
   it('are removed at the start and every hour', async () => {
     await fresh()
     await send('first')
@@ -180,9 +169,7 @@ describe.each(stores)('messages that are done with on $name', (kind) => {
     await send('kept')
     await store.settleJobs(channel, JOB.delivered)
     store.clock.advance(2n * DAY)
-    const off = pruner(0)
-    off.start()
-    await off.stop()
+    await expect(pruner(0).runNow()).rejects.toThrow('no kind of run')
     expect(await left()).toEqual(['kept'])
   })
 })

@@ -1,110 +1,198 @@
 /**
- * Messages that are done with: once an hour one server removes those that were received too long ago and whose jobs are all delivered,
- * with these jobs and their counts, under a lock that is leased batch by batch. A message with a job that waits, runs or is dead
- * stays, whatever its age. Letters of its jobs are settled and keep to the office's own retention.
+ * Messages that are done with: a round an hour removes those that were received too long ago and whose jobs are all delivered, with these
+ * jobs and their counts. A message with a job that waits, runs or is dead stays, whatever its age. Letters of its jobs are settled and keep to
+ * the office's own retention.
  */
-import { setTimeout as pause } from 'node:timers/promises'
-import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
+import { type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import type { Database } from '../db/database.ts'
-import { leasedLock } from '../db/lock.ts'
-import { FROM_THE_START, nextChannel, type PruneCursor, pruneBatch } from './prune-batch.ts'
+import { type Xid, xid, xidsFrom } from '../core/xid.ts'
+import { type Integer, type Session, sql, type Transaction, textList } from '../db/database.ts'
+import type { OfficeRuns } from '../letters/runs.ts'
+import type { OfficeWork } from '../letters/work.ts'
+import type { Run, Step } from '../work/run.ts'
 import type { WebhookSettings } from './settings.ts'
+import { Tallies } from './tallies.ts'
+import { JOB } from './webhook.ts'
 
-export interface PrunerParts {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly settings: Pick<WebhookSettings, 'retention'>
+export const PRUNING = 'webhook-pruning'
+const DAY_US = 86_400_000_000
+const ROUNDS = { about: 'delivered webhook messages', firstUs: 0n, everyUs: 3_600_000_000n }
+/** Channels with nothing to remove, as most have, that one step passes. */
+const MOST_CHANNELS = 20
+
+/** How far a round is: behind a message of a channel; null: its channel is done. */
+interface Place {
+  readonly channel: number
+  readonly behind: { readonly receivedAt: string; readonly id: string } | null
 }
 
-const DAY_US = 86_400_000_000
-const HOUR_US = 3_600_000_000n
-/** Renewed before every batch; a server that dies is replaced after this long. */
-const LOCK_US = 60_000_000n
-/** What the store is left to others between two batches. */
-const PAUSE_MS = 10
+/** Defines the rounds; there are none when messages are kept for ever. */
+export function definePruning(
+  runs: OfficeRuns,
+  {
+    settings: { retention },
+    log,
+  }: { readonly settings: Pick<WebhookSettings, 'retention'>; readonly log: Log },
+): void {
+  if (retention.days === 0) return
+  const keptUs = BigInt(Math.round(retention.days * DAY_US))
+  runs.define<null, Place | null>({
+    kind: PRUNING,
+    batch: MOST_CHANNELS,
+    rounds: ROUNDS,
+    step: (work, run) => step(work, run, keptUs, log),
+  })
+}
 
-export class Pruner {
-  readonly #parts: PrunerParts
-  readonly #owner = crypto.randomUUID()
-  readonly #stopped = new AbortController()
-  #alarm: Alarm | undefined
-  #running: Promise<unknown> = Promise.resolve()
-
-  constructor(parts: PrunerParts) {
-    this.#parts = parts
-  }
-
-  /** Runs now, and from then on every hour; never, when messages are kept for ever. */
-  start(): void {
-    const { clock, log, settings } = this.#parts
-    if (settings.retention.days === 0) return
-    this.runNow()
-      .catch((error: unknown) =>
-        log.warn({ err: error }, 'pruning messages failed; the next run tries again'),
-      )
-      .finally(() => {
-        if (this.#stopped.signal.aborted) return
-        this.#alarm = clock.alarm(later(clock.now(), HOUR_US), () => this.start())
-      })
-  }
-
-  /** Ends the run at hand after its batch. */
-  async stop(): Promise<void> {
-    this.#stopped.abort()
-    this.#alarm?.cancel()
-    await this.#running.catch(() => {})
-  }
-
-  /** One run now, which gives how many messages it removed; null when another server is at it. */
-  runNow(): Promise<number | null> {
-    const run = this.#running.catch(() => {}).then(() => this.#run())
-    this.#running = run
-    return run
-  }
-
-  async #run(): Promise<number | null> {
-    if (this.#stopped.signal.aborted) return null
-    const { db, clock, log, settings } = this.#parts
-    const lock = leasedLock(db, clock, 'webhooks.prune', this.#owner)
-    if (!(await lock.take(LOCK_US))) return null
-    const before = later(clock.now(), -BigInt(Math.round(settings.retention.days * DAY_US)))
-    let removed = 0
-    try {
-      for await (const messages of this.#batches(before)) {
-        removed += messages
-        if (this.#stopped.signal.aborted || !(await lock.take(LOCK_US))) break
-        await pause(PAUSE_MS)
+async function step(
+  { tx, afterCommit }: OfficeWork,
+  run: Run<null, Place | null>,
+  keptUs: bigint,
+  log: Log,
+): Promise<Step<Place>> {
+  const before = later(run.startedAt, -keptUs)
+  let { channel, behind }: Place = run.place ?? { channel: 0, behind: null }
+  for (let looked = 0; looked < MOST_CHANNELS; looked++) {
+    if (behind === null) {
+      const next = await nextChannel(tx, channel)
+      if (next === null) {
+        if (run.done > 0)
+          afterCommit(() =>
+            log.info({ messages: run.done }, 'removed webhook messages that were past their time'),
+          )
+        return { next: 'finished' }
       }
-    } finally {
-      if (removed > 0) log.info({ messages: removed }, 'removed webhook messages that were past their time')
-      await lock.drop()
+      channel = next
     }
-    return removed
+    const after = behind === null ? FROM_THE_START : { receivedAt: BigInt(behind.receivedAt), id: behind.id }
+    const { removed, next } = await pruneBatch(tx, channel, before, after)
+    behind = next && { receivedAt: String(next.receivedAt), id: next.id }
+    if (removed > 0) return { place: { channel, behind }, done: removed, next: 'more' }
   }
+  return { place: { channel, behind }, next: 'more' }
+}
 
-  /** Goes through every channel and gives how many each batch removed. What must stay is passed once. */
-  async *#batches(before: Instant): AsyncIterable<number> {
-    const { db } = this.#parts
-    for (
-      let channel = await this.#channelAfter(0);
-      channel !== null && !this.#stopped.signal.aborted;
-      channel = await this.#channelAfter(channel)
-    ) {
-      const of: number = channel
-      let from: PruneCursor | null = FROM_THE_START
-      while (from !== null) {
-        const after: PruneCursor = from
-        const batch = await db.transaction('webhooks.prune', (tx) => pruneBatch(tx, of, before, after))
-        // A channel with nothing to remove, as most have, is not worth a pause.
-        if (batch.removed > 0 || batch.next !== null) yield batch.removed
-        from = batch.next
-      }
-    }
-  }
+/** Rows of one transaction: a few milliseconds, also on SQLite, where everybody waits for it. */
+const MOST_MESSAGES = 200
+const MOST_JOBS = 1_000
 
-  #channelAfter(channel: number): Promise<number | null> {
-    return this.#parts.db.session('webhooks.prune', (session) => nextChannel(session, channel))
-  }
+/** The channel after this one, by the unique index of numbers. */
+const readChannel = sql(
+  'webhooks.nextChannel',
+  'SELECT number FROM bartleby.webhook_channels WHERE number > $1 ORDER BY number LIMIT 1',
+)
+
+/**
+ * The next of a channel that were received before $2, behind ($3, $4), in the order of webhook_messages_newest. Locks them, so that
+ * no job comes back to them meanwhile; what others have locked is left for the next run.
+ */
+const select = (from: string) => `
+  SELECT id, received_at, first_job, jobs, scheduled_for FROM ${from}
+  WHERE channel = $1 AND received_at < $2 AND (received_at, id) > ($3, $4) ORDER BY received_at, id LIMIT $5`
+const readNext = sql(
+  'webhooks.nextToPrune',
+  {
+    postgres: `${select('bartleby.webhook_messages')} FOR UPDATE SKIP LOCKED`,
+    sqlite: select('webhook_messages INDEXED BY webhook_messages_newest'),
+  },
+  { bigints: true },
+)
+
+/** Which of these jobs are not delivered, by primary key. */
+const readUndelivered = sql('webhooks.undelivered', {
+  postgres: `SELECT message FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) AND state <> ${JOB.delivered}`,
+  sqlite: `SELECT message FROM webhook_jobs
+           WHERE id IN (SELECT value FROM json_each($1)) AND state <> ${JOB.delivered}`,
+})
+
+/** Delivered jobs, by primary key; they never change again, and nobody waits for them. */
+const removeJobs = sql('webhooks.pruneJobs', {
+  postgres: 'DELETE FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) RETURNING consumer',
+  sqlite: 'DELETE FROM webhook_jobs WHERE id IN (SELECT value FROM json_each($1)) RETURNING consumer',
+})
+
+/** Locked messages, by primary key. */
+const removeMessages = sql('webhooks.pruneMessages', {
+  postgres: 'DELETE FROM bartleby.webhook_messages WHERE id = ANY($1::text[])',
+  sqlite: 'DELETE FROM webhook_messages WHERE id IN (SELECT value FROM json_each($1))',
+})
+
+/** Where a channel goes on: behind this message. */
+interface PruneCursor {
+  readonly receivedAt: bigint
+  readonly id: string
+}
+
+const FROM_THE_START: PruneCursor = { receivedAt: -(2n ** 63n), id: '' }
+
+interface PrunedBatch {
+  readonly removed: number
+  /** null: the channel is done. */
+  readonly next: PruneCursor | null
+}
+
+/** The number of the channel after this one; null behind the last. */
+async function nextChannel(session: Session, after: number): Promise<number | null> {
+  const [row] = await session.rows<{ number: Integer }>(readChannel, after)
+  return row === undefined ? null : Number(row.number)
+}
+
+interface Row {
+  readonly id: string
+  readonly received_at: Integer
+  readonly first_job: string | null
+  readonly jobs: Integer
+  readonly scheduled_for: Integer | null
+}
+
+/** Removes what is done with among the next messages of a channel. */
+async function pruneBatch(
+  tx: Transaction,
+  channel: number,
+  before: Instant,
+  after: PruneCursor,
+): Promise<PrunedBatch> {
+  const rows = await tx.rows<Row>(readNext, channel, before, after.receivedAt, after.id, MOST_MESSAGES)
+  const looked = upToJobs(rows)
+  const last = looked.at(-1)
+  if (last === undefined) return { removed: 0, next: null }
+  const done = await doneAmong(tx, looked)
+  const tallies = new Tallies()
+  tallies.add(channel, 'dispatched', -done.length)
+  tallies.add(channel, 'scheduledDispatched', -done.filter((row) => row.scheduled_for !== null).length)
+  await remove(tx, done, tallies)
+  tallies.write(tx)
+  const ended = looked.length === rows.length && rows.length < MOST_MESSAGES
+  return { removed: done.length, next: ended ? null : { receivedAt: BigInt(last.received_at), id: last.id } }
+}
+
+/** The first of them, as far as the jobs of one transaction reach; the first itself may have more. */
+function upToJobs(rows: readonly Row[]): readonly Row[] {
+  let jobs = 0
+  const end = rows.findIndex((row, i) => {
+    jobs += Number(row.jobs)
+    return i > 0 && jobs > MOST_JOBS
+  })
+  return end < 0 ? rows : rows.slice(0, end)
+}
+
+const jobsOf = (rows: readonly Row[]): Xid[] =>
+  rows.flatMap(({ first_job, jobs }) => (first_job === null ? [] : xidsFrom(xid(first_job), Number(jobs))))
+
+/** Those without a job that is not delivered. Jobs that were erased are in nobody's way. */
+async function doneAmong(tx: Transaction, rows: readonly Row[]): Promise<readonly Row[]> {
+  const jobs = textList(tx.dialect, jobsOf(rows))
+  const waiting = await tx.rows<{ message: string }>(readUndelivered, jobs)
+  const kept = new Set(waiting.map(({ message }) => message))
+  return rows.filter(({ id }) => !kept.has(id))
+}
+
+async function remove(tx: Transaction, rows: readonly Row[], tallies: Tallies): Promise<void> {
+  if (rows.length === 0) return
+  const ids = rows.map(({ id }) => id).sort()
+  const [jobs] = await Promise.all([
+    tx.rows<{ consumer: Integer }>(removeJobs, textList(tx.dialect, jobsOf(rows))),
+    tx.run(removeMessages, textList(tx.dialect, ids)),
+  ])
+  for (const { consumer } of jobs) tallies.moved(Number(consumer), JOB.delivered, null)
 }

@@ -21,7 +21,7 @@ import { Jobs } from './jobs.ts'
 import { webhookLetterSource } from './letters/source.ts'
 import { Messages } from './messages.ts'
 import { WebhookMetrics } from './metrics.ts'
-import { Pruner } from './pruning.ts'
+import { definePruning } from './pruning.ts'
 import { Channels } from './registry/channels.ts'
 import { Consumers } from './registry/consumers.ts'
 import { Producers } from './registry/producers.ts'
@@ -59,7 +59,8 @@ export class Webhooks {
   readonly source: LetterSource
   readonly #db: Database
   readonly #scheduler: Scheduler
-  readonly #pruner: Pruner
+  readonly #runs: OfficeRuns
+  readonly #log: Log
 
   constructor({ db, clock, log, registers, runs, settings }: WebhookParts) {
     const xids = new Xids(clock)
@@ -94,7 +95,8 @@ export class Webhooks {
     this.courier.onAttempt((attempt) => this.metrics.observe(attempt))
     this.source = webhookLetterSource(common)
     this.#scheduler = new Scheduler(common)
-    this.#pruner = new Pruner(common)
+    this.#runs = runs
+    this.#log = log
   }
 
   /** Registers what the settings name, and begins to deliver. */
@@ -102,7 +104,8 @@ export class Webhooks {
     await this.seeding.apply()
     this.courier.start()
     this.#scheduler.start()
-    this.#pruner.start()
+    // Only where webhooks are served: the others do not know for how long messages are kept.
+    definePruning(this.#runs, { settings: this.settings, log: this.#log })
   }
 
   /** How many consumers get nothing for a while, because every delivery to them failed. */
@@ -113,12 +116,7 @@ export class Webhooks {
   /** Finishes what is under way, and hands back what is not begun. */
   async stop(): Promise<void> {
     // All at once: where the store does not answer, each would wait for it in turn, longer than a server has.
-    await Promise.all([
-      this.#scheduler.stop(),
-      this.#pruner.stop(),
-      this.broadcasts.idle(),
-      this.courier.stop(),
-    ])
+    await Promise.all([this.#scheduler.stop(), this.broadcasts.idle(), this.courier.stop()])
   }
 }
 

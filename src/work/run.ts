@@ -32,6 +32,7 @@ import {
   readRun,
   readRuns,
   removeEndedRuns,
+  removeRun,
   renewRuns,
   runsLeft,
   takeRun,
@@ -70,6 +71,8 @@ export interface RunKind<Work extends RunWork, Subject = unknown, Place = unknow
   readonly kind: string
   /** Rows of one step at most: a few milliseconds, also on SQLite, where everybody waits for it. */
   readonly batch: number
+  /** Done again and again, as a whole, by one server at a time. */
+  readonly rounds?: Rounds
   /** Does the next `most` rows, in the transaction that writes how far the run is then. */
   step(work: Work, run: Run<Subject, Place>, most: number): Promise<Step<Place>>
 }
@@ -95,6 +98,14 @@ export interface WalkedKind<Work extends RunWork> {
   command(work: Work, id: Xid, command: RunCommand): Promise<{ readonly run: Run | null }>
   /** A run was taken up that another server, or an earlier one, had begun. */
   resumed?(run: Run): void
+}
+
+/** How a kind of run comes round. A round that did nothing leaves no row behind. */
+export interface Rounds {
+  readonly about: string
+  /** When a server begins one by itself: so long after its start, and so long after that; left out: when it is asked for. */
+  readonly firstUs?: bigint
+  readonly everyUs?: bigint
 }
 
 export interface RunsOptions<Work extends RunWork> {
@@ -147,6 +158,8 @@ const LOOK_US = 1_000_000n
 const MOST_WALKS = 20
 /** How long runs that ended are remembered. */
 const KEPT_US = 30n * 86_400_000_000n
+/** How long a caller waits for a round. */
+const ROUND_US = 600_000_000n
 const CHANNEL = 'bartleby_runs'
 /** Who decides when nobody asked. */
 const OFFICE_ACTOR = 'office'
@@ -162,6 +175,8 @@ export class Runs<Work extends RunWork> {
   readonly #walks = new Map<Xid, { readonly walk: Walk; readonly over: Promise<void> }>()
   readonly #stopped = new AbortController()
   readonly #waits = new Set<() => void>()
+  /** When the next round of a kind begins. */
+  readonly #rounds = new Map<string, Instant>()
   #alarm: Alarm | undefined
   #looking: Promise<void> | undefined
   #renewing: Promise<void> | undefined
@@ -181,7 +196,11 @@ export class Runs<Work extends RunWork> {
 
   /** Begins to look for runs that nobody is at. */
   start(): void {
-    const { db, log } = this.#options
+    const { db, clock, log } = this.#options
+    for (const kind of this.#kinds.keys()) {
+      const firstUs = this.#roundsOf(kind)?.firstUs
+      if (firstUs !== undefined && this.#carriesOut) this.#rounds.set(kind, later(clock.now(), firstUs))
+    }
     db.listen(CHANNEL, () => this.#hear()).catch((error: unknown) =>
       log.warn({ err: error }, 'changes of runs are not heard at once; they are looked for every second'),
     )
@@ -228,6 +247,40 @@ export class Runs<Work extends RunWork> {
     const begun = { ...run, ...BEGUN, owner: lease.owner }
     work.afterCommit(() => (isHere ? this.#walk(begun) : this.#changed()))
     return begun
+  }
+
+  /** A round of a kind now, or the one that is under way, once it does not go on by itself; null when there was nothing to do. */
+  async round(kind: string, subject: unknown = null): Promise<Run | null> {
+    const { id, owner } = await this.#beginRound(kind, subject)
+    // One that its server left is taken up at once.
+    if (owner === null && this.#carriesOut) await this.#look()
+    return this.over(id, ROUND_US)
+  }
+
+  #roundsOf(kind: string): Rounds | undefined {
+    const known = this.#kinds.get(kind)
+    return known !== undefined && 'rounds' in known ? known.rounds : undefined
+  }
+
+  #beginRound(kind: string, subject: unknown): Promise<Run> {
+    const about = this.#roundsOf(kind)?.about
+    if (about === undefined) throw new Error(`'${kind}' is no kind of run that comes round`)
+    const name = subject === null ? kind : `${kind} ${JSON.stringify(subject)}`
+    const request = { kind, name, about, subject, place: null, actor: kind }
+    return this.#options.inWork('run.begin', (work) => this.begin(work, request))
+  }
+
+  /** Begins the rounds that are due. */
+  async #beginRounds(): Promise<void> {
+    const { clock } = this.#options
+    for (const [kind, dueAt] of this.#rounds) {
+      const now = clock.now()
+      const everyUs = this.#roundsOf(kind)?.everyUs
+      if (dueAt > now || this.#stopped.signal.aborted) continue
+      await this.#beginRound(kind, null)
+      if (everyUs === undefined) this.#rounds.delete(kind)
+      else this.#rounds.set(kind, later(now, everyUs))
+    }
   }
 
   /** The run with this id; null when there is none. */
@@ -379,6 +432,7 @@ export class Runs<Work extends RunWork> {
   /** Takes up what nobody is at. */
   async #takeUp(): Promise<void> {
     const { db, clock, log } = this.#options
+    await this.#beginRounds()
     const left = await db.session('run.left', (session) => runsLeft(session, clock.now()))
     for (const { id, kind } of left) {
       if (this.#stopped.signal.aborted || this.#walks.size >= MOST_WALKS) return
@@ -464,7 +518,9 @@ export class Runs<Work extends RunWork> {
         failed: run.failed + failed,
         rateNow,
       }
-      changeRun(work.tx, run, { ...moved, ...this.#following(next, work.now) })
+      const isIdle = moved.done + moved.skipped + moved.failed === 0
+      if (next === 'finished' && kind.rounds !== undefined && isIdle) await removeRun(work.tx, id)
+      else changeRun(work.tx, run, { ...moved, ...this.#following(next, work.now) })
       return { next, rows: done + skipped + failed, rate: run.rate }
     })
     if (taken?.next === 'finished') log.info({ run: id, kind: kind.kind }, 'run finished')

@@ -30,7 +30,6 @@ import { readLetterById } from '../../src/letters/detail.ts'
 import { Drawers } from '../../src/letters/drawers.ts'
 import type { Letter, LetterStatus, SourceName } from '../../src/letters/letter.ts'
 import { Letters } from '../../src/letters/letters.ts'
-import { RetentionRun } from '../../src/letters/retention-run.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
 import type { LetterSource } from '../../src/letters/source.ts'
 import { inOffice } from '../../src/letters/work.ts'
@@ -38,6 +37,7 @@ import { MIGRATIONS } from '../../src/migrations.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { DLQ_TOPIC, RECORD_TIME_MS, type RecordDraft, record } from './kafka-records.ts'
 import { kafkaSettingsFor, type SettingsDraft } from './kafka-settings.ts'
+import { retain } from './retain.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
 
 export { DLQ_TOPIC, header, oldRecord, RECORD_TIME_MS, type RecordDraft, record } from './kafka-records.ts'
@@ -416,7 +416,7 @@ export class KafkaStore {
   /** Two days later, retention removes what is resolved. */
   async removeResolved(): Promise<void> {
     this.clock.advance(2n * 86_400_000_000n)
-    await new RetentionRun(this.db, this.clock, [this.source], async () => true).removeOlderThan(1)
+    await retain(this, { retentionDays: 1, sources: [this.source] })
   }
 
   /** Every promise of the store holds; call it when a test is done. */

@@ -3,17 +3,16 @@
  * acts of the office meet.
  */
 import { afterEach, describe, expect, it } from 'vitest'
-import { silentLog } from '../../src/core/log.ts'
 import { type Integer, sql } from '../../src/db/database.ts'
 import { readLetterById } from '../../src/letters/detail.ts'
 import { fileLetters } from '../../src/letters/filing.ts'
 import type { Letter, LetterId } from '../../src/letters/letter.ts'
-import { RetentionClerk } from '../../src/letters/retention.ts'
 import { purgeDroppedParts } from '../../src/queues/purge.ts'
 import type { FailedRun, Run } from '../../src/queues/queue.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { settle } from '../harness/letter-acts.ts'
 import { LetterStore } from '../harness/letter-store.ts'
+import { retain } from '../harness/retain.ts'
 import { reused } from '../harness/reused-store.ts'
 import { stores } from '../harness/stores.ts'
 
@@ -296,8 +295,7 @@ describe.each(kinds)('a letter that retention removed on $name', (kind) => {
   const DAYS = 90
   const forget = async () => {
     store.clock.advance(BigInt(DAYS + 1) * 86_400_000_000n)
-    const clerk = new RetentionClerk(store.db, store.clock, silentLog, { retentionDays: DAYS })
-    expect((await clerk.runNow())?.letters).toBe(1)
+    expect((await retain(store, { retentionDays: DAYS })).letters).toBe(1)
   }
 
   it('is a new letter when the item of its retry dies after all', async () => {
@@ -371,8 +369,7 @@ describe.each(kinds)('letters that can be searched on $name', (kind) => {
     await fileLetters(store.db, 100)
     for (const id of ids) await settle(store, id, 'Resolved')
     store.clock.advance(91n * 86_400_000_000n)
-    const clerk = new RetentionClerk(store.db, store.clock, silentLog, { retentionDays: 90 })
-    expect(await clerk.runNow()).toMatchObject({ letters: 3 })
+    expect(await retain(store, { retentionDays: 90 })).toMatchObject({ letters: 3 })
     expect(await store.db.transaction('test', (tx) => tx.run(TOUCH))).toBe(0)
     await expectClean()
   })

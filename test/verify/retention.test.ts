@@ -1,13 +1,12 @@
 /** What retention removed is not missed; what it may not have removed is. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { instant } from '../../src/core/clock.ts'
-import { silentLog } from '../../src/core/log.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { type Database, sql } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { RetentionClerk } from '../../src/letters/retention.ts'
 import { Office } from '../../src/office.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
+import { retain } from '../harness/retain.ts'
 import { type FreshStore, stores } from '../harness/stores.ts'
 import { fillStore, reportAt } from './busy-store.ts'
 
@@ -38,7 +37,7 @@ describe.each(stores)('a store on $name after retention', (store) => {
 
   const removeAfter = async (days: bigint) => {
     clock.advance(days * DAY_US)
-    return new RetentionClerk(db, clock, silentLog, { retentionDays: 90 }).runNow()
+    return retain({ db, clock }, { retentionDays: 90 })
   }
   const broken = async () => {
     const { invariants } = await verifyStore(db, { clock })

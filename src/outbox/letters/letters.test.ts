@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { codeOf, OUTBOX_NAME, OutboxOffice, PLACES } from '../../../test/harness/outbox-office.ts'
+import { retain } from '../../../test/harness/retain.ts'
 import { PermanentError } from '../../core/thrown.ts'
-import { RetentionRun } from '../../letters/retention-run.ts'
 import { verifyStore } from '../../verify/verify.ts'
 
 const DAY = 86_400_000_000n
@@ -298,8 +298,7 @@ describe.each(PLACES)('dead messages of an outbox $name', (place) => {
       const { letter: old } = await office.letter()
       await office.retry()
       office.store.clock.advance(100n * DAY)
-      const run = new RetentionRun(office.store.db, office.store.clock, [], async () => true)
-      await run.removeOlderThan(90)
+      await retain(office.store, { retentionDays: 90 })
       expect(await office.countLetters()).toBe(0)
       await office.die()
       const { letter } = await office.letter()

@@ -3,14 +3,12 @@
  * left alone, what history calls it and what it is refused from is what the table says. `verify` finds nothing after any of them.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { silentLog } from '../../../src/core/log.ts'
 import { sql } from '../../../src/db/database.ts'
 import { historyOfLetter } from '../../../src/history/of-letter.ts'
 import { kafkaLetterSource } from '../../../src/kafka/source.ts'
 import { readLetterById } from '../../../src/letters/detail.ts'
 import { type Letter, type LetterStatus, STATUS } from '../../../src/letters/letter.ts'
 import { PLACE_COLUMNS } from '../../../src/letters/lying/place.ts'
-import { RetentionClerk } from '../../../src/letters/retention.ts'
 import {
   type StateColumn,
   type TransitionName,
@@ -18,6 +16,7 @@ import {
   wordOf,
 } from '../../../src/letters/transitions.ts'
 import { verifyStore } from '../../../src/verify/verify.ts'
+import { retain } from '../../harness/retain.ts'
 import { stores } from '../../harness/stores.ts'
 import { DEATHS, type DeathDesk, type Doomed, lettersIn } from '../deaths/desks.ts'
 
@@ -184,11 +183,7 @@ describe.each(stores.flatMap((kind) => DEATHS.map((death) => ({ ...death, kind, 
       const [ended, pending] = [await dead(), await dead()]
       await changed(ended, 'Resolved')
       desk.clock.advance(200n * DAY_US)
-      const clerk = new RetentionClerk(desk.db, desk.clock, silentLog, {
-        retentionDays: 90,
-        sources: [kafkaLetterSource({ returnWay: () => null })],
-      })
-      await clerk.runNow()
+      await retain(desk, { retentionDays: 90, sources: [kafkaLetterSource({ returnWay: () => null })] })
       await clerk.stop()
       const left = (await lettersIn(desk.db)).map(({ id }) => id)
       expect(left).not.toContain(ended.id)

@@ -1,0 +1,18 @@
+/** A round of retention on a store without an office. */
+import type { Clock } from '../../src/core/clock.ts'
+import { silentLog } from '../../src/core/log.ts'
+import type { Database } from '../../src/db/database.ts'
+import { type Removed, Retention, type RetentionOptions } from '../../src/letters/retention.ts'
+import { officeRuns } from '../../src/letters/runs.ts'
+
+export async function retain(
+  { db, clock }: { readonly db: Database; readonly clock: Clock },
+  options: Omit<RetentionOptions, 'log'>,
+): Promise<Removed> {
+  const runs = officeRuns(db, clock, silentLog)
+  try {
+    return await new Retention(runs, { ...options, log: silentLog }).runNow()
+  } finally {
+    await runs.stop()
+  }
+}
