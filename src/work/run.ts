@@ -253,7 +253,7 @@ export class Runs<Work extends RunWork> {
   async round(kind: string, subject: unknown = null): Promise<Run | null> {
     const { id, owner } = await this.#beginRound(kind, subject)
     // One that its server left is taken up at once.
-    if (owner === null && this.#carriesOut) await this.#look()
+    if (owner !== this.owner && this.#carriesOut) await this.#look()
     return this.over(id, ROUND_US)
   }
 

@@ -184,7 +184,6 @@ describe.each(stores.flatMap((kind) => DEATHS.map((death) => ({ ...death, kind, 
       await changed(ended, 'Resolved')
       desk.clock.advance(200n * DAY_US)
       await retain(desk, { retentionDays: 90, sources: [kafkaLetterSource({ returnWay: () => null })] })
-      await clerk.stop()
       const left = (await lettersIn(desk.db)).map(({ id }) => id)
       expect(left).not.toContain(ended.id)
       expect(left).toContain(pending.id)
