@@ -106,11 +106,11 @@ describe.each(stores.flatMap((kind) => DEATHS.map((death) => ({ ...death, kind, 
           value === 'NULL' ? null : Number(value),
         ]),
       )
-      // Its source lays a letter that is restored afterwards.
-      const emptied = resets.flatMap((column) => (act === 'restore' && column === 'place' ? [] : of(column)))
-      for (const column of emptied)
+      for (const column of resets.flatMap(of))
         expect({ [column]: after[column] }).toEqual({ [column]: { ...empty, ...none }[column] })
-      const touched = new Set<string>([...sets, ...resets].flatMap(of))
+      // Its source lays a letter before it is restored.
+      const laid: readonly StateColumn[] = act === 'restore' ? ['place'] : []
+      const touched = new Set<string>([...sets, ...resets, ...laid].flatMap(of))
       for (const column of [...PLAIN_COLUMNS, ...PLACES])
         if (!touched.has(column)) expect({ [column]: after[column] }).toEqual({ [column]: before[column] })
       if (touched.has('resolution') && sets.includes('resolution')) expect(after.resolution).toBe(act)
