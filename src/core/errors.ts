@@ -227,6 +227,10 @@ export const ERRORS = {
 
   // Runs
   run_unknown: office("run does not exist; no run has the id '{id}'", 404),
+  run_broken_off: office(
+    'run {id} did not come to its end; it is {state} after {done}; bartleby runs show {id} says why',
+    409,
+  ),
   run_state_wrong: office('run cannot be {act}; it is {state}, and must be {needed}', 409),
 
   // Outboxes

@@ -239,9 +239,7 @@ export class Letters {
   /** Expires pending letters whose last failure is `olderThanDays` ago, as a run; gives how many once that is over. */
   async expireOlder(request: ExpireRequest): Promise<number> {
     const { id } = await this.#runs.inWork('letters.expire', (work) => this.#beginExpiry(work, request))
-    const run = await this.#runs.over(id, EXPIRY_WAIT_US)
-    if (run?.state === 'running') throw failure('service_stopping')
-    return run?.done ?? 0
+    return this.#runs.doneWithin(id, EXPIRY_WAIT_US)
   }
 
   /**
@@ -257,7 +255,7 @@ export class Letters {
     if (status === 200) return { status, body }
     // As it was kept above.
     const run = await this.#runs.over((body as { readonly run: Xid }).run, ANSWER_WAIT_US)
-    if (run === null || run.endedAt !== null) return { status: 200, body: { expired: run?.done ?? 0 } }
+    if (run === null || run.state === 'done') return { status: 200, body: { expired: run?.done ?? 0 } }
     return { status: 202, body: runFields(run) }
   }
 

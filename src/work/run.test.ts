@@ -278,6 +278,20 @@ describe.each(stores)('a run on $name', (kind: StoreKind) => {
     expect(await one.runs.over(id, 1_000_000n)).toMatchObject({ state: 'done', done: 10 })
   })
 
+  it('is not taken for done by who waits for it, when it was paused', async () => {
+    const one = server()
+    one.onStep = ({ done }) => {
+      if (done > 0) throw new Error('no such table')
+    }
+    const { id } = await begin(one)
+    const waiting = one.runs.doneWithin(id, 60_000_000n)
+    for (let i = 0; i < 30; i++) await pass(1.1)
+    await expect(waiting).rejects.toMatchObject({
+      code: 'run_broken_off',
+      details: { state: 'paused', done: 3 },
+    })
+  })
+
   it('of one name is open once', async () => {
     const [one, other] = [server(), server()]
     const { id } = await begin(one, { name: 'hourly', rate: 1 })

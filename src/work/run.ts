@@ -298,6 +298,15 @@ export class Runs<Work extends RunWork> {
     return this.#options.db.session('run.open', openRuns)
   }
 
+  /** How many rows a run did, when it came to its end within so long. Refuses where it was paused, cancelled or failed instead. */
+  async doneWithin(id: Xid, withinUs: bigint): Promise<number> {
+    const run = await this.over(id, withinUs)
+    if (run?.state === 'running') throw failure('service_stopping')
+    if (run !== null && run.state !== 'done')
+      throw failure('run_broken_off', { id, state: run.state, done: run.done })
+    return run?.done ?? 0
+  }
+
   /** The run once it does not go on by itself; after so long, and when this server stops, as it is then. */
   async over(id: Xid, withinUs: bigint): Promise<Run | null> {
     const patience = this.#wait(withinUs)
