@@ -7,7 +7,7 @@ import { base64 } from '../core/content.ts'
 import { type Integer, type Statement, sql, type Transaction, textList } from '../db/database.ts'
 import { freeAt } from '../history/record.ts'
 import type { Death, Left, Taking } from './bury.ts'
-import type { DeathNote } from './death-note.ts'
+import { type DeathNote, errorInHistory } from './death-note.ts'
 import { type LetterId, letterId, STATUS } from './letter.ts'
 import type { OfficeWork } from './work.ts'
 
@@ -51,8 +51,8 @@ export const captureStatement = (name: string, ctes: string): Statement =>
         INSERT INTO bartleby.history (${HISTORY})
         SELECT CASE WHEN correlation_id IS NULL THEN captured_at
             ELSE ${freeAt('dying.correlation_id', 'dying.recorded_at')} + turn END,
-          duration_ms, letter_id, series, 1, correlation_id, instance_id, actor, error_message,
-          decode(input, 'base64'), decode(output, 'base64')
+          duration_ms, letter_id, series, 1, correlation_id, instance_id, actor,
+          CASE WHEN engine <> 'kafka' THEN error_message END, decode(input, 'base64'), decode(output, 'base64')
         FROM dying
       )
       SELECT note, count(*) AS letters, min(letter_id) AS first, max(letter_id) AS last FROM dying GROUP BY note
@@ -224,7 +224,7 @@ export async function captureOne(
     note.correlationId,
     note.instanceId,
     note.record.actor,
-    note.errorMessage,
+    errorInHistory(note),
     note.record.input,
     note.record.output,
   )

@@ -7,7 +7,7 @@ import { said } from '../core/content.ts'
 import { type Integer, integerList, sql, type Transaction } from '../db/database.ts'
 import { type HistoryEntry, recordHistory, seriesNumber } from '../history/record.ts'
 import { bytesFor, changing, fromStatus, type Given, parametersOf, recordChanged } from './change-sql.ts'
-import type { DeathNote } from './death-note.ts'
+import { type DeathNote, errorInHistory } from './death-note.ts'
 import { idList } from './id-list.ts'
 import { type Act, isUnconfirmed, type LetterId, letterId, type RedriveRef, STATUS } from './letter.ts'
 import { type TransitionName, transitionOf, wordOf } from './transitions.ts'
@@ -287,7 +287,7 @@ const failureGiven = ({ dialect }: Transaction, letter: Failed): Given => {
     recorded_at: (recordedAt ?? note.lastFailureAt).toString(),
     duration_ms: Math.round(record.durationMs),
     actor: said(record.actor),
-    error: note.errorMessage,
+    error: errorInHistory(note),
     input: bytesFor(dialect, record.input),
     output: bytesFor(dialect, record.output),
   }

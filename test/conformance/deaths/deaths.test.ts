@@ -34,6 +34,8 @@ describe.each(stores.flatMap((kind) => DEATHS.map((death) => ({ ...death, kind, 
       if (letter === undefined || others.length > 0) throw new Error(`${others.length + 1} letters, not one`)
       return letter
     }
+    /** Errors of Kafka's records are values of headers, and those are not in history. */
+    const told = ({ source, errorMessage }: Letter) => (source === 'kafka' ? null : errorMessage)
     const acts = async ({ id }: Letter): Promise<{ operation: string; error: string | null }[]> => {
       const rows = await desk.db.session('test', (session) => historyOfLetter(session, id, 20))
       return rows.map(({ operation, error }) => ({ operation, error })).reverse()
@@ -57,7 +59,7 @@ describe.each(stores.flatMap((kind) => DEATHS.map((death) => ({ ...death, kind, 
       expect(letter).toMatchObject({ status: 'Pending', version: 1, resolution: null, sentAs: null })
       expect(letter.firstFailureAt).toBe(letter.lastFailureAt)
       expect(await failuresOf(letter)).toHaveLength(1)
-      expect(await acts(letter)).toEqual([{ operation: expect.any(String), error: letter.errorMessage }])
+      expect(await acts(letter)).toEqual([{ operation: expect.any(String), error: told(letter) }])
     })
 
     it('reopens the letter that it was sent back from', async () => {
@@ -75,11 +77,7 @@ describe.each(stores.flatMap((kind) => DEATHS.map((death) => ({ ...death, kind, 
       })
       expect(again.dequeueCount).toBeGreaterThan(letter.dequeueCount)
       expect(await failuresOf(again)).toHaveLength(2)
-      expect((await acts(again)).map(({ error }) => error)).toEqual([
-        letter.errorMessage,
-        null,
-        again.errorMessage,
-      ])
+      expect((await acts(again)).map(({ error }) => error)).toEqual([told(letter), null, told(again)])
     })
 
     it('reopens it as often as it dies', async () => {
