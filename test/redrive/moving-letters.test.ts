@@ -8,6 +8,7 @@ import { silentLog } from '../../src/core/log.ts'
 import type { Database } from '../../src/db/database.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
 import { officeRuns } from '../../src/letters/runs.ts'
+import { inOffice } from '../../src/letters/work.ts'
 import type { PlanRequest, RedriveDetail } from '../../src/redrive/redrive.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
 import { LetterStore } from '../harness/letter-store.ts'
@@ -130,10 +131,12 @@ describe.each(stores)('a plan on $name while letters move', (kind) => {
     for (const at of moments()) {
       await store.letters.change(key, { ...shut, status: 'Resolved' })
       const planned = await planWhile(
-        async () => {
-          await store.letters.change(key, { ...shut, status: 'Pending' })
-          await store.letters.change(key, { ...shut, status: 'Expired' })
-        },
+        // At once: between the two a plan would rightly find nothing to restore.
+        () =>
+          inOffice(store.db, store.clock, 'test.expire', async (work) => {
+            await store.letters.changeIn(work, key, { ...shut, status: 'Pending' })
+            await store.letters.changeIn(work, key, { ...shut, status: 'Expired' })
+          }),
         at,
         { action: 'restore' },
       )
