@@ -43,13 +43,17 @@ const lease = (queueName: string) =>
 
 const listed = (queueName: string) => desk.office.queues.listItems({ queueName, limit: 1_000 })
 
+/** Of the first thousand. */
+const payloads = async (queueName: string): Promise<string[]> =>
+  (await listed(queueName)).map(({ payload }) => Buffer.from(payload).toString())
+
 /** Letters of 'orders', in 'orders-dead', whose items are on their way again; gives the redrive that sent them. */
 async function sentBack(count = 1): Promise<RedriveDetail['id']> {
   const settings = { leaseTimeout: '1h', expireTimeout: '240h', requestedPartitions: 1 }
   await desk.office.queues.create({ ...settings, queueName: `${QUEUE}-dead` })
   await desk.office.queues.create({ ...settings, queueName: QUEUE, deadQueue: `${QUEUE}-dead` })
-  const payloads = Array.from({ length: count }, (_, n) => `item ${n}`)
-  for (let from = 0; from < count; from += 1_000) await desk.dead(QUEUE, payloads.slice(from, from + 1_000))
+  const items = Array.from({ length: count }, (_, n) => `item ${n}`)
+  for (let from = 0; from < count; from += 1_000) await desk.dead(QUEUE, items.slice(from, from + 1_000))
   return (await desk.run()).id
 }
 
@@ -189,6 +193,8 @@ describe.each(stores.map((kind) => reused(kind)))('letters on $name', (kind) => 
   it(`by the thousand are told in their order`, async () => {
     desk = await RedriveOffice.open(kind)
     const redrive = await sentBack(MANY)
+    // Beyond ten thousand a redrive sends in two lanes: the order is that of the queue.
+    const sent = await payloads(QUEUE)
     await desk.office.queues.clear({ queueName: QUEUE, queue: true })
     expect((await desk.office.redrives.read(redrive)).counts).toMatchObject({
       returned: MANY,
@@ -196,10 +202,7 @@ describe.each(stores.map((kind) => reused(kind)))('letters on $name', (kind) => 
     })
     const { partitions } = await desk.office.queues.stats(`${QUEUE}-dead`)
     expect(partitions.map(({ total }) => total)).toEqual([MANY])
-    const first = await listed(`${QUEUE}-dead`)
-    expect(first.slice(0, 100).map(({ payload }) => Buffer.from(payload).toString())).toEqual(
-      Array.from({ length: 100 }, (_, n) => `item ${n}`),
-    )
+    expect(await payloads(`${QUEUE}-dead`)).toEqual(sent)
     await expectClean()
   })
 
