@@ -132,7 +132,7 @@ export class Drive implements Walk {
       const startedMs = performance.now()
       if (await this.#send()) {
         // From when its last letter was sent its outcomes are waited for.
-        if (this.#redrive.state === 'canary') this.wake()
+        if (this.#isCanaryOut) this.wake()
         await courtesy.rest(performance.now() - startedMs, signal)
       } else if (this.#lanes.areDone && this.#redrive.state === 'running')
         return await this.#decide({ state: 'done', note: null })
@@ -232,6 +232,12 @@ export class Drive implements Walk {
     }
     if (verdict.state !== 'paused') onEnded(verdict.state)
     return false
+  }
+
+  /** Whether the last letter of the canary was sent. Looks before that would let lanes try in vain that wait for others. */
+  get #isCanaryOut(): boolean {
+    const { state, terms } = this.#redrive
+    return state === 'canary' && terms.canary !== null && leftOfCanary(terms.canary, this.#lanes.sent) <= 0
   }
 
   /** Sends what may be sent now; false when that is nothing. */
