@@ -170,6 +170,29 @@ describe.each(stores)('redrives on $name', (kind) => {
     ])
   })
 
+  it('waits with its canary for letters of a key whose turn comes later, at another place', async () => {
+    await desk.createQueue(mails)
+    const report = (queue: string, name: string, key: string) =>
+      desk.reported(queue, { sourceId: `${orders}-${name}`, instanceId: `${orders}-${key}` })
+    const rowKeys = [
+      await report(orders, 'first', 'one'),
+      await report(orders, 'second', 'two'),
+      await report(mails, 'third', 'two'),
+    ]
+    const canary = { letters: 3, confirmPercent: 50, waitSeconds: 60 }
+    const { id } = await run({
+      selection: { by: 'ids', ids: rowKeys.map((rowKey) => ({ engine: 'hmac', rowKey })) },
+      terms: { ...PLAIN, rate: 0.5, canary },
+    })
+    const sentInTwoSeconds = async (): Promise<number> => {
+      desk.clock.advance(2_000_000n)
+      await desk.office.redrives.settle()
+      return (await read(id)).counts.sent
+    }
+    expect(await sentInTwoSeconds()).toBe(1)
+    expect(await sentInTwoSeconds()).toBe(3)
+  })
+
   it('pauses when nothing is heard of its canary, and waits anew when it is resumed', async () => {
     await desk.dead(orders, names(1, 4))
     const canary = { letters: 2, confirmPercent: 50, waitSeconds: 60 }
