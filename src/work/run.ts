@@ -153,6 +153,8 @@ export interface RunAct {
 
 /** A server that does not come back has lost a run after so long: with a look every second, another is at it within five. */
 export const LEASE_US = 3_000_000n
+/** Who waits for the end of a run looks anew after so long; a clock may jump. */
+const LONG_US = 86_400_000_000n
 const LOOK_US = 1_000_000n
 /** Runs that one server is at; what is more waits, or is another's. */
 const MOST_WALKS = 20
@@ -298,13 +300,14 @@ export class Runs<Work extends RunWork> {
     return this.#options.db.session('run.open', openRuns)
   }
 
-  /** How many rows a run did, when it came to its end within so long. Refuses where it was paused, cancelled or failed instead. */
-  async doneWithin(id: Xid, withinUs: bigint): Promise<number> {
-    const run = await this.over(id, withinUs)
-    if (run?.state === 'running') throw failure('service_stopping')
-    if (run !== null && run.state !== 'done')
-      throw failure('run_broken_off', { id, state: run.state, done: run.done })
-    return run?.done ?? 0
+  /** How many rows a run did, once it came to its end. Refuses where it was paused, cancelled or failed instead, and when this server stops. */
+  async done(id: Xid): Promise<number> {
+    for (;;) {
+      const run = await this.over(id, LONG_US)
+      if (run === null || run.state === 'done') return run?.done ?? 0
+      if (run.state !== 'running') throw failure('run_broken_off', { id, state: run.state, done: run.done })
+      if (this.#stopped.signal.aborted) throw failure('service_stopping')
+    }
   }
 
   /** The run once it does not go on by itself; after so long, and when this server stops, as it is then. */

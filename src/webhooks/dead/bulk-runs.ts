@@ -65,8 +65,6 @@ export interface BulkRunsOptions {
 
 /** How long a caller waits for a requeue that goes on without it. */
 const WAIT_US = 1_000_000n
-/** Whoever purges waits for the end, as long as its connection does. */
-const PURGE_WAIT_US = 86_400_000_000n
 
 /** The newest dead job of a consumer, on webhook_jobs_dead. */
 const readNewestDead = sql(
@@ -121,7 +119,7 @@ export class BulkRuns {
   async purge(consumer: Consumer, actor: string): Promise<number> {
     const begun = await this.#begin('purge', consumer, actor)
     if (begun === null) return 0
-    return this.#options.runs.doneWithin(begun.id, PURGE_WAIT_US)
+    return this.#options.runs.done(begun.id)
   }
 
   /** The newest runs. */
