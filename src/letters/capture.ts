@@ -7,7 +7,7 @@ import { base64 } from '../core/content.ts'
 import { type Integer, type Statement, sql, type Transaction, textList } from '../db/database.ts'
 import { freeAt } from '../history/record.ts'
 import type { Death, Left, Taking } from './bury.ts'
-import { type DeathNote, errorInHistory } from './death-note.ts'
+import type { DeathNote } from './death-note.ts'
 import { type LetterId, letterId, STATUS } from './letter.ts'
 import type { OfficeWork } from './work.ts'
 
@@ -16,6 +16,12 @@ const LETTER = `id, captured_at, first_failure_at, last_failure_at, item_created
   error_class, error_message, error_stack, failed_by, reported_count, dead_queue, encoding, kind, reference, headers, payload`
 
 const HISTORY = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, error, input, output`
+
+/** What history says of the error. Of records of Kafka nothing: there it is the value of a header, which stays on the letter. */
+export const errorInHistory = ({
+  engine,
+  errorMessage,
+}: Pick<DeathNote, 'engine' | 'errorMessage'>): string | null => (engine === 'kafka' ? null : errorMessage)
 
 /**
  * Declares PostgreSQL's statement that files what a source gives up. `ctes` begins the statement and ends with a query

@@ -10,12 +10,6 @@ export interface Registers {
   readonly series: SeriesNumbers
 }
 
-/** What history says of the error. Of records of Kafka nothing: there it is the value of a header, which stays on the letter. */
-export const errorInHistory = ({
-  engine,
-  errorMessage,
-}: Pick<DeathNote, 'engine' | 'errorMessage'>): string | null => (engine === 'kafka' ? null : errorMessage)
-
 /** What is written about a death, with its numbers. */
 export interface DeathNote extends Omit<Cause, 'record'> {
   /** null: it has none, its source id stands for it. */
