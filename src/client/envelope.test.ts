@@ -148,6 +148,32 @@ describe('a change', () => {
   })
 })
 
+describe('work that goes on after the answer', () => {
+  const goesOn = (data: object): Answer => ({ status: 202, body: { status: 'Succeeded', data } })
+  const run = (state: string, done: number) => ({ id: 'r1', state, counts: { done } })
+
+  it('is waited for', async () => {
+    answers = [goesOn(run('running', 3)), succeeded(run('done', 5))]
+    expect(await letters().expireOlder({ olderThanDays: 3 })).toBe(5)
+    expect(seen.map((request) => request.url)).toEqual(['/api/dlq/expire', '/api/runs/r1'])
+  })
+
+  it.each(['paused', 'cancelled', 'failed'])('is not waited for once it is %s', async (state) => {
+    answers = [goesOn(run(state, 4))]
+    await expect(letters().expireOlder({ olderThanDays: 3 })).rejects.toMatchObject({
+      code: 'run_broken_off',
+      message: expect.stringContaining(`it is ${state} after 4; bartleby runs show r1 says why`),
+      details: { id: 'r1', state, done: 4 },
+    })
+  })
+
+  it('is given as it stands where it is a plan', async () => {
+    answers = [goesOn({ id: 'p1', state: 'planning' })]
+    const plan = new RedriveClient({ url }).plan({ filter: {}, action: 'retry' })
+    expect(await plan).toMatchObject({ id: 'p1', state: 'planning' })
+  })
+})
+
 describe('a command to a redrive', () => {
   it('carries what it needs and a key, and nothing else', async () => {
     const redrives = new RedriveClient({ url })

@@ -90,7 +90,7 @@ export async function write<Data>(
 
 /** What an office answered. */
 export interface Answered<Data> {
-  /** 201 when something was made, else 200. */
+  /** 201 when something was made, 202 when it goes on, else 200. */
   readonly status: number
   readonly data: Data
 }
@@ -148,7 +148,7 @@ async function answerOf(
 
 function opened({ url, status, body }: Reply): unknown {
   const correlationId = text(field(body, 'correlationId'))
-  const succeeded = status === 200 || status === 201
+  const succeeded = status >= 200 && status < 300
   const content = field(body, succeeded ? 'data' : 'error')
   if (content === undefined) {
     throw new OfficeClientError('unreadable_reply', status, `${url}: status ${status}, not an office’s reply`)

@@ -26,18 +26,15 @@ import type {
   SignatureGroup,
   SignatureListRequest,
 } from './letter-types.ts'
-import { type RunItem, runPath } from './runs.ts'
+import { doneBy, type RunItem } from './runs.ts'
 import { timeToWire } from './times.ts'
 import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } from './transport.ts'
-import { sleep } from './waiting.ts'
 
 const LETTERS = '/api/dlq'
 const SIGNATURES = '/api/signatures'
 
 /** Servers of before answered at the end only, and a million letters take minutes. */
 const EXPIRE_TIMEOUT_MS = 30 * 60_000
-/** How often an expiry that goes on is looked at. */
-const LOOK_EVERY_MS = 1_000
 
 /**
  * @example
@@ -126,7 +123,10 @@ export class LetterClient {
     return this.#move(letter, 'Pending', notes, options)
   }
 
-  /** Gives up all pending letters that failed last more than so many days ago; tells how many these were. */
+  /**
+   * Gives up all pending letters that failed last more than so many days ago; tells how many these were. It is a run of the server:
+   * when somebody pauses or cancels that, this fails with code `run_broken_off` and says how far it came.
+   */
   async expireOlder(request: ExpireOlderRequest, options?: WriteOptions): Promise<number> {
     const path = `${LETTERS}/expire`
     const answer = await write<{ expired: number } | RunItem>(
@@ -137,15 +137,7 @@ export class LetterClient {
       options,
       EXPIRE_TIMEOUT_MS,
     )
-    if ('expired' in answer) return answer.expired
-    const { signal = new AbortController().signal } = options ?? {}
-    let run = answer
-    // It goes on as a run.
-    while (run.endedAtUtc === null) {
-      await sleep(LOOK_EVERY_MS, signal)
-      run = await read<RunItem>(this.#endpoint, runPath(run.id), {}, options)
-    }
-    return run.counts.done
+    return 'expired' in answer ? answer.expired : doneBy(this.#endpoint, answer, options)
   }
 
   /** How many letters there are, exactly: by source, engine, queue, status and signature, or by some of these. */

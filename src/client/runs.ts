@@ -1,6 +1,8 @@
 /** A typed client of runs: work over many rows that any server goes on with. As the letter client. */
 import { type Page, type PageRequest, pathTo, read, readPage, type WriteOptions, write } from './envelope.ts'
+import { OfficeClientError } from './errors.ts'
 import { type CallOptions, type ConnectionOptions, type Endpoint, endpointOf } from './transport.ts'
+import { sleep } from './waiting.ts'
 
 export type RunState = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
 
@@ -45,7 +47,24 @@ export interface RunListRequest extends PageRequest {
 const RUNS = '/api/runs'
 
 /** Where a run is. */
-export const runPath = (id: string): string => pathTo(RUNS, id)
+const runPath = (id: string): string => pathTo(RUNS, id)
+
+/** How often a run that goes on is looked at. */
+const LOOK_EVERY_MS = 1_000
+
+/** How many rows a run has done, once it has ended. One that does not go on by itself is not waited for: somebody paused or cancelled it. */
+export async function doneBy(endpoint: Endpoint, begun: RunItem, options: CallOptions = {}): Promise<number> {
+  const { signal = new AbortController().signal } = options
+  let run = begun
+  while (run.state === 'running') {
+    await sleep(LOOK_EVERY_MS, signal)
+    run = await read<RunItem>(endpoint, runPath(run.id), {}, options)
+  }
+  const { id, state, counts } = run
+  if (state === 'done') return counts.done
+  const message = `run ${id} did not come to its end; it is ${state} after ${counts.done}; bartleby runs show ${id} says why`
+  throw new OfficeClientError('run_broken_off', 409, message, { details: { id, state, done: counts.done } })
+}
 
 /**
  * @example
