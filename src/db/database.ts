@@ -25,18 +25,48 @@ interface StatementText {
   readonly sqlite: string
 }
 
+/** What the two stores write differently in statements that are the same otherwise. */
+export interface StoreWords {
+  /** Whether a column is one of a list, which is a parameter (`integerList`, `textList`). */
+  among(column: string, parameter: string, type: 'text' | 'int' | 'bigint'): string
+  /** The index that SQLite is to use; PostgreSQL chooses. */
+  indexedBy(index: string): string
+  /** A parameter that is read as JSON. */
+  json(parameter: string): string
+  /** Locks the rows that are selected; SQLite has one writer. */
+  readonly forUpdate: string
+  /** The same, and passes over those that others have locked. */
+  readonly skipLocked: string
+}
+
+const POSTGRES: StoreWords = {
+  among: (column, parameter, type) => `${column} = ANY(${parameter}::${type}[])`,
+  indexedBy: () => '',
+  json: (parameter) => `${parameter}::jsonb`,
+  forUpdate: 'FOR UPDATE',
+  skipLocked: 'FOR UPDATE SKIP LOCKED',
+}
+
+const SQLITE: StoreWords = {
+  among: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
+  indexedBy: (index) => `INDEXED BY ${index}`,
+  json: (parameter) => parameter,
+  forUpdate: '',
+  skipLocked: '',
+}
+
 const declared = new Map<string, Statement>()
 
 /** Every statement of the modules loaded so far; tests look at the plans of all of them. */
 export const declaredStatements = (): readonly Statement[] => [...declared.values()]
 
-/** Declares a statement; `text` is one string when both stores understand it. */
+/** Declares a statement; `text` is one string when both stores understand it, and a function when they differ in some words. */
 export function sql(
   name: string,
-  text: string | StatementText,
+  text: string | StatementText | ((words: StoreWords) => string),
   options: { readonly bigints?: boolean } = {},
 ): Statement {
-  const variants = typeof text === 'string' ? { postgres: text, sqlite: text } : text
+  const variants = variantsOf(text)
   const statement = {
     name,
     postgres: variants.postgres,
@@ -53,6 +83,11 @@ export function sql(
   }
   declared.set(name, statement)
   return statement
+}
+
+function variantsOf(text: string | StatementText | ((words: StoreWords) => string)): StatementText {
+  if (typeof text === 'string') return { postgres: text, sqlite: text }
+  return typeof text === 'function' ? { postgres: text(POSTGRES), sqlite: text(SQLITE) } : text
 }
 
 /** Statements on one connection, in order. Calls may be issued without awaiting the one before. */

@@ -11,7 +11,7 @@ import { readAccounts } from '../letters/books.ts'
 import { readQueue, readQueues } from '../queues/records.ts'
 import { checkListQueues } from '../queues/validate.ts'
 import { requireThisVersion, StoreTooOld } from '../verify/schema-version.ts'
-import { hasChannels } from '../webhooks/registry/channels.ts'
+import { hasChannels } from '../webhooks/registry/holders.ts'
 
 /** The queue that tells a demo's store, and what its reference says. */
 export const MARKED_QUEUE = 'invoices'

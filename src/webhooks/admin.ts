@@ -9,8 +9,8 @@ import { type Database, type Statement, sql, type Value } from '../db/database.t
 import { type ConsumerOverview, type OverviewPlace, readOverview } from './consumer-overview.ts'
 import { resumeConsumer } from './courier/pauses.ts'
 import type { BulkRun, BulkRuns } from './dead/bulk-runs.ts'
-import type { Channels } from './registry/channels.ts'
 import type { Consumers } from './registry/consumers.ts'
+import type { Channels } from './registry/holders.ts'
 import type { Channel, Consumer } from './webhook.ts'
 
 export interface WebhookAdminParts {

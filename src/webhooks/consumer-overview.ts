@@ -48,25 +48,16 @@ export interface OverviewPlace {
 
 const START: OverviewPlace = { channelNumber: -1, consumerId: '' }
 
-const FIELDS = `id, number, channel, consumer_id, name, pulls, callback_url, paused_since, paused_until, pause_reason,
-  most_at_once, most_per_second, secret IS NOT NULL AS is_signed, previous_secret IS NOT NULL AS is_signed_twice, secret_changed_at`
+const ofChannel = (column: string): string =>
+  `(SELECT ${column} FROM bartleby.webhook_channels AS home WHERE home.number = consumer.channel)`
 
 /** The consumers behind a place, on the unique index of channel and id; of all channels, or with `$4` of one. No locks. */
-const page = (channels: string) => ({
-  postgres: `
-    SELECT consumer.*, channel.channel_id, channel.name AS channel_name
-    FROM (SELECT ${FIELDS} FROM bartleby.webhook_consumers
-      WHERE (channel, consumer_id) > ($1::int, $2::text COLLATE "C") ${channels}
-      ORDER BY channel, consumer_id LIMIT $3) AS consumer
-    CROSS JOIN LATERAL (SELECT channel_id, name FROM bartleby.webhook_channels
-      WHERE number = consumer.channel LIMIT 1) AS channel`,
-  sqlite: `
-    SELECT consumer.*, channel.channel_id, channel.name AS channel_name
-    FROM (SELECT ${FIELDS} FROM webhook_consumers
-      WHERE (channel, consumer_id) > ($1, $2) ${channels}
-      ORDER BY channel, consumer_id LIMIT $3) AS consumer
-    CROSS JOIN webhook_channels AS channel ON channel.number = consumer.channel`,
-})
+const page = (channels: string): string => `
+  SELECT id, number, channel, consumer_id, name, pulls, callback_url, paused_since, paused_until, pause_reason,
+    most_at_once, most_per_second, secret IS NOT NULL AS is_signed, previous_secret IS NOT NULL AS is_signed_twice, secret_changed_at,
+    ${ofChannel('channel_id')} AS channel_id, ${ofChannel('name')} AS channel_name
+  FROM bartleby.webhook_consumers AS consumer WHERE (channel, consumer_id) > ($1, $2) ${channels}
+  ORDER BY channel, consumer_id LIMIT $3`
 const readPage = sql('webhooks.overview', page(''), { bigints: true })
 const readPageOf = sql('webhooks.overviewOf', page('AND channel = $4'), { bigints: true })
 

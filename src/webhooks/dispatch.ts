@@ -1,11 +1,11 @@
 /**
  * Dispatching messages: one job for each consumer that the channel has at that moment, in the transaction that makes the message
- * a dispatched one. Consumers of a channel cannot be removed while that transaction lasts, so no job is left without its consumer.
+ * a dispatched one. Whoever makes jobs shares the lock of the channel; whoever deletes a consumer has it alone, and looks for jobs only
+ * then, so no job is left without its consumer. PostgreSQL only: on SQLite there is one writer, and its transactions follow each other.
  */
 import type { Instant } from '../core/clock.ts'
 import { type Xid, type Xids, xidsFrom } from '../core/xid.ts'
 import { type Integer, integerList, sql, type Transaction, type Value } from '../db/database.ts'
-import { shareChannel } from './channel-lock.ts'
 import type { Tallies } from './tallies.ts'
 import { JOB } from './webhook.ts'
 
@@ -27,6 +27,31 @@ export interface JobBlock {
   readonly first: Xid | null
 }
 
+/** Takes the channel's lock together with others. Waits only while a consumer of the channel is being deleted. */
+const share = sql('webhooks.shareChannel', {
+  postgres: 'SELECT pg_advisory_xact_lock_shared(1853, $1)',
+  sqlite: '',
+})
+
+/** Takes the channel's lock alone. Waits for the transactions that are making jobs of the channel at the moment. */
+const hold = sql('webhooks.holdChannel', {
+  postgres: 'SELECT pg_advisory_xact_lock(1853, $1)',
+  sqlite: '',
+})
+
+/**
+ * Call it before the consumers of the channel are read. It may travel with that read: statements of a transaction run in their
+ * order, and each sees what was committed when it began.
+ */
+export async function shareChannel(tx: Transaction, channel: number): Promise<void> {
+  if (tx.dialect === 'postgres') await tx.rows(share, channel)
+}
+
+/** Call it before jobs of a consumer are looked for, to delete it. */
+export async function holdChannel(tx: Transaction, channel: number): Promise<void> {
+  if (tx.dialect === 'postgres') await tx.rows(hold, channel)
+}
+
 interface ConsumerRow {
   readonly channel: Integer
   readonly number: Integer
@@ -34,11 +59,11 @@ interface ConsumerRow {
 }
 
 /** The consumers of some channels. By an index that begins with the channel; as many rows as they have. */
-const readConsumers = sql('webhooks.audience', {
-  postgres: 'SELECT channel, number, pulls FROM bartleby.webhook_consumers WHERE channel = ANY($1::int[])',
-  sqlite: `SELECT channel, number, pulls FROM webhook_consumers
-           WHERE channel IN (SELECT value FROM json_each($1))`,
-})
+const readConsumers = sql(
+  'webhooks.audience',
+  ({ among }) =>
+    `SELECT channel, number, pulls FROM bartleby.webhook_consumers WHERE ${among('channel', '$1', 'int')}`,
+)
 
 /** Reads who gets the messages of these channels, and keeps it so until the transaction ends. */
 export async function readAudience(tx: Transaction, channels: Iterable<number>): Promise<Audience> {

@@ -19,19 +19,19 @@ const FIELDS = 'id, channel, priority, tries'
  * The first of what is due, in the order of its index, webhook_messages_due; payloads are not read. Locks what it gives, and leaves
  * to others what they have locked.
  */
-const takeFirst = sql('webhooks.takeDue', {
-  postgres: `SELECT ${FIELDS} FROM bartleby.webhook_messages WHERE next_try_at <= $1
-             ORDER BY next_try_at, id LIMIT $2 FOR UPDATE SKIP LOCKED`,
-  sqlite: `SELECT ${FIELDS} FROM webhook_messages INDEXED BY webhook_messages_due WHERE next_try_at <= $1
-           ORDER BY next_try_at, id LIMIT $2`,
-})
+const takeFirst = sql(
+  'webhooks.takeDue',
+  ({ indexedBy, skipLocked }) => `
+    SELECT ${FIELDS} FROM bartleby.webhook_messages ${indexedBy('webhook_messages_due')}
+    WHERE next_try_at <= $1 ORDER BY next_try_at, id LIMIT $2 ${skipLocked}`,
+)
 
 /** One that has not gone out yet by primary key, in the same way. `received_at` and not `next_try_at`, which would invite its indexes. */
-const takeById = sql('webhooks.takeDueOne', {
-  postgres: `SELECT ${FIELDS} FROM bartleby.webhook_messages WHERE id = $1 AND received_at IS NULL
-             FOR UPDATE SKIP LOCKED`,
-  sqlite: `SELECT ${FIELDS} FROM webhook_messages WHERE id = $1 AND received_at IS NULL`,
-})
+const takeById = sql(
+  'webhooks.takeDueOne',
+  ({ skipLocked }) =>
+    `SELECT ${FIELDS} FROM bartleby.webhook_messages WHERE id = $1 AND received_at IS NULL ${skipLocked}`,
+)
 
 /** Makes locked rows messages that were received now. Each by primary key, which the list insists on: a join alone may read all messages. */
 const markMany = sql('webhooks.markDispatched', {

@@ -30,26 +30,14 @@ export interface WebhookGauges {
 /** More of a kind than anybody looks at one by one. */
 const MOST = 1_000
 
-/** The names of a consumer by its number: two looks into unique indexes. */
-const NAMED = {
-  postgres: `CROSS JOIN LATERAL (SELECT channel_id FROM bartleby.webhook_channels
-    WHERE number = consumer.channel LIMIT 1) AS channel`,
-  sqlite: 'CROSS JOIN webhook_channels AS channel ON channel.number = consumer.channel',
-}
-
-/** On webhook_consumers_paused, which has no others. */
+/** On webhook_consumers_paused, which has no others; the channel of each by the unique index of its number. */
 const readPaused = sql(
   'webhooks.paused',
-  {
-    postgres: `
-      SELECT channel.channel_id, consumer.consumer_id, consumer.paused_since
-      FROM (SELECT channel, consumer_id, paused_since FROM bartleby.webhook_consumers
-        WHERE paused_since IS NOT NULL ORDER BY paused_since LIMIT $1) AS consumer ${NAMED.postgres}`,
-    sqlite: `
-      SELECT channel.channel_id, consumer.consumer_id, consumer.paused_since
-      FROM (SELECT channel, consumer_id, paused_since FROM webhook_consumers INDEXED BY webhook_consumers_paused
-        WHERE paused_since IS NOT NULL ORDER BY paused_since LIMIT $1) AS consumer ${NAMED.sqlite}`,
-  },
+  ({ indexedBy }) => `
+    SELECT (SELECT channel_id FROM bartleby.webhook_channels AS home WHERE home.number = consumer.channel) AS channel_id,
+      consumer_id, paused_since
+    FROM bartleby.webhook_consumers AS consumer ${indexedBy('webhook_consumers_paused')}
+    WHERE paused_since IS NOT NULL ORDER BY paused_since LIMIT $1`,
   { bigints: true },
 )
 

@@ -7,17 +7,15 @@ import { Gather } from '../core/gather.ts'
 import { parseXid, type Xid } from '../core/xid.ts'
 import { type Database, type Session, StoreUnavailable } from '../db/database.ts'
 import type { Registers } from '../letters/death-note.ts'
-import { eraseLetters } from '../letters/erase.ts'
-import { lockLetters } from '../letters/reopen.ts'
 import type { LetterSource } from '../letters/source.ts'
 import { inOffice } from '../letters/work.ts'
 import { type JobRecord, type QueuedJob, queueOf, readJob, readJobDetail, readQueuedJobs } from './job-sql.ts'
-import { removeExhaustedJobs } from './letters/dead-rows.ts'
+import { eraseJobs } from './letters/erase-jobs.ts'
 import { requeueJobs, webhookLetterSource } from './letters/source.ts'
 import { actorOf, type MoveKind, moveJobs, type PullMove } from './pull-moves.ts'
 import { Refused } from './refusal.ts'
 import type { WebhookSettings } from './settings.ts'
-import { type Consumer, JOB, JOB_STATUSES, type JobStatus, statusOf, WEBHOOKS } from './webhook.ts'
+import { type Consumer, JOB, JOB_STATUSES, type JobStatus, statusOf } from './webhook.ts'
 
 export type { QueuedJob } from './job-sql.ts'
 
@@ -147,21 +145,16 @@ export class Jobs {
         throw new Refused('resource_unknown')
       }
       if (!job.exhausted && job.attempts < maxRetry) throw new Refused('not_exhausted')
-      // Letters before jobs.
       const queue = await queueOf(tx, consumer.number)
-      await lockLetters(tx, [job.letter])
-      const [removed] = await removeExhaustedJobs(tx, [job.id], maxRetry)
-      if (removed === undefined) throw new Refused('resource_unknown')
-      await eraseLetters(work, {
-        engine: WEBHOOKS,
-        letters: [removed.letter],
-        pendingSince: removed.diedAt,
+      const correlationId = job.messageId
+      const erasure = {
         isRun: false,
-        correlationId: job.messageId,
+        correlationId,
         instanceId: queue,
         actor: actorOf(queue),
         notes: 'Deleted',
-      })
+      }
+      if ((await eraseJobs(work, [job], maxRetry, erasure)) === 0) throw new Refused('resource_unknown')
     })
   }
 }

@@ -129,10 +129,10 @@ function offsetsOf(payloads: readonly Uint8Array[]): number[] {
 }
 
 /** Those of some ids that messages have. By primary key. */
-const readIds = sql('webhooks.messagesExist', {
-  postgres: 'SELECT id FROM bartleby.webhook_messages WHERE id = ANY($1::text[])',
-  sqlite: 'SELECT id FROM webhook_messages WHERE id IN (SELECT value FROM json_each($1))',
-})
+const readIds = sql(
+  'webhooks.messagesExist',
+  ({ among }) => `SELECT id FROM bartleby.webhook_messages WHERE ${among('id', '$1', 'text')}`,
+)
 
 /** Which of these messages are in the store. */
 export async function storedAmong(tx: Transaction, ids: readonly Xid[]): Promise<ReadonlySet<Xid>> {

@@ -92,18 +92,14 @@ interface JobRow {
   readonly callback_url: string
 }
 
+const ofConsumer = (column: string): string =>
+  `(SELECT ${column} FROM bartleby.webhook_consumers AS target WHERE target.number = job.consumer) AS ${column}`
+
 /** The jobs of one message: a range of the primary key, read backwards, and the consumer of each by its number. No locks. */
 const readJobs = sql(
   'webhooks.readJobsOfMessage',
-  {
-    postgres: `SELECT state, changed_at, name, callback_url FROM bartleby.webhook_jobs AS job
-               CROSS JOIN LATERAL (SELECT name, callback_url FROM bartleby.webhook_consumers
-                 WHERE number = job.consumer LIMIT 1) AS consumer
-               WHERE job.id BETWEEN $1 AND $2 ORDER BY job.id DESC`,
-    sqlite: `SELECT state, job.changed_at, name, callback_url FROM webhook_jobs AS job
-             CROSS JOIN webhook_consumers AS consumer ON consumer.number = job.consumer
-             WHERE job.id BETWEEN $1 AND $2 ORDER BY job.id DESC`,
-  },
+  `SELECT state, changed_at, ${ofConsumer('name')}, ${ofConsumer('callback_url')}
+   FROM bartleby.webhook_jobs AS job WHERE id BETWEEN $1 AND $2 ORDER BY id DESC`,
   { bigints: true },
 )
 

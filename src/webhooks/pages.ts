@@ -93,15 +93,11 @@ export interface ListTable {
 export function pageStatements(name: string, list: ListTable): PageStatements {
   const { table, columns, index, at, where = '' } = list
   const statement = (side: Span['side'], comparison: string, order: string) => {
-    const select = `SELECT id, ${at} AS page_at, ${columns} FROM`
-    const rest = `WHERE ${where === '' ? '' : `${where} AND `}(${at}, id) ${comparison} ($1, $2)
-      ORDER BY ${at} ${order}, id ${order} LIMIT $3`
     return sql(
       `${name}.${side}`,
-      {
-        postgres: `${select} bartleby.${table} ${rest}`,
-        sqlite: `${select} ${table} INDEXED BY ${index} ${rest}`,
-      },
+      ({ indexedBy }) => `SELECT id, ${at} AS page_at, ${columns} FROM bartleby.${table} ${indexedBy(index)}
+        WHERE ${where === '' ? '' : `${where} AND `}(${at}, id) ${comparison} ($1, $2)
+        ORDER BY ${at} ${order}, id ${order} LIMIT $3`,
       { bigints: true },
     )
   }

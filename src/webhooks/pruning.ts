@@ -86,36 +86,34 @@ const readChannel = sql(
  * The next of a channel that were received before $2, behind ($3, $4), in the order of webhook_messages_newest. Locks them, so that
  * no job comes back to them meanwhile; what others have locked is left for the next run.
  */
-const select = (from: string) => `
-  SELECT id, received_at, first_job, jobs, scheduled_for FROM ${from}
-  WHERE channel = $1 AND received_at < $2 AND (received_at, id) > ($3, $4) ORDER BY received_at, id LIMIT $5`
 const readNext = sql(
   'webhooks.nextToPrune',
-  {
-    postgres: `${select('bartleby.webhook_messages')} FOR UPDATE SKIP LOCKED`,
-    sqlite: select('webhook_messages INDEXED BY webhook_messages_newest'),
-  },
+  ({ indexedBy, skipLocked }) => `
+    SELECT id, received_at, first_job, jobs, scheduled_for
+    FROM bartleby.webhook_messages ${indexedBy('webhook_messages_newest')}
+    WHERE channel = $1 AND received_at < $2 AND (received_at, id) > ($3, $4)
+    ORDER BY received_at, id LIMIT $5 ${skipLocked}`,
   { bigints: true },
 )
 
 /** Which of these jobs are not delivered, by primary key. */
-const readUndelivered = sql('webhooks.undelivered', {
-  postgres: `SELECT message FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) AND state <> ${JOB.delivered}`,
-  sqlite: `SELECT message FROM webhook_jobs
-           WHERE id IN (SELECT value FROM json_each($1)) AND state <> ${JOB.delivered}`,
-})
+const readUndelivered = sql(
+  'webhooks.undelivered',
+  ({ among }) => `SELECT message FROM bartleby.webhook_jobs
+    WHERE ${among('id', '$1', 'text')} AND state <> ${JOB.delivered}`,
+)
 
 /** Delivered jobs, by primary key; they never change again, and nobody waits for them. */
-const removeJobs = sql('webhooks.pruneJobs', {
-  postgres: 'DELETE FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) RETURNING consumer',
-  sqlite: 'DELETE FROM webhook_jobs WHERE id IN (SELECT value FROM json_each($1)) RETURNING consumer',
-})
+const removeJobs = sql(
+  'webhooks.pruneJobs',
+  ({ among }) => `DELETE FROM bartleby.webhook_jobs WHERE ${among('id', '$1', 'text')} RETURNING consumer`,
+)
 
 /** Locked messages, by primary key. */
-const removeMessages = sql('webhooks.pruneMessages', {
-  postgres: 'DELETE FROM bartleby.webhook_messages WHERE id = ANY($1::text[])',
-  sqlite: 'DELETE FROM webhook_messages WHERE id IN (SELECT value FROM json_each($1))',
-})
+const removeMessages = sql(
+  'webhooks.pruneMessages',
+  ({ among }) => `DELETE FROM bartleby.webhook_messages WHERE ${among('id', '$1', 'text')}`,
+)
 
 /** Where a channel goes on: behind this message. */
 interface PruneCursor {

@@ -8,16 +8,16 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import type { Xids } from '../core/xid.ts'
-import { type Database, sql, type Transaction } from '../db/database.ts'
+import { type Database, sql, type Transaction, type Value } from '../db/database.ts'
 import { parseCallbackUrl, withoutCredentials } from './registry/callback-url.ts'
-import { channelSteps, readChannel } from './registry/channels.ts'
 import { putAnyway } from './registry/conditional.ts'
-import { consumerSteps } from './registry/consumers.ts'
-import { draftOf, type HolderDraft } from './registry/draft.ts'
-import { producerSteps } from './registry/producers.ts'
+import { CONSUMERS, ownOfConsumer } from './registry/consumers.ts'
+import { type Draft, draftOf } from './registry/draft.ts'
+import type { HolderKind } from './registry/holder-kind.ts'
+import { CHANNELS, PRODUCERS } from './registry/holders.ts'
 import { given } from './registry/texts.ts'
 import type { Seed, SeedEntry } from './settings.ts'
-import type { ConsumerType } from './webhook.ts'
+import type { ConsumerType, Holder } from './webhook.ts'
 
 /** There is one seed. */
 const NAME = 'seed'
@@ -99,10 +99,14 @@ export class Seeding {
   async #write(tx: Transaction): Promise<void> {
     const now = this.#clock.now()
     const { channels, producers, consumers } = this.#seed
-    for (const entry of producers) await putAnyway(producerSteps(tx, now, this.#xids, draftOfEntry(entry)))
-    for (const entry of channels) await putAnyway(channelSteps(tx, now, this.#xids, draftOfEntry(entry)))
+    const put = async <T extends Holder>(kind: HolderKind<T>, entries: readonly SeedEntry[]) => {
+      for (const entry of entries)
+        await putAnyway(kind.steps(tx, now, this.#xids, [entry.id], () => draftOfEntry(entry)))
+    }
+    await put(PRODUCERS, producers)
+    await put(CHANNELS, channels)
     for (const { channel: channelId, callbackUrl, type = 'push', ...entry } of consumers) {
-      const channel = await readChannel(tx, channelId)
+      const channel = await CHANNELS.read(tx, [channelId])
       if (channel === null)
         throw new Error(
           `the seed has a consumer '${entry.id}' on the channel '${channelId}', which does not exist`,
@@ -111,16 +115,17 @@ export class Seeding {
         throw new Error(
           `the seed has a consumer '${entry.id}' whose callbackUrl is no absolute http or https URL`,
         )
-      const draft = () => ({ ...draftOfEntry(entry), callbackUrl, type })
-      await putAnyway(consumerSteps(tx, now, this.#xids, channel.number, entry.id, draft))
+      const place = [channel.number, entry.id] as const
+      const draft = () => draftOfEntry(entry, ownOfConsumer({ callbackUrl, type }))
+      await putAnyway(CONSUMERS.steps(tx, now, this.#xids, place, draft))
     }
   }
 }
 
 /** A token that is not configured is random for a new entry, and stays what it is on one that exists. */
-const draftOfEntry = ({ id, name, token }: SeedEntry): HolderDraft => ({
-  ...draftOf(id, name ?? null, token ?? null),
-  keepsToken: given(token) === null,
+const draftOfEntry = (entry: SeedEntry, own?: readonly Value[]): Draft => ({
+  ...draftOf(entry.id, entry, own),
+  keepsToken: given(entry.token) === null,
 })
 
 const toSeeded = ({ id, name }: SeedEntry): SeededEntry => ({ id, name: given(name) ?? id })

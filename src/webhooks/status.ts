@@ -7,7 +7,7 @@ import { formatSeconds } from '../core/timestamp.ts'
 import { type Database, type Integer, integerList, type Session, sql } from '../db/database.ts'
 import { readDeadCounts } from './dead-counts.ts'
 import { type JobEnds, readJobEnds } from './job-ends.ts'
-import { isStorable } from './registry/texts.ts'
+import { CHANNELS } from './registry/holders.ts'
 import { type Counted, readTallies, readTalliesOf } from './tallies.ts'
 import { JOB, JOB_STATUS_CODE, type JobState, type JobStatus, MESSAGE_STATUS_CODE } from './webhook.ts'
 
@@ -41,20 +41,13 @@ export interface MessagesStatusView {
 }
 
 /** Consumers by their numbers, with their channels: two looks into unique indexes for each. */
-const readConsumers = sql('webhooks.consumersOf', {
-  postgres: `
-    SELECT consumer.number, consumer.id, consumer.consumer_id, consumer.name, channel.channel_id
-    FROM unnest($1::int[]) AS asked (number)
-    CROSS JOIN LATERAL (SELECT id, number, channel, consumer_id, name FROM bartleby.webhook_consumers
-      WHERE number = asked.number LIMIT 1) AS consumer
-    CROSS JOIN LATERAL (SELECT channel_id FROM bartleby.webhook_channels
-      WHERE number = consumer.channel LIMIT 1) AS channel`,
-  sqlite: `
-    SELECT consumer.number, consumer.id, consumer.consumer_id, consumer.name, channel.channel_id
-    FROM json_each($1) AS asked
-    CROSS JOIN webhook_consumers AS consumer ON consumer.number = asked.value
-    CROSS JOIN webhook_channels AS channel ON channel.number = consumer.channel`,
-})
+const readConsumers = sql(
+  'webhooks.consumersOf',
+  ({ among }) => `
+    SELECT number, id, consumer_id, name,
+      (SELECT channel_id FROM bartleby.webhook_channels AS home WHERE home.number = consumer.channel) AS channel_id
+    FROM bartleby.webhook_consumers AS consumer WHERE ${among('number', '$1', 'int')}`,
+)
 
 interface ConsumerRow {
   readonly number: Integer
@@ -63,12 +56,6 @@ interface ConsumerRow {
   readonly name: string
   readonly channel_id: string
 }
-
-/** The number of a channel, by its unique id. */
-const readChannel = sql(
-  'webhooks.channelNumber',
-  'SELECT number FROM bartleby.webhook_channels WHERE channel_id = $1',
-)
 
 /** When the next message of a channel is to be sent: one look into webhook_messages_waiting. */
 const readNextScheduled = sql(
@@ -107,13 +94,11 @@ export class Status {
   /** `GET /channel/{channelId}/messages-status` */
   messages(channelId: string): Promise<MessagesStatusView> {
     return this.#db.snapshot('webhooks.messagesStatus', async (session) => {
-      const [channel] = isStorable(channelId)
-        ? await session.rows<{ number: Integer }>(readChannel, channelId)
-        : []
-      if (channel === undefined) return { counts: {} }
+      const channel = await CHANNELS.read(session, [channelId])
+      if (channel === null) return { counts: {} }
       const [counted, [next]] = await Promise.all([
-        readTalliesOf(session, Number(channel.number)),
-        session.rows<{ scheduled_for: Integer }>(readNextScheduled, Number(channel.number)),
+        readTalliesOf(session, channel.number),
+        session.rows<{ scheduled_for: Integer }>(readNextScheduled, channel.number),
       ])
       const counts = messageCounts(channelId, counted)
       if (next === undefined) return { counts }

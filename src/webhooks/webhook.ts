@@ -14,42 +14,36 @@ import type { Xid } from '../core/xid.ts'
 /** Letters of dead jobs belong to this source, and to the engine of the same name. */
 export const WEBHOOKS = 'webhooks'
 
-export interface Producer {
+/** What producers, channels and consumers have in common beside a public id. */
+export interface Holder {
   readonly id: Xid
-  readonly producerId: string
   readonly name: string
   readonly token: string
   readonly createdAt: Instant
   readonly updatedAt: Instant
 }
 
-export interface Channel {
-  readonly id: Xid
+export interface Producer extends Holder {
+  readonly producerId: string
+}
+
+export interface Channel extends Holder {
   /** What messages, consumers and counts know it by. */
   readonly number: number
   readonly channelId: string
-  readonly name: string
-  readonly token: string
-  readonly createdAt: Instant
-  readonly updatedAt: Instant
 }
 
 export const CONSUMER_TYPES = ['push', 'pull'] as const
 export type ConsumerType = (typeof CONSUMER_TYPES)[number]
 
-export interface Consumer {
-  readonly id: Xid
+export interface Consumer extends Holder {
   /** What jobs and counts know it by. */
   readonly number: number
   /** The number of its channel. */
   readonly channel: number
   readonly consumerId: string
-  readonly name: string
-  readonly token: string
   readonly callbackUrl: string
   readonly type: ConsumerType
-  readonly createdAt: Instant
-  readonly updatedAt: Instant
 }
 
 /** Metadata headers in the order in which they were named, with the caller's spelling. */

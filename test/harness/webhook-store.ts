@@ -8,9 +8,8 @@ import { openDatabase } from '../../src/db/open.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
 import type { Sender } from '../../src/webhooks/broadcasts.ts'
 import { type RefusalName, Refused } from '../../src/webhooks/refusal.ts'
-import { Channels } from '../../src/webhooks/registry/channels.ts'
 import { Consumers } from '../../src/webhooks/registry/consumers.ts'
-import { Producers } from '../../src/webhooks/registry/producers.ts'
+import { Channels, Producers } from '../../src/webhooks/registry/holders.ts'
 import { type Counted, readTalliesOf, Tallies } from '../../src/webhooks/tallies.ts'
 import {
   type Channel,

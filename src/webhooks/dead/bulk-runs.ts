@@ -2,21 +2,19 @@
  * Requeuing or purging all dead jobs of a consumer: two kinds of run, from the oldest job upward to the newest that was dead at the
  * start, so that each ends also while jobs keep dying. A step moves the next jobs with their letters, counts and history.
  */
-import { type Instant, instant } from '../../core/clock.ts'
-import { type Xid, xid } from '../../core/xid.ts'
+import type { Instant } from '../../core/clock.ts'
+import type { Xid } from '../../core/xid.ts'
 import { type Integer, type Session, sql } from '../../db/database.ts'
-import { eraseLetters } from '../../letters/erase.ts'
-import { type LetterId, letterId } from '../../letters/letter.ts'
-import { lockLetters } from '../../letters/reopen.ts'
+import { letterId } from '../../letters/letter.ts'
 import type { OfficeRuns } from '../../letters/runs.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import type { Run, RunKind, Step } from '../../work/run.ts'
 import { readDeadCounts } from '../dead-counts.ts'
 import { readConsumerNames } from '../job-sql.ts'
-import { removeExhaustedJobs } from '../letters/dead-rows.ts'
+import { eraseJobs } from '../letters/erase-jobs.ts'
 import { requeueJobs, webhookLetterSource } from '../letters/source.ts'
 import type { WebhookSettings } from '../settings.ts'
-import { type Consumer, JOB, queueOfConsumer, WEBHOOKS } from '../webhook.ts'
+import { type Consumer, JOB, queueOfConsumer } from '../webhook.ts'
 
 export const BULK_KINDS = ['requeue', 'purge'] as const
 export type BulkKind = (typeof BULK_KINDS)[number]
@@ -50,8 +48,6 @@ interface Subject extends Pick<BulkRun, 'consumer' | 'channelId' | 'consumerId'>
   readonly last: JobPlace
 }
 
-type HeldRun = Run<Subject, JobPlace>
-
 const BEFORE_ALL: JobPlace = { createdAt: '0', id: '' }
 const PREFIX = 'webhook-'
 const KINDS = BULK_KINDS.map((kind) => `${PREFIX}${kind}`)
@@ -69,26 +65,19 @@ const WAIT_US = 1_000_000n
 /** The newest dead job of a consumer, on webhook_jobs_dead. */
 const readNewestDead = sql(
   'webhooks.newestDead',
-  {
-    postgres: `SELECT created_at, id FROM bartleby.webhook_jobs WHERE consumer = $1 AND state = ${JOB.dead}
-               ORDER BY created_at DESC, id DESC LIMIT 1`,
-    sqlite: `SELECT created_at, id FROM webhook_jobs INDEXED BY webhook_jobs_dead
-             WHERE consumer = $1 AND state = ${JOB.dead} ORDER BY created_at DESC, id DESC LIMIT 1`,
-  },
+  ({ indexedBy }) => `SELECT created_at, id FROM bartleby.webhook_jobs ${indexedBy('webhook_jobs_dead')}
+    WHERE consumer = $1 AND state = ${JOB.dead} ORDER BY created_at DESC, id DESC LIMIT 1`,
   { bigints: true },
 )
 
 /** The next of a consumer's dead jobs, in the order of webhook_jobs_dead. Locks nothing: their letters come first. */
 const readNext = sql(
   'webhooks.nextDead',
-  {
-    postgres: `SELECT id, created_at, letter, attempts, exhausted FROM bartleby.webhook_jobs
-               WHERE consumer = $1 AND state = ${JOB.dead} AND (created_at, id) > ($2, $3) AND (created_at, id) <= ($4, $5)
-               ORDER BY created_at, id LIMIT $6`,
-    sqlite: `SELECT id, created_at, letter, attempts, exhausted FROM webhook_jobs INDEXED BY webhook_jobs_dead
-             WHERE consumer = $1 AND state = ${JOB.dead} AND (created_at, id) > ($2, $3) AND (created_at, id) <= ($4, $5)
-             ORDER BY created_at, id LIMIT $6`,
-  },
+  ({
+    indexedBy,
+  }) => `SELECT id, created_at, letter FROM bartleby.webhook_jobs ${indexedBy('webhook_jobs_dead')}
+    WHERE consumer = $1 AND state = ${JOB.dead} AND (created_at, id) > ($2, $3) AND (created_at, id) <= ($4, $5)
+    ORDER BY created_at, id LIMIT $6`,
   { bigints: true },
 )
 
@@ -96,8 +85,6 @@ interface DeadRow {
   readonly id: string
   readonly created_at: Integer
   readonly letter: Integer | null
-  readonly attempts: Integer
-  readonly exhausted: Integer
 }
 
 export class BulkRuns {
@@ -149,20 +136,25 @@ export class BulkRuns {
 
   #kind(kind: BulkKind): RunKind<OfficeWork, Subject, JobPlace> {
     const { settings, onJobs } = this.#options
+    const { maxRetry } = settings.delivery
     const source = webhookLetterSource({ onJobs })
     return {
       kind: `${PREFIX}${kind}`,
       batch: settings.dlq.batchSize,
       step: async (work, run, most) => {
         const { place, subject, actor } = run
-        const { consumer, last } = subject
+        const { consumer, channelId, consumerId, last } = subject
         const stretch = [place.createdAt, place.id, last.createdAt, last.id] as const
         const rows = await work.tx.rows<DeadRow>(readNext, consumer, ...stretch, most)
-        const requeue = { queue: queueOf(subject), letters: lettersOf(rows), notes: 'Requeued', actor }
+        const jobs = rows.map(({ id, letter }) => ({ id, letter: letter === null ? null : letterId(letter) }))
+        const queue = queueOfConsumer(channelId, consumerId)
+        const letters = jobs.flatMap(({ letter }) => letter ?? [])
+        const requeue = { queue, letters, notes: 'Requeued', actor }
+        const erasure = { isRun: true, correlationId: run.id, instanceId: queue, actor, notes: 'Purged' }
         const done =
           kind === 'requeue'
             ? (await requeueJobs(work, source, requeue)).length
-            : await purge(work, run, rows, settings.delivery.maxRetry)
+            : await eraseJobs(work, jobs, maxRetry, erasure)
         return stepOf(rows, done, most)
       },
     }
@@ -195,38 +187,3 @@ async function newestDead(session: Session, consumer: number): Promise<JobPlace 
   const [row] = await session.rows<{ created_at: Integer; id: string }>(readNewestDead, consumer)
   return row === undefined ? null : { createdAt: `${row.created_at}`, id: row.id }
 }
-
-/** What letters of the consumer call their queue. */
-const queueOf = ({ channelId, consumerId }: Subject): string => queueOfConsumer(channelId, consumerId)
-
-const lettersOf = (rows: readonly DeadRow[]): LetterId[] =>
-  rows.flatMap(({ letter }) => (letter === null ? [] : letterId(letter)))
-
-async function purge(
-  work: OfficeWork,
-  { id, subject, actor }: HeldRun,
-  rows: readonly DeadRow[],
-  maxRetry: number,
-): Promise<number> {
-  const exhausted = rows.filter((row) => Number(row.exhausted) === 1 || Number(row.attempts) >= maxRetry)
-  const ids = exhausted.map(({ id }) => xid(id)).sort()
-  // Letters before jobs. Statements run in their order: the second need not wait for the answer to the first.
-  const [, removed] = await Promise.all([
-    lockLetters(work.tx, lettersOf(exhausted)),
-    removeExhaustedJobs(work.tx, ids, maxRetry),
-  ])
-  await eraseLetters(work, {
-    engine: WEBHOOKS,
-    letters: removed.map(({ letter }) => letter),
-    pendingSince: latest(removed),
-    isRun: true,
-    correlationId: id,
-    instanceId: queueOf(subject),
-    actor,
-    notes: 'Purged',
-  })
-  return removed.length
-}
-
-const latest = (removed: readonly { readonly diedAt: Instant }[]): Instant =>
-  removed.reduce((newest, { diedAt }) => (diedAt > newest ? diedAt : newest), instant(0n))

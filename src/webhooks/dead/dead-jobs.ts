@@ -47,18 +47,15 @@ interface Row extends PageRow {
 }
 
 /** The messages and the letters of a page, by primary key. */
-const readMessages = sql('webhooks.messagesOfPage', {
-  postgres: 'SELECT id, message_id FROM bartleby.webhook_messages WHERE id = ANY($1::text[])',
-  sqlite: 'SELECT id, message_id FROM webhook_messages WHERE id IN (SELECT value FROM json_each($1))',
-})
+const readMessages = sql(
+  'webhooks.messagesOfPage',
+  ({ among }) => `SELECT id, message_id FROM bartleby.webhook_messages WHERE ${among('id', '$1', 'text')}`,
+)
 const readErrors = sql(
   'webhooks.errorsOfPage',
-  {
-    postgres: `SELECT id, substr(error_message, 1, ${SHOWN_CHARACTERS}) AS error FROM bartleby.letters
-               WHERE id = ANY($1::bigint[])`,
-    sqlite: `SELECT id, substr(error_message, 1, ${SHOWN_CHARACTERS}) AS error FROM letters
-             WHERE id IN (SELECT value FROM json_each($1))`,
-  },
+  ({ among }) =>
+    `SELECT id, substr(error_message, 1, ${SHOWN_CHARACTERS}) AS error FROM bartleby.letters
+     WHERE ${among('id', '$1', 'bigint')}`,
   { bigints: true },
 )
 

@@ -8,7 +8,9 @@ import { type Xid, xid, xidAfter } from '../../core/xid.ts'
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
-import { shareChannel } from '../channel-lock.ts'
+import { shareChannel } from '../dispatch.ts'
+import { CONSUMERS } from '../registry/consumers.ts'
+import { CHANNELS } from '../registry/holders.ts'
 import { Tallies } from '../tallies.ts'
 import { idsOfQueue, JOB, type JobState } from '../webhook.ts'
 
@@ -31,10 +33,10 @@ interface LetterRow {
 }
 
 /** One job by primary key, locked until the transaction ends. */
-const lockJob = sql('webhooks.lockJobToLay', {
-  postgres: 'SELECT consumer, state, attempts FROM bartleby.webhook_jobs WHERE id = $1 FOR UPDATE',
-  sqlite: 'SELECT consumer, state, attempts FROM webhook_jobs WHERE id = $1',
-})
+const lockJob = sql(
+  'webhooks.lockJobToLay',
+  ({ forUpdate }) => `SELECT consumer, state, attempts FROM bartleby.webhook_jobs WHERE id = $1 ${forUpdate}`,
+)
 
 const layBack = sql(
   'webhooks.layBack',
@@ -48,26 +50,11 @@ const insertDead = sql(
    VALUES ($1, $2, $3, $4, $5, $6, ${JOB.dead}, $7, $8, $9)`,
 )
 
-/** By their unique ids; the order is one that only the index of both ids has, see registry/consumers.ts. */
-const readChannel = sql(
-  'webhooks.channelToLay',
-  'SELECT number FROM bartleby.webhook_channels WHERE channel_id = $1',
-)
-const readConsumer = sql('webhooks.consumerToLay', {
-  postgres: `SELECT number FROM bartleby.webhook_consumers
-             WHERE channel = $1 AND consumer_id BETWEEN $2 AND $2 ORDER BY consumer_id`,
-  sqlite: 'SELECT number FROM webhook_consumers WHERE channel = $1 AND consumer_id = $2',
-})
-
 /** Locked, so that it is not pruned before the job is there. */
 const lockMessage = sql(
   'webhooks.messageToLay',
-  {
-    postgres: `SELECT id, priority, first_job, jobs FROM bartleby.webhook_messages
-               WHERE channel = $1 AND message_id = $2 FOR UPDATE`,
-    sqlite:
-      'SELECT id, priority, first_job, jobs FROM webhook_messages WHERE channel = $1 AND message_id = $2',
-  },
+  ({ forUpdate }) => `SELECT id, priority, first_job, jobs FROM bartleby.webhook_messages
+    WHERE channel = $1 AND message_id = $2 ${forUpdate}`,
   { bigints: true },
 )
 
@@ -123,17 +110,16 @@ async function targetOf(
 ): Promise<{ readonly consumer: number; readonly message: MessageRow }> {
   const [channel, consumer] = idsOfQueue(queue) ?? ['', queue]
   const messageId = storedText(reference)
-  const [found] = await tx.rows<{ number: Integer }>(readChannel, channel)
-  if (found === undefined) throw failure('letter_consumer_gone', { consumer, channel })
-  const number = Number(found.number)
-  await shareChannel(tx, number)
-  const [receiver] = await tx.rows<{ number: Integer }>(readConsumer, number, consumer)
-  if (receiver === undefined) throw failure('letter_consumer_gone', { consumer, channel })
-  const [message] = await tx.rows<MessageRow>(lockMessage, number, messageId)
+  const home = await CHANNELS.read(tx, [channel])
+  if (home === null) throw failure('letter_consumer_gone', { consumer, channel })
+  await shareChannel(tx, home.number)
+  const receiver = await CONSUMERS.read(tx, [home.number, consumer])
+  if (receiver === null) throw failure('letter_consumer_gone', { consumer, channel })
+  const [message] = await tx.rows<MessageRow>(lockMessage, home.number, messageId)
   if (message === undefined || !isJobOf(id, message)) {
     throw failure('letter_message_gone', { message: messageId, channel })
   }
-  return { consumer: Number(receiver.number), message }
+  return { consumer: receiver.number, message }
 }
 
 /** Whether it is a job of this message, and not of another that had the same id before it was pruned. */

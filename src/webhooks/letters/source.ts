@@ -26,7 +26,6 @@ import {
 import type { OfficeWork } from '../../letters/work.ts'
 import { Tallies } from '../tallies.ts'
 import { JOB, WEBHOOKS } from '../webhook.ts'
-import { removeJobsOf } from './dead-rows.ts'
 import { layJob } from './laying.ts'
 import { attemptsBefore } from './rounds.ts'
 
@@ -49,6 +48,14 @@ export async function requeueJobs(
   return notRefused(await sendBack(work, source, pending, NO_EDITS, sending))
 }
 
+/** The dead jobs of letters that were given up: letters and jobs by primary key. */
+const removeOfLetters = sql('webhooks.removeOfLetters', {
+  postgres: `DELETE FROM bartleby.webhook_jobs WHERE +state = ${JOB.dead} AND id = ANY(ARRAY(
+               SELECT source_id FROM bartleby.letters WHERE letters.id = ANY($1::bigint[])))`,
+  sqlite: `DELETE FROM webhook_jobs WHERE +state = ${JOB.dead} AND id IN (
+             SELECT source_id FROM letters WHERE letters.id IN (SELECT value FROM json_each($1)))`,
+})
+
 /** The source of letters that come from webhook jobs. */
 export const webhookLetterSource = ({ onJobs }: WebhookSourceOptions): LetterSource => ({
   name: WEBHOOKS,
@@ -57,26 +64,21 @@ export const webhookLetterSource = ({ onJobs }: WebhookSourceOptions): LetterSou
   takeBack,
   async moved(work, letters, act) {
     const { tx } = work
-    if (act === 'discard' || act === 'expire') await removeJobsOf(tx, idList(tx.dialect, letters))
+    if (act === 'discard' || act === 'expire') await tx.run(removeOfLetters, idList(tx.dialect, letters))
     if (act === 'reopen') for (const { id } of letters) await layJob(work, id)
   },
 })
-
-const AMONG = {
-  postgres: 'id = ANY($1::text[])',
-  sqlite: 'id IN (SELECT value FROM json_each($1))',
-} as const
 
 /**
  * Dead jobs by primary key whose messages are there. The plus, here and below, keeps the stores from looking for them among all dead
  * jobs: for 1,000 of 20,000 that took PostgreSQL two seconds.
  */
-const FIT = `+state = ${JOB.dead}
-  AND (SELECT message.id FROM bartleby.webhook_messages AS message WHERE message.id = job.message) IS NOT NULL`
-const readFit = sql('webhooks.fitJobs', {
-  postgres: `SELECT id FROM bartleby.webhook_jobs AS job WHERE ${AMONG.postgres} AND ${FIT}`,
-  sqlite: `SELECT id FROM webhook_jobs AS job WHERE ${AMONG.sqlite} AND ${FIT}`,
-})
+const readFit = sql(
+  'webhooks.fitJobs',
+  ({ among }) => `
+    SELECT id FROM bartleby.webhook_jobs AS job WHERE ${among('id', '$1', 'text')} AND +state = ${JOB.dead}
+      AND (SELECT message.id FROM bartleby.webhook_messages AS message WHERE message.id = job.message) IS NOT NULL`,
+)
 
 const idsOf = ({ dialect }: Session, letters: readonly Departing[]): string =>
   textList(dialect, letters.map(({ sourceId }) => sourceId).sort())
@@ -114,15 +116,15 @@ async function editedOf(
   return new Set(given.filter((id) => !isSame(id)))
 }
 
-const STARTED_OVER = `state = ${JOB.ready}, attempts = 0, exhausted = 0, changed_at = $2, due_at = NULL, claim = NULL`
-const STARTED = `id, consumer, (SELECT pulls FROM bartleby.webhook_consumers AS target WHERE target.number = consumer) AS pulls`
-
 /** Dead jobs by primary key, ready for a full new round, each with whether its consumer pulls. Locks them. */
-const startOver = sql('webhooks.startOver', {
-  postgres: `UPDATE bartleby.webhook_jobs SET ${STARTED_OVER}
-             WHERE ${AMONG.postgres} AND +state = ${JOB.dead} RETURNING ${STARTED}`,
-  sqlite: `UPDATE webhook_jobs SET ${STARTED_OVER} WHERE ${AMONG.sqlite} AND +state = ${JOB.dead} RETURNING ${STARTED}`,
-})
+const startOver = sql(
+  'webhooks.startOver',
+  ({ among }) => `
+    UPDATE bartleby.webhook_jobs
+    SET state = ${JOB.ready}, attempts = 0, exhausted = 0, changed_at = $2, due_at = NULL, claim = NULL
+    WHERE ${among('id', '$1', 'text')} AND +state = ${JOB.dead}
+    RETURNING id, consumer, (SELECT pulls FROM bartleby.webhook_consumers AS target WHERE target.number = consumer) AS pulls`,
+)
 
 async function send(
   work: OfficeWork,

@@ -3,7 +3,7 @@ import { stores } from '../../../test/harness/stores.ts'
 import { refusalOf, WebhookRegistry } from '../../../test/harness/webhook-registry.ts'
 import { formatHttpDate } from '../../core/http-date.ts'
 import { sql } from '../../db/database.ts'
-import { shareChannel } from '../channel-lock.ts'
+import { shareChannel } from '../dispatch.ts'
 import { Tallies } from '../tallies.ts'
 import { type Channel, type Consumer, JOB } from '../webhook.ts'
 

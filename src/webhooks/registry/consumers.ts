@@ -1,86 +1,78 @@
 /**
- * Who receives: the consumers of a channel, read anew for every use. The same id on two channels is two consumers. One that has
- * jobs, of whatever state, cannot be deleted.
+ * Who receives: the consumers of a channel. The same id on two channels is two consumers. One that has jobs, of whatever state,
+ * cannot be deleted; with one that is deleted goes everything that is kept for it but its letters.
  */
-import { type Clock, type Instant, instant } from '../../core/clock.ts'
-import { type Xid, type Xids, xid } from '../../core/xid.ts'
-import { type Database, type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
-import {
-  type Page,
-  type PageRequest,
-  type PageRow,
-  pageOf,
-  pageStatements,
-  readSpan,
-  spanOf,
-} from '../pages.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Xids } from '../../core/xid.ts'
+import { type Database, type Integer, sql, type Value } from '../../db/database.ts'
+import { holdChannel } from '../dispatch.ts'
+import { type Page, type PageRequest, spanOf } from '../pages.ts'
 import { Refused } from '../refusal.ts'
-import { type Channel, CONSUMER_TYPES, type Consumer, type ConsumerType } from '../webhook.ts'
+import { type Channel, CONSUMER_TYPES, type Consumer } from '../webhook.ts'
 import { parseCallbackUrl } from './callback-url.ts'
-import { nextUpdate, type PutSteps, putConditionally } from './conditional.ts'
-import { draftOf, type HolderDraft } from './draft.ts'
-import { TAKEN_NUMBER, takeNumber } from './numbers.ts'
-import { removeConsumer } from './removal.ts'
-import { checkNames, checkTexts, given, isStorable } from './texts.ts'
+import { checkCondition, putConditionally } from './conditional.ts'
+import { draftOf } from './draft.ts'
+import { type HolderRow, holderKind, holderOf } from './holder-kind.ts'
+import { given } from './texts.ts'
 
-const FIELDS = 'channel, consumer_id, name, token, callback_url, pulls, created_at, updated_at'
-
-/**
- * One row, by the unique index on channel and public id. PostgreSQL is told so by an order that only this index has: on a table
- * that it knows nothing of, it would as soon read all consumers of the channel in the index of the list.
- */
-const read = sql(
-  'webhooks.readConsumer',
-  {
-    postgres: `SELECT id, number, ${FIELDS} FROM bartleby.webhook_consumers
-               WHERE channel = $1 AND consumer_id BETWEEN $2 AND $2 ORDER BY consumer_id`,
-    sqlite: `SELECT id, number, ${FIELDS} FROM webhook_consumers WHERE channel = $1 AND consumer_id = $2`,
-  },
-  { bigints: true },
-)
-
-/** One row; waits for a twin that is just being created, and then does nothing. */
-const create = sql('webhooks.createConsumer', {
-  postgres: `INSERT INTO bartleby.webhook_consumers (id, ${FIELDS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
-             ON CONFLICT (channel, consumer_id) DO NOTHING RETURNING number`,
-  sqlite: `INSERT INTO webhook_consumers (id, number, ${FIELDS})
-           VALUES ($1, ${TAKEN_NUMBER}, $2, $3, $4, $5, $6, $7, $8, $8)
-           ON CONFLICT (channel, consumer_id) DO NOTHING RETURNING number`,
-})
-
-/** One row by its number, if it is still the one that was read. Waits for another change of it, and then does nothing. */
-const change = sql(
-  'webhooks.changeConsumer',
-  `UPDATE bartleby.webhook_consumers SET name = $3, token = $4, callback_url = $5, pulls = $6, updated_at = $7
-   WHERE number = $1 AND updated_at = $2`,
-)
-
-const list = pageStatements('webhooks.listConsumers', {
-  table: 'webhook_consumers',
-  columns: `number, ${FIELDS}`,
-  index: 'webhook_consumers_newest',
-  at: 'created_at',
-  where: 'channel = $4',
-})
-
-interface Row {
-  readonly id: string
+interface Row extends HolderRow {
   readonly number: Integer
   readonly channel: Integer
   readonly consumer_id: string
-  readonly name: string
-  readonly token: string
   readonly callback_url: string
   readonly pulls: Integer
-  readonly created_at: Integer
-  readonly updated_at: Integer
 }
 
-/** What a consumer shall be. */
-export interface ConsumerDraft extends HolderDraft {
-  readonly callbackUrl: string
-  readonly type: ConsumerType
-}
+/** The columns of a consumer that no other kind has. */
+export const ownOfConsumer = ({ callbackUrl, type }: Pick<Consumer, 'callbackUrl' | 'type'>): Value[] => [
+  callbackUrl,
+  type === 'pull' ? 1 : 0,
+]
+
+export const CONSUMERS = holderKind<Consumer, Row>({
+  name: 'Consumer',
+  table: 'webhook_consumers',
+  unique: ['channel', 'consumer_id'],
+  // PostgreSQL is told the index by an order that only this one has: on a table that it knows nothing of, it would as soon read all
+  // consumers of the channel in the index of the list.
+  found: 'channel = $1 AND consumer_id BETWEEN $2 AND $2 ORDER BY consumer_id',
+  key: ['number', ({ number }) => number],
+  own: ['callback_url', 'pulls'],
+  ownOf: ownOfConsumer,
+  fromRow: (row) => ({
+    ...holderOf(row),
+    number: Number(row.number),
+    channel: Number(row.channel),
+    consumerId: row.consumer_id,
+    callbackUrl: row.callback_url,
+    type: Number(row.pulls) === 1 ? 'pull' : 'push',
+  }),
+})
+
+/** Whether there is any job of a consumer, whatever its state: the first entry of its range of the index. No locks. */
+const findJob = sql(
+  'webhooks.findJobOf',
+  ({ indexedBy }) => `SELECT 1 AS found FROM bartleby.webhook_jobs ${indexedBy('webhook_jobs_by_state')}
+    WHERE consumer = $1 LIMIT 1`,
+)
+
+/** One row by its number, if it is still the one that was read. */
+const remove = sql(
+  'webhooks.deleteConsumer',
+  'DELETE FROM bartleby.webhook_consumers WHERE number = $1 AND updated_at = $2',
+)
+
+/**
+ * The changes of a consumer that are not folded yet. They have no index: the tail is short, because it is folded every second.
+ * Waits for a fold that has taken some of them.
+ */
+const removeDeltas = sql('webhooks.deleteDeltasOf', {
+  postgres: 'DELETE FROM bartleby.webhook_deltas WHERE subject = $1',
+  sqlite: '',
+})
+
+/** A handful of rows by primary key. */
+const removeTotals = sql('webhooks.deleteTotalsOf', 'DELETE FROM bartleby.webhook_totals WHERE subject = $1')
 
 /** What a request says of a consumer; null and the empty text are nothing. */
 export interface ConsumerRequest {
@@ -88,49 +80,6 @@ export interface ConsumerRequest {
   readonly token: string | null
   readonly callbackUrl: string | null
   readonly type: string | null
-}
-
-/** How a consumer is put, in a transaction of the caller. `draftOf` is asked once the condition is known to hold. */
-export function consumerSteps(
-  tx: Transaction,
-  now: Instant,
-  xids: Xids,
-  channel: number,
-  consumerId: string,
-  draftOf: () => ConsumerDraft,
-): PutSteps<Consumer> {
-  return {
-    read: () => readConsumer(tx, channel, consumerId),
-    async create() {
-      const { name, token, callbackUrl, type } = draftOf()
-      checkTexts(consumerId, name, token)
-      checkNames(consumerId, name)
-      const id: Xid = xids.next()
-      await takeNumber(tx)
-      const [row] = await tx.rows<Pick<Row, 'number'>>(
-        create,
-        ...[id, channel, consumerId, name, token, callbackUrl, pullsOf(type), now],
-      )
-      if (row === undefined) return null
-      const numbers = { number: Number(row.number), channel }
-      return { id, ...numbers, consumerId, name, token, callbackUrl, type, createdAt: now, updatedAt: now }
-    },
-    async change(current) {
-      const { keepsToken, name, callbackUrl, type, ...draft } = draftOf()
-      const token = keepsToken ? current.token : draft.token
-      checkTexts(name, token)
-      // Without a name it has its id, which may be of an earlier version.
-      if (name !== consumerId) checkNames(name)
-      const updatedAt = nextUpdate(now, current)
-      const changed: Consumer = { ...current, name, token, callbackUrl, type, updatedAt }
-      if (isSame(changed, current)) return current
-      const rows = await tx.run(
-        change,
-        ...[current.number, current.updatedAt, name, token, callbackUrl, pullsOf(type), updatedAt],
-      )
-      return rows === 0 ? null : changed
-    },
-  }
 }
 
 export class Consumers {
@@ -150,7 +99,7 @@ export class Consumers {
   /** The consumer of exactly this id on a channel. */
   get(channel: Channel, consumerId: string): Promise<Consumer | null> {
     return this.#db.session('webhooks.readConsumer', (session) =>
-      readConsumer(session, channel.number, consumerId),
+      CONSUMERS.read(session, [channel.number, consumerId]),
     )
   }
 
@@ -161,11 +110,10 @@ export class Consumers {
     request: ConsumerRequest,
     ifUnmodifiedSince: string | null,
   ): Promise<Consumer> {
-    const holder = draftOf(consumerId, request.name, request.token)
-    const draft = () => ({ ...holder, ...this.#checked(request) })
+    const draft = () => draftOf(consumerId, request, ownOfConsumer(this.#checked(request)))
     return this.#db.transaction('webhooks.putConsumer', (tx) =>
       putConditionally(
-        consumerSteps(tx, this.#clock.now(), this.#xids, channel.number, consumerId, draft),
+        CONSUMERS.steps(tx, this.#clock.now(), this.#xids, [channel.number, consumerId], draft),
         ifUnmodifiedSince,
       ),
     )
@@ -173,26 +121,31 @@ export class Consumers {
 
   /** Deletes it with its counts. Refuses while it has jobs. */
   delete(channel: Channel, consumerId: string, ifUnmodifiedSince: string | null): Promise<void> {
-    return this.#db.transaction('webhooks.deleteConsumer', (tx) =>
-      removeConsumer(
-        tx,
-        channel.number,
-        () => readConsumer(tx, channel.number, consumerId),
-        ifUnmodifiedSince,
-      ),
-    )
+    return this.#db.transaction('webhooks.deleteConsumer', async (tx) => {
+      // From here on nobody makes jobs of this channel.
+      await holdChannel(tx, channel.number)
+      const consumer = await CONSUMERS.read(tx, [channel.number, consumerId])
+      if (consumer === null) throw new Refused('resource_unknown')
+      checkCondition(consumer, ifUnmodifiedSince)
+      const { number, updatedAt } = consumer
+      const [jobs, removed] = await Promise.all([tx.rows(findJob, number), tx.run(remove, number, updatedAt)])
+      if (jobs.length > 0) throw new Refused('consumer_has_jobs')
+      if (removed === 0) throw new Refused('condition_failed')
+      // Changes before totals: a fold that is under way moves them from the one to the other.
+      if (tx.dialect === 'postgres') await tx.run(removeDeltas, number)
+      await tx.run(removeTotals, number)
+    })
   }
 
   /** A page of a channel's consumers, newest first. */
   async list(channel: Channel, page: PageRequest): Promise<Page<Consumer>> {
     const span = spanOf(page)
-    const rows = await this.#db.session('webhooks.listConsumers', (session) =>
-      readSpan<Row & PageRow>(session, list, span, channel.number),
+    return this.#db.session('webhooks.listConsumers', (session) =>
+      CONSUMERS.page(session, span, channel.number),
     )
-    return pageOf(rows, toConsumer)
   }
 
-  #checked({ callbackUrl, type }: ConsumerRequest): Pick<ConsumerDraft, 'callbackUrl' | 'type'> {
+  #checked({ callbackUrl, type }: ConsumerRequest): Pick<Consumer, 'callbackUrl' | 'type'> {
     const address = given(callbackUrl) ?? ''
     const url = parseCallbackUrl(address)
     if (url === null) throw new Refused('callback_invalid')
@@ -203,26 +156,3 @@ export class Consumers {
     return { callbackUrl: address, type: known }
   }
 }
-
-async function readConsumer(session: Session, channel: number, consumerId: string): Promise<Consumer | null> {
-  const [row] = isStorable(consumerId) ? await session.rows<Row>(read, channel, consumerId) : []
-  return row === undefined ? null : toConsumer(row)
-}
-
-const pullsOf = (type: ConsumerType): number => (type === 'pull' ? 1 : 0)
-
-const isSame = (a: Consumer, b: Consumer): boolean =>
-  a.name === b.name && a.token === b.token && a.callbackUrl === b.callbackUrl && a.type === b.type
-
-const toConsumer = (row: Row): Consumer => ({
-  id: xid(row.id),
-  number: Number(row.number),
-  channel: Number(row.channel),
-  consumerId: row.consumer_id,
-  name: row.name,
-  token: row.token,
-  callbackUrl: row.callback_url,
-  type: Number(row.pulls) === 1 ? 'pull' : 'push',
-  createdAt: instant(BigInt(row.created_at)),
-  updatedAt: instant(BigInt(row.updated_at)),
-})

@@ -1,39 +1,55 @@
-/**
- * What producers and channels have in common: a public id, a name and a token; read anew for every use, put under a condition,
- * listed in pages.
- */
-import type { Clock, Instant } from '../../core/clock.ts'
+/** Who may send, and what messages are sent to: producers and channels. */
+import type { Clock } from '../../core/clock.ts'
 import type { Xids } from '../../core/xid.ts'
-import type { Database, Session, Transaction } from '../../db/database.ts'
-import {
-  type Page,
-  type PageRequest,
-  type PageRow,
-  type PageStatements,
-  pageOf,
-  readSpan,
-  spanOf,
-} from '../pages.ts'
-import { type PutSteps, putConditionally } from './conditional.ts'
-import { draftOf, type HolderDraft } from './draft.ts'
+import { type Database, type Integer, type Session, sql } from '../../db/database.ts'
+import { type Page, type PageRequest, spanOf } from '../pages.ts'
+import type { Channel, Holder, Producer } from '../webhook.ts'
+import { putConditionally } from './conditional.ts'
+import { draftOf } from './draft.ts'
+import { type HolderKind, type HolderRow, holderKind, holderOf } from './holder-kind.ts'
 
-/** One kind of them, and its statements. */
-export interface HolderKind<T extends { readonly updatedAt: Instant }, Row extends PageRow> {
-  /** Names its uses of the store. */
-  readonly name: string
-  readonly listed: PageStatements
-  read(session: Session, publicId: string): Promise<T | null>
-  steps(tx: Transaction, now: Instant, xids: Xids, draft: HolderDraft): PutSteps<T>
-  fromRow(row: Row): T
-}
+const NOTHING = { own: [], ownOf: () => [] }
 
-export class Holders<T extends { readonly updatedAt: Instant }, Row extends PageRow> {
-  readonly #kind: HolderKind<T, Row>
+export const PRODUCERS = holderKind<Producer, HolderRow & { readonly producer_id: string }>({
+  name: 'Producer',
+  table: 'webhook_producers',
+  unique: ['producer_id'],
+  found: 'producer_id = $1',
+  // Not by primary key: PostgreSQL may look for an id in the index of the list, all of it, where it is the second column.
+  key: ['producer_id', ({ producerId }) => producerId],
+  ...NOTHING,
+  fromRow: (row) => ({ ...holderOf(row), producerId: row.producer_id }),
+})
+
+export const CHANNELS = holderKind<
+  Channel,
+  HolderRow & { readonly number: Integer; readonly channel_id: string }
+>({
+  name: 'Channel',
+  table: 'webhook_channels',
+  unique: ['channel_id'],
+  found: 'channel_id = $1',
+  key: ['number', ({ number }) => number],
+  ...NOTHING,
+  fromRow: (row) => ({ ...holderOf(row), number: Number(row.number), channelId: row.channel_id }),
+})
+
+/** The first by its public id: one step into the unique index. */
+const any = sql(
+  'webhooks.anyChannel',
+  "SELECT number FROM bartleby.webhook_channels WHERE channel_id >= '' ORDER BY channel_id LIMIT 1",
+)
+
+/** Whether there is a channel at all. */
+export const hasChannels = async (session: Session): Promise<boolean> => (await session.rows(any)).length > 0
+
+class Holders<T extends Holder> {
+  readonly #kind: HolderKind<T>
   readonly #db: Database
   readonly #clock: Clock
   readonly #xids: Xids
 
-  constructor(kind: HolderKind<T, Row>, db: Database, clock: Clock, xids: Xids) {
+  constructor(kind: HolderKind<T>, db: Database, clock: Clock, xids: Xids) {
     this.#kind = kind
     this.#db = db
     this.#clock = clock
@@ -42,29 +58,39 @@ export class Holders<T extends { readonly updatedAt: Instant }, Row extends Page
 
   /** The one of exactly this id. */
   get(publicId: string): Promise<T | null> {
-    return this.#db.session(`webhooks.read${this.#kind.name}`, (session) =>
-      this.#kind.read(session, publicId),
-    )
+    const { name, read } = this.#kind
+    return this.#db.session(`webhooks.read${name}`, (session) => read(session, [publicId]))
   }
 
   /** Creates or replaces it. Refuses to replace what the caller does not know. */
   put(
     publicId: string,
-    { name, token }: { readonly name: string | null; readonly token: string | null },
+    request: { readonly name: string | null; readonly token: string | null },
     ifUnmodifiedSince: string | null,
   ): Promise<T> {
-    const draft = draftOf(publicId, name, token)
-    return this.#db.transaction(`webhooks.put${this.#kind.name}`, (tx) =>
-      putConditionally(this.#kind.steps(tx, this.#clock.now(), this.#xids, draft), ifUnmodifiedSince),
+    const { name, steps } = this.#kind
+    const draft = () => draftOf(publicId, request)
+    return this.#db.transaction(`webhooks.put${name}`, (tx) =>
+      putConditionally(steps(tx, this.#clock.now(), this.#xids, [publicId], draft), ifUnmodifiedSince),
     )
   }
 
   /** A page of all of them, newest first. */
   async list(page: PageRequest): Promise<Page<T>> {
+    const { name, page: read } = this.#kind
     const span = spanOf(page)
-    const rows = await this.#db.session(`webhooks.list${this.#kind.name}s`, (session) =>
-      readSpan<Row>(session, this.#kind.listed, span),
-    )
-    return pageOf(rows, this.#kind.fromRow)
+    return this.#db.session(`webhooks.list${name}s`, (session) => read(session, span))
+  }
+}
+
+export class Producers extends Holders<Producer> {
+  constructor(db: Database, clock: Clock, xids: Xids) {
+    super(PRODUCERS, db, clock, xids)
+  }
+}
+
+export class Channels extends Holders<Channel> {
+  constructor(db: Database, clock: Clock, xids: Xids) {
+    super(CHANNELS, db, clock, xids)
   }
 }

@@ -1,21 +1,14 @@
 /** Producers, channels and consumers as the webhook API shows them, and lists of where they are. */
 import { isUtf8 } from 'node:buffer'
-import type { Instant } from '../../core/clock.ts'
 import { formatHttpDate } from '../../core/http-date.ts'
 import { formatSeconds } from '../../core/timestamp.ts'
 import type { Page } from '../pages.ts'
 import { withoutCredentials } from '../registry/callback-url.ts'
-import type { Channel, Consumer, HeaderList, Producer } from '../webhook.ts'
+import type { Channel, Consumer, HeaderList, Holder, Producer } from '../webhook.ts'
 import { channelUrl, deadJobsUrl, pageLinks } from './links.ts'
 import { type Answer, json } from './reply.ts'
 
-interface Holder {
-  readonly name: string
-  readonly token: string
-  readonly updatedAt: Instant
-}
-
-/** What they have in common, the token only if it may be seen. */
+/** What all of them show, the token only if it may be seen. */
 const holder = (id: string, { name, token, updatedAt }: Holder, exposeTokens: boolean) => ({
   ID: id,
   Name: name,

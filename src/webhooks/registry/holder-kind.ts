@@ -1,0 +1,149 @@
+/**
+ * Producers, channels and consumers are one machine: rows with a public id, a name and a token, read anew for every use, so that what
+ * is changed on one server holds on all at once; put under a condition, and listed in pages.
+ */
+import { type Instant, instant } from '../../core/clock.ts'
+import { type Xids, xid } from '../../core/xid.ts'
+import { type Integer, type Session, sql, type Transaction, type Value } from '../../db/database.ts'
+import { type Page, type PageRow, pageOf, pageStatements, readSpan, type Span } from '../pages.ts'
+import type { Holder } from '../webhook.ts'
+import { nextUpdate, type PutSteps } from './conditional.ts'
+import type { Draft } from './draft.ts'
+import { checkNames, checkTexts, isStorable } from './texts.ts'
+
+export interface HolderRow extends PageRow {
+  readonly name: string
+  readonly token: string
+  readonly created_at: Integer
+  readonly updated_at: Integer
+}
+
+/** What all of them have, of a row. */
+export const holderOf = (row: HolderRow): Holder => ({
+  id: xid(row.id),
+  name: row.name,
+  token: row.token,
+  createdAt: instant(BigInt(row.created_at)),
+  updatedAt: instant(BigInt(row.updated_at)),
+})
+
+/** What one kind has of its own. */
+interface KindParts<T extends Holder, Row extends HolderRow> {
+  /** Names its uses of the store. */
+  readonly name: 'Producer' | 'Channel' | 'Consumer'
+  readonly table: string
+  /** The columns of its unique index; the last is its public id, one before it the number of its channel. */
+  readonly unique: readonly string[]
+  /** How a row is found by that index. */
+  readonly found: string
+  /** The column that a change finds its row by, and what it holds. */
+  readonly key: readonly [column: string, of: (one: T) => Value]
+  /** Its columns beside those that all have, and what they hold. */
+  readonly own: readonly string[]
+  ownOf(one: T): readonly Value[]
+  fromRow(row: Row): T
+}
+
+/** Where one stands: its public id, behind the number of its channel. */
+type Place = readonly [...scope: number[], publicId: string]
+
+export interface HolderKind<T extends Holder> {
+  readonly name: string
+  /** The one of exactly this id, as the session sees it. */
+  read(session: Session, place: Place): Promise<T | null>
+  /** How one is put, in a transaction of the caller. `draftOf` is asked once the condition is known to hold. */
+  steps(tx: Transaction, now: Instant, xids: Xids, place: Place, draftOf: () => Draft): PutSteps<T>
+  /** A page of a list, newest first. */
+  page(session: Session, span: Span, ...scope: readonly number[]): Promise<Page<T>>
+}
+
+/**
+ * Channels and consumers have numbers, by which messages, jobs and counts know them. They come from one sequence and are never given
+ * twice. PostgreSQL has it as the default of the columns; SQLite counts in a table of one row.
+ */
+const takeNumber = sql('webhooks.takeNumber', {
+  postgres: '',
+  sqlite: 'UPDATE webhook_numbers SET last = last + 1 WHERE rowid = 1',
+})
+const TAKEN_NUMBER = '(SELECT last FROM webhook_numbers WHERE rowid = 1)'
+
+export function holderKind<T extends Holder, Row extends HolderRow>(kind: KindParts<T, Row>): HolderKind<T> {
+  const { name, table, unique, own, key } = kind
+  const isNumbered = key[0] === 'number'
+  const given = ['id', ...unique, 'name', 'token', ...own, 'created_at', 'updated_at']
+  const columns = [...(isNumbered ? ['number'] : []), ...given.slice(1)].join(', ')
+
+  const read = sql(
+    `webhooks.read${name}`,
+    `SELECT id, ${columns} FROM bartleby.${table} WHERE ${kind.found}`,
+    { bigints: true },
+  )
+  // Both times are the last parameter.
+  const values = given.map((_, i) => `$${Math.min(i + 1, given.length - 1)}`)
+  const insert = (names: readonly string[], texts: readonly string[]) =>
+    `INSERT INTO bartleby.${table} (${names.join(', ')}) VALUES (${texts.join(', ')})
+     ON CONFLICT (${unique.join(', ')}) DO NOTHING RETURNING id, ${columns}`
+  const plain = insert(given, values)
+  /** One row; waits for a twin that is just being created, and then does nothing. */
+  const create = sql(
+    `webhooks.create${name}`,
+    {
+      postgres: plain,
+      sqlite: isNumbered ? insert([...given, 'number'], [...values, TAKEN_NUMBER]) : plain,
+    },
+    { bigints: true },
+  )
+  const set = ['name', 'token', ...own, 'updated_at'].map((column, i) => `${column} = $${i + 3}`)
+  /** One row, if it is still the one that was read. Waits for another change of it, and then does nothing. */
+  const change = sql(
+    `webhooks.change${name}`,
+    `UPDATE bartleby.${table} SET ${set.join(', ')}
+     WHERE ${key[0]} = $1 AND updated_at = $2 RETURNING id, ${columns}`,
+    { bigints: true },
+  )
+  const list = pageStatements(`webhooks.list${name}s`, {
+    table,
+    columns,
+    index: `${table}_newest`,
+    at: 'created_at',
+    ...(unique.length > 1 ? { where: `${unique[0]} = $4` } : {}),
+  })
+
+  const one = ([row]: readonly Row[]): T | null => (row === undefined ? null : kind.fromRow(row))
+  const find = async (session: Session, place: Place) =>
+    isStorable(publicIdOf(place)) ? one(await session.rows<Row>(read, ...place)) : null
+
+  return {
+    name,
+    read: find,
+    steps: (tx, now, xids, place, draftOf) => ({
+      read: () => find(tx, place),
+      async create() {
+        const draft = draftOf()
+        const publicId = publicIdOf(place)
+        checkTexts(publicId, draft.name, draft.token)
+        checkNames(publicId, draft.name)
+        if (isNumbered && tx.dialect === 'sqlite') await tx.run(takeNumber)
+        const row = [xids.next(), ...place, draft.name, draft.token, ...draft.own, now]
+        return one(await tx.rows<Row>(create, ...row))
+      },
+      async change(current) {
+        const draft = draftOf()
+        const token = draft.keepsToken ? current.token : draft.token
+        checkTexts(draft.name, token)
+        // Without a name it has its id, which may be of an earlier version.
+        if (draft.name !== publicIdOf(place)) checkNames(draft.name)
+        const [before, after] = [kind.ownOf(current), draft.own]
+        const isSame = before.every((value, i) => value === after[i])
+        if (isSame && current.name === draft.name && current.token === token) return current
+        const row = [draft.name, token, ...after, nextUpdate(now, current)]
+        return one(await tx.rows<Row>(change, key[1](current), current.updatedAt, ...row))
+      },
+    }),
+    page: async (session, span, ...scope) =>
+      pageOf(await readSpan<Row>(session, list, span, ...scope), kind.fromRow),
+  }
+}
+
+// The last of a place is its public id.
+const publicIdOf = (place: Place): string => place.at(-1) as string
