@@ -3,12 +3,13 @@
  * transaction makes them messages with jobs. One that fails is tried alone and put back for a while that grows; the others do not wait
  * for it. What is due is looked for, never waited for with a timer of its own: timers end after 24 days.
  */
-import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
+import { type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Xids } from '../core/xid.ts'
 import { type Database, StoreUnavailable, type Transaction } from '../db/database.ts'
 import { type Audience, insertJobs, jobBlock, pushedTo, readAudience } from './dispatch.ts'
 import { type DueMessage, markDispatched, putBack, takeDue, takeOne } from './due-messages.ts'
+import { Rounds } from './rounds.ts'
 import type { WebhookSettings } from './settings.ts'
 import { Tallies } from './tallies.ts'
 
@@ -32,45 +33,34 @@ type Take = (tx: Transaction, now: Instant) => Promise<readonly DueMessage[]>
 
 export class Scheduler {
   readonly #parts: SchedulerParts
-  readonly #stopped = new AbortController()
-  #alarm: Alarm | undefined
-  #running: Promise<void> = Promise.resolve()
+  readonly #rounds: Rounds
+  #stopped = false
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts
+    const { clock, log, settings } = parts
+    this.#rounds = new Rounds(clock, BigInt(Math.round(settings.scheduler.intervalMs * 1_000)), () =>
+      this.runNow().catch((error: unknown) =>
+        log.warn({ err: error }, 'dispatching scheduled messages failed; the next round tries again'),
+      ),
+    )
   }
 
-  /** One round now, and one every interval; a round that takes longer is not overtaken by the next. */
+  /** One round now, and one every interval. */
   start(): void {
-    const { clock, log, settings } = this.#parts
-    const nextAt = later(clock.now(), BigInt(Math.round(settings.scheduler.intervalMs * 1_000)))
-    this.runNow()
-      .catch((error: unknown) =>
-        log.warn({ err: error }, 'dispatching scheduled messages failed; the next round tries again'),
-      )
-      .finally(() => {
-        if (!this.#stopped.signal.aborted) this.#alarm = clock.alarm(nextAt, () => this.start())
-      })
+    this.#rounds.now()
   }
 
   /** Ends after what is under way. */
   async stop(): Promise<void> {
-    this.#stopped.abort()
-    this.#alarm?.cancel()
-    await this.#running.catch(() => {})
+    this.#stopped = true
+    await this.#rounds.stop()
   }
 
   /** One round now: all that is due. */
-  runNow(): Promise<void> {
-    const round = this.#running.catch(() => {}).then(() => this.#dispatchAll())
-    this.#running = round
-    return round
-  }
-
-  /** Goes on at once while there may be more. */
-  async #dispatchAll(): Promise<void> {
+  async runNow(): Promise<void> {
     let more = true
-    while (more && !this.#stopped.signal.aborted) more = await this.#dispatchBatch()
+    while (more && !this.#stopped) more = await this.#dispatchBatch()
   }
 
   /** Dispatches what is due, a batch at most, and tells whether there may be more. */

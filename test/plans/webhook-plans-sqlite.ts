@@ -22,10 +22,9 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
   'USING PRIMARY KEY': [
     'webhooks.buryOne',
     'webhooks.claim',
-    'webhooks.claimPulledOne',
+    'webhooks.claimPulled',
     'webhooks.deadCounts',
     'webhooks.deleteTotalsOf',
-    'webhooks.deliverPulledOne',
     'webhooks.dyingJobs',
     'webhooks.endJobs',
     'webhooks.fitJobs',
@@ -82,7 +81,6 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.startOver',
   ],
   sqlite_autoindex_webhook_consumers_3: [
-    'webhooks.consumerToLay',
     'webhooks.deadConsumers',
     'webhooks.overview',
     'webhooks.overviewOf',
@@ -97,8 +95,6 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
   ],
   sqlite_autoindex_webhook_channels_3: [
     'webhooks.anyChannel',
-    'webhooks.channelNumber',
-    'webhooks.channelToLay',
     'webhooks.deadConsumers',
     'webhooks.parties',
     'webhooks.readChannel',

@@ -27,7 +27,6 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.bury',
     'webhooks.claim',
     'webhooks.claimPulled',
-    'webhooks.deliverPulled',
     'webhooks.dyingJobs',
     'webhooks.endJobs',
     'webhooks.fitJobs',
@@ -109,7 +108,6 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.startOver',
   ],
   'webhook_consumers_channel_consumer_id_key consumer_id': [
-    'webhooks.consumerToLay',
     'webhooks.deadConsumers',
     'webhooks.overview',
     'webhooks.overviewOf',
@@ -120,8 +118,6 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
   webhook_consumers_paused: ['webhooks.paused'],
   'webhook_channels_channel_id_key channel_id': [
     'webhooks.anyChannel',
-    'webhooks.channelNumber',
-    'webhooks.channelToLay',
     'webhooks.deadConsumers',
     'webhooks.parties',
     'webhooks.readChannel',

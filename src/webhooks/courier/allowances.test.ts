@@ -3,7 +3,7 @@ import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from '../settings.ts'
 import { Allowances } from './allowances.ts'
-import type { Receiver } from './claimed-job.ts'
+import type { Receiver } from './claim.ts'
 
 const receiver = (number: number, limits: Partial<Receiver> = {}): Receiver => ({
   number,

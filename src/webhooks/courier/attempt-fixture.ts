@@ -11,7 +11,7 @@ import { Origins } from '../../outgoing/origins.ts'
 import { httpReceiver, type Received, type Receiver, rawReceiver } from '../../outgoing/stub-receiver.ts'
 import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../settings.ts'
 import { type AttemptResult, attempt } from './attempt.ts'
-import type { ClaimedJob, Receiver as Consumer } from './claimed-job.ts'
+import type { ClaimedJob, Receiver as Consumer } from './claim.ts'
 import type { Content } from './contents.ts'
 
 const NOW = instant(1_800_000_000_000_000n)

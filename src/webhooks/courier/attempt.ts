@@ -11,7 +11,7 @@ import type { Origins } from '../../outgoing/origins.ts'
 import { post } from '../../outgoing/post.ts'
 import type { WebhookSettings } from '../settings.ts'
 import { callbackHeaders } from './callback-headers.ts'
-import type { ClaimedJob, Receiver } from './claimed-job.ts'
+import type { ClaimedJob, Receiver } from './claim.ts'
 import type { Content } from './contents.ts'
 import { withoutEcho } from './echo.ts'
 

@@ -10,7 +10,7 @@ import type { WebhookSettings } from '../settings.ts'
 import type { Allowances } from './allowances.ts'
 import { type AttemptResult, attempt } from './attempt.ts'
 import type { Breaker } from './breaker.ts'
-import type { ClaimedJob } from './claimed-job.ts'
+import type { ClaimedJob } from './claim.ts'
 import type { Content, Contents } from './contents.ts'
 import type { Outcome, Settling } from './settling.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { retryDelaySeconds } from './backoff.ts'
+import { retryDelaySeconds } from './settling.ts'
 
 describe('the delay after a failed attempt', () => {
   it.each([

@@ -9,7 +9,7 @@ import { formatTimestamp } from '../../core/timestamp.ts'
 import type { Database } from '../../db/database.ts'
 import type { WebhookSettings } from '../settings.ts'
 import type { AttemptFailure } from './attempt.ts'
-import type { ClaimedJob, Receiver } from './claimed-job.ts'
+import type { ClaimedJob, Receiver } from './claim.ts'
 import { pauseConsumer, prolongPause, resumeConsumer } from './pauses.ts'
 
 export interface BreakerParts {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../../core/clock.ts'
-import { Bucket } from './bucket.ts'
+import { Bucket } from './allowances.ts'
 
 const SECOND = 1_000_000n
 const at = (seconds: number) => instant(10_000n * SECOND + BigInt(seconds) * SECOND)

@@ -7,7 +7,7 @@ import type { Instant } from '../../core/clock.ts'
 import { readWebhookSecret, signWebhook } from '../../core/standard-webhooks.ts'
 import type { Xid } from '../../core/xid.ts'
 import type { WebhookSettings } from '../settings.ts'
-import type { ClaimedJob } from './claimed-job.ts'
+import type { ClaimedJob } from './claim.ts'
 import type { Content } from './contents.ts'
 
 /** The headers of one attempt: names and values in turn. */

@@ -3,28 +3,54 @@
  * about a consumer is read in the same transaction, so that a change of it holds from the next attempt on, on every server.
  */
 import { type Instant, instant } from '../../core/clock.ts'
-import { xid } from '../../core/xid.ts'
+import { type Xid, xid } from '../../core/xid.ts'
 import { type Database, type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
-import { letterId } from '../../letters/letter.ts'
+import { type LetterId, letterId } from '../../letters/letter.ts'
 import { Tallies } from '../tallies.ts'
 import { JOB } from '../webhook.ts'
-import type { ClaimedJob, Receiver } from './claimed-job.ts'
 import { holdProbe, releaseProbe } from './pauses.ts'
 import { byUrgency, peekReady, shareOut } from './peek.ts'
+
+/** A push consumer as it was when its jobs were claimed. */
+export interface Receiver {
+  readonly number: number
+  readonly channelId: string
+  readonly consumerId: string
+  readonly token: string
+  readonly callbackUrl: string
+  /** Deliveries are signed with these; the second one while the first replaces it. */
+  readonly secrets: readonly string[]
+  readonly mostAtOnce: number | null
+  readonly mostPerSecond: number | null
+  /** Nothing is claimed for it before; null: it is not paused. */
+  readonly pausedUntil: Instant | null
+}
+
+export interface ClaimedJob {
+  readonly id: Xid
+  /** The internal id of its message. */
+  readonly message: Xid
+  readonly claim: string
+  /** Then anybody may take it for lost. */
+  readonly claimedUntil: Instant
+  readonly createdAt: Instant
+  readonly priority: number
+  /** Attempts before this one. */
+  readonly attempts: number
+  /** The case of its failures; null when there were none. */
+  readonly letter: LetterId | null
+  readonly receiver: Receiver
+  /** Its consumer was paused, and this job shows whether it works again. */
+  readonly isProbe: boolean
+}
 
 /** Push consumers by their numbers, each with one look for its channel. No locks. */
 const readReceivers = sql(
   'webhooks.receivers',
-  {
-    postgres: `
-      SELECT number, consumer_id, token, callback_url, secret, previous_secret, most_at_once, most_per_second, paused_until,
-        (SELECT channel_id FROM bartleby.webhook_channels AS home WHERE home.number = consumer.channel) AS channel_id
-      FROM bartleby.webhook_consumers AS consumer WHERE number = ANY($1::int[]) AND pulls = 0`,
-    sqlite: `
-      SELECT number, consumer_id, token, callback_url, secret, previous_secret, most_at_once, most_per_second, paused_until,
-        (SELECT channel_id FROM webhook_channels AS home WHERE home.number = consumer.channel) AS channel_id
-      FROM webhook_consumers AS consumer WHERE number IN (SELECT value FROM json_each($1)) AND pulls = 0`,
-  },
+  ({ among }) => `
+    SELECT number, consumer_id, token, callback_url, secret, previous_secret, most_at_once, most_per_second, paused_until,
+      (SELECT channel_id FROM bartleby.webhook_channels AS home WHERE home.number = consumer.channel) AS channel_id
+    FROM bartleby.webhook_consumers AS consumer WHERE ${among('number', '$1', 'int')} AND pulls = 0`,
   { bigints: true },
 )
 

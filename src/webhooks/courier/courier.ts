@@ -12,13 +12,13 @@ import type { Database } from '../../db/database.ts'
 import type { Registers } from '../../letters/death-note.ts'
 import { addressRanges } from '../../outgoing/address-ranges.ts'
 import { Origins } from '../../outgoing/origins.ts'
+import { Rounds } from '../rounds.ts'
 import type { WebhookSettings } from '../settings.ts'
 import { Allowances } from './allowances.ts'
 import { type Attempted, Attempts } from './attempts.ts'
-import { Beat } from './beat.ts'
 import { Breaker } from './breaker.ts'
+import type { ClaimedJob } from './claim.ts'
 import { claimJobs } from './claim.ts'
-import type { ClaimedJob } from './claimed-job.ts'
 import { Contents } from './contents.ts'
 import { consumersWithReady } from './peek.ts'
 import { Recovery } from './recovery.ts'
@@ -56,7 +56,7 @@ export class Courier {
   readonly #settling: Settling
   readonly #recovery: Recovery
   readonly #attempts: Attempts
-  readonly #discovery: Beat
+  readonly #discovery: Rounds
   /** Consumers that may have ready jobs; those that were asked last stand last. */
   readonly #wanted = new Set<number>()
   /** Those of them that got jobs since the last claim began. */
@@ -106,7 +106,7 @@ export class Courier {
       onFreed: (consumer, mayHaveMore) => (mayHaveMore ? this.wake([consumer]) : this.#moved()),
     })
     const everyUs = microseconds(delivery.rationalDelaySeconds)
-    this.#discovery = new Beat(clock, everyUs, () => this.#discover())
+    this.#discovery = new Rounds(clock, everyUs, () => this.#discover())
   }
 
   /** Jobs that were claimed and are not settled. */
@@ -121,7 +121,7 @@ export class Courier {
 
   /** Begins to deliver. */
   start(): void {
-    this.#discovery.start()
+    this.#discovery.now()
     this.#recovery.start()
     this.#claiming ??= this.#claimForEver()
   }

@@ -4,18 +4,17 @@
  */
 import { type Alarm, type Clock, type Instant, instant, later, microseconds } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import type { Xid } from '../../core/xid.ts'
 import { type Database, StoreUnavailable } from '../../db/database.ts'
 import type { Registers } from '../../letters/death-note.ts'
+import { lockLetters } from '../../letters/reopen.ts'
 import { inOffice } from '../../letters/work.ts'
-import { buryJobs } from '../letters/bury.ts'
+import { Rounds } from '../rounds.ts'
 import type { WebhookSettings } from '../settings.ts'
+import { lettersOf, type Settlement, settleJobs } from '../settle-jobs.ts'
 import { Tallies } from '../tallies.ts'
 import { JOB, WEBHOOKS } from '../webhook.ts'
-import { retryDelaySeconds } from './backoff.ts'
-import { Beat } from './beat.ts'
 import { type LapsedJob, makeDueReady, nextDueAt, readLapsed } from './lapses.ts'
-import { type FailedJob, fileFailures, moveJobs, moveOf, withCases } from './moves.ts'
+import { retryAt } from './settling.ts'
 
 export interface RecoveryParts {
   readonly db: Database
@@ -34,9 +33,9 @@ const GATHER_US = 50_000n
 
 export class Recovery {
   readonly #parts: RecoveryParts
-  readonly #beat: Beat
+  readonly #ending: Rounds
   /** Makes ready what is due, at the moment at which the next one is. */
-  readonly #due: Beat
+  readonly #due: Rounds
   #alarm: { readonly at: Instant; readonly alarm: Alarm } | null = null
   #lastLookAt = instant(0n)
   #stopping = false
@@ -44,21 +43,21 @@ export class Recovery {
   constructor(parts: RecoveryParts) {
     this.#parts = parts
     const everyUs = microseconds(parts.settings.delivery.rationalDelaySeconds)
-    this.#beat = new Beat(parts.clock, everyUs, () => this.#attempted(() => this.#endClaims()))
-    this.#due = new Beat(parts.clock, everyUs, () => this.#attempted(() => this.#makeReady()))
+    this.#ending = new Rounds(parts.clock, everyUs, () => this.#attempted(() => this.#endClaims()))
+    this.#due = new Rounds(parts.clock, everyUs, () => this.#attempted(() => this.#makeReady()))
   }
 
   start(): void {
     if (!this.#parts.settings.recovery.enabled) return
-    this.#beat.start()
-    this.#due.start()
+    this.#ending.now()
+    this.#due.now()
   }
 
   /** Ends after the batch at hand. */
   async stop(): Promise<void> {
     this.#stopping = true
     this.#alarm?.alarm.cancel()
-    await Promise.all([this.#beat.stop(), this.#due.stop()])
+    await Promise.all([this.#ending.stop(), this.#due.stop()])
   }
 
   /** A job is due then. */
@@ -133,42 +132,29 @@ export class Recovery {
   /** Gives how many it ended. */
   async #end(lapsed: readonly LapsedJob[]): Promise<number> {
     const { db, clock, registers, settings } = this.#parts
-    const { maxRetry } = settings.delivery
-    const isDying = ({ pulls, attempts }: LapsedJob) => pulls && attempts >= maxRetry
     return inOffice(db, clock, 'webhooks.recover', async (work) => {
+      const settlements = lapsed.map((job) => settlementOf(job, settings.delivery, work.now))
       const tallies = new Tallies()
-      const dying = lapsed.filter(isDying).map(({ id, claim }) => ({
-        id,
-        claim,
-        exhausted: true,
-        reason: 'attempts' as const,
-        ...LEFT_BY_CONSUMER,
-      }))
-      const dead = dying.length === 0 ? new Set<Xid>() : await buryJobs(work, registers, tallies, dying)
-      const living = lapsed.filter((job) => !isDying(job))
-      const failed = await withCases(
-        work,
-        living.map((job) => this.#failed(job, work.now)),
-      )
-      const moved = await moveJobs(work, tallies, failed.map(moveOf))
-      await fileFailures(work, failed, moved)
+      await lockLetters(work.tx, lettersOf(settlements))
+      const ended = await settleJobs(work, registers, tallies, settlements)
       tallies.write(work.tx)
-      for (const { dueAt, id } of failed) {
-        if (dueAt !== null && moved.has(id)) work.afterCommit(() => this.expect(dueAt))
+      for (const job of settlements) {
+        const dueAt = job.to === JOB.dead ? null : job.dueAt
+        if (dueAt !== null && ended.has(job.id)) work.afterCommit(() => this.expect(dueAt))
       }
-      return dead.size + moved.size
+      return ended.size
     })
   }
+}
 
-  #failed({ id, claim, pulls, attempts, letter, messageId }: LapsedJob, now: Instant): FailedJob {
-    const { backoffSeconds } = this.#parts.settings.delivery
-    const delay = retryDelaySeconds(backoffSeconds, attempts + 1)
-    const next = pulls
-      ? { to: JOB.ready, dueAt: null }
-      : { to: JOB.later, dueAt: later(now, microseconds(delay)) }
-    const failure = { ...(pulls ? LEFT_BY_CONSUMER : LEFT_BY_SERVER), correlationId: messageId }
-    return { id, claim, letter, failure, ...next }
-  }
+/** A job whose server went away is tried later; one that a consumer left is ready at once, or dies when its attempts are used up. */
+function settlementOf(job: LapsedJob, delivery: WebhookSettings['delivery'], now: Instant): Settlement {
+  const { id, claim, letter, attempts, pulls, messageId } = job
+  const held = { id, claim, letter }
+  const failure = { ...(pulls ? LEFT_BY_CONSUMER : LEFT_BY_SERVER), correlationId: messageId }
+  if (!pulls) return { ...held, to: JOB.later, dueAt: retryAt(delivery, attempts, now), failure }
+  if (attempts < delivery.maxRetry) return { ...held, to: JOB.ready, dueAt: null, failure }
+  return { ...held, to: JOB.dead, exhausted: true, reason: 'attempts', ...failure }
 }
 
 const LEFT_BY_CONSUMER = {

@@ -7,20 +7,15 @@ import { Changes } from '../../core/changes.ts'
 import { type Clock, type Instant, later, microseconds } from '../../core/clock.ts'
 import { Gather } from '../../core/gather.ts'
 import type { Log } from '../../core/log.ts'
-import type { Xid } from '../../core/xid.ts'
 import { type Database, StoreUnavailable } from '../../db/database.ts'
-import { closeCasesOf } from '../../letters/confirm.ts'
 import type { Registers } from '../../letters/death-note.ts'
-import type { LetterId } from '../../letters/letter.ts'
-import { lockLettersOf } from '../../letters/reopen.ts'
+import { lockLetters } from '../../letters/reopen.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
-import { buryJobs, type DyingJob } from '../letters/bury.ts'
 import type { WebhookSettings } from '../settings.ts'
+import { lettersOf, type Settlement, settleJobs } from '../settle-jobs.ts'
 import { Tallies } from '../tallies.ts'
 import { JOB, WEBHOOKS } from '../webhook.ts'
-import { retryDelaySeconds } from './backoff.ts'
-import type { ClaimedJob } from './claimed-job.ts'
-import { type FailedJob, fileFailures, type Move, moveJobs, moveOf, withCases } from './moves.ts'
+import type { ClaimedJob } from './claim.ts'
 
 /** What came of a claim. `handedBack`: no attempt was made, or it was cut short. */
 export type Outcome =
@@ -33,13 +28,13 @@ export type Outcome =
       readonly correlationId: string
     }
 
-export interface Settlement {
+interface Result {
   readonly job: ClaimedJob
   readonly outcome: Outcome
 }
 
-/** `void`: the claim was over. `away`: the store does not answer. Otherwise what became of the job; `later` with the time. */
-type Settled = 'void' | 'away' | 'delivered' | 'ready' | 'dead' | { readonly dueAt: Instant }
+/** What was written: `void`, nothing, because the claim was over; otherwise when the job is tried again, if it is. */
+type Written = 'void' | { readonly dueAt: Instant | null }
 
 export interface SettlingParts {
   readonly db: Database
@@ -57,24 +52,24 @@ const OUTAGE = { baseMs: 50, factor: 2, maxMs: 1_000, jitter: 0.3 }
 
 export class Settling {
   readonly #parts: SettlingParts
-  readonly #gather: Gather<Settlement, Settled>
+  readonly #gather: Gather<Result, Written>
   readonly #changes = new Changes()
   #stopping = false
 
   constructor(parts: SettlingParts) {
     this.#parts = parts
-    this.#gather = new Gather((batch) => this.#writeOrSayAway(batch), { most: MOST_SETTLED })
+    this.#gather = new Gather((batch) => this.#writeOrLeave(batch), { most: MOST_SETTLED })
   }
 
   /** Writes down what came of a job. Resolves when that is done, or of no use any more. Never rejects. */
-  async settle(settlement: Settlement): Promise<void> {
+  async settle(result: Result): Promise<void> {
     const { clock, log, onLater } = this.#parts
-    const { job } = settlement
+    const { job } = result
     for (let failures = 1; ; failures++) {
       try {
-        const settled = await this.#gather.do(settlement)
-        if (settled === 'void') log.debug({ jobId: job.id }, 'a late result of a delivery was ignored')
-        if (typeof settled === 'object') onLater(settled.dueAt)
+        const written = await this.#gather.do(result)
+        if (written === 'void') log.debug({ jobId: job.id }, 'a late result of a delivery was ignored')
+        else if (written.dueAt !== null) onLater(written.dueAt)
         return
       } catch (error) {
         // Once for each job: it is tried again several times in a second.
@@ -94,7 +89,7 @@ export class Settling {
   }
 
   /** Tries until the store is there, for all that have gathered: if each did so for itself, each would tell of it. */
-  async #writeOrSayAway(batch: readonly Settlement[]): Promise<readonly Settled[]> {
+  async #writeOrLeave(batch: readonly Result[]): Promise<readonly Written[]> {
     const { db, clock, log } = this.#parts
     for (let failures = 1; ; failures++) {
       try {
@@ -103,68 +98,54 @@ export class Settling {
         if (!(error instanceof StoreUnavailable)) throw error
         log.warn({ err: error, jobs: batch.length }, 'results of deliveries wait for the store')
       }
-      if (this.#stopping) return batch.map(() => 'away')
+      if (this.#stopping) return batch.map(() => ({ dueAt: null }))
       await this.#changes.within(backoffDelayMs(failures, OUTAGE), () => this.#stopping)
     }
   }
 
-  async #write(work: OfficeWork, batch: readonly Settlement[]): Promise<readonly Settled[]> {
+  async #write(work: OfficeWork, batch: readonly Result[]): Promise<readonly Written[]> {
+    const { registers, settings } = this.#parts
+    const settlements = batch.map((result) => settlementOf(result, settings.delivery, work.now))
     const tallies = new Tallies()
-    const { moves, failing, dying } = this.#sorted(batch, work.now)
-    // Letters before jobs, in the order that everybody keeps.
-    const dyingIds = new Set(dying.map(({ id }) => id))
-    await lockLettersOf(work.tx, lettersOf(batch, dyingIds))
-    const failed = await withCases(work, failing)
-    const moved = await moveJobs(work, tallies, [...moves, ...failed.map(moveOf)])
-    const isDelivered = ({ job, outcome }: Settlement) => outcome.kind === 'delivered' && moved.has(job.id)
-    await Promise.all([
-      fileFailures(work, failed, moved),
-      closeCasesOf(
-        work,
-        batch.filter(isDelivered).flatMap(({ job }) => job.letter ?? []),
-        new Map(),
-      ),
-    ])
-    const { registers } = this.#parts
-    const dead = dying.length === 0 ? new Set<Xid>() : await buryJobs(work, registers, tallies, dying)
+    await lockLetters(work.tx, lettersOf(settlements))
+    const settled = await settleJobs(work, registers, tallies, settlements)
     tallies.write(work.tx)
-    const dueAt = new Map(failed.map((job) => [job.id, job.dueAt]))
-    return batch.map(({ job: { id }, outcome }): Settled => {
-      if (dead.has(id)) return 'dead'
-      if (!moved.has(id)) return 'void'
-      const due = dueAt.get(id)
-      if (due != null) return { dueAt: due }
-      return outcome.kind === 'delivered' ? 'delivered' : 'ready'
-    })
-  }
-
-  #sorted(batch: readonly Settlement[], now: Instant) {
-    const { maxRetry, backoffSeconds } = this.#parts.settings.delivery
-    const moves: Move[] = []
-    const failing: FailedJob[] = []
-    const dying: DyingJob[] = []
-    for (const { job, outcome } of batch) {
-      const { id, claim, letter, attempts } = job
-      if (outcome.kind !== 'failed') {
-        const to = outcome.kind === 'delivered' ? JOB.delivered : JOB.ready
-        moves.push({ id, claim, to, failures: 0, dueAt: null, letter })
-        continue
-      }
-      const { errorClass, errorMessage, correlationId } = outcome
-      const failure = { errorClass, errorMessage, failedBy: WEBHOOKS }
-      if (attempts >= maxRetry) dying.push({ id, claim, exhausted: true, reason: 'attempts', ...failure })
-      else {
-        const delay = retryDelaySeconds(backoffSeconds, attempts + 1)
-        const dueAt = later(now, microseconds(delay))
-        failing.push({ id, claim, to: JOB.later, dueAt, letter, failure: { ...failure, correlationId } })
-      }
-    }
-    return { moves, failing, dying }
+    return settlements.map((job) =>
+      settled.has(job.id) ? { dueAt: job.to === JOB.dead ? null : job.dueAt } : 'void',
+    )
   }
 }
 
-/** The letters that deliveries confirm and deaths reopen. */
-const lettersOf = (batch: readonly Settlement[], dying: ReadonlySet<Xid>): readonly LetterId[] =>
-  batch.flatMap(({ job, outcome }) =>
-    outcome.kind === 'delivered' || dying.has(job.id) ? (job.letter ?? []) : [],
-  )
+function settlementOf(
+  { job, outcome }: Result,
+  delivery: WebhookSettings['delivery'],
+  now: Instant,
+): Settlement {
+  const { id, claim, letter, attempts } = job
+  const held = { id, claim, letter }
+  if (outcome.kind !== 'failed') {
+    const to = outcome.kind === 'delivered' ? JOB.delivered : JOB.ready
+    return { ...held, to, dueAt: null, failure: null }
+  }
+  const { errorClass, errorMessage, correlationId } = outcome
+  const failure = { errorClass, errorMessage, correlationId, failedBy: WEBHOOKS }
+  if (attempts >= delivery.maxRetry)
+    return { ...held, to: JOB.dead, exhausted: true, reason: 'attempts', ...failure }
+  return { ...held, to: JOB.later, dueAt: retryAt(delivery, attempts, now), failure }
+}
+
+/** When a job is tried again that failed now, and so often before. */
+export const retryAt = (
+  { backoffSeconds }: Pick<WebhookSettings['delivery'], 'backoffSeconds'>,
+  attempts: number,
+  now: Instant,
+): Instant => later(now, microseconds(retryDelaySeconds(backoffSeconds, attempts + 1)))
+
+/**
+ * The delay before attempt `attempt + 1`, after `attempt` failures: the values of the list in turn; from the last one on,
+ * that value times one, two, three and so on.
+ */
+export function retryDelaySeconds(list: readonly number[], attempt: number): number {
+  const steps = attempt - list.length + 1
+  return steps < 1 ? (list[attempt - 1] ?? 0) : (list.at(-1) ?? 0) * steps
+}

@@ -1,7 +1,7 @@
 /** Something that is done every so often by an injected clock, once at a time, until it is stopped. */
-import { type Alarm, type Clock, later } from '../../core/clock.ts'
+import { type Alarm, type Clock, later } from '../core/clock.ts'
 
-export class Beat {
+export class Rounds {
   readonly #clock: Clock
   readonly #everyUs: bigint
   readonly #act: () => Promise<void>
@@ -17,12 +17,7 @@ export class Beat {
     this.#act = act
   }
 
-  /** Begins with doing it. */
-  start(): void {
-    this.now()
-  }
-
-  /** Does it now; once more when it is being done already. */
+  /** Does it now, and from then on; once more when it is being done already. */
   now(): void {
     if (this.#stopped) return
     if (this.#acting !== null) {
@@ -30,7 +25,7 @@ export class Beat {
       return
     }
     this.#alarm?.cancel()
-    this.#acting = this.#run().finally(() => {
+    this.#acting = this.#act().finally(() => {
       this.#acting = null
       if (this.#stopped) return
       const again = this.#again
@@ -45,9 +40,5 @@ export class Beat {
     this.#stopped = true
     this.#alarm?.cancel()
     await this.#acting
-  }
-
-  async #run(): Promise<void> {
-    await this.#act()
   }
 }

@@ -1,0 +1,115 @@
+/**
+ * Where jobs in flight go: to what came of them, as far as their claims still hold. Couriers settle here what they attempted, pull
+ * consumers what they took, and recovery what nobody settled in time. One statement moves a whole batch, with its counts, cases and
+ * letters; a job whose claim is not the given one any more stays as it is.
+ */
+import type { Instant } from '../core/clock.ts'
+import { type Xid, xid } from '../core/xid.ts'
+import { type Integer, sql, textList } from '../db/database.ts'
+import { allocateLetterIds } from '../letters/capture.ts'
+import { type CaseFailure, closeCasesOf, fileCaseFailures } from '../letters/confirm.ts'
+import type { Registers } from '../letters/death-note.ts'
+import type { LetterId } from '../letters/letter.ts'
+import type { OfficeWork } from '../letters/work.ts'
+import { buryJobs, type DyingJob } from './letters/bury.ts'
+import type { Tallies } from './tallies.ts'
+import { JOB } from './webhook.ts'
+
+/** A job in flight that lives on, or is delivered. */
+interface Move {
+  readonly id: Xid
+  readonly claim: string
+  /** Its case; null before its first failure. */
+  readonly letter: LetterId | null
+  readonly to: typeof JOB.later | typeof JOB.ready | typeof JOB.delivered
+  /** When a job that goes to `later` becomes ready. */
+  readonly dueAt: Instant | null
+  /** What its attempt failed with; null when it did not, or when none was made. */
+  readonly failure: Omit<CaseFailure, 'caseId' | 'errorStack'> | null
+}
+
+/** A job in flight that is not tried again. */
+interface Death extends DyingJob, Pick<Move, 'letter'> {
+  readonly to: typeof JOB.dead
+}
+
+export type Settlement = Move | Death
+
+/** The letters that deliveries confirm and deaths reopen. Whoever settles locks them first: letters come before jobs. */
+export const lettersOf = (settlements: readonly Settlement[]): readonly LetterId[] =>
+  settlements.flatMap(({ to, letter }) => (to === JOB.delivered || to === JOB.dead ? (letter ?? []) : []))
+
+/** Settles jobs whose claims still hold; gives these. */
+export async function settleJobs(
+  work: OfficeWork,
+  registers: Registers,
+  tallies: Tallies,
+  settlements: readonly Settlement[],
+): Promise<ReadonlySet<Xid>> {
+  const living = settlements.filter((job): job is Move => job.to !== JOB.dead)
+  const dying = settlements.filter((job): job is Death => job.to === JOB.dead)
+  const moves = await withCases(work, living)
+  const ids = await moveJobs(work, tallies, moves)
+  const moved = moves.filter(({ id }) => ids.has(id))
+  await Promise.all([
+    fileCaseFailures(
+      work,
+      moved.flatMap(({ letter, failure }) =>
+        letter === null || failure === null ? [] : { ...failure, caseId: letter, errorStack: null },
+      ),
+    ),
+    closeCasesOf(
+      work,
+      moved.flatMap(({ to, letter }) => (to === JOB.delivered ? (letter ?? []) : [])),
+      new Map(),
+    ),
+  ])
+  return new Set([...ids, ...(await buryJobs(work, registers, tallies, dying))])
+}
+
+/** Gives those that fail for the first time a case. */
+async function withCases({ tx }: OfficeWork, moves: readonly Move[]): Promise<readonly Move[]> {
+  const isFirst = ({ letter, failure }: Move) => letter === null && failure !== null
+  const fresh = (await allocateLetterIds(tx, moves.filter(isFirst).length)).values()
+  return moves.map((move) => {
+    if (!isFirst(move)) return move
+    const { value: letter } = fresh.next()
+    if (letter === undefined) throw new Error(`there is no number for the case of job ${move.id}`)
+    return { ...move, letter }
+  })
+}
+
+/**
+ * Jobs by primary key, in the order of their ids; `$2` has a list for each. The plus keeps the stores from looking for them among all
+ * jobs in flight, which they do as long as they do not know how many there are. Cost: the jobs of the batch.
+ */
+const moveMany = sql('webhooks.move', ({ among, json }) => {
+  const given = (place: number, type: string) => `CAST(${json('$2')} -> id ->> ${place} AS ${type})`
+  return `
+    UPDATE bartleby.webhook_jobs SET state = ${given(1, 'smallint')}, attempts = attempts + ${given(2, 'int')},
+      due_at = ${given(3, 'bigint')}, letter = ${given(4, 'bigint')}, claim = NULL, changed_at = $3
+    WHERE ${among('id', '$1', 'text')} AND +state = ${JOB.inFlight} AND claim = ${given(0, 'text')}
+    RETURNING id, consumer`
+})
+
+/** Moves jobs whose claims still hold; gives those that it moved. */
+async function moveJobs(
+  { tx, now }: OfficeWork,
+  tallies: Tallies,
+  moves: readonly Move[],
+): Promise<ReadonlySet<Xid>> {
+  if (moves.length === 0) return new Set()
+  const to = new Map(moves.map((move) => [move.id, move.to]))
+  const given = Object.fromEntries(
+    // As text: JSON numbers would lose the digits beyond 2^53.
+    moves.map(({ id, claim, to, failure, dueAt, letter }) => [
+      id,
+      [claim, to, failure === null ? 0 : 1, dueAt?.toString() ?? null, letter?.toString() ?? null],
+    ]),
+  )
+  const list = textList(tx.dialect, [...to.keys()].sort())
+  const rows = await tx.rows<{ id: string; consumer: Integer }>(moveMany, list, JSON.stringify(given), now)
+  for (const { id, consumer } of rows)
+    tallies.moved(Number(consumer), JOB.inFlight, to.get(xid(id)) ?? JOB.ready)
+  return new Set(rows.map(({ id }) => xid(id)))
+}
