@@ -101,12 +101,16 @@ export function quotedColumns(layout: TableNames): Readonly<Record<ColumnName | 
   return Object.fromEntries(names) as Record<ColumnName | 'isProcessed', string>
 }
 
-/** A parameter as a value of a column's type; SQLite does not care. */
-export const typed = (layout: Layout, column: ColumnName, parameter: string): string =>
-  layout.dialect === 'postgres' ? `${parameter}::${layout.types[column]}` : parameter
+/** A text as a value of a column's type; SQLite does not care. */
+export const typed = (layout: Layout, column: ColumnName, text: string): string =>
+  layout.dialect === 'postgres' ? `${text}::text::${layout.types[column]}` : text
 
-/** The type of a list of values of a column. PostgreSQL only. */
-export const listType = (layout: Layout, column: ColumnName): string => `${layout.types[column]}[]`
+/** A value of any type as text: ids, tenants and keys of others are of any. */
+export const asText = (expression: string): string => `CAST(${expression} AS text)`
+
+/** The change of the flag in tables that have one beside the time of processing. */
+export const processedFlag = (layout: Layout, value: boolean): string =>
+  layout.hasFlag ? `, ${columnOf(layout, 'isProcessed')} = ${value}` : ''
 
 type TimeKind = 'timestamptz' | 'timestamp' | 'micros' | 'text'
 
@@ -210,6 +214,16 @@ export const dueBounds = {
 export function pendingOf(layout: TableNames, table = ''): string {
   const { processedAt, deadAt } = quotedColumns(layout)
   return `${table}${processedAt} IS NULL AND ${table}${deadAt} IS NULL`
+}
+
+/** What is made of a layout, once for each. */
+export function perLayout<Made>(make: (layout: Layout) => Made): (layout: Layout) => Made {
+  const known = new WeakMap<Layout, Made>()
+  return (layout) => {
+    const made = known.get(layout) ?? make(layout)
+    known.set(layout, made)
+    return made
+  }
 }
 
 /** A statement on a table of messages. Not declared with `sql`: there is one for each layout. */

@@ -5,7 +5,16 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { isTimestamp } from '../core/timestamp.ts'
 import type { Integer, Session, Statement } from '../db/database.ts'
-import { dueOf, finiteMicrosOf, type Layout, layoutStatement, pendingOf, quotedColumns } from './layout.ts'
+import {
+  asText,
+  dueOf,
+  finiteMicrosOf,
+  type Layout,
+  layoutStatement,
+  pendingOf,
+  perLayout,
+  quotedColumns,
+} from './layout.ts'
 import { deadOf, failedOf } from './look.ts'
 import type { OutboxStatus } from './message.ts'
 import type { ColumnName } from './table-names.ts'
@@ -49,19 +58,13 @@ export interface MessageList {
   readonly totalIsCapped: boolean
 }
 
-interface ListedRow {
-  readonly id: string
-  readonly tenant: string | null
-  readonly type: string | null
-  readonly created: Integer | null
-  readonly retries: Integer
-  readonly processed: Integer | null
-  readonly dead: Integer | null
-  readonly next: Integer | null
-  readonly status: OutboxStatus
-  readonly key: string | null
-  readonly line: string | null
-  readonly error: string | null
+/** What is read of it: times in microseconds, numbers as the store gives them. */
+type ListedRow = {
+  readonly [Field in keyof ListedMessage]: Instant extends ListedMessage[Field]
+    ? Integer | null
+    : ListedMessage[Field] extends number
+      ? Integer
+      : ListedMessage[Field]
 }
 
 interface ListStatements {
@@ -107,15 +110,13 @@ function stateOf(layout: Layout, status: OutboxStatus | null) {
   }
 }
 
-const known = new WeakMap<Layout, Map<string, ListStatements>>()
+const known = perLayout(() => new Map<string, ListStatements>())
 
 /** The statements of one list, made once for each table. */
 export function statementsOf(layout: Layout, status: OutboxStatus | null, filtered: boolean): ListStatements {
-  const ofLayout = known.get(layout) ?? new Map<string, ListStatements>()
-  known.set(layout, ofLayout)
   const name = `${status ?? 'all'}${filtered ? '.filtered' : ''}`
-  const statements = ofLayout.get(name) ?? listStatements(layout, status, filtered, name)
-  ofLayout.set(name, statements)
+  const statements = known(layout).get(name) ?? listStatements(layout, status, filtered, name)
+  known(layout).set(name, statements)
   return statements
 }
 
@@ -137,7 +138,7 @@ function listStatements(
   const placed = order.map((term, index) => `${term} AS ${places[index]}`).join(', ')
   const reach = `FROM ${layout.sqlTable} WHERE ${where} ORDER BY ${by(order)} LIMIT ${LIST_REACH + 1}`
   const chosen = `(${matches(layout, 'type', '$1')} AND ${matches(layout, 'tenant', '$2')})`
-  const filters = `${textOf(layout, c.eventType)} AS type, ${textOf(layout, c.tenantId)} AS tenant`
+  const filters = `${asText(c.eventType)} AS type, ${asText(c.tenantId)} AS tenant`
   const found = filtered
     ? `SELECT ${places.join(', ')} FROM (SELECT ${placed}, ${filters} ${reach}) AS reach
        WHERE ${chosen} ORDER BY ${by(places)} LIMIT $3 OFFSET $4`
@@ -161,19 +162,15 @@ function listStatements(
 /** What is shown of a row, under names of our own. */
 function listedColumns(layout: Layout): string {
   const c = quotedColumns(layout)
-  const text = (column: ColumnName) => textOf(layout, `message.${c[column]}`)
-  const time = (column: ColumnName) => finiteMicrosOf(layout, column, `message.${c[column]}`)
-  return `${text('id')} AS id, ${text('tenantId')} AS tenant, ${text('eventType')} AS type, ${time('createdAt')} AS created,
-    coalesce(message.${c.retryCount}, 0) AS retries, ${time('processedAt')} AS processed, ${time('deadAt')} AS dead,
-    ${time('nextAttemptAt')} AS next, ${text('idempotencyKey')} AS key, ${text('orderingKey')} AS line,
-    substr(${text('error')}, 1, ${SNIPPET_CHARACTERS + 1}) AS error,
+  const text = (column: ColumnName) => `${asText(`message.${c[column]}`)} AS "${column}"`
+  const time = (column: ColumnName) =>
+    `${finiteMicrosOf(layout, column, `message.${c[column]}`)} AS "${column}"`
+  return `${text('id')}, ${text('tenantId')}, ${text('eventType')}, ${time('createdAt')}, coalesce(message.${c.retryCount}, 0) AS "retryCount",
+    ${time('processedAt')}, ${time('deadAt')}, ${time('nextAttemptAt')}, ${text('idempotencyKey')}, ${text('orderingKey')},
+    substr(${asText(`message.${c.error}`)}, 1, ${SNIPPET_CHARACTERS + 1}) AS "lastErrorSnippet",
     CASE WHEN message.${c.processedAt} IS NOT NULL THEN 'processed' WHEN message.${c.deadAt} IS NOT NULL THEN 'dead'
       WHEN message.${c.retryCount} > 0 THEN 'failed' ELSE 'pending' END AS status`
 }
-
-/** Ids, tenants and keys of others are of any type. */
-const textOf = ({ dialect }: Layout, expression: string): string =>
-  dialect === 'postgres' ? `${expression}::text` : `CAST(${expression} AS TEXT)`
 
 /** Whether a value is what was asked for, if anything was. */
 const matches = ({ dialect }: Layout, value: string, parameter: string): string => {
@@ -182,18 +179,16 @@ const matches = ({ dialect }: Layout, value: string, parameter: string): string 
 }
 
 const messageOf = (row: ListedRow): ListedMessage => ({
-  id: row.id,
-  tenantId: row.tenant ?? '',
-  eventType: row.type ?? '',
-  createdAt: timeOf(row.created),
-  retryCount: Number(row.retries),
-  processedAt: timeOf(row.processed),
-  deadAt: timeOf(row.dead),
-  nextAttemptAt: timeOf(row.next),
-  status: row.status,
-  idempotencyKey: row.key,
-  orderingKey: row.line,
-  lastErrorSnippet: row.error === null ? null : snippetOf(row.error),
+  ...row,
+  // Tables of others may have neither.
+  tenantId: row.tenantId ?? '',
+  eventType: row.eventType ?? '',
+  createdAt: timeOf(row.createdAt),
+  retryCount: Number(row.retryCount),
+  processedAt: timeOf(row.processedAt),
+  deadAt: timeOf(row.deadAt),
+  nextAttemptAt: timeOf(row.nextAttemptAt),
+  lastErrorSnippet: row.lastErrorSnippet === null ? null : snippetOf(row.lastErrorSnippet),
 })
 
 /** Null for what no calendar has: the end of time, or what others wrote. */

@@ -4,7 +4,14 @@
  */
 import type { Instant } from '../core/clock.ts'
 import type { Integer, Session, Statement } from '../db/database.ts'
-import { finiteMicrosOf, type Layout, layoutStatement, pendingOf, quotedColumns } from './layout.ts'
+import {
+  finiteMicrosOf,
+  type Layout,
+  layoutStatement,
+  pendingOf,
+  perLayout,
+  quotedColumns,
+} from './layout.ts'
 
 export interface Backlog {
   /** Messages that are still to be delivered. */
@@ -39,7 +46,7 @@ export function deadOf(layout: Layout): string {
  * alone, and grow with these; the conditions stand here in the words of the indexes. What has failed is looked for among the
  * rows that wait.
  */
-function backlogStatement(layout: Layout): Statement {
+export const backlogStatementOf = perLayout((layout): Statement => {
   const { createdAt } = quotedColumns(layout)
   const table = layout.sqlTable
   return layoutStatement(
@@ -52,16 +59,7 @@ function backlogStatement(layout: Layout): Statement {
      CROSS JOIN (SELECT count(*) AS dead FROM ${table} WHERE ${deadOf(layout)}) AS dead`,
     { bigints: true },
   )
-}
-
-const statements = new WeakMap<Layout, Statement>()
-
-/** The statement for a table, made once. */
-export function backlogStatementOf(layout: Layout): Statement {
-  const statement = statements.get(layout) ?? backlogStatement(layout)
-  statements.set(layout, statement)
-  return statement
-}
+})
 
 /** Counts what waits, what has failed and what is dead. Ages are up to `now`. */
 export async function readBacklog(session: Session, layout: Layout, now: Instant): Promise<Backlog> {

@@ -108,7 +108,7 @@ async function correspond({ layout, db }: Toured): Promise<void> {
     await rows.lockStanding(tx, ids)
     const { id } = known.row
     await rows.startOver(tx, [{ id, letterId: known.letterId, payload: Buffer.from('{"b":2}') }])
-    await rows.takeBack(tx, known.row, known.letterId, NOW)
+    await rows.takeBack(tx, told, NOW)
   })
 }
 

@@ -11,7 +11,7 @@ import type { Registers } from '../../letters/death-note.ts'
 import type { Layout } from '../layout.ts'
 import type { OutboxPost } from '../post.ts'
 import { type DueRow, letterRowsOf } from '../sql/letters.ts'
-import { releaseLines } from '../sql/line.ts'
+import { linesOf } from '../sql/line.ts'
 import { learnLayout } from './known-layouts.ts'
 import { type ToldOffice, tellOffice } from './tell.ts'
 
@@ -156,7 +156,7 @@ export class OutboxLetterClerk {
     try {
       const { told, letGo } = await tellOffice(this.#office, post, layout, ids)
       if (letGo.length > 0) {
-        await releaseLines(post.db, layout, letGo, post.onDead)
+        await linesOf(layout).release(post.db, letGo, post.onDead)
         this.#dispatch(post.name)
       }
       return told.length

@@ -232,16 +232,18 @@ async function takeBack<Of extends Restoring>(
   for (const { outbox, members, rowIds } of await byOutbox(work.tx, sent)) {
     await atRows(postOf(posts, outbox), work.tx, 'outbox.recall', async (at, rows) => {
       const standing = await rows.lockStanding(at, rowIds)
+      const waiting: OutboxAndRow[] = []
       for (const { letter, row } of members) {
         const found = isThere(row, standing) ? standing.get(row.id) : undefined
         if (found === undefined || found.isProcessed) answers.push({ letter, deliveries: 0 })
         else if (isClaimed(found, work))
           answers.push({ letter, refusal: failure('letter_in_flight', { queue: letter.sentTo ?? '' }) })
         else {
-          if (found.deadAt === null) await rows.takeBack(at, found, letter.id, work.now)
+          if (found.deadAt === null) waiting.push(row)
           answers.push({ letter, deliveries: found.retryCount })
         }
       }
+      await rows.takeBack(at, waiting, work.now)
     })
     work.afterCommit(() => listeners.tell(outbox))
   }

@@ -23,7 +23,7 @@ import {
 } from '../layout.ts'
 import type { ClaimedMessage } from '../message.ts'
 import { idList } from './by-id.ts'
-import { CLAIMED, type ClaimedRow, messageOf, returned } from './claimed-row.ts'
+import { type ClaimedRow, claimedRow, messageOf } from './claimed-row.ts'
 import type { Line } from './line.ts'
 
 export interface ClaimRequest {
@@ -61,6 +61,7 @@ function postgresClaims(layout: Layout) {
   const c = quotedColumns(layout)
   const due = dueOf(layout)
   const { always, never } = dueBounds.postgres
+  const { selected, namesIn } = claimedRow(layout)
   const table = layout.sqlTable
   const candidates = (which: string, limit: string) => `
       SELECT ${c.id} AS id, ${c.tenantId} AS tenant, CASE WHEN ${c.tenantId} IS NOT NULL THEN ${c.orderingKey} END AS line, ${c.createdAt} AS created FROM ${table}
@@ -112,9 +113,9 @@ function postgresClaims(layout: Layout) {
       UPDATE ${table} SET ${c.claimedUntil} = ${timeFrom(layout, 'claimedUntil', '$3')}, ${c.claimedBy} = $2,
         ${c.claimCount} = coalesce(${c.claimCount}, 0) + 1, ${c.idempotencyKey} = coalesce(${c.idempotencyKey}, ${newKey(layout)})
       WHERE ${c.id} = ANY(ARRAY(SELECT id FROM taken))
-      RETURNING ${returned(layout)}, ${c.createdAt} AS first, ${c.id} AS second
+      RETURNING ${selected}, ${c.createdAt} AS first, ${c.id} AS second
     )
-    SELECT ${CLAIMED.map((name) => `claimed.${name}`).join(', ')},
+    SELECT ${namesIn('claimed')},
       ${finiteMicrosOf(layout, 'createdAt', '(SELECT max(created) FROM fresh)')} AS newest, (SELECT json_agg(DISTINCT jsonb_build_object('tenantId', tenant, 'orderingKey', line))::text FROM parked) AS parked
     FROM (SELECT 1) AS one LEFT JOIN claimed ON true ORDER BY claimed.first, claimed.second`,
       sqlite: '',
@@ -171,7 +172,7 @@ function sqliteClaims(layout: Layout) {
   const statement = (verb: string, text: string) =>
     layoutStatement(layout, verb, { postgres: '', sqlite: text }, { bigints: true })
   const candidates = (which: string, order: string) => `
-    SELECT ${returned(layout, `${table}.`)}, ${c.createdAt} AS at FROM ${table}
+    SELECT ${claimedRow(layout).selected}, ${c.createdAt} AS at FROM ${table}
     WHERE ${pendingOf(layout)} AND ${which} AND (coalesce(${c.claimCount}, 0) >= $2) = $3
     ORDER BY ${order}${table}.${c.createdAt}, ${table}.${c.id} LIMIT $1`
   const late = statement('late', candidates(`${due} > ${always} AND ${due} <= $4`, `${due}, `))

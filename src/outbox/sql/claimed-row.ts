@@ -1,8 +1,9 @@
 /** A claimed row: what is read of it, and the message that it makes. Columns of others may hold numbers, or nothing. */
 import { instant } from '../../core/clock.ts'
 import type { Integer } from '../../db/database.ts'
-import { finiteMicrosOf, type Layout, payloadOf, quotedColumns } from '../layout.ts'
+import { asText, finiteMicrosOf, type Layout, payloadOf, quotedColumns } from '../layout.ts'
 import type { ClaimedMessage } from '../message.ts'
+import type { ColumnName } from '../table-names.ts'
 
 export interface ClaimedRow {
   readonly id: string
@@ -19,32 +20,34 @@ export interface ClaimedRow {
   readonly processed: Integer | boolean
 }
 
-/** The names of a claimed row. Times and ids to sort by stay in the database: reading them costs more than all else. */
-export const CLAIMED: readonly (keyof ClaimedRow)[] = [
-  'id',
-  'tenant',
-  'type',
-  'payload',
-  'key',
-  'created',
-  'retries',
-  'line',
-  'headers',
-  'correlation',
-  'claims',
-  'processed',
-]
-
-/** What a claim needs of a row, under names of our own. */
-export function returned(layout: Layout, table = ''): string {
+/** What a claim reads of a row. Times and ids to sort by stay in the database: reading them costs more than all else. */
+function claimedColumns(layout: Layout): Readonly<Record<keyof ClaimedRow, string>> {
   const c = quotedColumns(layout)
-  const text = layout.dialect === 'postgres' ? '::text' : ''
-  const { hasFlag } = layout
-  return `${table}${c.id}${text} AS id, ${table}${c.tenantId}${text} AS tenant, ${table}${c.eventType}${text} AS type,
-    ${payloadOf(layout, table + c.payload)} AS payload, ${table}${c.idempotencyKey}${text} AS key,
-    coalesce(${finiteMicrosOf(layout, 'createdAt', table + c.createdAt)}, 0) AS created, coalesce(${table}${c.retryCount}, 0) AS retries,
-    CASE WHEN ${table}${c.tenantId} IS NOT NULL THEN ${table}${c.orderingKey}${text} END AS line, ${table}${c.headers}${text} AS headers, ${table}${c.correlationId}${text} AS correlation,
-    ${table}${c.claimCount} AS claims, ${hasFlag ? `coalesce(${table}${c.isProcessed}, false)` : 'false'} AS processed`
+  const column = (name: ColumnName | 'isProcessed') => `${layout.sqlTable}.${c[name]}`
+  const text = (name: ColumnName) => (layout.dialect === 'postgres' ? asText(column(name)) : column(name))
+  return {
+    id: text('id'),
+    tenant: text('tenantId'),
+    type: text('eventType'),
+    payload: payloadOf(layout, column('payload')),
+    key: text('idempotencyKey'),
+    created: `coalesce(${finiteMicrosOf(layout, 'createdAt', column('createdAt'))}, 0)`,
+    retries: `coalesce(${column('retryCount')}, 0)`,
+    line: `CASE WHEN ${column('tenantId')} IS NOT NULL THEN ${text('orderingKey')} END`,
+    headers: text('headers'),
+    correlation: text('correlationId'),
+    claims: column('claimCount'),
+    processed: layout.hasFlag ? `coalesce(${column('isProcessed')}, false)` : 'false',
+  }
+}
+
+/** These columns under names of our own, and the names behind that of a query. */
+export function claimedRow(layout: Layout) {
+  const columns = Object.entries(claimedColumns(layout))
+  return {
+    selected: columns.map(([name, expression]) => `${expression} AS ${name}`).join(', '),
+    namesIn: (query: string) => columns.map(([name]) => `${query}.${name}`).join(', '),
+  }
 }
 
 /** The message of a row. */

@@ -9,16 +9,19 @@ import type { Integer, Session, Statement } from '../../db/database.ts'
 import { digestIn, digestOf } from '../../letters/contents.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import {
+  asText,
   type Layout,
   layoutStatement,
-  listType,
   microsOf,
   payloadFrom,
   payloadOf,
+  perLayout,
+  processedFlag,
   quotedColumns,
   timeFrom,
+  typed,
 } from '../layout.ts'
-import { hasValue, idList, isNull } from './by-id.ts'
+import { givenList, hasValue, idList, inIdList, isNull, updateEach } from './by-id.ts'
 
 /** Where a row stands, without what is large. */
 export interface StandingRow {
@@ -75,84 +78,42 @@ export interface RowOfLetter {
   readonly key: string
 }
 
-export interface LetterRows {
-  /** The next rows behind `after` that the office has to be told of. */
-  due(session: Session, after: string | null, limit: number): Promise<readonly DueRow[]>
-  /** Rows by id, in the order given; those that are gone are left out. */
-  read(session: Session, ids: readonly string[]): Promise<readonly OutboxRow[]>
-  /** The same, locked until the transaction ends. */
-  lock(session: Session, ids: readonly string[]): Promise<readonly OutboxRow[]>
-  /** Where rows stand, by their ids; those that are gone are left out. */
-  standing(session: Session, ids: readonly string[]): Promise<ReadonlyMap<string, StandingRow>>
-  /** The same, locked until the transaction ends. */
-  lockStanding(session: Session, ids: readonly string[]): Promise<ReadonlyMap<string, StandingRow>>
-  /** Takes the mark off, where the row is still what the office was told. */
-  told(session: Session, rows: readonly ToldRow[]): Promise<void>
-  /** Rows start over, due at once. */
-  startOver(session: Session, rows: readonly StartedRow[]): Promise<void>
-  /** A row that was to be delivered is dead. */
-  takeBack(session: Session, row: Pick<StandingRow, 'id'>, letterId: LetterId, now: Instant): Promise<void>
-  /** Dead rows no longer hold their lines: nobody wants them delivered. */
-  giveUp(session: Session, rows: readonly RowOfLetter[], now: Instant): Promise<void>
-  /** Rows that were given up are dead and hold their lines again. */
-  layBack(session: Session, rows: readonly RowOfLetter[]): Promise<void>
-}
-
-const known = new WeakMap<Layout, LetterRows>()
-
 /** The rows of one table, for the office. */
-export function letterRowsOf(layout: Layout): LetterRows {
-  const rows = known.get(layout) ?? {
-    ...readsOf(layout),
-    ...returnsOf(layout),
-    ...batchWritesOf(layout),
-  }
-  known.set(layout, rows)
-  return rows
-}
+export const letterRowsOf = perLayout((layout: Layout) => ({
+  ...readsOf(layout),
+  ...returnsOf(layout),
+  ...batchWritesOf(layout),
+}))
+export type LetterRows = ReturnType<typeof letterRowsOf>
 
-function readsOf(layout: Layout): Pick<LetterRows, 'due' | 'read' | 'lock' | 'standing' | 'lockStanding'> {
+function readsOf(layout: Layout) {
   const c = quotedColumns(layout)
-  const { sqlTable: table, types } = layout
+  const { sqlTable: table, dialect } = layout
   /** On the index of what the office has to be told, which holds nothing else. Bare, the last `id` would be the text. */
   const dueRows = (verb: string, behind: string): Statement =>
-    layoutStatement(layout, verb, {
-      postgres: `SELECT ${c.id}::text AS id, octet_length(${payloadOf(layout)}) AS bytes FROM ${table}
-        WHERE ${c.letterDue} ${behind} ORDER BY ${table}.${c.id} LIMIT $1`,
-      sqlite: `SELECT CAST(${c.id} AS TEXT) AS id, length(${payloadOf(layout)}) AS bytes FROM ${table}
-        WHERE ${c.letterDue} ${behind} ORDER BY ${table}.${c.id} LIMIT $1`,
-    })
-  const firstDue = dueRows('firstLetterDue', '')
-  const nextDue = dueRows(
-    'nextLetterDue',
-    `AND ${c.id} > ${layout.dialect === 'postgres' ? `$2::text::${types.id}` : '$2'}`,
-  )
-  const text = (column: string) =>
-    layout.dialect === 'postgres' ? `${column}::text` : `CAST(${column} AS TEXT)`
-  const place = `${text(c.id)} AS id, ${text(c.idempotencyKey)} AS key, coalesce(${c.retryCount}, 0) AS retries,
-    ${microsOf(layout, 'deadAt')} AS dead, ${c.processedAt} IS NOT NULL AS processed, ${microsOf(layout, 'claimedUntil')} AS claimed,
-    ${c.letterDue} AS due`
-  const whole = `${place}, ${text(c.tenantId)} AS tenant, ${text(c.eventType)} AS type, ${payloadOf(layout)} AS payload,
-    ${microsOf(layout, 'createdAt')} AS created, ${text(c.orderingKey)} AS line, ${text(c.headers)} AS headers,
-    ${text(c.correlationId)} AS correlation, ${text(c.error)} AS error,
-    ${layout.hasFailures ? text(c.earlierFailures) : 'NULL'} AS earlier`
-  const standing = `${place}, ${digestIn(layout.dialect, payloadOf(layout))} AS digest`
-  /** By primary key; locks are taken in the order of ids. */
-  const byId = (verb: string, facts: string, locking: string): Statement =>
     layoutStatement(
       layout,
       verb,
-      {
-        postgres: `SELECT ${facts} FROM ${table} WHERE ${c.id} = ANY($1::text[]::${listType(layout, 'id')}) ${locking}`,
-        sqlite: `SELECT ${facts} FROM ${table} WHERE ${c.id} IN (SELECT value FROM json_each($1))`,
-      },
-      { bigints: true },
+      `SELECT ${asText(c.id)} AS id, octet_length(${payloadOf(layout)}) AS bytes FROM ${table}
+       WHERE ${c.letterDue} ${behind} ORDER BY ${table}.${c.id} LIMIT $1`,
     )
-  const locked = `ORDER BY ${table}.${c.id} FOR UPDATE`
-  const plain = byId('readForLetters', whole, '')
-  const locking = byId('lockForLetters', whole, locked)
-  const standingPlain = byId('standingOfLetters', standing, '')
-  const standingLocking = byId('lockStandingOfLetters', standing, locked)
+  const firstDue = dueRows('firstLetterDue', '')
+  const nextDue = dueRows('nextLetterDue', `AND ${c.id} > ${typed(layout, 'id', '$2')}`)
+  const place = `${asText(c.id)} AS id, ${asText(c.idempotencyKey)} AS key, coalesce(${c.retryCount}, 0) AS retries,
+    ${microsOf(layout, 'deadAt')} AS dead, ${c.processedAt} IS NOT NULL AS processed, ${microsOf(layout, 'claimedUntil')} AS claimed,
+    ${c.letterDue} AS due`
+  const whole = `${place}, ${asText(c.tenantId)} AS tenant, ${asText(c.eventType)} AS type, ${payloadOf(layout)} AS payload,
+    ${microsOf(layout, 'createdAt')} AS created, ${asText(c.orderingKey)} AS line, ${asText(c.headers)} AS headers,
+    ${asText(c.correlationId)} AS correlation, ${asText(c.error)} AS error,
+    ${layout.hasFailures ? asText(c.earlierFailures) : 'NULL'} AS earlier`
+  const standing = `${place}, ${digestIn(dialect, payloadOf(layout))} AS digest`
+  /** By primary key; locks are taken in the order of ids. */
+  const byId = (verb: string, facts: string, locking = ''): Statement =>
+    layoutStatement(layout, verb, `SELECT ${facts} FROM ${table} WHERE ${inIdList(layout)} ${locking}`, {
+      bigints: true,
+    })
+  // In a transaction of SQLite nobody else writes.
+  const locked = dialect === 'postgres' ? `ORDER BY ${table}.${c.id} FOR UPDATE` : ''
   const rowsOf = (statement: Statement) => async (session: Session, ids: readonly string[]) => {
     if (ids.length === 0) return []
     const stored = await session.rows<StoredRow>(statement, idList(layout, ids))
@@ -163,22 +124,25 @@ function readsOf(layout: Layout): Pick<LetterRows, 'due' | 'read' | 'lock' | 'st
     if (ids.length === 0) return new Map<string, StandingRow>()
     type Row = StoredPlace & { readonly digest: Uint8Array | null }
     const stored = await session.rows<Row>(statement, idList(layout, ids))
-    return new Map(
-      stored.map((row) => [row.id, { ...toPlace(row), digest: digestOf(layout.dialect, row.digest) }]),
-    )
+    return new Map(stored.map((row) => [row.id, { ...toPlace(row), digest: digestOf(dialect, row.digest) }]))
   }
   return {
-    standing: standingOf(standingPlain),
-    lockStanding: standingOf(standingLocking),
-    async due(session, after, limit) {
+    /** The next rows behind `after` that the office has to be told of. */
+    async due(session: Session, after: string | null, limit: number): Promise<readonly DueRow[]> {
       type Row = { readonly id: string; readonly bytes: Integer | null }
       const rows = await (after === null
         ? session.rows<Row>(firstDue, limit)
         : session.rows<Row>(nextDue, limit, after))
       return rows.map(({ id, bytes }) => ({ id, payloadBytes: Number(bytes ?? 0) }))
     },
-    read: rowsOf(plain),
-    lock: rowsOf(locking),
+    /** Rows by id, in the order given; those that are gone are left out. */
+    read: rowsOf(byId('readForLetters', whole)),
+    /** The same, locked until the transaction ends. */
+    lock: rowsOf(byId('lockForLetters', whole, locked)),
+    /** Where rows stand, by their ids; those that are gone are left out. */
+    standing: standingOf(byId('standingOfLetters', standing)),
+    /** The same, locked until the transaction ends. */
+    lockStanding: standingOf(byId('lockStandingOfLetters', standing, locked)),
   }
 }
 
@@ -229,132 +193,104 @@ const toRow = (row: StoredRow): OutboxRow => ({
 
 const isTrue = (value: boolean | Integer): boolean => value === true || Number(value) === 1
 
-/** The flag of tables that have one beside the time of processing. */
-const flag = ({ hasFlag }: Layout, column: string, value: boolean): string =>
-  hasFlag ? `, ${column} = ${value}` : ''
-
-function returnsOf(layout: Layout): Pick<LetterRows, 'startOver' | 'takeBack'> {
+function returnsOf(layout: Layout) {
   const c = quotedColumns(layout)
   const { sqlTable: table, dialect } = layout
-  const UNCLAIMED = `${c.claimedUntil} = NULL, ${c.claimedBy} = NULL, ${c.claimCount} = 0`
   /** Due at a time that is past by every clock, and not as fresh rows: dispatchers look for fresh ones from where they have been. */
   const startedOver = (letter: string, payload: string) =>
-    `${c.deadAt} = NULL, ${c.processedAt} = NULL, ${c.error} = NULL, ${c.retryCount} = 0, ${UNCLAIMED},
+    `${c.deadAt} = NULL, ${c.processedAt} = NULL, ${c.error} = NULL, ${c.retryCount} = 0, ${unclaimed(layout)},
      ${c.nextAttemptAt} = ${timeFrom(layout, 'nextAttemptAt', `coalesce(${microsOf(layout, 'createdAt')}, 0)`)},
      ${c.letterId} = ${letter}, ${c.letterDue} = false,
-     ${c.payload} = coalesce(${payloadFrom(layout, payload)}, ${c.payload})${flag(layout, c.isProcessed, false)}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}`
+     ${c.payload} = coalesce(${payloadFrom(layout, payload)}, ${c.payload})${processedFlag(layout, false)}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}`
   /** What is given for a row: `$2` has a list for each id. Not a join: PostgreSQL would go through the list for every row. */
   const given = (place: number) => `($2::jsonb -> ${c.id}::text ->> ${place})`
   /** Rows by primary key; on SQLite one of them. */
   const startOver = layoutStatement(layout, 'startOver', {
-    postgres: `UPDATE ${table} SET ${startedOver(`${given(0)}::bigint`, `decode(${given(1)}, 'base64')`)}
-      WHERE ${c.id} = ANY($1::text[]::${listType(layout, 'id')})`,
+    postgres: `UPDATE ${table} SET ${startedOver(`${given(0)}::bigint`, `decode(${given(1)}, 'base64')`)} WHERE ${inIdList(layout)}`,
     sqlite: `UPDATE ${table} SET ${startedOver('$2', '$3')} WHERE ${c.id} = $1`,
   })
-  const id = dialect === 'postgres' ? `$1::text::${layout.types.id}` : '$1'
-  /** One row by primary key. */
-  const takeBack = layoutStatement(
-    layout,
-    'takeBack',
-    `UPDATE ${layout.sqlTable} SET ${c.deadAt} = ${timeFrom(layout, 'deadAt', '$3')}, ${c.nextAttemptAt} = NULL, ${UNCLAIMED},
-       ${c.letterId} = $2, ${c.letterDue} = true
-     WHERE ${c.id} = ${id}`,
-  )
   return {
-    async startOver(session, rows) {
+    /** Rows start over, due at once. */
+    async startOver(session: Session, rows: readonly StartedRow[]): Promise<void> {
       if (rows.length === 0) return
       if (dialect === 'sqlite') {
         const each = rows.map(({ id, letterId, payload }) => [id, letterId, payload])
         return session.runEach(startOver, each)
       }
-      const given = rows.map(({ id, letterId, payload }) => [id, [digits(letterId), base64(payload)]])
+      const given = rows.map(({ id, letterId, payload }) => [id, [String(letterId), base64(payload)]])
       const ids = idList(
         layout,
         rows.map(({ id }) => id),
       )
       await session.run(startOver, ids, JSON.stringify(Object.fromEntries(given)))
     },
-    async takeBack(session, row, letter, now) {
-      await session.run(takeBack, row.id, letter, now)
-    },
   }
 }
 
-/** A row in the parameter of a batch. What a statement does not compare is null. */
-interface GivenRow {
-  readonly id: string
-  readonly letter: string | null
-  readonly key: string | null
-  readonly dead: string | null
-  readonly processed: boolean | null
+const unclaimed = (layout: Layout): string => {
+  const c = quotedColumns(layout)
+  return `${c.claimedUntil} = NULL, ${c.claimedBy} = NULL, ${c.claimCount} = 0`
 }
 
-function batchWritesOf(layout: Layout): Pick<LetterRows, 'told' | 'giveUp' | 'layBack'> {
+function batchWritesOf(layout: Layout) {
   const c = quotedColumns(layout)
-  const { sqlTable: table, types, dialect } = layout
-  const whole = /int/.test(types.id)
-  /** Rows by primary key, which the list of ids insists on: a join alone may read all messages. */
-  const each = (verb: string, set: string, where: string): Statement =>
-    layoutStatement(layout, verb, {
-      postgres: `UPDATE ${table} SET ${set}
-        FROM jsonb_to_recordset($1::jsonb) AS given (id text, letter bigint, key text, dead bigint, processed boolean)
-        WHERE ${table}.${c.id} = given.id::${types.id} AND ${where}
-          AND ${table}.${c.id} = ANY(ARRAY(SELECT each.id::${types.id} FROM jsonb_to_recordset($1::jsonb) AS each (id text)))`,
-      sqlite: `UPDATE ${table} SET ${set}
-        FROM (SELECT ${whole ? "CAST(value ->> 'id' AS INTEGER)" : "value ->> 'id'"} AS id, CAST(value ->> 'letter' AS INTEGER) AS letter,
-          value ->> 'key' AS key, CAST(value ->> 'dead' AS INTEGER) AS dead, value ->> 'processed' AS processed FROM json_each($1)) AS given
-        WHERE ${table}.${c.id} = given.id AND ${where}`,
-    })
+  const { sqlTable: table, dialect } = layout
   const same = dialect === 'postgres' ? 'IS NOT DISTINCT FROM' : 'IS'
-  const told = each(
-    'told',
-    `${c.letterDue} = false, ${c.letterId} = coalesce(given.letter, ${table}.${c.letterId})`,
-    `${table}.${c.letterDue} AND ${microsOf(layout, 'deadAt', `${table}.${c.deadAt}`)} ${same} given.dead
+  const told = updateEach(layout, 'told', {
+    given: { letter: 'bigint', dead: 'bigint', processed: 'boolean' },
+    set: `${c.letterDue} = false, ${c.letterId} = coalesce(given.letter, ${table}.${c.letterId})`,
+    where: `${table}.${c.letterDue} AND ${microsOf(layout, 'deadAt', `${table}.${c.deadAt}`)} ${same} given.dead
        AND (${table}.${c.processedAt} IS NOT NULL) = given.processed`,
-  )
-  const key = dialect === 'postgres' ? `given.key::${types.idempotencyKey}` : 'given.key'
-  const isDeadMessage = `${table}.${c.idempotencyKey} = ${key} AND ${hasValue(dialect, `${table}.${c.deadAt}`)}`
+  })
   const processedAt = `${table}.${c.processedAt}`
-  const giveUp = each(
+  const key = typed(layout, 'idempotencyKey', 'given.key')
+  const isDeadMessage = `${table}.${c.idempotencyKey} = ${key} AND ${hasValue(dialect, `${table}.${c.deadAt}`)}`
+  const move = (verb: string, set: string, where: string): Statement =>
+    updateEach(layout, verb, {
+      given: { letter: 'bigint', key: 'text' },
+      set: `${set}, ${c.letterId} = given.letter, ${c.letterDue} = true`,
+      where,
+    })
+  const takeBack = move(
+    'takeBack',
+    `${c.deadAt} = ${timeFrom(layout, 'deadAt', '$2')}, ${c.nextAttemptAt} = NULL, ${unclaimed(layout)}`,
+    'true',
+  )
+  const giveUp = move(
     'giveUp',
-    `${c.processedAt} = ${timeFrom(layout, 'processedAt', '$2')}, ${c.letterId} = given.letter, ${c.letterDue} = true${flag(layout, c.isProcessed, true)}`,
+    `${c.processedAt} = ${timeFrom(layout, 'processedAt', '$2')}${processedFlag(layout, true)}`,
     `${isDeadMessage} AND ${isNull(dialect, processedAt)}`,
   )
-  const layBack = each(
+  const layBack = move(
     'layBack',
-    `${c.processedAt} = NULL, ${c.letterId} = given.letter, ${c.letterDue} = true${flag(layout, c.isProcessed, false)}`,
+    `${c.processedAt} = NULL${processedFlag(layout, false)}`,
     `${isDeadMessage} AND ${hasValue(dialect, processedAt)}`,
   )
+  const moveRows = async (
+    session: Session,
+    statement: Statement,
+    rows: readonly RowOfLetter[],
+    ...at: readonly Instant[]
+  ): Promise<void> => {
+    const given = rows.map(({ id, key, letterId: letter }) => ({ id, key, letter }))
+    if (rows.length > 0) await session.run(statement, givenList(given), ...at)
+  }
   return {
-    async told(session, rows) {
-      const given = rows.map(({ row, letterId: letter }) => ({
-        id: row.id,
-        letter: digits(letter),
-        key: null,
-        dead: digits(row.deadAt),
-        processed: row.isProcessed,
-      }))
-      if (rows.length > 0) await session.run(told, listOf(given))
+    /** Takes the mark off, where the row is still what the office was told. */
+    async told(session: Session, rows: readonly ToldRow[]): Promise<void> {
+      const given = rows.map(({ row, letterId: letter }) => {
+        const { id, deadAt: dead, isProcessed: processed } = row
+        return { id, letter, dead, processed }
+      })
+      if (rows.length > 0) await session.run(told, givenList(given))
     },
-    async giveUp(session, rows, now) {
-      if (rows.length > 0) await session.run(giveUp, listOf(rows.map(toGiven)), now)
-    },
-    async layBack(session, rows) {
-      if (rows.length > 0) await session.run(layBack, listOf(rows.map(toGiven)))
-    },
+    /** Rows that were to be delivered are dead. */
+    takeBack: (session: Session, rows: readonly RowOfLetter[], now: Instant) =>
+      moveRows(session, takeBack, rows, now),
+    /** Dead rows no longer hold their lines: nobody wants them delivered. */
+    giveUp: (session: Session, rows: readonly RowOfLetter[], now: Instant) =>
+      moveRows(session, giveUp, rows, now),
+    /** Rows that were given up are dead and hold their lines again. */
+    layBack: (session: Session, rows: readonly RowOfLetter[]) => moveRows(session, layBack, rows),
   }
 }
-
-/** As text: JSON numbers would lose the digits beyond 2^53. */
-const digits = (value: bigint | null): string | null => value?.toString() ?? null
-
-const toGiven = ({ letterId: letter, id, key }: RowOfLetter): GivenRow => ({
-  id,
-  letter: digits(letter),
-  key,
-  dead: null,
-  processed: null,
-})
-
-const listOf = (rows: readonly GivenRow[]): string =>
-  JSON.stringify(rows.toSorted((a, b) => (a.id < b.id ? -1 : 1)))

@@ -5,8 +5,17 @@
  * A claim that parks and a settlement that lets go may pass each other. So both look after their own transaction: the
  * settlement lets go in a second one, and the claim looks once more at the lines in which it parked.
  */
-import type { Database, Integer, Session, Transaction } from '../../db/database.ts'
-import { dueBounds, type Layout, layoutStatement, pendingOf, quotedColumns } from '../layout.ts'
+import type { Database, Session } from '../../db/database.ts'
+import {
+  asText,
+  dueBounds,
+  type Layout,
+  layoutStatement,
+  pendingOf,
+  perLayout,
+  quotedColumns,
+  typed,
+} from '../layout.ts'
 import { MAX_RUN } from './claim.ts'
 
 export interface Line {
@@ -21,38 +30,27 @@ export interface Line {
 export const dueAgain = { postgres: `'epoch'::timestamptz`, sqlite: '1' } as const
 
 /** Letting go of parked rows in the lines of one table. */
-export interface Lines {
-  /** Lets the first rows of these lines go, where nothing before them is left; gives how many. */
-  release(db: Database, lines: readonly Line[], onDead: 'hold' | 'skip'): Promise<number>
-  /**
-   * The same for all lines with rows that are not done, `limit` lines at a time behind `after`: for rows that were
-   * deleted, or settled by others, and for dispatchers that ended between two transactions. Gives the last line.
-   */
-  sweep(db: Database, after: Line | null, limit: number, onDead: 'hold' | 'skip'): Promise<Line | null>
-}
-
-export function linesOf(layout: Layout): Lines {
+export const linesOf = perLayout((layout: Layout) => {
   const release = releasesOf(layout)
   const walk = walksOf(layout)
   return {
+    /** Lets the first rows of these lines go, where nothing before them is left; gives how many. */
     release,
-    async sweep(db, after, limit, onDead) {
+    /**
+     * The same for all lines with rows that are not done, `limit` lines at a time behind `after`: for rows that were
+     * deleted, or settled by others, and for dispatchers that ended between two transactions. Gives the last line.
+     */
+    async sweep(db: Database, after: Line | null, limit: number, onDead: OnDead): Promise<Line | null> {
       const lines = await db.session('outbox.sweep', (session) => walk(session, after, limit))
       if (lines.length > 0) await release(db, lines, onDead)
       return lines.length < limit ? null : (lines.at(-1) ?? null)
     },
   }
-}
+})
 
-/** Lets go of what waits in lines; for those that only release. */
-export const releaseLines = (
-  db: Database,
-  layout: Layout,
-  lines: readonly Line[],
-  onDead: 'hold' | 'skip',
-): Promise<number> => linesOf(layout).release(db, lines, onDead)
+type OnDead = 'hold' | 'skip'
 
-function releasesOf(layout: Layout): Lines['release'] {
+function releasesOf(layout: Layout) {
   const c = quotedColumns(layout)
   const table = layout.sqlTable
   const order = `${c.tenantId}, ${c.orderingKey}, ${c.deadAt}, ${c.createdAt}, ${c.id}`
@@ -74,8 +72,8 @@ function releasesOf(layout: Layout): Lines['release'] {
   const busy = (tenant: string, line: string) =>
     `EXISTS (SELECT 1 FROM (${front(tenant, line)} LIMIT ${MAX_RUN}) AS each WHERE each.busy)`
   const given = [
-    `line."tenantId"::${layout.types.tenantId}`,
-    `line."orderingKey"::${layout.types.orderingKey}`,
+    typed(layout, 'tenantId', 'line."tenantId"'),
+    typed(layout, 'orderingKey', 'line."orderingKey"'),
   ] as const
   const again = dueAgain[layout.dialect]
   const free = layoutStatement(layout, 'release', {
@@ -94,21 +92,19 @@ function releasesOf(layout: Layout): Lines['release'] {
       AND ${waits}`,
   })
 
-  return async (db, lines, onDead) => {
+  return async (db: Database, lines: readonly Line[], onDead: OnDead): Promise<number> => {
     if (lines.length === 0) return 0
     const hold = onDead === 'hold'
     if (layout.dialect === 'postgres') {
       const list = JSON.stringify([...lines].sort(byName))
       return db.statement('outbox.release', (tx) => tx.run(free, list, hold ? 'true' : 'false'))
     }
-    return db.transaction('outbox.release', (tx) => releaseEach(tx, lines, hold))
-  }
-
-  async function releaseEach(tx: Transaction, lines: readonly Line[], hold: boolean): Promise<number> {
-    let released = 0
-    for (const { tenantId, orderingKey } of lines)
-      released += await tx.run(free, tenantId, orderingKey, hold ? 1 : 0)
-    return released
+    return db.transaction('outbox.release', async (tx) => {
+      let released = 0
+      for (const { tenantId, orderingKey } of lines)
+        released += await tx.run(free, tenantId, orderingKey, hold ? 1 : 0)
+      return released
+    })
   }
 }
 
@@ -118,37 +114,29 @@ const byName = (a: Line, b: Line): number =>
 /** One step of the index per line: each look starts behind the line before. */
 function walksOf(layout: Layout) {
   const c = quotedColumns(layout)
-  const text = layout.dialect === 'postgres' ? '::text' : ''
   const next = (behind: string) => `
     SELECT ${c.tenantId} AS tenant, ${c.orderingKey} AS line FROM ${layout.sqlTable}
     WHERE ${c.orderingKey} IS NOT NULL AND ${c.processedAt} IS NULL ${behind}
     ORDER BY ${c.tenantId}, ${c.orderingKey}, ${c.deadAt}, ${c.createdAt}, ${c.id} LIMIT 1`
-  const behind = (tenant: string, line: string) =>
-    `AND (${c.tenantId}, ${c.orderingKey}) > (${tenant}, ${line})`
-  const given =
-    layout.dialect === 'postgres'
-      ? behind(`$1::text::${layout.types.tenantId}`, `$2::text::${layout.types.orderingKey}`)
-      : behind('$1', '$2')
-  const first = layoutStatement(
-    layout,
-    'firstLine',
-    `SELECT tenant${text} AS tenant, line${text} AS line FROM (${next('')}) AS first`,
-  )
-  const later = layoutStatement(
-    layout,
-    'nextLine',
-    `SELECT tenant${text} AS tenant, line${text} AS line FROM (${next(given)}) AS next`,
-  )
+  const given = `AND (${c.tenantId}, ${c.orderingKey}) > (${typed(layout, 'tenantId', '$1')}, ${typed(layout, 'orderingKey', '$2')})`
+  const statement = (verb: string, behind: string) =>
+    layoutStatement(
+      layout,
+      verb,
+      `SELECT ${asText('tenant')} AS tenant, ${asText('line')} AS line FROM (${next(behind)}) AS next`,
+    )
+  const first = statement('firstLine', '')
+  const later = statement('nextLine', given)
 
   return async (session: Session, after: Line | null, limit: number): Promise<Line[]> => {
     const lines: Line[] = []
     for (let at = after; lines.length < limit; at = lines.at(-1) ?? null) {
-      const [row] =
-        at === null
-          ? await session.rows<{ tenant: Integer; line: string }>(first)
-          : await session.rows<{ tenant: Integer; line: string }>(later, at.tenantId, at.orderingKey)
+      type Row = { readonly tenant: string; readonly line: string }
+      const [row] = await (at === null
+        ? session.rows<Row>(first)
+        : session.rows<Row>(later, at.tenantId, at.orderingKey))
       if (row === undefined) break
-      lines.push({ tenantId: String(row.tenant), orderingKey: String(row.line) })
+      lines.push({ tenantId: row.tenant, orderingKey: row.line })
     }
     return lines
   }

@@ -4,12 +4,11 @@
  * A writer that looks for the key just when row and key change places might see neither. So keys are recorded first,
  * and rows go a minute later, when every statement that could not see the key has ended.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Instant } from '../../core/clock.ts'
 import type { Database, Integer, Transaction } from '../../db/database.ts'
-import { type Layout, layoutStatement, listType, payloadOf, quotedColumns, timeFrom } from '../layout.ts'
-import type { ColumnName } from '../table-names.ts'
-import { idList } from './by-id.ts'
+import { asText, type Layout, layoutStatement, payloadOf, quotedColumns, timeFrom, typed } from '../layout.ts'
+import { idList, inIdList } from './by-id.ts'
 
 export interface Cutoffs {
   readonly now: Instant
@@ -24,9 +23,6 @@ export interface Purged {
   readonly keys: number
 }
 
-/** Purges what is past its time, in bounded batches; ends early when asked to. */
-export type Purge = (db: Database, cutoffs: Cutoffs, signal: AbortSignal) => Promise<Purged>
-
 const BATCH = 1_000
 const KEY_LEAD_US = 60_000_000n
 
@@ -37,15 +33,15 @@ interface OldRow {
   readonly recorded: Integer | null
 }
 
-/** The purges of one table. */
-export function purgesOf(layout: Layout): Purge {
+const idOf = ({ id }: OldRow): string => String(id)
+
+/** The purges of one table: what is past its time goes, in bounded batches; ends early when asked to. */
+export function purgesOf(layout: Layout) {
   const c = quotedColumns(layout)
   const table = layout.sqlTable
   const keys = layout.sqlKeysTable
   const postgres = layout.dialect === 'postgres'
   const text = postgres ? '::text' : ''
-  const given = (column: ColumnName, parameter: string) =>
-    postgres ? `${parameter}::text::${layout.types[column]}` : parameter
   const recorded = layout.hasKeys
     ? `(SELECT recorded_at FROM ${keys} AS known WHERE known.tenant_id = ${table}.${c.tenantId}${text}
         AND known.idempotency_key = ${lastingKeyOf(layout)})`
@@ -56,19 +52,16 @@ export function purgesOf(layout: Layout): Purge {
     'oldest',
     `SELECT ${c.id}${text} AS id, ${c.processedAt}${text} AS processed, ${lastingKeyOf(layout)} AS key, ${recorded} AS recorded
      FROM ${table} WHERE ${c.processedAt} IS NOT NULL AND ${c.processedAt} < ${timeFrom(layout, 'processedAt', '$1')}
-       AND NOT ${c.letterDue} AND (${c.processedAt}, ${c.id}) > (${given('processedAt', '$2')}, ${given('id', '$3')})
+       AND NOT ${c.letterDue} AND (${c.processedAt}, ${c.id}) > (${typed(layout, 'processedAt', '$2')}, ${typed(layout, 'id', '$3')})
      ORDER BY ${table}.${c.processedAt}, ${table}.${c.id} LIMIT ${BATCH}`,
     { bigints: true },
   )
-  const inIds = postgres
-    ? `${c.id} = ANY($1::text[]::${listType(layout, 'id')})`
-    : `${c.id} IN (SELECT value FROM json_each($1))`
   const remove = layoutStatement(
     layout,
     'purge',
-    `DELETE FROM ${table} WHERE ${inIds} AND NOT ${c.letterDue}`,
+    `DELETE FROM ${table} WHERE ${inIdList(layout)} AND NOT ${c.letterDue}`,
   )
-  const record = recordsOf(layout, inIds)
+  const record = recordsOf(layout)
   const forget = layoutStatement(layout, 'forgetKeys', {
     postgres: `DELETE FROM ${keys} WHERE ctid = ANY(ARRAY(
       SELECT ctid FROM ${keys} WHERE recorded_at < $1 ORDER BY recorded_at LIMIT ${BATCH}))`,
@@ -83,18 +76,13 @@ export function purgesOf(layout: Layout): Purge {
     const rows = await tx.rows<OldRow>(walk, processedBefore, behind.processed, behind.id)
     const mayGo = ({ key, recorded }: OldRow) => !keepsKeys || key === null || isOld(recorded, now)
     const unrecorded = rows.filter((row) => !mayGo(row) && row.recorded === null)
-    if (unrecorded.length > 0)
-      await record(
-        tx,
-        unrecorded.map(({ id }) => String(id)),
-        now,
-      )
-    const gone = rows.filter(mayGo).map(({ id }) => String(id))
+    if (unrecorded.length > 0) await record(tx, unrecorded.map(idOf), now)
+    const gone = rows.filter(mayGo).map(idOf)
     const removed = gone.length > 0 ? await tx.run(remove, idList(layout, gone)) : 0
     return { removed, last: rows.length < BATCH ? undefined : rows.at(-1) }
   }
 
-  return async (db, cutoffs, signal) => {
+  return async (db: Database, cutoffs: Cutoffs, signal: AbortSignal): Promise<Purged> => {
     const purged = { rows: 0, keys: 0 }
     for (
       let behind: Position | undefined = { processed: start, id: null };
@@ -135,13 +123,13 @@ const isOld = (recordedAt: Integer | null, now: Instant): boolean =>
   recordedAt !== null && BigInt(recordedAt) <= now - KEY_LEAD_US
 
 /** Records the keys of rows, with a hash of their payload: SQLite has none of its own. */
-function recordsOf(layout: Layout, inIds: string) {
+function recordsOf(layout: Layout) {
   const c = quotedColumns(layout)
   const columns = 'tenant_id, idempotency_key, message_id, payload_sha256, recorded_at'
   const insert = layoutStatement(layout, 'recordKeys', {
     postgres: `INSERT INTO ${layout.sqlKeysTable} (${columns})
-      SELECT ${c.tenantId}::text, ${lastingKeyOf(layout)}, ${c.id}::text, sha256(${payloadOf(layout)}), $2
-      FROM ${layout.sqlTable} WHERE ${inIds} ON CONFLICT DO NOTHING`,
+      SELECT ${asText(c.tenantId)}, ${lastingKeyOf(layout)}, ${asText(c.id)}, sha256(${payloadOf(layout)}), $2
+      FROM ${layout.sqlTable} WHERE ${inIdList(layout)} ON CONFLICT DO NOTHING`,
     sqlite: `INSERT OR IGNORE INTO ${layout.sqlKeysTable} (${columns})
       SELECT ${c.tenantId}, ${c.idempotencyKey}, ${c.id}, $2, $3 FROM ${layout.sqlTable} WHERE ${c.id} = $1`,
   })
@@ -150,20 +138,11 @@ function recordsOf(layout: Layout, inIds: string) {
     sqlite: `SELECT ${payloadOf(layout)} AS payload FROM ${layout.sqlTable} WHERE ${c.id} = $1`,
   })
   return async (tx: Transaction, ids: readonly string[], now: Instant): Promise<void> => {
-    if (layout.dialect === 'postgres') {
-      await tx.run(insert, idList(layout, ids), now)
-      return
-    }
-    for (const id of ids) {
-      const [row] = await tx.rows<{ payload: Uint8Array | null }>(read, id)
-      await tx.run(
-        insert,
-        id,
-        createHash('sha256')
-          .update(row?.payload ?? '')
-          .digest(),
-        now,
-      )
-    }
+    if (layout.dialect === 'postgres') await tx.run(insert, idList(layout, ids), now)
+    else
+      for (const id of ids) {
+        const [row] = await tx.rows<{ payload: Uint8Array | null }>(read, id)
+        await tx.run(insert, id, hash('sha256', row?.payload ?? '', 'buffer'), now)
+      }
   }
 }

@@ -5,16 +5,17 @@
 import type { Instant } from '../../core/clock.ts'
 import type { Session } from '../../db/database.ts'
 import {
+  asText,
   dueBounds,
   type Layout,
   layoutStatement,
-  listType,
+  processedFlag,
   quotedColumns,
   timeFrom,
   typed,
 } from '../layout.ts'
 import type { Settlement } from '../message.ts'
-import { idList, isNull } from './by-id.ts'
+import { givenList, idList, inIdList, isNull, updateEach } from './by-id.ts'
 import { dueAgain } from './line.ts'
 
 export interface Settled {
@@ -24,24 +25,28 @@ export interface Settled {
   readonly letterDue: boolean
 }
 
-/** Writes settlements of rows that `claimedBy` holds. */
-export type Settle = (
-  session: Session,
-  settlements: readonly Settlement[],
-  claimedBy: string,
-  now: Instant,
-) => Promise<Settled>
+interface Written {
+  readonly id: string
+  readonly due: boolean | number
+}
 
-/** The settlements of one table. */
-export function settlementsOf(layout: Layout): Settle {
-  const processed = processedOf(layout)
-  const others = othersOf(layout)
-  return async (session, settlements, claimedBy, now) => {
+/** The settlements of one table: writes those of rows that `claimedBy` holds. */
+export function settlementsOf(layout: Layout) {
+  const processed = processedStatement(layout)
+  const unprocessed = unprocessedStatement(layout)
+  return async (
+    session: Session,
+    settlements: readonly Settlement[],
+    claimedBy: string,
+    now: Instant,
+  ): Promise<Settled> => {
     const done = settlements.filter(({ kind }) => kind === 'processed').map(({ id }) => id)
-    const rest = settlements.filter(({ kind }) => kind !== 'processed')
+    const rest = settlements.filter(({ kind }) => kind !== 'processed').map(givenOf)
     const rows = [
-      ...(done.length > 0 ? await processed(session, done, claimedBy, now) : []),
-      ...(rest.length > 0 ? await others(session, rest, claimedBy, now) : []),
+      ...(done.length > 0
+        ? await session.rows<Written>(processed, idList(layout, done), claimedBy, now)
+        : []),
+      ...(rest.length > 0 ? await session.rows<Written>(unprocessed, givenList(rest), claimedBy, now) : []),
     ]
     return {
       written: new Set(rows.map(({ id }) => id)),
@@ -50,33 +55,18 @@ export function settlementsOf(layout: Layout): Settle {
   }
 }
 
-interface Written {
-  readonly id: string
-  readonly due: boolean | number
-}
-
 /** Rows by primary key. They leave the index of what is due. */
-function processedOf(layout: Layout) {
+function processedStatement(layout: Layout) {
   const c = quotedColumns(layout)
-  const change = (
-    now: string,
-  ) => `${c.processedAt} = ${now}, ${c.error} = NULL, ${c.nextAttemptAt} = NULL, ${c.claimedUntil} = NULL,
-    ${c.claimedBy} = NULL, ${c.claimCount} = 0, ${c.letterDue} = ${c.letterId} IS NOT NULL${layout.hasFlag ? `, ${c.isProcessed} = true` : ''}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}`
-  const ours = `${c.claimedBy} = $2 AND ${c.processedAt} IS NULL`
-  const statement = layoutStatement(layout, 'processed', {
-    postgres: `UPDATE ${layout.sqlTable} SET ${change(timeFrom(layout, 'processedAt', '$3'))}
-      WHERE ${c.id} = ANY($1::text[]::${listType(layout, 'id')}) AND ${ours} RETURNING ${c.id}::text AS id, ${c.letterDue} AS due`,
-    sqlite: `UPDATE ${layout.sqlTable} SET ${change(timeFrom(layout, 'processedAt', '$3'))}
-      WHERE ${c.id} IN (SELECT value FROM json_each($1)) AND ${ours} RETURNING CAST(${c.id} AS TEXT) AS id, ${c.letterDue} AS due`,
-  })
-  return async (
-    session: Session,
-    ids: readonly string[],
-    claimedBy: string,
-    now: Instant,
-  ): Promise<readonly Written[]> => {
-    return session.rows<Written>(statement, idList(layout, ids), claimedBy, now)
-  }
+  return layoutStatement(
+    layout,
+    'processed',
+    `UPDATE ${layout.sqlTable} SET ${c.processedAt} = ${timeFrom(layout, 'processedAt', '$3')}, ${c.error} = NULL, ${c.nextAttemptAt} = NULL,
+       ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL, ${c.claimCount} = 0,
+       ${c.letterDue} = ${c.letterId} IS NOT NULL${processedFlag(layout, true)}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}
+     WHERE ${inIdList(layout)} AND ${c.claimedBy} = $2 AND ${c.processedAt} IS NULL
+     RETURNING ${asText(c.id)} AS id, ${c.letterDue} AS due`,
+  )
 }
 
 /** Kept of one message at most: the first failure and the newest ones. What a letter shows, and rows stay small. */
@@ -97,51 +87,30 @@ function withFailure(layout: Layout): string {
 }
 
 /** Failed, dead and given-back rows, by primary key. */
-function othersOf(layout: Layout) {
+function unprocessedStatement(layout: Layout) {
   const c = quotedColumns(layout)
-  const { never } = dueBounds[layout.dialect]
-  const table = layout.sqlTable
-  const change = (now: string) => `
+  const { sqlTable: table, dialect } = layout
+  const isOpen = (column: string) => isNull(dialect, `${table}.${column}`)
+  return updateEach(layout, 'unprocessed', {
+    given: { kind: 'text', error: 'text', at: 'bigint', failures: 'bigint' },
+    set: `
     ${c.retryCount} = coalesce(${table}.${c.retryCount}, 0) + given.failures,
     ${c.error} = CASE WHEN given.kind IN ('released', 'parked') THEN ${table}.${c.error} ELSE ${typed(layout, 'error', 'given.error')} END,
-    ${c.nextAttemptAt} = CASE given.kind WHEN 'failed' THEN ${timeFrom(layout, 'nextAttemptAt', 'given.at')} WHEN 'parked' THEN ${never}
-      WHEN 'released' THEN ${dueAgain[layout.dialect]} END,
+    ${c.nextAttemptAt} = CASE given.kind WHEN 'failed' THEN ${timeFrom(layout, 'nextAttemptAt', 'given.at')}
+      WHEN 'parked' THEN ${dueBounds[dialect].never} WHEN 'released' THEN ${dueAgain[dialect]} END,
     ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL,
     ${c.claimCount} = CASE WHEN given.kind IN ('failed', 'dead') OR ${c.claimCount} < 1 THEN 0 ELSE ${c.claimCount} - 1 END,
-    ${c.deadAt} = CASE given.kind WHEN 'dead' THEN ${now} END,
-    ${c.letterDue} = ${table}.${c.letterDue} OR given.kind = 'dead'${withFailure(layout)}`
-  const isOpen = (column: string) => isNull(layout.dialect, `${table}.${column}`)
-  const ours = `${table}.${c.claimedBy} = $2 AND ${isOpen(c.processedAt)} AND ${isOpen(c.deadAt)}`
-  const now = timeFrom(layout, 'deadAt', '$3')
-  const whole = /int/.test(layout.types.id)
-  const statement = layoutStatement(layout, 'unprocessed', {
-    postgres: `
-      UPDATE ${table} SET ${change(now)}
-      FROM jsonb_to_recordset($1::jsonb) AS given (id text, kind text, error text, at bigint, failures int)
-      WHERE ${table}.${c.id} = given.id::${layout.types.id} AND ${ours}
-        AND ${table}.${c.id} = ANY(ARRAY(SELECT each.id::${layout.types.id} FROM jsonb_to_recordset($1::jsonb) AS each (id text)))
-      RETURNING ${table}.${c.id}::text AS id, ${table}.${c.letterDue} AS due`,
-    sqlite: `
-      UPDATE ${table} SET ${change(now)}
-      FROM (SELECT ${whole ? "CAST(value ->> 'id' AS INTEGER)" : "value ->> 'id'"} AS id, value ->> 'kind' AS kind, value ->> 'error' AS error,
-              CAST(value ->> 'at' AS INTEGER) AS at, value ->> 'failures' AS failures FROM json_each($1)) AS given
-      WHERE ${table}.${c.id} = given.id AND ${ours} RETURNING CAST(${table}.${c.id} AS TEXT) AS id, ${table}.${c.letterDue} AS due`,
+    ${c.deadAt} = CASE given.kind WHEN 'dead' THEN ${timeFrom(layout, 'deadAt', '$3')} END,
+    ${c.letterDue} = ${table}.${c.letterDue} OR given.kind = 'dead'${withFailure(layout)}`,
+    where: `${table}.${c.claimedBy} = $2 AND ${isOpen(c.processedAt)} AND ${isOpen(c.deadAt)}`,
+    returning: `RETURNING ${asText(`${table}.${c.id}`)} AS id, ${table}.${c.letterDue} AS due`,
   })
-  return async (
-    session: Session,
-    settlements: readonly Settlement[],
-    claimedBy: string,
-    at: Instant,
-  ): Promise<readonly Written[]> => {
-    const rows = settlements.map((settlement) => ({
-      // As text: JSON numbers would lose the digits beyond 2^53.
-      id: settlement.id,
-      kind: settlement.kind === 'released' && settlement.parked ? 'parked' : settlement.kind,
-      error: 'error' in settlement ? settlement.error : null,
-      // As text: JSON numbers would lose the digits beyond 2^53.
-      at: settlement.kind === 'failed' ? settlement.nextAttemptAt.toString() : null,
-      failures: settlement.kind === 'failed' ? 1 : settlement.kind === 'dead' ? settlement.failures : 0,
-    }))
-    return session.rows<Written>(statement, JSON.stringify(rows), claimedBy, at)
-  }
 }
+
+const givenOf = (settlement: Settlement) => ({
+  id: settlement.id,
+  kind: settlement.kind === 'released' && settlement.parked ? 'parked' : settlement.kind,
+  error: 'error' in settlement ? settlement.error : null,
+  at: settlement.kind === 'failed' ? settlement.nextAttemptAt : null,
+  failures: settlement.kind === 'failed' ? 1 : settlement.kind === 'dead' ? settlement.failures : 0,
+})

@@ -1,11 +1,21 @@
 /** All that a dispatcher does with one table, its statements made once. */
-import type { Layout } from '../layout.ts'
+import type { Instant } from '../../core/clock.ts'
+import type { Database } from '../../db/database.ts'
+import {
+  asText,
+  dueBounds,
+  dueOf,
+  type Layout,
+  layoutStatement,
+  pendingOf,
+  quotedColumns,
+  timeFrom,
+} from '../layout.ts'
+import { idList, inIdList } from './by-id.ts'
 import { claimsOf } from './claim.ts'
-import { renewalsOf, suspicionsOf } from './hold.ts'
 import { linesOf } from './line.ts'
 import { purgesOf } from './purge.ts'
 import { settlementsOf } from './settle.ts'
-import { wakeSwitchOf } from './wake.ts'
 
 export type MessageTable = ReturnType<typeof messageTable>
 
@@ -19,3 +29,58 @@ export const messageTable = (layout: Layout) => ({
   purge: purgesOf(layout),
   setWaiting: wakeSwitchOf(layout),
 })
+
+/** Of the rows that are due again so many are looked at: those before a suspect are delivered, and it comes into reach. */
+const SUSPECT_REACH = 1_000
+
+/** Whether a suspect row is due: a look at the first that are due again, on the index of what is due. */
+function suspicionsOf(layout: Layout) {
+  const c = quotedColumns(layout)
+  const due = dueOf(layout)
+  const { always } = dueBounds[layout.dialect]
+  const statement = layoutStatement(
+    layout,
+    'suspects',
+    `SELECT 1 AS found FROM (SELECT ${c.claimCount} AS claims FROM ${layout.sqlTable} WHERE ${pendingOf(layout)} AND ${due} > ${always}
+       AND ${due} <= ${timeFrom(layout, 'claimedUntil', '$1')} ORDER BY ${due}, ${c.createdAt}, ${c.id} LIMIT ${SUSPECT_REACH}) AS first
+     WHERE claims >= $2 LIMIT 1`,
+  )
+  return async (db: Database, now: Instant, suspectFrom: number): Promise<boolean> =>
+    (await db.session('outbox.suspects', (session) => session.rows(statement, now, suspectFrom))).length > 0
+}
+
+/** Claims that are still needed last longer; gives the ids that are still ours. By primary key. */
+function renewalsOf(layout: Layout) {
+  const c = quotedColumns(layout)
+  const statement = layoutStatement(
+    layout,
+    'renew',
+    `UPDATE ${layout.sqlTable} SET ${c.claimedUntil} = ${timeFrom(layout, 'claimedUntil', '$3')}
+     WHERE ${inIdList(layout)} AND ${c.claimedBy} = $2 AND ${c.processedAt} IS NULL RETURNING ${asText(c.id)} AS id`,
+  )
+  return async (db: Database, ids: readonly string[], claimedBy: string, until: Instant) => {
+    const rows = await db.transaction('outbox.renew', (tx) =>
+      tx.rows<{ id: string }>(statement, idList(layout, ids), claimedBy, until),
+    )
+    return new Set(rows.map(({ id }) => id))
+  }
+}
+
+/**
+ * Says whether a dispatcher of the table waits to be woken. A NOTIFY in every transaction makes all commits of a database wait for
+ * each other, so writers notify only while one waits: one row says so. It is a hint; dispatchers poll behind it.
+ */
+function wakeSwitchOf(layout: Layout): (db: Database, waiting: boolean) => Promise<void> {
+  if (!layout.hasWake) return async () => {}
+  const hurry = layoutStatement(layout, 'hurry', `SELECT set_config('synchronous_commit', 'off', true)`)
+  const flip = layoutStatement(
+    layout,
+    'waiting',
+    `UPDATE ${layout.sqlWakeTable} SET waiting = $1::boolean WHERE waiting <> $1::boolean`,
+  )
+  return (db, waiting) =>
+    db.transaction('outbox.waiting', async (tx) => {
+      // A hint that is lost in a crash costs one poll: it need not wait for the disk.
+      await Promise.all([tx.rows(hurry), tx.run(flip, waiting ? 'true' : 'false')])
+    })
+}
