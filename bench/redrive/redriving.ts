@@ -19,7 +19,7 @@ export const planAll = ({ redrives }: Office, rate: number | null = null): Promi
 /** Starts a plan and waits until all of it was sent. */
 export async function carryOut({ redrives }: Office, id: RedriveDetail['id']): Promise<RedriveDetail> {
   const over = Promise.withResolvers<void>()
-  redrives.onEnded(() => over.resolve())
+  redrives.listen({ ended: () => over.resolve() })
   await redrives.start(id, ACTOR)
   for (;;) {
     await Promise.race([over.promise, pause(1_000)])

@@ -42,11 +42,11 @@ export class Courtesy {
     })
   }
 
-  /** Leaves the store to others for a while, after work of `tookMs`. */
-  async rest(tookMs: number, signal: AbortSignal): Promise<void> {
+  /** Leaves the store to others for a while, after work of `tookMs`; beside live traffic for `times` as long. */
+  async rest(tookMs: number, signal: AbortSignal, times = REST): Promise<void> {
     if (performance.now() - this.#lookedAtMs >= LOOK_MS) await this.#look()
     if (!this.#isLive && this.#db.dialect === 'postgres') return
-    const restMs = this.#isLive ? Math.min(LONGEST_REST_MS, REST * tookMs) : TURN_MS
+    const restMs = this.#isLive ? Math.max(TURN_MS, Math.min(LONGEST_REST_MS, times * tookMs)) : TURN_MS
     await pause(restMs, undefined, { signal }).catch(() => {})
   }
 

@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../db/database.ts'
 import type { Courtesy } from './courtesy.ts'
 import { Pace } from './pace.ts'
 import { RecentRate } from './recent-rate.ts'
-import type { Step, Walk } from './run.ts'
+import type { RunKind, RunWork, Step, Walk } from './run.ts'
 import type { Run } from './run-rows.ts'
 
 /** A step that was committed. */
@@ -43,7 +43,7 @@ const ALL = ''
 export class RunWalk implements Walk {
   readonly #parts: RunWalkParts
   readonly #run: Run
-  readonly #batch: number
+  readonly #kind: Pick<RunKind<RunWork>, 'batch' | 'rest'>
   readonly #pace: Pace
   readonly #rate: RecentRate
   readonly #onQuiet = new Set<() => void>()
@@ -51,10 +51,10 @@ export class RunWalk implements Walk {
   /** Ends the wait at hand, and says whether somebody woke it. */
   #endWait: ((isWoken: boolean) => void) | null = null
 
-  constructor(parts: RunWalkParts, run: Run, batch: number) {
+  constructor(parts: RunWalkParts, run: Run, kind: Pick<RunKind<RunWork>, 'batch' | 'rest'>) {
     this.#parts = parts
     this.#run = run
-    this.#batch = batch
+    this.#kind = kind
     this.#pace = new Pace(parts.clock, run.rate)
     this.#rate = new RecentRate(parts.clock)
   }
@@ -84,7 +84,7 @@ export class RunWalk implements Walk {
   async #round(): Promise<boolean> {
     try {
       const { clock, courtesy, signal, read, step } = this.#parts
-      const most = Math.min(this.#batch, this.#pace.allowed(ALL))
+      const most = Math.min(this.#kind.batch, this.#pace.allowed(ALL))
       if (most < 1) {
         const [due, tick] = [this.#pace.nextAt(ALL), later(clock.now(), TICK_US)]
         const look = later(clock.now(), LOOK_US)
@@ -98,7 +98,7 @@ export class RunWalk implements Walk {
       this.#pace.sent(ALL, taken.rows)
       this.#pace.change(taken.rate)
       this.#rate.add(taken.rows)
-      await courtesy.rest(performance.now() - startedMs, signal)
+      await courtesy.rest(performance.now() - startedMs, signal, this.#kind.rest)
       return true
     } catch (error) {
       return this.#onTrouble(error)

@@ -71,6 +71,8 @@ export interface RunKind<Work extends RunWork, Subject = unknown, Place = unknow
   readonly kind: string
   /** Rows of one step at most: a few milliseconds, also on SQLite, where everybody waits for it. */
   readonly batch: number
+  /** Beside live traffic a step is followed by a rest of so many times its length. Less where somebody waits for the end. */
+  readonly rest?: number
   /** Done again and again, as a whole, by one server at a time. */
   readonly rounds?: Rounds
   /** Does the next `most` rows, in the transaction that writes how far the run is then. */
@@ -498,7 +500,7 @@ export class Runs<Work extends RunWork> {
         pause: (note) => this.#pause(run.id, note),
       },
       run,
-      kind.batch,
+      kind,
     )
   }
 
