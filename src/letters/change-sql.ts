@@ -1,6 +1,8 @@
 /**
  * The statements that write letters, made from the table of transitions. All take the letters as `$1`, what goes with each of them as
- * `$2` (JSON by their numbers), the instant `$3`, who and why `$4` and `$5`, and the series of each engine `$6`.
+ * `$2` (JSON by their numbers), the instant `$3`, who and why `$4` and `$5`, and the series of each engine `$6`. SQLite is asked to
+ * change one letter after the other, with its number and what goes with it alone: joined with a list, `UPDATE … FROM` copies whole rows
+ * aside first, and took five times as long.
  *
  * What goes with a letter is looked up by its number: PostgreSQL makes a join with unnested parameters go through all of them for
  * every letter or, without statistics, through all letters.
@@ -36,7 +38,7 @@ function valueIn(dialect: Dialect, from: string, name: string, kind: Kind = 'tex
 }
 
 /** What is given for the letter at hand, in the statement that changes it. */
-const FROM = { postgres: '($2::jsonb -> letters.id::text)', sqlite: 'each.given' } as const
+const FROM = { postgres: '($2::jsonb -> letters.id::text)', sqlite: '$2' } as const
 
 /** The failure that stands on a letter, as columns and where their values come from. */
 function failureColumns(dialect: Dialect): string[] {
@@ -148,8 +150,8 @@ const input = (dialect: Dialect, from: string): string =>
     ELSE ${valueIn(dialect, from, 'input', 'bytes')} END`
 
 /**
- * Rewrites letters by primary key and adds a row of history for each, with one look into the history of its correlation id. Rows of
- * PostgreSQL: one per drawer; of SQLite, which records by a second statement: one per letter.
+ * Rewrites letters by primary key. PostgreSQL adds a row of history for each, with one look into the history of its correlation id,
+ * and tells of each drawer; SQLite has a statement of its own for either.
  */
 export const changing = (act: TransitionName): Statement =>
   sql(`letters.${act}`, {
@@ -165,11 +167,15 @@ export const changing = (act: TransitionName): Statement =>
         ${recorded('postgres', 'changed', 'changed.given', 'changed.correlation_id')} FROM changed
       )
       SELECT drawer, count(*) AS letters FROM changed GROUP BY drawer`,
-    sqlite: `
-      UPDATE letters SET ${assignments('sqlite', act)}
-      FROM (SELECT CAST(key AS INTEGER) AS letter, value AS given FROM json_each($2)) AS each
-      WHERE letters.id = each.letter AND letters.id IN (SELECT value FROM json_each($1)) AND ${fromStatus(act)}
-      RETURNING drawer, 1 AS letters`,
+    sqlite: `UPDATE letters SET ${assignments('sqlite', act)} WHERE id = $1 AND ${fromStatus(act)}`,
+  })
+
+/** The drawers of letters that an act can be done to. */
+export const drawersFor = (act: TransitionName): Statement =>
+  sql(`letters.${act}.drawers`, {
+    postgres: '',
+    sqlite: `SELECT drawer, 1 AS letters FROM letters
+      WHERE id IN (SELECT value FROM json_each($1)) AND ${fromStatus(act)}`,
   })
 
 /** The history of letters that were just changed. */

@@ -7,7 +7,15 @@ import { said } from '../core/content.ts'
 import { type Integer, integerList, sql, type Transaction } from '../db/database.ts'
 import { type HistoryEntry, recordHistory, seriesNumber } from '../history/record.ts'
 import { errorInHistory } from './capture.ts'
-import { bytesFor, changing, fromStatus, type Given, parametersOf, recordChanged } from './change-sql.ts'
+import {
+  bytesFor,
+  changing,
+  drawersFor,
+  fromStatus,
+  type Given,
+  parametersOf,
+  recordChanged,
+} from './change-sql.ts'
 import type { DeathNote } from './death-note.ts'
 import { idList } from './id-list.ts'
 import { type Act, isUnconfirmed, type LetterId, letterId, type RedriveRef, STATUS } from './letter.ts'
@@ -78,14 +86,16 @@ interface Acts {
   readonly refile: { readonly letter: Refiled; readonly how: How }
 }
 
+const statementsOf = (act: TransitionName) => ({ changing: changing(act), drawers: drawersFor(act) })
+
 const STATEMENTS = {
-  retry: changing('retry'),
-  discard: changing('discard'),
-  complete: changing('complete'),
-  expire: changing('expire'),
-  restore: changing('restore'),
-  refile: changing('refile'),
-  reopen: changing('reopen'),
+  retry: statementsOf('retry'),
+  discard: statementsOf('discard'),
+  complete: statementsOf('complete'),
+  expire: statementsOf('expire'),
+  restore: statementsOf('restore'),
+  refile: statementsOf('refile'),
+  reopen: statementsOf('reopen'),
 } as const
 
 /** Does an act to locked letters, with their counts and their history. */
@@ -172,7 +182,6 @@ async function write(
   { letters, series }: GivenLetters,
   { actor, notes }: How,
 ): Promise<readonly DrawerRow[]> {
-  const statement = STATEMENTS[act]
   const ids = idList(
     tx.dialect,
     [...letters.keys()].map((id) => ({ id })),
@@ -181,10 +190,18 @@ async function write(
     Object.fromEntries([...letters].map(([id, values]) => [id.toString(), values])),
   )
   const values = [ids, given, now, said(actor), said(notes), JSON.stringify(Object.fromEntries(series))]
-  const isSqlite = tx.dialect === 'sqlite'
-  const own = isSqlite ? values.slice(0, parametersOf(statement)) : values
-  const rows = await tx.rows<DrawerRow>(statement, ...own)
-  if (isSqlite) await tx.run(recordChanged, ...values)
+  const { changing, drawers } = STATEMENTS[act]
+  let rows: readonly DrawerRow[]
+  if (tx.dialect === 'postgres') rows = await tx.rows<DrawerRow>(changing, ...values)
+  else {
+    rows = await tx.rows<DrawerRow>(drawers, ids)
+    const same = values.slice(2, parametersOf(changing))
+    await tx.runEach(
+      changing,
+      [...letters].map(([id, given]) => [id, JSON.stringify(given), ...same]),
+    )
+    await tx.run(recordChanged, ...values)
+  }
   const changed = rows.reduce((sum, row) => sum + Number(row.letters), 0)
   if (changed !== letters.size)
     throw new Error(`${act}: ${letters.size} letters were given, and ${changed} of them could be changed`)
