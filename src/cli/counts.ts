@@ -1,13 +1,12 @@
 /** `bartleby counts`: how many letters there are, exactly. */
 import type { Command } from 'commander'
 import type { LetterCount, LetterCounts } from '../client/letter-types.ts'
-import { withServer } from './office-call.ts'
-import { grouped } from './progress.ts'
-import { type ConnectionFlags, serverCommand } from './queues/connection.ts'
-import { type Terminal, table } from './terminal.ts'
-import { queryText } from './walk-list.ts'
+import { type OfficeFlags, officeCommand, queryText, withOffice } from './office.ts'
+import { table } from './table.ts'
+import type { Terminal } from './terminal.ts'
+import { grouped } from './words.ts'
 
-interface CountFlags extends ConnectionFlags {
+interface CountFlags extends OfficeFlags {
   readonly by?: string
   readonly source?: string
   readonly engine?: string
@@ -28,17 +27,12 @@ const KEYS = {
 const DEFAULT_BY = 'source,engine,originalQueue,status'
 
 export const countsCommand = (terminal: Terminal): Command =>
-  serverCommand(
+  officeCommand('counts', 'Count letters, exactly, at any number of them.', [
     'counts',
-    'Count letters, exactly, at any number of them.',
-    [
-      'counts',
-      'counts --by status',
-      'counts --by engine,status --source engines',
-      'counts --status Pending --by originalQueue --json',
-    ],
-    '',
-  )
+    'counts --by status',
+    'counts --by engine,status --source engines',
+    'counts --status Pending --by originalQueue --json',
+  ])
     .option('--by <keys>', `some of ${Object.keys(KEYS).join(', ')}, separated by commas`, DEFAULT_BY)
     .option('--source <source>', 'only letters of this source')
     .option('--engine <engine>', 'only letters of this engine')
@@ -46,10 +40,10 @@ export const countsCommand = (terminal: Terminal): Command =>
     .option('--status <status>', 'only letters with this status')
     .option('--signature <signature>', 'only letters with this error')
     .action((flags: CountFlags) =>
-      withServer(flags, terminal, async (call) => {
-        const { url: _, token: __, json, ...query } = flags
+      withOffice(flags, terminal, async ({ call, print }) => {
+        const { url: _, token: __, json: ___, ...query } = flags
         const counts = await call<LetterCounts>('GET', `/api/counts${queryText(query)}`)
-        terminal.out(json ? JSON.stringify(counts, null, 2) : countsText(counts, query.by ?? DEFAULT_BY))
+        print(counts, () => countsText(counts, query.by ?? DEFAULT_BY))
       }),
     )
 

@@ -1,27 +1,22 @@
 /** `bartleby engines`: what engines do, how often that succeeds, and how long it takes. */
 import type { Command } from 'commander'
 import type { EngineOperation, EngineOverview, EngineOverviews } from '../client/source-types.ts'
-import { type Column, columnsText } from './columns.ts'
-import { withServer } from './office-call.ts'
-import { grouped } from './progress.ts'
-import { type ConnectionFlags, serverCommand } from './queues/connection.ts'
-import { styleOf } from './style.ts'
+import { type OfficeFlags, officeCommand, withOffice } from './office.ts'
+import { type Column, columnsText } from './table.ts'
 import type { Terminal } from './terminal.ts'
-import { ageOf, nowMs } from './times.ts'
+import { ageOf, grouped, nowMs } from './words.ts'
 
 export const enginesCommand = (terminal: Terminal): Command =>
-  serverCommand(
+  officeCommand(
     'engines',
     'Show engines with their operations: runs, success, durations, and pending letters.',
     ['engines', "engines --json | jq '.items[] | select(.pending > 0) | .name'"],
-    '',
-  ).action((flags: ConnectionFlags) =>
-    withServer(flags, terminal, async (call) => {
+  ).action((flags: OfficeFlags) =>
+    withOffice(flags, terminal, async ({ call, print, json }) => {
       const engines = await call<EngineOverviews>('GET', '/api/engines')
-      if (flags.json) return terminal.out(JSON.stringify(engines, null, 2))
-      const width = terminal.screen?.columns
-      terminal.out(columnsText(columns(nowMs()), engines.items.flatMap(rowsOf), width, styleOf(terminal)))
-      terminal.err(engines.basis)
+      const rows = engines.items.flatMap(rowsOf)
+      print(engines, (_, style) => columnsText(columns(nowMs()), rows, terminal.screen?.columns, style))
+      if (!json) terminal.err(engines.basis)
     }),
   )
 

@@ -1,18 +1,16 @@
 /** `bartleby history`: operations of engines and acts on letters. */
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { bytesOf, type TextEncoding } from '../client/bytes.ts'
 import type { HistoryDetail, HistoryItem } from '../client/history-types.ts'
-import { type Column, columnsText } from './columns.ts'
-import { EXIT_HELP } from './exit.ts'
+import { wholeNumber } from './flags.ts'
 import { payloadText } from './letters/payload-text.ts'
-import { withOffice } from './office-call.ts'
-import { type ConnectionFlags, DEFAULT_URL, serverCommand, wholeNumber } from './queues/connection.ts'
-import { type Style, statusIn, styleOf } from './style.ts'
+import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP, withOffice } from './office.ts'
+import { type Style, statusIn } from './style.ts'
+import { type Column, type Field, fieldLines, indented } from './table.ts'
 import { printable, type Terminal } from './terminal.ts'
-import { secondsOf } from './times.ts'
-import { listAll } from './walk-list.ts'
+import { secondsOf } from './words.ts'
 
-interface ListFlags extends ConnectionFlags {
+interface ListFlags extends OfficeFlags {
   readonly engine?: string
   readonly instanceId?: string
   readonly status?: string
@@ -23,33 +21,12 @@ interface ListFlags extends ConnectionFlags {
   readonly limit: string
 }
 
-export function historyCommand(terminal: Terminal): Command {
-  return new Command('history')
-    .description('Show what engines did and what was done to letters, by whom and why.')
-    .addHelpText(
-      'after',
-      `
-The server is --url, BARTLEBY_URL or ${DEFAULT_URL}; the token is --token or BARTLEBY_TOKEN.
-
-Examples:
-  $ bartleby history                                         the same as: bartleby history list
-  $ bartleby history list --engine hmac --status Failed --from-date 2027-01-10
-  $ bartleby history list --operation retry --limit 200
-  $ bartleby history show hmac 7d1f-20270110T090000000000Z   with input, output and notes
-
-${EXIT_HELP}`,
-    )
-    .addCommand(list(terminal), { isDefault: true })
-    .addCommand(show(terminal))
-}
-
 const list = (terminal: Terminal): Command =>
-  serverCommand(
+  officeCommand('history list', 'List entries, the newest first.', [
     'list',
-    'List entries, the newest first.',
-    ['list', 'list --correlation-id 7d1f', "list --status Failed --json | jq '.[].operation'"],
-    'history',
-  )
+    'list --correlation-id 7d1f',
+    "list --status Failed --json | jq '.[].operation'",
+  ])
     .option('--engine <engine>', 'of this engine')
     .option('--instance-id <id>', 'of this instance, item or key')
     .option('--status <status>', 'Succeeded or Failed')
@@ -58,13 +35,12 @@ const list = (terminal: Terminal): Command =>
     .option('--to-date <time>', 'before this time')
     .option('--correlation-id <id>', 'with this correlation id')
     .option('--limit <n>', 'at most so many', '50')
-    .action(({ url, token, json, limit, ...filter }: ListFlags) =>
-      withOffice({ ...(url && { url }), ...(token && { token }) }, terminal, async ({ call }) => {
+    .action((flags: ListFlags) =>
+      withOffice(flags, terminal, async (desk) => {
+        const { url: _, token: __, json: ___, limit, ...filter } = flags
         const most = wholeNumber('--limit', limit, 1)
-        const entries = await listAll<HistoryItem>(call, '/api/history', filter, most)
-        if (json) return terminal.out(JSON.stringify(entries, null, 2))
-        if (entries.length === 0) return terminal.out('no entries match')
-        terminal.out(columnsText(COLUMNS, entries, terminal.screen?.columns, styleOf(terminal)))
+        const entries = await listAll<HistoryItem>(desk, '/api/history', filter, most)
+        desk.printList(entries, COLUMNS, 'no entries match')
       }),
     )
 
@@ -83,20 +59,17 @@ const COLUMNS: readonly Column<HistoryItem>[] = [
 ]
 
 const show = (terminal: Terminal): Command =>
-  serverCommand(
-    'show <engine> <rowKey>',
-    'Show an entry with its input, output, error and notes.',
-    ['show hmac 7d1f-20270110T090000000000Z', 'show hmac 7d1f-20270110T090000000000Z --json | jq -r .input'],
-    'history',
-  ).action((engine: string, rowKey: string, flags: ConnectionFlags) =>
-    withOffice(flags, terminal, async ({ history }) => {
-      const entry = await history.get({ engine, rowKey })
-      terminal.out(flags.json ? JSON.stringify(entry, null, 2) : entryText(entry, styleOf(terminal)))
-    }),
+  officeCommand('history show <engine> <rowKey>', 'Show an entry with its input, output, error and notes.', [
+    'show hmac 7d1f-20270110T090000000000Z',
+    'show hmac 7d1f-20270110T090000000000Z --json | jq -r .input',
+  ]).action((engine: string, rowKey: string, flags: OfficeFlags) =>
+    withOffice(flags, terminal, async ({ history, print }) =>
+      print(await history.get({ engine, rowKey }), entryText),
+    ),
   )
 
 function entryText(entry: HistoryDetail, style: Style): string {
-  const fields: readonly (readonly [string, string | null])[] = [
+  const fields: readonly Field[] = [
     ['operation', entry.operation],
     ['at', secondsOf(entry.createdAtUtc)],
     ['took', `${entry.durationMs} ms`],
@@ -109,7 +82,7 @@ function entryText(entry: HistoryDetail, style: Style): string {
   ]
   return [
     `${style.bold(printable(`${entry.engine} ${entry.rowKey}`))}  ${statusIn(style, entry.status)}`,
-    ...fields.flatMap(([name, value]) => (value === null ? [] : [`  ${name.padEnd(12)}${printable(value)}`])),
+    ...indented(fieldLines(fields, 12)),
     ...contentLines('Input', entry.input, entry.inputEncoding, style),
     ...contentLines('Output', entry.output, entry.outputEncoding, style),
   ].join('\n')
@@ -123,6 +96,20 @@ function contentLines(
 ): readonly string[] {
   if (text === null) return []
   const { lines, isCut } = payloadText(bytesOf(text, encoding ?? 'utf8'))
-  const rest = isCut ? ['  … the rest is left out; --json shows all of it'] : []
-  return ['', style.bold(title), ...lines.map((line) => `  ${line}`), ...rest]
+  const rest = isCut ? ['… the rest is left out; --json shows all of it'] : []
+  return ['', style.bold(title), ...indented([...lines, ...rest])]
 }
+
+export const historyCommand = commandGroup(
+  'history',
+  'Show what engines did and what was done to letters, by whom and why.',
+  `${SERVER_HELP}
+
+Examples:
+  $ bartleby history                                         the same as: bartleby history list
+  $ bartleby history list --engine hmac --status Failed --from-date 2027-01-10
+  $ bartleby history list --operation retry --limit 200
+  $ bartleby history show hmac 7d1f-20270110T090000000000Z   with input, output and notes`,
+  [list, show],
+  { hasDefault: true },
+)

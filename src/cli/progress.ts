@@ -1,5 +1,6 @@
 /** Progress of long work on stderr: a bar that is redrawn on a terminal, now and then a line anywhere else. */
 import type { Terminal } from './terminal.ts'
+import { grouped } from './words.ts'
 
 const BAR_CELLS = 20
 const REDRAW_MS = 100
@@ -49,6 +50,3 @@ export function bar(done: number, expected: number): string {
 
 const percent = (done: number, expected: number): string =>
   `${Math.floor(part(done, expected) * 100)}%`.padStart(4)
-
-/** 1234567 as 1,234,567. */
-export const grouped = (count: number): string => count.toLocaleString('en-US')

@@ -1,70 +1,38 @@
 /** `bartleby signatures`: letters grouped by their error. */
-import { Command } from 'commander'
-import { pathTo } from '../client/envelope.ts'
+import type { Command } from 'commander'
 import type { SignatureDetail, SignatureGroup } from '../client/letter-types.ts'
-import { type Column, columnsText } from './columns.ts'
-import { EXIT_HELP } from './exit.ts'
-import { withServer } from './office-call.ts'
-import { grouped } from './progress.ts'
-import { type ConnectionFlags, DEFAULT_URL, serverCommand, wholeNumber } from './queues/connection.ts'
-import { sparkline } from './sparkline.ts'
-import { type Style, styleOf } from './style.ts'
+import { wholeNumber } from './flags.ts'
+import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP, withOffice } from './office.ts'
+import type { Style } from './style.ts'
+import { type Column, counted, type Field, fieldLines, indented } from './table.ts'
 import { printable, type Terminal } from './terminal.ts'
-import { ageOf, nowMs, secondsOf } from './times.ts'
-import { listAll } from './walk-list.ts'
+import { ageOf, grouped, nowMs, secondsOf, sparkline } from './words.ts'
 
-interface ListFlags extends ConnectionFlags {
+interface ListFlags extends OfficeFlags {
   readonly source?: string
   readonly engine?: string
   readonly originalQueue?: string
   readonly limit: string
 }
 
-export function signaturesCommand(terminal: Terminal): Command {
-  return new Command('signatures')
-    .description('Show which errors there are, how many letters each has, and how retries of them ended.')
-    .addHelpText(
-      'after',
-      `
-The server is --url, BARTLEBY_URL or ${DEFAULT_URL}; the token is --token or BARTLEBY_TOKEN.
-
-Examples:
-  $ bartleby signatures                                      the same as: bartleby signatures list
-  $ bartleby signatures list --source queues --limit 10
-  $ bartleby signatures show 1-4f2a9c
-  $ bartleby letters list 'signature:1-4f2a9c status:pending'
-
-${EXIT_HELP}`,
-    )
-    .addCommand(list(terminal), { isDefault: true })
-    .addCommand(show(terminal))
-}
-
 const list = (terminal: Terminal): Command =>
-  serverCommand(
+  officeCommand('signatures list', 'List errors, those with the most pending letters first.', [
     'list',
-    'List errors, those with the most pending letters first.',
-    ['list', 'list --engine hmac', "list --json | jq '.[0].signature'"],
-    'signatures',
-  )
+    'list --engine hmac',
+    "list --json | jq '.[0].signature'",
+  ])
     .option('--source <source>', 'only of letters of this source')
     .option('--engine <engine>', 'only of letters of this engine')
     .option('--original-queue <queue>', 'only of letters from this queue')
     .option('--limit <n>', 'at most so many', '50')
     .action((flags: ListFlags) =>
-      withServer(flags, terminal, async (call) => {
+      withOffice(flags, terminal, async (desk) => {
         const { source, engine, originalQueue } = flags
         const limit = wholeNumber('--limit', flags.limit, 1)
-        const groups = await listAll<SignatureGroup>(
-          call,
-          '/api/signatures',
-          { source, engine, originalQueue },
-          limit,
-        )
-        if (flags.json) return terminal.out(JSON.stringify(groups, null, 2))
-        if (groups.length === 0) return terminal.out('there are no letters, and so no errors')
-        const width = terminal.screen?.columns
-        terminal.out(columnsText(groupColumns(nowMs(), width), groups, width, styleOf(terminal)))
+        const filter = { source, engine, originalQueue }
+        const groups = await listAll<SignatureGroup>(desk, '/api/signatures', filter, limit)
+        const columns = groupColumns(nowMs(), terminal.screen?.columns)
+        desk.printList(groups, columns, 'there are no letters, and so no errors')
       }),
     )
 
@@ -80,7 +48,7 @@ export const groupColumns = (now: number, width: number | undefined): readonly C
     right: true,
     paint: ({ open }, text, style) => (open > 0 ? style.yellow(text) : text),
   },
-  { heading: 'TOTAL', text: ({ total }) => grouped(total), right: true },
+  counted('TOTAL', ({ total }) => total),
   trendColumn(width !== undefined && width < WIDE ? 12 : 24),
   { heading: 'LAST SEEN', text: ({ lastSeenAtUtc }) => ageOf(lastSeenAtUtc, now), right: true },
   { heading: 'ERROR', text: ({ errorClass, title }) => titleOf(errorClass, title), flexible: true },
@@ -96,22 +64,21 @@ const titleOf = (errorClass: string, title: string): string =>
   errorClass === '' || title.startsWith(errorClass) ? title : `${errorClass}: ${title}`
 
 const show = (terminal: Terminal): Command =>
-  serverCommand(
-    'show <signature>',
+  officeCommand(
+    'signatures show <signature>',
     'Show one error: where it occurs, since when, an example, and how retries ended.',
     ['show 1-4f2a9c', 'show 1-4f2a9c --json'],
-    'signatures',
-  ).action((signature: string, flags: ConnectionFlags) =>
-    withServer(flags, terminal, async (call) => {
-      const group = await call<SignatureDetail>('GET', pathTo('/api/signatures', signature))
-      terminal.out(flags.json ? JSON.stringify(group, null, 2) : groupText(group, nowMs(), styleOf(terminal)))
-    }),
+  ).action((signature: string, flags: OfficeFlags) =>
+    withOffice(flags, terminal, async ({ letters, print }) =>
+      print(await letters.signature(signature), groupText),
+    ),
   )
 
-function groupText(group: SignatureDetail, now: number, style: Style): string {
+function groupText(group: SignatureDetail, style: Style): string {
+  const now = nowMs()
   const seen = (at: string) => `${secondsOf(at)} (${ageOf(at, now)} ago)`
   const { outcomes, sample, trend } = group
-  const fields: readonly (readonly [string, string])[] = [
+  const fields: readonly Field[] = [
     ['pending', grouped(group.open)],
     ['total', grouped(group.total)],
     ['first seen', seen(group.firstSeenAtUtc)],
@@ -126,7 +93,7 @@ function groupText(group: SignatureDetail, now: number, style: Style): string {
   ]
   return [
     style.bold(printable(`${group.signature}  ${titleOf(group.errorClass, group.title)}`)),
-    ...fields.flatMap(([name, value]) => (value === '' ? [] : [`  ${name.padEnd(12)}${printable(value)}`])),
+    ...indented(fieldLines(fields, 12)),
   ].join('\n')
 }
 
@@ -142,3 +109,17 @@ function outcomesText({ retried, ...known }: SignatureDetail['outcomes']): strin
   ]
   return `${grouped(retried)}: ${parts.join(', ')}`
 }
+
+export const signaturesCommand = commandGroup(
+  'signatures',
+  'Show which errors there are, how many letters each has, and how retries of them ended.',
+  `${SERVER_HELP}
+
+Examples:
+  $ bartleby signatures                                      the same as: bartleby signatures list
+  $ bartleby signatures list --source queues --limit 10
+  $ bartleby signatures show 1-4f2a9c
+  $ bartleby letters list 'signature:1-4f2a9c status:pending'`,
+  [list, show],
+  { hasDefault: true },
+)

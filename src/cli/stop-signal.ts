@@ -14,7 +14,7 @@ const STOP_LIMIT_MS = 9_500
 export const SAME_REQUEST_MS = 500
 
 /** What a shell shows for a program that died of the signal. */
-export const SIGNAL_EXIT = { SIGINT: 130, SIGTERM: 143 } as const
+const SIGNAL_EXIT = { SIGINT: 130, SIGTERM: 143 } as const
 
 type StopSignal = keyof typeof SIGNAL_EXIT
 
@@ -22,26 +22,43 @@ const SIGNALS: readonly StopSignal[] = ['SIGINT', 'SIGTERM']
 
 const STOP_TOO_SLOW_EXIT = 1
 
-/**
- * Resolves at the first signal. Listening begins at once, so that a signal while the server still starts is
- * not lost, and never ends: a copy of the signal may arrive while the process is about to end.
- */
-export function listenForStop(
-  signals: Pick<EventEmitter, 'on'> = process,
+type Signals = Pick<EventEmitter, 'on' | 'off'>
+
+/** Calls `first` at the first signal; another one that is no copy of it ends the process. Gives what ends the listening. */
+export function onStopSignal(
+  first: () => void,
+  signals: Signals = process,
   exit: (code: number) => void = process.exit,
-): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
+): () => void {
   let firstAtMs: number | undefined
   const listen = (signal: StopSignal) => {
     const nowMs = performance.now()
     if (firstAtMs === undefined) {
       firstAtMs = nowMs
-      setTimeout(() => exit(STOP_TOO_SLOW_EXIT), STOP_LIMIT_MS).unref()
-      resolve()
+      first()
     } else if (nowMs - firstAtMs > SAME_REQUEST_MS) {
       exit(SIGNAL_EXIT[signal])
     }
   }
   for (const signal of SIGNALS) signals.on(signal, listen)
+  return () => {
+    for (const signal of SIGNALS) signals.off(signal, listen)
+  }
+}
+
+/**
+ * Resolves at the first signal. Listening begins at once, so that a signal while the server still starts is
+ * not lost, and never ends: a copy of the signal may arrive while the process is about to end.
+ */
+export function listenForStop(
+  signals: Signals = process,
+  exit: (code: number) => void = process.exit,
+): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const stop = () => {
+    setTimeout(() => exit(STOP_TOO_SLOW_EXIT), STOP_LIMIT_MS).unref()
+    resolve()
+  }
+  onStopSignal(stop, signals, exit)
   return promise
 }

@@ -38,3 +38,10 @@ export function statusIn(style: Style, status: string, text = status): string {
   if (status === 'Pending' || status === 'Failed') return style.yellow(text)
   return status === 'Expired' ? style.dim(text) : style.green(text)
 }
+
+/** The state of a run or of a redrive in its colour. */
+export function stateIn(style: Style, state: string, text = state): string {
+  if (state === 'done') return style.green(text)
+  if (state === 'failed' || state === 'stopped' || state === 'cancelled') return style.red(text)
+  return state === 'paused' ? style.yellow(text) : style.cyan(text)
+}

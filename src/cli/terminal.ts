@@ -1,8 +1,7 @@
 /** What a command may touch of the world outside, so that tests can give it another one. */
 import { createInterface } from 'node:readline/promises'
 import type { Readable } from 'node:stream'
-import { SAME_REQUEST_MS, SIGNAL_EXIT } from './stop-signal.ts'
-import { padEnd, padStart, widthOf } from './text-width.ts'
+import { onStopSignal } from './stop-signal.ts'
 
 export interface Terminal {
   out(text: string): void
@@ -56,19 +55,7 @@ export const processTerminal: Terminal = {
       lines.close()
     }
   },
-  onInterrupt(listener) {
-    let firstAtMs: number | undefined
-    const hear = (signal: keyof typeof SIGNAL_EXIT) => {
-      if (firstAtMs === undefined) {
-        firstAtMs = performance.now()
-        listener()
-      } else if (performance.now() - firstAtMs > SAME_REQUEST_MS) {
-        process.exit(SIGNAL_EXIT[signal])
-      }
-    }
-    process.on('SIGINT', hear).on('SIGTERM', hear)
-    return () => void process.off('SIGINT', hear).off('SIGTERM', hear)
-  },
+  onInterrupt: (listener) => onStopSignal(listener),
 }
 
 const DEFAULT_COLUMNS = 80
@@ -103,23 +90,6 @@ export async function readAll(stdin: Readable): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   for await (const chunk of stdin) chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
   return Buffer.concat(chunks)
-}
-
-/** Rows in columns under their headings; numbers to the right. */
-export function table(headings: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
-  const cells = [headings, ...rows].map((row) => row.map((cell) => printable(String(cell))))
-  const widths = headings.map((_, column) =>
-    cells.reduce((widest, row) => Math.max(widest, widthOf(row[column] ?? '')), 0),
-  )
-  const numeric = headings.map(
-    (_, column) => rows.length > 0 && rows.every((row) => typeof row[column] === 'number'),
-  )
-  const line = (row: readonly string[]) =>
-    row
-      .map((cell, column) => (numeric[column] ? padStart : padEnd)(cell, widths[column] ?? 0))
-      .join('  ')
-      .trimEnd()
-  return cells.map(line).join('\n')
 }
 
 const SHORT_ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }

@@ -2,20 +2,25 @@
 import type { LetterKey } from '../../client/letter-types.ts'
 import { formatLetterQuery, type LetterParameters } from '../../core/letter-query.ts'
 import { CommandFailure, EXIT, usage } from '../exit.ts'
-import type { OfficeServer } from '../office-call.ts'
-import { wholeNumber } from '../queues/connection.ts'
-import { seeThrough } from '../redrive/carry-out.ts'
-import { confirmPlan, madePlan } from '../redrive/confirm-plan.ts'
-import { MOST_IDS } from '../redrive/ids.ts'
-import { type Chosen, planBody } from '../redrive/plan-flags.ts'
-import { planText } from '../redrive/plan-text.ts'
-import { styleOf } from '../style.ts'
-import { printable, type Terminal } from '../terminal.ts'
-import { nowMs } from '../times.ts'
-import type { ActFlags } from './act-flags.ts'
-import type { Deed } from './deeds.ts'
-import { walkLetters } from './find.ts'
-import { waitTimeoutMs } from './wait-timeout.ts'
+import { wholeNumber } from '../flags.ts'
+import type { Desk } from '../office.ts'
+import { confirmPlan, makePlan } from '../redrive/plan.ts'
+import { type Chosen, MOST_IDS, planBody } from '../redrive/plan-flags.ts'
+import { seeThrough, waitMsOf } from '../redrive/start.ts'
+import { planText } from '../redrive/text.ts'
+import { printable } from '../terminal.ts'
+import { nowMs } from '../words.ts'
+import { type FilterFlags, walkLetters } from './which.ts'
+
+export interface ActFlags extends FilterFlags {
+  readonly notes?: string
+  readonly yes?: boolean
+  readonly limit?: string
+  readonly dryRun?: boolean
+  readonly wait?: boolean
+  readonly waitTimeout?: string
+  readonly payloadFile?: string
+}
 
 /** Letters that a dry run shows. */
 const PREVIEWED = 3
@@ -25,46 +30,33 @@ const NOTHING = { numbers: { matched: 0 }, counts: { planned: 0 } }
 
 /** Does it to the letters that match. */
 export async function actOnMatching(
-  office: OfficeServer,
-  deed: Deed,
+  desk: Desk,
+  action: 'retry' | 'discard' | 'restore',
   filter: LetterParameters,
   flags: ActFlags,
-  terminal: Terminal,
 ): Promise<void> {
+  const { terminal, redrives, print } = desk
   if (flags.payloadFile !== undefined) throw usage('--payload-file is for one letter; name it')
-  const waitMs = waitTimeoutMs(flags.waitTimeout ?? '1m')
-  const chosen = await chosenOf(office, filter, flags.limit)
-  const none = `no letters match ${printable(formatLetterQuery(filter, nowMs()))}`
-  if ('ids' in chosen && chosen.ids.length === 0)
-    return terminal.out(flags.json ? JSON.stringify(NOTHING, null, 2) : none)
+  const waitMs = waitMsOf(flags)
+  const chosen = await chosenOf(desk, filter, flags.limit)
+  const none = () => `no letters match ${printable(formatLetterQuery(filter, nowMs()))}`
+  if ('ids' in chosen && chosen.ids.length === 0) return print(NOTHING, none)
   const { notes } = flags
-  const terms = { action: deed.name, ...(notes !== undefined && { reason: notes }) }
-  const begun = await office.redrives.plan(planBody(chosen, terms, undefined))
-  const plan = await madePlan(office, begun, terminal)
-  const show = (text: string) => terminal.out(flags.json ? JSON.stringify(plan, null, 2) : text)
-  if (plan.numbers.matched === 0) return show(none)
+  const terms = { action, ...(notes !== undefined && { reason: notes }) }
+  const plan = await makePlan(desk, planBody(chosen, terms, undefined))
+  if (plan.numbers.matched === 0) return print(plan, none)
   if (flags.dryRun) {
-    const shown = { letters: PREVIEWED, width: terminal.screen?.columns, style: styleOf(terminal) }
-    return show(`${planText(plan, shown)}\n\nnothing was changed`)
+    const shown = { letters: PREVIEWED, width: terminal.screen?.columns }
+    return print(plan, (_, style) => `${planText(plan, { ...shown, style })}\n\nnothing was changed`)
   }
   if (plan.counts.planned === 0) throw new CommandFailure(EXIT.failed, printable(plan.sentence))
   await confirmPlan(plan, flags, terminal)
-  await seeThrough(
-    office,
-    await office.redrives.start(plan.id),
-    {
-      waitMs: flags.wait ? waitMs : null,
-      json: flags.json ?? false,
-      place: flags.url === undefined ? '' : ` --url ${flags.url}`,
-      goesOn: 'the server goes on with it',
-    },
-    terminal,
-  )
+  await seeThrough(desk, await redrives.start(plan.id), waitMs)
 }
 
 /** All that match; or with a limit the newest of them, by name. */
 async function chosenOf(
-  { call }: OfficeServer,
+  desk: Desk,
   filter: LetterParameters,
   limitText: string | undefined,
 ): Promise<Chosen> {
@@ -73,6 +65,6 @@ async function chosenOf(
   if (limit > MOST_IDS)
     throw usage(`--limit is '${limit}'; expected at most ${MOST_IDS}, or none for all that match`)
   const ids: LetterKey[] = []
-  for await (const { engine, rowKey } of walkLetters(call, filter, limit)) ids.push({ engine, rowKey })
+  for await (const { engine, rowKey } of walkLetters(desk, filter, limit)) ids.push({ engine, rowKey })
   return { ids }
 }

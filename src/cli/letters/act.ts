@@ -1,32 +1,25 @@
 /** `bartleby letters retry|discard|restore`: one letter by its name, or all that match a query. */
 import type { Command } from 'commander'
+import type { LetterKey, LetterStatus } from '../../client/letter-types.ts'
+import type { LetterParameters } from '../../core/letter-query.ts'
 import { usage } from '../exit.ts'
-import { type OfficeServer, withOffice } from '../office-call.ts'
-import { serverCommand } from '../queues/connection.ts'
+import { type Desk, officeCommand, withOffice } from '../office.ts'
 import { printable, type Terminal } from '../terminal.ts'
-import { type ActFlags, targetOf, withManyFlags } from './act-flags.ts'
-import { actOnMatching } from './act-on-many.ts'
-import { DISCARD, RESTORE, RETRY, type SingleDeed } from './deeds.ts'
-import { letterNamed } from './find.ts'
+import { type ActFlags, actOnMatching } from './act-on-many.ts'
 import { retryOne } from './retry-one.ts'
+import { filterOf, letterNamed, withFilterFlags } from './which.ts'
 
 const LETTER = '[engine] [rowKey]'
-
-export const actCommands = (terminal: Terminal): Command[] => [
-  retry(terminal),
-  discard(terminal),
-  restore(terminal),
-]
 
 const MANY_HELP = `
 Many letters are a redrive of the server: it plans which they are, the command says how many and asks (--yes answers), starts it and
 watches it to its end. Ctrl-C leaves it running, and says how to look again or to cancel it. A rate, a few letters first, an
 order, a repair: bartleby redrive plan --help. Queries are explained in: bartleby letters list --help`
 
-const retry = (terminal: Terminal): Command =>
+export const retryCommand = (terminal: Terminal): Command =>
   withManyFlags(
-    serverCommand(
-      `retry ${LETTER}`,
+    officeCommand(
+      `letters retry ${LETTER}`,
       'Send letters back to where they came from, as they are or one of them edited.',
       [
         'retry hmac i-7-20270110T090000000000Z --dry-run          what would be sent',
@@ -36,7 +29,6 @@ const retry = (terminal: Terminal): Command =>
         'retry --query \'queue:orders error:"connection reset"\' --limit 10 --wait',
         'retry --query \'queue:orders error:"connection reset"\' --yes',
       ],
-      'letters',
     ),
   )
     .option('--notes <text>', 'why; kept in the history of each letter')
@@ -55,23 +47,18 @@ Exit codes:
   3  there is no such letter`,
     )
     .action((engine: string | undefined, rowKey: string | undefined, flags: ActFlags) =>
-      withOffice(flags, terminal, async (office) => {
-        const target = targetOf(RETRY, [engine, rowKey], flags)
-        if (target.kind === 'one') await retryOne(office, target.letter, flags, terminal)
-        else await actOnMatching(office, RETRY, target.filter, flags, terminal)
-      }),
+      act(RETRY, engine, rowKey, flags, terminal),
     )
 
-const discard = (terminal: Terminal): Command =>
+export const discardCommand = (terminal: Terminal): Command =>
   withManyFlags(
-    serverCommand(
-      `discard ${LETTER}`,
+    officeCommand(
+      `letters discard ${LETTER}`,
       'End pending letters without sending them back; they can be restored.',
       [
         'discard hmac i-7-20270110T090000000000Z --notes "test data"',
         "discard --query 'signature:1-4f2a9c age:>30d' --notes 'shop closed' --yes",
       ],
-      'letters',
     ),
   )
     .requiredOption('--notes <text>', 'why; kept with each letter')
@@ -82,17 +69,12 @@ const discard = (terminal: Terminal): Command =>
       return act(DISCARD, engine, rowKey, flags, terminal)
     })
 
-const restore = (terminal: Terminal): Command =>
+export const restoreCommand = (terminal: Terminal): Command =>
   withManyFlags(
-    serverCommand(
-      `restore ${LETTER}`,
-      'Make resolved or expired letters pending again.',
-      [
-        'restore hmac i-7-20270110T090000000000Z',
-        "restore --query 'status:expired engine:hmac' --notes 'still needed'",
-      ],
-      'letters',
-    ),
+    officeCommand(`letters restore ${LETTER}`, 'Make resolved or expired letters pending again.', [
+      'restore hmac i-7-20270110T090000000000Z',
+      "restore --query 'status:expired engine:hmac' --notes 'still needed'",
+    ]),
   )
     .option('--notes <text>', 'why; kept in the history of each letter')
     .option('--dry-run', 'many letters: change nothing; show the plan')
@@ -106,29 +88,82 @@ A letter that was retried can be restored until its item is being worked on: the
     )
 
 const act = (
-  deed: SingleDeed,
+  deed: Deed,
   engine: string | undefined,
   rowKey: string | undefined,
   flags: ActFlags,
   terminal: Terminal,
 ): Promise<void> =>
-  withOffice(flags, terminal, async (office) => {
+  withOffice(flags, terminal, async (desk) => {
     const target = targetOf(deed, [engine, rowKey], flags)
-    if (target.kind === 'many') return actOnMatching(office, deed, target.filter, flags, terminal)
+    if ('filter' in target) return actOnMatching(desk, deed.name, target.filter, flags)
+    if (deed.perform === undefined) return retryOne(desk, target, flags)
     if (flags.dryRun) throw usage('--dry-run is for many letters here; see one with letters show')
-    await actOnOne(office, deed, target.letter, flags, terminal)
+    const letter = await letterNamed(desk, target)
+    const changed = await deed.perform(desk, letter, flags.notes)
+    desk.print(changed, () => printable(`${letter.engine} ${letter.rowKey} was ${deed.was}`))
   })
 
-async function actOnOne(
-  office: OfficeServer,
-  deed: SingleDeed,
-  key: { readonly engine: string; readonly rowKey: string },
-  { notes, json }: ActFlags,
-  terminal: Terminal,
-): Promise<void> {
-  const letter = await letterNamed(office, key)
-  const changed = await deed.perform(office, letter, notes)
-  terminal.out(
-    json ? JSON.stringify(changed, null, 2) : printable(`${letter.engine} ${letter.rowKey} was ${deed.was}`),
-  )
+interface Deed {
+  readonly name: 'retry' | 'discard' | 'restore'
+  /** "It was {was}." */
+  readonly was: string
+  /** The statuses that a letter may have before it. */
+  readonly from: readonly LetterStatus[]
+  /** Does it to one letter by one call; a retry takes more than that. */
+  readonly perform?: (desk: Desk, letter: LetterKey, notes: string | undefined) => Promise<unknown>
+}
+
+const RETRY: Deed = { name: 'retry', was: 'retried', from: ['Pending'] }
+
+const DISCARD: Deed = {
+  name: 'discard',
+  was: 'discarded',
+  from: ['Pending'],
+  perform: ({ letters }, letter, notes = '') => letters.discard(letter, notes),
+}
+
+const RESTORE: Deed = {
+  name: 'restore',
+  was: 'restored',
+  from: ['Resolved', 'Expired'],
+  perform: ({ letters }, letter, notes) => letters.restore(letter, notes),
+}
+
+/** Adds the flags for many letters. */
+const withManyFlags = (command: Command): Command =>
+  withFilterFlags(command)
+    .option('--limit <n>', 'many letters: at most so many, the newest first')
+    .option('-y, --yes', 'many letters: do not ask')
+
+/** One letter by its name, or those that match. */
+function targetOf(
+  deed: Deed,
+  [engine, rowKey]: readonly (string | undefined)[],
+  flags: ActFlags,
+): LetterKey | { readonly filter: LetterParameters } {
+  const filter = filterOf(flags)
+  const isFiltered = Object.keys(filter).length > 0
+  if (engine !== undefined) {
+    if (rowKey === undefined) throw usage(`'${engine}' is no letter; name one by engine and row key`)
+    if (isFiltered) throw usage('name one letter, or many by a query or filters, not both')
+    return { engine, rowKey }
+  }
+  const example = `--query 'status:${deed.from[0]?.toLowerCase()}'`
+  if (!isFiltered) throw usage(`name a letter by engine and row key, or many by a query such as ${example}`)
+  return { filter: withStatus(deed, filter) }
+}
+
+/** Which status letters have before it need not be said where there is only one. */
+function withStatus({ name, was, from }: Deed, filter: LetterParameters): LetterParameters {
+  const [first = 'Pending', ...others] = from
+  const status = filter.status ?? (others.length === 0 ? first : undefined)
+  const needed = from.map((each) => each.toLowerCase())
+  if (status === undefined) {
+    throw usage(`say which letters to ${name}: ${needed.map((each) => `status:${each}`).join(' or ')}`)
+  }
+  if (!from.some((each) => each === status)) {
+    throw usage(`only ${needed.join(' and ')} letters can be ${was}, and the filter asks for ${status}`)
+  }
+  return { ...filter, status }
 }

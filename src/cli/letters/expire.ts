@@ -1,14 +1,12 @@
 /** `bartleby letters expire`: gives up pending letters that nobody looked at for long. */
 import type { Command } from 'commander'
-import { type CallServer, withOffice } from '../office-call.ts'
-import { grouped } from '../progress.ts'
-import { type ConnectionFlags, serverCommand, wholeNumber } from '../queues/connection.ts'
+import { confirmCount, wholeNumber } from '../flags.ts'
+import { type Desk, type OfficeFlags, officeCommand, withOffice } from '../office.ts'
 import { printable, type Terminal } from '../terminal.ts'
-import { nowMs, secondsOf } from '../times.ts'
-import { confirmCount } from './confirm-count.ts'
-import { totalOf } from './find.ts'
+import { grouped, nowMs, secondsOf } from '../words.ts'
+import { totalOf } from './which.ts'
 
-interface ExpireFlags extends ConnectionFlags {
+interface ExpireFlags extends OfficeFlags {
   readonly olderThanDays: string
   readonly engine?: string
   readonly yes?: boolean
@@ -17,11 +15,10 @@ interface ExpireFlags extends ConnectionFlags {
 const DAY_MS = 86_400_000
 
 export function expireCommand(terminal: Terminal): Command {
-  return serverCommand(
-    'expire',
+  return officeCommand(
+    'letters expire',
     'Give up pending letters that failed last more than so many days ago; they can be restored for as long as they are kept.',
     ['expire --older-than-days 90', 'expire --older-than-days 30 --engine hmac --yes'],
-    'letters',
   )
     .requiredOption('--older-than-days <n>', 'at least 1')
     .option('--engine <engine>', 'only of this engine')
@@ -33,17 +30,17 @@ Expired letters are kept for \`engines.tables.retentionDays\` (90) from now on, 
 until then: bartleby letters restore --query status:expired. The command says until when.`,
     )
     .action((flags: ExpireFlags) =>
-      withOffice(flags, terminal, async ({ call, letters }) => {
-        const olderThanDays = wholeNumber('--older-than-days', flags.olderThanDays, 1) ?? 1
+      withOffice(flags, terminal, async (desk) => {
+        const olderThanDays = wholeNumber('--older-than-days', flags.olderThanDays, 1)
         const engine = flags.engine === undefined ? {} : { engine: flags.engine }
         const toDate = new Date(nowMs() - olderThanDays * DAY_MS).toISOString()
-        const { total, exact } = await totalOf(call, { ...engine, status: 'Pending', toDate })
+        const { total, exact } = await totalOf(desk, { ...engine, status: 'Pending', toDate })
         const of = flags.engine === undefined ? '' : ` of engine '${printable(flags.engine)}'`
         const plan = `expire ${grouped(total)}${exact ? '' : ' or more'} pending letters${of}`
         if (total === 0) return terminal.out(flags.json ? '{"expired":0}' : 'no pending letters are that old')
-        const until = await restorableUntil(call)
+        const until = await restorableUntil(desk)
         await confirmCount(`${plan}; they can be restored until ${until}`, total, flags, terminal)
-        const expired = await letters.expireOlder({ olderThanDays, ...engine })
+        const expired = await desk.letters.expireOlder({ olderThanDays, ...engine })
         terminal.out(
           flags.json
             ? JSON.stringify({ expired })
@@ -54,7 +51,7 @@ until then: bartleby letters restore --query status:expired. The command says un
 }
 
 /** So long letters are kept that expire now. */
-async function restorableUntil(call: CallServer): Promise<string> {
+async function restorableUntil({ call }: Desk): Promise<string> {
   const { retentionDays } = await call<{ readonly retentionDays: number }>('GET', '/api/settings')
   return secondsOf(new Date(nowMs() + retentionDays * DAY_MS).toISOString())
 }

@@ -4,14 +4,14 @@ import { createWriteStream, type WriteStream } from 'node:fs'
 import type { Command } from 'commander'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterDetail, LetterKey } from '../../client/letter-types.ts'
-import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
-import { AT_ONCE, mapInOrder } from '../map-in-order.ts'
-import { type OfficeServer, withOffice } from '../office-call.ts'
-import { grouped, showProgress } from '../progress.ts'
-import { serverCommand, wholeNumber } from '../queues/connection.ts'
+import { reasonOf, usage } from '../exit.ts'
+import { wholeNumber } from '../flags.ts'
+import { type Desk, officeCommand, withOffice } from '../office.ts'
+import { showProgress } from '../progress.ts'
 import type { Terminal } from '../terminal.ts'
-import { type FilterFlags, filterOf, withFilterFlags } from './filter-flags.ts'
-import { totalOf, walkLetters } from './find.ts'
+import { grouped } from '../words.ts'
+import { AT_ONCE, mapInOrder } from './streams.ts'
+import { type FilterFlags, filterOf, totalOf, walkLetters, withFilterFlags } from './which.ts'
 
 interface ExportFlags extends FilterFlags {
   readonly output?: string
@@ -19,15 +19,14 @@ interface ExportFlags extends FilterFlags {
 }
 
 export function exportCommand(terminal: Terminal): Command {
-  const command = serverCommand(
-    'export [query...]',
+  const command = officeCommand(
+    'letters export [query...]',
     'Write whole letters to stdout or a file, one JSON object per line, the newest failure first.',
     [
       "export 'status:pending engine:hmac' > hmac.ndjson",
       'export --output letters.ndjson',
       "export status:pending | jq -r 'select(.dequeueCount > 3) | .originalMessage'",
     ],
-    'letters',
   )
   return withFilterFlags(command)
     .option('--output <file>', 'write to this file, which must not exist yet')
@@ -40,27 +39,23 @@ text, or base64 where \`originalMessageEncoding\` says so. --json changes nothin
 \`bartleby letters import\` reads such lines. Queries are explained in: bartleby letters list --help`,
     )
     .action((words: string[], flags: ExportFlags) =>
-      withOffice(flags, terminal, (office) => exportLetters(office, words, flags, terminal)),
+      withOffice(flags, terminal, (desk) => exportLetters(desk, words, flags)),
     )
 }
 
-async function exportLetters(
-  office: OfficeServer,
-  words: readonly string[],
-  flags: ExportFlags,
-  terminal: Terminal,
-): Promise<void> {
+async function exportLetters(desk: Desk, words: readonly string[], flags: ExportFlags): Promise<void> {
+  const { terminal } = desk
   const filter = filterOf(flags, words)
   const limit = wholeNumber('--limit', flags.limit, 1)
-  const { total } = await totalOf(office.call, filter)
+  const { total } = await totalOf(desk, filter)
   const expected = Math.min(limit ?? total, total)
   const file = flags.output === undefined ? null : await createFile(flags.output)
   // On a terminal the letters themselves are to be seen.
   const progress = showProgress(file === null && terminal.screen !== undefined ? { err: () => {} } : terminal)
   let written = 0
   try {
-    const letters = walkLetters(office.call, filter, limit)
-    for await (const letter of mapInOrder(letters, AT_ONCE, (key) => wholeLetter(office, key))) {
+    const letters = walkLetters(desk, filter, limit)
+    for await (const letter of mapInOrder(letters, AT_ONCE, (key) => wholeLetter(desk, key))) {
       if (letter === null) continue
       await write(file, `${JSON.stringify(letter)}\n`, terminal)
       written += 1
@@ -75,7 +70,7 @@ async function exportLetters(
 }
 
 /** null when it was removed since it was listed. */
-async function wholeLetter({ letters }: OfficeServer, key: LetterKey): Promise<LetterDetail | null> {
+async function wholeLetter({ letters }: Desk, key: LetterKey): Promise<LetterDetail | null> {
   try {
     return await letters.get(key)
   } catch (error) {
@@ -93,7 +88,7 @@ async function createFile(path: string): Promise<WriteStream> {
     file.on('error', () => {})
     return file
   } catch (error) {
-    throw new CommandFailure(EXIT.usage, `--output cannot be written: ${reasonOf(error)}`, { cause: error })
+    throw usage(`--output cannot be written: ${reasonOf(error)}`)
   }
 }
 

@@ -7,29 +7,27 @@ import { toBase64 } from '../../client/bytes.ts'
 import { writeAnswered } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { CaptureRequest, LetterDetail } from '../../client/letter-types.ts'
-import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
-import { AT_ONCE, mapInOrder } from '../map-in-order.ts'
-import { type OfficeServer, refusalText, withOffice } from '../office-call.ts'
-import { grouped, showProgress } from '../progress.ts'
-import { type ConnectionFlags, serverCommand } from '../queues/connection.ts'
+import { CommandFailure, EXIT, reasonOf, usage } from '../exit.ts'
+import { type Desk, type OfficeFlags, officeCommand, refusalText, withOffice } from '../office.ts'
+import { showProgress } from '../progress.ts'
 import { printable, type Terminal } from '../terminal.ts'
-import { byteLines } from './byte-lines.ts'
+import { grouped, lettersText } from '../words.ts'
 import { readLetter, reportOf } from './import-report.ts'
+import { AT_ONCE, byteLines, mapInOrder } from './streams.ts'
 
-interface ImportFlags extends ConnectionFlags {
+interface ImportFlags extends OfficeFlags {
   readonly asEngine?: string
 }
 
 export function importCommand(terminal: Terminal): Command {
-  return serverCommand(
-    'import <file>',
+  return officeCommand(
+    'letters import <file>',
     'File the pending letters of an export with this server; - reads stdin.',
     [
       'import letters.ndjson',
       'import letters.ndjson --as-engine http',
       'export status:pending --url http://old:1853 | bartleby letters import - --url http://new:1853',
     ],
-    'letters',
   )
     .option('--as-engine <engine>', 'file all under this engine')
     .addHelpText(
@@ -47,7 +45,7 @@ Exit codes:
   2  wrong usage`,
     )
     .action((file: string, flags: ImportFlags) =>
-      withOffice(flags, terminal, (office) => importLetters(office, file, flags, terminal)),
+      withOffice(flags, terminal, (desk) => importLetters(desk, file, flags)),
     )
 }
 
@@ -55,12 +53,8 @@ type Filed = 'created' | 'known' | 'leftOut' | { readonly refused: string }
 
 const SHOWN_REFUSALS = 5
 
-async function importLetters(
-  office: OfficeServer,
-  file: string,
-  { json, asEngine }: ImportFlags,
-  terminal: Terminal,
-): Promise<void> {
+async function importLetters(desk: Desk, file: string, { asEngine }: ImportFlags): Promise<void> {
+  const { terminal } = desk
   const tally = { created: 0, known: 0, leftOut: 0, refused: 0 }
   const refusals: string[] = []
   const { stream, size } = await openLines(file, terminal)
@@ -68,7 +62,7 @@ async function importLetters(
   let number = 0
   let readBytes = 0
   try {
-    const work = async (line: Buffer) => ({ line, filed: await fileLine(office, line, asEngine) })
+    const work = async (line: Buffer) => ({ line, filed: await fileLine(desk, line, asEngine) })
     for await (const { line, filed } of mapInOrder(byteLines(stream), AT_ONCE, work)) {
       number += 1
       readBytes += line.length + 1
@@ -84,7 +78,7 @@ async function importLetters(
     progress.end()
     stream.destroy()
   }
-  terminal.out(json ? JSON.stringify({ ...tally, refusals }, null, 2) : sentence(tally))
+  desk.print({ ...tally, refusals }, sentence)
   if (tally.refused > 0) {
     const more = tally.refused > refusals.length ? `\n  … and ${tally.refused - refusals.length} more` : ''
     const lines = refusals.map((each) => `\n  ${each}`).join('')
@@ -100,7 +94,7 @@ function sentence(tally: { created: number; known: number; leftOut: number; refu
     ...(tally.leftOut === 0 ? [] : [`${grouped(tally.leftOut)} left out because not pending`]),
     ...(tally.refused === 0 ? [] : [`${grouped(tally.refused)} refused`]),
   ]
-  return `of ${grouped(total)} ${total === 1 ? 'letter' : 'letters'}: ${parts.join(', ')}`
+  return `of ${lettersText(total)}: ${parts.join(', ')}`
 }
 
 async function openLines(
@@ -113,22 +107,18 @@ async function openLines(
     const { size } = await handle.stat()
     return { stream: createReadStream(file, { fd: handle }), size }
   } catch (error) {
-    throw new CommandFailure(EXIT.usage, `the file cannot be read: ${reasonOf(error)}`, { cause: error })
+    throw usage(`the file cannot be read: ${reasonOf(error)}`)
   }
 }
 
 /** Files the letter of a line; null for a blank line. */
-async function fileLine(
-  office: OfficeServer,
-  line: Buffer,
-  engine: string | undefined,
-): Promise<Filed | null> {
+async function fileLine(desk: Desk, line: Buffer, engine: string | undefined): Promise<Filed | null> {
   if (line.toString('latin1').trim() === '') return null
   const read = readLetter(line)
   if (read.kind === 'unreadable') return { refused: read.reason }
   if (read.letter.status !== 'Pending') return 'leftOut'
   try {
-    return await capture(office, reportOf(read.letter, engine))
+    return await capture(desk, reportOf(read.letter, engine))
   } catch (error) {
     if (!(error instanceof OfficeClientError) || !isAboutLetter(error)) throw error
     return { refused: `${named(read.letter)}: ${refusalText(error)}` }
@@ -141,7 +131,7 @@ const named = ({ engine, rowKey }: LetterDetail): string => printable(`${engine}
 const isAboutLetter = ({ status }: OfficeClientError): boolean =>
   status >= 400 && status < 500 && status !== 401 && status !== 403
 
-async function capture({ endpoint }: OfficeServer, report: CaptureRequest): Promise<'created' | 'known'> {
+async function capture({ endpoint }: Desk, report: CaptureRequest): Promise<'created' | 'known'> {
   const { originalMessage, ...rest } = report
   const body = {
     ...rest,

@@ -1,22 +1,16 @@
 /** `bartleby letters …`: find dead letters, understand them, send them back. */
-import { Command } from 'commander'
-import { EXIT_HELP } from '../exit.ts'
-import { DEFAULT_URL } from '../queues/connection.ts'
-import type { Terminal } from '../terminal.ts'
-import { actCommands } from './act.ts'
+import { commandGroup, SERVER_HELP } from '../office.ts'
+import { discardCommand, restoreCommand, retryCommand } from './act.ts'
 import { expireCommand } from './expire.ts'
 import { exportCommand } from './export.ts'
 import { importCommand } from './import.ts'
 import { listCommand } from './list.ts'
 import { showCommand } from './show.ts'
 
-export function lettersCommand(terminal: Terminal): Command {
-  const letters = new Command('letters')
-    .description('Find dead letters, understand them, send them back.')
-    .addHelpText(
-      'after',
-      `
-The server is --url, BARTLEBY_URL or ${DEFAULT_URL}; the token is --token or BARTLEBY_TOKEN.
+export const lettersCommand = commandGroup(
+  'letters',
+  'Find dead letters, understand them, send them back.',
+  `${SERVER_HELP}
 A letter is named by its engine and row key; its instance will do where that has one letter.
 
 From the first look to the last letter:
@@ -30,19 +24,15 @@ From the first look to the last letter:
 
 Examples:
   $ bartleby letters discard --query 'signature:1-4f2a9c' --notes 'test data'
-  $ bartleby letters export --output letters.ndjson
-
-${EXIT_HELP}`,
-    )
-  for (const command of [
-    listCommand(terminal),
-    showCommand(terminal),
-    ...actCommands(terminal),
-    expireCommand(terminal),
-    exportCommand(terminal),
-    importCommand(terminal),
-  ]) {
-    letters.addCommand(command)
-  }
-  return letters
-}
+  $ bartleby letters export --output letters.ndjson`,
+  [
+    listCommand,
+    showCommand,
+    retryCommand,
+    discardCommand,
+    restoreCommand,
+    expireCommand,
+    exportCommand,
+    importCommand,
+  ],
+)

@@ -2,15 +2,13 @@
 import type { Command } from 'commander'
 import type { LetterItem } from '../../client/letter-types.ts'
 import type { LetterParameters } from '../../core/letter-query.ts'
-import { type Column, type Layout, layOut } from '../columns.ts'
-import { type CallServer, withOffice } from '../office-call.ts'
-import { grouped } from '../progress.ts'
-import { serverCommand, wholeNumber } from '../queues/connection.ts'
+import { wholeNumber } from '../flags.ts'
+import { type Desk, officeCommand, withOffice } from '../office.ts'
 import { statusIn, styleOf } from '../style.ts'
+import { type Column, type Layout, layOut } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
-import { ageOf, nowMs } from '../times.ts'
-import { type FilterFlags, filterOf, QUERY_HELP, withFilterFlags } from './filter-flags.ts'
-import { totalOf, walkLetters } from './find.ts'
+import { ageOf, grouped, nowMs } from '../words.ts'
+import { type FilterFlags, filterOf, QUERY_HELP, totalOf, walkLetters, withFilterFlags } from './which.ts'
 
 interface ListFlags extends FilterFlags {
   readonly limit: string
@@ -19,18 +17,13 @@ interface ListFlags extends FilterFlags {
 }
 
 export function listCommand(terminal: Terminal): Command {
-  const command = serverCommand(
-    'list [query...]',
-    'List letters, the newest failure first.',
-    [
-      'list',
-      "list 'status:pending queue:orders age:>2d'",
-      'list --engine hmac --min-attempts 3 --limit 200',
-      "list status:pending error:'connection reset' --row-keys",
-      "list status:pending --all --json | jq -r '.[].correlationId'",
-    ],
-    'letters',
-  )
+  const command = officeCommand('letters list [query...]', 'List letters, the newest failure first.', [
+    'list',
+    "list 'status:pending queue:orders age:>2d'",
+    'list --engine hmac --min-attempts 3 --limit 200',
+    "list status:pending error:'connection reset' --row-keys",
+    "list status:pending --all --json | jq -r '.[].correlationId'",
+  ])
   return withFilterFlags(command)
     .option('--limit <n>', 'at most so many', '50')
     .option('--all', 'all that match')
@@ -44,12 +37,12 @@ ${QUERY_HELP}
 Whole letters, with payload and history, one per line: bartleby letters export.`,
     )
     .action((words: string[], flags: ListFlags) =>
-      withOffice(flags, terminal, async ({ call }) => {
+      withOffice(flags, terminal, async (desk) => {
         const filter = filterOf(flags, words)
         const limit = wholeNumber('--limit', flags.limit, 1)
-        const letters = walkLetters(call, filter, flags.all ? undefined : limit)
+        const letters = walkLetters(desk, filter, flags.all ? undefined : limit)
         if (flags.json) return printJson(letters, terminal)
-        await printTable(letters, flags, filter, call, terminal)
+        await printTable(desk, letters, flags, filter)
       }),
     )
 }
@@ -67,12 +60,12 @@ async function printJson(letters: AsyncIterable<LetterItem>, terminal: Terminal)
 const FIRST_ROWS = 100
 
 async function printTable(
+  desk: Desk,
   letters: AsyncIterable<LetterItem>,
   { rowKeys = false }: ListFlags,
   filter: LetterParameters,
-  call: CallServer,
-  terminal: Terminal,
 ): Promise<void> {
+  const { terminal } = desk
   const columns = letterColumns(nowMs(), rowKeys ? 'row keys' : 'instances')
   const style = styleOf(terminal)
   let waiting: LetterItem[] = []
@@ -93,7 +86,7 @@ async function printTable(
   }
   if (waiting.length > 0) print()
   if (shown === 0) return terminal.out('no letters match')
-  const { total, exact } = await totalOf(call, filter)
+  const { total, exact } = await totalOf(desk, filter)
   if (total > shown || !exact) {
     const more = `${grouped(shown)} of ${grouped(total)}${exact ? '' : ' or more'} letters`
     terminal.err(`${more}; see more with --limit N or --all`)

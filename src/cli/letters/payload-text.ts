@@ -1,8 +1,8 @@
 /** Payloads for people: text as lines, JSON indented, anything else as hexadecimal. Nothing in it can command the terminal. */
 import { textOf } from '../../client/bytes.ts'
 import { indentJson } from '../../core/indent-json.ts'
-import { grouped } from '../progress.ts'
 import { printable } from '../terminal.ts'
+import { grouped } from '../words.ts'
 
 /** A longer text is not made readable: it is cut, and its rest never seen. */
 const MOST_INDENTED = 1_048_576
@@ -11,7 +11,7 @@ const MOST_LINE = 2_000
 const DUMP_ROW = 16
 const DUMP_ROWS = 32
 
-export interface PayloadText {
+interface PayloadText {
   /** `JSON`, `text`, `bytes` or `empty`. */
   readonly kind: string
   readonly lines: readonly string[]

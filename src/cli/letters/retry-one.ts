@@ -1,41 +1,41 @@
-/** `bartleby letters retry ENGINE ROWKEY`: one letter, as it is or edited; or what would be sent. */
-import { readFile } from 'node:fs/promises'
+/** `bartleby letters retry ENGINE ROWKEY`: one letter, as it is or edited; what would be sent, or what became of it. */
 import { bytesOf } from '../../client/bytes.ts'
+import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterDetail, LetterKey, RetryPreview } from '../../client/letter-types.ts'
-import { CommandFailure, EXIT, reasonOf, usage } from '../exit.ts'
-import type { OfficeServer } from '../office-call.ts'
-import { type Style, styleOf } from '../style.ts'
-import { printable, readAll, type Terminal } from '../terminal.ts'
-import type { ActFlags } from './act-flags.ts'
-import { letterNamed } from './find.ts'
-import { waitForOutcome } from './outcome.ts'
+import { sleep } from '../../client/waiting.ts'
+import { CommandFailure, EXIT } from '../exit.ts'
+import { readNamed } from '../flags.ts'
+import type { Desk } from '../office.ts'
+import { waitMsOf } from '../redrive/start.ts'
+import type { Style } from '../style.ts'
+import { type Field, fieldLines, indented } from '../table.ts'
+import { printable } from '../terminal.ts'
+import type { ActFlags } from './act-on-many.ts'
 import { diffLines } from './payload-diff.ts'
 import { payloadText, sizeText } from './payload-text.ts'
-import { waitTimeoutMs } from './wait-timeout.ts'
+import { letterNamed } from './which.ts'
 
 /** Sends a letter back, or with `--dry-run` shows what would be sent. */
-export async function retryOne(
-  office: OfficeServer,
-  key: LetterKey,
-  flags: ActFlags,
-  terminal: Terminal,
-): Promise<void> {
-  const timeoutMs = waitTimeoutMs(flags.waitTimeout ?? '1m')
-  const payload = await payloadOf(flags.payloadFile, terminal)
-  const letter = await letterNamed(office, key)
-  const request = { ...(payload && { payload }), ...(flags.notes !== undefined && { notes: flags.notes }) }
+export async function retryOne(desk: Desk, key: LetterKey, flags: ActFlags): Promise<void> {
+  const { letters, terminal, json, print } = desk
+  const waitMs = waitMsOf(flags)
+  const { payloadFile: file, notes } = flags
+  const payload = file === undefined ? undefined : await readNamed('--payload-file', file, terminal)
+  const letter = await letterNamed(desk, key)
+  const request = { ...(payload && { payload }), ...(notes !== undefined && { notes }) }
   if (flags.dryRun) {
-    const preview = await office.letters.retry(letter, { ...request, dryRun: true })
-    return terminal.out(
-      flags.json ? JSON.stringify(preview, null, 2) : previewText(letter, preview, styleOf(terminal)),
-    )
+    const preview = await letters.retry(letter, { ...request, dryRun: true })
+    return print(preview, (_, style) => previewText(letter, preview, style))
   }
-  const receipt = await office.letters.retry(letter, request)
-  if (!flags.json) terminal.out(printable(`sent to '${receipt.queue}' as ${receipt.messageId}`))
-  const outcome = flags.wait ? await outcomeOf(office, letter, timeoutMs, terminal) : null
-  if (flags.json) terminal.out(JSON.stringify(outcome === null ? receipt : { ...receipt, outcome }))
+  const receipt = await letters.retry(letter, request)
+  if (!json) terminal.out(printable(`sent to '${receipt.queue}' as ${receipt.messageId}`))
+  const outcome = waitMs === null ? null : await outcomeOf(desk, letter, waitMs)
+  if (json) terminal.out(JSON.stringify(outcome === null ? receipt : { ...receipt, outcome }))
   else if (outcome === 'confirmed') terminal.out('confirmed: its item was completed')
-  if (outcome === 'returned') throw new CommandFailure(EXIT.failed, await whyReturned(office, letter))
+  if (outcome === 'returned') {
+    const { errorMessage } = await letters.get(letter)
+    throw new CommandFailure(EXIT.failed, `it came back: ${printable(errorMessage.split('\n', 1)[0] ?? '')}`)
+  }
   if (outcome === 'unconfirmed') {
     throw new CommandFailure(
       EXIT.failed,
@@ -44,30 +44,42 @@ export async function retryOne(
   }
 }
 
-async function outcomeOf(office: OfficeServer, letter: LetterKey, timeoutMs: number, terminal: Terminal) {
+/** Its item was completed; it is dead again; nothing was heard of it. */
+type Outcome = 'confirmed' | 'returned' | 'unconfirmed'
+
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 2_000
+
+/** Waits until it is known what became of the letter, until time is over, or until Ctrl-C. */
+async function outcomeOf(desk: Desk, letter: LetterKey, waitMs: number): Promise<Outcome> {
+  const { terminal } = desk
   const stop = new AbortController()
   const end = terminal.onInterrupt(() => stop.abort())
   terminal.redraw?.('waiting until it is known what became of it …')
+  const deadlineMs = performance.now() + waitMs
   try {
-    return await waitForOutcome(office, letter, { timeoutMs, stop: stop.signal })
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
+      const outcome = await outcomeNow(desk, letter)
+      const leftMs = deadlineMs - performance.now()
+      if (outcome !== 'unconfirmed' || leftMs <= 0 || stop.signal.aborted) return outcome
+      await sleep(Math.min(pauseMs, leftMs), stop.signal)
+    }
   } finally {
     terminal.redraw?.('')
     end()
   }
 }
 
-async function whyReturned({ letters }: OfficeServer, letter: LetterKey): Promise<string> {
-  const { errorMessage } = await letters.get(letter)
-  return `it came back: ${printable(errorMessage.split('\n', 1)[0] ?? '')}`
-}
-
-async function payloadOf(file: string | undefined, terminal: Terminal): Promise<Uint8Array | undefined> {
-  if (file === undefined) return undefined
-  if (file === '-') return readAll(terminal.stdin)
+/** A letter that was sent is resolved by that; if it is anything else by now, it had come back in between. */
+async function outcomeNow({ letters }: Desk, letter: LetterKey): Promise<Outcome> {
   try {
-    return await readFile(file)
+    const { confirmedAtUtc, resolution } = await letters.get(letter)
+    if (confirmedAtUtc !== null) return 'confirmed'
+    return resolution === 'retry' ? 'unconfirmed' : 'returned'
   } catch (error) {
-    throw usage(`--payload-file cannot be read: ${reasonOf(error)}`)
+    // Retention removed it, or the server does not answer: it is not known. That it was sent stands all the same, and is to be told.
+    if (error instanceof OfficeClientError) return 'unconfirmed'
+    throw error
   }
 }
 
@@ -76,20 +88,18 @@ function previewText(letter: LetterDetail, preview: RetryPreview, style: Style):
   const bytes = bytesOf(preview.payload, preview.payloadEncoding)
   const original = bytesOf(letter.originalMessage, letter.originalMessageEncoding)
   const { kind, lines, isCut } = payloadText(bytes)
-  const fields = [
-    [
-      'payload',
-      `${sizeText(bytes, kind)}${preview.edited ? ', edited' : ''}, sha256 ${preview.payloadSha256}`,
-    ],
+  const size = `${sizeText(bytes, kind)}${preview.edited ? ', edited' : ''}`
+  const fields: readonly Field[] = [
+    ['payload', `${size}, sha256 ${preview.payloadSha256}`],
     ['kind', preview.kind],
     ['encoding', preview.encoding],
     ['reference', preview.reference],
     ['correlation', preview.correlationId],
-  ].flatMap(([name = '', value = '']) => (value === '' ? [] : [`  ${name.padEnd(14)}${printable(value)}`]))
+  ]
   return [
     `would send to '${printable(preview.queue)}'; nothing was sent`,
-    ...fields,
-    ...(preview.edited ? diffLines(original, bytes, style) : lines).map((line) => `  ${line}`),
+    ...indented(fieldLines(fields, 14)),
+    ...indented(preview.edited ? diffLines(original, bytes, style) : lines),
     ...(isCut && !preview.edited ? ['  … the rest is left out; --json shows all of it'] : []),
   ].join('\n')
 }

@@ -1,21 +1,19 @@
-/** `bartleby letters show`: one letter, for people, as JSON, or its payload alone. */
+/** `bartleby letters show`: one letter as JSON, its payload alone, or for people what failed and why, what happened when, what it carries. */
 import type { Command } from 'commander'
 import { bytesOf } from '../../client/bytes.ts'
-import { withOffice } from '../office-call.ts'
-import { type ConnectionFlags, serverCommand } from '../queues/connection.ts'
-import { styleOf } from '../style.ts'
-import type { Terminal } from '../terminal.ts'
-import { nowMs } from '../times.ts'
-import { caseFile } from './case-file.ts'
-import { letterNamed } from './find.ts'
-
-interface ShowFlags extends ConnectionFlags {
-  readonly payload?: boolean
-}
+import type { LetterDetail } from '../../client/letter-types.ts'
+import { type OfficeFlags, officeCommand, withOffice } from '../office.ts'
+import { type Style, statusIn } from '../style.ts'
+import { type Field, fieldLines, indented, section } from '../table.ts'
+import { printable, type Terminal } from '../terminal.ts'
+import { ageOf, nowMs, secondsOf } from '../words.ts'
+import { errorLine } from './list.ts'
+import { payloadText, sizeText } from './payload-text.ts'
+import { letterNamed } from './which.ts'
 
 export function showCommand(terminal: Terminal): Command {
-  return serverCommand(
-    'show <engine> <rowKey>',
+  return officeCommand(
+    'letters show <engine> <rowKey>',
     'Show a letter with its case file: error, timeline, payload, headers, provenance.',
     [
       'show hmac i-7-20270110T090000000000Z',
@@ -23,18 +21,147 @@ export function showCommand(terminal: Terminal): Command {
       'show hmac i-7-20270110T090000000000Z --payload > payload.bin',
       "show hmac i-7-20270110T090000000000Z --json | jq '.attempts[].errorMessage'",
     ],
-    'letters',
   )
     .option('--payload', 'write the payload to stdout, byte for byte, and nothing else')
-    .action((engine: string, rowKey: string, flags: ShowFlags) =>
-      withOffice(flags, terminal, async (office) => {
-        const letter = await letterNamed(office, { engine, rowKey })
-        if (flags.payload) {
+    .action((engine: string, rowKey: string, flags: OfficeFlags & { readonly payload?: boolean }) =>
+      withOffice(flags, terminal, async (desk) => {
+        const letter = await letterNamed(desk, { engine, rowKey })
+        if (flags.payload)
           return terminal.write(bytesOf(letter.originalMessage, letter.originalMessageEncoding))
-        }
-        terminal.out(
-          flags.json ? JSON.stringify(letter, null, 2) : caseFile(letter, nowMs(), styleOf(terminal)),
-        )
+        desk.print(letter, caseFile)
       }),
     )
 }
+
+const STACK_LINES = 12
+const FIELD_WIDTH = 15
+
+/** The whole case file as text. */
+function caseFile(letter: LetterDetail, style: Style): string {
+  return [
+    `${style.bold(printable(`${letter.engine} ${letter.rowKey}`))}  ${statusIn(style, letter.status)}`,
+    ...indented(fieldLines(standing(letter, nowMs()), FIELD_WIDTH)),
+    ...section('Error', errorLines(letter), style),
+    ...section('Timeline', timeline(letter), style),
+    ...payloadSections(letter, style),
+    ...section('Headers', headerLines(letter), style),
+    ...section('Provenance', fieldLines(provenance(letter), FIELD_WIDTH), style),
+  ].join('\n')
+}
+
+const when = (instant: string, now: number): string => `${secondsOf(instant)} (${ageOf(instant, now)} ago)`
+
+const standing = (letter: LetterDetail, now: number): readonly Field[] => [
+  ['queue', letter.originalQueue],
+  ['attempts', String(letter.dequeueCount)],
+  ['first failure', when(letter.firstFailureAtUtc, now)],
+  ['last failure', when(letter.lastFailureAtUtc, now)],
+  ['ended', ending(letter)],
+  ['kept until', letter.restorableUntilUtc === null ? null : secondsOf(letter.restorableUntilUtc)],
+  [
+    'sent',
+    letter.sentAs === null ? null : `as ${letter.sentAs} to ${letter.sentTo ?? '-'}, ${outcome(letter, now)}`,
+  ],
+  [
+    'leased',
+    letter.leased ? `by a consumer of its dead queue, until ${letter.leaseDeadlineUtc ?? '-'}` : null,
+  ],
+]
+
+function ending(letter: LetterDetail): string | null {
+  const { resolution, resolvedBy, resolutionNotes } = letter
+  if (resolution === null) return null
+  const endedAtUtc = letter.resolvedAtUtc ?? letter.expiredAtUtc
+  const at = endedAtUtc === null ? '' : ` ${secondsOf(endedAtUtc)}`
+  const by = resolvedBy === null ? '' : ` by ${resolvedBy}`
+  return `${resolution}${at}${by}${resolutionNotes === null ? '' : `: ${resolutionNotes}`}`
+}
+
+function outcome({ status, confirmedAtUtc }: LetterDetail, now: number): string {
+  if (confirmedAtUtc !== null) return `confirmed ${when(confirmedAtUtc, now)}`
+  return status === 'Pending' ? 'and came back' : 'not confirmed yet'
+}
+
+const provenance = (letter: LetterDetail): readonly Field[] => [
+  ['source', letter.source],
+  ['source id', letter.sourceId],
+  ['instance', letter.instanceId],
+  ['partition', letter.originalPartition === null ? null : String(letter.originalPartition)],
+  ['dead queue', letter.deadQueue],
+  ['reason', letter.reason],
+  ['failed by', letter.failedBy],
+  ['kind', letter.kind],
+  ['encoding', letter.encoding],
+  ['reference', letter.reference],
+  ['correlation', letter.correlationId],
+  ['signature', letter.signature],
+]
+
+function errorLines(letter: LetterDetail): readonly string[] {
+  const [first = '', ...others] = letter.errorMessage.split('\n')
+  // Most stacks begin with what was just said.
+  const isFrame = (line: string) => line.trim() !== '' && !line.startsWith(`${letter.errorClass}:`)
+  const stack = (letter.errorStack ?? '').split('\n').filter(isFrame)
+  const more = stack.length - STACK_LINES
+  return [
+    errorLine({ errorClass: letter.errorClass, errorMessage: first }),
+    ...others,
+    ...stack.slice(0, STACK_LINES).map((line) => `  ${line.trim()}`),
+    ...(more > 0 ? [`  … ${more} more lines`] : []),
+  ].map(printable)
+}
+
+/** Failures and acts in the order in which they happened. */
+function timeline({ attempts, history }: LetterDetail): readonly string[] {
+  const failures = attempts.map((each) => ({
+    at: each.failedAtUtc,
+    text: `failed (${each.number})  ${errorLine(each)}${each.failedBy === null ? '' : `, by ${each.failedBy}`}`,
+  }))
+  const acts = history.map(({ createdAtUtc, operation, status, actor, notes, error }) => ({
+    at: createdAtUtc,
+    text: [
+      `${operation}${status === 'Failed' ? ' failed' : ''}`,
+      ...(actor === null ? [] : [`by ${actor}`]),
+      ...(notes === null ? [] : [`“${notes}”`]),
+      ...(error === null ? [] : [error.split('\n', 1)[0] ?? '']),
+    ].join('  '),
+  }))
+  return [...failures, ...acts]
+    .sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)))
+    .map(({ at, text }) => `${secondsOf(at)}  ${printable(text)}`)
+}
+
+function payloadSections(letter: LetterDetail, style: Style): readonly string[] {
+  const original = bytesOf(letter.originalMessage, letter.originalMessageEncoding)
+  const hash = `sha256 ${letter.originalMessageSha256}`
+  const { editedMessage, editedMessageEncoding } = letter
+  return [
+    ...payloadSection('Payload', original, hash, style),
+    ...(editedMessage === null
+      ? []
+      : payloadSection(
+          'Edited payload',
+          bytesOf(editedMessage, editedMessageEncoding ?? 'utf8'),
+          'what a retry sends',
+          style,
+        )),
+  ]
+}
+
+function payloadSection(title: string, bytes: Uint8Array, note: string, style: Style): readonly string[] {
+  const { kind, lines, isCut } = payloadText(bytes)
+  return [
+    '',
+    `${style.bold(title)}  ${style.dim(`${sizeText(bytes, kind)}, ${note}`)}`,
+    ...indented(lines),
+    ...(isCut ? ['  … the rest is left out; --payload writes all of it'] : []),
+  ]
+}
+
+function headerLines({ headers }: LetterDetail): readonly string[] {
+  if (headers === null) return []
+  if (typeof headers !== 'object' || Array.isArray(headers)) return [printable(textOfHeader(headers))]
+  return Object.entries(headers).map(([name, value]) => printable(`${name}: ${textOfHeader(value)}`))
+}
+
+const textOfHeader = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

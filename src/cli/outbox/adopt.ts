@@ -2,8 +2,9 @@
 import { Command } from 'commander'
 import type { AdoptOptions, AdoptReport, StepOutcome, StepReport } from '../../outbox/adopt/report.ts'
 import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
-import { grouped, showProgress } from '../progress.ts'
+import { showProgress } from '../progress.ts'
 import { printable, type Terminal } from '../terminal.ts'
+import { grouped } from '../words.ts'
 import { numberOf, type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
 
 interface Flags extends TableFlags {

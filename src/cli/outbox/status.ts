@@ -5,8 +5,8 @@ import type { Session, Statement, Value } from '../../db/database.ts'
 import type { OutboxHealth } from '../../outbox/health.ts'
 import type { Backlog } from '../../outbox/look.ts'
 import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
-import { grouped } from '../progress.ts'
 import { printable, type Terminal } from '../terminal.ts'
+import { grouped } from '../words.ts'
 import { type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
 
 interface Flags extends TableFlags {

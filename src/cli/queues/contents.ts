@@ -1,36 +1,31 @@
 /** `bartleby queues stats|clear|peek`: what lies in a queue. */
 import type { Command } from 'commander'
-import type { PeekedItem, QueueStats } from '../../client/index.ts'
-import { CommandFailure, EXIT } from '../exit.ts'
-import { type Terminal, table } from '../terminal.ts'
-import { type ConnectionFlags, confirm, serverCommand, wholeNumber, withClient } from './connection.ts'
-import { itemForJson, json, preview } from './show.ts'
+import { type ItemContent, type PeekedItem, type QueueStats, textOf } from '../../client/index.ts'
+import { usage } from '../exit.ts'
+import { confirmName, wholeNumber } from '../flags.ts'
+import { type OfficeFlags, officeCommand, withOffice } from '../office.ts'
+import { table } from '../table.ts'
+import { printable, type Terminal } from '../terminal.ts'
 
-interface ClearFlags extends ConnectionFlags {
+interface ClearFlags extends OfficeFlags {
   readonly queued?: boolean
   readonly leased?: boolean
   readonly scheduled?: boolean
   readonly yes?: boolean
 }
 
-interface PeekFlags extends ConnectionFlags {
-  readonly partition?: string
-  readonly limit?: string
+interface PeekFlags extends OfficeFlags {
+  readonly partition: string
+  readonly limit: string
 }
 
-export const contentsCommands = (terminal: Terminal): Command[] => [
-  stats(terminal),
-  clear(terminal),
-  peek(terminal),
-]
-
-function stats(terminal: Terminal): Command {
-  return serverCommand('stats <queue>', 'Count the items of a queue, by partition.', ['stats orders']).action(
-    (queueName: string, flags: ConnectionFlags) =>
-      withClient(flags, terminal, async (client) => {
-        const counted = await client.stats(queueName)
-        terminal.out(flags.json ? json(counted) : statsTable(counted))
-      }),
+export function statsCommand(terminal: Terminal): Command {
+  return officeCommand('queues stats <queue>', 'Count the items of a queue, by partition.', [
+    'stats orders',
+  ]).action((queueName: string, flags: OfficeFlags) =>
+    withOffice(flags, terminal, async ({ queues, print }) => {
+      print(await queues.stats(queueName), statsTable)
+    }),
   )
 }
 
@@ -50,8 +45,8 @@ function statsTable({ partitions, leaseWaiting, inFlight }: QueueStats): string 
   return `${counts}\n${leaseWaiting} consumers waiting, ${inFlight} requests in flight`
 }
 
-function clear(terminal: Terminal): Command {
-  return serverCommand('clear <queue>', 'Delete items of a queue, in all partitions.', [
+export function clearCommand(terminal: Terminal): Command {
+  return officeCommand('queues clear <queue>', 'Delete items of a queue, in all partitions.', [
     'clear orders --queued',
     'clear orders --queued --leased --scheduled --yes',
   ])
@@ -60,47 +55,41 @@ function clear(terminal: Terminal): Command {
     .option('--scheduled', 'items that wait for their time')
     .option('-y, --yes', 'do not ask')
     .action((queueName: string, flags: ClearFlags) =>
-      withClient(flags, terminal, async (client) => {
+      withOffice(flags, terminal, async ({ queues, print }) => {
         if (!flags.queued && !flags.scheduled) {
-          throw new CommandFailure(EXIT.usage, 'say what to delete: --queued, --scheduled or both')
+          throw usage('say what to delete: --queued, --scheduled or both')
         }
-        if (flags.leased && !flags.queued) throw new CommandFailure(EXIT.usage, '--leased needs --queued')
+        if (flags.leased && !flags.queued) throw usage('--leased needs --queued')
         const kinds = (['queued', 'leased', 'scheduled'] as const).filter((kind) => flags[kind])
-        await confirm(
-          `delete the ${kinds.join(', ')} items of '${queueName}'`,
-          queueName,
-          flags.yes,
-          terminal,
-        )
-        await client.clear({
+        const deed = `delete the ${kinds.join(', ')} items of '${queueName}'`
+        await confirmName(deed, { kind: 'queue', name: queueName }, flags.yes, terminal)
+        await queues.clear({
           queueName,
           queue: flags.queued ?? false,
           scheduled: flags.scheduled ?? false,
           destructive: flags.leased ?? false,
         })
-        terminal.out(flags.json ? json({ cleared: queueName, kinds }) : `cleared queue '${queueName}'`)
+        print({ cleared: queueName, kinds }, () => `cleared queue '${queueName}'`)
       }),
     )
 }
 
-function peek(terminal: Terminal): Command {
-  return serverCommand('peek <queue>', 'Show the next items of a queue without leasing them.', [
+export function peekCommand(terminal: Terminal): Command {
+  return officeCommand('queues peek <queue>', 'Show the next items of a queue without leasing them.', [
     'peek orders',
     'peek orders-dead --limit 100 --json',
   ])
     .option('--partition <n>', 'which partition', '0')
     .option('--limit <n>', 'how many items, up to 1000', '10')
     .action((queueName: string, flags: PeekFlags) =>
-      withClient(flags, terminal, async (client) => {
-        const items = await client.peek({
+      withOffice(flags, terminal, async ({ queues, print }) => {
+        const items = await queues.peek({
           queueName,
-          partition: wholeNumber('--partition', flags.partition, 0) ?? 0,
-          limit: wholeNumber('--limit', flags.limit, 1) ?? 10,
+          partition: wholeNumber('--partition', flags.partition, 0),
+          limit: wholeNumber('--limit', flags.limit, 1),
         })
-        if (flags.json) terminal.out(json(items.map(itemForJson)))
-        else if (items.length === 0)
-          terminal.out(`nothing to lease in partition ${flags.partition} of '${queueName}'`)
-        else terminal.out(peekTable(items))
+        const none = `nothing to lease in partition ${flags.partition} of '${queueName}'`
+        print(items.map(itemForJson), () => (items.length === 0 ? none : peekTable(items)))
       }),
     )
 }
@@ -118,4 +107,23 @@ function peekTable(items: readonly PeekedItem[]): string {
       preview(item.payload),
     ]),
   )
+}
+
+const PREVIEW_LENGTH = 60
+
+/** An item for programs: the payload as base64, and as text where it is text. */
+export function itemForJson<Item extends ItemContent>({ payload, ...item }: Item) {
+  return {
+    ...item,
+    payload: textOf(payload) ?? null,
+    payloadBase64: Buffer.from(payload).toString('base64'),
+  }
+}
+
+/** The beginning of a payload for people. */
+export function preview(payload: Uint8Array): string {
+  const text = textOf(payload)
+  if (text === undefined) return `<${payload.length} bytes>`
+  const shown = printable(text)
+  return shown.length <= PREVIEW_LENGTH ? shown : `${shown.slice(0, PREVIEW_LENGTH - 1)}…`
 }

@@ -1,17 +1,13 @@
 /** `bartleby queues …`: everything that can be done with queues of a running server. */
-import { Command } from 'commander'
-import { EXIT_HELP } from '../exit.ts'
-import type { Terminal } from '../terminal.ts'
-import { DEFAULT_URL } from './connection.ts'
-import { contentsCommands } from './contents.ts'
-import { itemCommands } from './items.ts'
-import { settingsCommands } from './settings.ts'
+import { commandGroup, SERVER_HELP } from '../office.ts'
+import { clearCommand, peekCommand, statsCommand } from './contents.ts'
+import { completeCommand, leaseCommand, produceCommand, retryCommand } from './items.ts'
+import { createCommand, deleteCommand, infoCommand, listCommand, updateCommand } from './settings.ts'
 
-export function queuesCommand(terminal: Terminal): Command {
-  const queues = new Command('queues').description('Work with the queues of a running server.').addHelpText(
-    'after',
-    `
-The server is --url, BARTLEBY_URL or ${DEFAULT_URL}; the token is --token or BARTLEBY_TOKEN.
+export const queuesCommand = commandGroup(
+  'queues',
+  'Work with the queues of a running server.',
+  `${SERVER_HELP}
 Durations are written like 90s, 10m or 1h30m.
 
 Examples:
@@ -20,16 +16,19 @@ Examples:
   $ bartleby queues lease orders
   $ bartleby queues list                           what lies in each queue, and what died there
   $ bartleby queues list --settings                how each is set up
-  $ bartleby letters list 'source:queues queue:orders'
-
-${EXIT_HELP}`,
-  )
-  for (const command of [
-    ...settingsCommands(terminal),
-    ...contentsCommands(terminal),
-    ...itemCommands(terminal),
-  ]) {
-    queues.addCommand(command)
-  }
-  return queues
-}
+  $ bartleby letters list 'source:queues queue:orders'`,
+  [
+    listCommand,
+    infoCommand,
+    createCommand,
+    updateCommand,
+    deleteCommand,
+    statsCommand,
+    clearCommand,
+    peekCommand,
+    produceCommand,
+    leaseCommand,
+    completeCommand,
+    retryCommand,
+  ],
+)

@@ -3,17 +3,16 @@ import { type Command, Option } from 'commander'
 import { type Queue, type QueueClient, QueueClientError, type QueueSettings } from '../../client/index.ts'
 import type { QueueOverview } from '../../client/source-types.ts'
 import { createWithDeadQueue } from '../../client/with-dead-queue.ts'
-import { withServer } from '../office-call.ts'
+import { confirmName, wholeNumber } from '../flags.ts'
+import { type Desk, listAll, type OfficeFlags, officeCommand, withOffice } from '../office.ts'
+import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
-import { nowMs } from '../times.ts'
-import { listAll } from '../walk-list.ts'
-import { type ConnectionFlags, confirm, serverCommand, wholeNumber, withClient } from './connection.ts'
-import { depthsTable, json, queueCard, queuesTable } from './show.ts'
+import { ageOf, nowMs } from '../words.ts'
 
 /** Queues per call when all are listed. */
 const PAGE = 1000
 
-interface SettingsFlags extends ConnectionFlags {
+interface SettingsFlags extends OfficeFlags {
   readonly leaseTimeout?: string
   readonly expireTimeout?: string
   /** false: `--no-dead-queue`. */
@@ -24,40 +23,30 @@ interface SettingsFlags extends ConnectionFlags {
   readonly partitions?: string
 }
 
-export const settingsCommands = (terminal: Terminal): Command[] => [
-  list(terminal),
-  show(terminal),
-  create(terminal),
-  update(terminal),
-  remove(terminal),
-]
-
-function list(terminal: Terminal): Command {
-  return serverCommand('list', 'List all queues with what lies in them, or with their settings.', [
+export function listCommand(terminal: Terminal): Command {
+  return officeCommand('queues list', 'List all queues with what lies in them, or with their settings.', [
     'list',
     'list --settings',
     "list --json | jq '.[] | select(.letters > 0) | .name'",
   ])
     .option('--settings', 'show how they are set up')
-    .action((flags: ConnectionFlags & { readonly settings?: boolean }) =>
+    .action((flags: OfficeFlags & { readonly settings?: boolean }) =>
       flags.settings ? listSettings(flags, terminal) : listDepths(flags, terminal),
     )
 }
 
 const NO_QUEUES = 'no queues yet; make one with `bartleby queues create NAME`'
 
-const listDepths = (flags: ConnectionFlags, terminal: Terminal): Promise<void> =>
-  withServer(flags, terminal, async (call) => {
-    const queues = await listAll<QueueOverview>(call, '/api/queues', {})
-    if (flags.json) terminal.out(json(queues))
-    else terminal.out(queues.length === 0 ? NO_QUEUES : depthsTable(queues, nowMs()))
+const listDepths = (flags: OfficeFlags, terminal: Terminal): Promise<void> =>
+  withOffice(flags, terminal, async (desk) => {
+    const queues = await listAll<QueueOverview>(desk, '/api/queues', {})
+    desk.print(queues, () => (queues.length === 0 ? NO_QUEUES : depthsTable(queues, nowMs())))
   })
 
-const listSettings = (flags: ConnectionFlags, terminal: Terminal): Promise<void> =>
-  withClient(flags, terminal, async (client) => {
+const listSettings = (flags: OfficeFlags, terminal: Terminal): Promise<void> =>
+  withOffice(flags, terminal, async ({ queues: client, print }) => {
     const queues = await allQueues(client)
-    if (flags.json) terminal.out(json(queues))
-    else terminal.out(queues.length === 0 ? NO_QUEUES : queuesTable(queues))
+    print(queues, () => (queues.length === 0 ? NO_QUEUES : queuesTable(queues)))
   })
 
 /** Page after page; the pivot is part of the page it begins. */
@@ -71,15 +60,14 @@ async function allQueues(client: QueueClient): Promise<readonly Queue[]> {
   }
 }
 
-function show(terminal: Terminal): Command {
-  return serverCommand('info <queue>', 'Show the settings of a queue.', ['info orders']).action(
-    (queueName: string, flags: ConnectionFlags) =>
-      withClient(flags, terminal, (client) => print(client, queueName, flags, terminal)),
+export function infoCommand(terminal: Terminal): Command {
+  return officeCommand('queues info <queue>', 'Show the settings of a queue.', ['info orders']).action(
+    (queueName: string, flags: OfficeFlags) => withOffice(flags, terminal, (desk) => show(desk, queueName)),
   )
 }
 
-function create(terminal: Terminal): Command {
-  return serverCommand('create <queue>', 'Make a queue.', [
+export function createCommand(terminal: Terminal): Command {
+  return officeCommand('queues create <queue>', 'Make a queue.', [
     'create orders --lease-timeout 5m --max-attempts 3 --dead-queue orders-dead',
     'create ticks --expire-timeout 1h --on-death delete',
   ])
@@ -94,9 +82,9 @@ function create(terminal: Terminal): Command {
     .option('--partitions <n>', 'how many partitions', '1')
     .option('--reference <text>', 'a note of yours')
     .action((queueName: string, flags: SettingsFlags) =>
-      withClient(flags, terminal, async (client) => {
-        await createBoth(client, settingsOf(queueName, flags), flags.json ? terminal.err : terminal.out)
-        if (flags.json) await print(client, queueName, flags, terminal)
+      withOffice(flags, terminal, async (desk) => {
+        await createBoth(desk.queues, settingsOf(queueName, flags), flags.json ? terminal.err : terminal.out)
+        if (flags.json) await show(desk, queueName)
         else terminal.out(`created queue '${queueName}'`)
       }),
     )
@@ -125,8 +113,8 @@ async function createBoth(
   })
 }
 
-function update(terminal: Terminal): Command {
-  return serverCommand('update <queue>', 'Change settings of a queue; those not named stay.', [
+export function updateCommand(terminal: Terminal): Command {
+  return officeCommand('queues update <queue>', 'Change settings of a queue; those not named stay.', [
     'update orders --max-attempts 5',
     'update orders --no-dead-queue',
     'update ticks --on-death delete',
@@ -139,28 +127,29 @@ function update(terminal: Terminal): Command {
     .addOption(onDeath())
     .option('--reference <text>', 'a note of yours')
     .action((queueName: string, flags: SettingsFlags) =>
-      withClient(flags, terminal, async (client) => {
-        const { maxAttempts, reference, deadQueue } = await client.info(queueName)
+      withOffice(flags, terminal, async (desk) => {
+        const { maxAttempts, reference, deadQueue } = await desk.queues.info(queueName)
         // The call overwrites these three, so that what was not named has to be sent again.
-        await client.update({ maxAttempts, reference, deadQueue, ...settingsOf(queueName, flags) })
-        if (flags.json) await print(client, queueName, flags, terminal)
+        await desk.queues.update({ maxAttempts, reference, deadQueue, ...settingsOf(queueName, flags) })
+        if (flags.json) await show(desk, queueName)
         else terminal.out(`updated queue '${queueName}'`)
       }),
     )
 }
 
-function remove(terminal: Terminal): Command {
-  return serverCommand('delete <queue>', 'Remove a queue and all its items.', [
+export function deleteCommand(terminal: Terminal): Command {
+  return officeCommand('queues delete <queue>', 'Remove a queue and all its items.', [
     'delete orders',
     'delete orders-dead --force --yes',
   ])
     .option('--force', 'also when it is the dead queue of another queue')
     .option('-y, --yes', 'do not ask')
-    .action((queueName: string, flags: ConnectionFlags & { force?: boolean; yes?: boolean }) =>
-      withClient(flags, terminal, async (client) => {
-        await confirm(`delete the queue '${queueName}' and all its items`, queueName, flags.yes, terminal)
-        await client.delete({ queueName, ...(flags.force && { force: true }) })
-        terminal.out(flags.json ? json({ deleted: queueName }) : `deleted queue '${queueName}'`)
+    .action((queueName: string, flags: OfficeFlags & { force?: boolean; yes?: boolean }) =>
+      withOffice(flags, terminal, async ({ queues, print }) => {
+        const deed = `delete the queue '${queueName}' and all its items`
+        await confirmName(deed, { kind: 'queue', name: queueName }, flags.yes, terminal)
+        await queues.delete({ queueName, ...(flags.force && { force: true }) })
+        print({ deleted: queueName }, () => `deleted queue '${queueName}'`)
       }),
     )
 }
@@ -181,12 +170,58 @@ function settingsOf(queueName: string, flags: SettingsFlags): QueueSettings {
   }
 }
 
-async function print(
-  client: QueueClient,
-  queueName: string,
-  flags: ConnectionFlags,
-  terminal: Terminal,
-): Promise<void> {
-  const queue = await client.info(queueName)
-  terminal.out(flags.json ? json(queue) : queueCard(queue))
+const show = async ({ queues, print }: Desk, queueName: string): Promise<void> =>
+  print(await queues.info(queueName), queueCard)
+
+function queuesTable(queues: readonly Queue[]): string {
+  return table(
+    ['QUEUE', 'LEASE', 'EXPIRE', 'ATTEMPTS', 'DEAD QUEUE', 'PARTITIONS', 'REFERENCE'],
+    queues.map((queue) => [
+      queue.queueName,
+      queue.leaseTimeout,
+      queue.expireTimeout,
+      attemptsOf(queue),
+      queue.deadQueue || '-',
+      queue.requestedPartitions,
+      queue.reference || '-',
+    ]),
+  )
 }
+
+/** What lies in each queue. */
+function depthsTable(queues: readonly QueueOverview[], now: number): string {
+  return table(
+    ['QUEUE', 'READY', 'LEASED', 'SCHEDULED', 'HELD', 'DEAD', 'LETTERS', 'OLDEST', 'ATTEMPTS', 'DEAD QUEUE'],
+    queues.map((queue) => [
+      queue.name,
+      queue.ready,
+      queue.leased,
+      queue.scheduled,
+      queue.held,
+      queue.dead,
+      queue.letters,
+      ageOf(queue.oldestAtUtc, now),
+      attemptsOf(queue),
+      queue.deadQueue ?? (queue.onDeath === 'delete' ? '- (deleted)' : '-'),
+    ]),
+  )
+}
+
+function queueCard(queue: Queue): string {
+  return table(
+    ['queue', queue.queueName],
+    [
+      ['lease timeout', queue.leaseTimeout],
+      ['expire timeout', queue.expireTimeout],
+      ['max attempts', attemptsOf(queue)],
+      ['dead queue', queue.deadQueue || '-'],
+      ['partitions', String(queue.requestedPartitions)],
+      ['reference', queue.reference || '-'],
+      ['created', queue.createdAt.toISOString()],
+      ['updated', queue.updatedAt.toISOString()],
+    ],
+  )
+}
+
+const attemptsOf = ({ maxAttempts }: Pick<Queue, 'maxAttempts'>): string =>
+  maxAttempts === 0 ? 'unlimited' : String(maxAttempts)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { PLAIN } from '../style.ts'
-import { redriveBar, share } from './bar.ts'
+import { redriveBar, share } from './watch-frame.ts'
 
 describe('the bar', () => {
   it('gives every letter its place', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { keysIn } from './ids.ts'
+import { keysIn } from './plan-flags.ts'
 
 it('reads letters by name, one a line, and as exports write them', () => {
   const text =

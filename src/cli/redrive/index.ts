@@ -1,48 +1,199 @@
 /** `bartleby redrive …`: acts on many letters, planned first, then carried out by the server under control. */
-import { Command } from 'commander'
-import { EXIT_HELP } from '../exit.ts'
-import { DEFAULT_URL } from '../queues/connection.ts'
+import type { Command } from 'commander'
+import { pathTo } from '../../client/envelope.ts'
+import type { RedriveItem, RedriveLetter } from '../../client/redrive-types.ts'
+import { MEMBER_OUTCOMES, REDRIVE_STATES } from '../../redrive/redrive.ts'
+import { usage } from '../exit.ts'
+import { wholeNumber } from '../flags.ts'
+import {
+  commandGroup,
+  DEFAULT_URL,
+  type Desk,
+  listAll,
+  type MakeCommand,
+  type OfficeFlags,
+  withOffice,
+} from '../office.ts'
+import { stateIn } from '../style.ts'
+import { type Column, counted } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
-import { controlCommands } from './control.ts'
-import { listCommand } from './list.ts'
+import { ageOf, grouped, nowMs } from '../words.ts'
 import { planCommand } from './plan.ts'
-import { showCommand } from './show.ts'
-import { startCommand, watchCommand } from './start.ts'
+import { rateOf } from './plan-flags.ts'
+import { redriveCommand, startCommand, watchCommand } from './start.ts'
+import { detailText, reasonWords } from './text.ts'
+import { accountOf } from './watch-frame.ts'
 
-export function redriveCommands(terminal: Terminal): Command {
-  const redrive = new Command('redrive')
-    .description('Act on many letters at once: plan it, start it, watch it, pause, resume or cancel it.')
-    .addHelpText(
-      'after',
-      `
-A redrive is carried out by the server, and by another one when that ends: at a rate, a few letters first, and it stops when they
+const ID = 'd0sk3v9rkmnc73a1b2cg'
+
+const steer =
+  (verb: 'pause' | 'resume' | 'cancel', description: string, examples: readonly string[]): MakeCommand =>
+  (terminal) => {
+    const command = redriveCommand(`${verb} <id>`, description, examples)
+    if (verb !== 'resume') command.option('--reason <text>', 'why; shown to all who look at it')
+    return command.action((id: string, flags: OfficeFlags & { readonly reason?: string }) =>
+      withOffice(flags, terminal, async ({ redrives, print }) => {
+        const changed = verb === 'resume' ? redrives.resume(id) : redrives[verb](id, flags.reason)
+        print(await changed, accountOf)
+      }),
+    )
+  }
+
+const rate = (terminal: Terminal): Command =>
+  redriveCommand(
+    'rate <id> <rate>',
+    'Change how many letters a second a redrive sends to each destination.',
+    [`rate ${ID} 100`, `rate ${ID} 0.5`, `rate ${ID} none      as fast as it goes`],
+  ).action((id: string, text: string, flags: OfficeFlags) =>
+    withOffice(flags, terminal, async ({ redrives, print }) => {
+      const perSecond = text === 'none' ? null : rateOf('the rate', text)
+      print(await redrives.setRate(id, perSecond), accountOf)
+    }),
+  )
+
+interface ListFlags extends OfficeFlags {
+  readonly all?: boolean
+  readonly state?: string
+  readonly limit: string
+}
+
+const list = (terminal: Terminal): Command =>
+  redriveCommand('list', 'List redrives, the newest first: running and past ones.', [
+    'list',
+    'list --state canary,running,paused',
+    'list --all --json',
+  ])
+    .option('--state <states>', `only in these states: ${REDRIVE_STATES.join(', ')}`)
+    .option('--limit <n>', 'at most so many', '50')
+    .option('--all', 'all of them, and plans that were not started')
+    .action((flags: ListFlags) =>
+      withOffice(flags, terminal, async (desk) => {
+        const limit = wholeNumber('--limit', flags.limit, 1)
+        const state = flags.state ?? (flags.all ? REDRIVE_STATES.join(',') : undefined)
+        const items = await listAll<RedriveItem>(
+          desk,
+          '/api/redrives',
+          { state },
+          flags.all ? undefined : limit,
+        )
+        desk.printList(items, redriveColumns(nowMs()), 'there are no redrives')
+      }),
+    )
+
+const redriveColumns = (now: number): readonly Column<RedriveItem>[] => [
+  { heading: 'ID', text: ({ id }) => id },
+  {
+    heading: 'STATE',
+    text: ({ state, isExpired }) => (state === 'planned' && isExpired ? 'expired' : state),
+    paint: ({ state }, text, style) => stateIn(style, state, text),
+  },
+  { heading: 'ACTION', text: ({ action }) => action },
+  counted('PLANNED', ({ counts }) => counts.planned),
+  counted('SENT', ({ counts }) => counts.sent),
+  counted('SKIPPED', ({ counts }) => counts.skipped),
+  counted('FAILED', ({ counts }) => counts.failed),
+  counted('LEFT', ({ counts }) => counts.remaining),
+  { heading: 'BY', text: ({ startedBy, plannedBy }) => startedBy ?? plannedBy, most: 20, least: 6 },
+  {
+    heading: 'AGE',
+    text: ({ startedAtUtc, plannedAtUtc }) => ageOf(startedAtUtc ?? plannedAtUtc, now),
+    right: true,
+  },
+  { heading: 'WHAT', text: ({ sentence }) => sentence, flexible: true },
+]
+
+interface ShowFlags extends OfficeFlags {
+  /** true: of any outcome. */
+  readonly letters?: string | true
+  readonly limit: string
+  readonly all?: boolean
+}
+
+const show = (terminal: Terminal): Command =>
+  redriveCommand(
+    'show <id>',
+    'Show a redrive: what was planned, how far it is, where letters went; or its letters.',
+    [
+      `show ${ID}`,
+      `show ${ID} --letters returned`,
+      `show ${ID} --letters failed --all --json | jq -r '.[] | .engine + "/" + .rowKey'`,
+    ],
+  )
+    .option('--letters [outcome]', `its letters; only those that are ${MEMBER_OUTCOMES.join(', ')}`)
+    .option('--limit <n>', 'with --letters: at most so many', '50')
+    .option('--all', 'with --letters: all of them')
+    .action((id: string, flags: ShowFlags) =>
+      withOffice(flags, terminal, async (desk) => {
+        if (flags.letters !== undefined) return printLetters(desk, id, flags.letters, flags)
+        const width = terminal.screen?.columns
+        desk.print(await desk.redrives.read(id), (redrive, style) => detailText(redrive, { width, style }))
+      }),
+    )
+
+async function printLetters(desk: Desk, id: string, asked: string | true, flags: ShowFlags): Promise<void> {
+  const outcome = MEMBER_OUTCOMES.find((known) => known === asked)
+  if (asked !== true && outcome === undefined)
+    throw usage(`--letters is '${asked}'; expected one of ${MEMBER_OUTCOMES.join(', ')}, or nothing for all`)
+  const limit = wholeNumber('--limit', flags.limit, 1)
+  // One more than is shown tells whether there are more.
+  const most = flags.all ? undefined : limit + 1
+  const found = await listAll<RedriveLetter>(desk, pathTo('/api/redrives', id, 'letters'), { outcome }, most)
+  const members = flags.all ? found : found.slice(0, limit)
+  desk.printList(
+    members,
+    LETTER_COLUMNS,
+    outcome === undefined ? 'it has no letters' : `no letter of it is ${outcome}`,
+  )
+  if (members.length < found.length && !desk.json)
+    desk.terminal.err(`the first ${grouped(members.length)} letters; see more with --limit N or --all`)
+}
+
+const LETTER_COLUMNS: readonly Column<RedriveLetter>[] = [
+  { heading: 'OUTCOME', text: ({ outcome }) => outcome },
+  { heading: 'ENGINE', text: ({ engine }) => engine ?? '-', most: 20 },
+  { heading: 'ROW KEY', text: ({ rowKey }) => rowKey ?? 'removed by retention' },
+  { heading: 'DESTINATION', text: ({ destination }) => destination || '-', most: 28, least: 12 },
+  {
+    heading: 'WHY',
+    text: ({ reason, detail }) => detail ?? reasonWords(reason ?? ''),
+    flexible: true,
+  },
+]
+
+export const redriveCommands = commandGroup(
+  'redrive',
+  'Act on many letters at once: plan it, start it, watch it, pause, resume or cancel it.',
+  `A redrive is carried out by the server, and by another one when that ends: at a rate, a few letters first, and it stops when they
 come back. The server is --url, BARTLEBY_URL or ${DEFAULT_URL}; the token is --token or BARTLEBY_TOKEN.
 Without a server, --store opens a store in this command, which then carries redrives out itself while it runs.
 
 From the plan to the last letter:
   $ bartleby redrive plan 'signature:1-4f2a9c' --rate 50 --canary 10 --stop 20/100
-  $ bartleby redrive start d0sk3v9rkmnc73a1b2cg --watch
-  $ bartleby redrive pause d0sk3v9rkmnc73a1b2cg --reason 'the consumer is being deployed'
-  $ bartleby redrive rate d0sk3v9rkmnc73a1b2cg 10
-  $ bartleby redrive resume d0sk3v9rkmnc73a1b2cg
-  $ bartleby redrive show d0sk3v9rkmnc73a1b2cg --letters returned
+  $ bartleby redrive start ${ID} --watch
+  $ bartleby redrive pause ${ID} --reason 'the consumer is being deployed'
+  $ bartleby redrive rate ${ID} 10
+  $ bartleby redrive resume ${ID}
+  $ bartleby redrive show ${ID} --letters returned
 
 Examples:
   $ bartleby redrive list
   $ bartleby redrive plan 'queue:orders' --patch fix.json --start --watch
-  $ bartleby redrive plan 'engine:hmac age:>30d' --action discard --reason 'shop closed' --start
-
-${EXIT_HELP}`,
-    )
-  for (const command of [
-    planCommand(terminal),
-    startCommand(terminal),
-    watchCommand(terminal),
-    ...controlCommands(terminal),
-    listCommand(terminal),
-    showCommand(terminal),
-  ]) {
-    redrive.addCommand(command)
-  }
-  return redrive
-}
+  $ bartleby redrive plan 'engine:hmac age:>30d' --action discard --reason 'shop closed' --start`,
+  [
+    planCommand,
+    startCommand,
+    watchCommand,
+    steer('pause', 'Pause a redrive: no further letter is sent until it is resumed.', [
+      `pause ${ID}`,
+      `pause ${ID} --reason 'the consumer is being deployed'`,
+    ]),
+    steer('resume', 'Go on with a redrive that is paused.', [`resume ${ID}`]),
+    steer('cancel', 'End a redrive, or a plan: what was not sent stays as it is.', [
+      `cancel ${ID}`,
+      `cancel ${ID} --reason 'wrong queue'`,
+    ]),
+    rate,
+    list,
+    show,
+  ],
+)

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { PLAIN } from '../style.ts'
-import { countLines, durationText, leftOut, numberLines, rateText, timesText } from './numbers.ts'
+import { durationText, rateText, timesText } from '../words.ts'
+import { leftOut, numberLines } from './text.ts'
+import { countLines } from './watch-frame.ts'
 
 const NUMBERS = {
   matched: 1_310,

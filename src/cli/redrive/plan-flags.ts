@@ -1,5 +1,6 @@
-/** What `redrive plan` is told, by flags, as the plan that is asked of the server. */
-import { type Command, Option } from 'commander'
+/** What `redrive plan` is told, by flags and files, as the plan that is asked of the server. */
+import { existsSync } from 'node:fs'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { LetterFilter, LetterKey } from '../../client/letter-types.ts'
 import type {
   RedriveCanary,
@@ -7,7 +8,6 @@ import type {
   RedriveRepair,
   RedriveStopRule,
 } from '../../client/redrive-types.ts'
-import { parseGoDuration } from '../../core/duration.ts'
 import type { LetterParameters } from '../../core/letter-query.ts'
 import {
   REDRIVE_ACTIONS,
@@ -15,9 +15,12 @@ import {
   type RedriveAction,
   type RedriveOrder,
 } from '../../redrive/redrive.ts'
-import { usage } from '../exit.ts'
-import { type FilterFlags, withFilterFlags } from '../letters/filter-flags.ts'
-import { type RepairFlags, withRepairFlags } from './repair-flags.ts'
+import { parseExactly } from '../../redrive/repair/exact-json.ts'
+import { reasonOf, usage } from '../exit.ts'
+import { durationNs, readText } from '../flags.ts'
+import { type FilterFlags, filterOf, isRowKey, letterNamed, withFilterFlags } from '../letters/which.ts'
+import type { Desk } from '../office.ts'
+import type { Terminal } from '../terminal.ts'
 
 export interface PlanFlags extends FilterFlags, RepairFlags {
   readonly id?: readonly string[]
@@ -131,16 +134,15 @@ function canaryOf({ canary, canaryWait }: PlanFlags): Partial<RedriveCanary> | u
   return {
     letters: Number(letters),
     ...(percent !== undefined && { confirmPercent: Number(percent) }),
-    ...(canaryWait !== undefined && { waitSeconds: secondsOf(canaryWait) }),
+    ...(canaryWait !== undefined && { waitSeconds: waitSeconds(canaryWait) }),
   }
 }
 
-function secondsOf(text: string): number {
-  const duration = parseGoDuration(text)
-  if (!duration.ok || duration.ns < 1_000_000_000n) {
-    throw usage(`--canary-wait is '${text}'; expected a duration of at least 1s, such as 30s, 10m or 1h`)
-  }
-  return Number(duration.ns / 1_000_000_000n)
+const SECOND_NS = 1_000_000_000n
+
+const waitSeconds = (text: string): number => {
+  const expected = 'of at least 1s, such as 30s, 10m or 1h'
+  return Number(durationNs('--canary-wait', text, expected, SECOND_NS) / SECOND_NS)
 }
 
 const STOP = /^(\d{1,3}(?:\.\d{1,6})?)%?\/(\d{1,6})$/
@@ -153,4 +155,128 @@ function stopRuleOf(text: string): RedriveStopRule {
     )
   }
   return { percent: Number(percent), of: Number(of) }
+}
+
+/** More are refused by the server; a query can name any number. */
+export const MOST_IDS = 10_000
+
+/** Which letters the words of a query or the flags ask for. */
+export async function chosenBy(desk: Desk, words: readonly string[], flags: PlanFlags): Promise<Chosen> {
+  const filter = filterOf(flags, words)
+  const isFiltered = Object.keys(filter).length > 0
+  const isNamed = flags.id !== undefined || flags.idsFile !== undefined
+  if (isFiltered && isNamed) throw usage('name letters by --id and --ids-file, or by a query, not both')
+  if (isNamed) return { ids: await idsOf(desk, flags) }
+  if (!isFiltered)
+    throw usage("say which letters, by a query such as 'signature:1-4f2a9c' or --id; all: status:pending")
+  return { filter }
+}
+
+/** The letters that are named one by one, by flags or in a file. */
+async function idsOf(desk: Desk, { id = [], idsFile }: PlanFlags): Promise<readonly LetterKey[]> {
+  const named: LetterKey[] = []
+  for (const text of id) {
+    const key = keyOf(text)
+    if (key === null) throw usage(`--id is '${text}'; expected ENGINE/KEY`)
+    // Lists show instances: where one has a single letter, that is the letter. Of a file this would be too many questions.
+    named.push(isRowKey(key.rowKey) ? key : keyOnly(await letterNamed(desk, key)))
+  }
+  const ids = [
+    ...named,
+    ...(idsFile === undefined ? [] : keysIn(await readText('--ids-file', idsFile, desk.terminal))),
+  ]
+  if (ids.length === 0) throw usage('--ids-file names no letters')
+  if (ids.length > MOST_IDS)
+    throw usage(`${ids.length} letters are named; name at most ${MOST_IDS}, or those that match a query`)
+  return ids
+}
+
+const keyOnly = ({ engine, rowKey }: LetterKey): LetterKey => ({ engine, rowKey })
+
+/** The letters of a file: on each line `ENGINE/KEY`, or JSON with engine and rowKey as `letters export` writes it. */
+export function keysIn(text: string): readonly LetterKey[] {
+  return text.split('\n').flatMap((line, index) => {
+    const said = line.trim()
+    if (said === '') return []
+    const key = said.startsWith('{') ? keyInJson(said) : keyOf(said)
+    if (key !== null) return [key]
+    throw usage(
+      `line ${index + 1} of --ids-file is no letter; expected ENGINE/KEY, or JSON with engine and rowKey`,
+    )
+  })
+}
+
+/** Engines have no slash in their names; row keys may. */
+function keyOf(text: string): LetterKey | null {
+  const [, engine, rowKey] = /^([^/\s]+)\/(.+)$/s.exec(text) ?? []
+  return engine === undefined || rowKey === undefined ? null : { engine, rowKey }
+}
+
+function keyInJson(text: string): LetterKey | null {
+  try {
+    const { engine, rowKey } = JSON.parse(text)
+    return typeof engine === 'string' && typeof rowKey === 'string' ? { engine, rowKey } : null
+  } catch {
+    return null
+  }
+}
+
+interface RepairFlags {
+  readonly patch?: string
+  readonly map?: string
+  readonly setHeader?: Readonly<Record<string, string>>
+  readonly removeHeader?: readonly string[]
+}
+
+/** Adds how letters are repaired on their way. */
+const withRepairFlags = (command: Command): Command =>
+  command
+    .option('--patch <file|json>', 'change every payload by this JSON Patch (RFC 6902); - reads stdin')
+    .option('--map <file|expression>', 'make every payload anew by this JSONata expression; - reads stdin')
+    .option('--set-header <name=value>', 'send this encoding, kind or reference; can be repeated', header)
+    .option('--remove-header <name>', 'send none of it; can be repeated', another)
+
+function header(
+  text: string,
+  before: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+  if (name === undefined || value === undefined)
+    throw new InvalidArgumentError('Write it as name=value, as in kind=order.')
+  return { ...before, [name]: value }
+}
+
+/** The recipe that the flags describe; undefined when they describe none. */
+export async function repairOf(flags: RepairFlags, terminal: Terminal): Promise<RedriveRepair | undefined> {
+  const { patch, map, setHeader, removeHeader } = flags
+  if (patch !== undefined && map !== undefined) throw usage('--patch and --map exclude each other')
+  const headers =
+    setHeader === undefined && removeHeader === undefined
+      ? undefined
+      : { ...(setHeader && { set: setHeader }), ...(removeHeader && { remove: removeHeader }) }
+  if (patch === undefined && map === undefined && headers === undefined) return undefined
+  const repair = {
+    ...(patch !== undefined && { patch: await patchOf(patch, terminal) }),
+    ...(map !== undefined && { mapping: await mappingOf(map, terminal) }),
+    ...(headers !== undefined && { headers }),
+  }
+  // Whether it is one is for the server to say, which knows the language of recipes.
+  return repair as RedriveRepair
+}
+
+/** A patch is a list: what begins like one is the patch itself. */
+async function patchOf(given: string, terminal: Terminal): Promise<unknown> {
+  const text = given.trimStart().startsWith('[') ? given : await readText('--patch', given, terminal)
+  try {
+    // All digits of its numbers go to the server.
+    return parseExactly(text)
+  } catch (error) {
+    throw usage(`--patch is no JSON: ${reasonOf(error)}`)
+  }
+}
+
+/** Any text may be an expression, so that a file is meant only where there is one of that name. */
+async function mappingOf(given: string, terminal: Terminal): Promise<string> {
+  const isFile = given === '-' || existsSync(given)
+  return isFile ? (await readText('--map', given, terminal)).trim() : given
 }

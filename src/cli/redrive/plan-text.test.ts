@@ -5,8 +5,7 @@ import { instant } from '../../core/clock.ts'
 import type { RedriveDetail, SampleLetter } from '../../redrive/redrive.ts'
 import { redriveDetail } from '../../redrive/view.ts'
 import { PLAIN } from '../style.ts'
-import { detailText } from './detail-text.ts'
-import { nextStep, planText } from './plan-text.ts'
+import { detailText, nextStep, planText } from './text.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 

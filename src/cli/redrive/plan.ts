@@ -1,31 +1,20 @@
 /** `bartleby redrive plan`: what would be done to which letters; with `--start` it is done at once. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
-import type { RedriveDetail } from '../../client/redrive-types.ts'
+import type { RedriveDetail, RedrivePlanRequest } from '../../client/redrive-types.ts'
 import { CommandFailure, EXIT, usage } from '../exit.ts'
-import { filterOf, QUERY_HELP } from '../letters/filter-flags.ts'
-import { wholeNumber } from '../queues/connection.ts'
-import { styleOf } from '../style.ts'
+import { confirmCount, wholeNumber } from '../flags.ts'
+import { QUERY_HELP } from '../letters/which.ts'
+import { type Desk, withOffice } from '../office.ts'
 import { printable, type Terminal } from '../terminal.ts'
-import { confirmPlan, madePlan } from './confirm-plan.ts'
-import {
-  type Desk,
-  type RedriveFlags,
-  redriveCommand,
-  type WatchFlags,
-  waitMsOf,
-  withDesk,
-  withWaitFlags,
-} from './connection.ts'
-import { idsOf } from './ids.ts'
-import { type Chosen, type PlanFlags, planBody, withPlanFlags } from './plan-flags.ts'
-import { nextStep, planText } from './plan-text.ts'
-import { repairOf } from './repair-flags.ts'
-import { afterStart, isWatching } from './start.ts'
+import { lettersText } from '../words.ts'
+import { chosenBy, type PlanFlags, planBody, repairOf, withPlanFlags } from './plan-flags.ts'
+import { afterStart, isWatching, redriveCommand, type WatchFlags, waitMsOf, withWaitFlags } from './start.ts'
+import { chosenText, leftOut, nextStep, planText } from './text.ts'
 
-interface Flags extends PlanFlags, RedriveFlags, WatchFlags {
+interface Flags extends PlanFlags, WatchFlags {
   readonly show: string
   readonly start?: boolean
-  readonly watch?: boolean
   readonly yes?: boolean
 }
 
@@ -55,7 +44,7 @@ export const planCommand = (terminal: Terminal): Command =>
     .option('-y, --yes', 'with --start: do not ask')
     .addHelpText('after', HELP)
     .action((words: string[], flags: Flags) =>
-      withDesk(flags, terminal, (desk) => planAndStart(desk, words, flags, terminal), {
+      withOffice(flags, terminal, (desk) => planAndStart(desk, words, flags), {
         carriesOut: isWatching(flags),
       }),
     )
@@ -83,53 +72,67 @@ Exit codes:
   2  wrong usage
   3  there is no letter to plan for`
 
-async function planAndStart(
-  desk: Desk,
-  words: readonly string[],
-  flags: Flags,
-  terminal: Terminal,
-): Promise<void> {
-  const { office, place } = desk
-  const show = wholeNumber('--show', flags.show, 0) ?? 0
+async function planAndStart(desk: Desk, words: readonly string[], flags: Flags): Promise<void> {
+  const { terminal, json, redrives, print } = desk
+  const letters = wholeNumber('--show', flags.show, 0)
   const waitMs = waitMsOf(flags)
   if (!flags.start && (flags.watch || flags.wait || flags.yes))
     throw usage('--watch, --wait and --yes are for --start')
   const repair = await repairOf(flags, terminal)
-  const chosen = await chosenOf(desk, words, flags, terminal)
-  const begun = await office.redrives.plan(planBody(chosen, flags, repair))
-  const plan = await madePlan(office, begun, terminal)
-  const text = () =>
-    planText(plan, { letters: show, width: terminal.screen?.columns, style: styleOf(terminal) })
-  if (plan.counts.planned === 0) return nothing(plan, flags, text, terminal)
-  if (!flags.start) {
-    return terminal.out(flags.json ? JSON.stringify(plan, null, 2) : `${text()}\n\n${nextStep(plan, place)}`)
+  const plan = await makePlan(desk, planBody(await chosenBy(desk, words, flags), flags, repair))
+  const width = terminal.screen?.columns
+  if (plan.counts.planned === 0) {
+    print(plan, (_, style) => planText(plan, { letters, width, style }))
+    throw new CommandFailure(EXIT.nothing, `there is nothing to start; ${printable(lowered(plan.sentence))}`)
   }
-  if (!flags.json) terminal.out(`${text()}\n`)
+  const next = flags.start ? '' : `\n${nextStep(plan, desk.place)}`
+  if (!flags.start || !json)
+    print(plan, (_, style) => `${planText(plan, { letters, width, style })}\n${next}`)
+  if (!flags.start) return
   await confirmPlan(plan, flags, terminal)
-  const manner = { watch: flags.watch ?? false, waitMs, json: flags.json ?? false }
-  await afterStart(desk, await office.redrives.start(plan.id), manner, terminal)
-}
-
-function nothing(plan: RedriveDetail, { json }: Flags, text: () => string, terminal: Terminal): never {
-  terminal.out(json ? JSON.stringify(plan, null, 2) : text())
-  throw new CommandFailure(EXIT.nothing, `there is nothing to start; ${printable(lowered(plan.sentence))}`)
+  await afterStart(desk, await redrives.start(plan.id), flags.watch, waitMs)
 }
 
 const lowered = (sentence: string): string => sentence.charAt(0).toLowerCase() + sentence.slice(1)
 
-async function chosenOf(
-  { office }: Desk,
-  words: readonly string[],
-  flags: Flags,
+const LOOK_MS = 1_000
+
+/** A plan; one that takes longer than a request is waited for, and how far it is told. Fails when it cannot be made. */
+export async function makePlan(
+  { redrives, terminal }: Desk,
+  request: RedrivePlanRequest,
+): Promise<RedriveDetail> {
+  let plan = await redrives.plan(request)
+  let told = ''
+  while (plan.state === 'planning') {
+    if (plan.sentence !== told) terminal.err(printable(plan.sentence))
+    told = plan.sentence
+    await pause(LOOK_MS)
+    plan = await redrives.read(plan.id)
+  }
+  if (plan.state === 'stopped' || plan.state === 'cancelled')
+    throw new CommandFailure(EXIT.failed, printable(plan.sentence))
+  return plan
+}
+
+/** Says what will be done to how many letters, and goes on only when `--yes` was given or a person types how many it is. */
+export function confirmPlan(
+  plan: RedriveDetail,
+  flags: { readonly yes?: boolean; readonly json?: boolean },
   terminal: Terminal,
-): Promise<Chosen> {
-  const filter = filterOf(flags, words)
-  const isFiltered = Object.keys(filter).length > 0
-  const isNamed = flags.id !== undefined || flags.idsFile !== undefined
-  if (isFiltered && isNamed) throw usage('name letters by --id and --ids-file, or by a query, not both')
-  const ids = await idsOf(office, flags, terminal)
-  if (ids !== undefined) return { ids }
-  if (!isFiltered)
-    throw usage("say which letters, by a query such as 'signature:1-4f2a9c' or --id; all: status:pending")
-  return { filter }
+): Promise<void> {
+  const chosen = chosenText(plan)
+  const without = leftOut(plan.numbers)
+  const words = [
+    deedText(plan),
+    ...(chosen === '' ? [] : [` (${chosen})`]),
+    ...(without === '' ? [] : [`; left out: ${without}`]),
+  ]
+  return confirmCount(printable(words.join('')), plan.counts.planned, flags, terminal)
+}
+
+function deedText({ action, queue, counts }: RedriveDetail): string {
+  const letters = lettersText(counts.planned)
+  if (action === 'retry') return `send back ${letters}`
+  return action === 'move' ? `move ${letters} to '${queue ?? ''}'` : `${action} ${letters}`
 }

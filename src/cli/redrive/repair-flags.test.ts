@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { processTerminal } from '../terminal.ts'
-import { type RepairFlags, repairOf } from './repair-flags.ts'
+import { type PlanFlags, repairOf } from './plan-flags.ts'
 
 const PATCH = [{ op: 'remove', path: '/a' }]
 
@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-const repair = (flags: RepairFlags, stdin = '') =>
+const repair = (flags: PlanFlags, stdin = '') =>
   repairOf(flags, { ...processTerminal, stdin: Readable.from([Buffer.from(stdin)]) })
 
 describe('the repair that flags describe', () => {
@@ -47,7 +47,7 @@ describe('the repair that flags describe', () => {
     })
   })
 
-  it.each<[RepairFlags, string]>([
+  it.each<[PlanFlags, string]>([
     [{ patch: '[', map: '$' }, '--patch and --map exclude each other'],
     [{ patch: '[1' }, '--patch is no JSON'],
     [{ patch: '/nowhere/patch.json' }, '--patch cannot be read'],

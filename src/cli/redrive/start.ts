@@ -1,22 +1,38 @@
-/** `bartleby redrive start` and `watch`. */
+/** `bartleby redrive start` and `watch`: a redrive from its start to its account, watched or not, waited for or not. */
 import type { Command } from 'commander'
-import type { RedriveDetail } from '../../client/redrive-types.ts'
+import type { RedriveDetail, RedriveLetter } from '../../client/redrive-types.ts'
 import { isOver } from '../../redrive/redrive.ts'
 import { CommandFailure, EXIT } from '../exit.ts'
+import { waitTimeoutMs } from '../flags.ts'
+import { type Desk, type OfficeFlags, officeCommand, withOffice } from '../office.ts'
 import { printable, type Terminal } from '../terminal.ts'
-import { seeThrough } from './carry-out.ts'
-import {
-  type Desk,
-  type RedriveFlags,
-  redriveCommand,
-  type WatchFlags,
-  waitMsOf,
-  withDesk,
-  withWaitFlags,
-} from './connection.ts'
+import { grouped } from '../words.ts'
+import { follow } from './follow.ts'
+import { reasonWords } from './text.ts'
+import { accountOf } from './watch-frame.ts'
 
-interface Flags extends RedriveFlags, WatchFlags {
+/** A command on redrives, on a server or on a store that the command opens itself. */
+export const redriveCommand = (words: string, description: string, examples: readonly string[]): Command =>
+  officeCommand(`redrive ${words}`, description, examples)
+    .option('--store <url>', 'no server: open this store here, sqlite:PATH or postgres://…')
+    .option('--config <file>', 'with --store: the configuration of its servers, in YAML')
+
+export interface WatchFlags extends OfficeFlags {
   readonly watch?: boolean
+  readonly wait?: boolean
+  readonly waitTimeout?: string
+}
+
+/** Adds `--wait`. */
+export const withWaitFlags = (command: Command): Command =>
+  command
+    .option('--wait', 'watch, and then wait until it is known what became of what was sent')
+    .option('--wait-timeout <duration>', 'how long at most after its end', '1m')
+
+/** How long outcomes are waited for; null: they are not. */
+export const waitMsOf = ({ wait, waitTimeout }: WatchFlags): number | null => {
+  const timeoutMs = waitTimeoutMs(waitTimeout)
+  return wait ? timeoutMs : null
 }
 
 const ENDS = `
@@ -42,13 +58,13 @@ export const startCommand = (terminal: Terminal): Command =>
 With --store and no server on that store, it is this command that carries it out, for as long as it watches.
 ${ENDS}`,
     )
-    .action((id: string, flags: Flags) =>
-      withDesk(
+    .action((id: string, flags: WatchFlags) =>
+      withOffice(
         flags,
         terminal,
         async (desk) => {
-          const manner = { watch: flags.watch ?? false, waitMs: waitMsOf(flags), json: flags.json ?? false }
-          await afterStart(desk, await desk.office.redrives.start(id), manner, terminal)
+          const waitMs = waitMsOf(flags)
+          await afterStart(desk, await desk.redrives.start(id), flags.watch, waitMs)
         },
         { carriesOut: isWatching(flags) },
       ),
@@ -69,42 +85,86 @@ Ctrl-C ends the watching; the redrive goes on. A paused one is watched on until 
 cancels it; where stdout is no terminal, a pause ends the watching.
 ${ENDS}`,
     )
-    .action((id: string, flags: Flags) =>
-      withDesk(
+    .action((id: string, flags: WatchFlags) =>
+      withOffice(
         flags,
         terminal,
-        async ({ office, place, goesOn }) => {
+        async (desk) => {
           const waitMs = waitMsOf(flags)
-          const redrive = await office.redrives.read(id)
+          const redrive = await desk.redrives.read(id)
           if (redrive.state === 'planned' || redrive.state === 'planning') {
             throw new CommandFailure(
               EXIT.failed,
-              `it was not started; start it with: bartleby redrive start ${redrive.id} --watch${place}`,
+              `it was not started; start it with: bartleby redrive start ${redrive.id} --watch${desk.place}`,
             )
           }
-          await seeThrough(office, redrive, { waitMs, json: flags.json ?? false, place, goesOn }, terminal)
+          await seeThrough(desk, redrive, waitMs)
         },
         { carriesOut: true },
       ),
     )
 
 /** Whether the command stays until the redrive has ended. */
-export const isWatching = ({ watch, wait }: { readonly watch?: boolean; readonly wait?: boolean }): boolean =>
-  (watch ?? false) || (wait ?? false)
+export const isWatching = ({ watch = false, wait = false }: WatchFlags): boolean => watch || wait
 
 /** What is done when it was started: it is watched, or where to look is said. */
 export async function afterStart(
-  { office, place, goesOn }: Desk,
+  desk: Desk,
   started: RedriveDetail,
-  {
-    watch,
-    waitMs,
-    json,
-  }: { readonly watch: boolean; readonly waitMs: number | null; readonly json: boolean },
-  terminal: Terminal,
+  watch: boolean | undefined,
+  waitMs: number | null,
 ): Promise<void> {
-  if (watch || waitMs !== null || isOver(started.state))
-    return seeThrough(office, started, { waitMs, json, place, goesOn }, terminal)
-  terminal.out(json ? JSON.stringify(started, null, 2) : printable(started.sentence))
+  const { terminal, json, place, goesOn, print } = desk
+  if (watch || waitMs !== null || isOver(started.state)) return seeThrough(desk, started, waitMs)
+  print(started, ({ sentence }) => printable(sentence))
   if (!json) terminal.err(`started; ${goesOn}. Watch it with: bartleby redrive watch ${started.id}${place}`)
+}
+
+/** Watches a redrive to its end, tells what became of it, and fails unless that is what was asked for. */
+export async function seeThrough(desk: Desk, started: RedriveDetail, waitMs: number | null): Promise<void> {
+  const { place, goesOn, print } = desk
+  const { redrive, left } = await follow(desk, started, waitMs)
+  print(redrive, accountOf)
+  const { id, state } = redrive
+  if (left) {
+    throw new CommandFailure(
+      EXIT.failed,
+      `left before its end; ${goesOn}. Look again with: bartleby redrive watch ${id}${place}\n  end it with: bartleby redrive cancel ${id}${place}`,
+    )
+  }
+  const failure = await failureOf(desk, redrive, waitMs !== null)
+  if (failure === null) return
+  const next = state === 'paused' ? `; go on with: bartleby redrive resume ${id}${place}` : ''
+  throw new CommandFailure(EXIT.failed, `${failure}${next}`)
+}
+
+const SHOWN_FAILURES = 5
+
+/** What keeps a redrive that is over, or paused, from being a success; null when nothing does. */
+async function failureOf(
+  { redrives }: Desk,
+  { id, state, note, counts }: RedriveDetail,
+  waited: boolean,
+): Promise<string | null> {
+  const failures = async () =>
+    (await redrives.letters(id, { outcome: 'failed', limit: SHOWN_FAILURES })).items
+  const reasons = [
+    ...(state === 'done'
+      ? []
+      : [`it ${state === 'paused' ? 'is' : 'was'} ${state}${note === null ? '' : `: ${printable(note)}`}`]),
+    ...(counts.failed === 0 ? [] : [failuresText(counts.failed, await failures())]),
+    ...(counts.returned === 0 ? [] : [`${grouped(counts.returned)} returned`]),
+    ...(waited && state === 'done' && counts.unconfirmed > 0 ? ['not all outcomes are known yet'] : []),
+  ]
+  return reasons.length === 0 ? null : reasons.join('; ')
+}
+
+/** `6 failed:` and the first of them, each with its reason. */
+export function failuresText(failed: number, first: readonly RedriveLetter[]): string {
+  const shown = first.map(
+    ({ engine, rowKey, reason, detail }) =>
+      `\n  ${printable(`${engine ?? '-'} ${rowKey ?? '-'}: ${detail ?? reasonWords(reason ?? '')}`)}`,
+  )
+  const more = failed > first.length ? `\n  … and ${grouped(failed - first.length)} more` : ''
+  return `${grouped(failed)} failed:${shown.join('')}${more}`
 }

@@ -1,12 +1,10 @@
 /** A redrive under way, on a terminal and in a line. Pure: the same redrive gives the same picture. */
-
-import type { RedriveItem, RedriveState } from '../../client/redrive-types.ts'
-import { isOver } from '../../redrive/redrive.ts'
-import type { Style } from '../style.ts'
+import type { RedriveCounts, RedriveItem } from '../../client/redrive-types.ts'
+import { isOver, isSending, type RedriveAction } from '../../redrive/redrive.ts'
+import { type Style, stateIn } from '../style.ts'
 import { printable } from '../terminal.ts'
 import { wrapped } from '../text-width.ts'
-import { redriveBar } from './bar.ts'
-import { countLines, durationText, lettersText, rateText, timesText } from './numbers.ts'
+import { durationText, grouped, lettersText, rateText, timesText } from '../words.ts'
 
 const MOST_CELLS = 60
 const LEAST_CELLS = 10
@@ -32,13 +30,6 @@ export function progressOf(redrive: RedriveItem, columns: number, style: Style):
   ]
 }
 
-/** A state in its colour. */
-export function stateIn(style: Style, state: RedriveState, text: string): string {
-  if (state === 'done') return style.green(text)
-  if (state === 'stopped' || state === 'cancelled') return style.red(text)
-  return state === 'paused' ? style.yellow(text) : style.cyan(text)
-}
-
 /** How fast it is and how long it takes; empty when there is nothing to say. */
 function paceText({ state, rate, rateNow, secondsLeft }: RedriveItem): string {
   if (isOver(state)) return ''
@@ -55,7 +46,7 @@ function canaryText({ state, canary }: RedriveItem): string {
 }
 
 /** What a paused or restarted redrive survived. */
-export const restartText = ({ resumed }: Pick<RedriveItem, 'resumed'>): string =>
+const restartText = ({ resumed }: Pick<RedriveItem, 'resumed'>): string =>
   resumed === 0 ? '' : `went on after a restart, ${timesText(resumed)}`
 
 /** The same in one line, for what is no terminal. */
@@ -71,4 +62,81 @@ export function accountOf(redrive: RedriveItem): string {
   return [printable(sentence), ...countLines(action, counts), restartText(redrive)]
     .filter((line) => line !== '')
     .join('\n')
+}
+
+/** What the letters of a redrive have become, as sums that hold. */
+export function countLines(action: RedriveAction, counts: RedriveCounts): readonly string[] {
+  const { planned, sent, skipped, failed, remaining, confirmed, returned, unconfirmed } = counts
+  const done = DONE[action]
+  return [
+    sum(planned, 'planned', [
+      [sent, done],
+      [skipped, 'skipped'],
+      [failed, 'failed'],
+      [remaining, 'remaining'],
+    ]),
+    ...(isSending(action) && sent > 0
+      ? [
+          sum(sent, done, [
+            [confirmed, 'confirmed'],
+            [returned, 'returned'],
+            [unconfirmed, 'unconfirmed'],
+          ]),
+        ]
+      : []),
+  ]
+}
+
+/** `12 were …`. */
+const DONE: Readonly<Record<RedriveAction, string>> = {
+  retry: 'sent back',
+  move: 'moved',
+  discard: 'discarded',
+  restore: 'restored',
+}
+
+const sum = (total: number, of: string, parts: readonly (readonly [number, string])[]): string =>
+  `${grouped(total)} ${of} = ${parts.map(([count, name]) => `${grouped(count)} ${name}`).join(' + ')}`
+
+interface Part {
+  readonly name: Exclude<keyof RedriveCounts, 'planned' | 'sent'>
+  readonly cell: string
+  readonly paint: (style: Style) => (text: string) => string
+}
+
+/** In the order in which they stand. Without colours the shades still tell sent, not sent and to come apart. */
+const PARTS: readonly Part[] = [
+  { name: 'confirmed', cell: '█', paint: (style) => style.green },
+  { name: 'unconfirmed', cell: '▓', paint: (style) => style.cyan },
+  { name: 'returned', cell: '▚', paint: (style) => style.red },
+  { name: 'failed', cell: '▒', paint: (style) => style.red },
+  { name: 'skipped', cell: '▒', paint: (style) => style.yellow },
+  { name: 'remaining', cell: '░', paint: (style) => style.dim },
+]
+
+/** The bar in that many cells. */
+export function redriveBar(counts: RedriveCounts, cells: number, style: Style): string {
+  const shares = share(
+    PARTS.map(({ name }) => counts[name]),
+    cells,
+  )
+  return PARTS.map(({ cell, paint }, index) => paint(style)(cell.repeat(shares[index] ?? 0))).join('')
+}
+
+/** Cells for each count: in all exactly `cells`, and for each that is not zero at least one. */
+export function share(counts: readonly number[], cells: number): readonly number[] {
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  if (total === 0) return counts.map(() => 0)
+  const exact = counts.map((count) => (count / total) * cells)
+  const given = exact.map((part, index) => ((counts[index] ?? 0) > 0 ? Math.max(1, Math.floor(part)) : 0))
+  // What rounding left over, or took too much, is settled where it is felt the least.
+  const surplus = (index: number): number => (given[index] ?? 0) - (exact[index] ?? 0)
+  const indices = counts.flatMap((count, index) => (count > 0 ? [index] : []))
+  for (let left = cells - given.reduce((sum, part) => sum + part, 0); left !== 0; left -= Math.sign(left)) {
+    const open = left > 0 ? indices : indices.filter((index) => (given[index] ?? 0) > 1)
+    const [first] = open.toSorted((a, b) => (left > 0 ? surplus(a) - surplus(b) : surplus(b) - surplus(a)))
+    if (first === undefined) break
+    given[first] = (given[first] ?? 0) + Math.sign(left)
+  }
+  return given
 }

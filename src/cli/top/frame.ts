@@ -1,14 +1,13 @@
 /** One picture of an office, in as many columns and rows as there are. Pure: the same look gives the same picture. */
 import type { LetterCounts } from '../../client/letter-types.ts'
 import type { QueueOverview } from '../../client/source-types.ts'
-import { type Column, columnsText } from '../columns.ts'
 import { letterColumns } from '../letters/list.ts'
-import { grouped } from '../progress.ts'
 import { groupColumns } from '../signatures.ts'
 import type { Style } from '../style.ts'
+import { type Column, columnsText, counted } from '../table.ts'
 import { printable } from '../terminal.ts'
 import { cut, widthOf } from '../text-width.ts'
-import { ageOf } from '../times.ts'
+import { ageOf, grouped } from '../words.ts'
 import type { Look } from './look.ts'
 
 export interface Canvas {
@@ -114,19 +113,13 @@ function sourceLines({ items }: LetterCounts): readonly string[] {
   return lines.length === 0 ? ['no letters'] : lines.toSorted()
 }
 
-const number = (heading: string, of: (queue: QueueOverview) => number): Column<QueueOverview> => ({
-  heading,
-  text: (queue) => grouped(of(queue)),
-  right: true,
-})
-
 const queueColumns = (now: number): readonly Column<QueueOverview>[] => [
   { heading: 'QUEUE', text: ({ name }) => name, flexible: true },
-  number('READY', ({ ready }) => ready),
-  number('LEASED', ({ leased }) => leased),
-  number('SCHEDULED', ({ scheduled }) => scheduled),
-  number('DEAD', ({ dead }) => dead),
-  number('LETTERS', ({ letters }) => letters),
+  counted('READY', ({ ready }) => ready),
+  counted('LEASED', ({ leased }) => leased),
+  counted('SCHEDULED', ({ scheduled }) => scheduled),
+  counted('DEAD', ({ dead }) => dead),
+  counted('LETTERS', ({ letters }) => letters),
   { heading: 'OLDEST', text: ({ oldestAtUtc }) => ageOf(oldestAtUtc, now), right: true },
 ]
 

@@ -2,53 +2,49 @@
 import type { Command } from 'commander'
 import { OfficeClientError } from '../../client/errors.ts'
 import { sleep } from '../../client/waiting.ts'
-import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
-import { type CallServer, type OfficeServer, withOffice } from '../office-call.ts'
-import { type ConnectionFlags, serverCommand } from '../queues/connection.ts'
+import { reasonOf, usage } from '../exit.ts'
+import { type CallOffice, type Desk, type OfficeFlags, officeCommand, withOffice } from '../office.ts'
 import { styleOf } from '../style.ts'
 import type { Screen, Terminal } from '../terminal.ts'
-import { nowMs } from '../times.ts'
+import { nowMs } from '../words.ts'
 import { frame, type Picture } from './frame.ts'
 import { type Look, lookAt } from './look.ts'
 
-interface TopFlags extends ConnectionFlags {
+interface TopFlags extends OfficeFlags {
   readonly interval: string
   readonly once?: boolean
 }
 
 export const topCommand = (terminal: Terminal): Command =>
-  serverCommand(
+  officeCommand(
     'top',
     'Watch an office: counts, errors, queues and the newest letters, redrawn every two seconds.',
     ['top', 'top --interval 10', 'top --once', 'top --once --json | jq .counts.totals'],
-    '',
   )
     .option('--interval <seconds>', 'how often to look', '2')
     .option('--once', 'print one picture and end; so it does where stdout is no terminal')
     .addHelpText('after', '\nq and Ctrl-C leave. A server that does not answer is asked again until it does.')
     .action((flags: TopFlags) =>
-      withOffice(flags, terminal, async (office) => {
+      withOffice(flags, terminal, async (desk) => {
         const intervalMs = intervalOf(flags.interval)
         const { screen } = terminal
-        if (flags.once || flags.json || screen === undefined) await printOnce(office, flags, terminal)
-        else await watch(office, intervalMs, terminal, screen)
+        if (flags.once || flags.json || screen === undefined) await printOnce(desk)
+        else await watch(desk, intervalMs, screen)
       }),
     )
 
 function intervalOf(text: string): number {
   const seconds = /^\d{1,5}(\.\d{1,3})?$/.test(text) ? Number(text) : 0
-  if (seconds < 0.1) {
-    throw new CommandFailure(EXIT.usage, `--interval is '${text}'; expected seconds, at least 0.1`)
-  }
+  if (seconds < 0.1) throw usage(`--interval is '${text}'; expected seconds, at least 0.1`)
   return seconds * 1_000
 }
 
-async function printOnce({ call, url }: OfficeServer, { json }: TopFlags, terminal: Terminal): Promise<void> {
-  const look = await lookAt(call)
-  if (json) return terminal.out(JSON.stringify(look, null, 2))
-  const now = nowMs()
-  const canvas = { columns: terminal.screen?.columns, rows: undefined, style: styleOf(terminal) }
-  terminal.out(frame({ url, look, trouble: null, now, lookedAt: now }, canvas).join('\n'))
+async function printOnce({ call, endpoint: { url }, terminal, print }: Desk): Promise<void> {
+  print(await lookAt(call), (look, style) => {
+    const now = nowMs()
+    const canvas = { columns: terminal.screen?.columns, rows: undefined, style }
+    return frame({ url, look, trouble: null, now, lookedAt: now }, canvas).join('\n')
+  })
 }
 
 // Another screen, so that what was on this one is there again afterwards; without cursor, and too long lines end at its edge.
@@ -64,15 +60,10 @@ const LOOK_TIMEOUT_MS = 10_000
 
 const CTRL_C = '\u0003'
 
-async function watch(
-  office: OfficeServer,
-  intervalMs: number,
-  terminal: Terminal,
-  screen: Screen,
-): Promise<void> {
+async function watch({ call, endpoint, terminal }: Desk, intervalMs: number, screen: Screen): Promise<void> {
   const left = new AbortController()
   const leave = () => left.abort()
-  let picture: Picture = { url: office.url, look: null, trouble: null, now: nowMs(), lookedAt: nowMs() }
+  let picture: Picture = { url: endpoint.url, look: null, trouble: null, now: nowMs(), lookedAt: nowMs() }
   const draw = () => {
     const canvas = { columns: screen.columns, rows: screen.rows, style: styleOf(terminal) }
     // Line by line over the old picture: nothing flickers, and what was longer is erased.
@@ -90,7 +81,7 @@ async function watch(
   try {
     draw()
     while (!left.signal.aborted) {
-      picture = shown(picture, await tryToLook(office, left.signal))
+      picture = shown(picture, await tryToLook(call, left.signal))
       if (!left.signal.aborted) draw()
       await sleep(intervalMs, left.signal)
     }
@@ -102,8 +93,8 @@ async function watch(
 
 type Found = { readonly look: Look } | { readonly trouble: string }
 
-async function tryToLook({ call }: OfficeServer, signal: AbortSignal): Promise<Found> {
-  const bounded: CallServer = (method, path, body) =>
+async function tryToLook(call: CallOffice, signal: AbortSignal): Promise<Found> {
+  const bounded: CallOffice = (method, path, body) =>
     call(method, path, body, { signal, timeoutMs: LOOK_TIMEOUT_MS, once: true })
   try {
     return { look: await lookAt(bounded) }

@@ -2,8 +2,7 @@
 import type { Page } from '../../client/envelope.ts'
 import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
 import type { QueueOverview } from '../../client/source-types.ts'
-import type { CallServer } from '../office-call.ts'
-import { listAll } from '../walk-list.ts'
+import { type CallOffice, listAll } from '../office.ts'
 
 export interface Look {
   readonly version: string
@@ -25,12 +24,12 @@ interface Session {
 }
 
 /** How the office is at this moment. */
-export async function lookAt(call: CallServer): Promise<Look> {
+export async function lookAt(call: CallOffice): Promise<Look> {
   const [session, counts, groups, queues, newest] = await Promise.all([
     call<Session>('GET', '/api/session'),
     call<LetterCounts>('GET', '/api/counts?by=source,status'),
     call<Page<SignatureGroup>>('GET', `/api/signatures?limit=${MOST}`),
-    listAll<QueueOverview>(call, '/api/queues', {}, MOST_QUEUES),
+    listAll<QueueOverview>({ call }, '/api/queues', {}, MOST_QUEUES),
     call<Page<LetterItem>>('GET', `/api/dlq?limit=${MOST}`),
   ])
   return {
@@ -44,5 +43,5 @@ export async function lookAt(call: CallServer): Promise<Look> {
 }
 
 /** All that lies in a queue, and what died there. */
-export const depthOf = ({ ready, leased, scheduled, held, dead, letters }: QueueOverview): number =>
+const depthOf = ({ ready, leased, scheduled, held, dead, letters }: QueueOverview): number =>
   ready + leased + scheduled + held + dead + letters

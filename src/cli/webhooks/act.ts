@@ -1,51 +1,49 @@
 /** `bartleby webhooks resume|limits|secret|requeue|purge`: what is done with one consumer. */
 import type { Command } from 'commander'
-import { CommandFailure, EXIT } from '../exit.ts'
-import { withServer } from '../office-call.ts'
-import { grouped } from '../progress.ts'
-import { type ConnectionFlags, confirm, wholeNumber } from '../queues/connection.ts'
+import { pathTo } from '../../client/envelope.ts'
+import { usage } from '../exit.ts'
+import { confirmName, wholeNumber } from '../flags.ts'
+import { type OfficeFlags, officeCommand, withOffice } from '../office.ts'
 import { printable, type Terminal } from '../terminal.ts'
-import { consumerPath, webhookCommand } from './connection.ts'
+import { grouped } from '../words.ts'
 
 const OF = '<channel> <consumer>'
 
-export const actCommands = (terminal: Terminal): Command[] => [
-  resume(terminal),
-  limits(terminal),
-  secret(terminal),
-  requeue(terminal),
-  purge(terminal),
-]
+/** The path of what can be done with one consumer. */
+const consumerPath = (channel: string, consumer: string, act: string): string =>
+  `${pathTo('/api/webhooks/channels', channel)}/${pathTo('consumers', consumer)}/${act}`
 
 const named = (channel: string, consumer: string): string =>
   printable(`consumer '${consumer}' of channel '${channel}'`)
 
-const resume = (terminal: Terminal): Command =>
-  webhookCommand(`resume ${OF}`, 'End the pause of a consumer: its jobs are delivered again at once.', [
-    'resume orders billing',
-  ]).action((channel: string, consumer: string, flags: ConnectionFlags) =>
-    withServer(flags, terminal, async (call) => {
+export const resumeCommand = (terminal: Terminal): Command =>
+  officeCommand(
+    `webhooks resume ${OF}`,
+    'End the pause of a consumer: its jobs are delivered again at once.',
+    ['resume orders billing'],
+  ).action((channel: string, consumer: string, flags: OfficeFlags) =>
+    withOffice(flags, terminal, async ({ call }) => {
       const answer = await call<{ resumed: boolean }>('POST', consumerPath(channel, consumer, 'resume'))
       const text = `${named(channel, consumer)} ${answer.resumed ? 'is delivered to again' : 'was not paused'}`
       terminal.out(flags.json ? JSON.stringify(answer) : text)
     }),
   )
 
-interface LimitFlags extends ConnectionFlags {
+interface LimitFlags extends OfficeFlags {
   readonly atOnce?: string
   readonly perSecond?: string
 }
 
-const limits = (terminal: Terminal): Command =>
-  webhookCommand(
-    `limits ${OF}`,
+export const limitsCommand = (terminal: Terminal): Command =>
+  officeCommand(
+    `webhooks limits ${OF}`,
     'Limit the attempts that each server makes at a consumer; a limit that is not given is the default of the server again.',
     ['limits orders billing --at-once 5', 'limits orders billing --per-second 0.5', 'limits orders billing'],
   )
     .option('--at-once <number>', 'attempts of a server at the same time')
     .option('--per-second <number>', 'attempts of a server per second')
     .action((channel: string, consumer: string, flags: LimitFlags) =>
-      withServer(flags, terminal, async (call) => {
+      withOffice(flags, terminal, async ({ call }) => {
         const wanted = {
           mostAtOnce: wholeNumber('--at-once', flags.atOnce, 1) ?? null,
           mostPerSecond: rateOf(flags.perSecond),
@@ -63,27 +61,26 @@ const limits = (terminal: Terminal): Command =>
 function rateOf(text: string | undefined): number | null {
   if (text === undefined) return null
   if (!/^\d{1,7}(\.\d{1,6})?$/.test(text) || Number(text) === 0)
-    throw new CommandFailure(EXIT.usage, `--per-second is '${text}'; expected a number above 0`)
+    throw usage(`--per-second is '${text}'; expected a number above 0`)
   return Number(text)
 }
 
-interface SecretFlags extends ConnectionFlags {
+interface SecretFlags extends OfficeFlags {
   readonly dropPrevious?: boolean
   readonly off?: boolean
 }
 
-const secret = (terminal: Terminal): Command =>
-  webhookCommand(
-    `secret ${OF}`,
+export const secretCommand = (terminal: Terminal): Command =>
+  officeCommand(
+    `webhooks secret ${OF}`,
     'Make a new signing secret and print it, this once; the one before it signs too until it is dropped.',
     ['secret orders billing', 'secret orders billing --drop-previous', 'secret orders billing --off'],
   )
     .option('--drop-previous', 'make none; from now on only the newest secret signs')
     .option('--off', 'make none; from now on deliveries are not signed')
     .action((channel: string, consumer: string, flags: SecretFlags) =>
-      withServer(flags, terminal, async (call) => {
-        if (flags.off && flags.dropPrevious)
-          throw new CommandFailure(EXIT.usage, 'give one of --drop-previous and --off')
+      withOffice(flags, terminal, async ({ call }) => {
+        if (flags.off && flags.dropPrevious) throw usage('give one of --drop-previous and --off')
         if (flags.off || flags.dropPrevious) {
           const what = flags.off ? 'secrets' : 'secrets/previous'
           await call('DELETE', consumerPath(channel, consumer, what))
@@ -97,29 +94,29 @@ const secret = (terminal: Terminal): Command =>
       }),
     )
 
-const requeue = (terminal: Terminal): Command =>
-  webhookCommand(
-    `requeue ${OF}`,
+export const requeueCommand = (terminal: Terminal): Command =>
+  officeCommand(
+    `webhooks requeue ${OF}`,
     'Requeue all dead jobs of a consumer. Of many it goes on in the background: see `runs`.',
     ['requeue orders billing'],
-  ).action((channel: string, consumer: string, flags: ConnectionFlags) =>
-    withServer(flags, terminal, async (call) => {
+  ).action((channel: string, consumer: string, flags: OfficeFlags) =>
+    withOffice(flags, terminal, async ({ call }) => {
       await call('POST', consumerPath(channel, consumer, 'requeue'))
       terminal.out(flags.json ? '{}' : `the dead jobs of ${named(channel, consumer)} are being requeued`)
     }),
   )
 
-const purge = (terminal: Terminal): Command =>
-  webhookCommand(
-    `purge ${OF}`,
+export const purgeCommand = (terminal: Terminal): Command =>
+  officeCommand(
+    `webhooks purge ${OF}`,
     'Erase all dead jobs of a consumer whose attempts are used up, with their letters.',
     ['purge orders billing', 'purge orders billing --yes --json'],
   )
     .option('--yes', 'do not ask')
-    .action((channel: string, consumer: string, flags: ConnectionFlags & { readonly yes?: boolean }) =>
-      withServer(flags, terminal, async (call) => {
+    .action((channel: string, consumer: string, flags: OfficeFlags & { readonly yes?: boolean }) =>
+      withOffice(flags, terminal, async ({ call }) => {
         const deed = `erase all dead jobs of ${named(channel, consumer)} for good`
-        await confirm(deed, consumer, flags.yes, terminal, 'consumer')
+        await confirmName(deed, { kind: 'consumer', name: consumer }, flags.yes, terminal)
         const answer = await call<{ purged: number }>('POST', consumerPath(channel, consumer, 'purge'))
         terminal.out(flags.json ? JSON.stringify(answer) : `${grouped(answer.purged)} dead jobs were erased`)
       }),

@@ -1,19 +1,106 @@
-/** `bartleby webhooks …`: consumers of webhooks, their dead jobs and their counts. */
-import { Command } from 'commander'
-import { EXIT_HELP } from '../exit.ts'
-import { DEFAULT_URL } from '../queues/connection.ts'
+/** `bartleby webhooks …`: consumers of webhooks with their jobs, requeues and purges under way, and what is done with one of them. */
+import type { Command } from 'commander'
+import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP, withOffice } from '../office.ts'
+import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
-import { actCommands } from './act.ts'
-import { lookCommands } from './look.ts'
+import { limitsCommand, purgeCommand, requeueCommand, resumeCommand, secretCommand } from './act.ts'
 import { verifyCommand } from './verify.ts'
 
-export function webhooksCommand(terminal: Terminal): Command {
-  const webhooks = new Command('webhooks')
-    .description('Look after webhooks: consumers, their dead jobs and their counts.')
-    .addHelpText(
-      'after',
-      `
-The server is --url, BARTLEBY_URL or ${DEFAULT_URL}; the token is --token or BARTLEBY_TOKEN.
+interface ShownConsumer {
+  readonly channelId: string
+  readonly consumerId: string
+  readonly type: string
+  readonly queued: number
+  readonly inFlight: number
+  readonly delivered: number
+  readonly dead: number
+  readonly oldestDeadAtUtc: string | null
+  readonly state: string
+  readonly pauseReason: string | null
+}
+
+interface ShownRun {
+  readonly kind: string
+  readonly channelId: string
+  readonly consumerId: string
+  readonly expected: number
+  readonly done: number
+  readonly state: string
+  readonly by: string
+  readonly startedAtUtc: string
+  readonly finishedAtUtc: string | null
+}
+
+const status = (terminal: Terminal): Command =>
+  officeCommand(
+    'webhooks status',
+    'Show all consumers: what waits, what is dead, whether deliveries are paused.',
+    ['status', 'status --channel orders', "status --json | jq '.[] | select(.dead > 0)'"],
+  )
+    .option('--channel <id>', 'only the consumers of this channel')
+    .action((flags: OfficeFlags & { readonly channel?: string }) =>
+      withOffice(flags, terminal, async (desk) => {
+        const { channel } = flags
+        desk.print(await listAll<ShownConsumer>(desk, '/api/webhooks/consumers', { channel }), consumersText)
+      }),
+    )
+
+function consumersText(consumers: readonly ShownConsumer[]): string {
+  if (consumers.length === 0) return 'there are no consumers'
+  const all = table(
+    ['CHANNEL', 'CONSUMER', 'TYPE', 'QUEUED', 'IN FLIGHT', 'DELIVERED', 'DEAD', 'OLDEST DEAD', 'STATE'],
+    consumers.map((each) => [
+      each.channelId,
+      each.consumerId,
+      each.type,
+      each.queued,
+      each.inFlight,
+      each.delivered,
+      each.dead,
+      each.oldestDeadAtUtc ?? '-',
+      each.state,
+    ]),
+  )
+  const reasons = consumers.flatMap(({ channelId, consumerId, pauseReason }) =>
+    pauseReason === null ? [] : [[channelId, consumerId, pauseReason]],
+  )
+  if (reasons.length === 0) return all
+  return `${all}\n\n${table(['CHANNEL', 'CONSUMER', 'PAUSED BECAUSE'], reasons)}`
+}
+
+const runs = (terminal: Terminal): Command =>
+  officeCommand(
+    'webhooks runs',
+    'Show requeues and purges of all dead jobs of a consumer, and how far they are.',
+    ['runs', 'runs --json'],
+  ).action((flags: OfficeFlags) =>
+    withOffice(flags, terminal, async ({ call, print }) => {
+      type Answer = { readonly runs: readonly ShownRun[] }
+      print((await call<Answer>('GET', '/api/webhooks/runs?limit=100')).runs, runsText)
+    }),
+  )
+
+function runsText(shown: readonly ShownRun[]): string {
+  if (shown.length === 0) return 'there are no runs'
+  return table(
+    ['STARTED', 'KIND', 'CHANNEL', 'CONSUMER', 'DONE', 'OF', 'STATE', 'BY'],
+    shown.map((run) => [
+      run.startedAtUtc,
+      run.kind,
+      run.channelId,
+      run.consumerId,
+      run.done,
+      run.expected,
+      run.state,
+      run.by,
+    ]),
+  )
+}
+
+export const webhooksCommand = commandGroup(
+  'webhooks',
+  'Look after webhooks: consumers, their dead jobs and their counts.',
+  `${SERVER_HELP}
 \`verify\` works on the store itself, whether servers run or not.
 
 Examples:
@@ -23,11 +110,6 @@ Examples:
   $ bartleby webhooks runs                                   how far that is
   $ bartleby webhooks limits orders billing --at-once 5      be gentle
   $ bartleby webhooks secret orders billing                  sign its deliveries
-  $ bartleby webhooks verify                                 prove that no dead job is counted wrong
-
-${EXIT_HELP}`,
-    )
-  for (const command of [...lookCommands(terminal), ...actCommands(terminal), verifyCommand(terminal)])
-    webhooks.addCommand(command)
-  return webhooks
-}
+  $ bartleby webhooks verify                                 prove that no dead job is counted wrong`,
+  [status, runs, resumeCommand, limitsCommand, secretCommand, requeueCommand, purgeCommand, verifyCommand],
+)

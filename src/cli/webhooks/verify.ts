@@ -5,8 +5,10 @@ import type { ConfigFlags } from '../../config/index.ts'
 import type { Database } from '../../db/database.ts'
 import type { WebhookCheckReport } from '../../verify/webhook-check.ts'
 import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
-import { grouped, showProgress } from '../progress.ts'
-import { type Terminal, table } from '../terminal.ts'
+import { showProgress } from '../progress.ts'
+import { table } from '../table.ts'
+import type { Terminal } from '../terminal.ts'
+import { grouped } from '../words.ts'
 
 interface Flags extends ConfigFlags {
   readonly json?: boolean

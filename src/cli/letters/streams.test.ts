@@ -1,6 +1,7 @@
+import { Readable } from 'node:stream'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { mapInOrder } from './map-in-order.ts'
+import { byteLines, mapInOrder } from './streams.ts'
 
 describe('work in order', () => {
   const numbers = async function* (count: number, log: string[] = []) {
@@ -48,4 +49,18 @@ describe('work in order', () => {
     for await (const _ of mapInOrder(numbers(10, log), 2, async (number) => number)) break
     expect(log).toEqual(['closed'])
   })
+})
+
+const linesOf = async (...chunks: string[]) => {
+  const lines: string[] = []
+  for await (const line of byteLines(Readable.from(chunks.map((chunk) => Buffer.from(chunk))))) {
+    lines.push(line.toString())
+  }
+  return lines
+}
+
+it('ends lines at line feeds only, wherever chunks end', async () => {
+  expect(await linesOf('a\u2028b\r', 'c\nde', '', 'f\n\nlast')).toEqual(['a\u2028b\rc', 'def', '', 'last'])
+  expect(await linesOf('a\n')).toEqual(['a'])
+  expect(await linesOf()).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { ageOf, secondsOf } from './times.ts'
+import { ageOf, secondsOf, sparkline } from './words.ts'
 
 const NOW = Date.parse('2027-03-10T12:00:00Z')
 
@@ -17,4 +17,10 @@ it.each([
 
 it('shows an instant to the second', () => {
   expect(secondsOf('2027-03-10T11:59:59.500000Z')).toBe('2027-03-10 11:59:59Z')
+})
+
+it('draws numbers in proportion, and never something as nothing', () => {
+  expect(sparkline([0, 1, 50, 100])).toBe('▁▂▅█')
+  expect(sparkline([0, 0])).toBe('▁▁')
+  expect(sparkline([])).toBe('')
 })

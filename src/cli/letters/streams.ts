@@ -1,4 +1,23 @@
-/** Work on a stream with some of it under way at once; results come in the order of the stream. */
+/** Streams of letters that are exported and imported: lines of bytes, and work with some of it under way at once. */
+import type { Readable } from 'node:stream'
+
+const LINE_FEED = 10
+
+/** Each line without its end; a last one without an end counts too. */
+export async function* byteLines(stream: Readable): AsyncGenerator<Buffer, void, undefined> {
+  let begun: Buffer[] = []
+  for await (const given of stream) {
+    const chunk: Buffer = typeof given === 'string' ? Buffer.from(given) : given
+    let start = 0
+    for (let end = chunk.indexOf(LINE_FEED); end >= 0; end = chunk.indexOf(LINE_FEED, start)) {
+      yield Buffer.concat([...begun, chunk.subarray(start, end)])
+      begun = []
+      start = end + 1
+    }
+    if (start < chunk.length) begun.push(chunk.subarray(start))
+  }
+  if (begun.length > 0) yield Buffer.concat(begun)
+}
 
 /** How many calls of a server are under way at once. */
 export const AT_ONCE = 4

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Column, columnsText, layOut } from './columns.ts'
+import { type Column, columnsText, layOut } from './table.ts'
 
 interface Row {
   readonly name: string

@@ -5,15 +5,14 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
 import pino from 'pino'
-import type { Fetch } from '../../client/transport.ts'
-import { type Config, loadConfig } from '../../config/index.ts'
-import { contextNamed } from '../../engines/definitions.ts'
-import { createHttpServer, type HttpServer } from '../../http/server.ts'
-import { Office } from '../../office.ts'
-import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
-import { type OfficeServer, workWith } from '../office-call.ts'
-import { requireStore } from '../require-store.ts'
-import type { Terminal } from '../terminal.ts'
+import type { ConnectionOptions, Fetch } from '../client/transport.ts'
+import { type Config, loadConfig } from '../config/index.ts'
+import { contextNamed } from '../engines/definitions.ts'
+import { createHttpServer, type HttpServer } from '../http/server.ts'
+import { Office } from '../office.ts'
+import { CommandFailure, EXIT, reasonOf } from './exit.ts'
+import { requireStore } from './require-store.ts'
+import type { Terminal } from './terminal.ts'
 
 /** Only a name: no socket listens to it. */
 const NAME = 'http://store'
@@ -24,7 +23,7 @@ export async function withStoreOffice(
   flags: { readonly store: string; readonly config: string | undefined },
   { carriesOut }: { readonly carriesOut: boolean },
   { env }: Terminal,
-  work: (office: OfficeServer) => Promise<void>,
+  work: (connection: ConnectionOptions) => Promise<void>,
 ): Promise<void> {
   const config = loadConfig({ env, flags })
   await requireStore(config.store)
@@ -37,7 +36,7 @@ export async function withStoreOffice(
     const sha256 = createHash('sha256').update(token).digest('hex')
     const auth = { tokens: [{ name: userName(), role: 'admin' as const, sha256 }] }
     server = await createHttpServer(office, { ...config, auth }, log)
-    await workWith({ url: NAME, token, fetch: fetchFrom(server) }, work)
+    await work({ url: NAME, token, fetch: fetchFrom(server) })
   } finally {
     server?.refuseCalls()
     await server?.app.close()

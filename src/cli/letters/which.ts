@@ -1,16 +1,19 @@
-/** Which letters: flags in the words of the API, and a query in those of the console. */
+/** Which letters: by flags in the words of the API and a query in those of the console, page by page, how many, and one by its name. */
 import { type Command, Option } from 'commander'
+import { OfficeClientError } from '../../client/errors.ts'
+import type { LetterDetail, LetterItem, LetterKey, LetterTotal } from '../../client/letter-types.ts'
 import {
   LETTER_QUERY_KEYS,
   type LetterParameter,
   type LetterParameters,
   parseLetterQuery,
 } from '../../core/letter-query.ts'
-import { CommandFailure, EXIT } from '../exit.ts'
-import type { ConnectionFlags } from '../queues/connection.ts'
-import { nowMs } from '../times.ts'
+import { CommandFailure, EXIT, usage } from '../exit.ts'
+import { type Desk, listAll, type OfficeFlags, queryText, walkList } from '../office.ts'
+import { printable } from '../terminal.ts'
+import { nowMs } from '../words.ts'
 
-export interface FilterFlags extends ConnectionFlags, LetterParameters {
+export interface FilterFlags extends OfficeFlags, LetterParameters {
   readonly query?: string
 }
 
@@ -52,15 +55,13 @@ export function filterOf(flags: FilterFlags, words: readonly string[] = []): Let
   const { filter, problems } = parseLetterQuery(text, nowMs())
   if (problems.length > 0) {
     const said = problems.map(({ given, message }) => `${given}: ${message}`)
-    throw new CommandFailure(EXIT.usage, `the query cannot be asked: ${said.join('; ')}`)
+    throw usage(`the query cannot be asked: ${said.join('; ')}`)
   }
   const found = new Map(Object.entries(filter))
   for (const [parameter] of FLAGS) {
     const given = flags[parameter]
     if (given === undefined) continue
-    if (found.has(parameter)) {
-      throw new CommandFailure(EXIT.usage, `${flagOf(parameter)} and the query say the same; leave one out`)
-    }
+    if (found.has(parameter)) throw usage(`${flagOf(parameter)} and the query say the same; leave one out`)
     found.set(parameter, parameter === 'status' ? capitalised(given) : given)
   }
   return Object.fromEntries(found)
@@ -80,3 +81,43 @@ function asTerms(words: readonly string[]): readonly string[] {
 }
 
 const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1).toLowerCase()
+
+/** The letters that match, the newest failure first, at most `most` of them. */
+export const walkLetters = (desk: Desk, filter: LetterParameters, most?: number) =>
+  walkList<LetterItem>(desk, '/api/dlq', filter, most)
+
+/** How many letters match. */
+export const totalOf = ({ call }: Desk, filter: LetterParameters): Promise<LetterTotal> =>
+  call('GET', `/api/dlq/total${queryText(filter)}`)
+
+/** Row keys end with the time of the first failure; what does not is the name of an instance. */
+const ROW_KEY = /-\d{8}T\d{12}Z$/
+
+/** Whether it is the name of one letter, and not of an instance. */
+export const isRowKey = (text: string): boolean => ROW_KEY.test(text)
+
+/** The letter with that row key; or the only one of that instance, because lists show the instance. */
+export async function letterNamed(desk: Desk, key: LetterKey): Promise<LetterDetail> {
+  const { letters } = desk
+  try {
+    return await letters.get(key)
+  } catch (error) {
+    const isUnknown = error instanceof OfficeClientError && error.code === 'letter_unknown'
+    if (!isUnknown || isRowKey(key.rowKey)) throw error
+    const filter = { engine: key.engine, instanceId: key.rowKey }
+    const found = await listAll<LetterItem>(desk, '/api/dlq', filter, MOST_NAMED)
+    const [only] = found
+    if (only === undefined) throw error
+    if (found.length === 1) return letters.get(only)
+    throw new CommandFailure(EXIT.usage, ambiguous(key, found), { cause: error })
+  }
+}
+
+const MOST_NAMED = 10
+
+function ambiguous({ engine, rowKey }: LetterKey, found: readonly LetterItem[]): string {
+  const lines = found.map((each) => `  ${each.rowKey}  ${each.status}  ${each.errorMessage.slice(0, 60)}`)
+  const many = found.length === MOST_NAMED ? `${MOST_NAMED} or more` : found.length
+  const names = lines.map(printable).join('\n')
+  return `${many} letters of engine '${printable(engine)}' have '${printable(rowKey)}'; name one by its row key:\n${names}`
+}

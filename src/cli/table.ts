@@ -1,10 +1,11 @@
 /**
- * Rows in columns that fit a width: each column is as wide as its first rows need, one takes what is left. Later rows keep to
- * the same columns, so that a long list can be printed page by page.
+ * Rows in columns, and names with their values. Columns fit a width: each is as wide as its first rows need, one takes what is left.
+ * Later rows keep to the same columns, so that a long list can be printed page by page.
  */
 import { PLAIN, type Style } from './style.ts'
 import { printable } from './terminal.ts'
 import { cut, padEnd, padStart, widthOf } from './text-width.ts'
+import { grouped } from './words.ts'
 
 export interface Column<Row> {
   readonly heading: string
@@ -99,3 +100,36 @@ export function columnsText<Row>(
   const { headings, line } = layOut(columns, rows, width, style)
   return [headings.trimEnd(), ...rows.map(line)].join('\n')
 }
+
+/** The same of cells that are given as they are; columns of numbers stand to the right. */
+export const table = (headings: readonly string[], rows: readonly (readonly (string | number)[])[]): string =>
+  columnsText(
+    headings.map((heading, column) => ({
+      heading,
+      text: (row: readonly (string | number)[]) => String(row[column] ?? ''),
+      right: rows.length > 0 && rows.every((row) => typeof row[column] === 'number'),
+    })),
+    rows,
+    undefined,
+  )
+
+/** A column of counts. */
+export const counted = <Row>(heading: string, of: (row: Row) => number): Column<Row> => ({
+  heading,
+  text: (row) => grouped(of(row)),
+  right: true,
+})
+
+export type Field = readonly [name: string, value: string | null]
+
+/** A line for each value, names in one column of that width; what has no value is left out. */
+export const fieldLines = (fields: readonly Field[], width: number): readonly string[] =>
+  fields.flatMap(([name, value]) =>
+    value === null || value === '' ? [] : [`${name.padEnd(width)}${printable(value)}`],
+  )
+
+export const indented = (lines: readonly string[]): readonly string[] => lines.map((line) => `  ${line}`)
+
+/** Lines under a title, after a blank one; nothing where there are no lines. */
+export const section = (title: string, lines: readonly string[], style: Style): readonly string[] =>
+  lines.length === 0 ? [] : ['', style.bold(title), ...indented(lines)]

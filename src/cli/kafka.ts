@@ -1,0 +1,188 @@
+/** `bartleby kafka`: brokers and rights of a configuration, how intake stands, and what can be done with one dead event. */
+import { Command } from 'commander'
+import { pathTo } from '../client/envelope.ts'
+import type { LetterCounts } from '../client/letter-types.ts'
+import type { ConfigFlags } from '../config/index.ts'
+import type { KafkaCheck } from '../kafka/check.ts'
+import { CommandFailure, EXIT, usage } from './exit.ts'
+import { commandGroup, DEFAULT_URL, type OfficeFlags, officeCommand, withOffice } from './office.ts'
+import { table } from './table.ts'
+import { printable, type Terminal } from './terminal.ts'
+
+const check = (terminal: Terminal): Command =>
+  new Command('check')
+    .description(
+      'Try brokers, topics, group and rights of the configuration. Writes no record, joins no group.',
+    )
+    .option('--config <file>', 'configuration in YAML')
+    .option('--json', 'print the checks as JSON')
+    .addHelpText(
+      'after',
+      `
+It works beside a running server, and also while \`kafka.enabled\` is false. Rights that are needed:
+  Read, Describe    on the DLQ topics
+  Read              on the group
+  Write, Describe   on the retry topics
+
+Examples:
+  $ bartleby kafka check
+  $ bartleby kafka check --config bartleby.yaml --json | jq '.[] | select(.verdict == "missing")'
+
+Exit codes:
+  0  nothing is missing
+  1  something is missing; the lines say what
+  2  wrong usage or configuration`,
+    )
+    .action(({ json, ...flags }: ConfigFlags & { readonly json?: boolean }) =>
+      checkBrokers(flags, json === true, terminal),
+    )
+
+async function checkBrokers(flags: ConfigFlags, json: boolean, terminal: Terminal): Promise<void> {
+  // Loaded when they are needed, as in `serve`.
+  const { loadConfig } = await import('../config/index.ts')
+  const { kafkaSettings } = await import('../kafka/options.ts')
+  const { checkKafka } = await import('../kafka/check.ts')
+  const { kafka } = loadConfig({ env: terminal.env, flags })
+  const settings = kafkaSettings({ ...kafka, enabled: true })
+  if (settings === null) throw usage('the configuration has no section kafka')
+  const checks = await checkKafka(settings)
+  terminal.out(json ? JSON.stringify(checks, null, 2) : checks.map(lineOf).join('\n'))
+  const missing = checks.filter(({ verdict }) => verdict === 'missing').length
+  if (missing > 0)
+    throw new CommandFailure(
+      EXIT.failed,
+      missing === 1 ? '1 thing is missing' : `${missing} things are missing`,
+    )
+}
+
+const MARKS = { fine: '✓', missing: '✗', unknown: '?' } as const
+
+const lineOf = ({ subject, verdict, message }: KafkaCheck): string =>
+  `${MARKS[verdict]} ${printable(subject)} ${printable(message)}`
+
+interface Overview {
+  readonly enabled: boolean
+  readonly services?: readonly {
+    readonly name: string
+    readonly dlqTopic: string
+    readonly retryTopic: string
+    readonly profile: string
+  }[]
+  readonly intake?: {
+    readonly state: string
+    readonly troubles: readonly string[]
+    readonly partitions: readonly {
+      readonly topic: string
+      readonly partition: number
+      readonly committed: string | null
+      readonly lag: string | null
+      readonly trouble: string | null
+    }[]
+  }
+}
+
+interface ShownPlace {
+  readonly dlqId: string
+  readonly service: string
+  readonly originalTopic: string
+  readonly state: string
+}
+
+const eventPath = (dlqId: string): string => pathTo('/api/kafka/events', dlqId)
+
+const status = (terminal: Terminal): Command =>
+  officeCommand('kafka status', 'Show services, how many events of each wait, and how far intake is.', [
+    'status',
+    "status --json | jq '.intake.troubles'",
+  ]).action((flags: OfficeFlags) =>
+    withOffice(flags, terminal, async ({ call, print }) => {
+      const overview = await call<Overview>('GET', '/api/kafka')
+      const counts = await call<LetterCounts>(
+        'GET',
+        '/api/counts?engine=kafka&status=Pending&by=originalQueue',
+      )
+      print({ ...overview, pending: counts.items }, () => overviewText(overview, counts))
+    }),
+  )
+
+function overviewText({ enabled, services = [], intake }: Overview, { items }: LetterCounts): string {
+  if (!enabled || intake === undefined)
+    return 'Kafka is not enabled on this server (kafka.enabled in its configuration)'
+  const waiting = Map.groupBy(items, ({ originalQueue }) => originalQueue?.split('/')[0] ?? '')
+  const count = (service: string): number =>
+    (waiting.get(service) ?? []).reduce((sum, each) => sum + each.count, 0)
+  const listed = services.map(({ name, dlqTopic, retryTopic, profile }) => [
+    name,
+    count(name),
+    dlqTopic,
+    retryTopic,
+    profile,
+  ])
+  const names = new Set(services.map(({ name }) => name))
+  const others = [...waiting.keys()]
+    .filter((name) => !names.has(name))
+    .map((name) => [name, count(name), '-', '-', '-'])
+  const partitions = intake.partitions.map(({ topic, partition, committed, lag, trouble }) => [
+    topic,
+    partition,
+    committed ?? '-',
+    lag ?? '-',
+    trouble ?? '-',
+  ])
+  return [
+    table(['SERVICE', 'PENDING', 'DLQ TOPIC', 'RETRY TOPIC', 'PROFILE'], [...listed, ...others]),
+    `intake: ${intake.state}`,
+    ...intake.troubles.map((trouble) => `  ${printable(trouble)}`),
+    ...(partitions.length === 0
+      ? []
+      : [table(['TOPIC', 'PARTITION', 'COMMITTED', 'LAG', 'TROUBLE'], partitions)]),
+  ].join('\n')
+}
+
+const show = (terminal: Terminal): Command =>
+  officeCommand(
+    'kafka show <dlq-id>',
+    'Show a dead event: exception, headers, reasons, earlier deaths, bytes.',
+    ['show 4706cc1b-4c32-46d9-91b9-57b2de45dfe0'],
+  ).action((dlqId: string, flags: OfficeFlags) =>
+    withOffice(flags, terminal, async ({ call }) =>
+      terminal.out(JSON.stringify(await call<object>('GET', eventPath(dlqId)), null, 2)),
+    ),
+  )
+
+const reassign = (terminal: Terminal): Command =>
+  officeCommand(
+    'kafka reassign <dlq-id> <service>',
+    'Give a dead event to a service, such as one under ~unknown.',
+    [
+      'reassign 4706cc1b-4c32-46d9-91b9-57b2de45dfe0 wps',
+      'reassign 4706cc1b-4c32-46d9-91b9-57b2de45dfe0 wps --topic orders',
+    ],
+  )
+    .option(
+      '--topic <topic>',
+      'the topic that it came from originally, and is sent to where retry_topic is $original; left out: as it is',
+    )
+    .action((dlqId: string, service: string, flags: OfficeFlags & { readonly topic?: string }) =>
+      withOffice(flags, terminal, async ({ call }) => {
+        const { topic } = flags
+        const body = { service, ...(topic === undefined ? {} : { topic }) }
+        const place = await call<ShownPlace>('POST', `${eventPath(dlqId)}/reassign`, body)
+        const text = `event '${place.dlqId}' is in the queue of '${place.service}', from topic '${place.originalTopic}'`
+        terminal.out(flags.json ? JSON.stringify(place) : printable(text))
+      }),
+    )
+
+export const kafkaCommand = commandGroup(
+  'kafka',
+  'Look after Kafka: brokers, topics and rights, intake, dead events.',
+  `\`check\` reads the configuration and asks the brokers itself. The others ask a server: --url, BARTLEBY_URL or ${DEFAULT_URL};
+the token is --token or BARTLEBY_TOKEN. Events are processed and discarded over HTTP: see docs/kafka.md.
+
+Examples:
+  $ bartleby kafka check --config bartleby.yaml           what is missing before events can flow
+  $ bartleby kafka status                                 what waits, and how far intake is
+  $ bartleby kafka show 4706cc1b-4c32-46d9-91b9-57b2de45dfe0
+  $ bartleby kafka reassign 4706cc1b-4c32-46d9-91b9-57b2de45dfe0 wps`,
+  [check, status, show, reassign],
+)

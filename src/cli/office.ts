@@ -1,0 +1,290 @@
+/** Commands that talk to an office: how they find it, what they work with there, how they answer, and errors as exit codes. */
+import { Command } from 'commander'
+import { dataOf, walkPages } from '../client/envelope.ts'
+import {
+  type ConnectionOptions,
+  HistoryClient,
+  LetterClient,
+  OfficeClientError,
+  type Page,
+  type PageRequest,
+  QueueClient,
+  QueueClientError,
+  RedriveClient,
+  RunClient,
+} from '../client/index.ts'
+import { type Endpoint, endpointOf } from '../client/transport.ts'
+import { withoutPassword } from '../config/config-error.ts'
+import { CommandFailure, EXIT, EXIT_HELP, usage } from './exit.ts'
+import { type Style, styleOf } from './style.ts'
+import { type Column, columnsText } from './table.ts'
+import { printable, type Terminal } from './terminal.ts'
+
+export const DEFAULT_URL = 'http://127.0.0.1:1853'
+
+/** For the help of groups of such commands. */
+export const SERVER_HELP = `The server is --url, BARTLEBY_URL or ${DEFAULT_URL}; the token is --token or BARTLEBY_TOKEN.`
+
+export interface OfficeFlags {
+  readonly url?: string
+  readonly token?: string
+  readonly json?: boolean
+  /** Of commands that can do without a server. */
+  readonly store?: string
+  readonly config?: string
+}
+
+/**
+ * A command that talks to an office, with the options for it and the examples that end its help. `words` are its group, its name and
+ * its arguments, such as `runs show <id>`; the examples leave the group out.
+ */
+export function officeCommand(words: string, description: string, examples: readonly string[]): Command {
+  const [path = '', ...parameters] = words.split(/ (?=[<[])/)
+  const names = path.split(' ')
+  const name = names.pop()
+  const shown = examples.map((example) => `  $ ${['bartleby', ...names, example].join(' ')}`).join('\n')
+  const command = new Command(name)
+  for (const parameter of parameters) command.argument(parameter)
+  return command
+    .description(description)
+    .option('--url <url>', `the server; BARTLEBY_URL or ${DEFAULT_URL} unless given`)
+    .option(
+      '--token <token>',
+      'bearer token; BARTLEBY_TOKEN unless given, which other users of the machine cannot see',
+    )
+    .option('--json', 'print JSON')
+    .addHelpText('after', `\nExamples:\n${shown}`)
+}
+
+/** Makes a command that works on that terminal. */
+export type MakeCommand = (terminal: Terminal) => Command
+
+/** A command that only holds others; with `hasDefault` the first one is meant where none is named. */
+export const commandGroup =
+  (
+    name: string,
+    description: string,
+    help: string,
+    commands: readonly MakeCommand[],
+    { hasDefault = false } = {},
+  ): MakeCommand =>
+  (terminal) => {
+    const group = new Command(name).description(description)
+    group.addHelpText('after', `\n${help}\n\n${EXIT_HELP}`)
+    for (const [index, make] of commands.entries())
+      group.addCommand(make(terminal), { isDefault: hasDefault && index === 0 })
+    return group
+  }
+
+/** A purge answers when it is done; a million dead jobs take minutes. */
+const TIMEOUT_MS = 30 * 60_000
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+
+/** For a caller that asks again anyway, and would rather know soon. */
+export interface Patience {
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal
+  /** A failed connection is not tried again. */
+  readonly once?: boolean
+}
+
+/** Calls the office and gives `data` of its answer. `Data` is what the server promises. */
+export type CallOffice = <Data>(
+  method: Method,
+  path: string,
+  body?: object,
+  patience?: Patience,
+) => Promise<Data>
+
+/** What a command works with: an office, the clients that know its calls, and how the command answers. */
+export interface Desk {
+  readonly terminal: Terminal
+  /** JSON is asked for. */
+  readonly json: boolean
+  readonly endpoint: Endpoint
+  readonly call: CallOffice
+  readonly queues: QueueClient
+  readonly letters: LetterClient
+  readonly history: HistoryClient
+  readonly redrives: RedriveClient
+  readonly runs: RunClient
+  /** ` --url …` or ` --store …`, so that commands that are named to the user find the same office. */
+  readonly place: string
+  /** Who goes on with a redrive when this command ends. */
+  readonly goesOn: string
+  /** Prints the value as JSON where `--json` was given, else in words. */
+  print<Value>(value: Value, inWords: (value: Value, style: Style) => string): void
+  /** The same for a list, which is a table; `none` is said where it is empty. */
+  printList<Row>(rows: readonly Row[], columns: readonly Column<Row>[], none: string): void
+}
+
+/**
+ * Runs `work` with the server that flags and environment name, or with an office of its own on the store of `--store`. `carriesOut`:
+ * such an office goes on with redrives meanwhile, because the command waits for them.
+ */
+export async function withOffice(
+  flags: OfficeFlags,
+  terminal: Terminal,
+  work: (desk: Desk) => Promise<void>,
+  { carriesOut = false } = {},
+): Promise<void> {
+  const { store, config } = flags
+  if (store === undefined) {
+    if (config !== undefined) throw usage('--config is for --store; a server has its own')
+    const place = flags.url === undefined ? '' : ` --url ${flags.url}`
+    const desk = deskAt(serverOf(flags, terminal), flags, terminal)
+    return explaining(work({ ...desk, place, goesOn: 'the server goes on with it' }))
+  }
+  if (flags.url !== undefined) throw usage('give --url or --store, not both')
+  // Loaded when it is needed: most commands only talk to a server.
+  const { withStoreOffice } = await import('./store-office.ts')
+  const place = ` --store ${shellWord(store)}${config === undefined ? '' : ` --config ${shellWord(config)}`}`
+  const goesOn = 'a server on that store goes on with it, or a command that watches it with --store'
+  await withStoreOffice({ store, config }, { carriesOut }, terminal, (connection) =>
+    explaining(work({ ...deskAt(connection, flags, terminal), place, goesOn })),
+  )
+}
+
+function serverOf({ url, token }: OfficeFlags, { env }: Terminal): ConnectionOptions {
+  const server = url ?? env.BARTLEBY_URL ?? DEFAULT_URL
+  if (!/^https?:/.test(server) || !URL.canParse(server))
+    throw usage(`--url is '${server}'; expected for example ${DEFAULT_URL}`)
+  return { url: server, token: token ?? env.BARTLEBY_TOKEN }
+}
+
+/** A store or a file as a word of a shell; a password is not printed, and has to be put in again. */
+const shellWord = (text: string): string => {
+  const word = withoutPassword(text)
+  return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}
+
+function deskAt(
+  connection: ConnectionOptions,
+  { json = false }: OfficeFlags,
+  terminal: Terminal,
+): Omit<Desk, 'place' | 'goesOn'> {
+  const endpoint = endpointOf(connection)
+  const style = styleOf(terminal)
+  const print: Desk['print'] = (value, inWords) =>
+    terminal.out(json ? JSON.stringify(value, null, 2) : inWords(value, style))
+  return {
+    terminal,
+    json,
+    endpoint,
+    call: async <Data>(
+      method: Method,
+      path: string,
+      body?: object,
+      { timeoutMs = TIMEOUT_MS, once = false, ...options }: Patience = {},
+    ) => {
+      const request = { method, path, timeoutMs, ...(body === undefined ? {} : { body }) }
+      // What it is, is the server's promise.
+      return (await dataOf(endpoint, request, options, method === 'GET' && !once)) as Data
+    },
+    queues: new QueueClient(connection),
+    letters: new LetterClient(connection),
+    history: new HistoryClient(connection),
+    redrives: new RedriveClient(connection),
+    runs: new RunClient(connection),
+    print,
+    printList: (rows, columns, none) =>
+      print(rows, () =>
+        rows.length === 0 ? none : columnsText(columns, rows, terminal.screen?.columns, style),
+      ),
+  }
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  network: ' (is the server running? start it with `bartleby serve`)',
+  token_missing: ' (give a token with --token or BARTLEBY_TOKEN)',
+  unauthorized: ' (give a token with --token or BARTLEBY_TOKEN)',
+  token_unknown: ' (give another one with --token or BARTLEBY_TOKEN)',
+  path_unknown: ' (is --url the address of a Bartleby server of this version?)',
+  not_implemented: ' (is --url the address of a Bartleby server of this version?)',
+}
+
+/** What was named is not there. */
+const NOTHING: readonly string[] = [
+  'channel_unknown',
+  'consumer_unknown',
+  'history_unknown',
+  'letter_unknown',
+  'redrive_empty',
+  'redrive_unknown',
+  'run_unknown',
+  'signature_unknown',
+]
+
+/** The same of the queue API. A code of that name from another call is about something else. */
+const NO_ITEMS: readonly string[] = ['queue_unknown', 'item_unknown', 'lease_timed_out']
+
+/** The request itself is wrong, and only another one can succeed. */
+const USAGE: readonly string[] = [
+  'continuation_token_invalid',
+  'engine_unknown',
+  'operation_unknown',
+  'parameter_invalid',
+  'source_unknown',
+  'status_unknown',
+]
+
+function exitCodeOf(error: OfficeClientError | QueueClientError) {
+  if (error instanceof QueueClientError) return NO_ITEMS.includes(error.code) ? EXIT.nothing : EXIT.failed
+  if (NOTHING.includes(error.code)) return EXIT.nothing
+  return USAGE.includes(error.code) ? EXIT.usage : EXIT.failed
+}
+
+/** What went wrong at the server, in one line and with what to try. */
+export const refusalText = ({ code, message }: OfficeClientError | QueueClientError): string =>
+  printable(message) + (HINTS[code] ?? '')
+
+async function explaining(work: Promise<void>): Promise<void> {
+  try {
+    await work
+  } catch (error) {
+    if (!(error instanceof OfficeClientError || error instanceof QueueClientError)) throw error
+    throw new CommandFailure(exitCodeOf(error), refusalText(error), { cause: error })
+  }
+}
+
+const LARGEST_PAGE = 100
+
+type Query = Readonly<Record<string, string | undefined>>
+
+/** What the list at `path` has for that query, at most `most` of it. Further pages are asked for when they are needed. */
+export async function* walkList<Item>(
+  { call }: Pick<Desk, 'call'>,
+  path: string,
+  query: Query,
+  most = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Item, void, undefined> {
+  if (most <= 0) return
+  let given = 0
+  const list = ({ limit, continuationToken }: PageRequest) =>
+    call<Page<Item>>('GET', `${path}${queryText({ ...query, limit: String(limit), continuationToken })}`)
+  for await (const item of walkPages(Math.min(LARGEST_PAGE, most), list)) {
+    yield item
+    given += 1
+    if (given >= most) return
+  }
+}
+
+/** The same as a list of its own; for what is not many. */
+export async function listAll<Item>(
+  desk: Pick<Desk, 'call'>,
+  path: string,
+  query: Query,
+  most?: number,
+): Promise<readonly Item[]> {
+  const items: Item[] = []
+  for await (const item of walkList<Item>(desk, path, query, most)) items.push(item)
+  return items
+}
+
+/** `?name=value…` of what is given; nothing when nothing is. */
+export function queryText(query: Query): string {
+  const given = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, value)
+  return given.size === 0 ? '' : `?${given}`
+}
