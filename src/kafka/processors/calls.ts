@@ -1,19 +1,13 @@
 /** What the server and a thread of processors say to each other. */
-import type { StoredEvent } from '../event.ts'
-import { UNKNOWN } from '../event.ts'
+import { type StoredEvent, UNKNOWN } from '../event.ts'
 import type { Decision } from '../ports.ts'
 import { shownBytes } from '../wire/headers.ts'
 import type { DeadEvent } from './processor.ts'
 
-/** An export of a file. */
+/** An export of a file; a thread is given all of them when it starts. */
 export interface ModuleExport {
   readonly module: string
   readonly export: string
-}
-
-/** What a thread is told when it starts. */
-export interface ThreadStart {
-  readonly entries: readonly ModuleExport[]
 }
 
 /** An event on its way to a thread. The payload is read there: it may take long, or too much memory. */

@@ -8,14 +8,7 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { ConfigError } from '../../config/config-error.ts'
 import type { Decision } from '../ports.ts'
-import {
-  buffersOf,
-  type FromThread,
-  type ModuleExport,
-  type SentEvent,
-  type ThreadStart,
-  type ToThread,
-} from './calls.ts'
+import { buffersOf, type FromThread, type ModuleExport, type SentEvent, type ToThread } from './calls.ts'
 
 /** What one thread may hold; the biggest events are some tens of megabytes. */
 const LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
@@ -77,12 +70,11 @@ export class Thread {
     this.loaded = this.#loading.promise
     // Whoever is interested waits for it.
     this.loaded.catch(() => {})
-    const start: ThreadStart = { entries }
     // From the sources it is TypeScript, in the package JavaScript.
     const code = new URL(`./worker${extname(import.meta.filename)}`, import.meta.url)
     this.#worker = new Worker(code, {
       name: 'bartleby-processors',
-      workerData: start,
+      workerData: entries,
       resourceLimits: LIMITS,
       execArgv: [],
       stdout: true,

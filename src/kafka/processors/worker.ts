@@ -2,13 +2,17 @@
  * The thread in which processors run. Whatever they do to it, an endless loop, `process.exit`, a heap that only grows, the server ends
  * this thread and starts another.
  */
+import { isUtf8 } from 'node:buffer'
+import { existsSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
 import { format } from 'node:util'
 import { parentPort, workerData } from 'node:worker_threads'
+import { storedText } from '../../core/content.ts'
 import { describeError } from '../../core/thrown.ts'
 import type { Decision } from '../ports.ts'
-import type { FromThread, SentEvent, ThreadStart, ToThread } from './calls.ts'
-import { deadEvent } from './dead-event.ts'
-import { type LoadedEntry, loadModules } from './modules.ts'
+import { readJson } from '../wire/json-read.ts'
+import type { FromThread, ModuleExport, SentEvent, ToThread } from './calls.ts'
+import type { DeadEvent, Processor, When } from './processor.ts'
 import { decisionOf } from './result.ts'
 
 const MOST_LINES = 100
@@ -97,8 +101,112 @@ function serve(entries: readonly LoadedEntry[]): void {
   })
 }
 
+/**
+ * A fresh event for each function that is called, so that what it does to the bytes stays with it. Frozen all the way down; bytes
+ * cannot be frozen, and are copies.
+ */
+function deadEvent(sent: SentEvent): DeadEvent {
+  const { publishedKey, timestampMs, rawKey, rawValue, headers, ...rest } = sent
+  return frozen({
+    ...rest,
+    position: { ...rest.position },
+    exception: { ...rest.exception },
+    reasons: [...rest.reasons],
+    warnings: [...rest.warnings],
+    key: publishedKey !== null && isUtf8(publishedKey) ? storedText(publishedKey) : null,
+    payload: payloadOf(rawValue),
+    rawKey: rawKey?.slice() ?? null,
+    rawValue: rawValue?.slice() ?? null,
+    headers: headers.map(({ name, value }) => ({ name, value: value?.slice() ?? null })),
+    timestamp: new Date(timestampMs),
+  })
+}
+
+function payloadOf(value: Uint8Array | null): unknown {
+  if (value === null) return undefined
+  try {
+    return readJson(value)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+/** Without recursion: payloads may be nested as deep as they like. */
+function frozen<T extends object>(value: T): T {
+  const open: object[] = [value]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (ArrayBuffer.isView(next)) continue
+    Object.freeze(next)
+    for (const inner of Object.values(next)) if (typeof inner === 'object' && inner !== null) open.push(inner)
+  }
+  return value
+}
+
+interface LoadedEntry {
+  readonly run: Processor
+  readonly when: When | null
+}
+
+type Loaded =
+  | { readonly entries: readonly LoadedEntry[]; readonly problems: readonly [] }
+  | { readonly entries: null; readonly problems: readonly string[] }
+
+/** All entries, or what is wrong with them so that it can be put right, each by its key in the configuration. */
+async function loadModules(given: readonly ModuleExport[]): Promise<Loaded> {
+  const entries: LoadedEntry[] = []
+  const problems: string[] = []
+  for (const [index, one] of given.entries()) {
+    const loaded = await loadEntry(one)
+    if ('problem' in loaded) problems.push(`kafka.processors[${index}].${loaded.problem}`)
+    else entries.push(loaded)
+  }
+  return problems.length > 0 ? { entries: null, problems } : { entries, problems: [] }
+}
+
+async function loadEntry(given: ModuleExport): Promise<LoadedEntry | { readonly problem: string }> {
+  const { module, export: name } = given
+  if (!existsSync(module)) return { problem: `module: '${module}' does not exist` }
+  if (module.endsWith('.ts') && process.features.typescript === false) {
+    return { problem: `module: '${module}' is TypeScript, and this Node does not strip types` }
+  }
+  let namespace: Readonly<Record<string, unknown>>
+  try {
+    // What a module gives is not known before it is looked at.
+    namespace = (await import(pathToFileURL(module).href)) as Readonly<Record<string, unknown>>
+  } catch (error) {
+    const { errorClass, errorMessage } = describeError(error)
+    return { problem: `module: '${module}' cannot be loaded: ${errorClass}: ${errorMessage.slice(0, 1_000)}` }
+  }
+  const run = exportOf(namespace, name)
+  const when = exportOf(namespace, 'when')
+  if (run === undefined) return { problem: `export: '${module}' has no export '${name}'` }
+  if (!isFunction<Processor>(run)) return { problem: `export: '${name}' of '${module}' is no function` }
+  if (when === undefined) return { run, when: null }
+  if (!isFunction<When>(when)) return { problem: `module: 'when' of '${module}' is no function` }
+  return { run, when }
+}
+
+/**
+ * An export by its name. What CommonJS exports is the default export as a whole, and only some of its members are found by their names;
+ * `exports.default`, as compilers write it, is meant to be the default.
+ */
+function exportOf(namespace: Readonly<Record<string, unknown>>, name: string): unknown {
+  const common = namespace['module.exports']
+  const isObject = (typeof common === 'object' && common !== null) || typeof common === 'function'
+  if (isObject && Object.hasOwn(common, name)) {
+    // It has such a member.
+    return (common as Readonly<Record<string, unknown>>)[name]
+  }
+  return Object.hasOwn(namespace, name) ? namespace[name] : undefined
+}
+
+/** What it takes and gives is checked when it is called. */
+const isFunction = <Kind extends Processor | When>(value: unknown): value is Kind =>
+  typeof value === 'function'
+
 // As the server gave it. Not awaited here: Node would complain on standard error of modules that are never done loading.
-void loadModules((workerData as ThreadStart).entries).then((loaded) => {
+void loadModules(workerData as readonly ModuleExport[]).then((loaded) => {
   if (loaded.entries === null) {
     tell({ kind: 'broken', problems: loaded.problems })
     return
