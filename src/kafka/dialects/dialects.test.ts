@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { header, record } from '../../../test/harness/kafka-records.ts'
 import { recordOf, VECTORS } from '../../../test/kafka/vectors.ts'
-import { FAMILIES } from './families.ts'
+import { FAMILIES, isStrippedHeader } from './families.ts'
 import { type Recognised, recognise } from './recognise.ts'
-import { isStrippedHeader } from './strip.ts'
 
 type Pairs = readonly (readonly [name: string, value: string | Uint8Array | null])[]
 

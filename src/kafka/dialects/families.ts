@@ -2,6 +2,7 @@
  * Whose headers dead records carry: one entry for each tool, with the names it writes, how it writes them, and what each one tells.
  * Order matters: it decides between families that match equally well. A tool is added here and nowhere else.
  */
+import { fits } from '../names.ts'
 
 /** What a header can tell. Several may tell the same: the first of the family that has something to say does. */
 export type Field =
@@ -259,8 +260,8 @@ export const FAMILIES: readonly Family[] = [
   ]),
 ]
 
-/** Prefixes that belong to these tools as a whole. */
-export const PREFIXES: readonly string[] = [
+/** Prefixes that belong to these tools as a whole; the last is of Java objects that Spring leaves where it could not read a record. */
+const PREFIXES: readonly string[] = [
   '__connect.errors.',
   '__streams.errors.',
   '__dlq.errors.',
@@ -270,6 +271,7 @@ export const PREFIXES: readonly string[] = [
   'delayed-retry-',
   'deserialization-failure-',
   'MT-Fault-',
+  'springDeserializerException',
 ]
 
 const headersByName: ReadonlyMap<string, ReadonlyMap<string, FamilyHeader>> = new Map(
@@ -279,3 +281,17 @@ const headersByName: ReadonlyMap<string, ReadonlyMap<string, FamilyHeader>> = ne
 /** What a name is to a family; undefined when it is none of its own. */
 export const headerOf = (familyName: string | null, name: string): FamilyHeader | undefined =>
   familyName === null ? undefined : headersByName.get(familyName)?.get(name)
+
+/**
+ * Whether a header must not travel on when a record is sent back as it was: tools wrote it on its way to the dead letters. Prefixes that
+ * belong to a tool are left out, whoever was recognised: a record can have gone through several tools, and counters of attempts that
+ * stay would end the next one early.
+ */
+export const isStrippedHeader = (
+  family: string | null,
+  name: string,
+  stripHeaders: readonly string[],
+): boolean =>
+  headerOf(family, name) !== undefined ||
+  PREFIXES.some((prefix) => name.startsWith(prefix)) ||
+  stripHeaders.some((pattern) => fits(pattern, name))

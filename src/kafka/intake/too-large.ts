@@ -1,5 +1,5 @@
 /** Whether a record is too large to be published again, as it would be published. */
-import { isStrippedHeader } from '../dialects/strip.ts'
+import { isStrippedHeader } from '../dialects/families.ts'
 import type { RawHeader, RawRecord } from '../event.ts'
 import type { KafkaService, KafkaSettings } from '../settings.ts'
 import { escapeNonAscii } from '../wire/escape.ts'
