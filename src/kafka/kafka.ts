@@ -5,6 +5,7 @@ import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import type { Registers } from '../letters/death-note.ts'
 import type { Ledger } from '../letters/ledger.ts'
+import type { OfficeRuns } from '../letters/runs.ts'
 import { KafkaCounters } from './counters.ts'
 import type { Caller, StoredEvent } from './event.ts'
 import { Reader } from './intake/reader.ts'
@@ -13,7 +14,7 @@ import { KafkaMetrics } from './metrics.ts'
 import type { IntakeStanding, Publisher } from './ports.ts'
 import { Processors } from './processors/processors.ts'
 import { QueueReader } from './queue-reader.ts'
-import { type Assignment, reassign, reassignKnown } from './reassign.ts'
+import { type Assignment, defineReassignment, reassign } from './reassign.ts'
 import { createPublisher } from './return/producer.ts'
 import { ReturnPath } from './return/return-path.ts'
 import type { KafkaCalls, ServedKafka } from './routes/call.ts'
@@ -25,6 +26,7 @@ export interface KafkaParts {
   readonly clock: Clock
   readonly log: Log
   readonly registers: Registers
+  readonly runs: OfficeRuns
   readonly ledger: Pick<Ledger, 'counts'>
   readonly settings: KafkaSettings
 }
@@ -63,9 +65,10 @@ export class Kafka implements ServedKafka {
     })
     const store = createRecordStore({ db, clock, registers, settings, listener: counters })
     this.#reader = new Reader({ settings, store, clock, log })
-    this.calls = { settings, returnWay: this.#path, reader: new QueueReader(db, ledger) }
+    this.calls = { settings, returnPath: this.#path, reader: new QueueReader(db, ledger) }
     this.metrics = new KafkaMetrics({ counters, standing: () => this.standing() })
     this.letterReturn = { db, path: this.#path }
+    defineReassignment(parts.runs, parts)
   }
 
   /** Loads the processors; nothing is read yet. Throws a ConfigError when one cannot be loaded. */
@@ -76,7 +79,6 @@ export class Kafka implements ServedKafka {
   /** Lets go of what nobody holds any more, then begins to read. Brokers may be away: they are waited for. */
   async start(): Promise<void> {
     await this.#path.start()
-    await reassignKnown(this.#parts)
     this.#reader.start()
   }
 

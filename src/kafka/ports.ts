@@ -112,17 +112,6 @@ export type Resolution =
       readonly warnings: readonly string[]
     }
 
-/** How events leave: `return/return-path.ts`. All refusals are `KafkaRefused`. */
-export interface ReturnWay {
-  process(request: ResolveRequest): Promise<Resolution>
-  /** The same without writing anything. */
-  dryRun(request: ResolveRequest): Promise<Resolution>
-  /** Discards the next event of a service. No processor runs. */
-  discardNext(request: Pick<ResolveRequest, 'service' | 'dlqId' | 'caller'>): Promise<StoredEvent>
-  /** Discards an event by its id, wherever it stands; false when there is none to discard, or it is resolved already. */
-  discard(dlqId: string, caller: Caller): Promise<boolean>
-}
-
 /** How intake of one partition stands. */
 export interface PartitionStanding {
   readonly topic: string

@@ -12,6 +12,7 @@ import {
 } from '../db/database.ts'
 import { idList } from '../letters/id-list.ts'
 import type { Ledger } from '../letters/ledger.ts'
+import { type LetterId, letterId } from '../letters/letter.ts'
 import { type ChainLink, earlierValue, readChain } from './chain.ts'
 import { dlqId, KAFKA, STATE, type StoredEvent, UNKNOWN } from './event.ts'
 import { lettersWithLaterSameKey } from './later-same-key.ts'
@@ -212,12 +213,16 @@ const findByDlqId = sql(
   { bigints: true },
 )
 
+/** The event of a letter; null when there is none. */
+export async function eventOfLetter(session: Session, id: LetterId): Promise<StoredEvent | null> {
+  const [event] = await eventsOf(session, [id])
+  return event ?? null
+}
+
 /** The event that a record's name belongs to; null when there is none. `id` is a UUID in lower case. */
 export async function eventNamed(session: Session, id: string): Promise<StoredEvent | null> {
   const [row] = await session.rows<{ letter_id: Integer }>(findByDlqId, id)
-  if (row === undefined) return null
-  const [event] = await eventsOf(session, [row.letter_id])
-  return event ?? null
+  return row === undefined ? null : eventOfLetter(session, letterId(row.letter_id))
 }
 
 /** The value of exactly the record that has this name; null when there is none. */

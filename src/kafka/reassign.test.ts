@@ -6,8 +6,10 @@ import {
   SERVICES,
 } from '../../test/harness/kafka-store.ts'
 import { stores } from '../../test/harness/stores.ts'
+import { silentLog } from '../core/log.ts'
+import { type OfficeRuns, officeRuns } from '../letters/runs.ts'
 import { STATE, type StoredEvent, UNKNOWN } from './event.ts'
-import { type Assignment, type Reassigner, reassign, reassignKnown } from './reassign.ts'
+import { type Assignment, defineReassignment, REASSIGNMENT, type Reassigner, reassign } from './reassign.ts'
 
 describe.each(stores)('giving events to a service, on $name', (kind) => {
   let opened: KafkaStore | undefined
@@ -16,6 +18,8 @@ describe.each(stores)('giving events to a service, on $name', (kind) => {
     return opened
   }
   afterEach(async () => {
+    await Promise.all([...started].map((runs) => runs.stop()))
+    started.clear()
     await opened?.check()
     await opened?.close()
     opened = undefined
@@ -125,20 +129,35 @@ describe.each(stores)('giving events to a service, on $name', (kind) => {
     expect(await give(kafka, await kafka.again(event), { service: 'ucs' })).toMatchObject({ service: 'ucs' })
   })
 
+  const started = new Set<OfficeRuns>()
+  const runsOf = (parts: Reassigner): OfficeRuns => {
+    const runs = officeRuns(parts.db, parts.clock, silentLog)
+    defineReassignment(runs, parts)
+    started.add(runs)
+    return runs
+  }
+  /** A round of a server with these settings. */
+  const known = (parts: Reassigner) => runsOf(parts).round(REASSIGNMENT)
+
   it('happens by itself when the settings come to know the service', async () => {
     const kafka = await open()
     const made = Array.from({ length: 180 }, (_, i) =>
       kafka.record({ topic: 'dlq', service: i % 3 === 0 ? 'late' : i % 3 === 1 ? 'nobody' : 'dcs' }),
     )
     await kafka.take(...made)
-    expect(await reassignKnown(kafka)).toBe(0)
+    expect(await known(kafka)).toBe(null)
     const settings = kafkaSettingsFor({ services: { ...SERVICES, late: { dlqTopic: 'dlq' } } })
     const held = (await kafka.events()).find(({ service }) => service === UNKNOWN)
     if (held === undefined) throw new Error('none is of nobody')
     const minted = await kafka.publishing(held)
-    expect(await reassignKnown({ ...kafka, settings })).toBe(59)
+    expect(await known({ ...kafka, settings })).toMatchObject({
+      state: 'done',
+      done: 59,
+      actor: REASSIGNMENT,
+    })
     await kafka.uncertain(held, minted)
-    expect(await reassignKnown({ ...kafka, settings })).toBe(0)
+    // A round that does nothing leaves no row behind.
+    expect(await known({ ...kafka, settings })).toBe(null)
     const services = Map.groupBy(await kafka.events(), ({ service }) => service)
     expect([...services].map(([service, events]) => [service, events.length]).sort()).toEqual([
       ['dcs', 60],
@@ -150,5 +169,22 @@ describe.each(stores)('giving events to a service, on $name', (kind) => {
       59,
     )
     expect((await kafka.history()).at(-1)).toMatchObject({ actor: 'system' })
+  })
+
+  it('goes on elsewhere when its server ends on the way', async () => {
+    const kafka = await open()
+    const late = Array.from({ length: 130 }, () => kafka.record({ topic: 'dlq', service: 'late' }))
+    await kafka.take(...late)
+    const settings = kafkaSettingsFor({ services: { ...SERVICES, late: { dlqTopic: 'dlq' } } })
+    const ended = runsOf({ ...kafka, settings })
+    const begun = ended.round(REASSIGNMENT)
+    await ended.stop()
+    const left = await begun
+    const other = runsOf({ ...kafka, settings })
+    const done = await other.round(REASSIGNMENT)
+    expect(done).toMatchObject({ id: left?.id, state: 'done', done: 130 })
+    expect(await other.list({ kinds: null, states: null, before: null, limit: 10 })).toMatchObject([{ kind: REASSIGNMENT, done: 130 }])
+    const moved = (await kafka.events()).filter(({ service }) => service === 'late')
+    expect(moved).toHaveLength(130)
   })
 })

@@ -3,27 +3,38 @@
  * settings come to know a service, its events leave the queue of nobody's. What was understood of the record is worked out anew, for
  * the service that has it now.
  */
+import { randomUUID } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { type Database, sql } from '../db/database.ts'
+import { change } from '../letters/change.ts'
 import type { Registers } from '../letters/death-note.ts'
+import { lockLetter } from '../letters/detail.ts'
+import { STATUS } from '../letters/letter.ts'
+import type { OfficeRuns } from '../letters/runs.ts'
 import { inOffice, type OfficeWork } from '../letters/work.ts'
 import {
   type Caller,
+  type EventFacts,
   KAFKA,
   type QueueOrder,
+  type RawRecord,
   STATE,
   type StoredEvent,
   SYSTEM,
   stateName,
   UNKNOWN,
+  type Warning,
 } from './event.ts'
-import type { Assigned } from './intake/read-event.ts'
-import { factsAnew, lockEvent, moveEvent } from './letters/move.ts'
+import { type Assigned, readEvent } from './intake/read-event.ts'
+import { queueOf, withWarnings } from './intake/store-incoming.ts'
+import { sameKey } from './intake/store-packed.ts'
 import { isTopicName, isUuid } from './names.ts'
 import { eventNamed } from './queue-reader.ts'
+import { outputOf } from './return/claim.ts'
+import { lockEvent } from './return/service-queue.ts'
 import { type KafkaSettings, listedService, serviceNamed } from './settings.ts'
-import { type EventRow, QUEUE_ORDER, SMALL_EVENT_COLUMNS, toEvent } from './stored-event.ts'
+import { type EventRow, factsBytes, QUEUE_ORDER, SMALL_EVENT_COLUMNS, toEvent } from './stored-event.ts'
 
 export interface Reassigner {
   readonly db: Database
@@ -88,9 +99,6 @@ function insistOnPending({ state, service, eventId }: StoredEvent): void {
   }
 }
 
-/** Events that are looked at at once. */
-const BATCH = 50
-
 const NEXT = `event.service = '${UNKNOWN}' AND event.state < ${STATE.published} AND
   (event.order_ts, event.topic, event.partition, event.record_offset, event.intake) > ($1, $2, $3, $4, $5)`
 
@@ -112,49 +120,131 @@ const readUnknown = sql(
   { bigints: true },
 )
 
-const START: QueueOrder = { orderTs: -(2n ** 63n), topic: '', partition: -1, offset: -1n, intake: 0n }
+export const REASSIGNMENT = 'kafka-reassignment'
 
-const readBatch = (
-  db: Database,
-  { orderTs, topic, partition, offset, intake }: QueueOrder,
-): Promise<StoredEvent[]> =>
-  db.session('kafka.unknownEvents', async (session) => {
-    const after = [orderTs, topic, partition, offset, intake] as const
-    return (await session.rows<EventRow>(readUnknown, ...after, BATCH)).map(toEvent)
-  })
+/** How far a round is: behind this event. Numbers beyond 2^53 are in digits. */
+type Place = readonly [orderTs: string, topic: string, partition: number, offset: string, intake: string]
+
+const START: Place = [String(-(2n ** 63n)), '', -1, '-1', '0']
+
+const placeOf = ({ orderTs, topic, partition, offset, intake }: QueueOrder): Place => [
+  String(orderTs),
+  topic,
+  partition,
+  String(offset),
+  String(intake),
+]
 
 /**
- * Gives the events of nobody's to the services that the settings know by now; gives how many. Run when a server starts. Those that
+ * Defines the run that gives events of nobody's to the services that the settings know by now: a round when a server starts. Those that
  * are held are left where they are.
  */
-export async function reassignKnown(reassigner: Reassigner, signal?: AbortSignal): Promise<number> {
-  const { db, clock, settings } = reassigner
-  let moved = 0
-  for (let after: QueueOrder | null = START; after !== null && signal?.aborted !== true; ) {
-    const events = await readBatch(db, after)
-    const known = events.filter(
-      (event) => event.state === STATE.pending && factsAnew(settings, event, null).service !== UNKNOWN,
-    )
-    if (known.length > 0) {
-      moved += await inOffice(db, clock, 'kafka.reassignKnown', (work) => moveAll(work, reassigner, known))
-    }
-    after = events.length < BATCH ? null : (events.at(-1)?.order ?? null)
-  }
-  return moved
+export function defineReassignment(
+  runs: OfficeRuns,
+  parts: Pick<Reassigner, 'registers' | 'settings'>,
+): void {
+  runs.define<null, Place | null>({
+    kind: REASSIGNMENT,
+    batch: 50,
+    rounds: { about: 'dead events of services that are known by now', firstUs: 0n },
+    async step(work, { place }, most) {
+      const [orderTs, topic, partition, offset, intake] = place ?? START
+      const behind = [BigInt(orderTs), topic, partition, BigInt(offset), BigInt(intake)] as const
+      const events = (await work.tx.rows<EventRow>(readUnknown, ...behind, most)).map(toEvent)
+      const done = await moveKnown(work, parts, events)
+      const last = events.at(-1)?.order
+      if (last === undefined || events.length < most) return { done, next: 'finished' }
+      return { place: placeOf(last), done, next: 'more' }
+    },
+  })
 }
 
-async function moveAll(
+/** Moves those that the settings know a service of; gives how many. */
+async function moveKnown(
   work: OfficeWork,
-  { registers, settings }: Reassigner,
+  { registers, settings }: Pick<Reassigner, 'registers' | 'settings'>,
   events: readonly StoredEvent[],
 ): Promise<number> {
+  const known = events.filter(
+    (event) => event.state === STATE.pending && factsAnew(settings, event, null).service !== UNKNOWN,
+  )
   let moved = 0
   // Letters are locked in the order of their numbers, here as everywhere.
-  for (const { letterId: id } of events.toSorted((a, b) => (a.letterId < b.letterId ? -1 : 1))) {
-    const event = await lockEvent(work.tx, id)
+  for (const { letterId } of known.toSorted((a, b) => (a.letterId < b.letterId ? -1 : 1))) {
+    const event = await lockEvent(work.tx, letterId)
     if (event === null || event.state !== STATE.pending || event.service !== UNKNOWN) continue
     await moveEvent(work, registers, event, factsAnew(settings, event, null), SYSTEM)
     moved++
   }
   return moved
 }
+
+/** One event by primary key. Its letter is locked. */
+const writeService = sql(
+  'kafka.writeService',
+  'UPDATE bartleby.kafka_events SET service = $2, original_topic = $3, facts = $4, same_key = $5 WHERE letter_id = $1',
+)
+
+/** Moves an event, whose letter is locked, to the queue that `facts` say; gives the event as it is then. */
+async function moveEvent(
+  work: OfficeWork,
+  registers: Registers,
+  event: StoredEvent,
+  facts: EventFacts,
+  caller: Caller,
+): Promise<StoredEvent> {
+  const { service, originalTopic } = facts
+  if (queueOf(facts) === queueOf(event)) return event
+  const letter = await lockLetter(work.tx, event.letterId)
+  if (letter === null) throw new Error(`letter ${event.letterId} is gone although it was locked`)
+  const hash = sameKey({ record: recordOf(event), facts })
+  await work.tx.run(writeService, event.letterId, service, originalTopic, factsBytes(facts), hash)
+  const { id, source, engine, lastFailureAt } = letter
+  const drawer = await registers.drawers.numberOf(work, {
+    source,
+    engine,
+    queue: queueOf(facts),
+    // Known: the letter lies under it.
+    signature: { fingerprint: letter.signature, errorClass: letter.errorClass, title: letter.errorMessage },
+    failedAt: lastFailureAt,
+  })
+  const before = { ...letter, status: STATUS[letter.status] }
+  const details = outputOf(caller, { dlq_id: event.dlqId, from: queueOf(event), to: queueOf(facts) })
+  await change(work, 'refile', [{ id, engine, before, drawer, lastFailureAt, details }], {
+    actor: caller.actor,
+    notes: null,
+  })
+  return { ...event, service, originalTopic, facts }
+}
+
+/** Warnings that tell of other records. The record alone does not know them. */
+const OF_THE_STORE: readonly Warning[] = ['position_reused', 'duplicate_event_id', 'duplicate_retry']
+
+/** What the record says for whoever has it now. What was minted for it stays. */
+function factsAnew(settings: KafkaSettings, event: StoredEvent, assigned: Assigned | null): EventFacts {
+  const { mintedCorrelationId, warnings, duplicateOf } = event.facts
+  const facts = readEvent(recordOf(event), settings, () => mintedCorrelationId ?? randomUUID(), assigned)
+  const kept = withWarnings(
+    facts,
+    OF_THE_STORE.filter((warning) => warnings.includes(warning)),
+  )
+  return duplicateOf === undefined ? kept : { ...kept, duplicateOf }
+}
+
+const recordOf = ({
+  order,
+  timestampMs,
+  key,
+  value,
+  headers,
+  facts: { packed },
+}: StoredEvent): RawRecord => ({
+  topic: order.topic,
+  partition: order.partition,
+  offset: order.offset,
+  timestampMs,
+  key,
+  value,
+  headers,
+  ...(packed === undefined ? {} : { packed }),
+})

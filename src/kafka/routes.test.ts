@@ -216,7 +216,7 @@ describe('the Kafka API', () => {
       kafka: {
         calls: {
           settings: store.settings,
-          get returnWay(): never {
+          get returnPath(): never {
             throw new Error('relation "kafka_events" does not exist')
           },
           get reader(): never {

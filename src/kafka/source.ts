@@ -12,17 +12,17 @@ import type { Departing, LetterSource, Refused, Rendered, Sent } from '../letter
 import { insistOnStatus } from '../letters/transitions.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { KAFKA, type OutgoingRecord, STATE, SYSTEM, UNKNOWN } from './event.ts'
-import type { Ended } from './return/attempt.ts'
-import type { Errand, LetterGoal } from './return/errand.ts'
-import type { Obstacle } from './return/obstacle.ts'
+import { failureOf } from './return/obstacle.ts'
+import type { Ended, Ready } from './return/prepare.ts'
 import type { ReturnPath } from './return/return-path.ts'
+import type { OneLetter, Terms } from './return/terms.ts'
 import { SEND } from './send.ts'
 import { lastHeader, shownBytes } from './wire/headers.ts'
 
 /** The return path, and where its letters are. */
 export interface LetterReturn {
   readonly db: Database
-  readonly path: Pick<ReturnPath, 'processLetter' | 'rehearseLetter'>
+  readonly path: Pick<ReturnPath, 'send' | 'rehearse'>
 }
 
 export interface KafkaSourceOptions {
@@ -39,15 +39,15 @@ export function kafkaLetterSource({ returnWay, discarded }: KafkaSourceOptions):
     render: (_read, letters, edits) =>
       eachOf(letters, returnWay(), async (letter, { db, path }): Promise<Rendered> => {
         const edit = edits.get(letter.id) ?? null
-        const ended = await path.rehearseLetter(goalOf(letter), errandOf(edit, SYSTEM.actor, null))
-        const { record } = await arrived(db, letter, ended)
+        const ended = await path.rehearse(targetOf(letter), termsOf(edit, SYSTEM.actor, null))
+        const { record } = await recordOf(db, letter, ended)
         return { letter, queue: record.topic, edit, content: contentOf(record) }
       }),
     sendOutside: (letters, edits, { notes, actor, redrive, settled }) =>
       eachOf(letters, returnWay(), async (letter, { db, path }): Promise<Sent> => {
-        const errand = errandOf(edits.get(letter.id) ?? null, actor, notes)
-        const ended = await path.processLetter(goalOf(letter), { ...errand, redrive, settled })
-        const { eventId, record } = await arrived(db, letter, ended)
+        const terms = termsOf(edits.get(letter.id) ?? null, actor, notes)
+        const ended = await path.send(targetOf(letter), { ...terms, redrive, settled })
+        const { eventId, record } = await recordOf(db, letter, ended)
         return { letter, messageId: eventId, queue: record.topic }
       }),
     // What is on a topic cannot be taken back.
@@ -100,13 +100,13 @@ async function eachOf<Done>(
 }
 
 /** Letters are filed under their service and topic. */
-const goalOf = ({ id, originalQueue }: Departing): LetterGoal => ({
+const targetOf = ({ id, originalQueue }: Departing): OneLetter => ({
   by: 'letter',
   letterId: id,
   service: originalQueue?.split('/')[0] ?? UNKNOWN,
 })
 
-const errandOf = (edit: Edit | null, actor: string, notes: string | null): Errand => ({
+const termsOf = (edit: Edit | null, actor: string, notes: string | null): Terms => ({
   caller: { actor, requestId: null },
   override: null,
   edit: edit?.payload ?? null,
@@ -116,20 +116,13 @@ const errandOf = (edit: Edit | null, actor: string, notes: string | null): Erran
   notes,
 })
 
-async function arrived(
-  db: Database,
-  letter: Departing,
-  ended: Ended,
-): Promise<Extract<Ended, { outcome: 'published' }>> {
-  switch (ended.outcome) {
-    case 'published':
-      return ended
-    case 'discarded':
-      throw new Error(`letter ${letter.id} was discarded although it was to be sent`)
-    case 'stopped':
-      if (ended.obstacle.why === 'empty') throw await resolvedMeanwhile(db, letter)
-      throw failureOf(ended.obstacle, letter)
+/** The record that left, or would; a failure when the letter stays. */
+async function recordOf(db: Database, letter: Departing, ended: Ended): Promise<Ready> {
+  if (!('why' in ended)) {
+    if (ended.outcome === 'published') return ended
+    throw new Error(`letter ${letter.id} was discarded although it was to be sent`)
   }
+  throw ended.why === 'empty' ? await resolvedMeanwhile(db, letter) : failureOf(ended)
 }
 
 /** The letter was pending when it was read. */
@@ -138,36 +131,7 @@ async function resolvedMeanwhile(db: Database, { id, engine, sourceId }: Departi
   if (letter === null) return failure('letter_unknown', { engine, rowKey: sourceId })
   insistOnStatus(letter, 'retry')
   // It is open again by now.
-  return failure('letter_service_busy', { service: goalOf(letter).service })
-}
-
-/** What the office says about an obstacle. */
-function failureOf(obstacle: Obstacle, letter: Departing): BartlebyError {
-  switch (obstacle.why) {
-    case 'busy':
-      return failure('letter_service_busy', { service: obstacle.service })
-    case 'earlier_same_key':
-      return failure('letter_not_next', { before: obstacle.before })
-    case 'guarded':
-      return obstacle.reasons.includes('service_unknown')
-        ? failure('letter_service_unknown', { dlqId: obstacle.event.dlqId })
-        : failure('letter_guarded', { reasons: obstacle.reasons.join(', ') })
-    case 'override_guarded':
-      return failure('letter_guarded', { reasons: obstacle.reasons.join(', ') })
-    case 'processor_failed':
-    case 'processor_timeout':
-      return failure('letter_processor_failed', { message: obstacle.message })
-    case 'processor_discards':
-      return failure('letter_processor_discards')
-    case 'uncertain':
-    case 'doubt':
-      return failure('letter_uncertain', { eventId: obstacle.eventId })
-    case 'kafka_away':
-      return failure('letter_kafka_away', { reason: obstacle.message })
-    case 'empty':
-    case 'not_next':
-      throw new Error(`letter ${letter.id} cannot be '${obstacle.why}'`)
-  }
+  return failure('letter_service_busy', { service: targetOf(letter).service })
 }
 
 /** What would be sent, in the words of the office. */

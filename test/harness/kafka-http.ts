@@ -98,7 +98,7 @@ export class KafkaHttp {
     const kafka: ServedKafka = {
       calls: {
         settings: store.settings,
-        returnWay: returnPath,
+        returnPath,
         reader: new QueueReader(store.db, store.letters.ledger),
       },
       metrics: new KafkaMetrics({ counters, standing }),

@@ -130,7 +130,6 @@ export const KAFKA_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'kafka.headOfTopic': [SERVICE, ORIGINAL_TOPIC],
   'kafka.inFlight': ['flying-7'],
   'kafka.allInFlight': [],
-  'kafka.eventOfLetter': [300],
   'kafka.lockService': ['service-7'],
   'kafka.addService': ['service-new'],
   'kafka.hold': [300],

@@ -10,7 +10,6 @@ export const KAFKA_SCANNED: Readonly<Record<string, string>> = {}
 export const KAFKA_INDEXES: Readonly<Record<string, readonly string[]>> = {
   'kafka_events_pkey letter_id': [
     'kafka.discardEvents',
-    'kafka.eventOfLetter',
     'kafka.events',
     'kafka.forget.kafka_events',
     'kafka.hold',

@@ -1,167 +1,118 @@
-/** One try to send an event back: claim, processor, guard, intent, publish, settle. Nobody waits here. */
+/**
+ * One attempt to send an event back, whoever asked for it. Nobody waits here.
+ *
+ *   claim ──► prepare ──► intend ──► publish ──► settle
+ *     │          ├──► discard     a durable mark     └──► published, pending again, or uncertain
+ *     │          └──► release                        ▲
+ *     └──► what is uncertain is sent again as it was ┘
+ */
 import { randomUUID } from 'node:crypto'
 import { inOffice } from '../../letters/work.ts'
-import { type EventId, type OutgoingRecord, STATE, type StoredEvent, type Warning } from '../event.ts'
-import { earlierOpenSameKey } from '../later-same-key.ts'
-import { type Claim, putClaimed } from './claim.ts'
-import { discardEvent } from './discard.ts'
-import type { Errand, Goal } from './errand.ts'
-import { type Flight, fly, intend } from './flight.ts'
-import { lockHold } from './hold.ts'
+import { STATE } from '../event.ts'
+import { type Claim, discardEvent, hold, lockHold, note, noteOf, release } from './claim.ts'
 import type { Obstacle } from './obstacle.ts'
-import type { ReturnParts } from './parts.ts'
-import { type Prepared, prepare, withLater } from './prepare.ts'
-import { giveBackQuietly, release } from './release.ts'
-import { claimAgain } from './resend.ts'
-import { eventOfLetter, type Flying, seek } from './seek.ts'
+import { type Ended, prepare, prepareAgain, type Ready } from './prepare.ts'
+import { intend, intendAgain, publish } from './publish.ts'
+import { type Again, locate, outOfTurn } from './service-queue.ts'
+import type { ReturnParts, Target, Terms } from './terms.ts'
 
-/** What one try gave: it is done, whatever came of it, or somebody was in the way and another try may do. */
-type Again =
-  /** An event of the service is in flight. */
-  | { readonly outcome: 'held'; readonly by: Pick<Flying, 'service' | 'dlqId'> }
-  /** One is said to be in flight, by somebody who is gone. */
-  | { readonly outcome: 'lapsed'; readonly lapse: Flying }
-  /** What was claimed was taken away: it died again meanwhile. */
-  | { readonly outcome: 'lost'; readonly from: Pick<Flying, 'service' | 'dlqId'> }
-
-export type Tried<T> = { readonly outcome: 'done'; readonly result: T } | Again
-
-/** Needs no other try. */
-export const done = <T>(result: T): Tried<T> => ({ outcome: 'done', result })
-
-/** How an errand ended. */
-export type Ended =
-  | {
-      readonly outcome: 'published'
-      readonly event: StoredEvent
-      readonly eventId: EventId
-      readonly record: OutgoingRecord
-      readonly warnings: readonly Warning[]
-    }
-  | {
-      readonly outcome: 'discarded'
-      readonly event: StoredEvent
-      readonly reason: string | null
-      readonly warnings: readonly Warning[]
-    }
-  | { readonly outcome: 'stopped'; readonly obstacle: Obstacle }
-
-/** It ended because of this. */
-export const stopped = (obstacle: Obstacle): Ended => ({ outcome: 'stopped', obstacle })
-
-/** Tries it once. `live` has the token of its claim while it is tried. */
+/** Makes an attempt. `live` has the token of its claim meanwhile. */
 export async function attempt(
   parts: ReturnParts,
   live: Set<string>,
-  goal: Goal,
-  errand: Errand,
-): Promise<Tried<Ended>> {
+  target: Target,
+  terms: Terms,
+): Promise<Ended | Again> {
   const token = randomUUID()
   live.add(token)
   try {
-    const taken = await take(parts, token, goal, errand)
-    if ('outcome' in taken) return taken
-    if ('flight' in taken) {
-      const { flight, hasLater } = taken
-      return await arrive(parts, flight, errand, withLater(flight.claim.event.facts.warnings, hasLater))
-    }
-    return await proceed(parts, taken.claim, errand)
+    const taken = await take(parts, token, target, terms)
+    if (!('claim' in taken)) return taken
+    const { claim, again } = taken
+    return again === null ? await proceed(parts, claim) : await send(parts, claim, again, true)
   } finally {
     live.delete(token)
   }
 }
 
-/** Claims what the goal names; what is to be sent again is in flight then. */
-type Taken =
-  | Tried<Ended>
-  | { readonly claim: Claim }
-  | { readonly flight: Flight; readonly hasLater: boolean }
+/** A claimed event; `again` is on file to be sent once more. */
+interface Taken {
+  readonly claim: Claim
+  readonly again: Ready | null
+}
 
-function take(parts: ReturnParts, token: string, goal: Goal, errand: Errand): Promise<Taken> {
-  return inOffice(parts.db, parts.clock, 'kafka.claim', async (work): Promise<Taken> => {
+/** Claims the target. */
+function take(
+  parts: ReturnParts,
+  token: string,
+  target: Target,
+  terms: Terms,
+): Promise<Taken | Obstacle | Again> {
+  return inOffice(parts.db, parts.clock, 'kafka.claim', async (work): Promise<Taken | Obstacle | Again> => {
     const { tx, now } = work
-    const sought = await seek(tx, goal, now)
-    switch (sought.found) {
-      case 'none':
-        return done(stopped({ why: 'empty' }))
-      case 'another':
-        return done(stopped({ why: 'not_next', expected: sought.head }))
-      case 'held':
-        return { outcome: 'held', by: sought.by }
-      case 'lapsed':
-        return { outcome: 'lapsed', lapse: sought.lapse }
-      case 'free':
+    const event = await locate(tx, target, now)
+    if (!('letterId' in event)) return event
+    const { letterId, service, dlqId, eventId } = event
+    const claim: Claim = { event, token, terms }
+    if (event.state !== STATE.uncertain) {
+      const obstacle = await outOfTurn(tx, target, event)
+      if (obstacle !== null) return obstacle
+      await hold(work, claim, parts, { state: STATE.claimed, eventId })
+      return { claim, again: null }
     }
-    const claim: Claim = { event: sought.event, caller: errand.caller, token }
-    if (claim.event.state === STATE.uncertain) {
-      const again = await claimAgain(parts, work, claim, errand)
-      return 'why' in again ? done(stopped(again)) : again
+    const again = await prepareAgain(parts, tx, event, terms)
+    if (!('why' in again)) {
+      await intendAgain(parts, work, { claim, ...again, isResend: true })
+      return { claim, again }
     }
-    // Who names a letter may take it out of its turn, but not before an older one with the same key.
-    const before = goal.by === 'letter' ? await earlierOpenSameKey(tx, claim.event) : null
-    if (before !== null) {
-      const rowKey = (await eventOfLetter(tx, before))?.rowKey ?? ''
-      return done(stopped({ why: 'earlier_same_key', before: rowKey }))
+    if (again.why === 'guarded') {
+      const held = await lockHold(tx, letterId)
+      if (held !== null) await note(work, held, noteOf(again, terms.caller, dlqId))
+      work.afterCommit(() => parts.listener?.trouble?.(service, 'refused'))
     }
-    await putClaimed(tx, now, claim, parts)
-    return { claim }
+    return again
   })
 }
 
 /** What a claimed event becomes. */
-async function proceed(parts: ReturnParts, claim: Claim, errand: Errand): Promise<Tried<Ended>> {
-  const prepared = await preparedOrBack(parts, claim, errand)
-  const { event } = claim
-  switch (prepared.outcome) {
-    case 'refused':
-      await release(parts, claim, errand, prepared.obstacle)
-      return done(stopped(prepared.obstacle))
-    case 'discard': {
-      const { reason, warnings } = prepared
-      const isDone = await discardClaimed(parts, claim, errand, reason)
-      if (!isDone) return { outcome: 'lost', from: event }
-      return done({ outcome: 'discarded', event, reason, warnings })
-    }
-    case 'publish': {
-      const { eventId, record, warnings } = prepared
-      const flight = { claim, eventId, record, isResend: false }
-      if (!(await intend(parts, flight, errand))) return { outcome: 'lost', from: event }
-      return arrive(parts, flight, errand, warnings)
-    }
-  }
-}
-
-async function preparedOrBack(parts: ReturnParts, claim: Claim, errand: Errand): Promise<Prepared> {
-  try {
-    return await prepare(parts, claim.event, errand)
-  } catch (error) {
-    await giveBackQuietly(parts, claim)
+async function proceed(parts: ReturnParts, claim: Claim): Promise<Ended | Again> {
+  const { event, terms } = claim
+  const prepared = await prepare(parts, event, terms).catch(async (error: unknown) => {
+    await release(parts, claim, null).catch((second: unknown) =>
+      parts.log.warn(
+        { err: second, letterId: String(event.letterId) },
+        'a claimed event could not be given back; it is free when its lease is over',
+      ),
+    )
     throw error
+  })
+  if ('why' in prepared) {
+    await release(parts, claim, prepared)
+    return prepared
   }
+  const isOurs =
+    prepared.outcome === 'discarded'
+      ? await discardClaimed(parts, claim, prepared.reason)
+      : await intend(parts, { claim, ...prepared, isResend: false })
+  if (!isOurs) return { again: 'lost', by: event }
+  return prepared.outcome === 'discarded' ? prepared : send(parts, claim, prepared, false)
 }
 
-async function arrive(
-  parts: ReturnParts,
-  flight: Flight,
-  errand: Errand,
-  warnings: readonly Warning[],
-): Promise<Tried<Ended>> {
-  const obstacle = await fly(parts, flight, errand)
-  if (obstacle !== null) return done(stopped(obstacle))
-  const { claim, eventId, record } = flight
-  return done({ outcome: 'published', event: claim.event, eventId, record, warnings })
+/** Sends what is on file. */
+async function send(parts: ReturnParts, claim: Claim, ready: Ready, isResend: boolean): Promise<Ended> {
+  const obstacle = await publish(parts, { claim, ...ready, isResend })
+  return obstacle ?? { outcome: 'published', event: claim.event, ...ready }
 }
 
 /** False when the claim is gone. */
 function discardClaimed(
   parts: ReturnParts,
-  { event, token }: Claim,
-  { caller }: Errand,
+  { event, token, terms: { caller } }: Claim,
   reason: string | null,
 ): Promise<boolean> {
   return inOffice(parts.db, parts.clock, 'kafka.discard', async (work) => {
-    const hold = await lockHold(work.tx, event.letterId)
-    if (hold?.claim !== token) return false
+    const held = await lockHold(work.tx, event.letterId)
+    if (held?.claim !== token) return false
     await discardEvent(parts, work, event, { by: 'processor', caller, reason })
     return true
   })

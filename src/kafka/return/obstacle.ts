@@ -1,7 +1,8 @@
-/** What an errand can run into, and what the Kafka API says then. */
+/** What can be in the way of an attempt, and how it is told: by the Kafka API, and by the office. */
+import { type BartlebyError, failure } from '../../core/errors.ts'
 import type { DlqId, EventId, Reason, StoredEvent } from '../event.ts'
 import { KafkaRefused } from '../refusal.ts'
-import type { QueueGoal } from './errand.ts'
+import type { QueueHead } from './terms.ts'
 
 export type Obstacle =
   /** Nothing is unresolved there. */
@@ -29,7 +30,7 @@ export type Obstacle =
   | { readonly why: 'kafka_away'; readonly message: string }
 
 /** The refusal of a call on a queue. */
-export function refusalOf(obstacle: Obstacle, { service, topic, dlqId }: QueueGoal): KafkaRefused {
+export function refusalOf(obstacle: Obstacle, { service, topic, dlqId }: QueueHead): KafkaRefused {
   switch (obstacle.why) {
     case 'empty':
       return new KafkaRefused(
@@ -93,3 +94,32 @@ const wayOut = ({ event, reasons }: Extract<Obstacle, { why: 'guarded' }>): stri
   reasons.includes('service_unknown')
     ? `; give it to a service with: bartleby kafka reassign ${event.dlqId} SERVICE [--topic TOPIC]`
     : ''
+
+/** What the office says when a letter is not sent back. */
+export function failureOf(obstacle: Obstacle): BartlebyError {
+  switch (obstacle.why) {
+    case 'busy':
+      return failure('letter_service_busy', { service: obstacle.service })
+    case 'earlier_same_key':
+      return failure('letter_not_next', { before: obstacle.before })
+    case 'guarded':
+      return obstacle.reasons.includes('service_unknown')
+        ? failure('letter_service_unknown', { dlqId: obstacle.event.dlqId })
+        : failure('letter_guarded', { reasons: obstacle.reasons.join(', ') })
+    case 'override_guarded':
+      return failure('letter_guarded', { reasons: obstacle.reasons.join(', ') })
+    case 'processor_failed':
+    case 'processor_timeout':
+      return failure('letter_processor_failed', { message: obstacle.message })
+    case 'processor_discards':
+      return failure('letter_processor_discards')
+    case 'uncertain':
+    case 'doubt':
+      return failure('letter_uncertain', { eventId: obstacle.eventId })
+    case 'kafka_away':
+      return failure('letter_kafka_away', { reason: obstacle.message })
+    case 'empty':
+    case 'not_next':
+      throw new Error(`a call on a letter does not meet '${obstacle.why}'`)
+  }
+}

@@ -1,89 +1,130 @@
 /**
- * What becomes of an event if it is processed now: its processor decides, the record is made, the guard looks at it. The same for a
- * dry run and for the real thing. Writes nothing.
+ * Becoming a record: its processor decides about an event, the record is made, the guard looks at it. The same for a dry run and for the
+ * real thing. What may have arrived is not made anew: it goes out under the same id and in the same bytes, so that consumers can drop
+ * the copy. Writes nothing.
  */
 import { randomUUID } from 'node:crypto'
+import type { Session } from '../../db/database.ts'
 import {
   type EventId,
   eventId,
   type OutgoingRecord,
   type Reason,
+  STATE,
   type StoredEvent,
   type Warning,
 } from '../event.ts'
 import { hasLaterSameKey } from '../later-same-key.ts'
-import type { Change, Override } from '../ports.ts'
-import { isPassageTopic, type KafkaSettings, serviceNamed } from '../settings.ts'
-import type { Errand } from './errand.ts'
+import type { Change, Override, Resolution } from '../ports.ts'
+import { isPassageTopic, type KafkaService, type KafkaSettings, serviceNamed } from '../settings.ts'
 import { guard } from './guard.ts'
 import type { Obstacle } from './obstacle.ts'
-import type { ReturnParts } from './parts.ts'
+import { sentRecord } from './publish.ts'
 import { type Rendering, renderRecord, topicOf } from './render.ts'
+import { outOfTurn, peek } from './service-queue.ts'
+import type { ReturnParts, Target, Terms } from './terms.ts'
 
-export type Prepared =
-  | {
-      readonly outcome: 'publish'
-      readonly eventId: EventId
-      readonly record: OutgoingRecord
-      readonly warnings: readonly Warning[]
-    }
-  | { readonly outcome: 'discard'; readonly reason: string | null; readonly warnings: readonly Warning[] }
-  | { readonly outcome: 'refused'; readonly obstacle: Obstacle }
+/** A record that may leave. */
+export interface Ready {
+  readonly eventId: EventId
+  readonly record: OutgoingRecord
+  readonly warnings: readonly Warning[]
+}
+
+/** How an attempt ended, or would. */
+export type Ended = Published | Discarded | Obstacle
+type Published = Extract<Resolution, { outcome: 'published' }> & Ready
+type Discarded = Extract<Resolution, { outcome: 'discarded' }>
 
 const UNCHANGED: Change = {}
 
-/** Decides about an event. */
-export async function prepare(parts: ReturnParts, event: StoredEvent, errand: Errand): Promise<Prepared> {
-  const { override, mintCorrelationId } = errand
-  const edited = errand.edit ?? event.editedValue
+/** Decides about an event; says how an attempt would end if Kafka took what is sent. */
+export async function prepare(parts: ReturnParts, event: StoredEvent, terms: Terms): Promise<Ended> {
+  const { override, mintCorrelationId } = terms
+  const edited = terms.edit ?? event.editedValue
   const decision =
     override !== null || edited !== null
       ? ({ action: 'publish', change: UNCHANGED } as const)
       : await parts.processors.decide(event)
   switch (decision.action) {
     case 'failed':
-      return refused({ why: 'processor_failed', event, message: decision.message })
+      return { why: 'processor_failed', event, message: decision.message }
     case 'timeout':
-      return refused({ why: 'processor_timeout', event, message: decision.message })
+      return { why: 'processor_timeout', event, message: decision.message }
     case 'discard':
-      if (!errand.mayDiscard) return refused({ why: 'processor_discards' })
-      return { outcome: 'discard', reason: decision.reason, warnings: event.facts.warnings }
+      if (!terms.mayDiscard) return { why: 'processor_discards' }
+      return { outcome: 'discarded', event, reason: decision.reason, warnings: event.facts.warnings }
     case 'publish': {
       const minted = eventId(randomUUID())
-      const { change } = decision
-      return rendered(parts, event, { change, override, edited, mintCorrelationId, eventId: minted })
+      const rendering = { change: decision.change, override, edited, mintCorrelationId, eventId: minted }
+      const judged = await judge(parts, event, {
+        record: async (service) => renderRecord(event, service, rendering),
+        read: (look) => parts.db.session('kafka.laterSameKey', look),
+      })
+      return 'reasons' in judged
+        ? obstacleOf(event, rendering, judged.reasons, parts.settings)
+        : { outcome: 'published', event, eventId: minted, ...judged }
     }
   }
 }
 
-async function rendered(parts: ReturnParts, event: StoredEvent, rendering: Rendering): Promise<Prepared> {
-  const { db, settings } = parts
+/** The record of an uncertain event, as it was sent; or what is in the way of sending it again. */
+export async function prepareAgain(
+  parts: ReturnParts,
+  session: Session,
+  event: StoredEvent,
+  terms: Terms,
+): Promise<Ready | Obstacle> {
+  const { dlqId, eventId } = event
+  if (eventId === null) throw new Error(`letter ${event.letterId} is uncertain, and nothing was sent`)
+  // Nobody shall believe that an override was used.
+  if (!terms.resend || terms.override !== null) return { why: 'uncertain', dlqId, eventId }
+  const judged = await judge(parts, event, {
+    record: () => sentRecord(session, event, eventId),
+    read: (look) => look(session),
+  })
+  return 'reasons' in judged ? { why: 'guarded', event, reasons: judged.reasons } : { eventId, ...judged }
+}
+
+/** How an attempt would end at this moment: the same code up to and including the guard, without taking or writing anything. */
+export async function rehearse(parts: ReturnParts, target: Target, terms: Terms): Promise<Ended> {
+  const seen = await parts.db.session('kafka.rehearse', async (session): Promise<StoredEvent | Ended> => {
+    const event = await peek(session, target)
+    if ('why' in event) return event
+    if (event.state !== STATE.uncertain) return (await outOfTurn(session, target, event)) ?? event
+    const again = await prepareAgain(parts, session, event, terms)
+    return 'why' in again ? again : { outcome: 'published', event, ...again }
+  })
+  return 'letterId' in seen ? prepare(parts, seen, terms) : seen
+}
+
+/** Looks at the record of an event: why it must not leave, or what is odd about it. */
+async function judge(
+  { settings }: ReturnParts,
+  event: StoredEvent,
+  how: {
+    readonly record: (service: KafkaService) => Promise<OutgoingRecord>
+    readonly read: (look: (session: Session) => Promise<boolean>) => Promise<boolean>
+  },
+): Promise<Omit<Ready, 'eventId'> | { readonly reasons: readonly Reason[] }> {
+  const { warnings, reasons: known } = event.facts
   const service = serviceNamed(settings, event.service)
-  if (service === null) return refused({ why: 'guarded', event, reasons: withoutService(event) })
-  const record = renderRecord(event, service, rendering)
-  const reasons = isBatch(event, record) ? (['batch_too_large'] as const) : guard(record, service, settings)
-  if (reasons.length > 0) return refused(obstacleOf(event, rendering, reasons, settings))
-  const isOutrun = await db.session('kafka.laterSameKey', (session) => hasLaterSameKey(session, event))
-  if (isOutrun && settings.onLaterSameKey === 'refuse') {
-    return refused({ why: 'guarded', event, reasons: ['later_same_key'] })
+  // Nothing can be sent to a service that nobody knows; what else is wrong was seen when the record came.
+  if (service === null) {
+    return { reasons: known.includes('service_unknown') ? known : ['service_unknown', ...known] }
   }
-  const warnings = withLater(event.facts.warnings, isOutrun)
-  return { outcome: 'publish', eventId: rendering.eventId, record, warnings }
+  const record = await how.record(service)
+  if (isBatch(event, record)) return { reasons: ['batch_too_large'] }
+  const reasons = guard(record, service, settings)
+  if (reasons.length > 0) return { reasons }
+  const isOutrun = await how.read((session) => hasLaterSameKey(session, event))
+  if (isOutrun && settings.onLaterSameKey === 'refuse') return { reasons: ['later_same_key'] }
+  return { record, warnings: isOutrun ? [...warnings, 'later_same_key'] : warnings }
 }
 
 /** Whether what goes out is a batch that was not unpacked. Whatever somebody made of it is a record. */
 const isBatch = ({ facts, value }: StoredEvent, record: OutgoingRecord): boolean =>
   facts.packed !== undefined && record.value === value
-
-/** The warnings of an event, with the one that time brings. */
-export const withLater = (warnings: readonly Warning[], isOutrun: boolean): readonly Warning[] =>
-  isOutrun ? [...warnings, 'later_same_key'] : warnings
-
-const refused = (obstacle: Obstacle): Prepared => ({ outcome: 'refused', obstacle })
-
-/** Nothing can be sent to a service that nobody knows; what else is wrong was seen when the record came. */
-export const withoutService = ({ facts: { reasons } }: StoredEvent): readonly Reason[] =>
-  reasons.includes('service_unknown') ? reasons : ['service_unknown', ...reasons]
 
 function obstacleOf(
   event: StoredEvent,
@@ -92,6 +133,9 @@ function obstacleOf(
   settings: KafkaSettings,
 ): Obstacle {
   const { override } = rendering
+  // A service that nobody knows and a later letter are no fault of what was given.
+  const isOfEvent = reasons.includes('service_unknown') || reasons.includes('later_same_key')
+  if (isOfEvent) return { why: 'guarded', event, reasons }
   if (override !== null) return { why: 'override_guarded', given: givenIn(override, reasons), reasons }
   const topic = topicOf(event, rendering)
   const isPassage = topic !== null && isPassageTopic(settings, Buffer.from(topic).toString())

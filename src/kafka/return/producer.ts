@@ -14,7 +14,6 @@ import type { OutgoingRecord } from '../event.ts'
 import { type FoundTopic, lookUpTopics } from '../intake/topics.ts'
 import type { Publisher, PublishOutcome } from '../ports.ts'
 import type { KafkaSettings } from '../settings.ts'
-import { type Meaning, meaningOf } from './producer-answers.ts'
 
 /** Makes the publisher; it connects when the first record is published. */
 export const createPublisher = (settings: KafkaSettings, log: Log): Publisher =>
@@ -22,8 +21,8 @@ export const createPublisher = (settings: KafkaSettings, log: Log): Publisher =>
 
 const PRODUCE = { key: 0, version: 8 } as const
 const ACKS_ALL = -1
-/** For tries before anything was sent: one that no broker answered costs more. What may have been sent is tried until the deadline. */
-const PATIENCE = 20
+/** Tries before anything was sent; one that no broker answered costs more. What may have been sent is tried until the deadline. */
+const MOST_TRIES = 20
 const UNANSWERED_COST = 4
 const PAUSE_MS = 200
 /** Partitions are added seldom, and until then the place of a key is the same. */
@@ -38,7 +37,7 @@ interface Identity {
 }
 
 /** One record on its way. What was once chosen stays: a try with other values could write it twice. */
-interface Flight {
+interface Delivery {
   readonly record: OutgoingRecord
   message: Message | null
   identity: Identity | null
@@ -50,8 +49,7 @@ interface Flight {
   isOver: boolean
   /** Why the last try brought nothing. */
   trouble: string
-  /** How much may go wrong yet. */
-  patience: number
+  triesLeft: number
 }
 
 type Message = ReturnType<typeof messageOf>
@@ -63,7 +61,7 @@ class TopicPublisher implements Publisher {
   #identity: Promise<Identity> | null = null
   readonly #topics = new Map<string, { readonly topic: FoundTopic; readonly validUntil: number }>()
   /** The last publish of each topic; the next one waits for it. */
-  readonly #turns = new Map<string, Promise<PublishOutcome>>()
+  readonly #last = new Map<string, Promise<PublishOutcome>>()
   /** Call off what is under way. */
   readonly #onClose = new Set<() => void>()
   #isClosed = false
@@ -75,10 +73,10 @@ class TopicPublisher implements Publisher {
 
   async publish(record: OutgoingRecord): Promise<PublishOutcome> {
     const { topic } = record
-    const mine = Promise.resolve(this.#turns.get(topic)).then(() => this.#fly(record))
-    this.#turns.set(topic, mine)
+    const mine = Promise.resolve(this.#last.get(topic)).then(() => this.#deliver(record))
+    this.#last.set(topic, mine)
     const outcome = await mine
-    if (this.#turns.get(topic) === mine) this.#turns.delete(topic)
+    if (this.#last.get(topic) === mine) this.#last.delete(topic)
     if (outcome.outcome !== 'published')
       this.#log.warn({ topic, ...outcome }, 'a record was not published to Kafka')
     return outcome
@@ -87,14 +85,14 @@ class TopicPublisher implements Publisher {
   async close(): Promise<void> {
     this.#isClosed = true
     for (const callOff of this.#onClose) callOff()
-    await Promise.all(this.#turns.values())
+    await Promise.all(this.#last.values())
     const link = await this.#link
     link?.close()
   }
 
   /** Tries until there is an outcome, or the deadline. */
-  async #fly(record: OutgoingRecord): Promise<PublishOutcome> {
-    const flight: Flight = {
+  async #deliver(record: OutgoingRecord): Promise<PublishOutcome> {
+    const delivery: Delivery = {
       record,
       message: null,
       identity: null,
@@ -103,7 +101,7 @@ class TopicPublisher implements Publisher {
       isDoubtful: false,
       isOver: false,
       trouble: 'no broker answered',
-      patience: PATIENCE,
+      triesLeft: MOST_TRIES,
     }
     const { promise: tooLate, resolve } = Promise.withResolvers<null>()
     const calledOff = new AbortController()
@@ -115,12 +113,12 @@ class TopicPublisher implements Publisher {
     this.#onClose.add(callOff)
     try {
       while (!calledOff.signal.aborted && !this.#isClosed) {
-        const outcome = await Promise.race([this.#tryOnce(flight), tooLate])
+        const outcome = await Promise.race([this.#tryOnce(delivery), tooLate])
         if (outcome !== null) return outcome
-        if (flight.patience <= 0 && !flight.isDoubtful) break
+        if (delivery.triesLeft <= 0 && !delivery.isDoubtful) break
         await sleep(PAUSE_MS, undefined, { signal: calledOff.signal }).catch(() => {})
       }
-      return this.#giveUp(flight)
+      return this.#giveUp(delivery)
     } finally {
       clearTimeout(timer)
       this.#onClose.delete(callOff)
@@ -128,62 +126,62 @@ class TopicPublisher implements Publisher {
   }
 
   /** One try. null: another one may bring more. */
-  async #tryOnce(flight: Flight): Promise<PublishOutcome | null> {
+  async #tryOnce(delivery: Delivery): Promise<PublishOutcome | null> {
     try {
       const link = await this.#open()
-      const topic = await this.#find(link, flight.record.topic)
-      if (typeof topic === 'string') return this.#onAnswer(flight, topic, flight.isDoubtful)
-      const message = flight.message ?? messageOf(link.library, flight.record, topic.leaders.length)
+      const topic = await this.#find(link, delivery.record.topic)
+      if (typeof topic === 'string') return this.#onAnswer(delivery, topic, delivery.isDoubtful)
+      const message = delivery.message ?? messageOf(link.library, delivery.record, topic.leaders.length)
       const connection = await link.to(topic.leaders[message.partition] ?? -1)
-      const identity = flight.identity ?? (await this.#identify(link))
+      const identity = delivery.identity ?? (await this.#identify(link))
       const place = `${message.topic}:${message.partition}`
-      const number = flight.isDoubtful ? flight.number : (identity.numbers.get(place) ?? 0)
+      const number = delivery.isDoubtful ? delivery.number : (identity.numbers.get(place) ?? 0)
       const request = this.#requestOf(link.library, message, identity, new Map([[place, number]]))
-      if (flight.isOver) return null
-      const wasDoubtful = flight.isDoubtful
+      if (delivery.isOver) return null
+      const wasDoubtful = delivery.isDoubtful
       // From here on a try without an answer proves nothing.
-      Object.assign(flight, { message, connection, identity, number, isDoubtful: true })
+      Object.assign(delivery, { message, connection, identity, number, isDoubtful: true })
       const { code, offset } = await send(link, connection, request)
       const { is } = meaningOf(code)
       const isWritten = is === 'written' || (is === 'number_taken' && wasDoubtful)
-      if (!isWritten) return this.#onAnswer(flight, code, wasDoubtful)
+      if (!isWritten) return this.#onAnswer(delivery, code, wasDoubtful)
       identity.numbers.set(place, number + 1)
       return { outcome: 'published', partition: message.partition, offset }
     } catch (error) {
       const { code, message } = troubleOf(error)
-      if (meaningOf(code).is === 'refused') return this.#onAnswer(flight, code, flight.isDoubtful)
-      flight.trouble = code === message ? code : `${code}: ${message}`
-      flight.patience -= isTrouble(error, 'PLT_KFK_NETWORK') ? UNANSWERED_COST : 1
-      this.#topics.delete(flight.record.topic)
-      return code === 'SASL_AUTHENTICATION_FAILED' ? this.#giveUp(flight) : null
+      if (meaningOf(code).is === 'refused') return this.#onAnswer(delivery, code, delivery.isDoubtful)
+      delivery.trouble = code === message ? code : `${code}: ${message}`
+      delivery.triesLeft -= isTrouble(error, 'PLT_KFK_NETWORK') ? UNANSWERED_COST : 1
+      this.#topics.delete(delivery.record.topic)
+      return code === 'SASL_AUTHENTICATION_FAILED' ? this.#giveUp(delivery) : null
     }
   }
 
   /** `wasDoubtful`: some try before the one that was answered may have written it. */
-  #onAnswer(flight: Flight, code: string, wasDoubtful: boolean): PublishOutcome | null {
+  #onAnswer(delivery: Delivery, code: string, wasDoubtful: boolean): PublishOutcome | null {
     const meaning: Meaning = meaningOf(code)
-    flight.trouble = code
-    flight.patience -= 1
-    flight.isDoubtful = wasDoubtful || meaning.is === 'doubtful'
-    this.#topics.delete(flight.record.topic)
+    delivery.trouble = code
+    delivery.triesLeft -= 1
+    delivery.isDoubtful = wasDoubtful || meaning.is === 'doubtful'
+    this.#topics.delete(delivery.record.topic)
     if (meaning.is === 'stranger' || meaning.is === 'number_taken') {
       this.#identity = null
-      if (flight.isDoubtful) return this.#giveUp(flight)
-      flight.identity = null
+      if (delivery.isDoubtful) return this.#giveUp(delivery)
+      delivery.identity = null
     }
     if (meaning.is !== 'refused') return null
-    if (flight.isDoubtful) return this.#giveUp(flight)
-    flight.isOver = true
-    return { outcome: 'failed', why: meaning.why, message: `${code}${rightFor(code, flight.record.topic)}` }
+    if (delivery.isDoubtful) return this.#giveUp(delivery)
+    delivery.isOver = true
+    return { outcome: 'failed', why: meaning.why, message: `${code}${rightFor(code, delivery.record.topic)}` }
   }
 
   /** No further try. What may be under way is cut off, and its identity is not used again: a late try must not overtake others. */
-  #giveUp(flight: Flight): PublishOutcome {
-    flight.isOver = true
-    if (!flight.isDoubtful) return { outcome: 'failed', why: 'unavailable', message: flight.trouble }
-    flight.connection?.socket?.destroy()
+  #giveUp(delivery: Delivery): PublishOutcome {
+    delivery.isOver = true
+    if (!delivery.isDoubtful) return { outcome: 'failed', why: 'unavailable', message: delivery.trouble }
+    delivery.connection?.socket?.destroy()
     this.#identity = null
-    return { outcome: 'uncertain', message: flight.trouble }
+    return { outcome: 'uncertain', message: delivery.trouble }
   }
 
   #open(): Promise<BrokerLink> {
@@ -290,3 +288,53 @@ function messageOf(
 }
 
 const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+type FailureWhy = Extract<PublishOutcome, { outcome: 'failed' }>['why']
+
+/** What the answer of a broker to a record proves. */
+type Meaning =
+  | { readonly is: 'written' }
+  /** The broker has a record with this number, and has forgotten where. It is ours when an earlier try may have written it. */
+  | { readonly is: 'number_taken' }
+  /** It was not written, and will not be. */
+  | { readonly is: 'refused'; readonly why: FailureWhy }
+  /** It was not written, but may be when it is sent again. */
+  | { readonly is: 'not_now' }
+  /** It was not written: the broker knows nothing of the sender, or not of the records before this one. */
+  | { readonly is: 'stranger' }
+  /** It may have been written before this went wrong. */
+  | { readonly is: 'doubtful' }
+
+const MEANINGS: Readonly<Record<string, Meaning>> = {
+  '': { is: 'written' },
+  DUPLICATE_SEQUENCE_NUMBER: { is: 'number_taken' },
+
+  MESSAGE_TOO_LARGE: { is: 'refused', why: 'too_large' },
+  RECORD_LIST_TOO_LARGE: { is: 'refused', why: 'too_large' },
+  UNKNOWN_TOPIC_OR_PARTITION: { is: 'refused', why: 'topic_missing' },
+  INVALID_TOPIC_EXCEPTION: { is: 'refused', why: 'topic_missing' },
+  TOPIC_AUTHORIZATION_FAILED: { is: 'refused', why: 'not_authorized' },
+  CLUSTER_AUTHORIZATION_FAILED: { is: 'refused', why: 'not_authorized' },
+  INVALID_RECORD: { is: 'refused', why: 'unavailable' },
+  INVALID_TIMESTAMP: { is: 'refused', why: 'unavailable' },
+  CORRUPT_MESSAGE: { is: 'refused', why: 'unavailable' },
+  INVALID_REQUIRED_ACKS: { is: 'refused', why: 'unavailable' },
+  POLICY_VIOLATION: { is: 'refused', why: 'unavailable' },
+  UNSUPPORTED_COMPRESSION_TYPE: { is: 'refused', why: 'unavailable' },
+  UNSUPPORTED_FOR_MESSAGE_FORMAT: { is: 'refused', why: 'unavailable' },
+
+  NOT_LEADER_OR_FOLLOWER: { is: 'not_now' },
+  LEADER_NOT_AVAILABLE: { is: 'not_now' },
+  FENCED_LEADER_EPOCH: { is: 'not_now' },
+  NOT_ENOUGH_REPLICAS: { is: 'not_now' },
+  THROTTLING_QUOTA_EXCEEDED: { is: 'not_now' },
+
+  UNKNOWN_PRODUCER_ID: { is: 'stranger' },
+  OUT_OF_ORDER_SEQUENCE_NUMBER: { is: 'stranger' },
+  INVALID_PRODUCER_EPOCH: { is: 'stranger' },
+  INVALID_PRODUCER_ID_MAPPING: { is: 'stranger' },
+  PRODUCER_FENCED: { is: 'stranger' },
+}
+
+/** What a code means; one that is not in the table proves nothing. */
+const meaningOf = (code: string): Meaning => MEANINGS[code] ?? { is: 'doubtful' }

@@ -1,25 +1,52 @@
 /**
- * An event in flight: what is sent is on file, durably, before its first byte leaves; then the broker has its say, and what it said
- * is written down. Who lost the claim meanwhile changes nothing of the event: its record came back before we knew that it had
- * arrived, or others took it to be lost.
+ * Publishing an event: what is sent is on file, durably, before its first byte leaves; then the broker has its say, and what it said is
+ * written down. Who lost the claim meanwhile changes nothing of the event: its record came back before we knew that it had arrived, or
+ * others took it to be lost. `kafka_sends` has one row for each id that was minted, so that what was sent can be sent again as it was,
+ * and be recognised.
  */
+import { createHash } from 'node:crypto'
+import { type Integer, type Session, sql } from '../../db/database.ts'
 import { change } from '../../letters/change.ts'
 import { replaceEdit } from '../../letters/contents.ts'
 import { RETRIED, sentBy } from '../../letters/letter.ts'
 import { nameRedrive } from '../../letters/redriven.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
-import { type EventId, KAFKA, type OutgoingRecord, STATE } from '../event.ts'
+import { type Caller, type EventId, KAFKA, type OutgoingRecord, STATE, type StoredEvent } from '../event.ts'
 import type { PublishOutcome } from '../ports.ts'
 import { SEND } from '../send.ts'
-import { type Claim, putPublishing } from './claim.ts'
-import type { Errand } from './errand.ts'
-import { type Hold, letGo, lockHold } from './hold.ts'
+import { decodeHeaders, encodeHeaders } from '../wire/headers.ts'
+import { type Claim, type Hold, hold, letGo, lockHold, note, outputOf } from './claim.ts'
 import type { Obstacle } from './obstacle.ts'
-import type { ReturnParts } from './parts.ts'
-import { keepSend, noteReceipt, noteSendEnd, type Receipt } from './sends.ts'
-import { note, told } from './trail.ts'
+import type { ReturnParts } from './terms.ts'
 
-export interface Flight {
+const insertSend = sql(
+  'kafka.insertSend',
+  `INSERT INTO bartleby.kafka_sends (event_id, letter_id, made_at, resends, outcome, reopened, value_kept, target, digest, actor,
+     request_id, record_key, value, headers)
+   VALUES ($1, $2, $3, 0, ${SEND.publishing}, 0, $4, $5, $6, $7, $8, $9, $10, $11)`,
+)
+
+/** One row by primary key. */
+const readSend = sql(
+  'kafka.readSend',
+  'SELECT value_kept, target, record_key, value, headers FROM bartleby.kafka_sends WHERE event_id = $1',
+)
+const countResend = sql(
+  'kafka.countResend',
+  `UPDATE bartleby.kafka_sends SET resends = resends + 1, outcome = ${SEND.publishing} WHERE event_id = $1`,
+)
+const endSend = sql(
+  'kafka.endSend',
+  'UPDATE bartleby.kafka_sends SET outcome = $2, settled_at = $3 WHERE event_id = $1',
+)
+const putReceipt = sql(
+  'kafka.putReceipt',
+  `UPDATE bartleby.kafka_sends SET outcome = ${SEND.published}, settled_at = $2, published_partition = $3, published_offset = $4
+   WHERE event_id = $1`,
+)
+
+/** A record on its way. */
+export interface Publishing {
   readonly claim: Claim
   readonly eventId: EventId
   readonly record: OutgoingRecord
@@ -28,40 +55,90 @@ export interface Flight {
 }
 
 /** Writes down what is about to be sent; false when the claim is gone, and nothing may be sent. */
-export function intend(parts: ReturnParts, flight: Flight, errand: Errand): Promise<boolean> {
-  const { claim, eventId, record } = flight
-  const { caller, edit, redrive } = errand
-  const { letterId } = claim.event
-  return inOffice(parts.db, parts.clock, 'kafka.intend', async ({ tx, now }) => {
-    const hold = await lockHold(tx, letterId)
-    if (hold === null || hold.claim !== claim.token) return false
-    if (edit !== null) await replaceEdit(tx, letterId, edit)
-    await nameRedrive(tx, letterId, redrive)
-    await keepSend(tx, now, claim.event, { eventId, record, caller })
-    await putPublishing(tx, now, claim, eventId, parts)
+export function intend(parts: ReturnParts, { claim, eventId, record }: Publishing): Promise<boolean> {
+  const { event, token, terms } = claim
+  const { letterId } = event
+  return inOffice(parts.db, parts.clock, 'kafka.intend', async (work) => {
+    const { tx, now } = work
+    if ((await lockHold(tx, letterId))?.claim !== token) return false
+    if (terms.edit !== null) await replaceEdit(tx, letterId, terms.edit)
+    await nameRedrive(tx, letterId, terms.redrive)
+    // A value that is the letter's own is not kept twice.
+    const isOwn = sameBytes(record.value, event.value)
+    await tx.run(
+      insertSend,
+      eventId,
+      letterId,
+      now,
+      isOwn ? 1 : 0,
+      record.topic,
+      digestOf(record),
+      terms.caller.actor,
+      terms.caller.requestId,
+      record.key,
+      isOwn ? null : record.value,
+      encodeHeaders(record.headers),
+    )
+    await hold(work, claim, parts, { state: STATE.publishing, eventId })
     return true
   })
 }
 
-/** Sends it, and writes down what came of it; gives what was in the way, or null when it is published. */
-export async function fly(parts: ReturnParts, flight: Flight, errand: Errand): Promise<Obstacle | null> {
-  const outcome = await published(parts, flight.record)
-  switch (outcome.outcome) {
-    case 'published':
-      await settled(parts, flight, errand, outcome)
-      return null
-    case 'failed':
-      await failed(parts, flight, errand, outcome)
-      return outcome.why === 'too_large'
-        ? { why: 'guarded', event: flight.claim.event, reasons: ['too_large'] }
-        : { why: 'kafka_away', message: outcome.message }
-    case 'uncertain':
-      await uncertain(parts, flight, errand, outcome.message)
-      return { why: 'doubt', eventId: flight.eventId, message: outcome.message }
+/** Claims an uncertain event, whose letter is locked, and writes down that the same is sent once more. */
+export async function intendAgain(
+  parts: ReturnParts,
+  work: OfficeWork,
+  { claim, eventId, record }: Publishing,
+): Promise<void> {
+  const { event, terms } = claim
+  const held = await lockHold(work.tx, event.letterId)
+  if (held === null) throw new Error(`letter ${event.letterId} is gone although it was locked`)
+  await work.tx.run(countResend, eventId)
+  await hold(work, claim, parts, { state: STATE.publishing, eventId })
+  const details = { dlq_id: event.dlqId, event_id: eventId, topic: record.topic }
+  await note(work, held, { operation: 'resent', caller: terms.caller, details, error: null })
+}
+
+/** What was sent under an id of this event. */
+export async function sentRecord(
+  session: Session,
+  event: StoredEvent,
+  eventId: EventId,
+): Promise<OutgoingRecord> {
+  const [row] = await session.rows<{
+    value_kept: Integer
+    target: string
+    record_key: Uint8Array | null
+    value: Uint8Array | null
+    headers: Uint8Array
+  }>(readSend, eventId)
+  if (row === undefined) throw new Error(`what was sent as ${eventId} is not on file`)
+  return {
+    topic: row.target,
+    key: row.record_key,
+    value: Number(row.value_kept) === 1 ? event.value : row.value,
+    headers: decodeHeaders(row.headers),
   }
 }
 
-async function published({ publisher, log }: ReturnParts, record: OutgoingRecord): Promise<PublishOutcome> {
+/** Sends it, and writes down what came of it; gives what was in the way, or null when it is published. */
+export async function publish(parts: ReturnParts, publishing: Publishing): Promise<Obstacle | null> {
+  const { claim, eventId, record } = publishing
+  const outcome = await outcomeOf(parts, record)
+  await settle(parts, publishing, outcome)
+  switch (outcome.outcome) {
+    case 'published':
+      return null
+    case 'failed':
+      return outcome.why === 'too_large'
+        ? { why: 'guarded', event: claim.event, reasons: ['too_large'] }
+        : { why: 'kafka_away', message: outcome.message }
+    case 'uncertain':
+      return { why: 'doubt', eventId, message: outcome.message }
+  }
+}
+
+async function outcomeOf({ publisher, log }: ReturnParts, record: OutgoingRecord): Promise<PublishOutcome> {
   try {
     return await publisher.publish(record)
   } catch (error) {
@@ -71,96 +148,98 @@ async function published({ publisher, log }: ReturnParts, record: OutgoingRecord
   }
 }
 
-/** Whether the event is still what this flight made it. */
-const isOurs = (hold: Hold | null, { claim, eventId }: Flight): hold is Hold =>
-  hold !== null && hold.claim === claim.token && hold.eventId === eventId
-
-/** The broker has it: the letter is resolved, with its receipt, in one transaction. */
-function settled(parts: ReturnParts, flight: Flight, errand: Errand, receipt: Receipt): Promise<void> {
-  const { claim, eventId, record } = flight
-  const { letterId, dlqId } = claim.event
-  const { caller, notes, redrive } = errand
+/** Writes down what the broker said, in one transaction, as far as the event is still what this attempt made it. */
+function settle(parts: ReturnParts, publishing: Publishing, outcome: PublishOutcome): Promise<void> {
+  const { claim, eventId } = publishing
+  const { letterId, service, originalTopic } = claim.event
   return inOffice(parts.db, parts.clock, 'kafka.settle', async (work) => {
-    const { tx, now } = work
-    const hold = await lockHold(tx, letterId)
-    await noteReceipt(tx, now, eventId, receipt)
-    work.afterCommit(() => count(parts, flight))
-    // When others gave us up, we still know better than they did.
-    const isGivenUp = hold?.state === STATE.uncertain && hold.eventId === eventId
-    if (!isOurs(hold, flight) && !isGivenUp) return
-    await letGo(tx, letterId, STATE.published, eventId)
-    const { topic } = record
-    const { partition, offset } = receipt
-    const details = {
-      ...{ dlq_id: dlqId, event_id: eventId, topic, partition, offset: String(offset) },
-      ...sentBy(redrive),
+    const held = await lockHold(work.tx, letterId)
+    const isCurrent = held?.eventId === eventId
+    const isOurs = isCurrent && held.claim === claim.token
+    if (outcome.outcome === 'published') {
+      await work.tx.run(putReceipt, eventId, work.now, outcome.partition, outcome.offset)
+      work.afterCommit(() => parts.listener?.resolved?.(service, originalTopic, 'published'))
+      // When others gave us up, we still know better than they did.
+      if (isOurs || (isCurrent && held.state === STATE.uncertain)) await resolve(work, publishing, outcome)
+    } else if (isOurs) {
+      await settleUnsent(work, held, publishing, outcome)
+      const what = outcome.outcome === 'failed' ? 'publish_failed' : 'uncertain'
+      work.afterCommit(() => parts.listener?.trouble?.(service, what))
     }
-    const sent = { sentAs: eventId, sentTo: topic, details: told(caller, details) }
-    await change(work, 'retry', [{ id: letterId, engine: KAFKA, ...sent }], {
-      actor: caller.actor,
-      notes: notes ?? RETRIED,
-      redrive,
-    })
-    await errand.settled?.(work, { messageId: eventId, queue: topic })
   })
 }
 
-const count = ({ listener }: ReturnParts, { claim: { event } }: Flight): void =>
-  listener?.resolved?.(event.service, event.originalTopic, 'published')
-
-/** It is certain that it was not written: it is what it was before. */
-async function failed(
-  parts: ReturnParts,
-  flight: Flight,
-  { caller, edit }: Errand,
-  { why, message }: { readonly why: string; readonly message: string },
+/** The broker has it: the letter is resolved, with its receipt. */
+async function resolve(
+  work: OfficeWork,
+  { claim: { event, terms }, eventId, record: { topic } }: Publishing,
+  { partition, offset }: Extract<PublishOutcome, { outcome: 'published' }>,
 ): Promise<void> {
-  const { claim, eventId, isResend } = flight
-  const { letterId, dlqId, editedValue } = claim.event
-  await ended(parts, flight, 'publish_failed', async (work, hold) => {
-    const { tx, now } = work
-    if (edit !== null) await replaceEdit(tx, letterId, editedValue)
-    // An earlier copy may be there all the same.
-    await noteSendEnd(tx, now, eventId, isResend ? SEND.uncertain : SEND.failed)
-    if (isResend) await letGo(tx, letterId, STATE.uncertain, eventId)
-    else await letGo(tx, letterId, STATE.pending, null)
-    await note(work, hold, {
-      operation: 'publishFailed',
-      caller,
-      details: { dlq_id: dlqId, event_id: eventId, topic: flight.record.topic, why },
-      error: message,
-    })
+  const { letterId: id, dlqId } = event
+  const { caller, notes, redrive } = terms
+  await letGo(work.tx, id, STATE.published, eventId)
+  const details = outputOf(caller, {
+    ...{ dlq_id: dlqId, event_id: eventId, topic, partition, offset: String(offset) },
+    ...sentBy(redrive),
+  })
+  await change(work, 'retry', [{ id, engine: KAFKA, sentAs: eventId, sentTo: topic, details }], {
+    actor: caller.actor,
+    notes: notes ?? RETRIED,
+    redrive,
+  })
+  await terms.settled?.(work, { messageId: eventId, queue: topic })
+}
+
+/** It is what it was before, when it is certain that it was not written; nobody knows otherwise. */
+async function settleUnsent(
+  work: OfficeWork,
+  held: Hold,
+  { claim: { event, terms }, eventId, record: { topic }, isResend }: Publishing,
+  outcome: Exclude<PublishOutcome, { outcome: 'published' }>,
+): Promise<void> {
+  const { caller } = terms
+  const details = { dlq_id: event.dlqId, event_id: eventId, topic }
+  if (outcome.outcome === 'uncertain') {
+    return endUncertain(work, held, eventId, { caller, details, error: outcome.message })
+  }
+  const { tx, now } = work
+  const { letterId } = event
+  if (terms.edit !== null) await replaceEdit(tx, letterId, event.editedValue)
+  // Of what is sent again an earlier copy may be there all the same.
+  await tx.run(endSend, eventId, isResend ? SEND.uncertain : SEND.failed, now)
+  await letGo(tx, letterId, isResend ? STATE.uncertain : STATE.pending, isResend ? eventId : null)
+  const { why, message } = outcome
+  await note(work, held, {
+    operation: 'publishFailed',
+    caller,
+    details: { ...details, why },
+    error: message,
   })
 }
 
-async function uncertain(
-  parts: ReturnParts,
-  flight: Flight,
-  { caller }: Errand,
-  message: string,
+/** Nobody knows whether it arrived, and it is shown so. */
+export async function endUncertain(
+  work: OfficeWork,
+  held: Hold,
+  eventId: EventId,
+  why: { readonly caller: Caller; readonly details: object; readonly error: string },
 ): Promise<void> {
-  const { claim, eventId, record } = flight
-  const { letterId, dlqId } = claim.event
-  await ended(parts, flight, 'uncertain', async (work, hold) => {
-    await noteSendEnd(work.tx, work.now, eventId, SEND.uncertain)
-    await letGo(work.tx, letterId, STATE.uncertain, eventId)
-    const details = { dlq_id: dlqId, event_id: eventId, topic: record.topic }
-    await note(work, hold, { operation: 'uncertain', caller, details, error: message })
-  })
+  await work.tx.run(endSend, eventId, SEND.uncertain, work.now)
+  await letGo(work.tx, held.letterId, STATE.uncertain, eventId)
+  await note(work, held, { operation: 'uncertain', ...why })
 }
 
-/** Writes the end of a flight that did not arrive for certain, unless the event is no longer in our hands. */
-function ended(
-  parts: ReturnParts,
-  flight: Flight,
-  what: 'publish_failed' | 'uncertain',
-  write: (work: OfficeWork, hold: Hold) => Promise<void>,
-): Promise<void> {
-  const { letterId, service } = flight.claim.event
-  return inOffice(parts.db, parts.clock, 'kafka.settle', async (work) => {
-    const hold = await lockHold(work.tx, letterId)
-    if (!isOurs(hold, flight)) return
-    await write(work, hold)
-    work.afterCommit(() => parts.listener?.trouble?.(service, what))
-  })
+/** Of key and value, each with its length before it; −1 for none. */
+function digestOf({ key, value }: OutgoingRecord): string {
+  const hash = createHash('sha256')
+  for (const bytes of [key, value]) {
+    const length = Buffer.alloc(4)
+    length.writeInt32BE(bytes?.length ?? -1)
+    hash.update(length)
+    if (bytes !== null) hash.update(bytes)
+  }
+  return hash.digest('hex')
 }
+
+const sameBytes = (one: Uint8Array | null, other: Uint8Array | null): boolean =>
+  one === null || other === null ? one === other : Buffer.compare(one, other) === 0

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../../../test/harness/stores.ts'
-import { lockHold } from './hold.ts'
+import { lockHold } from './claim.ts'
 import { Desk, refusalId, TESTER } from './return-fixture.ts'
 import type { ReturnPath } from './return-path.ts'
 

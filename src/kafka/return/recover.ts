@@ -5,46 +5,27 @@
 import { type Alarm, later } from '../../core/clock.ts'
 import { inOffice } from '../../letters/work.ts'
 import { STATE, SYSTEM } from '../event.ts'
-import { SEND } from '../send.ts'
-import { isClaimOf } from './claim.ts'
-import { letGo, lockHold } from './hold.ts'
-import type { ReturnParts } from './parts.ts'
-import { allFlying, type Flying, isOver } from './seek.ts'
-import { noteSendEnd } from './sends.ts'
-import { note } from './trail.ts'
-
-export interface Recovery {
-  /** Whether this server begins: what it held itself, before it ended, is over. */
-  readonly isStart: boolean
-  /** The claims that this process has. */
-  readonly live: ReadonlySet<string>
-}
-
-/** Lets go of all whose claims are over. */
-export async function recover(parts: ReturnParts, { isStart, live }: Recovery): Promise<void> {
-  const { db, clock, instance } = parts
-  const flying = await db.session('kafka.inFlight', allFlying)
-  const now = clock.now()
-  for (const each of flying) {
-    // A file has one server at a time: on SQLite whoever held something is gone.
-    const isOfBefore = db.dialect === 'sqlite' || isClaimOf(each.claimedBy, instance)
-    if ((isStart && isOfBefore && !live.has(each.claim)) || isOver(each, now)) await letLapse(parts, each)
-  }
-}
+import { isClaimOf, letGo, lockHold } from './claim.ts'
+import { endUncertain } from './publish.ts'
+import { allInFlight, type InFlight, isOver } from './service-queue.ts'
+import type { ReturnParts } from './terms.ts'
 
 /** Lets go of one event whose claim is over, unless it is under another by now, or was prolonged. */
-export function letLapse(parts: ReturnParts, { letterId, claim, leaseUntil }: Flying): Promise<void> {
+export function letLapse(parts: ReturnParts, { letterId, claim, leaseUntil }: InFlight): Promise<void> {
   return inOffice(parts.db, parts.clock, 'kafka.recover', async (work) => {
-    const { tx, now } = work
-    const hold = await lockHold(tx, letterId)
-    if (hold === null || hold.claim !== claim || hold.leaseUntil !== leaseUntil) return
-    if (hold.state === STATE.claimed) return letGo(tx, letterId, STATE.pending, hold.eventId)
-    const { eventId, service } = hold
+    const held = await lockHold(work.tx, letterId)
+    if (held === null || held.claim !== claim || held.leaseUntil !== leaseUntil) return
+    const { eventId, service, state } = held
+    if (state === STATE.claimed) {
+      await letGo(work.tx, letterId, STATE.pending, eventId)
+      return
+    }
     if (eventId === null) throw new Error(`letter ${letterId} is being published under no id`)
-    await noteSendEnd(tx, now, eventId, SEND.uncertain)
-    await letGo(tx, letterId, STATE.uncertain, eventId)
-    const error = 'the server that was publishing it did not say in time what came of it'
-    await note(work, hold, { operation: 'uncertain', caller: SYSTEM, details: { event_id: eventId }, error })
+    await endUncertain(work, held, eventId, {
+      caller: SYSTEM,
+      details: { event_id: eventId },
+      error: 'the server that was publishing it did not say in time what came of it',
+    })
     work.afterCommit(() => parts.listener?.trouble?.(service, 'uncertain'))
   })
 }
@@ -54,6 +35,7 @@ const EVERY_US = 5_000_000n
 /** Looks every few seconds for events that somebody held and let go of without a word. */
 export class Clerk {
   readonly #parts: ReturnParts
+  /** The claims that this process has. */
   readonly #live: ReadonlySet<string>
   #alarm: Alarm | undefined
   #round: Promise<void> = Promise.resolve()
@@ -64,9 +46,9 @@ export class Clerk {
     this.#live = live
   }
 
-  /** A first round now, for what this server held before; then one every few seconds. */
-  async start(): Promise<void> {
-    await this.#look(true)
+  /** A first round now, for what this server held before it ended; then one every few seconds. */
+  start(): Promise<void> {
+    return this.#look(true)
   }
 
   /** Ends after the round at hand. */
@@ -83,15 +65,27 @@ export class Clerk {
 
   async #recover(isStart: boolean): Promise<void> {
     const { clock, log } = this.#parts
-    let isDone = false
+    // A start that failed is made up for.
+    let isLeft = isStart
     try {
-      await recover(this.#parts, { isStart, live: this.#live })
-      isDone = true
+      await this.#letAllLapse(isStart)
+      isLeft = false
     } catch (error) {
       log.warn({ err: error }, 'events that nobody holds any more could not be let go; it is tried again')
     }
     if (this.#isStopped) return
-    // A start that failed is made up for.
-    this.#alarm = clock.alarm(later(clock.now(), EVERY_US), () => void this.#look(isStart && !isDone))
+    this.#alarm = clock.alarm(later(clock.now(), EVERY_US), () => void this.#look(isLeft))
+  }
+
+  async #letAllLapse(isStart: boolean): Promise<void> {
+    const { db, clock, instance } = this.#parts
+    const held = await db.session('kafka.inFlight', allInFlight)
+    const now = clock.now()
+    for (const each of held) {
+      // A file has one server at a time: on SQLite whoever held something is gone.
+      const isOfBefore = db.dialect === 'sqlite' || isClaimOf(each.claimedBy, instance)
+      const isAbandoned = isStart && isOfBefore && !this.#live.has(each.claim)
+      if (isAbandoned || isOver(each, now)) await letLapse(this.#parts, each)
+    }
   }
 }

@@ -4,21 +4,29 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { inOffice } from '../../letters/work.ts'
-import type { Caller, DlqId, StoredEvent } from '../event.ts'
+import type { Caller, StoredEvent } from '../event.ts'
 import { isUuid } from '../names.ts'
-import type { Resolution, ResolveRequest, ReturnWay } from '../ports.ts'
+import type { Resolution, ResolveRequest } from '../ports.ts'
 import { eventNamed } from '../queue-reader.ts'
-import { attempt, done, type Ended, stopped, type Tried } from './attempt.ts'
-import { discardEvent } from './discard.ts'
-import type { Errand, Goal, LetterGoal, QueueGoal } from './errand.ts'
+import { attempt } from './attempt.ts'
+import { discardEvent } from './claim.ts'
 import { type Obstacle, refusalOf } from './obstacle.ts'
-import type { ReturnParts } from './parts.ts'
+import { type Ended, rehearse } from './prepare.ts'
 import { Clerk, letLapse } from './recover.ts'
-import { rehearse } from './rehearse.ts'
-import { flyingOf, isOpen, isOver, lockEvent, seek } from './seek.ts'
-import { ServiceTurns } from './turns.ts'
+import {
+  type Again,
+  type InFlight,
+  inFlightOf,
+  inTheWay,
+  isOpen,
+  locate,
+  lockEvent,
+  ServiceTurns,
+} from './service-queue.ts'
+import type { QueueHead, ReturnParts, Target, Terms } from './terms.ts'
 
-export class ReturnPath implements ReturnWay {
+/** Refusals of calls on queues are `KafkaRefused`. */
+export class ReturnPath {
   readonly #parts: ReturnParts
   readonly #turns = new ServiceTurns()
   /** The tokens of the claims that this process has. */
@@ -43,50 +51,49 @@ export class ReturnPath implements ReturnWay {
     await Promise.all([this.#clerk.stop(), Promise.allSettled(this.#calls)])
   }
 
+  /** Processes the next event of a queue. */
   async process(request: ResolveRequest): Promise<Resolution> {
-    const goal = goalOf(request)
-    return resolutionOf(goal, await this.#resolve(goal, this.#errandOf(request)))
+    const target = headOf(request)
+    return resolutionOf(target, await this.send(target, this.#termsOf(request)))
   }
 
+  /** The same without writing anything. */
   async dryRun(request: ResolveRequest): Promise<Resolution> {
-    const goal = goalOf(request)
-    return resolutionOf(goal, await rehearse(this.#parts, goal, this.#errandOf(request)))
+    const target = headOf(request)
+    return resolutionOf(target, await this.rehearse(target, this.#termsOf(request)))
   }
 
-  async discardNext({
-    service,
-    dlqId,
-    caller,
-  }: Pick<ResolveRequest, 'service' | 'dlqId' | 'caller'>): Promise<StoredEvent> {
-    const goal = goalOf({ service, topic: null, dlqId })
-    const result = await this.#inTurn(service, (patience) =>
-      this.#patiently(patience, () => this.#tryDiscardNext(goal, caller)),
-    )
-    if ('why' in result) throw refusalOf(result, goal)
+  /** Discards the next event of a service. No processor runs. */
+  async discardNext(request: Pick<ResolveRequest, 'service' | 'dlqId' | 'caller'>): Promise<StoredEvent> {
+    const target = headOf({ ...request, topic: null })
+    const result = await this.#inTurn(request.service, () => this.#tryDiscardNext(target, request.caller))
+    if ('why' in result) throw refusalOf(result, target)
     return result
   }
 
+  /** Discards an event by its id, wherever it stands; false when there is none to discard, or it is resolved already. */
   async discard(dlqId: string, caller: Caller): Promise<boolean> {
     if (!isUuid(dlqId)) return false
     const id = dlqId.toLowerCase()
     const result = await this.#counted(() =>
-      this.#patiently(this.#patience(), () => this.#tryDiscard(id, caller)),
+      this.#untilFree(this.#deadline(), () => this.#tryDiscard(id, caller)),
     )
-    if (typeof result === 'boolean') return result
-    throw refusalOf(result, goalOf({ service: '', topic: null, dlqId }))
+    if (!('why' in result)) return true
+    if (result.why === 'empty') return false
+    throw refusalOf(result, headOf({ service: '', topic: null, dlqId }))
   }
 
-  /** Sends the event of one letter back, wherever it stands. */
-  processLetter(goal: LetterGoal, errand: Errand): Promise<Ended> {
-    return this.#resolve(goal, errand)
+  /** Sends an event back: the next of a queue, or that of a letter. */
+  send(target: Target, terms: Terms): Promise<Ended> {
+    return this.#inTurn(target.service, () => attempt(this.#parts, this.#live, target, terms))
   }
 
   /** How that would end. Writes nothing. */
-  rehearseLetter(goal: LetterGoal, errand: Errand): Promise<Ended> {
-    return rehearse(this.#parts, goal, errand)
+  rehearse(target: Target, terms: Terms): Promise<Ended> {
+    return rehearse(this.#parts, target, terms)
   }
 
-  #errandOf({ caller, override, mintCorrelationId, resend }: ResolveRequest): Errand {
+  #termsOf({ caller, override, mintCorrelationId, resend }: ResolveRequest): Terms {
     return {
       caller,
       override,
@@ -98,99 +105,69 @@ export class ReturnPath implements ReturnWay {
     }
   }
 
-  async #resolve(goal: Goal, errand: Errand): Promise<Ended> {
-    const ended = await this.#inTurn(goal.service, (patience) =>
-      this.#patiently(patience, () => attempt(this.#parts, this.#live, goal, errand)),
-    )
-    return 'why' in ended ? stopped(ended) : ended
-  }
-
-  #tryDiscardNext(goal: QueueGoal, caller: Caller): Promise<Tried<StoredEvent | Obstacle>> {
+  #tryDiscardNext(target: QueueHead, caller: Caller): Promise<StoredEvent | Obstacle | Again> {
     const parts = this.#parts
-    return inOffice(
-      parts.db,
-      parts.clock,
-      'kafka.discard',
-      async (work): Promise<Tried<StoredEvent | Obstacle>> => {
-        const sought = await seek(work.tx, goal, work.now)
-        switch (sought.found) {
-          case 'none':
-            return done({ why: 'empty' })
-          case 'another':
-            return done({ why: 'not_next', expected: sought.head })
-          case 'held':
-            return { outcome: 'held', by: sought.by }
-          case 'lapsed':
-            return { outcome: 'lapsed', lapse: sought.lapse }
-          case 'free': {
-            const { event } = sought
-            await discardEvent(parts, work, event, { by: 'operator', caller, reason: null })
-            return done(event)
-          }
-        }
-      },
-    )
+    return inOffice(parts.db, parts.clock, 'kafka.discard', async (work) => {
+      const event = await locate(work.tx, target, work.now)
+      if ('letterId' in event)
+        await discardEvent(parts, work, event, { by: 'operator', caller, reason: null })
+      return event
+    })
   }
 
   /** Takes only its own letter: what else is in flight of the service does not matter. */
-  #tryDiscard(dlqId: string, caller: Caller): Promise<Tried<boolean>> {
+  #tryDiscard(dlqId: string, caller: Caller): Promise<StoredEvent | Obstacle | Again> {
     const parts = this.#parts
     return inOffice(parts.db, parts.clock, 'kafka.discard', async (work) => {
       const { tx, now } = work
       const named = await eventNamed(tx, dlqId)
       const event = named === null ? null : await lockEvent(tx, named.letterId)
       // An id that another record has taken over is spent.
-      if (event === null || event.dlqId !== dlqId) return done(false)
+      if (event === null || event.dlqId !== dlqId) return EMPTY
       if (isOpen(event)) {
         await discardEvent(parts, work, event, { by: 'operator', caller, reason: null })
-        return done(true)
+        return event
       }
-      const flying = await flyingOf(tx, event.service)
-      if (flying?.letterId !== event.letterId) return done(false)
-      return isOver(flying, now) ? { outcome: 'lapsed', lapse: flying } : { outcome: 'held', by: event }
+      const busy = await inTheWay(tx, event.service, now)
+      return busy?.by.letterId === event.letterId ? busy : EMPTY
     })
-  }
-
-  /** Tries until somebody else's event is out of the way, or until the patience is over. */
-  async #patiently<T>(patience: AbortSignal, attempt: () => Promise<Tried<T>>): Promise<T | Obstacle> {
-    for (;;) {
-      const tried = await attempt()
-      switch (tried.outcome) {
-        case 'done':
-          return tried.result
-        case 'lapsed':
-          await letLapse(this.#parts, tried.lapse)
-          break
-        case 'held':
-          if (patience.aborted) return busy(tried.by.service, tried.by.dlqId)
-          await rest(patience)
-          break
-        case 'lost':
-          if (patience.aborted) return busy(tried.from.service, tried.from.dlqId)
-      }
-    }
   }
 
   /** Acts when all earlier calls of this server on the service have ended. */
-  #inTurn<T>(service: string, act: (patience: AbortSignal) => Promise<T>): Promise<T | Obstacle> {
+  #inTurn<T extends object>(service: string, act: () => Promise<T | Again>): Promise<T | Obstacle> {
     return this.#counted(async () => {
-      const patience = this.#patience()
+      const deadline = this.#deadline()
       let isMyTurn = false
       try {
-        return await this.#turns.inTurn(service, patience, () => {
+        return await this.#turns.inTurn(service, deadline, () => {
           isMyTurn = true
-          return act(patience)
+          return this.#untilFree(deadline, act)
         })
       } catch (error) {
-        if (isMyTurn || !patience.aborted) throw error
-        const flying = await this.#parts.db.session('kafka.inFlight', (session) => flyingOf(session, service))
-        return busy(service, flying?.dlqId ?? null)
+        if (isMyTurn || !deadline.aborted) throw error
+        const { db } = this.#parts
+        return busy(await db.session('kafka.inFlight', (session) => inFlightOf(session, service)), service)
       }
     })
   }
 
-  #patience(): AbortSignal {
-    return patienceOf(this.#parts.settings.busyWaitMs, this.#stopped.signal)
+  /** Makes attempts until nobody else's event is in the way any more, or until the deadline. */
+  async #untilFree<T extends object>(
+    deadline: AbortSignal,
+    act: () => Promise<T | Again>,
+  ): Promise<T | Obstacle> {
+    for (;;) {
+      const done = await act()
+      if (!('again' in done)) return done
+      if (done.again === 'lapsed') await letLapse(this.#parts, done.by)
+      else if (deadline.aborted) return busy(done.by)
+      else if (done.again === 'held') await rest(deadline)
+    }
+  }
+
+  /** Over after the time that calls wait, or when the server stops. */
+  #deadline(): AbortSignal {
+    return AbortSignal.any([AbortSignal.timeout(this.#parts.settings.busyWaitMs), this.#stopped.signal])
   }
 
   /** Calls that `stop` waits for. */
@@ -205,33 +182,34 @@ export class ReturnPath implements ReturnWay {
   }
 }
 
+const EMPTY: Obstacle = { why: 'empty' }
 const SHORTEST_MS = 25
 const LONGEST_MS = 100
 
-/** Over after so many milliseconds, or when the server stops. */
-const patienceOf = (waitMs: number, stopped: AbortSignal): AbortSignal =>
-  AbortSignal.any([AbortSignal.timeout(waitMs), stopped])
-
-/** Rests before another try; at most until the patience is over. Not always for the same time: others wait too. */
-async function rest(patience: AbortSignal): Promise<void> {
+/** Rests before another attempt, at most until the deadline. Not always for the same time: others wait too. */
+async function rest(deadline: AbortSignal): Promise<void> {
   const ms = SHORTEST_MS + Math.random() * (LONGEST_MS - SHORTEST_MS)
-  await pause(ms, undefined, { signal: patience }).catch(() => {})
+  await pause(ms, undefined, { signal: deadline }).catch(() => {})
 }
 
-const busy = (service: string, dlqId: DlqId | null): Obstacle => ({ why: 'busy', service, dlqId })
+const busy = (by: Pick<InFlight, 'service' | 'dlqId'> | null, service = ''): Obstacle => ({
+  why: 'busy',
+  service: by?.service ?? service,
+  dlqId: by?.dlqId ?? null,
+})
 
-const goalOf = ({
+const headOf = ({
   service,
   topic,
   dlqId,
-}: Pick<ResolveRequest, 'service' | 'topic' | 'dlqId'>): QueueGoal => ({
+}: Pick<ResolveRequest, 'service' | 'topic' | 'dlqId'>): QueueHead => ({
   by: 'queue',
   service,
   topic,
   dlqId: dlqId?.toLowerCase() ?? null,
 })
 
-function resolutionOf(goal: QueueGoal, ended: Ended): Resolution {
-  if (ended.outcome === 'stopped') throw refusalOf(ended.obstacle, goal)
+function resolutionOf(target: QueueHead, ended: Ended): Resolution {
+  if ('why' in ended) throw refusalOf(ended, target)
   return ended
 }

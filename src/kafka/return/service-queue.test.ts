@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../../../test/harness/stores.ts'
 import type { StoredEvent } from '../event.ts'
 import { AWAY, Desk, refusal, refusalId, requestOf, TESTER } from './return-fixture.ts'
-import { ServiceTurns } from './turns.ts'
+import { ServiceTurns } from './service-queue.ts'
 
 describe.each(stores)('calls at the same time on $name', (kind) => {
   let desk: Desk

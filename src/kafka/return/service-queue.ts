@@ -1,18 +1,21 @@
 /**
- * Finds the event that a call is about and locks it, within the transaction that takes it: "next" is never read first and taken
- * later. First the row of the service is locked, which every call that takes an event of the service does, then the letter.
+ * The queue of a service, as those see it who take an event out: what is next, and who is in the way. The event is found and locked
+ * within the transaction that takes it: "next" is never read first and taken later. First the row of the service is locked, which
+ * every call that takes an event of the service does, then the letter.
  */
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { lockLetters } from '../../letters/reopen.ts'
-import { type DlqId, dlqId, STATE, type StoredEvent, UNKNOWN } from '../event.ts'
-import { isServiceName, isTopicName } from '../names.ts'
-import { EVENT_COLUMNS, type EventRow, toEvent } from '../stored-event.ts'
-import type { Goal, LetterGoal, QueueGoal } from './errand.ts'
+import { Turns } from '../../outgoing/turns.ts'
+import { type DlqId, dlqId, STATE, type StoredEvent } from '../event.ts'
+import { earlierOpenSameKey } from '../later-same-key.ts'
+import { canHaveLetters, eventOfLetter } from '../queue-reader.ts'
+import type { Obstacle } from './obstacle.ts'
+import type { OneLetter, QueueHead, Target } from './terms.ts'
 
 /** An event in flight, and who has it for how long. */
-export interface Flying {
+export interface InFlight {
   readonly letterId: LetterId
   readonly service: string
   readonly dlqId: DlqId
@@ -21,16 +24,16 @@ export interface Flying {
   readonly leaseUntil: Instant
 }
 
-export type Sought =
-  /** Nobody has it. Its service and its letter are locked until the transaction ends. */
-  | { readonly found: 'free'; readonly event: StoredEvent }
-  | { readonly found: 'none' }
-  /** Another event is next. */
-  | { readonly found: 'another'; readonly head: DlqId }
+type Named = Pick<InFlight, 'letterId' | 'service' | 'dlqId'>
+
+/** Somebody is in the way, and another attempt may do. */
+export type Again =
   /** An event of the service is in flight. */
-  | { readonly found: 'held'; readonly by: Pick<Flying, 'service' | 'dlqId'> }
-  /** An event of the service is said to be in flight, by somebody who is gone. */
-  | { readonly found: 'lapsed'; readonly lapse: Flying }
+  | { readonly again: 'held'; readonly by: Named }
+  /** One is said to be in flight, by somebody who is gone. */
+  | { readonly again: 'lapsed'; readonly by: InFlight }
+  /** What was claimed was taken away: it died again meanwhile. */
+  | { readonly again: 'lost'; readonly by: Named }
 
 const ORDER = 'order_ts, topic, partition, record_offset, intake'
 /** As a range, in the order that only one index has: under an equality PostgreSQL may walk past all other topics of the service. */
@@ -56,7 +59,7 @@ const headOfTopic = head(
   `original_topic, ${ORDER}`,
 )
 
-const FLYING = `state IN (${STATE.claimed}, ${STATE.publishing})`
+const IN_FLIGHT = `state IN (${STATE.claimed}, ${STATE.publishing})`
 
 /** What is in flight, on kafka_in_flight: one of each service at most. */
 const inFlight = (name: string, where: string) =>
@@ -64,26 +67,14 @@ const inFlight = (name: string, where: string) =>
     name,
     {
       postgres: `SELECT letter_id, service, dlq_id, claim, claimed_by, lease_until FROM bartleby.kafka_events
-                 WHERE ${where} AND ${FLYING} ORDER BY service`,
+                 WHERE ${where} AND ${IN_FLIGHT} ORDER BY service`,
       sqlite: `SELECT letter_id, service, dlq_id, claim, claimed_by, lease_until FROM kafka_events INDEXED BY kafka_in_flight
-               WHERE ${where} AND ${FLYING} ORDER BY service`,
+               WHERE ${where} AND ${IN_FLIGHT} ORDER BY service`,
     },
     { bigints: true },
   )
 const inFlightOfService = inFlight('kafka.inFlight', 'service = $1')
 const inFlightOfAll = inFlight('kafka.allInFlight', "service > ''")
-
-/** An event with its letter, both by primary key. */
-const readOne = sql(
-  'kafka.eventOfLetter',
-  {
-    postgres: `SELECT ${EVENT_COLUMNS} FROM (SELECT * FROM bartleby.kafka_events WHERE letter_id = $1 LIMIT 1) AS event
-               CROSS JOIN LATERAL (SELECT * FROM bartleby.letters WHERE id = $1 LIMIT 1) AS letter`,
-    sqlite: `SELECT ${EVENT_COLUMNS} FROM kafka_events AS event CROSS JOIN letters AS letter ON letter.id = event.letter_id
-             WHERE event.letter_id = $1`,
-  },
-  { bigints: true },
-)
 
 /** The row of a service, locked until the transaction ends. */
 const lockRow = sql('kafka.lockService', {
@@ -100,7 +91,7 @@ interface HeadRow {
   readonly dlq_id: string
 }
 
-interface FlyingRow extends HeadRow {
+interface InFlightRow extends HeadRow {
   readonly service: string
   readonly claim: string
   readonly claimed_by: string
@@ -108,20 +99,20 @@ interface FlyingRow extends HeadRow {
 }
 
 /** Whether the claim on an event in flight is over. */
-export const isOver = ({ leaseUntil }: Flying, now: Instant): boolean => leaseUntil < now
+export const isOver = ({ leaseUntil }: InFlight, now: Instant): boolean => leaseUntil < now
 
 /** The event of a service that is in flight; null when none is. */
-export async function flyingOf(session: Session, service: string): Promise<Flying | null> {
-  const [row] = await session.rows<FlyingRow>(inFlightOfService, service)
-  return row === undefined ? null : toFlying(row)
+export async function inFlightOf(session: Session, service: string): Promise<InFlight | null> {
+  const [row] = await session.rows<InFlightRow>(inFlightOfService, service)
+  return row === undefined ? null : toInFlight(row)
 }
 
 /** What is in flight of all services. */
-export async function allFlying(session: Session): Promise<Flying[]> {
-  return (await session.rows<FlyingRow>(inFlightOfAll)).map(toFlying)
+export async function allInFlight(session: Session): Promise<InFlight[]> {
+  return (await session.rows<InFlightRow>(inFlightOfAll)).map(toInFlight)
 }
 
-const toFlying = (row: FlyingRow): Flying => ({
+const toInFlight = (row: InFlightRow): InFlight => ({
   letterId: letterId(row.letter_id),
   service: row.service,
   dlqId: dlqId(row.dlq_id),
@@ -130,73 +121,93 @@ const toFlying = (row: FlyingRow): Flying => ({
   leaseUntil: instant(BigInt(row.lease_until)),
 })
 
-/** The event of a letter; null when there is none. */
-export async function eventOfLetter(session: Session, id: LetterId): Promise<StoredEvent | null> {
-  const [row] = await session.rows<EventRow>(readOne, id)
-  return row === undefined ? null : toEvent(row)
+/** The event that is the target at this moment. Locks nothing. */
+export async function peek(session: Session, target: Target): Promise<StoredEvent | Obstacle> {
+  const head = target.by === 'queue' ? await headOf(session, target) : null
+  const id = target.by === 'letter' ? target.letterId : head === null ? null : letterId(head.letter_id)
+  const event = id === null ? null : await eventOfLetter(session, id)
+  if (event === null) return EMPTY
+  return isNext(target, event.dlqId) ? event : { why: 'not_next', expected: event.dlqId }
 }
 
-/** The event that a goal names, as it is at this moment. Locks nothing. */
-export async function glance(session: Session, goal: Goal): Promise<StoredEvent | null> {
-  if (goal.by === 'letter') return eventOfLetter(session, goal.letterId)
-  const found = await headOf(session, goal)
-  return found === null ? null : eventOfLetter(session, letterId(found.letter_id))
-}
+const EMPTY: Obstacle = { why: 'empty' }
 
-/** Finds what a goal names, and locks it when it is free. */
-export const seek = (tx: Transaction, goal: Goal, now: Instant): Promise<Sought> =>
-  goal.by === 'queue' ? seekHead(tx, goal, now) : seekLetter(tx, goal, now)
+const isNext = (target: Target, head: string): boolean =>
+  target.by === 'letter' || target.dlqId === null || target.dlqId === head
 
-async function seekHead(tx: Transaction, goal: QueueGoal, now: Instant): Promise<Sought> {
+/** Finds the target; when nobody has it, its service and its letter are locked until the transaction ends. */
+export const locate = (
+  tx: Transaction,
+  target: Target,
+  now: Instant,
+): Promise<StoredEvent | Obstacle | Again> =>
+  target.by === 'queue' ? locateHead(tx, target, now) : locateLetter(tx, target, now)
+
+async function locateHead(
+  tx: Transaction,
+  target: QueueHead,
+  now: Instant,
+): Promise<StoredEvent | Obstacle | Again> {
+  const { service } = target
   // Before anything is locked: services that have nothing get no row.
-  if ((await headOf(tx, goal)) === null) return { found: 'none' }
-  await lockService(tx, goal.service)
+  if ((await headOf(tx, target)) === null) return EMPTY
+  await lockService(tx, service)
   for (;;) {
-    const next = await headOf(tx, goal)
-    if (next === null) return { found: 'none' }
-    const obstacle = await flightObstacle(tx, goal.service, now)
-    if (obstacle !== null) return obstacle
-    if (goal.dlqId !== null && next.dlq_id !== goal.dlqId)
-      return { found: 'another', head: dlqId(next.dlq_id) }
+    const next = await headOf(tx, target)
+    if (next === null) return EMPTY
+    const busy = await inTheWay(tx, service, now)
+    if (busy !== null) return busy
+    if (!isNext(target, next.dlq_id)) return { why: 'not_next', expected: dlqId(next.dlq_id) }
     const event = await lockEvent(tx, letterId(next.letter_id))
     // Discarded, reopened or reassigned while its lock was waited for: then something else is next.
-    if (event?.service === goal.service && event.dlqId === next.dlq_id && isOpen(event)) {
-      return { found: 'free', event }
-    }
+    if (event?.service === service && event.dlqId === next.dlq_id && isOpen(event)) return event
   }
 }
 
-async function seekLetter(tx: Transaction, { letterId: id }: LetterGoal, now: Instant): Promise<Sought> {
+async function locateLetter(
+  tx: Transaction,
+  target: OneLetter,
+  now: Instant,
+): Promise<StoredEvent | Obstacle | Again> {
+  const { letterId: id } = target
   const before = await eventOfLetter(tx, id)
-  if (before === null) return { found: 'none' }
+  if (before === null) return EMPTY
   await lockService(tx, before.service)
-  const obstacle = await flightObstacle(tx, before.service, now)
-  if (obstacle !== null) return obstacle
+  const busy = await inTheWay(tx, before.service, now)
+  if (busy !== null) return busy
   const event = await lockEvent(tx, id)
-  if (event === null || !isOpen(event)) return { found: 'none' }
+  if (event === null || !isOpen(event)) return EMPTY
   // Reassigned meanwhile: its new service is not locked.
-  if (event.service !== before.service) return { found: 'held', by: event }
-  return { found: 'free', event }
+  return event.service === before.service ? event : { again: 'held', by: event }
+}
+
+/** Who names a letter may take it out of its turn, but not before an older one with the same key. */
+export async function outOfTurn(
+  session: Session,
+  target: Target,
+  event: StoredEvent,
+): Promise<Obstacle | null> {
+  const before = target.by === 'letter' ? await earlierOpenSameKey(session, event) : null
+  if (before === null) return null
+  return { why: 'earlier_same_key', before: (await eventOfLetter(session, before))?.rowKey ?? '' }
 }
 
 /** Whether it is unresolved, and nobody holds it. */
 export const isOpen = ({ state }: StoredEvent): boolean =>
   state === STATE.pending || state === STATE.uncertain
 
-async function headOf(session: Session, { service, topic }: QueueGoal): Promise<HeadRow | null> {
-  // No letter has another name than these; and texts of requests may hold what stores refuse.
-  if (service !== UNKNOWN && !isServiceName(service)) return null
-  if (topic !== null && topic !== UNKNOWN && !isTopicName(topic)) return null
+async function headOf(session: Session, { service, topic }: QueueHead): Promise<HeadRow | null> {
+  if (!canHaveLetters(service, topic)) return null
   const [row] = await (topic === null
     ? session.rows<HeadRow>(headOfService, service)
     : session.rows<HeadRow>(headOfTopic, service, topic))
   return row ?? null
 }
 
-async function flightObstacle(tx: Transaction, service: string, now: Instant): Promise<Sought | null> {
-  const flying = await flyingOf(tx, service)
-  if (flying === null) return null
-  return isOver(flying, now) ? { found: 'lapsed', lapse: flying } : { found: 'held', by: flying }
+/** Whoever has an event of the service in flight; null when nobody does. */
+export async function inTheWay(tx: Transaction, service: string, now: Instant): Promise<Again | null> {
+  const by = await inFlightOf(tx, service)
+  return by === null ? null : { again: isOver(by, now) ? 'lapsed' : 'held', by }
 }
 
 /** Locks a letter until the transaction ends, and gives its event; null when there is none. */
@@ -211,4 +222,33 @@ async function lockService(tx: Transaction, service: string): Promise<void> {
   if (tx.dialect === 'sqlite' || (await tx.rows(lockRow, service)).length > 0) return
   await tx.run(insertRow, service)
   await tx.rows(lockRow, service)
+}
+
+interface Line {
+  readonly turns: Turns
+  /** How many calls have the turn or wait for it. */
+  calls: number
+}
+
+/** The calls of this process on one service, one after the other, in the order in which they came. Each waits only so long. */
+export class ServiceTurns {
+  readonly #lines = new Map<string, Line>()
+
+  /** Acts when it is its turn; rejects with the signal's reason when that is aborted before. */
+  async inTurn<T>(service: string, deadline: AbortSignal, act: () => Promise<T>): Promise<T> {
+    const line = this.#lines.get(service) ?? { turns: new Turns(1), calls: 0 }
+    this.#lines.set(service, line)
+    line.calls += 1
+    try {
+      await line.turns.take(deadline)
+      try {
+        return await act()
+      } finally {
+        line.turns.giveBack()
+      }
+    } finally {
+      line.calls -= 1
+      if (line.calls === 0) this.#lines.delete(service)
+    }
+  }
 }

@@ -1,10 +1,33 @@
-/** One call on the return path: what it is about, how it is to be done, and for whom. */
+/** What attempts to send events back are made with: which event, on what terms, for whom, and how long it may be held. */
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import type { Database } from '../../db/database.ts'
 import type { LetterId, RedriveRef, Settled } from '../../letters/letter.ts'
 import type { Caller } from '../event.ts'
-import type { Override } from '../ports.ts'
+import type { EventProcessors, KafkaListener, Override, Publisher } from '../ports.ts'
+import type { KafkaSettings } from '../settings.ts'
+
+export interface ReturnParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly settings: KafkaSettings
+  readonly publisher: Publisher
+  readonly processors: EventProcessors
+  readonly listener?: KafkaListener
+  /** Unique among all running servers; the same after a restart, when what it held shall be free at once. */
+  readonly instance: string
+}
+
+/** For what the store takes. Who is later all the same sends nothing any more, or is believed when it knows that it arrived. */
+const MARGIN_MS = 10_000
+
+/** How long an event may be held: longer than a processor and a publish may take together. */
+export const leaseUs = ({ processorTimeoutMs, publishTimeoutMs }: KafkaSettings): bigint =>
+  BigInt(processorTimeoutMs + publishTimeoutMs + MARGIN_MS) * 1_000n
 
 /** The next event of a queue. */
-export interface QueueGoal {
+export interface QueueHead {
   readonly by: 'queue'
   readonly service: string
   /** null: of all topics of the service. */
@@ -14,15 +37,15 @@ export interface QueueGoal {
 }
 
 /** The event of one letter, wherever it stands. */
-export interface LetterGoal {
+export interface OneLetter {
   readonly by: 'letter'
   readonly service: string
   readonly letterId: LetterId
 }
 
-export type Goal = QueueGoal | LetterGoal
+export type Target = QueueHead | OneLetter
 
-export interface Errand {
+export interface Terms {
   readonly caller: Caller
   /** Replaces topic, type, key and value, and keeps processors out. */
   readonly override: Override | null

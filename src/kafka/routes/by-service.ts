@@ -98,7 +98,7 @@ async function dryRun(request: KafkaRequest, calls: KafkaCalls): Promise<Answer>
   const wanted = request.flag('detail')
   const asked = resolveFlags(request)
   const service = await knownService(request, calls)
-  const found = await calls.returnWay.dryRun({ ...asked, service, dlqId: null })
+  const found = await calls.returnPath.dryRun({ ...asked, service, dlqId: null })
   const headers = { ...outcomeHeaders(found), ETag: `"${found.event.dlqId}"` }
   if (found.outcome === 'discarded') return empty(headers)
   return json(dryRunText(found, await extraOfResolution(calls, found, { wanted, isDryRun: true })), headers)
@@ -109,7 +109,7 @@ async function processNext(request: KafkaRequest, calls: KafkaCalls): Promise<An
   const service = await knownService(request, calls)
   await insistOnNoBody(request)
   return onCondition(request, calls, service, async (dlqId) => {
-    const done = await calls.returnWay.process({ ...asked, service, dlqId })
+    const done = await calls.returnPath.process({ ...asked, service, dlqId })
     return noContent(outcomeHeaders(done))
   })
 }
@@ -120,17 +120,17 @@ async function discard(request: KafkaRequest, calls: KafkaCalls): Promise<Answer
   const service = await knownService(request, calls)
   await insistOnNoBody(request)
   return onCondition(request, calls, service, async (dlqId) => {
-    await calls.returnWay.discardNext({ service, dlqId, caller: request.caller })
+    await calls.returnPath.discardNext({ service, dlqId, caller: request.caller })
     return noContent()
   })
 }
 
 /** Also of an event that is gone, or never was: who asks twice is told the same. */
-async function discardById(id: string, request: KafkaRequest, { returnWay }: KafkaCalls): Promise<Answer> {
+async function discardById(id: string, request: KafkaRequest, { returnPath }: KafkaCalls): Promise<Answer> {
   if (!isUuidV4(id)) {
     throw new ShapeRefused([{ loc: ['path', 'dlq_id'], kind: 'uuid_version', input: JSON.stringify(id) }])
   }
-  await returnWay.discard(id.toLowerCase(), request.caller)
+  await returnPath.discard(id.toLowerCase(), request.caller)
   return noContent()
 }
 

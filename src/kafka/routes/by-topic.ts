@@ -105,7 +105,7 @@ async function processNext(request: KafkaRequest, calls: KafkaCalls): Promise<An
   const { caller } = request
   const asked = { service, topic, dlqId, caller, mintCorrelationId, resend, override }
   try {
-    const done = await (isDryRun ? calls.returnWay.dryRun(asked) : calls.returnWay.process(asked))
+    const done = await (isDryRun ? calls.returnPath.dryRun(asked) : calls.returnPath.process(asked))
     const text =
       done.outcome === 'discarded'
         ? 'null'

@@ -2,9 +2,10 @@
 import type { JsonSchema } from '../../http/proto-schema.ts'
 import type { Caller, StoredEvent } from '../event.ts'
 import type { KafkaMetrics } from '../metrics.ts'
-import type { IntakeStanding, ReturnWay } from '../ports.ts'
+import type { IntakeStanding } from '../ports.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import type { Assignment } from '../reassign.ts'
+import type { ReturnPath } from '../return/return-path.ts'
 import type { KafkaSettings } from '../settings.ts'
 import type { Answer } from './reply.ts'
 import type { KafkaRequest } from './request.ts'
@@ -12,7 +13,7 @@ import type { KafkaRequest } from './request.ts'
 /** What calls work with. */
 export interface KafkaCalls {
   readonly settings: KafkaSettings
-  readonly returnWay: ReturnWay
+  readonly returnPath: ReturnPath
   readonly reader: QueueReader
 }
 
