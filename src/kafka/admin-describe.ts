@@ -1,6 +1,6 @@
 /** How `/api/kafka` looks in the OpenAPI document. */
 import { INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME, textUpTo } from '../http/describe-api.ts'
-import { stateName } from './event.ts'
+import { STATE_NAMES } from './event.ts'
 import { PROFILES } from './settings.ts'
 
 const TEXTS = { type: 'array', items: TEXT }
@@ -54,7 +54,7 @@ export const EVENT_KEY = { dlqId: { type: 'string', format: 'uuid' } }
 const PLACE = {
   dlqId: { ...TEXT, description: 'The newest of the letter: asked for by an older one, it is another' },
   rowKey: TEXT,
-  state: { type: 'string', enum: [0, 1, 2, 3, 4, 5].map(stateName) },
+  state: { type: 'string', enum: STATE_NAMES },
   service: TEXT,
   originalTopic: TEXT,
 }

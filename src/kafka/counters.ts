@@ -2,7 +2,7 @@
  * What this server counted since it started. Names of services and of original topics come from records, which anybody may write:
  * only so many of them have counts of their own, all others share one.
  */
-import type { Labels, Sample } from '../observe/exposition.ts'
+import { family, type Labels, type Sample } from '../observe/exposition.ts'
 import type { Gap, KafkaListener, Stored } from './ports.ts'
 
 /** Sets of labels that are counted each by itself. */
@@ -14,7 +14,7 @@ class Tally {
   readonly #others: Labels
   readonly #counts = new Map<string, { readonly labels: Labels; value: number }>()
 
-  constructor(...shared: readonly string[]) {
+  constructor(shared: readonly string[]) {
     this.#others = Object.fromEntries(shared.map((name) => [name, OTHERS]))
   }
 
@@ -34,58 +34,44 @@ class Tally {
 
 const keyOf = (labels: Labels): string => JSON.stringify(Object.values(labels))
 
-/** Everything that is counted, as samples. */
-export type KafkaCounts = Readonly<
-  Record<
-    | 'received'
-    | 'duplicates'
-    | 'created'
-    | 'reopened'
-    | 'quarantined'
-    | 'published'
-    | 'discarded'
-    | 'publishFailures'
-    | 'uncertain'
-    | 'refused'
-    | 'processorFailures'
-    | 'gaps',
-    readonly Sample[]
-  >
->
-
-const TROUBLES = {
-  publish_failed: 'publishFailures',
-  uncertain: 'uncertain',
-  refused: 'refused',
-  processor_failed: 'processorFailures',
-} as const
+/** The counters: their names behind the prefix, what they count, and those of their labels that records choose. */
+const COUNTERS = {
+  received: ['records_received', 'Records of DLQ topics that this server took in.'],
+  duplicates: ['records_duplicate', 'Records that had been taken in before.'],
+  created: ['letters_created', 'Records that became a letter.'],
+  reopened: ['letters_reopened', 'Records of events that died again: they reopened their letter.'],
+  quarantined: [
+    'letters_quarantined',
+    'Records that must not be published as they are, once per reason.',
+    'service',
+  ],
+  published: ['published', 'Events that were sent to their retry topic.', 'service', 'topic'],
+  discarded: [
+    'discarded',
+    'Events that were discarded, by an operator or by their processor.',
+    'service',
+    'topic',
+  ],
+  publish_failed: ['publish_failures', 'Publishes that failed for certain.', 'service'],
+  uncertain: ['uncertain', 'Publishes of which nobody knows what became of them.', 'service'],
+  refused: ['refused', 'Events that the guard refused to publish.', 'service'],
+  processor_failed: ['processor_failures', 'Events whose processor failed or took too long.', 'service'],
+  gaps: ['gaps', 'Times that offsets of a partition were lost before they were read.'],
+} as const satisfies Record<string, readonly [name: string, help: string, ...shared: string[]]>
+type Counter = keyof typeof COUNTERS
 
 export class KafkaCounters implements KafkaListener {
-  readonly #tallies = {
-    // By DLQ topic: the configuration names all of them.
-    received: new Tally(),
-    duplicates: new Tally(),
-    created: new Tally(),
-    reopened: new Tally(),
-    gaps: new Tally(),
-    quarantined: new Tally('service'),
-    published: new Tally('service', 'topic'),
-    discarded: new Tally('service', 'topic'),
-    publishFailures: new Tally('service'),
-    uncertain: new Tally('service'),
-    refused: new Tally('service'),
-    processorFailures: new Tally('service'),
-  } satisfies Record<keyof KafkaCounts, Tally>
+  readonly #tallies = new Map<Counter, Tally>()
 
   stored(topic: string, { received, duplicates, created, reopened }: Stored): void {
-    this.#tallies.received.add({ topic }, received)
-    this.#tallies.duplicates.add({ topic }, duplicates)
-    this.#tallies.created.add({ topic }, created)
-    this.#tallies.reopened.add({ topic }, reopened)
+    this.#add('received', { topic }, received)
+    this.#add('duplicates', { topic }, duplicates)
+    this.#add('created', { topic }, created)
+    this.#add('reopened', { topic }, reopened)
   }
 
   quarantined(service: string, reasons: readonly string[]): void {
-    for (const reason of reasons) this.#tallies.quarantined.add({ service, reason })
+    for (const reason of reasons) this.#add('quarantined', { service, reason })
   }
 
   resolved(
@@ -93,38 +79,31 @@ export class KafkaCounters implements KafkaListener {
     topic: string,
     what: 'published' | 'discarded_operator' | 'discarded_processor',
   ): void {
-    if (what === 'published') this.#tallies.published.add({ service, topic })
-    else {
-      const by = what === 'discarded_operator' ? 'operator' : 'processor'
-      this.#tallies.discarded.add({ service, topic, by })
-    }
+    if (what === 'published') this.#add('published', { service, topic })
+    else this.#add('discarded', { service, topic, by: what.slice('discarded_'.length) })
   }
 
-  trouble(service: string, what: keyof typeof TROUBLES): void {
-    this.#tallies[TROUBLES[what]].add({ service })
+  trouble(service: string, what: 'publish_failed' | 'uncertain' | 'refused' | 'processor_failed'): void {
+    this.#add(what, { service })
   }
 
   gap({ topic, partition }: Gap): void {
-    this.#tallies.gaps.add({ topic, partition: String(partition) })
+    this.#add('gaps', { topic, partition: String(partition) })
   }
 
-  /** The counts as they are now. */
-  read(): KafkaCounts {
-    const { received, duplicates, created, reopened, gaps, quarantined } = this.#tallies
-    const { published, discarded, publishFailures, uncertain, refused, processorFailures } = this.#tallies
-    return {
-      received: received.samples(),
-      duplicates: duplicates.samples(),
-      created: created.samples(),
-      reopened: reopened.samples(),
-      quarantined: quarantined.samples(),
-      published: published.samples(),
-      discarded: discarded.samples(),
-      publishFailures: publishFailures.samples(),
-      uncertain: uncertain.samples(),
-      refused: refused.samples(),
-      processorFailures: processorFailures.samples(),
-      gaps: gaps.samples(),
-    }
+  /** The counts as they are now, as lines of Prometheus. */
+  lines(): string[] {
+    return Object.entries(COUNTERS).flatMap(([counter, [name, help]]) => {
+      // The keys of the table.
+      const samples = this.#tallies.get(counter as Counter)?.samples() ?? []
+      return family(`bartleby_kafka_${name}_total`, 'counter', help, samples)
+    })
+  }
+
+  #add(counter: Counter, labels: Labels, amount?: number): void {
+    const [, , ...shared] = COUNTERS[counter]
+    const tally = this.#tallies.get(counter) ?? new Tally(shared)
+    this.#tallies.set(counter, tally)
+    tally.add(labels, amount)
   }
 }

@@ -59,6 +59,7 @@ export const dlqId = (text: string): DlqId => text as DlqId
 /** Marks a text that was minted as the id of a publish. */
 export const eventId = (text: string): EventId => text as EventId
 
+/** Numbered in this order. */
 export const STATE = {
   pending: 0,
   claimed: 1,
@@ -70,17 +71,11 @@ export const STATE = {
 export type StateName = keyof typeof STATE
 export type State = (typeof STATE)[StateName]
 
+export const STATE_NAMES = Object.keys(STATE) as readonly StateName[]
+
 /** What a stored number says. */
-export const stateName = (state: number): StateName => {
-  const names: readonly StateName[] = [
-    'pending',
-    'claimed',
-    'publishing',
-    'uncertain',
-    'published',
-    'discarded',
-  ]
-  const name = names[state]
+export function stateName(state: number): StateName {
+  const name = STATE_NAMES[state]
   if (name === undefined) throw new Error(`no state has the number ${state}`)
   return name
 }

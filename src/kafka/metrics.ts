@@ -3,7 +3,7 @@
  * reads now: of the partitions of a group each server has its share.
  */
 import { family, type Sample } from '../observe/exposition.ts'
-import type { KafkaCounters, KafkaCounts } from './counters.ts'
+import type { KafkaCounters } from './counters.ts'
 import type { IntakeStanding } from './ports.ts'
 import { lagOf, publicTroubles } from './standing.ts'
 
@@ -11,22 +11,6 @@ export interface KafkaMetricsOptions {
   readonly counters: KafkaCounters
   readonly standing: () => IntakeStanding
 }
-
-/** The counters: their names behind the prefix, and what they count. */
-const COUNTERS: readonly (readonly [of: keyof KafkaCounts, name: string, help: string])[] = [
-  ['received', 'records_received', 'Records of DLQ topics that this server took in.'],
-  ['duplicates', 'records_duplicate', 'Records that had been taken in before.'],
-  ['created', 'letters_created', 'Records that became a letter.'],
-  ['reopened', 'letters_reopened', 'Records of events that died again: they reopened their letter.'],
-  ['quarantined', 'letters_quarantined', 'Records that must not be published as they are, once per reason.'],
-  ['published', 'published', 'Events that were sent to their retry topic.'],
-  ['discarded', 'discarded', 'Events that were discarded, by an operator or by their processor.'],
-  ['publishFailures', 'publish_failures', 'Publishes that failed for certain.'],
-  ['uncertain', 'uncertain', 'Publishes of which nobody knows what became of them.'],
-  ['refused', 'refused', 'Events that the guard refused to publish.'],
-  ['processorFailures', 'processor_failures', 'Events whose processor failed or took too long.'],
-  ['gaps', 'gaps', 'Times that offsets of a partition were lost before they were read.'],
-]
 
 const STATES: readonly IntakeStanding['state'][] = ['starting', 'reading', 'degraded', 'stopped']
 
@@ -39,14 +23,8 @@ export class KafkaMetrics {
 
   /** Everything as text. */
   text(): string {
-    const counts = this.#options.counters.read()
-    const lines = [
-      ...COUNTERS.flatMap(([of, name, help]) =>
-        family(`bartleby_kafka_${name}_total`, 'counter', help, counts[of]),
-      ),
-      ...standingLines(this.#options.standing()),
-    ]
-    return `${lines.join('\n')}\n`
+    const { counters, standing } = this.#options
+    return `${[...counters.lines(), ...standingLines(standing())].join('\n')}\n`
   }
 }
 

@@ -3,12 +3,11 @@ export const SEND = { publishing: 0, uncertain: 1, published: 2, failed: 3 } as 
 /** The condition of kafka_sends_unplaced: a copy may lie where nobody knows, and has not come back. */
 export const UNPLACED = `(published_offset IS NULL OR resends > 0) AND reopened = 0 AND outcome <> ${SEND.failed}`
 export type SendOutcomeName = keyof typeof SEND
-export type SendOutcome = (typeof SEND)[SendOutcomeName]
 
 /** What a stored number says. */
 export function sendOutcomeName(outcome: number): SendOutcomeName {
-  const names: readonly SendOutcomeName[] = ['publishing', 'uncertain', 'published', 'failed']
-  const name = names[outcome]
+  // Numbered in their order.
+  const name = (Object.keys(SEND) as readonly SendOutcomeName[])[outcome]
   if (name === undefined) throw new Error(`no outcome has the number ${outcome}`)
   return name
 }

@@ -1,7 +1,7 @@
 /** How the calls of the Kafka API look in the OpenAPI document. */
 import { INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME } from '../../http/describe-api.ts'
 import type { JsonSchema } from '../../http/proto-schema.ts'
-import { stateName } from '../event.ts'
+import { STATE_NAMES } from '../event.ts'
 import type { KafkaCall } from './call.ts'
 
 const flag = (description: string): JsonSchema => ({ type: 'boolean', default: false, description })
@@ -43,7 +43,7 @@ const EXTRA: JsonSchema = {
   ...objectOf({
     letter_id: { ...TEXT, description: "The row key of the letter at the office's API" },
     dlq_id: TEXT,
-    state: { type: 'string', enum: [0, 1, 2, 3, 4, 5].map(stateName) },
+    state: { type: 'string', enum: STATE_NAMES },
     topic: TEXT,
     partition: INTEGER,
     offset: TEXT,
