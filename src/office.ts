@@ -367,7 +367,14 @@ async function wire(
   const retentionDays = options.engines?.tables?.retentionDays ?? DEFAULT_RETENTION_DAYS
   const foldMs = webhooks.settings.dlq.summaryIntervalSeconds * 1_000
   const letters = new Letters(db, clock, { registers, sources, engines: directory, runs, retentionDays })
-  const kafka = await openKafka(options.kafka ?? {}, { db, clock, log, registers, runs, ledger: letters.ledger })
+  const kafka = await openKafka(options.kafka ?? {}, {
+    db,
+    clock,
+    log,
+    registers,
+    runs,
+    ledger: letters.ledger,
+  })
   const retention = new Retention(runs, { retentionDays, sources: [...sources.values()], log })
   return {
     db,

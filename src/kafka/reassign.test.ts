@@ -183,7 +183,9 @@ describe.each(stores)('giving events to a service, on $name', (kind) => {
     const other = runsOf({ ...kafka, settings })
     const done = await other.round(REASSIGNMENT)
     expect(done).toMatchObject({ id: left?.id, state: 'done', done: 130 })
-    expect(await other.list({ kinds: null, states: null, before: null, limit: 10 })).toMatchObject([{ kind: REASSIGNMENT, done: 130 }])
+    expect(await other.list({ kinds: null, states: null, before: null, limit: 10 })).toMatchObject([
+      { kind: REASSIGNMENT, done: 130 },
+    ])
     const moved = (await kafka.events()).filter(({ service }) => service === 'late')
     expect(moved).toHaveLength(130)
   })

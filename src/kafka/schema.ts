@@ -22,10 +22,15 @@ const IN_FLIGHT = `state IN (${STATE.claimed}, ${STATE.publishing})`
 const KEPT = `state <> ${STATE.discarded}`
 const ORDER = 'order_ts, topic, partition, record_offset, intake'
 
-export const kafkaMigration: Migration = {
-  number: 7,
-  name: 'kafka',
-  postgres: `
+/** How the tables of each kind are stored. */
+interface Storage {
+  readonly small: string
+  readonly plain: string
+  readonly events: string
+}
+
+/** The tables in the words of PostgreSQL. */
+const tables = ({ small, plain, events }: Storage): string => `
     CREATE TABLE bartleby.kafka_partitions (
       topic text COLLATE "C" NOT NULL,
       partition int NOT NULL,
@@ -39,10 +44,8 @@ export const kafkaMigration: Migration = {
       reopened bigint NOT NULL,
       gaps bigint NOT NULL,
       PRIMARY KEY (topic, partition)
-    );
-    CREATE TABLE bartleby.kafka_services (service text COLLATE "C" PRIMARY KEY);
-
-    CREATE SEQUENCE bartleby.kafka_intake AS bigint;
+    )${small};
+    CREATE TABLE bartleby.kafka_services (service text COLLATE "C" PRIMARY KEY)${small};
 
     CREATE TABLE bartleby.kafka_records (
       topic text COLLATE "C" NOT NULL,
@@ -52,7 +55,7 @@ export const kafkaMigration: Migration = {
       dlq_id uuid NOT NULL UNIQUE,
       letter_id bigint NOT NULL,
       PRIMARY KEY (topic, partition, record_offset, fingerprint)
-    );
+    )${small};
 
     CREATE TABLE bartleby.kafka_events (
       letter_id bigint PRIMARY KEY,
@@ -79,7 +82,7 @@ export const kafkaMigration: Migration = {
       record_key bytea,
       -- What was understood of the record: EventFacts.
       facts bytea NOT NULL
-    ) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+    )${events};
     CREATE INDEX kafka_queue ON bartleby.kafka_events (service, ${ORDER}) WHERE ${OPEN};
     CREATE INDEX kafka_queue_of_topic ON bartleby.kafka_events (service, original_topic, ${ORDER}) WHERE ${OPEN};
     CREATE INDEX kafka_same_key ON bartleby.kafka_events (service, original_topic, same_key, ${ORDER}) WHERE same_key IS NOT NULL AND ${KEPT};
@@ -108,7 +111,7 @@ export const kafkaMigration: Migration = {
       record_key bytea,
       value bytea,
       headers bytea NOT NULL
-    );
+    )${plain};
     CREATE INDEX kafka_sends_of_letter ON bartleby.kafka_sends (letter_id);
     CREATE INDEX kafka_sends_at ON bartleby.kafka_sends (target, published_partition, published_offset) WHERE published_offset IS NOT NULL;
 
@@ -129,102 +132,31 @@ export const kafkaMigration: Migration = {
       headers bytea,
       value bytea,
       PRIMARY KEY (letter_id, number)
-    );
-  `,
-  sqlite: `
-    INSERT INTO serials VALUES ('kafka_intake', 0);
+    )${plain};
+  `
 
-    CREATE TABLE kafka_partitions (
-      topic TEXT NOT NULL,
-      partition INTEGER NOT NULL,
-      order_ts INTEGER NOT NULL,
-      next_offset INTEGER NOT NULL,
-      received INTEGER NOT NULL,
-      duplicates INTEGER NOT NULL,
-      created INTEGER NOT NULL,
-      reopened INTEGER NOT NULL,
-      gaps INTEGER NOT NULL,
-      PRIMARY KEY (topic, partition)
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE kafka_services (service TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+/** The same in the words of SQLite, which knows fewer types and orders texts by their bytes anyway. */
+const inSqlite = (text: string): string =>
+  text
+    .replace(/^ *--.*\n/gm, '')
+    .replaceAll('bartleby.', '')
+    .replaceAll(' COLLATE "C"', '')
+    .replace(/\b(?:bigint|int|smallint)\b/g, 'INTEGER')
+    .replace(/\b(?:text|uuid)\b/g, 'TEXT')
+    .replaceAll(' bytea', ' BLOB')
 
-    CREATE TABLE kafka_records (
-      topic TEXT NOT NULL,
-      partition INTEGER NOT NULL,
-      record_offset INTEGER NOT NULL,
-      fingerprint BLOB NOT NULL,
-      dlq_id TEXT NOT NULL UNIQUE,
-      letter_id INTEGER NOT NULL,
-      PRIMARY KEY (topic, partition, record_offset, fingerprint)
-    ) STRICT, WITHOUT ROWID;
-
-    CREATE TABLE kafka_events (
-      letter_id INTEGER PRIMARY KEY,
-      order_ts INTEGER NOT NULL,
-      record_offset INTEGER NOT NULL,
-      intake INTEGER NOT NULL,
-      record_ts INTEGER NOT NULL,
-      same_key INTEGER,
-      lease_until INTEGER,
-      partition INTEGER NOT NULL,
-      attempts INTEGER NOT NULL,
-      state INTEGER NOT NULL,
-      value_null INTEGER NOT NULL,
-      dlq_id TEXT NOT NULL,
-      event_id TEXT,
-      service TEXT NOT NULL,
-      original_topic TEXT NOT NULL,
-      topic TEXT NOT NULL,
-      claim TEXT,
-      claimed_by TEXT,
-      record_key BLOB,
-      facts BLOB NOT NULL
-    ) STRICT;
-    CREATE INDEX kafka_queue ON kafka_events (service, ${ORDER}) WHERE ${OPEN};
-    CREATE INDEX kafka_queue_of_topic ON kafka_events (service, original_topic, ${ORDER}) WHERE ${OPEN};
-    CREATE INDEX kafka_same_key ON kafka_events (service, original_topic, same_key, ${ORDER}) WHERE same_key IS NOT NULL AND ${KEPT};
-    CREATE UNIQUE INDEX kafka_in_flight ON kafka_events (service) WHERE ${IN_FLIGHT};
-
-    CREATE TABLE kafka_sends (
-      event_id TEXT PRIMARY KEY,
-      letter_id INTEGER NOT NULL,
-      made_at INTEGER NOT NULL,
-      settled_at INTEGER,
-      published_offset INTEGER,
-      published_partition INTEGER,
-      resends INTEGER NOT NULL,
-      outcome INTEGER NOT NULL,
-      reopened INTEGER NOT NULL,
-      value_kept INTEGER NOT NULL,
-      target TEXT NOT NULL,
-      digest TEXT NOT NULL,
-      actor TEXT NOT NULL,
-      request_id TEXT,
-      record_key BLOB,
-      value BLOB,
-      headers BLOB NOT NULL
-    ) STRICT;
-    CREATE INDEX kafka_sends_of_letter ON kafka_sends (letter_id);
-    CREATE INDEX kafka_sends_at ON kafka_sends (target, published_partition, published_offset) WHERE published_offset IS NOT NULL;
-
-    CREATE TABLE kafka_chain (
-      letter_id INTEGER NOT NULL,
-      number INTEGER NOT NULL,
-      record_offset INTEGER NOT NULL,
-      record_ts INTEGER NOT NULL,
-      superseded_at INTEGER NOT NULL,
-      partition INTEGER NOT NULL,
-      value_null INTEGER NOT NULL,
-      dlq_id TEXT NOT NULL,
-      event_id TEXT,
-      topic TEXT NOT NULL,
-      facts BLOB NOT NULL,
-      record_key BLOB,
-      headers BLOB,
-      value BLOB,
-      PRIMARY KEY (letter_id, number)
-    ) STRICT;
-  `,
+export const kafkaMigration: Migration = {
+  number: 7,
+  name: 'kafka',
+  postgres: `CREATE SEQUENCE bartleby.kafka_intake AS bigint;
+    ${tables({
+      small: '',
+      plain: '',
+      events:
+        ' WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)',
+    })}`,
+  sqlite: `INSERT INTO serials VALUES ('kafka_intake', 0);
+    ${inSqlite(tables({ small: ' STRICT, WITHOUT ROWID', plain: ' STRICT', events: ' STRICT' }))}`,
 }
 
 /** Finds what was sent to a topic and lies nobody knows where, when a record comes back from there. */
