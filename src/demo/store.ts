@@ -10,7 +10,7 @@ import { openDatabase } from '../db/open.ts'
 import { readAccounts } from '../letters/books.ts'
 import { readQueue, readQueues } from '../queues/records.ts'
 import { checkListQueues } from '../queues/validate.ts'
-import { requireThisVersion, StoreTooOld } from '../verify/schema-version.ts'
+import { requireThisVersion, StoreTooOld } from '../verify/s1-schema.ts'
 import { hasChannels } from '../webhooks/registry/holders.ts'
 
 /** The queue that tells a demo's store, and what its reference says. */

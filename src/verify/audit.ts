@@ -10,7 +10,7 @@ import { STATUS } from '../letters/letter.ts'
 import { readCounts } from '../queues/counts.ts'
 import { readDeadCounts } from '../webhooks/dead-counts.ts'
 import { readTallies } from '../webhooks/tallies.ts'
-import type { Audit, Shelving, Sizes } from './invariant.ts'
+import type { Audit, FoundRow, Shelving, Sizes } from './invariant.ts'
 
 /** All partitions with the names of their queues: a few for every queue. */
 const readPartitions = sql(
@@ -18,25 +18,17 @@ const readPartitions = sql(
   `SELECT part, number, id_prefix, name FROM bartleby.partitions JOIN bartleby.queues ON queues.id = queue_id`,
 )
 
-/** For the progress alone, so nobody waits for more: beyond this, the bar is less exact. */
-const ENOUGH = 1_000_000
-
-/** Entries of the partial index of cases: live items only. */
-const countCases = sql(
-  'verify.countCases',
-  `SELECT count(*) AS found FROM (SELECT 1 FROM bartleby.items WHERE case_id IS NOT NULL LIMIT ${ENOUGH}) AS counted`,
-)
-
-/** Earlier failures, of letters that died again and of items that failed before. */
-const countAttempts = sql(
-  'verify.countAttempts',
-  `SELECT count(*) AS found FROM (SELECT 1 FROM bartleby.letter_attempts LIMIT ${ENOUGH}) AS counted`,
-)
-
-/** A row for every lane of a redrive. */
-const countRedriven = sql(
-  'verify.countRedriven',
-  'SELECT coalesce(sum(planned), 0) AS found FROM bartleby.redrive_lanes',
+/**
+ * For the progress alone, so nobody waits for more than a million: beyond that, the bar is less exact. Entries of the partial index
+ * of cases, which are live items only; earlier failures, of letters that died again and of items that failed before; and what
+ * the lanes of redrives were planned with.
+ */
+const readSizes = sql(
+  'verify.sizes',
+  `SELECT
+     (SELECT count(*) FROM (SELECT 1 FROM bartleby.items WHERE case_id IS NOT NULL LIMIT 1000000) AS counted) AS cases,
+     (SELECT count(*) FROM (SELECT 1 FROM bartleby.letter_attempts LIMIT 1000000) AS counted) AS attempts,
+     (SELECT coalesce(sum(planned), 0) FROM bartleby.redrive_lanes) AS redriven`,
 )
 
 /** The oldest rows of history and the newest, by their time: two looks into the index for every series. */
@@ -69,11 +61,10 @@ export async function openAudit(
   const drawers = new Map((await readDrawers(session)).map((drawer) => [drawer.number, drawer]))
   const partitions = await allPartitions(session)
   const history = await historyEnds(session, now)
+  const [few] = await session.rows<Record<'cases' | 'attempts' | 'redriven', Integer>>(readSizes)
   const sizes = {
     ...(await countedSizes(session, partitions)),
-    cases: await count(session, countCases),
-    attempts: await count(session, countAttempts),
-    redriven: await count(session, countRedriven),
+    ...{ cases: Number(few?.cases), attempts: Number(few?.attempts), redriven: Number(few?.redriven) },
     history: history.rows,
     ...(await webhookSizes(session)),
   }
@@ -153,18 +144,13 @@ async function webhookSizes(session: Session) {
   return { jobs: jobs + dead, messages }
 }
 
-async function count(session: Session, statement: typeof countCases): Promise<number> {
-  const [row] = await session.rows<{ found: Integer }>(statement)
-  return Number(row?.found ?? 0)
-}
+/** Whether the queue of a part is there. What a deleted one left behind cannot be leased any more. */
+export const isLive = ({ partitions }: Audit, part: FoundRow[string]): boolean => partitions.has(Number(part))
 
 /** Where an item lies, for people: its queue, its partition and its id. */
-export function itemRow(audit: Audit, part: number, serial: number): Record<string, string> {
-  const partition = audit.partitions.get(part)
-  if (partition === undefined) return { part: String(part), serial: String(serial) }
-  return {
-    queue: partition.queue,
-    partition: String(partition.number),
-    item: idFromSerial(partition.idPrefix, serial),
-  }
+export function itemRow({ partitions }: Audit, part: FoundRow[string], serial: FoundRow[string]): FoundRow {
+  const partition = partitions.get(Number(part))
+  if (partition === undefined) return { part, serial }
+  const { queue, number, idPrefix } = partition
+  return { queue, partition: number, item: idFromSerial(idPrefix, Number(serial)) }
 }

@@ -3,61 +3,56 @@
  * is still there or counted as removed, history knows of no letter that is gone and was pending last but for as many as were
  * erased, and what the runs of retention and those who erased reported is what is counted.
  */
-import { type Integer, sql } from '../db/database.ts'
+import type { Integer } from '../db/database.ts'
 import { PLAIN_ENGINE } from '../history/plain-capture.ts'
 import { type DrawerCount, readLetterCounts } from '../letters/counts.ts'
 import { ERASE_OPERATION } from '../letters/erase.ts'
 import { ACTS, OFFICE, SOURCE_OPERATIONS, SOURCES, STATUS } from '../letters/letter.ts'
-import type { Audit, Finding, Invariant } from './invariant.ts'
-import { historyRanges, plainCaptureRanges } from './walk.ts'
+import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
+import { Sums } from './sums.ts'
+import { fault, faultsAlong, HISTORY, PLAIN_CAPTURES, pages, read, rowsAlong } from './walk.ts'
 
-/** The history of the letters of a range that are gone: one look at a letter for each row. */
-const readOfMissing = sql(
-  'verify.historyOfMissing',
-  `SELECT record.letter_id, record.letter_version, series.engine, series.operation, series.status
-   FROM bartleby.history AS record JOIN bartleby.history_series AS series ON series.id = record.series
-   WHERE record.letter_id > $1 AND record.letter_id <= $2 AND record.letter_version IS NOT NULL
-     AND record.correlation_id IS NOT NULL
-     AND NOT EXISTS (SELECT 1 FROM bartleby.letters
-       WHERE letters.id = record.letter_id AND letters.id > $1 AND letters.id <= $2)`,
-  { bigints: true },
+/** The newest row of history of each letter of a range that is gone: one look at a letter for each row. Retention removes the oldest. */
+const readLatestOfMissing = read(
+  'historyOfMissing',
+  `SELECT letter_id AS letter, engine, letter_version AS version, operation, status FROM (
+     SELECT record.letter_id, record.letter_version, series.engine, series.operation, series.status,
+       row_number() OVER (PARTITION BY record.letter_id ORDER BY record.letter_version DESC) AS place
+     FROM bartleby.history AS record JOIN bartleby.history_series AS series ON series.id = record.series
+     WHERE record.letter_id > $1 AND record.letter_id <= $2 AND record.letter_version IS NOT NULL
+       AND record.correlation_id IS NOT NULL
+       AND NOT EXISTS (SELECT 1 FROM bartleby.letters
+         WHERE letters.id = record.letter_id AND letters.id > $1 AND letters.id <= $2)) AS missing
+   WHERE place = 1 ORDER BY letter_id`,
 )
 
-/** Captures of the series `$1` within a time whose letter is gone without another word of it. */
-const readOrphans = sql(
-  'verify.orphanCaptures',
-  `SELECT letter_id, letter_version FROM bartleby.history AS record
-   WHERE series = $1 AND created_at > $2 AND created_at <= $3 AND correlation_id IS NULL
+/** Captures of the series `$3` within a time whose letter is gone without another word of it. */
+const orphans = fault(
+  'orphanCaptures',
+  `SELECT letter_id AS letter, '${PLAIN_ENGINE}' AS engine, letter_version AS version, 'capture' AS operation
+   FROM bartleby.history AS record
+   WHERE series = $3 AND created_at > $1 AND created_at <= $2 AND correlation_id IS NULL
      AND (SELECT id FROM bartleby.letters WHERE letters.id = record.letter_id) IS NULL
      AND (SELECT max(id) FROM bartleby.history AS later WHERE later.letter_id = record.letter_id
        AND later.letter_version IS NOT NULL AND later.correlation_id IS NOT NULL) IS NULL`,
-  { bigints: true },
+  lost,
 )
 
-interface OrphanRow {
-  readonly letter_id: Integer
-  readonly letter_version: Integer
+function lost({ letter }: FoundRow): string {
+  return `letter ${letter} is gone, and was pending when history last heard of it`
 }
 
-interface MissingRow extends OrphanRow {
-  readonly engine: string
-  readonly operation: string
-  readonly status: Integer
-}
-
-/** What was reported as removed, newest last: `$2`, `$3` is the row behind which to start. On the index of the series. */
-const readReports = sql(
-  'verify.removalReports',
+/** What was reported as removed, newest last: `$1`, `$2` is the row behind which to start. On the index of the series `$3`. */
+const readReports = read(
+  'removalReports',
   `SELECT id, created_at, output FROM bartleby.history
-   WHERE series = $1 AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4`,
-  { bigints: true },
+   WHERE series = $3 AND (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT 1000`,
 )
 /** The series of such reports, and of what other engines may call so. Few rows. */
-const readReportSeries = sql(
-  'verify.removalSeries',
+const readReportSeries = read(
+  'removalSeries',
   `SELECT id, engine FROM bartleby.history_series WHERE operation = '${ERASE_OPERATION}' ORDER BY id`,
 )
-const REPORTS = 1_000
 
 /** Retention is the office's; letters are erased by the sources that are engines. */
 const REPORTERS: readonly string[] = [OFFICE, ...SOURCES]
@@ -71,19 +66,17 @@ export const retention: Invariant = {
     yield* unaccounted(counts)
     const reported = await readReported(audit)
     const gone = new Map<string, Gone>()
-    for await (const { after, through } of historyRanges(audit)) {
-      const rows = await audit.session.rows<MissingRow>(readOfMissing, after, through)
-      for (const last of latestOfEach(rows)) {
-        if (!leavesPending(last)) continue
-        if (reported.erased.has(last.engine)) gone.set(last.engine, addedTo(gone.get(last.engine), last))
-        else yield lost(last)
+    for await (const last of rowsAlong<Missing>(audit, HISTORY, readLatestOfMissing)) {
+      const { status, ...row } = last
+      if (!leavesPending(last)) continue
+      if (!reported.erased.has(row.engine)) yield { what: lost(row), row }
+      else {
+        const { letters = 0, first = row } = gone.get(row.engine) ?? {}
+        gone.set(row.engine, { letters: letters + 1, first })
       }
     }
     yield* unerased(reported, gone)
-    for await (const { after, through } of plainCaptureRanges(audit)) {
-      const rows = await audit.session.rows<OrphanRow>(readOrphans, audit.plainSeries, after, through)
-      for (const row of rows) yield lost({ ...row, engine: PLAIN_ENGINE, operation: 'capture' })
-    }
+    yield* faultsAlong(audit, PLAIN_CAPTURES, [orphans], audit.plainSeries ?? 0)
     yield* misreported(reported, removedOfEach(audit, counts))
   },
 }
@@ -98,16 +91,16 @@ function* unaccounted(counts: readonly DrawerCount[]): Iterable<Finding> {
   const captured = sum(STATUS.captured)
   const known = totals.reduce((total, [name, letters]) => (name === 'captured' ? total : total + letters), 0)
   if (known === captured) return
-  const row = Object.fromEntries(totals.map(([name, letters]) => [name, String(letters)]))
+  const row = Object.fromEntries(totals)
   yield { what: `${captured} letters were captured, and ${known} are accounted for`, row }
 }
 
 /** Letters that are counted as removed, by engine. */
 function removedOfEach({ drawers }: Audit, counts: readonly DrawerCount[]): ReadonlyMap<string, number> {
-  const removed = new Map<string, number>()
+  const removed = new Sums<string>()
   for (const { drawer, status, letters } of counts) {
     const engine = drawers.get(drawer)?.engine
-    if (status === STATUS.removed && engine !== undefined) add(removed, engine, letters)
+    if (status === STATUS.removed && engine !== undefined) removed.add(engine, letters)
   }
   return removed
 }
@@ -125,30 +118,27 @@ interface Reported {
   readonly isWhole: boolean
 }
 
+interface ReportRow {
+  readonly id: Integer
+  readonly created_at: Integer
+  readonly output: Uint8Array | null
+}
+
 async function readReported({ session }: Audit): Promise<Reported> {
-  const letters = new Map<string, number>()
-  const erased = new Map<string, number>()
+  const letters = new Sums<string>()
+  const erased = new Sums<string>()
   let history = 0
+  const keyOf = ({ created_at, id }: ReportRow) => [created_at, id]
   for (const series of await session.rows<{ id: Integer; engine: string }>(readReportSeries)) {
     if (!REPORTERS.includes(series.engine)) continue
-    for (let after: readonly [bigint, bigint] = [-1n, 0n]; ; ) {
-      const page = await session.rows<{ id: Integer; created_at: Integer; output: Uint8Array | null }>(
-        readReports,
-        Number(series.id),
-        ...after,
-        REPORTS,
-      )
-      for (const { output } of page) {
-        const report = reportOf(output)
+    for await (const page of pages(session, readReports, [-1n, 0n], keyOf, series.id)) {
+      for (const report of page.map(({ output }) => reportOf(output))) {
         for (const [engine, count] of Object.entries(report.letters)) {
-          add(letters, engine, count)
-          if (series.engine === engine) add(erased, engine, count)
+          letters.add(engine, count)
+          if (series.engine === engine) erased.add(engine, count)
         }
         history += report.history
       }
-      const last = page.at(-1)
-      if (last === undefined || page.length < REPORTS) break
-      after = [BigInt(last.created_at), BigInt(last.id)]
     }
   }
   return { letters, erased, isWhole: history === 0 }
@@ -165,21 +155,18 @@ function* misreported(
     if (isWhole ? reported === counted : reported <= counted) continue
     yield {
       what: `history says that ${reported} letters of engine '${engine}' were removed, and ${counted} are counted`,
-      row: { engine, reported: String(reported), removed: String(counted) },
+      row: { engine, reported, removed: counted },
     }
   }
 }
 
+type Missing = FoundRow & { readonly engine: string; readonly operation: string }
+
 /** Letters of one engine that are gone and were pending last: how many, and the first of them. */
 interface Gone {
   readonly letters: number
-  readonly example: MissingRow
+  readonly first: FoundRow
 }
-
-const addedTo = (gone: Gone | undefined, last: MissingRow): Gone => ({
-  letters: (gone?.letters ?? 0) + 1,
-  example: gone?.example ?? last,
-})
 
 /**
  * Of pending letters as many are gone as were erased. The report of an erasure is younger than all that history has of its letters,
@@ -187,16 +174,11 @@ const addedTo = (gone: Gone | undefined, last: MissingRow): Gone => ({
  */
 function* unerased({ erased, isWhole }: Reported, gone: ReadonlyMap<string, Gone>): Iterable<Finding> {
   for (const [engine, reported] of erased) {
-    const { letters = 0, example } = gone.get(engine) ?? {}
+    const { letters = 0, first } = gone.get(engine) ?? {}
     if (isWhole ? letters === reported : letters <= reported) continue
     yield {
       what: `${letters} letters of engine '${engine}' are gone that were pending, and history says that ${reported} were erased`,
-      row: {
-        engine,
-        gone: String(letters),
-        erased: String(reported),
-        ...(example === undefined ? {} : { letter: String(example.letter_id) }),
-      },
+      row: { engine, gone: letters, erased: reported, letter: first?.letter },
     }
   }
 }
@@ -224,21 +206,6 @@ function reportOf(output: Uint8Array | null): RunReport {
   }
 }
 
-const add = (counts: Map<string, number>, key: string, count: number): void => {
-  counts.set(key, (counts.get(key) ?? 0) + count)
-}
-
-/** The newest row of each letter. Retention removes the oldest, so that the newest is there when any is. */
-function latestOfEach(rows: readonly MissingRow[]): Iterable<MissingRow> {
-  const latest = new Map<string, MissingRow>()
-  for (const row of rows) {
-    const known = latest.get(String(row.letter_id))
-    if (known === undefined || Number(known.letter_version) < Number(row.letter_version))
-      latest.set(String(row.letter_id), row)
-  }
-  return latest.values()
-}
-
 const KNOWN_ACTS: readonly string[] = [...ACTS, ...Object.values(SOURCE_OPERATIONS).flat()]
 const TO_PENDING: readonly string[] = [
   'capture',
@@ -250,10 +217,5 @@ const TO_PENDING: readonly string[] = [
 ]
 
 /** Whether the letter was pending after this. A run of an engine stands for what it caused: a failure, a death. */
-const leavesPending = ({ operation, status }: MissingRow): boolean =>
+const leavesPending = ({ operation, status }: Missing): boolean =>
   KNOWN_ACTS.includes(operation) ? TO_PENDING.includes(operation) : Number(status) === 1
-
-const lost = ({ letter_id, letter_version, engine, operation }: Omit<MissingRow, 'status'>): Finding => ({
-  what: `letter ${letter_id} is gone, and was pending when history last heard of it`,
-  row: { letter: String(letter_id), engine, version: String(letter_version), operation },
-})

@@ -6,22 +6,26 @@
  */
 import { instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
-import { type Integer, integerList, sql } from '../db/database.ts'
+import { type Dialect, integerList } from '../db/database.ts'
 import { STATUS, UNNAMED_INSTANCE } from '../letters/letter.ts'
 import { isOfQueues } from '../redrive/destinations.ts'
-import type { Audit, Finding, Invariant } from './invariant.ts'
-import { keepsKeysInOrder, redrivePages } from './redrive-walk.ts'
-import { letterRanges } from './walk.ts'
+import { isSending } from '../redrive/redrive.ts'
+import type { Invariant } from './invariant.ts'
+import { redrivePages } from './redrive-lanes.ts'
+import { fault, faultsAlong, LETTERS } from './walk.ts'
 
 const these = (column: string, parameter: string) => ({
   postgres: `${column} = ANY(${parameter}::int[])`,
   sqlite: `${column} IN (SELECT value FROM json_each(${parameter}))`,
 })
 
-/** Letters of a range that redrives which keep order sent, by their keys. */
-const sentInOrder = (ofRedrives: string, ofDrawers: string): string =>
-  `letter.id > $1 AND letter.id <= $2 AND ${ofRedrives} AND ${ofDrawers} AND letter.instance_id IS NOT NULL
-   AND letter.instance_id <> '${UNNAMED_INSTANCE}' AND letter.sent_as IS NOT NULL`
+/** Letters of a range that the redrives `$3` sent, and which lie in the drawers `$4`, by their keys. */
+const sentInOrder = (dialect: Dialect): string =>
+  `letter.id > $1 AND letter.id <= $2 AND ${these('letter.redrive', '$3')[dialect]} AND ${these('letter.drawer', '$4')[dialect]}
+   AND letter.instance_id IS NOT NULL AND letter.instance_id <> '${UNNAMED_INSTANCE}' AND letter.sent_as IS NOT NULL`
+
+/** What is shown of a letter and of the one before it. */
+const PAIR = `(SELECT id FROM bartleby.redrives WHERE number = letter.redrive) AS redrive, letter.engine, letter.instance_id AS key, letter.id AS letter, before.id AS before`
 
 /** The last nine characters of an item's id are its serial, in digits that sort as bytes do. */
 const serialOf = (letter: string) => ({
@@ -30,103 +34,64 @@ const serialOf = (letter: string) => ({
 })
 
 /** Letters of a range, each with the one of its key and redrive before it: a look into letters_by_row_key for every letter. */
-const outOfOrder = (dialect: 'postgres' | 'sqlite'): string =>
-  `SELECT letter.id, letter.engine, letter.instance_id, letter.redrive, letter.sent_as, before.id AS before_id, before.sent_as AS before_sent_as
+const outOfOrder = (dialect: Dialect): string =>
+  `SELECT ${PAIR}, letter.sent_as AS "sentAs", before.sent_as AS "beforeSentAs"
    FROM bartleby.letters AS letter JOIN bartleby.letters AS before ON before.id = (
      SELECT earlier.id FROM bartleby.letters AS earlier
      WHERE earlier.engine = letter.engine AND earlier.instance_id = letter.instance_id AND earlier.captured_at < letter.captured_at
        AND earlier.redrive = letter.redrive AND earlier.sent_as IS NOT NULL
      ORDER BY earlier.captured_at DESC LIMIT 1)
-   WHERE ${sentInOrder(these('letter.redrive', '$3')[dialect], these('letter.drawer', '$4')[dialect])}
-     AND ${serialOf('before')[dialect]} > ${serialOf('letter')[dialect]}`
-
-const readOutOfOrder = sql(
-  'verify.outOfOrder',
-  { postgres: outOfOrder('postgres'), sqlite: outOfOrder('sqlite') },
-  { bigints: true },
-)
+   WHERE ${sentInOrder(dialect)} AND ${serialOf('before')[dialect]} > ${serialOf('letter')[dialect]}`
 
 /** A capture was there for whoever sent something so much later: its transaction was over. */
 const LATER_US = 60_000_000
 
 /** Letters of a range, each with the first of its key that is pending: a look into letters_pending_of_key for every letter. */
-const overtaking = (dialect: 'postgres' | 'sqlite'): string =>
-  `SELECT letter.id, letter.engine, letter.instance_id, letter.redrive, letter.resolved_at, before.id AS before_id
+const overtaking = (dialect: Dialect): string =>
+  `SELECT ${PAIR}, letter.resolved_at AS "sentAt"
    FROM bartleby.letters AS letter JOIN bartleby.letters AS before ON before.id = (
      SELECT earlier.id FROM bartleby.letters AS earlier
      WHERE earlier.engine = letter.engine AND earlier.instance_id = letter.instance_id AND earlier.captured_at < letter.captured_at
        AND earlier.status = ${STATUS.Pending}
      ORDER BY earlier.captured_at LIMIT 1)
-   WHERE ${sentInOrder(these('letter.redrive', '$3')[dialect], these('letter.drawer', '$4')[dialect])}
-     AND letter.resolved_at IS NOT NULL AND before.version = 1 AND (
+   WHERE ${sentInOrder(dialect)} AND letter.resolved_at IS NOT NULL AND before.version = 1 AND (
        SELECT record.created_at FROM bartleby.history AS record
        WHERE record.letter_id = before.id AND record.correlation_id IS NOT NULL AND record.letter_version = 1 LIMIT 1
      ) < letter.resolved_at - ${LATER_US}`
 
-const readOvertaking = sql(
-  'verify.overtaking',
-  { postgres: overtaking('postgres'), sqlite: overtaking('sqlite') },
-  { bigints: true },
-)
-
-interface Pair {
-  readonly id: Integer
-  readonly engine: string
-  readonly instance_id: string
-  readonly redrive: Integer
-  readonly before_id: Integer
-}
-
-interface OutOfOrder extends Pair {
-  readonly sent_as: string
-  readonly before_sent_as: string
-}
-
-interface Overtaking extends Pair {
-  readonly resolved_at: Integer
-}
+const both = (text: (dialect: Dialect) => string) => ({ postgres: text('postgres'), sqlite: text('sqlite') })
 
 export const captureOrder: Invariant = {
   id: 'I9',
   promise: 'of a key, a redrive sends letters in the order of their capture',
   rows: ({ letters, redriven }) => (redriven === 0 ? 0 : letters),
   async *check(audit) {
-    const redrives = new Map<number, string>()
-    for await (const page of redrivePages(audit))
-      for (const redrive of page) if (keepsKeysInOrder(redrive)) redrives.set(redrive.number, redrive.id)
-    if (redrives.size > 0) yield* inOrder(audit, redrives)
+    const { session, drawers } = audit
+    const redrives: number[] = []
+    for await (const page of redrivePages(session))
+      for (const { number, action, order } of page)
+        if (isSending(action) && order === 'key') redrives.push(number)
+    if (redrives.length === 0) return
+    const ofQueues = [...drawers.values()].filter(({ source }) => isOfQueues(source))
+    const numbers = [redrives, ofQueues.map(({ number }) => number)]
+    const lists = numbers.map((list) => integerList(session.dialect, list))
+    yield* faultsAlong(audit, LETTERS, [
+      fault(
+        'outOfOrder',
+        both(outOfOrder),
+        ({ letter, before }) =>
+          `letter ${letter} was sent before letter ${before} of its key, which was captured before it`,
+        () => lists,
+      ),
+      fault(
+        'overtaking',
+        both(overtaking),
+        ({ sentAt, ...pair }) => ({
+          what: `letter ${pair.letter} was sent although letter ${pair.before} of its key, captured before it, was pending`,
+          row: { ...pair, sentAt: formatMicros(instant(BigInt(sentAt ?? 0))) },
+        }),
+        () => lists,
+      ),
+    ])
   },
-}
-
-async function* inOrder(audit: Audit, redrives: ReadonlyMap<number, string>): AsyncGenerator<Finding> {
-  const { session, drawers } = audit
-  const ofQueues = [...drawers.values()].filter(({ source }) => isOfQueues(source))
-  const lists = [
-    integerList(session.dialect, [...redrives.keys()]),
-    integerList(
-      session.dialect,
-      ofQueues.map(({ number }) => number),
-    ),
-  ]
-  const rowOf = (pair: Pair) => ({
-    redrive: redrives.get(Number(pair.redrive)) ?? String(pair.redrive),
-    engine: pair.engine,
-    key: pair.instance_id,
-    letter: String(pair.id),
-    before: String(pair.before_id),
-  })
-  for await (const { after, through } of letterRanges(audit)) {
-    for (const pair of await session.rows<OutOfOrder>(readOutOfOrder, after, through, ...lists)) {
-      yield {
-        what: `letter ${pair.id} was sent before letter ${pair.before_id} of its key, which was captured before it`,
-        row: { ...rowOf(pair), sentAs: pair.sent_as, beforeSentAs: pair.before_sent_as },
-      }
-    }
-    for (const pair of await session.rows<Overtaking>(readOvertaking, after, through, ...lists)) {
-      yield {
-        what: `letter ${pair.id} was sent although letter ${pair.before_id} of its key, captured before it, was pending`,
-        row: { ...rowOf(pair), sentAt: formatMicros(instant(BigInt(pair.resolved_at))) },
-      }
-    }
-  }
 }

@@ -1,6 +1,6 @@
 /** The words of verify: a promise of the store, what breaks it, and what a check gets to work with. */
 import type { Instant } from '../core/clock.ts'
-import type { Session } from '../db/database.ts'
+import type { Integer, Session } from '../db/database.ts'
 import type { Drawer } from '../letters/drawers.ts'
 
 /** Something in the store that must not be. */
@@ -13,8 +13,14 @@ export interface Violation {
   readonly row: Readonly<Record<string, string>>
 }
 
-/** A violation as a check gives it; its invariant is known. */
-export type Finding = Omit<Violation, 'invariant'>
+/** A row as the store gives it. */
+export type FoundRow = Readonly<Record<string, Integer | null | undefined>>
+
+/** A violation as a check gives it. Of its row, null is shown as a dash, and undefined is not shown. */
+export interface Finding {
+  readonly what: string
+  readonly row: FoundRow
+}
 
 /** One promise of the store, and the check that proves it. */
 export interface Invariant {

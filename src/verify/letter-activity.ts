@@ -3,16 +3,17 @@
  * was told of an hour is the same for the office, for all origins, for all drawers and for all minutes. Only hours that retention
  * never reaches are compared, and only what is folded: a change is folded into all of its rows at once.
  */
-
 import { instant } from '../core/clock.ts'
 import { formatTimestamp } from '../core/timestamp.ts'
-import { type Integer, sql } from '../db/database.ts'
+import type { Integer } from '../db/database.ts'
 import { ACTIVITY, ACTIVITY_NAMES, DAY_US, GRAIN, HOUR_US, WHOLE_OFFICE } from '../letters/activity.ts'
 import { readLetterCounts, startOf } from '../letters/counts.ts'
 import { STATUS } from '../letters/letter.ts'
 import type { Audit, Finding } from './invariant.ts'
+import { differences } from './sums.ts'
+import { read } from './walk.ts'
 
-const readArrived = sql('verify.arrived', {
+const readArrived = read('arrived', {
   postgres: `SELECT drawer, sum(letters) AS letters FROM (
                SELECT subject AS drawer, letters FROM bartleby.letter_activity WHERE grain = ${GRAIN.ever} AND act = ${ACTIVITY.arrived}
                UNION ALL
@@ -22,22 +23,20 @@ const readArrived = sql('verify.arrived', {
 })
 
 /** Hours from `$1` on and before `$2`. */
-const readHours = sql(
-  'verify.activityOfHours',
+const readHours = read(
+  'activityOfHours',
   `SELECT act, at,
      sum(CASE WHEN subject = ${WHOLE_OFFICE} THEN letters ELSE 0 END) AS office,
      sum(CASE WHEN subject < ${WHOLE_OFFICE} THEN letters ELSE 0 END) AS origins,
      sum(CASE WHEN subject > ${WHOLE_OFFICE} THEN letters ELSE 0 END) AS drawers
    FROM bartleby.letter_activity WHERE grain = ${GRAIN.hour} AND at >= $1 AND at < $2 GROUP BY act, at ORDER BY at, act`,
-  { bigints: true },
 )
 
 /** A day of minutes at most. */
-const readMinutes = sql(
-  'verify.activityOfMinutes',
+const readMinutes = read(
+  'activityOfMinutes',
   `SELECT act, at - at % ${HOUR_US} AS hour, sum(letters) AS letters FROM bartleby.letter_activity
    WHERE grain = ${GRAIN.minute} GROUP BY act, at - at % ${HOUR_US}`,
-  { bigints: true },
 )
 
 /** Retention keeps a month of hours, and a little more. */
@@ -73,13 +72,11 @@ async function* arrivals({ session, drawers }: Audit): AsyncGenerator<Finding> {
   )
   const rows = await session.rows<{ drawer: Integer; letters: Integer }>(readArrived)
   const arrived = new Map(rows.map((row) => [Number(row.drawer), Number(row.letters)]))
-  for (const drawer of [...new Set([...captured.keys(), ...arrived.keys()])].sort((a, b) => a - b)) {
-    const [counted, told] = [captured.get(drawer) ?? 0, arrived.get(drawer) ?? 0]
-    if (counted === told) continue
+  for (const { key: drawer, found, counted } of differences(arrived, captured)) {
     const { engine = '', queue = '' } = drawers.get(drawer) ?? {}
     yield {
-      what: `${counted} letters were captured into drawer ${drawer}, and activity tells of ${told}`,
-      row: { drawer: String(drawer), captured: String(counted), arrived: String(told), engine, queue },
+      what: `${counted} letters were captured into drawer ${drawer}, and activity tells of ${found}`,
+      row: { drawer, captured: counted, arrived: found, engine, queue },
     }
   }
 }
@@ -112,9 +109,8 @@ function* mismatches(row: HourRow, { wholeAfter, letters }: Minutes): Iterable<F
     ACTIVITY_NAMES[Number(row.act)] ?? String(row.act),
     formatTimestamp(instant(BigInt(row.at))),
   ]
-  const parts = Object.entries(told).map(([part, letters]) => [part, String(letters)])
   yield {
     what: `activity tells of ${office} letters that were ${act} in the hour from ${hour}, and of another number by its parts`,
-    row: { act, hour, office: String(office), ...Object.fromEntries(parts) },
+    row: { act, hour, office, ...told },
   }
 }

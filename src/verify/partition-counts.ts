@@ -1,9 +1,9 @@
 /** What lies in each partition, items and letters, counted and compared with the books, sums of instants included. */
-import { type Integer, sql } from '../db/database.ts'
+import type { Integer } from '../db/database.ts'
 import { type PartitionCounts, readCounts } from '../queues/counts.ts'
 import { SHELF } from '../queues/schema.ts'
 import type { Audit, Finding } from './invariant.ts'
-import { type ItemGroup, itemGroups, itemStep, letterRanges } from './walk.ts'
+import { type ItemGroup, itemGroups, itemSteps, LETTERS, read, rowsAlong } from './walk.ts'
 
 /**
  * Scheduled ones count neither as queued nor in the ages. Instants are added up in halves: whole they would exceed
@@ -17,25 +17,18 @@ const tally = (createdAt: string): string => `
   sum(CASE WHEN leased = 1 THEN lease_deadline / 1000000 END) AS deadline_s,
   sum(CASE WHEN leased = 1 THEN lease_deadline % 1000000 END) AS deadline_us`
 
-const step = itemStep(', leased, created_at, lease_deadline')
-const itemTally = `part, shelf, max(id) AS last, ${tally('created_at')}`
-
 /** Items of one step per part and shelf. */
-const countItems = sql(
-  'verify.countItems',
-  {
-    postgres: `SELECT ${itemTally} FROM (${step.postgres}) AS step GROUP BY part, shelf`,
-    sqlite: `SELECT ${itemTally} FROM (${step.sqlite}) GROUP BY part, shelf`,
-  },
-  { bigints: true },
+const countItems = itemGroups(
+  'countItems',
+  ', leased, created_at, lease_deadline',
+  `max(id) AS last, ${tally('created_at')}`,
 )
 
 /** Letters of a range that lie in a dead queue, per part and shelf. */
-const countLying = sql(
-  'verify.countLying',
+const countLying = read(
+  'countLying',
   `SELECT part, shelf, max(serial) AS last, ${tally('laid_at')} FROM bartleby.letters
    WHERE id > $1 AND id <= $2 AND part IS NOT NULL GROUP BY part, shelf`,
-  { bigints: true },
 )
 
 interface Group extends ItemGroup {
@@ -50,15 +43,12 @@ type Sheet = { -readonly [Key in keyof PartitionCounts]: PartitionCounts[Key] }
 
 export async function* partitionCounts(audit: Audit): AsyncGenerator<Finding> {
   const found = new Map<number, Sheet>()
-  for await (const groups of itemGroups<Group>(audit, countItems)) {
+  for await (const groups of itemSteps<Group>(audit, countItems))
     for (const group of groups) add(sheetOf(found, group), group)
-  }
-  for await (const { after, through } of letterRanges(audit)) {
-    for (const group of await audit.session.rows<Group>(countLying, after, through)) {
-      const sheet = sheetOf(found, group)
-      add(sheet, group)
-      sheet.dead += Number(group.found)
-    }
+  for await (const group of rowsAlong<Group>(audit, LETTERS, countLying)) {
+    const sheet = sheetOf(found, group)
+    add(sheet, group)
+    sheet.dead += Number(group.found)
   }
   // Parts of deleted queues are out of everybody's reach, and cleared away in the background.
   const parts = [...audit.partitions.keys()].sort((a, b) => a - b)
@@ -117,20 +107,12 @@ function* differences(
   books: PartitionCounts,
   found: PartitionCounts,
 ): Iterable<Finding> {
-  const partition = partitions.get(part)
-  const where = `partition ${partition?.number} of queue '${partition?.queue}'`
+  const { queue = '', number: partition } = partitions.get(part) ?? {}
   for (const [key, count] of NAMES) {
     if (books[key] === found[key]) continue
     yield {
-      what: `'${count}' of ${where} is ${found[key]}, and the books say ${books[key]}`,
-      row: {
-        queue: partition?.queue ?? '',
-        partition: String(partition?.number),
-        part: String(part),
-        count,
-        books: String(books[key]),
-        found: String(found[key]),
-      },
+      what: `'${count}' of partition ${partition} of queue '${queue}' is ${found[key]}, and the books say ${books[key]}`,
+      row: { queue, partition, part, count, books: books[key], found: found[key] },
     }
   }
 }

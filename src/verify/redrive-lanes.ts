@@ -1,26 +1,109 @@
-/** The lanes of redrives: what they count is what their letters, the notes on these, and history say. */
-import { type Integer, integerList, sql } from '../db/database.ts'
+/** Redrives and their lanes: what they count is what their letters, the notes on these, and history say. */
+import { type Integer, integerList, type Session, type Value } from '../db/database.ts'
 import { readSeriesLabels } from '../history/rows.ts'
 import { KAFKA } from '../kafka/event.ts'
 import { KAFKA_OPERATIONS } from '../letters/letter.ts'
 import { outcomesOf } from '../letters/outcomes.ts'
-import { isSending } from '../redrive/redrive.ts'
-import type { Audit, Finding } from './invariant.ts'
+import { LANE_START, type PlacedLane, readPlaces } from '../redrive/lanes.ts'
 import {
-  type AuditedLane,
-  type AuditedRedrive,
-  LANE_END,
-  LANE_START,
-  lanesOf,
-  type MemberRange,
-  memberRanges,
-  redrivePages,
-} from './redrive-walk.ts'
+  isSending,
+  type RedriveAction,
+  type RedriveNumber,
+  redriveNumber,
+  type Terms,
+} from '../redrive/redrive.ts'
+import type { Audit, Finding, FoundRow } from './invariant.ts'
+import { pages, read, STEP } from './walk.ts'
 
-/** Exceptions of a redrive by outcome, along the primary key. */
-const countNotes = sql(
-  'verify.redriveNotes',
-  'SELECT outcome, count(*) AS letters FROM bartleby.redrive_exceptions WHERE redrive = $1 GROUP BY outcome',
+/** A redrive as its row has it. */
+interface AuditedRedrive {
+  readonly number: RedriveNumber
+  readonly id: string
+  readonly action: RedriveAction
+  readonly order: Terms['order']
+  /** null: it is a plan. */
+  readonly startedAt: bigint | null
+}
+
+/** Along the primary key. What is being planned, or forgotten, is not whole and nobody is shown it. */
+const readRedrives = read(
+  'redrives',
+  `SELECT number, id, action, terms, started_at FROM bartleby.redrives
+   WHERE number > $1 AND state NOT IN ('planning', 'forgotten') ORDER BY number LIMIT 100`,
+)
+
+interface RedriveRow {
+  readonly number: Integer
+  readonly id: string
+  readonly action: RedriveAction
+  readonly terms: string
+  readonly started_at: Integer | null
+}
+
+/** All redrives, the oldest first, some at a time. */
+export async function* redrivePages(session: Session): AsyncGenerator<readonly AuditedRedrive[]> {
+  for await (const rows of pages<RedriveRow>(session, readRedrives, [0], ({ number }) => [number]))
+    yield rows.map(({ number, id, action, terms, started_at }) => ({
+      ...{ number: redriveNumber(number), id, action },
+      // Written by the office, from a value of this type.
+      order: (JSON.parse(terms) as Terms).order,
+      startedAt: started_at === null ? null : BigInt(started_at),
+    }))
+}
+
+/** A lane with its redrive. */
+interface AuditedLane extends Omit<PlacedLane, 'redrive'> {
+  readonly redrive: AuditedRedrive
+}
+
+/** A place in the order of a lane: that of a letter. */
+type Place = readonly [capturedAt: Value, letter: Value]
+
+const START: Place = [LANE_START.capturedAt, LANE_START.letter]
+/** Behind all letters. */
+const END: Place = [2n ** 63n - 1n, 2n ** 63n - 1n]
+
+const placeOf = ({ behind }: AuditedLane): Place => [behind.capturedAt, behind.letter]
+
+/** Where a step along the primary key ends, and how many letters it has. */
+const endOfStep = read(
+  'memberStep',
+  `SELECT captured_at, letter, number FROM (
+     SELECT captured_at, letter, row_number() OVER (ORDER BY captured_at, letter) AS number FROM bartleby.redrive_letters
+     WHERE redrive = $3 AND lane = $4 AND (captured_at, letter) > ($1, $2) AND (captured_at, letter) <= ($5, $6)
+     ORDER BY captured_at, letter LIMIT ${STEP}) AS step
+   ORDER BY number DESC LIMIT 1`,
+)
+
+interface StepEnd {
+  readonly captured_at: Integer
+  readonly letter: Integer
+  readonly number: Integer
+}
+
+/** The letters of a lane behind `after`, up to and with `through`, step by step: from where to where, and how many. */
+async function* memberRanges(
+  { session, looked }: Audit,
+  { redrive, lane }: AuditedLane,
+  after: Place,
+  through: Place,
+) {
+  const keyOf = ({ captured_at, letter }: StepEnd): Place => [captured_at, letter]
+  let from = after
+  for await (const [end] of pages(session, endOfStep, after, keyOf, redrive.number, lane, ...through)) {
+    if (end === undefined) continue
+    const to = keyOf(end)
+    const letters = Number(end.number)
+    yield { range: [...from, ...to], letters }
+    await looked(letters)
+    from = to
+  }
+}
+
+/** Exceptions of a redrive, along the primary key. */
+const countNotes = read(
+  'redriveNotes',
+  'SELECT count(*) AS notes FROM bartleby.redrive_exceptions WHERE redrive = $1',
 )
 
 /**
@@ -38,18 +121,14 @@ const readMembers = (counted: string): string =>
        AND (member.captured_at, member.letter) <= ($5, $6)) AS members
    WHERE outcome IS NOT NULL OR (found IS NOT NULL AND recorded <> $9) ORDER BY captured_at, letter`
 
-const readOdd = sql(
-  'verify.oddMembers',
-  {
-    postgres: readMembers(
-      `record.series = ANY($7::int[]) AND position(convert_to($8, 'UTF8') IN record.output) > 0`,
-    ),
-    sqlite: readMembers(
-      'record.series IN (SELECT value FROM json_each($7)) AND instr(record.output, CAST($8 AS BLOB)) > 0',
-    ),
-  },
-  { bigints: true },
-)
+const readOdd = read('oddMembers', {
+  postgres: readMembers(
+    `record.series = ANY($7::int[]) AND position(convert_to($8, 'UTF8') IN record.output) > 0`,
+  ),
+  sqlite: readMembers(
+    'record.series IN (SELECT value FROM json_each($7)) AND instr(record.output, CAST($8 AS BLOB)) > 0',
+  ),
+})
 
 interface MemberRow {
   readonly letter: Integer
@@ -58,47 +137,33 @@ interface MemberRow {
   readonly recorded: Integer
 }
 
-/** What the letters of a lane say. */
-interface LaneCensus {
-  behind: number
-  ahead: number
-  skipped: number
-  failed: number
-  /** Sent over a network, and not counted yet. */
-  underWay: number
-}
+/** What the letters of a lane say; `underWay`: sent over a network, and not counted yet. */
+const NOTHING = { behind: 0, ahead: 0, skipped: 0, failed: 0, underWay: 0 }
+type LaneCensus = typeof NOTHING
 
 export async function* redriveLanes(audit: Audit): AsyncGenerator<Finding> {
   const retries = await retrySeries(audit)
-  for await (const page of redrivePages(audit)) {
-    const outcomes = await outcomesOf(
-      audit.session,
-      page.map(({ number }) => number),
-    )
+  for await (const page of redrivePages(audit.session)) {
+    const numbers = page.map(({ number }) => number)
+    const outcomes = await outcomesOf(audit.session, numbers)
     for (const redrive of page) {
-      const censuses: LaneCensus[] = []
-      const lanes = await lanesOf(audit, redrive)
-      for (const lane of lanes) {
-        const census: LaneCensus = { behind: 0, ahead: 0, skipped: 0, failed: 0, underWay: 0 }
+      let [sent, leftOut, underWay] = [0, 0, 0]
+      for (const placed of await readPlaces(audit.session, redrive.number)) {
+        const lane = { ...placed, redrive }
+        const census = { ...NOTHING }
         yield* membersOf(audit, lane, retries, census)
         yield* laneFaults(lane, census)
-        censuses.push(census)
+        sent += lane.sent
+        leftOut += census.skipped + census.failed
+        underWay += census.underWay
       }
-      yield* strayNotes(audit, redrive, censuses)
+      yield* strayNotes(audit, redrive, leftOut)
       const { confirmed, returned } = outcomes.get(redrive.number) ?? { confirmed: 0, returned: 0 }
-      const sent = lanes.reduce((sum, lane) => sum + lane.sent, 0)
-      const underWay = censuses.reduce((sum, census) => sum + census.underWay, 0)
-      if (confirmed < 0 || returned < 0 || confirmed + returned > sent + underWay) {
+      if (confirmed < 0 || returned < 0 || confirmed + returned > sent + underWay)
         yield {
           what: `redrive ${redrive.id} heard of ${confirmed + returned} letters, and has sent ${sent}`,
-          row: {
-            redrive: redrive.id,
-            sent: String(sent),
-            confirmed: String(confirmed),
-            returned: String(returned),
-          },
+          row: { redrive: redrive.id, sent, confirmed, returned },
         }
-      }
     }
   }
 }
@@ -121,8 +186,8 @@ async function* membersOf(
   census: LaneCensus,
 ): AsyncGenerator<Finding> {
   const isSent = isSending(lane.redrive.action)
-  for await (const range of memberRanges(audit, lane, LANE_START, lane.at)) {
-    census.behind += range.letters
+  for await (const { range, letters } of memberRanges(audit, lane, START, placeOf(lane))) {
+    census.behind += letters
     for (const member of await oddMembers(audit, lane, range, retries, isSent ? 1 : 0)) {
       if (member.outcome === null) yield* sentFaults(audit, lane, member)
       else {
@@ -134,8 +199,8 @@ async function* membersOf(
   }
   const next = lane.source === KAFKA ? await nextLetter(audit, lane) : null
   if (next?.isNamed === true) census.underWay = 1
-  for await (const range of memberRanges(audit, lane, lane.at, LANE_END)) {
-    census.ahead += range.letters
+  for await (const { range, letters } of memberRanges(audit, lane, placeOf(lane), END)) {
+    census.ahead += letters
     for (const member of await oddMembers(audit, lane, range, retries, 0)) {
       const isUnderWay = String(member.letter) === next?.letter && Number(member.recorded) === 1
       if (member.outcome !== null) yield finding(lane, member, 'is noted as left out before it was its turn')
@@ -148,22 +213,11 @@ async function* membersOf(
 const oddMembers = (
   { session }: Audit,
   { redrive, lane }: AuditedLane,
-  { after, through }: MemberRange,
+  range: readonly Value[],
   retries: string,
   expected: number,
 ): Promise<MemberRow[]> =>
-  session.rows<MemberRow>(
-    readOdd,
-    redrive.number,
-    lane,
-    after.capturedAt,
-    after.letter,
-    through.capturedAt,
-    through.letter,
-    retries,
-    `"redrive":"${redrive.id}"`,
-    expected,
-  )
+  session.rows(readOdd, redrive.number, lane, ...range, retries, `"redrive":"${redrive.id}"`, expected)
 
 function* sentFaults({ historySince }: Audit, lane: AuditedLane, member: MemberRow): Iterable<Finding> {
   const recorded = Number(member.recorded)
@@ -174,13 +228,12 @@ function* sentFaults({ historySince }: Audit, lane: AuditedLane, member: MemberR
 }
 
 /** The next letter of a lane. */
-const readNext = sql(
-  'verify.nextMember',
+const readNext = read(
+  'nextMember',
   `SELECT member.letter, member.version AS planned, letter.version, letter.redrive FROM bartleby.redrive_letters AS member
    JOIN bartleby.letters AS letter ON letter.id = member.letter
    WHERE member.redrive = $1 AND member.lane = $2 AND (member.captured_at, member.letter) > ($3, $4)
    ORDER BY member.captured_at, member.letter LIMIT 1`,
-  { bigints: true },
 )
 
 /**
@@ -189,38 +242,27 @@ const readNext = sql(
  */
 async function nextLetter(
   { session }: Audit,
-  { redrive, lane, at }: AuditedLane,
+  lane: AuditedLane,
 ): Promise<{ readonly letter: string; readonly isNamed: boolean } | null> {
-  const [next] = await session.rows<{
-    letter: Integer
-    planned: Integer
-    version: Integer
-    redrive: Integer | null
-  }>(readNext, redrive.number, lane, at.capturedAt, at.letter)
+  const { number } = lane.redrive
+  const [next] = await session.rows<FoundRow>(readNext, number, lane.lane, ...placeOf(lane))
   if (next === undefined) return null
-  const isNamed = Number(next.redrive) === redrive.number && Number(next.version) !== Number(next.planned)
+  const isNamed = Number(next.redrive) === number && Number(next.version) !== Number(next.planned)
   return { letter: String(next.letter), isNamed }
 }
 
 function* laneFaults(lane: AuditedLane, { behind, ahead, skipped, failed }: LaneCensus): Iterable<Finding> {
   const { redrive, planned, sent } = lane
-  const row = {
-    ...place(lane),
-    planned: String(planned),
-    sent: String(sent),
-    skipped: String(lane.skipped),
-    failed: String(lane.failed),
-  }
+  const row = { ...nameOf(lane), planned, sent, skipped: lane.skipped, failed: lane.failed }
   const name = `lane ${lane.lane} of redrive ${redrive.id}`
-  if (behind + ahead !== planned)
+  const found = behind + ahead
+  if (found !== planned)
+    yield { what: `${name} was planned with ${planned} letters, and has ${found}`, row: { ...row, found } }
+  const counted = sent + lane.skipped + lane.failed
+  if (behind !== counted)
     yield {
-      what: `${name} was planned with ${planned} letters, and has ${behind + ahead}`,
-      row: { ...row, found: String(behind + ahead) },
-    }
-  if (behind !== sent + lane.skipped + lane.failed)
-    yield {
-      what: `${name} has passed ${behind} letters, and counts ${sent + lane.skipped + lane.failed}`,
-      row: { ...row, passed: String(behind) },
+      what: `${name} has passed ${behind} letters, and counts ${counted}`,
+      row: { ...row, passed: behind },
     }
   if (skipped !== lane.skipped || failed !== lane.failed)
     yield {
@@ -233,25 +275,20 @@ function* laneFaults(lane: AuditedLane, { behind, ahead, skipped, failed }: Lane
 async function* strayNotes(
   { session }: Audit,
   { number, id }: AuditedRedrive,
-  censuses: readonly LaneCensus[],
+  leftOut: number,
 ): AsyncGenerator<Finding> {
-  const notes = await session.rows<{ outcome: Integer; letters: Integer }>(countNotes, number)
-  const noted = notes.reduce((sum, { letters }) => sum + Number(letters), 0)
-  const known = censuses.reduce((sum, { skipped, failed }) => sum + skipped + failed, 0)
-  if (noted === known) return
+  const [counted] = await session.rows<{ notes: Integer }>(countNotes, number)
+  const notes = Number(counted?.notes ?? 0)
+  if (notes === leftOut) return
   yield {
-    what: `redrive ${id} has notes on ${noted} letters, and left out ${known}`,
-    row: { redrive: id, notes: String(noted), leftOut: String(known) },
+    what: `redrive ${id} has notes on ${notes} letters, and left out ${leftOut}`,
+    row: { redrive: id, notes, leftOut },
   }
 }
 
-const place = ({ redrive, lane, destination }: AuditedLane) => ({
-  redrive: redrive.id,
-  lane: String(lane),
-  destination,
-})
+const nameOf = ({ redrive, lane, destination }: AuditedLane) => ({ redrive: redrive.id, lane, destination })
 
 const finding = (lane: AuditedLane, { letter, recorded }: MemberRow, what: string): Finding => ({
   what: `letter ${letter} of redrive ${lane.redrive.id} ${what}`,
-  row: { ...place(lane), letter: String(letter), recorded: String(recorded) },
+  row: { ...nameOf(lane), letter, recorded },
 })

@@ -1,10 +1,9 @@
 /** What a letter says of its end, of its retry and of its place fits its status: the rules are those of the table of transitions. */
-import { type Integer, type Session, sql } from '../db/database.ts'
 import { KAFKA } from '../kafka/event.ts'
 import { STATUS, STATUSES } from '../letters/letter.ts'
 import { PLACE_COLUMNS } from '../letters/lying/place.ts'
 import { type StateColumn, TRANSITIONS, type Transition } from '../letters/transitions.ts'
-import type { Finding } from './invariant.ts'
+import { fault } from './walk.ts'
 
 /** A column that says too much or too little. */
 interface Rule {
@@ -54,36 +53,21 @@ function* rulesOf(act: (typeof ENDS)[number], { to, sets, resets }: Transition):
 
 const RULES = [...rules()]
 
-/** Letters of a range that break a rule, with the columns in which they do. */
-const readOdd = sql(
-  'verify.oddStates',
+/** Letters of a range whose columns do not fit their status, and which columns these are. */
+export const oddStates = fault(
+  'oddStates',
   `SELECT id, engine, source_id, status, resolution, odd FROM (
      SELECT id, engine, source_id, status, resolution,
        ${RULES.map(({ column, fault }) => `CASE WHEN ${fault} THEN '${column} ' ELSE '' END`).join(' || ')} AS odd
      FROM bartleby.letters WHERE id > $1 AND id <= $2) AS letter
    WHERE odd <> ''`,
-  { bigints: true },
-)
-
-interface OddState {
-  readonly id: Integer
-  readonly engine: string
-  readonly source_id: string
-  readonly status: Integer
-  readonly resolution: string | null
-  readonly odd: string
-}
-
-/** Letters of a range whose columns do not fit their status. */
-export async function oddStates(session: Session, after: bigint, through: bigint): Promise<Finding[]> {
-  const rows = await session.rows<OddState>(readOdd, after, through)
-  return rows.map(({ id, engine, source_id, status, resolution, odd }) => {
-    const name = STATUSES[Number(status)] ?? String(status)
-    const columns = [...new Set(odd.trim().split(' '))].join(', ')
+  ({ id, engine, source_id: sourceId, status, resolution, odd }) => {
+    const name = STATUSES[Number(status)] ?? status
+    const columns = [...new Set(`${odd}`.trim().split(' '))].join(', ')
     const end = resolution === null ? '' : ` by ${resolution}`
     return {
       what: `letter ${id} is ${name}${end}, which its ${columns} does not fit`,
-      row: { letter: String(id), engine, sourceId: source_id, status: name, columns },
+      row: { letter: id, engine, sourceId, status: name, columns },
     }
-  })
-}
+  },
+)

@@ -15,13 +15,12 @@ import { sameBytes } from './i7-same-bytes.ts'
 import { captureOrder } from './i9-capture-order.ts'
 import { redrives } from './i10-redrives.ts'
 import { retention } from './i11-retention.ts'
-import type { Finding, Invariant, Violation } from './invariant.ts'
+import type { Finding, FoundRow, Invariant, Violation } from './invariant.ts'
 import { kafkaEvents } from './kafka-events.ts'
 import { kafkaRecords } from './kafka-records.ts'
 import { kafkaSends } from './kafka-sends.ts'
 import { runs } from './r1-runs.ts'
-import { hasBody, wholeSchema } from './s1-schema.ts'
-import { requireThisVersion } from './schema-version.ts'
+import { hasBody, requireThisVersion, wholeSchema } from './s1-schema.ts'
 import { webhookCounts } from './webhook-counts.ts'
 import { deadJobs, jobRangesHold } from './webhook-jobs.ts'
 
@@ -123,9 +122,16 @@ async function gathered(
 ): Promise<InvariantReport> {
   const violations: Violation[] = []
   let broken = 0
-  for await (const finding of findings) {
+  for await (const { what, row } of findings) {
     broken++
-    if (violations.length < limit) violations.push({ invariant: id, ...finding })
+    if (violations.length < limit) violations.push({ invariant: id, what, row: shown(row) })
   }
   return { invariant: id, promise, broken, violations }
 }
+
+const shown = (row: FoundRow): Violation['row'] =>
+  Object.fromEntries(
+    Object.entries(row)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name, value === null ? '-' : String(value)]),
+  )

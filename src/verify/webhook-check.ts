@@ -16,28 +16,24 @@ import { STATUS } from '../letters/letter.ts'
 import { inOffice } from '../letters/work.ts'
 import { Tallies } from '../webhooks/tallies.ts'
 import { WEBHOOKS } from '../webhooks/webhook.ts'
-import { requireThisVersion } from './schema-version.ts'
-import { countPendingLetters, readSubjectNames, takeCensus } from './webhook-census.ts'
-import { findMiscounts, type Miscount } from './webhook-counts.ts'
-import type { Walker } from './webhook-walk.ts'
+import { requireThisVersion } from './s1-schema.ts'
+import { type Difference, differences } from './sums.ts'
+import type { Walker } from './walk.ts'
+import { countPendingLetters, findMiscounts, type Miscount, readSubjectNames } from './webhook-counts.ts'
+
+/** A count that is wrong. */
+interface Mismatch {
+  readonly channelId: string
+  readonly counted: number
+  readonly actual: number
+}
 
 export interface WebhookCheckReport {
   /** Consumers whose dead jobs were counted. */
   readonly checked: number
-  readonly mismatches: readonly {
-    readonly channelId: string
-    readonly consumerId: string
-    readonly counted: number
-    readonly actual: number
-  }[]
+  readonly mismatches: readonly (Mismatch & { readonly consumerId: string })[]
   /** Other counts that are wrong: `consumerId` is null where they are of a channel's messages. */
-  readonly tallies: readonly {
-    readonly channelId: string
-    readonly consumerId: string | null
-    readonly tally: string
-    readonly counted: number
-    readonly actual: number
-  }[]
+  readonly tallies: readonly (Mismatch & { readonly consumerId: string | null; readonly tally: string })[]
   /** Whether counts were put right. */
   readonly repaired: boolean
 }
@@ -62,8 +58,8 @@ const RENEW_US = 30_000_000n
 interface Findings {
   readonly checked: number
   readonly miscounts: readonly Miscount[]
-  /** By drawer: how many Pending letters more there are than the books say. */
-  readonly drift: ReadonlyMap<number, number>
+  /** Drawers whose Pending letters are not as many as the books say. */
+  readonly drift: readonly Difference<number>[]
 }
 
 /** Compares the counts of webhooks with what counting gives; with `repair`, puts them right. */
@@ -88,9 +84,10 @@ export async function checkWebhooks(
       for (const { subject, tally, counted, actual } of findings.miscounts) {
         if (tally !== 'dead') tallies.add(subject, tally, actual - counted)
       }
-      for (const [drawer, letters] of findings.drift) work.letters.add(drawer, STATUS.Pending, letters)
+      for (const { key: drawer, found, counted } of findings.drift)
+        work.letters.add(drawer, STATUS.Pending, found - counted)
       tallies.write(work.tx)
-      return findings.drift.size > 0 || findings.miscounts.some(({ tally }) => tally !== 'dead')
+      return findings.drift.length > 0 || findings.miscounts.some(({ tally }) => tally !== 'dead')
     })
     return reportOf(findings, repaired)
   } finally {
@@ -108,14 +105,13 @@ const look = (db: Database, onStep: (rows: number) => void | Promise<void>): Pro
         await new Promise((resolve) => setImmediate(resolve))
       },
     }
-    const census = await takeCensus(walker)
     const miscounts: Miscount[] = []
-    for await (const miscount of findMiscounts(walker, census)) miscounts.push(miscount)
+    for await (const miscount of findMiscounts(walker)) miscounts.push(miscount)
     const names = [...(await readSubjectNames(session)).values()]
     return {
       checked: names.filter(({ consumerId }) => consumerId !== null).length,
       miscounts,
-      drift: driftOf(await countPendingLetters(walker), await pendingInBooks(session)),
+      drift: [...differences(await countPendingLetters(walker), await pendingInBooks(session))],
     }
   })
 
@@ -131,36 +127,18 @@ async function pendingInBooks(session: Session): Promise<ReadonlyMap<number, num
   )
 }
 
-function driftOf(
-  found: ReadonlyMap<number, number>,
-  books: ReadonlyMap<number, number>,
-): ReadonlyMap<number, number> {
-  const drawers = [...new Set([...found.keys(), ...books.keys()])].sort((a, b) => a - b)
-  const drift = drawers.map(
-    (drawer) => [drawer, (found.get(drawer) ?? 0) - (books.get(drawer) ?? 0)] as const,
-  )
-  return new Map(drift.filter(([, letters]) => letters !== 0))
-}
-
 function reportOf({ checked, miscounts }: Findings, repaired: boolean): WebhookCheckReport {
   // What belongs to nobody any more has no ids to tell it by.
-  const named = miscounts.map(({ subject, name, tally, counted, actual }) => ({
+  const named = miscounts.map(({ subject, name, ...counts }) => ({
     channelId: name?.channelId ?? '',
     consumerId: name === undefined ? String(subject) : name.consumerId,
-    tally,
-    counted,
-    actual,
+    ...counts,
   }))
   return {
     checked,
     mismatches: named
       .filter(({ tally }) => tally === 'dead')
-      .map(({ channelId, consumerId, counted, actual }) => ({
-        channelId,
-        consumerId: consumerId ?? '',
-        counted,
-        actual,
-      })),
+      .map(({ tally: _, consumerId, ...counts }) => ({ ...counts, consumerId: consumerId ?? '' })),
     tallies: named.filter(({ tally }) => tally !== 'dead'),
     repaired,
   }
