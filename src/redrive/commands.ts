@@ -163,9 +163,9 @@ function leaseOf({ owner }: Run, { state }: StoredRedrive, now: Instant): RunLea
   return { owner, until: owner === null ? now : later(now, LEASE_US) }
 }
 
-/** How a run is called whose redrive is in these states. */
-const RUN_STATES: Readonly<Record<RedriveState, RunState>> = {
-  ...{ planning: 'running', planned: 'running', canary: 'running', running: 'running' },
+/** How a run is called whose redrive is in these states. What is planned, and not started, has none. */
+export const RUN_STATES: Readonly<Partial<Record<RedriveState, RunState>>> = {
+  ...{ planning: 'running', canary: 'running', running: 'running' },
   ...{ paused: 'paused', done: 'done', stopped: 'failed', cancelled: 'cancelled' },
 }
 
@@ -178,7 +178,7 @@ function follow(
 ): Run {
   const rateNow = lease.owner === null ? null : run.rateNow
   const change = {
-    state: RUN_STATES[state],
+    state: RUN_STATES[state] ?? run.state,
     note,
     endedAt,
     rate: terms.rate,

@@ -139,6 +139,27 @@ const BREAKAGES: readonly Breakage[] = [
     says: ['sent it, which has not'],
     row: ({ done, left }) => ({ redrive: done.id, letter: String(left) }),
   },
+  {
+    title: 'a redrive that is done, and a run of it that goes on',
+    breaks: ['R1'],
+    sql: ({ done }) => `UPDATE bartleby.runs SET state = 'running', ended_at = NULL WHERE id = '${done.id}'`,
+    says: ['is done, and its run running'],
+    row: ({ done }) => ({ redrive: done.id, state: 'done', run: 'running' }),
+  },
+  {
+    title: 'a redrive that goes on, and no run of it',
+    breaks: ['R1'],
+    sql: ({ paused }) => `DELETE FROM bartleby.runs WHERE id = '${paused.id}'`,
+    says: ['is paused, and its run is not there'],
+    row: ({ paused }) => ({ redrive: paused.id, state: 'paused', run: '-' }),
+  },
+  {
+    title: 'a run of a redrive that is not there',
+    breaks: ['R1'],
+    sql: ({ paused }) => `UPDATE bartleby.redrives SET state = 'forgotten' WHERE id = '${paused.id}'`,
+    says: ['is not there, and its run paused'],
+    row: ({ paused }) => ({ redrive: paused.id, state: '-', run: 'paused' }),
+  },
 ]
 
 describe.each(stores)('a store with redrives on $name', (kind) => {
