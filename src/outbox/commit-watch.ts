@@ -1,5 +1,7 @@
-/** Notices commits of others to an SQLite file, without reading the file: SQLite counts them in shared memory. */
+/** Noticing that something was added to a table: PostgreSQL tells, and SQLite counts commits in shared memory. */
 import { DatabaseSync } from 'node:sqlite'
+import type { StoreUrl } from '../config/store-url.ts'
+import type { Database } from '../db/database.ts'
 
 /** Often enough that a message leaves well within 50 ms; 50 looks a second cost a thousandth of a core. */
 const LOOK_MS = 20
@@ -8,8 +10,22 @@ export interface CommitWatch {
   stop(): void
 }
 
+/** Calls `wake` when something may have been added to the table whose writers notify `channel`. */
+export async function announceCommits(
+  db: Database,
+  store: StoreUrl,
+  channel: string,
+  wake: () => void,
+): Promise<CommitWatch | undefined> {
+  const watch = store.kind === 'sqlite' ? watchCommits(store.path, wake) : undefined
+  await db.listen(channel, wake)
+  // What was committed before anybody listened was not announced.
+  wake()
+  return watch
+}
+
 /** Calls `changed` soon after another connection, of any program, has committed to the file; keeps the process alive until it is stopped. */
-export function watchCommits(path: string, changed: () => void): CommitWatch {
+function watchCommits(path: string, changed: () => void): CommitWatch {
   const connection = new DatabaseSync(path, { readOnly: true })
   const look = connection.prepare('PRAGMA data_version')
   const version = () => {

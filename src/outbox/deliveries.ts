@@ -1,41 +1,30 @@
 /**
- * Deliveries: messages that were claimed are taken into the hands and delivered, some at a time; what comes of each is
+ * Deliveries: messages that were claimed are held and delivered, some at a time; what comes of each is
  * settled. A message that is not delivered holds back those behind it in its line.
  */
-
-import type { Changes } from '../core/changes.ts'
-import { type Instant, later } from '../core/clock.ts'
+import { type Instant, later, microseconds } from '../core/clock.ts'
 import { PermanentError } from '../core/thrown.ts'
 import { StoreUnavailable } from '../db/database.ts'
-import type { DispatcherParts } from './dispatcher-parts.ts'
-import type { Hands, Held } from './hands.ts'
+import type { DispatcherContext } from './dispatcher.ts'
+import type { Held } from './held.ts'
 import type { ClaimedMessage } from './message.ts'
+import type { DispatcherSettings } from './options.ts'
 import { delayAfter, errorText } from './retry.ts'
 import { GIVEN_BACK, type Outcome, PARKED, type Settling } from './settling.ts'
 import { ClaimLost, isLocal, type LocalTransport, type Transport } from './transport.ts'
-import type { WorkerLog } from './worker-log.ts'
-
-export interface DeliveriesContext {
-  readonly hands: Hands
-  readonly settling: Settling
-  readonly changes: Changes
-  readonly say: WorkerLog
-  /** Under which the messages are claimed. */
-  readonly claimedBy: string
-}
 
 /** Claims without an end that a message survives. */
-export const mostClaims = ({ settings }: DispatcherParts): number => settings.maxRetries + 2
+export const mostClaims = ({ maxRetries }: DispatcherSettings): number => maxRetries + 2
 
 export class Deliveries {
-  readonly #parts: DispatcherParts
-  readonly #context: DeliveriesContext
+  readonly #context: DispatcherContext
+  readonly #settling: Settling
   #active = 0
   #stopping = false
 
-  constructor(parts: DispatcherParts, context: DeliveriesContext) {
-    this.#parts = parts
+  constructor(context: DispatcherContext, settling: Settling) {
     this.#context = context
+    this.#settling = settling
   }
 
   /** How many go on. */
@@ -43,24 +32,23 @@ export class Deliveries {
     return this.#active
   }
 
-  /** Takes messages into the hands, and begins to deliver them. Rejects when they cannot be, because the store is away. */
+  /** Holds messages, and begins to deliver them. Rejects when they cannot be, because the store is away. */
   async take(messages: readonly ClaimedMessage[], claimedUntil: Instant): Promise<void> {
-    const { hands, settling, say } = this.#context
-    const { transport } = this.#parts
+    const { held, say, settings, transport } = this.#context
     const deliverable: Held[] = []
     for (const message of messages) {
-      const known = hands.get(message.id)
+      const known = held.get(message.id)
       if (known !== undefined) {
         // Its claim had lapsed while the store was away, and is ours again; or it was settled, and that is not known yet.
         known.claimedUntil = claimedUntil
         known.isClaimedAgain = known.isOver
       } else if (message.alreadyProcessed) {
         say('SKIP_PROCESSED', { id: message.id })
-        settling.settle(hands.keep(message, claimedUntil), { kind: 'processed' })
-      } else if (message.claims > mostClaims(this.#parts)) {
-        this.#giveUp(hands.keep(message, claimedUntil), poisoned(message), 0)
-      } else if (isLocal(transport)) deliverable.push(hands.keep(message, claimedUntil))
-      else hands.add(message, claimedUntil)
+        this.#settling.settle(held.keep(message, claimedUntil), { kind: 'processed' })
+      } else if (message.claims > mostClaims(settings)) {
+        this.#giveUp(held.keep(message, claimedUntil), poisoned(message), 0)
+      } else if (isLocal(transport)) deliverable.push(held.keep(message, claimedUntil))
+      else held.add(message, claimedUntil)
     }
     if (!isLocal(transport)) this.#deliverMore(transport)
     else if (deliverable.length > 0) await this.#transferOrGiveBack(transport, deliverable)
@@ -73,23 +61,21 @@ export class Deliveries {
 
   /** Gives back what was not begun. */
   giveBack(): void {
-    const { hands, settling } = this.#context
-    for (const held of hands.takeWaiting()) settling.settle(held, GIVEN_BACK)
+    for (const held of this.#context.held.takeWaiting()) this.#settling.settle(held, GIVEN_BACK)
   }
 
   /** Ends what goes on and gives it back: the receiver may or may not have it. */
   cutShort(): void {
-    for (const held of this.#context.hands.values())
-      held.cutShort?.(new Stopped('the dispatcher was stopped'))
+    for (const held of this.#context.held.values()) held.cutShort?.(new Stopped('the dispatcher was stopped'))
   }
 
   #deliverMore(transport: Transport): void {
-    const { hands, changes } = this.#context
-    while (this.#active < this.#parts.settings.concurrency && !this.#stopping) {
-      const held = hands.next()
-      if (held === undefined) return
+    const { held, changes, settings } = this.#context
+    while (this.#active < settings.concurrency && !this.#stopping) {
+      const next = held.next()
+      if (next === undefined) return
       this.#active += 1
-      void this.#deliver(transport, held).then(() => {
+      void this.#deliver(transport, next).then(() => {
         this.#active -= 1
         this.#deliverMore(transport)
         changes.signal()
@@ -98,8 +84,7 @@ export class Deliveries {
   }
 
   async #deliver(transport: Transport, held: Held): Promise<void> {
-    const { clock, settings, meter } = this.#parts
-    const { hands, settling } = this.#context
+    const { clock, settings, meter } = this.#context
     if (clock.now() >= held.claimedUntil) return this.#breakOff(held, GIVEN_BACK)
     const startedMs = performance.now()
     const ends = new AbortController()
@@ -108,12 +93,12 @@ export class Deliveries {
       reject(reason)
       ends.abort(reason)
     }
-    held.deliverBy = later(clock.now(), seconds(settings.deliveryTimeoutSeconds))
+    held.deliverBy = later(clock.now(), microseconds(settings.deliveryTimeoutSeconds))
     try {
       await Promise.race([transport.deliver(held.message, ends.signal), cut])
       meter.dispatched((performance.now() - startedMs) / 1_000)
-      settling.settle(held, { kind: 'processed' })
-      hands.passed(held)
+      this.#settling.settle(held, { kind: 'processed' })
+      this.#context.held.passed(held)
     } catch (caught) {
       const thrown = legible(caught)
       // Where the claim is still ours, giving the message back says that it did not end this dispatcher.
@@ -127,7 +112,7 @@ export class Deliveries {
   }
 
   #failed(held: Held, thrown: unknown): void {
-    const { settings, clock } = this.#parts
+    const { settings, clock } = this.#context
     const { retryCount } = held.message
     if (thrown instanceof PermanentError || retryCount >= settings.maxRetries) {
       this.#giveUp(held, thrown, 1)
@@ -142,46 +127,43 @@ export class Deliveries {
   }
 
   #giveUp(held: Held, reason: unknown, failures: 0 | 1): void {
-    const { onDead, maxErrorTextLength } = this.#parts.settings
+    const { onDead, maxErrorTextLength } = this.#context.settings
     const outcome = { kind: 'dead', error: errorText(reason, maxErrorTextLength), failures } as const
     if (onDead === 'hold') this.#breakOff(held, outcome)
     else {
-      this.#context.settling.settle(held, outcome)
-      this.#context.hands.passed(held)
+      this.#settling.settle(held, outcome)
+      this.#context.held.passed(held)
     }
   }
 
   /** Settles a message that was not delivered; what stands behind it in its line goes back, to wait for it. */
   #breakOff(held: Held, outcome: Outcome): void {
-    const { hands, settling } = this.#context
     const then = outcome.kind === 'released' ? outcome : PARKED
-    for (const behind of hands.broken(held)) settling.settle(behind, then)
-    settling.settle(held, outcome)
+    for (const behind of this.#context.held.broken(held)) this.#settling.settle(behind, then)
+    this.#settling.settle(held, outcome)
   }
 
   async #transferOrGiveBack(transport: LocalTransport, batch: readonly Held[]): Promise<void> {
-    const { hands, settling } = this.#context
     try {
       await this.#transfer(transport, batch)
     } catch (error) {
-      const isOurs = (held: Held) => hands.get(held.message.id) === held && !held.isOver
-      for (const held of batch.filter(isOurs)) settling.settle(held, GIVEN_BACK)
+      const isOurs = (each: Held) => this.#context.held.get(each.message.id) === each && !each.isOver
+      for (const each of batch.filter(isOurs)) this.#settling.settle(each, GIVEN_BACK)
       throw error
     }
   }
 
   /** Puts messages where they belong; one by one when that fails for all of them together. */
   async #transfer(transport: LocalTransport, batch: readonly Held[]): Promise<void> {
-    const { settling } = this.#context
     if ((await this.#transferred(transport, batch)) === null) return
     const stuck = new Map<string, Outcome>()
     for (const held of batch) {
       const before = held.line === null ? undefined : stuck.get(held.line)
       const thrown = before === undefined ? await this.#transferred(transport, [held]) : null
-      if (before !== undefined) settling.settle(held, before)
+      if (before !== undefined) this.#settling.settle(held, before)
       if (thrown === null) continue
       const isLost = thrown instanceof ClaimLost
-      if (isLost) settling.settle(held, GIVEN_BACK)
+      if (isLost) this.#settling.settle(held, GIVEN_BACK)
       else this.#failed(held, thrown)
       if (held.line !== null) stuck.set(held.line, isLost ? GIVEN_BACK : PARKED)
     }
@@ -189,13 +171,12 @@ export class Deliveries {
 
   /** Puts messages where they belong and settles them, in one transaction; gives what was thrown, or null. */
   async #transferred(transport: LocalTransport, batch: readonly Held[]): Promise<unknown> {
-    const { meter, clock } = this.#parts
-    const { settling, claimedBy } = this.#context
+    const { meter, clock, claimedBy } = this.#context
     const startedMs = performance.now()
     const settlements = batch.map(({ message }) => ({ kind: 'processed', id: message.id }) as const)
     const messages = batch.map(({ message }) => message)
     try {
-      const table = await this.#parts.table()
+      const table = await this.#context.table()
       const settled = await transport.transfer(messages, async (tx) => {
         const result = await table.settle(tx, settlements, claimedBy, clock.now())
         if (result.written.size < batch.length) throw new ClaimLost('another dispatcher has the message')
@@ -203,7 +184,7 @@ export class Deliveries {
       })
       const eachSeconds = (performance.now() - startedMs) / 1_000 / batch.length
       for (const _ of batch) meter.dispatched(eachSeconds)
-      settling.written(settlements, settled)
+      this.#settling.written(settlements, settled)
       return null
     } catch (thrown) {
       // No fault of the messages.
@@ -238,5 +219,3 @@ function legible(thrown: unknown): unknown {
   }
   return thrown
 }
-
-export const seconds = (count: number): bigint => BigInt(Math.round(count * 1e6))

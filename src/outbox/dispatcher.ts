@@ -11,18 +11,52 @@
  * what was delivered meanwhile is settled together. This file claims; deliveries.ts and settling.ts do the rest.
  */
 import { randomUUID } from 'node:crypto'
+import type { StoreUrl } from '../config/store-url.ts'
 import { backoffDelayMs } from '../core/backoff.ts'
 import { Changes } from '../core/changes.ts'
-import { type Instant, later } from '../core/clock.ts'
-import { Deliveries, mostClaims, seconds } from './deliveries.ts'
-import { type DispatcherParts, OUTAGE } from './dispatcher-parts.ts'
-import { Hands } from './hands.ts'
-import { Oversight } from './oversight.ts'
-import { Settling } from './settling.ts'
+import { type Clock, type Instant, later, microseconds } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { Database } from '../db/database.ts'
+import { announceCommits, type CommitWatch } from './commit-watch.ts'
+import { Deliveries, mostClaims } from './deliveries.ts'
+import { HeldMessages } from './held.ts'
+import { Maintenance } from './maintenance.ts'
+import type { OutboxMeter } from './meter.ts'
+import type { DispatcherSettings } from './options.ts'
+import { Renewals } from './renewals.ts'
+import { OUTAGE, Settling } from './settling.ts'
+import type { Purged } from './sql/purge.ts'
 import type { MessageTable } from './sql/table.ts'
+import type { LocalTransport, Transport } from './transport.ts'
 import { type WorkerLog, workerLog } from './worker-log.ts'
 
-export type { DispatcherParts } from './dispatcher-parts.ts'
+/** What a dispatcher works with. */
+export interface DispatcherParts {
+  readonly name: string
+  readonly db: Database
+  /** Where `db` lies: commits to a file are noticed there. */
+  readonly store: StoreUrl
+  /** Looks at the table; asked again after a failure. */
+  readonly table: () => Promise<MessageTable>
+  readonly transport: Transport | LocalTransport
+  readonly settings: DispatcherSettings
+  readonly clock: Clock
+  readonly log: Log
+  readonly meter: OutboxMeter
+  /** Told when rows died, or arrived after they had died: the office has to know. */
+  readonly onLetterDue?: () => void
+  /** Called at the very end. */
+  readonly onStopped?: () => Promise<void>
+}
+
+/** What the parts of a dispatcher share. */
+export interface DispatcherContext extends DispatcherParts {
+  readonly held: HeldMessages
+  readonly changes: Changes
+  readonly say: WorkerLog
+  /** Unique among all dispatchers there ever were: claims are known by it. */
+  readonly claimedBy: string
+}
 
 /** Deliveries get this long to end when the dispatcher is stopped; then they are cut short. */
 const STOP_MS = 4_000
@@ -34,22 +68,19 @@ const LOOK_US = 2_000_000n
 /** Messages that follow each other within this time are a stream; those of a stream are gathered for this long. */
 const STREAM_MS = 100
 const GATHER_MS = 10
-/** A message that was in the hands of two dispatchers which ended is suspect. */
+/** A message that was held by two dispatchers which ended is suspect. */
 const SUSPECT_CLAIMS = 3
 
 export class Dispatcher {
-  readonly #parts: DispatcherParts
-  readonly #say: WorkerLog
-  /** Unique among all dispatchers there ever were: claims are known by it. */
-  readonly #me: string
-  readonly #hands = new Hands()
-  readonly #changes = new Changes()
+  readonly #context: DispatcherContext
   readonly #settling: Settling
   readonly #deliveries: Deliveries
-  readonly #oversight: Oversight
+  readonly #renewals: Renewals
+  readonly #maintenance: Maintenance
+  #watch: CommitWatch | undefined
   #claiming: Promise<void> | undefined
   #draining: Promise<unknown> = Promise.resolve()
-  #stopping = false
+  #stopped: Promise<void> | undefined
   #woken = false
   #movedAtMs = Number.NEGATIVE_INFINITY
   #waitingSaid: boolean | null = null
@@ -58,28 +89,34 @@ export class Dispatcher {
   #suspectLookAt: Instant | null = null
 
   constructor(parts: DispatcherParts) {
-    this.#parts = parts
-    this.#me = `${parts.name}-${randomUUID()}`
-    this.#say = workerLog(parts.log, parts.name)
-    const context = { hands: this.#hands, changes: this.#changes, say: this.#say, claimedBy: this.#me }
-    this.#settling = new Settling(parts, { ...context, onReleased: () => this.wake() })
-    this.#deliveries = new Deliveries(parts, { ...context, settling: this.#settling })
-    this.#oversight = new Oversight(parts.clock, this.#hands, {
-      claimSeconds: parts.settings.claimSeconds,
-      renew: (ids, until) => this.#renew(ids, until),
-    })
+    const { name, log } = parts
+    this.#context = {
+      ...parts,
+      held: new HeldMessages(),
+      changes: new Changes(),
+      say: workerLog(log, name),
+      claimedBy: `${name}-${randomUUID()}`,
+    }
+    const wake = () => this.wake()
+    this.#settling = new Settling(this.#context, wake)
+    this.#deliveries = new Deliveries(this.#context, this.#settling)
+    this.#renewals = new Renewals(this.#context)
+    this.#maintenance = new Maintenance(parts, wake)
   }
 
   /** Begins to deliver. Resolves once the table was looked at; rejects when it is no outbox. */
   async start(): Promise<void> {
-    await this.#parts.table()
+    const { db, store, table } = this.#context
+    const { layout } = await table()
     this.#claiming ??= this.#claimForEver()
+    this.#watch ??= await announceCommits(db, store, layout.channel, () => this.wake())
+    this.#maintenance.start()
   }
 
   /** Something was committed: looks for it at once. */
   wake(): void {
     this.#woken = true
-    this.#changes.signal()
+    this.#context.changes.signal()
   }
 
   /** Delivers everything that is due now, and what becomes due by that; then resolves. */
@@ -89,27 +126,46 @@ export class Dispatcher {
     return drained
   }
 
+  purge(): Promise<Purged> {
+    return this.#maintenance.purge()
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  async #stop(): Promise<void> {
+    this.#watch?.stop()
+    await Promise.all([this.#stopDelivering(), this.#maintenance.stop()])
+    await this.#context.onStopped?.()
+  }
+
   /** Claims nothing more, gives back what was not begun, and waits for what was. */
-  async stop(): Promise<void> {
-    this.#stopping = true
+  async #stopDelivering(): Promise<void> {
+    const { changes, transport } = this.#context
     this.#deliveries.stop()
-    this.#changes.signal()
+    changes.signal()
     await Promise.all([this.#claiming, this.#draining])
     this.#deliveries.giveBack()
     const haveEnded = () => this.#deliveries.active === 0
-    await this.#changes.within(STOP_MS, haveEnded)
+    await changes.within(STOP_MS, haveEnded)
     this.#deliveries.cutShort()
-    await this.#changes.until(haveEnded)
+    await changes.until(haveEnded)
     await this.#settling.stop()
-    this.#oversight.stop()
-    await this.#parts.transport.close?.()
+    this.#renewals.stop()
+    await transport.close?.()
+  }
+
+  get #stopping(): boolean {
+    return this.#stopped !== undefined
   }
 
   async #drain(): Promise<void> {
-    const isIdle = () => this.#hands.size === 0 && this.#settling.isDone
+    const isIdle = () => this.#context.held.size === 0 && this.#settling.isDone
     while (!this.#stopping) {
       const moved = await this.#claimBatch()
-      await this.#changes.until(() => this.#stopping || isIdle())
+      await this.#context.changes.until(() => this.#stopping || isIdle())
       if (!moved && !(await this.#claimSuspect())) return
     }
   }
@@ -117,7 +173,7 @@ export class Dispatcher {
   async #claimForEver(): Promise<void> {
     for (let failures = 0; !this.#stopping; ) {
       try {
-        await this.#changes.until(() => this.#stopping || this.#hasRoom())
+        await this.#context.changes.until(() => this.#stopping || this.#hasRoom())
         if (this.#stopping) return
         this.#woken = false
         // One suspect and one batch in turn: neither waits for all of the other.
@@ -126,22 +182,22 @@ export class Dispatcher {
         if (!(await this.#gathers(moved.includes(true)))) await this.#rest()
       } catch (error) {
         failures += 1
-        const { log, name } = this.#parts
+        const { log, name } = this.#context
         log.error({ err: error, outbox: name }, 'outbox messages could not be claimed')
-        await this.#changes.within(backoffDelayMs(failures, OUTAGE), () => this.#stopping)
+        await this.#context.changes.within(backoffDelayMs(failures, OUTAGE), () => this.#stopping)
       }
     }
   }
 
   /** Room for a whole batch, so that batches stay large; one is held while the next is claimed. */
   #hasRoom(): boolean {
-    return this.#hands.size <= this.#parts.settings.batchSize
+    return this.#context.held.size <= this.#context.settings.batchSize
   }
 
   /** Claims a batch and begins to deliver it. False when nothing was there. */
   async #claimBatch(): Promise<boolean> {
-    const { settings, clock } = this.#parts
-    const table = await this.#parts.table()
+    const { settings, clock } = this.#context
+    const table = await this.#context.table()
     const now = clock.now()
     if (this.#fullLookAt === null || now >= this.#fullLookAt) {
       this.#freshFrom = null
@@ -160,12 +216,12 @@ export class Dispatcher {
   }
 
   async #claim(table: MessageTable, limit: number, suspects: boolean) {
-    const { db, settings, clock } = this.#parts
+    const { db, settings, clock, claimedBy, say } = this.#context
     const now = clock.now()
-    const claimedUntil = later(now, seconds(settings.claimSeconds))
+    const claimedUntil = later(now, microseconds(settings.claimSeconds))
     const claim = await table.claim(db, {
       now,
-      claimedBy: this.#me,
+      claimedBy,
       claimedUntil,
       limit,
       freshFrom: suspects ? null : this.#freshFrom,
@@ -177,9 +233,9 @@ export class Dispatcher {
     // What they waited for may have been settled while they were parked.
     this.#settling.look(parked)
     if (messages.length > 0) {
-      this.#say('FETCH', { count: messages.length })
+      say('FETCH', { count: messages.length })
       const taken = this.#deliveries.take(messages, claimedUntil)
-      this.#oversight.watch()
+      this.#renewals.watch()
       await taken
     }
     return claim
@@ -187,11 +243,11 @@ export class Dispatcher {
 
   /** Rows that were claimed so often without ever being settled are suspect. */
   #suspectFrom(): number {
-    return Math.min(SUSPECT_CLAIMS, mostClaims(this.#parts)) - 1
+    return Math.min(SUSPECT_CLAIMS, mostClaims(this.#context.settings)) - 1
   }
 
   async #claimSuspectInTime(): Promise<boolean> {
-    const now = this.#parts.clock.now()
+    const now = this.#context.clock.now()
     if (this.#suspectLookAt !== null && now < this.#suspectLookAt) return false
     const found = await this.#claimSuspect()
     this.#suspectLookAt = found ? null : later(now, LOOK_US)
@@ -203,14 +259,14 @@ export class Dispatcher {
    * that was claimed in vain before is delivered alone: nothing else is held while it is. True when there was one.
    */
   async #claimSuspect(): Promise<boolean> {
-    const { db, clock } = this.#parts
-    const table = await this.#parts.table()
+    const { db, clock } = this.#context
+    const table = await this.#context.table()
     if (!(await table.suspectsWait(db, clock.now(), this.#suspectFrom()))) return false
-    const isAlone = () => this.#stopping || this.#hands.size === 0
-    await this.#changes.until(isAlone)
+    const isAlone = () => this.#stopping || this.#context.held.size === 0
+    await this.#context.changes.until(isAlone)
     if (this.#stopping) return false
     const { messages, parked } = await this.#claim(table, 1, true)
-    await this.#changes.until(isAlone)
+    await this.#context.changes.until(isAlone)
     return messages.length + parked.length > 0
   }
 
@@ -224,42 +280,31 @@ export class Dispatcher {
     if (moved) this.#movedAtMs = nowMs
     // A full batch has another one behind it; and one message alone makes no stream.
     if (!isStream || this.#freshFrom !== null || (!moved && this.#waitingSaid !== false)) return moved
-    await this.#sayWaiting(await this.#parts.table(), false)
-    await this.#changes.within(GATHER_MS, () => this.#stopping)
+    await this.#sayWaiting(await this.#context.table(), false)
+    await this.#context.changes.within(GATHER_MS, () => this.#stopping)
     return true
-  }
-
-  /** Gives the ids that are still ours; null when the store does not tell. */
-  async #renew(ids: readonly string[], until: Instant): Promise<ReadonlySet<string> | null> {
-    const { db, log, name } = this.#parts
-    try {
-      return await (await this.#parts.table()).renew(db, ids, this.#me, until)
-    } catch (error) {
-      log.warn({ err: error, outbox: name }, 'claims of outbox messages could not be renewed')
-      return null
-    }
   }
 
   /** Waits for a message, at most until the next poll. */
   async #rest(): Promise<void> {
-    const { clock, settings } = this.#parts
+    const { clock, settings } = this.#context
     if (this.#waitingSaid !== true) {
-      await this.#sayWaiting(await this.#parts.table(), true)
+      await this.#sayWaiting(await this.#context.table(), true)
       // What was committed before that was not announced: one more look.
       this.#woken = true
     }
-    const alarm = clock.alarm(later(clock.now(), seconds(settings.pollIntervalSeconds)), () => {
+    const alarm = clock.alarm(later(clock.now(), microseconds(settings.pollIntervalSeconds)), () => {
       // Somebody else may have said that nobody waits, and ended.
       this.#waitingSaid = null
       this.wake()
     })
-    await this.#changes.until(() => this.#woken || this.#stopping)
+    await this.#context.changes.until(() => this.#woken || this.#stopping)
     alarm.cancel()
   }
 
   async #sayWaiting(table: MessageTable, waiting: boolean): Promise<void> {
     if (this.#waitingSaid === waiting) return
-    await table.setWaiting(this.#parts.db, waiting)
+    await table.setWaiting(this.#context.db, waiting)
     this.#waitingSaid = waiting
   }
 }

@@ -4,7 +4,7 @@ import { freshSqlite, stores } from '../../test/harness/stores.ts'
 import { openDatabase } from '../db/open.ts'
 import { checkOutbox, DEFAULT_THRESHOLDS, FEWEST_ATTEMPTS, judge, worstOf } from './health.ts'
 import { readLayout } from './layout.ts'
-import { onDatabase } from './table-of.ts'
+import { onDatabase } from './read-table.ts'
 
 const WELL = { backlog: 0, oldestAgeSeconds: 0, failureRatio: 0, attempts: 1_000 }
 const judged = (changes: Partial<typeof WELL>) => judge({ ...WELL, ...changes }, DEFAULT_THRESHOLDS)

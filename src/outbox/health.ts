@@ -3,7 +3,7 @@ import type { Instant } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import { describeError } from '../core/thrown.ts'
 import { type Backlog, readBacklog } from './look.ts'
-import type { OutboxPost } from './post.ts'
+import type { OutboxHandle } from './outbox-handle.ts'
 
 export const HEALTH_STATUSES = ['ok', 'degraded', 'unhealthy'] as const
 export type HealthStatus = (typeof HEALTH_STATUSES)[number]
@@ -88,10 +88,10 @@ export type Looked =
   | { readonly ok: false; readonly trouble: Trouble }
 
 /** Counts what waits in an outbox, or says why it cannot be done. */
-export async function lookAt(post: OutboxPost, now: Instant): Promise<Looked> {
+export async function lookAt(handle: OutboxHandle, now: Instant): Promise<Looked> {
   try {
-    const layout = await post.layout()
-    const backlog = await post.db.session('outbox.backlog', (session) => readBacklog(session, layout, now))
+    const layout = await handle.layout()
+    const backlog = await handle.db.session('outbox.backlog', (session) => readBacklog(session, layout, now))
     return { ok: true, backlog }
   } catch (thrown) {
     return { ok: false, trouble: troubleOf(thrown) }
@@ -107,7 +107,7 @@ function troubleOf(thrown: unknown): Trouble {
 const NO_OUTBOX: ReadonlySet<string> = new Set(['outbox_table_missing', 'outbox_columns_missing'])
 
 /** The health of an outbox of which so much is known. One that cannot be read is unhealthy. */
-export function healthOf({ meter, thresholds }: OutboxPost, looked: Looked): OutboxHealth {
+export function healthOf({ meter, thresholds }: OutboxHandle, looked: Looked): OutboxHealth {
   if (!looked.ok) {
     const { what, detail } = looked.trouble
     return { status: 'unhealthy', reasons: [`${what}: ${detail}`] }
@@ -117,6 +117,6 @@ export function healthOf({ meter, thresholds }: OutboxPost, looked: Looked): Out
 }
 
 /** Looks at an outbox and judges it. */
-export async function checkOutbox(post: OutboxPost, now: Instant): Promise<OutboxHealth> {
-  return healthOf(post, await lookAt(post, now))
+export async function checkOutbox(handle: OutboxHandle, now: Instant): Promise<OutboxHealth> {
+  return healthOf(handle, await lookAt(handle, now))
 }

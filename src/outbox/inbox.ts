@@ -6,10 +6,9 @@
  */
 import type { Clock } from '../core/clock.ts'
 import type { Dialect } from '../db/database.ts'
-import type { Adapter } from './adapters/adapter.ts'
-import { checkDialect } from './adapters/dialect.ts'
-import { readSettings } from './options.ts'
-import { refuse } from './refusal.ts'
+import { type Adapter, checkAdapter, checkDialect } from './adapters/adapter.ts'
+import { type GivenSettings, readSettings } from './options.ts'
+import { checkNumber, refuse, refuseUnknown, whole } from './refusal.ts'
 import { retryHorizonSeconds } from './retry.ts'
 import { nameTable, quote } from './table-names.ts'
 import { refuseField } from './writing/payload.ts'
@@ -28,7 +27,7 @@ export interface InboxOptions<Tx> {
   /** How long keys are remembered. Default 30. */
   readonly windowDays?: number
   /** The settings of the dispatcher that delivers, as far as they differ from the defaults. */
-  readonly dispatcher?: Parameters<typeof readSettings>[0]
+  readonly dispatcher?: GivenSettings
   /** Default: the database's own time. */
   readonly clock?: Clock
 }
@@ -96,8 +95,7 @@ export function createInbox<Tx>(options: InboxOptions<Tx>): Inbox<Tx> {
       }
     },
     async forget(tx, { limit = 1_000 } = {}) {
-      if (!Number.isInteger(limit) || limit < 1 || limit > MOST_FORGOTTEN)
-        refuse('limit', `${limit} is not a whole number from 1 to ${MOST_FORGOTTEN}`)
+      checkNumber('limit', limit, whole(1, MOST_FORGOTTEN))
       const windowUs = String(Math.round(windowDays * DAY_US))
       return (await adapter.run(tx, sql.forget, [present(), windowUs, String(limit)])).length
     },
@@ -117,28 +115,23 @@ async function quietly(attempt: () => Promise<unknown>): Promise<void> {
  * their age; on PostgreSQL it passes over those that somebody else is forgetting.
  */
 function statementsOf(dialect: Dialect, table: string) {
-  if (dialect === 'postgres') {
-    // Of the statement, which does not move while it runs: with a time that moves no index can be searched.
-    const now = (parameter: string) =>
-      `coalesce(${parameter}::text::bigint, (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)`
-    return {
-      record: `INSERT INTO ${table} (consumer, key, received_at) VALUES ($1::text, $2::text, ${now('$3')})
-        ON CONFLICT (consumer, key) DO NOTHING RETURNING 1 AS recorded`,
-      unrecord: `DELETE FROM ${table} WHERE consumer = $1::text AND key = $2::text`,
-      forget: `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM ${table}
-          WHERE received_at < ${now('$1')} - $2::text::bigint ORDER BY received_at LIMIT $3::text::bigint
-          FOR UPDATE SKIP LOCKED))
-        RETURNING 1 AS forgotten`,
-    }
-  }
-  const now = `coalesce(CAST(? AS INTEGER), CAST(unixepoch('subsec') * 1000000 AS INTEGER))`
+  const isPostgres = dialect === 'postgres'
+  const [first, second, third] = isPostgres ? ['$1::text', '$2::text', '$3::text'] : ['?', '?', '?']
+  // PostgreSQL: of the statement, which does not move while it runs. With a time that moves no index can be searched.
+  const present = isPostgres ? 'extract(epoch FROM statement_timestamp())' : `unixepoch('subsec')`
+  const now = (given: string) => `coalesce(CAST(${given} AS bigint), CAST(${present} * 1000000 AS bigint))`
+  const oldest = (row: string) =>
+    `SELECT ${row} FROM ${table} WHERE received_at < ${now(first)} - CAST(${second} AS bigint)
+       ORDER BY received_at LIMIT CAST(${third} AS bigint)`
   return {
-    record: `INSERT INTO ${table} (consumer, key, received_at) VALUES (?, ?, ${now})
+    record: `INSERT INTO ${table} (consumer, key, received_at) VALUES (${first}, ${second}, ${now(third)})
       ON CONFLICT (consumer, key) DO NOTHING RETURNING 1 AS recorded`,
-    unrecord: `DELETE FROM ${table} WHERE consumer = ? AND key = ?`,
-    forget: `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table}
-        WHERE received_at < ${now} - CAST(? AS INTEGER) ORDER BY received_at LIMIT CAST(? AS INTEGER))
-      RETURNING 1 AS forgotten`,
+    unrecord: `DELETE FROM ${table} WHERE consumer = ${first} AND key = ${second}`,
+    forget: `DELETE FROM ${table} WHERE ${
+      isPostgres
+        ? `ctid = ANY(ARRAY(${oldest('ctid')} FOR UPDATE SKIP LOCKED))`
+        : `rowid IN (${oldest('rowid')})`
+    } RETURNING 1 AS forgotten`,
   }
 }
 
@@ -147,24 +140,19 @@ function tableOf(table: string) {
   return nameTable({ table })
 }
 
-const OPTIONS = {
-  adapter: true,
-  table: true,
-  windowDays: true,
-  dispatcher: true,
-  clock: true,
-} as const satisfies Record<keyof InboxOptions<unknown>, true>
+const OPTIONS: readonly (keyof InboxOptions<unknown>)[] = [
+  'adapter',
+  'table',
+  'windowDays',
+  'dispatcher',
+  'clock',
+]
 
 function checkOptions(options: InboxOptions<never>): void {
   if (typeof options !== 'object' || options === null) refuse('adapter', 'it is missing')
-  const { adapter, clock, ...rest } = options
-  for (const option of Object.keys(rest)) {
-    if (!(option in OPTIONS))
-      refuse(option, `there is no such option; there are ${Object.keys(OPTIONS).join(', ')}`)
-  }
-  if (typeof adapter?.run !== 'function')
-    refuse('adapter', 'it is missing, or has no run(); there are pgAdapter(), sqliteAdapter() and others')
-  checkDialect(adapter.dialect, 'adapter.dialect')
+  const { adapter, clock } = options
+  refuseUnknown(options, OPTIONS)
+  checkAdapter(adapter)
   if (clock !== undefined && typeof clock.now !== 'function') refuse('clock', 'it has no now()')
 }
 

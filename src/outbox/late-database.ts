@@ -4,73 +4,42 @@
  * first used, and whoever uses it meets the outage until it can be.
  */
 import { parseStoreUrl } from '../config/store-url.ts'
-import {
-  type Database,
-  type Session,
-  type StoreCall,
-  StoreUnavailable,
-  type Transaction,
-} from '../db/database.ts'
+import { type Database, type StoreCall, StoreUnavailable } from '../db/database.ts'
 import { openDatabase } from '../db/open.ts'
 import type { PostgresOptions } from '../db/postgres.ts'
 
 /** Opens the database that a URL names, at the latest when it is used. */
 export const openLate = (url: string, postgres: PostgresOptions): Database =>
-  parseStoreUrl(url).kind === 'sqlite' ? new LateFile(url, postgres) : openDatabase(url, postgres)
+  parseStoreUrl(url).kind === 'sqlite' ? lateFile(url, postgres) : openDatabase(url, postgres)
 
-class LateFile implements Database {
-  readonly dialect = 'sqlite'
-  readonly #url: string
-  readonly #options: PostgresOptions
-  readonly #listeners: ((call: StoreCall) => void)[] = []
-  #file: Database | undefined
-  #closed = false
-
-  constructor(url: string, options: PostgresOptions) {
-    this.#url = url
-    this.#options = options
-  }
-
-  async transaction<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    return this.#opened().transaction(verb, work)
-  }
-
-  async statement<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    return this.#opened().statement(verb, work)
-  }
-
-  async session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#opened().session(verb, work)
-  }
-
-  async snapshot<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#opened().snapshot(verb, work)
-  }
-
-  async script(tx: Transaction, text: string): Promise<void> {
-    return this.#opened().script(tx, text)
-  }
-
-  async notify(): Promise<void> {}
-
-  async listen(): Promise<void> {}
-
-  onCall(listener: (call: StoreCall) => void): void {
-    this.#listeners.push(listener)
-    this.#file?.onCall(listener)
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true
-    await this.#file?.close()
-  }
-
-  #opened(): Database {
-    if (this.#file === undefined) {
-      if (this.#closed) throw new StoreUnavailable('the database was closed')
-      this.#file = openDatabase(this.#url, this.#options)
-      for (const listener of this.#listeners) this.#file.onCall(listener)
+function lateFile(url: string, options: PostgresOptions): Database {
+  const listeners: ((call: StoreCall) => void)[] = []
+  let file: Database | undefined
+  let isClosed = false
+  const opened = (): Database => {
+    if (file === undefined) {
+      if (isClosed) throw new StoreUnavailable('the database was closed')
+      file = openDatabase(url, options)
+      for (const listener of listeners) file.onCall(listener)
     }
-    return this.#file
+    return file
+  }
+  return {
+    dialect: 'sqlite',
+    transaction: async (verb, work) => opened().transaction(verb, work),
+    statement: async (verb, work) => opened().statement(verb, work),
+    session: async (verb, work) => opened().session(verb, work),
+    snapshot: async (verb, work, terms) => opened().snapshot(verb, work, terms),
+    script: async (tx, text) => opened().script(tx, text),
+    async notify() {},
+    async listen() {},
+    onCall(listener) {
+      listeners.push(listener)
+      file?.onCall(listener)
+    },
+    async close() {
+      isClosed = true
+      await file?.close()
+    },
   }
 }

@@ -4,7 +4,7 @@
  * once for each second in which something happens, and everything is counted in arrays that never grow.
  */
 import { type Clock, instant } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
+import { checkNumber, whole } from './refusal.ts'
 
 /** Upper bounds of the durations that are told apart, in seconds; what took longer than the last has a bucket of its own. */
 export const DURATION_BOUNDS: readonly number[] = [
@@ -58,10 +58,7 @@ export class OutboxMeter {
 
   constructor(clock: Clock, options: { readonly windowSeconds?: number } = {}) {
     const { windowSeconds = DEFAULT_WINDOW_SECONDS } = options
-    if (!Number.isInteger(windowSeconds) || windowSeconds < 1 || windowSeconds > LONGEST_WINDOW_SECONDS) {
-      const reason = `${windowSeconds} is not a whole number from 1 to ${LONGEST_WINDOW_SECONDS}`
-      throw failure('outbox_option_invalid', { option: 'windowSeconds', reason })
-    }
+    checkNumber('windowSeconds', windowSeconds, whole(1, LONGEST_WINDOW_SECONDS))
     this.#clock = clock
     this.#windowSeconds = windowSeconds
     this.#startedAtUs = clock.now()

@@ -2,108 +2,82 @@
  * What Prometheus is told about outboxes, as text. Totals and durations are those of the meters: they are shown, not kept a
  * second time. Of an outbox that cannot be read only these are told; a gauge that is missing says more than an old one.
  */
+import { family, type Sample } from '../observe/exposition.ts'
 import type { Backlog } from './look.ts'
 import type { MeterSnapshot } from './meter.ts'
 import type { OutboxReading } from './readings.ts'
 
-const GAUGES: readonly (readonly [string, string, (backlog: Backlog) => number])[] = [
-  ['backlog', 'Messages that are still to be delivered.', ({ backlog }) => backlog],
-  [
-    'failed_pending',
-    'Messages still to be delivered that have failed before.',
-    ({ failedPending }) => failedPending,
-  ],
-  [
-    'oldest_age_seconds',
+/** Families with one number for each outbox: what they are called, where the number stands, and what it is. */
+const GAUGES = {
+  backlog: ['backlog', 'Messages that are still to be delivered.'],
+  failed_pending: ['failedPending', 'Messages still to be delivered that have failed before.'],
+  oldest_age_seconds: [
+    'oldestAgeSeconds',
     'Age of the oldest message that is still to be delivered; 0 when there is none.',
-    ({ oldestAgeSeconds }) => oldestAgeSeconds,
   ],
-  ['dead', 'Messages that nobody tries to deliver any more.', ({ dead }) => dead],
-]
-
-const RATES: readonly (readonly [string, string, (meter: MeterSnapshot) => number])[] = [
-  [
-    'throughput_per_second',
+  dead: ['dead', 'Messages that nobody tries to deliver any more.'],
+  throughput_per_second: [
+    'throughputPerSecond',
     'Messages that this server delivered per second, over the latest window.',
-    ({ throughputPerSecond }) => throughputPerSecond,
   ],
-  [
-    'failure_ratio',
+  failure_ratio: [
+    'failureRatio',
     'Share of the deliveries of this server that failed, over the latest window.',
-    ({ failureRatio }) => failureRatio,
   ],
-]
+} as const satisfies Families
 
-const TOTALS: readonly (readonly [string, string, (meter: MeterSnapshot) => number])[] = [
-  [
-    'dispatched_total',
-    'Messages that this server delivered, since it started.',
-    ({ dispatched }) => dispatched,
-  ],
-  ['failures_total', 'Deliveries of this server that failed, since it started.', ({ failures }) => failures],
-  [
-    'duplicates_total',
+const TOTALS = {
+  dispatched_total: ['dispatched', 'Messages that this server delivered, since it started.'],
+  failures_total: ['failures', 'Deliveries of this server that failed, since it started.'],
+  duplicates_total: [
+    'duplicates',
     'Messages added with a key that was there already, since this server started.',
-    ({ duplicates }) => duplicates,
   ],
-  [
-    'conflicts_total',
+  conflicts_total: [
+    'conflicts',
     'Duplicates with another payload than the message that stands, since this server started.',
-    ({ conflicts }) => conflicts,
   ],
-]
+} as const satisfies Families
+
+type Families = Readonly<
+  Record<string, readonly [number: Exclude<keyof Backlog | keyof MeterSnapshot, 'durations'>, help: string]>
+>
 
 /** The metrics of all outboxes in Prometheus' text format; nothing when there is no outbox. */
 export function outboxMetrics(readings: readonly OutboxReading[]): string {
   if (readings.length === 0) return ''
   const lines = [
-    ...GAUGES.flatMap(([name, help, value]) =>
-      family(name, 'gauge', help, readings, ({ looked }) => (looked.ok ? value(looked.backlog) : null)),
+    ...familiesOf(GAUGES, 'gauge', readings),
+    ...familiesOf(TOTALS, 'counter', readings),
+    ...family(
+      'bartleby_outbox_dispatch_seconds',
+      'histogram',
+      'Seconds that a delivery took, whatever came of it.',
+      readings.flatMap(histogram),
     ),
-    ...RATES.flatMap(([name, help, value]) =>
-      family(name, 'gauge', help, readings, ({ meter }) => value(meter)),
-    ),
-    ...TOTALS.flatMap(([name, help, value]) =>
-      family(name, 'counter', help, readings, ({ meter }) => value(meter)),
-    ),
-    ...heading('dispatch_seconds', 'histogram', 'Seconds that a delivery took, whatever came of it.'),
-    ...readings.flatMap(histogram),
   ]
   return `${lines.join('\n')}\n`
 }
 
-const full = (name: string): string => `bartleby_outbox_${name}`
-
-const heading = (name: string, type: string, help: string): string[] => [
-  `# HELP ${full(name)} ${help}`,
-  `# TYPE ${full(name)} ${type}`,
-]
-
-function family(
-  name: string,
-  type: 'gauge' | 'counter',
-  help: string,
-  readings: readonly OutboxReading[],
-  valueIn: (reading: OutboxReading) => number | null,
-): string[] {
-  const samples = readings.flatMap((reading) => {
-    const value = valueIn(reading)
-    return value === null ? [] : [`${full(name)}{outbox="${escaped(reading.outbox)}"} ${value}`]
+const familiesOf = (families: Families, type: 'gauge' | 'counter', readings: readonly OutboxReading[]) =>
+  Object.entries(families).flatMap(([name, [number, help]]) => {
+    const samples = readings.flatMap(({ outbox, looked, meter }): Sample[] => {
+      const numbers: Partial<Backlog> & MeterSnapshot = { ...meter, ...(looked.ok ? looked.backlog : {}) }
+      const value = numbers[number]
+      return value === undefined ? [] : [{ labels: { outbox }, value }]
+    })
+    return family(`bartleby_outbox_${name}`, type, help, samples)
   })
-  return [...heading(name, type, help), ...samples]
-}
 
-function histogram({ outbox, meter: { durations } }: OutboxReading): string[] {
-  const name = full('dispatch_seconds')
-  const of = `outbox="${escaped(outbox)}"`
+function histogram({ outbox, meter: { durations } }: OutboxReading): Sample[] {
   const bounds = [...durations.bounds, '+Inf']
   return [
-    ...bounds.map((bound, index) => `${name}_bucket{${of},le="${bound}"} ${durations.counts[index] ?? 0}`),
-    `${name}_sum{${of}} ${durations.sum}`,
-    `${name}_count{${of}} ${durations.counts.at(-1) ?? 0}`,
+    ...bounds.map((bound, index) => ({
+      suffix: '_bucket',
+      labels: { outbox, le: String(bound) },
+      value: durations.counts[index] ?? 0,
+    })),
+    { suffix: '_sum', labels: { outbox }, value: durations.sum },
+    { suffix: '_count', labels: { outbox }, value: durations.counts.at(-1) ?? 0 },
   ]
 }
-
-/** The value of a label. */
-const escaped = (text: string): string =>
-  text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')

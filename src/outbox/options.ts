@@ -1,64 +1,50 @@
 /** What a dispatcher can be told, with the names and defaults that its users know; what is wrong is named. */
-import { refuse, refuseUnknown, shown } from './refusal.ts'
+import { checkNumber, decimal, type Range, refuse, refuseUnknown, shown, whole } from './refusal.ts'
 
-export interface DispatcherSettings {
+/** What is told a dispatcher where nothing else is. */
+export const DISPATCHER_DEFAULTS = {
   /** How often to look for messages that nobody announced. */
-  readonly pollIntervalSeconds: number
+  pollIntervalSeconds: 5,
   /** Messages per claim. */
-  readonly batchSize: number
+  batchSize: 100,
   /** Deliveries after the first before a message is dead. */
-  readonly maxRetries: number
-  readonly baseRetryDelaySeconds: number
+  maxRetries: 5,
+  baseRetryDelaySeconds: 10,
   /** False: every delay is the base. */
-  readonly useExponentialBackoff: boolean
-  readonly maxRetryDelaySeconds: number
+  useExponentialBackoff: true,
+  maxRetryDelaySeconds: 3_600,
   /** The share of a delay that chance adds or takes away. */
-  readonly jitter: number
-  readonly maxErrorTextLength: number
+  jitter: 0.2,
+  maxErrorTextLength: 2_000,
   /** Deliveries at the same time. */
-  readonly concurrency: number
+  concurrency: 16,
   /** A claim that is not renewed for so long lapses. */
-  readonly claimSeconds: number
+  claimSeconds: 60,
   /** How long one delivery may take. */
-  readonly deliveryTimeoutSeconds: number
+  deliveryTimeoutSeconds: 30,
   /** Whether a dead message holds back the later ones of its ordering key. */
-  readonly onDead: 'hold' | 'skip'
-  readonly retention: {
+  onDead: 'hold' as 'hold' | 'skip',
+  retention: {
     /** Days that processed rows are kept; 0 keeps them for ever. */
-    readonly processed: number
+    processed: 7,
     /** Days that keys are kept, from the day their rows were processed; at least as long as the rows. */
-    readonly keys: number
-  }
+    keys: 30,
+  },
+}
+
+type Retention = Readonly<(typeof DISPATCHER_DEFAULTS)['retention']>
+export type DispatcherSettings = Readonly<
+  Omit<typeof DISPATCHER_DEFAULTS, 'retention'> & { readonly retention: Retention }
+>
+
+/** The settings that are given; what is left out has its default. */
+export type GivenSettings = Partial<Omit<DispatcherSettings, 'retention'>> & {
+  readonly retention?: Partial<Retention>
 }
 
 /** Names of outboxes stand in source ids of letters, in labels and in addresses. */
 export const OUTBOX_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 export const OUTBOX_NAME_FORM = "1 to 64 letters, digits, '.', '_' or '-', the first one a letter or digit"
-
-export const DISPATCHER_DEFAULTS: DispatcherSettings = {
-  pollIntervalSeconds: 5,
-  batchSize: 100,
-  maxRetries: 5,
-  baseRetryDelaySeconds: 10,
-  useExponentialBackoff: true,
-  maxRetryDelaySeconds: 3_600,
-  jitter: 0.2,
-  maxErrorTextLength: 2_000,
-  concurrency: 16,
-  claimSeconds: 60,
-  deliveryTimeoutSeconds: 30,
-  onDead: 'hold',
-  retention: { processed: 7, keys: 30 },
-}
-
-interface Range {
-  readonly from: number
-  readonly to: number
-  readonly whole: boolean
-}
-
-const whole = (from: number, to: number): Range => ({ from, to, whole: true })
-const decimal = (from: number, to: number): Range => ({ from, to, whole: false })
 
 const YEAR_SECONDS = 31_536_000
 
@@ -79,11 +65,7 @@ export const DISPATCHER_RANGES = {
 export const RETENTION_RANGE = decimal(0, 36_500)
 
 /** The options as given, with defaults for what is left out. Refuses what is unknown or out of range, by name. */
-export function readSettings(
-  given: Readonly<Partial<Omit<DispatcherSettings, 'retention'>>> & {
-    readonly retention?: Partial<DispatcherSettings['retention']>
-  },
-): DispatcherSettings {
+export function readSettings(given: GivenSettings): DispatcherSettings {
   refuseUnknown(given, Object.keys(DISPATCHER_DEFAULTS))
   const settings = { ...DISPATCHER_DEFAULTS, ...withoutUndefined(given) }
   for (const [name, range] of Object.entries(DISPATCHER_RANGES)) {
@@ -95,7 +77,7 @@ export function readSettings(
     refuse('useExponentialBackoff', `${shown(useExponentialBackoff)} is neither true nor false`)
   if (onDead !== 'hold' && onDead !== 'skip')
     refuse('onDead', `${shown(onDead)} is neither 'hold' nor 'skip'`)
-  const asked: Partial<DispatcherSettings['retention']> = given.retention ?? {}
+  const asked = given.retention ?? {}
   refuseUnknown(asked, Object.keys(DISPATCHER_DEFAULTS.retention), 'retention.')
   const retention = { ...DISPATCHER_DEFAULTS.retention, ...withoutUndefined(asked) }
   checkNumber('retention.processed', retention.processed, RETENTION_RANGE)
@@ -106,11 +88,4 @@ export function readSettings(
 function withoutUndefined<T extends object>(given: T): Partial<T> {
   // Entries of T are entries of a part of T.
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<T>
-}
-
-function checkNumber(option: string, value: unknown, { from, to, whole: insist }: Range): void {
-  const allowed = `${insist ? 'a whole number' : 'a number'} from ${from} to ${to}`
-  const fits =
-    typeof value === 'number' && value >= from && value <= to && (!insist || Number.isInteger(value))
-  if (!fits) refuse(option, `${shown(value)} is not ${allowed}`)
 }

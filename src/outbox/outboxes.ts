@@ -11,9 +11,9 @@ import type { StoreQueues } from '../queues/queues.ts'
 import { transportOf } from './create-dispatcher.ts'
 import { OutboxLetterClerk } from './letters/clerk.ts'
 import { outboxLetterSource } from './letters/source.ts'
-import type { OutboxPost } from './post.ts'
+import type { OutboxHandle } from './outbox-handle.ts'
 import { refuse } from './refusal.ts'
-import { OutboxStation, type StationSettings } from './station.ts'
+import { ServedOutbox, type ServedSettings } from './served-outbox.ts'
 import type { LocalTransport, Transport } from './transport.ts'
 import { httpTransport } from './transports/http.ts'
 import { kafkaTransport, kafkaTransportOn } from './transports/kafka.ts'
@@ -38,7 +38,7 @@ export interface TransportSettings extends ConnectionOptions {
   readonly compression?: Compression
 }
 
-export interface OutboxSettings extends StationSettings {
+export interface OutboxSettings extends ServedSettings {
   /** Settings, their short form (`https://…`, `queue:NAME`, `kafka:TOPIC`, `log`, `none`), a transport or a function. Default: `none`. */
   readonly transport?: string | TransportSettings | Transport | LocalTransport | Transport['deliver']
 }
@@ -57,66 +57,59 @@ export interface OutboxesContext {
 export class Outboxes {
   /** Where letters of outboxes go back to. */
   readonly source: LetterSource
-  readonly #stations: readonly OutboxStation[]
+  readonly #served: readonly ServedOutbox[]
   readonly #clerk: OutboxLetterClerk
 
   constructor(given: readonly OutboxSettings[], context: OutboxesContext) {
     const { store, clock, log, registers } = context
-    const dispatch = (outbox: string) => this.#stations.find(({ name }) => name === outbox)?.wake()
-    this.#clerk = new OutboxLetterClerk(store.db, clock, log, { registers, posts: this, dispatch })
-    this.source = outboxLetterSource(this, { dispatch, tell: (outbox) => this.#clerk.wake(outbox) })
-    const stations: OutboxStation[] = []
+    const handles = () => this.#served
+    const dispatch = (outbox: string) => this.#served.find(({ name }) => name === outbox)?.wake()
+    this.#clerk = new OutboxLetterClerk(store.db, clock, log, { registers, handles, dispatch })
+    this.source = outboxLetterSource(handles, { dispatch, reconcile: (outbox) => this.#clerk.wake(outbox) })
+    const served: ServedOutbox[] = []
     try {
-      for (const settings of given) stations.push(this.#station(settings, context))
+      for (const settings of given) served.push(this.#serve(settings, context))
     } catch (error) {
-      for (const station of stations) void station.close()
+      for (const outbox of served) void outbox.close()
       throw error
     }
-    this.#stations = stations
+    this.#served = served
   }
 
   /** All of them, in the order of the configuration. */
-  all(): readonly OutboxPost[] {
-    return this.#stations
+  all(): readonly OutboxHandle[] {
+    return this.#served
   }
 
-  get(name: string): OutboxPost {
-    const found = this.#stations.find((station) => station.name === name)
+  get(name: string): OutboxHandle {
+    const found = this.#served.find((outbox) => outbox.name === name)
     if (found !== undefined) return found
-    const known = this.#stations.map((station) => station.name).join(', ') || 'none'
+    const known = this.#served.map((outbox) => outbox.name).join(', ') || 'none'
     throw failure('outbox_unknown', { name, known })
   }
 
   start(): void {
-    if (this.#stations.length === 0) return
-    for (const station of this.#stations) station.start()
+    if (this.#served.length === 0) return
+    for (const outbox of this.#served) outbox.start()
     this.#clerk.start()
   }
 
   /** Deliveries end first: the clerk still tells what came of them. */
   async stop(): Promise<void> {
-    await Promise.all(this.#stations.map((station) => station.stop()))
+    await Promise.all(this.#served.map((outbox) => outbox.stop()))
     await this.#clerk.stop()
-    await Promise.all(this.#stations.map((station) => station.close()))
+    await Promise.all(this.#served.map((outbox) => outbox.close()))
   }
 
-  #station({ transport, ...settings }: OutboxSettings, context: OutboxesContext): OutboxStation {
-    const { store, clock, log, queues, kafka = null } = context
+  #serve({ transport: given, ...settings }: OutboxSettings, context: OutboxesContext): ServedOutbox {
+    const { store, clock, log } = context
     const inStore = settings.url === undefined || settings.url === store.url
     const where = `outbox '${settings.name}'`
-    const made = naming(`${where}: transport.`, () =>
-      makeTransport(transport, { inStore, db: store.db, clock, log, queues, kafka }),
-    )
+    const transport = naming(`${where}: transport.`, () => makeTransport(given, inStore, context))
+    const onLetterDue = () => this.#clerk.wake(settings.name)
     return naming(
       `${where}: `,
-      () =>
-        new OutboxStation(settings, {
-          store,
-          clock,
-          log,
-          transport: made,
-          onLetterDue: () => this.#clerk.wake(settings.name),
-        }),
+      () => new ServedOutbox(settings, { store, clock, log, transport, onLetterDue }),
     )
   }
 }
@@ -135,22 +128,14 @@ function naming<T>(where: string, make: () => T): T {
   }
 }
 
-interface TransportContext {
-  readonly inStore: boolean
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly queues: StoreQueues
-  readonly kafka: ConnectionSettings | null
-}
-
 function makeTransport(
   given: OutboxSettings['transport'],
-  context: TransportContext,
+  inStore: boolean,
+  context: OutboxesContext,
 ): Transport | LocalTransport | null {
   if (given === undefined) return null
-  if (typeof given === 'string') return fromSettings(settingsOf(given), context)
-  if (typeof given === 'object' && 'type' in given) return fromSettings(given, context)
+  if (typeof given === 'string') return fromSettings(settingsOf(given), inStore, context)
+  if (typeof given === 'object' && 'type' in given) return fromSettings(given, inStore, context)
   return transportOf(given)
 }
 
@@ -164,7 +149,8 @@ function settingsOf(short: string): TransportSettings {
 
 function fromSettings(
   { type, queue = '', url = '', ...rest }: TransportSettings,
-  { inStore, db, clock, log, queues, kafka }: TransportContext,
+  inStore: boolean,
+  { store: { db }, clock, log, queues, kafka = null }: OutboxesContext,
 ): Transport | LocalTransport | null {
   switch (type) {
     case 'none':

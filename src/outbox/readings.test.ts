@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { PostedOutbox } from '../../test/harness/outbox-post.ts'
 import { freshSqlite } from '../../test/harness/stores.ts'
 import type { Layout } from './layout.ts'
-import type { OutboxPost } from './post.ts'
+import type { OutboxHandle } from './outbox-handle.ts'
 import { OutboxReadings } from './readings.ts'
 
 describe('what is read about outboxes', () => {
@@ -18,14 +18,14 @@ describe('what is read about outboxes', () => {
   afterEach(() => outbox.close())
 
   /** An outbox that takes so long to be looked at, by the steady clock. */
-  const slow = (ms: number): Partial<OutboxPost> => ({
+  const slow = (ms: number): Partial<OutboxHandle> => ({
     layout: async () => {
       looks += 1
       steadyMs += ms
       return outbox.layout
     },
   })
-  const readingsOf = (...posts: OutboxPost[]) =>
+  const readingsOf = (...posts: OutboxHandle[]) =>
     new OutboxReadings(
       () => posts,
       outbox.clock,

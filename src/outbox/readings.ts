@@ -6,7 +6,7 @@
 import type { Clock } from '../core/clock.ts'
 import { healthOf, type Looked, lookAt, type OutboxHealth } from './health.ts'
 import type { MeterSnapshot } from './meter.ts'
-import type { OutboxPost } from './post.ts'
+import type { OutboxHandle } from './outbox-handle.ts'
 
 export interface OutboxReading {
   readonly outbox: string
@@ -34,55 +34,55 @@ interface Answer {
 }
 
 export class OutboxReadings {
-  readonly #posts: () => readonly OutboxPost[]
+  readonly #handles: () => readonly OutboxHandle[]
   readonly #clock: Clock
   readonly #steadyMs: () => number
-  readonly #looks = new WeakMap<OutboxPost, Look>()
-  readonly #latest = new WeakMap<OutboxPost, Answer>()
+  readonly #looks = new WeakMap<OutboxHandle, Look>()
+  readonly #latest = new WeakMap<OutboxHandle, Answer>()
 
   constructor(
-    posts: () => readonly OutboxPost[],
+    handles: () => readonly OutboxHandle[],
     clock: Clock,
     /** Milliseconds since some moment; replaced in tests. */
     steadyMs: () => number = () => performance.now(),
   ) {
-    this.#posts = posts
+    this.#handles = handles
     this.#clock = clock
     this.#steadyMs = steadyMs
   }
 
   /** The outboxes there are. */
-  posts(): readonly OutboxPost[] {
-    return this.#posts()
+  handles(): readonly OutboxHandle[] {
+    return this.#handles()
   }
 
   /** What is known about every outbox, after `patienceMs` at the latest. */
   read({ patienceMs = PATIENCE_MS } = {}): Promise<readonly OutboxReading[]> {
-    return Promise.all(this.#posts().map((post) => this.#readOne(post, patienceMs)))
+    return Promise.all(this.#handles().map((handle) => this.#readOne(handle, patienceMs)))
   }
 
-  async #readOne(post: OutboxPost, patienceMs: number): Promise<OutboxReading> {
-    const looked = (await within(patienceMs, this.#look(post))) ?? this.#late(post, patienceMs)
-    return { outbox: post.name, looked, meter: post.meter.snapshot(), health: healthOf(post, looked) }
+  async #readOne(handle: OutboxHandle, patienceMs: number): Promise<OutboxReading> {
+    const looked = (await within(patienceMs, this.#look(handle))) ?? this.#late(handle, patienceMs)
+    return { outbox: handle.name, looked, meter: handle.meter.snapshot(), health: healthOf(handle, looked) }
   }
 
-  #look(post: OutboxPost): Promise<Looked> {
-    const known = this.#looks.get(post)
+  #look(handle: OutboxHandle): Promise<Looked> {
+    const known = this.#looks.get(handle)
     const startedMs = this.#steadyMs()
     if (known !== undefined && startedMs < known.reusedUntilMs) return known.answer
-    const answer = lookAt(post, this.#clock.now()).then((looked) => {
+    const answer = lookAt(handle, this.#clock.now()).then((looked) => {
       const atMs = this.#steadyMs()
       look.reusedUntilMs = atMs + Math.min(LONGEST_REUSE_MS, REUSE_FACTOR * (atMs - startedMs))
-      this.#latest.set(post, { looked, atMs })
+      this.#latest.set(handle, { looked, atMs })
       return looked
     })
     const look: Look = { answer, reusedUntilMs: Number.POSITIVE_INFINITY }
-    this.#looks.set(post, look)
+    this.#looks.set(handle, look)
     return answer
   }
 
-  #late(post: OutboxPost, patienceMs: number): Looked {
-    const latest = this.#latest.get(post)
+  #late(handle: OutboxHandle, patienceMs: number): Looked {
+    const latest = this.#latest.get(handle)
     if (latest !== undefined && this.#steadyMs() - latest.atMs < LATEST_AGE_MS) return latest.looked
     const detail = `no answer within ${patienceMs} ms`
     return { ok: false, trouble: { what: 'its database is slow to answer', detail } }

@@ -13,6 +13,30 @@ export function refuseUnknown(given: object, known: readonly string[], prefix = 
   }
 }
 
+/** The same for the options of a transport, which programs without types may leave out. */
+export function checkNames(given: unknown, known: readonly string[]): void {
+  if (typeof given !== 'object' || given === null) refuse('transport', 'it has no options')
+  refuseUnknown(given, known)
+}
+
+export interface Range {
+  readonly from: number
+  readonly to: number
+  readonly whole: boolean
+}
+
+export const whole = (from: number, to: number): Range => ({ from, to, whole: true })
+export const decimal = (from: number, to: number): Range => ({ from, to, whole: false })
+
+/** Refuses what is no number of a range. */
+export function checkNumber(option: string, value: unknown, range: Range): asserts value is number {
+  const { from, to } = range
+  const fits =
+    typeof value === 'number' && value >= from && value <= to && (!range.whole || Number.isInteger(value))
+  const allowed = `${range.whole ? 'a whole number' : 'a number'} from ${from} to ${to}`
+  if (!fits) refuse(option, `${shown(value)} is not ${allowed}`)
+}
+
 /** Refuses a value without the functions that will be called on it. */
 export function checkFunctions(option: string, value: unknown, names: readonly string[]): void {
   for (const name of names) {

@@ -9,18 +9,18 @@ import { gate } from '../http/gate.ts'
 import { healthRoutes } from '../observe/health.ts'
 import { readLayout } from './layout.ts'
 import { LIST_REACH } from './list.ts'
-import type { OutboxPost } from './post.ts'
+import type { OutboxHandle } from './outbox-handle.ts'
+import { onDatabase } from './read-table.ts'
 import { OutboxReadings } from './readings.ts'
 import { outboxRoutes } from './routes.ts'
-import { onDatabase } from './table-of.ts'
 
 const ago = (seconds: number) => OUTBOX_NOW - BigInt(seconds) * 1_000_000n
 
 describe.each(stores)('outboxes over HTTP on $name', (kind) => {
   let first: PostedOutbox
   let second: PostedOutbox
-  let posts: readonly OutboxPost[]
-  let configured: readonly OutboxPost[]
+  let posts: readonly OutboxHandle[]
+  let configured: readonly OutboxHandle[]
   let app: FastifyInstance
 
   beforeAll(async () => {
@@ -67,7 +67,7 @@ describe.each(stores)('outboxes over HTTP on $name', (kind) => {
     return data.items.map(({ id }: { id: string }) => id)
   }
   /** With other outboxes than usual. */
-  const withPosts = async <T>(others: readonly OutboxPost[], work: () => Promise<T>): Promise<T> => {
+  const withPosts = async <T>(others: readonly OutboxHandle[], work: () => Promise<T>): Promise<T> => {
     configured = others
     try {
       return await work()

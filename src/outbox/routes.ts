@@ -9,7 +9,7 @@ import type { Query } from '../http/query.ts'
 import { HEALTH_STATUSES, worstOf } from './health.ts'
 import { LIST_REACH, type ListedMessage, listMessages } from './list.ts'
 import { OUTBOX_STATUSES, type OutboxStatus } from './message.ts'
-import type { OutboxPost } from './post.ts'
+import type { OutboxHandle } from './outbox-handle.ts'
 import type { OutboxReading, OutboxReadings } from './readings.ts'
 
 export interface OutboxRoutesOptions extends ApiScope {
@@ -115,7 +115,7 @@ const callsBelow = (path: string, operation: string, readings: OutboxReadings): 
       query: LIST_QUERY,
       data: LIST,
     }),
-    answer: async ({ query }) => ({ status: 200, data: await list(readings.posts(), query) }),
+    answer: async ({ query }) => ({ status: 200, data: await list(readings.handles(), query) }),
   },
   {
     method: 'GET',
@@ -148,32 +148,32 @@ const callsBelow = (path: string, operation: string, readings: OutboxReadings): 
   },
 ]
 
-async function list(posts: readonly OutboxPost[], query: Query) {
-  const post = postOf(posts, query)
+async function list(handles: readonly OutboxHandle[], query: Query) {
+  const handle = handleOf(handles, query)
   const status = statusOf(query)
   const page = wholeNumberOf(query, 'page', MAX_PAGE) ?? 1
   const pageSize = wholeNumberOf(query, 'pageSize', MAX_PAGE_SIZE) ?? DEFAULT_PAGE_SIZE
-  if (post === null) return { outbox: null, items: [], page, pageSize, total: 0, totalIsCapped: false }
+  if (handle === null) return { outbox: null, items: [], page, pageSize, total: 0, totalIsCapped: false }
   const eventType = query.get('eventType') ?? null
   const tenantId = query.get('tenantId') ?? null
-  const layout = await post.layout()
-  const { items, total, totalIsCapped } = await post.db.session('outbox.list', (session) =>
+  const layout = await handle.layout()
+  const { items, total, totalIsCapped } = await handle.db.session('outbox.list', (session) =>
     listMessages(session, layout, { status, eventType, tenantId, page, pageSize }),
   )
   if (totalIsCapped && (page - 1) * pageSize >= LIST_REACH) {
     const last = Math.ceil(LIST_REACH / pageSize)
     throw refuse('page', `'${page}' lies behind the first ${LIST_REACH} messages; give 1 to ${last}`)
   }
-  return { outbox: post.name, items: items.map(messageOnWire), page, pageSize, total, totalIsCapped }
+  return { outbox: handle.name, items: items.map(messageOnWire), page, pageSize, total, totalIsCapped }
 }
 
 /** The outbox that is asked for, or the first; null when there is none at all. */
-function postOf(posts: readonly OutboxPost[], query: Query): OutboxPost | null {
+function handleOf(handles: readonly OutboxHandle[], query: Query): OutboxHandle | null {
   const name = query.get('outbox')
-  if (name === undefined) return posts[0] ?? null
-  const post = posts.find((each) => each.name === name)
-  if (post !== undefined) return post
-  const names = posts.map((each) => each.name).join(', ')
+  if (name === undefined) return handles[0] ?? null
+  const handle = handles.find((each) => each.name === name)
+  if (handle !== undefined) return handle
+  const names = handles.map((each) => each.name).join(', ')
   throw refuse(
     'outbox',
     names === '' ? 'no outbox is configured, leave it out' : `'${shown(name)}' is none of ${names}`,

@@ -4,14 +4,15 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { backoffDelayMs } from '../core/backoff.ts'
-import type { Changes } from '../core/changes.ts'
 import { StoreUnavailable } from '../db/database.ts'
-import { type DispatcherParts, OUTAGE } from './dispatcher-parts.ts'
-import { type Hands, type Held, lineOf } from './hands.ts'
+import type { DispatcherContext } from './dispatcher.ts'
+import { type Held, lineOf } from './held.ts'
 import type { Settlement } from './message.ts'
 import type { Line } from './sql/line.ts'
 import type { Settled } from './sql/settle.ts'
-import type { WorkerLog } from './worker-log.ts'
+
+/** After an outage: soon, then ever later. */
+export const OUTAGE = { baseMs: 100, factor: 2, maxMs: 5_000, jitter: 0.5 }
 
 /** A settlement of a message that is at hand. */
 export type Outcome = Settlement extends infer Each
@@ -25,16 +26,6 @@ export const GIVEN_BACK = { kind: 'released', parked: false } as const satisfies
 /** It was not delivered, because of one before it in its line. */
 export const PARKED = { kind: 'released', parked: true } as const satisfies Outcome
 
-export interface SettlingContext {
-  readonly hands: Hands
-  readonly changes: Changes
-  readonly say: WorkerLog
-  /** Under which the messages are claimed. */
-  readonly claimedBy: string
-  /** Told when messages were let go that had waited in their line. */
-  readonly onReleased: () => void
-}
-
 /** Settled in one transaction at most. */
 const MAX_SETTLED = 1_000
 /** A row that the store refuses so often is left to its claim, which lapses; the others must not wait for it. */
@@ -43,8 +34,9 @@ const MOST_REFUSALS = 10
 const TRIES_WHEN_STOPPING = 4
 
 export class Settling {
-  readonly #parts: DispatcherParts
-  readonly #context: SettlingContext
+  readonly #context: DispatcherContext
+  /** Told when messages were let go that had waited in their line. */
+  readonly #onReleased: () => void
   readonly #outcomes: Settlement[] = []
   /** Something has happened in them: their first messages may have to be let go. */
   readonly #moved = new Map<string, Line>()
@@ -55,9 +47,9 @@ export class Settling {
   #stopping = false
   #triesLeft = TRIES_WHEN_STOPPING
 
-  constructor(parts: DispatcherParts, context: SettlingContext) {
-    this.#parts = parts
+  constructor(context: DispatcherContext, onReleased: () => void) {
     this.#context = context
+    this.#onReleased = onReleased
   }
 
   /** Everything is written. */
@@ -78,24 +70,24 @@ export class Settling {
     if (lines.length > 0) this.#begin()
   }
 
-  /** What was written leaves the hands, and is told. */
+  /** What was written is held no longer, and logged. */
   written(settlements: readonly Settlement[], { written, letterDue }: Settled): void {
-    const { hands, changes, say } = this.#context
+    const { held, changes, say, onLetterDue } = this.#context
     for (const settlement of settlements) {
-      const held = hands.get(settlement.id)
-      if (held === undefined) continue
-      const wasLast = hands.drop(held)
+      const one = held.get(settlement.id)
+      if (one === undefined) continue
+      const wasLast = held.drop(one)
       this.#refusals.delete(settlement.id)
       if (!written.has(settlement.id)) say('SKIP_PROCESSED', { id: settlement.id })
-      else this.#tell(held, settlement)
-      const line = lineOf(held.message)
+      else this.#log(one, settlement)
+      const line = lineOf(one.message)
       // Whatever came of it: another dispatcher may have waited for this claim to end.
       if (wasLast && line !== null) this.look([line])
       // Claimed again while this was being written, perhaps after it: nobody else would deliver it.
-      if (held.isClaimedAgain) this.settle(hands.keep(held.message, held.claimedUntil), GIVEN_BACK)
+      if (one.isClaimedAgain) this.settle(held.keep(one.message, one.claimedUntil), GIVEN_BACK)
     }
     changes.signal()
-    if (letterDue) this.#parts.onLetterDue?.()
+    if (letterDue) onLetterDue?.()
   }
 
   /** Resolves when everything is written, or the store is away. */
@@ -113,7 +105,7 @@ export class Settling {
   }
 
   async #writeAll(): Promise<void> {
-    const { log, name } = this.#parts
+    const { log, name } = this.#context
     for (let failures = 0; this.#outcomes.length + this.#moved.size > 0; ) {
       // What ends in the same turn of the event loop is settled together: over HTTP ten times fewer commits than without.
       await nextTurn()
@@ -139,15 +131,14 @@ export class Settling {
   }
 
   async #writeSome(): Promise<void> {
-    const { db, clock } = this.#parts
+    const { db, clock, claimedBy } = this.#context
     const batch = this.#outcomes.splice(0, this.#singly > 0 ? 1 : MAX_SETTLED)
     if (batch.length === 0) return
     this.#singly = Math.max(0, this.#singly - 1)
     try {
-      const table = await this.#parts.table()
+      const table = await this.#context.table()
       const isOne = new Set(batch.map(({ kind }) => kind === 'processed')).size === 1
       const write = isOne ? db.statement.bind(db) : db.transaction.bind(db)
-      const { claimedBy } = this.#context
       this.written(
         batch,
         await write('outbox.settle', (tx) => table.settle(tx, batch, claimedBy, clock.now())),
@@ -160,8 +151,7 @@ export class Settling {
 
   /** Keeps what could not be written. One row that is refused must not hold up all others. */
   #failed(batch: readonly Settlement[], error: unknown): void {
-    const { hands } = this.#context
-    const kept = batch.filter(({ id }) => hands.get(id) !== undefined)
+    const kept = batch.filter(({ id }) => this.#context.held.get(id) !== undefined)
     if (error instanceof StoreUnavailable) {
       this.#outcomes.unshift(...kept)
       return
@@ -176,10 +166,9 @@ export class Settling {
   }
 
   #leave({ id }: Settlement): void {
-    const { hands, changes } = this.#context
-    const { log, name } = this.#parts
-    const held = hands.get(id)
-    if (held !== undefined) hands.drop(held)
+    const { held, changes, log, name } = this.#context
+    const one = held.get(id)
+    if (one !== undefined) held.drop(one)
     this.#refusals.delete(id)
     log.error({ outbox: name, id }, 'an outbox message cannot be settled; its claim is left to lapse')
     changes.signal()
@@ -187,28 +176,27 @@ export class Settling {
 
   async #letGo(): Promise<void> {
     if (this.#moved.size === 0) return
-    const { db, settings } = this.#parts
-    const table = await this.#parts.table()
+    const { db, settings } = this.#context
+    const table = await this.#context.table()
     const looked = [...this.#moved].slice(0, MAX_SETTLED)
     for (const [key] of looked) this.#moved.delete(key)
     try {
       const lines = looked.map(([, line]) => line)
-      if ((await table.lines.release(db, lines, settings.onDead)) > 0) this.#context.onReleased()
+      if ((await table.lines.release(db, lines, settings.onDead)) > 0) this.#onReleased()
     } catch (error) {
       for (const [key, line] of looked) this.#moved.set(key, line)
       throw error
     }
   }
 
-  #tell({ message }: Held, settlement: Settlement): void {
-    const { say } = this.#context
+  #log({ message }: Held, settlement: Settlement): void {
+    const { say, settings } = this.#context
     const { id, key, retryCount } = message
-    const { maxRetries } = this.#parts.settings
     if (settlement.kind === 'processed' && !message.alreadyProcessed) say('DISPATCH_SUCCESS', { id, key })
     if (settlement.kind !== 'failed' && settlement.kind !== 'dead') return
     const dead = settlement.kind === 'dead'
     // The repetition that follows; of a dead message the last one that there was.
     const retry = dead ? retryCount : retryCount + 1
-    say('DISPATCH_FAIL', { id, key, retry, max: maxRetries }, { error: settlement.error, dead })
+    say('DISPATCH_FAIL', { id, key, retry, max: settings.maxRetries }, { error: settlement.error, dead })
   }
 }

@@ -36,12 +36,6 @@ export class RetryLater extends Error {
   }
 }
 
-/** A transport made of a function. */
-export const functionTransport = (deliver: Transport['deliver'], name = 'function'): Transport => ({
-  name,
-  deliver,
-})
-
 /** A delivery took longer than it may. */
 export class DeliveryTimedOut extends Error {
   override readonly name = 'DeliveryTimedOut'

@@ -9,8 +9,7 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { type Log, silentLog } from '../core/log.ts'
-import type { Adapter } from './adapters/adapter.ts'
-import { checkDialect } from './adapters/dialect.ts'
+import { type Adapter, checkAdapter } from './adapters/adapter.ts'
 import { type RunSql, readLayout } from './layout.ts'
 import type { Added, NewMessage } from './message.ts'
 import { OUTBOX_NAME, OUTBOX_NAME_FORM } from './options.ts'
@@ -192,9 +191,7 @@ function checkOptions(options: OutboxOptions<never>): void {
   if (typeof options !== 'object' || options === null) refuse('options', 'they are missing')
   refuseUnknown(options, Object.keys(OPTIONS))
   const { adapter, name, table, columns, log, clock, meter } = options
-  if (typeof adapter?.run !== 'function')
-    refuse('adapter', 'it is missing, or has no run(); there are pgAdapter(), sqliteAdapter() and others')
-  checkDialect(adapter.dialect, 'adapter.dialect')
+  checkAdapter(adapter)
   if (name !== undefined && (typeof name !== 'string' || !OUTBOX_NAME.test(name)))
     refuse('name', `it is not ${OUTBOX_NAME_FORM}`)
   if (table !== undefined && typeof table !== 'string') refuse('table', 'it is no text')

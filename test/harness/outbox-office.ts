@@ -16,9 +16,9 @@ import { OutboxLetterClerk } from '../../src/outbox/letters/clerk.ts'
 import { outboxLetterSource } from '../../src/outbox/letters/source.ts'
 import type { OutboxMessage } from '../../src/outbox/message.ts'
 import { OutboxMeter } from '../../src/outbox/meter.ts'
-import type { OutboxPost } from '../../src/outbox/post.ts'
+import type { OutboxHandle } from '../../src/outbox/outbox-handle.ts'
+import { onDatabase } from '../../src/outbox/read-table.ts'
 import type { TableOptions } from '../../src/outbox/table-names.ts'
-import { onDatabase } from '../../src/outbox/table-of.ts'
 import { LetterStore } from './letter-store.ts'
 import { OutboxStore } from './outbox.ts'
 import { type FreshStore, freshPostgres, freshSqlite, type StoreKind } from './stores.ts'
@@ -67,9 +67,9 @@ export class OutboxOffice {
   readonly table: OutboxStore
   readonly letters: Letters
   readonly clerk: OutboxLetterClerk
-  readonly post: OutboxPost
+  readonly post: OutboxHandle
   /** The outboxes that the office knows. */
-  readonly posts: OutboxPost[]
+  readonly posts: OutboxHandle[]
   /** What the dispatcher is told to do with messages. */
   deliver: (message: OutboxMessage) => Promise<void> = async () => {}
   /** Every message that was delivered, also in vain. */
@@ -88,7 +88,7 @@ export class OutboxOffice {
     url: string,
     table: OutboxStore,
     place: FreshStore,
-    post: OutboxPost,
+    post: OutboxHandle,
     options: OfficeOutboxOptions,
   ) {
     this.store = store
@@ -97,14 +97,14 @@ export class OutboxOffice {
     this.#place = place
     this.post = post
     this.posts = [post]
-    const posts = { all: () => this.posts }
+    const handles = () => this.posts
     const dispatch = () => void this.woken++
     this.clerk = new OutboxLetterClerk(store.db, store.clock, silentLog, {
       registers: store.registers,
-      posts,
+      handles,
       dispatch,
     })
-    const source = outboxLetterSource(posts, { dispatch, tell: () => {} })
+    const source = outboxLetterSource(handles, { dispatch, reconcile: () => {} })
     this.letters = new Letters(store.db, store.clock, {
       registers: store.registers,
       runs: officeRuns(store.db, store.clock, silentLog),
@@ -171,7 +171,7 @@ export class OutboxOffice {
     const db = isAlone ? this.store.db : openDatabase(this.#url, { poolSize: 4 })
     const clerk = new OutboxLetterClerk(db, this.store.clock, silentLog, {
       registers: { drawers: new Drawers(), series: new SeriesNumbers() },
-      posts: { all: () => [this.post.inStore ? { ...this.post, db } : this.post] },
+      handles: () => [this.post.inStore ? { ...this.post, db } : this.post],
       dispatch: () => {},
     })
     try {
@@ -189,7 +189,7 @@ export class OutboxOffice {
     await this.letters.expireOlder({ olderThanDays: 1, engine: null, actor: ACTOR })
     await this.table.query('DELETE FROM outbox_messages')
     this.#earlier = (await this.#count()).last
-    await this.clerk.tellNow()
+    await this.clerk.reconcileNow()
     this.deliver = async () => {}
     this.sent.length = 0
     this.woken = 0
@@ -209,7 +209,7 @@ export class OutboxOffice {
   /** Delivers what is due, and tells the office. */
   async dispatch(): Promise<void> {
     await this.#dispatcher.drain()
-    await this.clerk.tellNow()
+    await this.clerk.reconcileNow()
   }
 
   /** Delivers what is due, and tells nobody. */
@@ -285,12 +285,11 @@ export class OutboxOffice {
   }
 }
 
-function postOf(store: LetterStore, db: Database, inStore: boolean, options: TableOptions): OutboxPost {
+function postOf(store: LetterStore, db: Database, inStore: boolean, options: TableOptions): OutboxHandle {
   return {
     name: OUTBOX_NAME,
     db,
     inStore,
-    dispatches: true,
     meter: new OutboxMeter(store.clock),
     thresholds: DEFAULT_THRESHOLDS,
     onDead: 'hold',

@@ -15,8 +15,9 @@ import {
   typed,
 } from '../../src/outbox/layout.ts'
 import { OutboxMeter } from '../../src/outbox/meter.ts'
-import type { OutboxPost } from '../../src/outbox/post.ts'
-import { COLUMN_TYPES, indexesOf, indexStatement, outboxSchema } from '../../src/outbox/schema.ts'
+import type { OutboxHandle } from '../../src/outbox/outbox-handle.ts'
+import { onDatabase } from '../../src/outbox/read-table.ts'
+import { columnType, indexesOf, indexStatement, outboxSchema } from '../../src/outbox/schema.ts'
 import {
   COLUMN_NAMES,
   type ColumnName,
@@ -25,7 +26,6 @@ import {
   shortHash,
   type TableOptions,
 } from '../../src/outbox/table-names.ts'
-import { onDatabase } from '../../src/outbox/table-of.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
 
 const TIMES = ['createdAt', 'processedAt', 'nextAttemptAt', 'claimedUntil', 'deadAt'] as const
@@ -80,12 +80,11 @@ export class PostedOutbox {
   }
 
   /** The outbox as an office knows it. */
-  post(changes: Partial<OutboxPost> = {}): OutboxPost {
+  post(changes: Partial<OutboxHandle> = {}): OutboxHandle {
     return {
       name: 'orders',
       db: this.db,
       inStore: false,
-      dispatches: true,
       meter: new OutboxMeter(this.clock),
       thresholds: DEFAULT_THRESHOLDS,
       onDead: 'hold',
@@ -158,7 +157,7 @@ function adoptedSchema(dialect: 'postgres' | 'sqlite'): string {
   const names = nameTable({ naming: 'pascal' })
   const own: Readonly<Partial<Record<ColumnName, string>>> = ADOPTED_TYPES[dialect]
   const columns = COLUMN_NAMES.map(
-    (name) => `${quote(names.columns[name])} ${own[name] ?? COLUMN_TYPES[dialect][name]}`,
+    (name) => `${quote(names.columns[name])} ${own[name] ?? columnType(dialect, name)}`,
   )
   const indexes = indexesOf(names, dialect).map((index) => `${indexStatement(names, index)};`)
   return `CREATE TABLE ${names.sqlTable} (${columns.join(', ')});\n${indexes.join('\n')}`

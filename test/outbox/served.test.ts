@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/db/open.ts'
-import { OutboxStation } from '../../src/outbox/station.ts'
+import { ServedOutbox } from '../../src/outbox/served-outbox.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { OutboxStore } from '../harness/outbox.ts'
 import { type ServerHere, startServer } from '../harness/server.ts'
@@ -78,7 +78,7 @@ describe.each(stores)('outboxes of a server on $name', (kind) => {
     })
   /** Producers that do not use our writer announce nothing. */
   const announce = () => {
-    for (const post of server.office.outboxes.all()) if (post instanceof OutboxStation) post.wake()
+    for (const post of server.office.outboxes.all()) if (post instanceof ServedOutbox) post.wake()
   }
 
   it('post what is written elsewhere, make a letter of what is refused, and confirm it when a retry arrives', async () => {

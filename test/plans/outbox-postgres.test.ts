@@ -38,7 +38,7 @@ const VERBS = [
   'lockForLetters',
   'standingOfLetters',
   'lockStandingOfLetters',
-  'told',
+  'unmark',
   'giveUp',
   'layBack',
   'startOver',

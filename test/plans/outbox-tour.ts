@@ -101,7 +101,7 @@ async function correspond({ layout, db }: Toured): Promise<void> {
     const known = first ?? { row: emptyRow(layout), letterId: letterId(1) }
     const list = [known, ...letters.slice(1)]
     const told = list.map(({ row, letterId }) => ({ letterId, id: row.id, key: row.key }))
-    await rows.told(tx, list)
+    await rows.unmark(tx, list)
     await rows.giveUp(tx, told, NOW)
     await rows.layBack(tx, told)
     await rows.standing(tx, ids)

@@ -18,7 +18,7 @@ describe.each(HERE_AND_THERE)('a redrive of letters of an outbox $name', (place)
   beforeAll(async () => {
     office = await OutboxOffice.open(place)
     const { db, clock } = office.store
-    const source = outboxLetterSource({ all: () => office.posts }, { dispatch: () => {}, tell: () => {} })
+    const source = outboxLetterSource(() => office.posts, { dispatch: () => {}, reconcile: () => {} })
     desk = new SourceDesk(db, clock, source)
   })
   afterAll(async () => {

@@ -2,8 +2,8 @@
  * How the outbox reaches a transaction of the application. An adapter is one function from SQL and parameters to rows;
  * those beside this file know the libraries by their shape only, so that none of them is a dependency.
  */
-import { failure } from '../../core/errors.ts'
 import type { Dialect } from '../../db/database.ts'
+import { refuse, shown } from '../refusal.ts'
 
 export type AdapterRow = Readonly<Record<string, unknown>>
 
@@ -17,9 +17,23 @@ export interface Adapter<Tx> {
   run(tx: Tx, sql: string, parameters: readonly unknown[]): Promise<readonly AdapterRow[]>
 }
 
+const DIALECTS: readonly unknown[] = ['postgres', 'sqlite'] satisfies Dialect[]
+
+/** Refuses what is no database of an outbox. Libraries that talk to several have to be told which. */
+export function checkDialect(dialect: unknown, option = 'dialect'): void {
+  if (!DIALECTS.includes(dialect)) refuse(option, `${shown(dialect)} is none of ${DIALECTS.join(', ')}`)
+}
+
+/** Refuses what is no adapter. */
+export function checkAdapter(adapter: Partial<Adapter<never>> | undefined): void {
+  if (typeof adapter?.run !== 'function')
+    refuse('adapter', 'it is missing, or has no run(); there are pgAdapter(), sqliteAdapter() and others')
+  checkDialect(adapter.dialect, 'adapter.dialect')
+}
+
 /** Refuses what was passed as a transaction. */
 export function refuseTransaction(reason: string): never {
-  throw failure('outbox_option_invalid', { option: 'tx', reason })
+  refuse('tx', reason)
 }
 
 /** Refuses what has no method `name`, and says what is wanted. */

@@ -1,8 +1,14 @@
 /** Drizzle, with any of its drivers whose transactions are asynchronous. */
-import { failure } from '../../core/errors.ts'
 import type { Dialect } from '../../db/database.ts'
-import { type Adapter, cutAtParameters, insistOn, refuseTransaction, rowsOf } from './adapter.ts'
-import { checkDialect } from './dialect.ts'
+import { refuse } from '../refusal.ts'
+import {
+  type Adapter,
+  checkDialect,
+  cutAtParameters,
+  insistOn,
+  refuseTransaction,
+  rowsOf,
+} from './adapter.ts'
 
 /** Drizzle's `sql`; `Query` is what it makes. */
 export interface DrizzleSqlLike<Query> {
@@ -26,7 +32,7 @@ export function drizzleAdapter<Query>(
   dialect: Dialect = 'postgres',
 ): Adapter<DrizzleTransactionLike> {
   if (typeof sql?.raw !== 'function' || typeof sql.param !== 'function' || typeof sql.join !== 'function')
-    throw failure('outbox_option_invalid', { option: 'sql', reason: 'it is not the sql of drizzle-orm' })
+    refuse('sql', 'it is not the sql of drizzle-orm')
   checkDialect(dialect)
   return {
     dialect,

@@ -1,7 +1,13 @@
 /** Knex, on PostgreSQL or SQLite. */
 import type { Dialect } from '../../db/database.ts'
-import { type Adapter, cutAtParameters, insistOn, refuseTransaction, rowsOf } from './adapter.ts'
-import { checkDialect } from './dialect.ts'
+import {
+  type Adapter,
+  checkDialect,
+  cutAtParameters,
+  insistOn,
+  refuseTransaction,
+  rowsOf,
+} from './adapter.ts'
 
 /** What `knex.transaction` passes to its function. */
 export interface KnexTransactionLike {

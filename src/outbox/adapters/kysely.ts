@@ -1,7 +1,6 @@
 /** Kysely, on PostgreSQL or SQLite. Its plugins see the rows, so results have names that no plugin changes. */
 import type { Dialect } from '../../db/database.ts'
-import { type Adapter, type AdapterRow, insistOn, refuseTransaction } from './adapter.ts'
-import { checkDialect } from './dialect.ts'
+import { type Adapter, type AdapterRow, checkDialect, insistOn, refuseTransaction } from './adapter.ts'
 
 /** A transaction, from `transaction()` or `startTransaction()`. */
 export interface KyselyTransactionLike {

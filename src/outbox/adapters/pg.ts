@@ -3,7 +3,7 @@
  * statements of a client reach the connection that prepared them. Poolers in transaction mode break that, and give
  * themselves away: the process that a client was told it talks to is not the one that answers.
  */
-import { failure } from '../../core/errors.ts'
+import { refuse } from '../refusal.ts'
 import { shortHash } from '../table-names.ts'
 import { type Adapter, type AdapterRow, insistOn, refuseTransaction } from './adapter.ts'
 
@@ -30,8 +30,7 @@ const OUTSIDE = 'I'
 /** Runs on clients of `pg`: `pool.connect()`, `BEGIN`, `add(client, …)`, `COMMIT`. */
 export function pgAdapter(options: PgAdapterOptions = {}): Adapter<PgClientLike> {
   const { prepare } = options
-  if (prepare !== undefined && typeof prepare !== 'boolean')
-    throw failure('outbox_option_invalid', { option: 'prepare', reason: 'it is neither true nor false' })
+  if (prepare !== undefined && typeof prepare !== 'boolean') refuse('prepare', 'it is neither true nor false')
   const direct = new WeakMap<PgClientLike, boolean>()
   const names = new Map<string, string>()
 

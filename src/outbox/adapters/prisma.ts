@@ -1,7 +1,6 @@
 /** Prisma, on PostgreSQL or SQLite. */
 import type { Dialect } from '../../db/database.ts'
-import { type Adapter, type AdapterRow, insistOn, refuseTransaction } from './adapter.ts'
-import { checkDialect } from './dialect.ts'
+import { type Adapter, type AdapterRow, checkDialect, insistOn, refuseTransaction } from './adapter.ts'
 
 /** What `$transaction` passes to its function. */
 export interface PrismaTransactionLike {

@@ -5,7 +5,7 @@
 import { BartlebyError, failure } from '../../core/errors.ts'
 import type { Dialect } from '../../db/database.ts'
 import type { Layout } from '../layout.ts'
-import { COLUMN_TYPES } from '../schema.ts'
+import { columnType } from '../schema.ts'
 import {
   COLUMN_NAMES,
   type ColumnName,
@@ -120,14 +120,12 @@ function refuse(column: string, reason: string): never {
 }
 
 /** The type of an added column. The key is empty at first: a default that differs by row would rewrite the table. */
-function addedTypeOf(dialect: Dialect, name: ColumnName): string {
-  const type = COLUMN_TYPES[dialect][name]
-  return name === 'idempotencyKey' ? plainTypeOf(dialect, name) : type
-}
+const addedTypeOf = (dialect: Dialect, name: ColumnName): string =>
+  name === 'idempotencyKey' ? plainTypeOf(dialect, name) : columnType(dialect, name)
 
 /** The type alone, as the database calls it. */
 function plainTypeOf(dialect: Dialect, name: ColumnName): string {
-  const [type = ''] = COLUMN_TYPES[dialect][name].split(' ')
+  const [type = ''] = columnType(dialect, name).split(' ')
   return type === 'timestamptz' ? 'timestamp with time zone' : type.toLowerCase()
 }
 

@@ -5,7 +5,7 @@ import { openDatabase } from '../../db/open.ts'
 import { inOffice } from '../../letters/work.ts'
 import { verifyStore } from '../../verify/verify.ts'
 import { readLayout } from '../layout.ts'
-import { onDatabase } from '../table-of.ts'
+import { onDatabase } from '../read-table.ts'
 
 // In the same store there is one transaction, and nothing of it stays.
 const apart = PLACES.filter(({ elsewhere }) => elsewhere !== null)
@@ -57,7 +57,7 @@ describe.each(apart)('when something fails between an office and an outbox $name
     office.posts.splice(0, 1, { ...office.post, db, layout })
     expect(await codeOf(office.retry())).toBe('letter_outbox_away')
     expect(await codeOf(office.change('Expired'))).toBe('letter_outbox_away')
-    await expect(office.clerk.tellNow()).rejects.toBeInstanceOf(StoreUnavailable)
+    await expect(office.clerk.reconcileNow()).rejects.toBeInstanceOf(StoreUnavailable)
     await db.close()
     expect(await office.acts()).toEqual(['capture'])
   })
@@ -69,7 +69,7 @@ describe.each(apart)('when something fails between an office and an outbox $name
     await crashing((work) => office.letters.retryIn(work, letter, retry))
     await office.dispatch()
     await office.markAgain()
-    await office.clerk.tellNow()
+    await office.clerk.reconcileNow()
     expect((await office.letter()).letter).toMatchObject({ status: 'Resolved', resolution: 'complete' })
     expect(await office.acts()).toEqual(['capture', 'complete'])
   })
@@ -105,8 +105,8 @@ describe.each(apart)('when something fails between an office and an outbox $name
     const { letter } = await office.letter()
     const discard = { status: 'Resolved', notes: 'because', actor: 'nell' } as const
     await crashing((work) => office.letters.changeIn(work, letter, discard))
-    await office.clerk.tellNow()
-    await office.clerk.tellNow()
+    await office.clerk.reconcileNow()
+    await office.clerk.reconcileNow()
     texts()
     await office.dispatch()
     expect(texts()).toEqual([])
@@ -123,7 +123,7 @@ describe.each(apart)('when something fails between an office and an outbox $name
     const { letter } = await office.letter()
     const restore = { status: 'Pending', notes: null, actor: 'nell' } as const
     await crashing((work) => office.letters.changeIn(work, letter, restore))
-    await office.clerk.tellNow()
+    await office.clerk.reconcileNow()
     expect((await office.letter()).letter.status).toBe('Pending')
     expect(await office.acts()).toEqual(['capture', 'retry', 'reopen'])
   })

@@ -37,7 +37,7 @@ describe.each(own)('the clerk of an outbox $name', (place) => {
     }
     clerk = new OutboxLetterClerk(office.store.db, office.store.clock, log, {
       registers: office.store.registers,
-      posts: { all: () => office.posts },
+      handles: () => office.posts,
       dispatch: () => {},
     })
   })
@@ -69,7 +69,7 @@ describe.each(own)('the clerk of an outbox $name', (place) => {
     await dead('Error: no')
     await dead('Error: unfit')
     await dead('Error: no')
-    expect(await clerk.tellNow()).toBe(2)
+    expect(await clerk.reconcileNow()).toBe(2)
     expect(await letters()).toBe(2)
     expect(warnings).toEqual(['the office was not told about a message'])
   })

@@ -1,6 +1,6 @@
 /**
- * The clerk who tells the office what became of the rows of its outboxes: soon after a dispatcher of this server says that
- * there is something to tell, and every second besides, because dispatchers elsewhere say nothing. The outboxes are
+ * The clerk who makes letters agree with the rows of outboxes: soon after a dispatcher of this server says that
+ * they differ, and every second besides, because dispatchers elsewhere say nothing. The outboxes are
  * visited side by side, so that none waits for a database that does not answer.
  */
 import { setTimeout as pause } from 'node:timers/promises'
@@ -9,20 +9,14 @@ import type { Log } from '../../core/log.ts'
 import { type Database, StoreUnavailable } from '../../db/database.ts'
 import type { Registers } from '../../letters/death-note.ts'
 import type { Layout } from '../layout.ts'
-import type { OutboxPost } from '../post.ts'
+import { learnLayout, type OutboxHandle, type OutboxHandles } from '../outbox-handle.ts'
 import { type DueRow, letterRowsOf } from '../sql/letters.ts'
 import { linesOf } from '../sql/line.ts'
-import { learnLayout } from './known-layouts.ts'
-import { type ToldOffice, tellOffice } from './tell.ts'
-
-/** The outboxes that an office knows. */
-export interface OutboxPosts {
-  all(): readonly OutboxPost[]
-}
+import { type ReconciledOffice, reconcile } from './reconcile.ts'
 
 export interface ClerkOptions {
   readonly registers: Registers
-  readonly posts: OutboxPosts
+  readonly handles: OutboxHandles
   /** Messages of this outbox are due now that were not before. */
   dispatch(outbox: string): void
 }
@@ -46,18 +40,18 @@ interface Desk {
 }
 
 export class OutboxLetterClerk {
-  readonly #office: ToldOffice
+  readonly #office: ReconciledOffice
   readonly #log: Log
-  readonly #posts: OutboxPosts
+  readonly #handles: OutboxHandles
   readonly #dispatch: (outbox: string) => void
   readonly #stopped = new AbortController()
   readonly #desks = new Map<string, Desk>()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(db: Database, clock: Clock, log: Log, { registers, posts, dispatch }: ClerkOptions) {
+  constructor(db: Database, clock: Clock, log: Log, { registers, handles, dispatch }: ClerkOptions) {
     this.#office = { db, clock, registers }
     this.#log = log
-    this.#posts = posts
+    this.#handles = handles
     this.#dispatch = dispatch
   }
 
@@ -74,42 +68,42 @@ export class OutboxLetterClerk {
     await Promise.allSettled([...this.#desks.values()].map(({ visit }) => visit))
   }
 
-  /** There may be something to tell about this outbox, or about any. */
+  /** Rows of this outbox, or of any, may differ from their letters. */
   wake(outbox?: string): void {
     if (this.#stopped.signal.aborted) return
-    for (const post of this.#posts.all()) {
-      if (outbox !== undefined && post.name !== outbox) continue
-      const desk = this.#deskOf(post)
+    for (const handle of this.#handles()) {
+      if (outbox !== undefined && handle.name !== outbox) continue
+      const desk = this.#deskOf(handle)
       if (desk.visit !== undefined) desk.again ||= outbox !== undefined
-      else this.#visitInBackground(post, desk)
+      else this.#visitInBackground(handle, desk)
     }
   }
 
-  /** Tells everything that is to be told now; gives about how many rows. */
-  async tellNow(): Promise<number> {
-    const visits = this.#posts.all().map(async (post) => {
-      const desk = this.#deskOf(post)
+  /** Makes everything agree now; gives about how many rows there were. */
+  async reconcileNow(): Promise<number> {
+    const visits = this.#handles().map(async (handle) => {
+      const desk = this.#deskOf(handle)
       await desk.visit?.catch(() => {})
-      return this.#visit(post, desk)
+      return this.#visit(handle, desk)
     })
     return (await Promise.all(visits)).reduce((sum, rows) => sum + rows, 0)
   }
 
-  #deskOf({ name }: OutboxPost): Desk {
+  #deskOf({ name }: OutboxHandle): Desk {
     const desk = this.#desks.get(name) ?? { visit: undefined, again: false, troubled: false }
     this.#desks.set(name, desk)
     return desk
   }
 
-  #visitInBackground(post: OutboxPost, desk: Desk): void {
-    this.#visit(post, desk)
+  #visitInBackground(handle: OutboxHandle, desk: Desk): void {
+    this.#visit(handle, desk)
       .then(() => {
         desk.troubled = false
       })
       .catch((error: unknown) => {
         if (!desk.troubled)
           this.#log.warn(
-            { err: error, outbox: post.name },
+            { err: error, outbox: handle.name },
             'the office was not told about dead messages of an outbox; it is tried again every second',
           )
         desk.troubled = true
@@ -117,59 +111,56 @@ export class OutboxLetterClerk {
       .finally(() => {
         if (!desk.again) return
         desk.again = false
-        this.wake(post.name)
+        this.wake(handle.name)
       })
   }
 
-  #visit(post: OutboxPost, desk: Desk): Promise<number> {
-    const visit = this.#tellAll(post).finally(() => {
+  #visit(handle: OutboxHandle, desk: Desk): Promise<number> {
+    const visit = this.#reconcileAll(handle).finally(() => {
       if (desk.visit === visit) desk.visit = undefined
     })
     desk.visit = visit
     return visit
   }
 
-  async #tellAll(post: OutboxPost): Promise<number> {
-    const layout = await learnLayout(post)
+  async #reconcileAll(handle: OutboxHandle): Promise<number> {
+    const layout = await learnLayout(handle)
     const rows = letterRowsOf(layout)
-    let told = 0
+    let rowCount = 0
     for (let after: string | null = null; !this.#stopped.signal.aborted; ) {
       const from: string | null = after
-      const due = await post.db.session('outbox.due', (session) => rows.due(session, from, BATCH))
+      const due = await handle.db.session('outbox.due', (session) => rows.due(session, from, BATCH))
       const batch = cut(due)
       const last = batch.at(-1)
       if (last === undefined) break
-      told += await this.#tell(
-        post,
-        layout,
-        batch.map(({ id }) => id),
-      )
+      const ids = batch.map(({ id }) => id)
+      rowCount += await this.#reconcile(handle, layout, ids)
       if (batch.length === due.length && due.length < BATCH) break
       after = last.id
       await pause(PAUSE_MS)
     }
-    return told
+    return rowCount
   }
 
-  /** A batch that cannot be told is told row by row, so that one that never can be does not stand in the way of others. */
-  async #tell(post: OutboxPost, layout: Layout, ids: readonly string[]): Promise<number> {
+  /** A batch that fails is taken row by row, so that one that always fails does not stand in the way of others. */
+  async #reconcile(handle: OutboxHandle, layout: Layout, ids: readonly string[]): Promise<number> {
     try {
-      const { told, letGo } = await tellOffice(this.#office, post, layout, ids)
+      const { reconciled, letGo } = await reconcile(this.#office, handle, layout, ids)
       if (letGo.length > 0) {
-        await linesOf(layout).release(post.db, letGo, post.onDead)
-        this.#dispatch(post.name)
+        await linesOf(layout).release(handle.db, letGo, handle.onDead)
+        this.#dispatch(handle.name)
       }
-      return told.length
+      return reconciled.length
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error
       const [id] = ids
       if (ids.length === 1) {
-        this.#log.warn({ err: error, outbox: post.name, id }, 'the office was not told about a message')
+        this.#log.warn({ err: error, outbox: handle.name, id }, 'the office was not told about a message')
         return 0
       }
-      let told = 0
-      for (const id of ids) told += await this.#tell(post, layout, [id])
-      return told
+      let rowCount = 0
+      for (const id of ids) rowCount += await this.#reconcile(handle, layout, [id])
+      return rowCount
     }
   }
 }

@@ -8,11 +8,11 @@
  *   pending        –          –             –
  *
  * Given up are dead rows whose letter was discarded or has expired; letting go means what waits behind them in their
- * line. What is told twice, or was half done when something crashed, comes to a dash.
+ * line. What is compared twice, or was half done when something crashed, comes to a dash.
  */
 import { type LetterId, STATUS } from '../../letters/letter.ts'
 import type { CaseRow } from '../../letters/reopen.ts'
-import type { OutboxRow, RowOfLetter, ToldRow } from '../sql/letters.ts'
+import type { OutboxRow, ReconciledRow, RowOfLetter } from '../sql/letters.ts'
 import type { Line } from '../sql/line.ts'
 import type { RowAndLetter } from './rows-of-letters.ts'
 
@@ -28,8 +28,8 @@ export interface Differences {
   readonly confirm: readonly LetterId[]
   readonly layBack: readonly RowOfLetter[]
   readonly letGo: readonly Line[]
-  /** Rows that need no more than that, and of which the office knows then. */
-  readonly told: readonly ToldRow[]
+  /** Rows that need no more than that, and agree with their letters then. */
+  readonly agreeing: readonly ReconciledRow[]
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer Each)[] ? Each[] : never }
@@ -47,7 +47,7 @@ export function compare(
     confirm: [],
     layBack: [],
     letGo: [],
-    told: [],
+    agreeing: [],
   }
   for (const each of found) {
     const row = each.letterId === null ? each.row : rows.get(each.row.id)
@@ -83,7 +83,7 @@ function add(all: Mutable<Differences>, each: RowAndLetter, letter: CaseRow | un
     case 'pending':
       break
   }
-  all.told.push({ row, letterId: letter?.id ?? null })
+  all.agreeing.push({ row, letterId: letter?.id ?? null })
 }
 
 function stateOf({ deadAt, isProcessed }: OutboxRow): 'dead' | 'given up' | 'processed' | 'pending' {

@@ -5,10 +5,9 @@
  */
 
 import { storedText } from '../../core/content.ts'
-import type { Integer, Session, Transaction } from '../../db/database.ts'
-import { sql } from '../../db/database.ts'
+import { type Integer, type Session, sql, type Transaction, textList } from '../../db/database.ts'
 import { idList } from '../../letters/id-list.ts'
-import { type Letter, type LetterId, letterId } from '../../letters/letter.ts'
+import { type LetterId, letterId } from '../../letters/letter.ts'
 import type { OutboxRow, RowOfLetter } from '../sql/letters.ts'
 
 /** The engine and the source of letters that come from outboxes. */
@@ -17,23 +16,7 @@ export const OUTBOX = 'outbox'
 const sourceIdOf = (outbox: string, rowId: string): string => `${outbox}/${rowId}`
 const sourceIdWithKey = (outbox: string, { id, key }: OutboxRow): string => `${outbox}/${id}/${key}`
 
-/** The id of the row in a source id; the key that a letter has as its reference may stand behind it. */
-function rowIdIn(outbox: string, sourceId: string, key: string): string {
-  const id = sourceId.slice(outbox.length + 1)
-  return id.endsWith(`/${key}`) ? id.slice(0, -key.length - 1) : id
-}
-
 /** The row that a letter came from, and its outbox. */
-const rowOf = ({
-  id,
-  originalQueue,
-  sourceId,
-  reference,
-}: Pick<Letter, 'id' | 'originalQueue' | 'sourceId' | 'reference'>): OutboxAndRow => {
-  const outbox = originalQueue ?? ''
-  return { outbox, letterId: id, id: rowIdIn(outbox, sourceId, reference), key: reference }
-}
-
 export interface OutboxAndRow extends RowOfLetter {
   readonly outbox: string
 }
@@ -51,25 +34,24 @@ const readSources = sql(
 )
 
 /** The rows that these letters came from. */
-export async function rowsOf(session: Session, ids: readonly LetterId[]): Promise<OutboxAndRow[]> {
-  const list = idList(
-    session.dialect,
-    ids.map((id) => ({ id })),
-  )
+export async function rowsOf(
+  session: Session,
+  letters: readonly { readonly id: LetterId }[],
+): Promise<OutboxAndRow[]> {
   const rows = await session.rows<{
-    id: Integer
-    source_id: string
-    reference: Uint8Array | null
-    queue: string
-  }>(readSources, list)
-  return rows.map((row) =>
-    rowOf({
-      id: letterId(row.id),
-      originalQueue: row.queue,
-      sourceId: row.source_id,
-      reference: storedText(row.reference),
-    }),
-  )
+    readonly id: Integer
+    readonly source_id: string
+    readonly reference: Uint8Array | null
+    readonly queue: string | null
+  }>(readSources, idList(session.dialect, letters))
+  return rows.map(({ id: letter, source_id, reference, queue }) => {
+    const outbox = queue ?? ''
+    const key = storedText(reference)
+    const id = source_id.slice(outbox.length + 1)
+    // The key may stand behind the id of the row.
+    const rowId = id.endsWith(`/${key}`) ? id.slice(0, -key.length - 1) : id
+    return { outbox, letterId: letterId(letter), id: rowId, key }
+  })
 }
 
 /** Letters by their source ids: one look into letters_by_source for each. */
@@ -121,14 +103,9 @@ async function bySource(
   sourceIds: readonly string[],
 ): Promise<Map<string, { readonly id: LetterId; readonly key: string }>> {
   if (sourceIds.length === 0) return new Map()
-  const list = tx.dialect === 'postgres' ? textArray(sourceIds) : JSON.stringify(sourceIds)
   const rows = await tx.rows<{ id: Integer; source_id: string; reference: Uint8Array | null }>(
     readLetters,
-    list,
+    textList(tx.dialect, sourceIds),
   )
   return new Map(rows.map((row) => [row.source_id, { id: letterId(row.id), key: storedText(row.reference) }]))
 }
-
-/** A list of texts as PostgreSQL writes one. */
-const textArray = (texts: readonly string[]): string =>
-  `{${texts.map((text) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`

@@ -24,10 +24,8 @@ import type {
 } from '../../letters/source.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { keepsBytes, keepsJson, type Layout } from '../layout.ts'
-import type { OutboxPost } from '../post.ts'
+import { knownLayout, learnLayout, type OutboxHandle, type OutboxHandles } from '../outbox-handle.ts'
 import { type LetterRows, letterRowsOf, type StandingRow, type StartedRow } from '../sql/letters.ts'
-import type { OutboxPosts } from './clerk.ts'
-import { knownLayout, learnLayout } from './known-layouts.ts'
 import { OUTBOX, type OutboxAndRow, rowsOf } from './rows-of-letters.ts'
 
 /** Who wants to hear of what is done to rows, once it is durable. */
@@ -35,56 +33,56 @@ export interface SourceListeners {
   /** Messages of this outbox are due now. */
   dispatch(outbox: string): void
   /** The clerk has something to compare. */
-  tell(outbox: string): void
+  reconcile(outbox: string): void
 }
 
 /** The source of letters that come from these outboxes. */
-export const outboxLetterSource = (posts: OutboxPosts, listeners: SourceListeners): LetterSource => ({
+export const outboxLetterSource = (handles: OutboxHandles, listeners: SourceListeners): LetterSource => ({
   name: OUTBOX,
-  render: (read, letters, edits) => render(posts, read, letters, edits),
-  send: (work, rendered) => send(posts, work, rendered, listeners),
-  takeBack: (work, letters) => takeBack(posts, work, letters, listeners),
+  render: (read, letters, edits) => render(handles, read, letters, edits),
+  send: (work, rendered) => send(handles, work, rendered, listeners),
+  takeBack: (work, letters) => takeBack(handles, work, letters, listeners),
   async moved(work, letters, act) {
     if (act === 'discard' || act === 'expire')
-      await moveAll(posts, work, letters, listeners, (at, rows, these) => rows.giveUp(at, these, work.now))
+      await moveAll(handles, work, letters, listeners, (at, rows, these) => rows.giveUp(at, these, work.now))
     if (act === 'reopen')
-      await moveAll(posts, work, letters, listeners, (at, rows, these) => rows.layBack(at, these))
+      await moveAll(handles, work, letters, listeners, (at, rows, these) => rows.layBack(at, these))
   },
 })
 
 /** Runs `act` where the rows are: where the office is at it, or in a transaction of their own database. */
 async function atRows<T>(
-  post: OutboxPost,
+  handle: OutboxHandle,
   at: Session,
   verb: string,
   act: (at: Session, rows: LetterRows, layout: Layout) => Promise<T>,
 ): Promise<T> {
-  if (post.inStore) {
-    const layout = knownLayout(post)
+  if (handle.inStore) {
+    const layout = knownLayout(handle)
     return act(at, letterRowsOf(layout), layout)
   }
   try {
-    const layout = await learnLayout(post)
-    return await post.db.transaction(verb, (there) => act(there, letterRowsOf(layout), layout))
+    const layout = await learnLayout(handle)
+    return await handle.db.transaction(verb, (there) => act(there, letterRowsOf(layout), layout))
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error
-    throw failure('letter_outbox_away', { outbox: post.name }, { cause: error })
+    throw failure('letter_outbox_away', { outbox: handle.name }, { cause: error })
   }
 }
 
-function postOf(posts: OutboxPosts, outbox: string): OutboxPost {
-  const post = posts.all().find(({ name }) => name === outbox)
-  if (post === undefined) throw failure('letter_outbox_unknown', { outbox })
-  return post
+function handleOf(handles: OutboxHandles, outbox: string): OutboxHandle {
+  const handle = handles().find(({ name }) => name === outbox)
+  if (handle === undefined) throw failure('letter_outbox_unknown', { outbox })
+  return handle
 }
 
-const render = (posts: OutboxPosts, read: Reading, letters: readonly Departing[], edits: Edits) =>
+const render = (handles: OutboxHandles, read: Reading, letters: readonly Departing[], edits: Edits) =>
   read('outbox.render', async (session) => {
     const rendered: (Rendered | Refused)[] = []
     for (const each of await byOutbox(session, letters)) {
       try {
-        const post = postOf(posts, each.outbox)
-        const answers = await atRows(post, session, 'outbox.render', async (at, rows, layout) => {
+        const handle = handleOf(handles, each.outbox)
+        const answers = await atRows(handle, session, 'outbox.render', async (at, rows, layout) => {
           const standing = await rows.standing(at, each.rowIds)
           return each.members.map(({ letter, row }): Rendered | Refused => {
             const { payload = null } = edits.get(letter.id) ?? {}
@@ -109,16 +107,12 @@ interface OfOutbox<Of = Departing> {
   readonly rowIds: readonly string[]
 }
 
-async function byOutbox<Of extends Departing>(
+async function byOutbox<Of extends { readonly id: LetterId }>(
   session: Session,
   letters: readonly Of[],
 ): Promise<OfOutbox<Of>[]> {
   if (letters.length === 0) return []
-  const places = await rowsOf(
-    session,
-    letters.map(({ id }) => id),
-  )
-  const rows = new Map(places.map((place) => [place.letterId, place]))
+  const rows = new Map((await rowsOf(session, letters)).map((row) => [row.letterId, row]))
   const all = letters.map((letter) => {
     const row = rows.get(letter.id)
     if (row === undefined) throw new Error(`letter ${letter.id} is gone`)
@@ -156,7 +150,7 @@ function textProblem(payload: Uint8Array, isJson: boolean): string | null {
 }
 
 async function send(
-  posts: OutboxPosts,
+  handles: OutboxHandles,
   work: OfficeWork,
   rendered: readonly Rendered[],
   { dispatch }: SourceListeners,
@@ -168,9 +162,9 @@ async function send(
     const digests = await readDigests(work.tx, portion)
     const those = portion.flatMap((id) => letters.get(id) ?? [])
     for (const each of await byOutbox(work.tx, those)) {
-      const post = postOf(posts, each.outbox)
+      const handle = handleOf(handles, each.outbox)
       answers.push(
-        ...(await atRows(post, work.tx, 'outbox.send', (at, rows) =>
+        ...(await atRows(handle, work.tx, 'outbox.send', (at, rows) =>
           sendRows(work, at, rows, each, digests),
         )),
       )
@@ -220,17 +214,17 @@ const isClaimed = ({ claimedUntil }: StandingRow, { now }: OfficeWork): boolean 
 
 /** Rows that were sent back are dead, unless a dispatcher has them; those that were given up are dead again. */
 async function takeBack<Of extends Restoring>(
-  posts: OutboxPosts,
+  handles: OutboxHandles,
   work: OfficeWork,
   letters: readonly Of[],
   listeners: SourceListeners,
 ): Promise<readonly (TakenBack<Of> | Refused)[]> {
   const closed = letters.filter(({ isUnconfirmed }) => !isUnconfirmed)
-  await moveAll(posts, work, closed, listeners, (at, rows, these) => rows.layBack(at, these))
+  await moveAll(handles, work, closed, listeners, (at, rows, these) => rows.layBack(at, these))
   const answers: (TakenBack<Of> | Refused)[] = closed.map((letter) => ({ letter, deliveries: 0 }))
   const sent = letters.filter(({ isUnconfirmed }) => isUnconfirmed)
   for (const { outbox, members, rowIds } of await byOutbox(work.tx, sent)) {
-    await atRows(postOf(posts, outbox), work.tx, 'outbox.recall', async (at, rows) => {
+    await atRows(handleOf(handles, outbox), work.tx, 'outbox.recall', async (at, rows) => {
       const standing = await rows.lockStanding(at, rowIds)
       const waiting: OutboxAndRow[] = []
       for (const { letter, row } of members) {
@@ -245,7 +239,7 @@ async function takeBack<Of extends Restoring>(
       }
       await rows.takeBack(at, waiting, work.now)
     })
-    work.afterCommit(() => listeners.tell(outbox))
+    work.afterCommit(() => listeners.reconcile(outbox))
   }
   return answers
 }
@@ -255,21 +249,17 @@ async function takeBack<Of extends Restoring>(
  * kept from being closed for ever.
  */
 async function moveAll(
-  posts: OutboxPosts,
+  handles: OutboxHandles,
   work: OfficeWork,
   letters: readonly Placed[],
-  { tell }: SourceListeners,
+  { reconcile }: SourceListeners,
   move: (tx: Session, rows: LetterRows, these: readonly OutboxAndRow[]) => Promise<void>,
 ): Promise<void> {
-  if (letters.length === 0) return
-  const places = await rowsOf(
-    work.tx,
-    letters.map(({ id }) => id),
-  )
-  for (const [outbox, these] of Map.groupBy(places, (place) => place.outbox)) {
-    const post = posts.all().find(({ name }) => name === outbox)
-    if (post === undefined) continue
-    await atRows(post, work.tx, 'outbox.move', (tx, rows) => move(tx, rows, these))
-    work.afterCommit(() => tell(outbox))
+  for (const { outbox, members } of await byOutbox(work.tx, letters)) {
+    const handle = handles().find(({ name }) => name === outbox)
+    if (handle === undefined) continue
+    const these = members.map(({ row }) => row)
+    await atRows(handle, work.tx, 'outbox.move', (tx, rows) => move(tx, rows, these))
+    work.afterCommit(() => reconcile(outbox))
   }
 }

@@ -64,8 +64,8 @@ export interface OutboxRow extends Omit<StandingRow, 'digest'> {
   readonly earlierFailures: string | null
 }
 
-/** A row of which the office was told, as it was then. */
-export interface ToldRow {
+/** A row as it was when its letter was made to agree with it. */
+export interface ReconciledRow {
   readonly row: OutboxRow
   /** null: it has none. */
   readonly letterId: LetterId | null
@@ -236,7 +236,7 @@ function batchWritesOf(layout: Layout) {
   const c = quotedColumns(layout)
   const { sqlTable: table, dialect } = layout
   const same = dialect === 'postgres' ? 'IS NOT DISTINCT FROM' : 'IS'
-  const told = updateEach(layout, 'told', {
+  const unmark = updateEach(layout, 'unmark', {
     given: { letter: 'bigint', dead: 'bigint', processed: 'boolean' },
     set: `${c.letterDue} = false, ${c.letterId} = coalesce(given.letter, ${table}.${c.letterId})`,
     where: `${table}.${c.letterDue} AND ${microsOf(layout, 'deadAt', `${table}.${c.deadAt}`)} ${same} given.dead
@@ -276,13 +276,13 @@ function batchWritesOf(layout: Layout) {
     if (rows.length > 0) await session.run(statement, givenList(given), ...at)
   }
   return {
-    /** Takes the mark off, where the row is still what the office was told. */
-    async told(session: Session, rows: readonly ToldRow[]): Promise<void> {
+    /** Takes the mark off, where the row is still as it was. */
+    async unmark(session: Session, rows: readonly ReconciledRow[]): Promise<void> {
       const given = rows.map(({ row, letterId: letter }) => {
         const { id, deadAt: dead, isProcessed: processed } = row
         return { id, letter, dead, processed }
       })
-      if (rows.length > 0) await session.run(told, givenList(given))
+      if (rows.length > 0) await session.run(unmark, givenList(given))
     },
     /** Rows that were to be delivered are dead. */
     takeBack: (session: Session, rows: readonly RowOfLetter[], now: Instant) =>

@@ -8,11 +8,10 @@ import { isSuccess, target } from '../../outgoing/answer.ts'
 import { Connections } from '../../outgoing/connections.ts'
 import { type Network, SYSTEM_NETWORK } from '../../outgoing/connector.ts'
 import { post } from '../../outgoing/post.ts'
-import { refuse, shown } from '../refusal.ts'
+import { checkNames, checkNumber, refuse, shown, whole } from '../refusal.ts'
 import type { Transport } from '../transport.ts'
 import { failureOf } from './http-answer.ts'
 import { type HeaderSources, headersOf, problemOfHeader } from './http-headers.ts'
-import { checkNames } from './names.ts'
 
 export interface HttpTransportOptions {
   /** Where messages are posted to. Its query is sent and never shown. */
@@ -103,25 +102,15 @@ function readAddress(url: unknown): URL {
 
 function readTimeout(seconds: unknown): number | null {
   if (seconds === undefined) return null
-  const fits = typeof seconds === 'number' && seconds > 0 && seconds <= LONGEST_TIMEOUT_SECONDS
-  return fits
-    ? seconds
-    : refuse(
-        'timeoutSeconds',
-        `${shown(seconds)} is not a number above 0 and up to ${LONGEST_TIMEOUT_SECONDS}`,
-      )
+  if (typeof seconds === 'number' && seconds > 0 && seconds <= LONGEST_TIMEOUT_SECONDS) return seconds
+  const allowed = `a number above 0 and up to ${LONGEST_TIMEOUT_SECONDS}`
+  return refuse('timeoutSeconds', `${shown(seconds)} is not ${allowed}`)
 }
 
 function readMost(connections: unknown): number {
   if (connections === undefined) return Number.POSITIVE_INFINITY
-  const fits =
-    typeof connections === 'number' &&
-    Number.isInteger(connections) &&
-    connections >= 1 &&
-    connections <= MOST_CONNECTIONS
-  return fits
-    ? connections
-    : refuse('connections', `${shown(connections)} is not a whole number from 1 to ${MOST_CONNECTIONS}`)
+  checkNumber('connections', connections, whole(1, MOST_CONNECTIONS))
+  return connections
 }
 
 function readRefused(given: unknown): (address: string) => boolean {

@@ -18,10 +18,9 @@ import {
   SECURITY_PROTOCOLS,
 } from '../../kafka/settings.ts'
 import type { OutboxMessage } from '../message.ts'
-import { refuse, shown } from '../refusal.ts'
+import { checkNames, refuse, shown } from '../refusal.ts'
 import type { Transport } from '../transport.ts'
 import { type KafkaRecord, KafkaSender } from './kafka-sender.ts'
-import { checkNames } from './names.ts'
 
 /** The keys of a connection are those of the section `kafka` in a configuration. */
 export interface KafkaTransportOptions extends ConnectionOptions {

@@ -1,8 +1,7 @@
 /** "Delivers" messages into the log: to see an outbox at work before there is a receiver. */
 import type { Log } from '../../core/log.ts'
-import { checkFunctions } from '../refusal.ts'
+import { checkFunctions, checkNames } from '../refusal.ts'
 import type { Transport } from '../transport.ts'
-import { checkNames } from './names.ts'
 
 /** A transport that writes one line per message; what is in the message is not shown. */
 export function logTransport(options: { readonly log: Log }): Transport {

@@ -15,10 +15,9 @@ import { untilAborted } from '../../outgoing/until-aborted.ts'
 import type { ItemContent, Queues } from '../../queues/queue.ts'
 import { checkQueueName } from '../../queues/validate.ts'
 import type { OutboxMessage } from '../message.ts'
-import { checkFunctions, refuse, shown } from '../refusal.ts'
+import { checkFunctions, checkNames, refuse, shown } from '../refusal.ts'
 import type { LocalTransport, Transport } from '../transport.ts'
 import { guessedContentType, namedContentType } from './content-type.ts'
-import { checkNames } from './names.ts'
 import { tokenEncoded } from './percent.ts'
 
 /** Half of what a queue lets wait, so that its other producers still get through. */

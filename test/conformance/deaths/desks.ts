@@ -154,7 +154,7 @@ const outbox =
     })
     const { letters, table } = office
     const { db, clock } = office.store
-    await office.clerk.tellNow()
+    await office.clerk.reconcileNow()
     const rejecting = async (): Promise<Doomed> => {
       office.deliver = async () => {
         throw new Error('no key')
@@ -163,8 +163,8 @@ const outbox =
       const due = async () =>
         Number((await table.query('SELECT 1 FROM outbox_messages WHERE letter_due')).length)
       return {
-        die: () => office.clerk.tellNow(),
-        dieElsewhere: () => office.secondClerk((clerk) => clerk.tellNow()),
+        die: () => office.clerk.reconcileNow(),
+        dieElsewhere: () => office.secondClerk((clerk) => clerk.reconcileNow()),
         // Dead by its own side, and marked: nobody has told the office.
         isAlive: async () => (await due()) === 1,
       }

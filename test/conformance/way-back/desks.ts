@@ -128,11 +128,11 @@ const outbox =
     })
     const { letters, table } = office
     const { db, clock } = office.store
-    await office.clerk.tellNow()
+    await office.clerk.reconcileNow()
     const rowId = ({ sourceId }: Letter): string => sourceId.split('/')[1] ?? ''
     return {
       ...{ db, clock, letters },
-      source: outboxLetterSource({ all: () => office.posts }, { dispatch: () => {}, tell: () => {} }),
+      source: outboxLetterSource(() => office.posts, { dispatch: () => {}, reconcile: () => {} }),
       ...{ takesEdits: true, lostCode: 'letter_row_gone', canRecall: true },
       async die(count) {
         await office.begin()

@@ -1,7 +1,7 @@
 /**
- * Telling the office what became of rows: each is compared with its letter (compare.ts), and the two are made to agree.
+ * Rows and their letters are compared (compare.ts) and made to agree.
  * The mark comes off the row in the same transaction or, when the outbox lies in another database, after it: a crash in
- * between tells it twice, which changes nothing.
+ * between compares them twice, which changes nothing.
  *
  * Whoever acts on a letter locks it before its row; so does this. Only while the letters are locked is it known what
  * their rows are.
@@ -14,29 +14,29 @@ import type { Registers } from '../../letters/death-note.ts'
 import { lockLettersOf } from '../../letters/reopen.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import type { Layout } from '../layout.ts'
-import type { OutboxPost } from '../post.ts'
-import { letterRowsOf, type OutboxRow, type RowOfLetter, type ToldRow } from '../sql/letters.ts'
+import type { OutboxHandle } from '../outbox-handle.ts'
+import { letterRowsOf, type OutboxRow, type ReconciledRow, type RowOfLetter } from '../sql/letters.ts'
 import type { Line } from '../sql/line.ts'
 import { buryRows } from './bury.ts'
 import { compare, type RowAndCase } from './compare.ts'
 import { lettersOf } from './rows-of-letters.ts'
 
-/** The office that is told. */
-export interface ToldOffice {
+/** The office that has the letters. */
+export interface ReconciledOffice {
   readonly db: Database
   readonly clock: Clock
   readonly registers: Registers
 }
 
 /** What came of it. */
-export interface Telling {
-  readonly told: readonly ToldRow[]
+export interface Reconciled {
+  readonly reconciled: readonly ReconciledRow[]
   /** Lines of rows that were given up: what waits behind them can go. */
   readonly letGo: readonly Line[]
 }
 
 /**
- * On PostgreSQL one transaction of all servers tells at a time: they are woken together for the same rows, and all but one
+ * On PostgreSQL one transaction of all servers does this at a time: they are woken together for the same rows, and all but one
  * would do all of it in vain. Ends with the transaction.
  */
 const takeTurn = sql('outbox.takeTurn', {
@@ -44,39 +44,39 @@ const takeTurn = sql('outbox.takeTurn', {
   sqlite: '',
 })
 
-/** Tells the office about these rows of an outbox. */
-export async function tellOffice(
-  office: ToldOffice,
-  post: OutboxPost,
+/** Makes letters agree with these rows of an outbox. */
+export async function reconcile(
+  office: ReconciledOffice,
+  handle: OutboxHandle,
   layout: Layout,
   ids: readonly string[],
-): Promise<Telling> {
+): Promise<Reconciled> {
   const rows = letterRowsOf(layout)
   const { db, clock, registers } = office
-  if (post.inStore) {
+  if (handle.inStore) {
     return inOffice(db, clock, 'outbox.tell', async (work) => {
       await waitForTurn(work.tx)
-      const telling = await tell(work, registers, post.name, await rows.read(work.tx, ids), {
+      const done = await agree(work, registers, handle.name, await rows.read(work.tx, ids), {
         read: (ids) => rows.lock(work.tx, ids),
         layBack: (laid) => rows.layBack(work.tx, laid),
       })
-      await rows.told(work.tx, telling.told)
-      return telling
+      await rows.unmark(work.tx, done.reconciled)
+      return done
     })
   }
   const read = (ids: readonly string[]) =>
-    post.db.session('outbox.readDue', (session: Session) => rows.read(session, ids))
+    handle.db.session('outbox.readDue', (session: Session) => rows.read(session, ids))
   // Before the office's transaction: in it everybody else may have to wait for the other database.
   const first = await read(ids)
-  const telling = await inOffice(db, clock, 'outbox.tell', async (work) => {
+  const done = await inOffice(db, clock, 'outbox.tell', async (work) => {
     await waitForTurn(work.tx)
-    return tell(work, registers, post.name, first, {
+    return agree(work, registers, handle.name, first, {
       read,
-      layBack: (laid) => post.db.transaction('outbox.layBack', (tx) => rows.layBack(tx, laid)),
+      layBack: (laid) => handle.db.transaction('outbox.layBack', (tx) => rows.layBack(tx, laid)),
     })
   })
-  await post.db.transaction('outbox.told', (tx) => rows.told(tx, telling.told))
-  return telling
+  await handle.db.transaction('outbox.told', (tx) => rows.unmark(tx, done.reconciled))
+  return done
 }
 
 async function waitForTurn(tx: Transaction): Promise<void> {
@@ -90,13 +90,13 @@ interface Table {
   layBack(rows: readonly RowOfLetter[]): Promise<void>
 }
 
-async function tell(
+async function agree(
   work: OfficeWork,
   registers: Registers,
   outbox: string,
   rows: readonly OutboxRow[],
   table: Table,
-): Promise<Telling> {
+): Promise<Reconciled> {
   const found = await lettersOf(work.tx, outbox, rows)
   const known = found.filter(({ letterId }) => letterId !== null)
   const letters = await lockLettersOf(
@@ -111,7 +111,7 @@ async function tell(
   await complete(work, outbox, differences.complete)
   if (differences.layBack.length > 0) await table.layBack(differences.layBack)
   const fresh = differences.capture.map(({ row }) => ({ row, letterId: buried.get(row.id) ?? null }))
-  return { told: [...differences.told, ...fresh], letGo: differences.letGo }
+  return { reconciled: [...differences.agreeing, ...fresh], letGo: differences.letGo }
 }
 
 const ARRIVED = 'Delivered'

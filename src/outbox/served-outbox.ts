@@ -9,32 +9,29 @@ import type { Clock } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
-import type { CommitWatch } from './commit-watch.ts'
-import { announceCommits, isWhole, once, readTable } from './create-dispatcher.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { DEFAULT_THRESHOLDS, type HealthThresholds } from './health.ts'
 import { openLate } from './late-database.ts'
 import type { Layout } from './layout.ts'
 import { OutboxMeter } from './meter.ts'
-import { type DispatcherSettings, readSettings } from './options.ts'
-import type { OutboxPost } from './post.ts'
+import { type GivenSettings, readSettings } from './options.ts'
+import type { OutboxHandle } from './outbox-handle.ts'
+import { isWhole, once, readTable } from './read-table.ts'
 import { outboxSchema } from './schema.ts'
 import type { MessageTable } from './sql/table.ts'
 import { nameTable, type TableOptions, tableOptionsOf } from './table-names.ts'
 import type { LocalTransport, Transport } from './transport.ts'
-import { Upkeep } from './upkeep.ts'
 
 /** An outbox as an office is told of it. */
-export interface StationSettings extends Partial<Omit<DispatcherSettings, 'retention'>>, TableOptions {
+export interface ServedSettings extends GivenSettings, TableOptions {
   readonly name: string
   /** Where its table lies; left out: in the office's own store. */
   readonly url?: string
-  readonly retention?: Partial<DispatcherSettings['retention']>
   readonly health?: { readonly [Number in keyof HealthThresholds]?: Partial<HealthThresholds[Number]> }
 }
 
-/** What a station has from its office. */
-export interface StationContext {
+/** What a served outbox has from its office. */
+export interface ServedContext {
   readonly store: { readonly url: string; readonly db: Database }
   readonly clock: Clock
   readonly log: Log
@@ -47,45 +44,37 @@ export interface StationContext {
 const POOL_SIZE = 4
 const AGAIN = { baseMs: 500, factor: 2, maxMs: 10_000, jitter: 0.5 }
 
-export class OutboxStation implements OutboxPost {
+export class ServedOutbox implements OutboxHandle {
   readonly name: string
   readonly db: Database
   readonly inStore: boolean
-  readonly dispatches: boolean
   readonly meter: OutboxMeter
   readonly thresholds: HealthThresholds
   readonly onDead: 'hold' | 'skip'
-  readonly #context: StationContext
-  readonly #url: string
+  readonly #context: ServedContext
   readonly #table: TableOptions
   readonly #read: () => Promise<MessageTable>
   readonly #dispatcher: Dispatcher | null
-  readonly #upkeep: Upkeep
   readonly #stopped = new AbortController()
   #serving: Promise<void> | undefined
-  #watch: CommitWatch | undefined
 
-  constructor(given: StationSettings, context: StationContext) {
-    const { name, url, table, naming, columns, health, ...rest } = given
-    const { clock, log, transport } = context
+  constructor(given: ServedSettings, context: ServedContext) {
+    const { name, url = context.store.url, table, naming, columns, health, ...rest } = given
+    const { clock, log, transport, onLetterDue } = context
     const settings = readSettings(rest)
     this.name = name
     this.#context = context
-    this.#url = url ?? context.store.url
     this.#table = tableOptionsOf({ table, naming, columns })
     nameTable(this.#table)
-    this.inStore = url === undefined || url === context.store.url
-    this.db = this.inStore ? context.store.db : openLate(this.#url, { poolSize: POOL_SIZE })
-    this.dispatches = transport !== null
+    this.inStore = url === context.store.url
+    this.db = this.inStore ? context.store.db : openLate(url, { poolSize: POOL_SIZE })
     this.meter = new OutboxMeter(clock)
     this.thresholds = thresholdsOf(health)
     this.onDead = settings.onDead
     this.#read = once(() => this.#readOrMake(), isWhole)
-    const parts = { name, db: this.db, table: this.#read, settings, clock, log }
-    const { onLetterDue } = context
-    this.#dispatcher =
-      transport === null ? null : new Dispatcher({ ...parts, transport, meter: this.meter, onLetterDue })
-    this.#upkeep = new Upkeep({ ...parts, onReleased: () => this.wake() })
+    const { db, meter } = this
+    const parts = { name, db, store: parseStoreUrl(url), table: this.#read, settings, clock, log, meter }
+    this.#dispatcher = transport === null ? null : new Dispatcher({ ...parts, transport, onLetterDue })
   }
 
   async layout(): Promise<Layout> {
@@ -106,8 +95,7 @@ export class OutboxStation implements OutboxPost {
   async stop(): Promise<void> {
     this.#stopped.abort()
     await this.#serving
-    this.#watch?.stop()
-    await Promise.all([this.#dispatcher?.stop(), this.#upkeep.stop()])
+    await this.#dispatcher?.stop()
   }
 
   /** Closes its own connections, when it has some. */
@@ -116,31 +104,22 @@ export class OutboxStation implements OutboxPost {
   }
 
   async #serve(): Promise<void> {
-    const { log } = this.#context
+    const { log, onLetterDue } = this.#context
     const { signal } = this.#stopped
-    let told = ''
+    let logged = ''
     for (let failures = 1; !signal.aborted; failures++) {
       try {
-        await this.#begin()
+        await this.#read()
+        await this.#dispatcher?.start()
+        onLetterDue()
         return
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
-        if (reason !== told) log.error({ err: error, outbox: this.name }, 'the outbox cannot be served yet')
-        told = reason
+        if (reason !== logged) log.error({ err: error, outbox: this.name }, 'the outbox cannot be served yet')
+        logged = reason
         await pause(backoffDelayMs(failures, AGAIN), undefined, { signal }).catch(() => {})
       }
     }
-  }
-
-  async #begin(): Promise<void> {
-    await this.#read()
-    await this.#dispatcher?.start()
-    const wake = () => this.wake()
-    const { channel } = nameTable(this.#table)
-    if (this.#dispatcher !== null)
-      this.#watch = await announceCommits(this.db, parseStoreUrl(this.#url), channel, wake)
-    if (this.#dispatcher !== null) this.#upkeep.start()
-    this.#context.onLetterDue()
   }
 
   /** An outbox that is configured and not there is made; one that others made is never changed. */
@@ -158,7 +137,7 @@ export class OutboxStation implements OutboxPost {
   }
 }
 
-function thresholdsOf(given: StationSettings['health'] = {}): HealthThresholds {
+function thresholdsOf(given: ServedSettings['health'] = {}): HealthThresholds {
   return {
     backlog: { ...DEFAULT_THRESHOLDS.backlog, ...given.backlog },
     oldestAgeSeconds: { ...DEFAULT_THRESHOLDS.oldestAgeSeconds, ...given.oldestAgeSeconds },

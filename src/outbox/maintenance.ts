@@ -1,23 +1,9 @@
 /** What a dispatcher does beside delivering: purging what is past its time, and looking for lines that stand still. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Alarm, type Clock, instant, later } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
-import type { Database } from '../db/database.ts'
-import type { DispatcherSettings } from './options.ts'
+import { type Alarm, instant, later } from '../core/clock.ts'
+import type { DispatcherParts } from './dispatcher.ts'
 import type { Line } from './sql/line.ts'
 import type { Purged } from './sql/purge.ts'
-import type { MessageTable } from './sql/table.ts'
-
-export interface UpkeepParts {
-  readonly name: string
-  readonly db: Database
-  readonly table: () => Promise<MessageTable>
-  readonly settings: DispatcherSettings
-  readonly clock: Clock
-  readonly log: Log
-  /** Told when rows may have been let go. */
-  readonly onReleased: () => void
-}
 
 const ROUND_US = 60_000_000n
 const DAY_US = 86_400_000_000
@@ -25,14 +11,17 @@ const DAY_US = 86_400_000_000
 const LINES = 500
 const BREATH_MS = 50
 
-export class Upkeep {
-  readonly #parts: UpkeepParts
+export class Maintenance {
+  readonly #parts: DispatcherParts
+  /** Told when rows may have been let go. */
+  readonly #onReleased: () => void
   readonly #stopped = new AbortController()
   #alarm: Alarm | undefined
   #round: Promise<void> = Promise.resolve()
 
-  constructor(parts: UpkeepParts) {
+  constructor(parts: DispatcherParts, onReleased: () => void) {
     this.#parts = parts
+    this.#onReleased = onReleased
   }
 
   /** One round now, and one every minute. */
@@ -84,12 +73,12 @@ export class Upkeep {
 
   /** Lets lines go on whose first message was removed, or settled by a dispatcher that ended right after. */
   async #sweepLines(): Promise<void> {
-    const { db, settings, onReleased } = this.#parts
+    const { db, settings } = this.#parts
     const table = await this.#parts.table()
     let after: Line | null = null
     do {
       after = await table.lines.sweep(db, after, LINES, settings.onDead)
-      onReleased()
+      this.#onReleased()
       if (after !== null) await pause(BREATH_MS, undefined, { ref: false })
     } while (after !== null && !this.#stopped.signal.aborted)
   }

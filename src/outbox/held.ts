@@ -1,5 +1,5 @@
 /**
- * What a dispatcher has in its hands: messages that it claimed and has not settled. Messages of one line wait for each
+ * What a dispatcher holds: messages that it claimed and has not settled. Messages of one line wait for each
  * other; all others are delivered in the order in which they were claimed.
  */
 import type { Instant } from '../core/clock.ts'
@@ -21,7 +21,7 @@ export interface Held {
   isClaimedAgain: boolean
 }
 
-export class Hands {
+export class HeldMessages {
   readonly #all = new Map<string, Held>()
   #ready: Held[] = []
   #head = 0
@@ -44,13 +44,12 @@ export class Hands {
     return this.#all.values()
   }
 
-  /** Takes a message into the hands, to be delivered after those that are there. */
+  /** Holds a message that is to be delivered after those that are there. */
   add(message: ClaimedMessage, claimedUntil: Instant): void {
-    const held = this.keep(message, claimedUntil)
-    this.#ready.push(held)
+    this.#ready.push(this.keep(message, claimedUntil))
   }
 
-  /** Takes a message that is not to be delivered from here. */
+  /** Holds a message that is not to be delivered from here. */
   keep(message: ClaimedMessage, claimedUntil: Instant): Held {
     const stands = lineOf(message)
     const line = stands === null ? null : JSON.stringify([stands.tenantId, stands.orderingKey])
