@@ -1,4 +1,5 @@
 /** Exit codes, the same for every command, and the errors that carry them. */
+import { BartlebyError } from '../core/errors.ts'
 
 export const EXIT = { ok: 0, failed: 1, usage: 2, nothing: 3 } as const
 
@@ -29,4 +30,14 @@ export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join(', ')
   return error.message || ('code' in error ? String(error.code) : error.name)
+}
+
+/** What only those parts know that use it, such as a header, or a secret, that cannot be one. */
+export const isWrongOption = (error: unknown): boolean =>
+  error instanceof BartlebyError && error.code === 'outbox_option_invalid'
+
+/** The failure that an error is: of wrong usage where an option was wrong, else with that code. */
+export function failureOf(error: unknown, otherwise: ExitCode): CommandFailure {
+  if (error instanceof CommandFailure) return error
+  return new CommandFailure(isWrongOption(error) ? EXIT.usage : otherwise, reasonOf(error), { cause: error })
 }

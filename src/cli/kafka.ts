@@ -6,6 +6,7 @@ import type { ConfigFlags } from '../config/index.ts'
 import type { KafkaCheck } from '../kafka/check.ts'
 import { CommandFailure, EXIT, usage } from './exit.ts'
 import { commandGroup, DEFAULT_URL, type OfficeFlags, officeCommand, withOffice } from './office.ts'
+import { configOf } from './store.ts'
 import { table } from './table.ts'
 import { printable, type Terminal } from './terminal.ts'
 
@@ -39,10 +40,9 @@ Exit codes:
 
 async function checkBrokers(flags: ConfigFlags, json: boolean, terminal: Terminal): Promise<void> {
   // Loaded when they are needed, as in `serve`.
-  const { loadConfig } = await import('../config/index.ts')
   const { kafkaSettings } = await import('../kafka/options.ts')
   const { checkKafka } = await import('../kafka/check.ts')
-  const { kafka } = loadConfig({ env: terminal.env, flags })
+  const { kafka } = await configOf(flags, terminal)
   const settings = kafkaSettings({ ...kafka, enabled: true })
   if (settings === null) throw usage('the configuration has no section kafka')
   const checks = await checkKafka(settings)

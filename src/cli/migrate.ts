@@ -2,7 +2,7 @@
 import { Command } from 'commander'
 import type { ConfigFlags } from '../config/index.ts'
 import { CommandFailure, EXIT, EXIT_HELP } from './exit.ts'
-import { UNSUPPORTED_STORE } from './require-store.ts'
+import { configOf, UNSUPPORTED_STORE } from './store.ts'
 import type { Terminal } from './terminal.ts'
 
 interface Flags extends ConfigFlags {
@@ -35,25 +35,20 @@ Examples:
 
 ${EXIT_HELP}`,
     )
-    .action(({ json, repair, ...flags }: Flags) =>
-      repair === true
-        ? repairStore(flags, json === true, terminal)
-        : migrateStore(flags, json === true, terminal),
+    .action(({ json = false, repair = false, ...flags }: Flags) =>
+      (repair ? repairStore : migrateStore)(flags, json, terminal),
     )
 }
 
 async function migrateStore(flags: ConfigFlags, json: boolean, terminal: Terminal): Promise<void> {
-  // Loaded when they are needed, as in `serve`.
-  const { loadConfig } = await import('../config/index.ts')
-  const { store: url, unsupportedStore } = loadConfig({ env: terminal.env, flags })
+  const { store: url, unsupportedStore } = await configOf(flags, terminal)
   const office = await import('../office.ts')
   const { from, to } = await office.migrateStore(url, { unsupportedStore })
   terminal.out(json ? JSON.stringify({ from, to }) : migrated(from, to))
 }
 
 async function repairStore(flags: ConfigFlags, json: boolean, terminal: Terminal): Promise<void> {
-  const { loadConfig } = await import('../config/index.ts')
-  const { store: url, unsupportedStore } = loadConfig({ env: terminal.env, flags })
+  const { store: url, unsupportedStore } = await configOf(flags, terminal)
   const office = await import('../office.ts')
   const report = await office.repairStore(url, { unsupportedStore })
   const { from, to, made, failed } = report

@@ -4,11 +4,10 @@
  */
 import { Command } from 'commander'
 import type { Config, ConfigFlags, ConfigSources } from '../config/index.ts'
-import { BartlebyError } from '../core/errors.ts'
 import type { RunningServer } from '../http/serve.ts'
-import { CommandFailure, EXIT, EXIT_HELP, reasonOf } from './exit.ts'
-import { UNSUPPORTED_STORE } from './require-store.ts'
+import { CommandFailure, EXIT, EXIT_HELP, failureOf, isWrongOption, reasonOf } from './exit.ts'
 import { listenForStop } from './stop-signal.ts'
+import { UNSUPPORTED_STORE } from './store.ts'
 import type { Terminal } from './terminal.ts'
 
 interface Flags extends ConfigFlags {
@@ -94,7 +93,7 @@ async function startOrExplain(config: Config, start: Starter): Promise<RunningSe
   try {
     return await start(config)
   } catch (error) {
-    if (isWrongOption(error)) throw new CommandFailure(EXIT.usage, reasonOf(error), { cause: error })
+    if (isWrongOption(error)) throw failureOf(error, EXIT.usage)
     if (!(error instanceof Error && 'syscall' in error && error.syscall === 'listen')) throw error
     if ('code' in error && error.code === 'EADDRINUSE') {
       const where = `port ${config.port} of ${config.host}`
@@ -105,7 +104,3 @@ async function startOrExplain(config: Config, start: Starter): Promise<RunningSe
     throw new CommandFailure(EXIT.failed, `cannot listen: ${reasonOf(error)}`, { cause: error })
   }
 }
-
-/** What only those parts know that use it: a header, or a secret, that cannot be one. */
-const isWrongOption = (error: unknown): boolean =>
-  error instanceof BartlebyError && error.code === 'outbox_option_invalid'

@@ -6,12 +6,12 @@ import { createHash, randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
 import pino from 'pino'
 import type { ConnectionOptions, Fetch } from '../client/transport.ts'
-import { type Config, loadConfig } from '../config/index.ts'
+import type { Config } from '../config/index.ts'
 import { contextNamed } from '../engines/definitions.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
 import { Office } from '../office.ts'
-import { CommandFailure, EXIT, reasonOf } from './exit.ts'
-import { requireStore } from './require-store.ts'
+import { EXIT, failureOf } from './exit.ts'
+import { configOf, requireStore } from './store.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Only a name: no socket listens to it. */
@@ -22,10 +22,10 @@ const STANDARD_ERROR = 2
 export async function withStoreOffice(
   flags: { readonly store: string; readonly config: string | undefined },
   { carriesOut }: { readonly carriesOut: boolean },
-  { env }: Terminal,
+  terminal: Terminal,
   work: (connection: ConnectionOptions) => Promise<void>,
 ): Promise<void> {
-  const config = loadConfig({ env, flags })
+  const config = await configOf(flags, terminal)
   await requireStore(config.store)
   const log = pino({ level: 'error' }, pino.destination(STANDARD_ERROR))
   const office = await opened(config, carriesOut, log)
@@ -59,7 +59,7 @@ async function opened(config: Config, carriesOut: boolean, log: pino.Logger): Pr
       log,
     })
   } catch (error) {
-    throw new CommandFailure(EXIT.failed, reasonOf(error), { cause: error })
+    throw failureOf(error, EXIT.failed)
   }
 }
 

@@ -1,11 +1,10 @@
 /** `bartleby verify`: proves that a store keeps its promises, or prints the rows that break them. Writes nothing. */
 import { Command } from 'commander'
 import type { ConfigFlags } from '../config/index.ts'
-import type { Database } from '../db/database.ts'
 import type { InvariantReport, VerifyReport } from '../verify/verify.ts'
-import { CommandFailure, EXIT, reasonOf } from './exit.ts'
+import { CommandFailure, EXIT } from './exit.ts'
 import { showProgress } from './progress.ts'
-import { requireStore } from './require-store.ts'
+import { onStore } from './store.ts'
 import { printable, type Terminal } from './terminal.ts'
 
 interface Flags extends ConfigFlags {
@@ -56,11 +55,7 @@ Exit codes:
 }
 
 async function verify(flags: ConfigFlags, json: boolean, terminal: Terminal): Promise<void> {
-  // Loaded when they are needed, as in `serve`.
-  const { loadConfig } = await import('../config/index.ts')
-  const { store } = loadConfig({ env: terminal.env, flags })
-  await requireStore(store)
-  const report = await withStore(store, async (db) => {
+  const report = await onStore(flags, terminal, EXIT.nothing, async (db) => {
     const { verifyStore } = await import('../verify/verify.ts')
     if (json) return verifyStore(db)
     const progress = showProgress(terminal)
@@ -74,20 +69,6 @@ async function verify(flags: ConfigFlags, json: boolean, terminal: Terminal): Pr
   })
   terminal.out(json ? JSON.stringify(report, null, 2) : textOf(report))
   if (!report.clean) throw new CommandFailure(EXIT.failed, summaryOf(report))
-}
-
-/** Whatever keeps the check from its end is no verdict on the store: it ends with another code. */
-async function withStore(url: string, work: (db: Database) => Promise<VerifyReport>): Promise<VerifyReport> {
-  const { openDatabase } = await import('../db/open.ts')
-  let db: Database | undefined
-  try {
-    db = openDatabase(url, { poolSize: 1 })
-    return await work(db)
-  } catch (error) {
-    throw new CommandFailure(EXIT.nothing, reasonOf(error), { cause: error })
-  } finally {
-    await db?.close()
-  }
 }
 
 function textOf({ invariants }: VerifyReport): string {

@@ -1,15 +1,15 @@
 /** `bartleby outbox adopt`: makes an outbox of a table while its producers and readers go on. */
 import { Command } from 'commander'
 import type { AdoptOptions, AdoptReport, StepOutcome, StepReport } from '../../outbox/adopt/report.ts'
-import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
+import { CommandFailure, EXIT, failureOf } from '../exit.ts'
 import { showProgress } from '../progress.ts'
 import { printable, type Terminal } from '../terminal.ts'
 import { grouped } from '../words.ts'
 import { numberOf, type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
 
 interface Flags extends TableFlags {
-  readonly chunk?: number
-  readonly lockWait?: number
+  readonly chunk: number
+  readonly lockWait: number
   readonly enforce?: boolean
   readonly rekeyDuplicates?: boolean
   readonly dryRun?: boolean
@@ -62,7 +62,9 @@ Exit codes:
 async function adopt(flags: Flags, terminal: Terminal): Promise<void> {
   const quiet = flags.json === true || flags.dryRun === true
   const progress = showProgress(terminal)
-  const stop = stopOnSignals()
+  // Between two chunks; a second Ctrl-C ends the program at once, as usual.
+  const stop = new AbortController()
+  const release = terminal.onInterrupt(() => stop.abort())
   const say = (line: string): void => {
     progress.end()
     terminal.err(line)
@@ -90,52 +92,25 @@ async function adopt(flags: Flags, terminal: Terminal): Promise<void> {
     const { adoptTable } = await import('../../outbox/adopt/adopt.ts')
     report = await adoptTable(flags.url, options)
   } catch (error) {
-    throw await failureOf(error, stop.signal)
+    throw await failed(error, stop.signal)
   } finally {
     progress.end()
-    stop.release()
+    release()
   }
   terminal.out(flags.json ? JSON.stringify(report, null, 2) : textOf(report, flags.dryRun === true))
   if (!report.complete && flags.dryRun !== true) throw new CommandFailure(EXIT.failed, shortfallOf(report))
 }
 
 function optionsOf(flags: Flags): AdoptOptions {
-  const { chunk, lockWait, enforce, rekeyDuplicates, dryRun } = flags
-  return {
-    ...tableOptionsOf(flags),
-    ...(chunk === undefined ? {} : { chunk }),
-    ...(lockWait === undefined ? {} : { lockWaitSeconds: lockWait }),
-    enforce: enforce === true,
-    rekeyDuplicates: rekeyDuplicates === true,
-    dryRun: dryRun === true,
-  }
+  const { chunk, lockWait, enforce = false, rekeyDuplicates = false, dryRun = false } = flags
+  return { ...tableOptionsOf(flags), chunk, lockWaitSeconds: lockWait, enforce, rekeyDuplicates, dryRun }
 }
 
-/** Ctrl-C stops between two chunks; a second one ends the program at once, as usual. */
-function stopOnSignals(): { readonly signal: AbortSignal; release(): void } {
-  const controller = new AbortController()
-  const stop = (): void => {
-    release()
-    controller.abort()
-  }
-  const release = (): void => {
-    process.off('SIGINT', stop)
-    process.off('SIGTERM', stop)
-  }
-  process.on('SIGINT', stop)
-  process.on('SIGTERM', stop)
-  return { signal: controller.signal, release }
-}
-
-async function failureOf(error: unknown, signal: AbortSignal): Promise<Error> {
-  if (signal.aborted) {
+async function failed(error: unknown, signal: AbortSignal): Promise<CommandFailure> {
+  if (signal.aborted)
     return new CommandFailure(EXIT.failed, 'stopped; the same command goes on from there', { cause: error })
-  }
-  const { BartlebyError } = await import('../../core/errors.ts')
   const { StoreUnavailable } = await import('../../db/database.ts')
-  const isUsage = error instanceof BartlebyError && error.code === 'outbox_option_invalid'
-  const code = isUsage ? EXIT.usage : error instanceof StoreUnavailable ? EXIT.nothing : EXIT.failed
-  return new CommandFailure(code, reasonOf(error), { cause: error })
+  return failureOf(error, error instanceof StoreUnavailable ? EXIT.nothing : EXIT.failed)
 }
 
 const SIGNS: Readonly<Record<StepOutcome, string>> = {

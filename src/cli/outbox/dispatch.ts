@@ -1,11 +1,11 @@
 /** `bartleby outbox dispatch`: delivers the messages of an outbox from a process of its own. */
-import { existsSync } from 'node:fs'
 import { Command, Option } from 'commander'
 import { BartlebyError } from '../../core/errors.ts'
 import type { RunningDispatcher } from '../../outbox/create-dispatcher.ts'
 import type { Transport } from '../../outbox/transport.ts'
-import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
+import { EXIT, failureOf } from '../exit.ts'
 import { listenForStop } from '../stop-signal.ts'
+import { applicationDatabase } from '../store.ts'
 import type { Terminal } from '../terminal.ts'
 import { numberOf, pair, type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
 
@@ -73,8 +73,7 @@ async function dispatch(flags: Flags, terminal: Terminal): Promise<void> {
       await stopAsked
     }
   } catch (error) {
-    const isUsage = error instanceof BartlebyError && error.code === 'outbox_option_invalid'
-    throw new CommandFailure(isUsage ? EXIT.usage : EXIT.nothing, reasonOf(error), { cause: error })
+    throw failureOf(error, EXIT.nothing)
   } finally {
     await dispatcher.stop()
   }
@@ -84,7 +83,7 @@ async function dispatch(flags: Flags, terminal: Terminal): Promise<void> {
 
 async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatcher> {
   const { to, name, logLevel } = flags
-  await insistOnDatabase(flags.url)
+  await applicationDatabase(flags.url)
   // Loaded when they are needed, as in `serve`.
   const [{ pino }, { createDispatcher }, transport] = await Promise.all([
     import('pino'),
@@ -110,19 +109,8 @@ async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatch
       transport: transport ?? logTransport({ log }),
     })
   } catch (error) {
-    const code = error instanceof BartlebyError ? EXIT.usage : EXIT.nothing
-    throw new CommandFailure(code, reasonOf(error), { cause: error })
+    throw failureOf(error, error instanceof BartlebyError ? EXIT.usage : EXIT.nothing)
   }
-}
-
-/** To open a file that is not there would make one. */
-async function insistOnDatabase(url: string): Promise<void> {
-  const { readStoreUrl } = await import('../../config/store-url.ts')
-  const store = readStoreUrl(url)
-  if (store === null || store.kind === 'memory')
-    throw new CommandFailure(EXIT.usage, "--url is neither 'postgres://…' nor 'sqlite:PATH'")
-  if (store.kind === 'sqlite' && !existsSync(store.path))
-    throw new CommandFailure(EXIT.nothing, `there is no database at '${store.path}'`)
 }
 
 async function posting({ to, header }: Flags, { env }: Terminal): Promise<Transport> {
@@ -131,6 +119,6 @@ async function posting({ to, header }: Flags, { env }: Terminal): Promise<Transp
   try {
     return httpTransport({ url: to, ...(header && { headers: header }), ...(secret && { secret }) })
   } catch (error) {
-    throw new CommandFailure(EXIT.usage, reasonOf(error), { cause: error })
+    throw failureOf(error, EXIT.usage)
   }
 }

@@ -1,10 +1,10 @@
 /** `bartleby outbox status`: how much waits in an outbox, and whether that is well. Reads only. */
-import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import type { Session, Statement, Value } from '../../db/database.ts'
 import type { OutboxHealth } from '../../outbox/health.ts'
 import type { Backlog } from '../../outbox/look.ts'
-import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
+import { CommandFailure, EXIT, failureOf } from '../exit.ts'
+import { applicationDatabase } from '../store.ts'
 import { printable, type Terminal } from '../terminal.ts'
 import { grouped } from '../words.ts'
 import { type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
@@ -39,14 +39,10 @@ Exit codes:
 }
 
 async function status(flags: Flags, terminal: Terminal): Promise<void> {
-  let found: { readonly table: string; readonly backlog: Backlog }
-  try {
-    found = await look(flags)
-  } catch (error) {
-    throw await failureOf(error)
-  }
+  const { table, backlog } = await look(flags).catch((error: unknown) => {
+    throw failureOf(error, EXIT.nothing)
+  })
   const { DEFAULT_THRESHOLDS, judge } = await import('../../outbox/health.ts')
-  const { table, backlog } = found
   const health = judge({ ...backlog, failureRatio: 0, attempts: 0 }, DEFAULT_THRESHOLDS)
   terminal.out(
     flags.json === true
@@ -76,10 +72,7 @@ async function look(flags: Flags) {
 }
 
 async function withSession<T>(url: string, work: (session: Session) => Promise<T>): Promise<T> {
-  const { readStoreUrl } = await import('../../config/store-url.ts')
-  const store = readStoreUrl(url)
-  if (store === null || store.kind === 'memory')
-    throw new CommandFailure(EXIT.usage, "--url is neither 'postgres://…' nor 'sqlite:PATH'")
+  const store = await applicationDatabase(url)
   if (store.kind === 'sqlite') return withFile(store.path, work)
   const { openDatabase } = await import('../../db/open.ts')
   const db = openDatabase(url, { poolSize: 1 })
@@ -92,7 +85,6 @@ async function withSession<T>(url: string, work: (session: Session) => Promise<T
 
 /** A file of others is only read: opened as a store of ours, its journal would be changed for good. */
 async function withFile<T>(path: string, work: (session: Session) => Promise<T>): Promise<T> {
-  if (!existsSync(path)) throw new CommandFailure(EXIT.nothing, `there is no database at '${path}'`)
   const { DatabaseSync } = await import('node:sqlite')
   const file = new DatabaseSync(path, { readOnly: true, timeout: 5_000 })
   const refuse = (): never => {
@@ -113,13 +105,6 @@ async function withFile<T>(path: string, work: (session: Session) => Promise<T>)
   } finally {
     file.close()
   }
-}
-
-async function failureOf(error: unknown): Promise<Error> {
-  if (error instanceof CommandFailure) return error
-  const { BartlebyError } = await import('../../core/errors.ts')
-  const isUsage = error instanceof BartlebyError && error.code === 'outbox_option_invalid'
-  return new CommandFailure(isUsage ? EXIT.usage : EXIT.nothing, reasonOf(error), { cause: error })
 }
 
 async function textOf(table: string, backlog: Backlog, { status, reasons }: OutboxHealth): Promise<string> {

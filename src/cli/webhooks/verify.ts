@@ -1,11 +1,10 @@
 /** `bartleby webhooks verify`: compares the counts of webhooks with what counting gives, and repairs them. */
-import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import type { ConfigFlags } from '../../config/index.ts'
-import type { Database } from '../../db/database.ts'
 import type { WebhookCheckReport } from '../../verify/webhook-check.ts'
-import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
+import { CommandFailure, EXIT } from '../exit.ts'
 import { showProgress } from '../progress.ts'
+import { onStore } from '../store.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { grouped } from '../words.ts'
@@ -49,7 +48,7 @@ async function verify(
   { json, repair }: { readonly json: boolean; readonly repair: boolean },
   terminal: Terminal,
 ): Promise<void> {
-  const report = await onStore(flags, terminal, async (db) => {
+  const { found, left } = await onStore(flags, terminal, EXIT.usage, async (db) => {
     const { checkWebhooks } = await import('../../verify/webhook-check.ts')
     const { SystemClock } = await import('../../core/system-clock.ts')
     const clock = new SystemClock()
@@ -68,36 +67,9 @@ async function verify(
       progress?.end()
     }
   })
-  const { found, left } = report
   terminal.out(json ? JSON.stringify(found, null, 2) : textOf(found))
   const wrong = left.mismatches.length + left.tallies.length
   if (wrong > 0) throw new CommandFailure(EXIT.failed, `${wrong} of the counts of webhooks are wrong`)
-}
-
-/** Whatever keeps the check from its end is no verdict on the store: it ends with another code. */
-async function onStore<T>(
-  flags: ConfigFlags,
-  terminal: Terminal,
-  work: (db: Database) => Promise<T>,
-): Promise<T> {
-  // Loaded when they are needed, as in `serve`.
-  const { loadConfig } = await import('../../config/index.ts')
-  const { parseStoreUrl } = await import('../../config/store-url.ts')
-  const { openDatabase } = await import('../../db/open.ts')
-  let db: Database | undefined
-  try {
-    const { store } = loadConfig({ env: terminal.env, flags })
-    const place = parseStoreUrl(store)
-    if (place.kind === 'memory') throw new Error('a store in memory is known to its own process only')
-    if (place.kind === 'sqlite' && !existsSync(place.path))
-      throw new Error(`there is no store at '${place.path}'`)
-    db = openDatabase(store, { poolSize: 2 })
-    return await work(db)
-  } catch (error) {
-    throw new CommandFailure(EXIT.usage, reasonOf(error), { cause: error })
-  } finally {
-    await db?.close()
-  }
 }
 
 function textOf({ checked, mismatches, tallies, repaired }: WebhookCheckReport): string {

@@ -1,0 +1,57 @@
+/** Commands on a store itself, which must be there already: opening a file that is not there would make one. */
+import { existsSync } from 'node:fs'
+import type { ConfigFlags } from '../config/index.ts'
+import type { Database } from '../db/database.ts'
+import { CommandFailure, EXIT, type ExitCode, failureOf, usage } from './exit.ts'
+import type { Terminal } from './terminal.ts'
+
+/** What the flag `--unsupported-store` does. */
+export const UNSUPPORTED_STORE = 'take a server that is like PostgreSQL but another product, at your own risk'
+
+/** The configuration that flags and environment make. It is loaded when it is needed, as all that `serve` needs. */
+export async function configOf(flags: ConfigFlags, { env }: Terminal) {
+  const { loadConfig } = await import('../config/index.ts')
+  return loadConfig({ env, flags })
+}
+
+/** Fails unless there is such a store; `otherwise` is the code where its file is missing. */
+export async function requireStore(url: string, otherwise: ExitCode = EXIT.nothing): Promise<void> {
+  const { parseStoreUrl } = await import('../config/store-url.ts')
+  const store = parseStoreUrl(url)
+  if (store.kind === 'memory')
+    throw usage('a store in memory is known to its own process only; give a file or a database')
+  if (store.kind === 'sqlite' && !existsSync(store.path))
+    throw new CommandFailure(otherwise, `there is no store at '${store.path}'`)
+}
+
+/** Runs `work` on the store that the flags name. Whatever keeps a check from its end is no verdict on the store: it has that code. */
+export async function onStore<T>(
+  flags: ConfigFlags,
+  terminal: Terminal,
+  otherwise: ExitCode,
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
+  const { store } = await configOf(flags, terminal)
+  await requireStore(store, otherwise)
+  const { openDatabase } = await import('../db/open.ts')
+  let db: Database | undefined
+  try {
+    db = openDatabase(store, { poolSize: 2 })
+    return await work(db)
+  } catch (error) {
+    throw failureOf(error, otherwise)
+  } finally {
+    await db?.close()
+  }
+}
+
+/** The database of an application that `--url` names, for commands on its outbox. */
+export async function applicationDatabase(url: string) {
+  const { readStoreUrl } = await import('../config/store-url.ts')
+  const store = readStoreUrl(url)
+  if (store === null || store.kind === 'memory')
+    throw usage("--url is neither 'postgres://…' nor 'sqlite:PATH'")
+  if (store.kind === 'sqlite' && !existsSync(store.path))
+    throw new CommandFailure(EXIT.nothing, `there is no database at '${store.path}'`)
+  return store
+}
