@@ -205,6 +205,25 @@ describe.each(stores)('all dead jobs of a consumer on $name', (kind) => {
     },
   )
 
+  it('are purged by the limit of the server that was asked, whichever server goes on', async () => {
+    const consumer = await newConsumer('pull')
+    const jobs = (await office.send([consumer], 6)).flat()
+    await office.take(jobs, 1)
+    await office.bury(jobs, { reason: 'rejected', exhausted: false })
+    const db = office.intercepted(VERBS.purge, async (_, go) => {
+      const outcome = await go()
+      void first.runs.stop()
+      return outcome
+    })
+    const first = office.server({ ...SMALL, delivery: { maxRetry: 1 } }, db)
+    await expect(first.bulk.purge(consumer, 'tester')).rejects.toMatchObject({ code: 'service_stopping' })
+    expect(await office.deadCount(consumer)).toBe(2)
+    office.server(SMALL, office.store.another()).runs.start()
+    await office.idle()
+    expect(await office.deadCount(consumer)).toBe(0)
+    await office.expectClean()
+  })
+
   it('are left to who is at them, until the lease is over', async () => {
     const consumer = await newConsumer()
     await office.deadJobs(consumer, 10)

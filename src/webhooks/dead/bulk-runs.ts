@@ -46,6 +46,8 @@ interface JobPlace {
 interface Subject extends Pick<BulkRun, 'consumer' | 'channelId' | 'consumerId'> {
   /** With this one it ends. */
   readonly last: JobPlace
+  /** The most retries where it was begun: whoever goes on may have other settings. Left out by earlier versions. */
+  readonly maxRetry?: number
 }
 
 const BEFORE_ALL: JobPlace = { createdAt: '0', id: '' }
@@ -117,7 +119,7 @@ export class BulkRuns {
 
   /** Writes down what is to be done; null when there is nothing. */
   #begin(kind: BulkKind, { number }: Consumer, actor: string): Promise<Run | null> {
-    const { runs } = this.#options
+    const { runs, settings } = this.#options
     return runs.inWork('webhooks.beginRun', async (work) => {
       const last = await newestDead(work.tx, number)
       if (last === null) return null
@@ -126,7 +128,7 @@ export class BulkRuns {
       return runs.begin<Subject, JobPlace>(work, {
         kind: `${PREFIX}${kind}`,
         about: `${channelId}/${consumerId}`,
-        subject: { consumer: number, channelId, consumerId, last },
+        subject: { consumer: number, channelId, consumerId, last, maxRetry: settings.delivery.maxRetry },
         place: BEFORE_ALL,
         actor,
         expected: counts.find(({ consumer }) => consumer === number)?.deadCount ?? 0,
@@ -136,7 +138,6 @@ export class BulkRuns {
 
   #kind(kind: BulkKind): RunKind<OfficeWork, Subject, JobPlace> {
     const { settings, onJobs } = this.#options
-    const { maxRetry } = settings.delivery
     const source = webhookLetterSource({ onJobs })
     return {
       kind: `${PREFIX}${kind}`,
@@ -145,7 +146,7 @@ export class BulkRuns {
       rest: 1,
       step: async (work, run, most) => {
         const { place, subject, actor } = run
-        const { consumer, channelId, consumerId, last } = subject
+        const { consumer, channelId, consumerId, last, maxRetry = settings.delivery.maxRetry } = subject
         const stretch = [place.createdAt, place.id, last.createdAt, last.id] as const
         const rows = await work.tx.rows<DeadRow>(readNext, consumer, ...stretch, most)
         const jobs = rows.map(({ id, letter }) => ({ id, letter: letter === null ? null : letterId(letter) }))
