@@ -53,8 +53,8 @@ import { tellOfOlderQueues } from './queues/older-queues.ts'
 import type { Queues } from './queues/queue.ts'
 import { StoreQueues } from './queues/queues.ts'
 import { Redrives } from './redrive/redrives.ts'
-import { webhookFold } from './webhooks/folding.ts'
 import { type WebhookOptions, webhookSettings } from './webhooks/settings.ts'
+import { webhookFold } from './webhooks/tallies.ts'
 import { Webhooks } from './webhooks/webhooks.ts'
 
 export interface OfficeOptions {

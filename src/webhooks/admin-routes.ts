@@ -6,28 +6,110 @@ import { decodePageToken, encodePageToken } from '../core/page-token.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { type ApiCall, type ApiRequest, type ApiScope, serveApi } from '../http/api-routes.ts'
 import type { Role } from '../http/auth.ts'
-import { type ApiDescription, describeCall, pageOf } from '../http/describe-api.ts'
+import {
+  type ApiDescription,
+  describeCall,
+  INTEGER,
+  objectOf,
+  PAGE_QUERY,
+  pageOf,
+  TEXT,
+  TEXT_OR_NULL,
+  TIME,
+  TIME_OR_NULL,
+} from '../http/describe-api.ts'
 import { optionalInteger, refuseUnknownFields } from '../http/json-body.ts'
 import { limitOf } from '../http/query.ts'
 import type { ConsumerLimits, WebhookAdmin } from './admin.ts'
-import {
-  CONSUMER,
-  CONSUMER_KEY,
-  LIMITS,
-  LIST_QUERY,
-  MOST_AT_ONCE,
-  MOST_PER_SECOND,
-  PURGED,
-  RESUMED,
-  RUNS,
-  RUNS_QUERY,
-  SECRET,
-  SIGNING,
-  STARTED,
-} from './admin-describe.ts'
 import type { ConsumerOverview } from './consumer-overview.ts'
-import type { BulkRun } from './dead/bulk-runs.ts'
+import { BULK_KINDS, type BulkRun } from './dead/bulk-runs.ts'
 import { endpoint } from './routes/views.ts'
+import { CONSUMER_TYPES } from './webhook.ts'
+
+const LIST_QUERY = {
+  channel: { type: 'string', description: 'The id of a channel. Left out: the consumers of all channels' },
+  ...PAGE_QUERY,
+}
+
+const RUNS_QUERY = { limit: PAGE_QUERY.limit }
+
+const CONSUMER_KEY = { channel: TEXT, consumer: TEXT }
+
+/** Beyond this nobody means a limit. */
+const MOST_AT_ONCE = 100_000
+const MOST_PER_SECOND = 1_000_000
+
+const LIMITS = {
+  mostAtOnce: {
+    type: ['integer', 'null'],
+    minimum: 1,
+    maximum: MOST_AT_ONCE,
+    description: 'Attempts of a server at the same time',
+  },
+  mostPerSecond: {
+    type: ['number', 'null'],
+    exclusiveMinimum: 0,
+    maximum: MOST_PER_SECOND,
+    description: 'Attempts of a server per second',
+  },
+}
+
+const CONSUMER = objectOf({
+  id: TEXT,
+  channelId: TEXT,
+  channelName: TEXT,
+  consumerId: TEXT,
+  consumerName: TEXT,
+  type: { type: 'string', enum: [...CONSUMER_TYPES] },
+  callbackUrl: { type: 'string', description: 'Without credentials and query' },
+  queued: INTEGER,
+  inFlight: INTEGER,
+  delivered: INTEGER,
+  dead: INTEGER,
+  oldestDeadAtUtc: TIME_OR_NULL,
+  state: {
+    type: 'string',
+    enum: ['delivering', 'paused', 'probing'],
+    description: 'probing: the pause is over, and one job at a time shows whether the consumer works again',
+  },
+  pausedSinceUtc: TIME_OR_NULL,
+  pausedUntilUtc: TIME_OR_NULL,
+  pauseReason: TEXT_OR_NULL,
+  ...LIMITS,
+  signed: { type: 'boolean' },
+  previousSecretSinceUtc: {
+    ...TIME_OR_NULL,
+    description: 'Since when deliveries are signed with the secret before this one too',
+  },
+})
+
+const RUNS = objectOf({
+  runs: {
+    type: 'array',
+    items: objectOf({
+      id: TEXT,
+      kind: { type: 'string', enum: [...BULK_KINDS] },
+      channelId: TEXT,
+      consumerId: TEXT,
+      expected: {
+        type: 'integer',
+        description: 'Dead jobs of the consumer at the start; never less than `done`',
+      },
+      done: INTEGER,
+      state: { type: 'string', enum: ['running', 'finished'] },
+      by: TEXT,
+      startedAtUtc: TIME,
+      finishedAtUtc: TIME_OR_NULL,
+    }),
+  },
+})
+
+const RESUMED = objectOf({
+  resumed: { type: 'boolean', description: 'Whether it was paused' },
+})
+const SECRET = objectOf({ secret: { type: 'string', description: 'whsec_…, shown this once' } })
+const PURGED = objectOf({ purged: INTEGER })
+const NOTHING = objectOf({})
 
 export interface WebhookAdminRoutesOptions extends ApiScope {
   readonly admin: WebhookAdmin
@@ -113,7 +195,7 @@ const calls = (admin: WebhookAdmin, clock: Clock): readonly ApiCall[] => [
   onConsumer('DELETE', '/secrets/previous', 'admin', {
     operationId: 'webhooks.dropPreviousSecret',
     summary: 'Drops the previous signing secret: only the newest signs',
-    data: SIGNING,
+    data: NOTHING,
     answer: async (channelId, consumerId) => {
       await admin.dropPreviousSecret(channelId, consumerId)
       return {}
@@ -122,7 +204,7 @@ const calls = (admin: WebhookAdmin, clock: Clock): readonly ApiCall[] => [
   onConsumer('DELETE', '/secrets', 'admin', {
     operationId: 'webhooks.dropSecrets',
     summary: 'Drops all signing secrets: deliveries are not signed any more',
-    data: SIGNING,
+    data: NOTHING,
     answer: async (channelId, consumerId) => {
       await admin.dropSecrets(channelId, consumerId)
       return {}
@@ -131,7 +213,7 @@ const calls = (admin: WebhookAdmin, clock: Clock): readonly ApiCall[] => [
   onConsumer('POST', '/requeue', 'operator', {
     operationId: 'webhooks.requeueAll',
     summary: 'Requeues all dead jobs of a consumer; of many it goes on in the background, see the runs',
-    data: STARTED,
+    data: NOTHING,
     answer: async (channelId, consumerId, { caller }) => {
       await admin.requeueAll(channelId, consumerId, caller.name)
       return {}

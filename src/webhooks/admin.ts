@@ -3,19 +3,17 @@
  * on every server from the next attempt on. When a consumer was changed, which its own API speaks of, stays as it is.
  */
 import { randomBytes } from 'node:crypto'
-import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
-import { type Database, type Statement, sql, type Value } from '../db/database.ts'
+import { type Statement, sql, type Value } from '../db/database.ts'
 import { type ConsumerOverview, type OverviewPlace, readOverview } from './consumer-overview.ts'
 import { resumeConsumer } from './courier/pauses.ts'
 import type { BulkRun, BulkRuns } from './dead/bulk-runs.ts'
+import type { Parts } from './parts.ts'
 import type { Consumers } from './registry/consumers.ts'
 import type { Channels } from './registry/holders.ts'
 import type { Channel, Consumer } from './webhook.ts'
 
-export interface WebhookAdminParts {
-  readonly db: Database
-  readonly clock: Clock
+interface WebhookAdminParts extends Pick<Parts, 'db' | 'clock'> {
   readonly channels: Channels
   readonly consumers: Consumers
   readonly bulk: BulkRuns

@@ -2,12 +2,13 @@
  * Broadcasts: a message is answered when it and its jobs are durable. Those that come at the same time share one transaction, and
  * of equal message ids of a channel exactly one is accepted, whichever server it came to.
  */
-import type { Clock, Instant } from '../core/clock.ts'
+import type { Instant } from '../core/clock.ts'
 import { Gather } from '../core/gather.ts'
-import type { Xid, Xids } from '../core/xid.ts'
-import { type Database, StoreUnavailable } from '../db/database.ts'
+import type { Xid } from '../core/xid.ts'
+import { StoreUnavailable } from '../db/database.ts'
 import { insertJobs, jobBlock, pushedTo, readAudience } from './dispatch.ts'
 import { insertMessages, type NewMessage, storedAmong } from './message-insert.ts'
+import type { Parts } from './parts.ts'
 import { Refused } from './refusal.ts'
 import { checkTexts, given } from './registry/texts.ts'
 import { type Credentials, type Sender, Senders } from './senders.ts'
@@ -16,13 +17,7 @@ import type { MessageContent } from './webhook.ts'
 
 export type { Credentials, Sender } from './senders.ts'
 
-export interface BroadcastParts {
-  readonly db: Database
-  readonly clock: Clock
-  readonly xids: Xids
-  /** Called after the commit with the numbers of the push consumers that have new jobs. */
-  readonly onJobs: (consumers: ReadonlySet<number>) => void
-}
+type BroadcastParts = Pick<Parts, 'db' | 'clock' | 'xids' | 'onJobs'>
 
 export interface MessageDraft {
   /** null: a new one is made. */

@@ -1,7 +1,7 @@
 /** Scheduled messages whose time has come: taking them, making messages of them, putting them back. */
 import type { Instant } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
-import { type Integer, integerList, sql, type Transaction, textList } from '../db/database.ts'
+import { type Integer, sql, type Transaction, textList } from '../db/database.ts'
 import type { JobBlock } from './dispatch.ts'
 
 export interface DueMessage {
@@ -33,18 +33,13 @@ const takeById = sql(
     `SELECT ${FIELDS} FROM bartleby.webhook_messages WHERE id = $1 AND received_at IS NULL ${skipLocked}`,
 )
 
-/** Makes locked rows messages that were received now. Each by primary key, which the list insists on: a join alone may read all messages. */
-const markMany = sql('webhooks.markDispatched', {
-  postgres: `
-    UPDATE bartleby.webhook_messages SET received_at = $1, next_try_at = NULL, first_job = due.first_job, jobs = due.jobs
-    FROM unnest($2::text[], $3::text[], $4::int[]) AS due (id, first_job, jobs)
-    WHERE webhook_messages.id = due.id AND webhook_messages.id = ANY($2::text[])`,
-  sqlite: '',
-})
-const markOne = sql('webhooks.markDispatchedOne', {
-  postgres: '',
-  sqlite:
-    'UPDATE webhook_messages SET received_at = $1, next_try_at = NULL, first_job = $3, jobs = $4 WHERE id = $2',
+/** Makes locked rows messages that were received now, each by primary key; `$3` has its first job and how many there are. */
+const mark = sql('webhooks.markDispatched', ({ among, json }) => {
+  const given = (place: number, type: string) => `CAST(${json('$3')} -> id ->> ${place} AS ${type})`
+  return `
+    UPDATE bartleby.webhook_messages
+    SET received_at = $1, next_try_at = NULL, first_job = ${given(0, 'text')}, jobs = ${given(1, 'int')}
+    WHERE ${among('id', '$2', 'text')}`
 })
 
 /** Lets one wait on, by primary key, unless it was dispatched meanwhile. */
@@ -83,26 +78,9 @@ export async function markDispatched(
   now: Instant,
   blocks: readonly JobBlock[],
 ): Promise<void> {
-  if (tx.dialect === 'sqlite') {
-    const rows = blocks.map(({ message, first, addressees }) => [now, message, first, addressees.length])
-    return tx.runEach(markOne, rows)
-  }
-  await tx.run(
-    markMany,
-    now,
-    textList(
-      'postgres',
-      blocks.map(({ message }) => message),
-    ),
-    textList(
-      'postgres',
-      blocks.map(({ first }) => first),
-    ),
-    integerList(
-      'postgres',
-      blocks.map(({ addressees }) => addressees.length),
-    ),
-  )
+  const given = blocks.map(({ message, first, addressees }) => [message, [first, addressees.length]])
+  const ids = blocks.map(({ message }) => message).sort()
+  await tx.run(mark, now, textList(tx.dialect, ids), JSON.stringify(Object.fromEntries(given)))
 }
 
 /** Lets one that could not be dispatched wait until `nextTryAt`. */

@@ -2,16 +2,17 @@
  * Jobs as the API of consumers knows them. What a pull consumer may make of a job is the table below; whatever changes a job is one
  * transaction with its counts and its letter, and who comes too late changes nothing.
  */
-import type { Clock, Instant } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import { Gather } from '../core/gather.ts'
 import { parseXid, type Xid } from '../core/xid.ts'
 import { type Database, type Session, StoreUnavailable } from '../db/database.ts'
-import type { Registers } from '../letters/death-note.ts'
 import type { LetterSource } from '../letters/source.ts'
 import { inOffice } from '../letters/work.ts'
 import { type JobRecord, type QueuedJob, queueOf, readJob, readJobDetail, readQueuedJobs } from './job-sql.ts'
 import { eraseJobs } from './letters/erase-jobs.ts'
 import { requeueJobs, webhookLetterSource } from './letters/source.ts'
+import type { JobSummary } from './messages.ts'
+import type { Parts } from './parts.ts'
 import { actorOf, type MoveKind, moveJobs, type PullMove } from './pull-moves.ts'
 import { Refused } from './refusal.ts'
 import type { WebhookSettings } from './settings.ts'
@@ -19,24 +20,11 @@ import { type Consumer, JOB, JOB_STATUSES, type JobStatus, statusOf } from './we
 
 export type { QueuedJob } from './job-sql.ts'
 
-export interface JobsOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly registers: Registers
-  readonly settings: WebhookSettings
-  /** Jobs of these push consumers are ready; called after the commit. */
-  readonly onJobs: (consumers: ReadonlySet<number>) => void
-}
-
 /** A job as its consumer sees it. */
-export interface JobView {
+export interface JobView extends JobSummary {
   readonly id: Xid
-  readonly status: JobStatus
-  readonly statusChangedAt: Instant
   readonly attempts: number
   readonly exhausted: boolean
-  readonly listenerEndpoint: string
-  readonly listenerName: string
   /** The public id of its message. */
   readonly messageId: string
   /** The public id of the producer of its message. */
@@ -64,7 +52,7 @@ export class Jobs {
   readonly #source: LetterSource
   readonly #moves: Gather<PullMove, boolean>
 
-  constructor({ db, clock, registers, settings, onJobs }: JobsOptions) {
+  constructor({ db, clock, registers, settings, onJobs }: Omit<Parts, 'log' | 'xids'>) {
     this.#db = db
     this.#clock = clock
     this.#settings = settings

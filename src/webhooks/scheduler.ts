@@ -3,24 +3,17 @@
  * transaction makes them messages with jobs. One that fails is tried alone and put back for a while that grows; the others do not wait
  * for it. What is due is looked for, never waited for with a timer of its own: timers end after 24 days.
  */
-import { type Clock, type Instant, later } from '../core/clock.ts'
-import type { Log } from '../core/log.ts'
-import type { Xids } from '../core/xid.ts'
-import { type Database, StoreUnavailable, type Transaction } from '../db/database.ts'
+import { type Instant, later } from '../core/clock.ts'
+import { StoreUnavailable, type Transaction } from '../db/database.ts'
 import { type Audience, insertJobs, jobBlock, pushedTo, readAudience } from './dispatch.ts'
 import { type DueMessage, markDispatched, putBack, takeDue, takeOne } from './due-messages.ts'
+import type { Parts } from './parts.ts'
 import { Rounds } from './rounds.ts'
 import type { WebhookSettings } from './settings.ts'
 import { Tallies } from './tallies.ts'
 
-export interface SchedulerParts {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly xids: Xids
+interface SchedulerParts extends Pick<Parts, 'db' | 'clock' | 'log' | 'xids' | 'onJobs'> {
   readonly settings: Pick<WebhookSettings, 'scheduler'>
-  /** Called after the commit with the numbers of the push consumers that have new jobs. */
-  readonly onJobs: (consumers: ReadonlySet<number>) => void
 }
 
 /** A message that cannot be dispatched waits this long at first, twice as long each time after, and never longer than an hour. */

@@ -11,7 +11,8 @@ import { CHANNELS } from './registry/holders.ts'
 import { type Counted, readTallies, readTalliesOf } from './tallies.ts'
 import { JOB, JOB_STATUS_CODE, type JobState, type JobStatus, MESSAGE_STATUS_CODE } from './webhook.ts'
 
-export interface JobStatusEntry {
+/** One status of a consumer's jobs. */
+interface JobStatusEntry {
   readonly status: number
   readonly count: number
   readonly oldestItemTimestamp: string
@@ -21,24 +22,7 @@ export interface JobStatusEntry {
 }
 
 /** By public channel id, then by internal consumer id. */
-export type JobStatusView = Readonly<Record<string, Readonly<Record<string, readonly JobStatusEntry[]>>>>
-
-export interface DeadStatusView {
-  readonly consumers: readonly {
-    readonly channelId: string
-    readonly channelName: string
-    readonly consumerId: string
-    readonly consumerName: string
-    readonly deadCount: number
-  }[]
-}
-
-export interface MessagesStatusView {
-  readonly counts: Readonly<
-    Record<string, { readonly Count: number; readonly Links: { readonly messages: string } }>
-  >
-  readonly next_scheduled_message_at?: string
-}
+type JobStatusView = Readonly<Record<string, Readonly<Record<string, readonly JobStatusEntry[]>>>>
 
 /** Consumers by their numbers, with their channels: two looks into unique indexes for each. */
 const readConsumers = sql(
@@ -78,7 +62,7 @@ export class Status {
   }
 
   /** `GET /dlq-status` */
-  async dead(): Promise<DeadStatusView> {
+  async dead() {
     const counts = await this.#db.session('webhooks.deadStatus', (session) => readDeadCounts(session))
     return {
       consumers: counts.map(({ channelId, channelName, consumerId, consumerName, deadCount }) => ({
@@ -92,7 +76,7 @@ export class Status {
   }
 
   /** `GET /channel/{channelId}/messages-status` */
-  messages(channelId: string): Promise<MessagesStatusView> {
+  messages(channelId: string) {
     return this.#db.snapshot('webhooks.messagesStatus', async (session) => {
       const channel = await CHANNELS.read(session, [channelId])
       if (channel === null) return { counts: {} }
@@ -170,7 +154,7 @@ function joined(ends: readonly JobEnds[]): JobEnds | null {
   )
 }
 
-function messageCounts(channelId: string, counted: Counted): MessagesStatusView['counts'] {
+function messageCounts(channelId: string, counted: Counted) {
   const list = (path: string, status: number) =>
     `/channel/${encodeURIComponent(channelId)}/${path}?status=${status}`
   const { dispatched = 0, scheduled = 0, scheduledDispatched = 0 } = counted

@@ -4,6 +4,7 @@
  * adds what is not folded yet. Dead jobs are letters, and are counted as such (dead-counts.ts).
  */
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { countFold } from '../db/fold.ts'
 import { JOB, type JobState } from './webhook.ts'
 
 /** What is counted: of a consumer its jobs, of a channel its messages. */
@@ -72,6 +73,16 @@ export class Tallies {
     this.#changes.set(key, (this.#changes.get(key) ?? 0) + amount)
   }
 }
+
+/** How deltas are folded. Those of dead jobs are folded with all letters. */
+export const webhookFold = countFold({
+  name: 'webhooks.fold',
+  lock: 'webhooks.fold',
+  deltas: 'bartleby.webhook_deltas',
+  totals: 'bartleby.webhook_totals',
+  keys: ['subject', 'tally'],
+  sums: ['amount'],
+})
 
 /** Totals and the unfolded tail in one snapshot; one row per subject and tally, and the tail. */
 const readAll = sql('webhooks.readTallies', {

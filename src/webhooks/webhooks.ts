@@ -3,11 +3,9 @@
  * before it is started; the calls work without.
  */
 import { isIP } from 'node:net'
-import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { Xids } from '../core/xid.ts'
 import type { Database } from '../db/database.ts'
-import type { Registers } from '../letters/death-note.ts'
 import type { OfficeRuns } from '../letters/runs.ts'
 import type { LetterSource } from '../letters/source.ts'
 import { addressRanges } from '../outgoing/address-ranges.ts'
@@ -21,6 +19,7 @@ import { Jobs } from './jobs.ts'
 import { webhookLetterSource } from './letters/source.ts'
 import { Messages } from './messages.ts'
 import { WebhookMetrics } from './metrics.ts'
+import type { CourierParts } from './parts.ts'
 import { definePruning } from './pruning.ts'
 import { Consumers } from './registry/consumers.ts'
 import { Channels, Producers } from './registry/holders.ts'
@@ -29,13 +28,8 @@ import { Seeding } from './seed.ts'
 import type { WebhookSettings } from './settings.ts'
 import { Status } from './status.ts'
 
-export interface WebhookParts {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly registers: Registers
+interface WebhookParts extends CourierParts {
   readonly runs: OfficeRuns
-  readonly settings: WebhookSettings
 }
 
 export class Webhooks {

@@ -162,7 +162,11 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.parties': ['{channel-1,channel-7}', '{producer-1,producer-7}'],
   'webhooks.takeDue': [ALL_DUE, 5],
   'webhooks.takeDueOne': ['m000000100'],
-  'webhooks.markDispatched': [NOW, '{m000000100,m000000120}', '{x000000001,x000000002}', '{1,1}'],
+  'webhooks.markDispatched': [
+    NOW,
+    '{m000000100,m000000120}',
+    forEach(['m000000100', 'm000000120'], (place) => [`x00000000${place + 1}`, 1]),
+  ],
   'webhooks.putBack': ['m000000100', LATER],
   'webhooks.nextChannel': [CHANNEL],
   'webhooks.nextToPrune': [CHANNEL, ALL_DUE, LOWEST, '', 5],

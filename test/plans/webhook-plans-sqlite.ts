@@ -49,7 +49,7 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.dyingJobs',
     'webhooks.fitJobs',
     'webhooks.lapsed',
-    'webhooks.markDispatchedOne',
+    'webhooks.markDispatched',
     'webhooks.messageOfDead',
     'webhooks.messagesExist',
     'webhooks.messagesOfPage',

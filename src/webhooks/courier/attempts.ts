@@ -2,10 +2,9 @@
  * The attempts of a courier: jobs that were claimed are delivered side by side, and what comes of each is told and settled. A worker
  * is free as soon as its attempt is over; what is being written down holds up nobody.
  */
-import { type Clock, later, microseconds } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
-import type { Xids } from '../../core/xid.ts'
+import { later, microseconds } from '../../core/clock.ts'
 import type { Origins } from '../../outgoing/origins.ts'
+import type { Parts } from '../parts.ts'
 import type { WebhookSettings } from '../settings.ts'
 import type { Allowances } from './allowances.ts'
 import { type AttemptResult, attempt } from './attempt.ts'
@@ -14,11 +13,8 @@ import type { ClaimedJob } from './claim.ts'
 import type { Content, Contents } from './contents.ts'
 import type { Outcome, Settling } from './settling.ts'
 
-export interface AttemptsParts {
-  readonly clock: Clock
-  readonly log: Log
+interface AttemptsParts extends Pick<Parts, 'clock' | 'log' | 'xids'> {
   readonly delivery: WebhookSettings['delivery']
-  readonly xids: Xids
   readonly origins: Origins
   readonly contents: Contents
   readonly allowances: Allowances

@@ -3,21 +3,12 @@
  * instead of dying one after the other. When the pause is over, one job shows whether it works again. Each server counts
  * what it sees itself; the pause is in the store, and holds for all of them.
  */
-import { type Clock, type Instant, later, microseconds } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
+import { type Instant, later, microseconds } from '../../core/clock.ts'
 import { formatTimestamp } from '../../core/timestamp.ts'
-import type { Database } from '../../db/database.ts'
-import type { WebhookSettings } from '../settings.ts'
+import type { CourierParts } from '../parts.ts'
 import type { AttemptFailure } from './attempt.ts'
 import type { ClaimedJob, Receiver } from './claim.ts'
 import { pauseConsumer, prolongPause, resumeConsumer } from './pauses.ts'
-
-export interface BreakerParts {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly settings: WebhookSettings
-}
 
 /** Failures without a success between them. */
 interface Streak {
@@ -32,11 +23,11 @@ const MOST_REASON_CHARACTERS = 300
 const MOST_STREAKS = 10_000
 
 export class Breaker {
-  readonly #parts: BreakerParts
+  readonly #parts: CourierParts
   readonly #streaks = new Map<number, Streak>()
   readonly #writes = new Set<Promise<void>>()
 
-  constructor(parts: BreakerParts) {
+  constructor(parts: CourierParts) {
     this.#parts = parts
   }
 

@@ -9,7 +9,7 @@ import { type LetterId, letterId } from '../../letters/letter.ts'
 import { Tallies } from '../tallies.ts'
 import { JOB } from '../webhook.ts'
 import { holdProbe, releaseProbe } from './pauses.ts'
-import { byUrgency, peekReady, shareOut } from './peek.ts'
+import { byUrgency, countsOf, peekReady, rowsOfEach } from './peek.ts'
 
 /** A push consumer as it was when its jobs were claimed. */
 export interface Receiver {
@@ -121,7 +121,10 @@ export function claimJobs(db: Database, request: ClaimRequest): Promise<Claim> {
     const receivers = await receiversOf(tx, request.consumers)
     const { rooms, probes, closed } = await roomsOf(tx, receivers, request)
     const allotments = await allot(tx, rooms, request.most)
-    const rows = await take(tx, allotments, request)
+    const wanted = new Map(allotments.map(({ consumer, allotted }) => [consumer, allotted]))
+    for (const [consumer, allotted] of wanted) if (allotted === 0) wanted.delete(consumer)
+    const { claim, now, claimedUntil } = request
+    const rows = await rowsOfEach<JobRow>(tx, claimReady, wanted, claim, now, claimedUntil)
     const taken = countsOf(rows)
     const known = new Set(receivers.map(({ number }) => number))
     const finished = new Set([...closed, ...request.consumers.filter((consumer) => !known.has(consumer))])
@@ -129,7 +132,7 @@ export function claimJobs(db: Database, request: ClaimRequest): Promise<Claim> {
     const tallies = new Tallies()
     for (const [consumer, jobs] of taken) tallies.moved(consumer, JOB.ready, JOB.inFlight, jobs)
     tallies.write(tx)
-    for (const consumer of probes) if (!taken.has(consumer)) await releaseProbe(tx, consumer, request.now)
+    for (const consumer of probes) if (!taken.has(consumer)) await releaseProbe(tx, consumer, now)
     return { jobs: jobsOf(rows, receivers, probes, request), receivers, finished }
   })
 }
@@ -206,11 +209,12 @@ async function allot(
   const each = Math.max(1, Math.ceil((2 * most) / rooms.size))
   const asked = new Map([...rooms].map(([consumer, room]) => [consumer, Math.min(room, each)]))
   const ready = await peekReady(tx, asked)
-  const shares = shareOut(ready, most)
+  const seen = countsOf(ready)
+  const shares = countsOf(ready.toSorted(byUrgency).slice(0, most))
   return [...asked].map(([consumer, room]) => ({
     consumer,
     room,
-    ready: ready.filter((job) => job.consumer === consumer).length,
+    ready: seen.get(consumer) ?? 0,
     allotted: shares.get(consumer) ?? 0,
   }))
 }
@@ -223,36 +227,6 @@ interface JobRow {
   readonly created_at: Integer
   readonly attempts: Integer
   readonly letter: Integer | null
-}
-
-async function take(
-  tx: Transaction,
-  allotments: readonly Allotment[],
-  { claim, now, claimedUntil }: ClaimRequest,
-): Promise<readonly JobRow[]> {
-  const wanted = allotments.filter(({ allotted }) => allotted > 0)
-  if (wanted.length === 0) return []
-  if (tx.dialect === 'postgres') {
-    const consumers = integerList(
-      tx.dialect,
-      wanted.map(({ consumer }) => consumer),
-    )
-    const rooms = integerList(
-      tx.dialect,
-      wanted.map(({ allotted }) => allotted),
-    )
-    return tx.rows<JobRow>(claimReady, consumers, rooms, claim, now, claimedUntil)
-  }
-  const rows: JobRow[] = []
-  for (const { consumer, allotted } of wanted)
-    rows.push(...(await tx.rows<JobRow>(claimReady, consumer, allotted, claim, now, claimedUntil)))
-  return rows
-}
-
-function countsOf(rows: readonly JobRow[]): ReadonlyMap<number, number> {
-  const counts = new Map<number, number>()
-  for (const { consumer } of rows) counts.set(Number(consumer), (counts.get(Number(consumer)) ?? 0) + 1)
-  return counts
 }
 
 function jobsOf(

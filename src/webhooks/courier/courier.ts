@@ -5,15 +5,12 @@
  */
 import { backoffDelayMs } from '../../core/backoff.ts'
 import { Changes } from '../../core/changes.ts'
-import { type Alarm, type Clock, later, microseconds } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
+import { type Alarm, later, microseconds } from '../../core/clock.ts'
 import { Xids } from '../../core/xid.ts'
-import type { Database } from '../../db/database.ts'
-import type { Registers } from '../../letters/death-note.ts'
 import { addressRanges } from '../../outgoing/address-ranges.ts'
 import { Origins } from '../../outgoing/origins.ts'
+import type { CourierParts } from '../parts.ts'
 import { Rounds } from '../rounds.ts'
-import type { WebhookSettings } from '../settings.ts'
 import { Allowances } from './allowances.ts'
 import { type Attempted, Attempts } from './attempts.ts'
 import { Breaker } from './breaker.ts'
@@ -23,14 +20,6 @@ import { Contents } from './contents.ts'
 import { consumersWithReady } from './peek.ts'
 import { Recovery } from './recovery.ts'
 import { Settling } from './settling.ts'
-
-export interface CourierOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly registers: Registers
-  readonly settings: WebhookSettings
-}
 
 /** A claim holds for so much longer than an attempt may take, and for one round of recovery more. */
 const CLAIM_GRACE_SECONDS = 0.25
@@ -46,7 +35,7 @@ const LAST_WRITES_MS = 1_000
 const OUTAGE = { baseMs: 100, factor: 2, maxMs: 2_000, jitter: 0.3 }
 
 export class Courier {
-  readonly #options: CourierOptions
+  readonly #options: CourierParts
   readonly #changes = new Changes()
   readonly #xids: Xids
   readonly #allowances: Allowances
@@ -67,8 +56,8 @@ export class Courier {
   #claiming: Promise<void> | null = null
   #stopping = false
 
-  constructor(options: CourierOptions) {
-    const { db, clock, log, registers, settings } = options
+  constructor(options: CourierParts) {
+    const { db, clock, log, settings } = options
     const { delivery } = settings
     const ranges = addressRanges(delivery.refusedAddresses)
     if ('problem' in ranges) throw new TypeError(`webhooks.delivery.refusedAddresses: ${ranges.problem}`)
@@ -83,16 +72,9 @@ export class Courier {
       connectMs: delivery.timeoutSeconds * 1_000 + 1_000,
       refuses: ranges.refuses,
     })
-    this.#breaker = new Breaker({ db, clock, log, settings })
-    this.#settling = new Settling({
-      db,
-      clock,
-      log,
-      registers,
-      settings,
-      onLater: (at) => this.#recovery.expect(at),
-    })
-    this.#recovery = new Recovery({ db, clock, log, registers, settings, onReady: (all) => this.wake(all) })
+    this.#breaker = new Breaker(options)
+    this.#settling = new Settling({ ...options, onLater: (at) => this.#recovery.expect(at) })
+    this.#recovery = new Recovery({ ...options, onReady: (all) => this.wake(all) })
     this.#attempts = new Attempts({
       clock,
       log,

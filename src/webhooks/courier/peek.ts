@@ -2,7 +2,14 @@
  * Looking at ready jobs without taking them: which consumers have any, and which jobs go first when there is not room for all.
  */
 import { type Instant, instant } from '../../core/clock.ts'
-import { type Integer, integerList, type Session, sql } from '../../db/database.ts'
+import {
+  type Integer,
+  integerList,
+  type Session,
+  type Statement,
+  sql,
+  type Value,
+} from '../../db/database.ts'
 import { JOB } from '../webhook.ts'
 
 /**
@@ -63,7 +70,7 @@ const readReady = sql(
 )
 
 /** What decides the order of jobs. */
-export interface Urgency {
+interface Urgency {
   readonly priority: number
   readonly createdAt: Instant
   readonly id: string
@@ -76,7 +83,7 @@ export function byUrgency(a: Urgency, b: Urgency): number {
   return a.id < b.id ? -1 : 1
 }
 
-export interface ReadyJob extends Urgency {
+interface ReadyJob extends Urgency {
   readonly consumer: number
 }
 
@@ -92,12 +99,7 @@ export async function peekReady(
   session: Session,
   rooms: ReadonlyMap<number, number>,
 ): Promise<readonly ReadyJob[]> {
-  const rows: Row[] = []
-  if (session.dialect === 'postgres') {
-    const lists = [[...rooms.keys()], [...rooms.values()]].map((list) => integerList('postgres', list))
-    rows.push(...(await session.rows<Row>(readReady, ...lists)))
-  } else
-    for (const [consumer, room] of rooms) rows.push(...(await session.rows<Row>(readReady, consumer, room)))
+  const rows = await rowsOfEach<Row>(session, readReady, rooms)
   return rows.map((row) => ({
     consumer: Number(row.consumer),
     priority: Number(row.priority),
@@ -106,10 +108,28 @@ export async function peekReady(
   }))
 }
 
-/** How many of each consumer are among the `most` that go first. */
-export function shareOut(ready: readonly ReadyJob[], most: number): ReadonlyMap<number, number> {
-  const shares = new Map<number, number>()
-  for (const { consumer } of ready.toSorted(byUrgency).slice(0, most))
-    shares.set(consumer, (shares.get(consumer) ?? 0) + 1)
-  return shares
+/**
+ * The rows of a statement that is told how many of each consumer. PostgreSQL takes all consumers at once, SQLite one after the other.
+ */
+export async function rowsOfEach<Row>(
+  session: Session,
+  statement: Statement,
+  rooms: ReadonlyMap<number, number>,
+  ...values: readonly Value[]
+): Promise<readonly Row[]> {
+  if (rooms.size === 0) return []
+  if (session.dialect === 'postgres') {
+    const lists = [rooms.keys(), rooms.values()].map((list) => integerList('postgres', [...list]))
+    return session.rows<Row>(statement, ...lists, ...values)
+  }
+  const rows: Row[] = []
+  for (const room of rooms) rows.push(...(await session.rows<Row>(statement, ...room, ...values)))
+  return rows
+}
+
+/** How many there are of each consumer. */
+export function countsOf(jobs: readonly { readonly consumer: Integer }[]): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>()
+  for (const { consumer } of jobs) counts.set(Number(consumer), (counts.get(Number(consumer)) ?? 0) + 1)
+  return counts
 }

@@ -2,12 +2,11 @@
  * Recovery: what is due to be tried again becomes ready, and claims that are over come to an end. A job whose server went away
  * is tried again and never dies of that; one that a pull consumer took and left dies when its attempts are used up.
  */
-import { type Alarm, type Clock, type Instant, instant, later, microseconds } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
-import { type Database, StoreUnavailable } from '../../db/database.ts'
-import type { Registers } from '../../letters/death-note.ts'
+import { type Alarm, type Instant, instant, later, microseconds } from '../../core/clock.ts'
+import { StoreUnavailable } from '../../db/database.ts'
 import { lockLetters } from '../../letters/reopen.ts'
 import { inOffice } from '../../letters/work.ts'
+import type { CourierParts } from '../parts.ts'
 import { Rounds } from '../rounds.ts'
 import type { WebhookSettings } from '../settings.ts'
 import { lettersOf, type Settlement, settleJobs } from '../settle-jobs.ts'
@@ -16,12 +15,7 @@ import { JOB, WEBHOOKS } from '../webhook.ts'
 import { type LapsedJob, makeDueReady, nextDueAt, readLapsed } from './lapses.ts'
 import { retryAt } from './settling.ts'
 
-export interface RecoveryParts {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly registers: Registers
-  readonly settings: WebhookSettings
+interface RecoveryParts extends CourierParts {
   /** Consumers that have jobs which are ready now. */
   onReady(consumers: ReadonlySet<number>): void
 }

@@ -4,13 +4,12 @@
  */
 import { backoffDelayMs } from '../../core/backoff.ts'
 import { Changes } from '../../core/changes.ts'
-import { type Clock, type Instant, later, microseconds } from '../../core/clock.ts'
+import { type Instant, later, microseconds } from '../../core/clock.ts'
 import { Gather } from '../../core/gather.ts'
-import type { Log } from '../../core/log.ts'
-import { type Database, StoreUnavailable } from '../../db/database.ts'
-import type { Registers } from '../../letters/death-note.ts'
+import { StoreUnavailable } from '../../db/database.ts'
 import { lockLetters } from '../../letters/reopen.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
+import type { CourierParts } from '../parts.ts'
 import type { WebhookSettings } from '../settings.ts'
 import { lettersOf, type Settlement, settleJobs } from '../settle-jobs.ts'
 import { Tallies } from '../tallies.ts'
@@ -36,12 +35,7 @@ interface Result {
 /** What was written: `void`, nothing, because the claim was over; otherwise when the job is tried again, if it is. */
 type Written = 'void' | { readonly dueAt: Instant | null }
 
-export interface SettlingParts {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly registers: Registers
-  readonly settings: WebhookSettings
+interface SettlingParts extends CourierParts {
   /** A job is tried again then. */
   onLater(dueAt: Instant): void
 }

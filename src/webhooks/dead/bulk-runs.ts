@@ -13,7 +13,7 @@ import { readDeadCounts } from '../dead-counts.ts'
 import { readConsumerNames } from '../job-sql.ts'
 import { eraseJobs } from '../letters/erase-jobs.ts'
 import { requeueJobs, webhookLetterSource } from '../letters/source.ts'
-import type { WebhookSettings } from '../settings.ts'
+import type { Parts } from '../parts.ts'
 import { type Consumer, JOB, queueOfConsumer } from '../webhook.ts'
 
 export const BULK_KINDS = ['requeue', 'purge'] as const
@@ -54,11 +54,8 @@ const BEFORE_ALL: JobPlace = { createdAt: '0', id: '' }
 const PREFIX = 'webhook-'
 const KINDS = BULK_KINDS.map((kind) => `${PREFIX}${kind}`)
 
-export interface BulkRunsOptions {
+interface BulkRunsOptions extends Pick<Parts, 'settings' | 'onJobs'> {
   readonly runs: OfficeRuns
-  readonly settings: WebhookSettings
-  /** Jobs of these push consumers are ready; called after the commit. */
-  readonly onJobs: (consumers: ReadonlySet<number>) => void
 }
 
 /** How long a caller waits for a requeue that goes on without it. */

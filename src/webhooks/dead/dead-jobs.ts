@@ -1,7 +1,8 @@
 /** The dead jobs of a consumer, newest first, with what each failed with. */
-import { type Instant, instant } from '../../core/clock.ts'
-import { type Xid, xid } from '../../core/xid.ts'
+import { instant } from '../../core/clock.ts'
+import { xid } from '../../core/xid.ts'
 import { type Database, type Integer, integerList, type Session, sql, textList } from '../../db/database.ts'
+import type { JobView } from '../jobs.ts'
 import {
   type Page,
   type PageRequest,
@@ -13,16 +14,7 @@ import {
 } from '../pages.ts'
 import { type Consumer, JOB } from '../webhook.ts'
 
-export interface DeadJob {
-  readonly id: Xid
-  readonly status: 'DEAD'
-  readonly statusChangedAt: Instant
-  readonly listenerEndpoint: string
-  readonly listenerName: string
-  /** The public id of its message. */
-  readonly messageId: string
-  readonly attempts: number
-  readonly exhausted: boolean
+export interface DeadJob extends Omit<JobView, 'producerId'> {
   /** The beginning of what it failed with. */
   readonly lastError: string
 }

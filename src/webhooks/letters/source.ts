@@ -24,15 +24,11 @@ import {
   type TakenBack,
 } from '../../letters/source.ts'
 import type { OfficeWork } from '../../letters/work.ts'
+import type { Parts } from '../parts.ts'
 import { Tallies } from '../tallies.ts'
 import { JOB, WEBHOOKS } from '../webhook.ts'
 import { layJob } from './laying.ts'
 import { attemptsBefore } from './rounds.ts'
-
-export interface WebhookSourceOptions {
-  /** Jobs of these push consumers are ready; called after the commit. */
-  readonly onJobs: (consumers: ReadonlySet<number>) => void
-}
 
 /** Locks the letters of dead jobs of one consumer and sends them back, as far as they are pending; gives those that left. */
 export async function requeueJobs(
@@ -57,7 +53,7 @@ const removeOfLetters = sql('webhooks.removeOfLetters', {
 })
 
 /** The source of letters that come from webhook jobs. */
-export const webhookLetterSource = ({ onJobs }: WebhookSourceOptions): LetterSource => ({
+export const webhookLetterSource = ({ onJobs }: Pick<Parts, 'onJobs'>): LetterSource => ({
   name: WEBHOOKS,
   render: renderJobs,
   send: (work, rendered) => send(work, rendered, onJobs),
@@ -129,7 +125,7 @@ const startOver = sql(
 async function send(
   work: OfficeWork,
   rendered: readonly Rendered[],
-  onJobs: WebhookSourceOptions['onJobs'],
+  onJobs: Parts['onJobs'],
 ): Promise<readonly (Sent | Refused)[]> {
   const { tx, now } = work
   const letters = rendered.map(({ letter }) => letter)

@@ -1,6 +1,9 @@
-/** The access log of the webhook API: one line per request, with nothing of what it carried. */
+/** Ids of requests of the webhook API, and its access log: one line per request, with nothing of what it carried. */
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import type { Xids } from '../../core/xid.ts'
 import { facadeOf, pathOf } from '../../http/facades.ts'
+import { firstHeader } from './request.ts'
 
 /** Has the server write a line for each request that it answered, if anybody wants to read it. */
 export function logAccess(app: FastifyInstance): void {
@@ -22,3 +25,15 @@ export function logAccess(app: FastifyInstance): void {
     done()
   })
 }
+
+/** What is echoed and logged is bounded, and cannot be mistaken for anything else. */
+const USABLE = /^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/
+
+/** Gives requests of this API their id, which is on every answer and in the log: the caller's own, or an xid. Those of the others have ids of their own, or none. */
+export const requestIds =
+  (xids: Xids) =>
+  (request: IncomingMessage): string => {
+    if (facadeOf(pathOf(request.url ?? '')) !== 'webhooks') return ''
+    const sent = firstHeader(request, 'x-request-id')
+    return USABLE.test(sent) ? sent : xids.next()
+  }

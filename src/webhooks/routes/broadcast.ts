@@ -4,8 +4,7 @@
  */
 import { readMetadataHeaders, readPriority, readScheduledFor } from '../broadcast-headers.ts'
 import { Refused } from '../refusal.ts'
-import type { CallScope, WebhookCall } from './call.ts'
-import { CHANNEL_TOKEN } from './find.ts'
+import { type CallScope, CHANNEL_TOKEN, type WebhookCall } from './call.ts'
 import { messageUrl, scheduledUrl } from './links.ts'
 import { type Answer, created } from './reply.ts'
 import type { WebhookRequest } from './request.ts'

@@ -1,8 +1,14 @@
-/** One call of the webhook API: where it is, who may make it, how it is described, and what answers it. */
+/**
+ * One call of the webhook API: where it is, who may make it, how it is described, and what answers it. What its path names is found
+ * here, and the tokens that come with it are checked, in the order that clients know.
+ */
 import type { Clock } from '../../core/clock.ts'
+import { sameToken } from '../../core/same-token.ts'
 import type { Role } from '../../http/auth.ts'
 import type { JsonSchema } from '../../http/proto-schema.ts'
+import { Refused } from '../refusal.ts'
 import type { WebhookSettings } from '../settings.ts'
+import type { Channel, Consumer } from '../webhook.ts'
 import type { Webhooks } from '../webhooks.ts'
 import type { Answer } from './reply.ts'
 import type { WebhookRequest } from './request.ts'
@@ -64,4 +70,45 @@ export function roleOf(access: Access, { openManagement, api }: WebhookSettings)
     case 'write':
       return 'admin'
   }
+}
+
+export const CHANNEL_TOKEN = 'X-Broker-Channel-Token'
+export const CONSUMER_TOKEN = 'X-Broker-Consumer-Token'
+
+/** What was looked for, or the refusal that it is not there. */
+export function existing<T>(found: T | null): T {
+  if (found === null) throw new Refused('resource_unknown')
+  return found
+}
+
+export const findChannel = async (request: WebhookRequest, { channels }: CallScope): Promise<Channel> =>
+  existing(await channels.get(request.param('channelId')))
+
+export interface Recipient {
+  readonly channel: Channel
+  readonly consumer: Consumer
+}
+
+/** The consumer of the path, without asking for tokens. */
+export async function findConsumer(request: WebhookRequest, scope: CallScope): Promise<Recipient> {
+  const channel = await findChannel(request, scope)
+  return { channel, consumer: existing(await scope.consumers.get(channel, request.param('consumerId'))) }
+}
+
+/** The consumer of the path, asked for by somebody who has its token and that of the channel. */
+export async function authorisedConsumer(
+  request: WebhookRequest,
+  scope: CallScope,
+  unknown: 'consumer_unknown' | 'resource_unknown',
+): Promise<Recipient> {
+  const channel = await findChannel(request, scope)
+  if (!sameToken(channel.token, request.header(CHANNEL_TOKEN.toLowerCase()))) {
+    throw new Refused('channel_token_wrong')
+  }
+  const consumer = await scope.consumers.get(channel, request.param('consumerId'))
+  if (consumer === null) throw new Refused(unknown)
+  if (!sameToken(consumer.token, request.header(CONSUMER_TOKEN.toLowerCase()))) {
+    throw new Refused('consumer_token_wrong')
+  }
+  return { channel, consumer }
 }

@@ -2,13 +2,18 @@
 import { INTEGER, objectOf, TEXT, TIME } from '../../http/describe-api.ts'
 import type { QueuedJob } from '../jobs.ts'
 import { Refused } from '../refusal.ts'
-import type { CallScope, WebhookCall } from './call.ts'
-import { authorisedConsumer, CHANNEL_TOKEN, CONSUMER_TOKEN, type Recipient } from './find.ts'
+import {
+  authorisedConsumer,
+  type CallScope,
+  CHANNEL_TOKEN,
+  CONSUMER_TOKEN,
+  type Recipient,
+  type WebhookCall,
+} from './call.ts'
 import { channelUrl, consumerUrl, messageUrl, producerUrl, requeueUrl } from './links.ts'
 import { jobFields } from './messages.ts'
 import { ACCEPTED, type Answer, json, NO_CONTENT } from './reply.ts'
 import { integerOf, type WebhookRequest } from './request.ts'
-import { readTransition } from './transition.ts'
 import { headerFields, payloadText } from './views.ts'
 
 const DEFAULT_LIMIT = 25
@@ -92,6 +97,32 @@ async function showJob(request: WebhookRequest, scope: CallScope): Promise<Answe
     ProducerURL: producerUrl(job.producerId),
     JobRequeueURL: job.status === 'DEAD' ? requeueUrl(channelId, consumerId, job.id) : '',
   })
+}
+
+/** Some 68 years: beyond it, deadlines are no times any more. */
+const MOST_SECONDS = 2 ** 31 - 1
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** What a pull consumer says it makes of a job: JSON whose keys are known whatever their case; null when it is none. Keys that are missing, or null, stand for nothing: no state, no seconds. */
+function readTransition(body: Uint8Array) {
+  let value: unknown
+  try {
+    value = JSON.parse(utf8.decode(body))
+  } catch {
+    return null
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
+  let nextState: unknown = ''
+  let extraSeconds: unknown = 0
+  for (const [key, given] of Object.entries(value)) {
+    const name = key.toLowerCase()
+    if (name === 'nextstate') nextState = given ?? ''
+    if (name === 'incrementaltimeout') extraSeconds = given ?? 0
+  }
+  if (typeof nextState !== 'string' || typeof extraSeconds !== 'number') return null
+  const usable = Number.isInteger(extraSeconds) && extraSeconds >= 0 && extraSeconds <= MOST_SECONDS
+  return usable ? { nextState, extraSeconds } : null
 }
 
 async function moveJob(request: WebhookRequest, scope: CallScope): Promise<Answer> {
