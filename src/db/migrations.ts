@@ -17,6 +17,20 @@ export interface MigrationReport {
   readonly to: number
 }
 
+/**
+ * Tables and indexes in the words of SQLite, of those of PostgreSQL: one type of integers, no collations, sequences and settings of
+ * storage. `kind` says how rows are kept: by primary key, unless it is `STRICT` alone.
+ */
+export const inSqlite = (postgres: string, kind = 'STRICT, WITHOUT ROWID'): string =>
+  postgres
+    .replace(/^ *--.*\n/gm, '')
+    .replace(/bartleby\.| COLLATE "C"| DEFAULT nextval\([^)]*\)/g, '')
+    .replace(/\b(?:bigint|int|smallint)\b/g, 'INTEGER')
+    .replace(/\btext\b/g, 'TEXT')
+    .replace(/\bbytea\b/g, 'BLOB')
+    .replace(/\bdouble precision\b/g, 'REAL')
+    .replace(/^( *\))(?: WITH \(.*\))?;$/gm, `$1 ${kind};`)
+
 /** The store was made by a newer version of the program. */
 export class StoreTooNew extends Error {
   override readonly name = 'StoreTooNew'

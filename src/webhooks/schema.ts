@@ -13,15 +13,9 @@
  *
  * Instants are microseconds since 1970.
  */
-import type { Migration } from '../db/migrations.ts'
+import { inSqlite, type Migration } from '../db/migrations.ts'
 
-export const webhookMigration: Migration = {
-  number: 6,
-  name: 'webhooks',
-  postgres: `
-    -- Channels and consumers are numbered from one sequence: counts need no more than the number to tell them apart.
-    CREATE SEQUENCE bartleby.webhook_numbers AS int;
-
+const REGISTRY = `
     CREATE TABLE bartleby.webhook_producers (
       id text COLLATE "C" PRIMARY KEY,
       producer_id text COLLATE "C" NOT NULL UNIQUE,
@@ -69,10 +63,11 @@ export const webhookMigration: Migration = {
       UNIQUE (channel, consumer_id)
     );
     CREATE INDEX webhook_consumers_newest ON bartleby.webhook_consumers (channel, created_at, id);
-    CREATE INDEX webhook_consumers_paused ON bartleby.webhook_consumers (paused_since) WHERE paused_since IS NOT NULL;
+    CREATE INDEX webhook_consumers_paused ON bartleby.webhook_consumers (paused_since) WHERE paused_since IS NOT NULL;`
 
+const MESSAGES = `
     CREATE TABLE bartleby.webhook_messages (
-      id text COLLATE "C" PRIMARY KEY,
+      id text COLLATE "C" NOT NULL PRIMARY KEY,
       channel int NOT NULL,
       message_id text COLLATE "C" NOT NULL,
       producer text COLLATE "C" NOT NULL,
@@ -97,8 +92,9 @@ export const webhookMigration: Migration = {
     CREATE INDEX webhook_messages_sent_newest ON bartleby.webhook_messages (channel, created_at, id)
       WHERE scheduled_for IS NOT NULL AND received_at IS NOT NULL;
     CREATE INDEX webhook_messages_waiting ON bartleby.webhook_messages (channel, scheduled_for) WHERE next_try_at IS NOT NULL;
-    CREATE INDEX webhook_messages_due ON bartleby.webhook_messages (next_try_at, id) WHERE next_try_at IS NOT NULL;
+    CREATE INDEX webhook_messages_due ON bartleby.webhook_messages (next_try_at, id) WHERE next_try_at IS NOT NULL;`
 
+const JOBS = `
     CREATE TABLE bartleby.webhook_jobs (
       created_at bigint NOT NULL,
       changed_at bigint NOT NULL,
@@ -111,7 +107,7 @@ export const webhookMigration: Migration = {
       extra_seconds int NOT NULL DEFAULT 0,
       state smallint NOT NULL,
       exhausted smallint NOT NULL DEFAULT 0,
-      id text COLLATE "C" PRIMARY KEY,
+      id text COLLATE "C" NOT NULL PRIMARY KEY,
       message text COLLATE "C" NOT NULL,
       claim text
     -- Delivered jobs stay, so that what changes is a small part of the table: by itself vacuum would leave the indexes alone then, and
@@ -130,13 +126,6 @@ export const webhookMigration: Migration = {
       amount bigint NOT NULL,
       PRIMARY KEY (subject, tally)
     );
-    CREATE TABLE bartleby.webhook_deltas (
-      id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-      subject int NOT NULL,
-      tally smallint NOT NULL,
-      amount bigint NOT NULL
-    ) WITH (autovacuum_vacuum_scale_factor = 0.01);
-
     -- Requeuing or purging all dead jobs of a consumer: a row that any server goes on with.
     CREATE TABLE bartleby.webhook_bulk_runs (
       id text COLLATE "C" PRIMARY KEY,
@@ -158,143 +147,38 @@ export const webhookMigration: Migration = {
     CREATE INDEX webhook_bulk_runs_open ON bartleby.webhook_bulk_runs (started_at) WHERE finished_at IS NULL;
     CREATE INDEX webhook_bulk_runs_of ON bartleby.webhook_bulk_runs (consumer);
 
-    -- When counts were folded last (db/fold.ts), by the name of the lock.
-    CREATE TABLE bartleby.count_folds (name text PRIMARY KEY, folded_at bigint NOT NULL);
-
     -- Which seed was applied last.
     CREATE TABLE bartleby.webhook_seed (
       name text PRIMARY KEY,
       hash text NOT NULL,
       applied_at bigint NOT NULL
-    );
+    );`
+
+export const webhookMigration: Migration = {
+  number: 6,
+  name: 'webhooks',
+  postgres: `
+    -- Channels and consumers are numbered from one sequence: counts need no more than the number to tell them apart.
+    CREATE SEQUENCE bartleby.webhook_numbers AS int;
+    ${REGISTRY}
+    ${MESSAGES}
+    ${JOBS}
+
+    CREATE TABLE bartleby.webhook_deltas (
+      id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      subject int NOT NULL,
+      tally smallint NOT NULL,
+      amount bigint NOT NULL
+    ) WITH (autovacuum_vacuum_scale_factor = 0.01);
+
+    -- When counts were folded last (db/fold.ts), by the name of the lock.
+    CREATE TABLE bartleby.count_folds (name text PRIMARY KEY, folded_at bigint NOT NULL);
   `,
   sqlite: `
     CREATE TABLE webhook_numbers (last INTEGER NOT NULL) STRICT;
     INSERT INTO webhook_numbers VALUES (0);
-
-    CREATE TABLE webhook_producers (
-      id TEXT PRIMARY KEY,
-      producer_id TEXT NOT NULL UNIQUE,
-      name TEXT NOT NULL,
-      token TEXT NOT NULL,
-      created_at INTEGER NOT NULL,
-      updated_at INTEGER NOT NULL
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX webhook_producers_newest ON webhook_producers (created_at, id);
-
-    CREATE TABLE webhook_channels (
-      id TEXT PRIMARY KEY,
-      number INTEGER NOT NULL UNIQUE,
-      channel_id TEXT NOT NULL UNIQUE,
-      name TEXT NOT NULL,
-      token TEXT NOT NULL,
-      created_at INTEGER NOT NULL,
-      updated_at INTEGER NOT NULL
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX webhook_channels_newest ON webhook_channels (created_at, id);
-
-    CREATE TABLE webhook_consumers (
-      id TEXT PRIMARY KEY,
-      number INTEGER NOT NULL UNIQUE,
-      channel INTEGER NOT NULL,
-      consumer_id TEXT NOT NULL,
-      name TEXT NOT NULL,
-      token TEXT NOT NULL,
-      callback_url TEXT NOT NULL,
-      pulls INTEGER NOT NULL,
-      created_at INTEGER NOT NULL,
-      updated_at INTEGER NOT NULL,
-      secret TEXT,
-      previous_secret TEXT,
-      secret_changed_at INTEGER,
-      most_at_once INTEGER,
-      most_per_second REAL,
-      paused_since INTEGER,
-      paused_until INTEGER,
-      pause_seconds INTEGER,
-      pause_reason TEXT,
-      UNIQUE (channel, consumer_id)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX webhook_consumers_newest ON webhook_consumers (channel, created_at, id);
-    CREATE INDEX webhook_consumers_paused ON webhook_consumers (paused_since) WHERE paused_since IS NOT NULL;
-
-    CREATE TABLE webhook_messages (
-      id TEXT NOT NULL PRIMARY KEY,
-      channel INTEGER NOT NULL,
-      message_id TEXT NOT NULL,
-      producer TEXT NOT NULL,
-      created_at INTEGER NOT NULL,
-      received_at INTEGER,
-      scheduled_for INTEGER,
-      next_try_at INTEGER,
-      priority INTEGER NOT NULL,
-      first_job TEXT,
-      jobs INTEGER NOT NULL DEFAULT 0,
-      tries INTEGER NOT NULL DEFAULT 0,
-      content_type TEXT NOT NULL,
-      headers TEXT NOT NULL,
-      payload BLOB NOT NULL,
-      UNIQUE (channel, message_id)
-    ) STRICT;
-    CREATE INDEX webhook_messages_newest ON webhook_messages (channel, received_at, id) WHERE received_at IS NOT NULL;
-    CREATE INDEX webhook_messages_waiting_newest ON webhook_messages (channel, created_at, id) WHERE next_try_at IS NOT NULL;
-    CREATE INDEX webhook_messages_sent_newest ON webhook_messages (channel, created_at, id)
-      WHERE scheduled_for IS NOT NULL AND received_at IS NOT NULL;
-    CREATE INDEX webhook_messages_waiting ON webhook_messages (channel, scheduled_for) WHERE next_try_at IS NOT NULL;
-    CREATE INDEX webhook_messages_due ON webhook_messages (next_try_at, id) WHERE next_try_at IS NOT NULL;
-
-    CREATE TABLE webhook_jobs (
-      created_at INTEGER NOT NULL,
-      changed_at INTEGER NOT NULL,
-      due_at INTEGER,
-      priority INTEGER NOT NULL,
-      letter INTEGER,
-      consumer INTEGER NOT NULL,
-      attempts INTEGER NOT NULL DEFAULT 0,
-      extra_seconds INTEGER NOT NULL DEFAULT 0,
-      state INTEGER NOT NULL,
-      exhausted INTEGER NOT NULL DEFAULT 0,
-      id TEXT NOT NULL PRIMARY KEY,
-      message TEXT NOT NULL,
-      claim TEXT
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX webhook_jobs_ready ON webhook_jobs (consumer, priority DESC, created_at, id) WHERE state = 1;
-    CREATE INDEX webhook_jobs_later ON webhook_jobs (due_at, id) WHERE state = 0;
-    CREATE INDEX webhook_jobs_later_of ON webhook_jobs (consumer, priority DESC, created_at, id) WHERE state = 0;
-    CREATE INDEX webhook_jobs_in_flight ON webhook_jobs (due_at, id) WHERE state = 2;
-    CREATE INDEX webhook_jobs_dead ON webhook_jobs (consumer, created_at, id) WHERE state = 4;
-    CREATE INDEX webhook_jobs_by_state ON webhook_jobs (consumer, state, changed_at);
-
-    CREATE TABLE webhook_totals (
-      subject INTEGER NOT NULL,
-      tally INTEGER NOT NULL,
-      amount INTEGER NOT NULL,
-      PRIMARY KEY (subject, tally)
-    ) STRICT, WITHOUT ROWID;
-
-    CREATE TABLE webhook_bulk_runs (
-      id TEXT PRIMARY KEY,
-      kind TEXT NOT NULL,
-      consumer INTEGER NOT NULL,
-      actor TEXT NOT NULL,
-      started_at INTEGER NOT NULL,
-      finished_at INTEGER,
-      last_created_at INTEGER NOT NULL,
-      last_job TEXT NOT NULL,
-      next_created_at INTEGER NOT NULL,
-      next_job TEXT NOT NULL,
-      expected INTEGER NOT NULL,
-      done INTEGER NOT NULL DEFAULT 0,
-      owner TEXT,
-      owned_until INTEGER
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX webhook_bulk_runs_open ON webhook_bulk_runs (started_at) WHERE finished_at IS NULL;
-    CREATE INDEX webhook_bulk_runs_of ON webhook_bulk_runs (consumer);
-
-    CREATE TABLE webhook_seed (
-      name TEXT PRIMARY KEY,
-      hash TEXT NOT NULL,
-      applied_at INTEGER NOT NULL
-    ) STRICT, WITHOUT ROWID;
+    ${inSqlite(REGISTRY)}
+    ${inSqlite(MESSAGES, 'STRICT')}
+    ${inSqlite(JOBS)}
   `,
 }
