@@ -1,6 +1,6 @@
 /**
  * A clock that tests move. It passes the system's time through until it is frozen; from then on it stands
- * still and only `advance` (or another `freeze`) moves it, ringing the alarms it passes.
+ * still and only `advance` (or another `freeze`) moves it, ringing the alarms it passes, until it is thawed.
  */
 import { type Alarm, type Clock, type Instant, later } from './clock.ts'
 import { formatGoDuration } from './duration.ts'
@@ -32,10 +32,8 @@ export class TestClock implements Clock {
   alarm(deadline: Instant, wake: () => void): Alarm {
     const pending: PendingAlarm = { deadline, wake, disarm: () => {} }
     this.#pending.add(pending)
-    if (this.#frozenAt === null) {
-      const alarm = this.#system.alarm(deadline, () => this.#ring(pending))
-      pending.disarm = () => alarm.cancel()
-    } else if (this.#frozenAt > deadline) {
+    if (this.#frozenAt === null) this.#arm(pending)
+    else if (this.#frozenAt > deadline) {
       const immediate = setImmediate(() => this.#ring(pending))
       pending.disarm = () => clearImmediate(immediate)
     }
@@ -54,6 +52,19 @@ export class TestClock implements Clock {
     }
     this.#frozenAt = at
     this.#ringDue(at)
+  }
+
+  /** Passes the system's time through again. */
+  thaw(): void {
+    if (this.#frozenAt === null) return
+    this.#frozenAt = null
+    for (const pending of this.#pending) this.#arm(pending)
+  }
+
+  #arm(pending: PendingAlarm): void {
+    pending.disarm()
+    const alarm = this.#system.alarm(pending.deadline, () => this.#ring(pending))
+    pending.disarm = () => alarm.cancel()
   }
 
   /** Moves the frozen clock forward and rings what it passed, in the order of deadlines, before returning. */

@@ -1,13 +1,17 @@
 /**
- * The engines of the invented shop: what their messages are, and what is wrong with those that their workers cannot take. The past
- * is filed from the same judgements by which workers fail later.
+ * The engines of the invented shop: what their messages are, what is wrong with those that they cannot take, and their workers. The
+ * past is filed from the same judgements by which workers fail later.
  */
-
 import type { ErrorDescription } from '../core/thrown.ts'
 import type { EngineSetting } from '../engines/definitions.ts'
+import type { Engine } from '../engines/engine.ts'
 import type { EngineMessage } from '../engines/options.ts'
+import { pause } from '../engines/waiting.ts'
+import type { Office } from '../office.ts'
+import type { Chance } from './chance.ts'
 import { alert, certificate, invoice, keyRotation, type Occasion, payment, registration } from './payloads.ts'
 import {
+  errorOf,
   gatewayTimeout,
   noSite,
   periodLocked,
@@ -145,3 +149,36 @@ const alerts: EngineRole = {
 }
 
 export const ENGINE_ROLES: readonly EngineRole[] = [billing, payments, provisioning, hmac, tls, alerts]
+
+/** Starts a worker for each engine; the office stops them. */
+export async function startEngines(office: Office, world: World, chance: Chance): Promise<void> {
+  const engines = ENGINE_ROLES.map((role) => workerOf(role, office, world, chance))
+  await Promise.all(engines.map((engine) => engine.start()))
+}
+
+function workerOf(role: EngineRole, office: Office, world: World, chance: Chance): Engine {
+  const { name, operation, maxAttempts, runMs, judge } = role
+  return office.engine({
+    name,
+    operation,
+    maxAttempts,
+    backoff: { base: '2s', factor: 2, max: '10s', jitter: 0.3 },
+    concurrency: 16,
+    timeout: '30s',
+    instanceId: instanceOf,
+    handler: async (message, { attempt, signal }) => {
+      await pause(office.clock, BigInt(chance.whole(1, runMs)) * 1_000n, signal)
+      const trouble = judge(message, world)
+      if (name === billing.name)
+        remember(world, String(message.invoice), trouble !== null, attempt === maxAttempts)
+      if (trouble !== null) throw errorOf(trouble)
+      return { ok: true, by: `${name}-worker`, attempt }
+    },
+  })
+}
+
+/** An invoice that dies finds its period open the next time. */
+function remember(world: World, invoice: string, hasFailed: boolean, isLast: boolean): void {
+  if (!hasFailed) world.posted(invoice)
+  else if (isLast) world.died(invoice)
+}

@@ -48,32 +48,20 @@ export class PastWork {
 
   /** Messages that an engine had no trouble with. */
   async succeed(role: EngineRole, count: number): Promise<void> {
-    const { queues } = this.#parts.office
-    const { queue: queueName, well } = role
-    await queues.produce({
-      queueName,
-      items: Array.from({ length: count }, () => ({ payload: well(this.#occasion()) })),
-    })
-    const items = await this.#lease(queueName, count)
-    const runs = new Map(items.map((item) => [item.id, this.#run(role, item)]))
-    await queues.complete({ queueName, partition: 0, ids: items.map(({ id }) => id), runs })
+    await this.#produce(role, role.well, count)
+    await this.#complete(role, await this.#lease(role.queue, count))
   }
 
   /** Messages that an engine failed at until they became letters; some of them at once, as if it had no hope for them. */
   async dieInEngine(role: EngineRole, count: number): Promise<PastGroup> {
     const { chance, clock, office } = this.#parts
-    const { queue: queueName, name, sick } = role
     const maxAttempts = chance.isOne(0.4) ? role.maxAttempts : 1
-    await office.queues.produce({
-      queueName,
-      items: Array.from({ length: count }, () => ({ payload: sick(this.#occasion()) })),
-    })
+    await this.#produce(role, role.sick, count)
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
-      const items = await this.#lease(queueName, count)
-      await this.#fail(role, items, attempt === maxAttempts)
+      await this.#fail(role, await this.#lease(role.queue, count), attempt === maxAttempts)
       if (attempt < maxAttempts) clock.moveTo(later(clock.now(), SECOND_US))
     }
-    const { items: letters } = await office.letters.list({ engine: name }, { limit: count })
+    const { items: letters } = await office.letters.list({ engine: role.name }, { limit: count })
     return { letters, workOn: () => this.#takeBack(role, count) }
   }
 
@@ -160,12 +148,20 @@ export class PastWork {
 
   /** The messages of retries: they succeed where sending them back helps, and else fail once more for good. */
   async #takeBack(role: EngineRole, count: number): Promise<void> {
-    const { queue: queueName, heals } = role
-    const items = await this.#lease(queueName, count)
-    if (!heals) return this.#fail(role, items, true)
+    const items = await this.#lease(role.queue, count)
+    if (role.heals) await this.#complete(role, items)
+    else await this.#fail(role, items, true)
+  }
+
+  async #produce({ queue: queueName }: EngineRole, make: EngineRole['well'], count: number): Promise<void> {
+    const items = Array.from({ length: count }, () => ({ payload: make(this.#occasion()) }))
+    await this.#parts.office.queues.produce({ queueName, items })
+  }
+
+  async #complete(role: EngineRole, items: readonly LeasedItem[]): Promise<void> {
     const runs = new Map(items.map((item) => [item.id, this.#run(role, item)]))
     const ids = items.map(({ id }) => id)
-    await this.#parts.office.queues.complete({ queueName, partition: 0, ids, runs })
+    await this.#parts.office.queues.complete({ queueName: role.queue, partition: 0, ids, runs })
   }
 
   async #fail(role: EngineRole, items: readonly LeasedItem[], dead: boolean): Promise<void> {

@@ -10,7 +10,6 @@ import type { LetterKey } from '../letters/letters.ts'
 import { billing, ENGINE_ROLES, type EngineRole, payments, provisioning } from './engine-roles.ts'
 import { type PastGroup, type PastParts, PastWork } from './past-work.ts'
 import { DISCARD_NOTES, OPERATORS, RETRY_NOTES } from './people.ts'
-import { Timeline } from './timeline.ts'
 
 const MINUTE_US = 60_000_000n
 const HOUR_US = 60n * MINUTE_US
@@ -185,5 +184,24 @@ async function unlessChanged(act: () => Promise<void>): Promise<void> {
     await act()
   } catch (error) {
     if (!(error instanceof BartlebyError)) throw error
+  }
+}
+
+/** What happens when: acts are played in the order of their instants, and may add later ones. */
+class Timeline {
+  readonly #entries: { readonly at: Instant; readonly act: () => Promise<void> }[] = []
+
+  add(at: Instant, act: () => Promise<void>): void {
+    const place = this.#entries.findLastIndex((entry) => entry.at <= at)
+    this.#entries.splice(place + 1, 0, { at, act })
+  }
+
+  /** Plays everything before `end`; `reach` is told each instant first. */
+  async play(end: Instant, reach: (at: Instant) => Promise<void>): Promise<void> {
+    for (let entry = this.#entries.shift(); entry !== undefined; entry = this.#entries.shift()) {
+      if (entry.at >= end) return
+      await reach(entry.at)
+      await entry.act()
+    }
   }
 }

@@ -6,12 +6,11 @@
  */
 import { setTimeout as rest } from 'node:timers/promises'
 import type { Config } from '../config/index.ts'
-import { TestClock } from '../core/test-clock.ts'
 import { type RunningServer, serve } from '../http/serve.ts'
 import { Chance } from './chance.ts'
 import { CatchUpClock } from './clock.ts'
 import { type DemoTerms, demoConfig } from './config.ts'
-import { startEngines } from './engine-workers.ts'
+import { startEngines } from './engine-roles.ts'
 import { Partners } from './partners.ts'
 import { hoursUs, PAST_HOURS, Past } from './past.ts'
 import type { PastParts } from './past-work.ts'
@@ -46,7 +45,7 @@ export async function serveDemo(config: Config, options: DemoOptions): Promise<R
   if (!isNew) clock.release()
   try {
     const server = await serve(settings, {
-      clock: settings.testApi ? new TestClock(clock) : clock,
+      clock,
       demo: DEMO_SIGNATURES,
       prepare: async (office) => {
         await makeQueues(office)

@@ -6,8 +6,13 @@ import { signatureOf } from '../core/signature.ts'
 import type { ErrorDescription } from '../core/thrown.ts'
 
 /** What comes of an error that a program in JavaScript throws. */
-function thrown(errorClass: string, errorMessage: string, frames: readonly string[]): ErrorDescription {
-  const stack = [`${errorClass}: ${errorMessage}`, ...frames.map((frame) => `    at ${frame}`)]
+function thrown(
+  errorClass: string,
+  errorMessage: string,
+  frames: readonly string[],
+  at = '    at ',
+): ErrorDescription {
+  const stack = [`${errorClass}: ${errorMessage}`, ...frames.map((frame) => `${at}${frame}`)]
   return { errorClass, errorMessage, errorStack: stack.join('\n') }
 }
 
@@ -92,17 +97,17 @@ export const templateBroken = (template: string): ErrorDescription =>
   ])
 
 /** Java's way to say that a partner changed its mind about a field. */
-export function feedUnreadable(line: number): ErrorDescription {
-  const errorClass = 'com.fasterxml.jackson.databind.exc.InvalidFormatException'
-  const errorMessage = `Cannot deserialize value of type \`java.time.LocalDate\` from String "31.02.2026" at line ${line}`
-  const frames = [
-    'com.fasterxml.jackson.databind.exc.InvalidFormatException.from(InvalidFormatException.java:67)',
-    'example.releases.FeedReader.read(FeedReader.java:118)',
-    'example.releases.Evaluation.run(Evaluation.java:44)',
-  ]
-  const errorStack = [`${errorClass}: ${errorMessage}`, ...frames.map((frame) => `\tat ${frame}`)].join('\n')
-  return { errorClass, errorMessage, errorStack }
-}
+export const feedUnreadable = (line: number): ErrorDescription =>
+  thrown(
+    'com.fasterxml.jackson.databind.exc.InvalidFormatException',
+    `Cannot deserialize value of type \`java.time.LocalDate\` from String "31.02.2026" at line ${line}`,
+    [
+      'com.fasterxml.jackson.databind.exc.InvalidFormatException.from(InvalidFormatException.java:67)',
+      'example.releases.FeedReader.read(FeedReader.java:118)',
+      'example.releases.Evaluation.run(Evaluation.java:44)',
+    ],
+    '\tat ',
+  )
 
 /** The groups that a visitor is shown first. */
 export const DEMO_SIGNATURES = {
