@@ -274,28 +274,17 @@ function placeOf({ channel = '', consumer = '' }: Readonly<Record<string, string
 }
 
 function consumerOnWire(consumer: ConsumerOverview, now: Instant) {
-  const { pause } = consumer
+  const { number, channelNumber, pause, oldestDeadAt, isSigned, previousSecretSince, ...told } = consumer
   return {
-    id: consumer.id,
-    channelId: consumer.channelId,
-    channelName: consumer.channelName,
-    consumerId: consumer.consumerId,
-    consumerName: consumer.consumerName,
-    type: consumer.type,
+    ...told,
     callbackUrl: endpoint(consumer.callbackUrl),
-    queued: consumer.queued,
-    inFlight: consumer.inFlight,
-    delivered: consumer.delivered,
-    dead: consumer.dead,
-    oldestDeadAtUtc: timeOnWire(consumer.oldestDeadAt),
+    oldestDeadAtUtc: timeOnWire(oldestDeadAt),
     state: pause === null ? 'delivering' : pause.until > now ? 'paused' : 'probing',
     pausedSinceUtc: timeOnWire(pause?.since ?? null),
     pausedUntilUtc: timeOnWire(pause?.until ?? null),
     pauseReason: pause?.reason ?? null,
-    mostAtOnce: consumer.mostAtOnce,
-    mostPerSecond: consumer.mostPerSecond,
-    signed: consumer.isSigned,
-    previousSecretSinceUtc: timeOnWire(consumer.previousSecretSince),
+    signed: isSigned,
+    previousSecretSinceUtc: timeOnWire(previousSecretSince),
   }
 }
 

@@ -165,3 +165,17 @@ function countedAudiences(blocks: readonly JobBlock[]): ReadonlyMap<readonly Add
   for (const { addressees } of blocks) counted.set(addressees, (counted.get(addressees) ?? 0) + 1)
   return counted
 }
+
+/** The first of some messages, as far as the jobs of one transaction reach; the first itself may have more. */
+export function upToJobs<T>(
+  messages: readonly T[],
+  most: number,
+  jobsOf: (message: T) => number,
+): readonly T[] {
+  let jobs = 0
+  const end = messages.findIndex((message, i) => {
+    jobs += jobsOf(message)
+    return i > 0 && jobs > most
+  })
+  return end < 0 ? messages : messages.slice(0, end)
+}

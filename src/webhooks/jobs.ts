@@ -15,7 +15,7 @@ import type { JobSummary } from './messages.ts'
 import type { Parts } from './parts.ts'
 import { actorOf, type MoveKind, moveJobs, type PullMove } from './pull-moves.ts'
 import { Refused } from './refusal.ts'
-import type { WebhookSettings } from './settings.ts'
+import { claimUs, type WebhookSettings } from './settings.ts'
 import { type Consumer, JOB, JOB_STATUSES, type JobStatus, statusOf } from './webhook.ts'
 
 export type { QueuedJob } from './job-sql.ts'
@@ -39,9 +39,6 @@ const TRANSITIONS: Readonly<Record<JobStatus, Readonly<Partial<Record<JobStatus,
   DEAD: { INFLIGHT: 'take', DEAD: null },
 }
 
-/** What a claim is given beside the time of an attempt and the period of the loop that ends claims. */
-const GRACE_SECONDS = 0.25
-
 /** Moves of one transaction: what a consumer with many workers has under way. */
 const MOST_MOVES = 200
 
@@ -57,9 +54,8 @@ export class Jobs {
     this.#clock = clock
     this.#settings = settings
     this.#source = webhookLetterSource({ onJobs })
-    const { maxRetry, timeoutSeconds, rationalDelaySeconds } = settings.delivery
-    const claimSeconds = timeoutSeconds + GRACE_SECONDS + rationalDelaySeconds
-    const terms = { registers, maxRetry, claimUs: BigInt(Math.round(claimSeconds * 1_000_000)) }
+    const { delivery } = settings
+    const terms = { registers, maxRetry: delivery.maxRetry, claimUs: claimUs(delivery) }
     this.#moves = new Gather(
       (batch) => inOffice(db, clock, 'webhooks.move', (work) => moveJobs(work, terms, batch)),
       {

@@ -10,6 +10,7 @@ import { type Integer, type Session, sql, type Transaction, textList } from '../
 import type { OfficeRuns } from '../letters/runs.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import type { Run, Step } from '../work/run.ts'
+import { upToJobs } from './dispatch.ts'
 import type { WebhookSettings } from './settings.ts'
 import { Tallies } from './tallies.ts'
 import { JOB } from './webhook.ts'
@@ -20,10 +21,16 @@ const ROUNDS = { about: 'delivered webhook messages', firstUs: 0n, everyUs: 3_60
 /** Channels with nothing to remove, as most have, that one step passes. */
 const MOST_CHANNELS = 20
 
+/** A message of a channel; `receivedAt` is an instant in digits. */
+interface MessagePlace {
+  readonly receivedAt: string
+  readonly id: string
+}
+
 /** How far a round is: behind a message of a channel; null: its channel is done. */
 interface Place {
   readonly channel: number
-  readonly behind: { readonly receivedAt: string; readonly id: string } | null
+  readonly behind: MessagePlace | null
 }
 
 /** Defines the rounds; there are none when messages are kept for ever. */
@@ -64,9 +71,8 @@ async function step(
       }
       channel = next
     }
-    const after = behind === null ? FROM_THE_START : { receivedAt: BigInt(behind.receivedAt), id: behind.id }
-    const { removed, next } = await pruneBatch(tx, channel, before, after)
-    behind = next && { receivedAt: String(next.receivedAt), id: next.id }
+    const { removed, next } = await pruneBatch(tx, channel, before, behind ?? FROM_THE_START)
+    behind = next
     if (removed > 0) return { place: { channel, behind }, done: removed, next: 'more' }
   }
   return { place: { channel, behind }, next: 'more' }
@@ -115,19 +121,7 @@ const removeMessages = sql(
   ({ among }) => `DELETE FROM bartleby.webhook_messages WHERE ${among('id', '$1', 'text')}`,
 )
 
-/** Where a channel goes on: behind this message. */
-interface PruneCursor {
-  readonly receivedAt: bigint
-  readonly id: string
-}
-
-const FROM_THE_START: PruneCursor = { receivedAt: -(2n ** 63n), id: '' }
-
-interface PrunedBatch {
-  readonly removed: number
-  /** null: the channel is done. */
-  readonly next: PruneCursor | null
-}
+const FROM_THE_START: MessagePlace = { receivedAt: `${-(2n ** 63n)}`, id: '' }
 
 /** The number of the channel after this one; null behind the last. */
 async function nextChannel(session: Session, after: number): Promise<number | null> {
@@ -143,15 +137,16 @@ interface Row {
   readonly scheduled_for: Integer | null
 }
 
-/** Removes what is done with among the next messages of a channel. */
+/** Removes what is done with among the next messages of a channel; where it goes on, null when it is done. */
 async function pruneBatch(
   tx: Transaction,
   channel: number,
   before: Instant,
-  after: PruneCursor,
-): Promise<PrunedBatch> {
-  const rows = await tx.rows<Row>(readNext, channel, before, after.receivedAt, after.id, MOST_MESSAGES)
-  const looked = upToJobs(rows)
+  after: MessagePlace,
+): Promise<{ readonly removed: number; readonly next: MessagePlace | null }> {
+  const place = [BigInt(after.receivedAt), after.id] as const
+  const rows = await tx.rows<Row>(readNext, channel, before, ...place, MOST_MESSAGES)
+  const looked = upToJobs(rows, MOST_JOBS, ({ jobs }) => Number(jobs))
   const last = looked.at(-1)
   if (last === undefined) return { removed: 0, next: null }
   const done = await doneAmong(tx, looked)
@@ -161,17 +156,7 @@ async function pruneBatch(
   await remove(tx, done, tallies)
   tallies.write(tx)
   const ended = looked.length === rows.length && rows.length < MOST_MESSAGES
-  return { removed: done.length, next: ended ? null : { receivedAt: BigInt(last.received_at), id: last.id } }
-}
-
-/** The first of them, as far as the jobs of one transaction reach; the first itself may have more. */
-function upToJobs(rows: readonly Row[]): readonly Row[] {
-  let jobs = 0
-  const end = rows.findIndex((row, i) => {
-    jobs += Number(row.jobs)
-    return i > 0 && jobs > MOST_JOBS
-  })
-  return end < 0 ? rows : rows.slice(0, end)
+  return { removed: done.length, next: ended ? null : { receivedAt: `${last.received_at}`, id: last.id } }
 }
 
 const jobsOf = (rows: readonly Row[]): Xid[] =>

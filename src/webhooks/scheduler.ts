@@ -4,13 +4,71 @@
  * for it. What is due is looked for, never waited for with a timer of its own: timers end after 24 days.
  */
 import { type Instant, later } from '../core/clock.ts'
-import { StoreUnavailable, type Transaction } from '../db/database.ts'
-import { type Audience, insertJobs, jobBlock, pushedTo, readAudience } from './dispatch.ts'
-import { type DueMessage, markDispatched, putBack, takeDue, takeOne } from './due-messages.ts'
+import { type Xid, xid } from '../core/xid.ts'
+import { type Integer, StoreUnavailable, sql, type Transaction, textList } from '../db/database.ts'
+import { insertJobs, type JobBlock, jobBlock, pushedTo, readAudience, upToJobs } from './dispatch.ts'
 import type { Parts } from './parts.ts'
 import { Rounds } from './rounds.ts'
 import type { WebhookSettings } from './settings.ts'
 import { Tallies } from './tallies.ts'
+
+interface DueMessage {
+  readonly id: Xid
+  /** The number of its channel. */
+  readonly channel: number
+  readonly priority: number
+  /** How often it has failed. */
+  readonly tries: number
+}
+
+const FIELDS = 'id, channel, priority, tries'
+
+/**
+ * The first of what is due, in the order of its index, webhook_messages_due; payloads are not read. Locks what it gives, and leaves
+ * to others what they have locked.
+ */
+const takeFirst = sql(
+  'webhooks.takeDue',
+  ({ indexedBy, skipLocked }) => `
+    SELECT ${FIELDS} FROM bartleby.webhook_messages ${indexedBy('webhook_messages_due')}
+    WHERE next_try_at <= $1 ORDER BY next_try_at, id LIMIT $2 ${skipLocked}`,
+)
+
+/** One that has not gone out yet by primary key, in the same way. `received_at` and not `next_try_at`, which would invite its indexes. */
+const takeById = sql(
+  'webhooks.takeDueOne',
+  ({ skipLocked }) =>
+    `SELECT ${FIELDS} FROM bartleby.webhook_messages WHERE id = $1 AND received_at IS NULL ${skipLocked}`,
+)
+
+/** Makes locked rows messages that were received now, each by primary key; `$3` has its first job and how many there are. */
+const mark = sql('webhooks.markDispatched', ({ among, json }) => {
+  const given = (place: number, type: string) => `CAST(${json('$3')} -> id ->> ${place} AS ${type})`
+  return `
+    UPDATE bartleby.webhook_messages
+    SET received_at = $1, next_try_at = NULL, first_job = ${given(0, 'text')}, jobs = ${given(1, 'int')}
+    WHERE ${among('id', '$2', 'text')}`
+})
+
+/** Lets one wait on, by primary key, unless it was dispatched meanwhile. */
+const delayOne = sql(
+  'webhooks.putBack',
+  'UPDATE bartleby.webhook_messages SET tries = tries + 1, next_try_at = $2 WHERE id = $1 AND received_at IS NULL',
+)
+
+interface Row {
+  readonly id: string
+  readonly channel: Integer
+  readonly priority: Integer
+  readonly tries: Integer
+}
+
+const toDue = ({ id, channel, priority, tries }: Row): DueMessage => ({
+  id: xid(id),
+  channel: Number(channel),
+  priority: Number(priority),
+  tries: Number(tries),
+})
 
 interface SchedulerParts extends Pick<Parts, 'db' | 'clock' | 'log' | 'xids' | 'onJobs'> {
   readonly settings: Pick<WebhookSettings, 'scheduler'>
@@ -62,7 +120,7 @@ export class Scheduler {
     let taken: readonly DueMessage[] = []
     try {
       const dispatched = await this.#dispatch(async (tx, now) => {
-        taken = await takeDue(tx, now, batchSize)
+        taken = (await tx.rows<Row>(takeFirst, now, batchSize)).map(toDue)
         return taken
       })
       return dispatched < taken.length || taken.length === batchSize
@@ -76,13 +134,14 @@ export class Scheduler {
   async #dispatchAlone({ id, tries }: DueMessage): Promise<void> {
     const { db, clock, log } = this.#parts
     try {
-      await this.#dispatch((tx) => takeOne(tx, id))
+      // It may have gone out meanwhile, or somebody else has taken it.
+      await this.#dispatch(async (tx) => (await tx.rows<Row>(takeById, id)).map(toDue))
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error
       // The text alone: what a store tells of a failure beside it may be the row itself.
       const reason = error instanceof Error ? error.message : String(error)
       log.error({ message: id, tries: tries + 1, reason }, 'a scheduled message failed; it is put back')
-      await db.statement('webhooks.putBack', (tx) => putBack(tx, id, later(clock.now(), delayUs(tries))))
+      await db.statement('webhooks.putBack', (tx) => tx.run(delayOne, id, later(clock.now(), delayUs(tries))))
     }
   }
 
@@ -97,7 +156,7 @@ export class Scheduler {
         tx,
         taken.map(({ channel }) => channel),
       )
-      const due = firstOf(taken, audience)
+      const due = upToJobs(taken, MOST_JOBS, ({ channel }) => audience.get(channel)?.length ?? 0)
       const blocks = due.map((message) => jobBlock(xids, audience, message))
       const tallies = new Tallies()
       for (const { channel } of due) {
@@ -116,14 +175,11 @@ export class Scheduler {
   }
 }
 
-/** As many of them as one transaction makes jobs for, and at least the first. */
-function firstOf(taken: readonly DueMessage[], audience: Audience): readonly DueMessage[] {
-  let jobs = 0
-  const end = taken.findIndex(({ channel }, i) => {
-    jobs += audience.get(channel)?.length ?? 0
-    return i > 0 && jobs > MOST_JOBS
-  })
-  return end < 0 ? taken : taken.slice(0, end)
-}
-
 const delayUs = (tries: number): bigint => BigInt(Math.min(FIRST_DELAY_US * 2 ** tries, LONGEST_DELAY_US))
+
+/** Turns taken ones into messages with these jobs. */
+async function markDispatched(tx: Transaction, now: Instant, blocks: readonly JobBlock[]): Promise<void> {
+  const given = blocks.map(({ message, first, addressees }) => [message, [first, addressees.length]])
+  const ids = blocks.map(({ message }) => message).sort()
+  await tx.run(mark, now, textList(tx.dialect, ids), JSON.stringify(Object.fromEntries(given)))
+}

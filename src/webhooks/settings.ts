@@ -1,4 +1,5 @@
 /** How webhooks behave. The keys are those of the `webhooks` section of a configuration file. */
+import { microseconds } from '../core/clock.ts'
 import { REFUSED_BY_DEFAULT } from '../outgoing/address-ranges.ts'
 
 export interface WebhookSettings {
@@ -136,3 +137,9 @@ export function webhookSettings(options: WebhookOptions): WebhookSettings {
     retention: { ...defaults.retention, ...options.retention },
   }
 }
+
+const CLAIM_GRACE_SECONDS = 0.25
+
+/** How long a claim holds: a little longer than an attempt may take, and one round of recovery more. */
+export const claimUs = ({ timeoutSeconds, rationalDelaySeconds }: WebhookSettings['delivery']): bigint =>
+  microseconds(timeoutSeconds + CLAIM_GRACE_SECONDS + rationalDelaySeconds)

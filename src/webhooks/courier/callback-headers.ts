@@ -6,6 +6,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Instant } from '../../core/clock.ts'
 import { readWebhookSecret, signWebhook } from '../../core/standard-webhooks.ts'
 import type { Xid } from '../../core/xid.ts'
+import { percentDecoded } from '../registry/callback-url.ts'
 import type { WebhookSettings } from '../settings.ts'
 import type { ClaimedJob } from './claim.ts'
 import type { Content } from './contents.ts'
@@ -59,16 +60,8 @@ function signatures({ id, receiver }: Pick<ClaimedJob, 'id' | 'receiver'>, conte
 /** A name and a password in an address are sent as every client sends them. */
 function authorizationOf({ username, password }: URL): string | null {
   if (username === '' && password === '') return null
-  const bytes = Buffer.from(`${decoded(username)}:${decoded(password)}`, 'utf8')
+  const bytes = Buffer.from(`${percentDecoded(username)}:${percentDecoded(password)}`, 'utf8')
   return `Basic ${bytes.toString('base64')}`
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 /** Not allowed in a header. */

@@ -11,18 +11,16 @@ import { addressRanges } from '../../outgoing/address-ranges.ts'
 import { Origins } from '../../outgoing/origins.ts'
 import type { CourierParts } from '../parts.ts'
 import { Rounds } from '../rounds.ts'
+import { claimUs } from '../settings.ts'
 import { Allowances } from './allowances.ts'
 import { type Attempted, Attempts } from './attempts.ts'
 import { Breaker } from './breaker.ts'
-import type { ClaimedJob } from './claim.ts'
 import { claimJobs } from './claim.ts'
 import { Contents } from './contents.ts'
 import { consumersWithReady } from './peek.ts'
 import { Recovery } from './recovery.ts'
 import { Settling } from './settling.ts'
 
-/** A claim holds for so much longer than an attempt may take, and for one round of recovery more. */
-const CLAIM_GRACE_SECONDS = 0.25
 /** Consumers of one claim. */
 const MOST_ASKED = 200
 /** While many attempts run, those that end within this time are replaced together. */
@@ -190,7 +188,6 @@ export class Courier {
 
   async #claim(): Promise<void> {
     const { db, clock, settings } = this.#options
-    const { timeoutSeconds, rationalDelaySeconds } = settings.delivery
     this.#isMoved = false
     const othersWait = this.#wanted.size > 1
     const consumers = this.#askable(othersWait)
@@ -198,14 +195,13 @@ export class Courier {
     if (this.#stopping || consumers.length === 0 || most <= 0) return this.#awaitRates()
     this.#woken.clear()
     const now = clock.now()
-    const holds = microseconds(timeoutSeconds + CLAIM_GRACE_SECONDS + rationalDelaySeconds)
     const { jobs, receivers, finished } = await claimJobs(db, {
       consumers,
       most,
       roomOf: (receiver) => this.#allowances.roomOf(receiver, othersWait),
       claim: this.#xids.next(),
       now,
-      claimedUntil: later(now, holds),
+      claimedUntil: later(now, claimUs(settings.delivery)),
     })
     for (const receiver of receivers) this.#breaker.saw(receiver)
     for (const consumer of consumers) {
@@ -216,10 +212,6 @@ export class Courier {
     const othersStand = consumers.length === MOST_ASKED && finished.size > 0
     if (jobs.length > 0 || othersStand) this.#isMoved = true
     else this.#awaitRates()
-    await this.#begin(jobs)
-  }
-
-  async #begin(jobs: readonly ClaimedJob[]): Promise<void> {
     if (jobs.length > 0) await this.#attempts.begin(jobs, () => this.#stopping)
   }
 

@@ -19,3 +19,12 @@ export function parseCallbackUrl(text: string): URL | null {
 /** The same address as it may be shown to everybody: everything else stays as it was given. */
 export const withoutCredentials = (callbackUrl: string): string =>
   callbackUrl.replace(/^(https?:\/\/)[^/?#\\]*@/i, '$1')
+
+/** A part of an address without percent-encoding; as it is where that is none. */
+export function percentDecoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}

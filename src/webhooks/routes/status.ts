@@ -1,5 +1,6 @@
 /** The calls that tell how webhooks are doing. */
 import { INTEGER, objectOf, TEXT, TIME } from '../../http/describe-api.ts'
+import { percentDecoded } from '../registry/callback-url.ts'
 import type { SeedStatus } from '../seed.ts'
 import type { WebhookCall } from './call.ts'
 import { json } from './reply.ts'
@@ -11,7 +12,7 @@ const INITIALISED = 3
 /** An address in its parts, without what may be credentials: those of a user, and the query. */
 function callbackParts(address: string) {
   const url = URL.parse(endpoint(address))
-  const decoded = decodedPath(url?.pathname ?? '')
+  const decoded = percentDecoded(url?.pathname ?? '')
   return {
     Scheme: url?.protocol.slice(0, -1) ?? '',
     Opaque: '',
@@ -25,14 +26,6 @@ function callbackParts(address: string) {
     RawQuery: '',
     Fragment: '',
     RawFragment: '',
-  }
-}
-
-function decodedPath(path: string): string {
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    return path
   }
 }
 
