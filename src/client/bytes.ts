@@ -46,3 +46,9 @@ export function fromBase64(text: string): Uint8Array {
   if (native !== undefined) return native.call(Uint8Array, text)
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
 }
+
+/** A payload as fields of JSON: text as it is, bytes in base64. */
+export const payloadFields = (name: string, payload: Uint8Array | string) =>
+  typeof payload === 'string'
+    ? { [name]: payload }
+    : { [name]: toBase64(payload), [`${name}Encoding`]: 'base64' }

@@ -3,42 +3,34 @@
 /** No proper reply arrived. After all but `aborted` the call may have done its work all the same. */
 export type TransportCode = 'network' | 'timed_out' | 'aborted' | 'unreadable_reply'
 
-/**
- * - `network`, `timed_out`, `aborted`, `unreadable_reply`: no proper reply arrived.
- * - `lease_timed_out`: a long poll ended without items. `overloaded`, `stopping`: try again later.
- * - `queue_unknown`, `queue_exists`, `dead_queue_unknown`, `item_unknown`, `not_leased`, `client_id_waiting`: as the words say.
- * - `invalid`, `unauthorized`, `forbidden`, `undecodable`, `not_implemented`, `refused`, `internal`: by status.
- */
-export type QueueErrorCode =
-  | TransportCode
-  | 'lease_timed_out'
-  | 'overloaded'
-  | 'stopping'
-  | 'queue_unknown'
-  | 'queue_exists'
-  | 'dead_queue_unknown'
-  | 'item_unknown'
-  | 'not_leased'
-  | 'client_id_waiting'
-  | 'try_again'
-  | 'invalid'
-  | 'unauthorized'
-  | 'forbidden'
-  | 'undecodable'
-  | 'not_implemented'
-  | 'refused'
-  | 'internal'
+/** Every code, and whether the same call may succeed later. */
+const CODES = {
+  network: true,
+  timed_out: true,
+  aborted: false,
+  unreadable_reply: true,
+  /** A long poll ended without items. */
+  lease_timed_out: true,
+  overloaded: true,
+  stopping: true,
+  try_again: true,
+  queue_unknown: false,
+  queue_exists: false,
+  dead_queue_unknown: false,
+  item_unknown: false,
+  not_leased: false,
+  client_id_waiting: false,
+  // Those that follow are told by the status alone.
+  invalid: false,
+  unauthorized: false,
+  forbidden: false,
+  undecodable: false,
+  not_implemented: false,
+  refused: false,
+  internal: true,
+} as const satisfies Readonly<Record<TransportCode, boolean>> & Readonly<Record<string, boolean>>
 
-const RETRYABLE: ReadonlySet<QueueErrorCode> = new Set([
-  'network',
-  'timed_out',
-  'unreadable_reply',
-  'lease_timed_out',
-  'overloaded',
-  'stopping',
-  'try_again',
-  'internal',
-])
+export type QueueErrorCode = keyof typeof CODES
 
 /** A call that did not succeed. `status` is 0 when no reply arrived. */
 export class QueueClientError extends Error {
@@ -57,7 +49,7 @@ export class QueueClientError extends Error {
    * succeeded already: repeat a produce only with dedupe keys if items must not come twice.
    */
   get retryable(): boolean {
-    return RETRYABLE.has(this.code)
+    return CODES[this.code]
   }
 }
 

@@ -1,19 +1,17 @@
 /** What callers give to the history client and get from it: the names of the wire, as for letters. */
 import type { TextEncoding } from './bytes.ts'
 import type { PageRequest } from './envelope.ts'
+import type { LetterFilter, LetterKey } from './letter-types.ts'
 import type { Time } from './times.ts'
 
 export type HistoryStatus = 'Succeeded' | 'Failed'
 
 /** Which entries; what is given must all hold. */
-export interface HistoryFilter {
-  readonly engine?: string
-  readonly instanceId?: string
+export interface HistoryFilter extends Pick<LetterFilter, 'engine' | 'instanceId' | 'correlationId'> {
   readonly status?: HistoryStatus
   readonly operation?: string
   readonly fromDate?: Time
   readonly toDate?: Time
-  readonly correlationId?: string
 }
 
 export interface HistoryListRequest extends HistoryFilter, PageRequest {}
@@ -40,7 +38,7 @@ export interface HistoryDetail extends HistoryItem {
   readonly error: string | null
   readonly notes: string | null
   /** The letter that it concerns, while that is retained. */
-  readonly letter: { readonly engine: string; readonly rowKey: string } | null
+  readonly letter: LetterKey | null
 }
 
 /** An operation to put on record. */

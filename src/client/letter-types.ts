@@ -181,24 +181,13 @@ export interface ExpireOlderRequest {
 export type CountKey = 'source' | 'engine' | 'originalQueue' | 'status' | 'signature'
 
 /** Which letters are counted, and by what. */
-export interface CountsRequest {
-  readonly source?: string
-  readonly engine?: string
-  readonly originalQueue?: string
-  readonly status?: LetterStatus
-  readonly signature?: string
+export interface CountsRequest extends Pick<LetterFilter, CountKey> {
   /** Left out: by all keys. */
   readonly by?: readonly CountKey[]
 }
 
 /** The letters that have the same keys; keys that are not counted by are left out. */
-export interface LetterCount {
-  readonly source?: string
-  readonly engine?: string
-  /** null: they came from no queue. */
-  readonly originalQueue?: string | null
-  readonly status?: LetterStatus
-  readonly signature?: string
+export interface LetterCount extends Partial<Pick<LetterItem, CountKey>> {
   readonly count: number
 }
 
@@ -220,13 +209,9 @@ export type ActivityName = 'arrived' | 'retried' | 'confirmed' | 'returned' | 'd
 export type ActivityRange = '1h' | '24h' | '7d' | '30d'
 
 /** Which time, and the activity of which letters. */
-export interface ActivityRequest {
+export interface ActivityRequest extends Omit<Pick<LetterFilter, CountKey>, 'status'> {
   /** Left out: 24h. */
   readonly range?: ActivityRange
-  readonly source?: string
-  readonly engine?: string
-  readonly originalQueue?: string
-  readonly signature?: string
 }
 
 /** What happened to letters over time. Bucket i starts at `fromUtc` + i · `bucketSeconds`; the last lasts still. */
@@ -262,11 +247,9 @@ export interface OfficeOverview {
 }
 
 /** Which groups. */
-export interface SignatureListRequest extends PageRequest {
-  readonly source?: string
-  readonly engine?: string
-  readonly originalQueue?: string
-}
+export interface SignatureListRequest
+  extends PageRequest,
+    Pick<LetterFilter, 'source' | 'engine' | 'originalQueue'> {}
 
 /** A group of letters with the same error. */
 export interface SignatureGroup {

@@ -2,7 +2,7 @@
  * A typed client of the letters: find them, understand them, send them back. On `fetch` and JSON, one method per call;
  * it holds no connection and no state.
  */
-import { toBase64 } from './bytes.ts'
+import { payloadFields } from './bytes.ts'
 import { dataOf, type Page, pathTo, read, readPage, type WriteOptions, walkPages, write } from './envelope.ts'
 import type {
   ActivityRequest,
@@ -71,9 +71,7 @@ export class LetterClient {
     const { originalMessage, firstFailureAtUtc, lastFailureAtUtc, ...rest } = request
     const body = {
       ...rest,
-      ...(typeof originalMessage === 'string'
-        ? { originalMessage }
-        : { originalMessage: toBase64(originalMessage), originalMessageEncoding: 'base64' }),
+      ...payloadFields('originalMessage', originalMessage),
       firstFailureAtUtc: firstFailureAtUtc && timeToWire(firstFailureAtUtc),
       lastFailureAtUtc: lastFailureAtUtc && timeToWire(lastFailureAtUtc),
     }
@@ -97,11 +95,7 @@ export class LetterClient {
     options?: WriteOptions,
   ): Promise<RetryReceipt | RetryPreview> {
     const path = `${pathOf(letter)}/retry`
-    const edit =
-      payload === undefined || typeof payload === 'string'
-        ? { payload }
-        : { payload: toBase64(payload), payloadEncoding: 'base64' }
-    const body = { ...edit, notes }
+    const body = { ...(payload !== undefined && payloadFields('payload', payload)), notes }
     if (!dryRun) return write(this.#endpoint, 'POST', path, body, options)
     const preview = { method: 'POST', path: `${path}?dryRun=true`, body } as const
     // The shape of replies is the server's promise.

@@ -152,15 +152,11 @@ export interface RedriveItem {
 }
 
 /** Letters of a redrive that go to the same place. */
-export interface RedriveDestination {
+export interface RedriveDestination
+  extends Pick<RedriveCounts, 'planned' | 'sent' | 'skipped' | 'failed' | 'remaining'> {
   readonly source: string
   /** A queue, an outbox, a consumer or a topic; '' when there is none. */
   readonly name: string
-  readonly planned: number
-  readonly sent: number
-  readonly skipped: number
-  readonly failed: number
-  readonly remaining: number
 }
 
 /** A letter of a plan as it would be sent; its payload as far as 64 KiB. `bytesOf` makes bytes of its texts. */

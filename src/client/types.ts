@@ -34,11 +34,11 @@ export interface Queue {
   readonly namespace: string
 }
 
-export interface NewItem {
+interface GivenContent extends Partial<Omit<ItemContent, 'payload'>> {
   readonly payload?: Uint8Array | string
-  readonly encoding?: string
-  readonly kind?: string
-  readonly reference?: string
+}
+
+export interface NewItem extends GivenContent {
   /** Deliver not before this time. */
   readonly enqueueAt?: Time
 }
@@ -90,9 +90,13 @@ export interface LeasedBatch {
   readonly items: readonly LeasedItem[]
 }
 
-export interface ItemIds {
+interface Partition {
   readonly queueName: string
+  /** Left out: the first. */
   readonly partition?: number
+}
+
+export interface ItemIds extends Partition {
   readonly ids: readonly string[]
 }
 
@@ -107,9 +111,7 @@ export interface RetryItem {
   readonly errorStack?: string
 }
 
-export interface RetryRequest {
-  readonly queueName: string
-  readonly partition?: number
+export interface RetryRequest extends Partition {
   readonly items: readonly RetryItem[]
 }
 
@@ -118,9 +120,7 @@ export interface ExtendRequest extends ItemIds {
   readonly leaseTimeout?: string
 }
 
-export interface PeekRequest {
-  readonly queueName: string
-  readonly partition?: number
+export interface PeekRequest extends Partition {
   /** 1 to 1000; left out: 10. */
   readonly limit?: number
 }
@@ -140,10 +140,7 @@ export interface ListRequest {
   readonly limit?: number
 }
 
-export interface ListItemsRequest extends ListRequest {
-  readonly queueName: string
-  readonly partition?: number
-}
+export interface ListItemsRequest extends ListRequest, Partition {}
 
 /** An item as it lies in the store. */
 export interface StoredItem extends ItemContent {
@@ -174,22 +171,14 @@ export interface PeekedItem extends StoredItem {
   readonly death: Death | null
 }
 
-export interface ImportItem {
-  readonly sourceId?: string
-  readonly isLeased?: boolean
+export interface ImportItem
+  extends GivenContent,
+    Partial<Pick<StoredItem, 'sourceId' | 'isLeased' | 'attempts' | 'maxAttempts'>> {
   readonly leaseDeadline?: Time
   readonly expireDeadline?: Time
-  readonly attempts?: number
-  readonly maxAttempts?: number
-  readonly payload?: Uint8Array | string
-  readonly encoding?: string
-  readonly kind?: string
-  readonly reference?: string
 }
 
-export interface ImportRequest {
-  readonly queueName: string
-  readonly partition?: number
+export interface ImportRequest extends Partition {
   readonly items: readonly ImportItem[]
 }
 

@@ -1,6 +1,6 @@
 /**
  * Between the client's objects and the JSON of the wire: snake_case names, base64 payloads, and defaults that
- * replies leave out. The interfaces below are what the server sends; every field may be missing.
+ * replies leave out.
  */
 import { fromBase64, toBase64 } from './bytes.ts'
 import { optionalTimeFromWire, type Time, timeFromWire, timeToWire } from './times.ts'
@@ -9,6 +9,7 @@ import type {
   ImportItem,
   ItemContent,
   LeasedBatch,
+  LeasedItem,
   NewItemWithKey,
   PartitionStats,
   PeekedItem,
@@ -20,82 +21,43 @@ import type {
   StoredItem,
 } from './types.ts'
 
-export interface WireQueue {
-  queue_name?: string
-  created_at?: string
-  updated_at?: string
-  lease_timeout?: string
-  expire_timeout?: string
-  dead_queue?: string
-  /** In requests only. */
-  on_death?: string
-  reference?: string
-  max_attempts?: number
-  requested_partitions?: number
-  namespace?: string
+/** `queueName` as `queue_name`. */
+type Snake<Name> = Name extends `${infer Head}${infer Tail}`
+  ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${Snake<Tail>}`
+  : ''
+
+/** What the server sends for it: times and bytes are text, and every field may be missing. */
+type Wire<Read> = {
+  -readonly [Name in keyof Read as Snake<Name>]?: Read[Name] extends string | number | boolean
+    ? Read[Name]
+    : string
 }
 
-interface WireContent {
-  encoding?: string
-  kind?: string
-  reference?: string
-}
+/** `on_death` is in requests only. */
+export type WireQueue = Wire<Queue> & { on_death?: string }
+
+type WireContent = Wire<Omit<ItemContent, 'payload'>>
 
 export interface WireLeasedBatch {
   queue_name?: string
   partition?: number
-  items?: (WireContent & { id?: string; attempts?: number; lease_deadline?: string; bytes?: string })[]
+  items?: (Wire<Omit<LeasedItem, 'payload'>> & { bytes?: string })[]
 }
 
-export interface WireStoredItem extends WireContent {
-  id?: string
-  source_id?: string
-  is_leased?: boolean
-  lease_deadline?: string
-  expire_deadline?: string
-  created_at?: string
-  attempts?: number
-  max_attempts?: number
-  payload?: string
-}
+export type WireStoredItem = Wire<StoredItem>
 
-interface WireDeath {
-  queue_name?: string
-  partition?: number
-  reason?: string
-  attempts?: number
-  created_at?: string
-  died_at?: string
-}
-
-export interface WirePeekedItem extends WireStoredItem {
-  death?: WireDeath
-}
-
-interface WirePartitionStats {
-  partition?: number
-  total?: number
-  total_leased?: number
-  failures?: number
-  average_age?: string
-  average_leased_age?: string
-  scheduled?: number
-}
+export type WirePeekedItem = WireStoredItem & { death?: Wire<Death> }
 
 export interface WireStats {
   queue_name?: string
-  logicalQueues?: {
-    produce_waiting?: number
-    lease_waiting?: number
-    complete_waiting?: number
-    in_flight?: number
-    partitions?: WirePartitionStats[]
-  }[]
+  logicalQueues?: (Wire<Omit<QueueStats, 'queueName' | 'partitions'>> & {
+    partitions?: Wire<PartitionStats>[]
+  })[]
 }
 
 export interface WireReceipt {
   partition?: number
-  items?: { id?: string; outcome?: ProduceReceipt['items'][number]['outcome'] }[]
+  items?: Wire<ProduceReceipt['items'][number]>[]
 }
 
 const optionalTime = (time: Time | undefined) => (time === undefined ? undefined : timeToWire(time))
@@ -195,7 +157,7 @@ export const storedItemFromWire = (wire: WireStoredItem): StoredItem => ({
   maxAttempts: wire.max_attempts ?? 0,
 })
 
-const deathFromWire = (wire: WireDeath): Death => ({
+const deathFromWire = (wire: Wire<Death>): Death => ({
   queueName: wire.queue_name ?? '',
   partition: wire.partition ?? 0,
   reason: wire.reason ?? '',
@@ -214,7 +176,7 @@ export const receiptFromWire = (wire: WireReceipt): ProduceReceipt => ({
   items: (wire.items ?? []).map((item) => ({ outcome: item.outcome ?? 'queued', id: item.id ?? '' })),
 })
 
-const partitionStatsFromWire = (wire: WirePartitionStats): PartitionStats => ({
+const partitionStatsFromWire = (wire: Wire<PartitionStats>): PartitionStats => ({
   partition: wire.partition ?? 0,
   total: wire.total ?? 0,
   totalLeased: wire.total_leased ?? 0,

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { Command } from 'commander'
-import { toBase64 } from '../../client/bytes.ts'
+import { payloadFields } from '../../client/bytes.ts'
 import { writeAnswered } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { CaptureRequest, LetterDetail } from '../../client/letter-types.ts'
@@ -133,12 +133,7 @@ const isAboutLetter = ({ status }: OfficeClientError): boolean =>
 
 async function capture({ endpoint }: Desk, report: CaptureRequest): Promise<'created' | 'known'> {
   const { originalMessage, ...rest } = report
-  const body = {
-    ...rest,
-    ...(typeof originalMessage === 'string'
-      ? { originalMessage }
-      : { originalMessage: toBase64(originalMessage), originalMessageEncoding: 'base64' }),
-  }
+  const body = { ...rest, ...payloadFields('originalMessage', originalMessage) }
   const { status } = await writeAnswered(endpoint, 'POST', '/api/dlq', body)
   return status === 201 ? 'created' : 'known'
 }
