@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import { storable } from '../core/content.ts'
 import { failure } from '../core/errors.ts'
-import { memberTexts } from '../core/json-members.ts'
+import { JsonText } from '../core/json/text.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../http/api-routes.ts'
 import {
@@ -189,7 +189,7 @@ function readReport({ body, caller, correlationId }: ApiRequest): RunReport {
   if (error !== null && typeof error !== 'string') {
     throw failure('parameter_invalid', { parameter: 'error', reason: 'give a text' })
   }
-  const members = memberTexts(body.text)
+  const members = JsonText.of(body.text)
   return {
     engine: requiredText(fields, 'engine', { max: MAX_ID_CHARACTERS }),
     operation: requiredText(fields, 'operation', { max: MAX_ID_CHARACTERS }),
@@ -206,14 +206,10 @@ function readReport({ body, caller, correlationId }: ApiRequest): RunReport {
 }
 
 /** A text is kept as it is; any other value as it was written, which keeps the digits of large numbers. */
-function valueBytes(
-  { fields }: JsonBody,
-  members: ReadonlyMap<string, string>,
-  name: 'input' | 'output',
-): Uint8Array | null {
+function valueBytes({ fields }: JsonBody, members: JsonText, name: 'input' | 'output'): Uint8Array | null {
   const value = fields[name] ?? null
   if (value === null) return null
-  return Buffer.from(typeof value === 'string' ? value : (members.get(name) ?? ''))
+  return Buffer.from(typeof value === 'string' ? value : (members.at(name)?.written ?? ''))
 }
 
 /** An entry with the names of the wire. */

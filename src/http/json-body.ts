@@ -5,6 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
+import { kindOf } from '../core/json/exact.ts'
 import { parseTimestamp } from '../core/timestamp.ts'
 import { readBody } from './body.ts'
 import type { JsonSchema } from './proto-schema.ts'
@@ -69,13 +70,6 @@ function parse(text: string): JsonObject {
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** What a JSON value is called in a refusal. */
-function kindOf(value: unknown): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'a list'
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
-}
 
 const refuse = (parameter: string, reason: string) => failure('parameter_invalid', { parameter, reason })
 
@@ -163,40 +157,23 @@ const KINDS: Readonly<Record<string, string>> = {
  * Refuses the first null that the description of a call has no place for, and names its place: where a program has lost the
  * engine that it meant, null must not mean all engines. What a call says in the OpenAPI document is what it takes.
  */
-export function refuseNulls(schema: unknown, fields: Readonly<Record<string, unknown>>): void {
-  look(schema, fields, '')
-}
-
-function look(schema: unknown, value: unknown, place: string): void {
+export function refuseNulls(schema: unknown, value: unknown, place = '', isRequired = true): void {
   // A schema of our own descriptions, or none.
-  const described = (schema ?? {}) as Described
+  const { type, properties = {}, additionalProperties, required, items } = (schema ?? {}) as Described
+  if (value === null) {
+    // Only one type, and that is not null; where several are allowed, null is one of them.
+    const kind = typeof type === 'string' ? KINDS[type] : undefined
+    if (kind === undefined) return
+    throw refuse(place.toWellFormed(), `it is null, give ${kind}${isRequired ? '' : ' or leave it out'}`)
+  }
+  if (typeof value !== 'object') return
   if (Array.isArray(value)) {
-    for (const [index, element] of value.entries())
-      visit(described.items, element, `${place}[${index}]`, true)
+    for (const [index, element] of value.entries()) refuseNulls(items, element, `${place}[${index}]`)
     return
   }
-  if (typeof value !== 'object' || value === null) return
   for (const [name, member] of Object.entries(value)) {
-    const known = Object.hasOwn(described.properties ?? {}, name) ? described.properties?.[name] : undefined
-    const isRequired = described.required?.includes(name) ?? false
-    visit(
-      known ?? described.additionalProperties,
-      member,
-      place === '' ? name : `${place}.${name}`,
-      isRequired,
-    )
+    const known = Object.hasOwn(properties, name) ? properties[name] : undefined
+    const inner = place === '' ? name : `${place}.${name}`
+    refuseNulls(known ?? additionalProperties, member, inner, required?.includes(name) ?? false)
   }
-}
-
-function visit(schema: unknown, value: unknown, place: string, isRequired: boolean): void {
-  if (value !== null) {
-    look(schema, value, place)
-    return
-  }
-  const { type } = (schema ?? {}) as Described
-  // Only one type, and that is not null; where several are allowed, null is one of them.
-  const kind = typeof type === 'string' ? KINDS[type] : undefined
-  if (kind === undefined) return
-  const reason = `it is null, give ${kind}${isRequired ? '' : ' or leave it out'}`
-  throw failure('parameter_invalid', { parameter: place.toWellFormed(), reason })
 }

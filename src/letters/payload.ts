@@ -2,25 +2,22 @@
  * Payloads in JSON: as text where the bytes are UTF-8, in base64 where they are not. Both ways the bytes that come out
  * are the bytes that went in.
  */
+import { isUtf8 } from 'node:buffer'
+import { storedText } from '../core/content.ts'
 import { failure } from '../core/errors.ts'
 import type { JsonObject } from '../http/json-body.ts'
 
 export const PAYLOAD_ENCODINGS = ['utf8', 'base64'] as const
 export type PayloadEncoding = (typeof PAYLOAD_ENCODINGS)[number]
 
-/** Keeps a byte order mark: it is one of the bytes. */
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 /** The bytes as text when they are UTF-8, else in base64. */
 export function showPayload(bytes: Uint8Array): {
   readonly text: string
   readonly encoding: PayloadEncoding
 } {
-  try {
-    return { text: utf8.decode(bytes), encoding: 'utf8' }
-  } catch {
-    return { text: Buffer.from(bytes).toString('base64'), encoding: 'base64' }
-  }
+  // With a byte order mark: it is one of the bytes.
+  if (isUtf8(bytes)) return { text: storedText(bytes), encoding: 'utf8' }
+  return { text: Buffer.from(bytes).toString('base64'), encoding: 'base64' }
 }
 
 /** The bytes in a field, read as the field beside it says (UTF-8 when it says nothing); null when there are none. */

@@ -36,8 +36,8 @@ import { blockedOf, type FirstsOfKeys } from './order.ts'
 import { isSending, PLAN_VALID_US, type PlanNumbers, type RedriveNumber } from './redrive.ts'
 import { forgetRedrive, removeSomeLetters } from './removal.ts'
 import type { Recipe } from './repair/recipe.ts'
+import { RepairBudget } from './repair/repair-budget.ts'
 import type { Repairer } from './repair/repairer.ts'
-import { RepairBudget } from './repair-budget.ts'
 import { notePlan, openRedrives, readRedrive, type StoredRedrive } from './rows.ts'
 import { isMoreThan, selectLetters } from './selecting.ts'
 
@@ -280,7 +280,7 @@ export class Planning implements Walk {
       const left = [...contents.values()].map((content) => ({ ...content, source }))
       while (left.length > 0) {
         signal.throwIfAborted()
-        const trials = await repairer.tryOut(recipe, left, { forMs: REPAIR_MS })
+        const trials = await repairer.tryOut(recipe, left, REPAIR_MS)
         for (const [i, { id }] of left.splice(0, trials.length).entries())
           if (trials[i]?.refusal === null) fit.add(id)
         this.#budget.spend(trials)

@@ -1,8 +1,8 @@
 /** A payload in a text field, and back: what comes out is what went in, byte for byte, except for what was edited. */
 import type { TextEncoding } from '../../../src/client/bytes.ts'
+import { isJson, jsonProblem } from '../../../src/core/json/tokens.ts'
 import { type Edit, retryBody } from '../acts/calls.ts'
 import { byteSize } from '../time/format.ts'
-import { isJson, jsonProblem } from './exact-json.ts'
 
 /** Text fields know one kind of line end; the payload's own is put back. */
 export type EditMode =

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { indentJson } from '../../../src/core/indent-json.ts'
-import { childrenOf, compact, isJson, type JsonSpan, jsonRoot, stringOf } from './exact-json.ts'
+import { indentJson } from '../../../src/core/json/indent.ts'
+import { isJson, stringOf } from '../../../src/core/json/tokens.ts'
+import { childrenOf, compact, type JsonSpan, jsonRoot } from './exact-json.ts'
 
 const written = (text: string, { start, end }: JsonSpan): string => text.slice(start, end)
 
@@ -34,7 +35,7 @@ describe('the tree of a JSON text', () => {
     expect(children.map(({ span }) => span.kind)).toEqual(['string', 'object', 'boolean', 'null'])
     const [first, second] = children
     if (first === undefined || second === undefined) throw new Error('there are four')
-    expect(stringOf(text, first.span)).toBe('a}]"')
+    expect(stringOf(written(text, first.span))).toBe('a}]"')
     expect(childrenOf(text, second.span, 10).children.map(({ name }) => name)).toEqual(['x,\\'])
   })
 

@@ -1,7 +1,8 @@
 /** JSON as a tree of lists that open. Each part is read from the text when it is opened; numbers stand as they were written. */
 import { Anchor, UnstyledButton } from '@mantine/core'
 import { useMemo, useState } from 'react'
-import { childrenOf, type JsonChild, type JsonPlace, type JsonSpan, stringOf } from './exact-json.ts'
+import { stringOf } from '../../../src/core/json/tokens.ts'
+import { childrenOf, type JsonChild, type JsonPlace, type JsonSpan } from './exact-json.ts'
 
 /** As many children are shown at first, and more each time that more are asked for. */
 const AT_ONCE = 100
@@ -116,7 +117,7 @@ function Children({
 function Leaf({ text, span }: { readonly text: string; readonly span: JsonSpan }) {
   const [isAll, setAll] = useState(false)
   if (span.kind !== 'string') return <span data-kind={span.kind}>{text.slice(span.start, span.end)}</span>
-  const value = stringOf(text, span)
+  const value = stringOf(text.slice(span.start, span.end))
   const isLong = value.length > MOST_CHARACTERS && !isAll
   return (
     <span data-kind="string">

@@ -2,10 +2,10 @@
 import { Group, SegmentedControl, Stack } from '@mantine/core'
 import { useEffect, useMemo, useState } from 'react'
 import { bytesOf, type TextEncoding } from '../../../src/client/bytes.ts'
+import { isJson } from '../../../src/core/json/tokens.ts'
 import type { LetterDetail } from '../api/types.ts'
 import { Fact, Facts } from '../kit/facts.tsx'
 import { byteSize, grouped } from '../time/format.ts'
-import { isJson } from './exact-json.ts'
 import { PayloadView } from './payload-view.tsx'
 
 type Version = 'original' | 'edited'

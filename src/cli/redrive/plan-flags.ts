@@ -8,6 +8,7 @@ import type {
   RedriveRepair,
   RedriveStopRule,
 } from '../../client/redrive-types.ts'
+import { parseExactly } from '../../core/json/exact.ts'
 import type { LetterParameters } from '../../core/letter-query.ts'
 import {
   REDRIVE_ACTIONS,
@@ -15,7 +16,6 @@ import {
   type RedriveAction,
   type RedriveOrder,
 } from '../../redrive/redrive.ts'
-import { parseExactly } from '../../redrive/repair/exact-json.ts'
 import { reasonOf, usage } from '../exit.ts'
 import { durationNs, readText } from '../flags.ts'
 import { type FilterFlags, filterOf, isRowKey, letterNamed, withFilterFlags } from '../letters/which.ts'

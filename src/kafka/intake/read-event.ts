@@ -3,6 +3,7 @@
  * nothing here throws: what cannot be understood is a reason or a warning, and the record's bytes stay beside the facts.
  */
 import { storedText } from '../../core/content.ts'
+import { type JsonScan, scanJson } from '../../core/json/scan.ts'
 import { type Family, HEXKIT, headerOf, UBER } from '../dialects/families.ts'
 import { NamedHeaders } from '../dialects/named-headers.ts'
 import { familyOf } from '../dialects/recognise.ts'
@@ -19,7 +20,7 @@ import {
 } from '../event.ts'
 import { isAllowed, isTopicName, isUuidV4 } from '../names.ts'
 import { isPassageTopic, type KafkaService, type KafkaSettings, ORIGINAL } from '../settings.ts'
-import { isReadableForPython, type JsonScan, scanJson } from '../wire/json-scan.ts'
+import { isReadableForPython } from '../wire/json.ts'
 import { isAsciiText, isText, latin1, shownText } from '../wire/text.ts'
 import { readOldEventId } from './old-event-id.ts'
 import { serviceOf } from './service-of.ts'

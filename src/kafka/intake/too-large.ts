@@ -1,9 +1,9 @@
 /** Whether a record is too large to be published again, as it would be published. */
+import type { JsonScan } from '../../core/json/scan.ts'
 import { isStrippedHeader } from '../dialects/families.ts'
 import type { RawHeader, RawRecord } from '../event.ts'
 import type { KafkaService, KafkaSettings } from '../settings.ts'
-import { escapeNonAscii } from '../wire/escape.ts'
-import type { JsonScan } from '../wire/json-scan.ts'
+import { escapeNonAscii } from '../wire/json.ts'
 import { recordSize } from '../wire/record-size.ts'
 import { latin1 } from '../wire/text.ts'
 

@@ -4,7 +4,7 @@
  */
 import { isRecord } from '../../config/aliases.ts'
 import type { Change, Decision } from '../ports.ts'
-import { writeJson } from '../wire/json-write.ts'
+import { writeJson } from '../wire/json.ts'
 
 /** Longer reasons are cut: they stand in the history. */
 const MOST_CHARACTERS = 1_000

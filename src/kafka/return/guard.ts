@@ -3,11 +3,12 @@
  * somebody moves its offset, or is ignored and forgotten: neither can be undone, so every record passes here, in rehearsals too.
  */
 
+import { scanJson } from '../../core/json/scan.ts'
 import { NamedHeaders } from '../dialects/named-headers.ts'
 import type { OutgoingRecord, Reason } from '../event.ts'
 import { isAllowed, isTopicName, isUuidV4 } from '../names.ts'
 import { isPassageTopic, type KafkaService, type KafkaSettings, ORIGINAL } from '../settings.ts'
-import { isReadableForPython, scanJson } from '../wire/json-scan.ts'
+import { isReadableForPython } from '../wire/json.ts'
 import { recordSize } from '../wire/record-size.ts'
 import { isAsciiText, latin1 } from '../wire/text.ts'
 

@@ -4,8 +4,8 @@ import { isStrippedHeader } from '../dialects/families.ts'
 import { type EventId, type OutgoingRecord, type RawHeader, type StoredEvent, UNKNOWN } from '../event.ts'
 import type { Change, Override } from '../ports.ts'
 import { type KafkaService, ORIGINAL } from '../settings.ts'
-import { escapeNonAscii } from '../wire/escape.ts'
 import { lastHeader } from '../wire/headers.ts'
+import { escapeNonAscii } from '../wire/json.ts'
 
 export interface Rendering {
   /** What a processor wants changed. */

@@ -2,7 +2,7 @@
  * The body of a call that processes one event: `{"dlq_id": …, "override": …}`. The payload of an override is cut out of it as it was
  * written, so that every digit reaches Kafka.
  */
-import { memberTexts } from '../../core/json-members.ts'
+import { JsonText } from '../../core/json/text.ts'
 import { isUuid, isUuidV4 } from '../names.ts'
 import type { Override } from '../ports.ts'
 import { type FaultKind, type ShapeFault, ShapeRefused } from './shape.ts'
@@ -23,15 +23,15 @@ export function readProcessBody(bytes: Uint8Array): ProcessBody {
   if (bytes.length === 0) throw new ShapeRefused([missing(['body'], 'null')])
   const text = jsonTextOf(bytes)
   if (!isObject(text)) throw new ShapeRefused([wrong(['body'], 'model_attributes_type', text)])
-  const members = memberTexts(text)
+  const members = JsonText.of(text)
   const faults: ShapeFault[] = []
   for (const name of EVENT_CORE) {
-    const given = members.get(name)
+    const given = members.at(name)?.written
     // Who writes these here means an override; left aside, another event than that would be published.
     if (given !== undefined) faults.push(wrong(['body', name], 'extra_forbidden', given))
   }
-  const dlqId = readDlqId(members.get('dlq_id'), text, faults)
-  const given = members.get('override') ?? 'null'
+  const dlqId = readDlqId(members.at('dlq_id')?.written, text, faults)
+  const given = members.at('override')?.written ?? 'null'
   const override = given === 'null' ? null : readOverride(given, faults)
   if (faults.length > 0) throw new ShapeRefused(faults)
   return { dlqId, override: override?.override ?? null, overrideText: override?.text ?? null }
@@ -68,10 +68,10 @@ function readOverride(
     faults.push(wrong(loc, 'model_attributes_type', text))
     return null
   }
-  const members = memberTexts(text)
+  const members = JsonText.of(text)
   const before = faults.length
   for (const name of EVENT_CORE) {
-    const given = members.get(name)
+    const given = members.at(name)?.written
     if (given === undefined) faults.push(missing([...loc, name], text))
     else if (name === 'payload') {
       if (!isObject(given)) faults.push(wrong([...loc, name], 'dict_type', given))
@@ -81,7 +81,7 @@ function readOverride(
     }
   }
   if (faults.length > before) return null
-  const given = (name: (typeof EVENT_CORE)[number]): string => members.get(name) ?? 'null'
+  const given = (name: (typeof EVENT_CORE)[number]): string => members.at(name)?.written ?? 'null'
   return {
     override: {
       topic: textOf(given('topic')) ?? '',

@@ -3,14 +3,14 @@
  * rounded and `1.0` would become `1`.
  */
 import { instant } from '../../core/clock.ts'
+import { scanJson } from '../../core/json/scan.ts'
 import { formatMicros, formatTimestamp, isTimestamp, ZERO_TIME } from '../../core/timestamp.ts'
 import type { ChainLink, Sent } from '../chain.ts'
 import { type OutgoingRecord, type RawHeader, type StoredEvent, stateName } from '../event.ts'
 import type { Resolution } from '../ports.ts'
 import type { EventDetail } from '../queue-reader.ts'
 import { lastHeader, shownBytes } from '../wire/headers.ts'
-import { scanJson } from '../wire/json-scan.ts'
-import { shownJson } from '../wire/shown-json.ts'
+import { shownJson } from '../wire/json.ts'
 
 /** An object of members that are JSON already. */
 const objectText = (members: Readonly<Record<string, string>>): string =>

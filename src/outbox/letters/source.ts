@@ -8,6 +8,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { BartlebyError, failure } from '../../core/errors.ts'
+import { isJson } from '../../core/json/tokens.ts'
 import { type Session, StoreUnavailable } from '../../db/database.ts'
 import { contentPortions, readContents, readDigests } from '../../letters/contents.ts'
 import type { Edit, LetterId, Placed } from '../../letters/letter.ts'
@@ -136,17 +137,11 @@ function formProblem(layout: Layout, payload: Uint8Array | null): BartlebyError 
   return reason === null ? null : failure('parameter_invalid', { parameter: 'payload', reason })
 }
 
-function textProblem(payload: Uint8Array, isJson: boolean): string | null {
+function textProblem(payload: Uint8Array, mustBeJson: boolean): string | null {
   if (!isUtf8(payload)) return 'its outbox keeps text, and this is no UTF-8'
   const text = Buffer.from(payload).toString('utf8')
   if (text.includes('\0')) return 'its outbox keeps text without the null character'
-  if (!isJson) return null
-  try {
-    JSON.parse(text)
-    return null
-  } catch {
-    return 'its outbox keeps JSON, and this is none'
-  }
+  return mustBeJson && !isJson(text) ? 'its outbox keeps JSON, and this is none' : null
 }
 
 async function send(

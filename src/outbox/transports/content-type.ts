@@ -1,5 +1,6 @@
 /** What a payload is: the message says so, or its bytes do. */
 import { isUtf8 } from 'node:buffer'
+import { isJson } from '../../core/json/tokens.ts'
 import type { OutboxMessage } from '../message.ts'
 
 export const JSON_TYPE = 'application/json'
@@ -30,13 +31,7 @@ function looksLikeJson(bytes: Buffer): boolean {
   const isEnclosed = (first === OBJECT && last === OBJECT_END) || (first === LIST && last === LIST_END)
   if (bytes.length > MOST_PARSED) return isEnclosed
   if (!isEnclosed && !BEGINNINGS.has(first)) return false
-  if (!isUtf8(bytes)) return false
-  try {
-    JSON.parse(bytes.toString('utf8'))
-    return true
-  } catch {
-    return false
-  }
+  return isUtf8(bytes) && isJson(bytes.toString('utf8'))
 }
 
 const [OBJECT, OBJECT_END, LIST, LIST_END] = Buffer.from('{}[]')

@@ -2,6 +2,7 @@
  * What PostgreSQL does not keep though it is JSON: nesting beyond its stack, and in `jsonb` U+0000, halves of characters and
  * numbers that `numeric` cannot hold. One pass over a text that is known to be JSON.
  */
+import { isClosing, isOpening, isQuote, skipSpace, tokenEnd } from '../../core/json/tokens.ts'
 
 /** PostgreSQL reads JSON recursively; it ended between 10,000 and 20,000 levels with its usual stack. */
 const MOST_LEVELS = 5_000
@@ -9,51 +10,35 @@ const MOST_LEVELS = 5_000
 const MOST_WHOLE_DIGITS = 131_072
 const MOST_FRACTION_DIGITS = 16_383
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const isOpening = (code: number): boolean => code === 0x5b || code === 0x7b
-const isClosing = (code: number): boolean => code === 0x5d || code === 0x7d
-/** What a number begins with; its other characters follow without a gap. */
-const isNumeric = (code: number): boolean =>
-  (code >= 0x30 && code <= 0x39) || code === 0x2d || code === 0x2b || code === 0x2e || (code | 0x20) === 0x65
-
 /** Why a column of this type cannot keep the JSON; undefined when it can. */
-export function jsonProblem(text: string, type: 'json' | 'jsonb'): string | undefined {
+export function columnProblem(text: string, type: 'json' | 'jsonb'): string | undefined {
   let depth = 0
-  for (let at = 0; at < text.length; at++) {
+  for (let at = skipSpace(text, 0), end = 0; at < text.length; at = skipSpace(text, end)) {
+    end = tokenEnd(text, at)
     const code = text.charCodeAt(at)
-    if (code === QUOTE) {
-      const end = endOfString(text, at)
-      const problem = type === 'jsonb' ? stringProblem(text, at, end) : undefined
-      if (problem !== undefined) return problem
-      at = end
-    } else if (isOpening(code)) {
+    if (isOpening(code)) {
       if (++depth > MOST_LEVELS) return `is nested deeper than ${MOST_LEVELS} levels`
     } else if (isClosing(code)) depth--
-    else if (type === 'jsonb' && code >= 0x30 && code <= 0x39) {
-      const end = endOfNumber(text, at)
-      if (!fitsNumeric(text.slice(at, end))) return 'holds a number beyond what a column of jsonb can keep'
-      at = end - 1
+    else if (type === 'jsonb') {
+      // Most are short, and far from any limit.
+      const isShort = end - at < (isQuote(code) ? SHORTEST_ESCAPE : SHORTEST_EXPONENT)
+      const problem = isShort ? undefined : valueProblem(text.slice(at, end))
+      if (problem !== undefined) return problem
     }
   }
   return undefined
 }
 
-/** Where the closing quote of the string that begins at `at` stands. */
-function endOfString(text: string, at: number): number {
-  for (let end = text.indexOf('"', at + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0
-    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++
-    if (backslashes % 2 === 0) return end
-  }
-  return text.length
-}
+/** `"\u0000"` and `1e999`: what is shorter has no problem. */
+const SHORTEST_ESCAPE = 8
+const SHORTEST_EXPONENT = 5
+
+const valueProblem = (written: string): string | undefined =>
+  written.startsWith('"') ? stringProblem(written) : numberProblem(written)
 
 const ESCAPE = /\\(?:u([\da-fA-F]{4})|.)/g
 
-function stringProblem(text: string, from: number, to: number): string | undefined {
-  if (to - from < 7) return undefined
-  const string = text.slice(from + 1, to)
+function stringProblem(string: string): string | undefined {
   if (!string.includes('\\u')) return undefined
   const decoded = string.replace(ESCAPE, (_, hex?: string) =>
     hex === undefined ? ' ' : String.fromCharCode(Number.parseInt(hex, 16)),
@@ -64,17 +49,11 @@ function stringProblem(text: string, from: number, to: number): string | undefin
   return undefined
 }
 
-function endOfNumber(text: string, at: number): number {
-  let end = at
-  while (end < text.length && isNumeric(text.charCodeAt(end))) end++
-  return end
-}
-
-function fitsNumeric(number: string): boolean {
-  // Most are short, and far from any limit.
-  if (number.length < 5) return true
-  const [mantissa = '', exponent = '0'] = number.split(/[eE]/)
+/** Words have no digits. */
+function numberProblem(number: string): string | undefined {
+  const [mantissa = '', exponent = '0'] = number.replace(/^-/, '').split(/[eE]/)
   const [whole = '', fraction = ''] = mantissa.split('.')
   const shift = Number(exponent)
-  return whole.length + shift <= MOST_WHOLE_DIGITS && fraction.length - shift <= MOST_FRACTION_DIGITS
+  const isKept = whole.length + shift <= MOST_WHOLE_DIGITS && fraction.length - shift <= MOST_FRACTION_DIGITS
+  return isKept ? undefined : 'holds a number beyond what a column of jsonb can keep'
 }

@@ -2,9 +2,11 @@
  * The payload of a new message, on its way into the column that keeps it. What the database would refuse is refused here:
  * on PostgreSQL a statement that fails takes the application's whole transaction with it.
  */
+import { isUtf8 } from 'node:buffer'
 import { failure } from '../../core/errors.ts'
+import { jsonProblem } from '../../core/json/tokens.ts'
 import { keepsBytes, keepsJson, type Layout } from '../layout.ts'
-import { jsonProblem } from './json-limits.ts'
+import { columnProblem } from './json-limits.ts'
 
 /** A payload as it will be sent: bytes and texts as they are, anything else as its JSON. */
 export type Content =
@@ -65,29 +67,16 @@ export function payloadFitter(layout: Layout): PayloadFitter {
     const text = content.kind === 'bytes' ? decode(content.bytes, at) : content.text
     if (isPostgres && text.includes('\0')) refuse(`holds U+0000, which a column of ${type} cannot keep`, at)
     if (isJson) {
-      if (content.kind !== 'json') checkJson(text, at)
-      const problem = jsonProblem(text, type === 'jsonb' ? 'jsonb' : 'json')
+      const reason = content.kind === 'json' ? null : jsonProblem(text)
+      if (reason !== null) refuse(`is not JSON, and its column takes nothing else: ${reason}`, at)
+      const problem = columnProblem(text, type === 'jsonb' ? 'jsonb' : 'json')
       if (problem !== undefined) refuse(problem, at)
     }
     return text
   }
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 function decode(bytes: Buffer, at: Place): string {
-  try {
-    return utf8.decode(bytes)
-  } catch {
-    return refuse('is not UTF-8, and its column keeps text', at)
-  }
-}
-
-function checkJson(text: string, at: Place): void {
-  try {
-    JSON.parse(text)
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    refuse(`is not JSON, and its column takes nothing else: ${reason}`, at)
-  }
+  if (!isUtf8(bytes)) refuse('is not UTF-8, and its column keeps text', at)
+  return bytes.toString('utf8')
 }

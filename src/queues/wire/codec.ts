@@ -18,7 +18,16 @@ import {
 import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import type { Instant } from '../../core/clock.ts'
 import { BartlebyError, failure } from '../../core/errors.ts'
-import { skipSpace } from '../../core/json-scan.ts'
+import {
+  isClosing,
+  isName,
+  isOpening,
+  isQuote,
+  skipSpace,
+  stringEnd,
+  stringOf,
+  tokenEnd,
+} from '../../core/json/tokens.ts'
 import { instantFromParts, isTimestamp, partsFromInstant, ZERO_TIME } from '../../core/timestamp.ts'
 
 export type Format = 'json' | 'protobuf'
@@ -125,11 +134,6 @@ export function wireEcho(timestamp: Timestamp | undefined): { seconds: bigint; n
   return wireFromInstant(isTimestamp(at) ? at : null)
 }
 
-const QUOTE = 0x22
-const COLON = 0x3a
-const BACKSLASH = 0x5c
-const SPACE = 0x20
-
 /**
  * The first name that an object has twice, also in the two spellings of protobuf; null when there is none. `value` is what the
  * text holds: JSON.parse keeps the last of two members and says nothing, so the names in the text are counted and compared
@@ -145,32 +149,10 @@ export function duplicateMember(text: string, value: unknown): string | null {
 function namesIn(text: string): number {
   let count = 0
   for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {
-    at = endOfString(text, at)
+    at = stringEnd(text, at)
     if (isName(text, at)) count++
   }
   return count
-}
-
-/** Behind the closing quote. Names are short, payloads are long: the search begins by steps and goes on by leaps. */
-function endOfString(text: string, start: number): number {
-  let at = start + 1
-  for (const near = at + 16; at < near; at++) {
-    const code = text.charCodeAt(at)
-    if (code === QUOTE) return at + 1
-    if (code === BACKSLASH) at++
-  }
-  for (;;) {
-    const end = text.indexOf('"', at)
-    let escapes = end
-    while (escapes > at && text.charCodeAt(escapes - 1) === BACKSLASH) escapes--
-    at = end + 1
-    if ((end - escapes) % 2 === 0) return at
-  }
-}
-
-function isName(text: string, end: number): boolean {
-  const code = text.charCodeAt(end)
-  return code === COLON || (code <= SPACE && text.charCodeAt(skipSpace(text, end)) === COLON)
 }
 
 interface Members {
@@ -210,22 +192,17 @@ const camelCase = (name: string): string =>
 /** The name that was counted once too often. */
 function repeatedName(text: string): string {
   const open: Set<string>[] = []
-  for (let at = 0; at < text.length; ) {
-    const code = text.charAt(at)
-    if (code !== '"') {
-      if (code === '{' || code === '[') open.push(new Set())
-      else if (code === '}' || code === ']') open.pop()
-      at++
-      continue
-    }
-    const end = endOfString(text, at)
-    if (isName(text, end)) {
-      const name = String(JSON.parse(text.slice(at, end)))
+  for (let at = skipSpace(text, 0), end = 0; at < text.length; at = skipSpace(text, end)) {
+    end = tokenEnd(text, at)
+    const code = text.charCodeAt(at)
+    if (isOpening(code)) open.push(new Set())
+    else if (isClosing(code)) open.pop()
+    else if (isQuote(code) && isName(text, end)) {
+      const name = stringOf(text.slice(at, end))
       const names = open.at(-1)
       if (names?.has(name)) return name
       names?.add(name)
     }
-    at = end
   }
   throw new Error('no name is there twice')
 }

@@ -1,12 +1,13 @@
 /** What a recipe makes of one letter: a payload and headers in, what changes out, or why it cannot be done. */
-import type { HeaderEdit, ItemHeader } from '../../letters/letter.ts'
-import { changedHeaders } from './header-rules.ts'
-import { showPointer } from './json-pointer.ts'
+import { isUtf8 } from 'node:buffer'
+import { storedText } from '../../core/content.ts'
+import { type PatchOperation, patchText } from '../../core/json/patch.ts'
+import { showPointer } from '../../core/json/pointer.ts'
+import { isJson } from '../../core/json/tokens.ts'
+import { type HeaderEdit, ITEM_HEADERS, type ItemHeader } from '../../letters/letter.ts'
 import { mappedText } from './mapping.ts'
-import { payloadText } from './payload-text.ts'
-import type { PatchOperation, Recipe } from './recipe.ts'
+import type { HeaderRules, Recipe } from './recipe.ts'
 import { MOST_PAYLOAD_BYTES, TOO_LARGE } from './repair-bounds.ts'
-import { patchText } from './text-patch.ts'
 
 /** A letter before its repair. */
 export interface LetterContent extends Readonly<Record<ItemHeader, string>> {
@@ -26,19 +27,19 @@ export type RepairResult =
   | { readonly ok: true; readonly repaired: Repaired }
   | { readonly ok: false; readonly reason: string }
 
-/** The new text, or why there is none. */
-type TextResult =
+/** A text, or why there is none. */
+export type TextResult =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly reason: string }
 
 /** Applies a recipe. Bounded in size; time and memory are for whoever calls it to bound. */
 export async function applyRecipe(recipe: Recipe, letter: LetterContent): Promise<RepairResult> {
+  const { patch, mapping } = recipe
   const headers = recipe.headers === null ? {} : changedHeaders(recipe.headers, letter)
-  if (recipe.patch === null && recipe.mapping === null)
-    return { ok: true, repaired: { payload: null, headers } }
+  if (patch === null && mapping === null) return { ok: true, repaired: { payload: null, headers } }
   const read = payloadText(letter.payload)
   if (!read.ok) return read
-  const result = await changedText(recipe, read.text)
+  const result = patch === null ? await mappedText(mapping ?? '', read.text) : patched(patch, read.text)
   if (!result.ok) return result
   if (result.text === read.text) return { ok: true, repaired: { payload: null, headers } }
   const payload = new TextEncoder().encode(result.text)
@@ -46,9 +47,15 @@ export async function applyRecipe(recipe: Recipe, letter: LetterContent): Promis
   return { ok: true, repaired: { payload, headers } }
 }
 
-async function changedText({ patch, mapping }: Recipe, text: string): Promise<TextResult> {
-  if (patch !== null) return patched(patch, text)
-  return mapping === null ? { ok: true, text } : mappedText(mapping, text)
+/** Payloads that can be repaired are JSON in UTF-8, and not without end. */
+function payloadText(payload: Uint8Array): TextResult {
+  const refused = (reason: string): TextResult => ({ ok: false, reason: `the payload is ${reason}` })
+  if (payload.length > MOST_PAYLOAD_BYTES) return refused('larger than 16 MiB')
+  if (payload.length === 0) return refused('empty, and no JSON')
+  if (!isUtf8(payload)) return refused('no UTF-8, and no JSON')
+  // With a byte order mark, which is no JSON.
+  const text = storedText(payload)
+  return isJson(text) ? { ok: true, text } : refused('no JSON')
 }
 
 function patched(patch: readonly PatchOperation[], text: string): TextResult {
@@ -61,4 +68,14 @@ function naming(patch: readonly PatchOperation[], index: number): string {
   const operation = patch[index]
   const said = operation === undefined ? '' : ` (${operation.op} ${showPointer(operation.path)})`
   return `patch[${index}]${said}`
+}
+
+/** The headers that change, and what they become; removed ones become empty. */
+function changedHeaders(rules: HeaderRules, headers: Readonly<Record<ItemHeader, string>>): HeaderEdit {
+  const changed: Partial<Record<ItemHeader, string>> = {}
+  for (const name of ITEM_HEADERS) {
+    const value = rules.remove.includes(name) ? '' : rules.set[name]
+    if (value !== undefined && value !== headers[name]) changed[name] = value
+  }
+  return changed
 }

@@ -1,13 +1,12 @@
 /** Runs mappings on the texts of payloads. For the thread of repairs: an expression may take for ever, and all memory. */
 import jsonata from 'jsonata'
-import { parseExactly } from './exact-json.ts'
-import { MOST_LEVELS } from './json-pointer.ts'
-import { rewriteText } from './json-rewrite.ts'
-import { isNestedDeeper } from './json-text.ts'
-import { bindFunctions } from './mapping-functions.ts'
-import { MappingNumbers } from './mapping-numbers.ts'
-import { MappingRefusal } from './mapping-refusal.ts'
-import { mappingResult } from './mapping-result.ts'
+import { parseExactly } from '../../core/json/exact.ts'
+import { MOST_LEVELS } from '../../core/json/pointer.ts'
+import { rewriteText } from '../../core/json/rewrite.ts'
+import { isNestedDeeper } from '../../core/json/tokens.ts'
+import type { TextResult } from './apply-recipe.ts'
+import { SWITCHED_OFF, whyOff } from './mapping-language.ts'
+import { isFunction, MappingNumbers, MappingRefusal, mappingResult } from './mapping-values.ts'
 
 /** JSONata's own bounds: calls within calls, and the length of a list that an expression makes. */
 const BOUNDS = { stack: 5_000, sequence: 1_000_000 }
@@ -23,17 +22,14 @@ function compiled(mapping: string): jsonata.Expression {
   const known = expressions.get(mapping)
   if (known !== undefined) return known
   const expression = jsonata(mapping, BOUNDS)
-  bindFunctions(expression, () => numbers)
+  bindFunctions(expression)
   if (expressions.size === MOST_EXPRESSIONS) expressions.clear()
   expressions.set(mapping, expression)
   return expression
 }
 
 /** The text that a mapping makes of another, which is JSON; or why there is none. One at a time. */
-export async function mappedText(
-  mapping: string,
-  text: string,
-): Promise<{ readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string }> {
+export async function mappedText(mapping: string, text: string): Promise<TextResult> {
   try {
     return { ok: true, text: await mapped(mapping, text) }
   } catch (error) {
@@ -61,3 +57,61 @@ function reasonOf(thrown: unknown): string {
   const said = typeof message === 'string' && message !== '' ? message : 'it does not say why'
   return `the mapping failed: ${said.slice(0, MOST_MESSAGE_CHARACTERS)}`
 }
+
+/** A function of JSONata's, as its environments hold it. */
+interface Definition {
+  readonly implementation: (this: object, ...given: unknown[]) => unknown
+}
+
+const own = async (name: string): Promise<Definition> =>
+  // JSONata gives its own functions out as objects of this form.
+  (await jsonata(`$${name}`).evaluate(null)) as Definition
+
+const originals = { string: await own('string'), toMillis: await own('toMillis') }
+
+/** Asked for what it takes from the clock, a date refuses. */
+const NO_CLOCK = new Proxy(
+  {},
+  {
+    get: () => {
+      throw new MappingRefusal(
+        '$toMillis needs a date: what the picture leaves out would be taken from the clock',
+      )
+    },
+  },
+)
+
+/** Puts functions of ours into an expression, where they differ from JSONata's own. */
+function bindFunctions(expression: jsonata.Expression): void {
+  for (const name of SWITCHED_OFF) {
+    expression.registerFunction(name, () => {
+      throw new MappingRefusal(whyOff(name))
+    })
+  }
+  // JSONata's own copies numbers with 15 digits, and the `|…|…|` operator copies everything.
+  expression.registerFunction('clone', (value: unknown) => value && copyOf(value), '<(oa)-:o>')
+  const { string, toMillis } = originals
+  expression.assign('string', {
+    ...string,
+    implementation: function (this: object, value: unknown, prettify: unknown) {
+      const digits = typeof value === 'number' ? numbers.written(value) : undefined
+      return digits ?? string.implementation.call(this, value, prettify)
+    },
+  } satisfies Definition)
+  expression.assign('toMillis', {
+    ...toMillis,
+    implementation: (timestamp: unknown, picture: unknown) =>
+      toMillis.implementation.call(
+        { environment: { timestamp: NO_CLOCK } },
+        picture === undefined ? inUtc(timestamp) : timestamp,
+        picture,
+      ),
+  } satisfies Definition)
+}
+
+const copyOf = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value, (_name, part: unknown) => (isFunction(part) ? '' : part)))
+
+/** Times without a zone are meant in that of the server, else, and servers may stand in different ones. */
+const inUtc = (timestamp: unknown): unknown =>
+  typeof timestamp === 'string' && /T[\d:.]+$/.test(timestamp) ? `${timestamp}Z` : timestamp

@@ -9,12 +9,9 @@ import { writeFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import type { EventLoopUtilization } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
-import { LETTER_MS } from './repair-bounds.ts'
+import { LETTER_MS, OUT_OF_MEMORY } from './repair-bounds.ts'
 // Types alone; by these the code of the thread is part of the build too.
 import type { RepairRequest, ThreadAnswer } from './repair-thread.ts'
-
-/** What this process says by its exit code. */
-export const OUT_OF_MEMORY = 12
 
 /** What the thread says, or that the letter after the last one took too long: nothing more comes then. */
 export type RepairAnswer = ThreadAnswer | { readonly kind: 'too long' }

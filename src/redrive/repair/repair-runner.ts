@@ -9,17 +9,14 @@ import { extname } from 'node:path'
 import { failure } from '../../core/errors.ts'
 import type { LetterContent, RepairResult } from './apply-recipe.ts'
 import { type Recipe, showRecipe } from './recipe.ts'
-import { TOO_LONG, TOO_MUCH_MEMORY } from './repair-bounds.ts'
+import { OUT_OF_MEMORY, TOO_LONG, TOO_MUCH_MEMORY } from './repair-bounds.ts'
 // Types alone; by these the code of the process is part of the build too.
-import type { OUT_OF_MEMORY, RepairAnswer } from './repair-process.ts'
+import type { RepairAnswer } from './repair-process.ts'
 import type { RepairCost, RepairRequest } from './repair-thread.ts'
 
 const START_MS = 30_000
 /** The process times its letters itself; one that says nothing for so long cannot even do that. */
 const SILENT_MS = 30_000
-
-/** As the process says it. */
-const OUT_OF_MEMORY_CODE: typeof OUT_OF_MEMORY = 12
 
 /** What became of one letter, and what it cost. */
 export interface RepairedLetter {
@@ -42,8 +39,7 @@ export interface RunTerms {
 
 interface Run {
   readonly done: RepairedLetter[]
-  readonly settle: (end: RunEnd) => void
-  readonly fail: (error: unknown) => void
+  readonly end: PromiseWithResolvers<RunEnd>
   readonly timer: NodeJS.Timeout
 }
 
@@ -78,18 +74,15 @@ export class RepairRunner {
     this.ready.catch(() => {})
     // As the process sends them.
     this.#child.on('message', (answer) => this.#told(answer as RepairAnswer))
-    this.#child.on('error', (error) => this.#over(error, error.message))
+    this.#child.on('error', (error) => this.#over(error.message, error))
     this.#child.once('exit', (exitCode, signal) => {
-      const isMemory = exitCode === OUT_OF_MEMORY_CODE || signal !== null
+      const isMemory = exitCode === OUT_OF_MEMORY || signal !== null
       const error = new Error(`the process of repairs ended with ${signal ?? exitCode}`)
-      this.#over(error, isMemory ? TOO_MUCH_MEMORY : error.message)
+      this.#over(isMemory ? TOO_MUCH_MEMORY : error.message, error)
       this.#exited.resolve()
     })
-    this.#startTimer = setTimeout(() => {
-      const error = new Error(`the process of repairs did not start within ${START_MS / 1_000} seconds`)
-      this.#over(error, error.message)
-      this.#child.kill('SIGKILL')
-    }, START_MS)
+    const tooSlow = `the process of repairs did not start within ${START_MS / 1_000} seconds`
+    this.#startTimer = setTimeout(() => this.#kill(tooSlow), START_MS)
   }
 
   /** Whether it can no longer be given letters. */
@@ -99,27 +92,25 @@ export class RepairRunner {
 
   /** Repairs letters, when those before are done; rejects when the process is ended meanwhile. */
   run(recipe: Recipe, letters: readonly LetterContent[], terms: RunTerms): Promise<RunEnd> {
-    return new Promise((settle, fail) => {
-      const timer = setTimeout(() => this.#isSilent(), SILENT_MS)
-      this.#run = { done: [], settle, fail, timer }
-      const isKnown = recipe.version === this.#recipe
-      this.#recipe = recipe.version
-      const request: RepairRequest = {
-        recipe: isKnown ? null : JSON.stringify(showRecipe(recipe)),
-        letters,
-        ...terms,
-      }
-      this.#child.send(request, (error) => {
-        if (error !== null) this.#over(error, `the repair could not be run: ${error.message}`)
-      })
+    const end = Promise.withResolvers<RunEnd>()
+    this.#run = { done: [], end, timer: setTimeout(() => this.#kill(TOO_LONG), SILENT_MS) }
+    const isKnown = recipe.version === this.#recipe
+    this.#recipe = recipe.version
+    const request: RepairRequest = {
+      recipe: isKnown ? null : JSON.stringify(showRecipe(recipe)),
+      letters,
+      ...terms,
+    }
+    this.#child.send(request, (error) => {
+      if (error !== null) this.#over(`the repair could not be run: ${error.message}`)
     })
+    return end.promise
   }
 
   /** Ends it, whatever it does; resolves when it is over. */
   async end(): Promise<void> {
-    this.#leave()
-    this.#starting.reject(failure('service_stopping'))
-    this.#endRun()?.fail(failure('service_stopping'))
+    this.#leave(failure('service_stopping'))
+    this.#endRun()?.end.reject(failure('service_stopping'))
     // Without an id it never began.
     if (this.#child.pid === undefined) return
     this.#child.ref()
@@ -141,32 +132,31 @@ export class RepairRunner {
         this.#settle(null)
         return
       case 'too long':
-        this.#leave()
-        this.#settle(TOO_LONG)
+        this.#over(TOO_LONG)
     }
   }
 
-  #isSilent(): void {
-    this.#leave()
-    this.#settle(TOO_LONG)
+  #kill(said: string): void {
+    this.#over(said)
     this.#child.kill('SIGKILL')
   }
 
   /** It cannot be used any more; `said` is what that means for the letter that is under way. */
-  #over(error: Error, said: string): void {
-    this.#leave()
-    this.#starting.reject(error)
+  #over(said: string, error = new Error(said)): void {
+    this.#leave(error)
     this.#settle(said)
   }
 
   #settle(broke: string | null): void {
     const run = this.#endRun()
-    run?.settle({ done: run.done, broke })
+    run?.end.resolve({ done: run.done, broke })
   }
 
-  #leave(): void {
+  /** `error` is for whoever still waits for it to start. */
+  #leave(error: Error): void {
     this.#isGone = true
     clearTimeout(this.#startTimer)
+    this.#starting.reject(error)
   }
 
   #endRun(): Run | null {

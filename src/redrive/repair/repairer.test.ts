@@ -121,8 +121,8 @@ describe('letters that are repaired', () => {
   it('are given back before all of them are done when their time is over, one at least', async () => {
     const recipe = parseRecipe({ patch: [{ op: 'remove', path: '/a' }] })
     const letters = Array.from({ length: 100 }, () => letter('{"a":1}'))
-    expect(await repairer.repair(recipe, letters, { forMs: -1 })).toHaveLength(1)
-    expect(await repairer.repair(recipe, letters, { forMs: 60_000 })).toHaveLength(100)
+    expect(await repairer.repair(recipe, letters, -1)).toHaveLength(1)
+    expect(await repairer.repair(recipe, letters, 60_000)).toHaveLength(100)
   })
 
   it('are refused for memory one by one: those beside them are repaired', async () => {

@@ -25,11 +25,6 @@ export interface RepairTrial extends RepairCost {
   readonly refusal: string | null
 }
 
-/** How long letters are worked on. */
-export interface RepairTime {
-  readonly forMs?: number
-}
-
 const IDLE_MS = 10_000
 
 /** What the process is given at once: messages of some milliseconds for the server. One that is larger goes alone. */
@@ -64,7 +59,7 @@ export class Repairer {
   async repair(
     recipe: Recipe,
     letters: readonly Repairable[],
-    { forMs = Number.POSITIVE_INFINITY }: RepairTime = {},
+    forMs = Number.POSITIVE_INFINITY,
   ): Promise<readonly RepairResult[]> {
     const repaired = await this.#repair(recipe, letters, { forMs, keepsPayloads: true })
     return repaired.map(({ result }) => result)
@@ -74,7 +69,7 @@ export class Repairer {
   async tryOut(
     recipe: Recipe,
     letters: readonly Repairable[],
-    { forMs = Number.POSITIVE_INFINITY }: RepairTime = {},
+    forMs = Number.POSITIVE_INFINITY,
   ): Promise<readonly RepairTrial[]> {
     const repaired = await this.#repair(recipe, letters, { forMs, keepsPayloads: false })
     return repaired.map(({ result, cost }) => ({ ...cost, refusal: result.ok ? null : result.reason }))

@@ -20,8 +20,7 @@ import {
   REDRIVE_ORDERS,
   REDRIVE_STATES,
 } from '../redrive.ts'
-import { MOST_OPERATIONS } from '../repair/patch-operation.ts'
-import { MOST_MAPPING_BYTES } from '../repair/recipe.ts'
+import { MOST_MAPPING_BYTES, MOST_OPERATIONS } from '../repair/recipe.ts'
 import { MAX_SHOWN_PAYLOAD } from '../view.ts'
 import { MAX_ENGINE, MAX_FILTER_TEXT, MAX_IDS, MAX_ROW_KEY, MAX_SIGNATURE } from './selection.ts'
 import { CANARY_DEFAULTS, MAX_CANARY, MAX_OUTCOMES, MAX_RATE, MAX_WAIT_SECONDS, MIN_RATE } from './terms.ts'

@@ -2,7 +2,8 @@
  * What an operator asks to be planned, read field by field: a field that is unknown, of another type or out of its bounds is refused
  * by name, because a plan that silently leaves out a condition moves the wrong letters.
  */
-import { memberTexts } from '../../core/json-members.ts'
+import { parseExactly } from '../../core/json/exact.ts'
+import { JsonText } from '../../core/json/text.ts'
 import { type JsonBody, type JsonObject, optionalText, refuseUnknownFields } from '../../http/json-body.ts'
 import { checkQueueName } from '../../queues/validate.ts'
 import {
@@ -13,7 +14,6 @@ import {
   type RedriveAction,
   type RedriveOrder,
 } from '../redrive.ts'
-import { parseExactly } from '../repair/exact-json.ts'
 import { parseRecipe, type Recipe } from '../repair/recipe.ts'
 import { refuse, showValue } from './refusal.ts'
 import { readSelection } from './selection.ts'
@@ -67,7 +67,7 @@ export function readPlanRequest(body: JsonBody, actor: string): PlanRequest {
 /** From the text of the body: the numbers that a patch writes must not lose digits on the way. */
 function readRepair({ text, fields }: JsonBody): Recipe | null {
   if (fields.repair === undefined || fields.repair === null) return null
-  return parseRecipe(exactly(memberTexts(text).get('repair') ?? ''), 'repair')
+  return parseRecipe(exactly(JsonText.of(text).at('repair')?.written ?? ''), 'repair')
 }
 
 function exactly(text: string): unknown {

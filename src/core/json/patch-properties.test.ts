@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { membersOf, parseExactly, sameJson } from './exact-json.ts'
-import { pointerBelow, stepsOf } from './json-pointer.ts'
-import { jsonTexts, pathsIn, valueAt } from './json-text-fixture.ts'
-import type { PatchOperation } from './patch-operation.ts'
-import { patchText } from './text-patch.ts'
+import { membersOf, parseExactly, sameJson } from './exact.ts'
+import { type PatchOperation, patchText } from './patch.ts'
+import { pointerBelow, stepsOf } from './pointer.ts'
+import { jsonTexts, pathsIn, valueAt } from './texts-fixture.ts'
+import { isJson } from './tokens.ts'
 
 const RUNS = { numRuns: 300 }
 
@@ -77,15 +77,6 @@ function isSwap(text: string, now: string, old: unknown, value: string): boolean
     if (isJson(middle) && sameJson(parseExactly(middle), old)) return true
   }
   return false
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 describe('any patch of any document', () => {

@@ -1,17 +1,15 @@
 /** Changes the text of a document so that it means another value: what is the same in both keeps its bytes. */
-import { membersOf, parseExactly, sameJson } from './exact-json.ts'
-import { JsonText, withoutSpace } from './json-text.ts'
+import { membersOf, parseExactly, sameJson } from './exact.ts'
+import { JsonText, withValue } from './text.ts'
 
 /** The text with what differs written anew. `after` is exact, and neither of them is nested without end. */
 export function rewriteText(text: string, after: unknown): string {
-  const { before, inner, behind } = withoutSpace(text)
-  const root = JsonText.of(inner)
-  const replaced = change(() => root, parseExactly(text), after)
-  return before + (replaced ?? root).toString() + behind
+  const root = JsonText.of(text)
+  return withValue(text, change(() => root, parseExactly(text), after) ?? root)
 }
 
 /** Texts are looked into where they change, and not before. */
-type Found = () => JsonText
+type Found = () => JsonText | undefined
 
 /** Changes a text within, or gives another for its place; null: it stays in it. */
 function change(text: Found, before: unknown, after: unknown): JsonText | null {
@@ -19,22 +17,23 @@ function change(text: Found, before: unknown, after: unknown): JsonText | null {
   const old = membersOf(before)
   const now = membersOf(after)
   if (old !== null && now !== null) return changeObject(text, old, now)
-  return sameJson(before, after) ? null : textOf(after)
+  return sameJson(before, after) ? null : JsonText.from(after)
+}
+
+function changePart(text: Found, step: string | number, before: unknown, after: unknown): void {
+  const replaced = change(() => text()?.at(step), before, after)
+  if (replaced !== null) text()?.set(step, replaced)
 }
 
 type Members = Readonly<Record<string, unknown>>
 
 function changeObject(text: Found, before: Members, after: Members): null {
   for (const name of Object.keys(before)) {
-    if (!Object.hasOwn(after, name)) {
-      text().removeMember(name)
-      continue
-    }
-    const replaced = change(() => there(text().member(name)), before[name], after[name])
-    if (replaced !== null) text().setMember(name, replaced)
+    if (Object.hasOwn(after, name)) changePart(text, name, before[name], after[name])
+    else text()?.remove(name)
   }
   for (const name of Object.keys(after)) {
-    if (!Object.hasOwn(before, name)) text().setMember(name, textOf(after[name]))
+    if (!Object.hasOwn(before, name)) text()?.set(name, JsonText.from(after[name]))
   }
   return null
 }
@@ -53,19 +52,10 @@ function changeList(text: Found, before: readonly unknown[], after: readonly unk
     while (rest < shorter - start && sameJson(before.at(-1 - rest), after.at(-1 - rest))) rest++
   }
   const end = shorter - rest
-  for (let index = start; index < end; index++) {
-    const replaced = change(() => there(text().element(index)), before[index], after[index])
-    if (replaced !== null) text().setElement(index, replaced)
-  }
+  for (let index = start; index < end; index++) changePart(text, index, before[index], after[index])
   if (before.length !== after.length) {
-    text().replaceElements(end, before.length - rest - end, after.slice(end, after.length - rest).map(textOf))
+    const added = after.slice(end, after.length - rest).map(JsonText.from)
+    text()?.replaceElements(end, before.length - rest - end, added)
   }
   return null
-}
-
-const textOf = (value: unknown): JsonText => JsonText.of(JSON.stringify(value))
-
-function there(text: JsonText | undefined): JsonText {
-  if (text === undefined) throw new Error('a document has not what its text has')
-  return text
 }

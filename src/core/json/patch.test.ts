@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { parseExactly } from './exact-json.ts'
-import type { PatchOperation } from './patch-operation.ts'
-import { patchText } from './text-patch.ts'
+import { parseExactly } from './exact.ts'
+import { type PatchOperation, patchText } from './patch.ts'
 
 /** The new text, or why there is none. */
 function patched(text: string, operations: unknown): string {

@@ -20,42 +20,16 @@ export type JsonScan =
       readonly nonFinite: boolean
     }
 
-/** What Python's reader takes: beyond that it refuses JSON that is none the worse. */
-const DEEPEST = 500
-const LONGEST_INTEGER = 4300
-
-/** Whether a consumer written in Python can read it. */
-export const isReadableForPython = (scan: JsonScan & { readonly ok: true }): boolean =>
-  scan.depth <= DEEPEST && scan.longestInteger <= LONGEST_INTEGER
-
 const NOT_JSON: JsonScan = { ok: false, why: 'not_json' }
 const NOT_UTF8: JsonScan = { ok: false, why: 'not_utf8' }
 
 /** What a position is when there is none. */
 const NOWHERE = -1
 
-const SPACE = 0x20
-const QUOTE = 0x22
-const PLUS = 0x2b
-const COMMA = 0x2c
-const MINUS = 0x2d
-const DOT = 0x2e
-const ZERO = 0x30
-const NINE = 0x39
-const COLON = 0x3a
-const UPPER_E = 0x45
-const UPPER_I = 0x49
-const UPPER_N = 0x4e
-const OPEN_ARRAY = 0x5b
-const BACKSLASH = 0x5c
-const CLOSE_ARRAY = 0x5d
-const LOWER_E = 0x65
-const LOWER_F = 0x66
-const LOWER_N = 0x6e
-const LOWER_T = 0x74
-const LOWER_U = 0x75
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
+const [SPACE, QUOTE, PLUS, COMMA, MINUS, DOT, ZERO] = [0x20, 0x22, 0x2b, 0x2c, 0x2d, 0x2e, 0x30]
+const [NINE, COLON, UPPER_E, UPPER_I, UPPER_N] = [0x39, 0x3a, 0x45, 0x49, 0x4e]
+const [OPEN_ARRAY, BACKSLASH, CLOSE_ARRAY] = [0x5b, 0x5c, 0x5d]
+const [LOWER_E, LOWER_U, OPEN_OBJECT, CLOSE_OBJECT] = [0x65, 0x75, 0x7b, 0x7d]
 
 // What may come next. Up to ITEM_OR_END a value may; the next two begin with a name.
 const VALUE = 0
@@ -65,11 +39,12 @@ const NAME = 3
 const COLON_NEXT = 4
 const COMMA_OR_END = 5
 
-const TRUE = Buffer.from('true')
-const FALSE = Buffer.from('false')
-const NULL = Buffer.from('null')
-const NAN = Buffer.from('NaN')
-const INFINITY = Buffer.from('Infinity')
+/** By their first bytes. Numbers that begin with a minus are looked at before. */
+const WORDS: readonly (Uint8Array | undefined)[] = Array.from({ length: 256 }, (_, first) =>
+  ['true', 'false', 'null', 'NaN', 'Infinity', '-Infinity']
+    .map((word) => Buffer.from(word))
+    .find((word) => word[0] === first),
+)
 
 /** Bytes that end a plain run in a string: quote, backslash and controls. */
 const SPECIAL_IN_STRING = new Uint8Array(256)
@@ -146,7 +121,7 @@ export function scanJson(bytes: Uint8Array): JsonScan {
         const digits = byte === MINUS ? at + 1 : at
         const integerEnd = digitsEnd(bytes, digits)
         if (integerEnd === digits) {
-          at = wordEnd(bytes, digits, byte)
+          at = wordEnd(bytes, at)
           if (byte === UPPER_N || byte === UPPER_I || byte === MINUS) nonFinite = true
         } else if (integerEnd > digits + 1 && byteAt(bytes, digits) === ZERO) return NOT_JSON
         else {
@@ -213,32 +188,14 @@ function numberEnd(bytes: Uint8Array, integerEnd: number): number {
   return end === digits ? NOWHERE : end
 }
 
-/** Behind the word that begins at `from`; `first` is its first byte, or the minus before it. */
-function wordEnd(bytes: Uint8Array, from: number, first: number): number {
-  const word = wordWith(first)
-  if (word === null) return NOWHERE
-  for (let index = 0; index < word.length; index++) {
+/** Behind the word that begins at `from`. */
+function wordEnd(bytes: Uint8Array, from: number): number {
+  const word = WORDS[byteAt(bytes, from)]
+  if (word === undefined) return NOWHERE
+  for (let index = 1; index < word.length; index++) {
     if (byteAt(bytes, from + index) !== word[index]) return NOWHERE
   }
   return from + word.length
-}
-
-function wordWith(first: number): Uint8Array | null {
-  switch (first) {
-    case LOWER_T:
-      return TRUE
-    case LOWER_F:
-      return FALSE
-    case LOWER_N:
-      return NULL
-    case UPPER_N:
-      return NAN
-    case UPPER_I:
-    case MINUS:
-      return INFINITY
-    default:
-      return null
-  }
 }
 
 function twiceAsLong(open: Uint8Array): typeof USUAL_DEPTHS {

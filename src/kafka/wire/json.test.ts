@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readJson } from './json-read.ts'
-import { writeJson } from './json-write.ts'
+import { bytesOf, VECTORS } from '../../../test/kafka/vectors.ts'
+import { scanJson } from '../../core/json/scan.ts'
+import { escapeNonAscii, isReadableForPython, readJson, shownJson, writeJson } from './json.ts'
 
 const read = (text: string): unknown => readJson(Buffer.from(text))
 const written = (value: unknown): string => Buffer.from(writeJson(value)).toString('latin1')
@@ -140,5 +141,88 @@ describe('a value as JSON', () => {
         expect(JSON.parse(written(value))).toEqual(JSON.parse(JSON.stringify(value)))
       }),
     )
+  })
+})
+
+const shown = (text: string): string => shownJson(Buffer.from(text))
+
+describe('JSON as responses show it', () => {
+  it('keeps every digit, space and escape', () => {
+    const text = '{"big": 12345678901234567890, "f":1.0,"e": 1e400, "a": 1, "a": "\\u00fc\\ud800 ü"}'
+    expect(shown(text)).toBe(text)
+  })
+
+  it('has null where numbers are not finite, but not in strings', () => {
+    expect(shown('[NaN,-Infinity, Infinity ,-1,"NaN","\\"-Infinity\\\\",{"NaN": NaN}]')).toBe(
+      '[null,null, null ,-1,"NaN","\\"-Infinity\\\\",{"NaN": null}]',
+    )
+    expect(shown('NaN')).toBe('null')
+  })
+
+  it('is always JSON, and the same but for them', () => {
+    const name = fc.constantFrom('NaN', 'Infinity', '"\\', 'a')
+    const { value } = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        tie('leaf'),
+        fc.array(tie('value')),
+        fc.dictionary(name, tie('value')),
+      ),
+      leaf: fc.oneof(fc.double(), fc.string(), name, fc.boolean(), fc.constant(null)),
+    }))
+    fc.assert(
+      fc.property(value, (sample) => {
+        // JSON.stringify writes null for them; a token of ours stands for each until they are all in place.
+        const text = JSON.stringify(sample, (_, member) =>
+          typeof member === 'number' && !Number.isFinite(member) ? `\u0001${member}` : member,
+        ).replaceAll(/"\\u0001([^"]+)"/g, '$1')
+        expect(JSON.parse(shown(text))).toEqual(JSON.parse(JSON.stringify(sample)))
+      }),
+    )
+  })
+})
+
+const escaped = (text: string): string => Buffer.from(escapeNonAscii(Buffer.from(text))).toString('latin1')
+
+describe('JSON that is made ASCII', () => {
+  it('has every unit of UTF-16 from U+0080 on as an escape, and nothing else changed', () => {
+    expect(escaped('{"a" : "Jürgen 📨\\u00e9\u007f" }')).toBe(
+      '{"a" : "J\\u00fcrgen \\ud83d\\udce8\\u00e9\u007f" }',
+    )
+  })
+
+  it('is as the vectors have it', () => {
+    const vector = VECTORS.intake.find(({ id }) => id === 'value-raw-utf8')
+    const published = vector?.expect?.published_value
+    expect(Buffer.from(escapeNonAscii(bytesOf(vector?.value ?? '')))).toEqual(bytesOf(String(published)))
+  })
+
+  it('is the same object when there is nothing to escape', () => {
+    const bytes = Buffer.from('{"a": 1.0}')
+    expect(escapeNonAscii(bytes)).toBe(bytes)
+  })
+
+  it('is the same value', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = JSON.stringify(value)
+        expect(JSON.parse(escaped(text))).toEqual(JSON.parse(text))
+        expect(escaped(text)).not.toMatch(/[\u0080-\uffff]/)
+      }),
+    )
+  })
+})
+
+describe('JSON for consumers in Python', () => {
+  it('knows where their patience ends', () => {
+    const readable = (text: string): boolean => {
+      const scan = scanJson(Buffer.from(text))
+      return scan.ok && isReadableForPython(scan)
+    }
+    expect(readable('['.repeat(500) + ']'.repeat(500))).toBe(true)
+    expect(readable('['.repeat(501) + ']'.repeat(501))).toBe(false)
+    expect(readable(`-${'1'.repeat(4300)}`)).toBe(true)
+    expect(readable('1'.repeat(4301))).toBe(false)
+    expect(readable(`${'1'.repeat(4301)}.0`)).toBe(true)
   })
 })

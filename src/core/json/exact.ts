@@ -2,8 +2,6 @@
  * JSON values whose numbers are all exact: those that JavaScript cannot hold stay as they are written, in the form that the
  * language has for that (`JSON.rawJSON`). `JSON.stringify` writes them back digit by digit.
  */
-import { sameNumber } from './same-number.ts'
-
 declare const rawNumberBrand: unique symbol
 
 /** A number as it was written. */
@@ -55,6 +53,14 @@ export function membersOf(value: unknown): Readonly<Record<string, unknown>> | n
   return value as Readonly<Record<string, unknown>>
 }
 
+/** What a JSON value is called in a refusal. */
+export function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  if (isRawNumber(value)) return 'a number'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
 /** Whether two exact values are the same; the order of members and the way numbers are written do not count. */
 export function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true
@@ -80,4 +86,26 @@ export function canonicalJson(value: unknown): string {
   if (members === null) return JSON.stringify(value)
   const names = Object.keys(members).sort()
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalJson(members[name])}`).join()}}`
+}
+
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+/** Longer exponents are compared as they are written; nobody means a number with them. */
+const MOST_EXPONENT_CHARACTERS = 20
+
+/** Whether two numbers in JSON are the same, however they are written and however many digits they have. */
+export const sameNumber = (a: string, b: string): boolean => a === b || plainForm(a) === plainForm(b)
+
+/** One text for all ways to write a number. */
+function plainForm(text: string): string {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? []
+  const digits = whole + fraction
+  // Loops, because a regular expression for zeros at the end takes quadratic time.
+  let start = 0
+  while (digits[start] === '0') start++
+  if (start === digits.length) return '0'
+  let end = digits.length
+  while (digits[end - 1] === '0') end--
+  const shown = `${sign}${digits.slice(start, end)}e`
+  if (exponent.length > MOST_EXPONENT_CHARACTERS) return `${shown}${text}`
+  return `${shown}${BigInt(exponent) + BigInt(digits.length - end - fraction.length)}`
 }

@@ -1,12 +1,23 @@
+/** What goes into a mapping and comes out of it: exact values of JSON on both sides, JSONata's own between them. */
+import {
+  isBeyondWhole,
+  isRawNumber,
+  membersOf,
+  type RawNumber,
+  rawNumber,
+  sameNumber,
+} from '../../core/json/exact.ts'
+import { MOST_LEVELS, pointerBelow, showPointer } from '../../core/json/pointer.ts'
+
+/** Why a letter is not repaired by a mapping, in words for operators. */
+export class MappingRefusal extends Error {
+  override readonly name = 'MappingRefusal'
+}
+
 /**
  * The numbers of a payload that JavaScript cannot hold. A mapping computes with what JavaScript makes of them; where it only passes
  * them on, they are written again as they were.
  */
-import { isBeyondWhole, isRawNumber, membersOf, type RawNumber, rawNumber } from './exact-json.ts'
-import { MappingRefusal } from './mapping-refusal.ts'
-import { sameNumber } from './same-number.ts'
-
-/** Those of one payload. */
 export class MappingNumbers {
   /** What a mapping sees, and what was written. */
   readonly #written = new Map<number, string>()
@@ -79,3 +90,57 @@ const MOST_DIGITS_SHOWN = 40
 
 const cut = (digits: string): string =>
   digits.length > MOST_DIGITS_SHOWN ? `${digits.slice(0, MOST_DIGITS_SHOWN)}…` : digits
+
+/** The exact value that a result stands for. Bounded by its depth alone: time and memory are those of the thread. */
+export function mappingResult(result: unknown, numbers: MappingNumbers): unknown {
+  if (result === undefined) throw new MappingRefusal('the mapping gives nothing')
+  return jsonOf('', result, numbers, 0)
+}
+
+function jsonOf(path: string, value: unknown, numbers: MappingNumbers, level: number): unknown {
+  if (level > MOST_LEVELS) {
+    throw new MappingRefusal(
+      `the mapping gives something that is nested more than ${MOST_LEVELS} levels deep`,
+    )
+  }
+  switch (typeof value) {
+    case 'number':
+      return numbers.exact(value)
+    case 'string':
+      numbers.checkText(value)
+      return value
+    case 'boolean':
+      return value
+    case 'undefined':
+      return null
+    case 'object':
+      if (value === null) return null
+      if (isFunction(value)) break
+      if (Array.isArray(value)) {
+        // By number: lists of JSONata have members beside their elements.
+        return Array.from(value, (element, index) =>
+          jsonOf(pointerBelow(path, index), element, numbers, level + 1),
+        )
+      }
+      return objectOf(path, value, numbers, level)
+  }
+  throw new MappingRefusal(`the mapping gives a function, at ${showPointer(path)}`)
+}
+
+/** Functions written in JSONata, and its own, are objects with a mark. */
+export const isFunction = (value: unknown): boolean =>
+  typeof value === 'function' ||
+  (typeof value === 'object' &&
+    value !== null &&
+    ('_jsonata_lambda' in value || '_jsonata_function' in value))
+
+function objectOf(path: string, value: object, numbers: MappingNumbers, level: number): object {
+  // Without a prototype every name is only a name.
+  const members: Record<string, unknown> = Object.create(null)
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) {
+      members[name] = jsonOf(pointerBelow(path, name), member, numbers, level + 1)
+    }
+  }
+  return members
+}

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { canonicalJson, isRawNumber, parseExactly, sameJson } from './exact-json.ts'
-import { sameNumber } from './same-number.ts'
+import { canonicalJson, isRawNumber, parseExactly, sameJson, sameNumber } from './exact.ts'
 
 describe('two ways to write a number', () => {
   it.each([

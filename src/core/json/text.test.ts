@@ -1,16 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { memberTexts } from './json-members.ts'
+import { JsonText } from './text.ts'
 
 describe('the members of a JSON object', () => {
   it('are found as they were written', () => {
     const text =
       ' {"a" : 9007199254740993 , "b":{"x":[1,"}",{"y":"\\"]"}], "x":2},"c" :[ ] ,"a":1.50, "\\u0064":"," } '
-    expect([...memberTexts(text)]).toEqual([
-      ['a', '1.50'],
-      ['b', '{"x":[1,"}",{"y":"\\"]"}], "x":2}'],
-      ['c', '[ ]'],
-      ['d', '","'],
+    const root = JsonText.of(text)
+    expect(['a', 'b', 'c', 'd', 'e'].map((name) => root.at(name)?.written)).toEqual([
+      '1.50',
+      '{"x":[1,"}",{"y":"\\"]"}], "x":2}',
+      '[ ]',
+      '","',
+      undefined,
     ])
   })
 
@@ -21,8 +23,9 @@ describe('the members of a JSON object', () => {
         fc.constantFrom(undefined, 1, '\t'),
         (object, indent) => {
           const text = JSON.stringify(object, null, indent)
-          const parsed = [...memberTexts(text)].map(([name, value]) => [name, JSON.parse(value)])
-          expect(new Map(Object.entries(JSON.parse(text)))).toEqual(new Map(parsed as [string, unknown][]))
+          const root = JsonText.of(text)
+          for (const [name, value] of Object.entries(JSON.parse(text)))
+            expect(JSON.parse(root.at(name)?.written ?? '')).toEqual(value)
         },
       ),
     )
@@ -30,6 +33,6 @@ describe('the members of a JSON object', () => {
 
   it('may be nested as deep as a body allows', () => {
     const deep = '['.repeat(500_000) + ']'.repeat(500_000)
-    expect(memberTexts(`{"deep":${deep}}`).get('deep')).toBe(deep)
+    expect(JsonText.of(`{"deep":${deep}}`).at('deep')?.written).toBe(deep)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { TOO_LONG, TOO_MUCH_MEMORY } from './repair/repair-bounds.ts'
+import { TOO_LONG, TOO_MUCH_MEMORY } from './repair-bounds.ts'
 import { RepairBudget } from './repair-budget.ts'
 
 const fine = { refusal: null, workMs: 1, growthBytes: 10 }

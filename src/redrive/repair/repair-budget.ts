@@ -1,26 +1,30 @@
 /** What the recipe of a plan has cost so far, held against what a plan may cost. */
-import { type BartlebyError, failure } from '../core/errors.ts'
-import { LETTER_MS, PLAN_BOUNDS, type PlanBounds, TOO_LONG, TOO_MUCH_MEMORY } from './repair/repair-bounds.ts'
-import type { RepairTrial } from './repair/repairer.ts'
+import { type BartlebyError, failure } from '../../core/errors.ts'
+import { LETTER_MS, TOO_LONG, TOO_MUCH_MEMORY } from './repair-bounds.ts'
+import type { RepairTrial } from './repairer.ts'
 
+/** What the letters of a plan may cost together. */
+const PLAN_BOUNDS = {
+  /** Letters that take too long or too much memory: each of them costs a second, or a process. */
+  broken: 10,
+  /** Work on all letters. A million letters of a kilobyte and a simple mapping take two minutes. */
+  workMs: 300_000,
+  /** By how much all payloads together may grow: the edits are kept in the store. */
+  growthBytes: 1_073_741_824,
+}
 const GIB = 1_073_741_824
 const REMEDY = 'make it simpler, or plan for fewer letters'
 
 /** Of one plan. */
 export class RepairBudget {
-  readonly #bounds: PlanBounds
   #tooLong = 0
   #tooMuchMemory = 0
   #workMs = 0
   #growthBytes = 0
 
-  constructor(bounds: PlanBounds = PLAN_BOUNDS) {
-    this.#bounds = bounds
-  }
-
   /** Refuses the plan when these letters are more than it may cost, and says of what. */
   spend(trials: readonly RepairTrial[]): void {
-    const { broken, workMs, growthBytes } = this.#bounds
+    const { broken, workMs, growthBytes } = PLAN_BOUNDS
     for (const trial of trials) {
       if (trial.refusal === TOO_LONG) this.#tooLong++
       if (trial.refusal === TOO_MUCH_MEMORY) this.#tooMuchMemory++

@@ -1,0 +1,114 @@
+/**
+ * The tokens of a text that is JSON already: nothing is checked here. For all who keep, cut or show JSON as it was written. Bare `NaN` and
+ * the infinities of Python are words like others.
+ *
+ *   for (let at = skipSpace(text, 0), end = 0; at < text.length; at = skipSpace(text, end)) {
+ *     end = tokenEnd(text, at)
+ *     …
+ *   }
+ */
+
+const QUOTE = 0x22
+const COLON = 0x3a
+const BACKSLASH = 0x5c
+
+/** What ends a number or a word. */
+const ENDS_WORD = new Uint8Array(128)
+for (const end of ' \n\r\t,:[]{}') ENDS_WORD[end.charCodeAt(0)] = 1
+
+/** In JSON nothing else is below: behind the end of a text there is NaN, which is not either. */
+const isSpace = (code: number): boolean => code <= 0x20
+
+/** A string begins here. */
+export const isQuote = (code: number): boolean => code === QUOTE
+
+/** An object or array begins here. */
+export const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b
+
+/** An object or array is over here. */
+export const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d
+
+/** At the first character from `from` on that is no white space. */
+export function skipSpace(text: string, from: number): number {
+  let at = from
+  while (isSpace(text.charCodeAt(at))) at++
+  return at
+}
+
+/** Behind the string, number, word or mark that begins at `start`, which is no white space. */
+export function tokenEnd(text: string, start: number): number {
+  const first = text.charCodeAt(start)
+  if (first === QUOTE) return stringEnd(text, start)
+  let at = start + 1
+  if (ENDS_WORD[first] === 1) return at
+  while (at < text.length && ENDS_WORD[text.charCodeAt(at)] === 0) at++
+  return at
+}
+
+const STEPS = 16
+
+/** Behind the closing quote. Names are short, payloads are long: the search begins by steps and goes on by leaps. */
+export function stringEnd(text: string, start: number): number {
+  let at = start + 1
+  for (const near = at + STEPS; at < near; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) return at + 1
+    if (code === BACKSLASH) at++
+  }
+  for (let quote = text.indexOf('"', at); quote !== -1; quote = text.indexOf('"', quote + 1)) {
+    let before = quote
+    while (before > at && text.charCodeAt(before - 1) === BACKSLASH) before--
+    // Backslashes in pairs stand for themselves; one more takes the quote into the string.
+    if ((quote - before) % 2 === 0) return quote + 1
+  }
+  return text.length
+}
+
+/** The name of a member, and where it ends and its value begins. */
+export interface MemberName {
+  readonly name: string
+  readonly nameEnd: number
+  readonly valueStart: number
+}
+
+/** The name of the member that begins at `start`. */
+export function nameAt(text: string, start: number): MemberName {
+  const nameEnd = stringEnd(text, start)
+  const valueStart = skipSpace(text, skipSpace(text, nameEnd) + 1)
+  return { name: stringOf(text.slice(start, nameEnd)), nameEnd, valueStart }
+}
+
+/** Whether the string that ends before `end` is the name of a member. */
+export function isName(text: string, end: number): boolean {
+  const code = text.charCodeAt(end)
+  return code === COLON || (isSpace(code) && text.charCodeAt(skipSpace(text, end)) === COLON)
+}
+
+/** The characters that a string stands for. */
+export const stringOf = (written: string): string =>
+  written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1)
+
+/** What is wrong with a text as JSON, as the engine says it; null when nothing is. What is read is thrown away: it has lost digits. */
+export function jsonProblem(text: string): string | null {
+  try {
+    JSON.parse(text)
+    return null
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/** Whether a text is JSON. */
+export const isJson = (text: string): boolean => jsonProblem(text) === null
+
+/** Whether arrays and objects lie more than `levels` deep in one another. */
+export function isNestedDeeper(text: string, levels: number): boolean {
+  let depth = 0
+  for (let at = skipSpace(text, 0); at < text.length; at = skipSpace(text, tokenEnd(text, at))) {
+    const code = text.charCodeAt(at)
+    if (isOpening(code)) depth++
+    else if (isClosing(code)) depth--
+    if (depth > levels) return true
+  }
+  return false
+}
