@@ -1,13 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { OUTBOX_NOW, PostedOutbox } from '../../test/harness/outbox-post.ts'
 import { freshSqlite, stores } from '../../test/harness/stores.ts'
+import type { Instant } from '../core/clock.ts'
 import { openDatabase } from '../db/open.ts'
-import { checkOutbox, DEFAULT_THRESHOLDS, FEWEST_ATTEMPTS, judge, worstOf } from './health.ts'
+import { DEFAULT_THRESHOLDS, FEWEST_ATTEMPTS, healthOf, judge, lookAt, worstOf } from './health.ts'
 import { readLayout } from './layout.ts'
+import type { OutboxHandle } from './outbox-handle.ts'
 import { onDatabase } from './read-table.ts'
 
 const WELL = { backlog: 0, oldestAgeSeconds: 0, failureRatio: 0, attempts: 1_000 }
 const judged = (changes: Partial<typeof WELL>) => judge({ ...WELL, ...changes }, DEFAULT_THRESHOLDS)
+
+const checkOutbox = async (outbox: OutboxHandle, now: Instant) => healthOf(outbox, await lookAt(outbox, now))
 
 describe('the health of an outbox', () => {
   it('is ok up to its thresholds', () => {

@@ -115,8 +115,3 @@ export function healthOf({ meter, thresholds }: OutboxHandle, looked: Looked): O
   const { failureRatio, attempts } = meter.snapshot()
   return judge({ ...looked.backlog, failureRatio, attempts }, thresholds)
 }
-
-/** Looks at an outbox and judges it. */
-export async function checkOutbox(handle: OutboxHandle, now: Instant): Promise<OutboxHealth> {
-  return healthOf(handle, await lookAt(handle, now))
-}

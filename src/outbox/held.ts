@@ -4,7 +4,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import type { ClaimedMessage } from './message.ts'
-import type { Line } from './sql/line.ts'
+import { lineOf } from './sql/line.ts'
 
 /** A claimed message on its way. */
 export interface Held {
@@ -130,7 +130,3 @@ export class HeldMessages {
     return waiting
   }
 }
-
-/** The line that a message stands in, if it stands in one. */
-export const lineOf = ({ tenantId, orderingKey }: ClaimedMessage): Line | null =>
-  orderingKey === null ? null : { tenantId, orderingKey }

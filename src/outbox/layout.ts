@@ -3,7 +3,7 @@
  * JSON, times with or without a zone, ids of any type; everything that depends on that is said here once.
  */
 import { failure } from '../core/errors.ts'
-import type { Dialect, Statement } from '../db/database.ts'
+import type { Dialect, Integer, Statement } from '../db/database.ts'
 import {
   COLUMN_NAMES,
   type ColumnName,
@@ -14,6 +14,17 @@ import {
   type TableNames,
   type TableOptions,
 } from './table-names.ts'
+
+/** A row as both stores give it, with the fields of what is made of it. */
+export type Stored<Row> = { readonly [Field in keyof Row]: StoredValue<Row[Field]> }
+type StoredValue<Value> = Value extends bigint | number
+  ? Integer
+  : Value extends boolean
+    ? boolean | Integer
+    : Value
+
+/** Whether a stored boolean is one that is true. */
+export const isTrue = (value: boolean | Integer): boolean => value === true || Number(value) === 1
 
 /** Runs a statement and gives its rows: all that is needed of a database to look at it. */
 export type RunSql = (

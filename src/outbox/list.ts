@@ -14,6 +14,7 @@ import {
   pendingOf,
   perLayout,
   quotedColumns,
+  type Stored,
 } from './layout.ts'
 import { deadOf, failedOf } from './look.ts'
 import type { OutboxStatus } from './message.ts'
@@ -58,15 +59,6 @@ export interface MessageList {
   readonly totalIsCapped: boolean
 }
 
-/** What is read of it: times in microseconds, numbers as the store gives them. */
-type ListedRow = {
-  readonly [Field in keyof ListedMessage]: Instant extends ListedMessage[Field]
-    ? Integer | null
-    : ListedMessage[Field] extends number
-      ? Integer
-      : ListedMessage[Field]
-}
-
 interface ListStatements {
   readonly page: Statement
   readonly total: Statement
@@ -83,7 +75,9 @@ export async function listMessages(
   const offset = (page - 1) * pageSize
   const statements = statementsOf(layout, request.status, filter.length > 0)
   const [rows, [counted]] = await Promise.all([
-    offset < LIST_REACH ? session.rows<ListedRow>(statements.page, ...filter, pageSize, offset) : [],
+    offset < LIST_REACH
+      ? session.rows<Stored<ListedMessage>>(statements.page, ...filter, pageSize, offset)
+      : [],
     session.rows<{ looked: Integer; found: Integer }>(statements.total, ...filter),
   ])
   return {
@@ -178,7 +172,7 @@ const matches = ({ dialect }: Layout, value: string, parameter: string): string 
   return `(${asked} IS NULL OR ${value} = ${asked})`
 }
 
-const messageOf = (row: ListedRow): ListedMessage => ({
+const messageOf = (row: Stored<ListedMessage>): ListedMessage => ({
   ...row,
   // Tables of others may have neither.
   tenantId: row.tenantId ?? '',

@@ -4,7 +4,7 @@ import { BartlebyError, failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import type { ConnectionOptions } from '../kafka/connection-options.ts'
-import type { Compression, ConnectionSettings } from '../kafka/settings.ts'
+import type { ConnectionSettings } from '../kafka/settings.ts'
 import type { Registers } from '../letters/death-note.ts'
 import type { LetterSource } from '../letters/source.ts'
 import type { StoreQueues } from '../queues/queues.ts'
@@ -15,8 +15,8 @@ import type { OutboxHandle } from './outbox-handle.ts'
 import { refuse } from './refusal.ts'
 import { ServedOutbox, type ServedSettings } from './served-outbox.ts'
 import type { LocalTransport, Transport } from './transport.ts'
-import { httpTransport } from './transports/http.ts'
-import { kafkaTransport, kafkaTransportOn } from './transports/kafka.ts'
+import { type HttpTransportOptions, httpTransport } from './transports/http.ts'
+import { type KafkaTransportOptions, kafkaTransport, kafkaTransportOn } from './transports/kafka.ts'
 import { logTransport } from './transports/log.ts'
 import { localQueueTransport, queueTransport } from './transports/queue.ts'
 
@@ -24,18 +24,13 @@ import { localQueueTransport, queueTransport } from './transports/queue.ts'
  * How messages leave, as a configuration writes it. `none`: somebody else delivers them. The keys of a connection to Kafka are those of
  * the section `kafka`; without servers of its own a transport uses the connection of that section.
  */
-export interface TransportSettings extends ConnectionOptions {
+export interface TransportSettings
+  extends ConnectionOptions,
+    Omit<HttpTransportOptions, 'url' | 'clock'>,
+    Partial<Pick<KafkaTransportOptions, 'topic' | 'compression'>> {
   readonly type: 'http' | 'queue' | 'kafka' | 'log' | 'none'
   readonly url?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly secret?: string
-  readonly secrets?: readonly string[]
-  readonly timeoutSeconds?: number
-  readonly connections?: number
-  readonly refusedAddresses?: readonly string[]
   readonly queue?: string
-  readonly topic?: string
-  readonly compression?: Compression
 }
 
 export interface OutboxSettings extends ServedSettings {

@@ -4,6 +4,7 @@
  * most a twentieth of one connection, and a small backlog is always told as it is.
  */
 import type { Clock } from '../core/clock.ts'
+import { untilAborted } from '../outgoing/until-aborted.ts'
 import { healthOf, type Looked, lookAt, type OutboxHealth } from './health.ts'
 import type { MeterSnapshot } from './meter.ts'
 import type { OutboxHandle } from './outbox-handle.ts'
@@ -62,7 +63,8 @@ export class OutboxReadings {
   }
 
   async #readOne(handle: OutboxHandle, patienceMs: number): Promise<OutboxReading> {
-    const looked = (await within(patienceMs, this.#look(handle))) ?? this.#late(handle, patienceMs)
+    const late = AbortSignal.timeout(patienceMs)
+    const looked = await untilAborted(this.#look(handle), late).catch(() => this.#late(handle, patienceMs))
     return { outbox: handle.name, looked, meter: handle.meter.snapshot(), health: healthOf(handle, looked) }
   }
 
@@ -86,16 +88,5 @@ export class OutboxReadings {
     if (latest !== undefined && this.#steadyMs() - latest.atMs < LATEST_AGE_MS) return latest.looked
     const detail = `no answer within ${patienceMs} ms`
     return { ok: false, trouble: { what: 'its database is slow to answer', detail } }
-  }
-}
-
-/** The answer, or undefined when it is late. */
-async function within<T>(ms: number, answer: Promise<T>): Promise<T | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<undefined>()
-  const timer = setTimeout(resolve, ms, undefined)
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -35,7 +35,7 @@ export function delayAfter(thrown: unknown, settings: DelaySettings, retryCount:
 export function retryHorizonSeconds(settings: DispatcherSettings): number {
   let horizonMs = 0
   for (let retry = 0; retry < settings.maxRetries; retry++)
-    horizonMs += retryDelayMs({ ...settings, jitter: settings.jitter }, retry, () => 1)
+    horizonMs += retryDelayMs(settings, retry, () => 1)
   return horizonMs / 1_000
 }
 

@@ -4,7 +4,15 @@ import type { Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { type ApiCall, type ApiScope, serveApi } from '../http/api-routes.ts'
-import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../http/describe-api.ts'
+import {
+  type ApiDescription,
+  describeCall,
+  INTEGER,
+  objectOf,
+  TEXT,
+  TEXT_OR_NULL,
+  TIME_OR_NULL,
+} from '../http/describe-api.ts'
 import type { Query } from '../http/query.ts'
 import { HEALTH_STATUSES, worstOf } from './health.ts'
 import { LIST_REACH, type ListedMessage, listMessages } from './list.ts'
@@ -100,53 +108,42 @@ export async function outboxRoutes(app: FastifyInstance, options: OutboxRoutesOp
   serveApi(app, options, calls)
 }
 
-const callsBelow = (path: string, operation: string, readings: OutboxReadings): readonly ApiCall[] => [
-  {
+function callsBelow(path: string, operation: string, readings: OutboxReadings): readonly ApiCall[] {
+  const call = (
+    name: 'list' | 'metrics' | 'health',
+    description: Pick<ApiDescription, 'summary' | 'query' | 'data'>,
+    answer: (query: Query) => Promise<unknown>,
+  ): ApiCall => ({
     method: 'GET',
-    path,
+    path: name === 'list' ? path : `${path}/${name}`,
     role: 'viewer',
-    query: Object.keys(LIST_QUERY),
+    query: Object.keys(description.query ?? {}),
     schema: describeCall({
-      operationId: `${operation}.list`,
+      operationId: `${operation}.${name}`,
       tag: 'outbox',
-      summary:
-        'Messages of an outbox: those to be delivered in the order of delivery, dead and processed ones the latest first',
       role: 'viewer',
-      query: LIST_QUERY,
-      data: LIST,
+      ...description,
     }),
-    answer: async ({ query }) => ({ status: 200, data: await list(readings.handles(), query) }),
-  },
-  {
-    method: 'GET',
-    path: `${path}/metrics`,
-    role: 'viewer',
-    schema: describeCall({
-      operationId: `${operation}.metrics`,
-      tag: 'outbox',
-      summary: 'What waits in every outbox, and what this server has delivered',
-      role: 'viewer',
-      data: METRICS,
-    }),
-    answer: async () => ({
-      status: 200,
-      data: { outboxes: (await readings.read()).map(metricsOnWire) },
-    }),
-  },
-  {
-    method: 'GET',
-    path: `${path}/health`,
-    role: 'viewer',
-    schema: describeCall({
-      operationId: `${operation}.health`,
-      tag: 'outbox',
-      summary: 'Whether the outboxes are well: the worst of them, and each',
-      role: 'viewer',
-      data: HEALTH,
-    }),
-    answer: async () => ({ status: 200, data: healthOnWire(await readings.read()) }),
-  },
-]
+    answer: async ({ query }) => ({ status: 200, data: await answer(query) }),
+  })
+  const summaryOfList =
+    'Messages of an outbox: those to be delivered in the order of delivery, dead and processed ones the latest first'
+  return [
+    call('list', { summary: summaryOfList, query: LIST_QUERY, data: LIST }, (query) =>
+      list(readings.handles(), query),
+    ),
+    call(
+      'metrics',
+      { summary: 'What waits in every outbox, and what this server has delivered', data: METRICS },
+      async () => ({ outboxes: (await readings.read()).map(metricsOnWire) }),
+    ),
+    call(
+      'health',
+      { summary: 'Whether the outboxes are well: the worst of them, and each', data: HEALTH },
+      async () => healthOnWire(await readings.read()),
+    ),
+  ]
+}
 
 async function list(handles: readonly OutboxHandle[], query: Query) {
   const handle = handleOf(handles, query)

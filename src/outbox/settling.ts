@@ -6,9 +6,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { backoffDelayMs } from '../core/backoff.ts'
 import { StoreUnavailable } from '../db/database.ts'
 import type { DispatcherContext } from './dispatcher.ts'
-import { type Held, lineOf } from './held.ts'
+import type { Held } from './held.ts'
 import type { Settlement } from './message.ts'
-import type { Line } from './sql/line.ts'
+import { type Line, lineOf } from './sql/line.ts'
 import type { Settled } from './sql/settle.ts'
 
 /** After an outage: soon, then ever later. */

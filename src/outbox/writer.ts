@@ -19,7 +19,9 @@ import { nameTable, type TableOptions, tableOptionsOf } from './table-names.ts'
 import { type WorkerLog, workerLog } from './worker-log.ts'
 import { readMessage } from './writing/draft.ts'
 import { type Fitter, fitterFor, type NewRow } from './writing/fit.ts'
-import { type Insertion, insertionInto } from './writing/insertion.ts'
+import type { Insertion } from './writing/insertion.ts'
+import { insertionOnPostgres } from './writing/insertion-postgres.ts'
+import { insertionOnSqlite } from './writing/insertion-sqlite.ts'
 import { refuseField } from './writing/payload.ts'
 
 /** What is counted while messages are added. */
@@ -92,10 +94,8 @@ class Writer<Tx> implements Outbox<Tx> {
     const table = this.#table ?? (await this.#lookAt(run))
     const row = table.fit(draft, -1)
     const id = await table.insertion.one(run, row, this.#clock?.now() ?? null)
-    if (id !== undefined) return { id, idempotencyKey: row.key, alreadyExisted: false }
-    const [added] = await this.#answers(run, table, [row], [undefined])
-    if (added === undefined) throw new Error('a message has no answer')
-    return added
+    const [added] = await this.#answers(run, table, [row], [id])
+    return added ?? unanswered(row)
   }
 
   async addMany(tx: Tx, messages: readonly NewMessage[]): Promise<Added[]> {
@@ -124,7 +124,7 @@ class Writer<Tx> implements Outbox<Tx> {
     const layout = await readLayout(dialect, this.#tableOptions, inOrder)
     this.#table ??= {
       fit: fitterFor(layout, this.#clock),
-      insertion: insertionInto(layout),
+      insertion: dialect === 'postgres' ? insertionOnPostgres(layout) : insertionOnSqlite(layout),
       find: standingOf(layout),
     }
     return this.#table
@@ -176,20 +176,12 @@ function unanswered(row: NewRow | undefined): never {
   )
 }
 
-const OPTIONS = {
-  adapter: true,
-  name: true,
-  table: true,
-  naming: true,
-  columns: true,
-  log: true,
-  clock: true,
-  meter: true,
-} as const satisfies Record<keyof OutboxOptions<unknown>, true>
+type Option = keyof OutboxOptions<unknown>
+const OPTIONS: Option[] = ['adapter', 'name', 'table', 'naming', 'columns', 'log', 'clock', 'meter']
 
 function checkOptions(options: OutboxOptions<never>): void {
   if (typeof options !== 'object' || options === null) refuse('options', 'they are missing')
-  refuseUnknown(options, Object.keys(OPTIONS))
+  refuseUnknown(options, OPTIONS)
   const { adapter, name, table, columns, log, clock, meter } = options
   checkAdapter(adapter)
   if (name !== undefined && (typeof name !== 'string' || !OUTBOX_NAME.test(name)))

@@ -1,5 +1,5 @@
 /**
- * One POST and its answer. What the receiver answers is decided by the status; of the body only the beginning is read,
+ * One POST over a kept connection, and its answer. What the receiver answers is decided by the status; of the body only the beginning is read,
  * for a short while, so that the connection can be used again. A receiver that answers without end, or does not
  * answer, costs one connection for a bounded time.
  */
@@ -7,7 +7,7 @@ import type { Dispatcher } from 'undici'
 import { type Alarm, type Clock, later } from '../core/clock.ts'
 import { describeError } from '../core/thrown.ts'
 import { type Answer, HttpDeliveryFailed, isSuccess } from './answer.ts'
-import type { Connection } from './connections.ts'
+import type { Connection, Connections } from './connections.ts'
 
 export interface Posting {
   /** With the query. */
@@ -16,13 +16,16 @@ export interface Posting {
   readonly body: Uint8Array
 }
 
-export interface ExchangeTerms {
+export interface PostTerms {
   /** How errors name the request. */
   readonly target: string
   readonly clock: Clock
   /** How long the answer may take; null leaves it to the signal. */
   readonly timeoutSeconds: number | null
   readonly signal: AbortSignal
+}
+
+interface ExchangeTerms extends PostTerms {
   /** Called when this exchange no longer uses the connection: whether it can be used again as it is. */
   readonly onEnd: (isSound: boolean) => void
 }
@@ -34,15 +37,29 @@ const MOST_READ = 65_536
 /** For so long after the status the body may take to come in. */
 const BODY_US = 1_000_000n
 
-/** Resolves with the answer; rejects with `HttpDeliveryFailed` when there is none. */
-export function exchange(connection: Connection, posting: Posting, terms: ExchangeTerms): Promise<Answer> {
-  return new Exchange(connection, terms).run(posting)
+/** Posts and gives the answer; rejects when there is none, or with the signal's reason when it is aborted before there is a connection. */
+export async function post(
+  connections: Connections,
+  posting: Posting,
+  terms: PostTerms,
+  { fresh = false } = {},
+): Promise<Answer> {
+  const connection = await connections.take(terms.signal, { fresh })
+  const onEnd = (isSound: boolean): void => connections.giveBack(connection, isSound)
+  try {
+    return await new Exchange(connection, { ...terms, onEnd }).run(posting)
+  } catch (error) {
+    if (!connection.wasKept || !wasCut(error)) throw error
+    // The receiver closed the connection, most often for want of use, just when it was used again. A message can be sent
+    // twice; so it is, at once, and does not wait for its next attempt.
+    return post(connections, posting, terms, { fresh: true })
+  }
 }
 
 const CUT: ReadonlySet<unknown> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
 /** Whether an exchange failed because its connection was closed from the other side before anything was answered. */
-export const wasCut = (error: unknown): boolean =>
+const wasCut = (error: unknown): boolean =>
   error instanceof HttpDeliveryFailed &&
   error.cause instanceof Error &&
   'code' in error.cause &&

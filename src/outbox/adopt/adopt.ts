@@ -6,12 +6,10 @@
 import { columnsOf } from '../layout.ts'
 import { refuse } from '../refusal.ts'
 import { nameTable, tableOptionsOf } from '../table-names.ts'
-import type { Ground } from './ground.ts'
-import { runPlan, type Step } from './plan.ts'
+import { type Ground, runPlan } from './plan.ts'
 import type { AdoptOptions, AdoptReport, AdoptSettings, Findings } from './report.ts'
 import { targetOf } from './target.ts'
 
-export const ADOPT_DEFAULTS = { chunk: 10_000, lockWaitSeconds: 60 } as const
 const MOST_CHUNK = 1_000_000
 const LONGEST_WAIT_SECONDS = 86_400
 
@@ -38,12 +36,9 @@ async function adopt(ground: Ground, settings: AdoptSettings): Promise<AdoptRepo
   await ground.begin()
   const found = await columnsOf(ground.dialect, names, ground.run)
   const isNew = found.size === 0
-  let steps: readonly Step[]
-  if (isNew) steps = [ground.create()]
-  else {
-    const target = targetOf(ground.dialect, names, settings.options, found)
-    steps = await ground.plan(target, findings)
-  }
+  const steps = isNew
+    ? [ground.create()]
+    : await ground.plan(targetOf(ground.dialect, names, settings.options, found), findings)
   const reports = await runPlan(steps, settings)
   const { rows, keysMissing } = await countRows(ground, settings, isNew)
   return {
@@ -90,7 +85,7 @@ async function openGround(url: string, settings: AdoptSettings): Promise<Ground>
 
 function settingsOf(options: AdoptOptions): AdoptSettings {
   const tableOptions = tableOptionsOf(options)
-  const { chunk, lockWaitSeconds } = { ...ADOPT_DEFAULTS, ...defined(options) }
+  const { chunk = 10_000, lockWaitSeconds = 60 } = options
   checkNumber('chunk', chunk, 1, MOST_CHUNK)
   if (!Number.isInteger(chunk)) refuse('chunk', 'it is no whole number')
   checkNumber('lockWaitSeconds', lockWaitSeconds, 0, LONGEST_WAIT_SECONDS)
@@ -108,11 +103,6 @@ function settingsOf(options: AdoptOptions): AdoptSettings {
     signal: options.signal,
   }
 }
-
-const defined = ({ chunk, lockWaitSeconds }: AdoptOptions) => ({
-  ...(chunk === undefined ? {} : { chunk }),
-  ...(lockWaitSeconds === undefined ? {} : { lockWaitSeconds }),
-})
 
 function checkNumber(option: string, value: unknown, from: number, to: number): void {
   if (typeof value === 'number' && value >= from && value <= to) return

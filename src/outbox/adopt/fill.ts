@@ -4,8 +4,9 @@
  * and met again in the next pass, so that it never waits while it holds locks itself.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Layout, presentTime, quotedColumns } from '../layout.ts'
+import { columnOf, columnsOf, type Layout, presentTime, quotedColumns, type RunSql } from '../layout.ts'
 import { SQLITE_UUID } from '../schema.ts'
+import type { Step } from './plan.ts'
 import { AdoptionBlocked, type AdoptSettings, type Findings } from './report.ts'
 
 /** A new key as a value of the column's type. */
@@ -44,12 +45,10 @@ export interface FilledChunk<Id> {
 
 /** How one store fills. */
 export interface Filling<Id> {
-  /** How many rows there are to fill. */
-  lacking(): Promise<number>
+  /** What is sent for each chunk. */
+  readonly sql: string
   /** Fills the first rows behind `after`, as many as a chunk has. */
   fill(after: Id | null): Promise<FilledChunk<Id>>
-  /** Rows without a key, now. */
-  keysMissing(): Promise<number>
   /** Who may hold the rows that it could not get; '' when nobody is known. */
   holders(): Promise<string>
   /** How long to leave the table to others after a chunk that took `tookMs`. */
@@ -60,18 +59,47 @@ export interface Filling<Id> {
 const MOST_PASSES = 20
 const STALLED_PAUSE_MS = 200
 
-/** Fills until every row has a key. */
-export async function fillRows<Id>(
+/** The step that gives keys. */
+export function fillStep<Id>(
+  layout: Layout,
+  run: RunSql,
   filling: Filling<Id>,
+  settings: AdoptSettings,
+  findings: Findings,
+): Step {
+  const { idempotencyKey, processedAt } = layout.columns
+  return {
+    what: `give keys to rows without one, ${settings.chunk} at a time, until none is left`,
+    sql: filling.sql,
+    async needed() {
+      const found = await columnsOf(layout.dialect, layout, run)
+      // A dry run meets the table without its new columns: every row needs them.
+      const which = found.has(idempotencyKey) && found.has(processedAt) ? lackingOf(layout) : 'true'
+      return (await run(`SELECT 1 AS some FROM ${layout.sqlTable} WHERE ${which} LIMIT 1`, [])).length > 0
+    },
+    async run() {
+      const count = async (which: string) =>
+        Number((await run(`SELECT count(*) AS rows FROM ${layout.sqlTable} WHERE ${which}`, []))[0]?.rows)
+      await fillRows(filling, count, layout, settings, findings)
+      return 'done'
+    },
+  }
+}
+
+/** Fills until every row has a key. */
+async function fillRows<Id>(
+  filling: Filling<Id>,
+  count: (which: string) => Promise<number>,
+  layout: Layout,
   settings: AdoptSettings,
   findings: Findings,
 ): Promise<void> {
   const { onWait, lockWaitMs, signal } = settings
-  const tell = meter('giving keys', await filling.lacking(), settings)
+  const tell = meter('giving keys', await count(lackingOf(layout)), settings)
   let stalledSinceMs: number | undefined
   for (let passes = 1; passes <= MOST_PASSES; ) {
     const rows = await fillOnce(filling, settings, findings, tell)
-    const missing = await filling.keysMissing()
+    const missing = await count(`${columnOf(layout, 'idempotencyKey')} IS NULL`)
     if (missing === 0) return
     if (rows > 0) {
       stalledSinceMs = undefined

@@ -132,3 +132,12 @@ function plainTypeOf(dialect: Dialect, name: ColumnName): string {
 /** The columns of a table that are added, each as a definition. */
 export const addedColumns = ({ missing, layout }: Target): readonly string[] =>
   missing.map((name) => `${quote(layout.columns[name])} ${addedTypeOf(layout.dialect, name)}`)
+
+/** What adding them is called. */
+export const addingColumns = ({ missing }: Target): string =>
+  `add ${missing.length === 1 ? 'the column that is' : `the ${missing.length} columns that are`} missing`
+
+/** What the owner of a table whose ids have no index should know; `make` begins the statement that makes one. */
+export const noIdIndex = ({ columns, sqlTable }: TableNames, make: string): string =>
+  `${quote(columns.id)} has no unique index of its own, and a dispatcher finds its rows by it; make one: ` +
+  `${make} ON ${sqlTable} (${quote(columns.id)})`

@@ -9,7 +9,7 @@ import type { DeathReason, LetterId } from '../../letters/letter.ts'
 import type { CaseRow } from '../../letters/reopen.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import type { OutboxRow } from '../sql/letters.ts'
-import type { Differences } from './compare.ts'
+import type { Compared } from './compare.ts'
 import { OUTBOX } from './rows-of-letters.ts'
 
 /** `Class: message`, as dispatchers write it. A class may be of several words: what was thrown may be no error. */
@@ -37,11 +37,10 @@ const correlationOf = ({ correlationId, key }: OutboxRow): string =>
 function deathOf(
   { now }: OfficeWork,
   outbox: string,
-  row: OutboxRow,
-  known: { readonly sourceId: string; readonly letter: CaseRow | null },
+  { row, letter, sourceId }: Pick<Compared, 'row' | 'letter' | 'sourceId'>,
 ): RowDeath {
   const error = errorIn(row.error)
-  const lastFailureAt = diedAt(row, now, known.letter?.resolvedAt)
+  const lastFailureAt = diedAt(row, now, letter?.resolvedAt)
   const earlier = earlierFailuresOf(row, diedAt(row, now))
   const [first] = earlier
   return {
@@ -57,8 +56,8 @@ function deathOf(
       failedBy: outbox,
       record: { ...PLAIN_RECORD, actor: outbox },
     },
-    caseId: known.letter?.id ?? null,
-    sourceId: known.sourceId,
+    caseId: letter?.id ?? null,
+    sourceId,
     diedAs: row.id,
     attempts: row.retryCount,
     grave: null,
@@ -89,13 +88,11 @@ export async function buryRows(
   work: OfficeWork,
   registers: Registers,
   outbox: string,
-  { capture, reopen }: Pick<Differences, 'capture' | 'reopen'>,
+  dead: readonly Pick<Compared, 'row' | 'letter' | 'sourceId'>[],
   letters: ReadonlyMap<LetterId, CaseRow>,
 ): Promise<ReadonlyMap<string, LetterId>> {
-  const fresh = capture.map(({ row, sourceId }) => deathOf(work, outbox, row, { sourceId, letter: null }))
-  const again = reopen.map(({ row, letter }) => deathOf(work, outbox, row, { sourceId: row.id, letter }))
-  const taking = { ...takingGiven<RowDeath>(), letters }
-  const { letters: buried } = await bury(work, registers, taking, [...fresh, ...again])
+  const deaths = dead.map((each) => deathOf(work, outbox, each))
+  const { letters: buried } = await bury(work, registers, { ...takingGiven<RowDeath>(), letters }, deaths)
   const failures = [...buried].flatMap(([{ row, earlier }, caseId]) =>
     earlier.map((failure) => ({
       ...failure,

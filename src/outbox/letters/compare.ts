@@ -1,5 +1,5 @@
 /**
- * What has to happen so that rows and their letters agree.
+ * What has to happen so that a row and its letter agree.
  *
  *   row \ letter   none       Pending       Resolved or Expired
  *   dead           capture    –             reopen
@@ -12,81 +12,37 @@
  */
 import { type LetterId, STATUS } from '../../letters/letter.ts'
 import type { CaseRow } from '../../letters/reopen.ts'
-import type { OutboxRow, ReconciledRow, RowOfLetter } from '../sql/letters.ts'
-import type { Line } from '../sql/line.ts'
+import type { OutboxRow } from '../sql/letters.ts'
 import type { RowAndLetter } from './rows-of-letters.ts'
 
-export interface RowAndCase {
-  readonly row: OutboxRow
-  readonly letter: CaseRow
-}
+type Difference = 'none' | 'capture' | 'reopen' | 'complete' | 'confirm' | 'lay back' | 'let go'
 
-export interface Differences {
-  readonly capture: readonly RowAndLetter[]
-  readonly reopen: readonly RowAndCase[]
-  readonly complete: readonly RowAndCase[]
-  readonly confirm: readonly LetterId[]
-  readonly layBack: readonly RowOfLetter[]
-  readonly letGo: readonly Line[]
-  /** Rows that need no more than that, and agree with their letters then. */
-  readonly agreeing: readonly ReconciledRow[]
+/** A row with its letter, where it has one, and what has to happen to them. */
+export interface Compared extends Omit<RowAndLetter, 'letterId'> {
+  readonly letter: CaseRow | null
+  readonly difference: Difference
 }
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer Each)[] ? Each[] : never }
 
 /** `letters` are those that were found, as they are while they are locked; `rows` are the rows of these, likewise. */
 export function compare(
   found: readonly RowAndLetter[],
   letters: ReadonlyMap<LetterId, CaseRow>,
   rows: ReadonlyMap<string, OutboxRow>,
-): Differences {
-  const all: Mutable<Differences> = {
-    capture: [],
-    reopen: [],
-    complete: [],
-    confirm: [],
-    layBack: [],
-    letGo: [],
-    agreeing: [],
-  }
-  for (const each of found) {
-    const row = each.letterId === null ? each.row : rows.get(each.row.id)
-    const letter = each.letterId === null ? undefined : letters.get(each.letterId)
+): readonly Compared[] {
+  return found.flatMap(({ row: seen, letterId, sourceId }) => {
+    const row = letterId === null ? seen : rows.get(seen.id)
+    const letter = letterId === null ? null : (letters.get(letterId) ?? null)
     // Otherwise somebody has acted on it in the meantime.
-    if (row?.letterDue === true && row.key === each.row.key) add(all, { ...each, row }, letter)
-  }
-  return all
+    if (row?.letterDue !== true || row.key !== seen.key) return []
+    return [{ row, letter, sourceId, difference: differenceOf(row, letter) }]
+  })
 }
 
-function add(all: Mutable<Differences>, each: RowAndLetter, letter: CaseRow | undefined): void {
-  const { row } = each
+function differenceOf({ deadAt, isProcessed }: OutboxRow, letter: CaseRow | null): Difference {
   const isPending = letter?.status === STATUS.Pending
-  switch (stateOf(row)) {
-    case 'dead':
-      if (letter === undefined) {
-        all.capture.push(each)
-        return
-      }
-      if (!isPending) all.reopen.push({ row, letter })
-      break
-    case 'processed':
-      if (letter !== undefined && isPending) all.complete.push({ row, letter })
-      else if (letter !== undefined) all.confirm.push(letter.id)
-      break
-    case 'given up':
-      if (letter !== undefined && isPending) {
-        all.layBack.push({ letterId: letter.id, id: row.id, key: row.key })
-        return
-      }
-      if (row.orderingKey !== null) all.letGo.push({ tenantId: row.tenantId, orderingKey: row.orderingKey })
-      break
-    case 'pending':
-      break
-  }
-  all.agreeing.push({ row, letterId: letter?.id ?? null })
-}
-
-function stateOf({ deadAt, isProcessed }: OutboxRow): 'dead' | 'given up' | 'processed' | 'pending' {
-  if (deadAt !== null) return isProcessed ? 'given up' : 'dead'
-  return isProcessed ? 'processed' : 'pending'
+  if (deadAt !== null && isProcessed) return isPending ? 'lay back' : 'let go'
+  if (deadAt !== null && letter === null) return 'capture'
+  if (deadAt !== null) return isPending ? 'none' : 'reopen'
+  if (!isProcessed || letter === null) return 'none'
+  return isPending ? 'complete' : 'confirm'
 }

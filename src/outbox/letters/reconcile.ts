@@ -16,9 +16,9 @@ import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import type { Layout } from '../layout.ts'
 import type { OutboxHandle } from '../outbox-handle.ts'
 import { letterRowsOf, type OutboxRow, type ReconciledRow, type RowOfLetter } from '../sql/letters.ts'
-import type { Line } from '../sql/line.ts'
+import { type Line, lineOf } from '../sql/line.ts'
 import { buryRows } from './bury.ts'
-import { compare, type RowAndCase } from './compare.ts'
+import { type Compared, compare } from './compare.ts'
 import { lettersOf } from './rows-of-letters.ts'
 
 /** The office that has the letters. */
@@ -104,25 +104,29 @@ async function agree(
     known.flatMap(({ letterId }) => letterId ?? []),
   )
   const now = known.length === 0 ? [] : await table.read(known.map(({ row }) => row.id))
-  const differences = compare(found, letters, new Map(now.map((row) => [row.id, row])))
+  const compared = compare(found, letters, new Map(now.map((row) => [row.id, row])))
+  const groups = Map.groupBy(compared, ({ difference }) => difference)
+  const those = (difference: Compared['difference']) => groups.get(difference) ?? []
+  const withLetter = (difference: Compared['difference']) =>
+    those(difference).flatMap(({ row, letter }) => (letter === null ? [] : [{ row, letter }]))
 
-  const buried = await buryRows(work, registers, outbox, differences, letters)
-  await closeCasesOf(work, differences.confirm, new Map())
-  await complete(work, outbox, differences.complete)
-  if (differences.layBack.length > 0) await table.layBack(differences.layBack)
-  const fresh = differences.capture.map(({ row }) => ({ row, letterId: buried.get(row.id) ?? null }))
-  return { reconciled: [...differences.agreeing, ...fresh], letGo: differences.letGo }
+  const buried = await buryRows(work, registers, outbox, [...those('capture'), ...those('reopen')], letters)
+  const confirmed = withLetter('confirm').map(({ letter }) => letter.id)
+  await closeCasesOf(work, confirmed, new Map())
+  // No retry is on record: the office ended between sending one and writing that down.
+  const arrived = withLetter('complete').map(({ row, letter: { id, engine } }) => {
+    return { id, engine, sentAs: row.id, sentTo: outbox }
+  })
+  await change(work, 'complete', arrived, { actor: outbox, notes: ARRIVED })
+  const laidBack = withLetter('lay back').map(({ row, letter }) => ({ ...row, letterId: letter.id }))
+  if (laidBack.length > 0) await table.layBack(laidBack)
+  return {
+    // Those that were laid back are marked anew.
+    reconciled: compared
+      .filter(({ difference }) => difference !== 'lay back')
+      .map(({ row, letter }) => ({ row, letterId: letter?.id ?? buried.get(row.id) ?? null })),
+    letGo: those('let go').flatMap(({ row }) => lineOf(row) ?? []),
+  }
 }
 
 const ARRIVED = 'Delivered'
-
-/** The messages arrived, and no retry is on record: the office ended between sending one and writing that down. */
-async function complete(work: OfficeWork, outbox: string, arrived: readonly RowAndCase[]): Promise<void> {
-  const letters = arrived.map(({ row, letter: { id, engine } }) => ({
-    id,
-    engine,
-    sentAs: row.id,
-    sentTo: outbox,
-  }))
-  await change(work, 'complete', letters, { actor: outbox, notes: ARRIVED })
-}

@@ -239,9 +239,9 @@ function sqliteClaims(layout: Layout) {
       const { found, newestFresh } = await look(tx, request)
       const lines = new Map<string, { line: Line; among: Candidate[] }>()
       for (const candidate of found) {
-        if (candidate.line === null) continue
+        if (candidate.orderingKey === null) continue
         // Columns of others may hold numbers.
-        const line = { tenantId: String(candidate.tenant), orderingKey: String(candidate.line) }
+        const line = { tenantId: String(candidate.tenantId), orderingKey: String(candidate.orderingKey) }
         const name = JSON.stringify(line)
         const entry = lines.get(name) ?? { line, among: [] }
         entry.among.push(candidate)
@@ -257,7 +257,9 @@ function sqliteClaims(layout: Layout) {
         }
         if (standing.size < among.length) parked.push(line)
       }
-      const ours = found.filter(({ id, line }) => line === null || taken.has(id)).sort(byCreation)
+      const ours = found
+        .filter(({ id, orderingKey }) => orderingKey === null || taken.has(id))
+        .sort(byCreation)
       const ids = ours.map(({ id }) => String(id))
       await tx.run(take, idList(layout, ids), request.claimedBy, request.claimedUntil)
       const messages: ClaimedMessage[] = []

@@ -1,24 +1,19 @@
 /** A claimed row: what is read of it, and the message that it makes. Columns of others may hold numbers, or nothing. */
 import { instant } from '../../core/clock.ts'
-import type { Integer } from '../../db/database.ts'
-import { asText, finiteMicrosOf, type Layout, payloadOf, quotedColumns } from '../layout.ts'
+import {
+  asText,
+  finiteMicrosOf,
+  isTrue,
+  type Layout,
+  payloadOf,
+  quotedColumns,
+  type Stored,
+} from '../layout.ts'
 import type { ClaimedMessage } from '../message.ts'
 import type { ColumnName } from '../table-names.ts'
 
-export interface ClaimedRow {
-  readonly id: string
-  readonly tenant: string
-  readonly type: string
-  readonly payload: Uint8Array
-  readonly key: string
-  readonly created: Integer
-  readonly retries: Integer
-  readonly line: string | null
-  readonly headers: string | null
-  readonly correlation: string | null
-  readonly claims: Integer
-  readonly processed: Integer | boolean
-}
+/** What is read of a message; its headers are JSON. */
+export type ClaimedRow = Stored<Omit<ClaimedMessage, 'headers'> & { readonly headers: string | null }>
 
 /** What a claim reads of a row. Times and ids to sort by stay in the database: reading them costs more than all else. */
 function claimedColumns(layout: Layout): Readonly<Record<keyof ClaimedRow, string>> {
@@ -27,17 +22,17 @@ function claimedColumns(layout: Layout): Readonly<Record<keyof ClaimedRow, strin
   const text = (name: ColumnName) => (layout.dialect === 'postgres' ? asText(column(name)) : column(name))
   return {
     id: text('id'),
-    tenant: text('tenantId'),
-    type: text('eventType'),
+    tenantId: text('tenantId'),
+    eventType: text('eventType'),
     payload: payloadOf(layout, column('payload')),
     key: text('idempotencyKey'),
-    created: `coalesce(${finiteMicrosOf(layout, 'createdAt', column('createdAt'))}, 0)`,
-    retries: `coalesce(${column('retryCount')}, 0)`,
-    line: `CASE WHEN ${column('tenantId')} IS NOT NULL THEN ${text('orderingKey')} END`,
+    createdAt: `coalesce(${finiteMicrosOf(layout, 'createdAt', column('createdAt'))}, 0)`,
+    retryCount: `coalesce(${column('retryCount')}, 0)`,
+    orderingKey: `CASE WHEN ${column('tenantId')} IS NOT NULL THEN ${text('orderingKey')} END`,
     headers: text('headers'),
-    correlation: text('correlationId'),
+    correlationId: text('correlationId'),
     claims: column('claimCount'),
-    processed: layout.hasFlag ? `coalesce(${column('isProcessed')}, false)` : 'false',
+    alreadyProcessed: layout.hasFlag ? `coalesce(${column('isProcessed')}, false)` : 'false',
   }
 }
 
@@ -45,28 +40,26 @@ function claimedColumns(layout: Layout): Readonly<Record<keyof ClaimedRow, strin
 export function claimedRow(layout: Layout) {
   const columns = Object.entries(claimedColumns(layout))
   return {
-    selected: columns.map(([name, expression]) => `${expression} AS ${name}`).join(', '),
-    namesIn: (query: string) => columns.map(([name]) => `${query}.${name}`).join(', '),
+    selected: columns.map(([name, expression]) => `${expression} AS "${name}"`).join(', '),
+    namesIn: (query: string) => columns.map(([name]) => `${query}."${name}"`).join(', '),
   }
 }
 
 /** The message of a row. */
-export function messageOf(row: ClaimedRow): ClaimedMessage {
-  return {
-    id: String(row.id),
-    tenantId: String(row.tenant ?? ''),
-    eventType: String(row.type ?? ''),
-    payload: row.payload ?? new Uint8Array(0),
-    key: row.key,
-    createdAt: instant(BigInt(row.created)),
-    retryCount: Number(row.retries),
-    orderingKey: row.line === null ? null : String(row.line),
-    headers: headersOf(row.headers),
-    correlationId: row.correlation === null ? null : String(row.correlation),
-    claims: Number(row.claims),
-    alreadyProcessed: row.processed === true || Number(row.processed) === 1,
-  }
-}
+export const messageOf = (row: ClaimedRow): ClaimedMessage => ({
+  id: String(row.id),
+  tenantId: String(row.tenantId ?? ''),
+  eventType: String(row.eventType ?? ''),
+  payload: row.payload ?? new Uint8Array(0),
+  key: row.key,
+  createdAt: instant(BigInt(row.createdAt)),
+  retryCount: Number(row.retryCount),
+  orderingKey: row.orderingKey === null ? null : String(row.orderingKey),
+  headers: headersOf(row.headers),
+  correlationId: row.correlationId === null ? null : String(row.correlationId),
+  claims: Number(row.claims),
+  alreadyProcessed: isTrue(row.alreadyProcessed),
+})
 
 /** Headers that others wrote may be anything: what is no record of texts is left out. */
 function headersOf(text: string | null): Readonly<Record<string, string>> {

@@ -9,7 +9,7 @@
  * Every parameter is a text, bytes or null: what libraries make of numbers, JSON and lists differs.
  */
 
-import { keepsBytes, type Layout, presentTime, quotedColumns, timeFrom } from '../layout.ts'
+import { asText, keepsBytes, type Layout, presentTime, quotedColumns, timeFrom } from '../layout.ts'
 import type { ColumnName } from '../table-names.ts'
 import { makesIds } from '../writing/fit.ts'
 
@@ -43,18 +43,29 @@ const constants = (layout: Layout): readonly Assignment[] =>
       ]
     : [['retryCount', '0']]
 
-function columnList(layout: Layout, assignments: readonly Assignment[]): string {
+/**
+ * The insert of a row, or of all rows of a `source`. A key that the application gave is looked for among those of purged rows, where
+ * these are kept: `isNew` says that it is none of them. The conflict clause works with an index that leaves out rows without a key, too.
+ */
+function insert(
+  layout: Layout,
+  assignments: readonly Assignment[],
+  shape: {
+    readonly guarded: boolean
+    readonly isNew: string
+    readonly source?: string
+    readonly returning: string
+  },
+): string {
   const c = quotedColumns(layout)
-  return assignments.map(([column]) => c[column]).join(', ')
-}
-
-const expressions = (assignments: readonly Assignment[]): string =>
-  assignments.map(([, expression]) => expression).join(', ')
-
-/** Works with an index that leaves out rows without a key, too. */
-function orNothing(layout: Layout): string {
-  const { tenantId, idempotencyKey } = quotedColumns(layout)
-  return `ON CONFLICT (${tenantId}, ${idempotencyKey}) WHERE ${idempotencyKey} IS NOT NULL DO NOTHING`
+  const { guarded, source = '', returning } = shape
+  const guard = guarded && layout.hasKeys ? shape.isNew : 'true'
+  const columns = assignments.map(([column]) => c[column]).join(', ')
+  const values = assignments.map(([, expression]) => expression).join(', ')
+  const rows =
+    source === '' && guard === 'true' ? `VALUES (${values})` : `SELECT ${values} ${source} WHERE ${guard}`
+  const orNothing = `ON CONFLICT (${c.tenantId}, ${c.idempotencyKey}) WHERE ${c.idempotencyKey} IS NOT NULL DO NOTHING`
+  return `INSERT INTO ${layout.sqlTable} (${columns}) ${rows} ${guarded ? orNothing : ''} ${returning}`
 }
 
 /** Wakes the dispatchers that wait, once for all rows of the statement, and not at all when there are none. */
@@ -87,16 +98,12 @@ export function insertOnPostgres(layout: Layout, shape: RowShape): string {
     'createdAt',
     shape.timed ? timeFrom(layout, 'createdAt', next()) : presentTime(layout, 'createdAt'),
   ])
-  const { id } = quotedColumns(layout)
-  const into = `INSERT INTO ${layout.sqlTable} (${columnList(layout, assignments)})`
-  const returning = `RETURNING ${id}::text AS id${wakeCall(layout)}`
-  const values = expressions(assignments)
-  if (!shape.guarded) return `${into} VALUES (${values}) ${returning}`
-  if (!layout.hasKeys) return `${into} VALUES (${values}) ${orNothing(layout)} ${returning}`
-  // The keys of purged rows have the same index as their primary key.
-  return `${into} SELECT ${values}
-    WHERE NOT EXISTS (SELECT FROM ${layout.sqlKeysTable} WHERE tenant_id = ${tenant} AND idempotency_key = ${key}::uuid)
-    ${orNothing(layout)} ${returning}`
+  return insert(layout, assignments, {
+    guarded: shape.guarded,
+    // The keys of purged rows have the same index as their primary key.
+    isNew: `NOT EXISTS (SELECT FROM ${layout.sqlKeysTable} WHERE tenant_id = ${tenant} AND idempotency_key = ${key}::uuid)`,
+    returning: `RETURNING ${asText(quotedColumns(layout).id)} AS id${wakeCall(layout)}`,
+  })
 }
 
 const PRESENT_MICROS = '(extract(epoch FROM statement_timestamp()) * 1000000)::bigint'
@@ -145,15 +152,13 @@ export function insertManyOnPostgres(
     ['createdAt', timed ? timeFrom(layout, 'createdAt', createdMicros) : presentTime(layout, 'createdAt')],
   ]
   if (makesIds(layout)) assignments.push(['id', fromText(layout, 'id', 'm.id')])
-  const guard =
-    guarded && layout.hasKeys
-      ? `WHERE (SELECT true FROM ${layout.sqlKeysTable} AS known
-           WHERE known.tenant_id = m.tenant AND known.idempotency_key = m.key::uuid) IS NULL`
-      : ''
-  return `INSERT INTO ${layout.sqlTable} (${columnList(layout, assignments)})
-    SELECT ${expressions(assignments)} FROM unnest(${lists.join(', ')}) AS m (${names.join(', ')})
-    ${guard} ${guarded ? orNothing(layout) : ''}
-    RETURNING ${c.id}::text AS id, ${c.idempotencyKey}::text AS key${guarded ? `, ${c.tenantId}::text AS tenant` : ''}${wakeCall(layout)}`
+  return insert(layout, assignments, {
+    guarded,
+    isNew: `(SELECT true FROM ${layout.sqlKeysTable} AS known
+      WHERE known.tenant_id = m.tenant AND known.idempotency_key = m.key::uuid) IS NULL`,
+    source: `FROM unnest(${lists.join(', ')}) AS m (${names.join(', ')})`,
+    returning: `RETURNING ${asText(c.id)} AS id, ${asText(c.idempotencyKey)} AS key${guarded ? `, ${asText(c.tenantId)} AS tenant` : ''}${wakeCall(layout)}`,
+  })
 }
 
 /** The columns of a row on SQLite, in the order of its parameters; the id and the time only when they are given. */
@@ -184,21 +189,17 @@ function sqliteParameters(
 const sqliteConstants = (layout: Layout, { timed }: SqliteShape): readonly Assignment[] =>
   timed ? constants(layout) : [['createdAt', presentTime(layout, 'createdAt')], ...constants(layout)]
 
-const purgedOnSqlite = (layout: Layout, tenant: string, key: string): string =>
-  `EXISTS (SELECT 1 FROM ${layout.sqlKeysTable} AS known
+const isNewOnSqlite = (layout: Layout, tenant: string, key: string): string =>
+  `NOT EXISTS (SELECT 1 FROM ${layout.sqlKeysTable} AS known
      WHERE known.tenant_id = ${tenant} AND known.idempotency_key = ${key})`
 
 /** One row on SQLite. Behind its parameters come the tenant and the key again, when it is guarded and keys are kept. */
-export function insertOneOnSqlite(layout: Layout, shape: SqliteShape): string {
-  const { id } = quotedColumns(layout)
-  const assignments = [...sqliteParameters(layout, shape, () => '?'), ...sqliteConstants(layout, shape)]
-  const into = `INSERT INTO ${layout.sqlTable} (${columnList(layout, assignments)})`
-  const values = expressions(assignments)
-  const returning = `RETURNING CAST(${id} AS TEXT) AS id`
-  if (!shape.guarded) return `${into} VALUES (${values}) ${returning}`
-  if (!layout.hasKeys) return `${into} VALUES (${values}) ${orNothing(layout)} ${returning}`
-  return `${into} SELECT ${values} WHERE NOT ${purgedOnSqlite(layout, '?', '?')} ${orNothing(layout)} ${returning}`
-}
+export const insertOneOnSqlite = (layout: Layout, shape: SqliteShape): string =>
+  insert(layout, [...sqliteParameters(layout, shape, () => '?'), ...sqliteConstants(layout, shape)], {
+    guarded: shape.guarded,
+    isNew: isNewOnSqlite(layout, '?', '?'),
+    returning: `RETURNING ${asText(quotedColumns(layout).id)} AS id`,
+  })
 
 /**
  * Many rows on SQLite. RETURNING takes as long there as the insert itself; rows that are all new do without it, see
@@ -207,15 +208,15 @@ export function insertOneOnSqlite(layout: Layout, shape: SqliteShape): string {
 export function insertManyOnSqlite(layout: Layout, shape: SqliteShape, rows: number): string {
   const c = quotedColumns(layout)
   const parameters = sqliteParameters(layout, shape, (place) => `m.column${place}`)
-  const assignments = [...parameters, ...sqliteConstants(layout, shape)]
   const row = `(${parameters.map(() => '?').join(', ')})`
-  const guard =
-    shape.guarded && layout.hasKeys ? `NOT ${purgedOnSqlite(layout, 'm.column1', 'm.column4')}` : 'true'
-  const text = `INSERT INTO ${layout.sqlTable} (${columnList(layout, assignments)})
-    SELECT ${expressions(assignments)} FROM (VALUES ${Array(rows).fill(row).join(', ')}) AS m WHERE ${guard}`
-  if (!shape.guarded) return text
-  return `${text} ${orNothing(layout)}
-    RETURNING CAST(${c.id} AS TEXT) AS id, CAST(${c.tenantId} AS TEXT) AS tenant, ${c.idempotencyKey} AS "key"`
+  return insert(layout, [...parameters, ...sqliteConstants(layout, shape)], {
+    guarded: shape.guarded,
+    isNew: isNewOnSqlite(layout, 'm.column1', 'm.column4'),
+    source: `FROM (VALUES ${Array(rows).fill(row).join(', ')}) AS m`,
+    returning: shape.guarded
+      ? `RETURNING ${asText(c.id)} AS id, ${asText(c.tenantId)} AS tenant, ${c.idempotencyKey} AS "key"`
+      : '',
+  })
 }
 
 /**

@@ -10,6 +10,7 @@ import { digestIn, digestOf } from '../../letters/contents.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import {
   asText,
+  isTrue,
   type Layout,
   layoutStatement,
   microsOf,
@@ -18,13 +19,15 @@ import {
   perLayout,
   processedFlag,
   quotedColumns,
+  type Stored,
   timeFrom,
   typed,
 } from '../layout.ts'
+import type { ColumnName } from '../table-names.ts'
 import { givenList, hasValue, idList, inIdList, isNull, updateEach } from './by-id.ts'
 
 /** Where a row stands, without what is large. */
-export interface StandingRow {
+interface Place {
   readonly id: string
   readonly key: string
   readonly retryCount: number
@@ -32,6 +35,9 @@ export interface StandingRow {
   readonly isProcessed: boolean
   readonly claimedUntil: Instant | null
   readonly letterDue: boolean
+}
+
+export interface StandingRow extends Place {
   /** Of its payload, as `digestOf` has it. */
   readonly digest: string
 }
@@ -50,7 +56,7 @@ export interface DueRow {
 }
 
 /** A row as the office sees it. */
-export interface OutboxRow extends Omit<StandingRow, 'digest'> {
+export interface OutboxRow extends Place {
   readonly tenantId: string
   readonly eventType: string
   readonly payload: Uint8Array
@@ -99,13 +105,13 @@ function readsOf(layout: Layout) {
     )
   const firstDue = dueRows('firstLetterDue', '')
   const nextDue = dueRows('nextLetterDue', `AND ${c.id} > ${typed(layout, 'id', '$2')}`)
-  const place = `${asText(c.id)} AS id, ${asText(c.idempotencyKey)} AS key, coalesce(${c.retryCount}, 0) AS retries,
-    ${microsOf(layout, 'deadAt')} AS dead, ${c.processedAt} IS NOT NULL AS processed, ${microsOf(layout, 'claimedUntil')} AS claimed,
-    ${c.letterDue} AS due`
-  const whole = `${place}, ${asText(c.tenantId)} AS tenant, ${asText(c.eventType)} AS type, ${payloadOf(layout)} AS payload,
-    ${microsOf(layout, 'createdAt')} AS created, ${asText(c.orderingKey)} AS line, ${asText(c.headers)} AS headers,
-    ${asText(c.correlationId)} AS correlation, ${asText(c.error)} AS error,
-    ${layout.hasFailures ? asText(c.earlierFailures) : 'NULL'} AS earlier`
+  const text = (column: ColumnName) => `${asText(c[column])} AS "${column}"`
+  const time = (column: ColumnName) => `${microsOf(layout, column)} AS "${column}"`
+  const place = `${text('id')}, ${asText(c.idempotencyKey)} AS key, coalesce(${c.retryCount}, 0) AS "retryCount", ${time('deadAt')},
+    ${c.processedAt} IS NOT NULL AS "isProcessed", ${time('claimedUntil')}, ${c.letterDue} AS "letterDue"`
+  const whole = `${place}, ${text('tenantId')}, ${text('eventType')}, ${payloadOf(layout)} AS payload, ${time('createdAt')},
+    ${text('orderingKey')}, ${text('headers')}, ${text('correlationId')}, ${text('error')},
+    ${layout.hasFailures ? text('earlierFailures') : 'NULL AS "earlierFailures"'}`
   const standing = `${place}, ${digestIn(dialect, payloadOf(layout))} AS digest`
   /** By primary key; locks are taken in the order of ids. */
   const byId = (verb: string, facts: string, locking = ''): Statement =>
@@ -116,13 +122,13 @@ function readsOf(layout: Layout) {
   const locked = dialect === 'postgres' ? `ORDER BY ${table}.${c.id} FOR UPDATE` : ''
   const rowsOf = (statement: Statement) => async (session: Session, ids: readonly string[]) => {
     if (ids.length === 0) return []
-    const stored = await session.rows<StoredRow>(statement, idList(layout, ids))
+    const stored = await session.rows<Stored<OutboxRow>>(statement, idList(layout, ids))
     const found = new Map(stored.map((row) => [row.id, toRow(row)]))
     return ids.flatMap((id) => found.get(id) ?? [])
   }
   const standingOf = (statement: Statement) => async (session: Session, ids: readonly string[]) => {
     if (ids.length === 0) return new Map<string, StandingRow>()
-    type Row = StoredPlace & { readonly digest: Uint8Array | null }
+    type Row = Stored<Place> & { readonly digest: Uint8Array | null }
     const stored = await session.rows<Row>(statement, idList(layout, ids))
     return new Map(stored.map((row) => [row.id, { ...toPlace(row), digest: digestOf(dialect, row.digest) }]))
   }
@@ -146,52 +152,24 @@ function readsOf(layout: Layout) {
   }
 }
 
-interface StoredPlace {
-  readonly id: string
-  readonly key: string | null
-  readonly retries: Integer
-  readonly dead: Integer | null
-  readonly processed: boolean | Integer
-  readonly claimed: Integer | null
-  readonly due: boolean | Integer
-}
-
-interface StoredRow extends StoredPlace {
-  readonly tenant: string | null
-  readonly type: string | null
-  readonly payload: Uint8Array | null
-  readonly created: Integer | null
-  readonly line: string | null
-  readonly headers: string | null
-  readonly correlation: string | null
-  readonly error: string | null
-  readonly earlier: string | null
-}
-
-const toPlace = (row: StoredPlace): Omit<StandingRow, 'digest'> => ({
-  id: row.id,
+const toPlace = <Row extends Stored<Place>>(row: Row) => ({
+  ...row,
   key: row.key ?? '',
-  retryCount: Number(row.retries),
-  deadAt: row.dead === null ? null : instant(BigInt(row.dead)),
-  isProcessed: isTrue(row.processed),
-  claimedUntil: row.claimed === null ? null : instant(BigInt(row.claimed)),
-  letterDue: isTrue(row.due),
+  retryCount: Number(row.retryCount),
+  deadAt: row.deadAt === null ? null : instant(BigInt(row.deadAt)),
+  isProcessed: isTrue(row.isProcessed),
+  claimedUntil: row.claimedUntil === null ? null : instant(BigInt(row.claimedUntil)),
+  letterDue: isTrue(row.letterDue),
 })
 
-const toRow = (row: StoredRow): OutboxRow => ({
+/** Tables of others may have nothing where there should be something. */
+const toRow = (row: Stored<OutboxRow>): OutboxRow => ({
   ...toPlace(row),
-  tenantId: row.tenant ?? '',
-  eventType: row.type ?? '',
+  tenantId: row.tenantId ?? '',
+  eventType: row.eventType ?? '',
   payload: row.payload ?? new Uint8Array(0),
-  createdAt: instant(BigInt(row.created ?? 0)),
-  orderingKey: row.line,
-  headers: row.headers,
-  correlationId: row.correlation,
-  error: row.error,
-  earlierFailures: row.earlier,
+  createdAt: instant(BigInt(row.createdAt ?? 0)),
 })
-
-const isTrue = (value: boolean | Integer): boolean => value === true || Number(value) === 1
 
 function returnsOf(layout: Layout) {
   const c = quotedColumns(layout)

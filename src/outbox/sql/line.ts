@@ -16,12 +16,17 @@ import {
   quotedColumns,
   typed,
 } from '../layout.ts'
+import type { OutboxMessage } from '../message.ts'
 import { MAX_RUN } from './claim.ts'
 
 export interface Line {
   readonly tenantId: string
   readonly orderingKey: string
 }
+
+/** The line that a message stands in, if it stands in one. */
+export const lineOf = ({ tenantId, orderingKey }: Pick<OutboxMessage, keyof Line>): Line | null =>
+  orderingKey === null ? null : { tenantId, orderingKey }
 
 /**
  * Due, by every clock. What is let go or given back is not made fresh again: dispatchers look for fresh rows from where

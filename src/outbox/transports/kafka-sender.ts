@@ -149,15 +149,12 @@ const weightOf = ({ key, value, headers }: KafkaRecord): number => {
 
 /** A broker that answers nothing would otherwise hold up everything for minutes. */
 async function withinTime<T>(work: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => reject(new KafkaDeliveryFailed(`Kafka did not answer within ${SEND_MS / 1_000} seconds`)),
-    SEND_MS,
-  )
+  const late = AbortSignal.timeout(SEND_MS)
   try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
+    return await untilAborted(work, late)
+  } catch (error) {
+    if (error !== late.reason) throw error
+    throw new KafkaDeliveryFailed(`Kafka did not answer within ${SEND_MS / 1_000} seconds`)
   }
 }
 

@@ -1,12 +1,11 @@
 /**
  * Inserting rows on PostgreSQL: one statement for a row, one for a thousand. Statements are bounded, so that memory is too.
  */
-import { integerList } from '../../db/database.ts'
+import { integerList, textList } from '../../db/database.ts'
 import { keepsBytes, type Layout, type RunSql } from '../layout.ts'
 import { insertManyOnPostgres, insertOnPostgres, type RowShape } from '../sql/insert.ts'
 import { makesIds, type NewRow } from './fit.ts'
-import { idOf, idsAmong, idsByKey, remembered } from './inserted.ts'
-import type { Insertion, MadeId } from './insertion.ts'
+import { type Insertion, idOf, idsAmong, idsByKey, type MadeId, remembered } from './insertion.ts'
 
 /** A row with its place among those of the call. */
 interface Placed {
@@ -54,7 +53,11 @@ export function insertionOnPostgres(layout: Layout): Insertion {
   }
 
   function parametersOf(chunk: readonly Placed[], timed: boolean, since: bigint | null): unknown[] {
-    const list = (get: (row: NewRow) => string | null) => textList(chunk.map(({ row }) => get(row)))
+    const list = (get: (row: NewRow) => string | null) => {
+      const values = chunk.map(({ row }) => get(row))
+      // Empty when there is nothing in it.
+      return values.every((value) => value === null) ? '{}' : textList('postgres', values)
+    }
     const parameters: unknown[] = [
       list(({ tenantId }) => tenantId),
       list(({ eventType }) => eventType),
@@ -63,12 +66,7 @@ export function insertionOnPostgres(layout: Layout): Insertion {
       list(({ orderingKey }) => orderingKey),
       list(({ headers }) => headers),
       list(({ correlationId }) => correlationId),
-      timed
-        ? integerList(
-            'postgres',
-            chunk.map(({ nth }) => nth),
-          )
-        : '{}',
+      timed ? `{${chunk.map(({ nth }) => nth).join(',')}}` : '{}',
     ]
     if (bytes) parameters.push(...packed(chunk.map(({ row }) => row.payload)))
     else parameters.push(list(({ payload }) => String(payload)))
@@ -129,13 +127,6 @@ async function presentMicros(run: RunSql): Promise<bigint> {
 
 const byKey = ({ row: a }: Placed, { row: b }: Placed): number =>
   a.tenantId === b.tenantId ? (a.key < b.key ? -1 : a.key > b.key ? 1 : 0) : a.tenantId < b.tenantId ? -1 : 1
-
-/** A list as PostgreSQL writes it; an empty one when there is nothing in it. */
-function textList(values: readonly (string | null)[]): string {
-  if (values.every((value) => value === null)) return '{}'
-  const written = values.map((value) => (value === null ? 'NULL' : `"${value.replace(/["\\]/g, '\\$&')}"`))
-  return `{${written.join(',')}}`
-}
 
 /** Payloads in one piece, where each begins (from 1), and how long it is. */
 function packed(payloads: readonly (Buffer | string)[]): [Buffer, string, string] {

@@ -3,8 +3,7 @@ import type { Layout, RunSql } from '../layout.ts'
 import { insertManyOnSqlite, insertOneOnSqlite, madeOnSqlite } from '../sql/insert.ts'
 import { standingOf } from '../sql/standing.ts'
 import { makesIds, type NewRow } from './fit.ts'
-import { idOf, idsAmong, remembered } from './inserted.ts'
-import type { Insertion, MadeId } from './insertion.ts'
+import { type Insertion, idOf, idsAmong, type MadeId, remembered } from './insertion.ts'
 
 interface Shape {
   readonly guarded: boolean

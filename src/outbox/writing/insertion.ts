@@ -1,8 +1,7 @@
-/** Inserting rows: what both databases promise. */
-import type { Layout, RunSql } from '../layout.ts'
+/** Inserting rows: what both databases promise, and what both need: texts that are made once, and ids for the rows that got one. */
+import type { AdapterRow } from '../adapters/adapter.ts'
+import type { RunSql } from '../layout.ts'
 import type { NewRow } from './fit.ts'
-import { insertionOnPostgres } from './insertion-postgres.ts'
-import { insertionOnSqlite } from './insertion-sqlite.ts'
 
 /** The id of a row that was inserted; undefined where its key was there already. */
 export type MadeId = string | undefined
@@ -14,6 +13,38 @@ export interface Insertion {
   many(run: RunSql, rows: readonly NewRow[], createdAt: bigint | null): Promise<readonly MadeId[]>
 }
 
-/** The insertion into one table. */
-export const insertionInto = (layout: Layout): Insertion =>
-  layout.dialect === 'postgres' ? insertionOnPostgres(layout) : insertionOnSqlite(layout)
+/** Remembers what was made for a key. */
+export function remembered<Key, Made>(
+  make: (key: Key) => Made,
+  nameOf: (key: Key) => number,
+): (key: Key) => Made {
+  const known = new Map<number, Made>()
+  return (key) => {
+    const name = nameOf(key)
+    let made = known.get(name)
+    if (made === undefined) {
+      made = make(key)
+      known.set(name, made)
+    }
+    return made
+  }
+}
+
+export const idOf = (row: AdapterRow | undefined): MadeId => (row === undefined ? undefined : String(row.id))
+
+/** The ids of rows among those that were inserted. Of rows with the same tenant and key the first one has it. */
+export function idsAmong(inserted: readonly AdapterRow[], rows: readonly NewRow[]): readonly MadeId[] {
+  const ids = new Map(inserted.map((row) => [`${row.key} ${row.tenant}`, idOf(row)]))
+  return rows.map(({ key, tenantId }) => {
+    const name = `${key} ${tenantId}`
+    const id = ids.get(name)
+    ids.delete(name)
+    return id
+  })
+}
+
+/** The same for rows whose keys are all different. */
+export function idsByKey(inserted: readonly AdapterRow[], rows: readonly NewRow[]): readonly MadeId[] {
+  const ids = new Map(inserted.map((row) => [row.key, idOf(row)]))
+  return rows.map(({ key }) => ids.get(key))
+}

@@ -1,8 +1,7 @@
-/** Keys for the rows of a PostgreSQL table, and the step that gives them. */
+/** Keys for the rows of a PostgreSQL table. */
 import { type Layout, quotedColumns, typed } from '../../layout.ts'
-import { type Filling, fillingOf, fillRows, lackingOf } from '../fill.ts'
-import type { Step } from '../plan.ts'
-import type { AdoptSettings, Findings } from '../report.ts'
+import { type Filling, fillingOf, lackingOf } from '../fill.ts'
+import type { AdoptSettings } from '../report.ts'
 import type { AdoptSession } from './session.ts'
 
 /** Lets replicas and vacuum keep up, and readers that wait for no row see free ones. */
@@ -12,7 +11,7 @@ const PAUSE_MS = 20
  * Fills one chunk: locks the first rows behind the last id that need it and that nobody holds, and fills those. One
  * statement, one transaction; it walks the index of the ids, so that all chunks together read the table once.
  */
-export function chunkStatement(layout: Layout, first: boolean): string {
+function chunkStatement(layout: Layout, first: boolean): string {
   const { id, idempotencyKey } = quotedColumns(layout)
   const behind = first ? '' : ` AND ${id} > ${typed(layout, 'id', '$2')}`
   return `WITH chosen AS MATERIALIZED (
@@ -30,59 +29,19 @@ SELECT count(*) AS rows, count(*) FILTER (WHERE keyless) AS keys,
 const BY_INDEX = `SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off;
   SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off`
 
-/** The step that gives keys; in a table whose columns are still missing, every row needs one. */
-export function backfillStep(
+export const postgresFilling = (
   session: AdoptSession,
   layout: Layout,
-  settings: AdoptSettings,
-  findings: Findings,
-): Step {
-  const { idempotencyKey } = quotedColumns(layout)
-  const count = async (which: string): Promise<number> => {
-    const [row] = await session.run(`SELECT count(*) AS rows FROM ${layout.sqlTable} WHERE ${which}`, [])
-    return Number(row?.rows)
-  }
-  const filling: Filling<string> = {
-    lacking: () => count(lackingOf(layout)),
-    keysMissing: () => count(`${idempotencyKey} IS NULL`),
-    holders: () => session.holdersOf(layout.sqlTable),
-    pauseMs: () => PAUSE_MS,
-    async fill(after) {
-      const [row] = await session.runWith(
-        BY_INDEX,
-        chunkStatement(layout, after === null),
-        after === null ? [settings.chunk] : [settings.chunk, after],
-      )
-      return {
-        rows: Number(row?.rows),
-        keys: Number(row?.keys),
-        last: row?.last == null ? null : String(row.last),
-      }
-    },
-  }
-  return {
-    what: `give keys to rows without one, ${settings.chunk} at a time, until none is left`,
-    sql: `-- $1: ${settings.chunk}, the rows of a chunk; $2: the last id of the chunk before\n${chunkStatement(layout, false)};`,
-    async needed() {
-      const [row] = await session.run(
-        `SELECT true AS some FROM ${layout.sqlTable} WHERE ${await lackingNow(session, layout)} LIMIT 1`,
-        [],
-      )
-      return row !== undefined
-    },
-    async run() {
-      await fillRows(filling, settings, findings)
-      return 'done'
-    },
-  }
-}
-
-/** What needs filling in the table as it is at this moment: a dry run meets it without its new columns. */
-async function lackingNow(session: AdoptSession, layout: Layout): Promise<string> {
-  const [row] = await session.run(
-    `SELECT count(*) AS there FROM pg_attribute
-     WHERE attrelid = to_regclass($1) AND attname = ANY($2::text[]) AND NOT attisdropped`,
-    [layout.sqlTable, [layout.columns.idempotencyKey, layout.columns.processedAt]],
-  )
-  return Number(row?.there) === 2 ? lackingOf(layout) : 'true'
-}
+  { chunk }: AdoptSettings,
+): Filling<string> => ({
+  sql: `-- $1: ${chunk}, the rows of a chunk; $2: the last id of the chunk before\n${chunkStatement(layout, false)};`,
+  holders: () => session.holdersOf(layout.sqlTable),
+  pauseMs: () => PAUSE_MS,
+  async fill(after) {
+    const isFirst = after === null
+    const parameters = isFirst ? [chunk] : [chunk, after]
+    const [row] = await session.runWith(BY_INDEX, chunkStatement(layout, isFirst), parameters)
+    const last = row?.last == null ? null : String(row.last)
+    return { rows: Number(row?.rows), keys: Number(row?.keys), last }
+  },
+})

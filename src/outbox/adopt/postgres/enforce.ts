@@ -4,7 +4,7 @@
  */
 import { columnOf, type Layout } from '../../layout.ts'
 import { quote } from '../../table-names.ts'
-import type { Step } from '../plan.ts'
+import { type Step, scriptStep } from '../plan.ts'
 import { readFacts } from './catalog.ts'
 import { type AdoptSession, brief } from './session.ts'
 
@@ -25,15 +25,13 @@ export function enforceSteps(session: AdoptSession, layout: Layout): readonly St
     what: string,
     change: string,
     needed: (now: Awaited<ReturnType<typeof look>>) => boolean,
-  ): Step => ({
-    what,
-    sql: brief(`${table} ${change}`),
-    needed: async () => needed(await look()),
-    async run() {
-      await session.briefly(this.sql)
-      return 'done'
-    },
-  })
+  ): Step =>
+    scriptStep(
+      what,
+      brief(`${table} ${change}`),
+      async () => needed(await look()),
+      (sql) => session.briefly(sql),
+    )
   return [
     step(
       'refuse new rows without a key',

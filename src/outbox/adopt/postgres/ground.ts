@@ -1,12 +1,11 @@
 /** Adoption on PostgreSQL: the steps in their order, each safe while producers and readers use the table. */
 import { columnOf, columnsOf, type Layout } from '../../layout.ts'
 import { indexesOf, outboxSchema, sideTablesOf } from '../../schema.ts'
-import { newKeyOf } from '../fill.ts'
-import type { Ground } from '../ground.ts'
-import type { Step } from '../plan.ts'
+import { fillStep, newKeyOf } from '../fill.ts'
+import { type Ground, type Step, scriptStep } from '../plan.ts'
 import type { AdoptSettings, Findings } from '../report.ts'
-import { addedColumns, type Target } from '../target.ts'
-import { backfillStep } from './backfill.ts'
+import { addedColumns, addingColumns, type Target } from '../target.ts'
+import { postgresFilling } from './backfill.ts'
 import { readFacts, refuseForeignNamesakes, type TableFacts } from './catalog.ts'
 import { enforceSteps } from './enforce.ts'
 import { indexSteps, noteMissingIdIndex } from './indexes.ts'
@@ -22,18 +21,13 @@ export async function postgresGround(url: string, settings: AdoptSettings): Prom
     async begin() {
       if (!dryRun) await session.alone(names.sqlTable, names.table)
     },
-    create() {
-      const sql = outboxSchema('postgres', settings.options).trimEnd()
-      return {
-        what: `make the table ${names.table}`,
-        sql,
-        needed: () => true,
-        async run() {
-          await session.run(sql, [])
-          return 'done'
-        },
-      }
-    },
+    create: () =>
+      scriptStep(
+        `make the table ${names.table}`,
+        outboxSchema('postgres', settings.options).trimEnd(),
+        () => true,
+        (sql) => session.run(sql, []),
+      ),
     async plan(target, findings) {
       const facts = await readFacts(names, session.run)
       await refuseForeignNamesakes(
@@ -61,7 +55,7 @@ function planOf(
     alterStep(session, target, facts),
     settingsStep(session, layout, facts),
     sideTablesStep(session, layout),
-    backfillStep(session, layout, settings, findings),
+    fillStep(layout, session.run, postgresFilling(session, layout, settings), settings, findings),
     ...indexSteps(work),
     ...(settings.enforce ? enforceSteps(session, layout) : []),
   ]
@@ -81,19 +75,14 @@ function alterStep(session: AdoptSession, target: Target, facts: TableFacts): St
       ? []
       : [`ALTER COLUMN ${columnOf(layout, 'idempotencyKey')} SET DEFAULT ${newKeyOf(layout)}`]),
   ]
-  const sql = changes.length === 0 ? '' : brief(`ALTER TABLE ${layout.sqlTable}\n  ${changes.join(',\n  ')}`)
-  return {
-    what:
-      missing.length === 0
-        ? 'give keys to new rows that come without one'
-        : `add ${missing.length === 1 ? 'the column that is' : `the ${missing.length} columns that are`} missing, and keys for new rows that come without one`,
-    sql,
-    needed: () => changes.length > 0,
-    async run() {
-      await session.briefly(sql)
-      return 'done'
-    },
-  }
+  return scriptStep(
+    missing.length === 0
+      ? 'give keys to new rows that come without one'
+      : `${addingColumns(target)}, and keys for new rows that come without one`,
+    changes.length === 0 ? '' : brief(`ALTER TABLE ${layout.sqlTable}\n  ${changes.join(',\n  ')}`),
+    () => changes.length > 0,
+    (sql) => session.briefly(sql),
+  )
 }
 
 /** As new tables have them: pages with room for updates, and tidying often. What the owner has set stays. */
@@ -102,34 +91,25 @@ const SETTINGS = { fillfactor: '80', autovacuum_vacuum_scale_factor: '0.01' } as
 function settingsStep(session: AdoptSession, layout: Layout, facts: TableFacts): Step {
   const unset = Object.entries(SETTINGS).filter(([name]) => !facts.settings.has(name))
   const values = unset.map(([name, value]) => `${name} = ${value}`).join(', ')
-  const sql = unset.length === 0 ? '' : brief(`ALTER TABLE ${layout.sqlTable} SET (${values})`)
-  return {
-    what: 'leave room for updates, and vacuum often',
-    sql,
-    needed: () => unset.length > 0,
-    async run() {
-      await session.briefly(sql)
-      return 'done'
-    },
-  }
+  return scriptStep(
+    'leave room for updates, and vacuum often',
+    unset.length === 0 ? '' : brief(`ALTER TABLE ${layout.sqlTable} SET (${values})`),
+    () => unset.length > 0,
+    (sql) => session.briefly(sql),
+  )
 }
 
 function sideTablesStep(session: AdoptSession, layout: Layout): Step {
-  const sql = sideTablesOf(layout, 'postgres').trim()
-  return {
-    what: `make the tables beside it, ${layout.plainKeysTable} and ${layout.plainWakeTable}`,
-    sql,
-    async needed() {
-      const there = async (sqlTable: string, plainTable: string) =>
-        (await columnsOf('postgres', { sqlTable, plainTable }, session.run)).size > 0
-      return !(
-        (await there(layout.sqlKeysTable, layout.plainKeysTable)) &&
-        (await there(layout.sqlWakeTable, layout.plainWakeTable))
-      )
-    },
-    async run() {
-      await session.run(sql, [])
-      return 'done'
-    },
-  }
+  const isThere = async (sqlTable: string, plainTable: string) =>
+    (await columnsOf('postgres', { sqlTable, plainTable }, session.run)).size > 0
+  return scriptStep(
+    `make the tables beside it, ${layout.plainKeysTable} and ${layout.plainWakeTable}`,
+    sideTablesOf(layout, 'postgres').trim(),
+    async () =>
+      !(
+        (await isThere(layout.sqlKeysTable, layout.plainKeysTable)) &&
+        (await isThere(layout.sqlWakeTable, layout.plainWakeTable))
+      ),
+    (sql) => session.run(sql, []),
+  )
 }

@@ -5,6 +5,7 @@ import { quote } from '../../table-names.ts'
 import { findDuplicates, rekeyStep } from '../duplicates.ts'
 import type { Step } from '../plan.ts'
 import type { AdoptSettings, Findings, StepOutcome } from '../report.ts'
+import { noIdIndex } from '../target.ts'
 import type { IndexFacts, TableFacts } from './catalog.ts'
 import { type AdoptSession, codeOf } from './session.ts'
 
@@ -94,9 +95,5 @@ export function noteMissingIdIndex({ layout, facts, findings }: IndexWork): void
   const found = facts.indexes.some(
     ({ valid, decides, columns }) => valid && decides && columns.length === 1 && columns[0] === id,
   )
-  if (found) return
-  findings.notes.push(
-    `${quote(id)} has no unique index of its own, and a dispatcher finds its rows by it; make one: ` +
-      `CREATE UNIQUE INDEX CONCURRENTLY ON ${layout.sqlTable} (${quote(id)})`,
-  )
+  if (!found) findings.notes.push(noIdIndex(layout, 'CREATE UNIQUE INDEX CONCURRENTLY'))
 }

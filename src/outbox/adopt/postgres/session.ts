@@ -98,13 +98,8 @@ export class AdoptSession {
 
   /** One statement, or several without parameters. */
   readonly run: RunSql = async (text, parameters) => {
-    try {
-      const { rows } = await this.#client.query(text, parameters.length === 0 ? undefined : [...parameters])
-      return rows ?? []
-    } catch (error) {
-      this.#settings.signal?.throwIfAborted()
-      throw error
-    }
+    const { rows } = await this.#query(text, parameters.length === 0 ? undefined : [...parameters])
+    return rows ?? []
   }
 
   /** One statement in a transaction of its own, with settings that end with it. */
@@ -122,8 +117,12 @@ export class AdoptSession {
 
   /** How many rows a statement changed. */
   async change(text: string): Promise<number> {
+    return (await this.#query(text)).rowCount ?? 0
+  }
+
+  async #query(text: string, parameters?: unknown[]): Promise<pg.QueryResult> {
     try {
-      return (await this.#client.query(text)).rowCount ?? 0
+      return await this.#client.query(text, parameters)
     } catch (error) {
       this.#settings.signal?.throwIfAborted()
       throw error
@@ -170,12 +169,8 @@ export class AdoptSession {
         if (codeOf(error) !== LOCK_NOT_AVAILABLE && codeOf(error) !== DEADLOCK) throw error
         const reason = `the lock on the table is held${await blockers}`
         if (performance.now() > deadlineMs) {
-          throw new AdoptionBlocked(
-            `${reason}; gave up after ${Math.round(this.#settings.lockWaitMs / 1_000)} s`,
-            {
-              cause: error,
-            },
-          )
+          const waited = Math.round(this.#settings.lockWaitMs / 1_000)
+          throw new AdoptionBlocked(`${reason}; gave up after ${waited} s`, { cause: error })
         }
         // Short transactions come and go; one that is still there at the third try is worth a word.
         if (tries >= 3) this.#tellWait(`${reason}; trying again`)

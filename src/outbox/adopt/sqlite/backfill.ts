@@ -1,8 +1,7 @@
-/** Keys for the rows of an SQLite table, and the step that gives them. */
-import { columnOf, columnsOf, type Layout } from '../../layout.ts'
-import { type Filling, fillingOf, fillRows, lackingOf } from '../fill.ts'
-import type { Step } from '../plan.ts'
-import type { AdoptSettings, Findings } from '../report.ts'
+/** Keys for the rows of an SQLite table. */
+import { columnOf, type Layout } from '../../layout.ts'
+import { type Filling, fillingOf, lackingOf } from '../fill.ts'
+import type { AdoptSettings } from '../report.ts'
 import { type AdoptFile, short } from './file.ts'
 
 /** Waiting writers look again every now and then; the pause must be long enough for one of them to come in. */
@@ -20,21 +19,11 @@ const endStatement = (layout: Layout, chunk: number): string =>
 
 const BEFORE_ALL = -(2n ** 63n)
 
-export function backfillStep(
-  file: AdoptFile,
-  layout: Layout,
-  settings: AdoptSettings,
-  findings: Findings,
-): Step {
-  const count = async (which: string): Promise<number> => {
-    const [row] = await file.run(`SELECT count(*) AS rows FROM ${layout.sqlTable} WHERE ${which}`, [])
-    return Number(row?.rows)
-  }
+export function sqliteFilling(file: AdoptFile, layout: Layout, settings: AdoptSettings): Filling<bigint> {
   const end = endStatement(layout, settings.chunk)
   const chunk = chunkStatement(layout)
-  const filling: Filling<bigint> = {
-    lacking: () => count(lackingOf(layout)),
-    keysMissing: () => count(`${columnOf(layout, 'idempotencyKey')} IS NULL`),
+  return {
+    sql: `-- ?1: the last row of the chunk before; ?2: the last of this one\n${short(`${chunk};`)}`,
     holders: async () => '',
     pauseMs: (tookMs) => Math.max(LEAST_PAUSE_MS, tookMs),
     fill: (after) =>
@@ -48,20 +37,5 @@ export function backfillStep(
         connection.prepare(chunk).run(from, last)
         return { rows: Number(found?.rows), keys: Number(found?.keys), last }
       }),
-  }
-  return {
-    what: `give keys to rows without one, ${settings.chunk} at a time, until none is left`,
-    sql: `-- ?1: the last row of the chunk before; ?2: the last of this one\n${short(`${chunk};`)}`,
-    async needed() {
-      const found = await columnsOf('sqlite', layout, file.run)
-      const isWhole = found.has(layout.columns.idempotencyKey) && found.has(layout.columns.processedAt)
-      const which = isWhole ? lackingOf(layout) : 'true'
-      const [row] = await file.run(`SELECT 1 AS some FROM ${layout.sqlTable} WHERE ${which} LIMIT 1`, [])
-      return row !== undefined
-    },
-    async run() {
-      await fillRows(filling, settings, findings)
-      return 'done'
-    },
   }
 }

@@ -7,11 +7,11 @@ import { columnOf, type Layout, type RunSql } from '../../layout.ts'
 import { indexesOf, indexStatement, keyTriggerOf, outboxSchema, sideTablesOf } from '../../schema.ts'
 import { quote, type TableNames } from '../../table-names.ts'
 import { rekeyStep } from '../duplicates.ts'
-import type { Ground } from '../ground.ts'
-import type { Step } from '../plan.ts'
+import { fillStep } from '../fill.ts'
+import { type Ground, type Step, scriptStep } from '../plan.ts'
 import type { AdoptSettings, Findings } from '../report.ts'
-import { addedColumns, type Target } from '../target.ts'
-import { backfillStep } from './backfill.ts'
+import { addedColumns, addingColumns, noIdIndex, type Target } from '../target.ts'
+import { sqliteFilling } from './backfill.ts'
 import { AdoptFile, short } from './file.ts'
 
 /** Opens an SQLite file to adopt a table in it. */
@@ -26,7 +26,7 @@ export async function sqliteGround(path: string, settings: AdoptSettings): Promi
     // Steps are transactions that exclude each other, and each can be run twice: two adoptions do no harm.
     async begin() {},
     create: () =>
-      scriptStep(
+      stepOn(
         file,
         `make the table ${names.table}`,
         short(outboxSchema('sqlite', settings.options).trimEnd()),
@@ -64,36 +64,27 @@ async function planOf(
   return [
     columnsStep(file, target),
     await keyTriggerStep(file, layout),
-    scriptStep(
+    stepOn(
       file,
       `make the table beside it, ${layout.plainKeysTable}`,
       short(sideTablesOf(layout, 'sqlite').trim()),
       async () => !(await exists(file.run, layout.plainKeysTable)),
     ),
-    backfillStep(file, layout, settings, findings),
+    fillStep(layout, file.run, sqliteFilling(file, layout, settings), settings, findings),
     ...(await indexSteps(file, target, settings, findings)),
     ...(settings.enforce ? [enforceStep(file, layout)] : []),
   ]
 }
 
-function scriptStep(file: AdoptFile, what: string, sql: string, needed: Step['needed']): Step {
-  return {
-    what,
-    sql,
-    needed,
-    async run() {
-      await file.script(sql)
-      return 'done'
-    },
-  }
-}
+const stepOn = (file: AdoptFile, what: string, sql: string, needed: Step['needed']): Step =>
+  scriptStep(what, sql, needed, (text) => file.script(text))
 
 function columnsStep(file: AdoptFile, target: Target): Step {
   const { layout, missing } = target
   const changes = addedColumns(target).map((column) => `ALTER TABLE ${layout.sqlTable} ADD COLUMN ${column};`)
-  return scriptStep(
+  return stepOn(
     file,
-    `add ${missing.length === 1 ? 'the column that is' : `the ${missing.length} columns that are`} missing`,
+    addingColumns(target),
     missing.length === 0 ? '' : short(changes.join('\n')),
     () => missing.length > 0,
   )
@@ -106,7 +97,7 @@ async function keyTriggerStep(file: AdoptFile, layout: Layout): Promise<Step> {
     layout.columns.idempotencyKey,
   ])
   const isGiven = Number(column?.given ?? 0) === 1
-  return scriptStep(
+  return stepOn(
     file,
     'give keys to new rows that come without one',
     short(keyTriggerOf(layout).trim()),
@@ -126,7 +117,7 @@ async function indexSteps(
   const looking = !isUnique && !(settings.dryRun && missing.includes('idempotencyKey'))
   const change = (sql: string) => file.change(sql)
   return indexesOf(layout, 'sqlite').flatMap((index) => {
-    const step = scriptStep(
+    const step = stepOn(
       file,
       `build the index ${index.name}; writers wait for it`,
       `${indexStatement(layout, index)};`,
@@ -149,7 +140,7 @@ async function indexSteps(
 function enforceStep(file: AdoptFile, layout: Layout): Step {
   const name = `${layout.indexPrefix}_key_kept`
   const key = columnOf(layout, 'idempotencyKey')
-  return scriptStep(
+  return stepOn(
     file,
     'refuse to take a key away (SQLite cannot make a column NOT NULL afterwards)',
     short(`CREATE TRIGGER IF NOT EXISTS ${quote(name)} BEFORE UPDATE OF ${key} ON ${layout.sqlTable} WHEN NEW.${key} IS NULL
@@ -180,10 +171,7 @@ async function noteMissingIdIndex(layout: Layout, run: RunSql, findings: Finding
   )
   if (Number(key?.parts) === 1 && key?.name === id) return
   if (await hasUnique(layout, [id], run)) return
-  findings.notes.push(
-    `${quote(id)} has no unique index of its own, and a dispatcher finds its rows by it; make one: ` +
-      `CREATE UNIQUE INDEX ${quote(`${layout.indexPrefix}_id`)} ON ${layout.sqlTable} (${quote(id)})`,
-  )
+  findings.notes.push(noIdIndex(layout, `CREATE UNIQUE INDEX ${quote(`${layout.indexPrefix}_id`)}`))
 }
 
 const exists = async (run: RunSql, name: string): Promise<boolean> =>
