@@ -36,18 +36,16 @@ export interface PullTerms {
 
 /**
  * Claims jobs by primary key that are in one of two states and were attempted as often as their callers saw, and counts `$5` more
- * attempts. `$4` has a list for each job; not for a join: PostgreSQL would go through the list for every job. Locks them. Rows:
- * those that were claimed.
+ * attempts. Locks them. Rows: those that were claimed.
  */
-const claimMany = sql('webhooks.claimPulled', ({ among, json }) => {
-  const given = (place: number, type: string) => `CAST(${json('$4')} -> id ->> ${place} AS ${type})`
+const claimMany = sql('webhooks.claimPulled', ({ among, ofEach }) => {
   // What is given, or what was given before.
-  const seconds = `coalesce(nullif(${given(2, 'bigint')}, 0), extra_seconds)`
+  const seconds = `coalesce(nullif(${ofEach('$4', 2, 'bigint')}, 0), extra_seconds)`
   return `
     UPDATE bartleby.webhook_jobs SET state = ${JOB.inFlight}, changed_at = $1, exhausted = 0, extra_seconds = ${seconds},
       due_at = CAST($1 AS bigint) + CAST($2 AS bigint) + ${seconds} * 1000000,
-      claim = ${given(0, 'text')}, attempts = attempts + CAST($5 AS int)
-    WHERE ${among('id', '$3', 'text')} AND attempts = ${given(1, 'int')} AND +state IN ($6, $7)
+      claim = ${ofEach('$4', 0, 'text')}, attempts = attempts + CAST($5 AS int)
+    WHERE ${among('id', '$3', 'text')} AND attempts = ${ofEach('$4', 1, 'int')} AND +state IN ($6, $7)
     RETURNING id`
 })
 

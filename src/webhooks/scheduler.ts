@@ -42,13 +42,13 @@ const takeById = sql(
 )
 
 /** Makes locked rows messages that were received now, each by primary key; `$3` has its first job and how many there are. */
-const mark = sql('webhooks.markDispatched', ({ among, json }) => {
-  const given = (place: number, type: string) => `CAST(${json('$3')} -> id ->> ${place} AS ${type})`
-  return `
+const mark = sql(
+  'webhooks.markDispatched',
+  ({ among, ofEach }) => `
     UPDATE bartleby.webhook_messages
-    SET received_at = $1, next_try_at = NULL, first_job = ${given(0, 'text')}, jobs = ${given(1, 'int')}
-    WHERE ${among('id', '$2', 'text')}`
-})
+    SET received_at = $1, next_try_at = NULL, first_job = ${ofEach('$3', 0, 'text')}, jobs = ${ofEach('$3', 1, 'int')}
+    WHERE ${among('id', '$2', 'text')}`,
+)
 
 /** Lets one wait on, by primary key, unless it was dispatched meanwhile. */
 const delayOne = sql(

@@ -83,14 +83,15 @@ async function withCases({ tx }: OfficeWork, moves: readonly Move[]): Promise<re
  * Jobs by primary key, in the order of their ids; `$2` has a list for each. The plus keeps the stores from looking for them among all
  * jobs in flight, which they do as long as they do not know how many there are. Cost: the jobs of the batch.
  */
-const moveMany = sql('webhooks.move', ({ among, json }) => {
-  const given = (place: number, type: string) => `CAST(${json('$2')} -> id ->> ${place} AS ${type})`
-  return `
-    UPDATE bartleby.webhook_jobs SET state = ${given(1, 'smallint')}, attempts = attempts + ${given(2, 'int')},
-      due_at = ${given(3, 'bigint')}, letter = ${given(4, 'bigint')}, claim = NULL, changed_at = $3
-    WHERE ${among('id', '$1', 'text')} AND +state = ${JOB.inFlight} AND claim = ${given(0, 'text')}
-    RETURNING id, consumer`
-})
+const moveMany = sql(
+  'webhooks.move',
+  ({ among, ofEach }) => `
+    UPDATE bartleby.webhook_jobs
+    SET state = ${ofEach('$2', 1, 'smallint')}, attempts = attempts + ${ofEach('$2', 2, 'int')},
+      due_at = ${ofEach('$2', 3, 'bigint')}, letter = ${ofEach('$2', 4, 'bigint')}, claim = NULL, changed_at = $3
+    WHERE ${among('id', '$1', 'text')} AND +state = ${JOB.inFlight} AND claim = ${ofEach('$2', 0, 'text')}
+    RETURNING id, consumer`,
+)
 
 /** Moves jobs whose claims still hold; gives those that it moved. */
 async function moveJobs(

@@ -93,7 +93,7 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
 
   'webhooks.dyingJobs': [list(inFlight)],
   'webhooks.lockDying': [list(inFlight)],
-  'webhooks.endJobs': [list(inFlight), forEach(inFlight, () => 1), NOW],
+  'webhooks.endJobs': [list(inFlight), forEach(inFlight, () => [1]), NOW],
   'webhooks.bury': [
     JSON.stringify(inFlight.map((_, i) => note(i + 1))),
     list(inFlight),

@@ -150,15 +150,16 @@ const lockJobs = sql('webhooks.lockDying', {
 const DIED = `state = ${JOB.dead}, changed_at = $3, due_at = NULL, claim = NULL`
 
 /** Jobs by primary key, which are locked; `$2` says of each whether its attempts are used up. */
-const endJobs = sql('webhooks.endJobs', {
-  postgres: `UPDATE bartleby.webhook_jobs SET ${DIED}, exhausted = ($2::jsonb ->> id)::smallint WHERE id = ANY($1::text[])`,
-  sqlite: `UPDATE webhook_jobs SET ${DIED}, exhausted = $2 ->> id WHERE id IN (SELECT value FROM json_each($1))`,
-})
+const endJobs = sql(
+  'webhooks.endJobs',
+  ({ among, ofEach }) => `
+    UPDATE bartleby.webhook_jobs SET ${DIED}, exhausted = ${ofEach('$2', 0, 'smallint')} WHERE ${among('id', '$1', 'text')}`,
+)
 
 /**
  * Makes locked jobs dead, by primary key, and files them: what their message carries goes from table to table and does not travel.
- * `$2` are the jobs, `$3` the instant, `$4` has for each job the number of its note and whether its attempts are used up, not for a join:
- * PostgreSQL would go through the list for every job. A job keeps the number of its case.
+ * `$2` are the jobs, `$3` the instant, `$4` has for each job the number of its note and whether its attempts are used up. A job
+ * keeps the number of its case.
  */
 const takeAll = captureStatement(
   'webhooks.bury',
@@ -226,7 +227,7 @@ const takingJobs = ({ tx, now }: { readonly tx: Transaction; readonly now: Insta
     })
   },
   async end(deaths) {
-    const exhausted = Object.fromEntries(deaths.map((death) => [death.id, mark(death)]))
+    const exhausted = Object.fromEntries(deaths.map((death) => [death.id, [mark(death)]]))
     await tx.run(endJobs, listOf(tx, deaths), JSON.stringify(exhausted), now)
   },
   all(deaths, notes) {
