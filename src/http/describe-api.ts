@@ -52,6 +52,19 @@ export const objectOf = (fields: Fields): JsonSchema => ({
   properties: fields,
 })
 
+/** What an answer says of something: of each field its schema, and where it comes from. */
+export type AnswerFields<Of> = Readonly<
+  Record<string, readonly [schema: JsonSchema, of: (one: Of) => unknown]>
+>
+
+/** The schema of such an answer. */
+export const shapeOf = <Of>(fields: AnswerFields<Of>): JsonSchema =>
+  objectOf(Object.fromEntries(Object.entries(fields).map(([name, [schema]]) => [name, schema])))
+
+/** What it says of this one. */
+export const answerOf = <Of>(fields: AnswerFields<Of>, one: Of): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(fields).map(([name, [, of]]) => [name, of(one)]))
+
 /** A page of a list. */
 export const pageOf = (item: JsonSchema): JsonSchema =>
   objectOf({ items: { type: 'array', items: item }, continuationToken: TEXT_OR_NULL })

@@ -1,51 +1,32 @@
 /** The calls on all dead jobs of a consumer: look, requeue, purge. */
 import { sameToken } from '../../core/same-token.ts'
-import { INTEGER, objectOf, TEXT, TIME } from '../../http/describe-api.ts'
+import { type AnswerFields, answerOf, INTEGER, objectOf, shapeOf, TEXT } from '../../http/describe-api.ts'
 import type { DeadJob } from '../dead/dead-jobs.ts'
 import { actorOf } from '../pull-moves.ts'
 import { Refused } from '../refusal.ts'
 import { queueOfConsumer } from '../webhook.ts'
 import { authorisedConsumer, findConsumer, type Recipient, type WebhookCall } from './call.ts'
-import { TOKENS } from './jobs.ts'
+import { type PlacedJob, TOKENS } from './jobs.ts'
 import { deadJobsUrl, messageUrl, pageLinks, requeueUrl } from './links.ts'
-import { jobFields } from './messages.ts'
-import { PAGE_FIELDS } from './registry.ts'
+import { JOB } from './messages.ts'
+import { PAGE_FIELDS, PAGES } from './registry.ts'
 import { ACCEPTED, json } from './reply.ts'
 
 const PATH = '/channel/:channelId/consumer/:consumerId/dlq'
 
-const DEAD_SHAPE = objectOf({
-  DeadJobs: {
-    type: 'array',
-    items: objectOf({
-      ListenerEndpoint: TEXT,
-      ListenerName: TEXT,
-      Status: TEXT,
-      StatusChangedAt: TIME,
-      MessageURL: TEXT,
-      JobRequeueURL: TEXT,
-      ID: TEXT,
-      RetryAttemptCount: INTEGER,
-      Exhausted: { type: 'boolean' },
-      LastError: TEXT,
-    }),
-  },
-  Pages: { type: 'object', properties: { next: TEXT, previous: TEXT } },
-})
+const DEAD: AnswerFields<PlacedJob<DeadJob>> = {
+  ...JOB,
+  MessageURL: [TEXT, ({ channelId, messageId }) => messageUrl(channelId, messageId)],
+  JobRequeueURL: [TEXT, ({ channelId, consumerId, id }) => requeueUrl(channelId, consumerId, id)],
+  ID: [TEXT, ({ id }) => id],
+  RetryAttemptCount: [INTEGER, ({ attempts }) => attempts],
+  Exhausted: [{ type: 'boolean' }, ({ exhausted }) => exhausted],
+  LastError: [TEXT, ({ lastError }) => lastError],
+}
 
 /** Who acts on the jobs, for the history: consumers prove who they are by their token alone. */
 const actorAs = ({ channel, consumer }: Recipient): string =>
   actorOf(queueOfConsumer(channel.channelId, consumer.consumerId))
-
-const deadView = (channelId: string, consumerId: string, job: DeadJob) => ({
-  ...jobFields(job),
-  MessageURL: messageUrl(channelId, job.messageId),
-  JobRequeueURL: requeueUrl(channelId, consumerId, job.id),
-  ID: job.id,
-  RetryAttemptCount: job.attempts,
-  Exhausted: job.exhausted,
-  LastError: job.lastError,
-})
 
 export const deadJobCalls: readonly WebhookCall[] = [
   {
@@ -54,7 +35,7 @@ export const deadJobCalls: readonly WebhookCall[] = [
     access: 'read',
     summary: 'The dead jobs of a consumer, newest first',
     query: PAGE_FIELDS,
-    success: [200, DEAD_SHAPE],
+    success: [200, objectOf({ DeadJobs: { type: 'array', items: shapeOf(DEAD) }, Pages: PAGES })],
     errors: [400, 404],
     async answer(request, scope) {
       const { channel, consumer } = await findConsumer(request, scope)
@@ -62,7 +43,7 @@ export const deadJobCalls: readonly WebhookCall[] = [
       const { consumerId } = consumer
       const page = await scope.dead.list(consumer, request.page())
       return json({
-        DeadJobs: page.items.map((job) => deadView(channelId, consumerId, job)),
+        DeadJobs: page.items.map((job) => answerOf(DEAD, { ...job, channelId, consumerId })),
         Pages: pageLinks(deadJobsUrl(channelId, consumerId), page),
       })
     },

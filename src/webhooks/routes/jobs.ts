@@ -1,6 +1,6 @@
 /** The calls of consumers on their jobs. They carry the tokens of channel and consumer. */
-import { INTEGER, objectOf, TEXT, TIME } from '../../http/describe-api.ts'
-import type { QueuedJob } from '../jobs.ts'
+import { type AnswerFields, answerOf, INTEGER, objectOf, shapeOf, TEXT } from '../../http/describe-api.ts'
+import type { JobView, QueuedJob } from '../jobs.ts'
 import { Refused } from '../refusal.ts'
 import {
   authorisedConsumer,
@@ -11,10 +11,10 @@ import {
   type WebhookCall,
 } from './call.ts'
 import { channelUrl, consumerUrl, messageUrl, producerUrl, requeueUrl } from './links.ts'
-import { jobFields } from './messages.ts'
+import { JOB } from './messages.ts'
 import { ACCEPTED, type Answer, json, NO_CONTENT } from './reply.ts'
 import { integerOf, type WebhookRequest } from './request.ts'
-import { headerFields, payloadText } from './views.ts'
+import { HEADERS, inBase64, payloadText } from './views.ts'
 
 const DEFAULT_LIMIT = 25
 const MOST_JOBS = 100
@@ -24,33 +24,36 @@ const JOB_PATH = `${CONSUMER_PATH}/job/:jobId`
 
 export const TOKENS = [CHANNEL_TOKEN, CONSUMER_TOKEN]
 
-const QUEUED_SHAPE = objectOf({
-  Result: {
-    type: 'array',
-    items: objectOf({
-      ID: TEXT,
-      Priority: INTEGER,
-      IncrementalTimeout: INTEGER,
-      Message: objectOf({
-        MessageID: TEXT,
-        Payload: TEXT,
-        Headers: { type: 'object', additionalProperties: TEXT },
-        ContentType: TEXT,
-      }),
-    }),
-  },
-})
-const JOB_SHAPE = objectOf({
-  ListenerEndpoint: TEXT,
-  ListenerName: TEXT,
-  Status: TEXT,
-  StatusChangedAt: TIME,
-  MessageURL: TEXT,
-  ChannelURL: TEXT,
-  ConsumerURL: TEXT,
-  ProducerURL: TEXT,
-  JobRequeueURL: TEXT,
-})
+const CONTENT: AnswerFields<QueuedJob['message']> = {
+  MessageID: [TEXT, ({ messageId }) => messageId],
+  Payload: [TEXT, ({ payload }) => payloadText(payload)],
+  Headers: [HEADERS, ({ headers }) => Object.fromEntries(headers)],
+  ContentType: [TEXT, ({ contentType }) => contentType],
+}
+const QUEUED: AnswerFields<QueuedJob> = {
+  ID: [TEXT, ({ id }) => id],
+  Priority: [INTEGER, ({ priority }) => priority],
+  IncrementalTimeout: [INTEGER, ({ incrementalTimeout }) => incrementalTimeout],
+  Message: [
+    shapeOf(CONTENT),
+    ({ message }) => ({ ...answerOf(CONTENT, message), ...inBase64(message.payload) }),
+  ],
+}
+/** A job, and where it is. */
+export type PlacedJob<Job> = Job & { readonly channelId: string; readonly consumerId: string }
+
+const SHOWN: AnswerFields<PlacedJob<JobView>> = {
+  ...JOB,
+  MessageURL: [TEXT, ({ channelId, messageId }) => messageUrl(channelId, messageId)],
+  ChannelURL: [TEXT, ({ channelId }) => channelUrl(channelId)],
+  ConsumerURL: [TEXT, ({ channelId, consumerId }) => consumerUrl(channelId, consumerId)],
+  ProducerURL: [TEXT, ({ producerId }) => producerUrl(producerId)],
+  JobRequeueURL: [
+    TEXT,
+    ({ channelId, consumerId, id, status }) =>
+      status === 'DEAD' ? requeueUrl(channelId, consumerId, id) : '',
+  ],
+}
 
 /** How many jobs are asked for. Nothing at all is the usual number. */
 function limitOf(query: URLSearchParams): number {
@@ -59,22 +62,6 @@ function limitOf(query: URLSearchParams): number {
   const limit = /^\+?\d{10,}$/.test(text) ? MOST_JOBS : integerOf(text)
   if (limit === null || limit < 0) throw new Refused('limit_invalid')
   return Math.min(limit, MOST_JOBS)
-}
-
-function queuedView({ id, priority, incrementalTimeout, message }: QueuedJob) {
-  const { text, base64 } = payloadText(message.payload)
-  return {
-    ID: id,
-    Priority: priority,
-    IncrementalTimeout: incrementalTimeout,
-    Message: {
-      MessageID: message.messageId,
-      Payload: text,
-      Headers: headerFields(message.headers),
-      ContentType: message.contentType,
-      ...(base64 === null ? {} : { PayloadBase64: base64 }),
-    },
-  }
 }
 
 /** The consumer of a call that only those who fetch their jobs can make. */
@@ -86,17 +73,10 @@ async function pullConsumer(request: WebhookRequest, scope: CallScope): Promise<
 
 async function showJob(request: WebhookRequest, scope: CallScope): Promise<Answer> {
   const { channel, consumer } = await authorisedConsumer(request, scope, 'consumer_unknown')
+  const job = await scope.jobs.get(consumer, request.param('jobId'))
   const { channelId } = channel
   const { consumerId } = consumer
-  const job = await scope.jobs.get(consumer, request.param('jobId'))
-  return json({
-    ...jobFields(job),
-    MessageURL: messageUrl(channelId, job.messageId),
-    ChannelURL: channelUrl(channelId),
-    ConsumerURL: consumerUrl(channelId, consumerId),
-    ProducerURL: producerUrl(job.producerId),
-    JobRequeueURL: job.status === 'DEAD' ? requeueUrl(channelId, consumerId, job.id) : '',
-  })
+  return json(answerOf(SHOWN, { ...job, channelId, consumerId }))
 }
 
 /** Some 68 years: beyond it, deadlines are no times any more. */
@@ -146,13 +126,13 @@ export const jobCalls: readonly WebhookCall[] = [
     summary: 'The next jobs of a pull consumer: the highest priority first, then the oldest',
     headers: TOKENS,
     query: { limit: `At most so many: ${DEFAULT_LIMIT} unless said otherwise, ${MOST_JOBS} at most` },
-    success: [200, QUEUED_SHAPE],
+    success: [200, objectOf({ Result: { type: 'array', items: shapeOf(QUEUED) } })],
     errors: [400, 401, 403, 404, 412],
     async answer(request, scope) {
       const { consumer } = await pullConsumer(request, scope)
       const limit = limitOf(request.query())
       const jobs = limit === 0 ? [] : await scope.jobs.queued(consumer, limit)
-      return json({ Result: jobs.map(queuedView) })
+      return json({ Result: jobs.map((job) => answerOf(QUEUED, job)) })
     },
   },
   {
@@ -161,7 +141,7 @@ export const jobCalls: readonly WebhookCall[] = [
     access: 'own',
     summary: 'One job',
     headers: TOKENS,
-    success: [200, JOB_SHAPE],
+    success: [200, shapeOf(SHOWN)],
     errors: [401, 403, 404],
     answer: showJob,
   },

@@ -1,41 +1,53 @@
 /** The calls that look at the messages of a channel. */
 import { formatSeconds } from '../../core/timestamp.ts'
-import { INTEGER, objectOf, TEXT, TIME, TIME_OR_NULL } from '../../http/describe-api.ts'
+import {
+  type AnswerFields,
+  answerOf,
+  INTEGER,
+  objectOf,
+  shapeOf,
+  TEXT,
+  TIME,
+  TIME_OR_NULL,
+} from '../../http/describe-api.ts'
 import type { JobSummary, MessageView, ScheduledView } from '../messages.ts'
 import { existing, findChannel, type WebhookCall } from './call.ts'
 import { channelUrl, messageUrl, pageLinks, scheduledUrl } from './links.ts'
-import { LIST_SHAPE, PAGE_FIELDS } from './registry.ts'
+import { LIST_SHAPE, PAGE_FIELDS, PAGES } from './registry.ts'
 import { json } from './reply.ts'
 import { integerOf } from './request.ts'
-import { endpoint, headerFields, listResult, payloadText } from './views.ts'
+import { endpoint, HEADERS, inBase64, listResult, payloadText } from './views.ts'
 
-const HEADERS = { type: 'object', additionalProperties: TEXT } as const
-const PAGES = { type: 'object', properties: { next: TEXT, previous: TEXT } } as const
-
-const JOB = { ListenerEndpoint: TEXT, ListenerName: TEXT, Status: TEXT, StatusChangedAt: TIME }
-const MESSAGE_SHAPE = objectOf({
-  ID: TEXT,
-  Payload: TEXT,
-  ContentType: TEXT,
-  ProducedBy: TEXT,
-  ReceivedAt: TIME,
-  DispatchedAt: TIME,
-  Status: TEXT,
-  Jobs: { type: 'array', items: objectOf(JOB) },
-  Headers: HEADERS,
-})
-const SCHEDULED_SHAPE = objectOf({
-  contentType: TEXT,
-  dispatchSchedule: TIME,
-  dispatchedAt: TIME_OR_NULL,
-  headers: HEADERS,
-  id: TEXT,
-  messageId: TEXT,
-  payload: TEXT,
-  priority: INTEGER,
-  producedBy: TEXT,
-  status: TEXT,
-})
+/** What jobs of every view have in common. */
+export const JOB: AnswerFields<JobSummary> = {
+  ListenerEndpoint: [TEXT, ({ listenerEndpoint }) => endpoint(listenerEndpoint)],
+  ListenerName: [TEXT, ({ listenerName }) => listenerName],
+  Status: [TEXT, ({ status }) => status],
+  StatusChangedAt: [TIME, ({ statusChangedAt }) => formatSeconds(statusChangedAt)],
+}
+const MESSAGE: AnswerFields<MessageView> = {
+  ID: [TEXT, ({ messageId }) => messageId],
+  Payload: [TEXT, ({ payload }) => payloadText(payload)],
+  ContentType: [TEXT, ({ contentType }) => contentType],
+  ProducedBy: [TEXT, ({ producerName }) => producerName],
+  ReceivedAt: [TIME, ({ receivedAt }) => formatSeconds(receivedAt)],
+  DispatchedAt: [TIME, ({ dispatchedAt }) => formatSeconds(dispatchedAt)],
+  Status: [TEXT, ({ status }) => status],
+  Jobs: [{ type: 'array', items: shapeOf(JOB) }, ({ jobs }) => jobs.map((job) => answerOf(JOB, job))],
+  Headers: [HEADERS, ({ headers }) => Object.fromEntries(headers)],
+}
+const SCHEDULED: AnswerFields<ScheduledView> = {
+  contentType: [TEXT, ({ contentType }) => contentType],
+  dispatchSchedule: [TIME, ({ dispatchSchedule }) => formatSeconds(dispatchSchedule)],
+  dispatchedAt: [TIME_OR_NULL, ({ dispatchedAt: at }) => (at === null ? null : formatSeconds(at))],
+  headers: [HEADERS, ({ headers }) => Object.fromEntries(headers)],
+  id: [TEXT, ({ id }) => id],
+  messageId: [TEXT, ({ messageId }) => messageId],
+  payload: [TEXT, ({ payload }) => payloadText(payload)],
+  priority: [INTEGER, ({ priority }) => priority],
+  producedBy: [TEXT, ({ producedBy }) => producedBy],
+  status: [TEXT, ({ status }) => status],
+}
 const COUNTS_SHAPE = {
   type: 'object',
   required: ['counts'],
@@ -47,47 +59,6 @@ const COUNTS_SHAPE = {
     next_scheduled_message_at: TIME,
   },
 } as const
-
-/** What jobs of every view have in common. */
-export const jobFields = (job: JobSummary) => ({
-  ListenerEndpoint: endpoint(job.listenerEndpoint),
-  ListenerName: job.listenerName,
-  Status: job.status,
-  StatusChangedAt: formatSeconds(job.statusChangedAt),
-})
-
-function messageView(message: MessageView) {
-  const { text, base64 } = payloadText(message.payload)
-  return {
-    ID: message.messageId,
-    Payload: text,
-    ContentType: message.contentType,
-    ProducedBy: message.producerName,
-    ReceivedAt: formatSeconds(message.receivedAt),
-    DispatchedAt: formatSeconds(message.dispatchedAt),
-    Status: message.status,
-    Jobs: message.jobs.map(jobFields),
-    Headers: headerFields(message.headers),
-    ...(base64 === null ? {} : { PayloadBase64: base64 }),
-  }
-}
-
-function scheduledView(message: ScheduledView) {
-  const { text, base64 } = payloadText(message.payload)
-  return {
-    contentType: message.contentType,
-    dispatchSchedule: formatSeconds(message.dispatchSchedule),
-    dispatchedAt: message.dispatchedAt === null ? null : formatSeconds(message.dispatchedAt),
-    headers: headerFields(message.headers),
-    id: message.id,
-    messageId: message.messageId,
-    payload: text,
-    priority: message.priority,
-    producedBy: message.producedBy,
-    status: message.status,
-    ...(base64 === null ? {} : { PayloadBase64: base64 }),
-  }
-}
 
 /** The whole numbers among the values of a parameter; what is none is ignored. */
 const statusesOf = (query: URLSearchParams): readonly number[] => [
@@ -122,11 +93,12 @@ export const messageCalls: readonly WebhookCall[] = [
     path: '/channel/:channelId/message/:messageId',
     access: 'read',
     summary: 'One message with all of its jobs',
-    success: [200, MESSAGE_SHAPE],
+    success: [200, shapeOf(MESSAGE)],
     errors: [404],
     async answer(request, scope) {
       const channel = await findChannel(request, scope)
-      return json(messageView(existing(await scope.messages.get(channel, request.param('messageId')))))
+      const message = existing(await scope.messages.get(channel, request.param('messageId')))
+      return json({ ...answerOf(MESSAGE, message), ...inBase64(message.payload) })
     },
   },
   {
@@ -163,13 +135,12 @@ export const messageCalls: readonly WebhookCall[] = [
     path: '/channel/:channelId/scheduled-message/:messageId',
     access: 'read',
     summary: 'One message that was scheduled',
-    success: [200, SCHEDULED_SHAPE],
+    success: [200, shapeOf(SCHEDULED)],
     errors: [404],
     async answer(request, scope) {
       const channel = await findChannel(request, scope)
-      return json(
-        scheduledView(existing(await scope.messages.scheduled(channel, request.param('messageId')))),
-      )
+      const message = existing(await scope.messages.scheduled(channel, request.param('messageId')))
+      return json({ ...answerOf(SCHEDULED, message), ...inBase64(message.payload) })
     },
   },
 ]

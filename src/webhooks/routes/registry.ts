@@ -15,9 +15,11 @@ export const PAGE_FIELDS = {
   previous: 'The cursor of the page behind',
 }
 
+export const PAGES = { type: 'object', properties: { next: TEXT, previous: TEXT } } as const
+
 export const LIST_SHAPE = objectOf({
   Result: { type: 'array', items: TEXT },
-  Pages: { type: 'object', properties: { next: TEXT, previous: TEXT } },
+  Pages: PAGES,
   Links: { type: 'null' },
 })
 

@@ -2,9 +2,10 @@
 import { isUtf8 } from 'node:buffer'
 import { formatHttpDate } from '../../core/http-date.ts'
 import { formatSeconds } from '../../core/timestamp.ts'
+import { TEXT } from '../../http/describe-api.ts'
 import type { Page } from '../pages.ts'
 import { withoutCredentials } from '../registry/callback-url.ts'
-import type { Channel, Consumer, HeaderList, Holder, Producer } from '../webhook.ts'
+import type { Channel, Consumer, Holder, Producer } from '../webhook.ts'
 import { channelUrl, deadJobsUrl, pageLinks } from './links.ts'
 import { type Answer, json } from './reply.ts'
 
@@ -57,11 +58,14 @@ export const endpoint = (callbackUrl: string): string =>
   withoutCredentials(callbackUrl).replace(/[?#].*$/s, '')
 
 /** Metadata headers by their names. */
-export const headerFields = (headers: HeaderList): Readonly<Record<string, string>> =>
-  Object.fromEntries(headers)
+export const HEADERS = { type: 'object', additionalProperties: TEXT } as const
 
-/** Bytes as text; what is no text is added as it is, in base64. */
-export function payloadText(payload: Uint8Array): { readonly text: string; readonly base64: string | null } {
-  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
-  return { text: bytes.toString(), base64: isUtf8(bytes) ? null : bytes.toString('base64') }
-}
+const bytesOf = (payload: Uint8Array): Buffer =>
+  Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
+
+/** A payload as text. */
+export const payloadText = (payload: Uint8Array): string => bytesOf(payload).toString()
+
+/** What is no text is added as it is. */
+export const inBase64 = (payload: Uint8Array): { readonly PayloadBase64?: string } =>
+  isUtf8(payload) ? {} : { PayloadBase64: bytesOf(payload).toString('base64') }
