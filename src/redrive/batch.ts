@@ -25,7 +25,7 @@ import {
   sendBack,
 } from '../letters/source.ts'
 import { inOffice, type OfficeWork } from '../letters/work.ts'
-import { advanceLane, type HeldLane, holdLane, type Lane } from './lanes.ts'
+import { advanceLane, holdLane, type Lane, type PlacedLane } from './lanes.ts'
 import { type LaneLetter, nextLetters, noteExceptions } from './members.ts'
 import { exceptionOf, isAboutLetter } from './obstacles.ts'
 import { type Exception, isSending, isWorking, type Redrive, refOf, type Terms } from './redrive.ts'
@@ -79,7 +79,7 @@ async function runInside(work: OfficeWork, lane: Lane, terms: BatchTerms): Promi
 
 /** A redrive and one of its lanes, which nobody changes before the transaction ends. */
 interface Both {
-  readonly held: HeldLane
+  readonly held: PlacedLane
   readonly redrive: StoredRedrive
 }
 

@@ -31,6 +31,12 @@ export interface LanePlace {
   readonly letter: LetterId
 }
 
+/** A lane and how far it is. */
+export interface PlacedLane extends LaneStanding {
+  /** The last letter that was looked at. */
+  readonly behind: LanePlace
+}
+
 /** Before all letters. */
 export const LANE_START: LanePlace = { capturedAt: instant(-(2n ** 63n) + 1n), letter: letterId(0) }
 
@@ -48,45 +54,38 @@ export async function insertLanes(
     await tx.run(insertRow, redrive, lane, source, engine, destination, planned)
 }
 
-const STANDING = 'redrive, lane, source, engine, destination, planned, sent, skipped, failed'
+const COLUMNS = `redrive, lane, source, engine, destination, planned, sent, skipped, failed,
+  at_captured AS "capturedAt", at_letter AS letter`
 
-interface Row {
-  readonly redrive: Integer
-  readonly lane: Integer
-  readonly source: SourceName
-  readonly engine: string
-  readonly destination: string
-  readonly planned: Integer
-  readonly sent: Integer
-  readonly skipped: Integer
-  readonly failed: Integer
-}
+type Row = {
+  readonly [Column in keyof LaneStanding]: LaneStanding[Column] extends number
+    ? Integer
+    : LaneStanding[Column]
+} & { readonly capturedAt: Integer; readonly letter: Integer }
 
-const toStanding = (row: Row): LaneStanding => ({
-  redrive: redriveNumber(row.redrive),
-  lane: Number(row.lane),
-  source: row.source,
-  engine: row.engine,
-  destination: row.destination,
+const toLane = ({ source, engine, destination, ...row }: Row): PlacedLane => ({
+  ...{ redrive: redriveNumber(row.redrive), lane: Number(row.lane), source, engine, destination },
   planned: Number(row.planned),
   sent: Number(row.sent),
   skipped: Number(row.skipped),
   failed: Number(row.failed),
+  behind: { capturedAt: instant(BigInt(row.capturedAt)), letter: letterId(row.letter) },
 })
 
 /** Along the primary key. */
-const readOf = sql('redriveLanes.read', {
-  postgres: `SELECT ${STANDING} FROM bartleby.redrive_lanes WHERE redrive = ANY($1::int[]) ORDER BY redrive, lane`,
-  sqlite: `SELECT ${STANDING} FROM redrive_lanes WHERE redrive IN (SELECT value FROM json_each($1)) ORDER BY redrive, lane`,
-})
+const readOf = sql(
+  'redriveLanes.read',
+  {
+    postgres: `SELECT ${COLUMNS} FROM bartleby.redrive_lanes WHERE redrive = ANY($1::int[]) ORDER BY redrive, lane`,
+    sqlite: `SELECT ${COLUMNS} FROM redrive_lanes WHERE redrive IN (SELECT value FROM json_each($1)) ORDER BY redrive, lane`,
+  },
+  { bigints: true },
+)
 
 /** The lanes of these redrives, in their order. */
-export async function readLanes(
-  session: Session,
-  redrives: readonly RedriveNumber[],
-): Promise<LaneStanding[]> {
+export async function readLanes(session: Session, redrives: readonly RedriveNumber[]): Promise<PlacedLane[]> {
   if (redrives.length === 0) return []
-  return (await session.rows<Row>(readOf, integerList(session.dialect, redrives))).map(toStanding)
+  return (await session.rows<Row>(readOf, integerList(session.dialect, redrives))).map(toLane)
 }
 
 /** Along the primary key, locked until the transaction ends. */
@@ -105,48 +104,16 @@ export async function holdLanes(tx: Transaction, redrive: RedriveNumber): Promis
 const lockOne = sql(
   'redriveLanes.lock',
   {
-    postgres: `SELECT ${STANDING}, at_captured, at_letter, ${LET_GO} FROM bartleby.redrive_lanes
-               WHERE redrive = $1 AND lane = $2 FOR UPDATE`,
-    sqlite: `SELECT ${STANDING}, at_captured, at_letter FROM redrive_lanes WHERE redrive = $1 AND lane = $2`,
+    postgres: `SELECT ${COLUMNS}, ${LET_GO} FROM bartleby.redrive_lanes WHERE redrive = $1 AND lane = $2 FOR UPDATE`,
+    sqlite: `SELECT ${COLUMNS} FROM redrive_lanes WHERE redrive = $1 AND lane = $2`,
   },
   { bigints: true },
 )
 
-/** A lane and how far it is. */
-export interface PlacedLane extends LaneStanding {
-  /** The last letter that was looked at. */
-  readonly behind: LanePlace
-}
-
-/** A lane that nobody else can walk before the transaction ends. */
-export type HeldLane = PlacedLane
-
-interface PlacedRow extends Row {
-  readonly at_captured: Integer
-  readonly at_letter: Integer
-}
-
-const toPlaced = (row: PlacedRow): PlacedLane => ({
-  ...toStanding(row),
-  behind: { capturedAt: instant(BigInt(row.at_captured)), letter: letterId(row.at_letter) },
-})
-
-/** The lane, locked until the transaction ends; null when it is gone with its redrive. */
-export async function holdLane(tx: Transaction, { redrive, lane }: Lane): Promise<HeldLane | null> {
-  const [row] = await tx.rows<PlacedRow>(lockOne, redrive, lane)
-  return row === undefined ? null : toPlaced(row)
-}
-
-/** Along the primary key. */
-const readPlaced = sql(
-  'redriveLanes.places',
-  `SELECT ${STANDING}, at_captured, at_letter FROM bartleby.redrive_lanes WHERE redrive = $1 ORDER BY redrive, lane`,
-  { bigints: true },
-)
-
-/** The lanes of a redrive and how far each is, in their order. */
-export async function readPlaces(session: Session, redrive: RedriveNumber): Promise<PlacedLane[]> {
-  return (await session.rows<PlacedRow>(readPlaced, redrive)).map(toPlaced)
+/** The lane, which nobody else can walk before the transaction ends; null when it is gone with its redrive. */
+export async function holdLane(tx: Transaction, { redrive, lane }: Lane): Promise<PlacedLane | null> {
+  const [row] = await tx.rows<Row>(lockOne, redrive, lane)
+  return row === undefined ? null : toLane(row)
 }
 
 /** One row by primary key, which is locked. */

@@ -1,7 +1,16 @@
 /** The letters of redrives: the frozen set in the order of its lanes, and those of it that were not sent. */
 import { instant } from '../core/clock.ts'
 import { storable } from '../core/content.ts'
-import { type Integer, integerList, type Session, sql, type Transaction, textList } from '../db/database.ts'
+import {
+  type Integer,
+  integerList,
+  type Session,
+  type Statement,
+  sql,
+  type Transaction,
+  textList,
+  type Value,
+} from '../db/database.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
 import type { Lane, LanePlace } from './lanes.ts'
 import type { Exception, ExceptionReason, RedriveNumber } from './redrive.ts'
@@ -23,30 +32,36 @@ const insertMany = sql('redriveLetters.insert', {
     'INSERT INTO redrive_letters (redrive, lane, captured_at, letter, version) VALUES ($1, $2, $3, $4, $5)',
 })
 
+/** Runs a statement for many rows: SQLite for each of them, PostgreSQL once, with a list for every column. */
+async function runMany(
+  tx: Transaction,
+  statement: Statement,
+  first: readonly Value[],
+  rows: readonly (readonly (number | bigint | string | null)[])[],
+): Promise<void> {
+  const [some] = rows
+  if (some === undefined) return
+  if (tx.dialect === 'sqlite')
+    return tx.runEach(
+      statement,
+      rows.map((row) => [...first, ...row]),
+    )
+  const texts = (at: number) => rows.map((row) => row[at]?.toString() ?? null)
+  await tx.run(statement, ...first, ...some.map((_, at) => textList(tx.dialect, texts(at))))
+}
+
 /** Adds letters to the set of a redrive. */
-export async function insertLetters(
+export const insertLetters = (
   tx: Transaction,
   redrive: RedriveNumber,
   letters: readonly DealtLetter[],
-): Promise<void> {
-  if (letters.length === 0) return
-  if (tx.dialect === 'sqlite') {
-    await tx.runEach(
-      insertMany,
-      letters.map(({ lane, capturedAt, letter, version }) => [redrive, lane, capturedAt, letter, version]),
-    )
-    return
-  }
-  const list = (pick: (each: DealtLetter) => number | bigint): string => `{${letters.map(pick).join(',')}}`
-  await tx.run(
+): Promise<void> =>
+  runMany(
+    tx,
     insertMany,
-    redrive,
-    list(({ lane }) => lane),
-    list(({ capturedAt }) => capturedAt),
-    list(({ letter }) => letter),
-    list(({ version }) => version),
+    [redrive],
+    letters.map(({ lane, capturedAt, letter, version }) => [lane, capturedAt, letter, version]),
   )
-}
 
 /** Along the primary key, from a place on. */
 const readNext = sql(
@@ -89,28 +104,17 @@ const removeMany = sql('redriveLetters.takeOut', {
 })
 
 /** Takes letters out of a lane. */
-export async function removeLetters(
+export const removeLetters = (
   tx: Transaction,
   { redrive, lane }: Lane,
   letters: readonly LanePlace[],
-): Promise<void> {
-  if (letters.length === 0) return
-  if (tx.dialect === 'sqlite') {
-    await tx.runEach(
-      removeMany,
-      letters.map(({ capturedAt, letter }) => [redrive, lane, capturedAt, letter]),
-    )
-    return
-  }
-  const list = (pick: (each: LanePlace) => bigint): string => `{${letters.map(pick).join(',')}}`
-  await tx.run(
+): Promise<void> =>
+  runMany(
+    tx,
     removeMany,
-    redrive,
-    lane,
-    list(({ capturedAt }) => capturedAt),
-    list(({ letter }) => letter),
+    [redrive, lane],
+    letters.map(({ capturedAt, letter }) => [capturedAt, letter]),
   )
-}
 
 /**
  * By redrive_letters_of, which the plus and the order insist on, each with its lane by primary key. Not EXISTS: PostgreSQL may make a
@@ -154,46 +158,20 @@ const insertExceptions = sql('redriveExceptions.insert', {
 })
 
 /** Notes why letters were not sent. */
-export async function noteExceptions(
+export const noteExceptions = (
   tx: Transaction,
   redrive: RedriveNumber,
   exceptions: readonly Exception[],
-): Promise<void> {
-  if (exceptions.length === 0) return
-  const rows = exceptions.map(({ letter, outcome, reason, detail }) => ({
-    letter: Number(letter),
-    outcome: OUTCOMES[outcome],
-    reason,
-    detail: detail === null ? null : storable(detail, MAX_DETAIL_BYTES),
-  }))
-  if (tx.dialect === 'sqlite') {
-    await tx.runEach(
-      insertExceptions,
-      rows.map(({ letter, outcome, reason, detail }) => [redrive, letter, outcome, reason, detail]),
-    )
-    return
-  }
-  await tx.run(
+): Promise<void> =>
+  runMany(
+    tx,
     insertExceptions,
-    redrive,
-    integerList(
-      tx.dialect,
-      rows.map(({ letter }) => letter),
-    ),
-    integerList(
-      tx.dialect,
-      rows.map(({ outcome }) => outcome),
-    ),
-    textList(
-      tx.dialect,
-      rows.map(({ reason }) => reason),
-    ),
-    textList(
-      tx.dialect,
-      rows.map(({ detail }) => detail),
-    ),
+    [redrive],
+    exceptions.map(({ letter, outcome, reason, detail }) => [
+      ...([letter, OUTCOMES[outcome], reason] as const),
+      detail === null ? null : storable(detail, MAX_DETAIL_BYTES),
+    ]),
   )
-}
 
 /** Along the primary key: as many rows as letters were not sent. */
 const countByReason = sql(

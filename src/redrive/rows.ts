@@ -1,7 +1,7 @@
 /** The rows of redrives: what was asked for, in which state it is, and which server is at its run. */
 import { type Instant, instant } from '../core/clock.ts'
-import { parseXid, type Xid, xid } from '../core/xid.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import type { Xid } from '../core/xid.ts'
+import { type Integer, type Session, type Statement, sql, type Transaction } from '../db/database.ts'
 import type { LetterFilter } from '../letters/filter.ts'
 import type { LetterKey } from '../letters/letters.ts'
 import { LET_GO } from '../work/let-go.ts'
@@ -9,13 +9,11 @@ import {
   type PlanNumbers,
   type PlanRequest,
   type Redrive,
-  type RedriveAction,
   type RedriveNumber,
   type RedriveState,
   redriveNumber,
   type Selection,
   type Terms,
-  type WorkingState,
 } from './redrive.ts'
 import { readRecipe, showRecipe } from './repair/recipe.ts'
 
@@ -24,38 +22,7 @@ const FORGOTTEN = 'forgotten'
 
 /** Of the run, by primary key. Not a join: PostgreSQL would go through all runs as long as it takes redrives for few. */
 const ofRun = (column: string): string =>
-  `(SELECT ${column} FROM bartleby.runs AS run WHERE run.id = redrives.id) AS ${column}`
-
-/** A redrive with who is at its run: while it is planned, and from its start on. */
-const COLUMNS = `number, id, state, resumes_as, action, queue, selection, numbers, terms, recipe, reason, planned_by, planned_at,
-  valid_until, started_by, started_at, ended_at, note, canary_sent_at, recent,
-  ${['resumed', 'rate_now', 'owner'].map(ofRun).join(', ')}`
-
-interface Row {
-  readonly number: Integer
-  readonly id: string
-  readonly state: RedriveState
-  readonly resumes_as: WorkingState | null
-  readonly action: RedriveAction
-  readonly queue: string | null
-  readonly selection: string
-  readonly numbers: string
-  readonly terms: string
-  readonly recipe: string | null
-  readonly reason: string | null
-  readonly planned_by: string
-  readonly planned_at: Integer
-  readonly valid_until: Integer
-  readonly started_by: string | null
-  readonly started_at: Integer | null
-  readonly ended_at: Integer | null
-  readonly note: string | null
-  readonly canary_sent_at: Integer | null
-  readonly recent: string | null
-  readonly resumed: Integer | null
-  readonly rate_now: number | null
-  readonly owner: string | null
-}
+  `(SELECT ${column} FROM bartleby.runs AS run WHERE run.id = redrives.id)`
 
 /** A redrive with what only the server that is at it needs. */
 export interface StoredRedrive extends Redrive {
@@ -68,37 +35,47 @@ export interface StoredRedrive extends Redrive {
   readonly rateMeasured: number | null
 }
 
+/** A redrive with who is at its run: while it is planned, and from its start on. */
+const COLUMNS = `number, id, state, resumes_as AS "resumesAs", action, queue, selection, numbers, terms, recipe, reason,
+  planned_by AS "plannedBy", planned_at AS "plannedAt", valid_until AS "validUntil", started_by AS "startedBy",
+  started_at AS "startedAt", ended_at AS "endedAt", note, canary_sent_at AS "canarySentAt", recent,
+  ${ofRun('resumed')} AS resumed, ${ofRun('rate_now')} AS "rateMeasured", ${ofRun('owner')} AS owner`
+
+/** As the store has it: JSON is text, and instants are numbers. */
+interface Stored {
+  readonly number: Integer
+  readonly selection: string
+  readonly numbers: string
+  readonly terms: string
+  readonly recipe: string | null
+  readonly plannedAt: Integer
+  readonly validUntil: Integer
+  readonly startedAt: Integer | null
+  readonly endedAt: Integer | null
+  readonly canarySentAt: Integer | null
+  readonly resumed: Integer | null
+}
+
+type Row = Omit<StoredRedrive, keyof Stored | 'isHeld'> & Stored & { readonly let_go?: unknown }
+
 const at = (value: Integer | null): Instant | null => (value === null ? null : instant(BigInt(value)))
 
-function toRedrive(row: Row): StoredRedrive {
-  return {
-    number: redriveNumber(row.number),
-    id: xid(row.id),
-    state: row.state,
-    resumesAs: row.resumes_as,
-    action: row.action,
-    queue: row.queue,
-    selection: readSelection(row.selection),
-    // Written below, from values of these types.
-    numbers: JSON.parse(row.numbers) as PlanNumbers,
-    terms: JSON.parse(row.terms) as Terms,
-    recipe: row.recipe === null ? null : readRecipe(row.recipe),
-    reason: row.reason,
-    plannedBy: row.planned_by,
-    plannedAt: instant(BigInt(row.planned_at)),
-    validUntil: instant(BigInt(row.valid_until)),
-    startedBy: row.started_by,
-    startedAt: at(row.started_at),
-    endedAt: at(row.ended_at),
-    note: row.note,
-    resumed: Number(row.resumed ?? 0),
-    isHeld: row.owner !== null,
-    owner: row.owner,
-    canarySentAt: at(row.canary_sent_at),
-    recent: row.recent,
-    rateMeasured: row.rate_now,
-  }
-}
+const toRedrive = ({ let_go: _, ...row }: Row): StoredRedrive => ({
+  ...row,
+  number: redriveNumber(row.number),
+  selection: readSelection(row.selection),
+  // Written below, from values of these types.
+  numbers: JSON.parse(row.numbers) as PlanNumbers,
+  terms: JSON.parse(row.terms) as Terms,
+  recipe: row.recipe === null ? null : readRecipe(row.recipe),
+  plannedAt: instant(BigInt(row.plannedAt)),
+  validUntil: instant(BigInt(row.validUntil)),
+  startedAt: at(row.startedAt),
+  endedAt: at(row.endedAt),
+  canarySentAt: at(row.canarySentAt),
+  resumed: Number(row.resumed ?? 0),
+  isHeld: row.owner !== null,
+})
 
 /** Instants travel as text: JSON has no numbers for them. */
 const writeSelection = (selection: Selection): string =>
@@ -180,52 +157,39 @@ export async function notePlan(
   await tx.run(planRow, number, state, JSON.stringify(numbers), plannedAt, validUntil)
 }
 
+const one = (key: 'id' | 'number', columns = COLUMNS): string =>
+  `SELECT ${columns} FROM bartleby.redrives WHERE ${key} = $1 AND state <> '${FORGOTTEN}'`
+
 /** One by its unique id. */
-const readById = sql(
-  'redrives.read',
-  `SELECT ${COLUMNS} FROM bartleby.redrives WHERE id = $1 AND state <> '${FORGOTTEN}'`,
-  { bigints: true },
-)
-
-/** One by primary key. */
-const readByNumber = sql(
-  'redrives.readByNumber',
-  `SELECT ${COLUMNS} FROM bartleby.redrives WHERE number = $1 AND state <> '${FORGOTTEN}'`,
-  { bigints: true },
-)
-
-/** The redrive with this id; null when there is none. */
-export async function readRedrive(session: Session, id: string): Promise<StoredRedrive | null> {
-  if (parseXid(id) === null) return null
-  const [row] = await session.rows<Row>(readById, id)
-  return row === undefined ? null : toRedrive(row)
-}
-
-/** The redrive with this number; null when there is none any more. */
-export async function readRedriveByNumber(
-  session: Session,
-  number: RedriveNumber,
-): Promise<StoredRedrive | null> {
-  const [row] = await session.rows<Row>(readByNumber, number)
-  return row === undefined ? null : toRedrive(row)
-}
-
-/** One by its unique id, locked until the transaction ends. */
+const readById = sql('redrives.read', one('id'), { bigints: true })
+/** The same, locked until the transaction ends. */
 const lockById = sql(
   'redrives.lock',
-  {
-    postgres: `SELECT ${COLUMNS}, ${LET_GO} FROM bartleby.redrives WHERE id = $1 AND state <> '${FORGOTTEN}' FOR UPDATE`,
-    sqlite: `SELECT ${COLUMNS} FROM bartleby.redrives WHERE id = $1 AND state <> '${FORGOTTEN}'`,
-  },
+  { postgres: `${one('id', `${COLUMNS}, ${LET_GO}`)} FOR UPDATE`, sqlite: one('id') },
   { bigints: true },
 )
+/** One by primary key. */
+const readByNumber = sql('redrives.readByNumber', one('number'), { bigints: true })
 
-/** The redrive, locked until the transaction ends; null when there is none. */
-export async function lockRedrive(tx: Transaction, id: string): Promise<StoredRedrive | null> {
-  if (parseXid(id) === null) return null
-  const [row] = await tx.rows<Row>(lockById, id)
+const find = async (
+  session: Session,
+  statement: Statement,
+  key: string | number,
+): Promise<StoredRedrive | null> => {
+  const [row] = await session.rows<Row>(statement, key)
   return row === undefined ? null : toRedrive(row)
 }
+
+/** The redrive with this id; null when there is none. */
+export const readRedrive = (session: Session, id: Xid): Promise<StoredRedrive | null> =>
+  find(session, readById, id)
+
+/** The redrive with this number; null when there is none any more. */
+export const readRedriveByNumber = (session: Session, number: RedriveNumber): Promise<StoredRedrive | null> =>
+  find(session, readByNumber, number)
+
+/** The redrive, locked until the transaction ends; null when there is none. */
+export const lockRedrive = (tx: Transaction, id: Xid): Promise<StoredRedrive | null> => find(tx, lockById, id)
 
 /** Down the unique index of ids, which ascend with time. Plans that were dropped are not shown, and soon gone. */
 const readPage = sql(

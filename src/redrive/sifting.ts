@@ -13,7 +13,7 @@ import {
 import { contentPortions, type KeptEdit, readContents } from '../letters/contents.ts'
 import type { LetterId } from '../letters/letter.ts'
 import { isOfQueues, placeOf } from './destinations.ts'
-import { type Lane, readPlaces, remainingOf } from './lanes.ts'
+import { type Lane, readLanes, remainingOf } from './lanes.ts'
 import { type LaneLetter, lettersAhead, nextLetters } from './members.ts'
 import { type Exception, type ExceptionReason, isSending, type Redrive } from './redrive.ts'
 import type { Repairer } from './repair/repairer.ts'
@@ -165,7 +165,7 @@ export async function firstOutOfTurn(
   letters: readonly LaneLetter[],
 ): Promise<LetterId | null> {
   if (!isSending(action) || terms.order !== 'capture') return null
-  const others = (await readPlaces(session, number)).filter(
+  const others = (await readLanes(session, [number])).filter(
     (other) => other.lane !== lane.lane && placeOf(other) === placeOf(lane) && remainingOf(other) > 0,
   )
   let waits: LaneLetter | undefined

@@ -4,7 +4,7 @@ import { readSeriesLabels } from '../history/rows.ts'
 import { KAFKA } from '../kafka/event.ts'
 import { KAFKA_OPERATIONS } from '../letters/letter.ts'
 import { outcomesOf } from '../letters/outcomes.ts'
-import { LANE_START, type PlacedLane, readPlaces } from '../redrive/lanes.ts'
+import { LANE_START, type PlacedLane, readLanes } from '../redrive/lanes.ts'
 import {
   isSending,
   type RedriveAction,
@@ -148,7 +148,7 @@ export async function* redriveLanes(audit: Audit): AsyncGenerator<Finding> {
     const outcomes = await outcomesOf(audit.session, numbers)
     for (const redrive of page) {
       let [sent, leftOut, underWay] = [0, 0, 0]
-      for (const placed of await readPlaces(audit.session, redrive.number)) {
+      for (const placed of await readLanes(audit.session, [redrive.number])) {
         const lane = { ...placed, redrive }
         const census = { ...NOTHING }
         yield* membersOf(audit, lane, retries, census)

@@ -41,7 +41,6 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'redriveLanes.insert': [LARGE_REDRIVE, 9, 'engines', 'engine-1', 'queue-1', 5],
   'redriveLanes.read': [list(OPEN)],
   'redriveLanes.lockAll': [LARGE_REDRIVE],
-  'redriveLanes.places': [LARGE_REDRIVE],
   'redriveLanes.lock': [LARGE_REDRIVE, 3],
   'redriveLanes.advance': [LARGE_REDRIVE, 3, 1, 1, 1, NOW, 500],
 

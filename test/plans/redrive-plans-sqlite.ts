@@ -40,7 +40,6 @@ export const REDRIVE_INDEXES: Readonly<Record<string, readonly string[]>> = {
   redrive_letters_of: ['redriveLetters.ahead', 'redrive.firstOutside'],
   'PRIMARY KEY': [
     'redriveLanes.read',
-    'redriveLanes.places',
     'redriveLanes.lock',
     'redriveLanes.advance',
     'redriveLetters.ahead',

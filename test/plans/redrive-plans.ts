@@ -43,7 +43,6 @@ export const REDRIVE_INDEXES: Readonly<Record<string, readonly string[]>> = {
   ],
   'redrive_lanes_pkey redrive': [
     'redriveLanes.read',
-    'redriveLanes.places',
     'redriveLanes.lockAll',
     'redrives.forget.redrive_lanes',
   ],
