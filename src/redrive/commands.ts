@@ -17,9 +17,9 @@ import type { OfficeWork } from '../letters/work.ts'
 import { LEASE_US, type RunCommand } from '../work/run.ts'
 import { changeRun, lockRun, type Run, type RunChange, type RunState } from '../work/run-rows.ts'
 import { holdLanes } from './lanes.ts'
-import { isOver, isWorking, REDRIVE_RUN, type RedriveState } from './redrive.ts'
+import { isOver, isWorking, REDRIVE_RUN, type RedriveCounts, type RedriveState } from './redrive.ts'
 import { lockRedrive, type StoredRedrive, writeRedrive } from './rows.ts'
-import { readStandings } from './standing.ts'
+import { readProgress } from './standing.ts'
 
 /** What an operator wants of a redrive. */
 export type RedriveCommand = RunCommand | { readonly act: 'start'; readonly actor: string }
@@ -54,15 +54,16 @@ export async function commandRedrive(
     throw failure('redrive_state_wrong', { act: words, state, needed: needs.join(' or ') })
   const changed = { ...redrive, ...changeBy(redrive, command, work) }
   await writeRedrive(tx, changed)
-  await record(work, redrive, { act: command.act, actor: command.actor, notes: notesOf(redrive, command) })
-  if (command.act === 'start') {
+  const { act, actor } = command
+  const counts = await record(work, redrive, { act, actor, notes: notesOf(redrive, command) })
+  if (act === 'start') {
     run = await runs.begin(work, {
       ...{ id, kind: REDRIVE_RUN, about: `${redrive.action} of letters`, subject: {}, place: null },
-      ...{ actor: command.actor, expected: redrive.numbers.eligible, rate: redrive.terms.rate },
+      ...{ actor, expected: redrive.numbers.eligible, rate: redrive.terms.rate },
     })
   } else if (run !== null) {
-    const lease = command.act === 'resume' ? runs.leaseAt(now) : leaseOf(run, changed, now)
-    const followed = follow(work, run, changed, lease)
+    const lease = act === 'resume' ? runs.leaseAt(now) : leaseOf(run, changed, now)
+    const followed = follow(work, run, changed, counts, lease)
     work.afterCommit(() => runs.changed(followed))
     run = followed
   }
@@ -148,8 +149,8 @@ export async function decide(
     canarySentAt: state === 'paused' ? null : redrive.canarySentAt,
   }
   await writeRedrive(tx, changed)
-  await record(work, redrive, { act: VERBS[state], actor: OFFICE_ACTOR, notes: note })
-  follow(work, run, changed, leaseOf(run, changed, now))
+  const counts = await record(work, redrive, { act: VERBS[state], actor: OFFICE_ACTOR, notes: note })
+  follow(work, run, changed, counts, leaseOf(run, changed, now))
   return true
 }
 
@@ -169,44 +170,36 @@ export const RUN_STATES: Readonly<Partial<Record<RedriveState, RunState>>> = {
   ...{ paused: 'paused', done: 'done', stopped: 'failed', cancelled: 'cancelled' },
 }
 
-/** The run of a redrive is what the redrive is. */
+/** The run of a redrive is what the redrive is, and has done as much. What a plan has looked at, its run says alone. */
 function follow(
   { tx }: OfficeWork,
   run: Run,
   { state, note, endedAt, terms }: StoredRedrive,
+  { sent, skipped, failed }: RedriveCounts,
   lease: RunLease,
 ): Run {
-  const rateNow = lease.owner === null ? null : run.rateNow
-  const change = {
-    state: RUN_STATES[state] ?? run.state,
-    note,
-    endedAt,
-    rate: terms.rate,
-    rateNow,
+  return changeRun(tx, run, {
+    ...{ state: RUN_STATES[state] ?? run.state, note, endedAt, rate: terms.rate, lease },
+    ...(run.kind === REDRIVE_RUN ? { done: sent, skipped, failed } : {}),
+    rateNow: lease.owner === null ? null : run.rateNow,
     version: run.version + 1,
-  }
-  return changeRun(tx, run, { ...change, lease })
+  })
 }
 
-/** Files what was done to a redrive, with its counts at that moment. */
+/** Files what was done to a redrive, with its counts at that moment, which it gives. */
 async function record(
   { tx, now }: OfficeWork,
   redrive: StoredRedrive,
   { act, actor, notes }: { readonly act: RedriveAct; readonly actor: string; readonly notes: string | null },
-): Promise<void> {
-  const [standing] = await readStandings(tx, [redrive])
+): Promise<RedriveCounts> {
+  const { counts } = await readProgress(tx, redrive)
   await recordHistory(tx, [
     {
-      engine: OFFICE,
-      operation: `redrive.${act}`,
-      status: 'Succeeded',
-      instanceId: null,
-      correlationId: redrive.id,
-      createdAt: now,
-      durationMs: 0,
-      actor: said(actor),
-      notes: said(notes),
-      output: Buffer.from(JSON.stringify({ action: redrive.action, ...standing?.counts })),
+      ...{ engine: OFFICE, operation: `redrive.${act}`, status: 'Succeeded' },
+      ...{ instanceId: null, correlationId: redrive.id, createdAt: now, durationMs: 0 },
+      ...{ actor: said(actor), notes: said(notes) },
+      output: Buffer.from(JSON.stringify({ action: redrive.action, ...counts })),
     },
   ])
+  return counts
 }

@@ -56,9 +56,8 @@ export interface DriveParts {
   readonly onEnded: (state: RedriveState) => void
 }
 
-/** How often the outcomes are looked at, and how far it is noted. */
+/** How often the outcomes are looked at, and it is noted how far it is. */
 const LOOK_US = 250_000n
-const NOTE_US = 1_000_000n
 /** Letters of one transaction. */
 const BATCH = { postgres: 1_000, sqlite: 250 } as const
 /** Lanes at once. PostgreSQL has a process for each of them. */
@@ -78,7 +77,8 @@ export class Drive implements Walk {
   /** As it was last looked at. */
   #seen: StoredRedrive | null = null
   #lookAt: Instant
-  #noteAt: Instant
+  /** What was noted last of how far it is. */
+  #noted = ''
   #tries = 0
   /** Ends the wait at hand. */
   #wakeUp: (() => void) | null = null
@@ -91,7 +91,6 @@ export class Drive implements Walk {
     this.#pace = new Pace(parts.clock, rate)
     this.#rate = new RecentRate(parts.clock)
     this.#lookAt = parts.clock.now()
-    this.#noteAt = later(parts.clock.now(), NOTE_US)
   }
 
   async go(): Promise<boolean> {
@@ -178,10 +177,11 @@ export class Drive implements Walk {
 
   /** For whoever looks at runs. */
   async #noteProgress({ sent: done, skipped, failed }: RedriveCounts): Promise<void> {
-    const { db, clock, owner } = this.#parts
-    if (clock.now() < this.#noteAt) return
-    this.#noteAt = later(clock.now(), NOTE_US)
+    const { db, owner } = this.#parts
     const progress = { done, skipped, failed, rateNow: this.#rate.perSecond }
+    const noted = JSON.stringify(progress)
+    if (noted === this.#noted) return
+    this.#noted = noted
     await db.session('redrive.progress', (session) => noteProgress(session, this.#id, owner, progress))
   }
 

@@ -241,6 +241,26 @@ describe.each(stores)('redrives on $name', (kind) => {
     }
   })
 
+  it('is among runs with the counts that it has: a moment later while it goes on, at once when it is halted or over', async () => {
+    await desk.dead(orders, names(1, 6))
+    const { id } = await run({ terms: { ...PLAIN, rate: 1 } })
+    const both = async () => {
+      const { sent, skipped, failed } = (await read(id)).counts
+      const told = await desk.office.runs.read(id)
+      expect(told).toMatchObject({ done: sent, skipped, failed, expected: 6 })
+      return sent
+    }
+    await desk.office.advanceClock(1_400_000n)
+    const early = await both()
+    await desk.office.advanceClock(1_000_000n)
+    await desk.office.redrives.pause(id, 'bob', null)
+    expect(await both()).toBeGreaterThan(early)
+    await desk.office.redrives.setRate(id, null, 'bob')
+    await desk.office.redrives.resume(id, 'bob')
+    await desk.office.redrives.settle()
+    expect(await both()).toBe(6)
+  })
+
   it('pauses, resumes, changes its rate and is cancelled, and says so in history', async () => {
     await desk.dead(orders, names(1, 6))
     const { id } = await run({ terms: { ...PLAIN, rate: 1 } })
