@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
-import { RunClient, type RunItem } from '../../src/client/index.ts'
+import { RedriveClient, type RedriveItem, RunClient, type RunItem } from '../../src/client/index.ts'
 import { instant } from '../../src/core/clock.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { DeadJobStore } from '../harness/dead-job-store.ts'
@@ -19,15 +19,19 @@ const CHUNK = 1_000
 const CONFIG = 'webhooks:\n  dlq:\n    batchSize: 50\n'
 /** On a machine that does nothing else. */
 const TAKEN_UP_MS = sizeOf(PATIENCE_MS, 5_000)
+const PLAN = 'redrive-plan'
+/** A recipe that takes a few milliseconds for each letter, so that the crash is in the middle of a plan. */
+const SLOW = '$merge([$, {"sum": $sum([1..5000])}])'
 /** Before all that servers do now. */
 const LONG_AGO = instant(1_600_000_000_000_000n)
 
-/** Kills the server that was asked, once the run has begun; gives the run as the other server ended it. */
-async function killedInTheMiddle(
+/** Kills the server that was asked, once the run has begun; gives what `end` finds when the other server has ended it. */
+async function killedInTheMiddle<T>(
   place: FreshStore,
   kind: string,
   ask: (url: string) => Promise<unknown>,
-): Promise<RunItem> {
+  end: (url: string, id: string) => Promise<T>,
+): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'bartleby-runs-'))
   const config = join(folder, 'bartleby.yaml')
   await writeFile(config, CONFIG)
@@ -49,25 +53,34 @@ async function killedInTheMiddle(
     await victim.kill9()
     const killedMs = performance.now()
     const before = await runs.read(begun.id)
-    expect([before.state, before.counts.done < MANY]).toEqual(['running', true])
+    // Letters of a plan are looked at again once all of them are found.
+    const isMidway = kind === PLAN || before.counts.done < MANY
+    expect([before.state, isMidway]).toEqual(['running', true])
     await vi.waitFor(async () => expect((await runs.read(begun.id)).resumed).toBe(1), {
       timeout: PATIENCE_MS,
       interval: 20,
     })
     expect(performance.now() - killedMs).toBeLessThan(TAKEN_UP_MS)
     await call
-    return await vi.waitFor(
-      async () => {
-        const run = await runs.read(begun.id)
-        expect(run.state).toBe('done')
-        return run
-      },
-      { timeout: PATIENCE_MS, interval: 50 },
-    )
+    return await vi.waitFor(() => end(heir.url, begun.id), { timeout: PATIENCE_MS, interval: 50 })
   } finally {
     for (const server of servers) await server.kill9()
     await rm(folder, { recursive: true })
   }
+}
+
+/** The run, once it is done. */
+async function done(url: string, id: string): Promise<RunItem> {
+  const run = await new RunClient({ url }).read(id)
+  expect(run.state).toBe('done')
+  return run
+}
+
+/** The redrive, once it is planned. */
+async function planned(url: string, id: string): Promise<RedriveItem> {
+  const redrive = await new RedriveClient({ url }).read(id)
+  expect(redrive.state).toBe('planned')
+  return redrive
 }
 
 const post = (url: string, path: string, body: object) =>
@@ -90,7 +103,7 @@ describe.concurrent('a run whose server is killed', () => {
       const consumer = await store.consumer(channel, 'pull')
       for (let made = 0; made < MANY; made += CHUNK) await store.deadJobs(consumer, CHUNK)
       const path = `/api/webhooks/channels/orders/consumers/${encodeURIComponent(consumer.consumerId)}/requeue`
-      const run = await killedInTheMiddle(place, 'webhook-requeue', (url) => post(url, path, {}))
+      const run = await killedInTheMiddle(place, 'webhook-requeue', (url) => post(url, path, {}), done)
       expect(run.counts).toEqual({ expected: MANY, done: MANY, skipped: 0, failed: 0, remaining: 0 })
       expect(await store.deadCount(consumer)).toBe(0)
       expect(await store.store.counted(consumer)).toEqual({ queued: MANY })
@@ -106,13 +119,32 @@ describe.concurrent('a run whose server is killed', () => {
     try {
       store.clock.freeze(LONG_AGO)
       for (let made = 0; made < MANY; made += CHUNK) await store.captureMany(CHUNK)
-      const run = await killedInTheMiddle(place, 'expire', (url) =>
-        post(url, '/api/dlq/expire', { olderThanDays: 1, engine: 'hmac' }),
-      )
+      const ask = (url: string) => post(url, '/api/dlq/expire', { olderThanDays: 1, engine: 'hmac' })
+      const run = await killedInTheMiddle(place, 'expire', ask, done)
       expect(run.counts).toMatchObject({ done: MANY, skipped: 0, failed: 0 })
       expect((await store.statuses()).real).toEqual([0, 0, MANY])
       expect((await store.statuses()).counted).toEqual([0, 0, MANY])
       expect((await store.history()).filter(({ operation }) => operation === 'expire')).toHaveLength(MANY)
+      expect(await violationsIn(store.db)).toEqual([])
+    } finally {
+      await store.close()
+    }
+  })
+
+  it(`plans to send ${MANY} letters back, with each of them once`, async () => {
+    const place = await freshPostgres()
+    const store = await LetterStore.open({ name: 'postgres', fresh: async () => place })
+    try {
+      store.clock.freeze(LONG_AGO)
+      await store.createQueue('orders')
+      for (let made = 0; made < MANY; made += CHUNK)
+        await store.captureMany(CHUNK, () => ({ originalQueue: 'orders' }))
+      const plan = { filter: { engine: 'hmac' }, action: 'retry', repair: { mapping: SLOW } }
+      const ask = (url: string) => post(url, '/api/redrives', plan)
+      const { counts, numbers } = await killedInTheMiddle(place, PLAN, ask, planned)
+      expect(numbers).toMatchObject({ matched: MANY, eligible: MANY })
+      expect(counts).toMatchObject({ planned: MANY, sent: 0, remaining: MANY })
+      expect((await store.statuses()).real).toEqual([MANY, 0, 0])
       expect(await violationsIn(store.db)).toEqual([])
     } finally {
       await store.close()
