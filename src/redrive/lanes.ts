@@ -22,8 +22,8 @@ export interface LaneStanding extends Lane {
 }
 
 /** What is left of it. */
-export const remainingOf = ({ planned, sent, skipped, failed }: LaneStanding): number =>
-  planned - sent - skipped - failed
+export const remainingOf = (lane: Omit<LaneStanding, keyof Lane>): number =>
+  lane.planned - lane.sent - lane.skipped - lane.failed
 
 /** A place in the order of a lane. */
 export interface LanePlace {

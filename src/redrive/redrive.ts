@@ -110,38 +110,48 @@ export interface PlanRequest {
   readonly actor: string
 }
 
-/** What a plan found. `matched` is the sum of all others. */
-export interface PlanNumbers {
-  readonly matched: number
-  /** Those that are in the plan. */
-  readonly eligible: number
-  /** Somebody works on them: sent back and not heard of, leased from their dead queue, or in another redrive. */
-  readonly inFlight: number
-  /** There is nowhere to send them to. */
-  readonly noDestination: number
-  /** An earlier letter of their key is pending and not in the plan. */
-  readonly orderBlocked: number
-  /** Named more than once. */
-  readonly duplicate: number
-  /** Unknown, not in the status that the action needs, or the repair does not apply. */
-  readonly invalid: number
-}
+export const PLAN_NUMBERS = [
+  'matched',
+  'eligible',
+  'inFlight',
+  'noDestination',
+  'orderBlocked',
+  'duplicate',
+  'invalid',
+] as const
 
-/** planned = sent + skipped + failed + remaining; sent = confirmed + returned + unconfirmed. At every moment. */
-export interface RedriveCounts {
-  readonly planned: number
-  /** Sent, discarded or restored: the act was done. */
-  readonly sent: number
-  /** Left as they are, because they were not what they were when they were planned, or must not go out. */
-  readonly skipped: number
-  /** It was tried, and refused. */
-  readonly failed: number
-  readonly remaining: number
-  readonly confirmed: number
-  /** They died again. */
-  readonly returned: number
-  readonly unconfirmed: number
-}
+/**
+ * What a plan found. `matched` is the sum of all others.
+ *
+ *   eligible        those that are in the plan
+ *   inFlight        somebody works on them: sent back and not heard of, leased from their dead queue, or in another redrive
+ *   noDestination   there is nowhere to send them to
+ *   orderBlocked    an earlier letter of their key is pending and not in the plan
+ *   duplicate       named more than once
+ *   invalid         unknown, not in the status that the action needs, or the repair does not apply
+ */
+export type PlanNumbers = Readonly<Record<(typeof PLAN_NUMBERS)[number], number>>
+
+export const COUNTS = [
+  'planned',
+  'sent',
+  'skipped',
+  'failed',
+  'remaining',
+  'confirmed',
+  'returned',
+  'unconfirmed',
+] as const
+
+/**
+ * planned = sent + skipped + failed + remaining; sent = confirmed + returned + unconfirmed. At every moment.
+ *
+ *   sent       sent, discarded or restored: the act was done
+ *   skipped    left as they are, because they were not what they were when they were planned, or must not go out
+ *   failed     it was tried, and refused
+ *   returned   they died again
+ */
+export type RedriveCounts = Readonly<Record<(typeof COUNTS)[number], number>>
 
 /** Why letters of a plan were not sent; `SKIPS` and `FAILURES` say it in words. */
 export const EXCEPTION_REASONS = [

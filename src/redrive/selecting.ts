@@ -2,7 +2,7 @@
 import type { Database, Session } from '../db/database.ts'
 import { findLetter } from '../letters/detail.ts'
 import { DrawerLabels } from '../letters/drawers.ts'
-import { type Choice, chooseLetters, type LetterFilter } from '../letters/filter.ts'
+import { chooseLetters, type LetterFilter } from '../letters/filter.ts'
 import type { LetterId } from '../letters/letter.ts'
 import type { LetterKey } from '../letters/letters.ts'
 import { readStretch } from '../letters/list.ts'
@@ -67,7 +67,7 @@ async function* matching(session: Session, filter: LetterFilter): AsyncIterable<
   const needle = filter.q === undefined ? null : needleOf(filter.q)
   const choice = await chooseLetters(session, filter)
   if (choice === null) return
-  const limit = portionOf(choice)
+  const limit = Math.min(PORTION, walkLimit(choice))
   let below: Position | null = choice.span.below
   while (below !== null) {
     const stretch: Stretch = await readStretch(session, choice, below, needle, limit)
@@ -75,8 +75,6 @@ async function* matching(session: Session, filter: LetterFilter): AsyncIterable<
     below = stretch.end
   }
 }
-
-const portionOf = (choice: Choice): number => Math.min(PORTION, walkLimit(choice))
 
 /** Names that are looked up at once. */
 const NAMES = 200

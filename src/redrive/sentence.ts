@@ -6,45 +6,16 @@ import { placeOf } from './destinations.ts'
 import type { Destination, PlanNumbers, RedriveAction, RedriveCounts, RedriveStanding } from './redrive.ts'
 import { isSending } from './redrive.ts'
 
-interface Verb {
-  /** "Send 5 letters back to orders": around the letters. */
-  readonly will: string
-  readonly does: string
-  readonly did: string
-  readonly after: string
-  /** What became of those that are through. */
-  readonly through: string
-  /** What cannot be done to the others. */
-  readonly fit: string
-}
+/** "Send 5 letters back to orders": what stands before the letters, and after them. */
+const VERBS = {
+  retry: { will: 'Send', does: 'Sending', did: 'Sent', after: ' back' },
+  move: { will: 'Move', does: 'Moving', did: 'Moved', after: '' },
+  discard: { will: 'Discard', does: 'Discarding', did: 'Discarded', after: '' },
+  restore: { will: 'Restore', does: 'Restoring', did: 'Restored', after: '' },
+} as const satisfies Record<RedriveAction, object>
 
-const VERBS: Readonly<Record<RedriveAction, Verb>> = {
-  retry: {
-    will: 'Send',
-    does: 'Sending',
-    did: 'Sent',
-    after: ' back',
-    through: 'sent',
-    fit: 'be sent back',
-  },
-  move: { will: 'Move', does: 'Moving', did: 'Moved', after: '', through: 'moved', fit: 'be moved' },
-  discard: {
-    will: 'Discard',
-    does: 'Discarding',
-    did: 'Discarded',
-    after: '',
-    through: 'discarded',
-    fit: 'be discarded',
-  },
-  restore: {
-    will: 'Restore',
-    does: 'Restoring',
-    did: 'Restored',
-    after: '',
-    through: 'restored',
-    fit: 'be restored',
-  },
-}
+/** What became of those that are through. */
+const throughOf = (action: RedriveAction): string => VERBS[action].did.toLowerCase()
 
 /** Says how a redrive stands. Without `destinations`, which lists do not read, it does not name where retries go. */
 export function redriveSentence(redrive: RedriveStanding, destinations: readonly Destination[] = []): string {
@@ -109,8 +80,10 @@ const obstacles = (action: RedriveAction, numbers: PlanNumbers) =>
       many: 'wait for an earlier one of their key',
     },
     { letters: numbers.duplicate, one: 'is named more than once', many: 'are named more than once' },
-    { letters: numbers.invalid, one: `cannot ${VERBS[action].fit}`, many: `cannot ${VERBS[action].fit}` },
+    { letters: numbers.invalid, one: cannot(action), many: cannot(action) },
   ].filter(({ letters }) => letters > 0)
+
+const cannot = (action: RedriveAction): string => `cannot be ${throughOf(action)}${VERBS[action].after}`
 
 function trying({ counts, terms }: RedriveStanding): string {
   const first = Math.min(terms.canary?.letters ?? counts.planned, counts.planned)
@@ -122,19 +95,19 @@ function running(redrive: RedriveStanding, destinations: readonly Destination[])
   const { action, counts } = redrive
   const verb = VERBS[action]
   const act = `${verb.does} ${lettersOf(counts.planned)}${verb.after}${whereTo(redrive, destinations)}`
-  const parts = [`${amount(counts.sent)} ${verb.through}`, ...leftOut(counts), toGo(counts)]
+  const parts = [`${amount(counts.sent)} ${throughOf(action)}`, ...leftOut(counts), toGo(counts)]
   return `${act}: ${parts.join(', ')}.`
 }
 
 const howFar = ({ action, counts }: RedriveStanding): string =>
-  `${[throughOf(action, counts), ...leftOut(counts), toGo(counts)].join(', ')}.`
+  `${[howMany(action, counts), ...leftOut(counts), toGo(counts)].join(', ')}.`
 
 const ended = (redrive: RedriveStanding): string =>
   redrive.startedAt === null ? 'It was not started.' : howItEnded(redrive)
 
 function howItEnded({ action, counts }: RedriveStanding): string {
   const heard = isSending(action) ? outcomes(counts) : []
-  const through = throughOf(action, counts)
+  const through = howMany(action, counts)
   const rest = [...leftOut(counts), ...counted([[counts.remaining, 'not touched']])].join(', ')
   const sent = heard.length === 0 ? through : `${through}: ${heard.join(', ')}`
   return rest === '' ? `${sent}.` : `${sent}; ${rest}.`
@@ -172,8 +145,8 @@ const counted = (parts: readonly (readonly [number, string])[]): string[] =>
 
 const toGo = ({ remaining }: RedriveCounts): string => `${amount(remaining)} to go`
 
-const throughOf = (action: RedriveAction, { sent, planned: all }: RedriveCounts): string =>
-  `${amount(sent)} of ${lettersOf(all)} ${VERBS[action].through}`
+const howMany = (action: RedriveAction, { sent, planned: all }: RedriveCounts): string =>
+  `${amount(sent)} of ${lettersOf(all)} ${throughOf(action)}`
 
 /** " to orders", " to 3 destinations", or nothing where letters do not leave or their places are not known. */
 function whereTo({ action, queue }: RedriveStanding, destinations: readonly Destination[]): string {

@@ -1,7 +1,7 @@
 /** Redrives with their counts: sums over their lanes, and what became of the letters that were sent. */
 import type { Session } from '../db/database.ts'
 import { type Outcomes, outcomesOf } from '../letters/outcomes.ts'
-import { type LaneStanding, readLanes } from './lanes.ts'
+import { type LaneStanding, readLanes, remainingOf } from './lanes.ts'
 import {
   type Destination,
   isSending,
@@ -57,42 +57,25 @@ function countsOf(
   lanes: readonly LaneStanding[],
   outcomes: Outcomes | undefined,
 ): RedriveCounts {
-  const sum = (count: (lane: LaneStanding) => number): number =>
-    lanes.reduce((total, lane) => total + count(lane), 0)
-  const planned = sum((lane) => lane.planned)
-  const sent = sum((lane) => lane.sent)
-  const skipped = sum((lane) => lane.skipped)
-  const failed = sum((lane) => lane.failed)
+  const sums = sumsOf(lanes)
+  const { sent } = sums
   const confirmed = isSending(action) ? (outcomes?.confirmed ?? 0) : sent
   // What left over a network can be back before it is counted as sent.
   const returned = Math.min(outcomes?.returned ?? 0, sent - confirmed)
-  return {
-    planned,
-    sent,
-    skipped,
-    failed,
-    remaining: planned - sent - skipped - failed,
-    confirmed,
-    returned,
-    unconfirmed: sent - confirmed - returned,
-  }
+  const unconfirmed = sent - confirmed - returned
+  return { ...sums, remaining: remainingOf(sums), confirmed, returned, unconfirmed }
+}
+
+function sumsOf(lanes: readonly LaneStanding[]) {
+  const sum = (count: 'planned' | 'sent' | 'skipped' | 'failed'): number =>
+    lanes.reduce((total, lane) => total + lane[count], 0)
+  return { planned: sum('planned'), sent: sum('sent'), skipped: sum('skipped'), failed: sum('failed') }
 }
 
 /** Where the letters go, each place once. */
 export function destinationsOf(lanes: readonly LaneStanding[]): Destination[] {
   const places = Map.groupBy(lanes, ({ source, destination }) => JSON.stringify([source, destination]))
-  return [...places.values()].flatMap((same) => {
-    const [first] = same
-    if (first === undefined) return []
-    const sum = (count: (lane: LaneStanding) => number): number =>
-      same.reduce((total, lane) => total + count(lane), 0)
-    return {
-      source: first.source,
-      name: first.destination,
-      planned: sum((lane) => lane.planned),
-      sent: sum((lane) => lane.sent),
-      skipped: sum((lane) => lane.skipped),
-      failed: sum((lane) => lane.failed),
-    }
-  })
+  return [...places.values()].flatMap((same) =>
+    same.slice(0, 1).map(({ source, destination: name }) => ({ source, name, ...sumsOf(same) })),
+  )
 }

@@ -4,13 +4,16 @@ import { type Instant, instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { LetterFilter } from '../letters/filter.ts'
 import { showPayload } from '../letters/payload.ts'
-import type {
-  Destination,
-  Member,
-  RedriveDetail,
-  RedriveStanding,
-  SampleLetter,
-  Selection,
+import { remainingOf } from './lanes.ts'
+import {
+  COUNTS,
+  type Destination,
+  type Member,
+  PLAN_NUMBERS,
+  type RedriveDetail,
+  type RedriveStanding,
+  type SampleLetter,
+  type Selection,
 } from './redrive.ts'
 import { showRecipe } from './repair/recipe.ts'
 import { redriveSentence } from './sentence.ts'
@@ -39,7 +42,7 @@ export const redriveNews = (redrive: RedriveStanding) => ({
   state: redrive.state,
   sentence: redriveSentence(redrive),
   action: redrive.action,
-  counts: countsOf(redrive),
+  counts: picked(COUNTS, redrive.counts),
   rateNow: measured(redrive.rateNow),
   secondsLeft: redrive.secondsLeft,
   note: redrive.note,
@@ -53,8 +56,8 @@ const fieldsOf = (redrive: RedriveStanding, now: Instant, destinations: readonly
   action: redrive.action,
   queue: redrive.queue,
   ...selectionFields(redrive.selection),
-  counts: countsOf(redrive),
-  numbers: numbersOf(redrive),
+  counts: picked(COUNTS, redrive.counts),
+  numbers: picked(PLAN_NUMBERS, redrive.numbers),
   rate: redrive.terms.rate,
   canary: redrive.terms.canary,
   stopRule: redrive.terms.stopRule,
@@ -79,27 +82,13 @@ const fieldsOf = (redrive: RedriveStanding, now: Instant, destinations: readonly
 const measured = (rate: number | null): number | null =>
   rate === null ? null : Number(rate.toPrecision(RATE_DIGITS))
 
-/** The names, one by one: what else the store keeps beside them is not for the outside. */
-const countsOf = ({ counts }: RedriveStanding) => ({
-  planned: counts.planned,
-  sent: counts.sent,
-  skipped: counts.skipped,
-  failed: counts.failed,
-  remaining: counts.remaining,
-  confirmed: counts.confirmed,
-  returned: counts.returned,
-  unconfirmed: counts.unconfirmed,
-})
-
-const numbersOf = ({ numbers }: RedriveStanding) => ({
-  matched: numbers.matched,
-  eligible: numbers.eligible,
-  inFlight: numbers.inFlight,
-  noDestination: numbers.noDestination,
-  orderBlocked: numbers.orderBlocked,
-  duplicate: numbers.duplicate,
-  invalid: numbers.invalid,
-})
+/** By their names: what else the store keeps beside them is not for the outside. */
+const picked = <Name extends string>(
+  names: readonly Name[],
+  of: Readonly<Record<Name, number>>,
+): Record<Name, number> =>
+  // A record of all the names that are given.
+  Object.fromEntries(names.map((name) => [name, of[name]])) as Record<Name, number>
 
 /** Of a list of ids only how many they were: the letters themselves have a call of their own. */
 const selectionFields = (selection: Selection) =>
@@ -115,14 +104,9 @@ const filterFields = (filter: LetterFilter) =>
       .map(([name, value]) => [name, typeof value === 'bigint' ? formatMicros(instant(value)) : value]),
   )
 
-const destinationFields = ({ source, name, planned, sent, skipped, failed }: Destination) => ({
-  source,
-  name,
-  planned,
-  sent,
-  skipped,
-  failed,
-  remaining: planned - sent - skipped - failed,
+const destinationFields = ({ source, name, ...counts }: Destination) => ({
+  ...{ source, name, ...counts },
+  remaining: remainingOf(counts),
 })
 
 function sampleFields({ key, instanceId, errorMessage, outgoing, before, refusal }: SampleLetter) {

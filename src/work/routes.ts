@@ -173,7 +173,8 @@ function statesOf(query: Query): readonly RunState[] | null {
   return given === null ? null : RUN_STATES.filter((known) => given.includes(known))
 }
 
-function placeOf(query: Query, filters: Readonly<Record<string, string>>): Xid | null {
+/** Behind which a page of a list begins; null: it is the first. */
+export function placeOf(query: Query, filters: Readonly<Record<string, string>>): Xid | null {
   const token = query.get('continuationToken')
   if (token === undefined) return null
   const before = parseXid(decodePageToken(filters, token).before ?? '')

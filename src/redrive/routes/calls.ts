@@ -1,15 +1,24 @@
 /** The calls of `/api/redrives`: plan, look at, list and steer redrives. */
+import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
-import { decodePageToken, encodePageToken } from '../../core/page-token.ts'
+import { encodePageToken } from '../../core/page-token.ts'
 import { parseXid, type Xid } from '../../core/xid.ts'
-import { type ApiAnswer, type ApiCall, type ApiRequest, onceKeyOf } from '../../http/api-routes.ts'
+import {
+  type ApiAnswer,
+  type ApiCall,
+  type ApiRequest,
+  type ApiScope,
+  onceKeyOf,
+  serveApi,
+} from '../../http/api-routes.ts'
 import { type Caller, requireKafka } from '../../http/auth.ts'
 import { describeCall } from '../../http/describe-api.ts'
 import { type JsonObject, refuseUnknownFields } from '../../http/json-body.ts'
 import { limitOf, type Query } from '../../http/query.ts'
 import { answerOnce } from '../../letters/idempotency.ts'
 import { shown } from '../../letters/routes/parameters.ts'
+import { placeOf } from '../../work/routes.ts'
 import type { RedriveCommand } from '../commands.ts'
 import { MEMBER_OUTCOMES, type MemberOutcome, REDRIVE_STATES, type RedriveState } from '../redrive.ts'
 import type { Redrives } from '../redrives.ts'
@@ -26,7 +35,7 @@ import {
   WHY,
 } from './describe.ts'
 import { readPlanRequest, readReason } from './plan-request.ts'
-import { refuse, showValue } from './refusal.ts'
+import { oneOf, refuse } from './refusal.ts'
 import { readRate } from './terms.ts'
 
 export interface RedriveCallsOptions {
@@ -37,45 +46,61 @@ export interface RedriveCallsOptions {
 /** Ten thousand ids, or a large repair. */
 const PLAN_LIMIT = 10_485_760
 
-/** The calls; they share paths, so they are served together. */
-export const redriveCalls = (options: RedriveCallsOptions): readonly ApiCall[] => [
-  planCall(options),
-  listCall(options),
-  getCall(options),
-  lettersCall(options),
-  steer(options, 'start', {
+export interface RedriveRoutesOptions extends ApiScope, RedriveCallsOptions {}
+
+/** Adds the calls on redrives to a server; they share paths, so they are served together. */
+export async function redriveRoutes(app: FastifyInstance, options: RedriveRoutesOptions): Promise<void> {
+  serveApi(app, options, [
+    planCall(options),
+    listCall(options),
+    getCall(options),
+    lettersCall(options),
+    ...STEERINGS.map((steering) => steerCall(options, steering)),
+  ])
+}
+
+/** A command on a redrive, as a call takes it. */
+interface Steering {
+  readonly verb: RedriveCommand['act']
+  readonly summary: string
+  readonly body?: Parameters<typeof describeCall>[0]['body']
+  /** What cannot be read is refused before anything is looked up. */
+  command(fields: JsonObject, actor: string): RedriveCommand
+}
+
+const STEERINGS: readonly Steering[] = [
+  {
+    verb: 'start',
     summary: 'Begin to carry out a plan; it can be done once, and within half an hour',
-    command: ({ body, caller }) => {
-      refuseFields(body.fields)
-      return { act: 'start', actor: caller.name }
-    },
-  }),
-  steer(options, 'pause', {
+    command: (fields, actor) => withoutFields(fields, { act: 'start', actor }),
+  },
+  {
+    verb: 'pause',
     summary: 'Halt a redrive; no letter leaves after the answer',
     body: WHY,
-    command: ({ body, caller }) => ({ act: 'pause', actor: caller.name, reason: readWhy(body.fields) }),
-  }),
-  steer(options, 'resume', {
+    command: (fields, actor) => ({ act: 'pause', actor, reason: readWhy(fields) }),
+  },
+  {
+    verb: 'resume',
     summary: 'Let a paused redrive go on where it was',
-    command: ({ body, caller }) => {
-      refuseFields(body.fields)
-      return { act: 'resume', actor: caller.name }
-    },
-  }),
-  steer(options, 'cancel', {
+    command: (fields, actor) => withoutFields(fields, { act: 'resume', actor }),
+  },
+  {
+    verb: 'cancel',
     summary: 'End a redrive, or give up a plan; letters that were not sent stay as they are',
     body: WHY,
-    command: ({ body, caller }) => ({ act: 'cancel', actor: caller.name, reason: readWhy(body.fields) }),
-  }),
-  steer(options, 'rate', {
+    command: (fields, actor) => ({ act: 'cancel', actor, reason: readWhy(fields) }),
+  },
+  {
+    verb: 'rate',
     summary: 'Change how fast a redrive may go, also while it runs',
     body: NEW_RATE,
-    command: ({ body: { fields }, caller }) => {
+    command: (fields, actor) => {
       refuseUnknownFields(fields, Object.keys(NEW_RATE.fields))
       if (fields.rate === undefined) throw refuse('rate', 'it is missing, give a number or null')
-      return { act: 'rate', actor: caller.name, rate: readRate(fields.rate) }
+      return { act: 'rate', actor, rate: readRate(fields.rate) }
     },
-  }),
+  },
 ]
 
 const planCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
@@ -173,33 +198,29 @@ const lettersCall = ({ redrives }: RedriveCallsOptions): ApiCall => ({
   },
 })
 
-interface Steering {
-  readonly summary: string
-  readonly body?: Parameters<typeof describeCall>[0]['body']
-  /** What cannot be read is refused before anything is looked up. */
-  command(request: ApiRequest): RedriveCommand
-}
-
 /** A call that changes how one redrive goes on, and answers with how it stands then. */
-const steer = ({ redrives }: RedriveCallsOptions, verb: string, steering: Steering): ApiCall => ({
+const steerCall = (
+  { redrives }: RedriveCallsOptions,
+  { verb, summary, body: asked, command: read }: Steering,
+): ApiCall => ({
   method: 'POST',
   path: `/api/redrives/:id/${verb}`,
   role: 'operator',
-  body: steering.body?.required === undefined ? 'optional' : 'required',
+  body: asked?.required === undefined ? 'optional' : 'required',
   schema: describeCall({
     operationId: `redrives.${verb}`,
     tag: 'redrives',
-    summary: steering.summary,
+    summary,
     role: 'operator',
     params: KEY,
-    ...(steering.body === undefined ? {} : { body: steering.body }),
+    ...(asked === undefined ? {} : { body: asked }),
     data: REDRIVE_DETAIL,
     failures: [409],
     idempotent: true,
   }),
   answer: async (request) => {
     const id = idOf(request)
-    const command = steering.command(request)
+    const command = read(request.body.fields, request.caller.name)
     await checkReach(redrives, id, request.caller)
     const { status, body } = await redrives.steer(id, command, (work, run) =>
       answerOnce(work, onceKeyOf(request), async () => ({
@@ -228,9 +249,10 @@ function idOf({ params: { id: text = '' } }: ApiRequest): Xid {
 }
 
 /** Whoever sends fields expects something of them. */
-function refuseFields(fields: JsonObject): void {
+function withoutFields(fields: JsonObject, command: RedriveCommand): RedriveCommand {
   const [name] = Object.keys(fields)
   if (name !== undefined) throw refuse(name, 'this call takes no fields')
+  return command
 }
 
 function readWhy(fields: JsonObject): string | null {
@@ -240,28 +262,14 @@ function readWhy(fields: JsonObject): string | null {
 
 /** null when it is not given: all that were started. */
 function statesOf(query: Query): readonly RedriveState[] | null {
-  const text = query.get('state')
-  if (text === undefined) return null
-  const given = text.split(',')
-  const unknown = given.find((name) => !REDRIVE_STATES.some((known) => known === name))
-  if (unknown !== undefined)
-    throw refuse('state', `${showValue(unknown)} is none of ${REDRIVE_STATES.join(', ')}`)
-  return REDRIVE_STATES.filter((known) => given.includes(known))
-}
-
-function placeOf(query: Query, filters: Readonly<Record<string, string>>): Xid | null {
-  const token = query.get('continuationToken')
-  if (token === undefined) return null
-  const before = parseXid(decodePageToken(filters, token).before ?? '')
-  if (before === null) throw failure('continuation_token_invalid', { reason: 'it is malformed' })
-  return before
+  const given = query
+    .get('state')
+    ?.split(',')
+    .map((name) => oneOf('state', name, REDRIVE_STATES))
+  return given === undefined ? null : REDRIVE_STATES.filter((known) => given.includes(known))
 }
 
 function outcomeOf(query: Query): MemberOutcome | null {
   const text = query.get('outcome')
-  if (text === undefined) return null
-  const outcome = MEMBER_OUTCOMES.find((known) => known === text)
-  if (outcome === undefined)
-    throw refuse('outcome', `${showValue(text)} is none of ${MEMBER_OUTCOMES.join(', ')}`)
-  return outcome
+  return text === undefined ? null : oneOf('outcome', text, MEMBER_OUTCOMES)
 }

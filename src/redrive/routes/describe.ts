@@ -14,8 +14,10 @@ import { ITEM_HEADERS, SOURCES } from '../../letters/letter.ts'
 import { PAYLOAD_ENCODINGS } from '../../letters/payload.ts'
 import { FILTER_QUERY } from '../../letters/routes/describe.ts'
 import {
+  COUNTS,
   EXCEPTION_REASONS,
   MEMBER_OUTCOMES,
+  PLAN_NUMBERS,
   REDRIVE_ACTIONS,
   REDRIVE_ORDERS,
   REDRIVE_STATES,
@@ -30,6 +32,7 @@ const orNull = <Schema extends { readonly type: string }>(schema: Schema) => ({
   ...schema,
   type: [schema.type, 'null'],
 })
+const integers = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, INTEGER]))
 const NUMBER_OR_NULL = { type: ['number', 'null'] }
 const ENCODING = oneOf(PAYLOAD_ENCODINGS)
 const REASON = { type: 'string', maxLength: 4_000 }
@@ -183,28 +186,11 @@ const REDRIVE_FIELDS = {
     description: 'How many letters were named one by one; null: it has a filter',
   },
   counts: {
-    ...objectOf({
-      planned: INTEGER,
-      sent: INTEGER,
-      skipped: INTEGER,
-      failed: INTEGER,
-      remaining: INTEGER,
-      confirmed: INTEGER,
-      returned: INTEGER,
-      unconfirmed: INTEGER,
-    }),
+    ...objectOf(integers(COUNTS)),
     description: 'planned = sent + skipped + failed + remaining; sent = confirmed + returned + unconfirmed',
   },
   numbers: {
-    ...objectOf({
-      matched: INTEGER,
-      eligible: INTEGER,
-      inFlight: INTEGER,
-      noDestination: INTEGER,
-      orderBlocked: INTEGER,
-      duplicate: INTEGER,
-      invalid: INTEGER,
-    }),
+    ...objectOf(integers(PLAN_NUMBERS)),
     description: 'What the plan found; matched is the sum of all others',
   },
   rate: NUMBER_OR_NULL,
@@ -230,9 +216,10 @@ const REDRIVE_FIELDS = {
 /** A redrive as lists show it. */
 export const REDRIVE = objectOf(REDRIVE_FIELDS)
 
-const LETTERS = { sent: INTEGER, skipped: INTEGER, failed: INTEGER, remaining: INTEGER }
-
-const DESTINATION = objectOf({ source: oneOf(SOURCES), name: TEXT, planned: INTEGER, ...LETTERS })
+const DESTINATION = objectOf({
+  ...{ source: oneOf(SOURCES), name: TEXT },
+  ...integers(['planned', 'sent', 'skipped', 'failed', 'remaining']),
+})
 
 const OUTCOME = oneOf(['skipped', 'failed'])
 

@@ -15,7 +15,7 @@ import {
   type RedriveOrder,
 } from '../redrive.ts'
 import { parseRecipe, type Recipe } from '../repair/recipe.ts'
-import { refuse, showValue } from './refusal.ts'
+import { oneOf, refuse } from './refusal.ts'
 import { readSelection } from './selection.ts'
 import { readCanary, readRate, readStopRule } from './terms.ts'
 
@@ -82,10 +82,7 @@ function exactly(text: string): unknown {
 function readAction(fields: JsonObject): RedriveAction {
   const text = optionalText(fields, 'action', { max: MAX_WORD, min: 0 })
   if (text === null) throw refuse('action', `it is missing, give one of ${REDRIVE_ACTIONS.join(', ')}`)
-  const action = REDRIVE_ACTIONS.find((known) => known === text)
-  if (action === undefined)
-    throw refuse('action', `${showValue(text)} is none of ${REDRIVE_ACTIONS.join(', ')}`)
-  return action
+  return oneOf('action', text, REDRIVE_ACTIONS)
 }
 
 function readQueue(fields: JsonObject, action: RedriveAction): string | null {
@@ -101,10 +98,7 @@ function readQueue(fields: JsonObject, action: RedriveAction): string | null {
 
 function readOrder(fields: JsonObject): RedriveOrder {
   const text = optionalText(fields, 'order', { max: MAX_WORD, min: 0 })
-  if (text === null) return 'key'
-  const order = REDRIVE_ORDERS.find((known) => known === text)
-  if (order === undefined) throw refuse('order', `${showValue(text)} is none of ${REDRIVE_ORDERS.join(', ')}`)
-  return order
+  return text === null ? 'key' : oneOf('order', text, REDRIVE_ORDERS)
 }
 
 /** Blank reasons are none. */

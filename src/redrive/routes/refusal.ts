@@ -17,6 +17,13 @@ export function showValue(value: unknown): string {
   return `'${(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text).toWellFormed()}'`
 }
 
+/** One of the words that are allowed. */
+export function oneOf<Word extends string>(parameter: string, text: string, words: readonly Word[]): Word {
+  const word = words.find((known) => known === text)
+  if (word === undefined) throw refuse(parameter, `${showValue(text)} is none of ${words.join(', ')}`)
+  return word
+}
+
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
