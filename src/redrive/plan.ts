@@ -280,9 +280,8 @@ export class Planning implements Walk {
       const left = [...contents.values()].map((content) => ({ ...content, source }))
       while (left.length > 0) {
         signal.throwIfAborted()
-        const trials = await repairer.tryOut(recipe, left, REPAIR_MS)
-        for (const [i, { id }] of left.splice(0, trials.length).entries())
-          if (trials[i]?.refusal === null) fit.add(id)
+        const trials = await repairer.repair(recipe, left, { forMs: REPAIR_MS, keepsPayloads: false })
+        for (const [i, { id }] of left.splice(0, trials.length).entries()) if (trials[i]?.ok) fit.add(id)
         this.#budget.spend(trials)
       }
     }

@@ -104,7 +104,7 @@ export async function repairLetters(
     if (content === undefined) throw new Error(`letter ${id} is gone although it was locked`)
     return { ...content, source }
   })
-  const results = await repairer.repair(recipe, repairable, REPAIR_MS)
+  const results = await repairer.repair(recipe, repairable, { forMs: REPAIR_MS })
   const fit: Candidate[] = []
   const exceptions: Exception[] = []
   const edits = new Map<LetterId, KeptEdit>()

@@ -1,39 +1,36 @@
 import { describe, expect, it } from 'vitest'
 import { TOO_LONG, TOO_MUCH_MEMORY } from './repair-bounds.ts'
 import { RepairBudget } from './repair-budget.ts'
+import type { RepairedLetter } from './repair-thread.ts'
 
-const fine = { refusal: null, workMs: 1, growthBytes: 10 }
+const cost = { workMs: 1, growthBytes: 10 }
+const fine = { ok: true as const, repaired: { payload: null, headers: {} }, ...cost }
+const refused = (reason: string) => ({ ok: false as const, reason, ...cost })
 
 describe('the recipe of a plan', () => {
   it('may cost what it may cost', () => {
     const budget = new RepairBudget()
-    for (let round = 0; round < 1_000; round++)
-      budget.spend([fine, { ...fine, refusal: 'the payload is no JSON' }])
+    for (let round = 0; round < 1_000; round++) budget.spend([fine, refused('the payload is no JSON')])
   })
 
-  it.each<[string, object, number, string]>([
+  it.each<[string, RepairedLetter, number, string]>([
     [
       'slow letters',
-      { refusal: TOO_LONG },
+      refused(TOO_LONG),
       10,
       'it took longer than 1 s for each of 10 letters; make it simpler',
     ],
-    [
-      'letters that take all memory',
-      { refusal: TOO_MUCH_MEMORY },
-      10,
-      'too much memory for each of 10 letters',
-    ],
+    ['letters that take all memory', refused(TOO_MUCH_MEMORY), 10, 'too much memory for each of 10 letters'],
     [
       'time',
-      { workMs: 30_001 },
+      { ...fine, workMs: 30_001 },
       10,
       'it took longer than the 300 s that the letters of a plan have together',
     ],
-    ['size', { growthBytes: 2 ** 28 + 1 }, 4, 'larger than they are, at most 1 GiB is allowed'],
-  ])('is refused beyond its bound of %s, which is named', (_name, cost, letters, said) => {
+    ['size', { ...fine, growthBytes: 2 ** 28 + 1 }, 4, 'larger than they are, at most 1 GiB is allowed'],
+  ])('is refused beyond its bound of %s, which is named', (_name, trial, letters, said) => {
     const budget = new RepairBudget()
-    for (let letter = 1; letter < letters; letter++) budget.spend([{ ...fine, ...cost }])
-    expect(() => budget.spend([{ ...fine, ...cost }])).toThrow(said)
+    for (let letter = 1; letter < letters; letter++) budget.spend([trial])
+    expect(() => budget.spend([trial])).toThrow(said)
   })
 })

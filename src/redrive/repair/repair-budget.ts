@@ -1,7 +1,7 @@
 /** What the recipe of a plan has cost so far, held against what a plan may cost. */
 import { type BartlebyError, failure } from '../../core/errors.ts'
 import { LETTER_MS, TOO_LONG, TOO_MUCH_MEMORY } from './repair-bounds.ts'
-import type { RepairTrial } from './repairer.ts'
+import type { RepairedLetter } from './repair-thread.ts'
 
 /** What the letters of a plan may cost together. */
 const PLAN_BOUNDS = {
@@ -23,11 +23,12 @@ export class RepairBudget {
   #growthBytes = 0
 
   /** Refuses the plan when these letters are more than it may cost, and says of what. */
-  spend(trials: readonly RepairTrial[]): void {
+  spend(trials: readonly RepairedLetter[]): void {
     const { broken, workMs, growthBytes } = PLAN_BOUNDS
     for (const trial of trials) {
-      if (trial.refusal === TOO_LONG) this.#tooLong++
-      if (trial.refusal === TOO_MUCH_MEMORY) this.#tooMuchMemory++
+      const refusal = trial.ok ? null : trial.reason
+      if (refusal === TOO_LONG) this.#tooLong++
+      if (refusal === TOO_MUCH_MEMORY) this.#tooMuchMemory++
       this.#workMs += trial.workMs
       this.#growthBytes += trial.growthBytes
     }

@@ -7,22 +7,16 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { extname } from 'node:path'
 import { failure } from '../../core/errors.ts'
-import type { LetterContent, RepairResult } from './apply-recipe.ts'
+import type { LetterContent } from './apply-recipe.ts'
 import { type Recipe, showRecipe } from './recipe.ts'
 import { OUT_OF_MEMORY, TOO_LONG, TOO_MUCH_MEMORY } from './repair-bounds.ts'
 // Types alone; by these the code of the process is part of the build too.
 import type { RepairAnswer } from './repair-process.ts'
-import type { RepairCost, RepairRequest } from './repair-thread.ts'
+import type { RepairedLetter, RepairRequest, RepairTerms } from './repair-thread.ts'
 
 const START_MS = 30_000
 /** The process times its letters itself; one that says nothing for so long cannot even do that. */
 const SILENT_MS = 30_000
-
-/** What became of one letter, and what it cost. */
-export interface RepairedLetter {
-  readonly result: RepairResult
-  readonly cost: RepairCost
-}
 
 /** What became of the letters of a request, as far as it is known. */
 export interface RunEnd {
@@ -30,11 +24,6 @@ export interface RunEnd {
   readonly done: readonly RepairedLetter[]
   /** Why the process had to be ended, in words for the letter at fault; null: it was not. */
   readonly broke: string | null
-}
-
-export interface RunTerms {
-  readonly forMs: number
-  readonly keepsPayloads: boolean
 }
 
 interface Run {
@@ -91,7 +80,7 @@ export class RepairRunner {
   }
 
   /** Repairs letters, when those before are done; rejects when the process is ended meanwhile. */
-  run(recipe: Recipe, letters: readonly LetterContent[], terms: RunTerms): Promise<RunEnd> {
+  run(recipe: Recipe, letters: readonly LetterContent[], terms: RepairTerms): Promise<RunEnd> {
     const end = Promise.withResolvers<RunEnd>()
     this.#run = { done: [], end, timer: setTimeout(() => this.#kill(TOO_LONG), SILENT_MS) }
     const isKnown = recipe.version === this.#recipe
@@ -126,7 +115,7 @@ export class RepairRunner {
         return
       case 'letter':
         this.#run?.timer.refresh()
-        this.#run?.done.push({ result: answer.result, cost: answer.cost })
+        this.#run?.done.push(answer.letter)
         return
       case 'end':
         this.#settle(null)

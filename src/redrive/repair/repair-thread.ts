@@ -7,19 +7,23 @@ import { parentPort } from 'node:worker_threads'
 import { applyRecipe, type LetterContent, type RepairResult } from './apply-recipe.ts'
 import { type Recipe, readRecipe } from './recipe.ts'
 
-/** Letters, and the recipe to apply to them. */
-export interface RepairRequest {
-  /** As the store has it; null: that of the request before. */
-  readonly recipe: string | null
-  readonly letters: readonly LetterContent[]
+/** How letters are repaired. */
+export interface RepairTerms {
   /** The thread stops when these are over and one letter is done. */
   readonly forMs: number
   /** False: nobody needs the new payloads, only whether there are any, and what they cost. */
   readonly keepsPayloads: boolean
 }
 
-/** What one letter cost. */
-export interface RepairCost {
+/** Letters, and the recipe to apply to them. */
+export interface RepairRequest extends RepairTerms {
+  /** As the store has it; null: that of the request before. */
+  readonly recipe: string | null
+  readonly letters: readonly LetterContent[]
+}
+
+/** What became of one letter, and what it cost. */
+export type RepairedLetter = RepairResult & {
   /** Of the processor, however busy the machine is. */
   readonly workMs: number
   /** Bytes that its payload has more than before. */
@@ -29,7 +33,7 @@ export interface RepairCost {
 /** That the thread can be given letters, what became of the next one, or that there will be no more of this request. */
 export type ThreadAnswer =
   | { readonly kind: 'ready' }
-  | { readonly kind: 'letter'; readonly result: RepairResult; readonly cost: RepairCost }
+  | { readonly kind: 'letter'; readonly letter: RepairedLetter }
   | { readonly kind: 'end' }
 
 if (parentPort === null) throw new Error('letters are repaired in a thread')
@@ -49,7 +53,7 @@ async function repairAll({ recipe: text, letters, forMs, keepsPayloads }: Repair
   if (recipe === null) throw new Error('the first request has no recipe')
   const startedMs = performance.now()
   for (const letter of letters) {
-    tell(await repairOne(recipe, letter, keepsPayloads))
+    tell({ kind: 'letter', letter: await repairOne(recipe, letter, keepsPayloads) })
     // Branches of an expression that go on after another has failed are over before the next letter comes.
     await setImmediate()
     if (performance.now() - startedMs > forMs) break
@@ -61,17 +65,15 @@ async function repairOne(
   recipe: Recipe,
   letter: LetterContent,
   keepsPayloads: boolean,
-): Promise<ThreadAnswer> {
+): Promise<RepairedLetter> {
   const before = process.threadCpuUsage()
   const result = await applyRecipe(recipe, letter)
   const { user, system } = process.threadCpuUsage(before)
   const payload = result.ok ? result.repaired.payload : null
   const growthBytes = payload === null ? 0 : payload.length - letter.payload.length
-  const shown =
-    result.ok && !keepsPayloads
-      ? { ok: true as const, repaired: { ...result.repaired, payload: null } }
-      : result
-  return { kind: 'letter', result: shown, cost: { workMs: (user + system) / 1_000, growthBytes } }
+  const cost = { workMs: (user + system) / 1_000, growthBytes }
+  if (!result.ok || keepsPayloads) return { ...result, ...cost }
+  return { ok: true, repaired: { ...result.repaired, payload: null }, ...cost }
 }
 
 port.on('message', repairAll)

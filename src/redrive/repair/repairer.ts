@@ -6,23 +6,15 @@ import { failure } from '../../core/errors.ts'
 import { type Log, silentLog } from '../../core/log.ts'
 import type { SourceName } from '../../letters/letter.ts'
 import { isOfQueues } from '../destinations.ts'
-import type { LetterContent, RepairResult } from './apply-recipe.ts'
+import type { LetterContent } from './apply-recipe.ts'
 import type { Recipe } from './recipe.ts'
 import { LETTER_MS, TOO_LONG } from './repair-bounds.ts'
-import { type RepairedLetter, RepairRunner, type RunEnd, type RunTerms } from './repair-runner.ts'
-import type { RepairCost } from './repair-thread.ts'
-
-export type { Repaired, RepairResult } from './apply-recipe.ts'
+import { RepairRunner, type RunEnd } from './repair-runner.ts'
+import type { RepairedLetter, RepairTerms } from './repair-thread.ts'
 
 /** A letter before its repair. */
 export interface Repairable extends LetterContent {
   readonly source: SourceName
-}
-
-/** How a repair would go. */
-export interface RepairTrial extends RepairCost {
-  /** null: it can be repaired. */
-  readonly refusal: string | null
 }
 
 const IDLE_MS = 10_000
@@ -32,9 +24,13 @@ const LETTERS_AT_ONCE = 64
 const BYTES_AT_ONCE = 1_048_576
 
 const NO_BYTES = new Uint8Array()
-const NO_COST: RepairCost = { workMs: 0, growthBytes: 0 }
 
-const refused = (reason: string, cost = NO_COST): RepairedLetter => ({ result: { ok: false, reason }, cost })
+const refused = (reason: string, workMs = 0): RepairedLetter => ({
+  ok: false,
+  reason,
+  workMs,
+  growthBytes: 0,
+})
 
 /** Whoever makes one closes it. */
 export class Repairer {
@@ -59,33 +55,7 @@ export class Repairer {
   async repair(
     recipe: Recipe,
     letters: readonly Repairable[],
-    forMs = Number.POSITIVE_INFINITY,
-  ): Promise<readonly RepairResult[]> {
-    const repaired = await this.#repair(recipe, letters, { forMs, keepsPayloads: true })
-    return repaired.map(({ result }) => result)
-  }
-
-  /** The same without the new payloads: whether each letter could be repaired, and what it would cost. */
-  async tryOut(
-    recipe: Recipe,
-    letters: readonly Repairable[],
-    forMs = Number.POSITIVE_INFINITY,
-  ): Promise<readonly RepairTrial[]> {
-    const repaired = await this.#repair(recipe, letters, { forMs, keepsPayloads: false })
-    return repaired.map(({ result, cost }) => ({ ...cost, refusal: result.ok ? null : result.reason }))
-  }
-
-  /** Ends the process; letters that wait for it are not repaired, and not refused. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    this.#endRunner()
-    await Promise.all(this.#leaving)
-  }
-
-  async #repair(
-    recipe: Recipe,
-    letters: readonly Repairable[],
-    { forMs, keepsPayloads }: RunTerms,
+    { forMs = Number.POSITIVE_INFINITY, keepsPayloads = true }: Partial<RepairTerms> = {},
   ): Promise<readonly RepairedLetter[]> {
     const untilMs = performance.now() + forMs
     const repaired: RepairedLetter[] = []
@@ -105,14 +75,20 @@ export class Repairer {
       repaired.push(...done)
       if (broke === null || done.length === some.length) continue
       // A process that runs out of memory may take with it what it had to say of letters before.
-      if (broke === TOO_LONG || some.length === 1)
-        repaired.push(refused(broke, { ...NO_COST, workMs: LETTER_MS }))
+      if (broke === TOO_LONG || some.length === 1) repaired.push(refused(broke, LETTER_MS))
       else aloneUntil = from + some.length
     }
     return repaired
   }
 
-  #inTurn(recipe: Recipe, letters: readonly LetterContent[], terms: RunTerms): Promise<RunEnd> {
+  /** Ends the process; letters that wait for it are not repaired, and not refused. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#endRunner()
+    await Promise.all(this.#leaving)
+  }
+
+  #inTurn(recipe: Recipe, letters: readonly LetterContent[], terms: RepairTerms): Promise<RunEnd> {
     clearTimeout(this.#idle)
     this.#waiting++
     const done = this.#turn.then(() => this.#run(recipe, letters, terms))
@@ -123,7 +99,7 @@ export class Repairer {
     return done
   }
 
-  async #run(recipe: Recipe, letters: readonly LetterContent[], terms: RunTerms): Promise<RunEnd> {
+  async #run(recipe: Recipe, letters: readonly LetterContent[], terms: RepairTerms): Promise<RunEnd> {
     if (this.#isClosed) throw failure('service_stopping')
     const runner = this.#readyRunner()
     await runner.ready
