@@ -1,7 +1,7 @@
 /** `bartleby counts`: how many letters there are, exactly. */
 import type { Command } from 'commander'
 import type { LetterCount, LetterCounts } from '../client/letter-types.ts'
-import { type OfficeFlags, officeCommand, queryText, withOffice } from './office.ts'
+import { type OfficeFlags, officeCommand, queryText } from './office.ts'
 import { table } from './table.ts'
 import type { Terminal } from './terminal.ts'
 import { grouped } from './words.ts'
@@ -39,13 +39,11 @@ export const countsCommand = (terminal: Terminal): Command =>
     .option('--original-queue <queue>', 'only letters from this queue')
     .option('--status <status>', 'only letters with this status')
     .option('--signature <signature>', 'only letters with this error')
-    .action((flags: CountFlags) =>
-      withOffice(flags, terminal, async ({ call, print }) => {
-        const { url: _, token: __, json: ___, ...query } = flags
-        const counts = await call<LetterCounts>('GET', `/api/counts${queryText(query)}`)
-        print(counts, () => countsText(counts, query.by ?? DEFAULT_BY))
-      }),
-    )
+    .work(terminal, async ({ call, print }, flags: CountFlags) => {
+      const { url: _, token: __, json: ___, ...query } = flags
+      const counts = await call<LetterCounts>('GET', `/api/counts${queryText(query)}`)
+      print(counts, () => countsText(counts, query.by ?? DEFAULT_BY))
+    })
 
 function countsText({ items, totals }: LetterCounts, by: string): string {
   const keys = Object.entries(KEYS).filter(([key]) => by.split(',').includes(key))

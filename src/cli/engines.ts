@@ -1,7 +1,7 @@
 /** `bartleby engines`: what engines do, how often that succeeds, and how long it takes. */
 import type { Command } from 'commander'
 import type { EngineOperation, EngineOverview, EngineOverviews } from '../client/source-types.ts'
-import { type OfficeFlags, officeCommand, withOffice } from './office.ts'
+import { officeCommand } from './office.ts'
 import { type Column, columnsText } from './table.ts'
 import type { Terminal } from './terminal.ts'
 import { ageOf, grouped, nowMs } from './words.ts'
@@ -11,14 +11,12 @@ export const enginesCommand = (terminal: Terminal): Command =>
     'engines',
     'Show engines with their operations: runs, success, durations, and pending letters.',
     ['engines', "engines --json | jq '.items[] | select(.pending > 0) | .name'"],
-  ).action((flags: OfficeFlags) =>
-    withOffice(flags, terminal, async ({ call, print, json }) => {
-      const engines = await call<EngineOverviews>('GET', '/api/engines')
-      const rows = engines.items.flatMap(rowsOf)
-      print(engines, (_, style) => columnsText(columns(nowMs()), rows, terminal.screen?.columns, style))
-      if (!json) terminal.err(engines.basis)
-    }),
-  )
+  ).work(terminal, async ({ call, print, json }) => {
+    const engines = await call<EngineOverviews>('GET', '/api/engines')
+    const rows = engines.items.flatMap(rowsOf)
+    print(engines, (_, style) => columnsText(columns(nowMs()), rows, terminal.screen?.columns, style))
+    if (!json) terminal.err(engines.basis)
+  })
 
 interface Row {
   readonly engine: EngineOverview

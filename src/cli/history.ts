@@ -4,7 +4,7 @@ import { bytesOf, type TextEncoding } from '../client/bytes.ts'
 import type { HistoryDetail, HistoryItem } from '../client/history-types.ts'
 import { wholeNumber } from './flags.ts'
 import { payloadText } from './letters/payload-text.ts'
-import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP, withOffice } from './office.ts'
+import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP } from './office.ts'
 import { type Style, statusIn } from './style.ts'
 import { type Column, type Field, fieldLines, indented } from './table.ts'
 import { printable, type Terminal } from './terminal.ts'
@@ -35,14 +35,12 @@ const list = (terminal: Terminal): Command =>
     .option('--to-date <time>', 'before this time')
     .option('--correlation-id <id>', 'with this correlation id')
     .option('--limit <n>', 'at most so many', '50')
-    .action((flags: ListFlags) =>
-      withOffice(flags, terminal, async (desk) => {
-        const { url: _, token: __, json: ___, limit, ...filter } = flags
-        const most = wholeNumber('--limit', limit, 1)
-        const entries = await listAll<HistoryItem>(desk, '/api/history', filter, most)
-        desk.printList(entries, COLUMNS, 'no entries match')
-      }),
-    )
+    .work(terminal, async (desk, flags: ListFlags) => {
+      const { url: _, token: __, json: ___, limit, ...filter } = flags
+      const most = wholeNumber('--limit', limit, 1)
+      const entries = await listAll<HistoryItem>(desk, '/api/history', filter, most)
+      desk.printList(entries, COLUMNS, 'no entries match')
+    })
 
 const COLUMNS: readonly Column<HistoryItem>[] = [
   { heading: 'TIME', text: ({ createdAtUtc }) => secondsOf(createdAtUtc) },
@@ -62,10 +60,8 @@ const show = (terminal: Terminal): Command =>
   officeCommand('history show <engine> <rowKey>', 'Show an entry with its input, output, error and notes.', [
     'show hmac 7d1f-20270110T090000000000Z',
     'show hmac 7d1f-20270110T090000000000Z --json | jq -r .input',
-  ]).action((engine: string, rowKey: string, flags: OfficeFlags) =>
-    withOffice(flags, terminal, async ({ history, print }) =>
-      print(await history.get({ engine, rowKey }), entryText),
-    ),
+  ]).work(terminal, async ({ history, print }, engine: string, rowKey: string) =>
+    print(await history.get({ engine, rowKey }), entryText),
   )
 
 function entryText(entry: HistoryDetail, style: Style): string {

@@ -5,7 +5,7 @@ import type { LetterCounts } from '../client/letter-types.ts'
 import type { ConfigFlags } from '../config/index.ts'
 import type { KafkaCheck } from '../kafka/check.ts'
 import { CommandFailure, EXIT, usage } from './exit.ts'
-import { commandGroup, DEFAULT_URL, type OfficeFlags, officeCommand, withOffice } from './office.ts'
+import { commandGroup, DEFAULT_URL, type OfficeFlags, officeCommand } from './office.ts'
 import { configOf } from './store.ts'
 import { table } from './table.ts'
 import { printable, type Terminal } from './terminal.ts'
@@ -94,16 +94,11 @@ const status = (terminal: Terminal): Command =>
   officeCommand('kafka status', 'Show services, how many events of each wait, and how far intake is.', [
     'status',
     "status --json | jq '.intake.troubles'",
-  ]).action((flags: OfficeFlags) =>
-    withOffice(flags, terminal, async ({ call, print }) => {
-      const overview = await call<Overview>('GET', '/api/kafka')
-      const counts = await call<LetterCounts>(
-        'GET',
-        '/api/counts?engine=kafka&status=Pending&by=originalQueue',
-      )
-      print({ ...overview, pending: counts.items }, () => overviewText(overview, counts))
-    }),
-  )
+  ]).work(terminal, async ({ call, print }) => {
+    const overview = await call<Overview>('GET', '/api/kafka')
+    const counts = await call<LetterCounts>('GET', '/api/counts?engine=kafka&status=Pending&by=originalQueue')
+    print({ ...overview, pending: counts.items }, () => overviewText(overview, counts))
+  })
 
 function overviewText({ enabled, services = [], intake }: Overview, { items }: LetterCounts): string {
   if (!enabled || intake === undefined)
@@ -144,10 +139,8 @@ const show = (terminal: Terminal): Command =>
     'kafka show <dlq-id>',
     'Show a dead event: exception, headers, reasons, earlier deaths, bytes.',
     ['show 4706cc1b-4c32-46d9-91b9-57b2de45dfe0'],
-  ).action((dlqId: string, flags: OfficeFlags) =>
-    withOffice(flags, terminal, async ({ call }) =>
-      terminal.out(JSON.stringify(await call<object>('GET', eventPath(dlqId)), null, 2)),
-    ),
+  ).work(terminal, async ({ call }, dlqId: string) =>
+    terminal.out(JSON.stringify(await call<object>('GET', eventPath(dlqId)), null, 2)),
   )
 
 const reassign = (terminal: Terminal): Command =>
@@ -163,14 +156,15 @@ const reassign = (terminal: Terminal): Command =>
       '--topic <topic>',
       'the topic that it came from originally, and is sent to where retry_topic is $original; left out: as it is',
     )
-    .action((dlqId: string, service: string, flags: OfficeFlags & { readonly topic?: string }) =>
-      withOffice(flags, terminal, async ({ call }) => {
+    .work(
+      terminal,
+      async ({ call }, dlqId: string, service: string, flags: OfficeFlags & { readonly topic?: string }) => {
         const { topic } = flags
         const body = { service, ...(topic === undefined ? {} : { topic }) }
         const place = await call<ShownPlace>('POST', `${eventPath(dlqId)}/reassign`, body)
         const text = `event '${place.dlqId}' is in the queue of '${place.service}', from topic '${place.originalTopic}'`
         terminal.out(flags.json ? JSON.stringify(place) : printable(text))
-      }),
+      },
     )
 
 export const kafkaCommand = commandGroup(

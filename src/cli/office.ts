@@ -34,16 +34,38 @@ export interface OfficeFlags {
   readonly config?: string
 }
 
+class OfficeCommand extends Command {
+  /**
+   * What it does, with a desk, its arguments and its flags. `carriesOut`: an office of its own goes on with redrives meanwhile, because
+   * the command waits for them.
+   */
+  work<Given extends readonly unknown[]>(
+    terminal: Terminal,
+    act: (desk: Desk, ...given: Given) => Promise<void>,
+    carriesOut: (flags: OfficeFlags) => boolean = () => false,
+  ): this {
+    return this.action((...given: readonly unknown[]) => {
+      // Commander gives the arguments that the words name, then the flags, then the command.
+      const flags = given.at(-2) as OfficeFlags
+      const work = (desk: Desk) => act(desk, ...(given as unknown as Given))
+      return withOffice(flags, terminal, work, { carriesOut: carriesOut(flags) })
+    })
+  }
+}
+
 /**
  * A command that talks to an office, with the options for it and the examples that end its help. `words` are its group, its name and
  * its arguments, such as `runs show <id>`; the examples leave the group out.
  */
-export function officeCommand(words: string, description: string, examples: readonly string[]): Command {
+export function officeCommand(
+  words: string,
+  description: string,
+  examples: readonly string[],
+): OfficeCommand {
   const [path = '', ...parameters] = words.split(/ (?=[<[])/)
   const names = path.split(' ')
-  const name = names.pop()
+  const command = new OfficeCommand(names.pop())
   const shown = examples.map((example) => `  $ ${['bartleby', ...names, example].join(' ')}`).join('\n')
-  const command = new Command(name)
   for (const parameter of parameters) command.argument(parameter)
   return command
     .description(description)
@@ -119,15 +141,12 @@ export interface Desk {
   printList<Row>(rows: readonly Row[], columns: readonly Column<Row>[], none: string): void
 }
 
-/**
- * Runs `work` with the server that flags and environment name, or with an office of its own on the store of `--store`. `carriesOut`:
- * such an office goes on with redrives meanwhile, because the command waits for them.
- */
-export async function withOffice(
+/** Runs `work` with the server that flags and environment name, or with an office of its own on the store of `--store`. */
+async function withOffice(
   flags: OfficeFlags,
   terminal: Terminal,
   work: (desk: Desk) => Promise<void>,
-  { carriesOut = false } = {},
+  { carriesOut }: { readonly carriesOut: boolean },
 ): Promise<void> {
   const { store, config } = flags
   if (store === undefined) {

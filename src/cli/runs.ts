@@ -10,7 +10,6 @@ import {
   type OfficeFlags,
   officeCommand,
   SERVER_HELP,
-  withOffice,
 } from './office.ts'
 import { type Style, stateIn } from './style.ts'
 import { type Column, counted, type Field, fieldLines } from './table.ts'
@@ -34,21 +33,17 @@ const list = (terminal: Terminal): Command =>
     .option('--kind <kinds>', 'only of these kinds: expire, webhook-requeue, webhook-purge …')
     .option('--state <states>', `only in these states: ${RUN_STATES.join(', ')}`)
     .option('--limit <n>', 'at most so many', '50')
-    .action((flags: ListFlags) =>
-      withOffice(flags, terminal, async (desk) => {
-        const limit = wholeNumber('--limit', flags.limit, 1)
-        const filter = { kind: flags.kind, state: flags.state }
-        const runs = await listAll<RunItem>(desk, '/api/runs', filter, limit)
-        desk.printList(runs, columnsAt(nowMs()), 'there are no runs')
-      }),
-    )
+    .work(terminal, async (desk, flags: ListFlags) => {
+      const limit = wholeNumber('--limit', flags.limit, 1)
+      const filter = { kind: flags.kind, state: flags.state }
+      const runs = await listAll<RunItem>(desk, '/api/runs', filter, limit)
+      desk.printList(runs, columnsAt(nowMs()), 'there are no runs')
+    })
 
 const show = (terminal: Terminal): Command =>
-  officeCommand('runs show <id>', 'Show a run and how far it is.', [
-    `show ${ID}`,
-    `show ${ID} --json`,
-  ]).action((id: string, flags: OfficeFlags) =>
-    withOffice(flags, terminal, async ({ runs, print }) => print(await runs.read(id), runText)),
+  officeCommand('runs show <id>', 'Show a run and how far it is.', [`show ${ID}`, `show ${ID} --json`]).work(
+    terminal,
+    async ({ runs, print }, id: string) => print(await runs.read(id), runText),
   )
 
 const steer =
@@ -56,11 +51,12 @@ const steer =
   (terminal) => {
     const command = officeCommand(`runs ${verb} <id>`, description, [`${verb} ${ID}`])
     if (verb !== 'resume') command.option('--reason <text>', 'why; shown to all who look at it')
-    return command.action((id: string, flags: OfficeFlags & { readonly reason?: string }) =>
-      withOffice(flags, terminal, async ({ runs, print }) => {
+    return command.work(
+      terminal,
+      async ({ runs, print }, id: string, flags: OfficeFlags & { readonly reason?: string }) => {
         const changed = verb === 'resume' ? runs.resume(id) : runs[verb](id, flags.reason)
         print(await changed, runText)
-      }),
+      },
     )
   }
 

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { SignatureDetail, SignatureGroup } from '../client/letter-types.ts'
 import { wholeNumber } from './flags.ts'
-import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP, withOffice } from './office.ts'
+import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP } from './office.ts'
 import type { Style } from './style.ts'
 import { type Column, counted, type Field, fieldLines, indented } from './table.ts'
 import { printable, type Terminal } from './terminal.ts'
@@ -25,16 +25,14 @@ const list = (terminal: Terminal): Command =>
     .option('--engine <engine>', 'only of letters of this engine')
     .option('--original-queue <queue>', 'only of letters from this queue')
     .option('--limit <n>', 'at most so many', '50')
-    .action((flags: ListFlags) =>
-      withOffice(flags, terminal, async (desk) => {
-        const { source, engine, originalQueue } = flags
-        const limit = wholeNumber('--limit', flags.limit, 1)
-        const filter = { source, engine, originalQueue }
-        const groups = await listAll<SignatureGroup>(desk, '/api/signatures', filter, limit)
-        const columns = groupColumns(nowMs(), terminal.screen?.columns)
-        desk.printList(groups, columns, 'there are no letters, and so no errors')
-      }),
-    )
+    .work(terminal, async (desk, flags: ListFlags) => {
+      const { source, engine, originalQueue } = flags
+      const limit = wholeNumber('--limit', flags.limit, 1)
+      const filter = { source, engine, originalQueue }
+      const groups = await listAll<SignatureGroup>(desk, '/api/signatures', filter, limit)
+      const columns = groupColumns(nowMs(), terminal.screen?.columns)
+      desk.printList(groups, columns, 'there are no letters, and so no errors')
+    })
 
 /** Narrower than this, half a day has to do. */
 const WIDE = 100
@@ -68,10 +66,8 @@ const show = (terminal: Terminal): Command =>
     'signatures show <signature>',
     'Show one error: where it occurs, since when, an example, and how retries ended.',
     ['show 1-4f2a9c', 'show 1-4f2a9c --json'],
-  ).action((signature: string, flags: OfficeFlags) =>
-    withOffice(flags, terminal, async ({ letters, print }) =>
-      print(await letters.signature(signature), groupText),
-    ),
+  ).work(terminal, async ({ letters, print }, signature: string) =>
+    print(await letters.signature(signature), groupText),
   )
 
 function groupText(group: SignatureDetail, style: Style): string {

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { LetterKey, LetterStatus } from '../../client/letter-types.ts'
 import type { LetterParameters } from '../../core/letter-query.ts'
 import { usage } from '../exit.ts'
-import { type Desk, officeCommand, withOffice } from '../office.ts'
+import { type Desk, officeCommand } from '../office.ts'
 import { printable, type Terminal } from '../terminal.ts'
 import { type ActFlags, actOnMatching } from './act-on-many.ts'
 import { retryOne } from './retry-one.ts'
@@ -46,9 +46,7 @@ Exit codes:
   2  wrong usage
   3  there is no such letter`,
     )
-    .action((engine: string | undefined, rowKey: string | undefined, flags: ActFlags) =>
-      act(RETRY, engine, rowKey, flags, terminal),
-    )
+    .work(terminal, act(RETRY))
 
 export const discardCommand = (terminal: Terminal): Command =>
   withManyFlags(
@@ -64,10 +62,7 @@ export const discardCommand = (terminal: Terminal): Command =>
     .requiredOption('--notes <text>', 'why; kept with each letter')
     .option('--dry-run', 'many letters: change nothing; show the plan')
     .addHelpText('after', MANY_HELP)
-    .action((engine: string | undefined, rowKey: string | undefined, flags: ActFlags) => {
-      if (flags.notes?.trim() === '') throw usage('--notes is blank; say why the letters are discarded')
-      return act(DISCARD, engine, rowKey, flags, terminal)
-    })
+    .work(terminal, act(DISCARD))
 
 export const restoreCommand = (terminal: Terminal): Command =>
   withManyFlags(
@@ -83,18 +78,18 @@ export const restoreCommand = (terminal: Terminal): Command =>
       `
 A letter that was retried can be restored until its item is being worked on: the item is taken back first.${MANY_HELP}`,
     )
-    .action((engine: string | undefined, rowKey: string | undefined, flags: ActFlags) =>
-      act(RESTORE, engine, rowKey, flags, terminal),
-    )
+    .work(terminal, act(RESTORE))
 
-const act = (
-  deed: Deed,
-  engine: string | undefined,
-  rowKey: string | undefined,
-  flags: ActFlags,
-  terminal: Terminal,
-): Promise<void> =>
-  withOffice(flags, terminal, async (desk) => {
+const act =
+  (deed: Deed) =>
+  async (
+    desk: Desk,
+    engine: string | undefined,
+    rowKey: string | undefined,
+    flags: ActFlags,
+  ): Promise<void> => {
+    if (deed === DISCARD && flags.notes?.trim() === '')
+      throw usage('--notes is blank; say why the letters are discarded')
     const target = targetOf(deed, [engine, rowKey], flags)
     if ('filter' in target) return actOnMatching(desk, deed.name, target.filter, flags)
     if (deed.perform === undefined) return retryOne(desk, target, flags)
@@ -102,7 +97,7 @@ const act = (
     const letter = await letterNamed(desk, target)
     const changed = await deed.perform(desk, letter, flags.notes)
     desk.print(changed, () => printable(`${letter.engine} ${letter.rowKey} was ${deed.was}`))
-  })
+  }
 
 interface Deed {
   readonly name: 'retry' | 'discard' | 'restore'
@@ -131,7 +126,7 @@ const RESTORE: Deed = {
 }
 
 /** Adds the flags for many letters. */
-const withManyFlags = (command: Command): Command =>
+const withManyFlags = <Which extends Command>(command: Which): Which =>
   withFilterFlags(command)
     .option('--limit <n>', 'many letters: at most so many, the newest first')
     .option('-y, --yes', 'many letters: do not ask')

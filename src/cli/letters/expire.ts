@@ -1,7 +1,7 @@
 /** `bartleby letters expire`: gives up pending letters that nobody looked at for long. */
 import type { Command } from 'commander'
 import { confirmCount, wholeNumber } from '../flags.ts'
-import { type Desk, type OfficeFlags, officeCommand, withOffice } from '../office.ts'
+import { type Desk, type OfficeFlags, officeCommand } from '../office.ts'
 import { printable, type Terminal } from '../terminal.ts'
 import { grouped, nowMs, secondsOf } from '../words.ts'
 import { totalOf } from './which.ts'
@@ -29,25 +29,23 @@ export function expireCommand(terminal: Terminal): Command {
 Expired letters are kept for \`engines.tables.retentionDays\` (90) from now on, however long ago they failed, and can be restored
 until then: bartleby letters restore --query status:expired. The command says until when.`,
     )
-    .action((flags: ExpireFlags) =>
-      withOffice(flags, terminal, async (desk) => {
-        const olderThanDays = wholeNumber('--older-than-days', flags.olderThanDays, 1)
-        const engine = flags.engine === undefined ? {} : { engine: flags.engine }
-        const toDate = new Date(nowMs() - olderThanDays * DAY_MS).toISOString()
-        const { total, exact } = await totalOf(desk, { ...engine, status: 'Pending', toDate })
-        const of = flags.engine === undefined ? '' : ` of engine '${printable(flags.engine)}'`
-        const plan = `expire ${grouped(total)}${exact ? '' : ' or more'} pending letters${of}`
-        if (total === 0) return terminal.out(flags.json ? '{"expired":0}' : 'no pending letters are that old')
-        const until = await restorableUntil(desk)
-        await confirmCount(`${plan}; they can be restored until ${until}`, total, flags, terminal)
-        const expired = await desk.letters.expireOlder({ olderThanDays, ...engine })
-        terminal.out(
-          flags.json
-            ? JSON.stringify({ expired })
-            : `${grouped(expired)} letters were expired; they can be restored until ${until}`,
-        )
-      }),
-    )
+    .work(terminal, async (desk, flags: ExpireFlags) => {
+      const olderThanDays = wholeNumber('--older-than-days', flags.olderThanDays, 1)
+      const engine = flags.engine === undefined ? {} : { engine: flags.engine }
+      const toDate = new Date(nowMs() - olderThanDays * DAY_MS).toISOString()
+      const { total, exact } = await totalOf(desk, { ...engine, status: 'Pending', toDate })
+      const of = flags.engine === undefined ? '' : ` of engine '${printable(flags.engine)}'`
+      const plan = `expire ${grouped(total)}${exact ? '' : ' or more'} pending letters${of}`
+      if (total === 0) return terminal.out(flags.json ? '{"expired":0}' : 'no pending letters are that old')
+      const until = await restorableUntil(desk)
+      await confirmCount(`${plan}; they can be restored until ${until}`, total, flags, terminal)
+      const expired = await desk.letters.expireOlder({ olderThanDays, ...engine })
+      terminal.out(
+        flags.json
+          ? JSON.stringify({ expired })
+          : `${grouped(expired)} letters were expired; they can be restored until ${until}`,
+      )
+    })
 }
 
 /** So long letters are kept that expire now. */

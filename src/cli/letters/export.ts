@@ -6,7 +6,7 @@ import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterDetail, LetterKey } from '../../client/letter-types.ts'
 import { reasonOf, usage } from '../exit.ts'
 import { wholeNumber } from '../flags.ts'
-import { type Desk, officeCommand, withOffice } from '../office.ts'
+import { type Desk, officeCommand } from '../office.ts'
 import { showProgress } from '../progress.ts'
 import type { Terminal } from '../terminal.ts'
 import { grouped } from '../words.ts'
@@ -38,9 +38,7 @@ A line is what GET /api/dlq/{engine}/{rowKey} gives: case file, history, and the
 text, or base64 where \`originalMessageEncoding\` says so. --json changes nothing. Progress is shown on stderr.
 \`bartleby letters import\` reads such lines. Queries are explained in: bartleby letters list --help`,
     )
-    .action((words: string[], flags: ExportFlags) =>
-      withOffice(flags, terminal, (desk) => exportLetters(desk, words, flags)),
-    )
+    .work(terminal, exportLetters)
 }
 
 async function exportLetters(desk: Desk, words: readonly string[], flags: ExportFlags): Promise<void> {

@@ -8,7 +8,7 @@ import { writeAnswered } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { CaptureRequest, LetterDetail } from '../../client/letter-types.ts'
 import { CommandFailure, EXIT, reasonOf, usage } from '../exit.ts'
-import { type Desk, type OfficeFlags, officeCommand, refusalText, withOffice } from '../office.ts'
+import { type Desk, type OfficeFlags, officeCommand, refusalText } from '../office.ts'
 import { showProgress } from '../progress.ts'
 import { printable, type Terminal } from '../terminal.ts'
 import { grouped, lettersText } from '../words.ts'
@@ -44,9 +44,7 @@ Exit codes:
   1  some were refused; the first reasons are printed
   2  wrong usage`,
     )
-    .action((file: string, flags: ImportFlags) =>
-      withOffice(flags, terminal, (desk) => importLetters(desk, file, flags)),
-    )
+    .work(terminal, importLetters)
 }
 
 type Filed = 'created' | 'known' | 'leftOut' | { readonly refused: string }

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { LetterItem } from '../../client/letter-types.ts'
 import type { LetterParameters } from '../../core/letter-query.ts'
 import { wholeNumber } from '../flags.ts'
-import { type Desk, officeCommand, withOffice } from '../office.ts'
+import { type Desk, officeCommand } from '../office.ts'
 import { statusIn, styleOf } from '../style.ts'
 import { type Column, type Layout, layOut } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
@@ -36,15 +36,13 @@ ${QUERY_HELP}
 --json prints one array of letters as GET /api/dlq gives them; with --all it is printed as it arrives.
 Whole letters, with payload and history, one per line: bartleby letters export.`,
     )
-    .action((words: string[], flags: ListFlags) =>
-      withOffice(flags, terminal, async (desk) => {
-        const filter = filterOf(flags, words)
-        const limit = wholeNumber('--limit', flags.limit, 1)
-        const letters = walkLetters(desk, filter, flags.all ? undefined : limit)
-        if (flags.json) return printJson(letters, terminal)
-        await printTable(desk, letters, flags, filter)
-      }),
-    )
+    .work(terminal, async (desk, words: string[], flags: ListFlags) => {
+      const filter = filterOf(flags, words)
+      const limit = wholeNumber('--limit', flags.limit, 1)
+      const letters = walkLetters(desk, filter, flags.all ? undefined : limit)
+      if (flags.json) return printJson(letters, terminal)
+      await printTable(desk, letters, flags, filter)
+    })
 }
 
 async function printJson(letters: AsyncIterable<LetterItem>, terminal: Terminal): Promise<void> {

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { bytesOf } from '../../client/bytes.ts'
 import type { LetterDetail } from '../../client/letter-types.ts'
-import { type OfficeFlags, officeCommand, withOffice } from '../office.ts'
+import { type OfficeFlags, officeCommand } from '../office.ts'
 import { type Style, statusIn } from '../style.ts'
 import { type Field, fieldLines, indented, section } from '../table.ts'
 import { printable, type Terminal } from '../terminal.ts'
@@ -23,13 +23,14 @@ export function showCommand(terminal: Terminal): Command {
     ],
   )
     .option('--payload', 'write the payload to stdout, byte for byte, and nothing else')
-    .action((engine: string, rowKey: string, flags: OfficeFlags & { readonly payload?: boolean }) =>
-      withOffice(flags, terminal, async (desk) => {
+    .work(
+      terminal,
+      async (desk, engine: string, rowKey: string, flags: OfficeFlags & { readonly payload?: boolean }) => {
         const letter = await letterNamed(desk, { engine, rowKey })
         if (flags.payload)
           return terminal.write(bytesOf(letter.originalMessage, letter.originalMessageEncoding))
         desk.print(letter, caseFile)
-      }),
+      },
     )
 }
 

@@ -37,7 +37,7 @@ const flagOf = (parameter: string): string =>
   `--${parameter.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 
 /** Adds a flag for each parameter, and `--query`. */
-export function withFilterFlags(command: Command): Command {
+export function withFilterFlags<Which extends Command>(command: Which): Which {
   command.option('--query <query>', "in the console's words, for example 'status:pending age:>2d'")
   for (const [parameter, value, means] of FLAGS) {
     command.addOption(new Option(`${flagOf(parameter)} <${value}>`, means))

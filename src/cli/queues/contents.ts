@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { type ItemContent, type PeekedItem, type QueueStats, textOf } from '../../client/index.ts'
 import { usage } from '../exit.ts'
 import { confirmName, wholeNumber } from '../flags.ts'
-import { type OfficeFlags, officeCommand, withOffice } from '../office.ts'
+import { type OfficeFlags, officeCommand } from '../office.ts'
 import { table } from '../table.ts'
 import { printable, type Terminal } from '../terminal.ts'
 
@@ -22,11 +22,9 @@ interface PeekFlags extends OfficeFlags {
 export function statsCommand(terminal: Terminal): Command {
   return officeCommand('queues stats <queue>', 'Count the items of a queue, by partition.', [
     'stats orders',
-  ]).action((queueName: string, flags: OfficeFlags) =>
-    withOffice(flags, terminal, async ({ queues, print }) => {
-      print(await queues.stats(queueName), statsTable)
-    }),
-  )
+  ]).work(terminal, async ({ queues, print }, queueName: string) => {
+    print(await queues.stats(queueName), statsTable)
+  })
 }
 
 function statsTable({ partitions, leaseWaiting, inFlight }: QueueStats): string {
@@ -54,24 +52,22 @@ export function clearCommand(terminal: Terminal): Command {
     .option('--leased', 'with --queued: also items that are leased')
     .option('--scheduled', 'items that wait for their time')
     .option('-y, --yes', 'do not ask')
-    .action((queueName: string, flags: ClearFlags) =>
-      withOffice(flags, terminal, async ({ queues, print }) => {
-        if (!flags.queued && !flags.scheduled) {
-          throw usage('say what to delete: --queued, --scheduled or both')
-        }
-        if (flags.leased && !flags.queued) throw usage('--leased needs --queued')
-        const kinds = (['queued', 'leased', 'scheduled'] as const).filter((kind) => flags[kind])
-        const deed = `delete the ${kinds.join(', ')} items of '${queueName}'`
-        await confirmName(deed, { kind: 'queue', name: queueName }, flags.yes, terminal)
-        await queues.clear({
-          queueName,
-          queue: flags.queued ?? false,
-          scheduled: flags.scheduled ?? false,
-          destructive: flags.leased ?? false,
-        })
-        print({ cleared: queueName, kinds }, () => `cleared queue '${queueName}'`)
-      }),
-    )
+    .work(terminal, async ({ queues, print }, queueName: string, flags: ClearFlags) => {
+      if (!flags.queued && !flags.scheduled) {
+        throw usage('say what to delete: --queued, --scheduled or both')
+      }
+      if (flags.leased && !flags.queued) throw usage('--leased needs --queued')
+      const kinds = (['queued', 'leased', 'scheduled'] as const).filter((kind) => flags[kind])
+      const deed = `delete the ${kinds.join(', ')} items of '${queueName}'`
+      await confirmName(deed, { kind: 'queue', name: queueName }, flags.yes, terminal)
+      await queues.clear({
+        queueName,
+        queue: flags.queued ?? false,
+        scheduled: flags.scheduled ?? false,
+        destructive: flags.leased ?? false,
+      })
+      print({ cleared: queueName, kinds }, () => `cleared queue '${queueName}'`)
+    })
 }
 
 export function peekCommand(terminal: Terminal): Command {
@@ -81,17 +77,15 @@ export function peekCommand(terminal: Terminal): Command {
   ])
     .option('--partition <n>', 'which partition', '0')
     .option('--limit <n>', 'how many items, up to 1000', '10')
-    .action((queueName: string, flags: PeekFlags) =>
-      withOffice(flags, terminal, async ({ queues, print }) => {
-        const items = await queues.peek({
-          queueName,
-          partition: wholeNumber('--partition', flags.partition, 0),
-          limit: wholeNumber('--limit', flags.limit, 1),
-        })
-        const none = `nothing to lease in partition ${flags.partition} of '${queueName}'`
-        print(items.map(itemForJson), () => (items.length === 0 ? none : peekTable(items)))
-      }),
-    )
+    .work(terminal, async ({ queues, print }, queueName: string, flags: PeekFlags) => {
+      const items = await queues.peek({
+        queueName,
+        partition: wholeNumber('--partition', flags.partition, 0),
+        limit: wholeNumber('--limit', flags.limit, 1),
+      })
+      const none = `nothing to lease in partition ${flags.partition} of '${queueName}'`
+      print(items.map(itemForJson), () => (items.length === 0 ? none : peekTable(items)))
+    })
 }
 
 function peekTable(items: readonly PeekedItem[]): string {

@@ -9,7 +9,7 @@ import { SystemClock } from '../../core/system-clock.ts'
 import { formatTimestamp, parseTimestamp } from '../../core/timestamp.ts'
 import { reasonOf, usage } from '../exit.ts'
 import { durationNs, wholeNumber } from '../flags.ts'
-import { type OfficeFlags, officeCommand, withOffice } from '../office.ts'
+import { type OfficeFlags, officeCommand } from '../office.ts'
 import { table } from '../table.ts'
 import { readAll, type Terminal } from '../terminal.ts'
 import { itemForJson, preview } from './contents.ts'
@@ -57,8 +57,9 @@ export function produceCommand(terminal: Terminal): Command {
     .option('--at <time>', 'deliver not before this time (RFC 3339)')
     .option('--in <duration>', 'deliver not before this much later, for example 10m')
     .option('--dedupe-key <key>', 'add nothing when this key was used recently')
-    .action((queueName: string, argument: string | undefined, flags: ProduceFlags) =>
-      withOffice(flags, terminal, async ({ queues, print }) => {
+    .work(
+      terminal,
+      async ({ queues, print }, queueName: string, argument: string | undefined, flags: ProduceFlags) => {
         const enqueueAt = timeOf(flags)
         const item = {
           payload: await payloadOf(argument, flags.file, terminal),
@@ -74,7 +75,7 @@ export function produceCommand(terminal: Terminal): Command {
           { partition: receipt.partition, ...produced },
           () => `${produced?.outcome} ${produced?.id} in partition ${receipt.partition}`,
         )
-      }),
+      },
     )
 }
 
@@ -86,17 +87,15 @@ export function leaseCommand(terminal: Terminal): Command {
     .option('--limit <n>', 'how many items, up to 1000', '1')
     .option('--wait <duration>', 'how long to wait for an item', '5s')
     .option('--client-id <id>', 'unique among those who wait; made up unless given')
-    .action((queueName: string, flags: LeaseFlags) =>
-      withOffice(flags, terminal, async ({ queues, print }) => {
-        const batch = await queues.lease({
-          queueName,
-          clientId: flags.clientId ?? `cli-${hostname()}-${process.pid}`,
-          batchSize: wholeNumber('--limit', flags.limit, 1),
-          requestTimeout: flags.wait,
-        })
-        print({ ...batch, items: batch.items.map(itemForJson) }, () => leaseTable(batch))
-      }),
-    )
+    .work(terminal, async ({ queues, print }, queueName: string, flags: LeaseFlags) => {
+      const batch = await queues.lease({
+        queueName,
+        clientId: flags.clientId ?? `cli-${hostname()}-${process.pid}`,
+        batchSize: wholeNumber('--limit', flags.limit, 1),
+        requestTimeout: flags.wait,
+      })
+      print({ ...batch, items: batch.items.map(itemForJson) }, () => leaseTable(batch))
+    })
 }
 
 function leaseTable({ queueName, partition, items }: LeasedBatch): string {
@@ -121,16 +120,14 @@ export function completeCommand(terminal: Terminal): Command {
     ['complete orders 2mQ7d1VxJ0b6bM3nS9t8YkLfHcE', 'complete orders --partition 3 ID ID'],
   )
     .option('--partition <n>', 'the partition they were leased from', '0')
-    .action((queueName: string, ids: string[], flags: SettleFlags) =>
-      withOffice(flags, terminal, async ({ queues, print }) => {
-        await queues.complete({
-          queueName,
-          ids,
-          partition: wholeNumber('--partition', flags.partition, 0),
-        })
-        print({ completed: ids }, () => `completed ${ids.length}`)
-      }),
-    )
+    .work(terminal, async ({ queues, print }, queueName: string, ids: string[], flags: SettleFlags) => {
+      await queues.complete({
+        queueName,
+        ids,
+        partition: wholeNumber('--partition', flags.partition, 0),
+      })
+      print({ completed: ids }, () => `completed ${ids.length}`)
+    })
 }
 
 export function retryCommand(terminal: Terminal): Command {
@@ -148,23 +145,21 @@ export function retryCommand(terminal: Terminal): Command {
     .option('--dead', 'to the dead queue, or a letter without one')
     .option('--error-class <text>', 'what failed, for the letter')
     .option('--error-message <text>', 'and in which words')
-    .action((queueName: string, ids: string[], flags: SettleFlags) =>
-      withOffice(flags, terminal, async ({ queues, print }) => {
-        const retryAt = timeOf(flags)
-        const fate = {
-          ...(retryAt !== undefined && { retryAt }),
-          ...(flags.dead && { dead: true }),
-          ...(flags.errorClass !== undefined && { errorClass: flags.errorClass }),
-          ...(flags.errorMessage !== undefined && { errorMessage: flags.errorMessage }),
-        }
-        await queues.retry({
-          queueName,
-          partition: wholeNumber('--partition', flags.partition, 0),
-          items: ids.map((id) => ({ id, ...fate })),
-        })
-        print({ retried: ids }, () => `gave back ${ids.length}`)
-      }),
-    )
+    .work(terminal, async ({ queues, print }, queueName: string, ids: string[], flags: SettleFlags) => {
+      const retryAt = timeOf(flags)
+      const fate = {
+        ...(retryAt !== undefined && { retryAt }),
+        ...(flags.dead && { dead: true }),
+        ...(flags.errorClass !== undefined && { errorClass: flags.errorClass }),
+        ...(flags.errorMessage !== undefined && { errorMessage: flags.errorMessage }),
+      }
+      await queues.retry({
+        queueName,
+        partition: wholeNumber('--partition', flags.partition, 0),
+        items: ids.map((id) => ({ id, ...fate })),
+      })
+      print({ retried: ids }, () => `gave back ${ids.length}`)
+    })
 }
 
 async function payloadOf(argument: string | undefined, file: string | undefined, terminal: Terminal) {

@@ -4,7 +4,7 @@ import { type Queue, type QueueClient, QueueClientError, type QueueSettings } fr
 import type { QueueOverview } from '../../client/source-types.ts'
 import { createWithDeadQueue } from '../../client/with-dead-queue.ts'
 import { confirmName, wholeNumber } from '../flags.ts'
-import { type Desk, listAll, type OfficeFlags, officeCommand, withOffice } from '../office.ts'
+import { type Desk, listAll, type OfficeFlags, officeCommand } from '../office.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { ageOf, nowMs } from '../words.ts'
@@ -30,24 +30,22 @@ export function listCommand(terminal: Terminal): Command {
     "list --json | jq '.[] | select(.letters > 0) | .name'",
   ])
     .option('--settings', 'show how they are set up')
-    .action((flags: OfficeFlags & { readonly settings?: boolean }) =>
-      flags.settings ? listSettings(flags, terminal) : listDepths(flags, terminal),
+    .work(terminal, (desk, flags: OfficeFlags & { readonly settings?: boolean }) =>
+      flags.settings ? listSettings(desk) : listDepths(desk),
     )
 }
 
 const NO_QUEUES = 'no queues yet; make one with `bartleby queues create NAME`'
 
-const listDepths = (flags: OfficeFlags, terminal: Terminal): Promise<void> =>
-  withOffice(flags, terminal, async (desk) => {
-    const queues = await listAll<QueueOverview>(desk, '/api/queues', {})
-    desk.print(queues, () => (queues.length === 0 ? NO_QUEUES : depthsTable(queues, nowMs())))
-  })
+async function listDepths(desk: Desk): Promise<void> {
+  const queues = await listAll<QueueOverview>(desk, '/api/queues', {})
+  desk.print(queues, () => (queues.length === 0 ? NO_QUEUES : depthsTable(queues, nowMs())))
+}
 
-const listSettings = (flags: OfficeFlags, terminal: Terminal): Promise<void> =>
-  withOffice(flags, terminal, async ({ queues: client, print }) => {
-    const queues = await allQueues(client)
-    print(queues, () => (queues.length === 0 ? NO_QUEUES : queuesTable(queues)))
-  })
+async function listSettings({ queues: client, print }: Desk): Promise<void> {
+  const queues = await allQueues(client)
+  print(queues, () => (queues.length === 0 ? NO_QUEUES : queuesTable(queues)))
+}
 
 /** Page after page; the pivot is part of the page it begins. */
 async function allQueues(client: QueueClient): Promise<readonly Queue[]> {
@@ -61,8 +59,9 @@ async function allQueues(client: QueueClient): Promise<readonly Queue[]> {
 }
 
 export function infoCommand(terminal: Terminal): Command {
-  return officeCommand('queues info <queue>', 'Show the settings of a queue.', ['info orders']).action(
-    (queueName: string, flags: OfficeFlags) => withOffice(flags, terminal, (desk) => show(desk, queueName)),
+  return officeCommand('queues info <queue>', 'Show the settings of a queue.', ['info orders']).work(
+    terminal,
+    show,
   )
 }
 
@@ -81,13 +80,11 @@ export function createCommand(terminal: Terminal): Command {
     .addOption(onDeath())
     .option('--partitions <n>', 'how many partitions', '1')
     .option('--reference <text>', 'a note of yours')
-    .action((queueName: string, flags: SettingsFlags) =>
-      withOffice(flags, terminal, async (desk) => {
-        await createBoth(desk.queues, settingsOf(queueName, flags), flags.json ? terminal.err : terminal.out)
-        if (flags.json) await show(desk, queueName)
-        else terminal.out(`created queue '${queueName}'`)
-      }),
-    )
+    .work(terminal, async (desk, queueName: string, flags: SettingsFlags) => {
+      await createBoth(desk.queues, settingsOf(queueName, flags), flags.json ? terminal.err : terminal.out)
+      if (flags.json) await show(desk, queueName)
+      else terminal.out(`created queue '${queueName}'`)
+    })
 }
 
 const onDeath = (): Option =>
@@ -126,15 +123,13 @@ export function updateCommand(terminal: Terminal): Command {
     .option('--no-dead-queue', 'dead items go nowhere and are letters all the same')
     .addOption(onDeath())
     .option('--reference <text>', 'a note of yours')
-    .action((queueName: string, flags: SettingsFlags) =>
-      withOffice(flags, terminal, async (desk) => {
-        const { maxAttempts, reference, deadQueue } = await desk.queues.info(queueName)
-        // The call overwrites these three, so that what was not named has to be sent again.
-        await desk.queues.update({ maxAttempts, reference, deadQueue, ...settingsOf(queueName, flags) })
-        if (flags.json) await show(desk, queueName)
-        else terminal.out(`updated queue '${queueName}'`)
-      }),
-    )
+    .work(terminal, async (desk, queueName: string, flags: SettingsFlags) => {
+      const { maxAttempts, reference, deadQueue } = await desk.queues.info(queueName)
+      // The call overwrites these three, so that what was not named has to be sent again.
+      await desk.queues.update({ maxAttempts, reference, deadQueue, ...settingsOf(queueName, flags) })
+      if (flags.json) await show(desk, queueName)
+      else terminal.out(`updated queue '${queueName}'`)
+    })
 }
 
 export function deleteCommand(terminal: Terminal): Command {
@@ -144,13 +139,18 @@ export function deleteCommand(terminal: Terminal): Command {
   ])
     .option('--force', 'also when it is the dead queue of another queue')
     .option('-y, --yes', 'do not ask')
-    .action((queueName: string, flags: OfficeFlags & { force?: boolean; yes?: boolean }) =>
-      withOffice(flags, terminal, async ({ queues, print }) => {
+    .work(
+      terminal,
+      async (
+        { queues, print },
+        queueName: string,
+        flags: OfficeFlags & { force?: boolean; yes?: boolean },
+      ) => {
         const deed = `delete the queue '${queueName}' and all its items`
         await confirmName(deed, { kind: 'queue', name: queueName }, flags.yes, terminal)
         await queues.delete({ queueName, ...(flags.force && { force: true }) })
         print({ deleted: queueName }, () => `deleted queue '${queueName}'`)
-      }),
+      },
     )
 }
 

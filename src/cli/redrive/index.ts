@@ -12,7 +12,6 @@ import {
   listAll,
   type MakeCommand,
   type OfficeFlags,
-  withOffice,
 } from '../office.ts'
 import { stateIn } from '../style.ts'
 import { type Column, counted } from '../table.ts'
@@ -31,11 +30,12 @@ const steer =
   (terminal) => {
     const command = redriveCommand(`${verb} <id>`, description, examples)
     if (verb !== 'resume') command.option('--reason <text>', 'why; shown to all who look at it')
-    return command.action((id: string, flags: OfficeFlags & { readonly reason?: string }) =>
-      withOffice(flags, terminal, async ({ redrives, print }) => {
+    return command.work(
+      terminal,
+      async ({ redrives, print }, id: string, flags: OfficeFlags & { readonly reason?: string }) => {
         const changed = verb === 'resume' ? redrives.resume(id) : redrives[verb](id, flags.reason)
         print(await changed, accountOf)
-      }),
+      },
     )
   }
 
@@ -44,12 +44,10 @@ const rate = (terminal: Terminal): Command =>
     'rate <id> <rate>',
     'Change how many letters a second a redrive sends to each destination.',
     [`rate ${ID} 100`, `rate ${ID} 0.5`, `rate ${ID} none      as fast as it goes`],
-  ).action((id: string, text: string, flags: OfficeFlags) =>
-    withOffice(flags, terminal, async ({ redrives, print }) => {
-      const perSecond = text === 'none' ? null : rateOf('the rate', text)
-      print(await redrives.setRate(id, perSecond), accountOf)
-    }),
-  )
+  ).work(terminal, async ({ redrives, print }, id: string, text: string) => {
+    const perSecond = text === 'none' ? null : rateOf('the rate', text)
+    print(await redrives.setRate(id, perSecond), accountOf)
+  })
 
 interface ListFlags extends OfficeFlags {
   readonly all?: boolean
@@ -66,19 +64,17 @@ const list = (terminal: Terminal): Command =>
     .option('--state <states>', `only in these states: ${REDRIVE_STATES.join(', ')}`)
     .option('--limit <n>', 'at most so many', '50')
     .option('--all', 'all of them, and plans that were not started')
-    .action((flags: ListFlags) =>
-      withOffice(flags, terminal, async (desk) => {
-        const limit = wholeNumber('--limit', flags.limit, 1)
-        const state = flags.state ?? (flags.all ? REDRIVE_STATES.join(',') : undefined)
-        const items = await listAll<RedriveItem>(
-          desk,
-          '/api/redrives',
-          { state },
-          flags.all ? undefined : limit,
-        )
-        desk.printList(items, redriveColumns(nowMs()), 'there are no redrives')
-      }),
-    )
+    .work(terminal, async (desk, flags: ListFlags) => {
+      const limit = wholeNumber('--limit', flags.limit, 1)
+      const state = flags.state ?? (flags.all ? REDRIVE_STATES.join(',') : undefined)
+      const items = await listAll<RedriveItem>(
+        desk,
+        '/api/redrives',
+        { state },
+        flags.all ? undefined : limit,
+      )
+      desk.printList(items, redriveColumns(nowMs()), 'there are no redrives')
+    })
 
 const redriveColumns = (now: number): readonly Column<RedriveItem>[] => [
   { heading: 'ID', text: ({ id }) => id },
@@ -122,13 +118,11 @@ const show = (terminal: Terminal): Command =>
     .option('--letters [outcome]', `its letters; only those that are ${MEMBER_OUTCOMES.join(', ')}`)
     .option('--limit <n>', 'with --letters: at most so many', '50')
     .option('--all', 'with --letters: all of them')
-    .action((id: string, flags: ShowFlags) =>
-      withOffice(flags, terminal, async (desk) => {
-        if (flags.letters !== undefined) return printLetters(desk, id, flags.letters, flags)
-        const width = terminal.screen?.columns
-        desk.print(await desk.redrives.read(id), (redrive, style) => detailText(redrive, { width, style }))
-      }),
-    )
+    .work(terminal, async (desk, id: string, flags: ShowFlags) => {
+      if (flags.letters !== undefined) return printLetters(desk, id, flags.letters, flags)
+      const width = terminal.screen?.columns
+      desk.print(await desk.redrives.read(id), (redrive, style) => detailText(redrive, { width, style }))
+    })
 
 async function printLetters(desk: Desk, id: string, asked: string | true, flags: ShowFlags): Promise<void> {
   const outcome = MEMBER_OUTCOMES.find((known) => known === asked)

@@ -36,7 +36,7 @@ export interface PlanFlags extends FilterFlags, RepairFlags {
 }
 
 /** Adds the flags that say which letters, what is done to them, and how. */
-export const withPlanFlags = (command: Command): Command =>
+export const withPlanFlags = <Which extends Command>(command: Which): Which =>
   withRepairFlags(
     withFilterFlags(command)
       .option('--id <engine/key>', 'this letter, by engine and row key; can be repeated', another)
@@ -229,7 +229,7 @@ interface RepairFlags {
 }
 
 /** Adds how letters are repaired on their way. */
-const withRepairFlags = (command: Command): Command =>
+const withRepairFlags = <Which extends Command>(command: Which): Which =>
   command
     .option('--patch <file|json>', 'change every payload by this JSON Patch (RFC 6902); - reads stdin')
     .option('--map <file|expression>', 'make every payload anew by this JSONata expression; - reads stdin')

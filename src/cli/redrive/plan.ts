@@ -5,7 +5,7 @@ import type { RedriveDetail, RedrivePlanRequest } from '../../client/redrive-typ
 import { CommandFailure, EXIT, usage } from '../exit.ts'
 import { confirmCount, wholeNumber } from '../flags.ts'
 import { QUERY_HELP } from '../letters/which.ts'
-import { type Desk, withOffice } from '../office.ts'
+import type { Desk } from '../office.ts'
 import { printable, type Terminal } from '../terminal.ts'
 import { lettersText } from '../words.ts'
 import { chosenBy, type PlanFlags, planBody, repairOf, withPlanFlags } from './plan-flags.ts'
@@ -43,11 +43,7 @@ export const planCommand = (terminal: Terminal): Command =>
     .option('--watch', 'with --start: watch it to its end')
     .option('-y, --yes', 'with --start: do not ask')
     .addHelpText('after', HELP)
-    .action((words: string[], flags: Flags) =>
-      withOffice(flags, terminal, (desk) => planAndStart(desk, words, flags), {
-        carriesOut: isWatching(flags),
-      }),
-    )
+    .work(terminal, planAndStart, isWatching)
 
 const HELP = `
 ${QUERY_HELP}

@@ -4,7 +4,7 @@ import type { RedriveDetail, RedriveLetter } from '../../client/redrive-types.ts
 import { isOver } from '../../redrive/redrive.ts'
 import { CommandFailure, EXIT } from '../exit.ts'
 import { waitTimeoutMs } from '../flags.ts'
-import { type Desk, type OfficeFlags, officeCommand, withOffice } from '../office.ts'
+import { type Desk, type OfficeFlags, officeCommand } from '../office.ts'
 import { printable, type Terminal } from '../terminal.ts'
 import { grouped } from '../words.ts'
 import { follow } from './follow.ts'
@@ -12,7 +12,7 @@ import { reasonWords } from './text.ts'
 import { accountOf } from './watch-frame.ts'
 
 /** A command on redrives, on a server or on a store that the command opens itself. */
-export const redriveCommand = (words: string, description: string, examples: readonly string[]): Command =>
+export const redriveCommand = (words: string, description: string, examples: readonly string[]) =>
   officeCommand(`redrive ${words}`, description, examples)
     .option('--store <url>', 'no server: open this store here, sqlite:PATH or postgres://…')
     .option('--config <file>', 'with --store: the configuration of its servers, in YAML')
@@ -24,7 +24,7 @@ export interface WatchFlags extends OfficeFlags {
 }
 
 /** Adds `--wait`. */
-export const withWaitFlags = (command: Command): Command =>
+export const withWaitFlags = <Which extends Command>(command: Which): Which =>
   command
     .option('--wait', 'watch, and then wait until it is known what became of what was sent')
     .option('--wait-timeout <duration>', 'how long at most after its end', '1m')
@@ -58,16 +58,13 @@ export const startCommand = (terminal: Terminal): Command =>
 With --store and no server on that store, it is this command that carries it out, for as long as it watches.
 ${ENDS}`,
     )
-    .action((id: string, flags: WatchFlags) =>
-      withOffice(
-        flags,
-        terminal,
-        async (desk) => {
-          const waitMs = waitMsOf(flags)
-          await afterStart(desk, await desk.redrives.start(id), flags.watch, waitMs)
-        },
-        { carriesOut: isWatching(flags) },
-      ),
+    .work(
+      terminal,
+      async (desk, id: string, flags: WatchFlags) => {
+        const waitMs = waitMsOf(flags)
+        await afterStart(desk, await desk.redrives.start(id), flags.watch, waitMs)
+      },
+      isWatching,
     )
 
 export const watchCommand = (terminal: Terminal): Command =>
@@ -85,23 +82,20 @@ Ctrl-C ends the watching; the redrive goes on. A paused one is watched on until 
 cancels it; where stdout is no terminal, a pause ends the watching.
 ${ENDS}`,
     )
-    .action((id: string, flags: WatchFlags) =>
-      withOffice(
-        flags,
-        terminal,
-        async (desk) => {
-          const waitMs = waitMsOf(flags)
-          const redrive = await desk.redrives.read(id)
-          if (redrive.state === 'planned' || redrive.state === 'planning') {
-            throw new CommandFailure(
-              EXIT.failed,
-              `it was not started; start it with: bartleby redrive start ${redrive.id} --watch${desk.place}`,
-            )
-          }
-          await seeThrough(desk, redrive, waitMs)
-        },
-        { carriesOut: true },
-      ),
+    .work(
+      terminal,
+      async (desk, id: string, flags: WatchFlags) => {
+        const waitMs = waitMsOf(flags)
+        const redrive = await desk.redrives.read(id)
+        if (redrive.state === 'planned' || redrive.state === 'planning') {
+          throw new CommandFailure(
+            EXIT.failed,
+            `it was not started; start it with: bartleby redrive start ${redrive.id} --watch${desk.place}`,
+          )
+        }
+        await seeThrough(desk, redrive, waitMs)
+      },
+      () => true,
     )
 
 /** Whether the command stays until the redrive has ended. */

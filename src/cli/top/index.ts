@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { OfficeClientError } from '../../client/errors.ts'
 import { sleep } from '../../client/waiting.ts'
 import { reasonOf, usage } from '../exit.ts'
-import { type CallOffice, type Desk, type OfficeFlags, officeCommand, withOffice } from '../office.ts'
+import { type CallOffice, type Desk, type OfficeFlags, officeCommand } from '../office.ts'
 import { styleOf } from '../style.ts'
 import type { Screen, Terminal } from '../terminal.ts'
 import { nowMs } from '../words.ts'
@@ -24,14 +24,12 @@ export const topCommand = (terminal: Terminal): Command =>
     .option('--interval <seconds>', 'how often to look', '2')
     .option('--once', 'print one picture and end; so it does where stdout is no terminal')
     .addHelpText('after', '\nq and Ctrl-C leave. A server that does not answer is asked again until it does.')
-    .action((flags: TopFlags) =>
-      withOffice(flags, terminal, async (desk) => {
-        const intervalMs = intervalOf(flags.interval)
-        const { screen } = terminal
-        if (flags.once || flags.json || screen === undefined) await printOnce(desk)
-        else await watch(desk, intervalMs, screen)
-      }),
-    )
+    .work(terminal, async (desk, flags: TopFlags) => {
+      const intervalMs = intervalOf(flags.interval)
+      const { screen } = terminal
+      if (flags.once || flags.json || screen === undefined) await printOnce(desk)
+      else await watch(desk, intervalMs, screen)
+    })
 
 function intervalOf(text: string): number {
   const seconds = /^\d{1,5}(\.\d{1,3})?$/.test(text) ? Number(text) : 0

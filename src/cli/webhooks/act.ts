@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { pathTo } from '../../client/envelope.ts'
 import { usage } from '../exit.ts'
 import { confirmName, wholeNumber } from '../flags.ts'
-import { type OfficeFlags, officeCommand, withOffice } from '../office.ts'
+import { type OfficeFlags, officeCommand } from '../office.ts'
 import { printable, type Terminal } from '../terminal.ts'
 import { grouped } from '../words.ts'
 
@@ -21,13 +21,11 @@ export const resumeCommand = (terminal: Terminal): Command =>
     `webhooks resume ${OF}`,
     'End the pause of a consumer: its jobs are delivered again at once.',
     ['resume orders billing'],
-  ).action((channel: string, consumer: string, flags: OfficeFlags) =>
-    withOffice(flags, terminal, async ({ call }) => {
-      const answer = await call<{ resumed: boolean }>('POST', consumerPath(channel, consumer, 'resume'))
-      const text = `${named(channel, consumer)} ${answer.resumed ? 'is delivered to again' : 'was not paused'}`
-      terminal.out(flags.json ? JSON.stringify(answer) : text)
-    }),
-  )
+  ).work(terminal, async ({ call }, channel: string, consumer: string, flags: OfficeFlags) => {
+    const answer = await call<{ resumed: boolean }>('POST', consumerPath(channel, consumer, 'resume'))
+    const text = `${named(channel, consumer)} ${answer.resumed ? 'is delivered to again' : 'was not paused'}`
+    terminal.out(flags.json ? JSON.stringify(answer) : text)
+  })
 
 interface LimitFlags extends OfficeFlags {
   readonly atOnce?: string
@@ -42,21 +40,19 @@ export const limitsCommand = (terminal: Terminal): Command =>
   )
     .option('--at-once <number>', 'attempts of a server at the same time')
     .option('--per-second <number>', 'attempts of a server per second')
-    .action((channel: string, consumer: string, flags: LimitFlags) =>
-      withOffice(flags, terminal, async ({ call }) => {
-        const wanted = {
-          mostAtOnce: wholeNumber('--at-once', flags.atOnce, 1) ?? null,
-          mostPerSecond: rateOf(flags.perSecond),
-        }
-        await call('PUT', consumerPath(channel, consumer, 'limits'), wanted)
-        const shown = (limit: number | null) => (limit === null ? 'as many as the server allows' : limit)
-        terminal.out(
-          flags.json
-            ? JSON.stringify(wanted)
-            : `${named(channel, consumer)}: of each server at once ${shown(wanted.mostAtOnce)}, per second ${shown(wanted.mostPerSecond)}`,
-        )
-      }),
-    )
+    .work(terminal, async ({ call }, channel: string, consumer: string, flags: LimitFlags) => {
+      const wanted = {
+        mostAtOnce: wholeNumber('--at-once', flags.atOnce, 1) ?? null,
+        mostPerSecond: rateOf(flags.perSecond),
+      }
+      await call('PUT', consumerPath(channel, consumer, 'limits'), wanted)
+      const shown = (limit: number | null) => (limit === null ? 'as many as the server allows' : limit)
+      terminal.out(
+        flags.json
+          ? JSON.stringify(wanted)
+          : `${named(channel, consumer)}: of each server at once ${shown(wanted.mostAtOnce)}, per second ${shown(wanted.mostPerSecond)}`,
+      )
+    })
 
 function rateOf(text: string | undefined): number | null {
   if (text === undefined) return null
@@ -78,33 +74,29 @@ export const secretCommand = (terminal: Terminal): Command =>
   )
     .option('--drop-previous', 'make none; from now on only the newest secret signs')
     .option('--off', 'make none; from now on deliveries are not signed')
-    .action((channel: string, consumer: string, flags: SecretFlags) =>
-      withOffice(flags, terminal, async ({ call }) => {
-        if (flags.off && flags.dropPrevious) throw usage('give one of --drop-previous and --off')
-        if (flags.off || flags.dropPrevious) {
-          const what = flags.off ? 'secrets' : 'secrets/previous'
-          await call('DELETE', consumerPath(channel, consumer, what))
-          const text = flags.off ? 'are not signed any more' : 'are signed with the newest secret only'
-          terminal.out(flags.json ? '{}' : `deliveries to ${named(channel, consumer)} ${text}`)
-          return
-        }
-        const made = await call<{ secret: string }>('POST', consumerPath(channel, consumer, 'secrets'))
-        // The secret alone, so that it can be piped to where it is kept.
-        terminal.out(flags.json ? JSON.stringify(made) : made.secret)
-      }),
-    )
+    .work(terminal, async ({ call }, channel: string, consumer: string, flags: SecretFlags) => {
+      if (flags.off && flags.dropPrevious) throw usage('give one of --drop-previous and --off')
+      if (flags.off || flags.dropPrevious) {
+        const what = flags.off ? 'secrets' : 'secrets/previous'
+        await call('DELETE', consumerPath(channel, consumer, what))
+        const text = flags.off ? 'are not signed any more' : 'are signed with the newest secret only'
+        terminal.out(flags.json ? '{}' : `deliveries to ${named(channel, consumer)} ${text}`)
+        return
+      }
+      const made = await call<{ secret: string }>('POST', consumerPath(channel, consumer, 'secrets'))
+      // The secret alone, so that it can be piped to where it is kept.
+      terminal.out(flags.json ? JSON.stringify(made) : made.secret)
+    })
 
 export const requeueCommand = (terminal: Terminal): Command =>
   officeCommand(
     `webhooks requeue ${OF}`,
     'Requeue all dead jobs of a consumer. Of many it goes on in the background: see `runs`.',
     ['requeue orders billing'],
-  ).action((channel: string, consumer: string, flags: OfficeFlags) =>
-    withOffice(flags, terminal, async ({ call }) => {
-      await call('POST', consumerPath(channel, consumer, 'requeue'))
-      terminal.out(flags.json ? '{}' : `the dead jobs of ${named(channel, consumer)} are being requeued`)
-    }),
-  )
+  ).work(terminal, async ({ call }, channel: string, consumer: string, flags: OfficeFlags) => {
+    await call('POST', consumerPath(channel, consumer, 'requeue'))
+    terminal.out(flags.json ? '{}' : `the dead jobs of ${named(channel, consumer)} are being requeued`)
+  })
 
 export const purgeCommand = (terminal: Terminal): Command =>
   officeCommand(
@@ -113,11 +105,17 @@ export const purgeCommand = (terminal: Terminal): Command =>
     ['purge orders billing', 'purge orders billing --yes --json'],
   )
     .option('--yes', 'do not ask')
-    .action((channel: string, consumer: string, flags: OfficeFlags & { readonly yes?: boolean }) =>
-      withOffice(flags, terminal, async ({ call }) => {
+    .work(
+      terminal,
+      async (
+        { call },
+        channel: string,
+        consumer: string,
+        flags: OfficeFlags & { readonly yes?: boolean },
+      ) => {
         const deed = `erase all dead jobs of ${named(channel, consumer)} for good`
         await confirmName(deed, { kind: 'consumer', name: consumer }, flags.yes, terminal)
         const answer = await call<{ purged: number }>('POST', consumerPath(channel, consumer, 'purge'))
         terminal.out(flags.json ? JSON.stringify(answer) : `${grouped(answer.purged)} dead jobs were erased`)
-      }),
+      },
     )

@@ -1,6 +1,6 @@
 /** `bartleby webhooks …`: consumers of webhooks with their jobs, requeues and purges under way, and what is done with one of them. */
 import type { Command } from 'commander'
-import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP, withOffice } from '../office.ts'
+import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP } from '../office.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { limitsCommand, purgeCommand, requeueCommand, resumeCommand, secretCommand } from './act.ts'
@@ -38,12 +38,10 @@ const status = (terminal: Terminal): Command =>
     ['status', 'status --channel orders', "status --json | jq '.[] | select(.dead > 0)'"],
   )
     .option('--channel <id>', 'only the consumers of this channel')
-    .action((flags: OfficeFlags & { readonly channel?: string }) =>
-      withOffice(flags, terminal, async (desk) => {
-        const { channel } = flags
-        desk.print(await listAll<ShownConsumer>(desk, '/api/webhooks/consumers', { channel }), consumersText)
-      }),
-    )
+    .work(terminal, async (desk, flags: OfficeFlags & { readonly channel?: string }) => {
+      const { channel } = flags
+      desk.print(await listAll<ShownConsumer>(desk, '/api/webhooks/consumers', { channel }), consumersText)
+    })
 
 function consumersText(consumers: readonly ShownConsumer[]): string {
   if (consumers.length === 0) return 'there are no consumers'
@@ -73,12 +71,10 @@ const runs = (terminal: Terminal): Command =>
     'webhooks runs',
     'Show requeues and purges of all dead jobs of a consumer, and how far they are.',
     ['runs', 'runs --json'],
-  ).action((flags: OfficeFlags) =>
-    withOffice(flags, terminal, async ({ call, print }) => {
-      type Answer = { readonly runs: readonly ShownRun[] }
-      print((await call<Answer>('GET', '/api/webhooks/runs?limit=100')).runs, runsText)
-    }),
-  )
+  ).work(terminal, async ({ call, print }) => {
+    type Answer = { readonly runs: readonly ShownRun[] }
+    print((await call<Answer>('GET', '/api/webhooks/runs?limit=100')).runs, runsText)
+  })
 
 function runsText(shown: readonly ShownRun[]): string {
   if (shown.length === 0) return 'there are no runs'
