@@ -1,12 +1,17 @@
 /**
- * The seam between the modules and the two stores. A module writes its SQL once where both stores agree and
- * side by side where they do not; tables are named `bartleby.<table>` (SQLite has no schemas: the qualifier is
- * dropped there) and parameters are `$1`, `$2`, …
+ * The seam between the modules and the two stores. A module writes its SQL once where both stores agree and side by side where
+ * they do not; tables are named `bartleby.<table>` and parameters are `$1`, `$2`, …
+ *
+ * One text may say what only one store knows, and is translated for the other: lists (`= ANY($1::bigint[])`, `<> ALL(…)`, `unnest($1::int[]) AS asked (value)`), casts of
+ * parameters (`$1::int`), the schema and row locks (`FOR UPDATE`) are PostgreSQL's; the index to keep to (`INDEXED BY`) is SQLite's.
  */
 
 export type Dialect = 'postgres' | 'sqlite'
 
-export type Value = string | number | bigint | Uint8Array | null
+/** What a list travels as: an array on PostgreSQL, JSON on SQLite. PostgreSQL takes no U+0000 in texts. */
+export type List = readonly (string | number | bigint | null)[]
+
+export type Value = string | number | bigint | Uint8Array | null | List
 
 /** A 64-bit integer as the stores give it back; read it with `Number(…)` or `BigInt(…)`. */
 export type Integer = number | bigint | string
@@ -27,7 +32,7 @@ interface StatementText {
 
 /** What the two stores write differently in statements that are the same otherwise. */
 export interface StoreWords {
-  /** Whether a column is one of a list, which is a parameter (`integerList`, `textList`). */
+  /** Whether a column is one of a list, which is a parameter. */
   among(column: string, parameter: string, type: 'text' | 'int' | 'bigint'): string
   /** The index that SQLite is to use; PostgreSQL chooses. */
   indexedBy(index: string): string
@@ -63,7 +68,19 @@ const declared = new Map<string, Statement>()
 /** Every statement of the modules loaded so far; tests look at the plans of all of them. */
 export const declaredStatements = (): readonly Statement[] => [...declared.values()]
 
-/** Declares a statement; `text` is one string when both stores understand it, and a function when they differ in some words. */
+const forPostgres = (text: string): string => text.replace(/ (?:NOT INDEXED|INDEXED BY \w+)/g, '')
+
+const forSqlite = (text: string): string =>
+  text
+    .replaceAll('bartleby.', '')
+    .replace(/= ANY\((\$\d+)(?:::\w+\[\])?\)/g, 'IN (SELECT value FROM json_each($1))')
+    .replace(/unnest\((\$\d+)::\w+\[\]\) AS (\w+) \(value\)/g, 'json_each($1) AS $2')
+    .replace(/<> ALL\((\$\d+)(?:::\w+\[\])?\)/g, 'NOT IN (SELECT value FROM json_each($1))')
+    .replace(/(\$\d+)::\w+(?:\[\])?/g, '$1')
+    .replace(/ FOR (?:UPDATE|KEY SHARE)(?: SKIP LOCKED)?/g, '')
+    .replace(/\$(\d+)/g, '?$1')
+
+/** Declares a statement; `text` is one string where both stores understand it or it can be translated. */
 export function sql(
   name: string,
   text: string | StatementText | ((words: StoreWords) => string),
@@ -72,8 +89,8 @@ export function sql(
   const variants = variantsOf(text)
   const statement = {
     name,
-    postgres: variants.postgres,
-    sqlite: variants.sqlite.replaceAll('bartleby.', '').replace(/\$(\d+)/g, '?$1'),
+    postgres: forPostgres(variants.postgres),
+    sqlite: forSqlite(variants.sqlite),
     bigints: options.bigints ?? false,
   }
   const namesake = declared.get(name)
@@ -156,15 +173,19 @@ export interface Database {
   close(): Promise<void>
 }
 
-/** A list of integers as a parameter: an array literal on PostgreSQL, JSON for `json_each` on SQLite. */
-export const integerList = (dialect: Dialect, integers: readonly number[]): string =>
-  dialect === 'postgres' ? `{${integers.join(',')}}` : `[${integers.join(',')}]`
+/** A list as the store takes it. */
+export function listFor(dialect: Dialect, list: List): string {
+  const quote =
+    dialect === 'postgres' ? (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"` : JSON.stringify
+  const items = list.map((item) => (typeof item === 'string' ? quote(item) : String(item))).join(',')
+  return dialect === 'postgres' ? `{${items}}` : `[${items}]`
+}
 
-/** A list of texts as a parameter, in the same two forms. PostgreSQL takes no U+0000 in them. */
-export const textList = (dialect: Dialect, texts: readonly (string | null)[]): string =>
-  dialect === 'postgres'
-    ? `{${texts.map((text) => (text === null ? 'NULL' : `"${text.replace(/["\\]/g, '\\$&')}"`)).join(',')}}`
-    : JSON.stringify(texts)
+/** A value as a driver takes it. */
+export const parameterFor = (dialect: Dialect, value: Value): Exclude<Value, List> =>
+  isList(value) ? listFor(dialect, value) : value
+
+const isList = (value: Value): value is List => Array.isArray(value)
 
 /** The store cannot be used now: unreachable, full, locked for too long. Trying again later may work. */
 export class StoreUnavailable extends Error {

@@ -7,6 +7,7 @@ import { BartlebyError } from '../core/errors.ts'
 import { withAttempts } from './attempts.ts'
 import {
   type Database,
+  parameterFor,
   type Session,
   type Statement,
   type StoreCall,
@@ -62,6 +63,8 @@ export interface PostgresOptions {
   readonly poolSize: number
 }
 
+const toParameter = (value: Value) => parameterFor('postgres', value)
+
 /** Statements of a transaction that is open. */
 class PostgresSession implements Session {
   readonly dialect = 'postgres'
@@ -84,7 +87,11 @@ class PostgresSession implements Session {
   }
 
   protected query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
-    return this.#client.query({ name: statement.name, text: statement.postgres, values: [...values] })
+    return this.#client.query({
+      name: statement.name,
+      text: statement.postgres,
+      values: values.map(toParameter),
+    })
   }
 
   /** Unprepared text, for transaction control. */

@@ -9,6 +9,7 @@ import { BartlebyError } from '../core/errors.ts'
 import { withAttempts } from './attempts.ts'
 import {
   type Database,
+  parameterFor,
   type Session,
   type Statement,
   type StoreCall,
@@ -49,6 +50,8 @@ const READER_SETTINGS = `
 /** BEGIN alone fixes no moment: the first read does. */
 const BEGIN_READING = 'BEGIN; SELECT count(*) FROM sqlite_schema'
 
+const toParameter = (value: Value) => parameterFor('sqlite', value)
+
 /** Serves as session and transaction alike: there is one connection, and `#alone` keeps callers apart. */
 class SqliteSession implements Transaction {
   readonly dialect = 'sqlite'
@@ -60,20 +63,20 @@ class SqliteSession implements Transaction {
 
   async rows<Row>(statement: Statement, ...values: readonly Value[]): Promise<Row[]> {
     // node:sqlite types rows as records of SQL values; what they are is the statement's business.
-    return this.#prepare(statement, statement.bigints).all(...values) as Row[]
+    return this.#prepare(statement, statement.bigints).all(...values.map(toParameter)) as Row[]
   }
 
   async run(statement: Statement, ...values: readonly Value[]): Promise<number> {
-    return Number(this.#prepareRun(statement).run(...values).changes)
+    return Number(this.#prepareRun(statement).run(...values.map(toParameter)).changes)
   }
 
   async runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<void> {
     const prepared = this.#prepareRun(statement)
-    for (const values of rows) prepared.run(...values)
+    for (const values of rows) prepared.run(...values.map(toParameter))
   }
 
   atCommit(statement: Statement, ...values: readonly Value[]): void {
-    this.#prepareRun(statement).run(...values)
+    this.#prepareRun(statement).run(...values.map(toParameter))
   }
 
   /**

@@ -3,7 +3,7 @@
  * lists use, up to a limit, so the cost grows with the number of series and never with history.
  */
 import type { Instant } from '../core/clock.ts'
-import { type Database, type Integer, integerList, sql } from '../db/database.ts'
+import { type Database, type Integer, sql } from '../db/database.ts'
 import { readSeriesLabels, type SeriesLabel } from './rows.ts'
 
 /** What is read at most, over all series. */
@@ -51,7 +51,7 @@ export async function readRecentRuns(db: Database, since: Instant, most: number)
   const limit = Math.max(1, Math.min(most, Math.floor(MAX_ROWS / Math.max(1, labels.size))))
   const runs = new Map<number, RecentRun[]>()
   for (const numbers of db.dialect === 'postgres' ? [[...labels.keys()]] : ofOne(labels.keys())) {
-    const asked = db.dialect === 'postgres' ? integerList(db.dialect, numbers) : (numbers[0] ?? 0)
+    const asked = db.dialect === 'postgres' ? numbers : (numbers[0] ?? 0)
     const rows = await db.session('history.recent', (session) =>
       session.rows<RunRow>(readNewest, asked, since, limit),
     )

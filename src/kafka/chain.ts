@@ -1,7 +1,6 @@
 /** The past of letters that died again: every record that they stood for before, and what was sent of it. */
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
-import { idList } from '../letters/id-list.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
 import {
   type DlqId,
@@ -92,11 +91,7 @@ export async function readChain(
   letterIds: readonly LetterId[],
 ): Promise<Map<LetterId, ChainLink[]>> {
   if (letterIds.length === 0) return new Map()
-  const ids = idList(
-    session.dialect,
-    letterIds.map((id) => ({ id })),
-  )
-  const rows = await session.rows<LinkRow>(readLinks, ids)
+  const rows = await session.rows<LinkRow>(readLinks, letterIds)
   const chains = new Map<LetterId, ChainLink[]>()
   for (const row of rows) {
     const id = letterId(row.letter_id)

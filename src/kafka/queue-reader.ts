@@ -10,7 +10,6 @@ import {
   type Statement,
   sql,
 } from '../db/database.ts'
-import { idList } from '../letters/id-list.ts'
 import type { Ledger } from '../letters/ledger.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
 import { type ChainLink, earlierValue, readChain } from './chain.ts'
@@ -174,11 +173,7 @@ async function eventsOf(
   statement = readEvents,
 ): Promise<StoredEvent[]> {
   if (ids.length === 0) return []
-  const wanted = idList(
-    session.dialect,
-    ids.map((id) => ({ id })),
-  )
-  const rows = await session.rows<EventRow>(statement, wanted)
+  const rows = await session.rows<EventRow>(statement, ids)
   const byId = new Map(rows.map((row) => [BigInt(row.letter_id), row]))
   return ids.flatMap((id) => {
     const row = byId.get(BigInt(id))

@@ -6,8 +6,7 @@
 import { BartlebyError, failure } from '../core/errors.ts'
 import { type Database, type Integer, type Statement, sql } from '../db/database.ts'
 import { readLetterById } from '../letters/detail.ts'
-import { idList } from '../letters/id-list.ts'
-import type { Edit } from '../letters/letter.ts'
+import type { Edit, LetterId } from '../letters/letter.ts'
 import type { Departing, LetterSource, Refused, Rendered, Sent } from '../letters/source.ts'
 import { insistOnStatus } from '../letters/transitions.ts'
 import type { OfficeWork } from '../letters/work.ts'
@@ -54,7 +53,7 @@ export function kafkaLetterSource({ returnWay, discarded }: KafkaSourceOptions):
     takeBack: async (_work, letters) => letters.map((letter) => ({ letter, deliveries: 0 })),
     async moved(work, letters, act) {
       const { tx } = work
-      const ids = idList(tx.dialect, letters)
+      const ids = letters.map(({ id }) => id)
       if (act === 'remove') await Promise.all(FORGETTING.map((statement) => tx.run(statement, ids)))
       else if (act === 'discard' || act === 'expire') await giveUp(work, ids, discarded)
       else await tx.run(layEvents, ids)
@@ -65,7 +64,7 @@ export function kafkaLetterSource({ returnWay, discarded }: KafkaSourceOptions):
 /** Events that nobody holds are discarded. */
 async function giveUp(
   work: OfficeWork,
-  ids: string,
+  ids: readonly LetterId[],
   discarded: KafkaSourceOptions['discarded'],
 ): Promise<void> {
   const { tx } = work

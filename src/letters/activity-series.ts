@@ -4,7 +4,7 @@
  */
 
 import { type Instant, instant } from '../core/clock.ts'
-import { type Integer, integerList, type Session, sql } from '../db/database.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
 import {
   ACTIVITY,
   ACTIVITY_NAMES,
@@ -92,11 +92,7 @@ export interface SeriesRequest extends Chosen {
 }
 
 // The grain is a parameter everywhere: see the indexes of the table.
-const OURS = {
-  postgres: 'grain = $1 AND subject = ANY($2::int[]) AND act = ANY($3::int[]) AND at >= $4',
-  sqlite: `grain = $1 AND subject IN (SELECT value FROM json_each($2)) AND act IN (SELECT value FROM json_each($3))
-    AND at >= $4`,
-}
+const OURS = 'grain = $1 AND subject = ANY($2::int[]) AND act = ANY($3::int[]) AND at >= $4'
 /** What is not folded yet; `$6` is NULL where every drawer counts. */
 const UNFOLDED = `act = ANY($3::int[]) AND at >= $4 AND ($6::int[] IS NULL OR drawer = ANY($6))`
 
@@ -105,17 +101,17 @@ const BUCKET = '(at - $4) / $5 AS bucket'
 /** By primary key: the rows of the time, of each subject and activity. */
 const readRows = sql('letterActivity.series', {
   postgres: `SELECT act, bucket, sum(letters) AS letters FROM (
-               SELECT act, ${BUCKET}, letters FROM bartleby.letter_activity WHERE ${OURS.postgres}
+               SELECT act, ${BUCKET}, letters FROM bartleby.letter_activity WHERE ${OURS}
                UNION ALL
                SELECT act, ${BUCKET}, letters FROM bartleby.letter_activity_deltas WHERE ${UNFOLDED}
              ) AS counted GROUP BY act, bucket`,
-  sqlite: `SELECT act, ${BUCKET}, sum(letters) AS letters FROM letter_activity WHERE ${OURS.sqlite} GROUP BY act, bucket`,
+  sqlite: `SELECT act, ${BUCKET}, sum(letters) AS letters FROM letter_activity WHERE ${OURS} GROUP BY act, bucket`,
 })
 
 /** A number for every bucket of each activity asked for; zeros for the others. */
 export async function readSeries(session: Session, request: SeriesRequest): Promise<ActivitySeries> {
   const { grain, subjects, drawers, activities, from, bucketUs, buckets } = request
-  const list = (values: readonly number[]) => integerList(session.dialect, values)
+  const list = (values: readonly number[]) => values
   const rows = await session.rows<{ act: Integer; bucket: Integer; letters: Integer }>(
     readRows,
     grain,
@@ -168,7 +164,7 @@ const readArrivals = sql('letterActivity.ofDrawers', {
                WHERE act = ${ACTIVITY.arrived} AND at >= $1 AND drawer = ANY($2::int[])
              ) AS counted GROUP BY drawer, bucket`,
   sqlite: `SELECT subject AS drawer, (at - $1) / ${HOUR_US} AS bucket, letters FROM letter_activity
-           WHERE grain = $3 AND subject IN (SELECT value FROM json_each($2)) AND act = ${ACTIVITY.arrived} AND at >= $1`,
+           WHERE grain = $3 AND subject = ANY($2) AND act = ${ACTIVITY.arrived} AND at >= $1`,
 })
 
 /** Arrivals in each of the last `hours` hours, the oldest first, for each of the drawers that had any. */
@@ -182,7 +178,7 @@ export async function readTrends(
   const rows = await session.rows<{ drawer: Integer; bucket: Integer; letters: Integer }>(
     readArrivals,
     from,
-    integerList(session.dialect, drawers),
+    drawers,
     GRAIN.hour,
   )
   const trends = new Map<number, number[]>()
@@ -203,7 +199,7 @@ const readEver = sql('letterActivity.ever', {
                SELECT act, letters FROM bartleby.letter_activity_deltas WHERE drawer = ANY($1::int[]) AND act = ANY($2::int[])
              ) AS counted GROUP BY act`,
   sqlite: `SELECT act, letters FROM letter_activity
-           WHERE grain = ${GRAIN.ever} AND subject IN (SELECT value FROM json_each($1)) AND act IN (SELECT value FROM json_each($2))
+           WHERE grain = ${GRAIN.ever} AND subject = ANY($1) AND act = ANY($2)
              AND at = 0`,
 })
 
@@ -216,11 +212,8 @@ export async function readOutcomes(
   const names = ['retried', 'confirmed', 'returned'] as const
   const rows = await session.rows<{ act: Integer; letters: Integer }>(
     readEver,
-    integerList(session.dialect, drawers),
-    integerList(
-      session.dialect,
-      names.map((name) => ACTIVITY[name]),
-    ),
+    drawers,
+    names.map((name) => ACTIVITY[name]),
   )
   for (const row of rows) {
     const name = names.find((each) => ACTIVITY[each] === Number(row.act))

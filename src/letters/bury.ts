@@ -13,16 +13,17 @@ import {
   type CapturedRow,
   captureOne,
   countCaptured,
+  type DeathNote,
   freeKeyTimes,
   noteList,
   type Remains,
 } from './capture.ts'
-import { type Failed, type Grave, reopen as reopenLetters } from './change.ts'
+import { change, type Failed, type Grave, NOBODY } from './change.ts'
 import { type Case, readCases } from './confirm.ts'
-import type { DeathNote, Registers } from './death-note.ts'
+import type { Registers } from './drawers.ts'
 import { isEngineSourceId } from './item-source-id.ts'
 import { type DeathReason, type LetterId, letterId, type SourceName } from './letter.ts'
-import { type CaseRow, lockLettersOf, reopenedIn } from './reopen.ts'
+import { type CaseRow, lockLettersOf, reopenedIn } from './locked.ts'
 import type { OfficeWork } from './work.ts'
 
 /** Why something died and where. Give the same object to all that died of the same: it is worked out once. */
@@ -366,7 +367,7 @@ async function reopen<D extends Death>(
     const round = [...new Map(rest.toReversed().map((death) => [death.caseId, death])).values()].toReversed()
     await taking.end(round, letters)
     const failed = await Promise.all(round.map((death) => failedAgain(work, taking, filing, death, letters)))
-    await reopenLetters(work, failed)
+    await change(work, 'reopen', failed, NOBODY)
     for (const [i, { id, note }] of failed.entries()) {
       const [before, death] = [letters.get(id), round[i]]
       if (before !== undefined) letters.set(id, reopenedIn(before, note.drawer))
@@ -390,7 +391,8 @@ async function failedAgain<D extends Death>(
   const note = await filing.note(death, where, cause.record.reopened)
   // What its first failure was stays.
   const newest = { ...note, firstFailureAt: now }
-  return { id: before.id, before, note: newest, diedAs, deliveries: attempts, grave, recordedAt: now }
+  const { id, engine } = before
+  return { id, engine, before, note: newest, diedAs, deliveries: attempts, grave }
 }
 
 /** What is written on a letter about a failure, where it is not a death: the letter is at hand. */

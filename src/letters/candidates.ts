@@ -1,6 +1,7 @@
 /** Letters as bulk work looks at them: what decides whether they are acted on, and nothing of what is large. */
 import { type Instant, instant } from '../core/clock.ts'
-import { type Integer, integerList, type Session, sql, type Transaction, textList } from '../db/database.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
 import { isEngineSourceId } from './item-source-id.ts'
 import {
   type Act,
@@ -11,80 +12,46 @@ import {
   STATUS,
   UNNAMED_INSTANCE,
 } from './letter.ts'
-import { optionalInstant } from './lying/place.ts'
+import { PLACED, placeOf } from './lying/place.ts'
 
-export interface Candidate extends Placed {
-  readonly version: number
+const CANDIDATE = rowShape({
+  ...PLACED,
+  version: integer,
   /** As it is stored. */
-  readonly status: number
-  readonly drawer: number
-  readonly engine: string
-  readonly sourceId: string
+  status: integer,
+  drawer: integer,
+  engine: text,
+  sourceId: text,
+  instanceId: orNull(text),
+  capturedAt: at,
+  confirmedAt: orNull(at),
+  resolution: orNull(oneOf<Act>()),
+  sentTo: orNull(text),
+  /** The redrive that sent it, or is about to. */
+  redrive: orNull(integer),
+})
+
+export interface Candidate extends RowOf<typeof CANDIDATE>, Placed {
   /** What letters are kept in order by: the instance; null when it has none. */
   readonly key: string | null
-  readonly capturedAt: Instant
-  readonly confirmedAt: unknown
   readonly isUnconfirmed: boolean
-  readonly sentTo: string | null
   readonly isLeased: boolean
-  readonly resolution: Act | null
-  /** The redrive that sent it, or is about to. */
-  readonly redrive: number | null
 }
 
-const COLUMNS = `id, version, status, drawer, engine, source_id, instance_id, captured_at, confirmed_at, resolution, sent_to, leased, redrive,
-  part, shelf, serial, laid_at, lease_deadline, dead_queue`
-
-const these = { postgres: 'id = ANY($1::bigint[])', sqlite: 'id IN (SELECT value FROM json_each($1))' }
+const THESE = `SELECT ${CANDIDATE.columns} FROM bartleby.letters WHERE id = ANY($1::bigint[])`
 
 /** Letters by primary key. */
-const readThese = sql(
-  'letters.candidates',
-  {
-    postgres: `SELECT ${COLUMNS} FROM bartleby.letters WHERE ${these.postgres}`,
-    sqlite: `SELECT ${COLUMNS} FROM letters WHERE ${these.sqlite}`,
-  },
-  { bigints: true },
-)
+const readThese = sql('letters.candidates', THESE, { bigints: true })
 
 /** The same, locked in the order of their numbers until the transaction ends. */
-const lockThese = sql(
-  'letters.lockCandidates',
-  {
-    postgres: `SELECT ${COLUMNS} FROM bartleby.letters WHERE ${these.postgres} ORDER BY id FOR UPDATE`,
-    sqlite: `SELECT ${COLUMNS} FROM letters WHERE ${these.sqlite}`,
-  },
-  { bigints: true },
-)
-
-interface Row {
-  readonly id: Integer
-  readonly version: Integer
-  readonly status: Integer
-  readonly drawer: Integer
-  readonly engine: string
-  readonly source_id: string
-  readonly instance_id: string | null
-  readonly captured_at: Integer
-  readonly confirmed_at: Integer | null
-  readonly sent_to: string | null
-  readonly resolution: Act | null
-  readonly leased: Integer
-  readonly redrive: Integer | null
-  readonly part: Integer | null
-  readonly shelf: Integer | null
-  readonly serial: Integer | null
-  readonly laid_at: Integer | null
-  readonly lease_deadline: Integer | null
-  readonly dead_queue: string | null
-}
+const lockThese = sql('letters.lockCandidates', `${THESE} ORDER BY id FOR UPDATE`, { bigints: true })
 
 /** Those of the letters that are there, by their numbers. */
 export async function readCandidates(
   session: Session,
   ids: readonly LetterId[],
 ): Promise<Map<LetterId, Candidate>> {
-  return byId(await session.rows<Row>(readThese, integerList(session.dialect, ids.map(Number))))
+  return byId(await session.rows<object>(readThese, ids))
 }
 
 /** The same, locked until the transaction ends. */
@@ -92,42 +59,21 @@ export async function lockCandidates(
   tx: Transaction,
   ids: readonly LetterId[],
 ): Promise<Map<LetterId, Candidate>> {
-  return byId(await tx.rows<Row>(lockThese, integerList(tx.dialect, ids.map(Number))))
+  return byId(await tx.rows<object>(lockThese, ids))
 }
 
-const byId = (rows: readonly Row[]): Map<LetterId, Candidate> =>
-  new Map(rows.map((row) => [letterId(row.id), toCandidate(row)]))
+const byId = (rows: readonly object[]): Map<LetterId, Candidate> =>
+  new Map(rows.map(toCandidate).map((letter) => [letter.id, letter]))
 
-function toCandidate(row: Row): Candidate {
-  const { part, shelf, serial, laid_at } = row
-  const isLeased = Number(row.leased) === 1
+function toCandidate(row: object): Candidate {
+  const letter = CANDIDATE.read(row)
+  const { instanceId } = letter
   return {
-    id: letterId(row.id),
-    version: Number(row.version),
-    status: Number(row.status),
-    drawer: Number(row.drawer),
-    engine: row.engine,
-    sourceId: row.source_id,
-    key: row.instance_id === null || isUnnamed(row.instance_id) ? null : row.instance_id,
-    capturedAt: instant(BigInt(row.captured_at)),
-    confirmedAt: row.confirmed_at,
-    sentTo: row.sent_to,
-    isUnconfirmed: isUnconfirmed({ resolution: row.resolution, confirmedAt: row.confirmed_at }),
-    isLeased,
-    resolution: row.resolution,
-    redrive: row.redrive === null ? null : Number(row.redrive),
-    deadQueue: row.dead_queue,
-    place:
-      part === null || shelf === null || serial === null || laid_at === null
-        ? null
-        : {
-            part: Number(part),
-            shelf: Number(shelf),
-            serial: Number(serial),
-            leased: isLeased,
-            leaseDeadline: optionalInstant(row.lease_deadline),
-            laidAt: instant(BigInt(laid_at)),
-          },
+    ...letter,
+    place: placeOf(letter),
+    key: instanceId === null || isUnnamed(instanceId) ? null : instanceId,
+    isUnconfirmed: isUnconfirmed(letter),
+    isLeased: letter.leased,
   }
 }
 
@@ -173,18 +119,12 @@ export async function firstOthers(
   engine: string,
   letters: readonly { readonly id: LetterId; readonly key: string }[],
 ): Promise<ReadonlyMap<string, CapturePlace>> {
-  const { dialect } = session
   const keys = Map.groupBy(letters, ({ key }) => key)
   if (keys.size === 0) return new Map()
-  const idsOf = (group: readonly { readonly id: LetterId }[]): string =>
-    integerList(
-      dialect,
-      group.map(({ id }) => Number(id)),
-    )
+  const idsOf = (group: readonly { readonly id: LetterId }[]) => group.map(({ id }) => id)
   const rows: FirstRow[] = []
-  if (dialect === 'postgres') {
-    const list = textList(dialect, [...keys.keys()])
-    rows.push(...(await session.rows<FirstRow>(readFirstOthers, engine, list, idsOf(letters))))
+  if (session.dialect === 'postgres') {
+    rows.push(...(await session.rows<FirstRow>(readFirstOthers, engine, [...keys.keys()], idsOf(letters))))
   } else {
     for (const [key, group] of keys)
       rows.push(...(await session.rows<FirstRow>(readFirstOthers, engine, key, idsOf(group))))

@@ -4,12 +4,27 @@
  */
 import { type Instant, later } from '../core/clock.ts'
 import { base64 } from '../core/content.ts'
-import { type Integer, type Statement, sql, type Transaction, textList } from '../db/database.ts'
+import { type Integer, type Statement, sql, type Transaction } from '../db/database.ts'
 import { freeAt } from '../history/record.ts'
-import type { Death, Left, Taking } from './bury.ts'
-import type { DeathNote } from './death-note.ts'
+import type { Cause, Death, Left, Taking } from './bury.ts'
+import type { Grave } from './change.ts'
 import { type LetterId, letterId, STATUS } from './letter.ts'
+import { TRANSITIONS } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
+
+/** What is written about a death, in a form that fits the store: cut, cleaned, with its drawer and its history. */
+export interface DeathNote extends Omit<Cause, 'record'> {
+  /** null: it has none, its source id stands for it. */
+  readonly instanceId: string | null
+  readonly correlationId: string | null
+  readonly reportedCount?: number
+  readonly record: Omit<Cause['record'], 'captured' | 'reopened'> & { readonly operation: string }
+  readonly drawer: number
+  readonly series: number
+  readonly capturedAt: Instant
+  readonly firstFailureAt: Instant
+  readonly lastFailureAt: Instant
+}
 
 const LETTER = `id, captured_at, first_failure_at, last_failure_at, item_created_at, laid_at, serial, part, drawer, version,
   dequeue_count, partition, attempts, status, shelf, leased, engine, source_id, instance_id, correlation_id, reason,
@@ -17,11 +32,8 @@ const LETTER = `id, captured_at, first_failure_at, last_failure_at, item_created
 
 const HISTORY = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, error, input, output`
 
-/** What history says of the error. Of records of Kafka nothing: there it is the value of a header, which stays on the letter. */
-export const errorInHistory = ({
-  engine,
-  errorMessage,
-}: Pick<DeathNote, 'engine' | 'errorMessage'>): string | null => (engine === 'kafka' ? null : errorMessage)
+/** Engines whose errors the history row leaves out. */
+const SILENT: readonly string[] = TRANSITIONS.capture.silentOf
 
 /**
  * Declares PostgreSQL's statement that files what a source gives up. `ctes` begins the statement and ends with a query
@@ -58,7 +70,7 @@ export const captureStatement = (name: string, ctes: string): Statement =>
         SELECT CASE WHEN correlation_id IS NULL THEN captured_at
             ELSE ${freeAt('dying.correlation_id', 'dying.recorded_at')} + turn END,
           duration_ms, letter_id, series, 1, correlation_id, instance_id, actor,
-          CASE WHEN engine <> 'kafka' THEN error_message END, decode(input, 'base64'), decode(output, 'base64')
+          CASE WHEN engine NOT IN (${SILENT.map((engine) => `'${engine}'`).join(', ')}) THEN error_message END, decode(input, 'base64'), decode(output, 'base64')
         FROM dying
       )
       SELECT note, count(*) AS letters, min(letter_id) AS first, max(letter_id) AS last FROM dying GROUP BY note
@@ -168,12 +180,7 @@ export interface Remains {
   readonly dequeueCount: number
   readonly partition: number | null
   /** Where it shall lie in a dead queue; null for a letter that lies in none. */
-  readonly grave: {
-    readonly deadQueue: string
-    readonly part: number
-    readonly serial: number
-    readonly laidAt: Instant
-  } | null
+  readonly grave: Grave | null
   readonly encoding: Uint8Array | null
   readonly kind: Uint8Array | null
   readonly reference: Uint8Array | null
@@ -230,7 +237,7 @@ export async function captureOne(
     note.correlationId,
     note.instanceId,
     note.record.actor,
-    errorInHistory(note),
+    SILENT.includes(note.engine) ? null : note.errorMessage,
     note.record.input,
     note.record.output,
   )
@@ -249,21 +256,13 @@ export async function allocateLetterIds(tx: Transaction, count: number): Promise
 /** The newest row keys of instances within the second that begins at `$3`; one look into letters_by_row_key each. */
 const readTaken = sql(
   'letters.takenKeys',
-  {
-    postgres: takenKeys('unnest($2::text[]) AS asked (value)'),
-    sqlite: takenKeys('json_each($2) AS asked'),
-  },
+  `SELECT asked.value AS instance_id, (
+     SELECT captured_at FROM bartleby.letters
+     WHERE engine = $1 AND instance_id = asked.value AND captured_at >= $3 AND captured_at < $3 + 1000000
+     ORDER BY engine DESC, instance_id DESC, captured_at DESC LIMIT 1) AS captured_at
+   FROM unnest($2::text[]) AS asked (value)`,
   { bigints: true },
 )
-
-function takenKeys(instances: string): string {
-  return `
-    SELECT asked.value AS instance_id, (
-      SELECT captured_at FROM bartleby.letters
-      WHERE engine = $1 AND instance_id = asked.value AND captured_at >= $3 AND captured_at < $3 + 1000000
-      ORDER BY engine DESC, instance_id DESC, captured_at DESC LIMIT 1) AS captured_at
-    FROM ${instances}`
-}
 
 /**
  * The first microsecond at or after `at` that no row key of each instance has. Who lost one to another server looks for the next with
@@ -278,7 +277,7 @@ export async function freeKeyTimes(
   const rows = await tx.rows<{ instance_id: string; captured_at: Integer | null }>(
     readTaken,
     engine,
-    textList(tx.dialect, instanceIds),
+    instanceIds,
     at,
   )
   const spread = BigInt(Math.floor(Math.random() * 8 ** Math.max(0, (tx.reruns ?? 0) - 2)))

@@ -103,13 +103,14 @@ const resetColumn = (column: StateColumn): string[] =>
 
 /** What an act makes of the row of a letter. */
 function assignments(dialect: Dialect, act: TransitionName): string {
-  const { to, sets, resets }: Transition = transitionOf(act)
+  const { to, sets, resets, word }: Transition = transitionOf(act)
+  const version = word === null ? [] : ['version = version + 1']
   const status = to === null || to === 'removed' ? [] : [`status = ${STATUS[to]}`]
   const written = sets.flatMap((column) => setColumn(dialect, act, column))
-  return ['version = version + 1', ...status, ...written, ...resets.flatMap(resetColumn)].join(', ')
+  return [...version, ...status, ...written, ...resets.flatMap(resetColumn)].join(', ')
 }
 
-/** The statuses that an act is done to. The plus keeps the stores from looking for its letters among all of a status. */
+/** Letters whose status allows the act. The plus keeps the stores from looking for its letters among all of a status. */
 export const fromStatus = (act: TransitionName): string =>
   `+status IN (${transitionOf(act)
     .from.map((status) => STATUS[status])
@@ -149,34 +150,70 @@ const input = (dialect: Dialect, from: string): string =>
   `CASE WHEN ${valueIn(dialect, from, 'is_edited', 'int')} = 1 AND edited = 1 THEN edited_payload
     ELSE ${valueIn(dialect, from, 'input', 'bytes')} END`
 
+/** Of PostgreSQL; `after` is what is done with those that were changed. */
+const changed = (act: TransitionName, returning: string, after: string): string => `
+  WITH changed AS MATERIALIZED (
+    UPDATE bartleby.letters SET ${assignments('postgres', act)}
+    WHERE id = ANY($1::bigint[]) AND ${fromStatus(act)} RETURNING ${returning}
+  )${after}
+  SELECT drawer, count(*) AS letters FROM changed GROUP BY drawer`
+
 /**
  * Rewrites letters by primary key. PostgreSQL adds a row of history for each, with one look into the history of its correlation id,
  * and tells of each drawer; SQLite has a statement of its own for either.
  */
-export const changing = (act: TransitionName): Statement =>
+const changing = (act: TransitionName): Statement =>
   sql(`letters.${act}`, {
-    postgres: `
-      WITH changed AS MATERIALIZED (
-        UPDATE bartleby.letters SET ${assignments('postgres', act)}
-        WHERE id = ANY($1::bigint[]) AND ${fromStatus(act)}
-        RETURNING id, drawer, version, engine, instance_id, ${CORRELATION_ID} AS correlation_id,
-          CASE WHEN correlation_id IS NULL THEN captured_at END AS plain_at, ${FROM.postgres} AS given,
-          ${input('postgres', FROM.postgres)} AS input
-      ), recorded AS (
-        INSERT INTO bartleby.history (${RECORD})
-        ${recorded('postgres', 'changed', 'changed.given', 'changed.correlation_id')} FROM changed
-      )
-      SELECT drawer, count(*) AS letters FROM changed GROUP BY drawer`,
+    postgres:
+      transitionOf(act).word === null
+        ? changed(act, 'drawer', '')
+        : changed(
+            act,
+            `id, drawer, version, engine, instance_id, ${CORRELATION_ID} AS correlation_id,
+             CASE WHEN correlation_id IS NULL THEN captured_at END AS plain_at, ${FROM.postgres} AS given,
+             ${input('postgres', FROM.postgres)} AS input`,
+            `, recorded AS (
+               INSERT INTO bartleby.history (${RECORD})
+               ${recorded('postgres', 'changed', 'changed.given', 'changed.correlation_id')} FROM changed
+             )`,
+          ),
     sqlite: `UPDATE letters SET ${assignments('sqlite', act)} WHERE id = $1 AND ${fromStatus(act)}`,
   })
 
 /** The drawers of letters that an act can be done to. */
-export const drawersFor = (act: TransitionName): Statement =>
+const drawersFor = (act: TransitionName): Statement =>
   sql(`letters.${act}.drawers`, {
     postgres: '',
-    sqlite: `SELECT drawer, 1 AS letters FROM letters
-      WHERE id IN (SELECT value FROM json_each($1)) AND ${fromStatus(act)}`,
+    sqlite: `SELECT drawer, 1 AS letters FROM letters WHERE id = ANY($1) AND ${fromStatus(act)}`,
   })
+
+const statementsOf = (act: TransitionName) => ({ changing: changing(act), drawers: drawersFor(act) })
+
+/** Takes letters out by primary key. Rows: one for all that were the same. */
+function removing(act: TransitionName): Statement {
+  const gone = `DELETE FROM bartleby.letters WHERE id = ANY($1::bigint[]) AND ${fromStatus(act)}
+    RETURNING drawer, status, CASE WHEN confirmed_at IS NULL THEN resolution END AS resolution`
+  return sql(`letters.${act}`, {
+    postgres: `WITH gone AS (${gone})
+      SELECT drawer, status, resolution, count(*) AS letters FROM gone GROUP BY drawer, status, resolution`,
+    sqlite: `${gone}, 1 AS letters`,
+  })
+}
+
+/** The statements of every act but a capture, whose rows come from its source. */
+export const CHANGES = {
+  reopen: statementsOf('reopen'),
+  intend: statementsOf('intend'),
+  forgo: statementsOf('forgo'),
+  retry: statementsOf('retry'),
+  discard: statementsOf('discard'),
+  complete: statementsOf('complete'),
+  expire: statementsOf('expire'),
+  restore: statementsOf('restore'),
+  confirm: statementsOf('confirm'),
+  refile: statementsOf('refile'),
+} as const
+export const REMOVALS = { erase: removing('erase'), remove: removing('remove') } as const
 
 /** The history of letters that were just changed. */
 export const recordChanged = sql('letters.record', {
@@ -187,6 +224,35 @@ export const recordChanged = sql('letters.record', {
     FROM json_each($2) AS asked CROSS JOIN letters ON letters.id = CAST(asked.key AS INTEGER)`,
 })
 
-/** SQLite takes no more values than a statement has parameters. */
-export const parametersOf = ({ sqlite }: Statement): number =>
-  Math.max(...[...sqlite.matchAll(/\?(\d+)/g)].map(([, number]) => Number(number)))
+/** How many values a statement has parameters for: neither store takes more. */
+export const parametersOf = (text: string): number =>
+  Math.max(...[...text.matchAll(/[?$](\d+)/g)].map(([, place]) => Number(place)))
+
+/** The failures that stand on letters go to their attempts; one look into their primary key each. */
+export const keepFailures = sql(
+  'letters.keepFailures',
+  `INSERT INTO bartleby.letter_attempts
+     (letter_id, number, failed_at, superseded_at, failed_by, error_class, error_message, error_stack, reported_count)
+   SELECT id, coalesce((SELECT max(number) FROM bartleby.letter_attempts WHERE letter_id = letters.id), 0) + 1,
+     last_failure_at, $2, failed_by, error_class, error_message, error_stack, reported_count
+   FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+)
+
+/** What is on file about locked letters, by primary key. */
+export const removeAttempts = sql(
+  'letters.removeAttempts',
+  'DELETE FROM bartleby.letter_attempts WHERE letter_id = ANY($1::bigint[])',
+)
+export const removeTexts = sql('letters.removeTexts', {
+  postgres: 'DELETE FROM bartleby.letter_texts WHERE letter_id = ANY($1::bigint[])',
+  sqlite: 'DELETE FROM letter_texts WHERE rowid = ANY($1)',
+})
+
+/**
+ * Waits for who files texts at the moment, and keeps others from it until the transaction ends: a text that is filed after it was
+ * removed would stay for ever. Take it last, when all rows are locked: then nobody waits for who waits for it.
+ */
+export const keepFilingOut = sql('letters.keepFilingOut', {
+  postgres: `SELECT pg_advisory_xact_lock_shared(hashtextextended('bartleby.letter_texts', 0))`,
+  sqlite: '',
+})

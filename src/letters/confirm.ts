@@ -4,35 +4,72 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { storable } from '../core/content.ts'
-import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
-import type { HistoryEntry } from '../history/record.ts'
-import { confirm } from './change.ts'
-import { type LetterId, letterId } from './letter.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { type HistoryEntry, recordHistory } from '../history/record.ts'
+import { change, NOBODY } from './change.ts'
+import { fromStatus } from './change-sql.ts'
+import { type LetterId, letterId, STATUS } from './letter.ts'
 import type { OfficeWork } from './work.ts'
 
 /** The failures of cases without a letter, by primary key. Not NOT EXISTS: PostgreSQL may make a join with all letters of it. */
-const removeFailures = sql('cases.close', {
-  postgres: `DELETE FROM bartleby.letter_attempts WHERE letter_id = ANY($1::bigint[])
-             AND (SELECT true FROM bartleby.letters WHERE id = letter_id) IS NULL`,
-  sqlite: `DELETE FROM letter_attempts WHERE letter_id IN (SELECT value FROM json_each($1))
-           AND NOT EXISTS (SELECT 1 FROM letters WHERE id = letter_id)`,
-})
+const removeFailures = sql(
+  'cases.close',
+  `DELETE FROM bartleby.letter_attempts WHERE letter_id = ANY($1::bigint[])
+   AND (SELECT true FROM bartleby.letters WHERE id = letter_id) IS NULL`,
+)
 
-/** The items of these cases completed; `runs` are the history rows of the runs that did it, by case. */
+/**
+ * Letters by primary key that were sent back and wait for the outcome, locked in the order of their numbers. The empty text keeps the
+ * stores from looking for them among all unconfirmed ones, which they do as long as they do not know how many there are.
+ */
+const lockUnconfirmed = sql(
+  'letters.lockUnconfirmed',
+  `SELECT id, engine, drawer, redrive FROM bartleby.letters WHERE id = ANY($1::bigint[]) AND ${fromStatus('confirm')}
+     AND resolution || '' = 'retry' AND confirmed_at IS NULL ORDER BY id FOR UPDATE`,
+)
+
+const SENT_BACK = { status: STATUS.Resolved, resolution: 'retry', confirmedAt: null } as const
+
+interface UnconfirmedRow {
+  readonly id: Integer
+  readonly engine: string
+  readonly drawer: Integer
+  readonly redrive: Integer | null
+}
+
+/**
+ * The items of these cases completed: what was sent back is confirmed. `runs` are the history rows of the runs that did it, by case:
+ * each doubles as the row of a confirmation.
+ */
 export async function closeCasesOf(
   work: OfficeWork,
   caseIds: readonly LetterId[],
   runs: ReadonlyMap<LetterId, HistoryEntry>,
 ): Promise<void> {
   if (caseIds.length === 0) return
-  const confirmed = await confirm(work, caseIds, runs)
-  if (confirmed < caseIds.length) await closeCases(work.tx, caseIds)
+  const rows = await work.tx.rows<UnconfirmedRow>(lockUnconfirmed, caseIds)
+  const letters = new Map(rows.map((row) => [letterId(row.id), row]))
+  const confirmed = [...letters].map(([id, { engine, drawer, redrive }]) => ({
+    ...{ id, engine, run: runs.get(id) },
+    before: {
+      ...SENT_BACK,
+      drawer: Number(drawer),
+      redrive: redrive === null ? null : Number(redrive),
+    },
+  }))
+  await change(work, 'confirm', confirmed, NOBODY)
+  const others = caseIds.filter((id) => !letters.has(id))
+  await recordHistory(
+    work.tx,
+    others.flatMap((id) => runs.get(id) ?? []),
+  )
+  await closeCases(work.tx, others)
 }
 
 /** The items of these cases are gone: what is on file about them goes too, unless it belongs to a letter. */
 export async function closeCases(tx: Transaction, caseIds: readonly LetterId[]): Promise<void> {
   if (caseIds.length === 0) return
-  await tx.run(removeFailures, integerList(tx.dialect, caseIds.map(Number)))
+  await tx.run(removeFailures, caseIds)
 }
 
 /** Several of one case are numbered in the order given; one look into their primary key each. */
@@ -98,20 +135,12 @@ export async function fileCaseFailures(work: OfficeWork, failures: readonly Case
 /** The first failures of cases, and their letters as far as there are any, by primary key. */
 const readFirst = sql(
   'cases.read',
-  {
-    postgres: firstFailures('= ANY($1::bigint[])'),
-    sqlite: firstFailures('IN (SELECT value FROM json_each($1))'),
-  },
+  `SELECT letter_id AS id, correlation_id, failed_at AS at, 0 AS of_letter FROM bartleby.letter_attempts
+   WHERE letter_id = ANY($1::bigint[]) AND number = 1
+   UNION ALL
+   SELECT id, coalesce(correlation_id, source_id), first_failure_at, 1 FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
   { bigints: true },
 )
-
-function firstFailures(inIds: string): string {
-  return `
-    SELECT letter_id AS id, correlation_id, failed_at AS at, 0 AS of_letter FROM bartleby.letter_attempts
-    WHERE letter_id ${inIds} AND number = 1
-    UNION ALL
-    SELECT id, coalesce(correlation_id, source_id), first_failure_at, 1 FROM bartleby.letters WHERE id ${inIds}`
-}
 
 export interface Case {
   readonly correlationId: string | null
@@ -129,7 +158,7 @@ export async function readCases(
   caseIds: readonly LetterId[],
 ): Promise<ReadonlyMap<LetterId, Case>> {
   if (caseIds.length === 0) return new Map()
-  const rows = await session.rows<FirstFailure>(readFirst, integerList(session.dialect, caseIds.map(Number)))
+  const rows = await session.rows<FirstFailure>(readFirst, caseIds)
   // What a letter says comes last, and counts.
   const ordered = rows.toSorted((a, b) => Number(a.of_letter) - Number(b.of_letter))
   return new Map(

@@ -1,14 +1,7 @@
 /** The contents of many letters: what a repair works on, and where it keeps what it made of them. */
 import { createHash } from 'node:crypto'
 import { base64, storedPayload, storedText } from '../core/content.ts'
-import {
-  type Dialect,
-  type Integer,
-  integerList,
-  type Session,
-  sql,
-  type Transaction,
-} from '../db/database.ts'
+import { type Dialect, type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import { type HeaderEdit, type LetterId, letterId } from './letter.ts'
 
 /** A letter as a retry would send it now, edits included. */
@@ -24,10 +17,10 @@ const CONTENT = `id, coalesce(edited_encoding, encoding) AS encoding, coalesce(e
   coalesce(edited_reference, reference) AS reference, CASE WHEN edited = 1 THEN edited_payload ELSE payload END AS payload`
 
 /** Letters by primary key. */
-const readThese = sql('letters.contents', {
-  postgres: `SELECT ${CONTENT} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
-  sqlite: `SELECT ${CONTENT} FROM letters WHERE id IN (SELECT value FROM json_each($1))`,
-})
+const readThese = sql(
+  'letters.contents',
+  `SELECT ${CONTENT} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+)
 
 interface Row {
   readonly id: Integer
@@ -42,7 +35,7 @@ export async function readContents(
   session: Session,
   ids: readonly LetterId[],
 ): Promise<Map<LetterId, SendableContent>> {
-  const rows = await session.rows<Row>(readThese, integerList(session.dialect, ids.map(Number)))
+  const rows = await session.rows<Row>(readThese, ids)
   return new Map(
     rows.map((row) => [
       letterId(row.id),
@@ -72,7 +65,7 @@ const PAYLOAD = 'CASE WHEN edited = 1 THEN edited_payload ELSE payload END'
 /** Letters by primary key. */
 const readDigestsOf = sql('letters.digests', {
   postgres: `SELECT id, ${digestIn('postgres', PAYLOAD)} AS digest FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
-  sqlite: `SELECT id, ${digestIn('sqlite', PAYLOAD)} AS digest FROM letters WHERE id IN (SELECT value FROM json_each($1))`,
+  sqlite: `SELECT id, ${digestIn('sqlite', PAYLOAD)} AS digest FROM letters WHERE id = ANY($1::bigint[])`,
 })
 
 /** The digests of the payloads that these letters would be sent with. */
@@ -81,20 +74,16 @@ export async function readDigests(
   ids: readonly LetterId[],
 ): Promise<ReadonlyMap<LetterId, string>> {
   const { dialect } = session
-  const rows = await session.rows<{ id: Integer; digest: Uint8Array | null }>(
-    readDigestsOf,
-    integerList(dialect, ids.map(Number)),
-  )
+  const rows = await session.rows<{ id: Integer; digest: Uint8Array | null }>(readDigestsOf, ids)
   return new Map(rows.map(({ id, digest }) => [letterId(id), digestOf(dialect, digest)]))
 }
 
 /** By primary key; neither store reads what is large for it. */
-const measureThese = sql('letters.contentBytes', {
-  postgres: `SELECT id, CASE WHEN edited = 1 THEN octet_length(edited_payload) ELSE octet_length(payload) END AS bytes
-             FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
-  sqlite: `SELECT id, CASE WHEN edited = 1 THEN length(edited_payload) ELSE length(payload) END AS bytes
-           FROM letters WHERE id IN (SELECT value FROM json_each($1))`,
-})
+const measureThese = sql(
+  'letters.contentBytes',
+  `SELECT id, CASE WHEN edited = 1 THEN octet_length(edited_payload) ELSE octet_length(payload) END AS bytes
+   FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+)
 
 /** Payloads that are in memory at once; one that is larger comes alone. */
 const PORTION_BYTES = 8_388_608
@@ -104,10 +93,7 @@ export async function contentPortions(
   session: Session,
   ids: readonly LetterId[],
 ): Promise<readonly (readonly LetterId[])[]> {
-  const rows = await session.rows<{ id: Integer; bytes: Integer | null }>(
-    measureThese,
-    integerList(session.dialect, ids.map(Number)),
-  )
+  const rows = await session.rows<{ id: Integer; bytes: Integer | null }>(measureThese, ids)
   const sizes = new Map(rows.map(({ id, bytes }) => [letterId(id), Number(bytes)]))
   const portions: LetterId[][] = []
   let room = 0

@@ -5,7 +5,7 @@
  * drawer, whatever the number of letters.
  */
 import { type Instant, instant } from '../core/clock.ts'
-import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import { countFold } from '../db/fold.ts'
 import { ACTIVITY, type ActivityName, GRAIN, HOUR_US, MINUTE_US, WHOLE_OFFICE } from './activity.ts'
 import { type LetterId, STATUS } from './letter.ts'
@@ -151,7 +151,7 @@ function writeActivity(tx: Transaction, now: Instant, acted: readonly Acted[]): 
       tx.atCommit(addRows, minute, hour, drawer, ACTIVITY[activity], letters)
     return
   }
-  const list = (numberOf: (each: Acted) => number) => integerList(tx.dialect, acted.map(numberOf))
+  const list = (numberOf: (each: Acted) => number) => acted.map(numberOf)
   tx.atCommit(
     addDeltas,
     minute,

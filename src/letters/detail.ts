@@ -3,7 +3,6 @@ import { type Instant, instant } from '../core/clock.ts'
 import { storedPayload, storedText } from '../core/content.ts'
 import { formatRowKey, parseRowKey } from '../core/row-key.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import { idList } from './id-list.ts'
 import {
   type Act,
   type DeathReason,
@@ -17,6 +16,7 @@ import {
   type SourceName,
   STATUSES,
 } from './letter.ts'
+import { lockLetters } from './locked.ts'
 
 const columns = (names: string): string => names.replaceAll(/\w+/g, 'letters.$&')
 
@@ -93,12 +93,6 @@ const readOne = sql('letters.read', `SELECT ${FULL} FROM bartleby.letters WHERE 
   bigints: true,
 })
 
-/** Locked until the transaction ends. */
-const lockOne = sql('letters.lock', {
-  postgres: 'SELECT id FROM bartleby.letters WHERE id = $1 FOR UPDATE',
-  sqlite: 'SELECT id FROM letters WHERE id = $1',
-})
-
 const OF_SOURCE = 'engine = $1 AND source_id = $2 AND instance_id IS NULL AND captured_at = $3'
 
 /**
@@ -124,10 +118,7 @@ const findByKey = sql(
 /** Rows by primary key, without what is large. */
 const readMany = sql(
   'letters.summaries',
-  {
-    postgres: `SELECT ${SUMMARY} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
-    sqlite: `SELECT ${SUMMARY} FROM letters WHERE id IN (SELECT value FROM json_each($1))`,
-  },
+  `SELECT ${SUMMARY} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
   { bigints: true },
 )
 
@@ -156,18 +147,14 @@ export async function readLetterById(session: Session, id: LetterId): Promise<Le
 export async function lockLetter(tx: Transaction, id: LetterId): Promise<Letter | null> {
   // Read by a statement of its own: one that waited for the lock would see the letter as it is by then, and drawers as
   // they were before. Both travel together.
-  const [, letter] = await Promise.all([tx.rows(lockOne, id), readLetterById(tx, id)])
+  const [, letter] = await Promise.all([lockLetters(tx, [id]), readLetterById(tx, id)])
   return letter
 }
 
 /** What lists show of these letters, in the order given; letters that are gone are left out. */
 export async function readSummaries(session: Session, ids: readonly LetterId[]): Promise<LetterSummary[]> {
   if (ids.length === 0) return []
-  const list = idList(
-    session.dialect,
-    ids.map((id) => ({ id })),
-  )
-  const rows = await session.rows<SummaryRow>(readMany, list)
+  const rows = await session.rows<SummaryRow>(readMany, ids)
   const found = new Map(rows.map((row) => [letterId(row.id), toSummary(row)]))
   return ids.flatMap((id) => found.get(id) ?? [])
 }

@@ -5,8 +5,15 @@
 import type { Instant } from '../core/clock.ts'
 import type { Signature } from '../core/signature.ts'
 import { type Integer, type Session, type Statement, sql, type Value } from '../db/database.ts'
+import type { SeriesNumbers } from '../history/record.ts'
 import type { SourceName } from './letter.ts'
 import type { OfficeWork } from './work.ts'
+
+/** The registers that every capture looks numbers up in. */
+export interface Registers {
+  readonly drawers: Drawers
+  readonly series: SeriesNumbers
+}
 
 export interface DrawerLabel {
   readonly source: SourceName

@@ -7,8 +7,8 @@ import { type Instant, instant } from '../core/clock.ts'
 import { said } from '../core/content.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
 import { elapsedMs, type HistoryRow, keepRunRow, seriesNumber } from '../history/record.ts'
+import { change, NOBODY } from './change.ts'
 import type { LetterId } from './letter.ts'
-import { takeOut } from './removal.ts'
 import { TRANSITIONS } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
 
@@ -40,9 +40,14 @@ const readRunRow = sql(
 
 /** Erases letters. */
 export async function eraseLetters(work: OfficeWork, erasure: Erasure): Promise<void> {
-  const { letters } = erasure
+  const { letters, engine } = erasure
   if (letters.length === 0) return
-  await takeOut(work, 'erase', letters)
+  await change(
+    work,
+    'erase',
+    letters.map((id) => ({ id, engine })),
+    NOBODY,
+  )
   await record(work, erasure, letters.length)
 }
 

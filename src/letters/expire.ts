@@ -6,12 +6,14 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { Xid } from '../core/xid.ts'
-import { type Integer, type Session, type Statement, sql } from '../db/database.ts'
+import { type Session, type Statement, sql } from '../db/database.ts'
+import { at, integer, type RowOf, rowShape, text } from '../db/row.ts'
 import type { Run, RunKind, RunRequest } from '../work/run.ts'
 import { change } from './change.ts'
 import { readLetterCounts } from './counts.ts'
 import { readDrawers } from './drawers.ts'
-import { letterId, type Placed, type SourceName, STATUS } from './letter.ts'
+import { type SourceName, STATUS } from './letter.ts'
+import { PLACED, placeOf } from './lying/place.ts'
 import type { LetterSource } from './source.ts'
 import type { OfficeWork } from './work.ts'
 
@@ -29,8 +31,8 @@ export interface Expiry {
  */
 export const EXPIRE_BATCH = 250
 
-const FACTS = `letters.id, letters.drawer, letters.last_failure_at, letters.engine, letters.part, letters.shelf, letters.serial,
-  letters.laid_at, letters.dead_queue`
+const OLD = rowShape({ ...PLACED, drawer: integer, lastFailureAt: at, engine: text })
+type Old = RowOf<typeof OLD>
 
 /**
  * The oldest `$4` letters of a lane behind ($2, $3), in the order of the lane's index, so nothing is sorted and what
@@ -40,8 +42,8 @@ const nextInLane = (name: string, lane: { readonly postgres: string; readonly sq
   sql(
     name,
     {
-      postgres: `SELECT ${FACTS} FROM bartleby.letters WHERE ${lane.postgres} LIMIT $4 FOR UPDATE SKIP LOCKED`,
-      sqlite: `SELECT ${FACTS} FROM letters INDEXED BY ${lane.sqlite} AND leased = 0
+      postgres: `SELECT ${OLD.columns} FROM bartleby.letters WHERE ${lane.postgres} LIMIT $4 FOR UPDATE SKIP LOCKED`,
+      sqlite: `SELECT ${OLD.columns} FROM letters INDEXED BY ${lane.sqlite} AND leased = 0
         AND last_failure_at < $1 AND (last_failure_at, id) > ($2, $3) ORDER BY last_failure_at, id LIMIT $4`,
     },
     { bigints: true },
@@ -59,18 +61,6 @@ const nextOfDrawer = nextInLane('letters.nextToExpireInDrawer', {
     ORDER BY drawer, status, last_failure_at, id`,
   sqlite: `letters_in_drawer WHERE drawer = $5 AND status = ${STATUS.Pending}`,
 })
-
-interface Row {
-  readonly id: Integer
-  readonly drawer: Integer
-  readonly last_failure_at: Integer
-  readonly engine: string
-  readonly part: Integer | null
-  readonly shelf: Integer | null
-  readonly serial: Integer | null
-  readonly laid_at: Integer | null
-  readonly dead_queue: string | null
-}
 
 /** Where a lane goes on: behind this letter. */
 interface Cursor {
@@ -102,7 +92,7 @@ export function expiryRequest({ before, engine, actor }: Expiry): RunRequest<Sub
     kind: EXPIRE,
     about: `${of} that failed last before ${formatMicros(before)}`,
     subject: { before: `${before}`, engine },
-    place: placeOf(null, START),
+    place: laneFrom(null, START),
     actor,
   }
 }
@@ -111,7 +101,7 @@ export function expiryRequest({ before, engine, actor }: Expiry): RunRequest<Sub
 export const expiresKafka = ({ kind, subject }: Run): boolean =>
   kind === EXPIRE && [null, 'kafka'].includes((subject as Subject).engine)
 
-const placeOf = (drawer: number | null, { lastFailureAt, id }: Cursor): Place => ({
+const laneFrom = (drawer: number | null, { lastFailureAt, id }: Cursor): Place => ({
   drawer,
   lastFailureAt: `${lastFailureAt}`,
   id: `${id}`,
@@ -147,10 +137,10 @@ export function expiryKind(
         if (drawer !== place.drawer) cursor = START
         const batch = await expireBatch(work, lifter, expiry, drawer, cursor, most - done)
         done += batch.expired
-        if (batch.next !== null) return { place: placeOf(drawer, batch.next), done, next: 'more' }
+        if (batch.next !== null) return { place: laneFrom(drawer, batch.next), done, next: 'more' }
       }
       const further = left[MOST_LANES]
-      if (further !== undefined) return { place: placeOf(further, START), done, next: 'more' }
+      if (further !== undefined) return { place: laneFrom(further, START), done, next: 'more' }
       known.delete(id)
       return { done, next: 'finished' }
     },
@@ -183,15 +173,14 @@ async function expireBatch(
   const page = [before, after.lastFailureAt, after.id, most] as const
   const rows =
     drawer === null
-      ? await tx.rows<Row>(nextOfAll, ...page)
-      : await tx.rows<Row>(nextOfDrawer, ...page, drawer)
-  const last = rows.at(-1)
+      ? await tx.rows<object>(nextOfAll, ...page)
+      : await tx.rows<object>(nextOfDrawer, ...page, drawer)
+  const letters = rows.map(OLD.read)
+  const last = letters.at(-1)
   if (last === undefined) return { expired: 0, next: null }
-  await lifter.lift(work, rows)
-  const letters = rows.map(({ id, engine }) => ({ id: letterId(id), engine }))
+  await lifter.lift(work, letters)
   await change(work, 'expire', letters, { actor, notes: null })
-  const next = { lastFailureAt: BigInt(last.last_failure_at), id: BigInt(last.id) }
-  return { expired: rows.length, next: rows.length < most ? null : next }
+  return { expired: letters.length, next: letters.length < most ? null : last }
 }
 
 /** Takes letters out of where they lie, each through its own source. */
@@ -204,31 +193,16 @@ class Lifter {
     this.#sources = sources
   }
 
-  async lift(work: OfficeWork, rows: readonly Row[]): Promise<void> {
-    if (rows.some((row) => !this.#sourceOf.has(Number(row.drawer)))) {
+  async lift(work: OfficeWork, old: readonly Old[]): Promise<void> {
+    if (old.some(({ drawer }) => !this.#sourceOf.has(drawer))) {
       for (const { number, source } of await readDrawers(work.tx)) this.#sourceOf.set(number, source)
     }
-    for (const [name, letters] of Map.groupBy(rows, (row) => this.#sourceOf.get(Number(row.drawer)))) {
+    for (const [name, mine] of Map.groupBy(old, ({ drawer }) => this.#sourceOf.get(drawer))) {
       const source = name === undefined ? undefined : this.#sources.get(name)
-      if (source !== undefined) await source.moved(work, letters.map(placed), 'expire')
-      else if (letters.some((row) => row.part !== null))
+      const letters = mine.map((letter) => ({ ...letter, place: placeOf(letter) }))
+      if (source !== undefined) await source.moved(work, letters, 'expire')
+      else if (letters.some(({ place }) => place !== null))
         throw new Error(`nobody takes letters of '${name}' out of their dead queue`)
     }
   }
 }
-
-const placed = (row: Row): Placed => ({
-  id: letterId(row.id),
-  deadQueue: row.dead_queue,
-  place:
-    row.part === null
-      ? null
-      : {
-          part: Number(row.part),
-          shelf: Number(row.shelf),
-          serial: Number(row.serial),
-          leased: false,
-          leaseDeadline: null,
-          laidAt: instant(BigInt(row.laid_at ?? 0)),
-        },
-})

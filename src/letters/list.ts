@@ -12,10 +12,9 @@
 import { type Instant, instant, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { decodePageToken, encodePageToken, type TokenFields } from '../core/page-token.ts'
-import { type Database, type Integer, integerList, type Session, sql } from '../db/database.ts'
+import { type Database, type Integer, type Session, sql } from '../db/database.ts'
 import { readSummaries } from './detail.ts'
 import { type Choice, chooseLetters, filterFields, type LetterFilter } from './filter.ts'
-import { idList } from './id-list.ts'
 import { type LetterId, type LetterSummary, letterId } from './letter.ts'
 import {
   ANY_TIME,
@@ -277,25 +276,26 @@ async function reopenedSince(
     choice.span.below.at,
     choice.instanceId,
     choice.correlationId,
-    integerList(session.dialect, choice.statuses),
-    choice.drawers === null ? null : integerList(session.dialect, choice.drawers),
+    choice.statuses,
+    choice.drawers === null ? null : choice.drawers,
     limit,
   )
   return limitedStretch(rows.map(toPosition), limit)
 }
 
 /** Which of these letters were reopened since; by the primary key of their attempts. */
+const among = (isSince: (row: string) => string): string =>
+  `SELECT attempt.letter_id AS id FROM bartleby.letter_attempts AS attempt
+   WHERE attempt.letter_id = ANY($3::bigint[]) AND ${isSince('attempt')}`
 const readAmong = sql('walk.reopenedAmong', {
-  postgres: `SELECT attempt.letter_id AS id FROM bartleby.letter_attempts AS attempt
-             WHERE attempt.letter_id = ANY($3::bigint[]) AND ${since.postgres('attempt')}`,
-  sqlite: `SELECT attempt.letter_id AS id FROM letter_attempts AS attempt
-           WHERE attempt.letter_id IN (SELECT value FROM json_each($3)) AND ${since.sqlite('attempt')}`,
+  postgres: among(since.postgres),
+  sqlite: among(since.sqlite),
 })
 
 /** The stretch without the letters that were reopened since the walk began: they are not where they were. */
 async function withoutReopened(session: Session, start: WalkStart, stretch: Stretch): Promise<Stretch> {
   if (stretch.positions.length === 0) return stretch
-  const ids = idList(session.dialect, stretch.positions)
+  const ids = stretch.positions.map(({ id }) => id)
   const rows = await session.rows<{ id: Integer }>(readAmong, start.since, start.seen, ids)
   const reopened = new Set<LetterId>(rows.map(({ id }) => letterId(id)))
   return { ...stretch, positions: stretch.positions.filter(({ id }) => !reopened.has(id)) }

@@ -2,7 +2,7 @@
  * What became of letters that a redrive sent back: exact counts for each redrive. `counts.ts` writes them in the transaction of the
  * outcome; a folder adds up the changes, and a read adds what is not folded yet.
  */
-import { type Integer, integerList, type Session, sql } from '../db/database.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
 import { countFold } from '../db/fold.ts'
 
 /** How many letters of a redrive came to each end. */
@@ -29,7 +29,7 @@ export async function outcomesOf(
   if (redrives.length === 0) return new Map()
   const rows = await session.rows<{ redrive: Integer; confirmed: Integer; returned: Integer }>(
     readOutcomes,
-    integerList(session.dialect, redrives),
+    redrives,
   )
   return new Map(
     rows.map((row) => [

@@ -39,10 +39,7 @@ export interface Overview {
 /** One step into letters_newest. */
 const readOldest = sql(
   'letters.oldestPending',
-  {
-    postgres: `SELECT id FROM bartleby.letters WHERE status = ${STATUS.Pending} ORDER BY status, last_failure_at, id LIMIT 1`,
-    sqlite: `SELECT id FROM letters INDEXED BY letters_newest WHERE status = ${STATUS.Pending} ORDER BY last_failure_at LIMIT 1`,
-  },
+  `SELECT id FROM bartleby.letters INDEXED BY letters_newest WHERE status = ${STATUS.Pending} ORDER BY status, last_failure_at, id LIMIT 1`,
   { bigints: true },
 )
 

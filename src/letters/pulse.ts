@@ -24,10 +24,7 @@ export interface Pulse {
 /** One step into letters_newest. */
 const readOldest = sql(
   'letters.oldestPendingAt',
-  {
-    postgres: `SELECT last_failure_at FROM bartleby.letters WHERE status = ${STATUS.Pending} ORDER BY status, last_failure_at, id LIMIT 1`,
-    sqlite: `SELECT last_failure_at FROM letters INDEXED BY letters_newest WHERE status = ${STATUS.Pending} ORDER BY last_failure_at LIMIT 1`,
-  },
+  `SELECT last_failure_at FROM bartleby.letters INDEXED BY letters_newest WHERE status = ${STATUS.Pending} ORDER BY status, last_failure_at, id LIMIT 1`,
   { bigints: true },
 )
 

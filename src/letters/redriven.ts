@@ -1,39 +1,23 @@
 /**
- * Letters of redrives that leave over a network: which redrive a letter leaves for is on file before its first byte does, because
- * nothing else can be written in the same moment. Who finds such a letter later can tell whether it went.
+ * Letters of redrives that leave over a network: which redrive a letter leaves for is on file before its first byte does (the act
+ * `intend`), because nothing else can be written in the same moment. Who finds such a letter later can tell whether it went.
  */
-import { type Session, sql, type Transaction } from '../db/database.ts'
+import { type Session, sql } from '../db/database.ts'
+import { lockCandidates } from './candidates.ts'
+import { change, NOBODY } from './change.ts'
 import type { LetterId, RedriveRef } from './letter.ts'
+import type { OfficeWork } from './work.ts'
 
-/** One row by primary key, when it says something else. */
-const nameOne = sql(
-  'letters.nameRedrive',
-  'UPDATE bartleby.letters SET redrive = $2 WHERE id = $1 AND redrive IS DISTINCT FROM $2',
-)
-
-/** A locked letter is about to leave, for this redrive or for nobody's: what becomes of it counts for that one. */
-export async function nameRedrive(
-  tx: Transaction,
-  letter: LetterId,
-  redrive: RedriveRef | undefined,
-): Promise<void> {
-  await tx.run(nameOne, letter, redrive?.number ?? null)
-}
-
-/** One row by primary key, when nothing has happened to it. */
-const unnameOne = sql(
-  'letters.unnameRedrive',
-  'UPDATE bartleby.letters SET redrive = NULL WHERE id = $1 AND redrive = $2 AND version = $3',
-)
-
-/** A letter of this version did not leave, as far as anybody knows. */
-export async function unnameRedrive(
-  session: Session,
-  letter: LetterId,
+/** A letter of this version did not leave, as far as anybody knows. Nothing happens when something has happened to it. */
+export async function forgoRedrive(
+  work: OfficeWork,
+  id: LetterId,
   version: number,
   redrive: Pick<RedriveRef, 'number'>,
 ): Promise<void> {
-  await session.run(unnameOne, letter, redrive.number, version)
+  const letter = (await lockCandidates(work.tx, [id])).get(id)
+  const isSame = letter?.version === version && letter.redrive === redrive.number
+  if (letter !== undefined && isSame) await change(work, 'forgo', [letter], NOBODY)
 }
 
 const AFTER = 'letter_id = $1 AND correlation_id IS NOT NULL AND letter_version > $2'

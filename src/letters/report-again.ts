@@ -11,9 +11,10 @@ import { storableError } from '../core/content.ts'
 import { isImported } from '../core/imported.ts'
 import { type Integer, sql, type Transaction } from '../db/database.ts'
 import { noteFailure, PLAIN_RECORD } from './bury.ts'
-import { reopen } from './change.ts'
-import type { DeathNote, Registers } from './death-note.ts'
+import type { DeathNote } from './capture.ts'
+import { change, type Failed, NOBODY } from './change.ts'
 import { lockLetter, readLetterById } from './detail.ts'
+import type { Registers } from './drawers.ts'
 import { type Letter, type LetterId, STATUS } from './letter.ts'
 import type { FailureReport } from './report.ts'
 import type { LetterSource } from './source.ts'
@@ -22,28 +23,20 @@ import type { OfficeWork } from './work.ts'
 /** The failure on top and the newest ones before it, by primary key: as many as the case file shows. */
 const readOnFile = sql(
   'letters.failureOnFile',
-  {
-    postgres: onFile('IS NOT DISTINCT FROM'),
-    sqlite: onFile('IS'),
-  },
+  // Where nobody noted the count of the failure on top, the letter's own stands for it: earlier versions filed it so.
+  `SELECT 1 AS found FROM (
+     SELECT last_failure_at AS failed_at, coalesce(reported_count, dequeue_count) AS reported_count, error_class, error_message,
+       error_stack
+     FROM bartleby.letters WHERE id = $1
+     UNION ALL
+     SELECT * FROM (
+       SELECT failed_at, reported_count, error_class, error_message, error_stack FROM bartleby.letter_attempts
+       WHERE letter_id = $1 ORDER BY letter_id DESC, number DESC LIMIT 1000) AS earlier
+   ) AS failure
+   WHERE error_class = $2 AND error_message = $3 AND error_stack IS NOT DISTINCT FROM $4
+     AND (failed_at = $5 OR (CAST($5 AS bigint) IS NULL AND reported_count = $6)) LIMIT 1`,
   { bigints: true },
 )
-
-/** Where nobody noted the count of the failure on top, the letter's own stands for it: earlier versions filed it so. */
-function onFile(is: string): string {
-  return `
-    SELECT 1 AS found FROM (
-      SELECT last_failure_at AS failed_at, coalesce(reported_count, dequeue_count) AS reported_count, error_class, error_message,
-        error_stack
-      FROM bartleby.letters WHERE id = $1
-      UNION ALL
-      SELECT * FROM (
-        SELECT failed_at, reported_count, error_class, error_message, error_stack FROM bartleby.letter_attempts
-        WHERE letter_id = $1 ORDER BY letter_id DESC, number DESC LIMIT 1000) AS earlier
-    ) AS failure
-    WHERE error_class = $2 AND error_message = $3 AND error_stack ${is} $4
-      AND (failed_at = $5 OR (CAST($5 AS bigint) IS NULL AND reported_count = $6)) LIMIT 1`
-}
 
 /** What is reported about a letter that there is; `sourceOf` gives the source that the letter goes back to. */
 export interface KnownReport {
@@ -73,17 +66,13 @@ export async function reportAgain(
     await source.disown?.(work, id)
   }
   if (letter.status !== 'Pending') await source.moved(work, [letter], 'reopen')
-  await reopen(work, [
-    {
-      id,
-      before: { ...letter, status: STATUS[letter.status] },
-      note: await noteOf(work, registers, letter, report),
-      deliveries: deliveriesOf(letter, report) - letter.dequeueCount,
-      diedAs: null,
-      grave: 'same',
-      recordedAt: work.now,
-    },
-  ])
+  const failed: Failed = {
+    ...{ id, engine: letter.engine, diedAs: null, grave: 'same' },
+    before: { ...letter, status: STATUS[letter.status] },
+    note: await noteOf(work, registers, letter, report),
+    deliveries: deliveriesOf(letter, report) - letter.dequeueCount,
+  }
+  await change(work, 'reopen', [failed], NOBODY)
   return true
 }
 

@@ -16,7 +16,7 @@ import {
 } from '../http/json-body.ts'
 import { bury, PLAIN_RECORD } from './bury.ts'
 import { takingGiven } from './capture.ts'
-import type { Registers } from './death-note.ts'
+import type { Registers } from './drawers.ts'
 import { isEngineSourceId } from './item-source-id.ts'
 import { type LetterId, letterId, OFFICE, SOURCES, type SourceName } from './letter.ts'
 import { requiredPayload } from './payload.ts'

@@ -10,9 +10,8 @@
  * letter was tried, what became of its retry) are looked up for one letter after the other, a bounded number for each page;
  * a page that found too little by then is short.
  */
-import { type Integer, integerList, type Session, type Statement, sql, type Value } from '../db/database.ts'
+import { type Integer, type Session, type Statement, sql, type Value } from '../db/database.ts'
 import { type Choice, type Facts, isOfUnconfirmed } from './filter.ts'
-import { idList } from './id-list.ts'
 import { type Act, isUnconfirmed, type LetterId, letterId, STATUSES } from './letter.ts'
 import {
   inOrder,
@@ -160,7 +159,7 @@ async function scanNewest(
   fits: (row: Sighted) => boolean = () => true,
 ): Promise<Stretch> {
   const values = [below.at, below.id, from, limit]
-  const lanes = session.dialect === 'postgres' ? [integerList(session.dialect, statuses)] : statuses
+  const lanes = session.dialect === 'postgres' ? [statuses] : statuses
   const stretches: Stretch[] = []
   for (const lane of lanes) {
     const rows = await session.rows<Sighted>(newestOf, lane, ...values)
@@ -183,7 +182,7 @@ async function scanDrawers(
     return (await session.rows<PositionRow>(newestInDrawers, ...values)).map(toPosition)
   }
   if (session.dialect === 'postgres') {
-    const list = (values: readonly number[]) => integerList('postgres', values)
+    const list = (values: readonly number[]) => values
     const positions = await read(
       list(lanes.map(([drawer]) => drawer)),
       list(lanes.map(([, status]) => status)),
@@ -247,14 +246,9 @@ const isIn = ({ below, from }: Span, position: Position): boolean =>
 /** On letters_unconfirmed, which no other order can stand in for. */
 const newestUnconfirmed = sql(
   'letters.unconfirmed',
-  {
-    postgres: `SELECT id, last_failure_at AS at, drawer, dequeue_count FROM bartleby.letters
+  `SELECT id, last_failure_at AS at, drawer, dequeue_count FROM bartleby.letters INDEXED BY letters_unconfirmed
                WHERE resolution = 'retry' AND confirmed_at IS NULL AND (last_failure_at, id) < ($1, $2) AND last_failure_at >= $3
                ORDER BY last_failure_at DESC, id DESC LIMIT $4`,
-    sqlite: `SELECT id, last_failure_at AS at, drawer, dequeue_count FROM letters INDEXED BY letters_unconfirmed
-             WHERE resolution = 'retry' AND confirmed_at IS NULL AND (last_failure_at, id) < ($1, $2) AND last_failure_at >= $3
-             ORDER BY last_failure_at DESC, id DESC LIMIT $4`,
-  },
   { bigints: true },
 )
 
@@ -289,10 +283,7 @@ async function scanUnconfirmed(
 /** Letters by primary key. */
 const readFacts = sql(
   'letters.facts',
-  {
-    postgres: `SELECT id, dequeue_count, resolution, confirmed_at FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
-    sqlite: `SELECT id, dequeue_count, resolution, confirmed_at FROM letters WHERE id IN (SELECT value FROM json_each($1))`,
-  },
+  `SELECT id, dequeue_count, resolution, confirmed_at FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
   { bigints: true },
 )
 
@@ -311,7 +302,10 @@ const MAX_FACTS_LOOKS = 6
 /** Those of the stretch that the facts are true of. */
 export async function fitting(session: Session, stretch: Stretch, facts: Facts): Promise<Stretch> {
   if (stretch.positions.length === 0) return stretch
-  const rows = await session.rows<FactsRow>(readFacts, idList(session.dialect, stretch.positions))
+  const rows = await session.rows<FactsRow>(
+    readFacts,
+    stretch.positions.map(({ id }) => id),
+  )
   const found = new Set<LetterId>(rows.filter((row) => isTrue(facts, row)).map(({ id }) => letterId(id)))
   return { ...stretch, positions: stretch.positions.filter(({ id }) => found.has(id)) }
 }

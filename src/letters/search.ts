@@ -8,9 +8,8 @@
  * Every hit is compared with the letter as it is now, so all ways give the same answer. Nothing reads a whole table.
  */
 import { failure } from '../core/errors.ts'
-import { type Integer, integerList, type Session, sql } from '../db/database.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
 import type { Choice } from './filter.ts'
-import { idList } from './id-list.ts'
 import { type LetterId, letterId } from './letter.ts'
 import {
   limitedStretch,
@@ -119,15 +118,12 @@ async function compare(
 ): Promise<Stretch> {
   const rows = await session.rows<PositionRow>(
     readAmong,
-    idList(
-      session.dialect,
-      candidates.map((id) => ({ id })),
-    ),
+    candidates,
     span.below.at,
     span.below.id,
     span.from,
-    integerList(session.dialect, choice.statuses),
-    choice.drawers === null ? null : integerList(session.dialect, choice.drawers),
+    choice.statuses,
+    choice.drawers === null ? null : choice.drawers,
     choice.instanceId,
     choice.correlationId,
     COMPARED,

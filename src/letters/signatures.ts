@@ -4,7 +4,7 @@
  */
 import { type Instant, instant } from '../core/clock.ts'
 import { cut } from '../core/mask.ts'
-import { type Integer, integerList, type Session, sql } from '../db/database.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
 import { readOutcomes, readTrends } from './activity-series.ts'
 import { type Account, type AccountFilter, lettersIn, queueOf, readAccounts } from './books.ts'
 import { readSummaries } from './detail.ts'
@@ -257,14 +257,8 @@ async function readHeads(session: Session, lanes: readonly Lane[]): Promise<Sigh
   if (session.dialect === 'postgres') {
     return session.rows(
       newestOfLanes,
-      integerList(
-        'postgres',
-        lanes.map(({ drawer }) => drawer),
-      ),
-      integerList(
-        'postgres',
-        lanes.map(({ status }) => STATUS[status]),
-      ),
+      lanes.map(({ drawer }) => drawer),
+      lanes.map(({ status }) => STATUS[status]),
     )
   }
   const heads = await Promise.all(

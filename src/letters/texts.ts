@@ -5,7 +5,6 @@
 
 import { storedText } from '../core/content.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
-import { idList } from './id-list.ts'
 import { type LetterId, letterId } from './letter.ts'
 
 const MAX_ERROR = 4_096
@@ -32,10 +31,7 @@ interface TextRow {
 /** Rows by primary key; of what is large only the beginning. */
 const readMany = sql(
   'letterTexts.ofLetters',
-  {
-    postgres: `SELECT ${COLUMNS} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
-    sqlite: `SELECT ${COLUMNS} FROM letters WHERE id IN (SELECT value FROM json_each($1))`,
-  },
+  `SELECT ${COLUMNS} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
   { bigints: true },
 )
 
@@ -54,11 +50,7 @@ export interface LetterWords {
 
 /** The texts of these letters. */
 export async function readWords(session: Session, ids: readonly LetterId[]): Promise<LetterWords[]> {
-  const list = idList(
-    session.dialect,
-    ids.map((id) => ({ id })),
-  )
-  return (await session.rows<TextRow>(readMany, list)).map(toWords)
+  return (await session.rows<TextRow>(readMany, ids)).map(toWords)
 }
 
 /** The texts of the first `limit` letters from `first` to `last`. */

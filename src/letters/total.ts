@@ -3,7 +3,7 @@
  * to a number that is quickly reached.
  */
 import { setImmediate as othersTurn } from 'node:timers/promises'
-import { type Database, type Integer, integerList, type Session, sql } from '../db/database.ts'
+import { type Database, type Integer, type Session, sql } from '../db/database.ts'
 import { readAccounts } from './books.ts'
 import type { DrawerLabels } from './drawers.ts'
 import { type Choice, chooseLetters, type LetterFilter, statusesOf } from './filter.ts'
@@ -81,7 +81,7 @@ const countInDrawers = sql('letters.countInDrawers', {
 
 /** What lies in lanes of an index is counted there. */
 async function countLanes(session: Session, { statuses, drawers, span }: Choice): Promise<Total> {
-  const list = (values: readonly number[]) => integerList(session.dialect, values)
+  const list = (values: readonly number[]) => values
   const lanes = [list(statuses), span.from, span.below.at, MOST_COUNTED + 1] as const
   const [row] =
     drawers === null

@@ -41,10 +41,12 @@ export interface Transition {
   readonly activity: ActivityName | null
   /** What it is counted as for the redrive that sent the letter. */
   readonly outcome: keyof Outcomes | null
-  /** The operation of its history row; the run of a worker that led to it has its own. */
-  readonly word: string
+  /** The operation of its history row; the run of a worker that led to it has its own. null: it is no version of its own either. */
+  readonly word: string | null
   /** The same for letters of sources with words of their own. */
   readonly words?: Partial<Readonly<Record<SourceName, string>>>
+  /** Sources whose errors its history row leaves out: there they are values of headers, which stay on the letter. */
+  readonly silentOf?: readonly SourceName[]
 }
 
 const ANY_STATUS = ['Pending', 'Resolved', 'Expired'] as const
@@ -59,6 +61,7 @@ export const TRANSITIONS = {
     outcome: null,
     word: 'capture',
     words: { kafka: KAFKA_OPERATIONS.received },
+    silentOf: ['kafka'],
   },
   /** It failed again: the item of its retry died, or somebody reported a new failure. */
   reopen: {
@@ -70,6 +73,27 @@ export const TRANSITIONS = {
     outcome: 'returned',
     word: 'reopen',
     words: { kafka: KAFKA_OPERATIONS.reopened },
+    silentOf: ['kafka'],
+  },
+  /** Its message is about to leave over a network, for a redrive or for nobody's. Who finds it later can tell whether it went. */
+  intend: {
+    from: ['Pending'],
+    to: null,
+    sets: ['redrive'],
+    resets: [],
+    activity: null,
+    outcome: null,
+    word: null,
+  },
+  /** Its message did not leave, as far as anybody knows. */
+  forgo: {
+    from: ['Pending'],
+    to: null,
+    sets: [],
+    resets: ['redrive'],
+    activity: null,
+    outcome: null,
+    word: null,
   },
   retry: {
     from: ['Pending'],
@@ -169,10 +193,17 @@ export type TransitionName = keyof typeof TRANSITIONS
 export const transitionOf = (act: TransitionName): Transition => TRANSITIONS[act]
 
 /** What history calls an act on letters of an engine: sources with words of their own are engines of that name. */
-export const wordOf = (act: TransitionName, engine: string): string => {
+export const wordOf = (act: TransitionName, engine: string): string | null => {
   const { word, words = {} }: Transition = TRANSITIONS[act]
   return Object.entries(words).find(([source]) => source === engine)?.[1] ?? word
 }
+
+/** What history says of the error that an act is about. */
+export const errorInHistory = (
+  act: TransitionName,
+  { engine, errorMessage }: { readonly engine: string; readonly errorMessage: string },
+): string | null =>
+  transitionOf(act).silentOf?.some((source) => source === engine) === true ? null : errorMessage
 
 /** How refusals name the acts that operators ask for. */
 const PARTICIPLES = {

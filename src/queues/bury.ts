@@ -9,12 +9,12 @@ import { type Instant, instant } from '../core/clock.ts'
 import { MAX_MESSAGE_BYTES, storable } from '../core/content.ts'
 import { idFromSerial, KSUID_LENGTH } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
-import { type Integer, integerList, sql, textList } from '../db/database.ts'
+import { type Integer, sql } from '../db/database.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { type Cause, type Death, bury as fileDeaths, PLAIN_RECORD, type Taking } from '../letters/bury.ts'
 import { captureStatement } from '../letters/capture.ts'
 import type { Grave } from '../letters/change.ts'
-import type { Registers } from '../letters/death-note.ts'
+import type { Registers } from '../letters/drawers.ts'
 import { engineSourceId } from '../letters/item-source-id.ts'
 import { STATUS } from '../letters/letter.ts'
 import { relocateLying } from '../letters/lying/move.ts'
@@ -383,15 +383,15 @@ const takingItems = (
       serialList(ordered),
       from.leased ? 1 : 0,
       deadlineList(ordered),
-      integerList(tx.dialect, graves),
+      graves,
       Buffer.from(ids.join(''), 'latin1'),
-      integerList(tx.dialect, noteNumbers),
+      noteNumbers,
       grave?.part ?? null,
       grave === null ? null : now,
       grave?.deadQueue ?? null,
       from.partition,
       // Nothing where it is the id of the item.
-      ids.every((id, i) => id === sourceIds[i]) ? null : textList(tx.dialect, sourceIds),
+      ids.every((id, i) => id === sourceIds[i]) ? null : sourceIds,
     ]
     return { statement: takeAll, values }
   },

@@ -5,7 +5,7 @@
 
 import type { Instant } from '../core/clock.ts'
 import { storable } from '../core/content.ts'
-import { integerList, sql, type Transaction } from '../db/database.ts'
+import { sql, type Transaction } from '../db/database.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { allocateLetterIds } from '../letters/capture.ts'
 import { type CaseFailure, fileCaseFailures } from '../letters/confirm.ts'
@@ -44,10 +44,7 @@ export async function assignCases(
     return
   }
   const ordered = [...assignments].sort((a, b) => a.serial - b.serial)
-  const serials = integerList(
-    tx.dialect,
-    ordered.map(({ serial }) => serial),
-  )
+  const serials = ordered.map(({ serial }) => serial)
   await tx.run(writeCases, part, serials, `{${ordered.map(({ caseId }) => caseId ?? 'NULL').join(',')}}`)
 }
 

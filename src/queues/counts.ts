@@ -7,7 +7,7 @@
  * microseconds over a large queue exceeds 64 bits.
  */
 import type { Instant } from '../core/clock.ts'
-import { type Integer, integerList, type Session, sql, type Transaction, type Value } from '../db/database.ts'
+import { type Integer, type Session, sql, type Transaction, type Value } from '../db/database.ts'
 import { countFold } from '../db/fold.ts'
 import type { Partition, QueueRecord } from './records.ts'
 
@@ -202,7 +202,7 @@ interface CountsRow {
 
 /** The counts of `parts`, in their order. */
 export async function readCounts(session: Session, parts: readonly number[]): Promise<PartitionCounts[]> {
-  const rows = await session.rows<CountsRow>(readAll, integerList(session.dialect, parts))
+  const rows = await session.rows<CountsRow>(readAll, parts)
   const byPart = new Map(rows.map((row) => [Number(row.part), row]))
   return parts.map((part) => {
     const row = byPart.get(part)

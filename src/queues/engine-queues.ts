@@ -5,7 +5,7 @@
  */
 
 import type { Log } from '../core/log.ts'
-import { type Database, type Integer, integerList, sql, type Transaction } from '../db/database.ts'
+import { type Database, type Integer, sql, type Transaction } from '../db/database.ts'
 import { cleanInstanceId, correlationIdIn, PUBLISHER, readMessage } from '../engines/message.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import type { QueueSettings } from './queue.ts'
@@ -100,8 +100,7 @@ export async function readMessageNames(
   shelf: number,
   serials: readonly number[],
 ): Promise<ReadonlyMap<number, MessageNames>> {
-  const list = integerList(tx.dialect, serials)
-  const rows = await tx.rows<{ id: Integer; payload: Uint8Array }>(readPayloads, part, shelf, list)
+  const rows = await tx.rows<{ id: Integer; payload: Uint8Array }>(readPayloads, part, shelf, serials)
   return new Map(rows.map(({ id, payload }) => [Number(id), namesIn(payload)]))
 }
 

@@ -7,9 +7,9 @@ import { type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { type BartlebyError, failure } from '../core/errors.ts'
 import { idFromSerial } from '../core/ksuid.ts'
-import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
-import type { LetterId, Placed } from '../letters/letter.ts'
-import { layLetter } from '../letters/lying/move.ts'
+import { type Integer, type Session, type Statement, sql, type Transaction } from '../db/database.ts'
+import { type LetterId, letterId, type Placed } from '../letters/letter.ts'
+import { layLetters } from '../letters/lying/move.ts'
 import type {
   Departing,
   Edits,
@@ -123,20 +123,21 @@ async function sendTo(
   }))
 }
 
-/** The item of a case, on items_by_case. */
-const readSent = sql('items.ofCase', 'SELECT id FROM bartleby.items WHERE case_id = $1')
+/** The items of cases, on items_by_case. */
+const readSent = sql('items.ofCases', 'SELECT case_id FROM bartleby.items WHERE case_id = ANY($1::bigint[])')
 
 /**
- * The same, locked, unless somebody else has it. Cycles of queues lock items and then letters: who waited here for an
+ * The same, locked, unless somebody else has them. Cycles of queues lock items and then letters: who waited here for an
  * item, with its letter locked, would wait for ever.
  */
-const lockSent = sql('items.lockOfCase', {
-  postgres:
-    'SELECT part, shelf, id, leased, attempts FROM bartleby.items WHERE case_id = $1 FOR UPDATE SKIP LOCKED',
-  sqlite: 'SELECT part, shelf, id, leased, attempts FROM items WHERE case_id = $1',
-})
+const lockSent = sql(
+  'items.lockOfCases',
+  `SELECT case_id, part, shelf, id, leased, attempts FROM bartleby.items WHERE case_id = ANY($1::bigint[])
+   FOR UPDATE SKIP LOCKED`,
+)
 
 interface SentItem {
+  readonly case_id: Integer
   readonly part: Integer
   readonly shelf: Integer
   readonly id: Integer
@@ -148,37 +149,51 @@ async function takeBack<Of extends Restoring>(
   { tx }: OfficeWork,
   letters: readonly Of[],
 ): Promise<readonly (TakenBack<Of> | Refused)[]> {
-  const answers: (TakenBack<Of> | Refused)[] = []
-  for (const letter of letters) {
-    const isThere = letter.isUnconfirmed && (await tx.rows(readSent, letter.id)).length > 0
-    const [item] = isThere ? await tx.rows<SentItem>(lockSent, letter.id) : []
-    if (isThere && (item === undefined || Number(item.leased) === 1)) {
-      answers.push({ letter, refusal: failure('letter_in_flight', { queue: letter.sentTo ?? '' }) })
-      continue
-    }
-    if (item !== undefined) await takeOut(tx, item)
-    answers.push({ letter, deliveries: Number(item?.attempts ?? 0) })
-  }
-  return answers
+  const sent = letters.filter(({ isUnconfirmed }) => isUnconfirmed).map(({ id }) => id)
+  const there = await itemsOf<Pick<SentItem, 'case_id'>>(tx, readSent, sent)
+  const items = await itemsOf<SentItem>(tx, lockSent, [...there.keys()])
+  const isFree = (item: SentItem): boolean => Number(item.leased) === 0
+  await takeOut(tx, [...items.values()].filter(isFree))
+  return letters.map((letter) => {
+    const item = items.get(letter.id)
+    if (there.has(letter.id) && (item === undefined || !isFree(item)))
+      return { letter, refusal: failure('letter_in_flight', { queue: letter.sentTo ?? '' }) }
+    return { letter, deliveries: Number(item?.attempts ?? 0) }
+  })
+}
+
+/** By the letters that they are the cases of. */
+async function itemsOf<Row extends Pick<SentItem, 'case_id'>>(
+  tx: Transaction,
+  statement: Statement,
+  letters: readonly LetterId[],
+): Promise<Map<LetterId, Row>> {
+  const rows = letters.length === 0 ? [] : await tx.rows<Row>(statement, letters)
+  return new Map(rows.map((row) => [letterId(row.case_id), row]))
 }
 
 /** The same, waited for: nothing that a cycle of its queue waits for is locked yet. */
-const waitForSent = sql('items.waitForCase', {
-  postgres: 'SELECT part, shelf, id, leased, attempts FROM bartleby.items WHERE case_id = $1 FOR UPDATE',
-  sqlite: 'SELECT part, shelf, id, leased, attempts FROM items WHERE case_id = $1',
-})
+const waitForSent = sql(
+  'items.waitForCase',
+  'SELECT case_id, part, shelf, id, leased, attempts FROM bartleby.items WHERE case_id = $1 FOR UPDATE',
+)
 
 async function disown({ tx }: OfficeWork, letter: LetterId): Promise<void> {
   const [item] = await tx.rows<SentItem>(waitForSent, letter)
   if (item === undefined) return
   if (Number(item.leased) === 1)
     await assignCases(tx, Number(item.part), [{ serial: Number(item.id), caseId: null }])
-  else await takeOut(tx, item)
+  else await takeOut(tx, [item])
 }
 
-async function takeOut(tx: Transaction, { part, shelf, id }: SentItem): Promise<void> {
-  const { change } = await removeAny(tx, Number(part), [Number(id)], [Number(shelf)])
-  count(tx, Number(part), change)
+async function takeOut(tx: Transaction, items: readonly SentItem[]): Promise<void> {
+  for (const [part, mine] of Map.groupBy(items, ({ part }) => Number(part))) {
+    const serials = mine.map(({ id }) => Number(id)).sort((a, b) => a - b)
+    const { change } = await removeAny(tx, part, serials, [
+      ...new Set(mine.map(({ shelf }) => Number(shelf))),
+    ])
+    count(tx, part, change)
+  }
 }
 
 async function lift({ tx }: OfficeWork, letters: readonly Placed[]): Promise<void> {
@@ -201,8 +216,8 @@ async function lay(work: OfficeWork, letters: readonly Placed[], announce: Annou
     await expectLetters(tx, queue)
     const { part } = await emptiestPartition(tx, queue)
     const serials = await allocateSerials(tx, those.length)
-    for (const [i, { id }] of those.entries())
-      await layLetter(tx, id, { part, serial: serials[i] ?? 0, at: now })
+    const ids = those.map(({ id }) => id)
+    await layLetters(tx, ids, { part, serials, at: now })
     const laid = those.length
     count(tx, part, { ready: laid, dead: laid, created: instantSum(now, laid) })
     const { queueName } = queue
@@ -257,14 +272,8 @@ async function insertLetters(tx: Transaction, items: LetterItems): Promise<void>
       .sort((a, b) => a.id - b.id)
     const inserted = await tx.run(
       insertOfLetters,
-      integerList(
-        tx.dialect,
-        given.map(({ id }) => id),
-      ),
-      integerList(
-        tx.dialect,
-        given.map(({ serial }) => serial),
-      ),
+      given.map(({ id }) => id),
+      given.map(({ serial }) => serial),
       part,
       createdAt,
       expireAt,

@@ -3,7 +3,7 @@
  * the rows go afterwards, in batches that hold nobody up.
  */
 import { type Clock, instant, later } from '../core/clock.ts'
-import { type Database, type Integer, integerList, sql } from '../db/database.ts'
+import { type Database, type Integer, sql } from '../db/database.ts'
 import { inOffice } from '../letters/work.ts'
 import { type Clearing, resolveNext } from './clear.ts'
 import { tellOfRemoval } from './removed.ts'
@@ -56,11 +56,7 @@ export async function purgeDroppedParts(clearing: Clearing, signal: AbortSignal)
   }
   if (signal.aborted) return
   const old = dropped.filter((row) => now > later(instant(BigInt(row.dropped_at)), REMEMBER_US))
-  const listOf = (rows: typeof dropped) =>
-    integerList(
-      db.dialect,
-      rows.map(({ part }) => Number(part)),
-    )
+  const listOf = (rows: typeof dropped) => rows.map(({ part }) => Number(part))
   await db.transaction('purge', async (tx) => {
     await tx.run(deleteBatches, listOf(dropped))
     await tx.run(deleteTotals, listOf(dropped))

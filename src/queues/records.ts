@@ -5,7 +5,7 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { storedText, textBytes } from '../core/content.ts'
 import { newIdPrefix } from '../core/ksuid.ts'
-import { type Integer, integerList, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import type { OnDeath, QueueInfo } from './queue.ts'
 
 export interface Partition {
@@ -166,10 +166,7 @@ export async function readQueues(session: Session, page: QueuePage): Promise<Que
 export async function readQueueRecords(session: Session, page: QueuePage): Promise<QueueRecord[]> {
   const rows = await pageOf(session, page)
   if (rows.length === 0) return []
-  const ids = integerList(
-    session.dialect,
-    rows.map(({ id }) => Number(id)),
-  )
+  const ids = rows.map(({ id }) => Number(id))
   const partitions = await session.rows<PartitionRow & { readonly queue_id: Integer }>(readPartitionsOf, ids)
   const byQueue = Map.groupBy(partitions, ({ queue_id }) => Number(queue_id))
   return rows.map((row) => toRecord(row, byQueue.get(Number(row.id)) ?? []))

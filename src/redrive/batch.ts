@@ -12,7 +12,7 @@ import type { Database } from '../db/database.ts'
 import { type Candidate, isBefore, readCandidates } from '../letters/candidates.ts'
 import { change } from '../letters/change.ts'
 import { type LetterId, sentBy } from '../letters/letter.ts'
-import { unnameRedrive, wasSentFor } from '../letters/redriven.ts'
+import { forgoRedrive, wasSentFor } from '../letters/redriven.ts'
 import {
   type Departing,
   type Edits,
@@ -206,17 +206,17 @@ async function runOutside(
   const next = await inOffice(db, clock, 'redrive.next', (work) => nextOutside(work, lane, terms))
   if ('outcome' in next) return next
   const { redrive, member, letter, edits } = next
-  const unname = () =>
-    db.session('redrive.unsent', (session) => unnameRedrive(session, letter.id, member.version, redrive))
+  const forgo = () =>
+    inOffice(db, clock, 'redrive.unsent', (work) => forgoRedrive(work, letter.id, member.version, redrive))
   const [answer] = await terms.source
     .sendOutside([letter], edits, sendingOf(redrive))
     .catch(async (error: unknown) => {
-      await unname()
+      await forgo()
       throw error
     })
   const refused = answer !== undefined && isRefused(answer) ? answer : null
   if (refused !== null && !isAboutLetter(refused.refusal)) {
-    await unname()
+    await forgo()
     throw refused.refusal
   }
   return inOffice(db, clock, 'redrive.sent', async (work) => {
@@ -235,7 +235,7 @@ async function leftBehind(
   member: LaneLetter,
   exceptions: readonly Exception[],
 ): Promise<BatchDone> {
-  if (exceptions.length > 0) await unnameRedrive(work.tx, member.letter, member.version, both.redrive)
+  if (exceptions.length > 0) await forgoRedrive(work, member.letter, member.version, both.redrive)
   return moveOn(work, both, [member], exceptions)
 }
 

@@ -1,6 +1,6 @@
 /** The rows of lanes: where their letters go, how far they are, and what became of the letters so far. */
 import { type Instant, instant } from '../core/clock.ts'
-import { type Integer, integerList, type Session, sql, type Transaction, type Value } from '../db/database.ts'
+import { type Integer, type Session, sql, type Transaction, type Value } from '../db/database.ts'
 import { type LetterId, letterId, type SourceName } from '../letters/letter.ts'
 import { LET_GO } from '../work/let-go.ts'
 import { type RedriveNumber, redriveNumber } from './redrive.ts'
@@ -85,7 +85,7 @@ const readOf = sql(
 /** The lanes of these redrives, in their order. */
 export async function readLanes(session: Session, redrives: readonly RedriveNumber[]): Promise<PlacedLane[]> {
   if (redrives.length === 0) return []
-  return (await session.rows<Row>(readOf, integerList(session.dialect, redrives))).map(toLane)
+  return (await session.rows<Row>(readOf, redrives)).map(toLane)
 }
 
 /** Along the primary key, locked until the transaction ends. */

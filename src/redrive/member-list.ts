@@ -2,7 +2,7 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { decodePageToken, encodePageToken } from '../core/page-token.ts'
-import { type Database, type Integer, integerList, type Session, sql } from '../db/database.ts'
+import { type Database, type Integer, type Session, sql } from '../db/database.ts'
 import { type Candidate, readCandidates } from '../letters/candidates.ts'
 import { readSummaries } from '../letters/detail.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
@@ -136,9 +136,8 @@ interface ExceptionRow {
 async function toMembers(session: Session, redrive: Redrive, rows: readonly Row[]): Promise<Member[]> {
   if (rows.length === 0) return []
   const ids = rows.map(({ letter }) => letterId(letter))
-  const list = integerList(session.dialect, ids.map(Number))
   const exceptions = new Map<LetterId, Exception>()
-  for (const row of await session.rows<ExceptionRow>(readExceptions, redrive.number, list)) {
+  for (const row of await session.rows<ExceptionRow>(readExceptions, redrive.number, ids)) {
     const letter = letterId(row.letter)
     exceptions.set(letter, { ...row, letter, outcome: outcomeOf(row.outcome) })
   }

@@ -3,12 +3,10 @@ import { instant } from '../core/clock.ts'
 import { storable } from '../core/content.ts'
 import {
   type Integer,
-  integerList,
   type Session,
   type Statement,
   sql,
   type Transaction,
-  textList,
   type Value,
 } from '../db/database.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
@@ -47,7 +45,7 @@ async function runMany(
       rows.map((row) => [...first, ...row]),
     )
   const texts = (at: number) => rows.map((row) => row[at]?.toString() ?? null)
-  await tx.run(statement, ...first, ...some.map((_, at) => textList(tx.dialect, texts(at))))
+  await tx.run(statement, ...first, ...some.map((_, at) => texts(at)))
 }
 
 /** Adds letters to the set of a redrive. */
@@ -139,11 +137,7 @@ export async function lettersAhead(
   redrives: readonly RedriveNumber[],
 ): Promise<ReadonlySet<LetterId>> {
   if (letters.length === 0 || redrives.length === 0) return new Set()
-  const rows = await session.rows<{ letter: Integer }>(
-    readAhead,
-    integerList(session.dialect, letters.map(Number)),
-    integerList(session.dialect, redrives),
-  )
+  const rows = await session.rows<{ letter: Integer }>(readAhead, letters, redrives)
   return new Set(rows.map(({ letter }) => letterId(letter)))
 }
 

@@ -3,7 +3,7 @@
  * once the set is frozen, key by key.
  */
 import { instant } from '../core/clock.ts'
-import { type Integer, type Session, sql, textList } from '../db/database.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
 import { type CapturePlace, isBefore, readCandidates } from '../letters/candidates.ts'
 import { letterId, STATUS } from '../letters/letter.ts'
 import type { Lane } from './lanes.ts'
@@ -71,7 +71,7 @@ async function learn(
   if (asked.length === 0) return
   for (const key of asked) firsts.set(key, null)
   const { dialect } = session
-  const lists = dialect === 'postgres' ? [textList(dialect, asked)] : asked
+  const lists = dialect === 'postgres' ? [asked] : asked
   for (const list of lists) {
     const rows = await session.rows<{ key: string; captured_at: Integer; id: Integer }>(
       readFirstOutside,

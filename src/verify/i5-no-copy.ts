@@ -3,7 +3,7 @@
  * known by its case or by its id.
  */
 import { idFromSerial } from '../core/ksuid.ts'
-import { type Integer, textList } from '../db/database.ts'
+import type { Integer } from '../db/database.ts'
 import { engineSourceId, itemIdOf } from '../letters/item-source-id.ts'
 import { isLive, itemRow } from './audit.ts'
 import type { Audit, Finding, Invariant } from './invariant.ts'
@@ -72,7 +72,7 @@ async function* lettersOf(
 ): AsyncGenerator<Finding> {
   const ids = [...places.keys()].flatMap((id) => [id, engineSourceId(id)])
   const { session } = audit
-  const list = textList(session.dialect, ids)
+  const list = ids
   const rows = await session.rows<{ id: Integer; drawer: Integer; source_id: string }>(
     readCaptured,
     engine,

@@ -6,7 +6,7 @@
  */
 import { instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
-import { type Dialect, integerList } from '../db/database.ts'
+import type { Dialect } from '../db/database.ts'
 import { STATUS, UNNAMED_INSTANCE } from '../letters/letter.ts'
 import { isOfQueues } from '../redrive/destinations.ts'
 import { isSending } from '../redrive/redrive.ts'
@@ -74,7 +74,7 @@ export const captureOrder: Invariant = {
     if (redrives.length === 0) return
     const ofQueues = [...drawers.values()].filter(({ source }) => isOfQueues(source))
     const numbers = [redrives, ofQueues.map(({ number }) => number)]
-    const lists = numbers.map((list) => integerList(session.dialect, list))
+    const lists = numbers.map((list) => list)
     yield* faultsAlong(audit, LETTERS, [
       fault(
         'outOfOrder',

@@ -1,5 +1,5 @@
 /** Redrives and their lanes: what they count is what their letters, the notes on these, and history say. */
-import { type Integer, integerList, type Session, type Value } from '../db/database.ts'
+import type { Integer, Session, Value } from '../db/database.ts'
 import { readSeriesLabels } from '../history/rows.ts'
 import { KAFKA } from '../kafka/event.ts'
 import { KAFKA_OPERATIONS } from '../letters/letter.ts'
@@ -169,20 +169,17 @@ export async function* redriveLanes(audit: Audit): AsyncGenerator<Finding> {
 }
 
 /** The series of what says that a letter was sent back. */
-async function retrySeries({ session }: Audit): Promise<string> {
+async function retrySeries({ session }: Audit): Promise<readonly number[]> {
   const operations: readonly string[] = ['retry', KAFKA_OPERATIONS.published]
   const labels = [...(await readSeriesLabels(session))]
-  return integerList(
-    session.dialect,
-    labels.filter(([, { operation }]) => operations.includes(operation)).map(([series]) => series),
-  )
+  return labels.filter(([, { operation }]) => operations.includes(operation)).map(([series]) => series)
 }
 
 /** Looks at all letters of a lane: those behind its place were sent once or noted, those ahead neither. */
 async function* membersOf(
   audit: Audit,
   lane: AuditedLane,
-  retries: string,
+  retries: readonly number[],
   census: LaneCensus,
 ): AsyncGenerator<Finding> {
   const isSent = isSending(lane.redrive.action)
@@ -214,7 +211,7 @@ const oddMembers = (
   { session }: Audit,
   { redrive, lane }: AuditedLane,
   range: readonly Value[],
-  retries: string,
+  retries: readonly number[],
   expected: number,
 ): Promise<MemberRow[]> =>
   session.rows(readOdd, redrive.number, lane, ...range, retries, `"redrive":"${redrive.id}"`, expected)

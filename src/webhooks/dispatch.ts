@@ -5,7 +5,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Xid, type Xids, xidsFrom } from '../core/xid.ts'
-import { type Integer, integerList, sql, type Transaction, type Value } from '../db/database.ts'
+import { type Integer, sql, type Transaction, type Value } from '../db/database.ts'
 import type { Tallies } from './tallies.ts'
 import { JOB } from './webhook.ts'
 
@@ -72,7 +72,7 @@ export async function readAudience(tx: Transaction, channels: Iterable<number>):
   if (numbers.length === 0) return audience
   const locked = numbers.map((number) => shareChannel(tx, number))
   // In the flight of the locks, behind them: it sees what is committed when they are held.
-  const read = tx.rows<ConsumerRow>(readConsumers, integerList(tx.dialect, numbers))
+  const read = tx.rows<ConsumerRow>(readConsumers, numbers)
   const [rows] = await Promise.all([read, ...locked])
   for (const { channel, number, pulls } of rows) {
     audience.get(Number(channel))?.push({ number: Number(number), pulls: Number(pulls) === 1 })
@@ -132,14 +132,7 @@ export async function insertJobs(
     }
   }
   if (ids.length === 0) return
-  tx.atCommit(
-    insertMany,
-    now,
-    `{${ids.join(',')}}`,
-    `{${messages.join(',')}}`,
-    integerList('postgres', priorities),
-    integerList('postgres', consumers),
-  )
+  tx.atCommit(insertMany, now, `{${ids.join(',')}}`, `{${messages.join(',')}}`, priorities, consumers)
 }
 
 function* rowsOf(now: Instant, blocks: readonly JobBlock[]): Iterable<Value[]> {

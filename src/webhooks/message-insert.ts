@@ -1,7 +1,7 @@
 /** New messages into the store: of equal ids of a channel one is taken, and who has the other is told. */
 import type { Instant } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
-import { integerList, sql, type Transaction, textList, type Value } from '../db/database.ts'
+import { sql, type Transaction, type Value } from '../db/database.ts'
 import type { JobBlock } from './dispatch.ts'
 import type { MessageContent } from './webhook.ts'
 
@@ -90,8 +90,8 @@ function valuesOf(now: Instant, messages: readonly PlacedMessage[]): Value[] {
   const sorted = messages.toSorted(
     (a, b) => a.channel - b.channel || (a.messageId < b.messageId ? -1 : a.messageId > b.messageId ? 1 : 0),
   )
-  const texts = (get: (message: PlacedMessage) => string | null) => textList('postgres', sorted.map(get))
-  const integers = (get: (message: PlacedMessage) => number) => integerList('postgres', sorted.map(get))
+  const texts = (get: (message: PlacedMessage) => string | null) => sorted.map(get)
+  const integers = (get: (message: PlacedMessage) => number) => sorted.map(get)
   const payloads = sorted.map(({ content }) => content.payload)
   return [
     now,
@@ -106,11 +106,8 @@ function valuesOf(now: Instant, messages: readonly PlacedMessage[]): Value[] {
     integers(({ jobs }) => jobs?.addressees.length ?? 0),
     texts(({ content }) => content.contentType),
     texts(({ content }) => JSON.stringify(content.headers)),
-    integerList('postgres', offsetsOf(payloads)),
-    integerList(
-      'postgres',
-      payloads.map(({ length }) => length),
-    ),
+    offsetsOf(payloads),
+    payloads.map(({ length }) => length),
   ]
 }
 
@@ -137,6 +134,6 @@ const readIds = sql(
 /** Which of these messages are in the store. */
 export async function storedAmong(tx: Transaction, ids: readonly Xid[]): Promise<ReadonlySet<Xid>> {
   if (ids.length === 0) return new Set()
-  const rows = await tx.rows<{ id: string }>(readIds, textList(tx.dialect, ids))
+  const rows = await tx.rows<{ id: string }>(readIds, ids)
   return new Set(rows.map(({ id }) => xid(id)))
 }

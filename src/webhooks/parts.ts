@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Xids } from '../core/xid.ts'
 import type { Database } from '../db/database.ts'
-import type { Registers } from '../letters/death-note.ts'
+import type { Registers } from '../letters/drawers.ts'
 import type { WebhookSettings } from './settings.ts'
 
 export interface Parts {

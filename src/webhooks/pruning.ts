@@ -6,7 +6,7 @@
 import { type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { type Xid, xid, xidsFrom } from '../core/xid.ts'
-import { type Integer, type Session, sql, type Transaction, textList } from '../db/database.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import type { OfficeRuns } from '../letters/runs.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import type { Run, Step } from '../work/run.ts'
@@ -164,7 +164,7 @@ const jobsOf = (rows: readonly Row[]): Xid[] =>
 
 /** Those without a job that is not delivered. Jobs that were erased are in nobody's way. */
 async function doneAmong(tx: Transaction, rows: readonly Row[]): Promise<readonly Row[]> {
-  const jobs = textList(tx.dialect, jobsOf(rows))
+  const jobs = jobsOf(rows)
   const waiting = await tx.rows<{ message: string }>(readUndelivered, jobs)
   const kept = new Set(waiting.map(({ message }) => message))
   return rows.filter(({ id }) => !kept.has(id))
@@ -174,8 +174,8 @@ async function remove(tx: Transaction, rows: readonly Row[], tallies: Tallies): 
   if (rows.length === 0) return
   const ids = rows.map(({ id }) => id).sort()
   const [jobs] = await Promise.all([
-    tx.rows<{ consumer: Integer }>(removeJobs, textList(tx.dialect, jobsOf(rows))),
-    tx.run(removeMessages, textList(tx.dialect, ids)),
+    tx.rows<{ consumer: Integer }>(removeJobs, jobsOf(rows)),
+    tx.run(removeMessages, ids),
   ])
   for (const { consumer } of jobs) tallies.moved(Number(consumer), JOB.delivered, null)
 }

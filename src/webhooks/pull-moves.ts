@@ -4,10 +4,10 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
-import { sql, type Transaction, textList } from '../db/database.ts'
-import type { Registers } from '../letters/death-note.ts'
+import { sql, type Transaction } from '../db/database.ts'
+import type { Registers } from '../letters/drawers.ts'
 import type { LetterId } from '../letters/letter.ts'
-import { lockLetters } from '../letters/reopen.ts'
+import { lockLetters } from '../letters/locked.ts'
 import type { LetterSource } from '../letters/source.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { type JobRecord, queueOf } from './job-sql.ts'
@@ -144,7 +144,7 @@ async function claim(
   { attempts, from }: { readonly attempts: number; readonly from: readonly [number, number] },
 ): Promise<ReadonlySet<Xid>> {
   if (moves.length === 0) return new Set()
-  const ids = textList(tx.dialect, moves.map(({ job }) => job.id).sort())
+  const ids = moves.map(({ job }) => job.id).sort()
   const given = moves.map(({ job, extraSeconds }) => [
     job.id,
     [crypto.randomUUID(), job.attempts, extraSeconds],

@@ -5,7 +5,7 @@
  */
 import { type Instant, later } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
-import { type Integer, StoreUnavailable, sql, type Transaction, textList } from '../db/database.ts'
+import { type Integer, StoreUnavailable, sql, type Transaction } from '../db/database.ts'
 import { insertJobs, type JobBlock, jobBlock, pushedTo, readAudience, upToJobs } from './dispatch.ts'
 import type { Parts } from './parts.ts'
 import { Rounds } from './rounds.ts'
@@ -181,5 +181,5 @@ const delayUs = (tries: number): bigint => BigInt(Math.min(FIRST_DELAY_US * 2 **
 async function markDispatched(tx: Transaction, now: Instant, blocks: readonly JobBlock[]): Promise<void> {
   const given = blocks.map(({ message, first, addressees }) => [message, [first, addressees.length]])
   const ids = blocks.map(({ message }) => message).sort()
-  await tx.run(mark, now, textList(tx.dialect, ids), JSON.stringify(Object.fromEntries(given)))
+  await tx.run(mark, now, ids, JSON.stringify(Object.fromEntries(given)))
 }

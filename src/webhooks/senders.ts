@@ -5,7 +5,7 @@
 import { Gather } from '../core/gather.ts'
 import { sameToken } from '../core/same-token.ts'
 import { type Xid, xid } from '../core/xid.ts'
-import { type Database, type Integer, StoreUnavailable, sql, textList } from '../db/database.ts'
+import { type Database, type Integer, StoreUnavailable, sql } from '../db/database.ts'
 import { Refused } from './refusal.ts'
 import { isStorable } from './registry/texts.ts'
 
@@ -73,9 +73,7 @@ export class Senders {
   }
 
   async #read(pairs: readonly Pair[]): Promise<readonly Parties[]> {
-    const { dialect } = this.#db
-    const list = (get: (pair: Pair) => string) =>
-      textList(dialect, [...new Set(pairs.map(get))].filter(isStorable))
+    const list = (get: (pair: Pair) => string) => [...new Set(pairs.map(get))].filter(isStorable)
     const rows = await this.#db.session('webhooks.authorise', (session) =>
       session.rows<PartyRow>(
         readParties,

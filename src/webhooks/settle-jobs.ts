@@ -5,10 +5,10 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
-import { type Integer, sql, textList } from '../db/database.ts'
+import { type Integer, sql } from '../db/database.ts'
 import { allocateLetterIds } from '../letters/capture.ts'
 import { type CaseFailure, closeCasesOf, fileCaseFailures } from '../letters/confirm.ts'
-import type { Registers } from '../letters/death-note.ts'
+import type { Registers } from '../letters/drawers.ts'
 import type { LetterId } from '../letters/letter.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { buryJobs, type DyingJob } from './letters/bury.ts'
@@ -108,7 +108,7 @@ async function moveJobs(
       [claim, to, failure === null ? 0 : 1, dueAt?.toString() ?? null, letter?.toString() ?? null],
     ]),
   )
-  const list = textList(tx.dialect, [...to.keys()].sort())
+  const list = [...to.keys()].sort()
   const rows = await tx.rows<{ id: string; consumer: Integer }>(moveMany, list, JSON.stringify(given), now)
   for (const { id, consumer } of rows)
     tallies.moved(Number(consumer), JOB.inFlight, to.get(xid(id)) ?? JOB.ready)

@@ -4,7 +4,7 @@
  */
 import { instant } from '../core/clock.ts'
 import { formatSeconds } from '../core/timestamp.ts'
-import { type Database, type Integer, integerList, type Session, sql } from '../db/database.ts'
+import { type Database, type Integer, type Session, sql } from '../db/database.ts'
 import { readDeadCounts } from './dead-counts.ts'
 import { type JobEnds, readJobEnds } from './job-ends.ts'
 import { CHANNELS } from './registry/holders.ts'
@@ -118,7 +118,7 @@ async function jobStatus(session: Session): Promise<JobStatusView> {
     [...byStatus.keys()].flatMap((status) => STATES[status].map((state) => ({ consumer, state }))),
   )
   const [consumers, ends] = await Promise.all([
-    session.rows<ConsumerRow>(readConsumers, integerList(session.dialect, [...counts.keys()])),
+    session.rows<ConsumerRow>(readConsumers, [...counts.keys()]),
     readJobEnds(session, asked),
   ])
   const channels = new Map<string, Map<string, readonly JobStatusEntry[]>>()

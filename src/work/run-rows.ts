@@ -1,44 +1,51 @@
 /** The rows of runs: what is to be done, how far it is, and which server is at it. */
-import { type Instant, instant } from '../core/clock.ts'
+import type { Instant } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
-import { type Integer, type Session, sql, type Transaction, textList } from '../db/database.ts'
+import { type Session, sql, type Transaction } from '../db/database.ts'
+import { at, integer, json, number, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
 import { LET_GO } from './let-go.ts'
 
 export const RUN_STATES = ['running', 'paused', 'done', 'cancelled', 'failed'] as const
 export type RunState = (typeof RUN_STATES)[number]
 
-/** `Subject` and `Place` are what the kind keeps, as JSON: what is to be done, and where it goes on. */
-export interface Run<Subject = unknown, Place = unknown> {
-  readonly id: Xid
-  readonly kind: string
+const RUN = rowShape({
+  id: xid,
+  kind: text,
   /** Of runs of one name only one is open at a time; null: of any number. */
-  readonly name: string | null
+  name: orNull(text),
   /** What it is done to, for people. */
-  readonly about: string
+  about: text,
+  subject: json,
+  place: json,
+  actor: text,
+  state: oneOf<RunState>(),
+  /** Why it is paused, failed or was cancelled. */
+  note: orNull(text),
+  startedAt: at,
+  endedAt: orNull(at),
+  /** It has nothing to do before; null: it has. */
+  dueAt: orNull(at),
+  /** Never less than is done; null: nobody knows. */
+  expected: orNull(integer),
+  done: integer,
+  skipped: integer,
+  failed: integer,
+  /** Rows a second that are allowed; null: as fast as it goes. */
+  rate: orNull(number),
+  /** Rows a second, as the server that is at it measured them. */
+  rateNow: orNull(number),
+  /** How often it went on after a restart, or on another server. */
+  resumed: integer,
+  /** Grows with everything that is done to the run itself. */
+  version: integer,
+  owner: orNull(text),
+})
+const COLUMNS = RUN.columns
+
+/** `Subject` and `Place` are what the kind keeps, as JSON: what is to be done, and where it goes on. */
+export interface Run<Subject = unknown, Place = unknown> extends RowOf<typeof RUN> {
   readonly subject: Subject
   readonly place: Place
-  readonly actor: string
-  readonly state: RunState
-  /** Why it is paused, failed or was cancelled. */
-  readonly note: string | null
-  readonly startedAt: Instant
-  readonly endedAt: Instant | null
-  /** It has nothing to do before; null: it has. */
-  readonly dueAt: Instant | null
-  /** Never less than is done; null: nobody knows. */
-  readonly expected: number | null
-  readonly done: number
-  readonly skipped: number
-  readonly failed: number
-  /** Rows a second that are allowed; null: as fast as it goes. */
-  readonly rate: number | null
-  /** Rows a second, as the server that is at it measured them. */
-  readonly rateNow: number | null
-  /** How often it went on after a restart, or on another server. */
-  readonly resumed: number
-  /** Grows with everything that is done to the run itself. */
-  readonly version: number
-  readonly owner: string | null
 }
 
 /** Who is at a run, and until when others leave it alone. */
@@ -46,59 +53,6 @@ export interface Lease {
   readonly owner: string
   readonly until: Instant
 }
-
-const COLUMNS = `id, kind, name, about, subject, place, actor, state, note, started_at, ended_at, due_at, expected, done, skipped, failed,
-  rate, rate_now, resumed, version, owner`
-
-interface Row {
-  readonly id: string
-  readonly kind: string
-  readonly name: string | null
-  readonly about: string
-  readonly subject: string
-  readonly place: string
-  readonly actor: string
-  readonly state: RunState
-  readonly note: string | null
-  readonly started_at: Integer
-  readonly ended_at: Integer | null
-  readonly due_at: Integer | null
-  readonly expected: Integer | null
-  readonly done: Integer
-  readonly skipped: Integer
-  readonly failed: Integer
-  readonly rate: number | null
-  readonly rate_now: number | null
-  readonly resumed: Integer
-  readonly version: Integer
-  readonly owner: string | null
-}
-
-const at = (value: Integer | null): Instant | null => (value === null ? null : instant(BigInt(value)))
-
-const toRun = (row: Row): Run => ({
-  id: xid(row.id),
-  kind: row.kind,
-  name: row.name,
-  about: row.about,
-  subject: JSON.parse(row.subject),
-  place: JSON.parse(row.place),
-  actor: row.actor,
-  state: row.state,
-  note: row.note,
-  startedAt: instant(BigInt(row.started_at)),
-  endedAt: at(row.ended_at),
-  dueAt: at(row.due_at),
-  expected: row.expected === null ? null : Number(row.expected),
-  done: Number(row.done),
-  skipped: Number(row.skipped),
-  failed: Number(row.failed),
-  rate: row.rate,
-  rateNow: row.rate_now,
-  resumed: Number(row.resumed),
-  version: Number(row.version),
-  owner: row.owner,
-})
 
 /** Leaves the store as it is when an open run has the name. */
 const insertRow = sql(
@@ -149,7 +103,7 @@ export async function removeEndedRuns(
   first: Xid,
   before: Instant,
 ): Promise<void> {
-  await tx.run(removeEnded, first, before, textList(tx.dialect, kinds))
+  await tx.run(removeEnded, first, before, kinds)
 }
 
 /** One row by primary key. */
@@ -164,8 +118,8 @@ const readOne = sql('runs.read', `SELECT ${COLUMNS} FROM bartleby.runs WHERE id 
 
 /** The run with this id; null when there is none. */
 export async function readRun(session: Session, id: Xid): Promise<Run | null> {
-  const [row] = await session.rows<Row>(readOne, id)
-  return row === undefined ? null : toRun(row)
+  const [row] = await session.rows<object>(readOne, id)
+  return row === undefined ? null : RUN.read(row)
 }
 
 /** By runs_one. */
@@ -177,19 +131,15 @@ const readNamed = sql(
 
 /** The open run of a name. */
 export async function readOpenRun(session: Session, name: string): Promise<Run | null> {
-  const [row] = await session.rows<Row>(readNamed, name)
-  return row === undefined ? null : toRun(row)
+  const [row] = await session.rows<object>(readNamed, name)
+  return row === undefined ? null : RUN.read(row)
 }
 
 /** Down the primary key. */
 const readPage = sql(
   'runs.page',
-  {
-    postgres: `SELECT ${COLUMNS} FROM bartleby.runs WHERE id < $1 AND ($2::text[] IS NULL OR kind = ANY($2::text[]))
+  `SELECT ${COLUMNS} FROM bartleby.runs WHERE id < $1 AND ($2::text[] IS NULL OR kind = ANY($2::text[]))
                AND ($3::text[] IS NULL OR state = ANY($3::text[])) ORDER BY id DESC LIMIT $4`,
-    sqlite: `SELECT ${COLUMNS} FROM runs WHERE id < $1 AND ($2 IS NULL OR kind IN (SELECT value FROM json_each($2)))
-             AND ($3 IS NULL OR state IN (SELECT value FROM json_each($3))) ORDER BY id DESC LIMIT $4`,
-  },
   { bigints: true },
 )
 
@@ -211,37 +161,34 @@ export async function readRuns(
   session: Session,
   { kinds, states, before, limit }: RunPage,
 ): Promise<readonly Run[]> {
-  const list = (texts: readonly string[] | null) => (texts === null ? null : textList(session.dialect, texts))
-  const rows = await session.rows<Row>(readPage, before ?? LAST_ID, list(kinds), list(states), limit)
-  return rows.map(toRun)
+  const list = (texts: readonly string[] | null) => (texts === null ? null : texts)
+  const rows = await session.rows<object>(readPage, before ?? LAST_ID, list(kinds), list(states), limit)
+  return rows.map(RUN.read)
 }
 
 /** Those that have not ended, on runs_open, which has few rows. */
 const readOpen = sql(
   'runs.open',
-  {
-    postgres: `SELECT ${COLUMNS} FROM bartleby.runs WHERE ended_at IS NULL ORDER BY started_at`,
-    sqlite: `SELECT ${COLUMNS} FROM runs INDEXED BY runs_open WHERE ended_at IS NULL ORDER BY started_at`,
-  },
+  `SELECT ${COLUMNS} FROM bartleby.runs INDEXED BY runs_open WHERE ended_at IS NULL ORDER BY started_at`,
   { bigints: true },
 )
 
 /** Runs that are under way or paused, the oldest first. */
 export async function openRuns(session: Session): Promise<readonly Run[]> {
-  return (await session.rows<Row>(readOpen)).map(toRun)
+  return (await session.rows<object>(readOpen)).map(RUN.read)
 }
 
 const LEFT = `state = 'running' AND (owner IS NULL OR owned_until < $1) AND (due_at IS NULL OR due_at <= $1)`
 
 /** Open runs that nobody is at and that have something to do, on runs_open. */
-const readLeft = sql('runs.left', {
-  postgres: `SELECT id, kind FROM bartleby.runs WHERE ended_at IS NULL AND ${LEFT} ORDER BY started_at`,
-  sqlite: `SELECT id, kind FROM runs INDEXED BY runs_open WHERE ended_at IS NULL AND ${LEFT} ORDER BY started_at`,
-})
+const readLeft = sql(
+  'runs.left',
+  `SELECT id, kind FROM bartleby.runs INDEXED BY runs_open WHERE ended_at IS NULL AND ${LEFT} ORDER BY started_at`,
+)
 
 /** Runs that nobody is at, the oldest first. */
 export async function runsLeft(session: Session, now: Instant): Promise<readonly Pick<Run, 'id' | 'kind'>[]> {
-  const rows = await session.rows<Pick<Row, 'id' | 'kind'>>(readLeft, now)
+  const rows = await session.rows<{ id: string; kind: string }>(readLeft, now)
   return rows.map(({ id, kind }) => ({ id: xid(id), kind }))
 }
 
@@ -263,8 +210,8 @@ const takeRow = sql(
 
 /** Makes a run that nobody is at the owner's; null when somebody is. */
 export async function takeRun(session: Session, id: Xid, lease: Lease, now: Instant): Promise<Run | null> {
-  const [row] = await session.rows<Row>(takeRow, now, id, lease.owner, lease.until)
-  return row === undefined ? null : toRun(row)
+  const [row] = await session.rows<object>(takeRow, now, id, lease.owner, lease.until)
+  return row === undefined ? null : RUN.read(row)
 }
 
 /** Some of the owner's open runs, by primary key. Those whose step is under way are renewed by it. */
@@ -281,7 +228,7 @@ export async function renewRuns(
   { owner, until }: Lease,
   ids: readonly Xid[],
 ): Promise<void> {
-  await session.run(renewRows, owner, until, textList(session.dialect, ids))
+  await session.run(renewRows, owner, until, ids)
 }
 
 /** One row by primary key, when it is still the owner's. */
@@ -323,8 +270,8 @@ const lockRow = sql(
 
 /** The run, which nobody else moves or changes before the transaction ends; null when there is none. */
 export async function lockRun(tx: Transaction, id: Xid): Promise<Run | null> {
-  const [row] = await tx.rows<Row>(lockRow, id)
-  return row === undefined ? null : toRun(row)
+  const [row] = await tx.rows<object>(lockRow, id)
+  return row === undefined ? null : RUN.read(row)
 }
 
 /** What a step or a command makes of a run. */

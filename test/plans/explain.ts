@@ -1,7 +1,7 @@
 /** Plans as PostgreSQL explains them, and a store whose statements are explained. */
 import pg from 'pg'
 import { instant } from '../../src/core/clock.ts'
-import { declaredStatements, type Statement } from '../../src/db/database.ts'
+import { declaredStatements, parameterFor, type Statement, type Value } from '../../src/db/database.ts'
 import { settingsOf } from '../../src/db/postgres.ts'
 import { migrateStore } from '../../src/office.ts'
 import { type FreshStore, freshPostgres } from '../harness/stores.ts'
@@ -29,7 +29,7 @@ export interface PlanNode {
 
 type Explained = { readonly 'QUERY PLAN': readonly [{ readonly Plan: PlanNode }] }
 
-export type Argument = string | bigint | number | null
+export type Argument = Exclude<Value, Uint8Array>
 
 function* nodesOf(plan: PlanNode): Iterable<PlanNode> {
   yield plan
@@ -142,7 +142,9 @@ export class ExplainedStore {
   /** Pages that a statement touches when it is run with these values; nothing of it stays. */
   async pages(name: string, values: readonly Argument[]): Promise<number> {
     await this.#client.query(`DEALLOCATE ALL; PREPARE measured AS ${named(name).postgres}`)
-    const given = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value ?? 'NULL')))
+    const given = values
+      .map((value) => parameterFor('postgres', value))
+      .map((value) => (typeof value === 'string' ? `'${value}'` : String(value ?? 'NULL')))
     const call = given.length === 0 ? 'measured' : `measured(${given.join(', ')})`
     const plan = await this.#explain(name, `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE ${call}`)
     return (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0)

@@ -6,7 +6,7 @@ import { record } from '../harness/kafka-records.ts'
 import { type Argument, NOW } from './explain.ts'
 import { KEY, ORIGINAL_TOPIC, SERVICE, TOPIC, uuidOf } from './load-kafka.ts'
 
-const list = (values: Iterable<Argument>) => `{${[...values].join(',')}}`
+const list = (values: Iterable<string | number | bigint | null>) => `{${[...values].join(',')}}`
 const numbers = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)
 
 const some = numbers(300, 20)

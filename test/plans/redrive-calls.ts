@@ -69,8 +69,11 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'letters.contentBytes': [letters],
   'letters.keepEdits': [edits],
   'letters.discard': [list(pending), '{}', NOW, 'actor', 'notes', SERIES_OF_ENGINES],
-  'letters.nameRedrive': [500, LARGE_REDRIVE],
-  'letters.unnameRedrive': [500, LARGE_REDRIVE, 1],
+  'letters.intend': [
+    list(pending),
+    JSON.stringify(Object.fromEntries(pending.map((id) => [id, { redrive: LARGE_REDRIVE }]))),
+  ],
+  'letters.forgo': [list(pending)],
   'letters.sentForRedrive': [500, 1, '"redrive":"c"'],
   'items.insertOfLetters': [list(pending), list(pending.map((id) => 9_000_000 + id)), 7, NOW, LATER],
   'queues.keep': ['queue-7'],

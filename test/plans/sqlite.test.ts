@@ -88,6 +88,7 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
   letters_lying: [
     'lying.heads',
     'lying.lockFacts',
+    'lying.lockToResolve',
     'lying.ready',
     'lying.lease',
     'lying.shelf',
@@ -95,7 +96,7 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
   ],
   letters_scheduled: ['lying.due'],
   items_in_order: ['items.heads'],
-  items_by_case: ['items.waitForCase'],
+  items_by_case: ['items.waitForCase', 'items.ofCases', 'items.lockOfCases'],
   'letter_attempts USING PRIMARY KEY': ['letters.failureOnFile'],
   history_in_series: ['history.newestOfSeries', 'history.bySeries', 'history.oldest', 'history.plainCapture'],
   history_by_correlation: [
@@ -114,6 +115,7 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
     'letters.lockCases',
     'letters.failureOnFile',
     'letters.confirm',
+    'letters.lockUnconfirmed',
     'letters.complete',
     'letters.discard',
     'letters.expire',

@@ -1,6 +1,6 @@
 /** `bartleby outbox status`: how much waits in an outbox, and whether that is well. Reads only. */
 import { Command } from 'commander'
-import type { Session, Statement, Value } from '../../db/database.ts'
+import { parameterFor, type Session, type Statement, type Value } from '../../db/database.ts'
 import type { OutboxHealth } from '../../outbox/health.ts'
 import type { Backlog } from '../../outbox/look.ts'
 import { CommandFailure, EXIT, failureOf } from '../exit.ts'
@@ -97,7 +97,7 @@ async function withFile<T>(path: string, work: (session: Session) => Promise<T>)
         const statement = file.prepare(sqlite)
         statement.setReadBigInts(bigints)
         // What rows are is the statement's business.
-        return statement.all(...values) as Row[]
+        return statement.all(...values.map((value) => parameterFor('sqlite', value))) as Row[]
       },
       run: refuse,
       runEach: refuse,

@@ -2,7 +2,7 @@
  * What the store knows already about records that come in: which of them it has, which names are taken, and which records are the
  * next death of something that was sent. The partitions of the records are locked, so none of them can be stored meanwhile.
  */
-import { type Integer, sql, type Transaction, textList } from '../../db/database.ts'
+import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import { type DlqId, dlqId, type EventId } from '../event.ts'
 import { sendsOf } from './known-sends.ts'
 import { derivedId, type Incoming, placeOf, sourceIdOf } from './store-incoming.ts'
@@ -69,6 +69,6 @@ async function recordsAt(
 /** Which of these names records have already. */
 export async function takenAmong(tx: Transaction, ids: readonly DlqId[]): Promise<Set<DlqId>> {
   if (ids.length === 0) return new Set()
-  const rows = await tx.rows<{ dlq_id: string }>(readTaken, textList(tx.dialect, ids))
+  const rows = await tx.rows<{ dlq_id: string }>(readTaken, ids)
   return new Set(rows.map((row) => dlqId(row.dlq_id)))
 }

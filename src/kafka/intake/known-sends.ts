@@ -2,7 +2,7 @@
  * Publishes that records may have died of. A record says so in one of three ways: by the id that was minted for the publish, by the
  * place where the broker put it, or, while that place is not on file, by looking like what was sent.
  */
-import { type Integer, sql, type Transaction, textList } from '../../db/database.ts'
+import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type EventFacts, type EventId, eventId, UNKNOWN } from '../event.ts'
 import { isTopicName } from '../names.ts'
@@ -127,7 +127,7 @@ async function sendsAtPlaces(tx: Transaction, all: readonly Incoming[]): Promise
 }
 
 async function unplacedAt(tx: Transaction, topics: readonly string[]): Promise<UnplacedRow[]> {
-  if (tx.dialect === 'postgres') return tx.rows<UnplacedRow>(readUnplaced, textList(tx.dialect, topics))
+  if (tx.dialect === 'postgres') return tx.rows<UnplacedRow>(readUnplaced, topics)
   const found: UnplacedRow[] = []
   for (const topic of topics) found.push(...(await tx.rows<UnplacedRow>(readUnplaced, topic)))
   return found
@@ -159,7 +159,7 @@ export async function readSendsByIds(
   ids: readonly EventId[],
 ): Promise<Map<EventId, KnownSend>> {
   if (ids.length === 0) return new Map()
-  const rows = await tx.rows<SendRow>(readSends, textList(tx.dialect, ids))
+  const rows = await tx.rows<SendRow>(readSends, ids)
   return new Map(rows.map((row) => [eventId(row.event_id), toSend(row)]))
 }
 

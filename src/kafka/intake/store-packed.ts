@@ -3,7 +3,7 @@
  * statement cuts them apart: a list of byte strings would travel as text, at twice the size, and be read character by character.
  */
 import { textBytes } from '../../core/content.ts'
-import { textList, type Value } from '../../db/database.ts'
+import type { List, Value } from '../../db/database.ts'
 import { eventKey, sameKeyOf } from '../same-key.ts'
 import { factsBytes } from '../stored-event.ts'
 import { encodeHeaders, shownBytes } from '../wire/headers.ts'
@@ -80,7 +80,7 @@ export function packed(entries: readonly Entry[]): Value[] {
       end += piece.length
     }
   }
-  const texts = (of: (entry: Entry) => string): string => textList('postgres', entries.map(of))
+  const texts = (of: (entry: Entry) => string): List => entries.map(of)
   const numbers = (of: (entry: Entry) => bigint | number | null): string => arrayOf(entries.map(of))
   return [
     Buffer.concat(pieces),

@@ -1,5 +1,5 @@
 /** The books of partitions: how far each was read and what came of its records. Who stores records of a partition locks its row. */
-import { type Integer, integerList, sql, type Transaction, textList } from '../../db/database.ts'
+import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import type { Stored } from '../ports.ts'
 import { BEFORE_ALL, type Progress } from './order.ts'
 
@@ -91,7 +91,7 @@ async function lockAll(tx: Transaction, places: readonly Place[]): Promise<reado
   if (tx.dialect === 'postgres') {
     const topics = places.map(({ topic }) => topic)
     const partitions = places.map(({ partition }) => partition)
-    const asked = [textList(tx.dialect, topics), integerList(tx.dialect, partitions)] as const
+    const asked = [topics, partitions] as const
     // Both travel together.
     const [, rows] = await Promise.all([
       tx.run(addPartitions, ...asked),

@@ -1,5 +1,5 @@
 /** Letters and events become those of the records that they died of again; what they were goes to their chains. */
-import { type Statement, sql, type Transaction, textList, type Value } from '../../db/database.ts'
+import { type Statement, sql, type Transaction, type Value } from '../../db/database.ts'
 import { renewContents, renewingContents } from '../../letters/contents.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
@@ -82,10 +82,7 @@ export async function renewAll(work: OfficeWork, round: readonly Reopening[]): P
       renewMany,
       ...packed(round.map(({ entry }) => entry)),
       `{${round.map((each) => each.letterId).join(',')}}`,
-      textList(
-        tx.dialect,
-        round.map(({ entry }) => correlationOf(entry)),
-      ),
+      round.map(({ entry }) => correlationOf(entry)),
       `{${round.map(({ send }) => send).join(',')}}`,
       now,
     )

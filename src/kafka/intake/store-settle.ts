@@ -1,8 +1,8 @@
 /** Publishes that nobody knew the end of, and whose event came back: they did happen. */
-import { type Integer, type Session, sql, textList } from '../../db/database.ts'
+import { type Integer, type Session, sql } from '../../db/database.ts'
 import { change } from '../../letters/change.ts'
 import { type LetterId, letterId, RETRIED, type RedriveRef, sentBy } from '../../letters/letter.ts'
-import { type CaseRow, sentBack } from '../../letters/reopen.ts'
+import { type CaseRow, sentBack } from '../../letters/locked.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { redriveNumber, refOf } from '../../redrive/redrive.ts'
 import { readRedriveByNumber } from '../../redrive/rows.ts'
@@ -62,10 +62,7 @@ export async function settleOpenSends(
   cases: Map<LetterId, CaseRow>,
 ): Promise<Settled[]> {
   const { tx, now } = work
-  const ids = textList(
-    tx.dialect,
-    round.map(({ send }) => send),
-  )
+  const ids = round.map(({ send }) => send)
   const open = await tx.rows<OpenRow>(readOpen, ids)
   await tx.run(spendSends, ids, now)
   for (const row of open) {

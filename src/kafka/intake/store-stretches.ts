@@ -2,7 +2,7 @@
  * Stretches of partitions: offsets that follow each other without a gap, as records mostly come. The store is asked about a stretch
  * at once, and answers with no more than what was asked about, however full the partition is.
  */
-import { type Integer, integerList, type Statement, type Transaction, textList } from '../../db/database.ts'
+import type { Integer, Statement, Transaction } from '../../db/database.ts'
 
 export interface Stretch {
   readonly topic: string
@@ -53,14 +53,8 @@ export async function rowsOn<Row extends object, On extends Stretch = Stretch>(
   }
   const rows = await tx.rows<Row & { readonly n: Integer }>(
     statement,
-    textList(
-      tx.dialect,
-      stretches.map(({ topic }) => topic),
-    ),
-    integerList(
-      tx.dialect,
-      stretches.map(({ partition }) => partition),
-    ),
+    stretches.map(({ topic }) => topic),
+    stretches.map(({ partition }) => partition),
     `{${stretches.map(({ first }) => first).join(',')}}`,
     `{${stretches.map(({ last }) => last).join(',')}}`,
   )

@@ -6,7 +6,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Database } from '../../db/database.ts'
 import { recordHistory } from '../../history/record.ts'
-import type { Registers } from '../../letters/death-note.ts'
+import type { Registers } from '../../letters/drawers.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import { KAFKA, KAFKA_OPERATIONS, SYSTEM } from '../event.ts'
 import type { Gap, KafkaListener, RecordStore, Stored } from '../ports.ts'

@@ -8,8 +8,8 @@ import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import { recordHistory } from '../../history/record.ts'
 import { change } from '../../letters/change.ts'
 import type { LetterId } from '../../letters/letter.ts'
+import { lockLetters } from '../../letters/locked.ts'
 import { markHeld } from '../../letters/lying/lease.ts'
-import { lockLetters } from '../../letters/reopen.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import {
   type Caller,
@@ -45,17 +45,19 @@ export interface Hold {
   /** How history names the letter. */
   readonly correlationId: string
   readonly instanceId: string
+  /** The redrive that the letter left for last. */
+  readonly redrive: number | null
 }
 
 const HOLD = `event.service, event.state, event.claim, event.claimed_by, event.lease_until, event.event_id, letter.correlation_id,
-  letter.source_id`
+  letter.source_id, letter.redrive`
 
 /** An event and its letter, both by primary key. */
 const readHold = sql(
   'kafka.hold',
   {
     postgres: `SELECT ${HOLD} FROM (SELECT * FROM bartleby.kafka_events WHERE letter_id = $1 LIMIT 1) AS event
-      CROSS JOIN LATERAL (SELECT correlation_id, source_id FROM bartleby.letters WHERE id = $1 LIMIT 1) AS letter`,
+      CROSS JOIN LATERAL (SELECT correlation_id, source_id, redrive FROM bartleby.letters WHERE id = $1 LIMIT 1) AS letter`,
     sqlite: `SELECT ${HOLD} FROM kafka_events AS event CROSS JOIN letters AS letter ON letter.id = event.letter_id
       WHERE event.letter_id = $1`,
   },
@@ -78,6 +80,7 @@ interface HoldRow {
   readonly event_id: string | null
   readonly correlation_id: string | null
   readonly source_id: string
+  readonly redrive: Integer | null
 }
 
 /** Locks a letter until the transaction ends, and tells who holds its event; null when there is none. */
@@ -96,6 +99,7 @@ export async function lockHold(tx: Transaction, letterId: LetterId): Promise<Hol
     eventId: row.event_id === null ? null : eventId(row.event_id),
     correlationId: row.correlation_id ?? row.source_id,
     instanceId: row.source_id,
+    redrive: row.redrive === null ? null : Number(row.redrive),
   }
 }
 

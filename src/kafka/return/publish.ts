@@ -6,10 +6,9 @@
  */
 import { createHash } from 'node:crypto'
 import { type Integer, type Session, sql } from '../../db/database.ts'
-import { change } from '../../letters/change.ts'
+import { change, NOBODY } from '../../letters/change.ts'
 import { replaceEdit } from '../../letters/contents.ts'
 import { RETRIED, sentBy } from '../../letters/letter.ts'
-import { nameRedrive } from '../../letters/redriven.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import { type Caller, type EventId, KAFKA, type OutgoingRecord, STATE, type StoredEvent } from '../event.ts'
 import type { PublishOutcome } from '../ports.ts'
@@ -60,9 +59,11 @@ export function intend(parts: ReturnParts, { claim, eventId, record }: Publishin
   const { letterId } = event
   return inOffice(parts.db, parts.clock, 'kafka.intend', async (work) => {
     const { tx, now } = work
-    if ((await lockHold(tx, letterId))?.claim !== token) return false
+    const held = await lockHold(tx, letterId)
+    if (held?.claim !== token) return false
     if (terms.edit !== null) await replaceEdit(tx, letterId, terms.edit)
-    await nameRedrive(tx, letterId, terms.redrive)
+    if (held.redrive !== (terms.redrive?.number ?? null))
+      await change(work, 'intend', [{ id: letterId, engine: KAFKA }], { ...NOBODY, redrive: terms.redrive })
     // A value that is the letter's own is not kept twice.
     const isOwn = sameBytes(record.value, event.value)
     await tx.run(

@@ -6,7 +6,7 @@
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
-import { lockLetters } from '../../letters/reopen.ts'
+import { lockLetters } from '../../letters/locked.ts'
 import { Turns } from '../../outgoing/turns.ts'
 import { type DlqId, dlqId, STATE, type StoredEvent } from '../event.ts'
 import { earlierOpenSameKey } from '../later-same-key.ts'

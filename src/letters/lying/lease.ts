@@ -1,20 +1,20 @@
 /** Leasing letters from a dead queue. */
 import type { Instant } from '../../core/clock.ts'
 import { storable } from '../../core/content.ts'
-import { type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
+import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import type { LetterId } from '../letter.ts'
-import { ours } from './place.ts'
+import { OURS } from './place.ts'
 
 const MAX_CLIENT_BYTES = 1_024
 
 /** Touches no index. A lease does not wait for letters that somebody is acting on: they are skipped. */
 const leaseThese = sql('lying.lease', {
   postgres: `UPDATE bartleby.letters SET leased = 1, lease_deadline = $4, attempts = attempts + 1
-             WHERE id = ANY(ARRAY(SELECT id FROM bartleby.letters WHERE ${ours.postgres} AND leased = 0
+             WHERE id = ANY(ARRAY(SELECT id FROM bartleby.letters WHERE ${OURS} AND leased = 0
                                   ORDER BY part, shelf, serial FOR UPDATE SKIP LOCKED))
              RETURNING serial, attempts, encoding, kind, reference, payload`,
   sqlite: `UPDATE letters SET leased = 1, lease_deadline = $4, attempts = attempts + 1
-           WHERE ${ours.sqlite} AND leased = 0
+           WHERE ${OURS} AND leased = 0
            RETURNING serial, attempts, encoding, kind, reference, payload`,
 })
 
@@ -33,13 +33,9 @@ export const leaseLying = (
   part: number,
   serials: readonly number[],
   deadline: Instant,
-): Promise<LeasedLetterRow[]> =>
-  tx.rows<LeasedLetterRow>(leaseThese, part, integerList(tx.dialect, serials), 0, deadline)
+): Promise<LeasedLetterRow[]> => tx.rows<LeasedLetterRow>(leaseThese, part, serials, 0, deadline)
 
-const nameLessee = sql('lying.lessee', {
-  postgres: `UPDATE bartleby.letters SET leased_by = $4 WHERE ${ours.postgres}`,
-  sqlite: `UPDATE letters SET leased_by = $4 WHERE ${ours.sqlite}`,
-})
+const nameLessee = sql('lying.lessee', `UPDATE bartleby.letters SET leased_by = $4 WHERE ${OURS}`)
 
 /** Remembers which client got these letters: it is who resolves them. */
 export function noteLessee(
@@ -48,13 +44,13 @@ export function noteLessee(
   serials: readonly number[],
   clientId: string,
 ): void {
-  tx.atCommit(nameLessee, part, integerList(tx.dialect, serials), 0, storable(clientId, MAX_CLIENT_BYTES))
+  tx.atCommit(nameLessee, part, serials, 0, storable(clientId, MAX_CLIENT_BYTES))
 }
 
-const extendThese = sql('lying.extend', {
-  postgres: `UPDATE bartleby.letters SET lease_deadline = $4 WHERE ${ours.postgres} AND leased = 1`,
-  sqlite: `UPDATE letters SET lease_deadline = $4 WHERE ${ours.sqlite} AND leased = 1`,
-})
+const extendThese = sql(
+  'lying.extend',
+  `UPDATE bartleby.letters SET lease_deadline = $4 WHERE ${OURS} AND leased = 1`,
+)
 
 /** Moves the deadline of leased letters; gives how many there were. */
 export const extendLying = (
@@ -62,7 +58,7 @@ export const extendLying = (
   part: number,
   serials: readonly number[],
   deadline: Instant,
-): Promise<number> => tx.run(extendThese, part, integerList(tx.dialect, serials), 0, deadline)
+): Promise<number> => tx.run(extendThese, part, serials, 0, deadline)
 
 /** One row by primary key. */
 const markOne = sql('lying.markHeld', 'UPDATE bartleby.letters SET leased = $2 WHERE id = $1')

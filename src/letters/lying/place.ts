@@ -1,12 +1,23 @@
 /** How a letter that lies in a dead queue is found: by part, serials and shelf, on letters_lying. */
-import { type Instant, instant } from '../../core/clock.ts'
-import type { Integer } from '../../db/database.ts'
+import { at, flag, integer, orNull, type RowOf, type RowShape, text } from '../../db/row.ts'
+import { letterId, type Place } from '../letter.ts'
 
 /** Parameters: part, serials, shelf. */
-export const ours = {
-  postgres: 'part = $1 AND shelf = $3 AND serial = ANY($2::bigint[])',
-  sqlite: 'part = $1 AND shelf = $3 AND serial IN (SELECT value FROM json_each($2))',
-}
+export const OURS = 'part = $1 AND shelf = $3 AND serial = ANY($2::bigint[])'
+
+/** The same on several shelves. */
+const AT = (plus: string) =>
+  `${plus}part = $1 AND ${plus}shelf = ANY($3::int[]) AND ${plus}serial = ANY($2::bigint[])`
+
+/**
+ * Letters at their places, locked until the transaction ends in the order of their numbers: that of everybody who locks letters. Behind
+ * the lock they are looked at again, by primary key, which the plus insists on.
+ */
+export const lockingAt = (columns: string, condition: string): { postgres: string; sqlite: string } => ({
+  postgres: `SELECT ${columns} FROM bartleby.letters
+    WHERE id = ANY(ARRAY(SELECT id FROM bartleby.letters WHERE ${AT('')})) AND ${AT('+')} AND ${condition} ORDER BY id FOR UPDATE`,
+  sqlite: `SELECT ${columns} FROM letters INDEXED BY letters_lying WHERE ${AT('')} AND ${condition}`,
+})
 
 /** The columns of a letter's place in a dead queue, and what they are where it lies in none. */
 export const PLACE_COLUMNS = {
@@ -21,6 +32,27 @@ export const PLACE_COLUMNS = {
   attempts: '0',
 } as const
 
-/** An instant of the store; NULL is none. */
-export const optionalInstant = (value: Integer | null): Instant | null =>
-  value === null ? null : instant(BigInt(value))
+/** How the row of a letter says where it lies. */
+export const PLACED = {
+  id: letterId,
+  deadQueue: orNull(text),
+  part: orNull(integer),
+  shelf: orNull(integer),
+  serial: orNull(integer),
+  laidAt: orNull(at),
+  leased: flag,
+  leaseDeadline: orNull(at),
+} as const
+
+/** Where a letter lies; null when it is in no dead queue. */
+export const placeOf = ({
+  part,
+  shelf,
+  serial,
+  laidAt,
+  leased,
+  leaseDeadline,
+}: RowOf<RowShape<typeof PLACED>>): Place | null =>
+  part === null || shelf === null || serial === null || laidAt === null
+    ? null
+    : { part, shelf, serial, laidAt, leased, leaseDeadline }

@@ -1,46 +1,30 @@
 /** Reading letters that lie in a dead queue: what decides their fate, lists, heads, schedules. */
 import { type Instant, instant } from '../../core/clock.ts'
-import { type Integer, integerList, type Session, sql, textList } from '../../db/database.ts'
+import { type Integer, type Session, sql } from '../../db/database.ts'
+import { at, flag, integer, orNull, type RowOf, rowShape } from '../../db/row.ts'
 import { engineSourceId, itemIdOf } from '../item-source-id.ts'
 import { type DeathReason, STATUS } from '../letter.ts'
-import { optionalInstant, ours } from './place.ts'
+import { lockingAt, OURS } from './place.ts'
 
-/** What decides the fate of a letter whose lease has ended. */
-export interface LyingFacts {
-  readonly serial: number
-  readonly leased: boolean
-  readonly attempts: number
-  readonly laidAt: Instant
-  readonly leaseDeadline: Instant | null
-  readonly enqueueAt: Instant | null
-}
-
-const FACTS = 'serial, leased, attempts, laid_at, lease_deadline, enqueue_at'
-const factsOf = {
-  postgres: `SELECT ${FACTS} FROM bartleby.letters WHERE ${ours.postgres} ORDER BY part, shelf, serial`,
-  sqlite: `SELECT ${FACTS} FROM letters INDEXED BY letters_lying WHERE ${ours.sqlite} ORDER BY serial`,
-}
-
-/** By their places, on letters_lying; locked until the transaction ends. */
-const lockFacts = sql(
-  'lying.lockFacts',
-  { postgres: `${factsOf.postgres} FOR UPDATE`, sqlite: factsOf.sqlite },
-  { bigints: true },
-)
-/** The same, not locked. */
-const readMarks = sql('lying.marks', {
-  postgres: `SELECT serial, leased FROM bartleby.letters WHERE ${ours.postgres}`,
-  sqlite: `SELECT serial, leased FROM letters INDEXED BY letters_lying WHERE ${ours.sqlite}`,
+const FACTS = rowShape({
+  serial: integer,
+  leased: flag,
+  attempts: integer,
+  laidAt: at,
+  leaseDeadline: orNull(at),
+  enqueueAt: orNull(at),
 })
 
-interface FactsRow {
-  readonly serial: Integer
-  readonly leased: Integer
-  readonly attempts: Integer
-  readonly laid_at: Integer
-  readonly lease_deadline: Integer | null
-  readonly enqueue_at: Integer | null
-}
+/** What decides the fate of a letter whose lease has ended. */
+export type LyingFacts = RowOf<typeof FACTS>
+
+/** By their places, on letters_lying; locked until the transaction ends. */
+const lockFacts = sql('lying.lockFacts', lockingAt(FACTS.columns, 'leased >= 0'), { bigints: true })
+/** The same, not locked. */
+const readMarks = sql(
+  'lying.marks',
+  `SELECT serial, leased FROM bartleby.letters INDEXED BY letters_lying WHERE ${OURS}`,
+)
 
 /** What is there of these letters, in order of their serials, locked: no extension comes in between. */
 export async function lyingFacts(
@@ -50,15 +34,8 @@ export async function lyingFacts(
   serials: readonly number[],
 ): Promise<LyingFacts[]> {
   if (serials.length === 0) return []
-  const rows = await session.rows<FactsRow>(lockFacts, part, integerList(session.dialect, serials), shelf)
-  return rows.map((row) => ({
-    serial: Number(row.serial),
-    leased: Number(row.leased) === 1,
-    attempts: Number(row.attempts),
-    laidAt: instant(BigInt(row.laid_at)),
-    leaseDeadline: optionalInstant(row.lease_deadline),
-    enqueueAt: optionalInstant(row.enqueue_at),
-  }))
+  const rows = await session.rows<object>(lockFacts, part, serials, [shelf])
+  return rows.map(FACTS.read).sort((a, b) => a.serial - b.serial)
 }
 
 /** Which of `serials` are queued letters, and whether they are leased. */
@@ -67,18 +44,16 @@ export async function lyingMarks(
   part: number,
   serials: readonly number[],
 ): Promise<{ readonly serial: number; readonly leased: boolean }[]> {
-  const list = integerList(session.dialect, serials)
-  const rows = await session.rows<{ serial: Integer; leased: Integer }>(readMarks, part, list, 0)
+  const rows = await session.rows<{ serial: Integer; leased: Integer }>(readMarks, part, serials, 0)
   return rows.map((row) => ({ serial: Number(row.serial), leased: Number(row.leased) === 1 }))
 }
 
 /** The first `$3` that can be leased behind serial `$2`, in order, on letters_lying. */
-const readReady = sql('lying.ready', {
-  postgres: `SELECT serial FROM bartleby.letters WHERE part = $1 AND shelf = 0 AND serial > $2 AND leased = 0
+const readReady = sql(
+  'lying.ready',
+  `SELECT serial FROM bartleby.letters INDEXED BY letters_lying WHERE part = $1 AND shelf = 0 AND serial > $2 AND leased = 0
              ORDER BY part, shelf, serial LIMIT $3`,
-  sqlite: `SELECT serial FROM letters INDEXED BY letters_lying WHERE part = $1 AND shelf = 0 AND serial > $2 AND leased = 0
-           ORDER BY serial LIMIT $3`,
-})
+)
 
 /** The serials of the next letters that a lease would get. */
 export async function readySerials(
@@ -98,12 +73,8 @@ const LYING = `letters.id, serial, shelf, leased, attempts, lease_deadline, laid
 /** One shelf from serial `$3` on, in order, on letters_lying; stops at the limit. `$5` = 0 leaves leased ones out. */
 const readShelf = sql(
   'lying.shelf',
-  {
-    postgres: `SELECT ${LYING} FROM bartleby.letters
+  `SELECT ${LYING} FROM bartleby.letters INDEXED BY letters_lying
                WHERE part = $1 AND shelf = $2 AND serial >= $3 AND leased <= $5 ORDER BY part, shelf, serial LIMIT $4`,
-    sqlite: `SELECT ${LYING} FROM letters INDEXED BY letters_lying
-             WHERE part = $1 AND shelf = $2 AND serial >= $3 AND leased <= $5 ORDER BY serial LIMIT $4`,
-  },
   { bigints: true },
 )
 
@@ -159,10 +130,7 @@ export async function headsOfLying(
   parts: readonly number[],
 ): Promise<{ readonly part: number; readonly serial: number; readonly at: Instant }[]> {
   if (parts.length === 0) return []
-  const rows = await session.rows<{ part: Integer; serial: Integer; laid_at: Integer }>(
-    readHeads,
-    integerList(session.dialect, parts),
-  )
+  const rows = await session.rows<{ part: Integer; serial: Integer; laid_at: Integer }>(readHeads, parts)
   return rows.map(({ part, serial, laid_at }) => ({
     part: Number(part),
     serial: Number(serial),
@@ -171,13 +139,11 @@ export async function headsOfLying(
 }
 
 /** Scheduled letters whose time has come, by time, on letters_scheduled. */
-const readDue = sql('lying.due', {
-  postgres: `SELECT part, serial FROM bartleby.letters WHERE shelf = 1 AND enqueue_at < $1 AND part <> ALL($3::int[])
+const readDue = sql(
+  'lying.due',
+  `SELECT part, serial FROM bartleby.letters INDEXED BY letters_scheduled WHERE shelf = 1 AND enqueue_at < $1 AND part <> ALL($3::int[])
              ORDER BY enqueue_at, serial LIMIT $2`,
-  sqlite: `SELECT part, serial FROM letters INDEXED BY letters_scheduled
-           WHERE shelf = 1 AND enqueue_at < $1 AND part NOT IN (SELECT value FROM json_each($3))
-           ORDER BY enqueue_at, serial LIMIT $2`,
-})
+)
 
 /** Up to `limit` scheduled letters that are due, apart from those of `exceptParts`. */
 export async function dueLying(
@@ -186,22 +152,16 @@ export async function dueLying(
   limit: number,
   exceptParts: readonly number[],
 ): Promise<{ readonly part: number; readonly serial: number }[]> {
-  const rows = await session.rows<{ part: Integer; serial: Integer }>(
-    readDue,
-    now,
-    limit,
-    integerList(session.dialect, exceptParts),
-  )
+  const rows = await session.rows<{ part: Integer; serial: Integer }>(readDue, now, limit, exceptParts)
   return rows.map((row) => ({ part: Number(row.part), serial: Number(row.serial) }))
 }
 
 /** Letters that lie in a part that is about to be removed. */
-const serialsOfPart = sql('lying.ofPart', {
-  postgres: `SELECT serial FROM bartleby.letters WHERE part = $1 AND shelf = $2 AND serial > $3 AND leased <= $5
+const serialsOfPart = sql(
+  'lying.ofPart',
+  `SELECT serial FROM bartleby.letters INDEXED BY letters_lying WHERE part = $1 AND shelf = $2 AND serial > $3 AND leased <= $5
              ORDER BY part, shelf, serial LIMIT $4`,
-  sqlite: `SELECT serial FROM letters INDEXED BY letters_lying WHERE part = $1 AND shelf = $2 AND serial > $3 AND leased <= $5
-           ORDER BY serial LIMIT $4`,
-})
+)
 
 /** Serials of a shelf behind `after`, in order, for removal in bounded steps. */
 export async function lyingSerials(
@@ -229,32 +189,21 @@ const OPEN = `(+status = ${STATUS.Pending} OR (resolution || '' = 'retry' AND co
  * one step for each engine there is, and on letters_by_death.
  */
 const readHolders = sql('lying.holders', {
-  postgres: holdersOf((column, list) => `${column} = ANY(${list})`, {
-    first: `'' COLLATE "C"`,
-    engines: 'ARRAY(SELECT engine FROM engines)',
-    listOf: (parameter) => `${parameter}::text[]`,
-  }),
-  sqlite: holdersOf((column, list) => `${column} IN (${list})`, {
-    first: `''`,
-    engines: 'SELECT engine FROM engines',
-    listOf: (parameter) => `SELECT value FROM json_each(${parameter})`,
-  }),
+  postgres: holdersOf(`'' COLLATE "C"`, '= ANY(ARRAY(SELECT engine FROM engines))'),
+  sqlite: holdersOf(`''`, 'IN (SELECT engine FROM engines)'),
 })
 
-function holdersOf(
-  among: (column: string, list: string) => string,
-  words: { readonly first: string; readonly engines: string; readonly listOf: (parameter: string) => string },
-): string {
+function holdersOf(first: string, amongEngines: string): string {
   return `
     WITH RECURSIVE engines (engine) AS (
-      SELECT ${words.first}
+      SELECT ${first}
       UNION ALL
       SELECT (SELECT min(engine) FROM bartleby.letters WHERE letters.engine > engines.engine) FROM engines WHERE engine IS NOT NULL
     )
     SELECT source_id AS id FROM bartleby.letters
-    WHERE ${among('engine', words.engines)} AND ${among('source_id', words.listOf('$1'))} AND ${OPEN}
+    WHERE engine ${amongEngines} AND source_id = ANY($1::text[]) AND ${OPEN}
     UNION ALL
-    SELECT died_as FROM bartleby.letters WHERE ${among('died_as', words.listOf('$2'))} AND ${OPEN}`
+    SELECT died_as FROM bartleby.letters WHERE died_as = ANY($2::text[]) AND ${OPEN}`
 }
 
 /** The ids of items among `itemIds` whose letters are not done with, wherever these lie: what an import into a dead queue must not double. */
@@ -262,8 +211,8 @@ export async function heldItemIds(session: Session, itemIds: readonly string[]):
   if (itemIds.length === 0) return new Set()
   const rows = await session.rows<{ id: string }>(
     readHolders,
-    textList(session.dialect, [...itemIds, ...itemIds.map(engineSourceId)]),
-    textList(session.dialect, itemIds),
+    [...itemIds, ...itemIds.map(engineSourceId)],
+    itemIds,
   )
   return new Set(rows.map(({ id }) => itemIdOf(id)))
 }

@@ -11,7 +11,7 @@
  * line. What is compared twice, or was half done when something crashed, comes to a dash.
  */
 import { type LetterId, STATUS } from '../../letters/letter.ts'
-import type { CaseRow } from '../../letters/reopen.ts'
+import type { CaseRow } from '../../letters/locked.ts'
 import type { OutboxRow } from '../sql/letters.ts'
 import type { RowAndLetter } from './rows-of-letters.ts'
 

@@ -5,8 +5,7 @@
  */
 
 import { storedText } from '../../core/content.ts'
-import { type Integer, type Session, sql, type Transaction, textList } from '../../db/database.ts'
-import { idList } from '../../letters/id-list.ts'
+import { type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import type { OutboxRow, RowOfLetter } from '../sql/letters.ts'
 
@@ -43,7 +42,10 @@ export async function rowsOf(
     readonly source_id: string
     readonly reference: Uint8Array | null
     readonly queue: string | null
-  }>(readSources, idList(session.dialect, letters))
+  }>(
+    readSources,
+    letters.map(({ id }) => id),
+  )
   return rows.map(({ id: letter, source_id, reference, queue }) => {
     const outbox = queue ?? ''
     const key = storedText(reference)
@@ -105,7 +107,7 @@ async function bySource(
   if (sourceIds.length === 0) return new Map()
   const rows = await tx.rows<{ id: Integer; source_id: string; reference: Uint8Array | null }>(
     readLetters,
-    textList(tx.dialect, sourceIds),
+    sourceIds,
   )
   return new Map(rows.map((row) => [row.source_id, { id: letterId(row.id), key: storedText(row.reference) }]))
 }

@@ -1,7 +1,7 @@
 /**
  * Inserting rows on PostgreSQL: one statement for a row, one for a thousand. Statements are bounded, so that memory is too.
  */
-import { integerList, textList } from '../../db/database.ts'
+import { listFor } from '../../db/database.ts'
 import { keepsBytes, type Layout, type RunSql } from '../layout.ts'
 import { insertManyOnPostgres, insertOnPostgres, type RowShape } from '../sql/insert.ts'
 import { makesIds, type NewRow } from './fit.ts'
@@ -56,7 +56,7 @@ export function insertionOnPostgres(layout: Layout): Insertion {
     const list = (get: (row: NewRow) => string | null) => {
       const values = chunk.map(({ row }) => get(row))
       // Empty when there is nothing in it.
-      return values.every((value) => value === null) ? '{}' : textList('postgres', values)
+      return values.every((value) => value === null) ? '{}' : listFor('postgres', values)
     }
     const parameters: unknown[] = [
       list(({ tenantId }) => tenantId),
@@ -137,5 +137,5 @@ function packed(payloads: readonly (Buffer | string)[]): [Buffer, string, string
     next += size
     return next - size
   })
-  return [Buffer.concat(buffers), integerList('postgres', starts), integerList('postgres', sizes)]
+  return [Buffer.concat(buffers), listFor('postgres', starts), listFor('postgres', sizes)]
 }

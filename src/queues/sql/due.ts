@@ -1,6 +1,6 @@
 /** What is due: ended leases, expired items, schedules, held items. Found by time, over all queues at once. */
 import { type Instant, instant } from '../../core/clock.ts'
-import { type Integer, integerList, type Session, sql, type Transaction } from '../../db/database.ts'
+import { type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
 import { dueLying } from '../../letters/lying/read.ts'
 import { SHELF } from '../schema.ts'
 
@@ -103,17 +103,16 @@ export async function findDue(
   },
 ): Promise<DueWork> {
   const { limit, pausedParts, heldExcept } = options
-  const paused = integerList(session.dialect, pausedParts)
-  const unheld = heldExcept && integerList(session.dialect, [...pausedParts, ...heldExcept])
+  const unheld = heldExcept && [...pausedParts, ...heldExcept]
   const [leases, expired, scheduled, held, letters] = await Promise.all([
     session.rows<{ id: Integer; part: Integer; deadline: Integer; runs: string }>(
       dueLeases,
       now,
       limit,
-      paused,
+      pausedParts,
     ),
-    session.rows<{ part: Integer; id: Integer }>(dueExpired, now, limit, paused),
-    session.rows<{ part: Integer; id: Integer }>(dueScheduled, now, limit, paused),
+    session.rows<{ part: Integer; id: Integer }>(dueExpired, now, limit, pausedParts),
+    session.rows<{ part: Integer; id: Integer }>(dueScheduled, now, limit, pausedParts),
     unheld === null ? [] : session.rows<{ part: Integer; id: Integer }>(heldItems, unheld, limit),
     dueLying(session, now, limit, pausedParts),
   ])
@@ -138,7 +137,7 @@ export async function findNextDeadline(session: Session, horizon: Instant): Prom
 
 /** Claims lease batches for sweeping; gives the ids that were still there. */
 export async function claimLeaseBatches(tx: Transaction, batchIds: readonly number[]): Promise<Set<number>> {
-  const rows = await tx.rows<{ id: Integer }>(claimBatches, integerList(tx.dialect, batchIds))
+  const rows = await tx.rows<{ id: Integer }>(claimBatches, batchIds)
   return new Set(rows.map((row) => Number(row.id)))
 }
 

@@ -1,14 +1,7 @@
 /** Reading items: what a request asks about, lists, peeks. */
 import { type Instant, instant } from '../../core/clock.ts'
 import { storedPayload, storedText } from '../../core/content.ts'
-import {
-  type Integer,
-  integerList,
-  type Session,
-  type Statement,
-  sql,
-  type Transaction,
-} from '../../db/database.ts'
+import { type Integer, type Session, type Statement, sql, type Transaction } from '../../db/database.ts'
 import { itemIdOf } from '../../letters/item-source-id.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type LyingRow, listLying, lyingFacts, lyingMarks } from '../../letters/lying/read.ts'
@@ -136,7 +129,7 @@ async function factsFrom(
   shelf: number,
 ): Promise<ItemFacts[]> {
   if (serials.length === 0) return []
-  const rows = await session.rows<FactsRow>(statement, part, integerList(session.dialect, serials), shelf)
+  const rows = await session.rows<FactsRow>(statement, part, serials, shelf)
   const items = rows.map(
     (row): ItemFacts => ({
       serial: Number(row.id),
@@ -170,11 +163,7 @@ export async function readLeaseMarks(
   serials: readonly number[],
 ): Promise<Map<number, boolean>> {
   const { part, holdsLetters } = partition
-  const rows = await session.rows<{ id: Integer; leased: Integer }>(
-    readLeased,
-    part,
-    integerList(session.dialect, serials),
-  )
+  const rows = await session.rows<{ id: Integer; leased: Integer }>(readLeased, part, serials)
   const marks = new Map(rows.map((row) => [Number(row.id), Number(row.leased) === 1]))
   if (holdsLetters) {
     const letters = await lyingMarks(session, part, serials)
@@ -238,10 +227,7 @@ export interface Head {
 /** The items at the heads of partitions. Those without items are left out. */
 export async function headsOfItems(session: Session, parts: readonly number[]): Promise<Head[]> {
   if (parts.length === 0) return []
-  const rows = await session.rows<{ part: Integer; id: Integer; created_at: Integer }>(
-    readHeads,
-    integerList(session.dialect, parts),
-  )
+  const rows = await session.rows<{ part: Integer; id: Integer; created_at: Integer }>(readHeads, parts)
   return rows.map(({ part, id, created_at }) => ({
     part: Number(part),
     serial: Number(id),

@@ -1,7 +1,7 @@
 /** lease, extend: give items to a client until a deadline. */
 import { type Instant, later } from '../../core/clock.ts'
 import { storedPayload, storedText } from '../../core/content.ts'
-import { type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
+import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { extendLying, leaseLying } from '../../letters/lying/lease.ts'
 import { readySerials } from '../../letters/lying/read.ts'
@@ -161,7 +161,7 @@ export async function extendLeases(
   serials: readonly number[],
   deadline: Instant,
 ): Promise<void> {
-  const items = await tx.run(extendLeased, part, integerList(tx.dialect, serials), deadline)
+  const items = await tx.run(extendLeased, part, serials, deadline)
   const letters = holdsLetters ? await extendLying(tx, part, serials, deadline) : 0
   insistOn(serials.length, items + letters)
   noteLease(tx, part, serials, deadline)

@@ -1,6 +1,6 @@
 /** Moves of items and of lying letters within their queue: to the tail, onto another shelf. */
 import type { Instant } from '../../core/clock.ts'
-import { integerList, sql, type Transaction } from '../../db/database.ts'
+import { sql, type Transaction } from '../../db/database.ts'
 import { moveLyingToTail, scheduleLying } from '../../letters/lying/move.ts'
 import { insistOn } from '../cycle.ts'
 import { allocateSerials } from '../records.ts'
@@ -87,10 +87,7 @@ export async function placeAtTail(
   const others = all.filter((move) => !move.isLetter)
   if (tx.dialect === 'postgres') {
     const moves = inOrder(others)
-    const to = integerList(
-      tx.dialect,
-      moves.map((move) => move.to),
-    )
+    const to = moves.map((move) => move.to)
     const moved = await tx.run(moveToTail, part, serialList(moves), to, shelf, mark, deadlineList(moves))
     insistOn(others.length, moved)
   } else {
@@ -137,12 +134,12 @@ export async function takeBackAttempts(
   part: number,
   serials: readonly number[],
 ): Promise<void> {
-  await tx.run(uncountDelivery, part, integerList(tx.dialect, serials))
+  await tx.run(uncountDelivery, part, serials)
 }
 
 /** Puts queued items on the held shelf. */
 export async function holdItems(tx: Transaction, part: number, serials: readonly number[]): Promise<void> {
-  await tx.run(moveToHeld, part, integerList(tx.dialect, serials))
+  await tx.run(moveToHeld, part, serials)
 }
 
 /** Removes items whose letters are reopened; all of them must be as they were read. */
@@ -152,10 +149,7 @@ export async function removeRelapsed(tx: Transaction, from: Origin, items: reado
     takeRelapsed,
     from.part,
     from.shelf,
-    integerList(
-      tx.dialect,
-      ordered.map(({ serial }) => serial),
-    ),
+    ordered.map(({ serial }) => serial),
     from.leased ? 1 : 0,
     tx.dialect === 'postgres' ? deadlineList(ordered) : null,
   )

@@ -1,5 +1,5 @@
 /** complete, items.delete, clear: take items out for good. */
-import { type Integer, integerList, type Session, sql, type Transaction } from '../../db/database.ts'
+import { type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import type { CountChange } from '../counts.ts'
 import { SHELF } from '../schema.ts'
@@ -85,14 +85,13 @@ export async function removeLeased(
   readonly change: CountChange
   readonly cases: ReadonlyMap<number, LetterId>
 }> {
-  const ids = integerList(tx.dialect, serials)
   if (tx.dialect === 'sqlite') {
-    const [tally] = await tx.rows<RemovedRow>(tallyLeased, part, ids)
+    const [tally] = await tx.rows<RemovedRow>(tallyLeased, part, serials)
     const count = Number(tally?.leased ?? 0)
-    if (count === serials.length) await tx.run(deleteLeased, part, ids)
+    if (count === serials.length) await tx.run(deleteLeased, part, serials)
     return { count, change: changeOf(tally), cases: caseIdsOf(tally) }
   }
-  const [tally] = await tx.rows<RemovedRow>(deleteLeased, part, ids)
+  const [tally] = await tx.rows<RemovedRow>(deleteLeased, part, serials)
   return { count: Number(tally?.leased ?? 0), change: changeOf(tally), cases: caseIdsOf(tally) }
 }
 
@@ -110,7 +109,7 @@ export async function removeAny(
   serials: readonly number[],
   shelves: readonly number[] = Object.values(SHELF),
 ): Promise<{ readonly change: CountChange; readonly cases: readonly RemovedCase[] }> {
-  const values = [part, integerList(tx.dialect, serials), integerList(tx.dialect, shelves)] as const
+  const values = [part, serials, shelves] as const
   const statement = tx.dialect === 'postgres' ? deleteAny : tallyAny
   const [tally] = await tx.rows<RemovedRow>(statement, ...values)
   if (tx.dialect === 'sqlite') await tx.run(deleteAny, ...values)

@@ -4,7 +4,7 @@
  */
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Xid, xid } from '../../core/xid.ts'
-import { type Database, type Integer, integerList, sql, type Transaction } from '../../db/database.ts'
+import { type Database, type Integer, sql, type Transaction } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { Tallies } from '../tallies.ts'
 import { JOB } from '../webhook.ts'
@@ -159,7 +159,7 @@ interface ReceiverRow {
 }
 
 async function receiversOf(tx: Transaction, consumers: readonly number[]): Promise<readonly Receiver[]> {
-  const rows = await tx.rows<ReceiverRow>(readReceivers, integerList(tx.dialect, consumers))
+  const rows = await tx.rows<ReceiverRow>(readReceivers, consumers)
   const receivers = rows.map((row) => ({
     number: Number(row.number),
     channelId: row.channel_id,

@@ -3,7 +3,7 @@
  * time, and kept for a while after that; never more of them than memory has room for, whatever their size.
  */
 import { type Xid, xid } from '../../core/xid.ts'
-import { type Database, sql, textList } from '../../db/database.ts'
+import { type Database, sql } from '../../db/database.ts'
 import type { HeaderList } from '../webhook.ts'
 
 export interface Content {
@@ -114,7 +114,7 @@ export class Contents {
   }
 
   #read(ids: readonly Xid[]): Promise<Row[]> {
-    const list = textList(this.#db.dialect, ids.toSorted())
+    const list = ids.toSorted()
     return this.#db.session('webhooks.contents', (session) =>
       session.rows<Row>(readContents, list, Math.max(1, this.#limits.used - this.#usedBytes)),
     )

@@ -2,14 +2,7 @@
  * Looking at ready jobs without taking them: which consumers have any, and which jobs go first when there is not room for all.
  */
 import { type Instant, instant } from '../../core/clock.ts'
-import {
-  type Integer,
-  integerList,
-  type Session,
-  type Statement,
-  sql,
-  type Value,
-} from '../../db/database.ts'
+import { type Integer, type Session, type Statement, sql, type Value } from '../../db/database.ts'
 import { JOB } from '../webhook.ts'
 
 /**
@@ -119,7 +112,7 @@ export async function rowsOfEach<Row>(
 ): Promise<readonly Row[]> {
   if (rooms.size === 0) return []
   if (session.dialect === 'postgres') {
-    const lists = [rooms.keys(), rooms.values()].map((list) => integerList('postgres', [...list]))
+    const lists = [rooms.keys(), rooms.values()].map((list) => [...list])
     return session.rows<Row>(statement, ...lists, ...values)
   }
   const rows: Row[] = []

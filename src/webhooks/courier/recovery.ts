@@ -6,7 +6,7 @@ import { type Alarm, type Instant, instant, later, microseconds } from '../../co
 import { type Xid, xid } from '../../core/xid.ts'
 import { type Database, type Integer, type Session, StoreUnavailable, sql } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
-import { lockLetters } from '../../letters/reopen.ts'
+import { lockLetters } from '../../letters/locked.ts'
 import { inOffice } from '../../letters/work.ts'
 import type { CourierParts } from '../parts.ts'
 import { Rounds } from '../rounds.ts'

@@ -1,7 +1,7 @@
 /** The dead jobs of a consumer, newest first, with what each failed with. */
 import { instant } from '../../core/clock.ts'
 import { xid } from '../../core/xid.ts'
-import { type Database, type Integer, integerList, type Session, sql, textList } from '../../db/database.ts'
+import { type Database, type Integer, type Session, sql } from '../../db/database.ts'
 import type { JobView } from '../jobs.ts'
 import {
   type Page,
@@ -80,19 +80,13 @@ export class DeadJobs {
 }
 
 async function messagesOf(session: Session, jobs: readonly Row[]): Promise<ReadonlyMap<string, string>> {
-  const ids = textList(
-    session.dialect,
-    jobs.map(({ message }) => message),
-  )
+  const ids = jobs.map(({ message }) => message)
   const rows = await session.rows<{ id: string; message_id: string }>(readMessages, ids)
   return new Map(rows.map(({ id, message_id }) => [id, message_id]))
 }
 
 async function errorsOf(session: Session, jobs: readonly Row[]): Promise<ReadonlyMap<string, string>> {
-  const ids = integerList(
-    session.dialect,
-    jobs.flatMap(({ letter }) => (letter === null ? [] : Number(letter))),
-  )
+  const ids = jobs.flatMap(({ letter }) => (letter === null ? [] : Number(letter)))
   const rows = await session.rows<{ id: Integer; error: string }>(readErrors, ids)
   return new Map(rows.map(({ id, error }) => [String(id), error]))
 }

@@ -5,10 +5,10 @@
 import { type Instant, instant } from '../../core/clock.ts'
 import { textBytes } from '../../core/content.ts'
 import { type Xid, xid } from '../../core/xid.ts'
-import { type Integer, sql, type Transaction, textList } from '../../db/database.ts'
+import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import { bury, type Cause, type Death, PLAIN_RECORD, type Taking } from '../../letters/bury.ts'
 import { captureStatement } from '../../letters/capture.ts'
-import type { Registers } from '../../letters/death-note.ts'
+import type { Registers } from '../../letters/drawers.ts'
 import { letterId } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import type { Tallies } from '../tallies.ts'
@@ -90,13 +90,12 @@ interface FactsRow extends HeldRow {
 const isHeld = (job: { readonly claim: string } | undefined, { state, claim }: HeldRow): boolean =>
   Number(state) === JOB.inFlight && claim !== null && job?.claim === claim
 
-const listOf = (tx: Transaction, jobs: Iterable<{ readonly id: Xid }>): string =>
-  textList(tx.dialect, Array.from(jobs, ({ id }) => id).sort())
+const listOf = (jobs: Iterable<{ readonly id: Xid }>): Xid[] => Array.from(jobs, ({ id }) => id).sort()
 
 /** The deaths of those that are in flight under their claims, in the order of their ids. Locks nothing. */
 async function deathsOf(tx: Transaction, dying: readonly DyingJob[]): Promise<JobDeath[]> {
   const jobs = new Map(dying.map((job) => [xid(job.id), job]))
-  const rows = (await tx.rows<FactsRow>(readFacts, listOf(tx, dying))).filter((row) =>
+  const rows = (await tx.rows<FactsRow>(readFacts, listOf(dying))).filter((row) =>
     isHeld(jobs.get(xid(row.id)), row),
   )
   // Only a pull consumer takes dead jobs as they are.
@@ -219,7 +218,7 @@ const takingJobs = ({ tx, now }: { readonly tx: Transaction; readonly now: Insta
   async hold(deaths) {
     // On SQLite nobody can have come between.
     if (tx.dialect === 'sqlite' || deaths.length === 0) return deaths
-    const rows = await tx.rows<HeldRow>(lockJobs, listOf(tx, deaths))
+    const rows = await tx.rows<HeldRow>(lockJobs, listOf(deaths))
     const found = new Map(rows.map((row) => [row.id, row]))
     return deaths.filter((death) => {
       const row = found.get(death.id)
@@ -228,13 +227,13 @@ const takingJobs = ({ tx, now }: { readonly tx: Transaction; readonly now: Insta
   },
   async end(deaths) {
     const exhausted = Object.fromEntries(deaths.map((death) => [death.id, [mark(death)]]))
-    await tx.run(endJobs, listOf(tx, deaths), JSON.stringify(exhausted), now)
+    await tx.run(endJobs, listOf(deaths), JSON.stringify(exhausted), now)
   },
   all(deaths, notes) {
     const given = deaths.map((death, i) => [death.id, [notes[i], mark(death)]])
     return {
       statement: takeAll,
-      values: [listOf(tx, deaths), now, JSON.stringify(Object.fromEntries(given))],
+      values: [listOf(deaths), now, JSON.stringify(Object.fromEntries(given))],
     }
   },
   async each(death, id) {

@@ -1,9 +1,9 @@
 /** Dead jobs that go for good with their letters: one that its consumer deletes, or those of a purge. */
 import { type Instant, instant } from '../../core/clock.ts'
-import { type Integer, sql, textList } from '../../db/database.ts'
+import { type Integer, sql } from '../../db/database.ts'
 import { type Erasure, eraseLetters } from '../../letters/erase.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
-import { lockLetters } from '../../letters/reopen.ts'
+import { lockLetters } from '../../letters/locked.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { JOB, WEBHOOKS } from '../webhook.ts'
 
@@ -28,7 +28,7 @@ export async function eraseJobs(
 ): Promise<number> {
   if (jobs.length === 0) return 0
   const { tx } = work
-  const ids = textList(tx.dialect, jobs.map(({ id }) => id).sort())
+  const ids = jobs.map(({ id }) => id).sort()
   // Letters before jobs. Statements run in their order: the second need not wait for the answer to the first.
   const [, removed] = await Promise.all([
     lockLetters(

@@ -2,7 +2,7 @@
  * Which of a job's attempts belong to the round that a retry began. A requeue counts them anew from 0; a pull consumer that takes a
  * dead job goes on counting, so the history row of that retry says how many there were before.
  */
-import { type Integer, integerList, type Session, sql } from '../../db/database.ts'
+import { type Integer, type Session, sql } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 
 /** What history keeps of a retry beside its receipt: the attempts that the job had made before it. */
@@ -33,10 +33,7 @@ export async function attemptsBefore(
   letters: readonly LetterId[],
 ): Promise<ReadonlyMap<LetterId, number>> {
   if (letters.length === 0) return new Map()
-  const rows = await session.rows<{ id: Integer; output: Uint8Array | null }>(
-    readNewest,
-    integerList(session.dialect, letters.map(Number)),
-  )
+  const rows = await session.rows<{ id: Integer; output: Uint8Array | null }>(readNewest, letters)
   return new Map(rows.map(({ id, output }) => [letterId(id), attemptsIn(output)]))
 }
 

@@ -4,10 +4,9 @@
  * A job is delivered as its message was broadcast, to all consumers alike: there is nothing to edit.
  */
 import { BartlebyError, failure } from '../../core/errors.ts'
-import { type Integer, type Session, sql, textList } from '../../db/database.ts'
+import { type Integer, type Session, sql } from '../../db/database.ts'
 import { lockCandidates } from '../../letters/candidates.ts'
 import { readContents } from '../../letters/contents.ts'
-import { idList } from '../../letters/id-list.ts'
 import { type LetterId, type Sending, STATUS } from '../../letters/letter.ts'
 import {
   type Departing,
@@ -60,7 +59,11 @@ export const webhookLetterSource = ({ onJobs }: Pick<Parts, 'onJobs'>): LetterSo
   takeBack,
   async moved(work, letters, act) {
     const { tx } = work
-    if (act === 'discard' || act === 'expire') await tx.run(removeOfLetters, idList(tx.dialect, letters))
+    if (act === 'discard' || act === 'expire')
+      await tx.run(
+        removeOfLetters,
+        letters.map(({ id }) => id),
+      )
     if (act === 'reopen') for (const { id } of letters) await layJob(work, id)
   },
 })
@@ -76,13 +79,12 @@ const readFit = sql(
       AND (SELECT message.id FROM bartleby.webhook_messages AS message WHERE message.id = job.message) IS NOT NULL`,
 )
 
-const idsOf = ({ dialect }: Session, letters: readonly Departing[]): string =>
-  textList(dialect, letters.map(({ sourceId }) => sourceId).sort())
+const idsOf = (letters: readonly Departing[]): string[] => letters.map(({ sourceId }) => sourceId).sort()
 
 /** Which jobs can start over. */
 export const renderJobs = (read: Reading, letters: readonly Departing[], edits: Edits) =>
   read('webhooks.render', async (session) => {
-    const fit = await session.rows<{ id: string }>(readFit, idsOf(session, letters))
+    const fit = await session.rows<{ id: string }>(readFit, idsOf(letters))
     const ids = new Set(fit.map(({ id }) => id))
     const edited = await editedOf(session, letters, edits)
     return letters.map((letter): Rendered | Refused => {
@@ -131,7 +133,7 @@ async function send(
   const letters = rendered.map(({ letter }) => letter)
   const rows = await tx.rows<{ id: string; consumer: Integer; pulls: Integer }>(
     startOver,
-    idsOf(tx, letters),
+    idsOf(letters),
     now,
   )
   const tallies = new Tallies()

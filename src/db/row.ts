@@ -1,0 +1,52 @@
+/** Rows of a table as objects: every column is named once, with how it is read. The name in SQL is that of the field in snake case. */
+import { type Instant, instant } from '../core/clock.ts'
+import type { Integer } from './database.ts'
+
+/** How columns are read, by field. */
+type Readers = Readonly<Record<string, (value: never) => unknown>>
+
+/** A row as it is read. */
+export type RowOf<Shape> =
+  Shape extends RowShape<infer Of> ? { readonly [Field in keyof Of]: ReturnType<Of[Field]> } : never
+
+export interface RowShape<Of extends Readers> {
+  /** For SELECT and RETURNING. */
+  readonly columns: string
+  read(row: object): { readonly [Field in keyof Of]: ReturnType<Of[Field]> }
+}
+
+export function rowShape<const Of extends Readers>(readers: Of): RowShape<Of> {
+  const fields = Object.entries(readers).map(([field, read]) => {
+    const column = field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+    return { field, column, read }
+  })
+  return {
+    columns: fields.map(({ column }) => column).join(', '),
+    read(row) {
+      const made: Record<string, unknown> = {}
+      // A row has the columns that were selected; what they hold is what the readers say.
+      const values = row as Readonly<Record<string, unknown>>
+      for (const { field, column, read } of fields) made[field] = read(values[column] as never)
+      return made as ReturnType<RowShape<Of>['read']>
+    },
+  }
+}
+
+/** `read`, where the column may be NULL. */
+export const orNull =
+  <From, To>(read: (value: From) => To) =>
+  (value: From | null): To | null =>
+    value === null ? null : read(value)
+
+export const integer = (value: Integer): number => Number(value)
+export const text = (value: string): string => value
+export const number = (value: number): number => value
+export const flag = (value: Integer): boolean => Number(value) === 1
+export const at = (value: Integer): Instant => instant(BigInt(value))
+/** JSON of the module that wrote it. */
+export const json = (value: string): unknown => JSON.parse(value)
+/** One of the values of a type, which nobody else writes. */
+export const oneOf =
+  <To extends string>() =>
+  (value: string): To =>
+    value as To

@@ -1,0 +1,85 @@
+/** Letters that are locked, and what they are while they are. The order of locks is that of `bury.ts`. */
+import { sql, type Transaction } from '../db/database.ts'
+import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
+import { type Act, type LetterId, letterId, type SourceName, STATUS } from './letter.ts'
+
+/** Letters by primary key, locked in the order of their numbers. */
+const lockCases = sql(
+  'letters.lockCases',
+  'SELECT id FROM bartleby.letters WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE',
+)
+
+const CASE = rowShape({
+  id: letterId,
+  drawer: integer,
+  /** As it is stored. */
+  status: integer,
+  resolvedAt: orNull(at),
+  resolution: orNull(oneOf<Act>()),
+  confirmedAt: orNull(at),
+  /** The redrive that sent it back last. */
+  redrive: orNull(integer),
+  engine: text,
+  /** The dead queue that it belongs to. */
+  deadQueue: orNull(text),
+  /** What its latest retry made. */
+  sentAs: orNull(text),
+})
+
+/** What they say; as in `lockLetter`, not by the statement that waits for their locks. */
+const readCases = sql(
+  'letters.readCases',
+  `SELECT ${CASE.columns},
+     (SELECT source FROM bartleby.drawers WHERE drawers.id = drawer) AS source,
+     (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue
+   FROM bartleby.letters WHERE id = ANY($1::bigint[]) ORDER BY id`,
+  { bigints: true },
+)
+
+export interface CaseRow extends RowOf<typeof CASE> {
+  readonly source: SourceName
+  readonly queue: string
+}
+
+/** A letter as it is once its item has been sent back. */
+export const sentBack = (letter: CaseRow): CaseRow => ({
+  ...letter,
+  status: STATUS.Resolved,
+  resolution: 'retry',
+  confirmedAt: null,
+})
+
+/** A letter as it is once it was reopened into a drawer. */
+export const reopenedIn = (letter: CaseRow, drawer: number): CaseRow => ({
+  ...letter,
+  drawer,
+  status: STATUS.Pending,
+  resolution: null,
+  confirmedAt: null,
+})
+
+/** Locks the letters of these cases until the transaction ends, as far as there are any. */
+export async function lockLetters(tx: Transaction, ids: readonly LetterId[]): Promise<void> {
+  // SQLite has one writer.
+  if (ids.length > 0 && tx.dialect === 'postgres') {
+    await tx.rows(lockCases, ids)
+  }
+}
+
+/** The letters of these cases, as far as there are any, locked until the transaction ends. */
+export async function lockLettersOf(
+  tx: Transaction,
+  caseIds: readonly LetterId[],
+): Promise<Map<LetterId, CaseRow>> {
+  if (caseIds.length === 0) return new Map()
+  const [, rows] = await Promise.all([
+    lockLetters(tx, caseIds),
+    tx.rows<Pick<CaseRow, 'source' | 'queue'>>(readCases, caseIds),
+  ])
+  return new Map(
+    rows.map((row) => {
+      const letter = CASE.read(row)
+      return [letter.id, { ...letter, source: row.source, queue: row.queue }]
+    }),
+  )
+}
