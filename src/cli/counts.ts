@@ -1,19 +1,10 @@
 /** `bartleby counts`: how many letters there are, exactly. */
 import type { Command } from 'commander'
 import type { LetterCount, LetterCounts } from '../client/letter-types.ts'
-import { type OfficeFlags, officeCommand, queryText } from './office.ts'
+import { type OfficeFlags, officeCommand, queryText, type TextFlags } from './office.ts'
 import { table } from './table.ts'
 import type { Terminal } from './terminal.ts'
 import { grouped } from './words.ts'
-
-interface CountFlags extends OfficeFlags {
-  readonly by?: string
-  readonly source?: string
-  readonly engine?: string
-  readonly originalQueue?: string
-  readonly status?: string
-  readonly signature?: string
-}
 
 /** What letters can be counted by, and the heading of each. */
 const KEYS = {
@@ -39,7 +30,7 @@ export const countsCommand = (terminal: Terminal): Command =>
     .option('--original-queue <queue>', 'only letters from this queue')
     .option('--status <status>', 'only letters with this status')
     .option('--signature <signature>', 'only letters with this error')
-    .work(terminal, async ({ call, print }, flags: CountFlags) => {
+    .work(terminal, async ({ call, print }, flags: OfficeFlags & TextFlags<keyof typeof KEYS | 'by'>) => {
       const { url: _, token: __, json: ___, ...query } = flags
       const counts = await call<LetterCounts>('GET', `/api/counts${queryText(query)}`)
       print(counts, () => countsText(counts, query.by ?? DEFAULT_BY))

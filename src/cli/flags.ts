@@ -81,3 +81,10 @@ async function insist(
   const answer = await terminal.ask(`This will ${deed}. Type the ${what} to go on: `)
   if (!isMeant(answer)) throw new CommandFailure(EXIT.failed, 'nothing was changed')
 }
+
+/** Those of them that were given. */
+export const given = <All extends object>(all: All) =>
+  // Entries of it are entries of a part of it.
+  Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof All]?: Exclude<All[Name], undefined>
+  }

@@ -4,20 +4,22 @@ import { bytesOf, type TextEncoding } from '../client/bytes.ts'
 import type { HistoryDetail, HistoryItem } from '../client/history-types.ts'
 import { wholeNumber } from './flags.ts'
 import { payloadText } from './letters/payload-text.ts'
-import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP } from './office.ts'
+import {
+  commandGroup,
+  listAll,
+  type OfficeFlags,
+  officeCommand,
+  SERVER_HELP,
+  type TextFlags,
+} from './office.ts'
 import { type Style, statusIn } from './style.ts'
 import { type Column, type Field, fieldLines, indented } from './table.ts'
 import { printable, type Terminal } from './terminal.ts'
 import { secondsOf } from './words.ts'
 
-interface ListFlags extends OfficeFlags {
-  readonly engine?: string
-  readonly instanceId?: string
-  readonly status?: string
-  readonly operation?: string
-  readonly fromDate?: string
-  readonly toDate?: string
-  readonly correlationId?: string
+type Filter = 'engine' | 'instanceId' | 'status' | 'operation' | 'fromDate' | 'toDate' | 'correlationId'
+
+interface ListFlags extends OfficeFlags, TextFlags<Filter> {
   readonly limit: string
 }
 

@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { pathTo } from '../client/envelope.ts'
 import type { LetterCounts } from '../client/letter-types.ts'
 import type { ConfigFlags } from '../config/index.ts'
+import type { overviewOnWire, placeOnWire } from '../kafka/admin-view.ts'
 import type { KafkaCheck } from '../kafka/check.ts'
 import { CommandFailure, EXIT, usage } from './exit.ts'
 import { commandGroup, DEFAULT_URL, type OfficeFlags, officeCommand } from './office.ts'
@@ -60,33 +61,8 @@ const MARKS = { fine: '✓', missing: '✗', unknown: '?' } as const
 const lineOf = ({ subject, verdict, message }: KafkaCheck): string =>
   `${MARKS[verdict]} ${printable(subject)} ${printable(message)}`
 
-interface Overview {
-  readonly enabled: boolean
-  readonly services?: readonly {
-    readonly name: string
-    readonly dlqTopic: string
-    readonly retryTopic: string
-    readonly profile: string
-  }[]
-  readonly intake?: {
-    readonly state: string
-    readonly troubles: readonly string[]
-    readonly partitions: readonly {
-      readonly topic: string
-      readonly partition: number
-      readonly committed: string | null
-      readonly lag: string | null
-      readonly trouble: string | null
-    }[]
-  }
-}
-
-interface ShownPlace {
-  readonly dlqId: string
-  readonly service: string
-  readonly originalTopic: string
-  readonly state: string
-}
+/** Of a server without Kafka only that it is not enabled. */
+type Overview = { readonly enabled: boolean } & Partial<Omit<ReturnType<typeof overviewOnWire>, 'enabled'>>
 
 const eventPath = (dlqId: string): string => pathTo('/api/kafka/events', dlqId)
 
@@ -161,7 +137,7 @@ const reassign = (terminal: Terminal): Command =>
       async ({ call }, dlqId: string, service: string, flags: OfficeFlags & { readonly topic?: string }) => {
         const { topic } = flags
         const body = { service, ...(topic === undefined ? {} : { topic }) }
-        const place = await call<ShownPlace>('POST', `${eventPath(dlqId)}/reassign`, body)
+        const place = await call<ReturnType<typeof placeOnWire>>('POST', `${eventPath(dlqId)}/reassign`, body)
         const text = `event '${place.dlqId}' is in the queue of '${place.service}', from topic '${place.originalTopic}'`
         terminal.out(flags.json ? JSON.stringify(place) : printable(text))
       },

@@ -34,6 +34,9 @@ export interface OfficeFlags {
   readonly config?: string
 }
 
+/** Flags that are texts, and need not be given. */
+export type TextFlags<Names extends string> = { readonly [Name in Names]?: string }
+
 class OfficeCommand extends Command {
   /**
    * What it does, with a desk, its arguments and its flags. `carriesOut`: an office of its own goes on with redrives meanwhile, because

@@ -2,16 +2,20 @@
 import type { Command } from 'commander'
 import type { SignatureDetail, SignatureGroup } from '../client/letter-types.ts'
 import { wholeNumber } from './flags.ts'
-import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP } from './office.ts'
+import {
+  commandGroup,
+  listAll,
+  type OfficeFlags,
+  officeCommand,
+  SERVER_HELP,
+  type TextFlags,
+} from './office.ts'
 import type { Style } from './style.ts'
 import { type Column, counted, type Field, fieldLines, indented } from './table.ts'
 import { printable, type Terminal } from './terminal.ts'
 import { ageOf, grouped, nowMs, secondsOf, sparkline } from './words.ts'
 
-interface ListFlags extends OfficeFlags {
-  readonly source?: string
-  readonly engine?: string
-  readonly originalQueue?: string
+interface ListFlags extends OfficeFlags, TextFlags<'source' | 'engine' | 'originalQueue'> {
   readonly limit: string
 }
 

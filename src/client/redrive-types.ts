@@ -2,6 +2,7 @@
 import type { TextEncoding } from './bytes.ts'
 import type { PageRequest } from './envelope.ts'
 import type { LetterFilter, LetterKey } from './letter-types.ts'
+import type { Progressing } from './runs.ts'
 
 export type RedriveState =
   | 'planning'
@@ -113,7 +114,7 @@ export interface RedriveNumbers {
 }
 
 /** A redrive as lists show it. */
-export interface RedriveItem {
+export interface RedriveItem extends Progressing {
   readonly id: string
   readonly state: RedriveState
   /** How it stands, for people. */
@@ -141,14 +142,6 @@ export interface RedriveItem {
   readonly endedAtUtc: string | null
   /** Why it is paused, was stopped or was cancelled. */
   readonly note: string | null
-  /** How often it went on after a restart, or on another server. */
-  readonly resumed: number
-  /** A server is at it now. */
-  readonly isHeld: boolean
-  /** Letters a second, over the last seconds; null when it is not under way. */
-  readonly rateNow: number | null
-  /** At this rate; null when that is not known. */
-  readonly secondsLeft: number | null
 }
 
 /** Letters of a redrive that go to the same place. */

@@ -6,8 +6,20 @@ import { sleep } from './waiting.ts'
 
 export type RunState = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
 
+/** How something goes on that servers carry out. */
+export interface Progressing {
+  /** How often it went on after a restart, or on another server. */
+  readonly resumed: number
+  /** A server is at it now. */
+  readonly isHeld: boolean
+  /** A second, over the last seconds; null when it is not under way. */
+  readonly rateNow: number | null
+  /** At this rate; null when that is not known. */
+  readonly secondsLeft: number | null
+}
+
 /** A run and how far it is. */
-export interface RunItem {
+export interface RunItem extends Progressing {
   readonly id: string
   /** What is done: `expire`, `webhook-requeue`, `webhook-purge` and so on. */
   readonly kind: string
@@ -31,12 +43,6 @@ export interface RunItem {
   readonly dueAtUtc: string | null
   /** Why it is paused, failed or was cancelled. */
   readonly note: string | null
-  /** How often it went on after a restart, or on another server. */
-  readonly resumed: number
-  /** A server is at it now. */
-  readonly isHeld: boolean
-  readonly rateNow: number | null
-  readonly secondsLeft: number | null
 }
 
 export interface RunListRequest extends PageRequest {

@@ -4,15 +4,9 @@
  */
 import type { Time } from './times.ts'
 
-export interface QueueSettings {
-  readonly queueName: string
-  readonly leaseTimeout?: string
-  readonly expireTimeout?: string
-  readonly deadQueue?: string
-  readonly reference?: string
-  /** 0 means unlimited. */
-  readonly maxAttempts?: number
-  readonly requestedPartitions?: number
+export interface QueueSettings
+  extends Pick<Queue, 'queueName'>,
+    Partial<Omit<Queue, 'queueName' | 'createdAt' | 'updatedAt' | 'namespace'>> {
   /**
    * What becomes of an item that dies while there is no dead queue: a letter, or nothing. Left out: 'letter' in a new queue,
    * as it was in an update.
@@ -29,6 +23,7 @@ export interface Queue {
   readonly expireTimeout: string
   readonly deadQueue: string
   readonly reference: string
+  /** 0 means unlimited. */
   readonly maxAttempts: number
   readonly requestedPartitions: number
   readonly namespace: string

@@ -273,7 +273,7 @@ function placeOf({ channel = '', consumer = '' }: Readonly<Record<string, string
   return { channelNumber: Number(channel), consumerId: consumer }
 }
 
-function consumerOnWire(consumer: ConsumerOverview, now: Instant) {
+export function consumerOnWire(consumer: ConsumerOverview, now: Instant) {
   const { number, channelNumber, pause, oldestDeadAt, isSigned, previousSecretSince, ...told } = consumer
   return {
     ...told,
@@ -290,7 +290,7 @@ function consumerOnWire(consumer: ConsumerOverview, now: Instant) {
 
 const timeOnWire = (at: Instant | null): string | null => (at === null ? null : formatMicros(instant(at)))
 
-const runOnWire = (run: BulkRun) => ({
+export const runOnWire = (run: BulkRun) => ({
   id: run.id,
   kind: run.kind,
   channelId: run.channelId,

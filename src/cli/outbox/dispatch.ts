@@ -4,6 +4,7 @@ import { BartlebyError } from '../../core/errors.ts'
 import type { RunningDispatcher } from '../../outbox/create-dispatcher.ts'
 import type { Transport } from '../../outbox/transport.ts'
 import { EXIT, failureOf } from '../exit.ts'
+import { given } from '../flags.ts'
 import { listenForStop } from '../stop-signal.ts'
 import { applicationDatabase } from '../store.ts'
 import type { Terminal } from '../terminal.ts'
@@ -82,7 +83,7 @@ async function dispatch(flags: Flags, terminal: Terminal): Promise<void> {
 }
 
 async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatcher> {
-  const { to, name, logLevel } = flags
+  const { to, name, logLevel, batchSize, concurrency, maxRetries, pollIntervalSeconds } = flags
   await applicationDatabase(flags.url)
   // Loaded when they are needed, as in `serve`.
   const [{ pino }, { createDispatcher }, transport] = await Promise.all([
@@ -92,18 +93,11 @@ async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatch
   ])
   const log = pino({ level: logLevel }, pino.destination(2))
   const { logTransport } = await import('../../outbox/transports/log.ts')
-  const numbers = {
-    batchSize: flags.batchSize,
-    concurrency: flags.concurrency,
-    maxRetries: flags.maxRetries,
-    pollIntervalSeconds: flags.pollIntervalSeconds,
-  }
-  const given = Object.fromEntries(Object.entries(numbers).filter(([, number]) => number !== undefined))
   try {
     return createDispatcher({
       url: flags.url,
       ...tableOptionsOf(flags),
-      ...given,
+      ...given({ batchSize, concurrency, maxRetries, pollIntervalSeconds }),
       name,
       log,
       transport: transport ?? logTransport({ log }),

@@ -8,36 +8,27 @@ import { usFromNs } from '../../core/duration.ts'
 import { SystemClock } from '../../core/system-clock.ts'
 import { formatTimestamp, parseTimestamp } from '../../core/timestamp.ts'
 import { reasonOf, usage } from '../exit.ts'
-import { durationNs, wholeNumber } from '../flags.ts'
-import { type OfficeFlags, officeCommand } from '../office.ts'
+import { durationNs, given, wholeNumber } from '../flags.ts'
+import { type OfficeFlags, officeCommand, type TextFlags } from '../office.ts'
 import { table } from '../table.ts'
 import { readAll, type Terminal } from '../terminal.ts'
 import { itemForJson, preview } from './contents.ts'
 
-interface TimeFlags {
-  readonly at?: string
-  readonly in?: string
-}
+type TimeFlags = TextFlags<'at' | 'in'>
 
-interface ProduceFlags extends OfficeFlags, TimeFlags {
-  readonly file?: string
-  readonly kind?: string
-  readonly encoding?: string
-  readonly reference?: string
-  readonly dedupeKey?: string
-}
+interface ProduceFlags
+  extends OfficeFlags,
+    TimeFlags,
+    TextFlags<'file' | 'kind' | 'encoding' | 'reference' | 'dedupeKey'> {}
 
-interface LeaseFlags extends OfficeFlags {
+interface LeaseFlags extends OfficeFlags, TextFlags<'clientId'> {
   readonly limit: string
   readonly wait: string
-  readonly clientId?: string
 }
 
-interface SettleFlags extends OfficeFlags, TimeFlags {
+interface SettleFlags extends OfficeFlags, TimeFlags, TextFlags<'errorClass' | 'errorMessage'> {
   readonly partition: string
   readonly dead?: boolean
-  readonly errorClass?: string
-  readonly errorMessage?: string
 }
 
 export function produceCommand(terminal: Terminal): Command {
@@ -60,14 +51,10 @@ export function produceCommand(terminal: Terminal): Command {
     .work(
       terminal,
       async ({ queues, print }, queueName: string, argument: string | undefined, flags: ProduceFlags) => {
-        const enqueueAt = timeOf(flags)
+        const { kind, encoding, reference, dedupeKey } = flags
         const item = {
+          ...given({ kind, encoding, reference, dedupeKey, enqueueAt: timeOf(flags) }),
           payload: await payloadOf(argument, flags.file, terminal),
-          ...(flags.kind !== undefined && { kind: flags.kind }),
-          ...(flags.encoding !== undefined && { encoding: flags.encoding }),
-          ...(flags.reference !== undefined && { reference: flags.reference }),
-          ...(flags.dedupeKey !== undefined && { dedupeKey: flags.dedupeKey }),
-          ...(enqueueAt !== undefined && { enqueueAt }),
         }
         const receipt = await queues.produceWithIds({ queueName, items: [item] })
         const [produced] = receipt.items
@@ -121,11 +108,8 @@ export function completeCommand(terminal: Terminal): Command {
   )
     .option('--partition <n>', 'the partition they were leased from', '0')
     .work(terminal, async ({ queues, print }, queueName: string, ids: string[], flags: SettleFlags) => {
-      await queues.complete({
-        queueName,
-        ids,
-        partition: wholeNumber('--partition', flags.partition, 0),
-      })
+      const partition = wholeNumber('--partition', flags.partition, 0)
+      await queues.complete({ queueName, ids, partition })
       print({ completed: ids }, () => `completed ${ids.length}`)
     })
 }
@@ -146,13 +130,8 @@ export function retryCommand(terminal: Terminal): Command {
     .option('--error-class <text>', 'what failed, for the letter')
     .option('--error-message <text>', 'and in which words')
     .work(terminal, async ({ queues, print }, queueName: string, ids: string[], flags: SettleFlags) => {
-      const retryAt = timeOf(flags)
-      const fate = {
-        ...(retryAt !== undefined && { retryAt }),
-        ...(flags.dead && { dead: true }),
-        ...(flags.errorClass !== undefined && { errorClass: flags.errorClass }),
-        ...(flags.errorMessage !== undefined && { errorMessage: flags.errorMessage }),
-      }
+      const { dead, errorClass, errorMessage } = flags
+      const fate = given({ retryAt: timeOf(flags), dead, errorClass, errorMessage })
       await queues.retry({
         queueName,
         partition: wholeNumber('--partition', flags.partition, 0),

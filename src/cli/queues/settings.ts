@@ -3,8 +3,8 @@ import { type Command, Option } from 'commander'
 import { type Queue, type QueueClient, QueueClientError, type QueueSettings } from '../../client/index.ts'
 import type { QueueOverview } from '../../client/source-types.ts'
 import { createWithDeadQueue } from '../../client/with-dead-queue.ts'
-import { confirmName, wholeNumber } from '../flags.ts'
-import { type Desk, listAll, type OfficeFlags, officeCommand } from '../office.ts'
+import { confirmName, given, wholeNumber } from '../flags.ts'
+import { type Desk, listAll, type OfficeFlags, officeCommand, type TextFlags } from '../office.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { ageOf, nowMs } from '../words.ts'
@@ -12,15 +12,12 @@ import { ageOf, nowMs } from '../words.ts'
 /** Queues per call when all are listed. */
 const PAGE = 1000
 
-interface SettingsFlags extends OfficeFlags {
-  readonly leaseTimeout?: string
-  readonly expireTimeout?: string
+interface SettingsFlags
+  extends OfficeFlags,
+    TextFlags<'leaseTimeout' | 'expireTimeout' | 'reference' | 'maxAttempts' | 'partitions'> {
   /** false: `--no-dead-queue`. */
   readonly deadQueue?: string | false
   readonly onDeath?: 'letter' | 'delete'
-  readonly reference?: string
-  readonly maxAttempts?: string
-  readonly partitions?: string
 }
 
 export function listCommand(terminal: Terminal): Command {
@@ -154,20 +151,18 @@ export function deleteCommand(terminal: Terminal): Command {
     )
 }
 
-/** Only what was given. */
 function settingsOf(queueName: string, flags: SettingsFlags): QueueSettings {
-  const maxAttempts = wholeNumber('--max-attempts', flags.maxAttempts, 0)
-  const requestedPartitions = wholeNumber('--partitions', flags.partitions, 1)
-  return {
-    queueName,
-    ...(flags.leaseTimeout !== undefined && { leaseTimeout: flags.leaseTimeout }),
-    ...(flags.expireTimeout !== undefined && { expireTimeout: flags.expireTimeout }),
-    ...(flags.deadQueue !== undefined && { deadQueue: flags.deadQueue || '' }),
-    ...(flags.onDeath !== undefined && { onDeath: flags.onDeath }),
-    ...(flags.reference !== undefined && { reference: flags.reference }),
-    ...(maxAttempts !== undefined && { maxAttempts }),
-    ...(requestedPartitions !== undefined && { requestedPartitions }),
+  const { leaseTimeout, expireTimeout, deadQueue, onDeath, reference } = flags
+  const settings = {
+    leaseTimeout,
+    expireTimeout,
+    deadQueue: deadQueue === false ? '' : deadQueue,
+    onDeath,
+    reference,
+    maxAttempts: wholeNumber('--max-attempts', flags.maxAttempts, 0),
+    requestedPartitions: wholeNumber('--partitions', flags.partitions, 1),
   }
+  return { queueName, ...given(settings) }
 }
 
 const show = async ({ queues, print }: Desk, queueName: string): Promise<void> =>

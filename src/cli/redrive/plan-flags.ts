@@ -17,22 +17,18 @@ import {
   type RedriveOrder,
 } from '../../redrive/redrive.ts'
 import { reasonOf, usage } from '../exit.ts'
-import { durationNs, readText } from '../flags.ts'
+import { durationNs, given, readText } from '../flags.ts'
 import { type FilterFlags, filterOf, isRowKey, letterNamed, withFilterFlags } from '../letters/which.ts'
-import type { Desk } from '../office.ts'
+import type { Desk, TextFlags } from '../office.ts'
 import type { Terminal } from '../terminal.ts'
 
-export interface PlanFlags extends FilterFlags, RepairFlags {
+export interface PlanFlags
+  extends FilterFlags,
+    RepairFlags,
+    TextFlags<'idsFile' | 'to' | 'rate' | 'canary' | 'canaryWait' | 'stop' | 'reason'> {
   readonly id?: readonly string[]
-  readonly idsFile?: string
   readonly action?: RedriveAction
-  readonly to?: string
-  readonly rate?: string
-  readonly canary?: string
-  readonly canaryWait?: string
-  readonly stop?: string
   readonly order?: RedriveOrder
-  readonly reason?: string
 }
 
 /** Adds the flags that say which letters, what is done to them, and how. */
@@ -88,17 +84,13 @@ export function planBody(
   if (action !== 'move' && flags.to !== undefined) throw usage(`--to is for --action move, not for ${action}`)
   if (action === 'discard' && (flags.reason ?? '').trim() === '')
     throw usage('say why the letters are discarded: --reason TEXT')
-  const canary = canaryOf(flags)
+  const { to: queue, rate, stop, order, reason } = flags
   return {
     ...('ids' in chosen ? { ids: chosen.ids } : { filter: filterBody(chosen.filter) }),
     action,
-    ...(flags.to !== undefined && { queue: flags.to }),
-    ...(repair !== undefined && { repair }),
-    ...(flags.rate !== undefined && { rate: rateOf('--rate', flags.rate) }),
-    ...(canary !== undefined && { canary }),
-    ...(flags.stop !== undefined && { stopRule: stopRuleOf(flags.stop) }),
-    ...(flags.order !== undefined && { order: flags.order }),
-    ...(flags.reason !== undefined && { reason: flags.reason }),
+    ...given({ queue, repair, canary: canaryOf(flags), order, reason }),
+    ...(rate !== undefined && { rate: rateOf('--rate', rate) }),
+    ...(stop !== undefined && { stopRule: stopRuleOf(stop) }),
   }
 }
 
@@ -221,9 +213,7 @@ function keyInJson(text: string): LetterKey | null {
   }
 }
 
-interface RepairFlags {
-  readonly patch?: string
-  readonly map?: string
+interface RepairFlags extends TextFlags<'patch' | 'map'> {
   readonly setHeader?: Readonly<Record<string, string>>
   readonly removeHeader?: readonly string[]
 }
@@ -250,16 +240,13 @@ function header(
 export async function repairOf(flags: RepairFlags, terminal: Terminal): Promise<RedriveRepair | undefined> {
   const { patch, map, setHeader, removeHeader } = flags
   if (patch !== undefined && map !== undefined) throw usage('--patch and --map exclude each other')
-  const headers =
-    setHeader === undefined && removeHeader === undefined
-      ? undefined
-      : { ...(setHeader && { set: setHeader }), ...(removeHeader && { remove: removeHeader }) }
-  if (patch === undefined && map === undefined && headers === undefined) return undefined
-  const repair = {
-    ...(patch !== undefined && { patch: await patchOf(patch, terminal) }),
-    ...(map !== undefined && { mapping: await mappingOf(map, terminal) }),
-    ...(headers !== undefined && { headers }),
-  }
+  const headers = given({ set: setHeader, remove: removeHeader })
+  const repair = given({
+    patch: patch === undefined ? undefined : await patchOf(patch, terminal),
+    mapping: map === undefined ? undefined : await mappingOf(map, terminal),
+    headers: Object.keys(headers).length === 0 ? undefined : headers,
+  })
+  if (Object.keys(repair).length === 0) return undefined
   // Whether it is one is for the server to say, which knows the language of recipes.
   return repair as RedriveRepair
 }

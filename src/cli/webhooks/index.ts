@@ -1,35 +1,14 @@
 /** `bartleby webhooks …`: consumers of webhooks with their jobs, requeues and purges under way, and what is done with one of them. */
 import type { Command } from 'commander'
+import type { consumerOnWire, runOnWire } from '../../webhooks/admin-routes.ts'
 import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP } from '../office.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { limitsCommand, purgeCommand, requeueCommand, resumeCommand, secretCommand } from './act.ts'
 import { verifyCommand } from './verify.ts'
 
-interface ShownConsumer {
-  readonly channelId: string
-  readonly consumerId: string
-  readonly type: string
-  readonly queued: number
-  readonly inFlight: number
-  readonly delivered: number
-  readonly dead: number
-  readonly oldestDeadAtUtc: string | null
-  readonly state: string
-  readonly pauseReason: string | null
-}
-
-interface ShownRun {
-  readonly kind: string
-  readonly channelId: string
-  readonly consumerId: string
-  readonly expected: number
-  readonly done: number
-  readonly state: string
-  readonly by: string
-  readonly startedAtUtc: string
-  readonly finishedAtUtc: string | null
-}
+type ShownConsumer = ReturnType<typeof consumerOnWire>
+type ShownRun = ReturnType<typeof runOnWire>
 
 const status = (terminal: Terminal): Command =>
   officeCommand(
