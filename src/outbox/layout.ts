@@ -32,7 +32,8 @@ export type RunSql = (
   parameters: readonly unknown[],
 ) => Promise<readonly Record<string, unknown>[]>
 
-export interface Layout extends TableNames {
+/** What is known of a table. */
+interface TableFacts extends TableNames {
   readonly dialect: Dialect
   /** The types of the columns as the database calls them; on SQLite in lower case. */
   readonly types: Readonly<Record<ColumnName, string>>
@@ -43,9 +44,10 @@ export interface Layout extends TableNames {
   /** Purged keys are kept; and writers can wake dispatchers. */
   readonly hasKeys: boolean
   readonly hasWake: boolean
-  /** Distinguishes the statements of this layout from those of others. */
-  readonly fingerprint: string
 }
+
+/** What is known of a table, and its words in SQL. */
+export type Layout = ReturnType<typeof layoutOf>
 
 const COLUMNS_OF: Readonly<Record<Dialect, string>> = {
   postgres: `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
@@ -88,7 +90,7 @@ export async function readLayout(dialect: Dialect, options: TableOptions, run: R
   const types = Object.fromEntries(
     COLUMN_NAMES.map((name) => [name, found.get(names.columns[name]) ?? '']),
   ) as Layout['types']
-  const layout = {
+  return layoutOf({
     ...names,
     dialect,
     types,
@@ -97,134 +99,154 @@ export async function readLayout(dialect: Dialect, options: TableOptions, run: R
     hasFailures: types.earlierFailures === (dialect === 'postgres' ? 'jsonb' : 'text'),
     hasKeys: keys.size > 0,
     hasWake: wake.size > 0,
-  }
-  return { ...layout, fingerprint: shortHash(JSON.stringify(layout)) }
+  })
 }
 
-/** A column, quoted. */
-export const columnOf = (layout: TableNames, name: ColumnName | 'isProcessed'): string =>
-  quote(layout.columns[name])
-
-/** All columns of a layout, quoted, to be put into statements. */
-export function quotedColumns(layout: TableNames): Readonly<Record<ColumnName | 'isProcessed', string>> {
-  const names = Object.entries(layout.columns).map(([name, column]) => [name, quote(column)])
+/** All columns of a table, quoted, to be put into statements. */
+export function quotedColumns({ columns }: TableNames): Readonly<Record<ColumnName | 'isProcessed', string>> {
+  const names = Object.entries(columns).map(([name, column]) => [name, quote(column)])
   // The same keys as before.
   return Object.fromEntries(names) as Record<ColumnName | 'isProcessed', string>
 }
 
-/** A text as a value of a column's type; SQLite does not care. */
-export const typed = (layout: Layout, column: ColumnName, text: string): string =>
-  layout.dialect === 'postgres' ? `${text}::text::${layout.types[column]}` : text
-
 /** A value of any type as text: ids, tenants and keys of others are of any. */
 export const asText = (expression: string): string => `CAST(${expression} AS text)`
 
-/** The change of the flag in tables that have one beside the time of processing. */
-export const processedFlag = (layout: Layout, value: boolean): string =>
-  layout.hasFlag ? `, ${columnOf(layout, 'isProcessed')} = ${value}` : ''
-
-type TimeKind = 'timestamptz' | 'timestamp' | 'micros' | 'text'
-
-function timeKind({ types, dialect }: Layout, column: ColumnName): TimeKind {
-  const type = types[column]
-  if (type.startsWith('timestamp') && dialect === 'postgres')
-    return type.includes('without time zone') ? 'timestamp' : 'timestamptz'
-  return /int/.test(type) ? 'micros' : 'text'
-}
-
-/** A column of times in microseconds since 1970. Times without a zone are UTC. */
-export function microsOf(layout: Layout, column: ColumnName, expression = columnOf(layout, column)): string {
-  switch (timeKind(layout, column)) {
-    case 'timestamptz':
-      return `(extract(epoch FROM ${expression}) * 1000000)::bigint`
-    case 'timestamp':
-      return `(extract(epoch FROM ${expression} AT TIME ZONE 'UTC') * 1000000)::bigint`
-    case 'micros':
-      return expression
-    case 'text':
-      return layout.dialect === 'postgres'
-        ? `(extract(epoch FROM ${expression}::timestamptz) * 1000000)::bigint`
-        : `CAST(round((julianday(${expression}) - 2440587.5) * 86400000.0) AS INTEGER) * 1000`
-  }
-}
-
-/** A time in microseconds; null for those at the ends of time, which PostgreSQL has and integers have not. */
-export function finiteMicrosOf(layout: Layout, column: ColumnName, expression: string): string {
-  const micros = microsOf(layout, column, expression)
-  const canBeInfinite = layout.dialect === 'postgres' && layout.types[column].startsWith('timestamp')
-  return canBeInfinite ? `CASE WHEN isfinite(${expression}) THEN ${micros} END` : micros
-}
-
-/** A parameter in microseconds since 1970 as a value for a column of times. */
-export function timeFrom(layout: Layout, column: ColumnName, parameter: string): string {
-  const moment = `(timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond')`
-  switch (timeKind(layout, column)) {
-    case 'timestamptz':
-      return moment
-    case 'timestamp':
-      return `(${moment} AT TIME ZONE 'UTC')`
-    case 'micros':
-      return layout.dialect === 'postgres' ? `${parameter}::bigint` : parameter
-    case 'text':
-      return layout.dialect === 'postgres'
-        ? `${moment}::text`
-        : `strftime('%Y-%m-%dT%H:%M:%fZ', ${parameter} / 1000000.0, 'unixepoch')`
-  }
-}
-
-/** The present time of the database as a value for a column of times. PostgreSQL: of the statement's row, not of its transaction. */
-export function presentTime(layout: Layout, column: ColumnName): string {
-  if (layout.dialect === 'postgres') {
-    const micros = `(extract(epoch FROM clock_timestamp()) * 1000000)`
-    return timeKind(layout, column) === 'timestamptz' ? 'clock_timestamp()' : timeFrom(layout, column, micros)
-  }
-  const micros = `CAST(unixepoch('subsec') * 1000000 AS INTEGER)`
-  return timeKind(layout, column) === 'micros' ? micros : `strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`
-}
-
-/** Whether the payload is kept as bytes; otherwise it is text or JSON. */
-export const keepsBytes = ({ types }: Layout): boolean =>
-  /^(bytea|blob)/.test(types.payload) || types.payload === ''
-
-/** Whether the database takes only JSON as payload. */
-export const keepsJson = ({ types, dialect }: Layout): boolean =>
-  dialect === 'postgres' && /^jsonb?$/.test(types.payload)
-
-/** The payload as bytes. */
-export function payloadOf(layout: Layout, expression = columnOf(layout, 'payload')): string {
-  if (layout.dialect === 'sqlite') return `CAST(${expression} AS BLOB)`
-  return keepsBytes(layout) ? expression : `convert_to(${expression}::text, 'UTF8')`
-}
-
-/** A parameter of bytes as a payload. */
-export function payloadFrom(layout: Layout, parameter: string): string {
-  if (layout.dialect === 'sqlite')
-    return keepsBytes(layout) ? `CAST(${parameter} AS BLOB)` : `CAST(${parameter} AS TEXT)`
-  return keepsBytes(layout)
-    ? `${parameter}::bytea`
-    : `convert_from(${parameter}::bytea, 'UTF8')::${layout.types.payload}`
-}
+/** Times of a row: due since ever; never, because it waits for the one before it. */
+const DUE_BOUNDS = {
+  postgres: { always: `'-infinity'::timestamptz`, never: `'infinity'::timestamptz` },
+  sqlite: { always: '0', never: '9223372036854775807' },
+} as const
 
 /**
  * When a row is due: its claim ends, or its next attempt; a row that was never touched is due since ever. The first
  * column of the index that serves the dispatchers, so it stands in every statement in exactly these words.
  */
-export function dueOf(layout: TableNames & { readonly dialect: Dialect }, table = ''): string {
-  const { claimedUntil, nextAttemptAt } = quotedColumns(layout)
-  const never = layout.dialect === 'postgres' ? `'-infinity'::timestamptz` : '0'
-  return `(coalesce(${table}${claimedUntil}, ${table}${nextAttemptAt}, ${never}))`
+export function dueOf(names: TableNames, dialect: Dialect): string {
+  const { claimedUntil, nextAttemptAt } = quotedColumns(names)
+  return `(coalesce(${claimedUntil}, ${nextAttemptAt}, ${DUE_BOUNDS[dialect].always}))`
 }
 
-/** Since ever, and never, as times of a row that is due at once, or waits for the one before it. */
-export const dueBounds = {
-  postgres: { always: `'-infinity'::timestamptz`, never: `'infinity'::timestamptz` },
-  sqlite: { always: '0', never: '9223372036854775807' },
-} as const
+type TimeKind = 'timestamptz' | 'timestamp' | 'micros' | 'text'
 
-/** A row that is still in the care of its dispatchers. */
-export function pendingOf(layout: TableNames, table = ''): string {
-  const { processedAt, deadAt } = quotedColumns(layout)
-  return `${table}${processedAt} IS NULL AND ${table}${deadAt} IS NULL`
+/** The words for a table of which this is known. */
+export function layoutOf(facts: TableFacts) {
+  const { dialect, types } = facts
+  const isPostgres = dialect === 'postgres'
+  const c = quotedColumns(facts)
+  const keepsBytes = /^(bytea|blob)/.test(types.payload) || types.payload === ''
+  /** Distinguishes the statements of this layout from those of others. */
+  const fingerprint = shortHash(JSON.stringify(facts))
+
+  function timeKind(column: ColumnName): TimeKind {
+    const type = types[column]
+    if (type.startsWith('timestamp') && isPostgres)
+      return type.includes('without time zone') ? 'timestamp' : 'timestamptz'
+    return /int/.test(type) ? 'micros' : 'text'
+  }
+
+  /** A column of times in microseconds since 1970. Times without a zone are UTC. */
+  function micros(column: ColumnName, expression = c[column]): string {
+    switch (timeKind(column)) {
+      case 'timestamptz':
+        return `(extract(epoch FROM ${expression}) * 1000000)::bigint`
+      case 'timestamp':
+        return `(extract(epoch FROM ${expression} AT TIME ZONE 'UTC') * 1000000)::bigint`
+      case 'micros':
+        return expression
+      case 'text':
+        return isPostgres
+          ? `(extract(epoch FROM ${expression}::timestamptz) * 1000000)::bigint`
+          : `CAST(round((julianday(${expression}) - 2440587.5) * 86400000.0) AS INTEGER) * 1000`
+    }
+  }
+
+  /** A parameter in microseconds since 1970 as a value for a column of times. */
+  function time(column: ColumnName, parameter: string): string {
+    const moment = `(timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond')`
+    switch (timeKind(column)) {
+      case 'timestamptz':
+        return moment
+      case 'timestamp':
+        return `(${moment} AT TIME ZONE 'UTC')`
+      case 'micros':
+        return isPostgres ? `${parameter}::bigint` : parameter
+      case 'text':
+        return isPostgres
+          ? `${moment}::text`
+          : `strftime('%Y-%m-%dT%H:%M:%fZ', ${parameter} / 1000000.0, 'unixepoch')`
+    }
+  }
+
+  return {
+    ...facts,
+    /** The columns, quoted. */
+    c,
+    /** Whether the payload is kept as bytes; otherwise it is text or JSON. */
+    keepsBytes,
+    /** Whether the database takes only JSON as payload. */
+    keepsJson: isPostgres && /^jsonb?$/.test(types.payload),
+    due: dueOf(facts, dialect),
+    dueBounds: DUE_BOUNDS[dialect],
+    /** A row that is still in the care of its dispatchers. */
+    pending: `${c.processedAt} IS NULL AND ${c.deadAt} IS NULL`,
+    micros,
+    time,
+
+    /** A text as a value of a column's type; SQLite does not care. */
+    typed: (column: ColumnName, text: string): string =>
+      isPostgres ? `${text}::text::${types[column]}` : text,
+
+    /** The change of the flag in tables that have one beside the time of processing. */
+    processedFlag: (value: boolean): string => (facts.hasFlag ? `, ${c.isProcessed} = ${value}` : ''),
+
+    /** A time in microseconds; null for those at the ends of time, which PostgreSQL has and integers have not. */
+    finiteMicros(column: ColumnName, expression: string): string {
+      const canBeInfinite = isPostgres && types[column].startsWith('timestamp')
+      const finite = micros(column, expression)
+      return canBeInfinite ? `CASE WHEN isfinite(${expression}) THEN ${finite} END` : finite
+    },
+
+    /** The present time of the database as a value for a column of times. PostgreSQL: of the statement's row, not of its transaction. */
+    presentTime(column: ColumnName): string {
+      const kind = timeKind(column)
+      if (isPostgres) {
+        const present = `(extract(epoch FROM clock_timestamp()) * 1000000)`
+        return kind === 'timestamptz' ? 'clock_timestamp()' : time(column, present)
+      }
+      const present = `CAST(unixepoch('subsec') * 1000000 AS INTEGER)`
+      return kind === 'micros' ? present : `strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`
+    },
+
+    /** The payload as bytes. */
+    payloadBytes(expression = c.payload): string {
+      if (!isPostgres) return `CAST(${expression} AS BLOB)`
+      return keepsBytes ? expression : `convert_to(${expression}::text, 'UTF8')`
+    },
+
+    /** A parameter of bytes as a payload. */
+    payloadFrom(parameter: string): string {
+      if (!isPostgres) return `CAST(${parameter} AS ${keepsBytes ? 'BLOB' : 'TEXT'})`
+      return keepsBytes
+        ? `${parameter}::bytea`
+        : `convert_from(${parameter}::bytea, 'UTF8')::${types.payload}`
+    },
+
+    /** A statement on the table. Not declared with `sql`: there is one for each layout. */
+    statement(
+      verb: string,
+      text: string | Readonly<Record<Dialect, string>>,
+      { bigints = false }: { readonly bigints?: boolean } = {},
+    ): Statement {
+      const { postgres, sqlite } = typeof text === 'string' ? { postgres: text, sqlite: text } : text
+      return {
+        name: `outbox.${verb}.${fingerprint}`,
+        postgres,
+        sqlite: sqlite.replace(/\$(\d+)/g, '?$1'),
+        bigints,
+      }
+    },
+  }
 }
 
 /** What is made of a layout, once for each. */
@@ -234,21 +256,5 @@ export function perLayout<Made>(make: (layout: Layout) => Made): (layout: Layout
     const made = known.get(layout) ?? make(layout)
     known.set(layout, made)
     return made
-  }
-}
-
-/** A statement on a table of messages. Not declared with `sql`: there is one for each layout. */
-export function layoutStatement(
-  layout: Layout,
-  verb: string,
-  text: string | Readonly<Record<Dialect, string>>,
-  options: { readonly bigints?: boolean } = {},
-): Statement {
-  const { postgres, sqlite } = typeof text === 'string' ? { postgres: text, sqlite: text } : text
-  return {
-    name: `outbox.${verb}.${layout.fingerprint}`,
-    postgres,
-    sqlite: sqlite.replace(/\$(\d+)/g, '?$1'),
-    bigints: options.bigints ?? false,
   }
 }

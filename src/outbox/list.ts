@@ -5,17 +5,7 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { isTimestamp } from '../core/timestamp.ts'
 import type { Integer, Session, Statement } from '../db/database.ts'
-import {
-  asText,
-  dueOf,
-  finiteMicrosOf,
-  type Layout,
-  layoutStatement,
-  pendingOf,
-  perLayout,
-  quotedColumns,
-  type Stored,
-} from './layout.ts'
+import { asText, type Layout, perLayout, type Stored } from './layout.ts'
 import { deadOf, failedOf } from './look.ts'
 import type { OutboxStatus } from './message.ts'
 import type { ColumnName } from './table-names.ts'
@@ -89,12 +79,12 @@ export async function listMessages(
 
 /** Which rows a list has, and how it is ordered: as an index has them, forwards or backwards. */
 function stateOf(layout: Layout, status: OutboxStatus | null) {
-  const { id, createdAt, processedAt, deadAt } = quotedColumns(layout)
+  const { id, createdAt, processedAt, deadAt } = layout.c
   switch (status) {
     case 'pending':
-      return { where: pendingOf(layout), order: [dueOf(layout), createdAt, id], direction: 'ASC' }
+      return { where: layout.pending, order: [layout.due, createdAt, id], direction: 'ASC' }
     case 'failed':
-      return { where: failedOf(layout), order: [dueOf(layout), createdAt, id], direction: 'ASC' }
+      return { where: failedOf(layout), order: [layout.due, createdAt, id], direction: 'ASC' }
     case 'dead':
       return { where: deadOf(layout), order: [deadAt, id], direction: 'DESC' }
     case 'processed':
@@ -124,7 +114,7 @@ function listStatements(
   filtered: boolean,
   name: string,
 ): ListStatements {
-  const c = quotedColumns(layout)
+  const { c } = layout
   const { where, order, direction } = stateOf(layout, status)
   const by = (terms: readonly string[]) => terms.map((term) => `${term} ${direction}`).join(', ')
   // Every order ends with the id.
@@ -142,23 +132,21 @@ function listStatements(
     : `SELECT count(*) AS looked, count(*) AS found
        FROM (SELECT 1 FROM ${layout.sqlTable} WHERE ${where} LIMIT ${LIST_REACH + 1}) AS reach`
   return {
-    page: layoutStatement(
-      layout,
+    page: layout.statement(
       `list.${name}`,
       `SELECT ${listedColumns(layout)} FROM (${found}) AS page JOIN ${layout.sqlTable} AS message ON message.${c.id} = page.id
        ORDER BY ${by(places.map((place) => `page.${place}`))}`,
       { bigints: true },
     ),
-    total: layoutStatement(layout, `total.${name}`, counted),
+    total: layout.statement(`total.${name}`, counted),
   }
 }
 
 /** What is shown of a row, under names of our own. */
 function listedColumns(layout: Layout): string {
-  const c = quotedColumns(layout)
+  const { c } = layout
   const text = (column: ColumnName) => `${asText(`message.${c[column]}`)} AS "${column}"`
-  const time = (column: ColumnName) =>
-    `${finiteMicrosOf(layout, column, `message.${c[column]}`)} AS "${column}"`
+  const time = (column: ColumnName) => `${layout.finiteMicros(column, `message.${c[column]}`)} AS "${column}"`
   return `${text('id')}, ${text('tenantId')}, ${text('eventType')}, ${time('createdAt')}, coalesce(message.${c.retryCount}, 0) AS "retryCount",
     ${time('processedAt')}, ${time('deadAt')}, ${time('nextAttemptAt')}, ${text('idempotencyKey')}, ${text('orderingKey')},
     substr(${asText(`message.${c.error}`)}, 1, ${SNIPPET_CHARACTERS + 1}) AS "lastErrorSnippet",

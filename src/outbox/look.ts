@@ -4,14 +4,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import type { Integer, Session, Statement } from '../db/database.ts'
-import {
-  finiteMicrosOf,
-  type Layout,
-  layoutStatement,
-  pendingOf,
-  perLayout,
-  quotedColumns,
-} from './layout.ts'
+import { type Layout, perLayout } from './layout.ts'
 
 export interface Backlog {
   /** Messages that are still to be delivered. */
@@ -32,14 +25,10 @@ interface BacklogRow {
 }
 
 /** A row that waits although delivering it has failed. */
-export const failedOf = (layout: Layout): string =>
-  `${quotedColumns(layout).retryCount} > 0 AND ${pendingOf(layout)}`
+export const failedOf = ({ c, pending }: Layout): string => `${c.retryCount} > 0 AND ${pending}`
 
 /** A row that was given up; one that was discarded afterwards counts as processed. */
-export function deadOf(layout: Layout): string {
-  const { deadAt, processedAt } = quotedColumns(layout)
-  return `${deadAt} IS NOT NULL AND ${processedAt} IS NULL`
-}
+export const deadOf = ({ c }: Layout): string => `${c.deadAt} IS NOT NULL AND ${c.processedAt} IS NULL`
 
 /**
  * Counts in one statement, so that all numbers are of one moment. What waits and what is dead are read from their indexes
@@ -47,14 +36,12 @@ export function deadOf(layout: Layout): string {
  * rows that wait.
  */
 export const backlogStatementOf = perLayout((layout): Statement => {
-  const { createdAt } = quotedColumns(layout)
-  const table = layout.sqlTable
-  return layoutStatement(
-    layout,
+  const { c, sqlTable: table } = layout
+  return layout.statement(
     'backlog',
     `SELECT waiting.backlog, waiting.oldest, failed.failed, dead.dead
-     FROM (SELECT count(*) AS backlog, ${finiteMicrosOf(layout, 'createdAt', `min(${createdAt})`)} AS oldest
-           FROM ${table} WHERE ${pendingOf(layout)}) AS waiting
+     FROM (SELECT count(*) AS backlog, ${layout.finiteMicros('createdAt', `min(${c.createdAt})`)} AS oldest
+           FROM ${table} WHERE ${layout.pending}) AS waiting
      CROSS JOIN (SELECT count(*) AS failed FROM ${table} WHERE ${failedOf(layout)}) AS failed
      CROSS JOIN (SELECT count(*) AS dead FROM ${table} WHERE ${deadOf(layout)}) AS dead`,
     { bigints: true },

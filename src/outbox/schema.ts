@@ -61,7 +61,7 @@ export function indexesOf(names: TableNames, dialect: Dialect): readonly IndexDe
     unique,
     on,
   })
-  const due = dueOf({ ...names, dialect })
+  const due = dueOf(names, dialect)
   return [
     // One message per tenant and key.
     index('tenant_key', `(${tenantId}, ${idempotencyKey})`, true),

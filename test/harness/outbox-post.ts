@@ -4,16 +4,7 @@ import { TestClock } from '../../src/core/test-clock.ts'
 import type { Database, Value } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { DEFAULT_THRESHOLDS } from '../../src/outbox/health.ts'
-import {
-  columnOf,
-  dueBounds,
-  type Layout,
-  layoutStatement,
-  payloadFrom,
-  readLayout,
-  timeFrom,
-  typed,
-} from '../../src/outbox/layout.ts'
+import { type Layout, readLayout } from '../../src/outbox/layout.ts'
 import { OutboxMeter } from '../../src/outbox/meter.ts'
 import type { OutboxHandle } from '../../src/outbox/outbox-handle.ts'
 import { onDatabase } from '../../src/outbox/read-table.ts'
@@ -104,24 +95,24 @@ export class PostedOutbox {
         ...row,
         // The keys of a row are names of columns.
       }) as [ColumnName, string | bigint | number][]
-      const columns = given.map(([name]) => columnOf(this.layout, name))
+      const columns = given.map(([name]) => this.layout.c[name])
       const values: Value[] = []
       const expressions = given.map(([name, value]) => {
-        if (value === 'never') return dueBounds[this.layout.dialect].never
+        if (value === 'never') return this.layout.dueBounds.never
         values.push(name === 'payload' ? Buffer.from(String(value)) : value)
         return this.#expression(name, `$${values.length}`)
       })
       const text = `INSERT INTO ${this.layout.sqlTable} (${columns.join(', ')}) VALUES (${expressions.join(', ')})`
-      const statement = layoutStatement(this.layout, `test.${shortHash(text)}`, text)
+      const statement = this.layout.statement(`test.${shortHash(text)}`, text)
       await this.db.transaction('test.insert', (tx) => tx.run(statement, ...values))
     }
   }
 
   #expression(name: ColumnName, parameter: string): string {
-    if (name === 'payload') return payloadFrom(this.layout, parameter)
+    if (name === 'payload') return this.layout.payloadFrom(parameter)
     return TIMES.some((time) => time === name)
-      ? timeFrom(this.layout, name, parameter)
-      : typed(this.layout, name, parameter)
+      ? this.layout.time(name, parameter)
+      : this.layout.typed(name, parameter)
   }
 
   /** Runs SQL on the store. */

@@ -3,14 +3,7 @@
  * be told from the number of a row; those that are no numbers lie in another order than the rows were made in.
  */
 import { type Instant, instant } from '../../src/core/clock.ts'
-import {
-  dueBounds,
-  type Layout,
-  payloadFrom,
-  quotedColumns,
-  timeFrom,
-  typed,
-} from '../../src/outbox/layout.ts'
+import type { Layout } from '../../src/outbox/layout.ts'
 import type { ColumnName } from '../../src/outbox/table-names.ts'
 
 /** The present of the tests. */
@@ -62,15 +55,15 @@ export type State =
 function rowsOf(layout: Layout, state: State, first: number, last: number): string {
   const at = `(${createdAt(0)} + n)`
   const values: Partial<Record<ColumnName, string>> = {
-    id: hasNumbers(layout) ? 'n' : typed(layout, 'id', `(${uuidIn(layout, 7)})`),
-    tenantId: typed(layout, 'tenantId', `'${TENANT}'`),
+    id: hasNumbers(layout) ? 'n' : layout.typed('id', `(${uuidIn(layout, 7)})`),
+    tenantId: layout.typed('tenantId', `'${TENANT}'`),
     eventType: `'type-' || n % 7`,
-    payload: layout.dialect === 'postgres' ? payloadFrom(layout, `'{"a":1}'`) : `'{"a":1}'`,
-    createdAt: timeFrom(layout, 'createdAt', at),
-    idempotencyKey: typed(layout, 'idempotencyKey', `(${uuidIn(layout, 4)})`),
+    payload: layout.dialect === 'postgres' ? layout.payloadFrom(`'{"a":1}'`) : `'{"a":1}'`,
+    createdAt: layout.time('createdAt', at),
+    idempotencyKey: layout.typed('idempotencyKey', `(${uuidIn(layout, 4)})`),
     ...columnsOf(layout, state, at),
   }
-  const c = quotedColumns(layout)
+  const c = layout.c
   // The keys of the object above.
   const columns = (Object.keys(values) as ColumnName[]).map((name) => c[name])
   const numbers =
@@ -82,17 +75,17 @@ function rowsOf(layout: Layout, state: State, first: number, last: number): stri
 }
 
 function columnsOf(layout: Layout, state: State, at: string): Partial<Record<ColumnName, string>> {
-  const dead = { deadAt: timeFrom(layout, 'deadAt', at), letterDue: 'true', error: `'no'` }
-  const claimedUntil = (offset: string) => timeFrom(layout, 'claimedUntil', `(${NOW} ${offset})`)
+  const dead = { deadAt: layout.time('deadAt', at), letterDue: 'true', error: `'no'` }
+  const claimedUntil = (offset: string) => layout.time('claimedUntil', `(${NOW} ${offset})`)
   switch (state) {
     case 'processed':
-      return { processedAt: timeFrom(layout, 'processedAt', at) }
+      return { processedAt: layout.time('processedAt', at) }
     case 'fresh':
       return {}
     case 'in lines':
       return { orderingKey: `'line-' || n % 50` }
     case 'failed': {
-      const nextAttemptAt = timeFrom(layout, 'nextAttemptAt', `(${NOW} - 1000000 + n % 1000)`)
+      const nextAttemptAt = layout.time('nextAttemptAt', `(${NOW} - 1000000 + n % 1000)`)
       return { retryCount: '1', error: `'no'`, nextAttemptAt }
     }
     case 'claimed':
@@ -104,7 +97,7 @@ function columnsOf(layout: Layout, state: State, at: string): Partial<Record<Col
     case 'holding':
       return { ...dead, orderingKey: `'${HELD_LINE}'` }
     case 'held':
-      return { nextAttemptAt: dueBounds[layout.dialect].never, orderingKey: `'${HELD_LINE}'` }
+      return { nextAttemptAt: layout.dueBounds.never, orderingKey: `'${HELD_LINE}'` }
     case 'behind':
       return { orderingKey: `'${HELD_LINE}'` }
   }

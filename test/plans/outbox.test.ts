@@ -3,7 +3,6 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Statement } from '../../src/db/database.ts'
 import { settingsOf } from '../../src/db/postgres.ts'
-import { dueOf, quotedColumns } from '../../src/outbox/layout.ts'
 import { statementsOf } from '../../src/outbox/list.ts'
 import { backlogStatementOf } from '../../src/outbox/look.ts'
 import { OUTBOX_STATUSES } from '../../src/outbox/message.ts'
@@ -18,7 +17,7 @@ const nodesOf = (plan: PlanNode): readonly PlanNode[] => [plan, ...(plan.Plans ?
 
 /** Rows of every state; of these only the processed ones grow in number. */
 const load = ({ layout }: PostedOutbox, processed: number) => {
-  const c = quotedColumns(layout)
+  const c = layout.c
   const at = `timestamptz '2027-01-01' + n * interval '1 second'`
   return `
     INSERT INTO ${layout.sqlTable} (${c.tenantId}, ${c.eventType}, ${c.payload}, ${c.createdAt}, ${c.retryCount}, ${c.processedAt}, ${c.deadAt}, ${c.nextAttemptAt})
@@ -91,7 +90,7 @@ describe.each([
       expect.arrayContaining([`${layout.indexPrefix}_due`, `${layout.indexPrefix}_dead`]),
     )
     const before = await pages()
-    const c = quotedColumns(layout)
+    const c = layout.c
     const at = `timestamptz '2027-02-01' + n * interval '1 second'`
     await client.query(`
       INSERT INTO ${layout.sqlTable} (${c.tenantId}, ${c.eventType}, ${c.payload}, ${c.createdAt}, ${c.processedAt})
@@ -102,6 +101,6 @@ describe.each([
 
   it('walk the messages to be delivered in the order in which they are claimed', () => {
     const { page } = statementsOf(outbox.layout, 'pending', false)
-    expect(page.postgres).toContain(`ORDER BY ${dueOf(outbox.layout)} ASC`)
+    expect(page.postgres).toContain(`ORDER BY ${outbox.layout.due} ASC`)
   })
 })

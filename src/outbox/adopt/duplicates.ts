@@ -1,6 +1,6 @@
 /** Rows that share a tenant and a key: they stand in the way of the unique index. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Layout, quotedColumns, type RunSql } from '../layout.ts'
+import type { Layout, RunSql } from '../layout.ts'
 import { newKeyOf } from './fill.ts'
 import type { Step } from './plan.ts'
 import type { AdoptSettings, Duplicate, Duplicates, Findings } from './report.ts'
@@ -10,7 +10,7 @@ const LISTED_IDS = 5
 
 /** Looks for them in one pass over the table. Rows without tenant or key are never alike. */
 export async function findDuplicates(layout: Layout, run: RunSql): Promise<Duplicates> {
-  const c = quotedColumns(layout)
+  const { c } = layout
   const text = layout.dialect === 'postgres' ? '::text' : ''
   const groups = await run(
     `SELECT ${c.tenantId}${text} AS tenant, ${c.idempotencyKey}${text} AS key, count(*) AS rows, count(*) OVER () AS total
@@ -83,7 +83,7 @@ export function rekeyStep(
  * are few, and this runs as often as chunks of them are there.
  */
 function rekeyStatement(layout: Layout, chunk: number): string {
-  const c = quotedColumns(layout)
+  const { c } = layout
   const [row, lock] =
     layout.dialect === 'postgres' ? [c.id, ' FOR UPDATE OF message SKIP LOCKED'] : ['rowid', '']
   return `UPDATE ${layout.sqlTable} SET ${c.idempotencyKey} = ${newKeyOf(layout)} WHERE ${row} IN (

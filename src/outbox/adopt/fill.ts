@@ -4,7 +4,7 @@
  * and met again in the next pass, so that it never waits while it holds locks itself.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { columnOf, columnsOf, type Layout, presentTime, quotedColumns, type RunSql } from '../layout.ts'
+import { columnsOf, type Layout, type RunSql } from '../layout.ts'
 import { SQLITE_UUID } from '../schema.ts'
 import type { Step } from './plan.ts'
 import { AdoptionBlocked, type AdoptSettings, type Findings } from './report.ts'
@@ -17,7 +17,7 @@ export function newKeyOf({ dialect, types }: Layout): string {
 
 /** A row that has to be filled. */
 export function lackingOf(layout: Layout, table = ''): string {
-  const { idempotencyKey, isProcessed, processedAt } = quotedColumns(layout)
+  const { idempotencyKey, isProcessed, processedAt } = layout.c
   const keyless = `${table}${idempotencyKey} IS NULL`
   return layout.hasFlag
     ? `(${keyless} OR (${table}${isProcessed} AND ${table}${processedAt} IS NULL))`
@@ -29,10 +29,10 @@ export function lackingOf(layout: Layout, table = ''): string {
  * creation the first purge would take years of processed rows away that their owner never meant to lose.
  */
 export function fillingOf(layout: Layout, table = ''): string {
-  const { idempotencyKey, isProcessed, processedAt } = quotedColumns(layout)
+  const { idempotencyKey, isProcessed, processedAt } = layout.c
   const key = `${idempotencyKey} = coalesce(${table}${idempotencyKey}, ${newKeyOf(layout)})`
   if (!layout.hasFlag) return key
-  const processed = `CASE WHEN ${table}${isProcessed} THEN ${presentTime(layout, 'processedAt')} END`
+  const processed = `CASE WHEN ${table}${isProcessed} THEN ${layout.presentTime('processedAt')} END`
   return `${key}, ${processedAt} = coalesce(${table}${processedAt}, ${processed})`
 }
 
@@ -99,7 +99,7 @@ async function fillRows<Id>(
   let stalledSinceMs: number | undefined
   for (let passes = 1; passes <= MOST_PASSES; ) {
     const rows = await fillOnce(filling, settings, findings, tell)
-    const missing = await count(`${columnOf(layout, 'idempotencyKey')} IS NULL`)
+    const missing = await count(`${layout.c.idempotencyKey} IS NULL`)
     if (missing === 0) return
     if (rows > 0) {
       stalledSinceMs = undefined

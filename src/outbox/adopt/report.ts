@@ -1,4 +1,6 @@
 /** What adopting a table is told, and what it tells: while it runs, and at its end. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { type BackoffPolicy, backoffDelayMs } from '../../core/backoff.ts'
 import type { TableNames, TableOptions } from '../table-names.ts'
 
 export interface AdoptOptions extends TableOptions {
@@ -76,17 +78,11 @@ export interface AdoptReport {
 }
 
 /** Options with their defaults. */
-export interface AdoptSettings {
+export interface AdoptSettings
+  extends Required<Omit<AdoptOptions, keyof TableOptions | 'lockWaitSeconds' | 'signal'>> {
   readonly names: TableNames
   readonly options: TableOptions
-  readonly chunk: number
-  readonly enforce: boolean
-  readonly rekeyDuplicates: boolean
-  readonly dryRun: boolean
   readonly lockWaitMs: number
-  readonly onStep: (step: StepReport) => void
-  readonly onProgress: (progress: AdoptProgress) => void
-  readonly onWait: (reason: string) => void
   readonly signal: AbortSignal | undefined
 }
 
@@ -103,4 +99,28 @@ export interface Findings {
 /** Others hold what a step needs, for longer than it may wait. Nothing is half done; start it again later. */
 export class AdoptionBlocked extends Error {
   override readonly name = 'AdoptionBlocked'
+}
+
+/** Tries what others may stand in the way of until it is done: steps back ever longer, and gives up after a while. */
+export async function patiently<T>(
+  { lockWaitMs, signal }: AdoptSettings,
+  stepBack: BackoffPolicy,
+  attempt: () => T | Promise<T>,
+  /** Who stands in the way, given the error of this try; null: nobody does. */
+  obstacleTo: (error: unknown, tries: number) => Promise<string | null>,
+): Promise<T> {
+  const deadlineMs = performance.now() + lockWaitMs
+  for (let tries = 1; ; tries++) {
+    signal?.throwIfAborted()
+    try {
+      return await attempt()
+    } catch (error) {
+      const obstacle = await obstacleTo(error, tries)
+      if (obstacle === null) throw error
+      const waitedSeconds = Math.round(lockWaitMs / 1_000)
+      if (performance.now() > deadlineMs)
+        throw new AdoptionBlocked(`${obstacle}; gave up after ${waitedSeconds} s`, { cause: error })
+    }
+    await pause(backoffDelayMs(tries, stepBack), undefined, { signal })
+  }
 }

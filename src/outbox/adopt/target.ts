@@ -4,7 +4,7 @@
  */
 import { BartlebyError, failure } from '../../core/errors.ts'
 import type { Dialect } from '../../db/database.ts'
-import type { Layout } from '../layout.ts'
+import { type Layout, layoutOf } from '../layout.ts'
 import { columnType } from '../schema.ts'
 import {
   COLUMN_NAMES,
@@ -39,7 +39,7 @@ export function targetOf(
   ])
   return {
     missing: COLUMN_NAMES.filter((name) => !found.has(names.columns[name])),
-    layout: {
+    layout: layoutOf({
       ...names,
       dialect,
       // Every column is among them.
@@ -48,8 +48,7 @@ export function targetOf(
       hasFailures: true,
       hasKeys: true,
       hasWake: dialect === 'postgres',
-      fingerprint: '',
-    },
+    }),
   }
 }
 

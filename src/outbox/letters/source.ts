@@ -24,7 +24,7 @@ import type {
   TakenBack,
 } from '../../letters/source.ts'
 import type { OfficeWork } from '../../letters/work.ts'
-import { keepsBytes, keepsJson, type Layout } from '../layout.ts'
+import type { Layout } from '../layout.ts'
 import { knownLayout, learnLayout, type OutboxHandle, type OutboxHandles } from '../outbox-handle.ts'
 import { type LetterRows, letterRowsOf, type StandingRow, type StartedRow } from '../sql/letters.ts'
 import { OUTBOX, type OutboxAndRow, rowsOf } from './rows-of-letters.ts'
@@ -133,7 +133,7 @@ const rowGone = ({ outbox, id }: OutboxAndRow): BartlebyError => failure('letter
 
 /** The refusal of an edit that the table cannot keep. */
 function formProblem(layout: Layout, payload: Uint8Array | null): BartlebyError | null {
-  const reason = payload === null || keepsBytes(layout) ? null : textProblem(payload, keepsJson(layout))
+  const reason = payload === null || layout.keepsBytes ? null : textProblem(payload, layout.keepsJson)
   return reason === null ? null : failure('parameter_invalid', { parameter: 'payload', reason })
 }
 

@@ -3,7 +3,7 @@
  * would walk all of it for a few ids while it is small, and go on doing so when it has grown.
  */
 import type { Dialect, Statement } from '../../db/database.ts'
-import { type Layout, layoutStatement, quotedColumns } from '../layout.ts'
+import type { Layout } from '../layout.ts'
 
 export const isNull = (dialect: Dialect, column: string): string =>
   dialect === 'postgres' ? `num_nulls(${column}) = 1` : `+${column} IS NULL`
@@ -19,7 +19,7 @@ export function idList({ dialect, types }: Layout, ids: readonly string[]): stri
 
 /** The rows of the list `$1`, by primary key. */
 export function inIdList(layout: Layout): string {
-  const { id } = quotedColumns(layout)
+  const { id } = layout.c
   return layout.dialect === 'postgres'
     ? `${id} = ANY($1::text[]::${layout.types.id}[])`
     : `${id} IN (SELECT value FROM json_each($1))`
@@ -40,12 +40,12 @@ export function updateEach(
   },
 ): Statement {
   const { sqlTable: table, types } = layout
-  const id = `${table}.${quotedColumns(layout).id}`
+  const id = `${table}.${layout.c.id}`
   const given = Object.entries(update.given)
   const { set, where, returning = '' } = update
   const columns = given.map(([name, type]) => `${name} ${type}`)
   const values = given.map(([name, type]) => `CAST(value ->> '${name}' AS ${type}) AS ${name}`)
-  return layoutStatement(layout, verb, {
+  return layout.statement(verb, {
     postgres: `UPDATE ${table} SET ${set} FROM jsonb_to_recordset($1::jsonb) AS given (id text, ${columns.join(', ')})
       WHERE ${id} = given.id::${types.id} AND ${where}
         AND ${id} = ANY(ARRAY(SELECT each.id::${types.id} FROM jsonb_to_recordset($1::jsonb) AS each (id text))) ${returning}`,

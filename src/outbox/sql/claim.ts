@@ -11,16 +11,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Instant, instant } from '../../core/clock.ts'
 import type { Database, Integer, Session, Transaction } from '../../db/database.ts'
-import {
-  dueBounds,
-  dueOf,
-  finiteMicrosOf,
-  type Layout,
-  layoutStatement,
-  pendingOf,
-  quotedColumns,
-  timeFrom,
-} from '../layout.ts'
+import type { Layout } from '../layout.ts'
 import type { ClaimedMessage } from '../message.ts'
 import { idList } from './by-id.ts'
 import { type ClaimedRow, claimedRow, messageOf } from './claimed-row.ts'
@@ -58,14 +49,12 @@ export function claimsOf(layout: Layout): (db: Database, request: ClaimRequest) 
 }
 
 function postgresClaims(layout: Layout) {
-  const c = quotedColumns(layout)
-  const due = dueOf(layout)
-  const { always, never } = dueBounds.postgres
+  const { c, due, pending, sqlTable: table } = layout
+  const { always, never } = layout.dueBounds
   const { selected, namesIn } = claimedRow(layout)
-  const table = layout.sqlTable
   const candidates = (which: string, limit: string) => `
       SELECT ${c.id} AS id, ${c.tenantId} AS tenant, CASE WHEN ${c.tenantId} IS NOT NULL THEN ${c.orderingKey} END AS line, ${c.createdAt} AS created FROM ${table}
-      WHERE ${pendingOf(layout)} AND ${which} AND (coalesce(${c.claimCount}, 0) >= $6) = $7
+      WHERE ${pending} AND ${which} AND (coalesce(${c.claimCount}, 0) >= $6) = $7
       ORDER BY ${due}, ${c.createdAt}, ${c.id} LIMIT ${limit} FOR UPDATE SKIP LOCKED`
   /**
    * Two walks from the front of the index of what is due, skipping what others are claiming; for every line among the
@@ -74,10 +63,10 @@ function postgresClaims(layout: Layout) {
    * are looked for in its order, so that they are looked for in its index.
    */
   const claimFrom = (verb: string, behind: string) =>
-    layoutStatement(layout, verb, {
+    layout.statement(verb, {
       postgres: `
     WITH late AS MATERIALIZED (${candidates(
-      `${due} > ${always} AND ${due} <= ${timeFrom(layout, 'claimedUntil', '$1')}`,
+      `${due} > ${always} AND ${due} <= ${layout.time('claimedUntil', '$1')}`,
       '($4::int + 1) / 2',
     )}
     ), fresh AS MATERIALIZED (${candidates(
@@ -93,8 +82,8 @@ function postgresClaims(layout: Layout) {
         SELECT first.id, first.created, bool_or(first.busy) OVER () AS busy,
           bool_and(first.id IN (SELECT id FROM candidate)) OVER (ROWS UNBOUNDED PRECEDING) AS found
         FROM (
-          SELECT ${c.id} AS id, ${c.createdAt} AS created, coalesce(${c.claimedUntil} > ${timeFrom(layout, 'claimedUntil', '$1')}, false) AS busy
-          FROM ${table} WHERE ${c.tenantId} = line.tenant AND ${c.orderingKey} = line.line AND ${pendingOf(layout)}
+          SELECT ${c.id} AS id, ${c.createdAt} AS created, coalesce(${c.claimedUntil} > ${layout.time('claimedUntil', '$1')}, false) AS busy
+          FROM ${table} WHERE ${c.tenantId} = line.tenant AND ${c.orderingKey} = line.line AND ${pending}
           ORDER BY ${c.tenantId}, ${c.orderingKey}, ${c.deadAt}, ${c.createdAt}, ${c.id} LIMIT ${MAX_RUN}
         ) AS first
       ) AS head
@@ -110,19 +99,19 @@ function postgresClaims(layout: Layout) {
       WHERE ${c.id} = ANY(ARRAY(SELECT id FROM candidate EXCEPT SELECT id FROM taken))
       RETURNING ${c.tenantId}::text AS tenant, ${c.orderingKey}::text AS line
     ), claimed AS (
-      UPDATE ${table} SET ${c.claimedUntil} = ${timeFrom(layout, 'claimedUntil', '$3')}, ${c.claimedBy} = $2,
+      UPDATE ${table} SET ${c.claimedUntil} = ${layout.time('claimedUntil', '$3')}, ${c.claimedBy} = $2,
         ${c.claimCount} = coalesce(${c.claimCount}, 0) + 1, ${c.idempotencyKey} = coalesce(${c.idempotencyKey}, ${newKey(layout)})
       WHERE ${c.id} = ANY(ARRAY(SELECT id FROM taken))
       RETURNING ${selected}, ${c.createdAt} AS first, ${c.id} AS second
     )
     SELECT ${namesIn('claimed')},
-      ${finiteMicrosOf(layout, 'createdAt', '(SELECT max(created) FROM fresh)')} AS newest, (SELECT json_agg(DISTINCT jsonb_build_object('tenantId', tenant, 'orderingKey', line))::text FROM parked) AS parked
+      ${layout.finiteMicros('createdAt', '(SELECT max(created) FROM fresh)')} AS newest, (SELECT json_agg(DISTINCT jsonb_build_object('tenantId', tenant, 'orderingKey', line))::text FROM parked) AS parked
     FROM (SELECT 1) AS one LEFT JOIN claimed ON true ORDER BY claimed.first, claimed.second`,
       sqlite: '',
     })
   // All of them: also those that others gave no time.
   const claimAll = claimFrom('claim', '')
-  const claimLater = claimFrom('claimLater', `AND ${c.createdAt} >= ${timeFrom(layout, 'createdAt', '$8')}`)
+  const claimLater = claimFrom('claimLater', `AND ${c.createdAt} >= ${layout.time('createdAt', '$8')}`)
 
   return async (db: Database, request: ClaimRequest): Promise<Claim> => {
     const rows = await db.statement('outbox.claim', (tx) =>
@@ -165,15 +154,13 @@ type Candidate = Omit<ClaimedRow, 'id' | 'key'> & {
 }
 
 function sqliteClaims(layout: Layout) {
-  const c = quotedColumns(layout)
-  const due = dueOf(layout)
-  const { always, never } = dueBounds.sqlite
-  const table = layout.sqlTable
+  const { c, due, pending, sqlTable: table } = layout
+  const { always, never } = layout.dueBounds
   const statement = (verb: string, text: string) =>
-    layoutStatement(layout, verb, { postgres: '', sqlite: text }, { bigints: true })
+    layout.statement(verb, { postgres: '', sqlite: text }, { bigints: true })
   const candidates = (which: string, order: string) => `
     SELECT ${claimedRow(layout).selected}, ${c.createdAt} AS at FROM ${table}
-    WHERE ${pendingOf(layout)} AND ${which} AND (coalesce(${c.claimCount}, 0) >= $2) = $3
+    WHERE ${pending} AND ${which} AND (coalesce(${c.claimCount}, 0) >= $2) = $3
     ORDER BY ${order}${table}.${c.createdAt}, ${table}.${c.id} LIMIT $1`
   const late = statement('late', candidates(`${due} > ${always} AND ${due} <= $4`, `${due}, `))
   // All are due since ever: naming that in the order, too, makes SQLite sort the whole backlog.
@@ -182,7 +169,7 @@ function sqliteClaims(layout: Layout) {
   const front = statement(
     'front',
     `SELECT ${c.id} AS id, coalesce(${c.claimedUntil} > $3, 0) AS busy FROM ${table}
-     WHERE ${c.tenantId} = $1 AND ${c.orderingKey} = $2 AND ${pendingOf(layout)}
+     WHERE ${c.tenantId} = $1 AND ${c.orderingKey} = $2 AND ${pending}
      ORDER BY ${c.deadAt}, ${c.createdAt}, ${c.id} LIMIT ${MAX_RUN}`,
   )
   /** Dead rows that hold a line are few. */

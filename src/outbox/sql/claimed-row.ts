@@ -1,14 +1,6 @@
 /** A claimed row: what is read of it, and the message that it makes. Columns of others may hold numbers, or nothing. */
 import { instant } from '../../core/clock.ts'
-import {
-  asText,
-  finiteMicrosOf,
-  isTrue,
-  type Layout,
-  payloadOf,
-  quotedColumns,
-  type Stored,
-} from '../layout.ts'
+import { asText, isTrue, type Layout, type Stored } from '../layout.ts'
 import type { ClaimedMessage } from '../message.ts'
 import type { ColumnName } from '../table-names.ts'
 
@@ -17,16 +9,16 @@ export type ClaimedRow = Stored<Omit<ClaimedMessage, 'headers'> & { readonly hea
 
 /** What a claim reads of a row. Times and ids to sort by stay in the database: reading them costs more than all else. */
 function claimedColumns(layout: Layout): Readonly<Record<keyof ClaimedRow, string>> {
-  const c = quotedColumns(layout)
+  const { c } = layout
   const column = (name: ColumnName | 'isProcessed') => `${layout.sqlTable}.${c[name]}`
   const text = (name: ColumnName) => (layout.dialect === 'postgres' ? asText(column(name)) : column(name))
   return {
     id: text('id'),
     tenantId: text('tenantId'),
     eventType: text('eventType'),
-    payload: payloadOf(layout, column('payload')),
+    payload: layout.payloadBytes(column('payload')),
     key: text('idempotencyKey'),
-    createdAt: `coalesce(${finiteMicrosOf(layout, 'createdAt', column('createdAt'))}, 0)`,
+    createdAt: `coalesce(${layout.finiteMicros('createdAt', column('createdAt'))}, 0)`,
     retryCount: `coalesce(${column('retryCount')}, 0)`,
     orderingKey: `CASE WHEN ${column('tenantId')} IS NOT NULL THEN ${text('orderingKey')} END`,
     headers: text('headers'),

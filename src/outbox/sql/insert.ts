@@ -9,7 +9,7 @@
  * Every parameter is a text, bytes or null: what libraries make of numbers, JSON and lists differs.
  */
 
-import { asText, keepsBytes, type Layout, presentTime, quotedColumns, timeFrom } from '../layout.ts'
+import { asText, type Layout } from '../layout.ts'
 import type { ColumnName } from '../table-names.ts'
 import { makesIds } from '../writing/fit.ts'
 
@@ -57,7 +57,7 @@ function insert(
     readonly returning: string
   },
 ): string {
-  const c = quotedColumns(layout)
+  const { c } = layout
   const { guarded, source = '', returning } = shape
   const guard = guarded && layout.hasKeys ? shape.isNew : 'true'
   const columns = assignments.map(([column]) => c[column]).join(', ')
@@ -86,7 +86,7 @@ export function insertOnPostgres(layout: Layout, shape: RowShape): string {
   const assignments: Assignment[] = [
     ['tenantId', fromText(layout, 'tenantId', tenant)],
     ['eventType', fromText(layout, 'eventType', '$2::text')],
-    ['payload', keepsBytes(layout) ? '$3::bytea' : fromText(layout, 'payload', '$3::text')],
+    ['payload', layout.keepsBytes ? '$3::bytea' : fromText(layout, 'payload', '$3::text')],
     ['idempotencyKey', fromText(layout, 'idempotencyKey', key)],
     ...constants(layout),
   ]
@@ -96,13 +96,13 @@ export function insertOnPostgres(layout: Layout, shape: RowShape): string {
   if (shape.hasCorrelationId) assignments.push(['correlationId', fromText(layout, 'correlationId', next())])
   assignments.push([
     'createdAt',
-    shape.timed ? timeFrom(layout, 'createdAt', next()) : presentTime(layout, 'createdAt'),
+    shape.timed ? layout.time('createdAt', next()) : layout.presentTime('createdAt'),
   ])
   return insert(layout, assignments, {
     guarded: shape.guarded,
     // The keys of purged rows have the same index as their primary key.
     isNew: `NOT EXISTS (SELECT FROM ${layout.sqlKeysTable} WHERE tenant_id = ${tenant} AND idempotency_key = ${key}::uuid)`,
-    returning: `RETURNING ${asText(quotedColumns(layout).id)} AS id${wakeCall(layout)}`,
+    returning: `RETURNING ${asText(layout.c.id)} AS id${wakeCall(layout)}`,
   })
 }
 
@@ -124,8 +124,8 @@ export function insertManyOnPostgres(
   layout: Layout,
   { guarded, timed }: { readonly guarded: boolean; readonly timed: boolean },
 ): string {
-  const c = quotedColumns(layout)
-  const bytes = keepsBytes(layout)
+  const { c } = layout
+  const bytes = layout.keepsBytes
   const payloadAt = LISTS.length + 1
   const lists = [
     ...LISTS.map((name, at) => `$${at + 1}::text::${name === 'nth' ? 'bigint' : 'text'}[]`),
@@ -149,7 +149,7 @@ export function insertManyOnPostgres(
     ['orderingKey', fromText(layout, 'orderingKey', 'm.line')],
     ['headers', fromText(layout, 'headers', 'm.headers')],
     ['correlationId', fromText(layout, 'correlationId', 'm.correlation')],
-    ['createdAt', timed ? timeFrom(layout, 'createdAt', createdMicros) : presentTime(layout, 'createdAt')],
+    ['createdAt', timed ? layout.time('createdAt', createdMicros) : layout.presentTime('createdAt')],
   ]
   if (makesIds(layout)) assignments.push(['id', fromText(layout, 'id', 'm.id')])
   return insert(layout, assignments, {
@@ -183,11 +183,11 @@ function sqliteParameters(
   const columns: readonly ColumnName[] = hasId ? [...SQLITE_COLUMNS, 'id'] : SQLITE_COLUMNS
   const assignments: Assignment[] = columns.map((column, at) => [column, parameter(at + 1)])
   const time = `CAST(${parameter(columns.length + 1)} AS INTEGER)`
-  return timed ? [...assignments, ['createdAt', timeFrom(layout, 'createdAt', time)]] : assignments
+  return timed ? [...assignments, ['createdAt', layout.time('createdAt', time)]] : assignments
 }
 
 const sqliteConstants = (layout: Layout, { timed }: SqliteShape): readonly Assignment[] =>
-  timed ? constants(layout) : [['createdAt', presentTime(layout, 'createdAt')], ...constants(layout)]
+  timed ? constants(layout) : [['createdAt', layout.presentTime('createdAt')], ...constants(layout)]
 
 const isNewOnSqlite = (layout: Layout, tenant: string, key: string): string =>
   `NOT EXISTS (SELECT 1 FROM ${layout.sqlKeysTable} AS known
@@ -198,7 +198,7 @@ export const insertOneOnSqlite = (layout: Layout, shape: SqliteShape): string =>
   insert(layout, [...sqliteParameters(layout, shape, () => '?'), ...sqliteConstants(layout, shape)], {
     guarded: shape.guarded,
     isNew: isNewOnSqlite(layout, '?', '?'),
-    returning: `RETURNING ${asText(quotedColumns(layout).id)} AS id`,
+    returning: `RETURNING ${asText(layout.c.id)} AS id`,
   })
 
 /**
@@ -206,7 +206,7 @@ export const insertOneOnSqlite = (layout: Layout, shape: SqliteShape): string =>
  * `madeOnSqlite`.
  */
 export function insertManyOnSqlite(layout: Layout, shape: SqliteShape, rows: number): string {
-  const c = quotedColumns(layout)
+  const { c } = layout
   const parameters = sqliteParameters(layout, shape, (place) => `m.column${place}`)
   const row = `(${parameters.map(() => '?').join(', ')})`
   return insert(layout, [...parameters, ...sqliteConstants(layout, shape)], {
@@ -224,7 +224,7 @@ export function insertManyOnSqlite(layout: Layout, shape: SqliteShape, rows: num
  * the id of the last one, and the keys of the first and the last, by which to know that no other insert came between.
  */
 export function madeOnSqlite(layout: Layout): string {
-  const c = quotedColumns(layout)
+  const { c } = layout
   const keyAt = (id: string) => `(SELECT ${c.idempotencyKey} FROM ${layout.sqlTable} WHERE ${c.id} = ${id})`
   return `SELECT CAST(m.last AS TEXT) AS last, ${keyAt('m.last - CAST(? AS INTEGER) + 1')} AS "first", ${keyAt('m.last')} AS "key"
     FROM (SELECT last_insert_rowid() AS last) AS m`

@@ -8,21 +8,7 @@ import { base64 } from '../../core/content.ts'
 import type { Integer, Session, Statement } from '../../db/database.ts'
 import { digestIn, digestOf } from '../../letters/contents.ts'
 import type { LetterId } from '../../letters/letter.ts'
-import {
-  asText,
-  isTrue,
-  type Layout,
-  layoutStatement,
-  microsOf,
-  payloadFrom,
-  payloadOf,
-  perLayout,
-  processedFlag,
-  quotedColumns,
-  type Stored,
-  timeFrom,
-  typed,
-} from '../layout.ts'
+import { asText, isTrue, type Layout, perLayout, type Stored } from '../layout.ts'
 import type { ColumnName } from '../table-names.ts'
 import { givenList, hasValue, idList, inIdList, isNull, updateEach } from './by-id.ts'
 
@@ -93,29 +79,27 @@ export const letterRowsOf = perLayout((layout: Layout) => ({
 export type LetterRows = ReturnType<typeof letterRowsOf>
 
 function readsOf(layout: Layout) {
-  const c = quotedColumns(layout)
-  const { sqlTable: table, dialect } = layout
+  const { c, sqlTable: table, dialect } = layout
   /** On the index of what the office has to be told, which holds nothing else. Bare, the last `id` would be the text. */
   const dueRows = (verb: string, behind: string): Statement =>
-    layoutStatement(
-      layout,
+    layout.statement(
       verb,
-      `SELECT ${asText(c.id)} AS id, octet_length(${payloadOf(layout)}) AS bytes FROM ${table}
+      `SELECT ${asText(c.id)} AS id, octet_length(${layout.payloadBytes()}) AS bytes FROM ${table}
        WHERE ${c.letterDue} ${behind} ORDER BY ${table}.${c.id} LIMIT $1`,
     )
   const firstDue = dueRows('firstLetterDue', '')
-  const nextDue = dueRows('nextLetterDue', `AND ${c.id} > ${typed(layout, 'id', '$2')}`)
+  const nextDue = dueRows('nextLetterDue', `AND ${c.id} > ${layout.typed('id', '$2')}`)
   const text = (column: ColumnName) => `${asText(c[column])} AS "${column}"`
-  const time = (column: ColumnName) => `${microsOf(layout, column)} AS "${column}"`
+  const time = (column: ColumnName) => `${layout.micros(column)} AS "${column}"`
   const place = `${text('id')}, ${asText(c.idempotencyKey)} AS key, coalesce(${c.retryCount}, 0) AS "retryCount", ${time('deadAt')},
     ${c.processedAt} IS NOT NULL AS "isProcessed", ${time('claimedUntil')}, ${c.letterDue} AS "letterDue"`
-  const whole = `${place}, ${text('tenantId')}, ${text('eventType')}, ${payloadOf(layout)} AS payload, ${time('createdAt')},
+  const whole = `${place}, ${text('tenantId')}, ${text('eventType')}, ${layout.payloadBytes()} AS payload, ${time('createdAt')},
     ${text('orderingKey')}, ${text('headers')}, ${text('correlationId')}, ${text('error')},
     ${layout.hasFailures ? text('earlierFailures') : 'NULL AS "earlierFailures"'}`
-  const standing = `${place}, ${digestIn(dialect, payloadOf(layout))} AS digest`
+  const standing = `${place}, ${digestIn(dialect, layout.payloadBytes())} AS digest`
   /** By primary key; locks are taken in the order of ids. */
   const byId = (verb: string, facts: string, locking = ''): Statement =>
-    layoutStatement(layout, verb, `SELECT ${facts} FROM ${table} WHERE ${inIdList(layout)} ${locking}`, {
+    layout.statement(verb, `SELECT ${facts} FROM ${table} WHERE ${inIdList(layout)} ${locking}`, {
       bigints: true,
     })
   // In a transaction of SQLite nobody else writes.
@@ -172,18 +156,17 @@ const toRow = (row: Stored<OutboxRow>): OutboxRow => ({
 })
 
 function returnsOf(layout: Layout) {
-  const c = quotedColumns(layout)
-  const { sqlTable: table, dialect } = layout
+  const { c, sqlTable: table, dialect } = layout
   /** Due at a time that is past by every clock, and not as fresh rows: dispatchers look for fresh ones from where they have been. */
   const startedOver = (letter: string, payload: string) =>
     `${c.deadAt} = NULL, ${c.processedAt} = NULL, ${c.error} = NULL, ${c.retryCount} = 0, ${unclaimed(layout)},
-     ${c.nextAttemptAt} = ${timeFrom(layout, 'nextAttemptAt', `coalesce(${microsOf(layout, 'createdAt')}, 0)`)},
+     ${c.nextAttemptAt} = ${layout.time('nextAttemptAt', `coalesce(${layout.micros('createdAt')}, 0)`)},
      ${c.letterId} = ${letter}, ${c.letterDue} = false,
-     ${c.payload} = coalesce(${payloadFrom(layout, payload)}, ${c.payload})${processedFlag(layout, false)}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}`
+     ${c.payload} = coalesce(${layout.payloadFrom(payload)}, ${c.payload})${layout.processedFlag(false)}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}`
   /** What is given for a row: `$2` has a list for each id. Not a join: PostgreSQL would go through the list for every row. */
   const given = (place: number) => `($2::jsonb -> ${c.id}::text ->> ${place})`
   /** Rows by primary key; on SQLite one of them. */
-  const startOver = layoutStatement(layout, 'startOver', {
+  const startOver = layout.statement('startOver', {
     postgres: `UPDATE ${table} SET ${startedOver(`${given(0)}::bigint`, `decode(${given(1)}, 'base64')`)} WHERE ${inIdList(layout)}`,
     sqlite: `UPDATE ${table} SET ${startedOver('$2', '$3')} WHERE ${c.id} = $1`,
   })
@@ -205,23 +188,20 @@ function returnsOf(layout: Layout) {
   }
 }
 
-const unclaimed = (layout: Layout): string => {
-  const c = quotedColumns(layout)
-  return `${c.claimedUntil} = NULL, ${c.claimedBy} = NULL, ${c.claimCount} = 0`
-}
+const unclaimed = ({ c }: Layout): string =>
+  `${c.claimedUntil} = NULL, ${c.claimedBy} = NULL, ${c.claimCount} = 0`
 
 function batchWritesOf(layout: Layout) {
-  const c = quotedColumns(layout)
-  const { sqlTable: table, dialect } = layout
+  const { c, sqlTable: table, dialect } = layout
   const same = dialect === 'postgres' ? 'IS NOT DISTINCT FROM' : 'IS'
   const unmark = updateEach(layout, 'unmark', {
     given: { letter: 'bigint', dead: 'bigint', processed: 'boolean' },
     set: `${c.letterDue} = false, ${c.letterId} = coalesce(given.letter, ${table}.${c.letterId})`,
-    where: `${table}.${c.letterDue} AND ${microsOf(layout, 'deadAt', `${table}.${c.deadAt}`)} ${same} given.dead
+    where: `${table}.${c.letterDue} AND ${layout.micros('deadAt', `${table}.${c.deadAt}`)} ${same} given.dead
        AND (${table}.${c.processedAt} IS NOT NULL) = given.processed`,
   })
   const processedAt = `${table}.${c.processedAt}`
-  const key = typed(layout, 'idempotencyKey', 'given.key')
+  const key = layout.typed('idempotencyKey', 'given.key')
   const isDeadMessage = `${table}.${c.idempotencyKey} = ${key} AND ${hasValue(dialect, `${table}.${c.deadAt}`)}`
   const move = (verb: string, set: string, where: string): Statement =>
     updateEach(layout, verb, {
@@ -231,17 +211,17 @@ function batchWritesOf(layout: Layout) {
     })
   const takeBack = move(
     'takeBack',
-    `${c.deadAt} = ${timeFrom(layout, 'deadAt', '$2')}, ${c.nextAttemptAt} = NULL, ${unclaimed(layout)}`,
+    `${c.deadAt} = ${layout.time('deadAt', '$2')}, ${c.nextAttemptAt} = NULL, ${unclaimed(layout)}`,
     'true',
   )
   const giveUp = move(
     'giveUp',
-    `${c.processedAt} = ${timeFrom(layout, 'processedAt', '$2')}${processedFlag(layout, true)}`,
+    `${c.processedAt} = ${layout.time('processedAt', '$2')}${layout.processedFlag(true)}`,
     `${isDeadMessage} AND ${isNull(dialect, processedAt)}`,
   )
   const layBack = move(
     'layBack',
-    `${c.processedAt} = NULL${processedFlag(layout, false)}`,
+    `${c.processedAt} = NULL${layout.processedFlag(false)}`,
     `${isDeadMessage} AND ${hasValue(dialect, processedAt)}`,
   )
   const moveRows = async (

@@ -6,16 +6,7 @@
  * settlement lets go in a second one, and the claim looks once more at the lines in which it parked.
  */
 import type { Database, Session } from '../../db/database.ts'
-import {
-  asText,
-  dueBounds,
-  type Layout,
-  layoutStatement,
-  pendingOf,
-  perLayout,
-  quotedColumns,
-  typed,
-} from '../layout.ts'
+import { asText, type Layout, perLayout } from '../layout.ts'
 import type { OutboxMessage } from '../message.ts'
 import { MAX_RUN } from './claim.ts'
 
@@ -56,10 +47,9 @@ export const linesOf = perLayout((layout: Layout) => {
 type OnDead = 'hold' | 'skip'
 
 function releasesOf(layout: Layout) {
-  const c = quotedColumns(layout)
-  const table = layout.sqlTable
+  const { c, sqlTable: table } = layout
   const order = `${c.tenantId}, ${c.orderingKey}, ${c.deadAt}, ${c.createdAt}, ${c.id}`
-  const { never } = dueBounds[layout.dialect]
+  const { never } = layout.dueBounds
   const waits = `${c.nextAttemptAt} = ${never} AND ${c.claimedUntil} IS NULL`
   const ofLine = (tenant: string, line: string) => `${c.tenantId} = ${tenant} AND ${c.orderingKey} = ${line}`
   /**
@@ -68,7 +58,7 @@ function releasesOf(layout: Layout) {
    */
   const front = (tenant: string, line: string) => `
     SELECT ${c.id} AS id, ${c.createdAt} AS created, ${waits} AS waits, ${c.claimedUntil} IS NOT NULL AS busy FROM ${table}
-    WHERE ${ofLine(tenant, line)} AND ${pendingOf(layout)} ORDER BY ${order}`
+    WHERE ${ofLine(tenant, line)} AND ${layout.pending} ORDER BY ${order}`
   // SQLite would look for those that are older in all lines there are, if it found that in the index of lines.
   const place = layout.dialect === 'postgres' ? `${c.createdAt}, ${c.id}` : `+${c.createdAt}, +${c.id}`
   const holds = (tenant: string, line: string, hold: string) => `(${hold} AND (
@@ -77,11 +67,11 @@ function releasesOf(layout: Layout) {
   const busy = (tenant: string, line: string) =>
     `EXISTS (SELECT 1 FROM (${front(tenant, line)} LIMIT ${MAX_RUN}) AS each WHERE each.busy)`
   const given = [
-    typed(layout, 'tenantId', 'line."tenantId"'),
-    typed(layout, 'orderingKey', 'line."orderingKey"'),
+    layout.typed('tenantId', 'line."tenantId"'),
+    layout.typed('orderingKey', 'line."orderingKey"'),
   ] as const
   const again = dueAgain[layout.dialect]
-  const free = layoutStatement(layout, 'release', {
+  const free = layout.statement('release', {
     postgres: `
       UPDATE ${table} SET ${c.nextAttemptAt} = ${again}
       WHERE ${c.id} = ANY(ARRAY(
@@ -118,15 +108,14 @@ const byName = (a: Line, b: Line): number =>
 
 /** One step of the index per line: each look starts behind the line before. */
 function walksOf(layout: Layout) {
-  const c = quotedColumns(layout)
+  const { c } = layout
   const next = (behind: string) => `
     SELECT ${c.tenantId} AS tenant, ${c.orderingKey} AS line FROM ${layout.sqlTable}
     WHERE ${c.orderingKey} IS NOT NULL AND ${c.processedAt} IS NULL ${behind}
     ORDER BY ${c.tenantId}, ${c.orderingKey}, ${c.deadAt}, ${c.createdAt}, ${c.id} LIMIT 1`
-  const given = `AND (${c.tenantId}, ${c.orderingKey}) > (${typed(layout, 'tenantId', '$1')}, ${typed(layout, 'orderingKey', '$2')})`
+  const given = `AND (${c.tenantId}, ${c.orderingKey}) > (${layout.typed('tenantId', '$1')}, ${layout.typed('orderingKey', '$2')})`
   const statement = (verb: string, behind: string) =>
-    layoutStatement(
-      layout,
+    layout.statement(
       verb,
       `SELECT ${asText('tenant')} AS tenant, ${asText('line')} AS line FROM (${next(behind)}) AS next`,
     )

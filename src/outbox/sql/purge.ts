@@ -7,7 +7,7 @@
 import { hash } from 'node:crypto'
 import type { Instant } from '../../core/clock.ts'
 import type { Database, Integer, Transaction } from '../../db/database.ts'
-import { asText, type Layout, layoutStatement, payloadOf, quotedColumns, timeFrom, typed } from '../layout.ts'
+import { asText, type Layout } from '../layout.ts'
 import { idList, inIdList } from './by-id.ts'
 
 export interface Cutoffs {
@@ -37,8 +37,7 @@ const idOf = ({ id }: OldRow): string => String(id)
 
 /** The purges of one table: what is past its time goes, in bounded batches; ends early when asked to. */
 export function purgesOf(layout: Layout) {
-  const c = quotedColumns(layout)
-  const table = layout.sqlTable
+  const { c, sqlTable: table } = layout
   const keys = layout.sqlKeysTable
   const postgres = layout.dialect === 'postgres'
   const text = postgres ? '::text' : ''
@@ -47,22 +46,20 @@ export function purgesOf(layout: Layout) {
         AND known.idempotency_key = ${lastingKeyOf(layout)})`
     : 'NULL'
   /** The oldest first, on the index of processed rows, behind the last one of the batch before. */
-  const walk = layoutStatement(
-    layout,
+  const walk = layout.statement(
     'oldest',
     `SELECT ${c.id}${text} AS id, ${c.processedAt}${text} AS processed, ${lastingKeyOf(layout)} AS key, ${recorded} AS recorded
-     FROM ${table} WHERE ${c.processedAt} IS NOT NULL AND ${c.processedAt} < ${timeFrom(layout, 'processedAt', '$1')}
-       AND NOT ${c.letterDue} AND (${c.processedAt}, ${c.id}) > (${typed(layout, 'processedAt', '$2')}, ${typed(layout, 'id', '$3')})
+     FROM ${table} WHERE ${c.processedAt} IS NOT NULL AND ${c.processedAt} < ${layout.time('processedAt', '$1')}
+       AND NOT ${c.letterDue} AND (${c.processedAt}, ${c.id}) > (${layout.typed('processedAt', '$2')}, ${layout.typed('id', '$3')})
      ORDER BY ${table}.${c.processedAt}, ${table}.${c.id} LIMIT ${BATCH}`,
     { bigints: true },
   )
-  const remove = layoutStatement(
-    layout,
+  const remove = layout.statement(
     'purge',
     `DELETE FROM ${table} WHERE ${inIdList(layout)} AND NOT ${c.letterDue}`,
   )
   const record = recordsOf(layout)
-  const forget = layoutStatement(layout, 'forgetKeys', {
+  const forget = layout.statement('forgetKeys', {
     postgres: `DELETE FROM ${keys} WHERE ctid = ANY(ARRAY(
       SELECT ctid FROM ${keys} WHERE recorded_at < $1 ORDER BY recorded_at LIMIT ${BATCH}))`,
     sqlite: `DELETE FROM ${keys} WHERE rowid IN (SELECT rowid FROM ${keys} WHERE recorded_at < $1 ORDER BY recorded_at LIMIT ${BATCH})`,
@@ -109,7 +106,7 @@ interface Position {
 
 /** The key of a row as it is kept; null where nobody can ask for it: without a tenant, or when it is no uuid. */
 function lastingKeyOf(layout: Layout): string {
-  const { tenantId, idempotencyKey } = quotedColumns(layout)
+  const { tenantId, idempotencyKey } = layout.c
   const key = `${layout.sqlTable}.${idempotencyKey}`
   const isKey =
     layout.dialect === 'sqlite' || layout.types.idempotencyKey === 'uuid'
@@ -124,18 +121,18 @@ const isOld = (recordedAt: Integer | null, now: Instant): boolean =>
 
 /** Records the keys of rows, with a hash of their payload: SQLite has none of its own. */
 function recordsOf(layout: Layout) {
-  const c = quotedColumns(layout)
+  const { c } = layout
   const columns = 'tenant_id, idempotency_key, message_id, payload_sha256, recorded_at'
-  const insert = layoutStatement(layout, 'recordKeys', {
+  const insert = layout.statement('recordKeys', {
     postgres: `INSERT INTO ${layout.sqlKeysTable} (${columns})
-      SELECT ${asText(c.tenantId)}, ${lastingKeyOf(layout)}, ${asText(c.id)}, sha256(${payloadOf(layout)}), $2
+      SELECT ${asText(c.tenantId)}, ${lastingKeyOf(layout)}, ${asText(c.id)}, sha256(${layout.payloadBytes()}), $2
       FROM ${layout.sqlTable} WHERE ${inIdList(layout)} ON CONFLICT DO NOTHING`,
     sqlite: `INSERT OR IGNORE INTO ${layout.sqlKeysTable} (${columns})
       SELECT ${c.tenantId}, ${c.idempotencyKey}, ${c.id}, $2, $3 FROM ${layout.sqlTable} WHERE ${c.id} = $1`,
   })
-  const read = layoutStatement(layout, 'payload', {
+  const read = layout.statement('payload', {
     postgres: '',
-    sqlite: `SELECT ${payloadOf(layout)} AS payload FROM ${layout.sqlTable} WHERE ${c.id} = $1`,
+    sqlite: `SELECT ${layout.payloadBytes()} AS payload FROM ${layout.sqlTable} WHERE ${c.id} = $1`,
   })
   return async (tx: Transaction, ids: readonly string[], now: Instant): Promise<void> => {
     if (layout.dialect === 'postgres') await tx.run(insert, idList(layout, ids), now)

@@ -4,16 +4,7 @@
  */
 import type { Instant } from '../../core/clock.ts'
 import type { Session } from '../../db/database.ts'
-import {
-  asText,
-  dueBounds,
-  type Layout,
-  layoutStatement,
-  processedFlag,
-  quotedColumns,
-  timeFrom,
-  typed,
-} from '../layout.ts'
+import { asText, type Layout } from '../layout.ts'
 import type { Settlement } from '../message.ts'
 import { givenList, idList, inIdList, isNull, updateEach } from './by-id.ts'
 import { dueAgain } from './line.ts'
@@ -57,13 +48,12 @@ export function settlementsOf(layout: Layout) {
 
 /** Rows by primary key. They leave the index of what is due. */
 function processedStatement(layout: Layout) {
-  const c = quotedColumns(layout)
-  return layoutStatement(
-    layout,
+  const { c } = layout
+  return layout.statement(
     'processed',
-    `UPDATE ${layout.sqlTable} SET ${c.processedAt} = ${timeFrom(layout, 'processedAt', '$3')}, ${c.error} = NULL, ${c.nextAttemptAt} = NULL,
+    `UPDATE ${layout.sqlTable} SET ${c.processedAt} = ${layout.time('processedAt', '$3')}, ${c.error} = NULL, ${c.nextAttemptAt} = NULL,
        ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL, ${c.claimCount} = 0,
-       ${c.letterDue} = ${c.letterId} IS NOT NULL${processedFlag(layout, true)}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}
+       ${c.letterDue} = ${c.letterId} IS NOT NULL${layout.processedFlag(true)}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}
      WHERE ${inIdList(layout)} AND ${c.claimedBy} = $2 AND ${c.processedAt} IS NULL
      RETURNING ${asText(c.id)} AS id, ${c.letterDue} AS due`,
   )
@@ -75,7 +65,7 @@ const MOST_FAILURES = 20
 /** A failure that is not the last joins those before it; a death stands in the row itself. */
 function withFailure(layout: Layout): string {
   if (!layout.hasFailures) return ''
-  const column = quotedColumns(layout).earlierFailures
+  const column = layout.c.earlierFailures
   const kept = `${layout.sqlTable}.${column}`
   const appended =
     layout.dialect === 'postgres'
@@ -88,19 +78,18 @@ function withFailure(layout: Layout): string {
 
 /** Failed, dead and given-back rows, by primary key. */
 function unprocessedStatement(layout: Layout) {
-  const c = quotedColumns(layout)
-  const { sqlTable: table, dialect } = layout
+  const { c, sqlTable: table, dialect } = layout
   const isOpen = (column: string) => isNull(dialect, `${table}.${column}`)
   return updateEach(layout, 'unprocessed', {
     given: { kind: 'text', error: 'text', at: 'bigint', failures: 'bigint' },
     set: `
     ${c.retryCount} = coalesce(${table}.${c.retryCount}, 0) + given.failures,
-    ${c.error} = CASE WHEN given.kind IN ('released', 'parked') THEN ${table}.${c.error} ELSE ${typed(layout, 'error', 'given.error')} END,
-    ${c.nextAttemptAt} = CASE given.kind WHEN 'failed' THEN ${timeFrom(layout, 'nextAttemptAt', 'given.at')}
-      WHEN 'parked' THEN ${dueBounds[dialect].never} WHEN 'released' THEN ${dueAgain[dialect]} END,
+    ${c.error} = CASE WHEN given.kind IN ('released', 'parked') THEN ${table}.${c.error} ELSE ${layout.typed('error', 'given.error')} END,
+    ${c.nextAttemptAt} = CASE given.kind WHEN 'failed' THEN ${layout.time('nextAttemptAt', 'given.at')}
+      WHEN 'parked' THEN ${layout.dueBounds.never} WHEN 'released' THEN ${dueAgain[dialect]} END,
     ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL,
     ${c.claimCount} = CASE WHEN given.kind IN ('failed', 'dead') OR ${c.claimCount} < 1 THEN 0 ELSE ${c.claimCount} - 1 END,
-    ${c.deadAt} = CASE given.kind WHEN 'dead' THEN ${timeFrom(layout, 'deadAt', '$3')} END,
+    ${c.deadAt} = CASE given.kind WHEN 'dead' THEN ${layout.time('deadAt', '$3')} END,
     ${c.letterDue} = ${table}.${c.letterDue} OR given.kind = 'dead'${withFailure(layout)}`,
     where: `${table}.${c.claimedBy} = $2 AND ${isOpen(c.processedAt)} AND ${isOpen(c.deadAt)}`,
     returning: `RETURNING ${asText(`${table}.${c.id}`)} AS id, ${table}.${c.letterDue} AS due`,

@@ -4,7 +4,7 @@
  * it keeps (`jsonb`), it compares for itself.
  */
 import { createHash } from 'node:crypto'
-import { type Layout, payloadOf, quotedColumns, type RunSql } from '../layout.ts'
+import type { Layout, RunSql } from '../layout.ts'
 import type { ColumnName } from '../table-names.ts'
 import type { NewRow } from '../writing/fit.ts'
 
@@ -30,13 +30,13 @@ const sha256 = (payload: Buffer | string): string => createHash('sha256').update
  * planner from joining instead: it takes the list for a hundred rows, and would read all keys for one.
  */
 function onPostgres(layout: Layout): FindStanding {
-  const c = quotedColumns(layout)
+  const { c } = layout
   const rewrites = layout.types.payload === 'jsonb'
   const same = rewrites
     ? `${c.payload} = wanted.content::jsonb`
-    : `sha256(${payloadOf(layout)}) = decode(wanted.content, 'hex')`
+    : `sha256(${layout.payloadBytes()}) = decode(wanted.content, 'hex')`
   const hash = rewrites
-    ? `sha256(${payloadOf(layout, 'wanted.content::jsonb')})`
+    ? `sha256(${layout.payloadBytes('wanted.content::jsonb')})`
     : `decode(wanted.content, 'hex')`
   const has = (column: ColumnName, text: string) => `${c[column]} = ${comparable(layout, column, text)}`
   const kept = `LEFT JOIN LATERAL (SELECT ${c.id}::text AS id, ${same} AS same FROM ${layout.sqlTable}
@@ -72,12 +72,12 @@ function comparable({ types }: Layout, column: ColumnName, text: string): string
 
 /** The same on SQLite, one by one: there is no way to go, and no function for hashes. */
 function onSqlite(layout: Layout): FindStanding {
-  const c = quotedColumns(layout)
+  const { c } = layout
   const purged = layout.hasKeys
     ? `UNION ALL SELECT message_id, NULL, hex(payload_sha256) FROM ${layout.sqlKeysTable}
          WHERE tenant_id = ? AND idempotency_key = ?`
     : ''
-  const text = `SELECT CAST(${c.id} AS TEXT) AS id, ${payloadOf(layout)} = CAST(? AS BLOB) AS same, NULL AS hash
+  const text = `SELECT CAST(${c.id} AS TEXT) AS id, ${layout.payloadBytes()} = CAST(? AS BLOB) AS same, NULL AS hash
     FROM ${layout.sqlTable} WHERE ${c.tenantId} = ? AND ${c.idempotencyKey} = ? ${purged}`
   return async (run, rows) => {
     const found: (Standing | undefined)[] = []

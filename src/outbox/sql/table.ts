@@ -1,16 +1,7 @@
 /** All that a dispatcher does with one table, its statements made once. */
 import type { Instant } from '../../core/clock.ts'
 import type { Database } from '../../db/database.ts'
-import {
-  asText,
-  dueBounds,
-  dueOf,
-  type Layout,
-  layoutStatement,
-  pendingOf,
-  quotedColumns,
-  timeFrom,
-} from '../layout.ts'
+import { asText, type Layout } from '../layout.ts'
 import { idList, inIdList } from './by-id.ts'
 import { claimsOf } from './claim.ts'
 import { linesOf } from './line.ts'
@@ -35,14 +26,11 @@ const SUSPECT_REACH = 1_000
 
 /** Whether a suspect row is due: a look at the first that are due again, on the index of what is due. */
 function suspicionsOf(layout: Layout) {
-  const c = quotedColumns(layout)
-  const due = dueOf(layout)
-  const { always } = dueBounds[layout.dialect]
-  const statement = layoutStatement(
-    layout,
+  const { c, due, pending, dueBounds } = layout
+  const statement = layout.statement(
     'suspects',
-    `SELECT 1 AS found FROM (SELECT ${c.claimCount} AS claims FROM ${layout.sqlTable} WHERE ${pendingOf(layout)} AND ${due} > ${always}
-       AND ${due} <= ${timeFrom(layout, 'claimedUntil', '$1')} ORDER BY ${due}, ${c.createdAt}, ${c.id} LIMIT ${SUSPECT_REACH}) AS first
+    `SELECT 1 AS found FROM (SELECT ${c.claimCount} AS claims FROM ${layout.sqlTable} WHERE ${pending} AND ${due} > ${dueBounds.always}
+       AND ${due} <= ${layout.time('claimedUntil', '$1')} ORDER BY ${due}, ${c.createdAt}, ${c.id} LIMIT ${SUSPECT_REACH}) AS first
      WHERE claims >= $2 LIMIT 1`,
   )
   return async (db: Database, now: Instant, suspectFrom: number): Promise<boolean> =>
@@ -51,11 +39,10 @@ function suspicionsOf(layout: Layout) {
 
 /** Claims that are still needed last longer; gives the ids that are still ours. By primary key. */
 function renewalsOf(layout: Layout) {
-  const c = quotedColumns(layout)
-  const statement = layoutStatement(
-    layout,
+  const { c } = layout
+  const statement = layout.statement(
     'renew',
-    `UPDATE ${layout.sqlTable} SET ${c.claimedUntil} = ${timeFrom(layout, 'claimedUntil', '$3')}
+    `UPDATE ${layout.sqlTable} SET ${c.claimedUntil} = ${layout.time('claimedUntil', '$3')}
      WHERE ${inIdList(layout)} AND ${c.claimedBy} = $2 AND ${c.processedAt} IS NULL RETURNING ${asText(c.id)} AS id`,
   )
   return async (db: Database, ids: readonly string[], claimedBy: string, until: Instant) => {
@@ -72,9 +59,8 @@ function renewalsOf(layout: Layout) {
  */
 function wakeSwitchOf(layout: Layout): (db: Database, waiting: boolean) => Promise<void> {
   if (!layout.hasWake) return async () => {}
-  const hurry = layoutStatement(layout, 'hurry', `SELECT set_config('synchronous_commit', 'off', true)`)
-  const flip = layoutStatement(
-    layout,
+  const hurry = layout.statement('hurry', `SELECT set_config('synchronous_commit', 'off', true)`)
+  const flip = layout.statement(
     'waiting',
     `UPDATE ${layout.sqlWakeTable} SET waiting = $1::boolean WHERE waiting <> $1::boolean`,
   )

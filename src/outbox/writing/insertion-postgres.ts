@@ -2,7 +2,7 @@
  * Inserting rows on PostgreSQL: one statement for a row, one for a thousand. Statements are bounded, so that memory is too.
  */
 import { listFor } from '../../db/database.ts'
-import { keepsBytes, type Layout, type RunSql } from '../layout.ts'
+import type { Layout, RunSql } from '../layout.ts'
 import { insertManyOnPostgres, insertOnPostgres, type RowShape } from '../sql/insert.ts'
 import { makesIds, type NewRow } from './fit.ts'
 import { type Insertion, idOf, idsAmong, idsByKey, type MadeId, remembered } from './insertion.ts'
@@ -32,7 +32,7 @@ export function insertionOnPostgres(layout: Layout): Insertion {
     (shape: { readonly guarded: boolean; readonly timed: boolean }) => insertManyOnPostgres(layout, shape),
     ({ guarded, timed }) => Number(guarded) + 2 * Number(timed),
   )
-  const bytes = keepsBytes(layout)
+  const bytes = layout.keepsBytes
   // Where times tell rows of one statement apart, or their ids do, they can be inserted in any order.
   const sortable = makesIds(layout) || !/\(\d\)/.test(layout.types.createdAt)
 

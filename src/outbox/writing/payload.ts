@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 import { failure } from '../../core/errors.ts'
 import { jsonProblem } from '../../core/json/tokens.ts'
-import { keepsBytes, keepsJson, type Layout } from '../layout.ts'
+import type { Layout } from '../layout.ts'
 import { columnProblem } from './json-limits.ts'
 
 /** A payload as it will be sent: bytes and texts as they are, anything else as its JSON. */
@@ -58,10 +58,10 @@ export type PayloadFitter = (content: Content, at: Place) => Buffer | string
 
 /** How payloads are fitted to the column of a table. */
 export function payloadFitter(layout: Layout): PayloadFitter {
-  if (keepsBytes(layout))
+  if (layout.keepsBytes)
     return (content) => (content.kind === 'bytes' ? content.bytes : Buffer.from(content.text, 'utf8'))
   const isPostgres = layout.dialect === 'postgres'
-  const isJson = keepsJson(layout)
+  const isJson = layout.keepsJson
   const type = layout.types.payload
   return (content, at) => {
     const text = content.kind === 'bytes' ? decode(content.bytes, at) : content.text

@@ -1,13 +1,12 @@
 /** Adoption on PostgreSQL: the steps in their order, each safe while producers and readers use the table. */
-import { columnOf, columnsOf, type Layout } from '../../layout.ts'
+import { columnsOf, type Layout } from '../../layout.ts'
 import { indexesOf, outboxSchema, sideTablesOf } from '../../schema.ts'
-import { fillStep, newKeyOf } from '../fill.ts'
+import { quote } from '../../table-names.ts'
+import { type Filling, fillingOf, fillStep, lackingOf, newKeyOf } from '../fill.ts'
 import { type Ground, type Step, scriptStep } from '../plan.ts'
 import type { AdoptSettings, Findings } from '../report.ts'
 import { addedColumns, addingColumns, type Target } from '../target.ts'
-import { postgresFilling } from './backfill.ts'
 import { readFacts, refuseForeignNamesakes, type TableFacts } from './catalog.ts'
-import { enforceSteps } from './enforce.ts'
 import { indexSteps, noteMissingIdIndex } from './indexes.ts'
 import { AdoptSession, brief } from './session.ts'
 
@@ -71,9 +70,7 @@ function alterStep(session: AdoptSession, target: Target, facts: TableFacts): St
   const hasDefault = facts.columns.get(layout.columns.idempotencyKey)?.hasDefault === true
   const changes = [
     ...addedColumns(target).map((column) => `ADD COLUMN IF NOT EXISTS ${column}`),
-    ...(hasDefault
-      ? []
-      : [`ALTER COLUMN ${columnOf(layout, 'idempotencyKey')} SET DEFAULT ${newKeyOf(layout)}`]),
+    ...(hasDefault ? [] : [`ALTER COLUMN ${layout.c.idempotencyKey} SET DEFAULT ${newKeyOf(layout)}`]),
   ]
   return scriptStep(
     missing.length === 0
@@ -112,4 +109,94 @@ function sideTablesStep(session: AdoptSession, layout: Layout): Step {
       ),
     (sql) => session.run(sql, []),
   )
+}
+
+/** Lets replicas and vacuum keep up, and readers that wait for no row see free ones. */
+const PAUSE_MS = 20
+
+/**
+ * Fills one chunk: locks the first rows behind the last id that need it and that nobody holds, and fills those. One
+ * statement, one transaction; it walks the index of the ids, so that all chunks together read the table once.
+ */
+function chunkStatement(layout: Layout, first: boolean): string {
+  const { id, idempotencyKey } = layout.c
+  const behind = first ? '' : ` AND ${id} > ${layout.typed('id', '$2')}`
+  return `WITH chosen AS MATERIALIZED (
+  SELECT ${id} AS chosen_id, ${idempotencyKey} IS NULL AS keyless FROM ${layout.sqlTable}
+  WHERE ${lackingOf(layout)}${behind} ORDER BY ${id} LIMIT $1 FOR UPDATE SKIP LOCKED
+), filled AS (
+  UPDATE ${layout.sqlTable} AS message SET ${fillingOf(layout, 'message.')}
+  FROM chosen WHERE message.${id} = chosen_id RETURNING keyless
+)
+SELECT count(*) AS rows, count(*) FILTER (WHERE keyless) AS keys,
+  (SELECT chosen_id::text FROM chosen ORDER BY chosen_id DESC LIMIT 1) AS last FROM filled`
+}
+
+/** With stale statistics the planner would rather sort the whole table for every chunk; what is off costs so much that JIT compiled each. */
+const BY_INDEX = `SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off;
+  SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off`
+
+const postgresFilling = (
+  session: AdoptSession,
+  layout: Layout,
+  { chunk }: AdoptSettings,
+): Filling<string> => ({
+  sql: `-- $1: ${chunk}, the rows of a chunk; $2: the last id of the chunk before\n${chunkStatement(layout, false)};`,
+  holders: () => session.holdersOf(layout.sqlTable),
+  pauseMs: () => PAUSE_MS,
+  async fill(after) {
+    const isFirst = after === null
+    const parameters = isFirst ? [chunk] : [chunk, after]
+    const [row] = await session.runWith(BY_INDEX, chunkStatement(layout, isFirst), parameters)
+    const last = row?.last == null ? null : String(row.last)
+    return { rows: Number(row?.rows), keys: Number(row?.keys), last }
+  },
+})
+
+/**
+ * Makes the key NOT NULL without reading the table under a lock: a check that is not yet validated keeps new rows right,
+ * validating it reads the table while others write, and then NOT NULL is known to hold.
+ */
+function enforceSteps(session: AdoptSession, layout: Layout): readonly Step[] {
+  const key = layout.c.idempotencyKey
+  const check = `${layout.indexPrefix}_key_given`
+  const table = `ALTER TABLE ${layout.sqlTable}`
+  /** Whether the column refuses NULL, and what is known of the check. */
+  const look = async () => {
+    const { columns, constraints } = await readFacts(layout, session.run)
+    return {
+      notNull: columns.get(layout.columns.idempotencyKey)?.notNull === true,
+      checked: constraints.has(check),
+      validated: constraints.get(check) === true,
+    }
+  }
+  const step = (
+    what: string,
+    change: string,
+    needed: (now: Awaited<ReturnType<typeof look>>) => boolean,
+  ): Step =>
+    scriptStep(
+      what,
+      brief(`${table} ${change}`),
+      async () => needed(await look()),
+      (sql) => session.briefly(sql),
+    )
+  return [
+    step(
+      'refuse new rows without a key',
+      `ADD CONSTRAINT ${quote(check)} CHECK (${key} IS NOT NULL) NOT VALID`,
+      ({ notNull, checked }) => !notNull && !checked,
+    ),
+    step(
+      'make sure that all rows have one',
+      `VALIDATE CONSTRAINT ${quote(check)}`,
+      ({ notNull, validated }) => !notNull && !validated,
+    ),
+    step('make the key NOT NULL', `ALTER COLUMN ${key} SET NOT NULL`, ({ notNull }) => !notNull),
+    step(
+      'drop the check, which says the same',
+      `DROP CONSTRAINT IF EXISTS ${quote(check)}`,
+      ({ notNull, checked }) => !notNull || checked,
+    ),
+  ]
 }

@@ -5,10 +5,9 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
-import { backoffDelayMs } from '../../../core/backoff.ts'
 import { StoreUnavailable } from '../../../db/database.ts'
 import type { RunSql } from '../../layout.ts'
-import { AdoptionBlocked, type AdoptSettings } from '../report.ts'
+import { AdoptionBlocked, type AdoptSettings, patiently } from '../report.ts'
 
 /** The longest that others wait because of us. */
 export const LOCK_TIMEOUT_MS = 250
@@ -150,33 +149,27 @@ export class AdoptSession {
       const reason = `another adoption of '${table}' is running${listed(others)}`
       if (performance.now() > deadlineMs) throw new AdoptionBlocked(reason)
       this.#tellWait(reason)
-      await this.#pause(200)
+      await pause(200, undefined, { signal: this.#settings.signal })
     }
   }
 
   /** Runs what needs a lock that others wait for: at once, or after stepping back, or never. */
   async briefly(text: string): Promise<void> {
-    const deadlineMs = performance.now() + this.#settings.lockWaitMs
-    for (let tries = 1; ; tries++) {
+    let blockers: Promise<string>
+    const attempt = async () => {
       const over = new AbortController()
-      const blockers = this.#blockersSoon(over.signal)
-      try {
-        await this.run(text, [])
-        over.abort()
-        return
-      } catch (error) {
-        await this.#client.query('ROLLBACK').catch(() => {})
-        if (codeOf(error) !== LOCK_NOT_AVAILABLE && codeOf(error) !== DEADLOCK) throw error
-        const reason = `the lock on the table is held${await blockers}`
-        if (performance.now() > deadlineMs) {
-          const waited = Math.round(this.#settings.lockWaitMs / 1_000)
-          throw new AdoptionBlocked(`${reason}; gave up after ${waited} s`, { cause: error })
-        }
-        // Short transactions come and go; one that is still there at the third try is worth a word.
-        if (tries >= 3) this.#tellWait(`${reason}; trying again`)
-        await this.#pause(backoffDelayMs(tries, STEP_BACK))
-      }
+      blockers = this.#blockersSoon(over.signal)
+      await this.run(text, [])
+      over.abort()
     }
+    await patiently(this.#settings, STEP_BACK, attempt, async (error, tries) => {
+      await this.#client.query('ROLLBACK').catch(() => {})
+      if (codeOf(error) !== LOCK_NOT_AVAILABLE && codeOf(error) !== DEADLOCK) return null
+      const reason = `the lock on the table is held${await blockers}`
+      // Short transactions come and go; one that is still there at the third try is worth a word.
+      if (tries >= 3) this.#tellWait(`${reason}; trying again`)
+      return reason
+    })
   }
 
   /** Builds an index beside the others' work, and tells how far it is, or for whom it waits. */
@@ -199,10 +192,6 @@ export class AdoptSession {
       [sqlTable, this.#pid],
     )
     return holders.map(({ backend }) => String(backend)).join(', ')
-  }
-
-  #pause(ms: number): Promise<void> {
-    return pause(ms, undefined, { signal: this.#settings.signal })
   }
 
   #tellWait(reason: string): void {

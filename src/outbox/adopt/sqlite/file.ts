@@ -4,11 +4,9 @@
  */
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as pause } from 'node:timers/promises'
-import { backoffDelayMs } from '../../../core/backoff.ts'
 import { StoreUnavailable } from '../../../db/database.ts'
 import type { RunSql } from '../../layout.ts'
-import { AdoptionBlocked, type AdoptSettings } from '../report.ts'
+import { type AdoptSettings, patiently } from '../report.ts'
 
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6
@@ -71,26 +69,14 @@ export class AdoptFile {
     })
   }
 
-  async #patiently<T>(attempt: () => T): Promise<T> {
-    const { lockWaitMs, onWait, signal } = this.#settings
-    const deadlineMs = performance.now() + lockWaitMs
-    for (let tries = 1; ; tries++) {
-      signal?.throwIfAborted()
-      try {
-        return attempt()
-      } catch (error) {
-        if (this.#connection.isTransaction) this.#connection.exec('ROLLBACK')
-        if (!isBusy(error)) throw error
-        const reason = 'another program holds the file for writing'
-        if (performance.now() > deadlineMs) {
-          throw new AdoptionBlocked(`${reason}; gave up after ${Math.round(lockWaitMs / 1_000)} s`, {
-            cause: error,
-          })
-        }
-        if (tries === 10) onWait(`${reason}; trying again`)
-      }
-      await pause(backoffDelayMs(tries, STEP_BACK), undefined, { signal })
-    }
+  #patiently<T>(attempt: () => T): Promise<T> {
+    return patiently(this.#settings, STEP_BACK, attempt, async (error, tries) => {
+      if (this.#connection.isTransaction) this.#connection.exec('ROLLBACK')
+      if (!isBusy(error)) return null
+      const reason = 'another program holds the file for writing'
+      if (tries === 10) this.#settings.onWait(`${reason}; trying again`)
+      return reason
+    })
   }
 }
 

@@ -3,15 +3,14 @@
  * only an index takes as long as building it takes, and writers wait for that (their `busy_timeout` must allow it).
  */
 import { failure } from '../../../core/errors.ts'
-import { columnOf, type Layout, type RunSql } from '../../layout.ts'
+import type { Layout, RunSql } from '../../layout.ts'
 import { indexesOf, indexStatement, keyTriggerOf, outboxSchema, sideTablesOf } from '../../schema.ts'
 import { quote, type TableNames } from '../../table-names.ts'
 import { rekeyStep } from '../duplicates.ts'
-import { fillStep } from '../fill.ts'
+import { type Filling, fillingOf, fillStep, lackingOf } from '../fill.ts'
 import { type Ground, type Step, scriptStep } from '../plan.ts'
 import type { AdoptSettings, Findings } from '../report.ts'
 import { addedColumns, addingColumns, noIdIndex, type Target } from '../target.ts'
-import { sqliteFilling } from './backfill.ts'
 import { AdoptFile, short } from './file.ts'
 
 /** Opens an SQLite file to adopt a table in it. */
@@ -139,7 +138,7 @@ async function indexSteps(
  */
 function enforceStep(file: AdoptFile, layout: Layout): Step {
   const name = `${layout.indexPrefix}_key_kept`
-  const key = columnOf(layout, 'idempotencyKey')
+  const key = layout.c.idempotencyKey
   return stepOn(
     file,
     'refuse to take a key away (SQLite cannot make a column NOT NULL afterwards)',
@@ -176,3 +175,39 @@ async function noteMissingIdIndex(layout: Layout, run: RunSql, findings: Finding
 
 const exists = async (run: RunSql, name: string): Promise<boolean> =>
   (await run('SELECT 1 AS there FROM sqlite_schema WHERE name = ?1', [name])).length > 0
+
+/** Waiting writers look again every now and then; the pause must be long enough for one of them to come in. */
+const LEAST_PAUSE_MS = 20
+
+/** Fills one chunk: the rows between two places in the table, which `end` has found. */
+const chunkStatement = (layout: Layout): string =>
+  `UPDATE ${layout.sqlTable} SET ${fillingOf(layout)} WHERE rowid > ?1 AND rowid <= ?2 AND ${lackingOf(layout)}`
+
+/** The end of the next chunk, and what is in it. Walks the table from the last place. */
+const endStatement = (layout: Layout, chunk: number): string =>
+  `SELECT max(rowid) AS last, count(*) AS rows, sum(keyless) AS keys FROM (
+     SELECT rowid, ${layout.c.idempotencyKey} IS NULL AS keyless FROM ${layout.sqlTable}
+     WHERE rowid > ?1 AND ${lackingOf(layout)} ORDER BY rowid LIMIT ${chunk})`
+
+const BEFORE_ALL = -(2n ** 63n)
+
+function sqliteFilling(file: AdoptFile, layout: Layout, settings: AdoptSettings): Filling<bigint> {
+  const end = endStatement(layout, settings.chunk)
+  const chunk = chunkStatement(layout)
+  return {
+    sql: `-- ?1: the last row of the chunk before; ?2: the last of this one\n${short(`${chunk};`)}`,
+    holders: async () => '',
+    pauseMs: (tookMs) => Math.max(LEAST_PAUSE_MS, tookMs),
+    fill: (after) =>
+      file.transaction((connection) => {
+        const from = after ?? BEFORE_ALL
+        const statement = connection.prepare(end)
+        statement.setReadBigInts(true)
+        const found = statement.get(from)
+        const last = typeof found?.last === 'bigint' ? found.last : null
+        if (last === null) return { rows: 0, keys: 0, last }
+        connection.prepare(chunk).run(from, last)
+        return { rows: Number(found?.rows), keys: Number(found?.keys), last }
+      }),
+  }
+}
