@@ -50,7 +50,7 @@ const valuesOf = ({ tenantId, eventType, payload, correlationId }: NewMessage) =
   ] as const
 
 async function openPostgres(url: string, count: number): Promise<Writers> {
-  const { sqlWakeTable, channel } = nameTable()
+  const { wake, channel } = nameTable()
   const clients = await Promise.all(
     Array.from({ length: count }, async () => {
       const client = new pgLibrary.Client({ connectionString: url })
@@ -84,7 +84,7 @@ async function openPostgres(url: string, count: number): Promise<Writers> {
       return performance.now() - startMs
     },
     async setWaiting(waiting) {
-      await listener.query(`UPDATE ${sqlWakeTable} SET waiting = $1`, [waiting])
+      await listener.query(`UPDATE ${wake.sqlTable} SET waiting = $1`, [waiting])
     },
     async close() {
       await Promise.all([...clients, listener].map((client) => client.end()))

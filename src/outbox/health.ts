@@ -3,6 +3,7 @@ import type { Instant } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import { describeError } from '../core/thrown.ts'
 import { type Backlog, readBacklog } from './look.ts'
+import type { MeterSnapshot } from './meter.ts'
 import type { OutboxHandle } from './outbox-handle.ts'
 
 export const HEALTH_STATUSES = ['ok', 'degraded', 'unhealthy'] as const
@@ -14,11 +15,7 @@ export interface Threshold {
   readonly unhealthy: number
 }
 
-export interface HealthThresholds {
-  readonly backlog: Threshold
-  readonly oldestAgeSeconds: Threshold
-  readonly failureRatio: Threshold
-}
+export type HealthThresholds = Readonly<Record<'backlog' | 'oldestAgeSeconds' | 'failureRatio', Threshold>>
 
 /**
  * The age of the oldest message says how late an outbox is, whatever its speed; the backlog says what waits, and is let to
@@ -34,13 +31,8 @@ export const DEFAULT_THRESHOLDS: HealthThresholds = {
 /** The ratio of fewer deliveries says nothing: one failure in a quiet minute would be all of them. */
 export const FEWEST_ATTEMPTS = 10
 
-export interface HealthNumbers {
-  readonly backlog: number
-  readonly oldestAgeSeconds: number
-  readonly failureRatio: number
-  /** The deliveries that the ratio is of. */
-  readonly attempts: number
-}
+export type HealthNumbers = Pick<Backlog, 'backlog' | 'oldestAgeSeconds'> &
+  Pick<MeterSnapshot, 'failureRatio' | 'attempts'>
 
 export interface OutboxHealth {
   readonly status: HealthStatus

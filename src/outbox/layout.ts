@@ -11,6 +11,7 @@ import {
   OPTIONAL_COLUMNS,
   quote,
   shortHash,
+  type TableName,
   type TableNames,
   type TableOptions,
 } from './table-names.ts'
@@ -58,7 +59,7 @@ const COLUMNS_OF: Readonly<Record<Dialect, string>> = {
 /** The columns that a table has, by name; none when there is no such table. */
 export async function columnsOf(
   dialect: Dialect,
-  table: { readonly sqlTable: string; readonly plainTable: string },
+  table: TableName,
   run: RunSql,
 ): Promise<ReadonlyMap<string, string>> {
   const rows = await run(COLUMNS_OF[dialect], [dialect === 'postgres' ? table.sqlTable : table.plainTable])
@@ -77,15 +78,8 @@ export async function readLayout(dialect: Dialect, options: TableOptions, run: R
     const columns = missing.map((name) => names.columns[name]).join(', ')
     throw failure('outbox_columns_missing', { table: names.table, columns })
   }
-  const keys = await columnsOf(
-    dialect,
-    { sqlTable: names.sqlKeysTable, plainTable: names.plainKeysTable },
-    run,
-  )
-  const wake =
-    dialect === 'postgres'
-      ? await columnsOf(dialect, { sqlTable: names.sqlWakeTable, plainTable: names.plainWakeTable }, run)
-      : new Map()
+  const keys = await columnsOf(dialect, names.keys, run)
+  const wake = dialect === 'postgres' ? await columnsOf(dialect, names.wake, run) : new Map()
   // Every column was found that a table cannot do without.
   const types = Object.fromEntries(
     COLUMN_NAMES.map((name) => [name, found.get(names.columns[name]) ?? '']),

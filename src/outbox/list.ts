@@ -49,10 +49,7 @@ export interface MessageList {
   readonly totalIsCapped: boolean
 }
 
-interface ListStatements {
-  readonly page: Statement
-  readonly total: Statement
-}
+type ListStatements = Readonly<Record<'page' | 'total', Statement>>
 
 /** A page of messages, and how many there are. */
 export async function listMessages(

@@ -4,7 +4,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import type { Integer, Session, Statement } from '../db/database.ts'
-import { type Layout, perLayout } from './layout.ts'
+import { type Layout, perLayout, type Stored } from './layout.ts'
 
 export interface Backlog {
   /** Messages that are still to be delivered. */
@@ -17,12 +17,7 @@ export interface Backlog {
   readonly dead: number
 }
 
-interface BacklogRow {
-  readonly backlog: Integer
-  readonly oldest: Integer | null
-  readonly failed: Integer
-  readonly dead: Integer
-}
+type BacklogRow = Stored<Omit<Backlog, 'oldestAgeSeconds'>> & { readonly oldest: Integer | null }
 
 /** A row that waits although delivering it has failed. */
 export const failedOf = ({ c, pending }: Layout): string => `${c.retryCount} > 0 AND ${pending}`
@@ -39,7 +34,7 @@ export const backlogStatementOf = perLayout((layout): Statement => {
   const { c, sqlTable: table } = layout
   return layout.statement(
     'backlog',
-    `SELECT waiting.backlog, waiting.oldest, failed.failed, dead.dead
+    `SELECT waiting.backlog, waiting.oldest, failed.failed AS "failedPending", dead.dead
      FROM (SELECT count(*) AS backlog, ${layout.finiteMicros('createdAt', `min(${c.createdAt})`)} AS oldest
            FROM ${table} WHERE ${layout.pending}) AS waiting
      CROSS JOIN (SELECT count(*) AS failed FROM ${table} WHERE ${failedOf(layout)}) AS failed
@@ -52,12 +47,12 @@ export const backlogStatementOf = perLayout((layout): Statement => {
 export async function readBacklog(session: Session, layout: Layout, now: Instant): Promise<Backlog> {
   const [row] = await session.rows<BacklogRow>(backlogStatementOf(layout))
   if (row === undefined) throw new Error('a count gave no row')
-  const { backlog, oldest, failed, dead } = row
+  const { oldest } = row
   return {
-    backlog: Number(backlog),
-    failedPending: Number(failed),
+    backlog: Number(row.backlog),
+    failedPending: Number(row.failedPending),
     // Clocks of other machines may be ahead.
     oldestAgeSeconds: oldest === null ? 0 : Math.max(0, Number(now - BigInt(oldest)) / 1e6),
-    dead: Number(dead),
+    dead: Number(row.dead),
   }
 }

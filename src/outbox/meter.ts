@@ -43,10 +43,8 @@ export class OutboxMeter {
   readonly #clock: Clock
   readonly #windowSeconds: number
   readonly #startedAtUs: bigint
-  #dispatched = 0
-  #failures = 0
-  #duplicates = 0
-  #conflicts = 0
+  /** Since the meter was made. */
+  readonly #totals = { dispatched: 0, failures: 0, duplicates: 0, conflicts: 0 }
   /** One place for each second of the window: which second since 1970 it holds, and what happened in it. */
   readonly #secondIn: Float64Array
   readonly #dispatchedIn: Float64Array
@@ -69,26 +67,26 @@ export class OutboxMeter {
 
   /** A message was delivered; that took so many seconds. */
   dispatched(seconds: number): void {
-    this.#dispatched += 1
+    this.#totals.dispatched += 1
     count(this.#dispatchedIn, this.#presentPlace())
     this.#took(seconds)
   }
 
   /** A delivery failed, after so many seconds. */
   failed(seconds: number): void {
-    this.#failures += 1
+    this.#totals.failures += 1
     count(this.#failuresIn, this.#presentPlace())
     this.#took(seconds)
   }
 
   /** A message was added whose key was there already. */
   duplicate(): void {
-    this.#duplicates += 1
+    this.#totals.duplicates += 1
   }
 
   /** A message was added whose key was there already, with another payload. */
   conflict(): void {
-    this.#conflicts += 1
+    this.#totals.conflicts += 1
   }
 
   /** The numbers at this moment. Looking changes nothing. */
@@ -104,10 +102,7 @@ export class OutboxMeter {
     }
     const attempts = dispatched + failures
     return {
-      dispatched: this.#dispatched,
-      failures: this.#failures,
-      duplicates: this.#duplicates,
-      conflicts: this.#conflicts,
+      ...this.#totals,
       windowSeconds: this.#windowSeconds,
       throughputPerSecond: dispatched / this.#spanSeconds(nowUs),
       failureRatio: attempts === 0 ? 0 : failures / attempts,

@@ -59,7 +59,7 @@ export class Outboxes {
     const { store, clock, log, registers } = context
     const handles = () => this.#served
     const dispatch = (outbox: string) => this.#served.find(({ name }) => name === outbox)?.wake()
-    this.#clerk = new OutboxLetterClerk(store.db, clock, log, { registers, handles, dispatch })
+    this.#clerk = new OutboxLetterClerk({ db: store.db, clock, log, registers, handles, dispatch })
     this.source = outboxLetterSource(handles, { dispatch, reconcile: (outbox) => this.#clerk.wake(outbox) })
     const served: ServedOutbox[] = []
     try {

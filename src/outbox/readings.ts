@@ -7,7 +7,7 @@ import type { Clock } from '../core/clock.ts'
 import { untilAborted } from '../outgoing/until-aborted.ts'
 import { healthOf, type Looked, lookAt, type OutboxHealth } from './health.ts'
 import type { MeterSnapshot } from './meter.ts'
-import type { OutboxHandle } from './outbox-handle.ts'
+import type { OutboxHandle, OutboxHandles } from './outbox-handle.ts'
 
 export interface OutboxReading {
   readonly outbox: string
@@ -35,31 +35,27 @@ interface Answer {
 }
 
 export class OutboxReadings {
-  readonly #handles: () => readonly OutboxHandle[]
+  /** The outboxes there are. */
+  readonly handles: OutboxHandles
   readonly #clock: Clock
   readonly #steadyMs: () => number
   readonly #looks = new WeakMap<OutboxHandle, Look>()
   readonly #latest = new WeakMap<OutboxHandle, Answer>()
 
   constructor(
-    handles: () => readonly OutboxHandle[],
+    handles: OutboxHandles,
     clock: Clock,
     /** Milliseconds since some moment; replaced in tests. */
     steadyMs: () => number = () => performance.now(),
   ) {
-    this.#handles = handles
+    this.handles = handles
     this.#clock = clock
     this.#steadyMs = steadyMs
   }
 
-  /** The outboxes there are. */
-  handles(): readonly OutboxHandle[] {
-    return this.#handles()
-  }
-
   /** What is known about every outbox, after `patienceMs` at the latest. */
   read({ patienceMs = PATIENCE_MS } = {}): Promise<readonly OutboxReading[]> {
-    return Promise.all(this.#handles().map((handle) => this.#readOne(handle, patienceMs)))
+    return Promise.all(this.handles().map((handle) => this.#readOne(handle, patienceMs)))
   }
 
   async #readOne(handle: OutboxHandle, patienceMs: number): Promise<OutboxReading> {

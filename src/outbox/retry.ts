@@ -6,17 +6,8 @@ import { RetryLater } from './transport.ts'
 /** A receiver that asks for more is tried again after this long: longer, and nobody remembers the message. */
 const MOST_PATIENCE_MS = 86_400_000
 
-type DelaySettings = Pick<
-  DispatcherSettings,
-  'baseRetryDelaySeconds' | 'useExponentialBackoff' | 'maxRetryDelaySeconds' | 'jitter'
->
-
 /** How long to wait after a failure of a message that had failed `retryCount` times before. */
-export function retryDelayMs(
-  settings: DelaySettings,
-  retryCount: number,
-  random: () => number = Math.random,
-): number {
+function retryDelayMs(settings: DispatcherSettings, retryCount: number, random = Math.random): number {
   const { baseRetryDelaySeconds, useExponentialBackoff, maxRetryDelaySeconds, jitter } = settings
   const factor = useExponentialBackoff ? 2 ** retryCount : 1
   const wantedMs = Math.min(baseRetryDelaySeconds * factor, maxRetryDelaySeconds) * 1_000
@@ -25,7 +16,7 @@ export function retryDelayMs(
 }
 
 /** The same, when the receiver may have said how long it wants to be left alone. */
-export function delayAfter(thrown: unknown, settings: DelaySettings, retryCount: number): number {
+export function delayAfter(thrown: unknown, settings: DispatcherSettings, retryCount: number): number {
   const delayMs = retryDelayMs(settings, retryCount)
   const askedMs = thrown instanceof RetryLater ? Math.ceil(thrown.retryAfterMs) : 0
   return Math.max(delayMs, Number.isFinite(askedMs) ? Math.min(askedMs, MOST_PATIENCE_MS) : MOST_PATIENCE_MS)

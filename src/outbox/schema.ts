@@ -61,22 +61,18 @@ export function indexesOf(names: TableNames, dialect: Dialect): readonly IndexDe
     unique,
     on,
   })
-  const due = dueOf(names, dialect)
+  const byDue = `(${dueOf(names, dialect)}, ${createdAt}, ${id})`
+  const isPending = `${processedAt} IS NULL AND ${deadAt} IS NULL`
+  const line = `${tenantId}, ${orderingKey}, ${deadAt}, ${createdAt}, ${id}`
   return [
     // One message per tenant and key.
     index('tenant_key', `(${tenantId}, ${idempotencyKey})`, true),
     // What is due, in the order of creation.
-    index('due', `(${due}, ${createdAt}, ${id}) WHERE ${processedAt} IS NULL AND ${deadAt} IS NULL`),
+    index('due', `${byDue} WHERE ${isPending}`),
     // What has failed and is tried again, to be counted and listed.
-    index(
-      'failed',
-      `(${due}, ${createdAt}, ${id}) WHERE ${retryCount} > 0 AND ${processedAt} IS NULL AND ${deadAt} IS NULL`,
-    ),
+    index('failed', `${byDue} WHERE ${retryCount} > 0 AND ${isPending}`),
     // The line of an ordering key; the dead stand apart.
-    index(
-      'line',
-      `(${tenantId}, ${orderingKey}, ${deadAt}, ${createdAt}, ${id}) WHERE ${orderingKey} IS NOT NULL AND ${processedAt} IS NULL`,
-    ),
+    index('line', `(${line}) WHERE ${orderingKey} IS NOT NULL AND ${processedAt} IS NULL`),
     // Those that died, the latest last.
     index('dead', `(${deadAt}, ${id}) WHERE ${deadAt} IS NOT NULL AND ${processedAt} IS NULL`),
     // What the office has to be told.
@@ -101,7 +97,7 @@ export function sideTablesOf(names: TableNames, dialect: Dialect): string {
   const integer = dialect === 'postgres' ? 'bigint' : 'INTEGER'
   const [text, key, bytes] = dialect === 'postgres' ? ['text', 'uuid', 'bytea'] : ['TEXT', 'TEXT', 'BLOB']
   const keys = `
-CREATE TABLE IF NOT EXISTS ${names.sqlKeysTable} (
+CREATE TABLE IF NOT EXISTS ${names.keys.sqlTable} (
   tenant_id ${text} NOT NULL,
   idempotency_key ${key} NOT NULL,
   message_id ${text} NOT NULL,
@@ -109,12 +105,12 @@ CREATE TABLE IF NOT EXISTS ${names.sqlKeysTable} (
   recorded_at ${integer} NOT NULL,
   PRIMARY KEY (tenant_id, idempotency_key)
 );
-CREATE INDEX IF NOT EXISTS ${quote(`${names.indexPrefix}_keys_age`)} ON ${names.sqlKeysTable} (recorded_at);`
+CREATE INDEX IF NOT EXISTS ${quote(`${names.indexPrefix}_keys_age`)} ON ${names.keys.sqlTable} (recorded_at);`
   if (dialect === 'sqlite') return keys
   return `${keys}
-CREATE TABLE IF NOT EXISTS ${names.sqlWakeTable} (one boolean PRIMARY KEY DEFAULT true CHECK (one), waiting boolean NOT NULL)
+CREATE TABLE IF NOT EXISTS ${names.wake.sqlTable} (one boolean PRIMARY KEY DEFAULT true CHECK (one), waiting boolean NOT NULL)
   WITH (fillfactor = 20);
-INSERT INTO ${names.sqlWakeTable} (waiting) VALUES (true) ON CONFLICT DO NOTHING;`
+INSERT INTO ${names.wake.sqlTable} (waiting) VALUES (true) ON CONFLICT DO NOTHING;`
 }
 
 /** SQLite has no default that makes a key: a trigger gives one to rows that come without. */

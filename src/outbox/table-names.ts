@@ -65,21 +65,23 @@ export const tableOptionsOf = ({
   ...(columns === undefined ? {} : { columns }),
 })
 
-/** The names of one outbox. Those in `sql…` are quoted. */
-export interface TableNames {
+/** The name of a table, and the same with its schema, quoted for SQL. */
+export interface TableName {
+  readonly plainTable: string
+  readonly sqlTable: string
+}
+
+/** The names of one outbox. */
+export interface TableNames extends TableName {
   readonly naming: Naming
   /** As people write it. */
   readonly table: string
   readonly schema: string | null
-  readonly plainTable: string
   readonly columns: Readonly<Record<ColumnName | 'isProcessed', string>>
-  readonly sqlTable: string
   /** The keys of rows that were purged. */
-  readonly sqlKeysTable: string
-  readonly plainKeysTable: string
+  readonly keys: TableName
   /** One row: whether a dispatcher waits to be woken. PostgreSQL only. */
-  readonly sqlWakeTable: string
-  readonly plainWakeTable: string
+  readonly wake: TableName
   /** What the dispatchers of the table listen to. */
   readonly channel: string
   /** The beginning of the names of its indexes. */
@@ -104,20 +106,18 @@ export function nameTable(options: TableOptions = {}): TableNames {
   for (const part of parts) checkName('table', part)
   const plainTable = parts.at(-1) ?? table
   const schema = parts.length === 2 ? (parts[0] ?? null) : null
-  const sqlSchema = schema === null ? '' : `${quote(schema)}.`
-  const plainKeysTable = naming === 'snake' ? `${plainTable}_keys` : `${plainTable}Keys`
-  const plainWakeTable = naming === 'snake' ? `${plainTable}_wake` : `${plainTable}Wake`
+  const named = (plain: string): TableName => ({
+    plainTable: plain,
+    sqlTable: schema === null ? quote(plain) : `${quote(schema)}.${quote(plain)}`,
+  })
   return {
+    ...named(plainTable),
     naming,
     table,
     schema,
-    plainTable,
     columns: nameColumns(naming, options.columns ?? {}),
-    sqlTable: sqlSchema + quote(plainTable),
-    sqlKeysTable: sqlSchema + quote(plainKeysTable),
-    plainKeysTable,
-    sqlWakeTable: sqlSchema + quote(plainWakeTable),
-    plainWakeTable,
+    keys: named(naming === 'snake' ? `${plainTable}_keys` : `${plainTable}Keys`),
+    wake: named(naming === 'snake' ? `${plainTable}_wake` : `${plainTable}Wake`),
     channel: `bartleby_outbox_${shortHash(table)}`,
     // Leaves room for what each index is for.
     indexPrefix: Buffer.byteLength(plainTable) > 44 ? `outbox_${shortHash(table)}` : plainTable,

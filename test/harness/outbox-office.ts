@@ -99,7 +99,10 @@ export class OutboxOffice {
     this.posts = [post]
     const handles = () => this.posts
     const dispatch = () => void this.woken++
-    this.clerk = new OutboxLetterClerk(store.db, store.clock, silentLog, {
+    this.clerk = new OutboxLetterClerk({
+      db: store.db,
+      clock: store.clock,
+      log: silentLog,
       registers: store.registers,
       handles,
       dispatch,
@@ -169,7 +172,10 @@ export class OutboxOffice {
     // Two connections of one process to an SQLite file would block each other.
     const isAlone = this.store.db.dialect === 'sqlite'
     const db = isAlone ? this.store.db : openDatabase(this.#url, { poolSize: 4 })
-    const clerk = new OutboxLetterClerk(db, this.store.clock, silentLog, {
+    const clerk = new OutboxLetterClerk({
+      db,
+      clock: this.store.clock,
+      log: silentLog,
       registers: { drawers: new Drawers(), series: new SeriesNumbers() },
       handles: () => [this.post.inStore ? { ...this.post, db } : this.post],
       dispatch: () => {},

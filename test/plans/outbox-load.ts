@@ -179,7 +179,7 @@ export function keysOf(layout: Layout, count: number): string {
     : `(WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count}) SELECT n FROM numbers)`
   const key = isPostgres ? `(${uuidIn(layout, 4)})::uuid` : uuidIn(layout, 4)
   const at = `CASE WHEN n <= ${OLD_ROWS} THEN n ELSE ${NOT_SOON} END`
-  return `INSERT INTO ${layout.sqlKeysTable} (tenant_id, idempotency_key, message_id, payload_sha256, recorded_at)
+  return `INSERT INTO ${layout.keys.sqlTable} (tenant_id, idempotency_key, message_id, payload_sha256, recorded_at)
       SELECT 'tenant-' || n % 10, ${key}, n, 'hash', ${at} FROM ${numbers};
     INSERT INTO inbox_keys (consumer, key, received_at)
       SELECT 'consumer-' || n % 10, 'key-' || n, ${at} FROM ${numbers};`

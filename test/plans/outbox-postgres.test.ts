@@ -68,7 +68,7 @@ describe.each(tablesOf(sizeOf(80_000, 200_000)))('an outbox in a table of $of, o
       return (await client.query(text, [...values])).rows
     })
     // The tables get no statistics behind our back.
-    for (const name of [layout.sqlTable, layout.sqlKeysTable, 'inbox_keys'])
+    for (const name of [layout.sqlTable, layout.keys.sqlTable, 'inbox_keys'])
       await client.query(`ALTER TABLE ${name} SET (autovacuum_enabled = off)`)
     // Rows that are added by number leave the sequence behind.
     if (hasNumbers(layout))
@@ -93,7 +93,7 @@ describe.each(tablesOf(sizeOf(80_000, 200_000)))('an outbox in a table of $of, o
   }
 
   /** Tables that may be read as a whole: the one with one row, and that of the inbox while an application sees it small. */
-  const mayBeRead = (): readonly string[] => [layout.plainWakeTable, 'inbox_keys']
+  const mayBeRead = (): readonly string[] => [layout.wake.plainTable, 'inbox_keys']
 
   const faultsOf = ({ name, scans, sorted, rows, pages }: Sighting): readonly string[] => [
     ...scans

@@ -35,7 +35,10 @@ describe.each(own)('the clerk of an outbox $name', (place) => {
       warn: (_details, message) => void warnings.push(message),
       error: say,
     }
-    clerk = new OutboxLetterClerk(office.store.db, office.store.clock, log, {
+    clerk = new OutboxLetterClerk({
+      db: office.store.db,
+      clock: office.store.clock,
+      log,
       registers: office.store.registers,
       handles: () => office.posts,
       dispatch: () => {},

@@ -4,18 +4,16 @@
  * visited side by side, so that none waits for a database that does not answer.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { type Database, StoreUnavailable } from '../../db/database.ts'
-import type { Registers } from '../../letters/drawers.ts'
+import { StoreUnavailable } from '../../db/database.ts'
 import type { Layout } from '../layout.ts'
 import { learnLayout, type OutboxHandle, type OutboxHandles } from '../outbox-handle.ts'
 import { type DueRow, letterRowsOf } from '../sql/letters.ts'
 import { linesOf } from '../sql/line.ts'
 import { type ReconciledOffice, reconcile } from './reconcile.ts'
 
-export interface ClerkOptions {
-  readonly registers: Registers
+export interface ClerkParts extends ReconciledOffice {
+  readonly log: Log
   readonly handles: OutboxHandles
   /** Messages of this outbox are due now that were not before. */
   dispatch(outbox: string): void
@@ -40,19 +38,13 @@ interface Desk {
 }
 
 export class OutboxLetterClerk {
-  readonly #office: ReconciledOffice
-  readonly #log: Log
-  readonly #handles: OutboxHandles
-  readonly #dispatch: (outbox: string) => void
+  readonly #parts: ClerkParts
   readonly #stopped = new AbortController()
   readonly #desks = new Map<string, Desk>()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(db: Database, clock: Clock, log: Log, { registers, handles, dispatch }: ClerkOptions) {
-    this.#office = { db, clock, registers }
-    this.#log = log
-    this.#handles = handles
-    this.#dispatch = dispatch
+  constructor(parts: ClerkParts) {
+    this.#parts = parts
   }
 
   start(): void {
@@ -71,7 +63,7 @@ export class OutboxLetterClerk {
   /** Rows of this outbox, or of any, may differ from their letters. */
   wake(outbox?: string): void {
     if (this.#stopped.signal.aborted) return
-    for (const handle of this.#handles()) {
+    for (const handle of this.#parts.handles()) {
       if (outbox !== undefined && handle.name !== outbox) continue
       const desk = this.#deskOf(handle)
       if (desk.visit !== undefined) desk.again ||= outbox !== undefined
@@ -81,7 +73,7 @@ export class OutboxLetterClerk {
 
   /** Makes everything agree now; gives about how many rows there were. */
   async reconcileNow(): Promise<number> {
-    const visits = this.#handles().map(async (handle) => {
+    const visits = this.#parts.handles().map(async (handle) => {
       const desk = this.#deskOf(handle)
       await desk.visit?.catch(() => {})
       return this.#visit(handle, desk)
@@ -102,7 +94,7 @@ export class OutboxLetterClerk {
       })
       .catch((error: unknown) => {
         if (!desk.troubled)
-          this.#log.warn(
+          this.#parts.log.warn(
             { err: error, outbox: handle.name },
             'the office was not told about dead messages of an outbox; it is tried again every second',
           )
@@ -145,17 +137,20 @@ export class OutboxLetterClerk {
   /** A batch that fails is taken row by row, so that one that always fails does not stand in the way of others. */
   async #reconcile(handle: OutboxHandle, layout: Layout, ids: readonly string[]): Promise<number> {
     try {
-      const { reconciled, letGo } = await reconcile(this.#office, handle, layout, ids)
+      const { reconciled, letGo } = await reconcile(this.#parts, handle, layout, ids)
       if (letGo.length > 0) {
         await linesOf(layout).release(handle.db, letGo, handle.onDead)
-        this.#dispatch(handle.name)
+        this.#parts.dispatch(handle.name)
       }
       return reconciled.length
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error
       const [id] = ids
       if (ids.length === 1) {
-        this.#log.warn({ err: error, outbox: handle.name, id }, 'the office was not told about a message')
+        this.#parts.log.warn(
+          { err: error, outbox: handle.name, id },
+          'the office was not told about a message',
+        )
         return 0
       }
       let rowCount = 0

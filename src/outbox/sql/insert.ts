@@ -13,17 +13,16 @@ import { asText, type Layout } from '../layout.ts'
 import type { ColumnName } from '../table-names.ts'
 import { makesIds } from '../writing/fit.ts'
 
-/** What a single insert has to hold. */
-export interface RowShape {
+/** What an insert has to hold. */
+export interface InsertShape {
   /** The application gave the key. */
   readonly guarded: boolean
   /** The time of creation is given. */
   readonly timed: boolean
-  readonly hasId: boolean
-  readonly hasOrderingKey: boolean
-  readonly hasHeaders: boolean
-  readonly hasCorrelationId: boolean
 }
+
+/** Columns that a single insert on PostgreSQL names only where there is something for them. */
+export const OPTIONAL_VALUES = ['id', 'orderingKey', 'headers', 'correlationId'] as const
 
 type Assignment = readonly [column: ColumnName | 'isProcessed', expression: string]
 
@@ -71,14 +70,17 @@ function insert(
 /** Wakes the dispatchers that wait, once for all rows of the statement, and not at all when there are none. */
 const wakeCall = (layout: Layout): string =>
   layout.hasWake
-    ? `, (SELECT pg_notify('${layout.channel}', '') FROM ${layout.sqlWakeTable} WHERE waiting)::text AS woken`
+    ? `, (SELECT pg_notify('${layout.channel}', '') FROM ${layout.wake.sqlTable} WHERE waiting)::text AS woken`
     : ''
 
 /**
- * One row on PostgreSQL. The parameters are the tenant, the type, the payload, the key, and then what the shape says, in
- * its order: the id, the ordering key, the headers, the correlation id, the time of creation.
+ * One row on PostgreSQL. The parameters are the tenant, the type, the payload, the key, what is given of `OPTIONAL_VALUES`, and
+ * the time of creation when that is.
  */
-export function insertOnPostgres(layout: Layout, shape: RowShape): string {
+export function insertOnPostgres(
+  layout: Layout,
+  shape: InsertShape & { readonly given: readonly (typeof OPTIONAL_VALUES)[number][] },
+): string {
   let last = 4
   const next = () => `$${++last}::text`
   const tenant = '$1::text'
@@ -90,10 +92,7 @@ export function insertOnPostgres(layout: Layout, shape: RowShape): string {
     ['idempotencyKey', fromText(layout, 'idempotencyKey', key)],
     ...constants(layout),
   ]
-  if (shape.hasId) assignments.push(['id', fromText(layout, 'id', next())])
-  if (shape.hasOrderingKey) assignments.push(['orderingKey', fromText(layout, 'orderingKey', next())])
-  if (shape.hasHeaders) assignments.push(['headers', fromText(layout, 'headers', next())])
-  if (shape.hasCorrelationId) assignments.push(['correlationId', fromText(layout, 'correlationId', next())])
+  for (const column of shape.given) assignments.push([column, fromText(layout, column, next())])
   assignments.push([
     'createdAt',
     shape.timed ? layout.time('createdAt', next()) : layout.presentTime('createdAt'),
@@ -101,7 +100,7 @@ export function insertOnPostgres(layout: Layout, shape: RowShape): string {
   return insert(layout, assignments, {
     guarded: shape.guarded,
     // The keys of purged rows have the same index as their primary key.
-    isNew: `NOT EXISTS (SELECT FROM ${layout.sqlKeysTable} WHERE tenant_id = ${tenant} AND idempotency_key = ${key}::uuid)`,
+    isNew: `NOT EXISTS (SELECT FROM ${layout.keys.sqlTable} WHERE tenant_id = ${tenant} AND idempotency_key = ${key}::uuid)`,
     returning: `RETURNING ${asText(layout.c.id)} AS id${wakeCall(layout)}`,
   })
 }
@@ -120,10 +119,7 @@ const LISTS = ['tenant', 'type', 'key', 'id', 'line', 'headers', 'correlation', 
  * Each row is created as many microseconds after the first as its place says, so that rows may be inserted in another
  * order than they were given in. The keys of purged rows are a subquery and no join, which could change the order.
  */
-export function insertManyOnPostgres(
-  layout: Layout,
-  { guarded, timed }: { readonly guarded: boolean; readonly timed: boolean },
-): string {
+export function insertManyOnPostgres(layout: Layout, { guarded, timed }: InsertShape): string {
   const { c } = layout
   const bytes = layout.keepsBytes
   const payloadAt = LISTS.length + 1
@@ -154,7 +150,7 @@ export function insertManyOnPostgres(
   if (makesIds(layout)) assignments.push(['id', fromText(layout, 'id', 'm.id')])
   return insert(layout, assignments, {
     guarded,
-    isNew: `(SELECT true FROM ${layout.sqlKeysTable} AS known
+    isNew: `(SELECT true FROM ${layout.keys.sqlTable} AS known
       WHERE known.tenant_id = m.tenant AND known.idempotency_key = m.key::uuid) IS NULL`,
     source: `FROM unnest(${lists.join(', ')}) AS m (${names.join(', ')})`,
     returning: `RETURNING ${asText(c.id)} AS id, ${asText(c.idempotencyKey)} AS key${guarded ? `, ${asText(c.tenantId)} AS tenant` : ''}${wakeCall(layout)}`,
@@ -172,7 +168,7 @@ const SQLITE_COLUMNS = [
   'correlationId',
 ] as const satisfies readonly ColumnName[]
 
-type SqliteShape = Pick<RowShape, 'guarded' | 'timed' | 'hasId'>
+type SqliteShape = InsertShape & { readonly hasId: boolean }
 
 /** The columns that have a parameter each; `parameter` gives the one of a place, from 1. */
 function sqliteParameters(
@@ -190,7 +186,7 @@ const sqliteConstants = (layout: Layout, { timed }: SqliteShape): readonly Assig
   timed ? constants(layout) : [['createdAt', layout.presentTime('createdAt')], ...constants(layout)]
 
 const isNewOnSqlite = (layout: Layout, tenant: string, key: string): string =>
-  `NOT EXISTS (SELECT 1 FROM ${layout.sqlKeysTable} AS known
+  `NOT EXISTS (SELECT 1 FROM ${layout.keys.sqlTable} AS known
      WHERE known.tenant_id = ${tenant} AND known.idempotency_key = ${key})`
 
 /** One row on SQLite. Behind its parameters come the tenant and the key again, when it is guarded and keys are kept. */

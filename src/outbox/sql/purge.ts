@@ -38,7 +38,7 @@ const idOf = ({ id }: OldRow): string => String(id)
 /** The purges of one table: what is past its time goes, in bounded batches; ends early when asked to. */
 export function purgesOf(layout: Layout) {
   const { c, sqlTable: table } = layout
-  const keys = layout.sqlKeysTable
+  const keys = layout.keys.sqlTable
   const postgres = layout.dialect === 'postgres'
   const text = postgres ? '::text' : ''
   const recorded = layout.hasKeys
@@ -81,10 +81,8 @@ export function purgesOf(layout: Layout) {
 
   return async (db: Database, cutoffs: Cutoffs, signal: AbortSignal): Promise<Purged> => {
     const purged = { rows: 0, keys: 0 }
-    for (
-      let behind: Position | undefined = { processed: start, id: null };
-      behind !== undefined && !signal.aborted;
-    ) {
+    let behind: Position | undefined = { processed: start, id: null }
+    while (behind !== undefined && !signal.aborted) {
       const at: Position = behind
       const batch = await db.transaction('outbox.purge', (tx) => purgeBatch(tx, cutoffs, at))
       purged.rows += batch.removed
@@ -124,10 +122,10 @@ function recordsOf(layout: Layout) {
   const { c } = layout
   const columns = 'tenant_id, idempotency_key, message_id, payload_sha256, recorded_at'
   const insert = layout.statement('recordKeys', {
-    postgres: `INSERT INTO ${layout.sqlKeysTable} (${columns})
+    postgres: `INSERT INTO ${layout.keys.sqlTable} (${columns})
       SELECT ${asText(c.tenantId)}, ${lastingKeyOf(layout)}, ${asText(c.id)}, sha256(${layout.payloadBytes()}), $2
       FROM ${layout.sqlTable} WHERE ${inIdList(layout)} ON CONFLICT DO NOTHING`,
-    sqlite: `INSERT OR IGNORE INTO ${layout.sqlKeysTable} (${columns})
+    sqlite: `INSERT OR IGNORE INTO ${layout.keys.sqlTable} (${columns})
       SELECT ${c.tenantId}, ${c.idempotencyKey}, ${c.id}, $2, $3 FROM ${layout.sqlTable} WHERE ${c.id} = $1`,
   })
   const read = layout.statement('payload', {

@@ -41,7 +41,7 @@ function onPostgres(layout: Layout): FindStanding {
   const has = (column: ColumnName, text: string) => `${c[column]} = ${comparable(layout, column, text)}`
   const kept = `LEFT JOIN LATERAL (SELECT ${c.id}::text AS id, ${same} AS same FROM ${layout.sqlTable}
       WHERE ${has('tenantId', 'wanted.tenant')} AND ${has('idempotencyKey', 'wanted.key')} LIMIT 1) AS kept ON true`
-  const purged = `LEFT JOIN LATERAL (SELECT message_id AS id, payload_sha256 = ${hash} AS same FROM ${layout.sqlKeysTable}
+  const purged = `LEFT JOIN LATERAL (SELECT message_id AS id, payload_sha256 = ${hash} AS same FROM ${layout.keys.sqlTable}
       WHERE tenant_id = wanted.tenant AND idempotency_key = wanted.key::uuid LIMIT 1) AS purged ON true`
   const answer = (column: string) =>
     layout.hasKeys ? `coalesce(kept.${column}, purged.${column}) AS ${column}` : `kept.${column}`
@@ -74,7 +74,7 @@ function comparable({ types }: Layout, column: ColumnName, text: string): string
 function onSqlite(layout: Layout): FindStanding {
   const { c } = layout
   const purged = layout.hasKeys
-    ? `UNION ALL SELECT message_id, NULL, hex(payload_sha256) FROM ${layout.sqlKeysTable}
+    ? `UNION ALL SELECT message_id, NULL, hex(payload_sha256) FROM ${layout.keys.sqlTable}
          WHERE tenant_id = ? AND idempotency_key = ?`
     : ''
   const text = `SELECT CAST(${c.id} AS TEXT) AS id, ${layout.payloadBytes()} = CAST(? AS BLOB) AS same, NULL AS hash

@@ -62,7 +62,7 @@ function wakeSwitchOf(layout: Layout): (db: Database, waiting: boolean) => Promi
   const hurry = layout.statement('hurry', `SELECT set_config('synchronous_commit', 'off', true)`)
   const flip = layout.statement(
     'waiting',
-    `UPDATE ${layout.sqlWakeTable} SET waiting = $1::boolean WHERE waiting <> $1::boolean`,
+    `UPDATE ${layout.wake.sqlTable} SET waiting = $1::boolean WHERE waiting <> $1::boolean`,
   )
   return (db, waiting) =>
     db.transaction('outbox.waiting', async (tx) => {

@@ -3,7 +3,7 @@
  */
 import { listFor } from '../../db/database.ts'
 import type { Layout, RunSql } from '../layout.ts'
-import { insertManyOnPostgres, insertOnPostgres, type RowShape } from '../sql/insert.ts'
+import { type InsertShape, insertManyOnPostgres, insertOnPostgres, OPTIONAL_VALUES } from '../sql/insert.ts'
 import { makesIds, type NewRow } from './fit.ts'
 import { type Insertion, idOf, idsAmong, idsByKey, type MadeId, remembered } from './insertion.ts'
 
@@ -17,59 +17,42 @@ const MOST_ROWS = 1_000
 /** Of payload in one statement: PostgreSQL takes 1 GB, memory a multiple of what is sent. */
 const MOST_PAYLOAD = 4_000_000
 
+/** What a statement for many has in lists, in their order. */
+const LISTED = ['tenantId', 'eventType', 'key', 'id', 'orderingKey', 'headers', 'correlationId'] as const
+
 /** The insertion into one table of PostgreSQL. */
 export function insertionOnPostgres(layout: Layout): Insertion {
   const oneText = remembered(
-    (shape: RowShape) => insertOnPostgres(layout, shape),
-    (shape) =>
-      Number(shape.guarded) +
-      2 * Number(shape.timed) +
-      4 * Number(shape.hasOrderingKey) +
-      8 * Number(shape.hasHeaders) +
-      16 * Number(shape.hasCorrelationId),
+    (shape: Parameters<typeof insertOnPostgres>[1]) => insertOnPostgres(layout, shape),
+    ({ guarded, timed, given }) => `${guarded} ${timed} ${given}`,
   )
   const manyText = remembered(
-    (shape: { readonly guarded: boolean; readonly timed: boolean }) => insertManyOnPostgres(layout, shape),
-    ({ guarded, timed }) => Number(guarded) + 2 * Number(timed),
+    (shape: InsertShape) => insertManyOnPostgres(layout, shape),
+    ({ guarded, timed }) => `${guarded} ${timed}`,
   )
   const bytes = layout.keepsBytes
   // Where times tell rows of one statement apart, or their ids do, they can be inserted in any order.
   const sortable = makesIds(layout) || !/\(\d\)/.test(layout.types.createdAt)
 
   async function one(run: RunSql, row: NewRow, createdAt: bigint | null): Promise<MadeId> {
-    const { id, orderingKey, headers, correlationId } = row
-    const text = oneText({
-      guarded: row.keyIsGiven,
-      timed: createdAt !== null,
-      hasId: id !== null,
-      hasOrderingKey: orderingKey !== null,
-      hasHeaders: headers !== null,
-      hasCorrelationId: correlationId !== null,
-    })
+    const given = OPTIONAL_VALUES.filter((column) => row[column] !== null)
+    const text = oneText({ guarded: row.keyIsGiven, timed: createdAt !== null, given })
     const parameters: unknown[] = [row.tenantId, row.eventType, row.payload, row.key]
-    for (const value of [id, orderingKey, headers, correlationId]) if (value !== null) parameters.push(value)
+    parameters.push(...given.map((column) => row[column]))
     if (createdAt !== null) parameters.push(String(createdAt))
     return idOf((await run(text, parameters))[0])
   }
 
   function parametersOf(chunk: readonly Placed[], timed: boolean, since: bigint | null): unknown[] {
-    const list = (get: (row: NewRow) => string | null) => {
-      const values = chunk.map(({ row }) => get(row))
+    const payloads = chunk.map(({ row }) => row.payload)
+    const parameters: unknown[] = LISTED.map((field) => {
+      const values = chunk.map(({ row }) => row[field])
       // Empty when there is nothing in it.
       return values.every((value) => value === null) ? '{}' : listFor('postgres', values)
-    }
-    const parameters: unknown[] = [
-      list(({ tenantId }) => tenantId),
-      list(({ eventType }) => eventType),
-      list(({ key }) => key),
-      list(({ id }) => id),
-      list(({ orderingKey }) => orderingKey),
-      list(({ headers }) => headers),
-      list(({ correlationId }) => correlationId),
-      timed ? `{${chunk.map(({ nth }) => nth).join(',')}}` : '{}',
-    ]
-    if (bytes) parameters.push(...packed(chunk.map(({ row }) => row.payload)))
-    else parameters.push(list(({ payload }) => String(payload)))
+    })
+    parameters.push(timed ? `{${chunk.map(({ nth }) => nth).join(',')}}` : '{}')
+    if (bytes) parameters.push(...packed(payloads))
+    else parameters.push(listFor('postgres', payloads.map(String)))
     if (timed) parameters.push(since === null ? null : String(since))
     return parameters
   }

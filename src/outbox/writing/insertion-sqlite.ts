@@ -1,14 +1,9 @@
 /** Inserting rows on SQLite, many in one statement. */
 import type { Layout, RunSql } from '../layout.ts'
-import { insertManyOnSqlite, insertOneOnSqlite, madeOnSqlite } from '../sql/insert.ts'
+import { type InsertShape, insertManyOnSqlite, insertOneOnSqlite, madeOnSqlite } from '../sql/insert.ts'
 import { standingOf } from '../sql/standing.ts'
 import { makesIds, type NewRow } from './fit.ts'
 import { type Insertion, idOf, idsAmong, type MadeId, remembered } from './insertion.ts'
-
-interface Shape {
-  readonly guarded: boolean
-  readonly timed: boolean
-}
 
 /** Rows of one statement on SQLite: few sizes, so that statements are prepared once. */
 const SIZES = [500, 100, 20, 4, 1]
@@ -19,12 +14,13 @@ export function insertionOnSqlite(layout: Layout): Insertion {
   const whereMade = madeOnSqlite(layout)
   const find = standingOf(layout)
   const oneText = remembered(
-    (shape: Shape) => insertOneOnSqlite(layout, { ...shape, hasId }),
-    ({ guarded, timed }) => Number(guarded) + 2 * Number(timed),
+    (shape: InsertShape) => insertOneOnSqlite(layout, { ...shape, hasId }),
+    ({ guarded, timed }) => `${guarded} ${timed}`,
   )
   const manyText = remembered(
-    (shape: Shape & { readonly rows: number }) => insertManyOnSqlite(layout, { ...shape, hasId }, shape.rows),
-    ({ rows, guarded, timed }) => rows * 4 + Number(guarded) + 2 * Number(timed),
+    (shape: InsertShape & { readonly rows: number }) =>
+      insertManyOnSqlite(layout, { ...shape, hasId }, shape.rows),
+    ({ rows, guarded, timed }) => `${rows} ${guarded} ${timed}`,
   )
 
   function parametersOf(row: NewRow, createdAt: bigint | null): unknown[] {

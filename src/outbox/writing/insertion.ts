@@ -13,20 +13,17 @@ export interface Insertion {
   many(run: RunSql, rows: readonly NewRow[], createdAt: bigint | null): Promise<readonly MadeId[]>
 }
 
-/** Remembers what was made for a key. */
-export function remembered<Key, Made>(
-  make: (key: Key) => Made,
-  nameOf: (key: Key) => number,
-): (key: Key) => Made {
-  const known = new Map<number, Made>()
-  return (key) => {
-    const name = nameOf(key)
-    let made = known.get(name)
-    if (made === undefined) {
-      made = make(key)
-      known.set(name, made)
-    }
-    return made
+/** Remembers the text that was made for a shape. */
+export function remembered<Shape>(
+  make: (shape: Shape) => string,
+  nameOf: (shape: Shape) => string,
+): (shape: Shape) => string {
+  const known = new Map<string, string>()
+  return (shape) => {
+    const name = nameOf(shape)
+    const text = known.get(name) ?? make(shape)
+    known.set(name, text)
+    return text
   }
 }
 

@@ -1,7 +1,7 @@
 /** Adoption on PostgreSQL: the steps in their order, each safe while producers and readers use the table. */
 import { columnsOf, type Layout } from '../../layout.ts'
 import { indexesOf, outboxSchema, sideTablesOf } from '../../schema.ts'
-import { quote } from '../../table-names.ts'
+import { quote, type TableName } from '../../table-names.ts'
 import { type Filling, fillingOf, fillStep, lackingOf, newKeyOf } from '../fill.ts'
 import { type Ground, type Step, scriptStep } from '../plan.ts'
 import type { AdoptSettings, Findings } from '../report.ts'
@@ -97,16 +97,11 @@ function settingsStep(session: AdoptSession, layout: Layout, facts: TableFacts):
 }
 
 function sideTablesStep(session: AdoptSession, layout: Layout): Step {
-  const isThere = async (sqlTable: string, plainTable: string) =>
-    (await columnsOf('postgres', { sqlTable, plainTable }, session.run)).size > 0
+  const isThere = async (table: TableName) => (await columnsOf('postgres', table, session.run)).size > 0
   return scriptStep(
-    `make the tables beside it, ${layout.plainKeysTable} and ${layout.plainWakeTable}`,
+    `make the tables beside it, ${layout.keys.plainTable} and ${layout.wake.plainTable}`,
     sideTablesOf(layout, 'postgres').trim(),
-    async () =>
-      !(
-        (await isThere(layout.sqlKeysTable, layout.plainKeysTable)) &&
-        (await isThere(layout.sqlWakeTable, layout.plainWakeTable))
-      ),
+    async () => !((await isThere(layout.keys)) && (await isThere(layout.wake))),
     (sql) => session.run(sql, []),
   )
 }

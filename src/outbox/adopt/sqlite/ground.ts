@@ -65,9 +65,9 @@ async function planOf(
     await keyTriggerStep(file, layout),
     stepOn(
       file,
-      `make the table beside it, ${layout.plainKeysTable}`,
+      `make the table beside it, ${layout.keys.plainTable}`,
       short(sideTablesOf(layout, 'sqlite').trim()),
-      async () => !(await exists(file.run, layout.plainKeysTable)),
+      async () => !(await exists(file.run, layout.keys.plainTable)),
     ),
     fillStep(layout, file.run, sqliteFilling(file, layout, settings), settings, findings),
     ...(await indexSteps(file, target, settings, findings)),
