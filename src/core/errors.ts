@@ -396,3 +396,7 @@ export function failure<C extends ErrorCode>(
   const message = ERRORS[code].message.replace(/\{(\w+)\}/g, (_, name: string) => String(given[name]))
   return new BartlebyError(code, message, given, options)
 }
+
+/** The error for a parameter or field of a request that is wrong: which, and why. */
+export const refuse = (parameter: string, reason: string): BartlebyError =>
+  failure('parameter_invalid', { parameter: parameter.toWellFormed(), reason })

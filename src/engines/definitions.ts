@@ -5,7 +5,7 @@
  *
  * To look for, there is also every name that the store has seen: letters outlive the definition of their engine.
  */
-import { failure } from '../core/errors.ts'
+import { failure, refuse } from '../core/errors.ts'
 import type { Session } from '../db/database.ts'
 import { ACTS, OFFICE, REDRIVE_ACTS, SOURCE_OPERATIONS, SOURCES } from '../letters/letter.ts'
 import type { EngineQueue } from '../queues/records.ts'
@@ -158,7 +158,7 @@ export class EngineDirectory {
     if (this.has(name)) return
     if (this.context !== null) throw unknownEngine(name, this.names())
     const problem = problemWithName(name)
-    if (problem !== null) throw invalid('engine', `'${shown(name)}' is not allowed, ${problem}`)
+    if (problem !== null) throw refuse('engine', `'${shown(name)}' is not allowed, ${problem}`)
   }
 
   /** Refuses to look for an engine that is neither defined nor was ever seen, with those that there are. */
@@ -187,10 +187,10 @@ export class EngineDirectory {
 
 function refuseOpenOperation(operation: string): void {
   if (!NAME_PATTERN.test(operation)) {
-    throw invalid('operation', `'${shown(operation)}' is not allowed, an operation's name is ${NAME_FORM}`)
+    throw refuse('operation', `'${shown(operation)}' is not allowed, an operation's name is ${NAME_FORM}`)
   }
   if (ACTS.some((act) => act === operation)) {
-    throw invalid('operation', `'${operation}' is an act on letters, which Bartleby records itself`)
+    throw refuse('operation', `'${operation}' is an act on letters, which Bartleby records itself`)
   }
 }
 
@@ -219,9 +219,6 @@ const listed = (names: readonly string[]): string =>
   names.length > LISTED_NAMES
     ? `${names.slice(0, LISTED_NAMES).join(', ')} and ${names.length - LISTED_NAMES} more`
     : names.join(', ')
-
-const invalid = (parameter: string, reason: string): Error =>
-  failure('parameter_invalid', { parameter, reason })
 
 /** Why an engine cannot be called that, or null when it can. */
 export function problemWithName(name: string): string | null {

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type Instant, instant } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
+import { refuse } from '../core/errors.ts'
 import { formatRowKey } from '../core/row-key.ts'
 import { type Session, sql, type Transaction } from '../db/database.ts'
 import type { HistorySummary } from './entry.ts'
@@ -79,8 +79,7 @@ const takeTurn = sql('history.takeTurn', {
 export function insistOnError({ status, error = null }: RunReport): void {
   if (status !== 'Failed' || (error !== null && error.trim() !== '')) return
   const what = error === null ? 'it is missing' : 'it is blank'
-  const reason = `${what}; a record with status Failed says what failed`
-  throw failure('parameter_invalid', { parameter: 'error', reason })
+  throw refuse('error', `${what}; a record with status Failed says what failed`)
 }
 
 /** Files the report, unless its source id is there. Throws `RecordedMeanwhile` when a twin was faster. */

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import { storable } from '../core/content.ts'
-import { failure } from '../core/errors.ts'
+import { failure, refuse } from '../core/errors.ts'
 import { JsonText } from '../core/json/text.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../http/api-routes.ts'
@@ -186,9 +186,7 @@ function readReport({ body, caller, correlationId }: ApiRequest): RunReport {
   refuseUnknownFields(fields, Object.keys(RECORD_FIELDS))
   const id = (name: string) => optionalText(fields, name, { max: MAX_ID_CHARACTERS })
   const error = fields.error ?? null
-  if (error !== null && typeof error !== 'string') {
-    throw failure('parameter_invalid', { parameter: 'error', reason: 'give a text' })
-  }
+  if (error !== null && typeof error !== 'string') throw refuse('error', 'give a text')
   const members = JsonText.of(body.text)
   return {
     engine: requiredText(fields, 'engine', { max: MAX_ID_CHARACTERS }),

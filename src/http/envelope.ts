@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
-import { BartlebyError, ERRORS, type ErrorCode, failure } from '../core/errors.ts'
+import { BartlebyError, ERRORS, type ErrorCode, failure, refuse } from '../core/errors.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { StoreUnavailable } from '../db/database.ts'
 
@@ -107,8 +107,5 @@ export function idempotencyKeyOf(request: FastifyRequest): string | null {
   const sent = request.headers['idempotency-key']
   if (sent === undefined) return null
   if (typeof sent === 'string' && IDEMPOTENCY_KEY.test(sent)) return sent
-  throw failure('parameter_invalid', {
-    parameter: 'Idempotency-Key',
-    reason: 'give 1 to 255 visible ASCII characters',
-  })
+  throw refuse('Idempotency-Key', 'give 1 to 255 visible ASCII characters')
 }

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Instant } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
+import { failure, refuse } from '../core/errors.ts'
 import { kindOf } from '../core/json/exact.ts'
 import { parseTimestamp } from '../core/timestamp.ts'
 import { readBody } from './body.ts'
@@ -68,10 +68,9 @@ function parse(text: string): JsonObject {
   return value
 }
 
-const isObject = (value: unknown): value is JsonObject =>
+/** Whether a value of JSON is an object. */
+export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const refuse = (parameter: string, reason: string) => failure('parameter_invalid', { parameter, reason })
 
 /** Refuses fields that the call does not know: a misspelt one would be left out without a word. */
 export function refuseUnknownFields(fields: JsonObject, known: readonly string[]): void {
@@ -164,7 +163,7 @@ export function refuseNulls(schema: unknown, value: unknown, place = '', isRequi
     // Only one type, and that is not null; where several are allowed, null is one of them.
     const kind = typeof type === 'string' ? KINDS[type] : undefined
     if (kind === undefined) return
-    throw refuse(place.toWellFormed(), `it is null, give ${kind}${isRequired ? '' : ' or leave it out'}`)
+    throw refuse(place, `it is null, give ${kind}${isRequired ? '' : ' or leave it out'}`)
   }
   if (typeof value !== 'object') return
   if (Array.isArray(value)) {

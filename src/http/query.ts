@@ -3,16 +3,13 @@
  * refused by name, because a filter that is silently ignored shows the wrong rows.
  */
 import type { Instant } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
+import { refuse } from '../core/errors.ts'
 import { parseTimestamp } from '../core/timestamp.ts'
 
 export type Query = ReadonlyMap<string, string>
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 100
-
-const refuse = (parameter: string, reason: string) =>
-  failure('parameter_invalid', { parameter: parameter.toWellFormed(), reason })
 
 /** The parameters of an address. */
 export function readQuery(url: string, known: readonly string[]): Query {

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
+import { failure, refuse } from '../core/errors.ts'
 import { type Database, sql } from '../db/database.ts'
 import { change } from '../letters/change.ts'
 import { lockLetter } from '../letters/detail.ts'
@@ -72,15 +72,8 @@ export async function reassign(
 
 function assignedTo(settings: KafkaSettings, { service: name, topic }: Assignment): Assigned {
   const service = listedService(settings, name) ?? serviceNamed(settings, name)
-  if (service === null) {
-    throw failure('parameter_invalid', {
-      parameter: 'service',
-      reason: `'${name}' is not a service of the configuration`,
-    })
-  }
-  if (topic != null && !isTopicName(topic)) {
-    throw failure('parameter_invalid', { parameter: 'topic', reason: `'${topic}' is no name of a topic` })
-  }
+  if (service === null) throw refuse('service', `'${name}' is not a service of the configuration`)
+  if (topic != null && !isTopicName(topic)) throw refuse('topic', `'${topic}' is no name of a topic`)
   return { service, originalTopic: topic ?? null }
 }
 

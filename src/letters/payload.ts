@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { storedText } from '../core/content.ts'
-import { failure } from '../core/errors.ts'
+import { refuse } from '../core/errors.ts'
 import type { JsonObject } from '../http/json-body.ts'
 
 export const PAYLOAD_ENCODINGS = ['utf8', 'base64'] as const
@@ -59,5 +59,3 @@ function fromBase64(name: string, text: string): Uint8Array {
   if (bytes.toString('base64') !== text) throw refuse(name, 'it is not base64 with padding')
   return bytes
 }
-
-const refuse = (parameter: string, reason: string) => failure('parameter_invalid', { parameter, reason })

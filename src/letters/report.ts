@@ -4,7 +4,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { textBytes } from '../core/content.ts'
-import { failure } from '../core/errors.ts'
+import { refuse } from '../core/errors.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
 import {
   type JsonObject,
@@ -170,8 +170,6 @@ function readHeaders(value: unknown): Uint8Array | null {
   }
   return Buffer.from(JSON.stringify(value), 'utf8')
 }
-
-const refuse = (parameter: string, reason: string) => failure('parameter_invalid', { parameter, reason })
 
 /** The letter of a source id. */
 const readBySource = sql(

@@ -7,7 +7,7 @@
  *
  * Every hit is compared with the letter as it is now, so all ways give the same answer. Nothing reads a whole table.
  */
-import { failure } from '../core/errors.ts'
+import { refuse } from '../core/errors.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
 import type { Choice } from './filter.ts'
 import { type LetterId, letterId } from './letter.ts'
@@ -44,8 +44,7 @@ export function needleOf(q: string): string {
   const needle = fold(q.toWellFormed())
   const characters = [...needle].length
   if (characters < MIN_CHARACTERS || [...q].length > MAX_CHARACTERS) {
-    const reason = `it needs ${MIN_CHARACTERS} to ${MAX_CHARACTERS} characters`
-    throw failure('parameter_invalid', { parameter: 'q', reason })
+    throw refuse('q', `it needs ${MIN_CHARACTERS} to ${MAX_CHARACTERS} characters`)
   }
   return needle
 }

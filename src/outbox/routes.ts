@@ -1,7 +1,7 @@
 /** Outboxes on HTTP: their messages, metrics and health, below `/api/outbox` and as well below `/api/workflow/outbox`. */
 import type { FastifyInstance } from 'fastify'
 import type { Instant } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
+import { refuse } from '../core/errors.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { type ApiCall, type ApiScope, serveApi } from '../http/api-routes.ts'
 import {
@@ -193,8 +193,6 @@ function wholeNumberOf(query: Query, name: string, max: number): number | null {
   if (number < 1 || number > max) throw refuse(name, `'${shown(text)}' is no whole number from 1 to ${max}`)
   return number
 }
-
-const refuse = (parameter: string, reason: string) => failure('parameter_invalid', { parameter, reason })
 
 const shown = (text: string): string => text.slice(0, 64).toWellFormed()
 

@@ -1,6 +1,6 @@
 /** Redrives: what the rest of the office and its users ask of them. Plans are made here, commands given, and progress told. */
 import { type Alarm, type Clock, later } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
+import { failure, refuse } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { type Xid, Xids } from '../core/xid.ts'
 import type { Database, Session } from '../db/database.ts'
@@ -325,7 +325,7 @@ export class Redrives {
     if (exists) return
     const reason =
       queue === null ? 'a move needs the queue to move to' : `there is no queue '${queue}', create it first`
-    throw failure('parameter_invalid', { parameter: 'queue', reason })
+    throw refuse('queue', reason)
   }
 
   #forgetLater(): void {

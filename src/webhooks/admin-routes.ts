@@ -1,7 +1,7 @@
 /** Consumers of webhooks on the office API, for those who look after them: `/api/webhooks`. */
 import type { FastifyInstance } from 'fastify'
 import { type Clock, type Instant, instant } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
+import { failure, refuse } from '../core/errors.ts'
 import { decodePageToken, encodePageToken } from '../core/page-token.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { type ApiCall, type ApiRequest, type ApiScope, serveApi } from '../http/api-routes.ts'
@@ -259,8 +259,7 @@ function limitsOf({ body: { fields } }: ApiRequest): ConsumerLimits {
   const perSecond = fields.mostPerSecond ?? null
   const isRate = typeof perSecond === 'number' && perSecond > 0 && perSecond <= MOST_PER_SECOND
   if (perSecond !== null && !isRate) {
-    const reason = `give a number above 0, up to ${MOST_PER_SECOND}`
-    throw failure('parameter_invalid', { parameter: 'mostPerSecond', reason })
+    throw refuse('mostPerSecond', `give a number above 0, up to ${MOST_PER_SECOND}`)
   }
   return {
     mostAtOnce: optionalInteger(fields, 'mostAtOnce', 1, MOST_AT_ONCE),

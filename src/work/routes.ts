@@ -1,6 +1,6 @@
 /** Runs on HTTP: `/api/runs`. */
 import type { FastifyInstance } from 'fastify'
-import { failure } from '../core/errors.ts'
+import { failure, refuse } from '../core/errors.ts'
 import { decodePageToken, encodePageToken } from '../core/page-token.ts'
 import { parseXid, type Xid } from '../core/xid.ts'
 import { type ApiCall, type ApiRequest, type ApiScope, onceKeyOf, serveApi } from '../http/api-routes.ts'
@@ -167,8 +167,7 @@ function statesOf(query: Query): readonly RunState[] | null {
   const unknown = given?.find((name) => !RUN_STATES.some((known) => known === name))
   if (unknown !== undefined) {
     const shown = unknown.slice(0, 64).toWellFormed()
-    const reason = `'${shown}' is none of ${RUN_STATES.join(', ')}`
-    throw failure('parameter_invalid', { parameter: 'state', reason })
+    throw refuse('state', `'${shown}' is none of ${RUN_STATES.join(', ')}`)
   }
   return given === null ? null : RUN_STATES.filter((known) => given.includes(known))
 }

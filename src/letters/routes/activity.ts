@@ -1,5 +1,5 @@
 /** `GET /api/activity` and `GET /api/overview`: what happens to letters, over time and at a glance. */
-import { failure } from '../../core/errors.ts'
+import { refuse } from '../../core/errors.ts'
 import { formatMicros } from '../../core/timestamp.ts'
 import type { ApiCall } from '../../http/api-routes.ts'
 import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME } from '../../http/describe-api.ts'
@@ -141,6 +141,5 @@ function rangeOf(query: Query): ActivityRange {
   // The names of an object's keys are what it says they are.
   const range = (NAMES as ActivityRange[]).find((known) => known === text)
   if (range !== undefined) return range
-  const reason = `'${shown(text)}' is none of ${NAMES.join(', ')}`
-  throw failure('parameter_invalid', { parameter: 'range', reason })
+  throw refuse('range', `'${shown(text)}' is none of ${NAMES.join(', ')}`)
 }

@@ -1,5 +1,5 @@
 /** `GET /api/counts`: exact counts of letters. */
-import { failure } from '../../core/errors.ts'
+import { refuse } from '../../core/errors.ts'
 import type { ApiCall } from '../../http/api-routes.ts'
 import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL } from '../../http/describe-api.ts'
 import type { Query } from '../../http/query.ts'
@@ -70,9 +70,6 @@ function keysOf(query: Query): readonly TallyKey[] | undefined {
     .map((text) => {
       const key = TALLY_KEYS.find((known) => known === text)
       if (key !== undefined) return key
-      throw failure('parameter_invalid', {
-        parameter: 'by',
-        reason: `'${text.slice(0, 64).toWellFormed()}' is none of ${TALLY_KEYS.join(', ')}`,
-      })
+      throw refuse('by', `'${text.slice(0, 64).toWellFormed()}' is none of ${TALLY_KEYS.join(', ')}`)
     })
 }

@@ -1,5 +1,5 @@
 /** Query parameters that several calls on letters know. */
-import { failure } from '../../core/errors.ts'
+import { failure, refuse } from '../../core/errors.ts'
 import { periodOf, type Query } from '../../http/query.ts'
 import { type LetterFilter, RETRY_OUTCOMES, type RetryOutcome } from '../filter.ts'
 import { type LetterStatus, SOURCES, type SourceName, STATUSES } from '../letter.ts'
@@ -39,8 +39,7 @@ function minAttemptsOf(query: Query): number | undefined {
   if (text === undefined) return undefined
   const attempts = /^\d{1,10}$/.test(text) ? Number(text) : 0
   if (attempts >= 1 && attempts <= MAX_ATTEMPTS) return attempts
-  const reason = `'${shown(text)}' is no whole number from 1 to ${MAX_ATTEMPTS}`
-  throw failure('parameter_invalid', { parameter: 'minAttempts', reason })
+  throw refuse('minAttempts', `'${shown(text)}' is no whole number from 1 to ${MAX_ATTEMPTS}`)
 }
 
 function outcomeOf(query: Query): RetryOutcome | undefined {
@@ -48,8 +47,7 @@ function outcomeOf(query: Query): RetryOutcome | undefined {
   if (text === undefined) return undefined
   const outcome = RETRY_OUTCOMES.find((known) => known === text)
   if (outcome !== undefined) return outcome
-  const reason = `'${shown(text)}' is none of ${RETRY_OUTCOMES.join(', ')}`
-  throw failure('parameter_invalid', { parameter: 'outcome', reason })
+  throw refuse('outcome', `'${shown(text)}' is none of ${RETRY_OUTCOMES.join(', ')}`)
 }
 
 /** The letters that a list is asked for. */

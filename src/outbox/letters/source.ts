@@ -7,7 +7,7 @@
  * holds what waits behind it; when it is restored the row is dead again.
  */
 import { isUtf8 } from 'node:buffer'
-import { BartlebyError, failure } from '../../core/errors.ts'
+import { BartlebyError, failure, refuse } from '../../core/errors.ts'
 import { isJson } from '../../core/json/tokens.ts'
 import { type Session, StoreUnavailable } from '../../db/database.ts'
 import { contentPortions, readContents, readDigests } from '../../letters/contents.ts'
@@ -134,7 +134,7 @@ const rowGone = ({ outbox, id }: OutboxAndRow): BartlebyError => failure('letter
 /** The refusal of an edit that the table cannot keep. */
 function formProblem(layout: Layout, payload: Uint8Array | null): BartlebyError | null {
   const reason = payload === null || layout.keepsBytes ? null : textProblem(payload, layout.keepsJson)
-  return reason === null ? null : failure('parameter_invalid', { parameter: 'payload', reason })
+  return reason === null ? null : refuse('payload', reason)
 }
 
 function textProblem(payload: Uint8Array, mustBeJson: boolean): string | null {

@@ -3,7 +3,7 @@
  * only compute: no code of anybody's is run. Read from a request, a recipe is right or refused with the place and the reason.
  */
 import { createHash } from 'node:crypto'
-import { type BartlebyError, failure } from '../../core/errors.ts'
+import { refuse } from '../../core/errors.ts'
 import {
   canonicalJson,
   isBeyondWhole,
@@ -245,7 +245,3 @@ function shown(value: unknown): string {
   if (value === undefined) return 'it is missing'
   return typeof value === 'string' ? `it is '${value.slice(0, 64)}'` : `it is ${kindOf(value)}`
 }
-
-/** The place in the request, and what is wrong there. */
-const refuse = (parameter: string, reason: string): BartlebyError =>
-  failure('parameter_invalid', { parameter, reason })

@@ -1,5 +1,5 @@
 /** What the recipe of a plan has cost so far, held against what a plan may cost. */
-import { type BartlebyError, failure } from '../../core/errors.ts'
+import { type BartlebyError, refuse } from '../../core/errors.ts'
 import { LETTER_MS, TOO_LONG, TOO_MUCH_MEMORY } from './repair-bounds.ts'
 import type { RepairedLetter } from './repair-thread.ts'
 
@@ -33,17 +33,16 @@ export class RepairBudget {
       this.#growthBytes += trial.growthBytes
     }
     if (this.#tooLong >= broken)
-      throw refuse(`it took longer than ${LETTER_MS / 1_000} s for each of ${this.#tooLong} letters`)
+      throw tooCostly(`it took longer than ${LETTER_MS / 1_000} s for each of ${this.#tooLong} letters`)
     if (this.#tooMuchMemory >= broken)
-      throw refuse(`it used too much memory for each of ${this.#tooMuchMemory} letters`)
+      throw tooCostly(`it used too much memory for each of ${this.#tooMuchMemory} letters`)
     if (this.#workMs > workMs)
-      throw refuse(`it took longer than the ${workMs / 1_000} s that the letters of a plan have together`)
+      throw tooCostly(`it took longer than the ${workMs / 1_000} s that the letters of a plan have together`)
     if (this.#growthBytes > growthBytes)
-      throw refuse(
+      throw tooCostly(
         `it makes the payloads of the plan ${this.#growthBytes} bytes larger than they are, at most ${growthBytes / GIB} GiB is allowed`,
       )
   }
 }
 
-const refuse = (reason: string): BartlebyError =>
-  failure('parameter_invalid', { parameter: 'repair', reason: `${reason}; ${REMEDY}` })
+const tooCostly = (reason: string): BartlebyError => refuse('repair', `${reason}; ${REMEDY}`)

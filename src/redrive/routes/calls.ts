@@ -1,7 +1,7 @@
 /** The calls of `/api/redrives`: plan, look at, list and steer redrives. */
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../../core/clock.ts'
-import { failure } from '../../core/errors.ts'
+import { failure, refuse } from '../../core/errors.ts'
 import { encodePageToken } from '../../core/page-token.ts'
 import { parseXid, type Xid } from '../../core/xid.ts'
 import {
@@ -35,7 +35,7 @@ import {
   WHY,
 } from './describe.ts'
 import { readPlanRequest, readReason } from './plan-request.ts'
-import { oneOf, refuse } from './refusal.ts'
+import { oneOf } from './refusal.ts'
 import { readRate } from './terms.ts'
 
 export interface RedriveCallsOptions {

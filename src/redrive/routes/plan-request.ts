@@ -2,6 +2,7 @@
  * What an operator asks to be planned, read field by field: a field that is unknown, of another type or out of its bounds is refused
  * by name, because a plan that silently leaves out a condition moves the wrong letters.
  */
+import { refuse } from '../../core/errors.ts'
 import { parseExactly } from '../../core/json/exact.ts'
 import { JsonText } from '../../core/json/text.ts'
 import { type JsonBody, type JsonObject, optionalText, refuseUnknownFields } from '../../http/json-body.ts'
@@ -15,7 +16,7 @@ import {
   type RedriveOrder,
 } from '../redrive.ts'
 import { parseRecipe, type Recipe } from '../repair/recipe.ts'
-import { oneOf, refuse } from './refusal.ts'
+import { oneOf } from './refusal.ts'
 import { readSelection } from './selection.ts'
 import { readCanary, readRate, readStopRule } from './terms.ts'
 

@@ -1,12 +1,8 @@
 /** How the calls on redrives refuse what they are given: by the name of the field, with what was given and what is allowed. */
-import { failure } from '../../core/errors.ts'
-import type { JsonObject } from '../../http/json-body.ts'
+import { refuse } from '../../core/errors.ts'
+import { isObject, type JsonObject } from '../../http/json-body.ts'
 
 const MAX_SHOWN = 64
-
-/** The failure for a field. */
-export const refuse = (parameter: string, reason: string) =>
-  failure('parameter_invalid', { parameter: parameter.toWellFormed(), reason })
 
 /** A value of the caller's, as refusals show it. */
 export function showValue(value: unknown): string {
@@ -23,9 +19,6 @@ export function oneOf<Word extends string>(parameter: string, text: string, word
   if (word === undefined) throw refuse(parameter, `${showValue(text)} is none of ${words.join(', ')}`)
   return word
 }
-
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The fields of an object within a body; refuses those that it does not have, with where it is. */
 export function objectAt(parameter: string, value: unknown, known: readonly string[]): JsonObject {

@@ -1,11 +1,12 @@
 /** Which letters a plan is for: those of a filter, of a signature, or named one by one. */
-import { type JsonObject, optionalText } from '../../http/json-body.ts'
+import { refuse } from '../../core/errors.ts'
+import { isObject, type JsonObject, optionalText } from '../../http/json-body.ts'
 import type { LetterFilter } from '../../letters/filter.ts'
 import type { LetterKey } from '../../letters/letters.ts'
 import { FILTER_QUERY } from '../../letters/routes/describe.ts'
 import { letterFilterOf } from '../../letters/routes/parameters.ts'
 import type { Selection } from '../redrive.ts'
-import { isObject, objectAt, refuse, showValue } from './refusal.ts'
+import { objectAt, showValue } from './refusal.ts'
 
 export const MAX_IDS = 10_000
 export const MAX_FILTER_TEXT = 4_096

@@ -1,6 +1,7 @@
 /** How fast a redrive may go, how many letters go first, and when it stops by itself: as a body says it. */
+import { isObject } from '../../http/json-body.ts'
 import type { Canary, StopRule } from '../redrive.ts'
-import { isObject, type NumberRules, numberAt, objectAt, wholeFrom } from './refusal.ts'
+import { type NumberRules, numberAt, objectAt, wholeFrom } from './refusal.ts'
 
 /** About one letter a day: nobody means less, and the time until the next letter must be one that can be told. */
 export const MIN_RATE = 0.00001
