@@ -132,7 +132,7 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.messagesOfPage': [list(messages)],
   'webhooks.errorsOfPage': [letters],
   'webhooks.newestDead': [PUSHED],
-  'webhooks.nextDead': [PUSHED, LOWEST, '', HIGHEST, LAST, 25],
+  'webhooks.nextDead': [PUSHED, LOWEST, '', HIGHEST, LAST, 25, 5],
 
   'webhooks.audience': [list([CHANNEL])],
   'webhooks.insertJobs': [

@@ -72,9 +72,9 @@ const readNewestDead = sql(
 /** The next of a consumer's dead jobs, in the order of webhook_jobs_dead. Locks nothing: their letters come first. */
 const readNext = sql(
   'webhooks.nextDead',
-  ({
-    indexedBy,
-  }) => `SELECT id, created_at, letter FROM bartleby.webhook_jobs ${indexedBy('webhook_jobs_dead')}
+  ({ indexedBy }) => `
+    SELECT id, created_at, letter, exhausted = 1 OR attempts >= $7 AS is_exhausted
+    FROM bartleby.webhook_jobs ${indexedBy('webhook_jobs_dead')}
     WHERE consumer = $1 AND state = ${JOB.dead} AND (created_at, id) > ($2, $3) AND (created_at, id) <= ($4, $5)
     ORDER BY created_at, id LIMIT $6`,
   { bigints: true },
@@ -84,6 +84,7 @@ interface DeadRow {
   readonly id: string
   readonly created_at: Integer
   readonly letter: Integer | null
+  readonly is_exhausted: Integer | boolean
 }
 
 export class BulkRuns {
@@ -145,8 +146,10 @@ export class BulkRuns {
         const { place, subject, actor } = run
         const { consumer, channelId, consumerId, last, maxRetry = settings.delivery.maxRetry } = subject
         const stretch = [place.createdAt, place.id, last.createdAt, last.id] as const
-        const rows = await work.tx.rows<DeadRow>(readNext, consumer, ...stretch, most)
-        const jobs = rows.map(({ id, letter }) => ({ id, letter: letter === null ? null : letterId(letter) }))
+        const rows = await work.tx.rows<DeadRow>(readNext, consumer, ...stretch, most, maxRetry)
+        const jobs = rows
+          .filter((row) => kind === 'requeue' || Boolean(Number(row.is_exhausted)))
+          .map(({ id, letter }) => ({ id, letter: letter === null ? null : letterId(letter) }))
         const queue = queueOfConsumer(channelId, consumerId)
         const letters = jobs.flatMap(({ letter }) => letter ?? [])
         const requeue = { queue, letters, notes: 'Requeued', actor }
