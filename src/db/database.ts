@@ -30,39 +30,6 @@ interface StatementText {
   readonly sqlite: string
 }
 
-/** What the two stores write differently in statements that are the same otherwise. */
-export interface StoreWords {
-  /** Whether a column is one of a list, which is a parameter. */
-  among(column: string, parameter: string, type: 'text' | 'int' | 'bigint'): string
-  /** The index that SQLite is to use; PostgreSQL chooses. */
-  indexedBy(index: string): string
-  /**
-   * A value for each row: a parameter is a JSON object that has a list under the `id` of each. Not a join, for which PostgreSQL would
-   * go through the list for every row.
-   */
-  ofEach(parameter: string, place: number, type: 'text' | 'smallint' | 'int' | 'bigint'): string
-  /** Locks the rows that are selected; SQLite has one writer. */
-  readonly forUpdate: string
-  /** The same, and passes over those that others have locked. */
-  readonly skipLocked: string
-}
-
-const POSTGRES: StoreWords = {
-  among: (column, parameter, type) => `${column} = ANY(${parameter}::${type}[])`,
-  indexedBy: () => '',
-  ofEach: (parameter, place, type) => `CAST(${parameter}::jsonb -> id ->> ${place} AS ${type})`,
-  forUpdate: 'FOR UPDATE',
-  skipLocked: 'FOR UPDATE SKIP LOCKED',
-}
-
-const SQLITE: StoreWords = {
-  among: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
-  indexedBy: (index) => `INDEXED BY ${index}`,
-  ofEach: (parameter, place, type) => `CAST(${parameter} -> id ->> ${place} AS ${type})`,
-  forUpdate: '',
-  skipLocked: '',
-}
-
 const declared = new Map<string, Statement>()
 
 /** Every statement of the modules loaded so far; tests look at the plans of all of them. */
@@ -83,10 +50,10 @@ const forSqlite = (text: string): string =>
 /** Declares a statement; `text` is one string where both stores understand it or it can be translated. */
 export function sql(
   name: string,
-  text: string | StatementText | ((words: StoreWords) => string),
+  text: string | StatementText,
   options: { readonly bigints?: boolean } = {},
 ): Statement {
-  const variants = variantsOf(text)
+  const variants = typeof text === 'string' ? { postgres: text, sqlite: text } : text
   const statement = {
     name,
     postgres: forPostgres(variants.postgres),
@@ -103,11 +70,6 @@ export function sql(
   }
   declared.set(name, statement)
   return statement
-}
-
-function variantsOf(text: string | StatementText | ((words: StoreWords) => string)): StatementText {
-  if (typeof text === 'string') return { postgres: text, sqlite: text }
-  return typeof text === 'function' ? { postgres: text(POSTGRES), sqlite: text(SQLITE) } : text
 }
 
 /** Statements on one connection, in order. Calls may be issued without awaiting the one before. */

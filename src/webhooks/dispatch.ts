@@ -61,8 +61,7 @@ interface ConsumerRow {
 /** The consumers of some channels. By an index that begins with the channel; as many rows as they have. */
 const readConsumers = sql(
   'webhooks.audience',
-  ({ among }) =>
-    `SELECT channel, number, pulls FROM bartleby.webhook_consumers WHERE ${among('channel', '$1', 'int')}`,
+  `SELECT channel, number, pulls FROM bartleby.webhook_consumers WHERE channel = ANY($1::int[])`,
 )
 
 /** Reads who gets the messages of these channels, and keeps it so until the transaction ends. */

@@ -33,10 +33,10 @@ const MOST = 1_000
 /** On webhook_consumers_paused, which has no others; the channel of each by the unique index of its number. */
 const readPaused = sql(
   'webhooks.paused',
-  ({ indexedBy }) => `
+  `
     SELECT (SELECT channel_id FROM bartleby.webhook_channels AS home WHERE home.number = consumer.channel) AS channel_id,
       consumer_id, paused_since
-    FROM bartleby.webhook_consumers AS consumer ${indexedBy('webhook_consumers_paused')}
+    FROM bartleby.webhook_consumers AS consumer INDEXED BY webhook_consumers_paused
     WHERE paused_since IS NOT NULL ORDER BY paused_since LIMIT $1`,
   { bigints: true },
 )

@@ -128,7 +128,7 @@ function offsetsOf(payloads: readonly Uint8Array[]): number[] {
 /** Those of some ids that messages have. By primary key. */
 const readIds = sql(
   'webhooks.messagesExist',
-  ({ among }) => `SELECT id FROM bartleby.webhook_messages WHERE ${among('id', '$1', 'text')}`,
+  `SELECT id FROM bartleby.webhook_messages WHERE id = ANY($1::text[])`,
 )
 
 /** Which of these messages are in the store. */

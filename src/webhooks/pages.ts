@@ -95,7 +95,7 @@ export function pageStatements(name: string, list: ListTable): PageStatements {
   const statement = (side: Span['side'], comparison: string, order: string) => {
     return sql(
       `${name}.${side}`,
-      ({ indexedBy }) => `SELECT id, ${at} AS page_at, ${columns} FROM bartleby.${table} ${indexedBy(index)}
+      `SELECT id, ${at} AS page_at, ${columns} FROM bartleby.${table} INDEXED BY ${index}
         WHERE ${where === '' ? '' : `${where} AND `}(${at}, id) ${comparison} ($1, $2)
         ORDER BY ${at} ${order}, id ${order} LIMIT $3`,
       { bigints: true },

@@ -94,31 +94,31 @@ const readChannel = sql(
  */
 const readNext = sql(
   'webhooks.nextToPrune',
-  ({ indexedBy, skipLocked }) => `
+  `
     SELECT id, received_at, first_job, jobs, scheduled_for
-    FROM bartleby.webhook_messages ${indexedBy('webhook_messages_newest')}
+    FROM bartleby.webhook_messages INDEXED BY webhook_messages_newest
     WHERE channel = $1 AND received_at < $2 AND (received_at, id) > ($3, $4)
-    ORDER BY received_at, id LIMIT $5 ${skipLocked}`,
+    ORDER BY received_at, id LIMIT $5 FOR UPDATE SKIP LOCKED`,
   { bigints: true },
 )
 
 /** Which of these jobs are not delivered, by primary key. */
 const readUndelivered = sql(
   'webhooks.undelivered',
-  ({ among }) => `SELECT message FROM bartleby.webhook_jobs
-    WHERE ${among('id', '$1', 'text')} AND state <> ${JOB.delivered}`,
+  `SELECT message FROM bartleby.webhook_jobs
+    WHERE id = ANY($1::text[]) AND state <> ${JOB.delivered}`,
 )
 
 /** Delivered jobs, by primary key; they never change again, and nobody waits for them. */
 const removeJobs = sql(
   'webhooks.pruneJobs',
-  ({ among }) => `DELETE FROM bartleby.webhook_jobs WHERE ${among('id', '$1', 'text')} RETURNING consumer`,
+  `DELETE FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) RETURNING consumer`,
 )
 
 /** Locked messages, by primary key. */
 const removeMessages = sql(
   'webhooks.pruneMessages',
-  ({ among }) => `DELETE FROM bartleby.webhook_messages WHERE ${among('id', '$1', 'text')}`,
+  `DELETE FROM bartleby.webhook_messages WHERE id = ANY($1::text[])`,
 )
 
 const FROM_THE_START: MessagePlace = { receivedAt: `${-(2n ** 63n)}`, id: '' }

@@ -34,20 +34,22 @@ export interface PullTerms {
   readonly claimUs: bigint
 }
 
+/** How long the claim of a job may take longer: what is given, or what was given before. */
+const SECONDS = 'coalesce(nullif(CAST($4::jsonb -> id ->> 2 AS bigint), 0), extra_seconds)'
+
 /**
  * Claims jobs by primary key that are in one of two states and were attempted as often as their callers saw, and counts `$5` more
- * attempts. Locks them. Rows: those that were claimed.
+ * attempts. `$4` has a list for each; not for a join: PostgreSQL would go through all of it for every job. Locks them. Rows: those
+ * that were claimed.
  */
-const claimMany = sql('webhooks.claimPulled', ({ among, ofEach }) => {
-  // What is given, or what was given before.
-  const seconds = `coalesce(nullif(${ofEach('$4', 2, 'bigint')}, 0), extra_seconds)`
-  return `
-    UPDATE bartleby.webhook_jobs SET state = ${JOB.inFlight}, changed_at = $1, exhausted = 0, extra_seconds = ${seconds},
-      due_at = CAST($1 AS bigint) + CAST($2 AS bigint) + ${seconds} * 1000000,
-      claim = ${ofEach('$4', 0, 'text')}, attempts = attempts + CAST($5 AS int)
-    WHERE ${among('id', '$3', 'text')} AND attempts = ${ofEach('$4', 1, 'int')} AND +state IN ($6, $7)
-    RETURNING id`
-})
+const claimMany = sql(
+  'webhooks.claimPulled',
+  `UPDATE bartleby.webhook_jobs SET state = ${JOB.inFlight}, changed_at = $1, exhausted = 0, extra_seconds = ${SECONDS},
+     due_at = $1::bigint + $2::bigint + ${SECONDS} * 1000000,
+     claim = CAST($4::jsonb -> id ->> 0 AS text), attempts = attempts + $5::int
+   WHERE id = ANY($3::text[]) AND attempts = CAST($4::jsonb -> id ->> 1 AS int) AND +state IN ($6, $7)
+   RETURNING id`,
+)
 
 /** Does moves; gives for each whether it was made. */
 export async function moveJobs(

@@ -29,25 +29,24 @@ const FIELDS = 'id, channel, priority, tries'
  */
 const takeFirst = sql(
   'webhooks.takeDue',
-  ({ indexedBy, skipLocked }) => `
-    SELECT ${FIELDS} FROM bartleby.webhook_messages ${indexedBy('webhook_messages_due')}
-    WHERE next_try_at <= $1 ORDER BY next_try_at, id LIMIT $2 ${skipLocked}`,
+  `
+    SELECT ${FIELDS} FROM bartleby.webhook_messages INDEXED BY webhook_messages_due
+    WHERE next_try_at <= $1 ORDER BY next_try_at, id LIMIT $2 FOR UPDATE SKIP LOCKED`,
 )
 
 /** One that has not gone out yet by primary key, in the same way. `received_at` and not `next_try_at`, which would invite its indexes. */
 const takeById = sql(
   'webhooks.takeDueOne',
-  ({ skipLocked }) =>
-    `SELECT ${FIELDS} FROM bartleby.webhook_messages WHERE id = $1 AND received_at IS NULL ${skipLocked}`,
+  `SELECT ${FIELDS} FROM bartleby.webhook_messages WHERE id = $1 AND received_at IS NULL FOR UPDATE SKIP LOCKED`,
 )
 
 /** Makes locked rows messages that were received now, each by primary key; `$3` has its first job and how many there are. */
 const mark = sql(
   'webhooks.markDispatched',
-  ({ among, ofEach }) => `
+  `
     UPDATE bartleby.webhook_messages
-    SET received_at = $1, next_try_at = NULL, first_job = ${ofEach('$3', 0, 'text')}, jobs = ${ofEach('$3', 1, 'int')}
-    WHERE ${among('id', '$2', 'text')}`,
+    SET received_at = $1, next_try_at = NULL, first_job = CAST($3::jsonb -> id ->> 0 AS text), jobs = CAST($3::jsonb -> id ->> 1 AS int)
+    WHERE id = ANY($2::text[])`,
 )
 
 /** Lets one wait on, by primary key, unless it was dispatched meanwhile. */

@@ -28,10 +28,10 @@ export interface Sender {
 /** Some channels and producers by their public ids, each by its unique index. One row per id that exists. */
 const readParties = sql(
   'webhooks.parties',
-  ({ among }) => `
-    SELECT channel_id AS name, number, NULL AS id, token FROM bartleby.webhook_channels WHERE ${among('channel_id', '$1', 'text')}
+  `
+    SELECT channel_id AS name, number, NULL AS id, token FROM bartleby.webhook_channels WHERE channel_id = ANY($1::text[])
     UNION ALL
-    SELECT producer_id, NULL, id, token FROM bartleby.webhook_producers WHERE ${among('producer_id', '$2', 'text')}`,
+    SELECT producer_id, NULL, id, token FROM bartleby.webhook_producers WHERE producer_id = ANY($2::text[])`,
 )
 
 interface PartyRow {

@@ -27,10 +27,10 @@ type JobStatusView = Readonly<Record<string, Readonly<Record<string, readonly Jo
 /** Consumers by their numbers, with their channels: two looks into unique indexes for each. */
 const readConsumers = sql(
   'webhooks.consumersOf',
-  ({ among }) => `
+  `
     SELECT number, id, consumer_id, name,
       (SELECT channel_id FROM bartleby.webhook_channels AS home WHERE home.number = consumer.channel) AS channel_id
-    FROM bartleby.webhook_consumers AS consumer WHERE ${among('number', '$1', 'int')}`,
+    FROM bartleby.webhook_consumers AS consumer WHERE number = ANY($1::int[])`,
 )
 
 interface ConsumerRow {

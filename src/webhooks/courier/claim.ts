@@ -47,10 +47,10 @@ export interface ClaimedJob {
 /** Push consumers by their numbers, each with one look for its channel. No locks. */
 const readReceivers = sql(
   'webhooks.receivers',
-  ({ among }) => `
+  `
     SELECT number, consumer_id, token, callback_url, secret, previous_secret, most_at_once, most_per_second, paused_until,
       (SELECT channel_id FROM bartleby.webhook_channels AS home WHERE home.number = consumer.channel) AS channel_id
-    FROM bartleby.webhook_consumers AS consumer WHERE ${among('number', '$1', 'int')} AND pulls = 0`,
+    FROM bartleby.webhook_consumers AS consumer WHERE number = ANY($1::int[]) AND pulls = 0`,
   { bigints: true },
 )
 

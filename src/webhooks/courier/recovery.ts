@@ -50,7 +50,7 @@ async function makeDueReady(
 /** The first entry of webhook_jobs_later behind a moment. */
 const readNextDue = sql(
   'webhooks.nextDue',
-  ({ indexedBy }) => `SELECT due_at FROM bartleby.webhook_jobs ${indexedBy('webhook_jobs_later')}
+  `SELECT due_at FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_later
     WHERE state = ${JOB.later} AND due_at > $1 ORDER BY due_at, id LIMIT 1`,
   { bigints: true },
 )
@@ -69,11 +69,11 @@ async function nextDueAt(db: Database, now: Instant): Promise<Instant | null> {
  */
 const findLapsed = sql(
   'webhooks.lapsed',
-  ({ indexedBy }) => `
+  `
     SELECT id, claim, attempts, letter,
       (SELECT pulls FROM bartleby.webhook_consumers AS consumer WHERE consumer.number = job.consumer) AS pulls,
       (SELECT message_id FROM bartleby.webhook_messages AS message WHERE message.id = job.message) AS message_id
-    FROM bartleby.webhook_jobs AS job ${indexedBy('webhook_jobs_in_flight')}
+    FROM bartleby.webhook_jobs AS job INDEXED BY webhook_jobs_in_flight
     WHERE state = ${JOB.inFlight} AND due_at <= $1 ORDER BY due_at, id LIMIT $2`,
   { bigints: true },
 )

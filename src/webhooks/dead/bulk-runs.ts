@@ -64,7 +64,7 @@ const WAIT_US = 1_000_000n
 /** The newest dead job of a consumer, on webhook_jobs_dead. */
 const readNewestDead = sql(
   'webhooks.newestDead',
-  ({ indexedBy }) => `SELECT created_at, id FROM bartleby.webhook_jobs ${indexedBy('webhook_jobs_dead')}
+  `SELECT created_at, id FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_dead
     WHERE consumer = $1 AND state = ${JOB.dead} ORDER BY created_at DESC, id DESC LIMIT 1`,
   { bigints: true },
 )
@@ -72,9 +72,9 @@ const readNewestDead = sql(
 /** The next of a consumer's dead jobs, in the order of webhook_jobs_dead. Locks nothing: their letters come first. */
 const readNext = sql(
   'webhooks.nextDead',
-  ({ indexedBy }) => `
+  `
     SELECT id, created_at, letter, exhausted = 1 OR attempts >= $7 AS is_exhausted
-    FROM bartleby.webhook_jobs ${indexedBy('webhook_jobs_dead')}
+    FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_dead
     WHERE consumer = $1 AND state = ${JOB.dead} AND (created_at, id) > ($2, $3) AND (created_at, id) <= ($4, $5)
     ORDER BY created_at, id LIMIT $6`,
   { bigints: true },

@@ -41,13 +41,12 @@ interface Row extends PageRow {
 /** The messages and the letters of a page, by primary key. */
 const readMessages = sql(
   'webhooks.messagesOfPage',
-  ({ among }) => `SELECT id, message_id FROM bartleby.webhook_messages WHERE ${among('id', '$1', 'text')}`,
+  `SELECT id, message_id FROM bartleby.webhook_messages WHERE id = ANY($1::text[])`,
 )
 const readErrors = sql(
   'webhooks.errorsOfPage',
-  ({ among }) =>
-    `SELECT id, substr(error_message, 1, ${SHOWN_CHARACTERS}) AS error FROM bartleby.letters
-     WHERE ${among('id', '$1', 'bigint')}`,
+  `SELECT id, substr(error_message, 1, ${SHOWN_CHARACTERS}) AS error FROM bartleby.letters
+     WHERE id = ANY($1::bigint[])`,
   { bigints: true },
 )
 

@@ -151,8 +151,8 @@ const DIED = `state = ${JOB.dead}, changed_at = $3, due_at = NULL, claim = NULL`
 /** Jobs by primary key, which are locked; `$2` says of each whether its attempts are used up. */
 const endJobs = sql(
   'webhooks.endJobs',
-  ({ among, ofEach }) => `
-    UPDATE bartleby.webhook_jobs SET ${DIED}, exhausted = ${ofEach('$2', 0, 'smallint')} WHERE ${among('id', '$1', 'text')}`,
+  `
+    UPDATE bartleby.webhook_jobs SET ${DIED}, exhausted = CAST($2::jsonb -> id ->> 0 AS smallint) WHERE id = ANY($1::text[])`,
 )
 
 /**

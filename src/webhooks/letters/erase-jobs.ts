@@ -13,8 +13,8 @@ import { JOB, WEBHOOKS } from '../webhook.ts'
  */
 const removeExhausted = sql(
   'webhooks.removeExhausted',
-  ({ among }) => `
-    DELETE FROM bartleby.webhook_jobs WHERE ${among('id', '$1', 'text')} AND +state = ${JOB.dead}
+  `
+    DELETE FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) AND +state = ${JOB.dead}
       AND (exhausted = 1 OR attempts >= $2) RETURNING letter, changed_at`,
   { bigints: true },
 )

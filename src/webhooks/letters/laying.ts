@@ -35,7 +35,7 @@ interface LetterRow {
 /** One job by primary key, locked until the transaction ends. */
 const lockJob = sql(
   'webhooks.lockJobToLay',
-  ({ forUpdate }) => `SELECT consumer, state, attempts FROM bartleby.webhook_jobs WHERE id = $1 ${forUpdate}`,
+  `SELECT consumer, state, attempts FROM bartleby.webhook_jobs WHERE id = $1 FOR UPDATE`,
 )
 
 const layBack = sql(
@@ -53,8 +53,8 @@ const insertDead = sql(
 /** Locked, so that it is not pruned before the job is there. */
 const lockMessage = sql(
   'webhooks.messageToLay',
-  ({ forUpdate }) => `SELECT id, priority, first_job, jobs FROM bartleby.webhook_messages
-    WHERE channel = $1 AND message_id = $2 ${forUpdate}`,
+  `SELECT id, priority, first_job, jobs FROM bartleby.webhook_messages
+    WHERE channel = $1 AND message_id = $2 FOR UPDATE`,
   { bigints: true },
 )
 

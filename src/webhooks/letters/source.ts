@@ -74,8 +74,8 @@ export const webhookLetterSource = ({ onJobs }: Pick<Parts, 'onJobs'>): LetterSo
  */
 const readFit = sql(
   'webhooks.fitJobs',
-  ({ among }) => `
-    SELECT id FROM bartleby.webhook_jobs AS job WHERE ${among('id', '$1', 'text')} AND +state = ${JOB.dead}
+  `
+    SELECT id FROM bartleby.webhook_jobs AS job WHERE id = ANY($1::text[]) AND +state = ${JOB.dead}
       AND (SELECT message.id FROM bartleby.webhook_messages AS message WHERE message.id = job.message) IS NOT NULL`,
 )
 
@@ -117,10 +117,10 @@ async function editedOf(
 /** Dead jobs by primary key, ready for a full new round, each with whether its consumer pulls. Locks them. */
 const startOver = sql(
   'webhooks.startOver',
-  ({ among }) => `
+  `
     UPDATE bartleby.webhook_jobs
     SET state = ${JOB.ready}, attempts = 0, exhausted = 0, changed_at = $2, due_at = NULL, claim = NULL
-    WHERE ${among('id', '$1', 'text')} AND +state = ${JOB.dead}
+    WHERE id = ANY($1::text[]) AND +state = ${JOB.dead}
     RETURNING id, consumer, (SELECT pulls FROM bartleby.webhook_consumers AS target WHERE target.number = consumer) AS pulls`,
 )
 

@@ -52,7 +52,7 @@ export const CONSUMERS = holderKind<Consumer, Row>({
 /** Whether there is any job of a consumer, whatever its state: the first entry of its range of the index. No locks. */
 const findJob = sql(
   'webhooks.findJobOf',
-  ({ indexedBy }) => `SELECT 1 AS found FROM bartleby.webhook_jobs ${indexedBy('webhook_jobs_by_state')}
+  `SELECT 1 AS found FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_by_state
     WHERE consumer = $1 LIMIT 1`,
 )
 
