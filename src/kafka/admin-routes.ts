@@ -17,12 +17,11 @@ export interface KafkaAdminRoutesOptions extends ApiScope {
   readonly kafka: ServedKafka | null
 }
 
-/** Adds the calls to a server. */
 export async function kafkaAdminRoutes(
   app: FastifyInstance,
   options: KafkaAdminRoutesOptions,
 ): Promise<void> {
-  serveApi(app, options, [overviewCall(options.kafka), eventCall(options.kafka), reassignCall(options.kafka)])
+  serveApi(app, options, callsOf(options.kafka))
   app.route({
     method: 'GET',
     url: '/api/kafka/events/:dlqId/value',
@@ -35,64 +34,64 @@ export async function kafkaAdminRoutes(
   })
 }
 
-const overviewCall = (kafka: ServedKafka | null): ApiCall => ({
-  method: 'GET',
-  path: '/api/kafka',
-  role: 'viewer',
-  schema: describeCall({
-    operationId: 'kafka.overview',
-    tag: KAFKA,
-    summary: 'The services with their topics, and how intake stands',
+const callsOf = (kafka: ServedKafka | null): readonly ApiCall[] => [
+  {
+    method: 'GET',
+    path: '/api/kafka',
     role: 'viewer',
-    data: OVERVIEW,
-  }),
-  answer: async () =>
-    ok(kafka === null ? { enabled: false } : overviewOnWire(kafka.calls.settings, kafka.standing())),
-})
-
-const eventCall = (kafka: ServedKafka | null): ApiCall => ({
-  method: 'GET',
-  path: '/api/kafka/events/:dlqId',
-  role: 'viewer',
-  schema: describeCall({
-    operationId: 'kafka.event',
-    tag: KAFKA,
-    summary: 'A dead event with its bytes, its headers and its earlier deaths',
-    role: 'viewer',
-    params: EVENT_KEY,
-    data: EVENT,
-    failures: [409],
-  }),
-  answer: async ({ params }) => {
-    const id = dlqIdOf(params)
-    const found = await enabled(kafka).calls.reader.named(id)
-    if (found === null) throw unknownEvent(id)
-    return ok(eventOnWire(found.event, found.detail))
+    schema: describeCall({
+      operationId: 'kafka.overview',
+      tag: KAFKA,
+      summary: 'The services with their topics, and how intake stands',
+      role: 'viewer',
+      data: OVERVIEW,
+    }),
+    answer: async () =>
+      ok(kafka === null ? { enabled: false } : overviewOnWire(kafka.calls.settings, kafka.standing())),
   },
-})
-
-const reassignCall = (kafka: ServedKafka | null): ApiCall => ({
-  method: 'POST',
-  path: '/api/kafka/events/:dlqId/reassign',
-  role: 'operator',
-  body: 'required',
-  schema: describeCall({
-    operationId: 'kafka.reassign',
-    tag: KAFKA,
-    summary: 'Give a dead event to a service, and say from which topic it came',
+  {
+    method: 'GET',
+    path: '/api/kafka/events/:dlqId',
+    role: 'viewer',
+    schema: describeCall({
+      operationId: 'kafka.event',
+      tag: KAFKA,
+      summary: 'A dead event with its bytes, its headers and its earlier deaths',
+      role: 'viewer',
+      params: EVENT_KEY,
+      data: EVENT,
+      failures: [409],
+    }),
+    answer: async ({ params }) => {
+      const id = dlqIdOf(params)
+      const found = await enabled(kafka).calls.reader.named(id)
+      if (found === null) throw unknownEvent(id)
+      return ok(eventOnWire(found.event, found.detail))
+    },
+  },
+  {
+    method: 'POST',
+    path: '/api/kafka/events/:dlqId/reassign',
     role: 'operator',
-    params: EVENT_KEY,
-    body: { fields: REASSIGN, required: ['service'] },
-    data: PLACED,
-    failures: [409],
-  }),
-  answer: async (request) => {
-    const dlqId = dlqIdOf(request.params)
-    const assignment = assignmentOf(request)
-    const caller = { actor: request.caller.name, requestId: request.correlationId }
-    return ok(placeOnWire(await enabled(kafka).reassign(dlqId, assignment, caller)))
+    body: 'required',
+    schema: describeCall({
+      operationId: 'kafka.reassign',
+      tag: KAFKA,
+      summary: 'Give a dead event to a service, and say from which topic it came',
+      role: 'operator',
+      params: EVENT_KEY,
+      body: { fields: REASSIGN, required: ['service'] },
+      data: PLACED,
+      failures: [409],
+    }),
+    answer: async (request) => {
+      const dlqId = dlqIdOf(request.params)
+      const assignment = assignmentOf(request)
+      const caller = { actor: request.caller.name, requestId: request.correlationId }
+      return ok(placeOnWire(await enabled(kafka).reassign(dlqId, assignment, caller)))
+    },
   },
-})
+]
 
 const ok = (data: unknown) => ({ status: 200, data })
 

@@ -1,10 +1,11 @@
 /** Kafka as the office API shows it: for those who look after it, in the words of that API. */
+import { base64 } from '../core/content.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { ChainLink } from './chain.ts'
 import { type RawHeader, type StoredEvent, stateName } from './event.ts'
 import type { IntakeStanding, PartitionStanding } from './ports.ts'
 import type { EventDetail } from './queue-reader.ts'
-import { base64, recordTime } from './routes/views.ts'
+import { recordTime } from './routes/views.ts'
 import type { KafkaService, KafkaSettings } from './settings.ts'
 import { lagOf } from './standing.ts'
 import { shownBytes } from './wire/headers.ts'
@@ -36,13 +37,9 @@ const serviceOnWire = (service: KafkaService) => ({
 })
 
 /** Offsets are texts: JSON has no 64-bit integers. */
-const partitionOnWire = (partition: PartitionStanding) => ({
-  topic: partition.topic,
-  partition: partition.partition,
-  committed: offsetOnWire(partition.committed),
-  end: offsetOnWire(partition.end),
-  lag: offsetOnWire(lagOf(partition)),
-  trouble: partition.trouble,
+const partitionOnWire = ({ topic, partition, committed, end, trouble }: PartitionStanding) => ({
+  ...{ topic, partition, committed: offsetOnWire(committed), end: offsetOnWire(end) },
+  ...{ lag: offsetOnWire(lagOf({ committed, end })), trouble },
 })
 
 const offsetOnWire = (offset: bigint | null): string | null => (offset === null ? null : String(offset))
@@ -58,9 +55,9 @@ export const eventOnWire = (event: StoredEvent, detail: EventDetail) => {
     offset: String(order.offset),
     timestampUtc: recordTime(event.timestampMs),
     key: shownBytes(event.key),
-    keyBase64: bytesOnWire(event.key),
-    valueBase64: bytesOnWire(event.value),
-    editedValueBase64: bytesOnWire(event.editedValue),
+    keyBase64: base64(event.key),
+    valueBase64: base64(event.value),
+    editedValueBase64: base64(event.editedValue),
     valueForm: facts.valueForm,
     headers: event.headers.map(headerOnWire),
     correlationId: facts.correlationId,
@@ -89,12 +86,10 @@ export const placeOnWire = (event: StoredEvent) => ({
   originalTopic: event.originalTopic,
 })
 
-const bytesOnWire = (bytes: Uint8Array | null): string | null => (bytes === null ? null : base64(bytes))
-
 const headerOnWire = ({ name, value }: RawHeader) => ({
   name: shownBytes(name),
   value: shownBytes(value),
-  valueBase64: bytesOnWire(value),
+  valueBase64: base64(value),
 })
 
 const linkOnWire = ({ sent, ...link }: ChainLink) => ({
@@ -103,7 +98,7 @@ const linkOnWire = ({ sent, ...link }: ChainLink) => ({
   partition: link.partition,
   offset: String(link.offset),
   timestampUtc: recordTime(link.timestampMs),
-  exception: link.exception,
+  exception: link.facts.exception,
   supersededAtUtc: formatMicros(link.supersededAt),
   sent:
     sent === null

@@ -2,19 +2,10 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
-import {
-  type DlqId,
-  dlqId,
-  type EventFacts,
-  type EventId,
-  type ExceptionFacts,
-  eventId,
-  type StoredEvent,
-} from './event.ts'
+import { type DlqId, dlqId, type EventFacts, type EventId, eventId, type StoredEvent } from './event.ts'
 import { type SendOutcomeName, sendOutcomeName } from './send.ts'
 import { factsOf } from './stored-event.ts'
 
-/** What was sent of a record. */
 export interface Sent {
   readonly eventId: EventId
   /** The retry topic. */
@@ -40,7 +31,6 @@ export interface ChainLink {
   readonly partition: number
   readonly offset: bigint
   readonly timestampMs: bigint
-  readonly exception: ExceptionFacts
   readonly facts: EventFacts
   /** When the next death took its place. */
   readonly supersededAt: Instant
@@ -64,59 +54,35 @@ const readLinks = sql(
   { bigints: true },
 )
 
-interface LinkRow {
-  readonly letter_id: Integer
-  readonly number: Integer
-  readonly dlq_id: string
-  readonly topic: string
-  readonly partition: Integer
-  readonly record_offset: Integer
-  readonly record_ts: Integer
-  readonly facts: Uint8Array
-  readonly superseded_at: Integer
-  readonly event_id: string | null
-  readonly target: string
-  readonly published_partition: Integer | null
-  readonly published_offset: Integer | null
-  readonly outcome: Integer
-  readonly resends: Integer
-  readonly actor: string
-  readonly request_id: string | null
-  readonly made_at: Integer
-}
+type LinkRow = Readonly<
+  Record<'letter_id' | 'number' | 'partition' | 'record_offset' | 'record_ts' | 'superseded_at', Integer> &
+    Record<'outcome' | 'resends' | 'made_at', Integer> &
+    Record<'published_partition' | 'published_offset', Integer | null> &
+    Record<'dlq_id' | 'topic' | 'target' | 'actor', string> &
+    Record<'event_id' | 'request_id', string | null> & { facts: Uint8Array }
+>
 
-/** The past of these letters, the oldest first; letters that died once are not among them. */
 export async function readChain(
   session: Session,
   letterIds: readonly LetterId[],
 ): Promise<Map<LetterId, ChainLink[]>> {
   if (letterIds.length === 0) return new Map()
   const rows = await session.rows<LinkRow>(readLinks, letterIds)
-  const chains = new Map<LetterId, ChainLink[]>()
-  for (const row of rows) {
-    const id = letterId(row.letter_id)
-    const chain = chains.get(id) ?? []
-    chain.push(toLink(row))
-    chains.set(id, chain)
-  }
-  return chains
+  const ofLetters = Map.groupBy(rows, (row) => letterId(row.letter_id))
+  return new Map([...ofLetters].map(([id, links]) => [id, links.map(toLink)]))
 }
 
-function toLink(row: LinkRow): ChainLink {
-  const facts = factsOf(row.facts)
-  return {
-    number: Number(row.number),
-    dlqId: dlqId(row.dlq_id),
-    topic: row.topic,
-    partition: Number(row.partition),
-    offset: BigInt(row.record_offset),
-    timestampMs: BigInt(row.record_ts),
-    exception: facts.exception,
-    facts,
-    supersededAt: instant(BigInt(row.superseded_at)),
-    sent: row.event_id === null ? null : toSent(row.event_id, row),
-  }
-}
+const toLink = (row: LinkRow): ChainLink => ({
+  number: Number(row.number),
+  dlqId: dlqId(row.dlq_id),
+  topic: row.topic,
+  partition: Number(row.partition),
+  offset: BigInt(row.record_offset),
+  timestampMs: BigInt(row.record_ts),
+  facts: factsOf(row.facts),
+  supersededAt: instant(BigInt(row.superseded_at)),
+  sent: row.event_id === null ? null : toSent(row.event_id, row),
+})
 
 const toSent = (id: string, row: LinkRow): Sent => ({
   eventId: eventId(id),

@@ -8,7 +8,6 @@ import { BrokerLink } from './client-link.ts'
 import { lookUpTopics, type TopicsFound } from './intake/topics.ts'
 import { dlqTopicsOf, type KafkaSettings, ORIGINAL } from './settings.ts'
 
-/** What was looked at, and what came of it. */
 export interface KafkaCheck {
   readonly subject: string
   /** `unknown`: it could not be found out, and nothing speaks against it. */

@@ -49,7 +49,6 @@ export class BrokerLink {
     this.#brokers = brokers
   }
 
-  /** A connection to the broker of this number. */
   async to(node: number, pool: ConnectionPool = this.asking): Promise<Connection> {
     const broker = this.#brokers.get(node)
     if (broker === undefined) throw new Error(`broker ${node} is not known`)
@@ -85,7 +84,6 @@ export class BrokerLink {
     return names[errorCode] ?? `ERROR_${errorCode}`
   }
 
-  /** Breaks all connections. */
   close(): void {
     for (const pool of this.#pools) {
       // Breaking comes first: closing alone would wait for answers.

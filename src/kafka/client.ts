@@ -8,10 +8,8 @@ import type { ConnectionSettings } from './settings.ts'
 
 export type KafkaLibrary = typeof import('@platformatic/kafka')
 
-/** Loads the library; the second time it is there already. */
 export const loadKafkaLibrary = (): Promise<KafkaLibrary> => import('@platformatic/kafka')
 
-/** What all clients of the library are made with. */
 export function clientOptions({ servers, clientId, tls, sasl }: ConnectionSettings): BaseOptions {
   return {
     clientId,
@@ -45,14 +43,14 @@ function tlsOptions(
   }
 }
 
-const hostOf = (server: string): string =>
+/** Of `HOST:PORT`, without the brackets of an IPv6 address. */
+export const hostOf = (server: string): string =>
   server.slice(0, server.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1')
 
 /** Without what is null: the library takes null for a value. */
 const given = <Key extends string>(options: Readonly<Record<Key, string | null>>): { [K in Key]?: string } =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null)) as { [K in Key]?: string }
 
-/** What went wrong, fit for logs and people. */
 export interface KafkaTrouble {
   /** What a broker said (`TOPIC_AUTHORIZATION_FAILED`), the system (`ECONNREFUSED`), or the library (`PLT_KFK_TIMEOUT`). */
   readonly code: string

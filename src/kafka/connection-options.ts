@@ -8,7 +8,6 @@ import type { SECRET_KEYS } from '../config/kafka-connection-rules.ts'
 import type { ConnectionSection } from '../config/kafka-schema.ts'
 import type { ConnectionSettings } from './settings.ts'
 
-/** The keys of a connection as they are given. */
 export type ConnectionOptions = ConnectionSection
 
 type SecretKey = (typeof SECRET_KEYS)[number]

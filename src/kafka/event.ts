@@ -73,7 +73,6 @@ export type State = (typeof STATE)[StateName]
 
 export const STATE_NAMES = Object.keys(STATE) as readonly StateName[]
 
-/** What a stored number says. */
 export function stateName(state: number): StateName {
   const name = STATE_NAMES[state]
   if (name === undefined) throw new Error(`no state has the number ${state}`)
@@ -195,7 +194,6 @@ export interface QueueOrder {
   readonly intake: bigint
 }
 
-/** A dead event: the letter with everything that the Kafka module knows of it. */
 export interface StoredEvent {
   readonly letterId: LetterId
   /** The letter's name in the office. */
@@ -218,7 +216,6 @@ export interface StoredEvent {
   readonly eventId: EventId | null
 }
 
-/** A record as it would be written to a retry topic. */
 export interface OutgoingRecord {
   readonly topic: string
   readonly key: Uint8Array | null

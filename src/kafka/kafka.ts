@@ -15,7 +15,7 @@ import type { IntakeStanding, Publisher } from './ports.ts'
 import { Processors } from './processors/processors.ts'
 import { QueueReader } from './queue-reader.ts'
 import { type Assignment, defineReassignment, reassign } from './reassign.ts'
-import { createPublisher } from './return/producer.ts'
+import { TopicPublisher } from './return/producer.ts'
 import { ReturnPath } from './return/return-path.ts'
 import type { KafkaCalls, ServedKafka } from './routes/call.ts'
 import type { KafkaSettings } from './settings.ts'
@@ -52,7 +52,7 @@ export class Kafka implements ServedKafka {
     this.#counters = counters
     this.#parts = parts
     this.#processors = processors
-    this.#publisher = createPublisher(settings, log)
+    this.#publisher = new TopicPublisher(settings, log)
     this.#path = new ReturnPath({
       db,
       clock,

@@ -3,8 +3,7 @@ import { KafkaStore, SERVICES } from '../../test/harness/kafka-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { sql } from '../db/database.ts'
 import type { StoredEvent } from './event.ts'
-import { earlierOpenSameKey, hasLaterSameKey, lettersWithLaterSameKey } from './later-same-key.ts'
-import { sameKeyOf } from './same-key.ts'
+import { earlierOpenSameKey, hasLaterSameKey, sameKeyOf } from './later-same-key.ts'
 
 const setState = sql(
   'test.kafka.setState',
@@ -52,10 +51,6 @@ describe.each(stores)('letters with the same key on $name', (kind) => {
     for (const event of [otherKey, otherTopic, otherService, last]) expect(await isLater(event)).toBe(false)
     expect(await earlier(last)).toBe(first.letterId)
     for (const event of [first, otherKey, otherTopic, otherService]) expect(await earlier(event)).toBeNull()
-    const events = [first, otherKey, last]
-    expect(await store.db.session('test', (session) => lettersWithLaterSameKey(session, events))).toEqual(
-      new Set([first.letterId]),
-    )
   })
 
   it('count behind unless they are discarded, and before only while they are open', async () => {

@@ -2,10 +2,10 @@
  * Letters with the same service, original topic and key. To publish the older of two after the younger may undo what the younger
  * did; who sends letters back out of their order must know of those before.
  */
+import { createHash } from 'node:crypto'
 import { type Integer, type Session, type Statement, sql, type Value } from '../db/database.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
-import { STATE, type StoredEvent, UNKNOWN } from './event.ts'
-import { eventKey, sameKeyOf } from './same-key.ts'
+import { type EventFacts, STATE, type StoredEvent, UNKNOWN } from './event.ts'
 
 const ORDER = 'order_ts, topic, partition, record_offset, intake'
 
@@ -51,15 +51,6 @@ export type Keyed = Pick<StoredEvent, 'service' | 'originalTopic' | 'key' | 'fac
 export const hasLaterSameKey = async (session: Session, event: Keyed): Promise<boolean> =>
   (await neighbour(session, findLater, event)) !== null
 
-/** Those of the events of which this is so, by their letters. */
-export async function lettersWithLaterSameKey(
-  session: Session,
-  events: readonly (Keyed & Pick<StoredEvent, 'letterId'>)[],
-): Promise<ReadonlySet<LetterId>> {
-  const later = await Promise.all(events.map((event) => hasLaterSameKey(session, event)))
-  return new Set(events.filter((_, index) => later[index]).map((event) => event.letterId))
-}
-
 /** A letter with the same key that is unresolved and has an earlier place in the order; null when there is none. */
 export const earlierOpenSameKey = (session: Session, event: Keyed): Promise<LetterId | null> =>
   neighbour(session, findEarlierOpen, event)
@@ -80,3 +71,11 @@ async function neighbour(session: Session, statement: Statement, event: Keyed): 
   )
   return row === undefined ? null : letterId(row.letter_id)
 }
+
+/** The first eight bytes of the key's SHA-256 as a signed integer. Other keys may have the same: compare the keys too. */
+export const sameKeyOf = (key: Uint8Array): bigint =>
+  createHash('sha256').update(key).digest().readBigInt64BE()
+
+/** The key that an event is about: the record's, or the one that was put into it (`key_format: uber`). */
+export const eventKey = (key: Uint8Array | null, { originalKey }: EventFacts): Uint8Array | null =>
+  originalKey === undefined ? key : Buffer.from(originalKey, 'base64')

@@ -21,7 +21,6 @@ export class KafkaMetrics {
     this.#options = options
   }
 
-  /** Everything as text. */
   text(): string {
     const { counters, standing } = this.#options
     return `${[...counters.lines(), ...standingLines(standing())].join('\n')}\n`

@@ -8,17 +8,14 @@ const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f
 /** Paths below `/kafka/` that are calls of their own. */
 const RESERVED: readonly string[] = ['health', 'summary', 'docs', 'openapi.json', 'rpc']
 
-/** Whether a service can have this name. */
 export const isServiceName = (text: string): boolean =>
   SERVICE.test(text) && !RESERVED.includes(text) && !isUuid(text)
 
-/** Whether Kafka has topics of this name. */
 export const isTopicName = (text: string): boolean => TOPIC.test(text) && text !== '.' && text !== '..'
 
 /** Whether it is a UUID of any version, in the usual form. */
 export const isUuid = (text: string): boolean => UUID.test(text)
 
-/** Whether it is a UUID v4 in the usual form. */
 export const isUuidV4 = (text: string): boolean => UUID_V4.test(text)
 
 /** A name, or with a star at its end all names that begin so. */

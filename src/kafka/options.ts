@@ -7,6 +7,7 @@ import { problemsOfKafka } from '../config/kafka-rules.ts'
 import { KafkaSchema, type KafkaSection } from '../config/kafka-schema.ts'
 import { servicesOf } from '../config/kafka-services.ts'
 import { withoutNothing } from '../config/nothing.ts'
+import { hostOf } from './client.ts'
 import { connectionOf } from './connection-options.ts'
 import { UNKNOWN } from './event.ts'
 import type { ConnectionSettings, KafkaSettings, ProcessorSettings } from './settings.ts'
@@ -90,7 +91,6 @@ export function withAbsolutePaths(options: KafkaOptions, folder: string): KafkaO
   }
 }
 
-/** The same for the files of a connection. */
 export const absoluteFiles = <T extends object>(given: T, folder: string): T =>
   // Only the values of paths change, to other paths.
   Object.fromEntries(
@@ -124,6 +124,3 @@ const listOf = (given: string | readonly string[] | undefined): readonly string[
   if (given === undefined) return null
   return typeof given === 'string' ? [given] : given
 }
-
-/** Of `HOST:PORT`, without the brackets of an IPv6 address. */
-const hostOf = (server: string): string => server.slice(0, server.lastIndexOf(':')).replace(/^\[|\]$/g, '')

@@ -59,7 +59,6 @@ export interface Change {
   readonly correlationId?: string
 }
 
-/** What a processor decided. */
 export type Decision =
   | { readonly action: 'publish'; readonly change: Change }
   | { readonly action: 'discard'; readonly reason: string | null }
@@ -96,23 +95,6 @@ export interface Override {
   readonly value: Uint8Array
 }
 
-/** What was done, or would be. */
-export type Resolution =
-  | {
-      readonly outcome: 'published'
-      readonly event: StoredEvent
-      /** What was sent; in a dry run its event id is of no use. */
-      readonly record: OutgoingRecord
-      readonly warnings: readonly string[]
-    }
-  | {
-      readonly outcome: 'discarded'
-      readonly event: StoredEvent
-      readonly reason: string | null
-      readonly warnings: readonly string[]
-    }
-
-/** How intake of one partition stands. */
 export interface PartitionStanding {
   readonly topic: string
   readonly partition: number

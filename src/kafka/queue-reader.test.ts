@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { dlqIds, KafkaStore } from '../../test/harness/kafka-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { UNKNOWN } from './event.ts'
-import { hasLetter, nextEvents, type QueuePart, QueueReader } from './queue-reader.ts'
+import { type QueuePart, QueueReader } from './queue-reader.ts'
 
 describe.each(stores)('what is next, on $name', (kind) => {
   let store: KafkaStore
@@ -15,8 +15,9 @@ describe.each(stores)('what is next, on $name', (kind) => {
   afterEach(() => store.close())
 
   const next = (part: Partial<QueuePart> = {}) =>
-    store.db.snapshot('test', (session) =>
-      nextEvents(session, { service: 'wps', topic: null, skip: 0, limit: 100, maxBytes: 1_000_000, ...part }),
+    reader.preview(
+      { service: 'wps', topic: null, skip: 0, limit: 100, maxBytes: 1_000_000, ...part },
+      () => false,
     )
   const idsOf = async (part: Partial<QueuePart> = {}) => dlqIds((await next(part)).events)
 
@@ -107,7 +108,7 @@ describe.each(stores)('what is next, on $name', (kind) => {
   })
 
   it('knows who ever had a letter, resolved or not', async () => {
-    const known = (service: string) => store.db.session('test', (session) => hasLetter(session, service))
+    const known = (service: string) => reader.hasLetter(service)
     await store.publish(await store.dead())
     expect(await known('wps')).toBe(true)
     expect(await known('wp')).toBe(false)

@@ -2,21 +2,13 @@
  * What is next: the queues of services as previews show them, in the order of the contract. Reads only, and of what is large only
  * as much as an answer may hold: sizes first, bytes after.
  */
-import {
-  type Database,
-  type Dialect,
-  type Integer,
-  type Session,
-  type Statement,
-  sql,
-} from '../db/database.ts'
+import { type Database, type Dialect, type Integer, type Session, sql } from '../db/database.ts'
 import type { Ledger } from '../letters/ledger.ts'
-import { type LetterId, letterId } from '../letters/letter.ts'
+import type { LetterId } from '../letters/letter.ts'
 import { type ChainLink, earlierValue, readChain } from './chain.ts'
 import { dlqId, KAFKA, STATE, type StoredEvent, UNKNOWN } from './event.ts'
-import { lettersWithLaterSameKey } from './later-same-key.ts'
-import { isServiceName, isTopicName } from './names.ts'
-import { EVENT_COLUMNS, type EventRow, QUEUE_ORDER, SMALL_EVENT_COLUMNS, toEvent } from './stored-event.ts'
+import { hasLaterSameKey } from './later-same-key.ts'
+import { canHaveLetters, eventNamed, eventsOf, QUEUE_ORDER, readSmallEvents } from './stored-event.ts'
 
 /** Which part of a queue is asked for. */
 export interface QueuePart {
@@ -29,7 +21,7 @@ export interface QueuePart {
   readonly maxBytes: number
 }
 
-export interface NextEvents {
+interface NextEvents {
   readonly events: readonly StoredEvent[]
   /** Whether something is missing because of its size. */
   readonly truncated: boolean
@@ -43,8 +35,11 @@ export interface EventDetail {
   readonly hasLaterSameKey: boolean
 }
 
-/** Unresolved letters by service and original topic; none is zero. */
-export type Summary = ReadonlyMap<string, ReadonlyMap<string, number>>
+/** A part of a queue as it was at one moment. */
+export interface Preview extends NextEvents {
+  /** One for each event; null where none was wanted. */
+  readonly details: readonly (EventDetail | null)[]
+}
 
 const OPEN = `state < ${STATE.published}`
 
@@ -99,25 +94,8 @@ const sizesOfTopic = sizes(
   'LIMIT $3 OFFSET $4',
 )
 
-/** Events with their letters, both by primary key, in any order. */
-const eventsBy = (name: string, columns: string): Statement =>
-  sql(
-    name,
-    {
-      postgres: `SELECT ${columns} FROM unnest($1::bigint[]) AS asked (id)
-        CROSS JOIN LATERAL (SELECT * FROM bartleby.kafka_events WHERE letter_id = asked.id LIMIT 1) AS event
-        CROSS JOIN LATERAL (SELECT * FROM bartleby.letters WHERE id = asked.id LIMIT 1) AS letter`,
-      sqlite: `SELECT ${columns} FROM json_each($1) AS asked
-        CROSS JOIN kafka_events AS event ON event.letter_id = asked.value
-        CROSS JOIN letters AS letter ON letter.id = asked.value`,
-    },
-    { bigints: true },
-  )
-const readEvents = eventsBy('kafka.events', EVENT_COLUMNS)
-const readSmallEvents = eventsBy('kafka.smallEvents', SMALL_EVENT_COLUMNS)
-
 /** The next events of a queue; at least one, if there are any and any are asked for. */
-export async function nextEvents(session: Session, part: QueuePart): Promise<NextEvents> {
+async function nextEvents(session: Session, part: QueuePart): Promise<NextEvents> {
   const { service, topic, skip, limit, maxBytes } = part
   if (limit === 0 || !canHaveLetters(service, topic)) {
     return { events: [], truncated: false, omittedBytes: null }
@@ -152,11 +130,6 @@ interface SizeRow {
   readonly bytes: Integer
 }
 
-/** Whether letters can have these names; texts of requests may hold what stores refuse. */
-export const canHaveLetters = (service: string, topic: string | null): boolean =>
-  (service === UNKNOWN || isServiceName(service)) &&
-  (topic === null || topic === UNKNOWN || isTopicName(topic))
-
 function countWithin(rows: readonly SizeRow[], maxBytes: number): number {
   let sum = 0
   const beyond = rows.findIndex(({ bytes }, index) => {
@@ -164,21 +137,6 @@ function countWithin(rows: readonly SizeRow[], maxBytes: number): number {
     return index > 0 && sum > maxBytes
   })
   return beyond < 0 ? rows.length : beyond
-}
-
-/** The events of these letters, in this order; one that is gone is left out. */
-async function eventsOf(
-  session: Session,
-  ids: readonly Integer[],
-  statement = readEvents,
-): Promise<StoredEvent[]> {
-  if (ids.length === 0) return []
-  const rows = await session.rows<EventRow>(statement, ids)
-  const byId = new Map(rows.map((row) => [BigInt(row.letter_id), row]))
-  return ids.flatMap((id) => {
-    const row = byId.get(BigInt(id))
-    return row === undefined ? [] : toEvent(row)
-  })
 }
 
 /**
@@ -191,67 +149,30 @@ const findDrawer = sql(
    ORDER BY source, engine, queue LIMIT 1`,
 )
 
-/** Whether a service ever had a letter. */
-export async function hasLetter(session: Session, service: string): Promise<boolean> {
-  if (!canHaveLetters(service, null)) return false
-  const found = await session.rows(findDrawer, `${service}/`, `${service}0`)
-  return found.length > 0
-}
-
-/** The letter of a record by its own name, also one that is spent. By unique index, then by primary keys. */
-const findByDlqId = sql(
-  'kafka.letterOfDlqId',
-  {
-    postgres: 'SELECT letter_id FROM bartleby.kafka_records WHERE dlq_id = $1::uuid',
-    sqlite: 'SELECT letter_id FROM kafka_records WHERE dlq_id = $1',
-  },
-  { bigints: true },
-)
-
-/** The event of a letter; null when there is none. */
-export async function eventOfLetter(session: Session, id: LetterId): Promise<StoredEvent | null> {
-  const [event] = await eventsOf(session, [id])
-  return event ?? null
-}
-
-/** The event that a record's name belongs to; null when there is none. `id` is a UUID in lower case. */
-export async function eventNamed(session: Session, id: string): Promise<StoredEvent | null> {
-  const [row] = await session.rows<{ letter_id: Integer }>(findByDlqId, id)
-  return row === undefined ? null : eventOfLetter(session, letterId(row.letter_id))
-}
-
-/** The value of exactly the record that has this name; null when there is none. */
-async function valueNamed(
-  session: Session,
-  id: string,
-): Promise<{ readonly value: Uint8Array | null } | null> {
-  const event = await eventNamed(session, id)
-  if (event === null || event.dlqId === id) return event
-  return { value: await earlierValue(session, event, dlqId(id)) }
-}
-
-/** What else is known of events, in their order. */
-export async function detailsOf(
+/** What else is known of events, by their letters. */
+async function detailsOf(
   session: Session,
   events: readonly StoredEvent[],
-): Promise<readonly EventDetail[]> {
-  const later = await lettersWithLaterSameKey(session, events)
+): Promise<ReadonlyMap<LetterId, EventDetail>> {
   // Only what died more than once has a past.
   const again = events.filter(({ attempts }) => attempts > 1)
   const chains = await readChain(
     session,
     again.map(({ letterId }) => letterId),
   )
-  return events.map(({ letterId }) => ({
-    chain: chains.get(letterId) ?? [],
-    hasLaterSameKey: later.has(letterId),
-  }))
+  const later = await Promise.all(events.map((event) => hasLaterSameKey(session, event)))
+  return new Map(
+    events.map(({ letterId }, index) => [
+      letterId,
+      { chain: chains.get(letterId) ?? [], hasLaterSameKey: later[index] ?? false },
+    ]),
+  )
 }
 
-/** A queue as it was at one moment, with what else is known of those events that `wanted` names. */
-export interface Preview extends NextEvents {
-  /** One for each event; null where none was wanted. */
-  readonly details: readonly (EventDetail | null)[]
+async function detailOf(session: Session, event: StoredEvent): Promise<EventDetail> {
+  const detail = (await detailsOf(session, [event])).get(event.letterId)
+  if (detail === undefined) throw new Error('an event has no details')
+  return detail
 }
 
 /** The reads of the API, each of them on one moment of the store. */
@@ -268,52 +189,45 @@ export class QueueReader {
   preview(part: QueuePart, isDetailed: (event: StoredEvent) => boolean): Promise<Preview> {
     return this.#db.snapshot('kafka.preview', async (session) => {
       const next = await nextEvents(session, part)
-      const isTold = (event: StoredEvent) => next.omittedBytes !== null || isDetailed(event)
-      return { ...next, details: await this.#detailsOfSome(session, next.events, isTold) }
+      const told = next.events.filter((event) => next.omittedBytes !== null || isDetailed(event))
+      const details = await detailsOf(session, told)
+      return { ...next, details: next.events.map(({ letterId }) => details.get(letterId) ?? null) }
     })
   }
 
-  async #detailsOfSome(
-    session: Session,
-    events: readonly StoredEvent[],
-    isDetailed: (event: StoredEvent) => boolean,
-  ): Promise<readonly (EventDetail | null)[]> {
-    const wanted = events.filter(isDetailed)
-    if (wanted.length === 0) return events.map(() => null)
-    const details = await detailsOf(session, wanted)
-    const byLetter = new Map(wanted.map(({ letterId }, index) => [letterId, details[index] ?? null]))
-    return events.map(({ letterId }) => byLetter.get(letterId) ?? null)
-  }
-
   /** What else is known of one event. */
-  async detail(event: StoredEvent): Promise<EventDetail> {
-    const [detail] = await this.#db.snapshot('kafka.detail', (session) => detailsOf(session, [event]))
-    if (detail === undefined) throw new Error('an event has no details')
-    return detail
+  detail(event: StoredEvent): Promise<EventDetail> {
+    return this.#db.snapshot('kafka.detail', (session) => detailOf(session, event))
   }
 
   /** The event that a record's name belongs to, with its details; null when there is none. */
   named(id: string): Promise<{ readonly event: StoredEvent; readonly detail: EventDetail } | null> {
     return this.#db.snapshot('kafka.named', async (session) => {
       const event = await eventNamed(session, id)
-      if (event === null) return null
-      const [detail] = await detailsOf(session, [event])
-      return detail === undefined ? null : { event, detail }
+      return event === null ? null : { event, detail: await detailOf(session, event) }
     })
   }
 
   /** The value of exactly the record that has this name; null when there is none. */
   value(id: string): Promise<{ readonly value: Uint8Array | null } | null> {
-    return this.#db.snapshot('kafka.value', (session) => valueNamed(session, id))
+    return this.#db.snapshot('kafka.value', async (session) => {
+      const event = await eventNamed(session, id)
+      if (event === null || event.dlqId === id) return event
+      return { value: await earlierValue(session, event, dlqId(id)) }
+    })
   }
 
   /** Whether a service ever had a letter. */
-  hasLetter(service: string): Promise<boolean> {
-    return this.#db.session('kafka.hasLetter', (session) => hasLetter(session, service))
+  async hasLetter(service: string): Promise<boolean> {
+    if (!canHaveLetters(service, null)) return false
+    const found = await this.#db.session('kafka.hasLetter', (session) =>
+      session.rows(findDrawer, `${service}/`, `${service}0`),
+    )
+    return found.length > 0
   }
 
-  /** Unresolved letters, by service and original topic, from the books of the office. */
-  async summary(): Promise<Summary> {
+  /** Unresolved letters by service and original topic, from the books of the office; none is zero. */
+  async summary(): Promise<ReadonlyMap<string, ReadonlyMap<string, number>>> {
     const { items } = await this.#ledger.counts({ source: KAFKA, engine: KAFKA, status: 'Pending' }, [
       'originalQueue',
     ])

@@ -30,11 +30,17 @@ import { type Assigned, readEvent } from './intake/read-event.ts'
 import { queueOf, withWarnings } from './intake/store-incoming.ts'
 import { sameKey } from './intake/store-packed.ts'
 import { isTopicName, isUuid } from './names.ts'
-import { eventNamed } from './queue-reader.ts'
 import { outputOf } from './return/claim.ts'
 import { lockEvent } from './return/service-queue.ts'
 import { type KafkaSettings, listedService, serviceNamed } from './settings.ts'
-import { type EventRow, factsBytes, QUEUE_ORDER, SMALL_EVENT_COLUMNS, toEvent } from './stored-event.ts'
+import {
+  type EventRow,
+  eventNamed,
+  factsBytes,
+  QUEUE_ORDER,
+  SMALL_EVENT_COLUMNS,
+  toEvent,
+} from './stored-event.ts'
 
 export interface Reassigner {
   readonly db: Database

@@ -45,7 +45,6 @@ export const REFUSAL_STATUS: Readonly<Record<RefusalId, number>> = {
   kafkaUnavailableError: 503,
 }
 
-/** A request that the Kafka part does not do. */
 export class KafkaRefused<Id extends RefusalId = RefusalId> extends Error {
   override readonly name = 'KafkaRefused'
   readonly id: Id

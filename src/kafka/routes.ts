@@ -7,28 +7,28 @@ import type { TokenEntry } from '../config/index.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { Role } from '../http/auth.ts'
 import { ClientGone } from '../http/body.ts'
+import { pathOf } from '../http/facades.ts'
 import type { WrongTokens } from '../http/wrong-tokens.ts'
 import { KafkaRefused } from './refusal.ts'
 import { serviceCalls } from './routes/by-service.ts'
 import { topicCalls } from './routes/by-topic.ts'
 import type { KafkaCall, KafkaCalls } from './routes/call.ts'
 import { describeCall, roleOf } from './routes/describe.ts'
-import { type Admission, Door } from './routes/door.ts'
-import { answerWithoutCall, isNoCall } from './routes/paths.ts'
+import { type Admission, type Door, doorOf } from './routes/door.ts'
 import {
   type Answer,
   bodyTooLarge,
   INTERNAL,
   limited,
+  methodNotAllowed,
   misshapen,
   NOT_ADMITTED,
   refused,
   STOPPING,
   sendAnswer,
+  UNKNOWN_PATH,
 } from './routes/reply.ts'
-import { KafkaRequest, type RequestLimits } from './routes/request.ts'
-import { hasRequestId } from './routes/request-id.ts'
-import { ShapeRefused } from './routes/shape.ts'
+import { hasRequestId, KafkaRequest, type RequestLimits, ShapeRefused } from './routes/request.ts'
 
 export interface KafkaRoutesOptions extends RequestLimits {
   readonly calls: KafkaCalls
@@ -50,7 +50,7 @@ export class KafkaFacade {
 
   constructor(options: KafkaRoutesOptions) {
     this.#options = options
-    this.#door = new Door(options.calls.settings.tokenHashes, options.tokens)
+    this.#door = doorOf(options.calls.settings.tokenHashes, options.tokens)
   }
 
   /** Answers a request that a call fits. */
@@ -80,7 +80,7 @@ export class KafkaFacade {
       const isRead = request.method === 'GET' || request.method === 'HEAD'
       const admission = this.#admit(request, isRead ? 'viewer' : 'operator')
       if ('refused' in admission) return NOT_ADMITTED[admission.refused]
-      return answerWithoutCall(KAFKA_CALLS, request.method, request.url)
+      return answerWithoutCall(request.method, request.url)
     } catch (thrown) {
       return limited(thrown) ?? INTERNAL
     }
@@ -90,7 +90,7 @@ export class KafkaFacade {
   #admit(request: FastifyRequest, needed: Role): Admission {
     const { wrongTokens } = this.#options
     const { headers, clientAddress, caller } = request
-    const admission = this.#door.admit(headers.authorization, needed, caller)
+    const admission = this.#door(headers.authorization, needed, caller)
     if ('actor' in admission) {
       if (caller === undefined) wrongTokens?.right(clientAddress, admission.actor)
       request.caller ??= { name: admission.actor, role: needed }
@@ -155,4 +155,31 @@ export async function kafkaRoutes(
 
 function unreachable(): never {
   throw new Error('the call was answered by its first hook')
+}
+
+/** Whether a path is no call, though one fits it: a name in it is empty, or it is a dry run that lacks its service. */
+function isNoCall(names: Readonly<Record<string, string>>): boolean {
+  const { service, topic } = names
+  return Object.values(names).includes('') || (service === 'rpc' && topic === 'dry-run')
+}
+
+/** The answer to a request that no call takes; `url` may have a query. */
+function answerWithoutCall(method: string, url: string): Answer {
+  const path = pathOf(url)
+  const methods = new Set<string>(
+    KAFKA_CALLS.filter((call) => fits(call.path, path)).map((call) => call.method),
+  )
+  // With a method that fits, it was a name that is none, or bytes that are no text.
+  if (methods.size === 0 || methods.has(method) || path === '/kafka/rpc/dry-run') return UNKNOWN_PATH
+  return methodNotAllowed([...methods].sort().join(', '))
+}
+
+function fits(pattern: string, path: string): boolean {
+  const [wanted, given] = [pattern.split('/'), path.split('/')]
+  return (
+    wanted.length === given.length &&
+    wanted.every((segment, index) =>
+      segment.startsWith(':') ? given[index] !== '' : segment === given[index],
+    )
+  )
 }

@@ -4,7 +4,6 @@ export const SEND = { publishing: 0, uncertain: 1, published: 2, failed: 3 } as 
 export const UNPLACED = `(published_offset IS NULL OR resends > 0) AND reopened = 0 AND outcome <> ${SEND.failed}`
 export type SendOutcomeName = keyof typeof SEND
 
-/** What a stored number says. */
 export function sendOutcomeName(outcome: number): SendOutcomeName {
   // Numbered in their order.
   const name = (Object.keys(SEND) as readonly SendOutcomeName[])[outcome]

@@ -5,16 +5,13 @@ import { isServiceName } from './names.ts'
 export const ORIGINAL = '$original'
 
 export const PROFILES = ['hexkit', 'generic'] as const
-export type Profile = (typeof PROFILES)[number]
 
 export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
 export type Compression = (typeof COMPRESSIONS)[number]
 
 export const SECURITY_PROTOCOLS = ['PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL'] as const
-export type SecurityProtocol = (typeof SECURITY_PROTOCOLS)[number]
 
 export const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'] as const
-export type SaslMechanism = (typeof SASL_MECHANISMS)[number]
 
 /** A service whose dead events are taken in and sent back. */
 export interface KafkaService {
@@ -22,7 +19,7 @@ export interface KafkaService {
   readonly dlqTopic: string
   /** Or `$original`. */
   readonly retryTopic: string
-  readonly profile: Profile
+  readonly profile: (typeof PROFILES)[number]
   readonly aliases: readonly string[]
   readonly originalTopics: readonly string[]
   readonly types: readonly string[]
@@ -47,7 +44,7 @@ export interface ProcessorSettings {
 export interface ConnectionSettings {
   readonly servers: readonly string[]
   readonly clientId: string
-  readonly protocol: SecurityProtocol
+  readonly protocol: (typeof SECURITY_PROTOCOLS)[number]
   readonly tls: {
     readonly ca: string | null
     readonly cert: string | null
@@ -56,7 +53,7 @@ export interface ConnectionSettings {
     readonly checkHostname: boolean
   } | null
   readonly sasl: {
-    readonly mechanism: SaslMechanism
+    readonly mechanism: (typeof SASL_MECHANISMS)[number]
     readonly username: string | null
     readonly password: string | null
     readonly token: string | null
@@ -89,7 +86,6 @@ export interface KafkaSettings {
   readonly sessionTimeoutMs: number
 }
 
-/** All topics that are read. */
 export const dlqTopicsOf = ({ services, dlqTopics }: KafkaSettings): readonly string[] => [
   ...new Set([...[...services.values()].map(({ dlqTopic }) => dlqTopic), ...dlqTopics]),
 ]
@@ -104,7 +100,6 @@ export function isPassageTopic(settings: KafkaSettings, topic: string): boolean 
   return false
 }
 
-/** A service by its name: a listed one, or one that is accepted without being listed. */
 export function serviceNamed(settings: KafkaSettings, name: string): KafkaService | null {
   const listed = settings.services.get(name)
   if (listed !== undefined) return listed
@@ -125,7 +120,6 @@ export function serviceNamed(settings: KafkaSettings, name: string): KafkaServic
   }
 }
 
-/** The listed service that has this name or alias. */
 export function listedService(settings: KafkaSettings, nameOrAlias: string): KafkaService | null {
   const named = settings.services.get(nameOrAlias)
   if (named !== undefined) return named

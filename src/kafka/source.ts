@@ -31,7 +31,6 @@ export interface KafkaSourceOptions {
   readonly discarded?: (service: string, topic: string) => void
 }
 
-/** The source of letters that came from Kafka. */
 export function kafkaLetterSource({ returnWay, discarded }: KafkaSourceOptions): LetterSource {
   return {
     name: KAFKA,
@@ -162,31 +161,29 @@ const lockEvents = sql('kafka.lockEventsToLift', {
   sqlite: `SELECT service, original_topic, state FROM kafka_events WHERE ${THESE.sqlite}`,
 })
 
-/** By primary key. The id of a publish that nobody knows the end of stays: the event may have been published. */
-const DISCARD = `UPDATE bartleby.kafka_events SET state = ${STATE.discarded}, claim = NULL, claimed_by = NULL, lease_until = NULL`
-const discardEvents = sql('kafka.discardEvents', {
-  postgres: `${DISCARD} WHERE ${THESE.postgres}`,
-  sqlite: `${DISCARD} WHERE ${THESE.sqlite}`,
-})
+/** By primary key. */
+const onThese = (name: string, text: string): Statement =>
+  sql(name, { postgres: `${text} WHERE ${THESE.postgres}`, sqlite: `${text} WHERE ${THESE.sqlite}` })
+
+/** The id of a publish that nobody knows the end of stays: the event may have been published. */
+const discardEvents = onThese(
+  'kafka.discardEvents',
+  `UPDATE bartleby.kafka_events SET state = ${STATE.discarded}, claim = NULL, claimed_by = NULL, lease_until = NULL`,
+)
 
 /**
- * By primary key, and the send of each by its own. An event whose publish has no known end is what it was before it was discarded:
- * pending, it would be published a second time without a word.
+ * The send of each by its own primary key. An event whose publish has no known end is what it was before it was discarded: pending, it
+ * would be published a second time without a word.
  */
 const OPEN_END = `(SELECT outcome FROM bartleby.kafka_sends AS send WHERE send.event_id = kafka_events.event_id) = ${SEND.uncertain}`
-const LAY = `UPDATE bartleby.kafka_events SET claim = NULL, claimed_by = NULL, lease_until = NULL,
-  state = CASE WHEN ${OPEN_END} THEN ${STATE.uncertain} ELSE ${STATE.pending} END,
-  event_id = CASE WHEN ${OPEN_END} THEN event_id END`
-const layEvents = sql('kafka.layEvents', {
-  postgres: `${LAY} WHERE ${THESE.postgres}`,
-  sqlite: `${LAY} WHERE ${THESE.sqlite}`,
-})
+const layEvents = onThese(
+  'kafka.layEvents',
+  `UPDATE bartleby.kafka_events SET claim = NULL, claimed_by = NULL, lease_until = NULL,
+     state = CASE WHEN ${OPEN_END} THEN ${STATE.uncertain} ELSE ${STATE.pending} END,
+     event_id = CASE WHEN ${OPEN_END} THEN event_id END`,
+)
 
 /** What is kept about letters, by primary keys and kafka_sends_of_letter. The register of records stays: it keeps copies out. */
 const FORGETTING: readonly Statement[] = (['kafka_events', 'kafka_chain', 'kafka_sends'] as const).map(
-  (table) =>
-    sql(`kafka.forget.${table}`, {
-      postgres: `DELETE FROM bartleby.${table} WHERE ${THESE.postgres}`,
-      sqlite: `DELETE FROM ${table} WHERE ${THESE.sqlite}`,
-    }),
+  (table) => onThese(`kafka.forget.${table}`, `DELETE FROM bartleby.${table}`),
 )

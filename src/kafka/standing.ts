@@ -2,7 +2,7 @@
 import type { IntakeStanding, PartitionStanding } from './ports.ts'
 
 /** How many records of a partition are not taken in yet; null when that is not known. Markers of transactions count too. */
-export const lagOf = ({ committed, end }: PartitionStanding): bigint | null =>
+export const lagOf = ({ committed, end }: Pick<PartitionStanding, 'committed' | 'end'>): bigint | null =>
   committed === null || end === null ? null : end > committed ? end - committed : 0n
 
 /**

@@ -1,12 +1,12 @@
 /** Dead events as the store keeps them: the row of `kafka_events` beside its letter. */
 import { instant } from '../core/clock.ts'
 import { formatRowKey } from '../core/row-key.ts'
-import type { Integer } from '../db/database.ts'
-import { letterId } from '../letters/letter.ts'
-import { dlqId, type EventFacts, eventId, type State, type StoredEvent } from './event.ts'
+import { type Integer, type Session, type Statement, sql } from '../db/database.ts'
+import { type LetterId, letterId } from '../letters/letter.ts'
+import { dlqId, type EventFacts, eventId, type State, type StoredEvent, UNKNOWN } from './event.ts'
+import { isServiceName, isTopicName } from './names.ts'
 import { decodeHeaders } from './wire/headers.ts'
 
-/** The order of the queue of a service. */
 export const QUEUE_ORDER = 'event.order_ts, event.topic, event.partition, event.record_offset, event.intake'
 
 /**
@@ -24,34 +24,18 @@ export const SMALL_EVENT_COLUMNS = EVENT_COLUMNS.replace('letter.payload', 'NULL
   'NULL AS edited_payload',
 )
 
-export interface EventRow {
-  readonly letter_id: Integer
-  readonly order_ts: Integer
-  readonly record_offset: Integer
-  readonly intake: Integer
-  readonly record_ts: Integer
-  readonly partition: Integer
-  readonly attempts: Integer
-  readonly state: Integer
-  readonly value_null: Integer
-  readonly dlq_id: string
-  readonly event_id: string | null
-  readonly service: string
-  readonly original_topic: string
-  readonly topic: string
-  readonly record_key: Uint8Array | null
-  readonly facts: Uint8Array
-  readonly captured_at: Integer
-  readonly source_id: string
-  readonly headers: Uint8Array | null
-  readonly payload: Uint8Array | null
-  readonly edited: Integer
-  readonly edited_payload: Uint8Array | null
-}
+export type EventRow = Readonly<
+  Record<'letter_id' | 'order_ts' | 'record_offset' | 'intake' | 'record_ts' | 'partition', Integer> &
+    Record<'attempts' | 'state' | 'value_null' | 'captured_at' | 'edited', Integer> &
+    Record<'dlq_id' | 'service' | 'original_topic' | 'topic' | 'source_id', string> &
+    Record<'record_key' | 'headers' | 'payload' | 'edited_payload', Uint8Array | null> & {
+      event_id: string | null
+      facts: Uint8Array
+    }
+>
 
 const EMPTY = new Uint8Array(0)
 
-/** The event of a row. */
 export const toEvent = (row: EventRow): StoredEvent => ({
   letterId: letterId(row.letter_id),
   rowKey: formatRowKey(row.source_id, instant(BigInt(row.captured_at))),
@@ -78,10 +62,66 @@ export const toEvent = (row: EventRow): StoredEvent => ({
   eventId: row.event_id === null ? null : eventId(row.event_id),
 })
 
-/** Facts as they are kept. */
 export const factsBytes = (facts: EventFacts): Uint8Array => Buffer.from(JSON.stringify(facts))
 
-/** The facts that were kept. */
 export const factsOf = (bytes: Uint8Array): EventFacts =>
   // Written by `factsBytes`.
   JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')) as EventFacts
+
+/** Events with their letters, both by primary key, in any order. */
+const eventsBy = (name: string, columns: string): Statement =>
+  sql(
+    name,
+    {
+      postgres: `SELECT ${columns} FROM unnest($1::bigint[]) AS asked (id)
+        CROSS JOIN LATERAL (SELECT * FROM bartleby.kafka_events WHERE letter_id = asked.id LIMIT 1) AS event
+        CROSS JOIN LATERAL (SELECT * FROM bartleby.letters WHERE id = asked.id LIMIT 1) AS letter`,
+      sqlite: `SELECT ${columns} FROM json_each($1) AS asked
+        CROSS JOIN kafka_events AS event ON event.letter_id = asked.value
+        CROSS JOIN letters AS letter ON letter.id = asked.value`,
+    },
+    { bigints: true },
+  )
+const readEvents = eventsBy('kafka.events', EVENT_COLUMNS)
+export const readSmallEvents = eventsBy('kafka.smallEvents', SMALL_EVENT_COLUMNS)
+
+/** The events of these letters, in this order; one that is gone is left out. */
+export async function eventsOf(
+  session: Session,
+  ids: readonly Integer[],
+  statement = readEvents,
+): Promise<StoredEvent[]> {
+  if (ids.length === 0) return []
+  const rows = await session.rows<EventRow>(statement, ids)
+  const byId = new Map(rows.map((row) => [BigInt(row.letter_id), row]))
+  return ids.flatMap((id) => {
+    const row = byId.get(BigInt(id))
+    return row === undefined ? [] : toEvent(row)
+  })
+}
+
+/** The letter of a record by its own name, also one that is spent. By unique index, then by primary keys. */
+const findByDlqId = sql(
+  'kafka.letterOfDlqId',
+  {
+    postgres: 'SELECT letter_id FROM bartleby.kafka_records WHERE dlq_id = $1::uuid',
+    sqlite: 'SELECT letter_id FROM kafka_records WHERE dlq_id = $1',
+  },
+  { bigints: true },
+)
+
+export async function eventOfLetter(session: Session, id: LetterId): Promise<StoredEvent | null> {
+  const [event] = await eventsOf(session, [id])
+  return event ?? null
+}
+
+/** The event that a record's name belongs to; null when there is none. `id` is a UUID in lower case. */
+export async function eventNamed(session: Session, id: string): Promise<StoredEvent | null> {
+  const [row] = await session.rows<{ letter_id: Integer }>(findByDlqId, id)
+  return row === undefined ? null : eventOfLetter(session, letterId(row.letter_id))
+}
+
+/** Whether letters can have these names; texts of requests may hold what stores refuse. */
+export const canHaveLetters = (service: string, topic: string | null): boolean =>
+  (service === UNKNOWN || isServiceName(service)) &&
+  (topic === null || topic === UNKNOWN || isTopicName(topic))

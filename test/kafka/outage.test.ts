@@ -6,7 +6,7 @@ import { silentLog } from '../../src/core/log.ts'
 import { SystemClock } from '../../src/core/system-clock.ts'
 import { Reader } from '../../src/kafka/intake/reader.ts'
 import type { Publisher } from '../../src/kafka/ports.ts'
-import { createPublisher } from '../../src/kafka/return/producer.ts'
+import { TopicPublisher } from '../../src/kafka/return/producer.ts'
 import {
   describeOwnBroker,
   type KafkaBroker,
@@ -139,7 +139,7 @@ describeOwnBroker('a broker that fails', () => {
 
   const publishing = async (body: (publisher: Publisher) => Promise<void>) => {
     const settings = { ...settingsFor(broker.bootstrap), publishTimeoutMs: 2_000 }
-    const publisher = createPublisher(settings, silentLog)
+    const publisher = new TopicPublisher(settings, silentLog)
     try {
       await body(publisher)
     } finally {

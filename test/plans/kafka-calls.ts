@@ -1,7 +1,7 @@
 /** Every statement of Kafka on PostgreSQL with values that make a scan of the tables show, as load-kafka.ts fills them. */
 import { dlqId } from '../../src/kafka/event.ts'
 import { packed } from '../../src/kafka/intake/store-packed.ts'
-import { sameKeyOf } from '../../src/kafka/same-key.ts'
+import { sameKeyOf } from '../../src/kafka/later-same-key.ts'
 import { record } from '../harness/kafka-records.ts'
 import { type Argument, NOW } from './explain.ts'
 import { KEY, ORIGINAL_TOPIC, SERVICE, TOPIC, uuidOf } from './load-kafka.ts'

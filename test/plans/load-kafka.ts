@@ -4,7 +4,7 @@
  */
 import type { Instant } from '../../src/core/clock.ts'
 import { UNKNOWN } from '../../src/kafka/event.ts'
-import { sameKeyOf } from '../../src/kafka/same-key.ts'
+import { sameKeyOf } from '../../src/kafka/later-same-key.ts'
 
 /** The service that has half of the events, and where they came from. */
 export const SERVICE = 'service-0'

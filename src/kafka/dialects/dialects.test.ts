@@ -1,10 +1,25 @@
 import { describe, expect, it } from 'vitest'
 import { header, record } from '../../../test/harness/kafka-records.ts'
 import { recordOf, VECTORS } from '../../../test/kafka/vectors.ts'
-import { FAMILIES, isStrippedHeader } from './families.ts'
-import { type Recognised, recognise } from './recognise.ts'
+import type { RawRecord } from '../event.ts'
+import { FAMILIES, isStrippedHeader, UBER } from './families.ts'
+import { NamedHeaders } from './named-headers.ts'
+import { familyOf, type Told, toldBy } from './told.ts'
+import { toldByKey } from './uber-key.ts'
 
 type Pairs = readonly (readonly [name: string, value: string | Uint8Array | null])[]
+
+interface Recognised extends Told {
+  readonly family: string
+}
+
+function recognise({ key, headers }: RawRecord, keyFormat: 'plain' | 'uber'): Recognised | null {
+  const byKey = keyFormat === 'uber' ? toldByKey(key) : null
+  if (byKey !== null) return { family: UBER, ...byKey }
+  const named = new NamedHeaders(headers)
+  const family = familyOf(named)
+  return family === null ? null : { family: family.name, ...toldBy(family, named) }
+}
 
 const told = (pairs: Pairs): Recognised | null =>
   recognise(record({ headers: pairs.map(([name, value]) => header(name, value)) }), 'plain')

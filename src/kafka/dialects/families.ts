@@ -68,6 +68,27 @@ const shows = (...names: readonly string[]): readonly FamilyHeader[] =>
 const binary = (...names: readonly string[]): readonly FamilyHeader[] =>
   names.map((name) => ({ name, as: 'bytes', tells: null }))
 
+/** The place of a record, as text. */
+const place = (prefix: string): readonly FamilyHeader[] => [
+  tells(`${prefix}topic`, 'topic'),
+  tells(`${prefix}partition`, 'partition'),
+  tells(`${prefix}offset`, 'offset'),
+]
+const springFailure = (prefix: string): readonly FamilyHeader[] => [
+  tells(`${prefix}fqcn`, 'class'),
+  tells(`${prefix}message`, 'message'),
+  tells(`${prefix}stacktrace`, 'stack'),
+]
+/** What all tools of Spring write, in binary. */
+const spring = (original: string, exception: string): readonly FamilyHeader[] => [
+  tells(`${original}topic`, 'topic'),
+  tells(`${original}partition`, 'partition', 'i32'),
+  tells(`${original}offset`, 'offset', 'i64'),
+  tells(`${original}timestamp`, 'timestampMs', 'i64'),
+  ...shows(`${original}timestamp-type`),
+  ...springFailure(exception),
+]
+
 /** Most tools append. */
 const family = (
   name: string,
@@ -92,9 +113,7 @@ export const UBER = 'uber'
 export const FAMILIES: readonly Family[] = [
   HEXKIT,
   family('connect', [
-    tells('__connect.errors.topic', 'topic'),
-    tells('__connect.errors.partition', 'partition'),
-    tells('__connect.errors.offset', 'offset'),
+    ...place('__connect.errors.'),
     tells('__connect.errors.exception.class.name', 'class'),
     tells('__connect.errors.exception.message', 'message'),
     tells('__connect.errors.exception.stacktrace', 'stack'),
@@ -106,54 +125,25 @@ export const FAMILIES: readonly Family[] = [
     ),
   ]),
   family('spring-dlt', [
-    tells('kafka_dlt-original-topic', 'topic'),
-    tells('kafka_dlt-original-partition', 'partition', 'i32'),
-    tells('kafka_dlt-original-offset', 'offset', 'i64'),
-    tells('kafka_dlt-original-timestamp', 'timestampMs', 'i64'),
+    ...spring('kafka_dlt-original-', 'kafka_dlt-exception-'),
     tells('kafka_dlt-original-consumer-group', 'consumerGroup'),
-    tells('kafka_dlt-exception-fqcn', 'class'),
-    tells('kafka_dlt-exception-message', 'message'),
-    tells('kafka_dlt-exception-stacktrace', 'stack'),
     tells('kafka_dlt-exception-cause-fqcn', 'causeClass'),
-    tells('kafka_dlt-key-exception-fqcn', 'class'),
-    tells('kafka_dlt-key-exception-message', 'message'),
-    tells('kafka_dlt-key-exception-stacktrace', 'stack'),
-    ...shows('kafka_dlt-original-timestamp-type'),
+    ...springFailure('kafka_dlt-key-exception-'),
   ]),
   family('spring-retryable', [
-    tells('kafka_original-topic', 'topic'),
-    tells('kafka_original-partition', 'partition', 'i32'),
-    tells('kafka_original-offset', 'offset', 'i64'),
-    tells('kafka_original-timestamp', 'timestampMs', 'i64'),
+    ...spring('kafka_original-', 'kafka_exception-'),
     tells('kafka_dlt-original-consumer-group', 'consumerGroup'),
-    tells('kafka_exception-fqcn', 'class'),
-    tells('kafka_exception-message', 'message'),
-    tells('kafka_exception-stacktrace', 'stack'),
     tells('kafka_exception-cause-fqcn', 'causeClass'),
-    tells('kafka_key-exception-fqcn', 'class'),
-    tells('kafka_key-exception-message', 'message'),
-    tells('kafka_key-exception-stacktrace', 'stack'),
+    ...springFailure('kafka_key-exception-'),
     tells('retry_topic-attempts', 'attempts', 'next attempt'),
     tells('retry_topic-original-timestamp', 'timestampMs', 'big'),
-    ...shows('kafka_original-timestamp-type'),
     ...binary('retry_topic-backoff-timestamp'),
   ]),
-  family('spring-cloud-stream', [
-    tells('x-original-topic', 'topic'),
-    tells('x-original-partition', 'partition', 'i32'),
-    tells('x-original-offset', 'offset', 'i64'),
-    tells('x-original-timestamp', 'timestampMs', 'i64'),
-    tells('x-exception-fqcn', 'class'),
-    tells('x-exception-message', 'message'),
-    tells('x-exception-stacktrace', 'stack'),
-    ...shows('x-original-timestamp-type'),
-  ]),
+  family('spring-cloud-stream', spring('x-original-', 'x-exception-')),
   family(
     'smallrye',
     [
-      tells('dead-letter-topic', 'topic'),
-      tells('dead-letter-partition', 'partition'),
-      tells('dead-letter-offset', 'offset'),
+      ...place('dead-letter-'),
       tells('dead-letter-exception-class-name', 'class'),
       tells('dead-letter-reason', 'message'),
       tells('dead-letter-cause-class-name', 'causeClass'),
@@ -177,9 +167,7 @@ export const FAMILIES: readonly Family[] = [
   family(
     'smallrye-delayed',
     [
-      tells('delayed-retry-topic', 'topic'),
-      tells('delayed-retry-partition', 'partition'),
-      tells('delayed-retry-offset', 'offset'),
+      ...place('delayed-retry-'),
       tells('delayed-retry-original-timestamp', 'timestampMs'),
       tells('delayed-retry-exception-class-name', 'class'),
       tells('delayed-retry-reason', 'message'),
@@ -191,17 +179,13 @@ export const FAMILIES: readonly Family[] = [
     { newest: 'first', oldest: 'last' },
   ),
   family('kafka-streams', [
-    tells('__streams.errors.topic', 'topic'),
-    tells('__streams.errors.partition', 'partition'),
-    tells('__streams.errors.offset', 'offset'),
+    ...place('__streams.errors.'),
     tells('__streams.errors.message', 'message'),
     tells('__streams.errors.exception', 'class', 'class: message'),
     tells('__streams.errors.stacktrace', 'stack'),
   ]),
   family('kafka-share', [
-    tells('__dlq.errors.topic', 'topic'),
-    tells('__dlq.errors.partition', 'partition'),
-    tells('__dlq.errors.offset', 'offset'),
+    ...place('__dlq.errors.'),
     tells('__dlq.errors.group', 'consumerGroup'),
     tells('__dlq.errors.message', 'message'),
     tells('__dlq.errors.delivery.count', 'attempts'),
@@ -220,18 +204,14 @@ export const FAMILIES: readonly Family[] = [
     { needs: ['original-destination'] },
   ),
   family('silverback', [
-    tells('x-source-topic', 'topic'),
-    tells('x-source-partition', 'partition'),
-    tells('x-source-offset', 'offset'),
+    ...place('x-source-'),
     tells('x-source-consumer-group-id', 'consumerGroup'),
     tells('x-failure-reason', 'class', 'class in source'),
     tells('x-failed-attempts', 'attempts'),
     ...shows('x-source-timestamp'),
   ]),
   family('karafka', [
-    tells('source_topic', 'topic'),
-    tells('source_partition', 'partition'),
-    tells('source_offset', 'offset'),
+    ...place('source_'),
     tells('source_consumer_group', 'consumerGroup'),
     tells('source_attempts', 'attempts'),
     ...shows('source_trace_id'),

@@ -26,12 +26,10 @@ export class NamedHeaders {
     }
   }
 
-  /** All names, each once. */
   get names(): Iterable<string> {
     return this.#first.keys()
   }
 
-  /** The names that come several times. */
   get repeated(): ReadonlySet<string> {
     return this.#repeated
   }

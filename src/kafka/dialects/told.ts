@@ -1,11 +1,13 @@
-/** What the headers of a family tell. What cannot be read is left empty: the raw header stays with the letter. */
+/**
+ * Whose headers a record carries, and what they tell. No tool says who it is: the family with the most names is meant. What cannot be
+ * read is left empty: the raw header stays with the letter.
+ */
 import { isUtf8 } from 'node:buffer'
 import type { ExceptionFacts, Origin } from '../event.ts'
 import { bufferOf, latin1, shownText } from '../wire/text.ts'
-import type { Encoding, Family, FamilyHeader, Field } from './families.ts'
+import { type Encoding, FAMILIES, type Family, type FamilyHeader, type Field } from './families.ts'
 import type { HeaderValue, NamedHeaders } from './named-headers.ts'
 
-/** What a tool tells of a dead record. */
 export interface Told {
   readonly origin: Origin
   /** Where it died first, when that is another place. */
@@ -16,16 +18,40 @@ export interface Told {
   readonly originalKey?: string
 }
 
+/** One name may be anybody's. */
+const ENOUGH = 2
+
+const NO_COUNTS: readonly number[] = FAMILIES.map(() => 0)
+
+/** Which families write a name, by their numbers. */
+const writers = new Map<string, number[]>()
+for (const [number, { headers }] of FAMILIES.entries()) {
+  for (const { name } of headers) writers.set(name, [...(writers.get(name) ?? []), number])
+}
+
+/** The family that has the most names among these headers; of several the one that stands first in the table. */
+export function familyOf(headers: NamedHeaders): Family | null {
+  const counts: number[] = NO_COUNTS.slice()
+  for (const name of headers.names) {
+    const families = writers.get(name)
+    if (families === undefined) continue
+    for (const number of families) counts[number] = (counts[number] ?? 0) + 1
+  }
+  let best: Family | null = null
+  let most = ENOUGH - 1
+  for (let number = 0; number < FAMILIES.length; number++) {
+    const count = counts[number] ?? 0
+    const family = FAMILIES[number]
+    if (count <= most || !family?.needs.every((name) => headers.has(name))) continue
+    best = family
+    most = count
+  }
+  return best
+}
+
 type Fields = { [F in Field]?: string }
 
-const ORIGIN: ReadonlySet<Field> = new Set<Field>([
-  'topic',
-  'partition',
-  'offset',
-  'timestampMs',
-  'consumerGroup',
-  'destination',
-])
+const ORIGIN = ['topic', 'partition', 'offset', 'timestampMs', 'consumerGroup', 'destination'] as const
 
 /** How many bytes of a text are copied; the letter has the whole. */
 const LIMITS: { readonly [F in Field]?: number } = {
@@ -66,9 +92,8 @@ function oldestOrigin(family: Family, headers: NamedHeaders): Origin | null {
   if (headers.repeated.size === 0) return null
   const oldest: Fields = {}
   for (const header of family.headers) {
-    if (header.tells !== null && ORIGIN.has(header.tells)) {
-      read(oldest, header, header.tells, headers.value(header.name, family.oldest))
-    }
+    const field = ORIGIN.find((each) => each === header.tells)
+    if (field !== undefined) read(oldest, header, field, headers.value(header.name, family.oldest))
   }
   return originOf(oldest)
 }
@@ -118,12 +143,7 @@ function exceptionOf(fields: Fields): ExceptionFacts {
 }
 
 const sameOrigin = (one: Origin, other: Origin): boolean =>
-  one.topic === other.topic &&
-  one.partition === other.partition &&
-  one.offset === other.offset &&
-  one.timestampMs === other.timestampMs &&
-  one.consumerGroup === other.consumerGroup &&
-  one.destination === other.destination
+  ORIGIN.every((field) => one[field] === other[field])
 
 const DECIMAL = /^\d{1,19}$/
 /** Of texts whose length is a multiple of four. With a group that repeats, long texts would exhaust the stack. */

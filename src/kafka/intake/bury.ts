@@ -183,23 +183,10 @@ function takingRecords(
       intake = (intake ?? (await takeIntakes(tx, created))) + 1
       const { record, facts } = entry
       const { key, facts: packedFacts, ...content } = bytesOf(entry)
-      await tx.run(
-        insertEvent,
-        id,
-        entry.orderTs,
-        record.offset,
-        intake,
-        record.timestampMs,
-        sameKey(entry),
-        record.partition,
-        record.value === null ? 1 : 0,
-        entry.dlqId,
-        facts.service,
-        facts.originalTopic,
-        record.topic,
-        key,
-        packedFacts,
-      )
+      const place = [entry.orderTs, record.offset, intake, record.timestampMs, sameKey(entry)] as const
+      const valueNull = record.value === null ? 1 : 0
+      const names = [entry.dlqId, facts.service, facts.originalTopic, record.topic] as const
+      await tx.run(insertEvent, id, ...place, record.partition, valueNull, ...names, key, packedFacts)
       await tx.run(insertRecord, ...registration(entry, id))
       return {
         itemCreatedAt: null,

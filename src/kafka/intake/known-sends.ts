@@ -52,22 +52,14 @@ const readUnplaced = sql(
   { bigints: true },
 )
 
-interface SendRow {
-  readonly event_id: string
-  readonly letter_id: Integer
-  readonly reopened: Integer
-  readonly resends: Integer
-  readonly target: string
-  readonly published_partition: Integer | null
-  readonly published_offset: Integer | null
-}
-
-interface UnplacedRow {
-  readonly event_id: string
-  readonly target: string
-  readonly record_key: Uint8Array | null
-  readonly headers: Uint8Array
-}
+type SendRow = Readonly<
+  Record<'event_id' | 'target', string> &
+    Record<'letter_id' | 'reopened' | 'resends', Integer> &
+    Record<'published_partition' | 'published_offset', Integer | null>
+>
+type UnplacedRow = Readonly<
+  Record<'event_id' | 'target', string> & { record_key: Uint8Array | null; headers: Uint8Array }
+>
 
 /** A publish that records may have died of. */
 export interface KnownSend {

@@ -6,11 +6,11 @@ import { storedText } from '../../core/content.ts'
 import { type JsonScan, scanJson } from '../../core/json/scan.ts'
 import { type Family, HEXKIT, headerOf, UBER } from '../dialects/families.ts'
 import { NamedHeaders } from '../dialects/named-headers.ts'
-import { familyOf } from '../dialects/recognise.ts'
-import { SHORT_TEXT, type Told, toldBy } from '../dialects/told.ts'
+import { familyOf, SHORT_TEXT, type Told, toldBy } from '../dialects/told.ts'
 import { toldByKey } from '../dialects/uber-key.ts'
 import {
   type EventFacts,
+  eventId,
   type Origin,
   type PackedBatch,
   type RawRecord,
@@ -19,12 +19,12 @@ import {
   type Warning,
 } from '../event.ts'
 import { isAllowed, isTopicName, isUuidV4 } from '../names.ts'
+import { renderRecord, type Ways } from '../return/render.ts'
 import { isPassageTopic, type KafkaService, type KafkaSettings, ORIGINAL } from '../settings.ts'
 import { isReadableForPython } from '../wire/json.ts'
+import { recordSize } from '../wire/record-size.ts'
 import { isAsciiText, isText, latin1, shownText } from '../wire/text.ts'
-import { readOldEventId } from './old-event-id.ts'
-import { serviceOf } from './service-of.ts'
-import { isTooLarge } from './too-large.ts'
+import { readOldEventId, serviceOf } from './service-of.ts'
 
 const NOTHING: Told = { origin: {}, exception: {}, attempts: null }
 
@@ -45,9 +45,9 @@ export function readEvent(
   if (record.packed !== undefined) return factsOfBatch(record, record.packed, settings, mint, assigned)
   const headers = new NamedHeaders(record.headers)
   const family = familyOf(headers)
-  const eventId = textOf(headers, 'event_id')
-  const eventIdValid = eventId !== null && isUuidV4(eventId)
-  const oldEventId = eventId === null || eventIdValid ? null : readOldEventId(eventId)
+  const ownId = textOf(headers, 'event_id')
+  const isOwnIdValid = ownId !== null && isUuidV4(ownId)
+  const oldEventId = ownId === null || isOwnIdValid ? null : readOldEventId(ownId)
   const foreign = family === null || family === HEXKIT ? NOTHING : toldBy(family, headers)
   const found = serviceOf(
     {
@@ -90,7 +90,7 @@ export function readEvent(
     else reasons.push('correlation_id_invalid')
     mintedCorrelationId = mint()
   }
-  if (hexkitNames && eventId !== null && oldEventId === null && !eventIdValid) {
+  if (hexkitNames && ownId !== null && oldEventId === null && !isOwnIdValid) {
     warnings.push('event_id_invalid')
   }
   const originalEventIdValid = originalEventId !== null && isUuidV4(originalEventId)
@@ -98,13 +98,7 @@ export function readEvent(
   if (service === null) reasons.push('service_unknown')
   addHeaders(warnings, record, headers, family)
   if (record.timestampMs < 0n) warnings.push('timestamp_missing')
-  if (isTooLarge({ record, key, ways, family: family?.name ?? null, originalTopic, type, scan }, settings)) {
-    if (settings.compression === 'none') reasons.push('too_large')
-    else warnings.push('too_large')
-  }
-  if (guessed) warnings.push('service_guessed')
-
-  return {
+  const facts: EventFacts = {
     service: service?.name ?? UNKNOWN,
     originalTopic,
     type,
@@ -122,7 +116,38 @@ export function readEvent(
     reasons,
     warnings,
   }
+  if (isTooLarge(record, facts, ways, settings)) {
+    if (settings.compression === 'none') reasons.push('too_large')
+    else warnings.push('too_large')
+  }
+  if (guessed) warnings.push('service_guessed')
+  return facts
 }
+
+/** At most so much longer is what goes out: escapes make of a character of two bytes six, and of one of four bytes twelve. */
+const GROWTH = 3
+/** More than what is around one field, and more than what stands around and before all of them. */
+const FIELD = 16
+const HEAD = 1_024
+
+/** Whether the record is too large to be published again, as it would be. Nearly every one is far below the limit: that is looked at first. */
+function isTooLarge(
+  record: RawRecord,
+  facts: EventFacts,
+  ways: Ways,
+  { maxMessageBytes }: KafkaSettings,
+): boolean {
+  let most = HEAD + (record.key?.length ?? 0) + (record.value?.length ?? 0) * GROWTH
+  for (const { name, value } of record.headers) most += FIELD + (name.length + (value?.length ?? 0)) * GROWTH
+  if (most <= maxMessageBytes) return false
+  const rendering = { change: {}, override: null, edited: null, mintCorrelationId: false, eventId: ANY_ID }
+  return (
+    recordSize(renderRecord({ ...record, originalTopic: facts.originalTopic, facts }, ways, rendering)) >
+    maxMessageBytes
+  )
+}
+
+const ANY_ID = eventId('00000000-0000-4000-8000-000000000000')
 
 /** A batch that was not unpacked says nothing about its records but whose topic they are in. */
 function factsOfBatch(
@@ -157,12 +182,7 @@ function factsOfBatch(
   }
 }
 
-/** How a record is treated. */
-export type Ways = Pick<
-  KafkaService,
-  'profile' | 'keyFormat' | 'retryTopic' | 'originalTopics' | 'stripHeaders'
->
-
+/** How a record of nobody is treated. */
 const HEXKIT_WAYS: Ways = {
   profile: 'hexkit',
   keyFormat: 'plain',

@@ -119,55 +119,37 @@ export function* decodeBatches(
   }
 }
 
-interface Head {
-  readonly start: number
-  readonly end: number
-  readonly baseOffset: bigint
-  readonly magic: number
-  readonly crc: number
-  readonly attributes: number
-  readonly lastOffsetDelta: number
-  readonly firstTimestamp: bigint
-  readonly maxTimestamp: bigint
-  readonly producerId: bigint
-  readonly count: number
-  readonly content: Buffer
-}
-
 /** Brokers cut the last batch where the answer is full. */
 function* heads(batches: Buffer): Generator<Head> {
   for (let start = 0; batches.length - start >= HEAD_LENGTH; ) {
     const end = start + LENGTH_AT + 4 + batches.readInt32BE(start + LENGTH_AT)
     if (end > batches.length) return
-    const baseOffset = batches.readBigInt64BE(start)
-    if (end - start < HEAD_LENGTH) throw new BatchUnreadable(baseOffset, null, 'it is shorter than its head')
-    const cursor = new Cursor(batches.subarray(start, end))
-    cursor.at = MAGIC_AT
-    const magic = cursor.int8()
-    const crc = cursor.uint32()
-    const attributes = cursor.int16()
-    const lastOffsetDelta = cursor.int32()
-    const firstTimestamp = cursor.int64()
-    const maxTimestamp = cursor.int64()
-    const producerId = cursor.int64()
-    cursor.at += 6
-    const count = cursor.int32()
-    yield {
-      start,
-      end,
-      baseOffset,
-      magic,
-      crc,
-      attributes,
-      lastOffsetDelta,
-      firstTimestamp,
-      maxTimestamp,
-      producerId,
-      count,
-      content: batches.subarray(start + HEAD_LENGTH, end),
-    }
+    if (end - start < HEAD_LENGTH)
+      throw new BatchUnreadable(batches.readBigInt64BE(start), null, 'it is shorter than its head')
+    yield headAt(batches, start, end)
     start = end
   }
+}
+
+type Head = ReturnType<typeof headAt>
+
+/** Read in the order in which it is written. */
+function headAt(batches: Buffer, start: number, end: number) {
+  const cursor = new Cursor(batches.subarray(start, end))
+  const baseOffset = cursor.int64()
+  cursor.at = MAGIC_AT
+  const head = {
+    magic: cursor.int8(),
+    crc: cursor.uint32(),
+    attributes: cursor.int16(),
+    lastOffsetDelta: cursor.int32(),
+    firstTimestamp: cursor.int64(),
+    maxTimestamp: cursor.int64(),
+    producerId: cursor.int64(),
+  }
+  cursor.at += 6
+  const content = batches.subarray(start + HEAD_LENGTH, end)
+  return { start, end, baseOffset, ...head, count: cursor.int32(), content }
 }
 
 function readRecord(

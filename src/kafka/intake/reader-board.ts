@@ -4,8 +4,7 @@ import type { Log } from '../../core/log.ts'
 import type { IntakeStanding, PartitionStanding } from '../ports.ts'
 import type { TopicsFound } from './topics.ts'
 
-/** What is known of a partition that this server reads. */
-export interface Lane {
+export interface PartitionReader {
   readonly topic: string
   readonly partition: number
   readonly topicId: string
@@ -21,14 +20,14 @@ export interface Lane {
   isResting: boolean
 }
 
-export const laneKey = (topic: string, partition: number): string => `${topic}:${partition}`
+export const partitionKey = (topic: string, partition: number): string => `${topic}:${partition}`
 
 export class Board {
   readonly #clock: Clock
   readonly #log: Log
   /** What concerns more than one partition, by what it is about. */
   readonly #troubles = new Map<string, string>()
-  #lanes: ReadonlyMap<string, Lane> = new Map()
+  #readers: ReadonlyMap<string, PartitionReader> = new Map()
   #missing: readonly string[] = []
   #forbidden: readonly string[] = []
   #phase: 'stopped' | 'starting' | 'reading' = 'stopped'
@@ -46,7 +45,7 @@ export class Board {
       state: this.#state,
       troubles: this.#allTroubles(),
       missingTopics: this.#missing,
-      partitions: [...this.#lanes.values()].map(
+      partitions: [...this.#readers.values()].map(
         ({ topic, partition, committed, end, trouble }): PartitionStanding => ({
           topic,
           partition,
@@ -64,8 +63,8 @@ export class Board {
     this.#update()
   }
 
-  lanes(lanes: ReadonlyMap<string, Lane>): void {
-    this.#lanes = lanes
+  readers(readers: ReadonlyMap<string, PartitionReader>): void {
+    this.#readers = readers
     this.#update()
   }
 
@@ -89,10 +88,10 @@ export class Board {
   }
 
   /** Something is wrong with one partition, or no longer (null). */
-  laneTrouble(lane: Lane, sentence: string | null): void {
-    const before = lane.trouble
+  partitionTrouble(reader: PartitionReader, sentence: string | null): void {
+    const before = reader.trouble
     if (before === sentence) return
-    lane.trouble = sentence
+    reader.trouble = sentence
     this.#tell(before, sentence)
   }
 
@@ -107,7 +106,7 @@ export class Board {
       ...this.#troubles.values(),
       ...this.#missing.map((topic) => `Topic ${topic} does not exist.`),
       ...this.#forbidden.map((topic) => `Topic ${topic} cannot be seen; grant Read and Describe on it.`),
-      ...[...this.#lanes.values()].flatMap(({ trouble }) => (trouble === null ? [] : [trouble])),
+      ...[...this.#readers.values()].flatMap(({ trouble }) => (trouble === null ? [] : [trouble])),
     ]
   }
 

@@ -13,6 +13,7 @@ export type FetchVersion = (typeof FETCH_VERSIONS)[number]
 export const FETCH_KEY = 1
 
 const READ_COMMITTED = 1
+const MAX_WAIT_MS = 500
 /** What one partition gives at once; a batch that is larger comes alone. A full one is as fast as with all of `fetch_max_bytes`, and takes less memory. */
 const PARTITION_BYTES = 4_194_304
 /** No session: every request says all that it wants. */
@@ -38,42 +39,40 @@ export interface PartitionAnswer {
   readonly batches: Buffer
 }
 
-export interface FetchLimits {
-  readonly maxWaitMs: number
-  readonly maxBytes: number
-}
-
 /** One question and its answer. An answer that says that the whole question was wrong is thrown, by its code. */
 export async function fetchPartitions(
   library: KafkaLibrary,
   connection: Connection,
   version: FetchVersion,
   asks: readonly PartitionAsk[],
-  { maxWaitMs, maxBytes }: FetchLimits,
+  maxBytes: number,
 ): Promise<readonly PartitionAnswer[]> {
   const byName = version < 13
-  const topics = new Map<string, { topicId: string; partitions: ReturnType<typeof asked>[] }>()
-  const names = new Map<string, string>()
-  for (const ask of asks) {
-    const id = byName ? ask.topic : ask.topicId
-    const topic = topics.get(id) ?? { topicId: id, partitions: [] }
-    topic.partitions.push(asked(ask, maxBytes))
-    topics.set(id, topic)
-    names.set(id, ask.topic)
-  }
+  const idOf = ({ topic, topicId }: PartitionAsk): string => (byName ? topic : topicId)
+  const names = new Map(asks.map((ask) => [idOf(ask), ask.topic]))
+  const topics = [...Map.groupBy(asks, idOf)].map(([topicId, of]) => ({
+    topicId,
+    partitions: of.map(({ partition, offset }) => ({
+      partition,
+      currentLeaderEpoch: -1,
+      fetchOffset: offset,
+      lastFetchedEpoch: -1,
+      partitionMaxBytes: Math.min(maxBytes, PARTITION_BYTES),
+    })),
+  }))
   const { promise, resolve, reject } = Promise.withResolvers<FetchAnswer>()
   connection.send<FetchAnswer>(
     FETCH_KEY,
     version,
     () =>
       library[`fetchV${version}`].createRequest(
-        maxWaitMs,
+        MAX_WAIT_MS,
         1,
         maxBytes,
         READ_COMMITTED,
         NO_SESSION.id,
         NO_SESSION.epoch,
-        [...topics.values()],
+        topics,
         [],
         '',
       ),
@@ -87,14 +86,6 @@ export async function fetchPartitions(
   if (errorCode !== 0) throw new library.ProtocolError(errorCode)
   return partitions
 }
-
-const asked = ({ partition, offset }: PartitionAsk, maxBytes: number) => ({
-  partition,
-  currentLeaderEpoch: -1,
-  fetchOffset: offset,
-  lastFetchedEpoch: -1,
-  partitionMaxBytes: Math.min(maxBytes, PARTITION_BYTES),
-})
 
 interface FetchAnswer {
   readonly errorCode: number

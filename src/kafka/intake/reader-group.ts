@@ -8,13 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broker, Connection, ConnectionPool } from '@platformatic/kafka'
 import { isTrouble } from '../client.ts'
 import type { BrokerLink } from '../client-link.ts'
-import { assign, type Membership, type TopicPartitions } from './reader-assign.ts'
 
 export interface GroupOptions {
   readonly groupId: string
   readonly topics: readonly string[]
   readonly sessionTimeoutMs: number
-  /** How many partitions each topic has. */
   partitionCounts(topics: readonly string[]): Promise<ReadonlyMap<string, number>>
 }
 
@@ -86,17 +84,15 @@ export class Group {
   }
 
   async commit(offsets: readonly Offset[]): Promise<readonly OffsetAnswer[]> {
-    const topics = new Map<string, { name: string; partitions: CommitPartition[] }>()
-    for (const { topic, partition, offset } of offsets) {
-      const of = topics.get(topic) ?? { name: topic, partitions: [] }
-      of.partitions.push({ partitionIndex: partition, committedOffset: offset, committedLeaderEpoch: -1 })
-      topics.set(topic, of)
-    }
+    const topics = [...Map.groupBy(offsets, ({ topic }) => topic)].map(([name, of]) => ({
+      name,
+      partitions: of.map(({ partition, offset }) => ({
+        ...{ partitionIndex: partition, committedOffset: offset, committedLeaderEpoch: -1 },
+      })),
+    }))
     const { api } = this.#link.library.offsetCommitV8
     const answer = await this.#link.answered(
-      api.async(await this.#connect(), this.#options.groupId, this.#generation, this.#memberId, null, [
-        ...topics.values(),
-      ]),
+      api.async(await this.#connect(), this.#options.groupId, this.#generation, this.#memberId, null, topics),
     )
     const codes = new Map(
       answer.topics.flatMap(({ name, partitions }) =>
@@ -211,15 +207,48 @@ export class Group {
   }
 }
 
-interface CommitPartition {
-  readonly partitionIndex: number
-  readonly committedOffset: bigint
-  readonly committedLeaderEpoch: number
-}
-
 /** Brokers refuse the first try and name the member. */
 const memberIdOf = (error: unknown): string => {
   // Set by the library on errors that it found inside an answer.
   const { response } = error as { readonly response?: { readonly memberId?: string } }
   return response?.memberId ?? ''
+}
+
+export interface Membership {
+  readonly memberId: string
+  readonly topics: readonly string[]
+}
+
+export interface TopicPartitions {
+  readonly topic: string
+  readonly partitions: readonly number[]
+}
+
+/**
+ * Who of the group reads which partition; the member that the brokers call the leader decides it for all. Deals them out in turn, each topic's among the members that want it: an instance that does not know of a new topic yet gets
+ * none of it. All topics count on, so that many topics of one partition do not all go to the first member.
+ */
+export function assign(
+  members: readonly Membership[],
+  partitionCounts: ReadonlyMap<string, number>,
+): ReadonlyMap<string, readonly TopicPartitions[]> {
+  const sorted = [...members].sort((a, b) => (a.memberId < b.memberId ? -1 : 1))
+  const shares = new Map(sorted.map(({ memberId }) => [memberId, new Map<string, number[]>()]))
+  const topics = [...new Set(sorted.flatMap(({ topics }) => topics))].sort()
+  let turn = 0
+  for (const topic of topics) {
+    const readers = sorted.filter((member) => member.topics.includes(topic))
+    for (let partition = 0; partition < (partitionCounts.get(topic) ?? 0); partition++) {
+      const share = shares.get(readers[turn++ % readers.length]?.memberId ?? '')
+      const partitions = share?.get(topic)
+      if (partitions === undefined) share?.set(topic, [partition])
+      else partitions.push(partition)
+    }
+  }
+  return new Map(
+    [...shares].map(([memberId, share]) => [
+      memberId,
+      [...share].map(([topic, partitions]) => ({ topic, partitions })),
+    ]),
+  )
 }

@@ -1,34 +1,39 @@
 /**
  * Reads from one broker all partitions that it leads: fetch, decode, store, commit. While the records of an answer are stored, the next
- * answer is under way; so two of them are in memory at most.
+ * answer is under way; so two of them are in memory at most. Records are put into the store for as long as it takes.
  */
 import type { ConnectionPool } from '@platformatic/kafka'
+import { type BackoffPolicy, backoffDelayMs } from '../../core/backoff.ts'
 import type { Log } from '../../core/log.ts'
+import { StoreUnavailable } from '../../db/database.ts'
 import type { BrokerLink } from '../client-link.ts'
+import type { RawRecord } from '../event.ts'
+import type { Gap, KafkaListener, RecordStore } from '../ports.ts'
 import type { KafkaSettings } from '../settings.ts'
 import type { Commits } from './commits.ts'
 import { BatchUnreadable, decodeBatches, nextOffset } from './reader-batches.ts'
-import { type Board, type Lane, laneKey } from './reader-board.ts'
+import { type Board, type PartitionReader, partitionKey } from './reader-board.ts'
 import { FETCH_KEY, FETCH_VERSIONS, fetchPartitions, type PartitionAnswer } from './reader-fetch.ts'
-import { Chunk, type KeepParts, keepChunk, keepGap } from './reader-keep.ts'
-import type { Lanes } from './reader-lanes.ts'
+import type { PartitionReaders } from './reader-partitions.ts'
+import { rest } from './reader-wait.ts'
 
-export interface RoundParts extends KeepParts {
-  readonly settings: Pick<KafkaSettings, 'fetchMaxBytes'>
+export interface RoundParts {
+  readonly settings: KafkaSettings
+  readonly store: RecordStore
+  readonly listener?: KafkaListener
+  readonly log: Log
   readonly link: BrokerLink
   /** Connections that wait for records. */
   readonly pool: ConnectionPool
   readonly board: Board
-  readonly lanes: Lanes
+  readonly readers: PartitionReaders
   readonly commits: Commits
-  readonly log: Log
   /** A topic is no longer what it was. */
   readonly onGone: () => void
   /** Another broker leads some of these partitions now. */
   readonly onMoved: () => Promise<void>
 }
 
-const MAX_WAIT_MS = 500
 /** Of `fetch_max_bytes` each of the two answers in memory gets half, and more than this makes nothing faster. */
 const MOST_FETCH_BYTES = 8_388_608
 
@@ -45,7 +50,7 @@ const MOVED = [
 ]
 
 interface Answered {
-  readonly lane: Lane
+  readonly reader: PartitionReader
   /** The offset that was asked for. */
   readonly from: bigint
   readonly answer: PartitionAnswer
@@ -55,12 +60,12 @@ interface Answered {
 export async function readFrom(
   parts: RoundParts,
   leader: number,
-  lanes: readonly Lane[],
+  readers: readonly PartitionReader[],
   signal: AbortSignal,
 ): Promise<void> {
   let turn = 0
   const ask = (): Promise<readonly Answered[] | null> => {
-    const open = lanes.filter(({ isResting, fetchAt }) => !isResting && fetchAt >= 0n)
+    const open = readers.filter(({ isResting, fetchAt }) => !isResting && fetchAt >= 0n)
     // Brokers fill their answer in this order; the first has room for a batch of any size.
     const first = turn++ % Math.max(1, open.length)
     const asked = fetch(parts, leader, [...open.slice(first), ...open.slice(0, first)])
@@ -72,9 +77,9 @@ export async function readFrom(
     const answers = await asked
     if (signal.aborted || answers === null) return
     // Something came between asking and this answer where the places differ: it is asked for again.
-    const valid = answers.filter(({ lane, from }) => lane.fetchAt === from && !lane.isResting)
-    for (const { lane, answer, from } of valid) {
-      if (answer.errorCode === 0) lane.fetchAt = nextOffset({ from, batches: answer.batches })
+    const valid = answers.filter(({ reader, from }) => reader.fetchAt === from && !reader.isResting)
+    for (const { reader, answer, from } of valid) {
+      if (answer.errorCode === 0) reader.fetchAt = nextOffset({ from, batches: answer.batches })
     }
     asked = ask()
     await takeIn(parts, valid, signal)
@@ -85,34 +90,21 @@ export async function readFrom(
 async function fetch(
   { link, pool, settings }: RoundParts,
   leader: number,
-  lanes: readonly Lane[],
+  readers: readonly PartitionReader[],
 ): Promise<readonly Answered[] | null> {
-  if (lanes.length === 0) return null
+  if (readers.length === 0) return null
   const connection = await link.to(leader, pool)
   const newest = (await link.versions(connection)).get(FETCH_KEY)?.max ?? 0
-  const hasIds = lanes.every(({ topicId }) => topicId !== '')
+  const hasIds = readers.every(({ topicId }) => topicId !== '')
   const version = FETCH_VERSIONS.find((version) => version <= newest && (hasIds || version < 13))
   if (version === undefined) throw new Error('the broker is older than Kafka 2.7')
-  const asks = lanes.map((lane) => ({ lane, from: lane.fetchAt }))
-  const byKey = new Map(asks.map((ask) => [laneKey(ask.lane.topic, ask.lane.partition), ask]))
-  const answers = await fetchPartitions(
-    link.library,
-    connection,
-    version,
-    asks.map(({ lane: { topic, topicId, partition }, from }) => ({
-      topic,
-      topicId,
-      partition,
-      offset: from,
-    })),
-    {
-      maxWaitMs: MAX_WAIT_MS,
-      maxBytes: Math.max(1, Math.min(MOST_FETCH_BYTES, Math.floor(settings.fetchMaxBytes / 2))),
-    },
-  )
+  const asks = readers.map((reader) => ({ ...reader, reader, offset: reader.fetchAt }))
+  const byKey = new Map(asks.map((ask) => [partitionKey(ask.topic, ask.partition), ask]))
+  const maxBytes = Math.max(1, Math.min(MOST_FETCH_BYTES, Math.floor(settings.fetchMaxBytes / 2)))
+  const answers = await fetchPartitions(link.library, connection, version, asks, maxBytes)
   return answers.flatMap((answer) => {
-    const ask = byKey.get(laneKey(answer.topic, answer.partition))
-    return ask === undefined ? [] : [{ ...ask, answer }]
+    const ask = byKey.get(partitionKey(answer.topic, answer.partition))
+    return ask === undefined ? [] : [{ reader: ask.reader, from: ask.offset, answer }]
   })
 }
 
@@ -124,31 +116,31 @@ async function takeIn(parts: RoundParts, answers: readonly Answered[], signal: A
     chunk = null
     return full === null || keep(parts, full, signal)
   }
-  for (const { lane, from, answer } of answers) {
+  for (const { reader, from, answer } of answers) {
     if (answer.errorCode !== 0) {
       if (!(await flush())) return
-      await onRefused(parts, lane, answer, signal)
+      await onRefused(parts, reader, answer, signal)
       continue
     }
-    lane.end = answer.end
-    if (chunk !== null && chunk.topic !== lane.topic && !(await flush())) return
-    const { topic, partition } = lane
+    reader.end = answer.end
+    if (chunk !== null && chunk.topic !== reader.topic && !(await flush())) return
+    const { topic, partition } = reader
     const { batches, aborted } = answer
     try {
       for (const batch of decodeBatches(parts.link.library, { topic, partition, from, batches, aborted })) {
         for (const record of batch.records) {
           chunk ??= new Chunk(topic)
-          chunk.add(lane, record)
+          chunk.add(reader, record)
           if (chunk.isFull && !(await flush())) return
         }
         chunk ??= new Chunk(topic)
-        chunk.reach(lane, batch.next)
+        chunk.reach(reader, batch.next)
       }
-      parts.board.laneTrouble(lane, null)
+      parts.board.partitionTrouble(reader, null)
     } catch (error) {
       if (!(error instanceof BatchUnreadable)) throw error
       if (!(await flush())) return
-      parts.lanes.restAt(lane, error)
+      parts.readers.restAt(reader, error)
     }
   }
   await flush()
@@ -156,31 +148,36 @@ async function takeIn(parts: RoundParts, answers: readonly Answered[], signal: A
 
 async function keep(parts: RoundParts, chunk: Chunk, signal: AbortSignal): Promise<boolean> {
   if (!(await keepChunk(parts, chunk, signal))) return false
-  for (const [lane, offset] of chunk.reached) {
-    if (offset === lane.doneAt) continue
-    lane.doneAt = offset
-    parts.commits.note({ topic: lane.topic, partition: lane.partition, offset })
+  for (const [reader, offset] of chunk.reached) {
+    if (offset === reader.doneAt) continue
+    reader.doneAt = offset
+    parts.commits.note({ topic: reader.topic, partition: reader.partition, offset })
   }
   return true
 }
 
 async function onRefused(
   parts: RoundParts,
-  lane: Lane,
+  reader: PartitionReader,
   { errorCode, begin }: PartitionAnswer,
   signal: AbortSignal,
 ): Promise<void> {
   const code = parts.link.code(errorCode)
-  if (code === 'OFFSET_OUT_OF_RANGE') await bridge(parts, lane, begin, signal)
+  if (code === 'OFFSET_OUT_OF_RANGE') await bridge(parts, reader, begin, signal)
   else if (GONE.includes(code)) parts.onGone()
   else if (MOVED.includes(code)) await parts.onMoved()
-  else parts.lanes.rest(lane, code)
+  else parts.readers.rest(reader, code)
 }
 
 /** Records were lost, or never were: goes on with the first there is. What was stored before is known to the store. */
-async function bridge(parts: RoundParts, lane: Lane, begin: bigint, signal: AbortSignal): Promise<void> {
-  const { topic, partition, doneAt: expected } = lane
-  const found = begin >= 0n ? begin : await parts.lanes.earliest(lane)
+async function bridge(
+  parts: RoundParts,
+  reader: PartitionReader,
+  begin: bigint,
+  signal: AbortSignal,
+): Promise<void> {
+  const { topic, partition, doneAt: expected } = reader
+  const found = begin >= 0n ? begin : await parts.readers.earliest(reader)
   if (found !== expected) {
     parts.log.warn(
       { topic, partition, expected: String(expected), found: String(found) },
@@ -188,6 +185,83 @@ async function bridge(parts: RoundParts, lane: Lane, begin: bigint, signal: Abor
     )
     if (!(await keepGap(parts, { topic, partition, expected, found }, signal))) return
   }
-  parts.lanes.place(lane, found)
+  parts.readers.place(reader, found)
   parts.commits.note({ topic, partition, offset: found })
+}
+
+/** A store call takes about 4 MB: 1,000 records of the usual 1 KB leave room for larger ones. */
+const MOST_RECORDS = 1_000
+const MOST_BYTES = 4_194_304
+
+const BACKOFF: BackoffPolicy = { baseMs: 200, factor: 2, maxMs: 10_000, jitter: 0.3 }
+
+/** Records of one topic on their way into the store, and how far that brings each partition. */
+class Chunk {
+  readonly topic: string
+  readonly records: RawRecord[] = []
+  readonly reached = new Map<PartitionReader, bigint>()
+  #bytes = 0
+
+  constructor(topic: string) {
+    this.topic = topic
+  }
+
+  get isFull(): boolean {
+    return this.records.length >= MOST_RECORDS || this.#bytes >= MOST_BYTES
+  }
+
+  add(reader: PartitionReader, record: RawRecord): void {
+    this.records.push(record)
+    this.reached.set(reader, record.offset + 1n)
+    this.#bytes += (record.key?.length ?? 0) + (record.value?.length ?? 0)
+    for (const { name, value } of record.headers) this.#bytes += name.length + (value?.length ?? 0)
+  }
+
+  /** Everything before the offset is read, also what was no record: marks of transactions, what was compacted away. */
+  reach(reader: PartitionReader, offset: bigint): void {
+    this.reached.set(reader, offset)
+  }
+}
+
+/** Stores a chunk. False when `signal` came before the store could: nothing is stored then. */
+function keepChunk(parts: RoundParts, chunk: Chunk, signal: AbortSignal): Promise<boolean> {
+  if (chunk.records.length === 0) return Promise.resolve(!signal.aborted)
+  return insist(parts, signal, async () => {
+    const stored = await parts.store.store(chunk.records)
+    parts.listener?.stored?.(chunk.topic, stored)
+  })
+}
+
+/** Puts a gap on record, in the same way. */
+function keepGap(parts: RoundParts, gap: Gap, signal: AbortSignal): Promise<boolean> {
+  return insist(parts, signal, async () => {
+    await parts.store.gap(gap)
+    parts.listener?.gap?.(gap)
+  })
+}
+
+/** Until it works. Nothing is read meanwhile, so nothing can be lost or overtake. */
+async function insist(
+  { board, log }: RoundParts,
+  signal: AbortSignal,
+  write: () => Promise<void>,
+): Promise<boolean> {
+  for (let tries = 1; !signal.aborted; tries++) {
+    try {
+      await write()
+      board.trouble('store', null)
+      return true
+    } catch (error) {
+      const isAway = error instanceof StoreUnavailable
+      // Anything else is a mistake of ours. Its message may hold what records hold.
+      if (!isAway)
+        log.error(
+          { error: error instanceof Error ? error.name : 'unknown' },
+          'dead events could not be stored',
+        )
+      board.trouble('store', isAway ? 'The store cannot be reached.' : 'The store does not take dead events.')
+      await rest(backoffDelayMs(tries, BACKOFF), signal)
+    }
+  }
+  return false
 }

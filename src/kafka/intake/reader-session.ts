@@ -2,30 +2,22 @@
  * One session of reading: a membership in the group and what it reads, until it is stopped, the topics change or brokers fail. Then the
  * reader begins another one; nothing but offsets carries over.
  *
- *   join ──► arrange lanes ──► round: one loop per broker ──► arrange …
+ *   join ──► arrange readers ──► round: one loop per broker ──► arrange …
  *    ▲                                      │
  *    └────── the group gathers anew ◄───────┘
  */
 import type { ConnectionPool } from '@platformatic/kafka'
 import { untilAborted } from '../../outgoing/until-aborted.ts'
 import { breakConnections, troubleOf } from '../client.ts'
-import type { BrokerLink } from '../client-link.ts'
-import type { KafkaSettings } from '../settings.ts'
 import { Commits } from './commits.ts'
-import type { TopicPartitions } from './reader-assign.ts'
-import type { Board } from './reader-board.ts'
-import { Group } from './reader-group.ts'
-import type { KeepParts } from './reader-keep.ts'
-import { Lanes, nameOf } from './reader-lanes.ts'
-import { readFrom } from './reader-round.ts'
+import { Group, type TopicPartitions } from './reader-group.ts'
+import { nameOf, PartitionReaders } from './reader-partitions.ts'
+import { type RoundParts, readFrom } from './reader-round.ts'
 import { aborted, atMost, rest } from './reader-wait.ts'
 import { areOthers, lookUpTopics, type TopicsFound } from './topics.ts'
 
-export interface SessionParts extends KeepParts {
-  readonly settings: KafkaSettings
-  readonly link: BrokerLink
-  readonly board: Board
-  /** All topics of the configuration. */
+export interface SessionParts
+  extends Pick<RoundParts, 'settings' | 'store' | 'listener' | 'log' | 'link' | 'board'> {
   readonly wanted: readonly string[]
   /** Topics that were made anew since they were read last. */
   readonly anew: ReadonlySet<string>
@@ -46,7 +38,7 @@ export class ReadingSession {
   readonly #parts: SessionParts
   readonly #group: Group
   readonly #commits: Commits
-  readonly #lanes: Lanes
+  readonly #readers: PartitionReaders
   /** Connections that wait for records. */
   readonly #fetching: ConnectionPool
   #topics: TopicsFound
@@ -72,13 +64,13 @@ export class ReadingSession {
     this.#commits = new Commits({
       commit: (offsets) => this.#group.commit(offsets),
       onCommitted: ({ topic, partition, offset }) => {
-        const lane = this.#lanes.of(topic, partition)
-        if (lane !== undefined) lane.committed = offset
+        const reader = this.#readers.of(topic, partition)
+        if (reader !== undefined) reader.committed = offset
       },
       log,
     })
     this.#fetching = link.newPool()
-    this.#lanes = new Lanes({ link, board, group: this.#group, commits: this.#commits, anew })
+    this.#readers = new PartitionReaders({ link, board, group: this.#group, commits: this.#commits, anew })
     // `run` looks at it, but may not have come that far when it is rejected.
     this.#ended.promise.catch(() => {})
   }
@@ -144,7 +136,7 @@ export class ReadingSession {
   async #lookAgain(): Promise<void> {
     while (await this.#rest(this.#parts.settings.topicRefreshMs)) {
       await this.#refresh()
-      if (this.#lanes.wake()) this.#round.abort()
+      if (this.#readers.wake()) this.#round.abort()
     }
   }
 
@@ -160,16 +152,16 @@ export class ReadingSession {
     while (!this.#ending.signal.aborted) {
       this.#round = new AbortController()
       const { signal } = this.#round
-      await this.#lanes.arrange(this.#assignment, this.#topics)
+      await this.#readers.arrange(this.#assignment, this.#topics)
       this.#parts.onReading()
-      const leaders = new Set(this.#lanes.all().map(({ leader }) => leader))
+      const leaders = new Set(this.#readers.all().map(({ leader }) => leader))
       await Promise.all([...leaders].map((leader) => this.#readFrom(leader, signal)))
       await aborted(signal)
     }
   }
 
   async #readFrom(leader: number, signal: AbortSignal): Promise<void> {
-    const lanes = this.#lanes.all().filter((lane) => lane.leader === leader)
+    const readers = this.#readers.all().filter((reader) => reader.leader === leader)
     try {
       if (leader < 0) throw new Error('it has no leader')
       const onMoved = () => this.#askAgain(MOVED_PAUSE_MS)
@@ -178,20 +170,20 @@ export class ReadingSession {
         {
           ...this.#parts,
           pool: this.#fetching,
-          lanes: this.#lanes,
+          readers: this.#readers,
           commits: this.#commits,
           onMoved,
           onGone,
         },
         leader,
-        lanes,
+        readers,
         signal,
       )
     } catch (error) {
       if (signal.aborted) return
       const { message } = troubleOf(error)
-      for (const lane of lanes)
-        this.#parts.board.laneTrouble(lane, `${nameOf(lane)} cannot be read: ${message}.`)
+      for (const reader of readers)
+        this.#parts.board.partitionTrouble(reader, `${nameOf(reader)} cannot be read: ${message}.`)
       await this.#askAgain(BROKER_AWAY_PAUSE_MS)
     }
   }

@@ -7,7 +7,6 @@ export async function rest(ms: number, signal: AbortSignal): Promise<boolean> {
   return !signal.aborted
 }
 
-/** Until `signal` comes. */
 export const aborted = (signal: AbortSignal): Promise<void> =>
   signal.aborted
     ? Promise.resolve()

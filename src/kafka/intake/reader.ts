@@ -88,17 +88,15 @@ export class Reader {
   async #readOnce(onReading: () => void): Promise<number> {
     const { settings } = this.#parts
     const link = await BrokerLink.open(settings.connection)
-    let topics: TopicsFound
-    try {
-      topics = await untilAborted(lookUpTopics(link, this.#wanted), this.#stopping.signal)
-    } catch (error) {
+    const looking = untilAborted(lookUpTopics(link, this.#wanted), this.#stopping.signal)
+    const topics = await looking.catch((error: unknown) => {
       link.close()
       throw error
-    }
+    })
     this.#board.topics(topics)
     if (topics.found.size === 0) {
       link.close()
-      this.#board.lanes(new Map())
+      this.#board.readers(new Map())
       this.#board.trouble('brokers', null)
       return settings.topicRefreshMs
     }

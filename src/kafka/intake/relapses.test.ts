@@ -82,7 +82,7 @@ describe.each(stores)('an event that died again, on $name', (kind) => {
         partition: 0,
         offset: 0n,
         timestampMs: first.timestampMs,
-        exception: { class: 'ValueError', message: 'first' },
+        facts: { exception: { class: 'ValueError', message: 'first' } },
         sent: {
           eventId: minted,
           target: 'wps_retry',

@@ -1,11 +1,12 @@
 /** Whose dead event a record is. What it says itself is hostile, and becomes part of a topic name: it counts only as far as the settings allow. */
+import type { EventFacts } from '../event.ts'
+import { isTopicName } from '../names.ts'
 import { type KafkaService, type KafkaSettings, listedService, serviceNamed } from '../settings.ts'
 
 /** What a record says of where it failed. */
 export interface Claims {
   /** The DLQ topic it was read from. */
   readonly topic: string
-  /** Its header `service`. */
   readonly service: string | null
   /** The service in an event id of the generations 4 and 5. */
   readonly serviceInEventId: string | null
@@ -43,4 +44,26 @@ function allowed(name: string, topic: string, settings: KafkaSettings): KafkaSer
   const listed = listedService(settings, name)
   if (listed === null) return serviceNamed(settings, name)
   return listed.dlqTopic === topic ? listed : null
+}
+
+/** Event ids of the generations 4 and 5 of hexkit: `service,topic,partition,offset`, the place where the event was read that failed. */
+interface OldEventId {
+  readonly service: string
+  /** null when that cannot be a place in Kafka. */
+  readonly readFrom: EventFacts['readFrom']
+}
+
+const OLD = /^([^,]+),(.+),(\d{1,10}),(\d{1,19})$/s
+const LARGEST_PARTITION = 2 ** 31 - 1
+const LARGEST_OFFSET = 2n ** 63n - 1n
+
+/** What such an id says; null when it is none. */
+export function readOldEventId(text: string): OldEventId | null {
+  const [, service, topic, partition, offset] = OLD.exec(text) ?? []
+  if (service === undefined || topic === undefined || partition === undefined || offset === undefined)
+    return null
+  const place = { topic, partition: Number(partition), offset: String(BigInt(offset)) }
+  const possible =
+    isTopicName(topic) && place.partition <= LARGEST_PARTITION && BigInt(offset) <= LARGEST_OFFSET
+  return { service, readFrom: possible ? place : null }
 }

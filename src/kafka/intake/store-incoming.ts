@@ -59,7 +59,6 @@ export const withWarnings = (facts: EventFacts, more: readonly Warning[]): Event
 export const queueOf = ({ service, originalTopic }: Pick<EventFacts, 'service' | 'originalTopic'>): string =>
   `${service}/${originalTopic}`
 
-/** The service that failed; null when it is not known. */
 export const failedBy = ({ service }: EventFacts): string | null => (service === UNKNOWN ? null : service)
 
 /** Correlation ids are indexed; those of consumers have 36 characters. */
@@ -69,7 +68,6 @@ const MAX_CORRELATION_BYTES = 256
 export const correlationOf = ({ facts, dlqId }: Entry): string =>
   storable(facts.correlationId ?? '', MAX_CORRELATION_BYTES) || facts.mintedCorrelationId || dlqId
 
-/** Where a record is, in one text. */
 export const placeOf = (topic: string, partition: number, offset: bigint): string =>
   `${topic}:${partition}:${offset}`
 

@@ -4,7 +4,7 @@
  */
 import { textBytes } from '../../core/content.ts'
 import type { List, Value } from '../../db/database.ts'
-import { eventKey, sameKeyOf } from '../same-key.ts'
+import { eventKey, sameKeyOf } from '../later-same-key.ts'
 import { factsBytes } from '../stored-event.ts'
 import { encodeHeaders, shownBytes } from '../wire/headers.ts'
 import type { Entry } from './store-incoming.ts'
@@ -21,7 +21,6 @@ export interface EntryBytes {
   readonly payload: Uint8Array | null
 }
 
-/** The bytes of a record as they are kept. */
 export const bytesOf = ({ record, fingerprint, facts }: Entry): EntryBytes => ({
   fingerprint,
   facts: factsBytes(facts),
@@ -42,7 +41,6 @@ export function sameKey({ record, facts }: Pick<Entry, 'record' | 'facts'>): big
 const PARTS = ['facts', 'headers', 'kind', 'reference', 'key', 'payload'] as const
 const FINGERPRINT_BYTES = 32
 
-/** How many parameters `packed` makes. */
 export const PACKED_PARAMETERS = 18
 
 /**
@@ -66,7 +64,6 @@ export function unpacked(first: number): string {
         ${PARTS.map((part) => `${part}_length`).join(', ')}, n)`
 }
 
-/** The parameters for these records. */
 export function packed(entries: readonly Entry[]): Value[] {
   const all = entries.map(bytesOf)
   const pieces: Uint8Array[] = []

@@ -1,7 +1,28 @@
 /** The books of partitions: how far each was read and what came of its records. Who stores records of a partition locks its row. */
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import type { Stored } from '../ports.ts'
-import { BEFORE_ALL, type Progress } from './order.ts'
+
+/** Before every record there is. */
+const BEFORE_ALL = -(2n ** 63n)
+const LAST = 2n ** 63n - 1n
+
+interface Progress {
+  orderTs: bigint
+  nextOffset: bigint
+}
+
+/**
+ * The order time of the next record of a partition, which is noted as its last one: its own, but never before that of the record before
+ * it, so that a clock that goes backwards changes nothing.
+ */
+export function advance(
+  progress: Progress,
+  record: { readonly timestampMs: bigint; readonly offset: bigint },
+): bigint {
+  if (record.timestampMs > progress.orderTs) progress.orderTs = record.timestampMs
+  progress.nextOffset = record.offset < LAST ? record.offset + 1n : LAST
+  return progress.orderTs
+}
 
 /** A partition with what the transaction at hand adds to its books. */
 export class PartitionBook implements Progress {
@@ -110,7 +131,6 @@ async function lockAll(tx: Transaction, places: readonly Place[]): Promise<reado
   return rows
 }
 
-/** The book of a record's partition. */
 export function bookOf(books: Books, place: Place): PartitionBook {
   const book = books.get(key(place))
   if (book === undefined) throw new Error(`partition ${place.partition} of '${place.topic}' has no book`)
@@ -121,18 +141,8 @@ export function bookOf(books: Books, place: Place): PartitionBook {
 export function closeBooks(tx: Transaction, books: Books): void {
   for (const book of books.values()) {
     const { topic, partition, orderTs, nextOffset, received, duplicates, created, reopened, gaps } = book
-    tx.atCommit(
-      writeBook,
-      topic,
-      partition,
-      orderTs,
-      nextOffset,
-      received,
-      duplicates,
-      created,
-      reopened,
-      gaps,
-    )
+    const added = [received, duplicates, created, reopened, gaps] as const
+    tx.atCommit(writeBook, topic, partition, orderTs, nextOffset, ...added)
   }
 }
 
@@ -148,7 +158,6 @@ export function storedByTopic(books: Books): ReadonlyMap<string, Stored> {
 
 export const NOTHING_STORED: Stored = { received: 0, duplicates: 0, created: 0, reopened: 0 }
 
-/** Both together. */
 export const sum = (a: Stored, b: Stored): Stored => ({
   received: a.received + b.received,
   duplicates: a.duplicates + b.duplicates,

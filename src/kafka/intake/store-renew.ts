@@ -5,7 +5,7 @@ import type { LetterId } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { STATE } from '../event.ts'
 import { correlationOf, type Entry, type Reopening } from './store-incoming.ts'
-import { bytesOf, PACKED_PARAMETERS, packed, sameKey, unpacked } from './store-packed.ts'
+import { bytesOf, type EntryBytes, PACKED_PARAMETERS, packed, sameKey, unpacked } from './store-packed.ts'
 
 const LINK = `letter_id, number, record_offset, record_ts, superseded_at, partition, value_null, dlq_id, event_id, topic, facts, record_key,
   headers, value`
@@ -89,44 +89,25 @@ export async function renewAll(work: OfficeWork, round: readonly Reopening[]): P
     return
   }
   const before = await takeIntakes(tx, round.length)
-  const all = round.map(({ entry, letterId: id, send }, index) => {
-    const { record, facts, dlqId, orderTs } = entry
-    const bytes = bytesOf(entry)
-    const valueNull = record.value === null ? 1 : 0
-    const link: Value[] = [id, now, send, bytes.payload, valueNull]
-    const event: Value[] = [
-      id,
-      orderTs,
-      record.offset,
-      record.timestampMs,
-      sameKey(entry),
-      record.partition,
-      valueNull,
-      dlqId,
-      facts.service,
-      facts.originalTopic,
-      record.topic,
-      bytes.key,
-      bytes.facts,
-      before + index + 1,
-    ]
-    const letter: Value[] = [
-      id,
-      correlationOf(entry),
-      record.partition,
-      bytes.kind,
-      bytes.reference,
-      bytes.headers,
-      bytes.payload,
-    ]
-    return { link, event, letter, registered: registration(entry, id) }
-  })
-  const write = (statement: Statement, values: (each: (typeof all)[number]) => Value[]): Promise<void> =>
-    tx.runEach(statement, all.map(values))
-  await write(keepLink, ({ link }) => link)
-  await write(renewEvent, ({ event }) => event)
-  await write(renewContents, ({ letter }) => letter)
-  await write(insertRecord, ({ registered }) => registered)
+  const write = (
+    statement: Statement,
+    values: (each: Reopening & { readonly bytes: EntryBytes }, index: number) => Value[],
+  ): Promise<void> => tx.runEach(statement, all.map(values))
+  const all = round.map((each) => ({ ...each, bytes: bytesOf(each.entry) }))
+  const isNull = ({ record }: Entry): number => (record.value === null ? 1 : 0)
+  await write(keepLink, ({ entry, letterId, send, bytes }) => [
+    ...[letterId, now, send, bytes.payload, isNull(entry)],
+  ])
+  await write(renewEvent, ({ entry, letterId, bytes }, index) => [
+    ...[letterId, entry.orderTs, entry.record.offset, entry.record.timestampMs, sameKey(entry)],
+    ...[entry.record.partition, isNull(entry), entry.dlqId, entry.facts.service, entry.facts.originalTopic],
+    ...[entry.record.topic, bytes.key, bytes.facts, before + index + 1],
+  ])
+  await write(renewContents, ({ entry, letterId, bytes }) => [
+    ...[letterId, correlationOf(entry), entry.record.partition, bytes.kind, bytes.reference],
+    ...[bytes.headers, bytes.payload],
+  ])
+  await write(insertRecord, ({ entry, letterId }) => registration(entry, letterId))
 }
 
 const nextIntake = sql('kafka.nextIntake', {
@@ -141,14 +122,12 @@ export async function takeIntakes(tx: Transaction, count: number): Promise<numbe
   return row.last - count
 }
 
-/** The register of records. */
 export const insertRecord = sql('kafka.insertRecord', {
   postgres: '',
   sqlite: `INSERT INTO kafka_records (topic, partition, record_offset, fingerprint, dlq_id, letter_id)
     VALUES ($1, $2, $3, $4, $5, $6)`,
 })
 
-/** The values of `insertRecord`. */
 export const registration = ({ record, dlqId, fingerprint }: Entry, id: LetterId): Value[] => [
   record.topic,
   record.partition,

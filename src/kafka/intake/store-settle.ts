@@ -33,17 +33,12 @@ const readOpen = sql(
   { bigints: true },
 )
 
-interface OpenRow {
-  readonly letter_id: Integer
-  readonly event_id: string
-  readonly target: string
-  readonly actor: string
-  readonly request_id: string | null
-  readonly dlq_id: string
-  readonly service: string
-  readonly original_topic: string
-  readonly state: Integer
-}
+type OpenRow = Readonly<
+  Record<'letter_id' | 'state', Integer> &
+    Record<'event_id' | 'target' | 'actor' | 'dlq_id' | 'service' | 'original_topic', string> & {
+      request_id: string | null
+    }
+>
 
 /** By primary key. What came back was published, whatever was known of it; it reopens its letter once. */
 const SPENT = `reopened = 1, outcome = ${SEND.published}, settled_at = coalesce(settled_at, $2)`

@@ -4,9 +4,9 @@ import type { Transaction } from '../../db/database.ts'
 import { type DlqId, dlqId, type EventId, type Warning } from '../event.ts'
 import { type Known, takenAmong } from './known-records.ts'
 import { isElsewhere, type KnownSend } from './known-sends.ts'
-import { advance } from './order.ts'
+
 import { derivedId, type Entry, type Incoming, type Reopening, withWarnings } from './store-incoming.ts'
-import { type Books, bookOf } from './store-partitions.ts'
+import { advance, type Books, bookOf } from './store-partitions.ts'
 
 /** What came in, sorted; each in the order in which it came. */
 export interface Sorted {
@@ -48,25 +48,17 @@ async function nameAll(
   known: ReadonlySet<DlqId>,
 ): Promise<readonly Named[]> {
   const taken = new Set(known)
-  const named: { each: Incoming; isReused: boolean; id: DlqId | null }[] = fresh.map((one) => {
-    const first = one.each.ownId ?? derivedId(one.each)
-    const id = taken.has(first) ? null : first
-    taken.add(first)
-    return { ...one, id }
-  })
-  const nameless = named.filter(({ id }) => id === null)
-  for (const id of await takenAmong(
-    tx,
-    nameless.map(({ each }) => derivedId(each)),
-  ))
+  const claimed = (id: DlqId): DlqId | null => {
+    if (taken.has(id)) return null
     taken.add(id)
-  for (const one of nameless) {
-    const derived = derivedId(one.each)
-    // Whoever writes to a topic may call a record what the store would call the next one.
-    one.id = taken.has(derived) ? dlqId(randomUUID()) : derived
-    taken.add(one.id)
+    return id
   }
-  return named.map(({ each, isReused, id }) => ({ each, isReused, id: id ?? derivedId(each) }))
+  const named = fresh.map((one) => ({ ...one, id: claimed(one.each.ownId ?? derivedId(one.each)) }))
+  const nameless = named.filter(({ id }) => id === null).map(({ each }) => derivedId(each))
+  for (const id of await takenAmong(tx, nameless)) taken.add(id)
+  // Whoever writes to a topic may call a record what the store would call the next one.
+  const second = (each: Incoming): DlqId => claimed(derivedId(each)) ?? dlqId(randomUUID())
+  return named.map(({ id, ...one }) => ({ ...one, id: id ?? second(one.each) }))
 }
 
 /** The publishes that these records may have died of. */

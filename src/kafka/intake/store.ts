@@ -34,7 +34,6 @@ export interface RecordStoreOptions {
   readonly listener?: KafkaListener
 }
 
-/** The store of records. */
 export function createRecordStore({
   db,
   clock,

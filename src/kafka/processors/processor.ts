@@ -1,4 +1,5 @@
 /** What a processor is: code of the user's that decides what happens to a dead event. For its authors. */
+import type { ExceptionFacts } from '../event.ts'
 
 /**
  * Looks at an event and says what shall become of it. It must be a function of the event: it runs for a dry run and for the real thing
@@ -55,13 +56,7 @@ export interface DeadEvent {
   readonly timestamp: Date
   /** Where it was read: in the DLQ topic. */
   readonly position: { readonly topic: string; readonly partition: number; readonly offset: bigint }
-  readonly exception: {
-    readonly class?: string
-    readonly message?: string
-    readonly stack?: string
-    readonly causeClass?: string
-    readonly causeMessage?: string
-  }
+  readonly exception: ExceptionFacts
   /** How often it died. */
   readonly attempts: number
   readonly reasons: readonly string[]

@@ -30,23 +30,19 @@ export function decisionOf(result: unknown): Decision {
   }
 }
 
+const TEXTS = ['topic', 'type', 'key', 'correlationId'] as const
+
 function changeOf(given: unknown): Change {
   if (given === undefined) return {}
   if (!isRecord(given)) throw new TypeError(`change of the result is ${kindOf(given)}, not an object`)
   const change = { ...given }
   onlyKeys('change', change, ['topic', 'type', 'key', 'payload', 'rawValue', 'correlationId'])
-  const topic = textOf('change.topic', change.topic)
-  const type = textOf('change.type', change.type)
-  const key = textOf('change.key', change.key)
-  const correlationId = textOf('change.correlationId', change.correlationId)
+  const texts = TEXTS.flatMap((key) => {
+    const text = textOf(`change.${key}`, change[key])
+    return text === undefined ? [] : [[key, text] as const]
+  })
   const value = changedValue(change.payload, change.rawValue)
-  return {
-    ...(topic === undefined ? {} : { topic }),
-    ...(type === undefined ? {} : { type }),
-    ...(key === undefined ? {} : { key }),
-    ...(value === undefined ? {} : { value }),
-    ...(correlationId === undefined ? {} : { correlationId }),
-  }
+  return { ...Object.fromEntries(texts), ...(value === undefined ? {} : { value }) }
 }
 
 function changedValue(payload: unknown, rawValue: unknown): Uint8Array | undefined {

@@ -29,7 +29,6 @@ export interface ThreadListener {
   gone(thread: Thread): void
 }
 
-/** What a thread is asked to do. */
 export interface RunRequest {
   /** The entries to ask, in this order. */
   readonly entries: readonly number[]

@@ -113,7 +113,7 @@ function discardClaimed(
   return inOffice(parts.db, parts.clock, 'kafka.discard', async (work) => {
     const held = await lockHold(work.tx, event.letterId)
     if (held?.claim !== token) return false
-    await discardEvent(parts, work, event, { by: 'processor', caller, reason })
+    await discardEvent(parts, work, event, 'processor', caller, reason)
     return true
   })
 }

@@ -24,7 +24,6 @@ import {
 import type { Obstacle } from './obstacle.ts'
 import { leaseUs, type ReturnParts, type Terms } from './terms.ts'
 
-/** An event in our hands. */
 export interface Claim {
   readonly event: StoredEvent
   /** Of this claim alone. */
@@ -71,17 +70,14 @@ const writeHold = sql(
    WHERE letter_id = $1`,
 )
 
-interface HoldRow {
-  readonly service: string
-  readonly state: Integer
-  readonly claim: string | null
-  readonly claimed_by: string | null
-  readonly lease_until: Integer | null
-  readonly event_id: string | null
-  readonly correlation_id: string | null
-  readonly source_id: string
-  readonly redrive: Integer | null
-}
+type HoldRow = Readonly<
+  Record<'service' | 'source_id', string> &
+    Record<'claim' | 'claimed_by' | 'event_id' | 'correlation_id', string | null> & {
+      state: Integer
+      lease_until: Integer | null
+      redrive: Integer | null
+    }
+>
 
 /** Locks a letter until the transaction ends, and tells who holds its event; null when there is none. */
 export async function lockHold(tx: Transaction, letterId: LetterId): Promise<Hold | null> {
@@ -155,19 +151,14 @@ export function release(
   })
 }
 
-export interface Discard {
-  readonly by: 'operator' | 'processor'
-  readonly caller: Caller
-  /** Given by the processor; null when it gave none. */
-  readonly reason: string | null
-}
-
-/** Discards an event whose letter is locked, and that nobody else holds. */
+/** Discards an event whose letter is locked, and that nobody else holds. A processor may give a reason. */
 export async function discardEvent(
   { listener }: ReturnParts,
   work: OfficeWork,
   { letterId, dlqId, eventId, service, originalTopic, state }: StoredEvent,
-  { by, caller, reason }: Discard,
+  by: 'operator' | 'processor',
+  caller: Caller,
+  reason: string | null = null,
 ): Promise<void> {
   // The id of a publish that nobody knows the end of stays: its record may come back.
   await letGo(work.tx, letterId, STATE.discarded, eventId)

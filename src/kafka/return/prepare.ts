@@ -15,7 +15,7 @@ import {
   type Warning,
 } from '../event.ts'
 import { hasLaterSameKey } from '../later-same-key.ts'
-import type { Change, Override, Resolution } from '../ports.ts'
+import type { Change, Override } from '../ports.ts'
 import { isPassageTopic, type KafkaService, type KafkaSettings, serviceNamed } from '../settings.ts'
 import { guard } from './guard.ts'
 import type { Obstacle } from './obstacle.ts'
@@ -31,10 +31,18 @@ export interface Ready {
   readonly warnings: readonly Warning[]
 }
 
+/** What was done with an event, or would be; in a dry run the id is of no use. */
+export type Resolution =
+  | (Ready & { readonly outcome: 'published'; readonly event: StoredEvent })
+  | {
+      readonly outcome: 'discarded'
+      readonly event: StoredEvent
+      readonly reason: string | null
+      readonly warnings: readonly Warning[]
+    }
+
 /** How an attempt ended, or would. */
-export type Ended = Published | Discarded | Obstacle
-type Published = Extract<Resolution, { outcome: 'published' }> & Ready
-type Discarded = Extract<Resolution, { outcome: 'discarded' }>
+export type Ended = Resolution | Obstacle
 
 const UNCHANGED: Change = {}
 

@@ -6,7 +6,7 @@ import { silentLog } from '../../core/log.ts'
 import type { OutgoingRecord } from '../event.ts'
 import type { Publisher } from '../ports.ts'
 import type { KafkaSettings } from '../settings.ts'
-import { createPublisher } from './producer.ts'
+import { TopicPublisher } from './producer.ts'
 
 const open: Publisher[] = []
 afterEach(async () => {
@@ -14,7 +14,7 @@ afterEach(async () => {
 })
 
 const publisherAt = (bootstrap: string, settings: Partial<KafkaSettings> = {}): Publisher => {
-  const publisher = createPublisher({ ...settingsFor(bootstrap), ...settings }, silentLog)
+  const publisher = new TopicPublisher({ ...settingsFor(bootstrap), ...settings }, silentLog)
   open.push(publisher)
   return publisher
 }

@@ -15,10 +15,6 @@ import { type FoundTopic, lookUpTopics } from '../intake/topics.ts'
 import type { Publisher, PublishOutcome } from '../ports.ts'
 import type { KafkaSettings } from '../settings.ts'
 
-/** Makes the publisher; it connects when the first record is published. */
-export const createPublisher = (settings: KafkaSettings, log: Log): Publisher =>
-  new TopicPublisher(settings, log)
-
 const PRODUCE = { key: 0, version: 8 } as const
 const ACKS_ALL = -1
 /** Tries before anything was sent; one that no broker answered costs more. What may have been sent is tried until the deadline. */
@@ -54,7 +50,8 @@ interface Delivery {
 
 type Message = ReturnType<typeof messageOf>
 
-class TopicPublisher implements Publisher {
+/** Connects when the first record is published. */
+export class TopicPublisher implements Publisher {
   readonly #settings: KafkaSettings
   readonly #log: Log
   #link: Promise<BrokerLink> | null = null
@@ -136,7 +133,13 @@ class TopicPublisher implements Publisher {
       const identity = delivery.identity ?? (await this.#identify(link))
       const place = `${message.topic}:${message.partition}`
       const number = delivery.isDoubtful ? delivery.number : (identity.numbers.get(place) ?? 0)
-      const request = this.#requestOf(link.library, message, identity, new Map([[place, number]]))
+      const { compression, publishTimeoutMs } = this.#settings
+      const request = link.library.produceV8.createRequest(ACKS_ALL, publishTimeoutMs, [message], {
+        compression,
+        producerId: identity.id,
+        producerEpoch: identity.epoch,
+        sequences: new link.library.NumericMap([[place, number]]),
+      })
       if (delivery.isOver) return null
       const wasDoubtful = delivery.isDoubtful
       // From here on a try without an answer proves nothing.
@@ -208,21 +211,6 @@ class TopicPublisher implements Publisher {
       throw error
     })
     return this.#identity
-  }
-
-  #requestOf(
-    library: KafkaLibrary,
-    message: Message,
-    identity: Identity,
-    numbers: ReadonlyMap<string, number>,
-  ) {
-    const { compression, publishTimeoutMs } = this.#settings
-    return library.produceV8.createRequest(ACKS_ALL, publishTimeoutMs, [message], {
-      compression,
-      producerId: identity.id,
-      producerEpoch: identity.epoch,
-      sequences: new library.NumericMap(numbers),
-    })
   }
 }
 
@@ -305,36 +293,35 @@ type Meaning =
   /** It may have been written before this went wrong. */
   | { readonly is: 'doubtful' }
 
-const MEANINGS: Readonly<Record<string, Meaning>> = {
-  '': { is: 'written' },
-  DUPLICATE_SEQUENCE_NUMBER: { is: 'number_taken' },
-
-  MESSAGE_TOO_LARGE: { is: 'refused', why: 'too_large' },
-  RECORD_LIST_TOO_LARGE: { is: 'refused', why: 'too_large' },
-  UNKNOWN_TOPIC_OR_PARTITION: { is: 'refused', why: 'topic_missing' },
-  INVALID_TOPIC_EXCEPTION: { is: 'refused', why: 'topic_missing' },
-  TOPIC_AUTHORIZATION_FAILED: { is: 'refused', why: 'not_authorized' },
-  CLUSTER_AUTHORIZATION_FAILED: { is: 'refused', why: 'not_authorized' },
-  INVALID_RECORD: { is: 'refused', why: 'unavailable' },
-  INVALID_TIMESTAMP: { is: 'refused', why: 'unavailable' },
-  CORRUPT_MESSAGE: { is: 'refused', why: 'unavailable' },
-  INVALID_REQUIRED_ACKS: { is: 'refused', why: 'unavailable' },
-  POLICY_VIOLATION: { is: 'refused', why: 'unavailable' },
-  UNSUPPORTED_COMPRESSION_TYPE: { is: 'refused', why: 'unavailable' },
-  UNSUPPORTED_FOR_MESSAGE_FORMAT: { is: 'refused', why: 'unavailable' },
-
-  NOT_LEADER_OR_FOLLOWER: { is: 'not_now' },
-  LEADER_NOT_AVAILABLE: { is: 'not_now' },
-  FENCED_LEADER_EPOCH: { is: 'not_now' },
-  NOT_ENOUGH_REPLICAS: { is: 'not_now' },
-  THROTTLING_QUOTA_EXCEEDED: { is: 'not_now' },
-
-  UNKNOWN_PRODUCER_ID: { is: 'stranger' },
-  OUT_OF_ORDER_SEQUENCE_NUMBER: { is: 'stranger' },
-  INVALID_PRODUCER_EPOCH: { is: 'stranger' },
-  INVALID_PRODUCER_ID_MAPPING: { is: 'stranger' },
-  PRODUCER_FENCED: { is: 'stranger' },
-}
+const MEANINGS: readonly (readonly [Meaning, ...codes: readonly string[]])[] = [
+  [{ is: 'written' }, ''],
+  [{ is: 'number_taken' }, 'DUPLICATE_SEQUENCE_NUMBER'],
+  [{ is: 'refused', why: 'too_large' }, 'MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'],
+  [{ is: 'refused', why: 'topic_missing' }, 'UNKNOWN_TOPIC_OR_PARTITION', 'INVALID_TOPIC_EXCEPTION'],
+  [{ is: 'refused', why: 'not_authorized' }, 'TOPIC_AUTHORIZATION_FAILED', 'CLUSTER_AUTHORIZATION_FAILED'],
+  [
+    { is: 'refused', why: 'unavailable' },
+    ...[
+      'INVALID_RECORD',
+      'INVALID_TIMESTAMP',
+      'CORRUPT_MESSAGE',
+      'INVALID_REQUIRED_ACKS',
+      'POLICY_VIOLATION',
+    ],
+    ...['UNSUPPORTED_COMPRESSION_TYPE', 'UNSUPPORTED_FOR_MESSAGE_FORMAT'],
+  ],
+  [
+    { is: 'not_now' },
+    ...['NOT_LEADER_OR_FOLLOWER', 'LEADER_NOT_AVAILABLE', 'FENCED_LEADER_EPOCH', 'NOT_ENOUGH_REPLICAS'],
+    'THROTTLING_QUOTA_EXCEEDED',
+  ],
+  [
+    { is: 'stranger' },
+    ...['UNKNOWN_PRODUCER_ID', 'OUT_OF_ORDER_SEQUENCE_NUMBER', 'INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'],
+    'INVALID_PRODUCER_ID_MAPPING',
+  ],
+]
 
 /** What a code means; one that is not in the table proves nothing. */
-const meaningOf = (code: string): Meaning => MEANINGS[code] ?? { is: 'doubtful' }
+const meaningOf = (code: string): Meaning =>
+  MEANINGS.find(([, ...codes]) => codes.includes(code))?.[0] ?? { is: 'doubtful' }

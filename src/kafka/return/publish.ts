@@ -66,18 +66,17 @@ export function intend(parts: ReturnParts, { claim, eventId, record }: Publishin
       await change(work, 'intend', [{ id: letterId, engine: KAFKA }], { ...NOBODY, redrive: terms.redrive })
     // A value that is the letter's own is not kept twice.
     const isOwn = sameBytes(record.value, event.value)
+    const { actor, requestId } = terms.caller
+    const sent = [record.topic, digestOf(record), actor, requestId, record.key] as const
+    const kept = isOwn ? null : record.value
     await tx.run(
       insertSend,
       eventId,
       letterId,
       now,
       isOwn ? 1 : 0,
-      record.topic,
-      digestOf(record),
-      terms.caller.actor,
-      terms.caller.requestId,
-      record.key,
-      isOwn ? null : record.value,
+      ...sent,
+      kept,
       encodeHeaders(record.headers),
     )
     await hold(work, claim, parts, { state: STATE.publishing, eventId })

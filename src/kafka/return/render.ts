@@ -19,12 +19,15 @@ export interface Rendering {
   readonly eventId: EventId
 }
 
+/** What is rendered of an event, and for whom. */
+export type Renderable = Pick<StoredEvent, 'originalTopic' | 'key' | 'value' | 'headers' | 'facts'>
+export type Ways = Pick<
+  KafkaService,
+  'profile' | 'keyFormat' | 'retryTopic' | 'originalTopics' | 'stripHeaders'
+>
+
 /** The record of an event for its service. What the event lacks is left out. */
-export function renderRecord(
-  event: StoredEvent,
-  service: KafkaService,
-  rendering: Rendering,
-): OutgoingRecord {
+export function renderRecord(event: Renderable, service: Ways, rendering: Rendering): OutgoingRecord {
   const target = service.retryTopic === ORIGINAL ? topicOf(event, rendering) : Buffer.from(service.retryTopic)
   return {
     topic: target === null ? '' : textOf(target),
@@ -39,7 +42,7 @@ export function renderRecord(
 
 /** The topic that the event says it comes from, as it would be sent: also one that is not allowed. */
 export function topicOf(
-  { originalTopic, headers }: StoredEvent,
+  { originalTopic, headers }: Renderable,
   { change, override }: Pick<Rendering, 'change' | 'override'>,
 ): Uint8Array | null {
   const given = override?.topic ?? change.topic
@@ -48,11 +51,7 @@ export function topicOf(
   return lastHeader(headers, 'original_topic') ?? null
 }
 
-function outgoingKey(
-  event: StoredEvent,
-  service: KafkaService,
-  { change, override }: Rendering,
-): Uint8Array | null {
+function outgoingKey(event: Renderable, service: Ways, { change, override }: Rendering): Uint8Array | null {
   const given = override?.key ?? change.key
   if (given !== undefined) return Buffer.from(given)
   const { originalKey } = event.facts
@@ -63,8 +62,8 @@ function outgoingKey(
 
 /** Processors give the bytes that go out. All others may give JSON in UTF-8, which consumers of hexkit cannot read. */
 function outgoingValue(
-  event: StoredEvent,
-  { profile }: KafkaService,
+  event: Renderable,
+  { profile }: Ways,
   { change, override, edited }: Rendering,
 ): Uint8Array | null {
   const given = override?.value ?? edited
@@ -74,7 +73,7 @@ function outgoingValue(
   return value === null || profile === 'generic' || !isUtf8(value) ? value : escapeNonAscii(value)
 }
 
-function hexkitHeaders(event: StoredEvent, rendering: Rendering): RawHeader[] {
+function hexkitHeaders(event: Renderable, rendering: Rendering): RawHeader[] {
   const type = typeOf(event, rendering)
   return [
     header('original_topic', topicOf(event, rendering)),
@@ -86,13 +85,10 @@ function hexkitHeaders(event: StoredEvent, rendering: Rendering): RawHeader[] {
 
 const header = (name: string, value: Uint8Array | null): RawHeader => ({ name: Buffer.from(name), value })
 
-const typeOf = ({ facts }: StoredEvent, { change, override }: Rendering): string =>
+const typeOf = ({ facts }: Renderable, { change, override }: Rendering): string =>
   override?.type ?? change.type ?? facts.type
 
-function correlationIdOf(
-  { facts }: StoredEvent,
-  { change, mintCorrelationId }: Rendering,
-): Uint8Array | null {
+function correlationIdOf({ facts }: Renderable, { change, mintCorrelationId }: Rendering): Uint8Array | null {
   const { correlationId, mintedCorrelationId } = facts
   const own = mintCorrelationId
     ? (mintedCorrelationId ?? correlationId)
@@ -103,8 +99,8 @@ function correlationIdOf(
 
 /** Nobody adds headers to those that the event has; what is changed is the value of one that is there. */
 function genericHeaders(
-  { headers, facts }: StoredEvent,
-  { stripHeaders }: KafkaService,
+  { headers, facts }: Renderable,
+  { stripHeaders }: Ways,
   { change, override }: Rendering,
 ): RawHeader[] {
   const changed = new Map([

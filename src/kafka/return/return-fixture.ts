@@ -27,11 +27,11 @@ import type {
   KafkaListener,
   Publisher,
   PublishOutcome,
-  Resolution,
   ResolveRequest,
 } from '../ports.ts'
 import { KafkaRefused } from '../refusal.ts'
 import { shownBytes } from '../wire/headers.ts'
+import type { Resolution } from './prepare.ts'
 import { ReturnPath } from './return-path.ts'
 
 /** Publishes nothing, remembers everything, and says what it was told to say. */
@@ -274,7 +274,6 @@ export async function refusal(
   }
 }
 
-/** Its name alone. */
 export const refusalId = async (call: Promise<unknown>): Promise<string | null> =>
   (await refusal(call))?.id ?? null
 

@@ -6,12 +6,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { inOffice } from '../../letters/work.ts'
 import type { Caller, StoredEvent } from '../event.ts'
 import { isUuid } from '../names.ts'
-import type { Resolution, ResolveRequest } from '../ports.ts'
-import { eventNamed } from '../queue-reader.ts'
+import type { ResolveRequest } from '../ports.ts'
+import { eventNamed } from '../stored-event.ts'
 import { attempt } from './attempt.ts'
 import { discardEvent } from './claim.ts'
 import { type Obstacle, refusalOf } from './obstacle.ts'
-import { type Ended, rehearse } from './prepare.ts'
+import { type Ended, type Resolution, rehearse } from './prepare.ts'
 import { Clerk, letLapse } from './recover.ts'
 import {
   type Again,
@@ -80,7 +80,7 @@ export class ReturnPath {
     )
     if (!('why' in result)) return true
     if (result.why === 'empty') return false
-    throw refusalOf(result, headOf({ service: '', topic: null, dlqId }))
+    throw refusalOf(result, headOf({ service: '', topic: null, dlqId: id }))
   }
 
   /** Sends an event back: the next of a queue, or that of a letter. */
@@ -109,8 +109,7 @@ export class ReturnPath {
     const parts = this.#parts
     return inOffice(parts.db, parts.clock, 'kafka.discard', async (work) => {
       const event = await locate(work.tx, target, work.now)
-      if ('letterId' in event)
-        await discardEvent(parts, work, event, { by: 'operator', caller, reason: null })
+      if ('letterId' in event) await discardEvent(parts, work, event, 'operator', caller)
       return event
     })
   }
@@ -125,7 +124,7 @@ export class ReturnPath {
       // An id that another record has taken over is spent.
       if (event === null || event.dlqId !== dlqId) return EMPTY
       if (isOpen(event)) {
-        await discardEvent(parts, work, event, { by: 'operator', caller, reason: null })
+        await discardEvent(parts, work, event, 'operator', caller)
         return event
       }
       const busy = await inTheWay(tx, event.service, now)
@@ -198,15 +197,8 @@ const busy = (by: Pick<InFlight, 'service' | 'dlqId'> | null, service = ''): Obs
   dlqId: by?.dlqId ?? null,
 })
 
-const headOf = ({
-  service,
-  topic,
-  dlqId,
-}: Pick<ResolveRequest, 'service' | 'topic' | 'dlqId'>): QueueHead => ({
-  by: 'queue',
-  service,
-  topic,
-  dlqId: dlqId?.toLowerCase() ?? null,
+const headOf = ({ service, topic, dlqId }: Omit<QueueHead, 'by'>): QueueHead => ({
+  ...{ by: 'queue', service, topic, dlqId },
 })
 
 function resolutionOf(target: QueueHead, ended: Ended): Resolution {

@@ -10,7 +10,7 @@ import { lockLetters } from '../../letters/locked.ts'
 import { Turns } from '../../outgoing/turns.ts'
 import { type DlqId, dlqId, STATE, type StoredEvent } from '../event.ts'
 import { earlierOpenSameKey } from '../later-same-key.ts'
-import { canHaveLetters, eventOfLetter } from '../queue-reader.ts'
+import { canHaveLetters, eventOfLetter } from '../stored-event.ts'
 import type { Obstacle } from './obstacle.ts'
 import type { OneLetter, QueueHead, Target } from './terms.ts'
 
@@ -107,7 +107,6 @@ export async function inFlightOf(session: Session, service: string): Promise<InF
   return row === undefined ? null : toInFlight(row)
 }
 
-/** What is in flight of all services. */
 export async function allInFlight(session: Session): Promise<InFlight[]> {
   return (await session.rows<InFlightRow>(inFlightOfAll)).map(toInFlight)
 }
@@ -133,7 +132,7 @@ export async function peek(session: Session, target: Target): Promise<StoredEven
 const EMPTY: Obstacle = { why: 'empty' }
 
 const isNext = (target: Target, head: string): boolean =>
-  target.by === 'letter' || target.dlqId === null || target.dlqId === head
+  target.by === 'letter' || target.dlqId === null || target.dlqId.toLowerCase() === head
 
 /** Finds the target; when nobody has it, its service and its letter are locked until the transaction ends. */
 export const locate = (

@@ -32,7 +32,7 @@ export interface QueueHead {
   readonly service: string
   /** null: of all topics of the service. */
   readonly topic: string | null
-  /** The next event must be this one; null: whichever it is. Lower case. */
+  /** The next event must be this one; null: whichever it is. */
   readonly dlqId: string | null
 }
 

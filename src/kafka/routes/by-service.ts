@@ -7,11 +7,9 @@ import type { ResolveRequest } from '../ports.ts'
 import { KafkaRefused } from '../refusal.ts'
 import type { KafkaCall, KafkaCalls } from './call.ts'
 import { DETAIL, FLAGS, PREVIEW_EVENT, RESOLVE_QUERY } from './describe.ts'
-import { extraOfResolution, extraOfShown, isShownInDetail, outcomeHeaders } from './detail.ts'
 import { type Answer, empty, json, noContent } from './reply.ts'
-import type { KafkaRequest } from './request.ts'
-import { ShapeRefused } from './shape.ts'
-import { dryRunText, listText, previewText } from './views.ts'
+import { type KafkaRequest, ShapeRefused } from './request.ts'
+import { dryRunText, extraOfResolution, outcomeHeaders, previewAnswer, previewText } from './views.ts'
 
 /** Enough to see that a body is not empty. */
 const SMALL_BODY_BYTES = 1_024
@@ -76,7 +74,7 @@ export const serviceCalls: readonly KafkaCall[] = [
 ]
 
 async function preview(request: KafkaRequest, calls: KafkaCalls): Promise<Answer> {
-  const { previewLimit, previewMaxBytes } = calls.settings
+  const { previewLimit } = calls.settings
   const asked = request.integer('limit')
   const wanted = request.flag('detail')
   const service = await knownService(request, calls)
@@ -88,10 +86,7 @@ async function preview(request: KafkaRequest, calls: KafkaCalls): Promise<Answer
       `the limit must be from 1 to ${previewLimit}`,
     )
   }
-  const part = { service, topic: null, skip: 0, limit, maxBytes: previewMaxBytes }
-  const shown = await calls.reader.preview(part, (event) => isShownInDetail(event, wanted))
-  const events = shown.events.map((event, index) => previewText(event, extraOfShown(shown, index, wanted)))
-  return json(listText(events), shown.truncated ? { 'Bartleby-Truncated': 'true' } : {})
+  return previewAnswer(calls, { service, topic: null, skip: 0, limit }, wanted, previewText)
 }
 
 async function dryRun(request: KafkaRequest, calls: KafkaCalls): Promise<Answer> {
@@ -108,10 +103,8 @@ async function processNext(request: KafkaRequest, calls: KafkaCalls): Promise<An
   const asked = resolveFlags(request)
   const service = await knownService(request, calls)
   await insistOnNoBody(request)
-  return onCondition(request, calls, service, async (dlqId) => {
-    const done = await calls.returnPath.process({ ...asked, service, dlqId })
-    return noContent(outcomeHeaders(done))
-  })
+  const done = await calls.returnPath.process({ ...asked, service, dlqId: condition(request) })
+  return noContent(outcomeHeaders(done))
 }
 
 async function discard(request: KafkaRequest, calls: KafkaCalls): Promise<Answer> {
@@ -119,10 +112,8 @@ async function discard(request: KafkaRequest, calls: KafkaCalls): Promise<Answer
   if (isUuid(named)) return discardById(named, request, calls)
   const service = await knownService(request, calls)
   await insistOnNoBody(request)
-  return onCondition(request, calls, service, async (dlqId) => {
-    await calls.returnPath.discardNext({ service, dlqId, caller: request.caller })
-    return noContent()
-  })
+  await calls.returnPath.discardNext({ service, dlqId: condition(request), caller: request.caller })
+  return noContent()
 }
 
 /** Also of an event that is gone, or never was: who asks twice is told the same. */
@@ -142,62 +133,30 @@ const resolveFlags = (request: KafkaRequest): Omit<ResolveRequest, 'service' | '
   override: null,
 })
 
-/** The service of the path, if there is one of that name. */
-async function knownService(request: KafkaRequest, calls: KafkaCalls): Promise<string> {
+/** The service of the path: listed, or the one of nobody's or, where those are accepted, unlisted and with letters. */
+async function knownService(request: KafkaRequest, { settings, reader }: KafkaCalls): Promise<string> {
   const service = request.param('service')
-  if (await isKnownService(service, calls)) return service
+  if (service === UNKNOWN || settings.services.has(service)) return service
+  if (settings.acceptUnlistedServices && (await reader.hasLetter(service))) return service
   throw new KafkaRefused('unknownServiceError', { service }, `there is no service named '${service}'`)
 }
 
-/** Listed, or without a service, or, where those are accepted, unlisted and with letters. */
-async function isKnownService(service: string, { settings, reader }: KafkaCalls): Promise<boolean> {
-  if (service === UNKNOWN || settings.services.has(service)) return true
-  return settings.acceptUnlistedServices && reader.hasLetter(service)
-}
-
-/** Nobody shall believe that what a body said was used. */
+/** Nobody shall believe that what a body said was used. One that is larger is not empty, whatever it is. */
 async function insistOnNoBody(request: KafkaRequest): Promise<void> {
-  const body = await smallBody(request)
-  if (body === '' || isEmptyObject(body)) return
+  const body = await request.body(SMALL_BODY_BYTES).catch((error: unknown) => {
+    if (error instanceof BartlebyError && error.code === 'body_too_large') return 'too large'
+    throw error
+  })
+  if (/^\s*(?:\{\s*\}\s*)?$/.test(body.toString())) return
   throw new KafkaRefused('unexpectedBodyError', {}, 'this call takes no body')
 }
 
-/** What is larger is not empty, whatever it is. */
-async function smallBody(request: KafkaRequest): Promise<string | null> {
-  try {
-    return (await request.body(SMALL_BODY_BYTES)).toString().trim()
-  } catch (error) {
-    if (error instanceof BartlebyError && error.code === 'body_too_large') return null
-    throw error
-  }
-}
-
-const isEmptyObject = (body: string | null): boolean => body !== null && /^\{\s*\}$/.test(body)
-
-/**
- * Runs an act on the next event, if that is the one which `If-Match` names; without the header, or with `*`, on any. One that is no id
- * of an event matches none.
- */
-async function onCondition(
-  request: KafkaRequest,
-  calls: KafkaCalls,
-  service: string,
-  act: (dlqId: string | null) => Promise<Answer>,
-): Promise<Answer> {
-  const condition = request.ifMatch?.trim() ?? '*'
-  if (condition === '*') return act(null)
-  const id = /^"(.*)"$/.exec(condition)?.[1] ?? ''
-  if (!isUuidV4(id)) throw await noMatch(calls, service, condition)
-  return act(id.toLowerCase())
-}
-
-async function noMatch({ reader }: KafkaCalls, service: string, condition: string): Promise<KafkaRefused> {
-  const part = { service, topic: null, skip: 0, limit: 1, maxBytes: 0 }
-  const { events } = await reader.preview(part, () => false)
-  const [next] = events
-  if (next === undefined) {
-    return new KafkaRefused('emptyDLQError', { service }, 'nothing is unresolved there')
-  }
-  const data = { service, topic: null, supplied_dlq_id: condition, expected_dlq_id: next.dlqId }
-  return new KafkaRefused('dlqSequenceError', data, 'another event is next', 412)
+/** The next event must be the one that `If-Match` names; any, without the header or with `*`. What is no id of an event matches none. */
+function condition({ ifMatch }: KafkaRequest): string | null {
+  const given = ifMatch?.trim() ?? '*'
+  if (given === '*') return null
+  const id = /^"(.*)"$/.exec(given)?.[1] ?? ''
+  if (isUuidV4(id)) return id.toLowerCase()
+  // Without quotes it is no name either.
+  return isUuidV4(given) ? `"${given}"` : given
 }

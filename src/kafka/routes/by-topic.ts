@@ -1,7 +1,7 @@
 /** The calls by service and original topic, in the shapes of the DLQ service of GHGA; and those that concern all. */
 import { INTEGER } from '../../http/describe-api.ts'
-import { canHaveLetters } from '../queue-reader.ts'
 import { KafkaRefused } from '../refusal.ts'
+import { canHaveLetters } from '../stored-event.ts'
 import type { KafkaCall, KafkaCalls } from './call.ts'
 import {
   DETAIL,
@@ -13,11 +13,16 @@ import {
   STORED_EVENT,
   SUMMARY,
 } from './describe.ts'
-import { extraOfResolution, extraOfShown, isShownInDetail, outcomeHeaders } from './detail.ts'
 import { type ProcessBody, readProcessBody } from './override.ts'
 import { type Answer, json, refused } from './reply.ts'
 import type { KafkaRequest } from './request.ts'
-import { listText, publishableText, storedEventText } from './views.ts'
+import {
+  extraOfResolution,
+  outcomeHeaders,
+  previewAnswer,
+  publishableText,
+  storedEventText,
+} from './views.ts'
 
 export const topicCalls: readonly KafkaCall[] = [
   {
@@ -71,26 +76,17 @@ export const topicCalls: readonly KafkaCall[] = [
   },
 ]
 
-async function preview(request: KafkaRequest, { settings, reader }: KafkaCalls): Promise<Answer> {
-  const { previewLimit, previewMaxBytes } = settings
+async function preview(request: KafkaRequest, calls: KafkaCalls): Promise<Answer> {
+  const { previewLimit } = calls.settings
   const skip = request.integer('skip') ?? 0
   const limit = request.integer('limit') ?? previewLimit
   const wanted = request.flag('detail')
   if (skip < 0 || limit < 0) {
     throw new KafkaRefused('previewParamsError', { skip, limit }, 'neither skip nor limit may be negative')
   }
-  const part = {
-    service: request.param('service'),
-    topic: request.param('topic'),
-    skip,
-    limit: Math.min(limit, previewLimit),
-    maxBytes: previewMaxBytes,
-  }
-  const shown = await reader.preview(part, (event) => isShownInDetail(event, wanted))
-  const events = shown.events.map((event, index) =>
-    storedEventText(event, extraOfShown(shown, index, wanted)),
-  )
-  return json(listText(events), shown.truncated ? { 'Bartleby-Truncated': 'true' } : {})
+  const [service, topic] = [request.param('service'), request.param('topic')]
+  const part = { service, topic, skip, limit: Math.min(limit, previewLimit) }
+  return previewAnswer(calls, part, wanted, storedEventText)
 }
 
 async function processNext(request: KafkaRequest, calls: KafkaCalls): Promise<Answer> {
@@ -100,8 +96,10 @@ async function processNext(request: KafkaRequest, calls: KafkaCalls): Promise<An
   const resend = request.flag('resend')
   const { dlqId, override, overrideText } = readProcessBody(await request.body())
   const [service, topic] = [request.param('service'), request.param('topic')]
-  // What is not known here has no letters, and is nobody's to be locked.
-  if (!(await isServed(service, topic, calls))) throw nothingThere(service, topic)
+  // What is not known here, and was never listed, has no letters, and is nobody's to be locked.
+  const isKnown = calls.settings.services.has(service) || (await calls.reader.hasLetter(service))
+  if (!isKnown || !canHaveLetters(service, topic))
+    throw new KafkaRefused('emptyDLQError', { service, topic }, 'nothing is unresolved there')
   const { caller } = request
   const asked = { service, topic, dlqId, caller, mintCorrelationId, resend, override }
   try {
@@ -116,16 +114,6 @@ async function processNext(request: KafkaRequest, calls: KafkaCalls): Promise<An
     return refusedOverride(error, overrideText)
   }
 }
-
-/** Whether a queue can hold anything: also that of a service which was listed once. */
-async function isServed(service: string, topic: string, { settings, reader }: KafkaCalls): Promise<boolean> {
-  return (
-    canHaveLetters(service, topic) && (settings.services.has(service) || (await reader.hasLetter(service)))
-  )
-}
-
-const nothingThere = (service: string, topic: string) =>
-  new KafkaRefused('emptyDLQError', { service, topic }, 'nothing is unresolved there')
 
 const isOverrideRefusal = (error: unknown): error is KafkaRefused<'overrideValidationError'> =>
   error instanceof KafkaRefused && error.id === 'overrideValidationError'

@@ -10,7 +10,6 @@ import type { KafkaSettings } from '../settings.ts'
 import type { Answer } from './reply.ts'
 import type { KafkaRequest } from './request.ts'
 
-/** What calls work with. */
 export interface KafkaCalls {
   readonly settings: KafkaSettings
   readonly returnPath: ReturnPath

@@ -153,7 +153,6 @@ const json = (schema: JsonSchema) => ({ 'application/json': { schema } })
 
 const properties = (fields: Readonly<Record<string, JsonSchema>>) => ({ type: 'object', properties: fields })
 
-/** The schema of a call, for its route. */
 export function describeCall(call: KafkaCall): Readonly<Record<string, unknown>> {
   const params = [...call.path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
   const successes = Object.entries(call.success).map(([status, { meaning, shape }]) => [

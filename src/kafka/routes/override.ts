@@ -5,7 +5,7 @@
 import { JsonText } from '../../core/json/text.ts'
 import { isUuid, isUuidV4 } from '../names.ts'
 import type { Override } from '../ports.ts'
-import { type FaultKind, type ShapeFault, ShapeRefused } from './shape.ts'
+import { type FaultKind, type ShapeFault, ShapeRefused } from './request.ts'
 
 export interface ProcessBody {
   readonly dlqId: string

@@ -5,7 +5,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { BartlebyError } from '../../core/errors.ts'
 import type { KafkaRefused } from '../refusal.ts'
-import type { ShapeRefused } from './shape.ts'
+import type { ShapeRefused } from './request.ts'
 
 export interface Answer {
   readonly status: number
@@ -25,7 +25,6 @@ export const json = (text: string, headers: Answer['headers'] = {}): Answer => (
 /** Nothing, on purpose: what was asked for would be discarded. */
 export const empty = (headers: Answer['headers']): Answer => ({ status: 200, body: '', headers })
 
-/** It is done. */
 export const noContent = (headers: Answer['headers'] = {}): Answer => ({ status: 204, body: '', headers })
 
 /** What concerns the request alone: who sends it, where to. */
@@ -77,7 +76,6 @@ export function refused({ id, status, message, data }: KafkaRefused, dataText?: 
     : { ...answer, headers: { ...answer.headers, 'Retry-After': seconds } }
 }
 
-/** The request has another shape than the call takes. */
 export const misshapen = ({ body }: ShapeRefused): Answer => ({ status: 422, body, headers: JSON_HEADERS })
 
 /** Beyond what the contract knows: bodies have a limit. */

@@ -1,8 +1,10 @@
 /** What a call of the Kafka API reads of its request. Of parameters that are given twice the last counts; unknown ones are ignored. */
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { readBody } from '../../http/body.ts'
 import type { Caller } from '../event.ts'
-import { type FaultKind, ShapeRefused } from './shape.ts'
+import { isUuidV4 } from '../names.ts'
 
 export interface RequestLimits {
   readonly maxBodyBytes: number
@@ -74,3 +76,64 @@ export class KafkaRequest {
 
 const fault = (name: string, kind: FaultKind, text: string) =>
   new ShapeRefused([{ loc: ['query', name], kind, input: JSON.stringify(text.toWellFormed()) }])
+
+/** One thing that is wrong. */
+export interface ShapeFault {
+  /** Where: `query`, `path` or `body`, then the names on the way. */
+  readonly loc: readonly (string | number)[]
+  readonly kind: FaultKind
+  /** What was given, as JSON. */
+  readonly input: string
+}
+
+const MESSAGES = {
+  missing: 'Field required',
+  int_parsing: 'Input should be a valid integer, unable to parse string as an integer',
+  bool_parsing: 'Input should be a valid boolean, unable to interpret input',
+  uuid_type: 'UUID input should be a string, bytes or UUID object',
+  uuid_parsing: 'Input should be a valid UUID',
+  uuid_version: 'UUID version 4 expected',
+  string_type: 'Input should be a valid string',
+  string_unicode: 'Input should be a valid string, unable to parse raw data as a unicode string',
+  dict_type: 'Input should be a valid dictionary',
+  model_attributes_type: 'Input should be a valid dictionary or object to extract fields from',
+  extra_forbidden: 'Extra inputs are not permitted',
+  json_invalid: 'JSON decode error',
+} as const
+export type FaultKind = keyof typeof MESSAGES
+
+/** What is longer than this is not repeated. */
+const SHOWN_CHARACTERS = 4_096
+
+/**
+ * A request of another shape than a call takes: 422 with a list of what is wrong, in the words that clients of FastAPI know. What was
+ * given is shown as it was written, because to write it anew could change it, or fail.
+ */
+export class ShapeRefused extends Error {
+  override readonly name = 'ShapeRefused'
+  /** The answer's. */
+  readonly body: string
+
+  constructor(faults: readonly ShapeFault[]) {
+    super('the request has another shape')
+    this.body = `{"detail":[${faults.map(faultText).join(',')}]}`
+  }
+}
+
+function faultText({ loc, kind, input }: ShapeFault): string {
+  const shown = input.length > SHOWN_CHARACTERS ? 'null' : input
+  return `{"loc":${JSON.stringify(loc)},"msg":${JSON.stringify(MESSAGES[kind])},"type":"${kind}","input":${shown}}`
+}
+
+const HEADER = 'x-request-id'
+
+/** Whether the caller sent an id that can be used. */
+export function hasRequestId({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  const sent = headers[HEADER]
+  return typeof sent === 'string' && isUuidV4(sent)
+}
+
+/** The id of a request, on every answer and in history: the caller's UUID v4 as it was sent, or a new one. */
+export function kafkaRequestId(request: Pick<IncomingMessage, 'headers'>): string {
+  return hasRequestId(request) ? String(request.headers[HEADER]) : randomUUID()
+}

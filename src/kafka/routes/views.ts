@@ -3,25 +3,24 @@
  * rounded and `1.0` would become `1`.
  */
 import { instant } from '../../core/clock.ts'
+import { base64 } from '../../core/content.ts'
 import { scanJson } from '../../core/json/scan.ts'
 import { formatMicros, formatTimestamp, isTimestamp, ZERO_TIME } from '../../core/timestamp.ts'
 import type { ChainLink, Sent } from '../chain.ts'
 import { type OutgoingRecord, type RawHeader, type StoredEvent, stateName } from '../event.ts'
-import type { Resolution } from '../ports.ts'
-import type { EventDetail } from '../queue-reader.ts'
+import type { EventDetail, QueuePart } from '../queue-reader.ts'
+import type { Resolution } from '../return/prepare.ts'
 import { lastHeader, shownBytes } from '../wire/headers.ts'
 import { shownJson } from '../wire/json.ts'
+import type { KafkaCalls } from './call.ts'
+import { type Answer, json } from './reply.ts'
 
-/** An object of members that are JSON already. */
 const objectText = (members: Readonly<Record<string, string>>): string =>
   `{${Object.entries(members)
     .map(([name, value]) => `${JSON.stringify(name)}:${value}`)
     .join(',')}}`
 
 const text = (value: unknown): string => JSON.stringify(value)
-
-/** A list of events. */
-export const listText = (events: readonly string[]): string => `[${events.join(',')}]`
 
 /** The time of a record: six fraction digits, or none at all on a whole second; as near as years have four digits. */
 export function recordTime(timestampMs: bigint): string {
@@ -130,7 +129,7 @@ export interface Seen {
 }
 
 /** The extra member: where the event came from and how it stands, for operators. */
-export function extraText(
+function extraText(
   event: StoredEvent,
   { detail, withValue, omittedBytes = null, state, warnings = [] }: Seen,
 ): string {
@@ -155,15 +154,14 @@ export function extraText(
   })
 }
 
-/** An earlier death of the same letter. */
 const linkView = (link: ChainLink) => ({
   dlq_id: link.dlqId,
   topic: link.topic,
   partition: link.partition,
   offset: String(link.offset),
   timestamp: recordTime(link.timestampMs),
-  exc_class: link.exception.class ?? '',
-  exc_msg: link.exception.message ?? '',
+  exc_class: link.facts.exception.class ?? '',
+  exc_msg: link.facts.exception.message ?? '',
   sent: link.sent === null ? null : sentView(link.sent),
 })
 
@@ -179,6 +177,47 @@ const sentView = (sent: Sent) => ({
   at: formatMicros(sent.sentAt),
 })
 
-/** Bytes in base64. */
-export const base64 = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+/** When it is asked for; and always where an event cannot be published as it is, because the reasons are there. */
+const isShownInDetail = ({ facts }: StoredEvent, wanted: boolean): boolean =>
+  wanted || facts.reasons.length > 0
+
+/** A part of a queue, each event in the shape of `textOf`. */
+export async function previewAnswer(
+  { reader, settings }: KafkaCalls,
+  part: Omit<QueuePart, 'maxBytes'>,
+  wanted: boolean,
+  textOf: (event: StoredEvent, extra: string | null) => string,
+): Promise<Answer> {
+  const { events, details, omittedBytes, truncated } = await reader.preview(
+    { ...part, maxBytes: settings.previewMaxBytes },
+    (event) => isShownInDetail(event, wanted),
+  )
+  const texts = events.map((event, index) => {
+    const detail = details[index] ?? null
+    return textOf(event, detail && extraText(event, { detail, withValue: wanted, omittedBytes }))
+  })
+  return json(`[${texts.join(',')}]`, truncated ? { 'Bartleby-Truncated': 'true' } : {})
+}
+
+/** The extra member of an event that was published, or would be. */
+export async function extraOfResolution(
+  { reader }: KafkaCalls,
+  { event, outcome, warnings }: Resolution,
+  { wanted, isDryRun }: { readonly wanted: boolean; readonly isDryRun: boolean },
+): Promise<string | null> {
+  if (!isShownInDetail(event, wanted)) return null
+  const state = isDryRun ? stateName(event.state) : outcome
+  try {
+    return extraText(event, { detail: await reader.detail(event), withValue: wanted, state, warnings })
+  } catch (error) {
+    // What was published was published: that its past cannot be read now must not look like a failure.
+    if (isDryRun) throw error
+    return null
+  }
+}
+
+/** What was done, or would be, and what is odd about it. */
+export const outcomeHeaders = ({ outcome, warnings }: Resolution): Answer['headers'] => ({
+  'Bartleby-Outcome': outcome,
+  ...(warnings.length === 0 ? {} : { 'Bartleby-Warnings': warnings.join(',') }),
+})

@@ -7,11 +7,9 @@ import type { RawHeader } from '../event.ts'
 
 type Stored = string | { readonly base64: string } | null
 
-/** The bytes to keep for headers. */
 export const encodeHeaders = (headers: readonly RawHeader[]): Uint8Array =>
   Buffer.from(JSON.stringify(headers.map(({ name, value }) => [stored(name), stored(value)])))
 
-/** The headers that were kept. */
 export function decodeHeaders(kept: Uint8Array | null): readonly RawHeader[] {
   if (kept === null) return []
   // Written by `encodeHeaders`.

@@ -15,14 +15,12 @@ export const bufferOf = (bytes: Uint8Array): Buffer =>
 /** One character for each byte, so that different bytes are different texts; ASCII is as it is. */
 export const latin1 = (bytes: Uint8Array): string => bufferOf(bytes).toString('latin1')
 
-/** Whether all bytes are ASCII. */
 export function isAsciiText(bytes: Uint8Array): boolean {
   if (bytes.length > SHORT) return isAscii(bytes)
   for (let at = 0; at < bytes.length; at++) if ((bytes[at] ?? 0) >= 0x80) return false
   return true
 }
 
-/** Whether the bytes are text at all. */
 export const isText = (bytes: Uint8Array): boolean => isAsciiText(bytes) || isUtf8(bytes)
 
 /** Bytes as responses show them, at most `maxBytes` of them: what is cut off is marked. */

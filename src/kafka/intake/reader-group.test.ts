@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { assign } from './reader-assign.ts'
+import { assign } from './reader-group.ts'
 
 const shares = (members: Record<string, readonly string[]>, counts: Record<string, number>) => {
   const memberships = Object.entries(members).map(([memberId, topics]) => ({ memberId, topics }))
