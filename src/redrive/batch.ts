@@ -25,13 +25,13 @@ import {
   sendBack,
 } from '../letters/source.ts'
 import { inOffice, type OfficeWork } from '../letters/work.ts'
+import { firstOutOfTurn, keepOrder, lockEligible, repairLetters } from './eligibility.ts'
 import { advanceLane, holdLane, type Lane, type PlacedLane } from './lanes.ts'
 import { type LaneLetter, nextLetters, noteExceptions } from './members.ts'
 import { exceptionOf, isAboutLetter } from './obstacles.ts'
 import { type Exception, isSending, isWorking, type Redrive, refOf, type Terms } from './redrive.ts'
 import type { Repairer } from './repair/repairer.ts'
 import { readRedriveByNumber, type StoredRedrive } from './rows.ts'
-import { firstOutOfTurn, keepOrder, repairLetters, siftLetters } from './sifting.ts'
 
 /** What a batch needs to know beside the work of its transaction. */
 export interface BatchTerms {
@@ -108,8 +108,8 @@ async function choose(
   { repairer }: BatchTerms,
 ): Promise<Chosen> {
   const letters = before(next, await firstOutOfTurn(tx, redrive, held, next))
-  const sifted = await siftLetters(tx, redrive, letters)
-  const repaired = await repairLetters(tx, redrive, held, repairer, sifted.fit)
+  const asPlanned = await lockEligible(tx, redrive, letters)
+  const repaired = await repairLetters(tx, redrive, held, repairer, asPlanned.fit)
   const ordered = await keepOrder(tx, redrive, held, letters, repaired.fit)
   const members = before(before(letters, repaired.next), ordered.next)
   const decided = new Set(members.map(({ letter }) => letter))
@@ -120,8 +120,8 @@ async function choose(
       .filter(({ id }) => decided.has(id))
       .map((letter: Candidate) => ({ ...letter, originalQueue })),
     edits: repaired.edits,
-    exceptions: [...sifted.exceptions, ...repaired.exceptions, ...ordered.exceptions].filter(({ letter }) =>
-      decided.has(letter),
+    exceptions: [...asPlanned.exceptions, ...repaired.exceptions, ...ordered.exceptions].filter(
+      ({ letter }) => decided.has(letter),
     ),
   }
 }

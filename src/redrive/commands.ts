@@ -16,10 +16,10 @@ import type { OfficeRuns } from '../letters/runs.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { LEASE_US, type RunCommand } from '../work/run.ts'
 import { changeRun, lockRun, type Run, type RunChange, type RunState } from '../work/run-rows.ts'
+import { readProgress } from './counts.ts'
 import { holdLanes } from './lanes.ts'
 import { isOver, isWorking, REDRIVE_RUN, type RedriveCounts, type RedriveState } from './redrive.ts'
 import { lockRedrive, type StoredRedrive, writeRedrive } from './rows.ts'
-import { readProgress } from './standing.ts'
 
 /** What an operator wants of a redrive. */
 export type RedriveCommand = RunCommand | { readonly act: 'start'; readonly actor: string }

@@ -16,14 +16,14 @@ import type { Walk } from '../work/run.ts'
 import { noteProgress, type Run } from '../work/run-rows.ts'
 import { type BatchDone, runBatch } from './batch.ts'
 import { decide, type Verdict } from './commands.ts'
+import { readProgress } from './counts.ts'
 import { placeOf } from './destinations.ts'
 import { LaneTurns } from './lane-turns.ts'
-import { holdLanes, type LaneStanding, remainingOf } from './lanes.ts'
+import { type CountedLane, holdLanes, remainingOf } from './lanes.ts'
 import { isObstacle, isPassing, wordsOf } from './obstacles.ts'
 import { isWorking, type RedriveAction, type RedriveCounts, type RedriveState } from './redrive.ts'
 import type { Repairer } from './repair/repairer.ts'
 import { lockRedrive, readRedrive, type StoredRedrive, writeRedrive } from './rows.ts'
-import { readProgress } from './standing.ts'
 import {
   canaryVerdict,
   haltNote,
@@ -271,7 +271,7 @@ export class Drive implements Walk {
     return true
   }
 
-  async #runLane(lane: LaneStanding, size: number): Promise<void> {
+  async #runLane(lane: CountedLane, size: number): Promise<void> {
     const { db, clock, owner, repairer, sources } = this.#parts
     const source = sources.get(lane.source)
     if (source === undefined) throw new Error(`no source is named '${lane.source}'`)
@@ -281,7 +281,7 @@ export class Drive implements Walk {
     else this.#count(lane, result)
   }
 
-  #count(lane: LaneStanding, { sent, skipped, failed, terms }: BatchDone): void {
+  #count(lane: CountedLane, { sent, skipped, failed, terms }: BatchDone): void {
     const step = { sent, skipped, failed }
     this.#lanes.count(lane, step)
     this.#pace.sent(placeOf(lane), sent)

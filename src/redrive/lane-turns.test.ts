@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { LaneTurns } from './lane-turns.ts'
-import type { LaneStanding } from './lanes.ts'
+import type { CountedLane } from './lanes.ts'
 import { redriveNumber } from './redrive.ts'
 
-const lane = (number: number, planned: number): LaneStanding => ({
+const lane = (number: number, planned: number): CountedLane => ({
   redrive: redriveNumber(1),
   lane: number,
   source: 'queues',
@@ -17,7 +17,7 @@ const lane = (number: number, planned: number): LaneStanding => ({
 
 const NOTHING = { sent: 0, skipped: 0, failed: 0 }
 
-function turnsOf(...lanes: readonly LaneStanding[]) {
+function turnsOf(...lanes: readonly CountedLane[]) {
   const turns = new LaneTurns()
   turns.learn(lanes)
   const open = () => turns.open().map((each) => each.lane)

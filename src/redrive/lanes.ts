@@ -14,7 +14,7 @@ export interface Lane {
   readonly destination: string
 }
 
-export interface LaneStanding extends Lane {
+export interface CountedLane extends Lane {
   readonly planned: number
   readonly sent: number
   readonly skipped: number
@@ -22,7 +22,7 @@ export interface LaneStanding extends Lane {
 }
 
 /** What is left of it. */
-export const remainingOf = (lane: Omit<LaneStanding, keyof Lane>): number =>
+export const remainingOf = (lane: Omit<CountedLane, keyof Lane>): number =>
   lane.planned - lane.sent - lane.skipped - lane.failed
 
 /** A place in the order of a lane. */
@@ -32,7 +32,7 @@ export interface LanePlace {
 }
 
 /** A lane and how far it is. */
-export interface PlacedLane extends LaneStanding {
+export interface PlacedLane extends CountedLane {
   /** The last letter that was looked at. */
   readonly behind: LanePlace
 }
@@ -58,9 +58,7 @@ const COLUMNS = `redrive, lane, source, engine, destination, planned, sent, skip
   at_captured AS "capturedAt", at_letter AS letter`
 
 type Row = {
-  readonly [Column in keyof LaneStanding]: LaneStanding[Column] extends number
-    ? Integer
-    : LaneStanding[Column]
+  readonly [Column in keyof CountedLane]: CountedLane[Column] extends number ? Integer : CountedLane[Column]
 } & { readonly capturedAt: Integer; readonly letter: Integer }
 
 const toLane = ({ source, engine, destination, ...row }: Row): PlacedLane => ({

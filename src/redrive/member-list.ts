@@ -1,5 +1,4 @@
 /** Lists of the letters of a redrive, with what became of each: in the order of the lanes, page by page. */
-import { type Instant, instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { decodePageToken, encodePageToken } from '../core/page-token.ts'
 import { type Database, type Integer, type Session, sql } from '../db/database.ts'
@@ -61,13 +60,10 @@ interface Row {
   readonly ahead: Integer | boolean
 }
 
-interface Cursor {
-  readonly lane: number
-  readonly capturedAt: Instant
-  readonly letter: LetterId
-}
+/** The last letter of a page: lane, capture and number. */
+type Cursor = readonly [lane: Integer, capturedAt: Integer, letter: Integer]
 
-const START: Cursor = { lane: -1, capturedAt: instant(0n), letter: letterId(0) }
+const START: Cursor = [-1, 0, 0]
 
 /** Letters of one look, and looks of one page: what is rare among them may take several pages. */
 const LOOK = 1_000
@@ -86,21 +82,14 @@ export function listMembers(
     let cursor: Cursor = start
     for (let looks = 0; looks < MAX_LOOKS; looks++) {
       const size = outcome === null ? limit + 1 : LOOK
-      const rows = await session.rows<Row>(
-        readPage,
-        redrive.number,
-        cursor.lane,
-        cursor.capturedAt,
-        cursor.letter,
-        size,
-      )
+      const rows = await session.rows<Row>(readPage, redrive.number, ...cursor, size)
       const members = await toMembers(session, redrive, rows)
       for (const [i, member] of members.entries()) {
         if (items.length === limit)
           return { items, continuationToken: encodePageToken(fields, written(cursor)) }
         if (outcome === null || member.outcome === outcome) items.push(member)
         const row = rows[i]
-        if (row !== undefined) cursor = cursorOf(row)
+        if (row !== undefined) cursor = [row.lane, row.captured_at, row.letter]
       }
       if (rows.length < size) return { items, continuationToken: null }
     }
@@ -108,22 +97,12 @@ export function listMembers(
   })
 }
 
-const cursorOf = (row: Row): Cursor => ({
-  lane: Number(row.lane),
-  capturedAt: instant(BigInt(row.captured_at)),
-  letter: letterId(row.letter),
-})
-
-const written = ({ lane, capturedAt, letter }: Cursor) => ({
-  lane: `${lane}`,
-  at: `${capturedAt}`,
-  letter: `${letter}`,
-})
+const written = ([lane, at, letter]: Cursor) => ({ lane: `${lane}`, at: `${at}`, letter: `${letter}` })
 
 function readCursor({ lane = '', at = '', letter = '' }: Readonly<Record<string, string>>): Cursor {
   if (![lane, at, letter].every((text) => /^-?\d{1,18}$/.test(text)))
     throw failure('continuation_token_invalid', { reason: 'it is malformed' })
-  return { lane: Number(lane), capturedAt: instant(BigInt(at)), letter: letterId(letter) }
+  return [Number(lane), BigInt(at), BigInt(letter)]
 }
 
 interface ExceptionRow {

@@ -68,7 +68,7 @@ const MOST_TRIES = 5
 /** The plan was cancelled, or is another server's by now. */
 class PlanLost extends Error {}
 
-interface CountedLane extends Lane {
+interface PlannedLane extends Lane {
   planned: number
   hasKeys: boolean
 }
@@ -80,7 +80,7 @@ export class Planning implements Walk {
   readonly #over = Promise.withResolvers<void>()
   #read: StoredRedrive | null = null
   #ways: Ways | null = null
-  readonly #lanes = new Map<string, CountedLane>()
+  readonly #lanes = new Map<string, PlannedLane>()
   readonly #numbers = { inFlight: 0, noDestination: 0, orderBlocked: 0, duplicate: 0, invalid: 0 }
   /** Redrives whose letters are left to them. */
   #others: readonly RedriveNumber[] = []
@@ -181,7 +181,7 @@ export class Planning implements Walk {
         // A look at SQLite holds the whole server up.
         await othersTurn()
         if (letters.length === 0) continue
-        const dealt = (await this.#sift(session, letters)).map((each) => this.#deal(each))
+        const dealt = (await this.#eligible(session, letters)).map((each) => this.#deal(each))
         await othersTurn()
         await this.#write('redrive.freeze', (tx) => insertLetters(tx, number, dealt))
       }
@@ -214,7 +214,7 @@ export class Planning implements Walk {
 
   /** Takes those letters out of a lane that `choose` finds among the next of them; gives how many. */
   async #takeOut(
-    lane: CountedLane,
+    lane: PlannedLane,
     choose: (letters: readonly LaneLetter[]) => Promise<readonly LaneLetter[]>,
   ): Promise<number> {
     const { db, signal } = this.#parts
@@ -246,7 +246,7 @@ export class Planning implements Walk {
   }
 
   /** Those that can be acted on; the others are counted. */
-  async #sift(session: Session, letters: readonly LetterId[]): Promise<Eligible[]> {
+  async #eligible(session: Session, letters: readonly LetterId[]): Promise<Eligible[]> {
     const candidates = await readCandidates(session, letters)
     const taken = await lettersAhead(session, letters, this.#others)
     this.#ways ??= new Ways(this.#request)
@@ -312,11 +312,11 @@ export class Planning implements Walk {
     }
   }
 
-  #laneOf({ source, engine, destination }: Way, share: number): CountedLane {
+  #laneOf({ source, engine, destination }: Way, share: number): PlannedLane {
     const name = JSON.stringify([source, engine, destination, share])
     const known = this.#lanes.get(name)
     if (known !== undefined) return known
-    const lane: CountedLane = {
+    const lane: PlannedLane = {
       redrive: this.#request.number,
       lane: this.#lanes.size,
       source,

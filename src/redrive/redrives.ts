@@ -12,6 +12,7 @@ import type { LetterSource } from '../letters/source.ts'
 import { inOffice, type OfficeWork } from '../letters/work.ts'
 import { Courtesy } from '../work/courtesy.ts'
 import { commandRedrive, type RedriveCommand } from './commands.ts'
+import { destinationsOf, readProgress, readSummaries, summaryOf } from './counts.ts'
 import { queueExists } from './destinations.ts'
 import { Drive, type DriveParts, type Step } from './drive.ts'
 import { listMembers, type MemberPage, type Members } from './member-list.ts'
@@ -30,7 +31,6 @@ import { forgetRedrive, oldRedrives } from './removal.ts'
 import { Repairer } from './repair/repairer.ts'
 import { insertRedrive, newestRedrives, openRedrives, readRedrive, type StoredRedrive } from './rows.ts'
 import { sampleOf } from './sample.ts'
-import { destinationsOf, readProgress, readStandings, standingOf } from './standing.ts'
 
 export interface RedrivesOptions {
   readonly db: Database
@@ -214,14 +214,14 @@ export class Redrives {
   list({ limit, before, states }: RedrivePage): Promise<readonly RedriveStanding[]> {
     return this.#options.db.session('redrive.list', async (session) => {
       const found = await newestRedrives(session, states ?? STARTED, before, limit)
-      return readStandings(session, found)
+      return readSummaries(session, found)
     })
   }
 
   /** Redrives that are under way or paused. */
   active(): Promise<readonly RedriveStanding[]> {
     return this.#options.db.session('redrive.active', async (session) =>
-      readStandings(session, await openRedrives(session)),
+      readSummaries(session, await openRedrives(session)),
     )
   }
 
@@ -309,7 +309,7 @@ export class Redrives {
     // Of one moment: what the destinations say adds up to the counts.
     const { lanes, counts } = await readProgress(session, redrive)
     const exceptions = await exceptionCounts(session, redrive.number)
-    return { ...standingOf(redrive, counts), destinations: destinationsOf(lanes), exceptions }
+    return { ...summaryOf(redrive, counts), destinations: destinationsOf(lanes), exceptions }
   }
 
   async #sample(redrive: StoredRedrive): Promise<readonly SampleLetter[]> {

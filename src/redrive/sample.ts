@@ -5,6 +5,7 @@ import { readLetterById } from '../letters/detail.ts'
 import type { Edit, Letter, Outgoing, SourceName } from '../letters/letter.ts'
 import { type LetterSource, NO_EDITS, onlyOne, outgoingOf } from '../letters/source.ts'
 import { insistOnStatus } from '../letters/transitions.ts'
+import { isChanged } from './eligibility.ts'
 import { LANE_START, readLanes } from './lanes.ts'
 import { type LaneLetter, nextLetters } from './members.ts'
 import { wordsOf } from './obstacles.ts'
@@ -93,7 +94,5 @@ async function repairLetter(
     { source, encoding, kind, reference, ...editedHeaders, payload },
   ])
   if (result?.ok !== true) return { edit: null, refusal: result?.reason ?? 'the recipe gives nothing' }
-  const { repaired } = result
-  const isChanged = repaired.payload !== null || Object.keys(repaired.headers).length > 0
-  return { edit: isChanged ? repaired : null, refusal: null }
+  return { edit: isChanged(result.repaired) ? result.repaired : null, refusal: null }
 }

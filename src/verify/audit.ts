@@ -15,7 +15,7 @@ import type { Audit, FoundRow, Shelving, Sizes } from './invariant.ts'
 /** All partitions with the names of their queues: a few for every queue. */
 const readPartitions = sql(
   'verify.partitions',
-  `SELECT part, number, id_prefix, name FROM bartleby.partitions JOIN bartleby.queues ON queues.id = queue_id`,
+  `SELECT part, number, id_prefix AS "idPrefix", name AS queue FROM bartleby.partitions JOIN bartleby.queues ON queues.id = queue_id`,
 )
 
 /**
@@ -109,15 +109,8 @@ async function historyEnds(
 }
 
 async function allPartitions(session: Session): Promise<Map<number, Shelving>> {
-  const rows = await session.rows<{ part: Integer; number: Integer; id_prefix: string; name: string }>(
-    readPartitions,
-  )
-  return new Map(
-    rows.map((row) => [
-      Number(row.part),
-      { queue: row.name, number: Number(row.number), idPrefix: row.id_prefix },
-    ]),
-  )
+  const rows = await session.rows<Shelving & { readonly part: Integer }>(readPartitions)
+  return new Map(rows.map(({ part, ...shelving }) => [Number(part), shelving]))
 }
 
 /** What the books say; whether they are right is for a check to tell. */

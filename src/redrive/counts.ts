@@ -1,7 +1,7 @@
 /** Redrives with their counts: sums over their lanes, and what became of the letters that were sent. */
 import type { Session } from '../db/database.ts'
 import { type Outcomes, outcomesOf } from '../letters/outcomes.ts'
-import { type LaneStanding, readLanes, remainingOf } from './lanes.ts'
+import { type CountedLane, readLanes, remainingOf } from './lanes.ts'
 import {
   type Destination,
   isSending,
@@ -15,14 +15,14 @@ import type { StoredRedrive } from './rows.ts'
 export async function readProgress(
   session: Session,
   redrive: StoredRedrive,
-): Promise<{ readonly lanes: readonly LaneStanding[]; readonly counts: RedriveCounts }> {
+): Promise<{ readonly lanes: readonly CountedLane[]; readonly counts: RedriveCounts }> {
   const outcomes = await outcomesOf(session, [redrive.number])
   const lanes = await readLanes(session, [redrive.number])
   return { lanes, counts: countsOf(redrive, lanes, outcomes.get(redrive.number)) }
 }
 
 /** How far these redrives are, in their order. Cost: a row for every lane, and the outcomes that are not folded yet. */
-export async function readStandings(
+export async function readSummaries(
   session: Session,
   redrives: readonly StoredRedrive[],
 ): Promise<readonly RedriveStanding[]> {
@@ -31,12 +31,12 @@ export async function readStandings(
   const outcomes = await outcomesOf(session, numbers)
   const lanes = Map.groupBy(await readLanes(session, numbers), ({ redrive }) => redrive)
   return redrives.map((redrive) =>
-    standingOf(redrive, countsOf(redrive, lanes.get(redrive.number) ?? [], outcomes.get(redrive.number))),
+    summaryOf(redrive, countsOf(redrive, lanes.get(redrive.number) ?? [], outcomes.get(redrive.number))),
   )
 }
 
 /** A redrive with its counts, as everybody sees it. */
-export function standingOf(redrive: StoredRedrive, counts: RedriveCounts): RedriveStanding {
+export function summaryOf(redrive: StoredRedrive, counts: RedriveCounts): RedriveStanding {
   const { owner: _, canarySentAt, recent, rateMeasured, ...shown } = redrive
   const rateNow = isWorking(redrive.state) ? rateMeasured : null
   return {
@@ -54,7 +54,7 @@ export function standingOf(redrive: StoredRedrive, counts: RedriveCounts): Redri
 /** What does not leave the office is confirmed as soon as it is done. */
 function countsOf(
   { action }: StoredRedrive,
-  lanes: readonly LaneStanding[],
+  lanes: readonly CountedLane[],
   outcomes: Outcomes | undefined,
 ): RedriveCounts {
   const sums = sumsOf(lanes)
@@ -66,14 +66,14 @@ function countsOf(
   return { ...sums, remaining: remainingOf(sums), confirmed, returned, unconfirmed }
 }
 
-function sumsOf(lanes: readonly LaneStanding[]) {
+function sumsOf(lanes: readonly CountedLane[]) {
   const sum = (count: 'planned' | 'sent' | 'skipped' | 'failed'): number =>
     lanes.reduce((total, lane) => total + lane[count], 0)
   return { planned: sum('planned'), sent: sum('sent'), skipped: sum('skipped'), failed: sum('failed') }
 }
 
 /** Where the letters go, each place once. */
-export function destinationsOf(lanes: readonly LaneStanding[]): Destination[] {
+export function destinationsOf(lanes: readonly CountedLane[]): Destination[] {
   const places = Map.groupBy(lanes, ({ source, destination }) => JSON.stringify([source, destination]))
   return [...places.values()].flatMap((same) =>
     same.slice(0, 1).map(({ source, destination: name }) => ({ source, name, ...sumsOf(same) })),

@@ -20,14 +20,14 @@ import type { Repairer } from './repair/repairer.ts'
 import { openRedrives, type StoredRedrive } from './rows.ts'
 
 /** Letters that go on to the next question, and those that do not. */
-export interface Sifted {
+export interface Eligibility {
   /** In the order of the lane. */
   readonly fit: readonly Candidate[]
   readonly exceptions: readonly Exception[]
 }
 
 /** The same, as far as it can be told. */
-export interface SiftedSoFar extends Sifted {
+export interface EligibilitySoFar extends Eligibility {
   /** The first letter of which it cannot; null: there is none. */
   readonly next: LetterId | null
 }
@@ -44,11 +44,11 @@ export const skipped = (
 })
 
 /** Locks the letters, and leaves out those that are not what they were when they were planned, and those of older redrives. */
-export async function siftLetters(
+export async function lockEligible(
   tx: Transaction,
   redrive: StoredRedrive,
   letters: readonly LaneLetter[],
-): Promise<Sifted> {
+): Promise<Eligibility> {
   const ids = letters.map(({ letter }) => letter)
   const candidates = await lockCandidates(tx, ids)
   const taken = await lettersAhead(tx, ids, await startedBefore(tx, redrive))
@@ -77,12 +77,16 @@ async function startedBefore(session: Session, { number, startedAt }: StoredRedr
     .map((other) => other.number)
 }
 
-export interface RepairedLetters extends SiftedSoFar {
+export interface RepairedLetters extends EligibilitySoFar {
   readonly edits: ReadonlyMap<LetterId, KeptEdit>
 }
 
 /** A batch is repaired for so long at most: whoever pauses or cancels waits for it, and on SQLite every writer. */
 const REPAIR_MS = 250
+
+/** Whether a recipe made anything else of a letter. */
+export const isChanged = ({ payload, headers }: Omit<KeptEdit, 'id'>): boolean =>
+  payload !== null || Object.keys(headers).length > 0
 
 /** Makes of each letter what the recipe says, and leaves out those that it cannot be applied to. */
 export async function repairLetters(
@@ -117,8 +121,7 @@ export async function repairLetters(
       continue
     }
     fit.push(letter)
-    const { payload, headers } = result.repaired
-    if (payload !== null || Object.keys(headers).length > 0) edits.set(id, { id, payload, headers })
+    if (isChanged(result.repaired)) edits.set(id, { id, ...result.repaired })
   }
   return { fit, exceptions, edits, next: letters[results.length]?.id ?? null }
 }
@@ -133,7 +136,7 @@ export async function keepOrder(
   { source, engine }: Lane,
   batch: readonly LaneLetter[],
   letters: readonly Candidate[],
-): Promise<SiftedSoFar> {
+): Promise<EligibilitySoFar> {
   const all = { fit: letters, exceptions: [], next: null }
   if (!isSending(action) || terms.order !== 'key' || !isOfQueues(source)) return all
   const keyed = letters.flatMap(({ id, key }) => (key === null ? [] : [{ id, key }]))
