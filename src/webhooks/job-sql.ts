@@ -104,13 +104,10 @@ const WAITING = 'id, priority, created_at, extra_seconds, message'
 const IN_TURN = 'ORDER BY priority DESC, created_at, id'
 
 /** The first of one state, in the order of its index: on SQLite the planner may prefer another one. */
-const firstOf = (state: JobState, index: string) => ({
-  postgres: `(SELECT ${WAITING} FROM bartleby.webhook_jobs WHERE consumer = $1 AND state = ${state} ${IN_TURN} LIMIT $2)`,
-  sqlite: `SELECT * FROM (SELECT ${WAITING} FROM webhook_jobs INDEXED BY ${index}
-             WHERE consumer = $1 AND state = ${state} ${IN_TURN} LIMIT $2)`,
-})
-const READY = firstOf(JOB.ready, 'webhook_jobs_ready')
-const LATER = firstOf(JOB.later, 'webhook_jobs_later_of')
+const firstOf = (state: JobState, index: string) =>
+  `SELECT * FROM (SELECT ${WAITING} FROM bartleby.webhook_jobs INDEXED BY ${index}
+     WHERE consumer = $1 AND state = ${state} ${IN_TURN} LIMIT $2) AS first`
+const EITHER = `${firstOf(JOB.ready, 'webhook_jobs_ready')} UNION ALL ${firstOf(JOB.later, 'webhook_jobs_later_of')}`
 
 const QUEUED = 'id, priority, created_at, extra_seconds, message_id, content_type, headers'
 const BEFORE = `sum(size) OVER (${IN_TURN} ROWS UNBOUNDED PRECEDING) - size AS before`
@@ -128,7 +125,7 @@ const readQueued = sql(
     postgres: `
     SELECT ${QUEUED}, payload FROM (
       SELECT *, ${BEFORE}
-      FROM (SELECT * FROM (${READY.postgres} UNION ALL ${LATER.postgres}) AS either ${IN_TURN} LIMIT $2) AS waiting
+      FROM (SELECT * FROM (${EITHER}) AS either ${IN_TURN} LIMIT $2) AS waiting
       CROSS JOIN LATERAL (SELECT message_id, content_type, headers, payload, octet_length(payload) AS size
         FROM bartleby.webhook_messages WHERE id = waiting.message LIMIT 1) AS message
     ) AS sized WHERE before < ${MOST_BYTES} ${IN_TURN}`,
@@ -138,7 +135,7 @@ const readQueued = sql(
       SELECT *, ${BEFORE} FROM (
         SELECT waiting.id, waiting.priority, waiting.created_at, extra_seconds, message_id, content_type, headers,
           message.rowid AS place, length(payload) AS size
-        FROM (SELECT * FROM (${READY.sqlite} UNION ALL ${LATER.sqlite}) ${IN_TURN} LIMIT $2) AS waiting
+        FROM (SELECT * FROM (${EITHER}) ${IN_TURN} LIMIT $2) AS waiting
         CROSS JOIN webhook_messages AS message ON message.id = waiting.message)
     ) WHERE before < ${MOST_BYTES} ${IN_TURN}`,
   },

@@ -13,19 +13,14 @@ const begin = sql(
    WHERE number = $1 AND paused_until IS NULL`,
 )
 
+const LONGER = 'CASE WHEN pause_seconds * 2 < $3::int THEN pause_seconds * 2 ELSE $3::int END'
+
 /** Makes a pause twice as long, up to a limit, from now on. One row by its number. */
 const prolong = sql(
   'webhooks.prolongPause',
-  {
-    postgres: `
-      UPDATE bartleby.webhook_consumers SET pause_seconds = least(pause_seconds * 2, $3::int), pause_reason = $4,
-        paused_until = $2::bigint + least(pause_seconds * 2, $3::int) * 1000000::bigint
-      WHERE number = $1 AND paused_until IS NOT NULL RETURNING paused_until`,
-    sqlite: `
-      UPDATE webhook_consumers SET pause_seconds = min(pause_seconds * 2, $3), pause_reason = $4,
-        paused_until = $2 + min(pause_seconds * 2, $3) * 1000000
-      WHERE number = $1 AND paused_until IS NOT NULL RETURNING paused_until`,
-  },
+  `UPDATE bartleby.webhook_consumers SET pause_seconds = ${LONGER}, pause_reason = $4,
+     paused_until = $2::bigint + CAST(${LONGER} AS bigint) * 1000000
+   WHERE number = $1 AND paused_until IS NOT NULL RETURNING paused_until`,
   { bigints: true },
 )
 
