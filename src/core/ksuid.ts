@@ -114,6 +114,9 @@ export function serialFromId(prefix: string, id: string): number | null {
   return serial > Number.MAX_SAFE_INTEGER ? null : serial
 }
 
+/** What an id that was made of a prefix and a serial begins with. */
+export const prefixOf = (id: string): string => id.slice(0, PREFIX_LENGTH)
+
 const digitOf = (code: number): number => DIGIT_OF_CODE[code] ?? -1
 
 function numberOf(text: string, from: number, to: number): number {

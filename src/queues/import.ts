@@ -7,7 +7,7 @@ import { instantSum, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
 import type { ImportItem, ImportOutcome, ItemId } from './queue.ts'
 import type { Partition } from './records.ts'
-import { type ItemToImport, importItems } from './sql/import.ts'
+import { type ItemToImport, importItems, sentItemIds } from './sql/import.ts'
 import { LEASE_GRACE_US, noteLease } from './sql/lease.ts'
 
 const ZERO = instant(0n)
@@ -24,7 +24,9 @@ export async function importInto(
   const rows = items.map((item) => toRow(item, defaultExpireAt))
   // In a dead queue a letter holds the ids of its item until it is done with, as an item would.
   const ksuids = rows.map(({ sourceId }) => sourceId).filter((id) => checkKsuid(id) === null)
-  const held = partition.holdsLetters ? await heldItemIds(tx, ksuids) : new Set()
+  const held = new Set(
+    partition.holdsLetters ? [...(await heldItemIds(tx, ksuids)), ...(await sentItemIds(tx, ksuids))] : [],
+  )
   const wanted = rows.filter(({ sourceId }) => !held.has(sourceId))
   const made = await importItems(tx, part, now, wanted)
   const serialOf = new Map(wanted.map((row, i) => [row, made[i] ?? null]))

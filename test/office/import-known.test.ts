@@ -94,6 +94,19 @@ describe.each(stores.map((kind) => reused(kind)))('an import into a dead queue o
     expect(await imported(id)).toBe('imported')
   })
 
+  it('knows the ids that items on their way have now, until they arrive', async () => {
+    await open()
+    await die('orders')
+    await die('orders', { run })
+    await sendBack()
+    const sent = [await leaseOne('orders'), await leaseOne('orders')]
+    for (const { id } of sent) expect(await imported(id)).toBe('existed')
+    for (const { id } of sent) {
+      await desk.office.queues.complete({ queueName: 'orders', ids: [id] })
+      expect(await imported(id)).toBe('imported')
+    }
+  })
+
   it('knows letters by the id under which their dead queue lists them', async () => {
     await open()
     const first = await die('orders')

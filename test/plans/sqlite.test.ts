@@ -30,6 +30,7 @@ const SCANNED: Readonly<Record<string, string>> = {
   ...REDRIVE_SCANNED,
   ...RUN_SCANNED,
   'queues.untold': 'queues are few, and it is read once per start',
+  'partitions.withPrefix': 'partitions are few, and imports into dead queues rare',
   'engineQueues.readAll': 'there is a row for each queue of an engine, and those are few',
   'office.ping': 'counts the migrations, of which there is a handful',
   'purge.read': 'its table holds nothing but the partitions of queues that were just deleted',

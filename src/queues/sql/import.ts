@@ -1,6 +1,7 @@
 /** items.import: items with a past, as given. */
 import type { Instant } from '../../core/clock.ts'
 import { textBytes } from '../../core/content.ts'
+import { idFromSerial, prefixOf, serialFromId } from '../../core/ksuid.ts'
 import { type Integer, sql, type Transaction, type Value } from '../../db/database.ts'
 import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'
@@ -104,3 +105,32 @@ const rowOf = (item: ItemToImport, serial: number, part: number, now: Instant): 
 
 const hex = (bytes: Uint8Array | null): string | null =>
   bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
+
+/** Partitions are few, and imports into dead queues rare. */
+const partitionsWith = sql(
+  'partitions.withPrefix',
+  'SELECT part, id_prefix FROM bartleby.partitions WHERE id_prefix = ANY($1::text[])',
+)
+
+/** Items by primary key, of which a letter waits to hear. */
+const readSent = sql(
+  'items.sentBack',
+  `SELECT id FROM bartleby.items WHERE part = $1 AND shelf = ANY($3::int[]) AND id = ANY($2::bigint[])
+     AND (SELECT 1 FROM bartleby.letters WHERE letters.id = case_id) IS NOT NULL`,
+)
+
+/** Those of `ids` that are ids of items which letters were sent back as. */
+export async function sentItemIds(tx: Transaction, ids: readonly string[]): Promise<Set<string>> {
+  const sent = new Set<string>()
+  if (ids.length === 0) return sent
+  const prefixes = [...new Set(ids.map(prefixOf))]
+  for (const { part, id_prefix } of await tx.rows<{ part: Integer; id_prefix: string }>(
+    partitionsWith,
+    prefixes,
+  )) {
+    const serials = ids.flatMap((id) => serialFromId(id_prefix, id) ?? [])
+    const rows = await tx.rows<{ id: Integer }>(readSent, Number(part), serials, Object.values(SHELF))
+    for (const { id } of rows) sent.add(idFromSerial(id_prefix, Number(id)))
+  }
+  return sent
+}

@@ -7,6 +7,7 @@ import { openDatabase } from '../../../src/db/open.ts'
 import { EngineDirectory } from '../../../src/engines/definitions.ts'
 import { SeriesNumbers } from '../../../src/history/record.ts'
 import type { RawRecord } from '../../../src/kafka/event.ts'
+import { reassign } from '../../../src/kafka/reassign.ts'
 import { readLetterById } from '../../../src/letters/detail.ts'
 import { Drawers } from '../../../src/letters/drawers.ts'
 import { type Letter, letterId } from '../../../src/letters/letter.ts'
@@ -42,6 +43,14 @@ export interface DeathDesk {
   sentBack(letter: Letter): Promise<Doomed>
   /** The same after the letter was given up meanwhile; left out where nothing can die then. */
   givenUp?(letter: Letter, status: 'Resolved' | 'Expired'): Promise<Doomed>
+  /** What a letter stands for is sent back, and done. Left out: nobody tells of it. */
+  confirmed?(letter: Letter): Promise<unknown>
+  /** A consumer of its dead queue, or its message itself, says that it is done. */
+  completed?(letter: Letter): Promise<unknown>
+  /** It turns out to come from another queue. */
+  refiled?(letter: Letter): Promise<unknown>
+  /** The users of its source erase it. */
+  erased?(letter: Letter): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -78,6 +87,12 @@ async function twoServers<S extends { readonly db: Database }>(
 
 const registers = () => ({ drawers: new Drawers(), series: new SeriesNumbers() })
 
+/** Leases what a queue holds, and completes it. */
+async function completeAll(store: LetterStore, queueName: string): Promise<void> {
+  const { partition, items } = await store.lease(queueName)
+  await store.queues.complete({ queueName, partition, ids: items.map(({ id }) => id) })
+}
+
 const queues =
   (engine: string | null) =>
   async (kind: StoreKind): Promise<DeathDesk> => {
@@ -111,6 +126,11 @@ const queues =
         await letters.retry(letter, SENT)
         return leased()
       },
+      async confirmed(letter) {
+        await letters.retry(letter, SENT)
+        await completeAll(store, 'jobs')
+      },
+      completed: (letter) => completeAll(store, letter.deadQueue ?? ''),
       async close() {
         await other.drain()
         await close()
@@ -140,6 +160,14 @@ const webhooks =
         await letters.retry(letter, SENT)
         return inFlight(xid(letter.sourceId))
       },
+      ...(type === 'pull' && {
+        async confirmed(letter: Letter) {
+          await letters.retry(letter, SENT)
+          for (const state of ['INFLIGHT', 'DELIVERED'])
+            await store.jobs.move(consumer, letter.sourceId, state, 0)
+        },
+      }),
+      erased: ({ sourceId }) => store.jobs.erase(consumer, sourceId),
       close: () => store.close(),
     }
   }
@@ -179,9 +207,16 @@ const outbox =
         await letters.retry(letter, SENT)
         return rejecting()
       },
+      async confirmed(letter) {
+        await letters.retry(letter, SENT)
+        office.deliver = async () => {}
+        await office.dispatch()
+      },
       close: () => office.close(),
     }
   }
+
+const CALLER = { actor: 'nell', requestId: '4e2ad5ec-7b8d-4f9a-9d7a-7a0c5f3e9b11' }
 
 async function kafka(kind: StoreKind): Promise<DeathDesk> {
   const store = await KafkaStore.open(kind)
@@ -208,6 +243,10 @@ async function kafka(kind: StoreKind): Promise<DeathDesk> {
       const minted = await store.publish(await store.again({ letterId: id }))
       clock.advance(1_000n)
       return read(store.record({ originalEventId: minted }))
+    },
+    async refiled({ id }) {
+      const { dlqId } = await store.again({ letterId: id })
+      await reassign(store, dlqId, { service: 'billing', topic: 'orders' }, CALLER)
     },
     async givenUp({ id }, status) {
       const event = await store.again({ letterId: id })
@@ -243,6 +282,10 @@ async function reports(kind: StoreKind): Promise<DeathDesk> {
       await letters.retry(letter, SENT)
       clock.advance(1_000n)
       return reported(store.report({ instanceId: 'one', sourceId: letter.sourceId }))
+    },
+    async confirmed(letter) {
+      await letters.retry(letter, SENT)
+      await completeAll(store, 'hmac-rotation-queue')
     },
     async givenUp(letter, status) {
       await letters.change(letter, { status, notes: null, actor: 'nell' })

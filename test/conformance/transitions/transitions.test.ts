@@ -114,7 +114,9 @@ describe.each(stores.flatMap((kind) => DEATHS.map((death) => ({ ...death, kind, 
       for (const column of [...PLAIN_COLUMNS, ...PLACES])
         if (!touched.has(column)) expect({ [column]: after[column] }).toEqual({ [column]: before[column] })
       if (touched.has('resolution') && sets.includes('resolution')) expect(after.resolution).toBe(act)
-      for (const column of ['resolved_at', 'expired_at', 'sent_as', 'sent_to'] as const)
+      // What a consumer completes in a dead queue was not sent by anybody.
+      const sent = act === 'complete' ? [] : (['sent_as', 'sent_to'] as const)
+      for (const column of ['resolved_at', 'expired_at', ...sent] as const)
         if (sets.includes(column)) expect({ [column]: after[column] }).not.toEqual({ [column]: null })
       const row = await newest(letter)
       expect(row).toMatchObject({ operation: wordOf(act, letter.engine), status: 'Succeeded' })
@@ -177,6 +179,54 @@ describe.each(stores.flatMap((kind) => DEATHS.map((death) => ({ ...death, kind, 
       await refused(letter, ['restore'])
       await doing('discard', letter, () => changed(letter, 'Resolved'))
       expect(await again(letter)).toMatchObject({ sentAs: null, sentTo: null, redrive: null })
+    })
+
+    it('are confirmed when what was sent is done, where anybody tells of that', async () => {
+      const { confirmed } = desk
+      if (confirmed === undefined) return
+      const letter = await dead()
+      const before = await stateOf(letter)
+      await confirmed.call(desk, letter)
+      const after = await stateOf(letter)
+      // A retry and a confirmation.
+      expect(after).toMatchObject({
+        version: Number(before.version) + 2,
+        status: STATUS.Resolved,
+        resolution: 'retry',
+      })
+      expect(after.confirmed_at).not.toBe(null)
+      expect(await newest(letter)).toMatchObject({ operation: 'confirm', status: 'Succeeded' })
+      await refused(letter, ['retry', 'discard', 'expire'])
+    })
+
+    it('are completed by consumers of their dead queue', async () => {
+      const { completed } = desk
+      if (completed === undefined) return
+      for (const old of await lettersIn(desk.db)) if (old.status === 'Pending') await changed(old, 'Expired')
+      const letter = await dead()
+      await doing('complete', letter, () => completed.call(desk, letter))
+      await refused(letter, ['retry', 'discard', 'expire'])
+      await doing('restore', letter, () => changed(letter, 'Pending'))
+    })
+
+    it('are filed anew when they turn out to come from another queue', async () => {
+      const { refiled } = desk
+      if (refiled === undefined) return
+      const letter = await dead()
+      await doing('refile', letter, () => refiled.call(desk, letter))
+      expect((await stateOf(letter)).drawer).not.toBe(letter.drawer)
+    })
+
+    it('are erased by the users of their source, and only while they are pending', async () => {
+      const { erased } = desk
+      if (erased === undefined) return
+      const [letter, ended] = [await dead(), await dead()]
+      await changed(ended, 'Resolved')
+      await expect(erased.call(desk, ended)).rejects.toThrow()
+      await erased.call(desk, letter)
+      const left = (await lettersIn(desk.db)).map(({ id }) => id)
+      expect(left).not.toContain(letter.id)
+      expect(left).toContain(ended.id)
     })
 
     it('are removed when their time is over, and only if they are ended', async () => {
