@@ -7,6 +7,7 @@
  */
 import { hash } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
+import { canonicalJson } from '../core/json/exact.ts'
 import type { Xids } from '../core/xid.ts'
 import { type Database, sql, type Transaction, type Value } from '../db/database.ts'
 import { parseCallbackUrl, withoutCredentials } from './registry/callback-url.ts'
@@ -129,12 +130,3 @@ const draftOfEntry = (entry: SeedEntry, own?: readonly Value[]): Draft => ({
 })
 
 const toSeeded = ({ id, name }: SeedEntry): SeededEntry => ({ id, name: given(name) ?? id })
-
-/** The same text for the same content, in whatever order its keys were written. */
-function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_, part: unknown) =>
-    typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
-  )
-}

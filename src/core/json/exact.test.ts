@@ -58,5 +58,6 @@ describe('JSON that is read exactly', () => {
     expect(canonicalJson(parseExactly('{ "b": [1, {"d":2,"c":12345678901234567890}], "a": null }'))).toBe(
       '{"a":null,"b":[1,{"c":12345678901234567890,"d":2}]}',
     )
+    expect(canonicalJson({ b: 1, a: undefined })).toBe('{"b":1}')
   })
 })

@@ -79,12 +79,14 @@ export function sameJson(a: unknown, b: unknown): boolean {
   )
 }
 
-/** The same text for the same value: members in the order of their names, no white space. */
+/** The same text for the same value: members in the order of their names, without those that are undefined and white space. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`
   const members = membersOf(value)
   if (members === null) return JSON.stringify(value)
-  const names = Object.keys(members).sort()
+  const names = Object.keys(members)
+    .filter((name) => members[name] !== undefined)
+    .sort()
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalJson(members[name])}`).join()}}`
 }
 
