@@ -1,5 +1,6 @@
 /** What flags say: numbers, durations, files, and whether a person means it. What they do not say ends the command with words. */
 import { readFile } from 'node:fs/promises'
+import { InvalidArgumentError } from 'commander'
 import { parseGoDuration } from '../core/duration.ts'
 import { CommandFailure, EXIT, reasonOf, usage } from './exit.ts'
 import { readAll, type Terminal } from './terminal.ts'
@@ -87,4 +88,16 @@ export const given = <All extends object>(all: All) =>
   // Entries of it are entries of a part of it.
   Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as {
     [Name in keyof All]?: Exclude<All[Name], undefined>
+  }
+
+type Pairs = Readonly<Record<string, string>>
+
+/** One `name=value` of a flag that can be repeated; `shape` says what a value may be. */
+export const pairs =
+  (example: string, shape = /^([^=]+)=(.+)$/s) =>
+  (text: string, before: Pairs = {}): Pairs => {
+    const [, name, value] = shape.exec(text) ?? []
+    if (name === undefined || value === undefined)
+      throw new InvalidArgumentError(`Write it as name=value, as in ${example}.`)
+    return { ...before, [name]: value }
   }

@@ -10,8 +10,8 @@ interface Flags extends ConfigFlags {
   readonly repair?: boolean
 }
 
-export function migrateCommand(terminal: Terminal): Command {
-  return new Command('migrate')
+export const migrateCommand = (terminal: Terminal): Command =>
+  new Command('migrate')
     .description("Bring the store's schema up to this version. `serve` does the same when it starts.")
     .option('--store <url>', 'sqlite:PATH or postgres://…; sqlite:./data/bartleby.db unless configured')
     .option('--unsupported-store', UNSUPPORTED_STORE)
@@ -38,7 +38,6 @@ ${EXIT_HELP}`,
     .action(({ json = false, repair = false, ...flags }: Flags) =>
       (repair ? repairStore : migrateStore)(flags, json, terminal),
     )
-}
 
 async function migrateStore(flags: ConfigFlags, json: boolean, terminal: Terminal): Promise<void> {
   const { store: url, unsupportedStore } = await configOf(flags, terminal)

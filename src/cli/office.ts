@@ -1,6 +1,6 @@
 /** Commands that talk to an office: how they find it, what they work with there, how they answer, and errors as exit codes. */
 import { Command } from 'commander'
-import { dataOf, walkPages } from '../client/envelope.ts'
+import { answerOf, walkPages } from '../client/envelope.ts'
 import {
   type ConnectionOptions,
   HistoryClient,
@@ -201,8 +201,7 @@ function deskAt(
       { timeoutMs = TIMEOUT_MS, once = false, ...options }: Patience = {},
     ) => {
       const request = { method, path, timeoutMs, ...(body === undefined ? {} : { body }) }
-      // What it is, is the server's promise.
-      return (await dataOf(endpoint, request, options, method === 'GET' && !once)) as Data
+      return (await answerOf<Data>(endpoint, request, options, method === 'GET' && !once)).data
     },
     queues: new QueueClient(connection),
     letters: new LetterClient(connection),

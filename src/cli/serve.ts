@@ -14,8 +14,8 @@ interface Flags extends ConfigFlags {
   readonly demo?: boolean
 }
 
-export function serveCommand(terminal: Terminal): Command {
-  return new Command('serve')
+export const serveCommand = (terminal: Terminal): Command =>
+  new Command('serve')
     .description(
       'Serve the office until stopped (SIGTERM or Ctrl-C): the console, and the APIs of letters, queues, engines, outbox, webhooks and Kafka.',
     )
@@ -49,7 +49,6 @@ ${EXIT_HELP}
   130, 143  a second Ctrl-C or SIGTERM cut the shutdown short`,
     )
     .action((flags: Flags) => serveUntilSignal(flags, terminal))
-}
 
 async function serveUntilSignal({ demo, ...flags }: Flags, terminal: Terminal): Promise<void> {
   const { checkExposure, loadConfig } = await import('../config/index.ts')

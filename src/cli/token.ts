@@ -1,7 +1,8 @@
 /** `bartleby token`: makes bearer tokens. Only their SHA-256 is configured; the token itself is shown once. */
 import { createHash, randomBytes } from 'node:crypto'
 import { Command, Option } from 'commander'
-import { CommandFailure, EXIT, EXIT_HELP } from './exit.ts'
+import { usage } from './exit.ts'
+import { commandGroup } from './office.ts'
 import { readAll, type Terminal } from './terminal.ts'
 
 const ROLES = ['viewer', 'operator', 'admin'] as const
@@ -17,18 +18,8 @@ interface CreateFlags {
   readonly json?: boolean
 }
 
-export function tokenCommand(terminal: Terminal): Command {
-  const token = new Command('token').description('Make and hash bearer tokens.').addHelpText(
-    'after',
-    `
-Examples:
-  $ bartleby token create --name ops --role operator --config bartleby.yaml
-  $ printf %s "$TOKEN" | bartleby token hash
-
-${EXIT_HELP}`,
-  )
-  token
-    .command('create')
+const create = (terminal: Terminal): Command =>
+  new Command('create')
     .description('Make a token, print it once, and print or add its configuration entry.')
     .requiredOption('--name <name>', 'who will use it; shown in logs')
     .addOption(new Option('--role <role>', 'what it may do').choices(ROLES).makeOptionMandatory())
@@ -44,19 +35,26 @@ Examples:
   $ bartleby token create --name ci --role viewer --config bartleby.yaml`,
     )
     .action((flags: CreateFlags) => createToken(flags, terminal))
-  token
-    .command('hash')
+
+const hash = (terminal: Terminal): Command =>
+  new Command('hash')
     .description('Read a token from stdin and print the SHA-256 that the configuration wants.')
     .addHelpText('after', '\nExample:\n  $ printf %s "$TOKEN" | bartleby token hash')
     .action(async () => {
-      const given = Buffer.from(await readAll(terminal.stdin))
-        .toString('utf8')
-        .replace(/\r?\n$/, '')
-      if (given === '') throw new CommandFailure(EXIT.usage, 'no token on stdin')
-      terminal.out(sha256(given))
+      const given = Buffer.from(await readAll(terminal.stdin)).toString('utf8')
+      const token = given.replace(/\r?\n$/, '')
+      if (token === '') throw usage('no token on stdin')
+      terminal.out(sha256(token))
     })
-  return token
-}
+
+export const tokenCommand = commandGroup(
+  'token',
+  'Make and hash bearer tokens.',
+  `Examples:
+  $ bartleby token create --name ops --role operator --config bartleby.yaml
+  $ printf %s "$TOKEN" | bartleby token hash`,
+  [create, hash],
+)
 
 async function createToken({ name, role, config, json }: CreateFlags, terminal: Terminal): Promise<void> {
   const token = TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString('base64url')

@@ -11,8 +11,8 @@ interface Flags extends ConfigFlags {
   readonly json?: boolean
 }
 
-export function verifyCommand(terminal: Terminal): Command {
-  return new Command('verify')
+export const verifyCommand = (terminal: Terminal): Command =>
+  new Command('verify')
     .description('Check that the store keeps its promises, and show the rows that break them. Reads only.')
     .option('--store <url>', 'sqlite:PATH or postgres://…; sqlite:./data/bartleby.db unless configured')
     .option('--config <file>', 'configuration in YAML')
@@ -52,7 +52,6 @@ Exit codes:
   3  it could not be checked: the store is not there, cannot be reached, or is of another version`,
     )
     .action(({ json, ...flags }: Flags) => verify(flags, json === true, terminal))
-}
 
 async function verify(flags: ConfigFlags, json: boolean, terminal: Terminal): Promise<void> {
   const report = await onStore(flags, terminal, EXIT.nothing, async (db) => {

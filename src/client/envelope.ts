@@ -48,8 +48,8 @@ export async function read<Data>(
   query: Query,
   options: CallOptions | undefined,
 ): Promise<Data> {
-  // The shape of replies is the server's promise.
-  return (await dataOf(endpoint, { method: 'GET', path: path + queryText(query) }, options, true)) as Data
+  const request = { method: 'GET', path: path + queryText(query) } as const
+  return (await answerOf<Data>(endpoint, request, options, true)).data
 }
 
 /** Gets one page. Replies may leave the token of the last page out. */
@@ -106,28 +106,18 @@ export async function writeAnswered<Data>(
 ): Promise<Answered<Data>> {
   const headers: Record<string, string> = idempotencyKey === null ? {} : { 'idempotency-key': idempotencyKey }
   const request = { method, path, body, headers, timeoutMs }
-  // As above.
-  return (await answerOf(endpoint, request, options, idempotencyKey !== null)) as Answered<Data>
+  return answerOf(endpoint, request, options, idempotencyKey !== null)
 }
 
 type Request = Pick<Exchange, 'method' | 'path' | 'body' | 'headers'> & { readonly timeoutMs?: number }
 
 /** Sends the request, again after a failed connection if it is `repeatable`, and opens the envelope. */
-export async function dataOf(
-  endpoint: Endpoint,
-  request: Request,
-  options: CallOptions | undefined,
-  repeatable: boolean,
-): Promise<unknown> {
-  return (await answerOf(endpoint, request, options, repeatable)).data
-}
-
-async function answerOf(
+export async function answerOf<Data>(
   endpoint: Endpoint,
   request: Request,
   { signal }: CallOptions = {},
   repeatable: boolean,
-): Promise<Answered<unknown>> {
+): Promise<Answered<Data>> {
   const attempt = {
     timeoutMs: CALL_TIMEOUT_MS,
     ...request,
@@ -137,7 +127,8 @@ async function answerOf(
   for (let failures = 0; ; failures++) {
     try {
       const reply = await exchange(endpoint, attempt)
-      return { status: reply.status, data: opened(reply) }
+      // The shape of replies is the server's promise.
+      return { status: reply.status, data: opened(reply) as Data }
     } catch (error) {
       const lost = error instanceof OfficeClientError && error.code === 'network'
       if (!lost || !repeatable || failures === MAX_REPEATS) throw error

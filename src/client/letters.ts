@@ -3,7 +3,16 @@
  * it holds no connection and no state.
  */
 import { payloadFields } from './bytes.ts'
-import { dataOf, type Page, pathTo, read, readPage, type WriteOptions, walkPages, write } from './envelope.ts'
+import {
+  answerOf,
+  type Page,
+  pathTo,
+  read,
+  readPage,
+  type WriteOptions,
+  walkPages,
+  write,
+} from './envelope.ts'
 import type {
   ActivityRequest,
   CaptureRequest,
@@ -98,8 +107,7 @@ export class LetterClient {
     const body = { ...(payload !== undefined && payloadFields('payload', payload)), notes }
     if (!dryRun) return write(this.#endpoint, 'POST', path, body, options)
     const preview = { method: 'POST', path: `${path}?dryRun=true`, body } as const
-    // The shape of replies is the server's promise.
-    return (await dataOf(this.#endpoint, preview, options, true)) as RetryPreview
+    return (await answerOf<RetryPreview>(this.#endpoint, preview, options, true)).data
   }
 
   /** Ends a pending letter without sending it back. */

@@ -39,11 +39,11 @@ const STORM = { payments: 300, atOnce: 6, fromSecond: 20 } as const
 const ROUND_SECONDS = 1_200
 
 /** When partners are out of order, in seconds of each round. */
-const OUTAGES = {
-  erpIsDown: [70, 160],
-  warehouseIsDown: [30, 150],
-  printerIsOut: [100, 220],
-} as const satisfies Partial<Record<keyof World, readonly [from: number, to: number]>>
+const OUTAGES = [
+  { what: 'erpIsDown', from: 70, to: 160 },
+  { what: 'warehouseIsDown', from: 30, to: 150 },
+  { what: 'printerIsOut', from: 100, to: 220 },
+] as const
 
 export class Traffic {
   readonly #parts: TrafficParts
@@ -78,9 +78,7 @@ export class Traffic {
     const begin = office.clock.now()
     while (!signal.aborted) {
       const second = (Number(office.clock.now() - begin) / 1e6) % ROUND_SECONDS
-      world.erpIsDown = isWithin(second, OUTAGES.erpIsDown)
-      world.warehouseIsDown = isWithin(second, OUTAGES.warehouseIsDown)
-      world.printerIsOut = isWithin(second, OUTAGES.printerIsOut)
+      for (const { what, from, to } of OUTAGES) world[what] = second >= from && second < to
       await pause(office.clock, BEAT_US, signal)
     }
   }
@@ -167,6 +165,3 @@ export class Traffic {
     }
   }
 }
-
-const isWithin = (second: number, [from, to]: readonly [number, number]): boolean =>
-  second >= from && second < to

@@ -3,7 +3,7 @@ import type { LetterKey } from '../../client/letter-types.ts'
 import { formatLetterQuery, type LetterParameters } from '../../core/letter-query.ts'
 import { CommandFailure, EXIT, usage } from '../exit.ts'
 import { wholeNumber } from '../flags.ts'
-import type { Desk } from '../office.ts'
+import type { Desk, TextFlags } from '../office.ts'
 import { confirmPlan, makePlan } from '../redrive/plan.ts'
 import { type Chosen, MOST_IDS, planBody } from '../redrive/plan-flags.ts'
 import { seeThrough, waitMsOf } from '../redrive/start.ts'
@@ -12,14 +12,10 @@ import { printable } from '../terminal.ts'
 import { nowMs } from '../words.ts'
 import { type FilterFlags, walkLetters } from './which.ts'
 
-export interface ActFlags extends FilterFlags {
-  readonly notes?: string
+export interface ActFlags extends FilterFlags, TextFlags<'notes' | 'limit' | 'waitTimeout' | 'payloadFile'> {
   readonly yes?: boolean
-  readonly limit?: string
   readonly dryRun?: boolean
   readonly wait?: boolean
-  readonly waitTimeout?: string
-  readonly payloadFile?: string
 }
 
 /** Letters that a dry run shows. */

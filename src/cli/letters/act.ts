@@ -9,28 +9,20 @@ import { type ActFlags, actOnMatching } from './act-on-many.ts'
 import { retryOne } from './retry-one.ts'
 import { filterOf, letterNamed, withFilterFlags } from './which.ts'
 
-const LETTER = '[engine] [rowKey]'
-
 const MANY_HELP = `
 Many letters are a redrive of the server: it plans which they are, the command says how many and asks (--yes answers), starts it and
 watches it to its end. Ctrl-C leaves it running, and says how to look again or to cancel it. A rate, a few letters first, an
 order, a repair: bartleby redrive plan --help. Queries are explained in: bartleby letters list --help`
 
 export const retryCommand = (terminal: Terminal): Command =>
-  withManyFlags(
-    officeCommand(
-      `letters retry ${LETTER}`,
-      'Send letters back to where they came from, as they are or one of them edited.',
-      [
-        'retry hmac i-7-20270110T090000000000Z --dry-run          what would be sent',
-        'retry hmac i-7-20270110T090000000000Z --wait             until it is confirmed, or comes back',
-        'retry hmac i-7-20270110T090000000000Z --payload-file fixed.json --notes "amount was a text"',
-        'retry --query \'queue:orders error:"connection reset"\' --dry-run',
-        'retry --query \'queue:orders error:"connection reset"\' --limit 10 --wait',
-        'retry --query \'queue:orders error:"connection reset"\' --yes',
-      ],
-    ),
-  )
+  manyCommand('retry', 'Send letters back to where they came from, as they are or one of them edited.', [
+    'retry hmac i-7-20270110T090000000000Z --dry-run          what would be sent',
+    'retry hmac i-7-20270110T090000000000Z --wait             until it is confirmed, or comes back',
+    'retry hmac i-7-20270110T090000000000Z --payload-file fixed.json --notes "amount was a text"',
+    'retry --query \'queue:orders error:"connection reset"\' --dry-run',
+    'retry --query \'queue:orders error:"connection reset"\' --limit 10 --wait',
+    'retry --query \'queue:orders error:"connection reset"\' --yes',
+  ])
     .option('--notes <text>', 'why; kept in the history of each letter')
     .option('--dry-run', 'send nothing; show what would be sent, and how an edit differs')
     .option('--payload-file <file>', 'one letter: send this payload instead; - reads stdin')
@@ -49,28 +41,20 @@ Exit codes:
     .work(terminal, act(RETRY))
 
 export const discardCommand = (terminal: Terminal): Command =>
-  withManyFlags(
-    officeCommand(
-      `letters discard ${LETTER}`,
-      'End pending letters without sending them back; they can be restored.',
-      [
-        'discard hmac i-7-20270110T090000000000Z --notes "test data"',
-        "discard --query 'signature:1-4f2a9c age:>30d' --notes 'shop closed' --yes",
-      ],
-    ),
-  )
+  manyCommand('discard', 'End pending letters without sending them back; they can be restored.', [
+    'discard hmac i-7-20270110T090000000000Z --notes "test data"',
+    "discard --query 'signature:1-4f2a9c age:>30d' --notes 'shop closed' --yes",
+  ])
     .requiredOption('--notes <text>', 'why; kept with each letter')
     .option('--dry-run', 'many letters: change nothing; show the plan')
     .addHelpText('after', MANY_HELP)
     .work(terminal, act(DISCARD))
 
 export const restoreCommand = (terminal: Terminal): Command =>
-  withManyFlags(
-    officeCommand(`letters restore ${LETTER}`, 'Make resolved or expired letters pending again.', [
-      'restore hmac i-7-20270110T090000000000Z',
-      "restore --query 'status:expired engine:hmac' --notes 'still needed'",
-    ]),
-  )
+  manyCommand('restore', 'Make resolved or expired letters pending again.', [
+    'restore hmac i-7-20270110T090000000000Z',
+    "restore --query 'status:expired engine:hmac' --notes 'still needed'",
+  ])
     .option('--notes <text>', 'why; kept in the history of each letter')
     .option('--dry-run', 'many letters: change nothing; show the plan')
     .addHelpText(
@@ -125,9 +109,9 @@ const RESTORE: Deed = {
   perform: ({ letters }, letter, notes) => letters.restore(letter, notes),
 }
 
-/** Adds the flags for many letters. */
-const withManyFlags = <Which extends Command>(command: Which): Which =>
-  withFilterFlags(command)
+/** A command on one letter, with the flags for many. */
+const manyCommand = (verb: Deed['name'], description: string, examples: readonly string[]) =>
+  withFilterFlags(officeCommand(`letters ${verb} [engine] [rowKey]`, description, examples))
     .option('--limit <n>', 'many letters: at most so many, the newest first')
     .option('-y, --yes', 'many letters: do not ask')
 

@@ -14,8 +14,8 @@ interface ExpireFlags extends OfficeFlags {
 
 const DAY_MS = 86_400_000
 
-export function expireCommand(terminal: Terminal): Command {
-  return officeCommand(
+export const expireCommand = (terminal: Terminal): Command =>
+  officeCommand(
     'letters expire',
     'Give up pending letters that failed last more than so many days ago; they can be restored for as long as they are kept.',
     ['expire --older-than-days 90', 'expire --older-than-days 30 --engine hmac --yes'],
@@ -46,7 +46,6 @@ until then: bartleby letters restore --query status:expired. The command says un
           : `${grouped(expired)} letters were expired; they can be restored until ${until}`,
       )
     })
-}
 
 /** So long letters are kept that expire now. */
 async function restorableUntil({ call }: Desk): Promise<string> {

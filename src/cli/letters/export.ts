@@ -18,17 +18,18 @@ interface ExportFlags extends FilterFlags {
   readonly limit?: string
 }
 
-export function exportCommand(terminal: Terminal): Command {
-  const command = officeCommand(
-    'letters export [query...]',
-    'Write whole letters to stdout or a file, one JSON object per line, the newest failure first.',
-    [
-      "export 'status:pending engine:hmac' > hmac.ndjson",
-      'export --output letters.ndjson',
-      "export status:pending | jq -r 'select(.dequeueCount > 3) | .originalMessage'",
-    ],
+export const exportCommand = (terminal: Terminal): Command =>
+  withFilterFlags(
+    officeCommand(
+      'letters export [query...]',
+      'Write whole letters to stdout or a file, one JSON object per line, the newest failure first.',
+      [
+        "export 'status:pending engine:hmac' > hmac.ndjson",
+        'export --output letters.ndjson',
+        "export status:pending | jq -r 'select(.dequeueCount > 3) | .originalMessage'",
+      ],
+    ),
   )
-  return withFilterFlags(command)
     .option('--output <file>', 'write to this file, which must not exist yet')
     .option('--limit <n>', 'at most so many')
     .addHelpText(
@@ -39,7 +40,6 @@ text, or base64 where \`originalMessageEncoding\` says so. --json changes nothin
 \`bartleby letters import\` reads such lines. Queries are explained in: bartleby letters list --help`,
     )
     .work(terminal, exportLetters)
-}
 
 async function exportLetters(desk: Desk, words: readonly string[], flags: ExportFlags): Promise<void> {
   const { terminal } = desk

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { bytesOf } from '../../client/bytes.ts'
 import type { CaptureRequest, LetterDetail } from '../../client/letter-types.ts'
 import { IMPORT_PREFIX, isImported } from '../../core/imported.ts'
+import { given } from '../flags.ts'
 
 /** Letters of these are the office's own; others report under `http`. */
 const OWN_ENGINES: readonly string[] = ['queues', 'outbox', 'webhooks', 'kafka', 'engines']
@@ -46,11 +47,13 @@ export function reportOf(letter: LetterDetail, engine: string | undefined): Capt
     sourceId: importId(letter),
     originalMessage: bytesOf(letter.originalMessage, letter.originalMessageEncoding),
     errorMessage: letter.errorMessage,
-    ...given('errorClass', letter.errorClass),
-    ...given('errorStack', letter.errorStack),
-    ...within('instanceId', letter.instanceId, MOST_INSTANCE),
-    ...within('originalQueue', letter.originalQueue, MOST_QUEUE),
-    ...within('correlationId', letter.correlationId, MOST_CORRELATION),
+    ...given({
+      errorClass: within(letter.errorClass),
+      errorStack: within(letter.errorStack),
+      instanceId: within(letter.instanceId, MOST_INSTANCE),
+      originalQueue: within(letter.originalQueue, MOST_QUEUE),
+      correlationId: within(letter.correlationId, MOST_CORRELATION),
+    }),
     // An item that expired untouched has none, and a report at least one.
     dequeueCount: Math.max(1, letter.dequeueCount),
     firstFailureAtUtc: letter.firstFailureAtUtc,
@@ -59,6 +62,10 @@ export function reportOf(letter: LetterDetail, engine: string | undefined): Capt
   }
 }
 
+/** The text where there is one that is not too long. */
+const within = (text: string | null | undefined, most = Number.POSITIVE_INFINITY): string | undefined =>
+  text && text.length <= most ? text : undefined
+
 /** An import of an import keeps its id: however often it goes round, it is one letter. */
 function importId({ engine, sourceId }: LetterDetail): string {
   if (isImported(sourceId)) return sourceId
@@ -66,16 +73,6 @@ function importId({ engine, sourceId }: LetterDetail): string {
   if (id.length <= MOST_SOURCE_ID) return id
   return `${IMPORT_PREFIX}${engine}:sha256:${createHash('sha256').update(sourceId).digest('hex')}`
 }
-
-const given = <Name extends string>(name: Name, value: string | null): { [N in Name]?: string } =>
-  // Of a computed name the type is lost.
-  value === null || value === '' ? {} : ({ [name]: value } as { [N in Name]: string })
-
-const within = <Name extends string>(
-  name: Name,
-  value: string | null,
-  most: number,
-): { [N in Name]?: string } => (value !== null && value.length <= most ? given(name, value) : {})
 
 /** Its own headers as texts, and of where it came from what a report has no field for. */
 function headersOf(letter: LetterDetail): Readonly<Record<string, string>> {
@@ -88,14 +85,16 @@ function headersOf(letter: LetterDetail): Readonly<Record<string, string>> {
         : [['bartleby-original-headers', asText(headers)] as const]
   // What it says of itself goes first: where it came from before its first import.
   return Object.fromEntries([
-    ...Object.entries({
-      ...given('bartleby-original-engine', letter.engine),
-      ...given('bartleby-original-row-key', letter.rowKey),
-      ...given('bartleby-original-source-id', letter.sourceId),
-      ...given('bartleby-original-kind', letter.kind ?? null),
-      ...given('bartleby-original-encoding', letter.encoding ?? null),
-      ...given('bartleby-original-reference', letter.reference ?? null),
-    }),
+    ...Object.entries(
+      given({
+        'bartleby-original-engine': within(letter.engine),
+        'bartleby-original-row-key': within(letter.rowKey),
+        'bartleby-original-source-id': within(letter.sourceId),
+        'bartleby-original-kind': within(letter.kind),
+        'bartleby-original-encoding': within(letter.encoding),
+        'bartleby-original-reference': within(letter.reference),
+      }),
+    ),
     ...own,
   ])
 }

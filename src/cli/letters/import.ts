@@ -19,8 +19,8 @@ interface ImportFlags extends OfficeFlags {
   readonly asEngine?: string
 }
 
-export function importCommand(terminal: Terminal): Command {
-  return officeCommand(
+export const importCommand = (terminal: Terminal): Command =>
+  officeCommand(
     'letters import <file>',
     'File the pending letters of an export with this server; - reads stdin.',
     [
@@ -45,7 +45,6 @@ Exit codes:
   2  wrong usage`,
     )
     .work(terminal, importLetters)
-}
 
 type Filed = 'created' | 'known' | 'leftOut' | { readonly refused: string }
 

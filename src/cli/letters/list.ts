@@ -16,15 +16,16 @@ interface ListFlags extends FilterFlags {
   readonly rowKeys?: boolean
 }
 
-export function listCommand(terminal: Terminal): Command {
-  const command = officeCommand('letters list [query...]', 'List letters, the newest failure first.', [
-    'list',
-    "list 'status:pending queue:orders age:>2d'",
-    'list --engine hmac --min-attempts 3 --limit 200',
-    "list status:pending error:'connection reset' --row-keys",
-    "list status:pending --all --json | jq -r '.[].correlationId'",
-  ])
-  return withFilterFlags(command)
+export const listCommand = (terminal: Terminal): Command =>
+  withFilterFlags(
+    officeCommand('letters list [query...]', 'List letters, the newest failure first.', [
+      'list',
+      "list 'status:pending queue:orders age:>2d'",
+      'list --engine hmac --min-attempts 3 --limit 200',
+      "list status:pending error:'connection reset' --row-keys",
+      "list status:pending --all --json | jq -r '.[].correlationId'",
+    ]),
+  )
     .option('--limit <n>', 'at most so many', '50')
     .option('--all', 'all that match')
     .option('--row-keys', 'show row keys, which name letters exactly, in place of instances')
@@ -43,7 +44,6 @@ Whole letters, with payload and history, one per line: bartleby letters export.`
       if (flags.json) return printJson(letters, terminal)
       await printTable(desk, letters, flags, filter)
     })
-}
 
 async function printJson(letters: AsyncIterable<LetterItem>, terminal: Terminal): Promise<void> {
   let before = '['

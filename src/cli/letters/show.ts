@@ -11,8 +11,8 @@ import { errorLine } from './list.ts'
 import { payloadText, sizeText } from './payload-text.ts'
 import { letterNamed } from './which.ts'
 
-export function showCommand(terminal: Terminal): Command {
-  return officeCommand(
+export const showCommand = (terminal: Terminal): Command =>
+  officeCommand(
     'letters show <engine> <rowKey>',
     'Show a letter with its case file: error, timeline, payload, headers, provenance.',
     [
@@ -32,7 +32,6 @@ export function showCommand(terminal: Terminal): Command {
         desk.print(letter, caseFile)
       },
     )
-}
 
 const STACK_LINES = 12
 const FIELD_WIDTH = 15

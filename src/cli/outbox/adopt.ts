@@ -16,8 +16,8 @@ interface Flags extends TableFlags {
   readonly json?: boolean
 }
 
-export function adoptCommand(terminal: Terminal): Command {
-  return withTableFlags(new Command('adopt'))
+export const adoptCommand = (terminal: Terminal): Command =>
+  withTableFlags(new Command('adopt'))
     .description('Make an outbox of a table while others use it, or make the table where there is none.')
     .option('--chunk <rows>', 'rows that are given keys in one transaction', numberOf, 10_000)
     .option('--lock-wait <seconds>', 'how long one step may wait for what others hold', numberOf, 60)
@@ -57,7 +57,6 @@ Exit codes:
   3  the database is not there or cannot be reached`,
     )
     .action((flags: Flags) => adopt(flags, terminal))
-}
 
 async function adopt(flags: Flags, terminal: Terminal): Promise<void> {
   const quiet = flags.json === true || flags.dryRun === true

@@ -24,8 +24,8 @@ interface Flags extends TableFlags {
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
-export function dispatchCommand(terminal: Terminal): Command {
-  return withTableFlags(new Command('dispatch'))
+export const dispatchCommand = (terminal: Terminal): Command =>
+  withTableFlags(new Command('dispatch'))
     .description(
       'Deliver the messages of an outbox until stopped (SIGTERM or Ctrl-C), or all that are due now.',
     )
@@ -62,7 +62,6 @@ Exit codes:
   130, 143  a second Ctrl-C or SIGTERM cut the shutdown short`,
     )
     .action((flags: Flags) => dispatch(flags, terminal))
-}
 
 async function dispatch(flags: Flags, terminal: Terminal): Promise<void> {
   const dispatcher = await create(flags, terminal)

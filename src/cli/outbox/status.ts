@@ -13,8 +13,8 @@ interface Flags extends TableFlags {
   readonly json?: boolean
 }
 
-export function statusCommand(terminal: Terminal): Command {
-  return withTableFlags(new Command('status'))
+export const statusCommand = (terminal: Terminal): Command =>
+  withTableFlags(new Command('status'))
     .description('Show how much waits in an outbox, and whether it is well. Reads only.')
     .option('--json', 'print JSON')
     .addHelpText(
@@ -36,7 +36,6 @@ Exit codes:
   3  it could not be looked at: the database is not there or cannot be reached, or the table is no outbox`,
     )
     .action((flags: Flags) => status(flags, terminal))
-}
 
 async function status(flags: Flags, terminal: Terminal): Promise<void> {
   const { table, backlog } = await look(flags).catch((error: unknown) => {

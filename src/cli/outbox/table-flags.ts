@@ -6,6 +6,7 @@ import {
   tableOptionsOf as namedTable,
   type TableOptions,
 } from '../../outbox/table-names.ts'
+import { pairs } from '../flags.ts'
 
 export interface TableFlags {
   readonly url: string
@@ -30,16 +31,7 @@ export const withTableFlags = (command: Command): Command =>
 export const tableOptionsOf = ({ table, naming, column }: TableFlags): TableOptions =>
   namedTable({ table, naming, columns: column })
 
-/** One `name=value` of a flag that can be repeated. */
-export function pair(
-  text: string,
-  before: Readonly<Record<string, string>> = {},
-): Readonly<Record<string, string>> {
-  const [, name, value] = /^([^=]+)=(.+)$/s.exec(text) ?? []
-  if (name === undefined || value === undefined)
-    throw new InvalidArgumentError('Write it as name=value, as in eventType=Name.')
-  return { ...before, [name]: value }
-}
+export const pair = pairs('eventType=Name')
 
 /** A flag that is a number. */
 export function numberOf(text: string): number {

@@ -19,13 +19,13 @@ interface PeekFlags extends OfficeFlags {
   readonly limit: string
 }
 
-export function statsCommand(terminal: Terminal): Command {
-  return officeCommand('queues stats <queue>', 'Count the items of a queue, by partition.', [
-    'stats orders',
-  ]).work(terminal, async ({ queues, print }, queueName: string) => {
-    print(await queues.stats(queueName), statsTable)
-  })
-}
+export const statsCommand = (terminal: Terminal): Command =>
+  officeCommand('queues stats <queue>', 'Count the items of a queue, by partition.', ['stats orders']).work(
+    terminal,
+    async ({ queues, print }, queueName: string) => {
+      print(await queues.stats(queueName), statsTable)
+    },
+  )
 
 function statsTable({ partitions, leaseWaiting, inFlight }: QueueStats): string {
   const counts = table(
@@ -43,8 +43,8 @@ function statsTable({ partitions, leaseWaiting, inFlight }: QueueStats): string 
   return `${counts}\n${leaseWaiting} consumers waiting, ${inFlight} requests in flight`
 }
 
-export function clearCommand(terminal: Terminal): Command {
-  return officeCommand('queues clear <queue>', 'Delete items of a queue, in all partitions.', [
+export const clearCommand = (terminal: Terminal): Command =>
+  officeCommand('queues clear <queue>', 'Delete items of a queue, in all partitions.', [
     'clear orders --queued',
     'clear orders --queued --leased --scheduled --yes',
   ])
@@ -68,10 +68,9 @@ export function clearCommand(terminal: Terminal): Command {
       })
       print({ cleared: queueName, kinds }, () => `cleared queue '${queueName}'`)
     })
-}
 
-export function peekCommand(terminal: Terminal): Command {
-  return officeCommand('queues peek <queue>', 'Show the next items of a queue without leasing them.', [
+export const peekCommand = (terminal: Terminal): Command =>
+  officeCommand('queues peek <queue>', 'Show the next items of a queue without leasing them.', [
     'peek orders',
     'peek orders-dead --limit 100 --json',
   ])
@@ -86,7 +85,6 @@ export function peekCommand(terminal: Terminal): Command {
       const none = `nothing to lease in partition ${flags.partition} of '${queueName}'`
       print(items.map(itemForJson), () => (items.length === 0 ? none : peekTable(items)))
     })
-}
 
 function peekTable(items: readonly PeekedItem[]): string {
   return table(

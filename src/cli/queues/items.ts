@@ -31,8 +31,8 @@ interface SettleFlags extends OfficeFlags, TimeFlags, TextFlags<'errorClass' | '
   readonly dead?: boolean
 }
 
-export function produceCommand(terminal: Terminal): Command {
-  return officeCommand(
+export const produceCommand = (terminal: Terminal): Command =>
+  officeCommand(
     'queues produce <queue> [payload]',
     'Put one item in a queue; its payload is the argument, a file or stdin.',
     [
@@ -64,10 +64,9 @@ export function produceCommand(terminal: Terminal): Command {
         )
       },
     )
-}
 
-export function leaseCommand(terminal: Terminal): Command {
-  return officeCommand('queues lease <queue>', 'Take items from a queue for the length of its lease.', [
+export const leaseCommand = (terminal: Terminal): Command =>
+  officeCommand('queues lease <queue>', 'Take items from a queue for the length of its lease.', [
     'lease orders',
     'lease orders --limit 10 --wait 1m --json',
   ])
@@ -83,7 +82,6 @@ export function leaseCommand(terminal: Terminal): Command {
       })
       print({ ...batch, items: batch.items.map(itemForJson) }, () => leaseTable(batch))
     })
-}
 
 function leaseTable({ queueName, partition, items }: LeasedBatch): string {
   const rows = table(
@@ -100,8 +98,8 @@ function leaseTable({ queueName, partition, items }: LeasedBatch): string {
   return `${rows}\nwhen done: bartleby queues complete ${queueName} --partition ${partition} ID…`
 }
 
-export function completeCommand(terminal: Terminal): Command {
-  return officeCommand(
+export const completeCommand = (terminal: Terminal): Command =>
+  officeCommand(
     'queues complete <queue> <ids...>',
     'Remove leased items: they are processed. All of them or none.',
     ['complete orders 2mQ7d1VxJ0b6bM3nS9t8YkLfHcE', 'complete orders --partition 3 ID ID'],
@@ -112,17 +110,12 @@ export function completeCommand(terminal: Terminal): Command {
       await queues.complete({ queueName, ids, partition })
       print({ completed: ids }, () => `completed ${ids.length}`)
     })
-}
 
-export function retryCommand(terminal: Terminal): Command {
-  return officeCommand(
-    'queues retry <queue> <ids...>',
-    'Give leased items back: at once, later, or as dead.',
-    [
-      'retry orders 2mQ7d1VxJ0b6bM3nS9t8YkLfHcE --in 5m',
-      "retry orders ID --dead --error-class NoSuchCustomer --error-message 'customer 17 is unknown'",
-    ],
-  )
+export const retryCommand = (terminal: Terminal): Command =>
+  officeCommand('queues retry <queue> <ids...>', 'Give leased items back: at once, later, or as dead.', [
+    'retry orders 2mQ7d1VxJ0b6bM3nS9t8YkLfHcE --in 5m',
+    "retry orders ID --dead --error-class NoSuchCustomer --error-message 'customer 17 is unknown'",
+  ])
     .option('--partition <n>', 'the partition they were leased from', '0')
     .option('--at <time>', 'not before this time (RFC 3339)')
     .option('--in <duration>', 'not before this much later, for example 5m')
@@ -139,7 +132,6 @@ export function retryCommand(terminal: Terminal): Command {
       })
       print({ retried: ids }, () => `gave back ${ids.length}`)
     })
-}
 
 async function payloadOf(argument: string | undefined, file: string | undefined, terminal: Terminal) {
   if (argument !== undefined && file !== undefined) {

@@ -20,8 +20,8 @@ interface SettingsFlags
   readonly onDeath?: 'letter' | 'delete'
 }
 
-export function listCommand(terminal: Terminal): Command {
-  return officeCommand('queues list', 'List all queues with what lies in them, or with their settings.', [
+export const listCommand = (terminal: Terminal): Command =>
+  officeCommand('queues list', 'List all queues with what lies in them, or with their settings.', [
     'list',
     'list --settings',
     "list --json | jq '.[] | select(.letters > 0) | .name'",
@@ -30,7 +30,6 @@ export function listCommand(terminal: Terminal): Command {
     .work(terminal, (desk, flags: OfficeFlags & { readonly settings?: boolean }) =>
       flags.settings ? listSettings(desk) : listDepths(desk),
     )
-}
 
 const NO_QUEUES = 'no queues yet; make one with `bartleby queues create NAME`'
 
@@ -55,15 +54,11 @@ async function allQueues(client: QueueClient): Promise<readonly Queue[]> {
   }
 }
 
-export function infoCommand(terminal: Terminal): Command {
-  return officeCommand('queues info <queue>', 'Show the settings of a queue.', ['info orders']).work(
-    terminal,
-    show,
-  )
-}
+export const infoCommand = (terminal: Terminal): Command =>
+  officeCommand('queues info <queue>', 'Show the settings of a queue.', ['info orders']).work(terminal, show)
 
-export function createCommand(terminal: Terminal): Command {
-  return officeCommand('queues create <queue>', 'Make a queue.', [
+export const createCommand = (terminal: Terminal): Command =>
+  officeCommand('queues create <queue>', 'Make a queue.', [
     'create orders --lease-timeout 5m --max-attempts 3 --dead-queue orders-dead',
     'create ticks --expire-timeout 1h --on-death delete',
   ])
@@ -82,7 +77,6 @@ export function createCommand(terminal: Terminal): Command {
       if (flags.json) await show(desk, queueName)
       else terminal.out(`created queue '${queueName}'`)
     })
-}
 
 const onDeath = (): Option =>
   new Option(
@@ -107,8 +101,8 @@ async function createBoth(
   })
 }
 
-export function updateCommand(terminal: Terminal): Command {
-  return officeCommand('queues update <queue>', 'Change settings of a queue; those not named stay.', [
+export const updateCommand = (terminal: Terminal): Command =>
+  officeCommand('queues update <queue>', 'Change settings of a queue; those not named stay.', [
     'update orders --max-attempts 5',
     'update orders --no-dead-queue',
     'update ticks --on-death delete',
@@ -127,10 +121,9 @@ export function updateCommand(terminal: Terminal): Command {
       if (flags.json) await show(desk, queueName)
       else terminal.out(`updated queue '${queueName}'`)
     })
-}
 
-export function deleteCommand(terminal: Terminal): Command {
-  return officeCommand('queues delete <queue>', 'Remove a queue and all its items.', [
+export const deleteCommand = (terminal: Terminal): Command =>
+  officeCommand('queues delete <queue>', 'Remove a queue and all its items.', [
     'delete orders',
     'delete orders-dead --force --yes',
   ])
@@ -149,7 +142,6 @@ export function deleteCommand(terminal: Terminal): Command {
         print({ deleted: queueName }, () => `deleted queue '${queueName}'`)
       },
     )
-}
 
 function settingsOf(queueName: string, flags: SettingsFlags): QueueSettings {
   const { leaseTimeout, expireTimeout, deadQueue, onDeath, reference } = flags

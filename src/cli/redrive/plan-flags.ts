@@ -1,6 +1,6 @@
 /** What `redrive plan` is told, by flags and files, as the plan that is asked of the server. */
 import { existsSync } from 'node:fs'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { LetterFilter, LetterKey } from '../../client/letter-types.ts'
 import type {
   RedriveCanary,
@@ -17,7 +17,7 @@ import {
   type RedriveOrder,
 } from '../../redrive/redrive.ts'
 import { reasonOf, usage } from '../exit.ts'
-import { durationNs, given, readText } from '../flags.ts'
+import { durationNs, given, pairs, readText } from '../flags.ts'
 import { type FilterFlags, filterOf, isRowKey, letterNamed, withFilterFlags } from '../letters/which.ts'
 import type { Desk, TextFlags } from '../office.ts'
 import type { Terminal } from '../terminal.ts'
@@ -218,6 +218,9 @@ interface RepairFlags extends TextFlags<'patch' | 'map'> {
   readonly removeHeader?: readonly string[]
 }
 
+/** A header may be set to nothing. */
+const header = pairs('kind=order', /^([^=]+)=(.*)$/s)
+
 /** Adds how letters are repaired on their way. */
 const withRepairFlags = <Which extends Command>(command: Which): Which =>
   command
@@ -225,16 +228,6 @@ const withRepairFlags = <Which extends Command>(command: Which): Which =>
     .option('--map <file|expression>', 'make every payload anew by this JSONata expression; - reads stdin')
     .option('--set-header <name=value>', 'send this encoding, kind or reference; can be repeated', header)
     .option('--remove-header <name>', 'send none of it; can be repeated', another)
-
-function header(
-  text: string,
-  before: Readonly<Record<string, string>> = {},
-): Readonly<Record<string, string>> {
-  const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
-  if (name === undefined || value === undefined)
-    throw new InvalidArgumentError('Write it as name=value, as in kind=order.')
-  return { ...before, [name]: value }
-}
 
 /** The recipe that the flags describe; undefined when they describe none. */
 export async function repairOf(flags: RepairFlags, terminal: Terminal): Promise<RedriveRepair | undefined> {

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { LetterItem } from '../../client/letter-types.ts'
 import { PLAIN } from '../style.ts'
 import { widthOf } from '../text-width.ts'
-import { frame, type Picture } from './frame.ts'
-import type { Look } from './look.ts'
+import { frame, type Look, type Picture } from './frame.ts'
 
 const AT = '2027-03-10T11:59:00.000000Z'
 const NOW = Date.parse('2027-03-10T12:00:00Z')

@@ -1,5 +1,5 @@
 /** One picture of an office, in as many columns and rows as there are. Pure: the same look gives the same picture. */
-import type { LetterCounts } from '../../client/letter-types.ts'
+import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
 import type { QueueOverview } from '../../client/source-types.ts'
 import { letterColumns } from '../letters/list.ts'
 import { groupColumns } from '../signatures.ts'
@@ -8,7 +8,16 @@ import { type Column, columnsText, counted } from '../table.ts'
 import { printable } from '../terminal.ts'
 import { cut, widthOf } from '../text-width.ts'
 import { ageOf, grouped } from '../words.ts'
-import type { Look } from './look.ts'
+
+/** How an office is at a moment. */
+export interface Look {
+  readonly version: string
+  readonly environment: string
+  readonly counts: LetterCounts
+  readonly groups: readonly SignatureGroup[]
+  readonly queues: readonly QueueOverview[]
+  readonly newest: readonly LetterItem[]
+}
 
 export interface Canvas {
   /** undefined: lines may be as long as they get. */

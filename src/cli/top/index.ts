@@ -1,14 +1,16 @@
 /** `bartleby top`: an office as it is now, redrawn while one looks. */
 import type { Command } from 'commander'
+import type { Page } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
+import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/letter-types.ts'
+import type { QueueOverview } from '../../client/source-types.ts'
 import { sleep } from '../../client/waiting.ts'
 import { reasonOf, usage } from '../exit.ts'
-import { type CallOffice, type Desk, type OfficeFlags, officeCommand } from '../office.ts'
+import { type CallOffice, type Desk, listAll, type OfficeFlags, officeCommand } from '../office.ts'
 import { styleOf } from '../style.ts'
 import type { Screen, Terminal } from '../terminal.ts'
 import { nowMs } from '../words.ts'
-import { frame, type Picture } from './frame.ts'
-import { type Look, lookAt } from './look.ts'
+import { frame, type Look, type Picture } from './frame.ts'
 
 interface TopFlags extends OfficeFlags {
   readonly interval: string
@@ -109,3 +111,36 @@ function shown(before: Picture, found: Found): Picture {
   if ('look' in found) return { ...before, look: found.look, trouble: null, now, lookedAt: now }
   return { ...before, trouble: found.trouble, now }
 }
+
+/** As much as a tall screen shows. */
+const MOST = 50
+/** More queues than these are not looked at every other second. */
+const MOST_QUEUES = 1_000
+
+interface Session {
+  readonly version: string
+  readonly environment: { readonly name: string }
+}
+
+/** How the office is at this moment. */
+async function lookAt(call: CallOffice): Promise<Look> {
+  const [session, counts, groups, queues, newest] = await Promise.all([
+    call<Session>('GET', '/api/session'),
+    call<LetterCounts>('GET', '/api/counts?by=source,status'),
+    call<Page<SignatureGroup>>('GET', `/api/signatures?limit=${MOST}`),
+    listAll<QueueOverview>({ call }, '/api/queues', {}, MOST_QUEUES),
+    call<Page<LetterItem>>('GET', `/api/dlq?limit=${MOST}`),
+  ])
+  return {
+    version: session.version,
+    environment: session.environment.name,
+    counts,
+    groups: groups.items,
+    queues: queues.toSorted((a, b) => depthOf(b) - depthOf(a)),
+    newest: newest.items,
+  }
+}
+
+/** All that lies in a queue, and what died there. */
+const depthOf = ({ ready, leased, scheduled, held, dead, letters }: QueueOverview): number =>
+  ready + leased + scheduled + held + dead + letters

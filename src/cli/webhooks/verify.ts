@@ -14,8 +14,8 @@ interface Flags extends ConfigFlags {
   readonly repair?: boolean
 }
 
-export function verifyCommand(terminal: Terminal): Command {
-  return new Command('verify')
+export const verifyCommand = (terminal: Terminal): Command =>
+  new Command('verify')
     .description('Check that the counts of dead jobs, and all others of webhooks, are what counting gives.')
     .option('--store <url>', 'sqlite:PATH or postgres://…; sqlite:./data/bartleby.db unless configured')
     .option('--config <file>', 'configuration in YAML')
@@ -41,7 +41,6 @@ Exit codes:
     .action(({ json, repair, ...flags }: Flags) =>
       verify(flags, { json: json === true, repair: repair === true }, terminal),
     )
-}
 
 async function verify(
   flags: ConfigFlags,
