@@ -34,7 +34,7 @@ import type { Repairer } from './repair/repairer.ts'
 import { readRedriveByNumber, type StoredRedrive } from './rows.ts'
 
 /** What a batch needs to know beside the work of its transaction. */
-export interface BatchTerms {
+interface BatchTerms {
   readonly owner: string
   /** Letters that are looked at, at most. */
   readonly size: number
@@ -52,7 +52,7 @@ export interface BatchDone {
 }
 
 /** 'halted': it is paused or over, or another server's by now. */
-export type BatchResult = BatchDone | { readonly outcome: 'halted' }
+type BatchResult = BatchDone | { readonly outcome: 'halted' }
 
 /** Does the next letters of a lane. Refuses, and does nothing, when the redrive cannot go on. */
 export function runBatch(

@@ -20,14 +20,14 @@ import type { Repairer } from './repair/repairer.ts'
 import { openRedrives, type StoredRedrive } from './rows.ts'
 
 /** Letters that go on to the next question, and those that do not. */
-export interface Eligibility {
+interface Eligibility {
   /** In the order of the lane. */
   readonly fit: readonly Candidate[]
   readonly exceptions: readonly Exception[]
 }
 
 /** The same, as far as it can be told. */
-export interface EligibilitySoFar extends Eligibility {
+interface EligibilitySoFar extends Eligibility {
   /** The first letter of which it cannot; null: there is none. */
   readonly next: LetterId | null
 }
@@ -77,7 +77,7 @@ async function startedBefore(session: Session, { number, startedAt }: StoredRedr
     .map((other) => other.number)
 }
 
-export interface RepairedLetters extends EligibilitySoFar {
+interface RepairedLetters extends EligibilitySoFar {
   readonly edits: ReadonlyMap<LetterId, KeptEdit>
 }
 

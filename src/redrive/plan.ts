@@ -41,7 +41,7 @@ import type { Repairer } from './repair/repairer.ts'
 import { notePlan, openRedrives, readRedrive, type StoredRedrive } from './rows.ts'
 import { isMoreThan, selectLetters } from './selecting.ts'
 
-export interface PlanParts {
+interface PlanParts {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log

@@ -69,7 +69,7 @@ function plannedIn({ body }: Answer): Xid {
 }
 
 /** Runs a command, or not, in its transaction. */
-export type AnswerCommand<T> = (work: OfficeWork, run: () => Promise<RedriveDetail>) => Promise<T>
+type AnswerCommand<T> = (work: OfficeWork, run: () => Promise<RedriveDetail>) => Promise<T>
 
 const plainly: AnswerCommand<RedriveDetail> = (_work, run) => run()
 

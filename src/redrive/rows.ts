@@ -104,7 +104,7 @@ const insertRow = sql(
   'redrives.insert',
   `INSERT INTO bartleby.redrives (id, state, action, queue, selection, numbers, terms, recipe, reason, planned_by, planned_at,
      valid_until)
-   VALUES ($1, 'planning', $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) RETURNING number`,
+   VALUES ($1, 'planning', $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)`,
 )
 
 const NO_NUMBERS: PlanNumbers = {
@@ -117,23 +117,11 @@ export async function insertRedrive(
   id: Xid,
   request: PlanRequest,
   now: Instant,
-): Promise<RedriveNumber> {
+): Promise<void> {
   const { selection, action, queue, recipe, terms, reason, actor } = request
-  const [row] = await tx.rows<{ number: Integer }>(
-    insertRow,
-    id,
-    action,
-    queue,
-    writeSelection(selection),
-    JSON.stringify(NO_NUMBERS),
-    JSON.stringify(terms),
-    recipe === null ? null : JSON.stringify(showRecipe(recipe)),
-    reason,
-    actor,
-    now,
-  )
-  if (row === undefined) throw new Error('a redrive was written and has no number')
-  return redriveNumber(row.number)
+  const json = [writeSelection(selection), JSON.stringify(NO_NUMBERS), JSON.stringify(terms)] as const
+  const shown = recipe === null ? null : JSON.stringify(showRecipe(recipe))
+  await tx.run(insertRow, id, action, queue, ...json, shown, reason, actor, now)
 }
 
 /** One row by primary key. */

@@ -13,7 +13,7 @@ import { isSending, type Redrive, type SampleLetter } from './redrive.ts'
 import type { Recipe } from './repair/recipe.ts'
 import type { Repairer } from './repair/repairer.ts'
 
-export interface SampleParts {
+interface SampleParts {
   readonly db: Database
   readonly sources: ReadonlyMap<SourceName, LetterSource>
   readonly repairer: Repairer

@@ -22,7 +22,7 @@ export interface Selected {
 }
 
 /** Filters that a plan walks: those of the action's own status, when none is named. */
-export function walkedFilters(filter: LetterFilter, action: RedriveAction): readonly LetterFilter[] {
+function walkedFilters(filter: LetterFilter, action: RedriveAction): readonly LetterFilter[] {
   if (filter.status !== undefined || filter.outcome !== undefined) return [filter]
   if (action !== 'restore') return [{ ...filter, status: 'Pending' }]
   return [

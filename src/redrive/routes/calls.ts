@@ -38,7 +38,7 @@ import { readPlanRequest, readReason } from './plan-request.ts'
 import { oneOf } from './refusal.ts'
 import { readRate } from './terms.ts'
 
-export interface RedriveCallsOptions {
+interface RedriveCallsOptions {
   readonly redrives: Redrives
   readonly clock: Clock
 }
@@ -46,7 +46,7 @@ export interface RedriveCallsOptions {
 /** Ten thousand ids, or a large repair. */
 const PLAN_LIMIT = 10_485_760
 
-export interface RedriveRoutesOptions extends ApiScope, RedriveCallsOptions {}
+interface RedriveRoutesOptions extends ApiScope, RedriveCallsOptions {}
 
 /** Adds the calls on redrives to a server; they share paths, so they are served together. */
 export async function redriveRoutes(app: FastifyInstance, options: RedriveRoutesOptions): Promise<void> {

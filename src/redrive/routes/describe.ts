@@ -214,7 +214,7 @@ const REDRIVE_FIELDS = {
 }
 
 /** A redrive as lists show it. */
-export const REDRIVE = objectOf(REDRIVE_FIELDS)
+const REDRIVE = objectOf(REDRIVE_FIELDS)
 
 const DESTINATION = objectOf({
   ...{ source: oneOf(SOURCES), name: TEXT },
