@@ -6,6 +6,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { RedriveClient, type RedriveItem, RunClient, type RunItem } from '../../src/client/index.ts'
 import { instant } from '../../src/core/clock.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
+import { JOB } from '../../src/webhooks/webhook.ts'
 import { DeadJobStore } from '../harness/dead-job-store.ts'
 import { LetterStore } from '../harness/letter-store.ts'
 import { PATIENCE_MS, sizeOf } from '../harness/limits.ts'
@@ -22,6 +23,7 @@ const TAKEN_UP_MS = sizeOf(PATIENCE_MS, 5_000)
 const PLAN = 'redrive-plan'
 /** A recipe that takes a few milliseconds for each letter, so that the crash is in the middle of a plan. */
 const SLOW = '$merge([$, {"sum": $sum([1..5000])}])'
+const DAY_US = 86_400_000_000n
 /** Before all that servers do now. */
 const LONG_AGO = instant(1_600_000_000_000_000n)
 
@@ -83,6 +85,54 @@ async function planned(url: string, id: string): Promise<RedriveItem> {
   return redrive
 }
 
+/** A round that a server begins by itself is broken off by a kill; gives it as the server that was started then ended it. */
+async function roundBrokenOff(
+  place: FreshStore,
+  kind: string,
+  prepare: () => Promise<void>,
+): Promise<RunItem> {
+  const folder = await mkdtemp(join(tmpdir(), 'bartleby-rounds-'))
+  const config = join(folder, 'bartleby.yaml')
+  await writeFile(config, 'webhooks:\n  retention:\n    days: 1\n')
+  const servers: SpawnedServer[] = []
+  /** A server whose clock stands at an hour and some minutes from now; what that makes due is not waited for. */
+  const started = async (minutes: number): Promise<SpawnedServer> => {
+    const server = await spawnServer({ store: place.url, testApi: true, config })
+    servers.push(server)
+    if (servers.length === 1) await prepare()
+    const freeze = new Date(Date.now() + (60 + minutes) * 60_000).toISOString()
+    void post(server.url, '/v1/test.clock', { freeze }).catch(() => {})
+    return server
+  }
+  try {
+    const victim = await started(1)
+    const begun = await vi.waitFor(
+      async () => {
+        const [run] = (await new RunClient({ url: victim.url }).list({ kinds: [kind] })).items
+        if (run === undefined || run.counts.done === 0) throw new Error('it has not begun')
+        return run
+      },
+      { timeout: PATIENCE_MS, interval: 5 },
+    )
+    await victim.kill9()
+    // Later than the lease of who was killed.
+    const runs = new RunClient({ url: (await started(2)).url })
+    const run = await vi.waitFor(
+      async () => {
+        const run = await runs.read(begun.id)
+        expect(run.state).toBe('done')
+        return run
+      },
+      { timeout: PATIENCE_MS, interval: 50 },
+    )
+    expect([begun.state, run.resumed]).toEqual(['running', 1])
+    return run
+  } finally {
+    for (const server of servers) await server.kill9()
+    await rm(folder, { recursive: true })
+  }
+}
+
 const post = (url: string, path: string, body: object) =>
   fetch(`${url}${path}`, {
     method: 'POST',
@@ -125,6 +175,43 @@ describe.concurrent('a run whose server is killed', () => {
       expect((await store.statuses()).real).toEqual([0, 0, MANY])
       expect((await store.statuses()).counted).toEqual([0, 0, MANY])
       expect((await store.history()).filter(({ operation }) => operation === 'expire')).toHaveLength(MANY)
+      expect(await violationsIn(store.db)).toEqual([])
+    } finally {
+      await store.close()
+    }
+  })
+
+  it(`removes ${MANY} letters that are past their time, and tells of each of them once`, async () => {
+    const place = await freshPostgres()
+    const store = await LetterStore.open({ name: 'postgres', fresh: async () => place })
+    try {
+      store.clock.freeze(LONG_AGO)
+      for (let made = 0; made < MANY; made += CHUNK) await store.captureMany(CHUNK)
+      store.clock.advance(2n * DAY_US)
+      await store.letters.expireOlder({ olderThanDays: 1, engine: null, actor: 'nell' })
+      const run = await roundBrokenOff(place, 'retention', async () => {})
+      // Each letter, its capture and its expiry.
+      expect(run.counts).toMatchObject({ done: 3 * MANY, skipped: 0, failed: 0 })
+      expect((await store.statuses()).real).toEqual([0, 0, 0])
+      expect((await store.history()).map(({ operation }) => operation)).toEqual(['remove'])
+      expect(await violationsIn(store.db)).toEqual([])
+    } finally {
+      await store.close()
+    }
+  })
+
+  it(`removes ${MANY} messages that are delivered, each with its job`, async () => {
+    const place = await freshPostgres()
+    const store = await DeadJobStore.open({ name: 'postgres', fresh: async () => place })
+    try {
+      const run = await roundBrokenOff(place, 'webhook-pruning', async () => {
+        store.store.clock.freeze(LONG_AGO)
+        const channel = await store.channel('orders')
+        const consumer = await store.consumer(channel, 'pull')
+        for (let made = 0; made < MANY; made += CHUNK) await store.send([consumer], CHUNK)
+        await store.store.settleJobs(channel, JOB.delivered)
+      })
+      expect(run.counts).toMatchObject({ done: MANY, skipped: 0, failed: 0 })
       expect(await violationsIn(store.db)).toEqual([])
     } finally {
       await store.close()
