@@ -6,7 +6,6 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Statement, sql, type Transaction } from '../db/database.ts'
-import type { Act } from './letter.ts'
 
 /** What is told about letters over time, and how it is stored. */
 export const ACTIVITY = {
@@ -37,23 +36,6 @@ export const DAY_US = 24n * HOUR_US
 
 /** The subject of what happened in the whole office. */
 export const WHOLE_OFFICE = 0
-
-/**
- * What an act on one letter is told as; nothing for what ends a letter in other ways or takes an end back. Captures, reopenings and
- * confirmations are told where they are made.
- */
-export const activityOf = (act: Act): ActivityName | null => {
-  switch (act) {
-    case 'retry':
-      return 'retried'
-    case 'discard':
-      return 'discarded'
-    case 'expire':
-      return 'expired'
-    default:
-      return null
-  }
-}
 
 /** Minutes are told for a day, and a little is left for who asks about the day before now. */
 const KEEP_MINUTES_US = 26n * HOUR_US

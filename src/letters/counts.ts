@@ -106,12 +106,6 @@ export class LetterChanges {
     this.#outcomes.set(Number(redrive), change)
   }
 
-  /** One letter changed its status, and its drawer when it failed anew with another error. */
-  moved(from: { drawer: number; status: number }, to: { drawer: number; status: number }): void {
-    this.add(from.drawer, from.status, -1)
-    this.add(to.drawer, to.status, 1)
-  }
-
   /** The texts of these letters are new and have to be made searchable. */
   toFile(first: LetterId, last: LetterId): void {
     this.#toFile.push({ first, last })

@@ -69,7 +69,8 @@ describe.each(stores)('the ledger on $name', (kind) => {
       for (const id of ids) {
         const [row] = await work.tx.rows<{ drawer: Integer }>(move, id, STATUS[to])
         const drawer = Number(row?.drawer)
-        work.letters.moved({ drawer, status: STATUS.Pending }, { drawer, status: STATUS[to] })
+        work.letters.add(drawer, STATUS.Pending, -1)
+        work.letters.add(drawer, STATUS[to], 1)
       }
     })
   }
@@ -89,7 +90,8 @@ describe.each(stores)('the ledger on $name', (kind) => {
     await inOffice(store.db, store.clock, 'test', async (work) => {
       const [row] = await work.tx.rows<{ drawer: Integer }>(remove, full ?? 0n)
       const drawer = Number(row?.drawer)
-      work.letters.moved({ drawer, status: STATUS.Pending }, { drawer, status: STATUS.removed })
+      work.letters.add(drawer, STATUS.Pending, -1)
+      work.letters.add(drawer, STATUS.removed, 1)
     })
   }
 

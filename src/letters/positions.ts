@@ -36,8 +36,6 @@ export interface Stretch {
   readonly end: Position | null
 }
 
-export const NOTHING: Stretch = { positions: [], end: null }
-
 /** A row of a statement that selects positions. */
 export interface PositionRow {
   readonly id: Integer

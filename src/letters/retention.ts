@@ -1,5 +1,5 @@
 /**
- * Retention: a round an hour removes what is past its time, in bounded steps: history, then letters, then idempotency keys and activity.
+ * Retention: a round an hour removes what is past its time, in bounded steps: history, then letters, then idempotency keys, activity and runs.
  * Resolved letters age from their resolution, expired ones from their expiry or a later failure, history from its making; pending letters
  * stay. A round has one history row, of the office itself, and every step that removes something brings it up to date in its own transaction:
  * nothing is ever gone that the row does not tell of.
@@ -95,6 +95,7 @@ export class Retention {
       async ({ tx, now }) => ({
         next: (await forgetActivity(tx, now, options.retentionDays, BATCH)) ? [] : null,
       }),
+      async (work) => ({ next: (await runs.forgetEnded(work, BATCH)) < BATCH ? null : [] }),
     ]
     runs.define<null, Place | null>({
       kind: KIND,

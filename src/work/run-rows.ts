@@ -91,20 +91,16 @@ export async function insertRun(
 /** Ids ascend with time: the beginning of the primary key. What others remove at the same moment is theirs. */
 const removeEnded = sql('runs.removeEnded', {
   postgres: `DELETE FROM bartleby.runs WHERE id = ANY(ARRAY(SELECT id FROM bartleby.runs WHERE id < $1 AND ended_at < $2
-               AND kind = ANY($3::text[]) ORDER BY id LIMIT 1000 FOR UPDATE SKIP LOCKED))`,
-  sqlite: `DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE id < $1 AND +ended_at < $2
-             AND kind IN (SELECT value FROM json_each($3)) ORDER BY id LIMIT 1000)`,
+               AND kind = ANY($3::text[]) ORDER BY id LIMIT $4 FOR UPDATE SKIP LOCKED))`,
+  sqlite: `DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE id < $1 AND +ended_at < $2 AND kind = ANY($3) ORDER BY id LIMIT $4)`,
 })
 
-/** Forgets runs of these kinds that began before `first` and ended before `before`. */
-export async function removeEndedRuns(
+/** Forgets at most so many runs of these kinds that began before `first` and ended before `before`; gives how many. */
+export const removeEndedRuns = (
   tx: Transaction,
   kinds: readonly string[],
-  first: Xid,
-  before: Instant,
-): Promise<void> {
-  await tx.run(removeEnded, first, before, kinds)
-}
+  { first, before, most }: { readonly first: Xid; readonly before: Instant; readonly most: number },
+): Promise<number> => tx.run(removeEnded, first, before, kinds, most)
 
 /** One row by primary key. */
 const removeRow = sql('runs.remove', 'DELETE FROM bartleby.runs WHERE id = $1')

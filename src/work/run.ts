@@ -179,6 +179,8 @@ export class Runs<Work extends RunWork> {
   readonly #walks = new Map<Xid, { readonly walk: Walk; readonly over: Promise<void> }>()
   readonly #stopped = new AbortController()
   readonly #waits = new Set<() => void>()
+  /** Those who wait for the end of a run that another server is at. */
+  readonly #listening = new Set<() => void>()
   /** When the next round of a kind begins. */
   readonly #rounds = new Map<string, Instant>()
   #alarm: Alarm | undefined
@@ -239,9 +241,6 @@ export class Runs<Work extends RunWork> {
     const { id = this.#xids.next(), isHere: isAlwaysHere = false, ...asked } = rest
     const run: NewRun = { ...asked, id, name, startedAt: now, dueAt, expected, rate }
     const isHere = (this.#carriesOut || isAlwaysHere) && dueAt === null && !this.#stopped.signal.aborted
-    const keptSince = later(now, -KEPT_US)
-    const removed = [...this.#kinds.values()].filter((kind) => !('walk' in kind)).map(({ kind }) => kind)
-    await removeEndedRuns(tx, removed, firstXidOf(keptSince / 1_000_000n), keptSince)
     const lease = isHere ? this.#lease() : { owner: null, until: now }
     if (!(await insertRun(tx, run, lease))) {
       const open = name === null ? null : await readOpenRun(tx, name)
@@ -251,6 +250,13 @@ export class Runs<Work extends RunWork> {
     const begun = { ...run, ...BEGUN, owner: lease.owner }
     work.afterCommit(() => (isHere ? this.#walk(begun) : this.#changed()))
     return begun
+  }
+
+  /** Forgets at most `most` runs that ended long ago; gives how many. Rows of kinds that walk by themselves are theirs. */
+  forgetEnded({ tx, now }: RunWork, most: number): Promise<number> {
+    const before = later(now, -KEPT_US)
+    const kinds = [...this.#kinds.values()].filter((kind) => !('walk' in kind)).map(({ kind }) => kind)
+    return removeEndedRuns(tx, kinds, { first: firstXidOf(before / 1_000_000n), before, most })
   }
 
   /** A round of a kind now, or the one that is under way, once it does not go on by itself; null when there was nothing to do. */
@@ -321,8 +327,11 @@ export class Runs<Work extends RunWork> {
         const here = this.#walks.get(id)?.over
         const run = await this.read(id)
         if (run?.state !== 'running' || patience.isOver()) return run
+        // Another server tells of its end; a word that was lost is made up for by a look.
         const look = this.#wait(LOOK_US)
+        this.#listening.add(look.end)
         await Promise.race([here ?? look.over, patience.over])
+        this.#listening.delete(look.end)
         look.end()
       }
     } finally {
@@ -409,6 +418,7 @@ export class Runs<Work extends RunWork> {
   }
 
   #hear(): void {
+    for (const look of this.#listening) look()
     for (const { walk } of this.#walks.values()) walk.wake()
     if (this.#alarm !== undefined) void this.#look()
   }
@@ -538,6 +548,7 @@ export class Runs<Work extends RunWork> {
       return { next, rows: done + skipped + failed, rate: run.rate }
     })
     if (taken?.next === 'finished') log.info({ run: id, kind: kind.kind }, 'run finished')
+    if (taken !== null && taken.next !== 'more') this.#changed()
     return taken
   }
 

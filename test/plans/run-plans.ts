@@ -8,7 +8,7 @@ const OPEN = id(3)
 
 export const RUN_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'runs.insert': [id(0), 'purge', null, 'c/k', '{}', '{}', 'actor', NOW, null, 10, null, 'owner', LATER],
-  'runs.removeEnded': [id(20), LATER, '{webhook-requeue}'],
+  'runs.removeEnded': [id(20), LATER, '{webhook-requeue}', 500],
   'runs.remove': [OPEN],
   'runs.note': [OPEN, 'owner', 1, 0, 0, null],
   'runs.read': [id(50)],
