@@ -26,7 +26,7 @@ export const inSqlite = (postgres: string, kind = 'STRICT, WITHOUT ROWID'): stri
     .replace(/^ *--.*\n/gm, '')
     .replace(/bartleby\.| COLLATE "C"| DEFAULT nextval\([^)]*\)/g, '')
     .replace(/\b(?:bigint|int|smallint)\b/g, 'INTEGER')
-    .replace(/\btext\b/g, 'TEXT')
+    .replace(/\b(?:text|uuid)\b/g, 'TEXT')
     .replace(/\bbytea\b/g, 'BLOB')
     .replace(/\bdouble precision\b/g, 'REAL')
     .replace(/^( *\))(?: WITH \(.*\))?;$/gm, `$1 ${kind};`)

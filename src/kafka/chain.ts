@@ -100,17 +100,13 @@ const toSent = (id: string, row: LinkRow): Sent => ({
  * The value of an earlier record, by the letter's part of the primary key. A value that the next record had too is not kept twice: it
  * is that of the first link behind that has one.
  */
-const readValue = sql('kafka.valueInChain', {
-  postgres: valueInChain('bartleby.kafka_chain'),
-  sqlite: valueInChain('kafka_chain'),
-})
-
-function valueInChain(table: string): string {
-  return `SELECT value, value_null FROM ${table} WHERE letter_id = $1
-      AND number >= (SELECT number FROM ${table} WHERE letter_id = $1 AND dlq_id = $2 LIMIT 1)
-      AND (value IS NOT NULL OR value_null = 1)
-    ORDER BY letter_id, number LIMIT 1`
-}
+const readValue = sql(
+  'kafka.valueInChain',
+  `SELECT value, value_null FROM bartleby.kafka_chain WHERE letter_id = $1
+     AND number >= (SELECT number FROM bartleby.kafka_chain WHERE letter_id = $1 AND dlq_id = $2 LIMIT 1)
+     AND (value IS NOT NULL OR value_null = 1)
+   ORDER BY letter_id, number LIMIT 1`,
+)
 
 /** The value of a record that an event stood for before, by its spent name; `event` is what it stands for now. */
 export async function earlierValue(

@@ -17,32 +17,26 @@ const SAME = `service = $1 AND original_topic = $2 AND same_key = $3 AND same_ke
   AND (record_key = $4 OR $4 IS NULL)`
 const PLACE = '($5, $6, $7, $8, $9)'
 
-const find = (name: string, where: { readonly postgres: string; readonly sqlite: string }): Statement =>
+const find = (name: string, where: string): Statement =>
   sql(
     name,
-    {
-      postgres: `SELECT letter_id FROM bartleby.kafka_events WHERE ${SAME} AND ${where.postgres} LIMIT 1`,
-      sqlite: `SELECT letter_id FROM kafka_events INDEXED BY kafka_same_key WHERE ${SAME} AND ${where.sqlite} LIMIT 1`,
-    },
+    `SELECT letter_id FROM bartleby.kafka_events INDEXED BY kafka_same_key WHERE ${SAME} AND ${where} LIMIT 1`,
     { bigints: true },
   )
 
 /** One behind a place in the order. */
-const BEHIND = `(${ORDER}) > ${PLACE}`
-const findLater = find('kafka.laterSameKey', { postgres: BEHIND, sqlite: BEHIND })
+const findLater = find('kafka.laterSameKey', `(${ORDER}) > ${PLACE}`)
 
 /**
  * An unresolved one before it: not before the first of the queue of the topic, so that those of a key that came and went long ago
  * are not walked through. The plus keeps PostgreSQL from walking that queue instead, past all other keys.
  */
-const before = (table: string): string =>
+const findEarlierOpen = find(
+  'kafka.earlierOpenSameKey',
   `(${ORDER}) < ${PLACE} AND +state < ${STATE.published} AND (${ORDER}) >= (
-     SELECT ${ORDER} FROM ${table} WHERE service = $1 AND original_topic = $2 AND state < ${STATE.published}
-     ORDER BY ${ORDER} LIMIT 1)`
-const findEarlierOpen = find('kafka.earlierOpenSameKey', {
-  postgres: before('bartleby.kafka_events'),
-  sqlite: before('kafka_events INDEXED BY kafka_queue_of_topic'),
-})
+     SELECT ${ORDER} FROM bartleby.kafka_events INDEXED BY kafka_queue_of_topic
+     WHERE service = $1 AND original_topic = $2 AND state < ${STATE.published} ORDER BY ${ORDER} LIMIT 1)`,
+)
 
 /** What decides about it. */
 export type Keyed = Pick<StoredEvent, 'service' | 'originalTopic' | 'key' | 'facts' | 'order'>

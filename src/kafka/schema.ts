@@ -13,7 +13,7 @@
  *
  * Value and headers are those of the letter. Instants are microseconds since 1970, times of records milliseconds.
  */
-import type { Migration } from '../db/migrations.ts'
+import { inSqlite, type Migration } from '../db/migrations.ts'
 import { STATE } from './event.ts'
 import { UNPLACED } from './send.ts'
 
@@ -22,15 +22,7 @@ const IN_FLIGHT = `state IN (${STATE.claimed}, ${STATE.publishing})`
 const KEPT = `state <> ${STATE.discarded}`
 const ORDER = 'order_ts, topic, partition, record_offset, intake'
 
-/** How the tables of each kind are stored. */
-interface Storage {
-  readonly small: string
-  readonly plain: string
-  readonly events: string
-}
-
-/** The tables in the words of PostgreSQL. */
-const tables = ({ small, plain, events }: Storage): string => `
+const REGISTER = `
     CREATE TABLE bartleby.kafka_partitions (
       topic text COLLATE "C" NOT NULL,
       partition int NOT NULL,
@@ -44,8 +36,7 @@ const tables = ({ small, plain, events }: Storage): string => `
       reopened bigint NOT NULL,
       gaps bigint NOT NULL,
       PRIMARY KEY (topic, partition)
-    )${small};
-    CREATE TABLE bartleby.kafka_services (service text COLLATE "C" PRIMARY KEY)${small};
+    );
 
     CREATE TABLE bartleby.kafka_records (
       topic text COLLATE "C" NOT NULL,
@@ -55,8 +46,10 @@ const tables = ({ small, plain, events }: Storage): string => `
       dlq_id uuid NOT NULL UNIQUE,
       letter_id bigint NOT NULL,
       PRIMARY KEY (topic, partition, record_offset, fingerprint)
-    )${small};
+    );
+`
 
+const EVENTS = `
     CREATE TABLE bartleby.kafka_events (
       letter_id bigint PRIMARY KEY,
       order_ts bigint NOT NULL,
@@ -82,7 +75,7 @@ const tables = ({ small, plain, events }: Storage): string => `
       record_key bytea,
       -- What was understood of the record: EventFacts.
       facts bytea NOT NULL
-    )${events};
+    ) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
     CREATE INDEX kafka_queue ON bartleby.kafka_events (service, ${ORDER}) WHERE ${OPEN};
     CREATE INDEX kafka_queue_of_topic ON bartleby.kafka_events (service, original_topic, ${ORDER}) WHERE ${OPEN};
     CREATE INDEX kafka_same_key ON bartleby.kafka_events (service, original_topic, same_key, ${ORDER}) WHERE same_key IS NOT NULL AND ${KEPT};
@@ -111,7 +104,7 @@ const tables = ({ small, plain, events }: Storage): string => `
       record_key bytea,
       value bytea,
       headers bytea NOT NULL
-    )${plain};
+    );
     CREATE INDEX kafka_sends_of_letter ON bartleby.kafka_sends (letter_id);
     CREATE INDEX kafka_sends_at ON bartleby.kafka_sends (target, published_partition, published_offset) WHERE published_offset IS NOT NULL;
 
@@ -132,31 +125,24 @@ const tables = ({ small, plain, events }: Storage): string => `
       headers bytea,
       value bytea,
       PRIMARY KEY (letter_id, number)
-    )${plain};
-  `
-
-/** The same in the words of SQLite, which knows fewer types and orders texts by their bytes anyway. */
-const inSqlite = (text: string): string =>
-  text
-    .replace(/^ *--.*\n/gm, '')
-    .replaceAll('bartleby.', '')
-    .replaceAll(' COLLATE "C"', '')
-    .replace(/\b(?:bigint|int|smallint)\b/g, 'INTEGER')
-    .replace(/\b(?:text|uuid)\b/g, 'TEXT')
-    .replaceAll(' bytea', ' BLOB')
+    );
+`
 
 export const kafkaMigration: Migration = {
   number: 7,
   name: 'kafka',
-  postgres: `CREATE SEQUENCE bartleby.kafka_intake AS bigint;
-    ${tables({
-      small: '',
-      plain: '',
-      events:
-        ' WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)',
-    })}`,
-  sqlite: `INSERT INTO serials VALUES ('kafka_intake', 0);
-    ${inSqlite(tables({ small: ' STRICT, WITHOUT ROWID', plain: ' STRICT', events: ' STRICT' }))}`,
+  postgres: `
+    CREATE SEQUENCE bartleby.kafka_intake AS bigint;
+    CREATE TABLE bartleby.kafka_services (service text COLLATE "C" PRIMARY KEY);
+    ${REGISTER}
+    ${EVENTS}
+  `,
+  sqlite: `
+    INSERT INTO serials VALUES ('kafka_intake', 0);
+    CREATE TABLE kafka_services (service TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+    ${inSqlite(REGISTER)}
+    ${inSqlite(EVENTS, 'STRICT')}
+  `,
 }
 
 /** Finds what was sent to a topic and lies nobody knows where, when a record comes back from there. */

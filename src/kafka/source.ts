@@ -150,25 +150,18 @@ interface LiftedEvent {
   readonly state: Integer
 }
 
-const THESE = {
-  postgres: 'letter_id = ANY($1::bigint[])',
-  sqlite: 'letter_id IN (SELECT value FROM json_each($1))',
-}
-
 /** Events by primary key, locked in its order; their letters are locked. */
-const lockEvents = sql('kafka.lockEventsToLift', {
-  postgres: `SELECT service, original_topic, state FROM bartleby.kafka_events WHERE ${THESE.postgres} ORDER BY letter_id FOR UPDATE`,
-  sqlite: `SELECT service, original_topic, state FROM kafka_events WHERE ${THESE.sqlite}`,
-})
-
-/** By primary key. */
-const onThese = (name: string, text: string): Statement =>
-  sql(name, { postgres: `${text} WHERE ${THESE.postgres}`, sqlite: `${text} WHERE ${THESE.sqlite}` })
+const THESE = 'letter_id = ANY($1::bigint[])'
+const lockEvents = sql(
+  'kafka.lockEventsToLift',
+  `SELECT service, original_topic, state FROM bartleby.kafka_events WHERE ${THESE} ORDER BY letter_id FOR UPDATE`,
+)
 
 /** The id of a publish that nobody knows the end of stays: the event may have been published. */
-const discardEvents = onThese(
+const discardEvents = sql(
   'kafka.discardEvents',
-  `UPDATE bartleby.kafka_events SET state = ${STATE.discarded}, claim = NULL, claimed_by = NULL, lease_until = NULL`,
+  `UPDATE bartleby.kafka_events SET state = ${STATE.discarded}, claim = NULL, claimed_by = NULL, lease_until = NULL
+   WHERE ${THESE}`,
 )
 
 /**
@@ -176,14 +169,15 @@ const discardEvents = onThese(
  * would be published a second time without a word.
  */
 const OPEN_END = `(SELECT outcome FROM bartleby.kafka_sends AS send WHERE send.event_id = kafka_events.event_id) = ${SEND.uncertain}`
-const layEvents = onThese(
+const layEvents = sql(
   'kafka.layEvents',
   `UPDATE bartleby.kafka_events SET claim = NULL, claimed_by = NULL, lease_until = NULL,
      state = CASE WHEN ${OPEN_END} THEN ${STATE.uncertain} ELSE ${STATE.pending} END,
-     event_id = CASE WHEN ${OPEN_END} THEN event_id END`,
+     event_id = CASE WHEN ${OPEN_END} THEN event_id END
+   WHERE ${THESE}`,
 )
 
 /** What is kept about letters, by primary keys and kafka_sends_of_letter. The register of records stays: it keeps copies out. */
 const FORGETTING: readonly Statement[] = (['kafka_events', 'kafka_chain', 'kafka_sends'] as const).map(
-  (table) => onThese(`kafka.forget.${table}`, `DELETE FROM bartleby.${table}`),
+  (table) => sql(`kafka.forget.${table}`, `DELETE FROM bartleby.${table} WHERE ${THESE}`),
 )

@@ -103,10 +103,7 @@ export async function eventsOf(
 /** The letter of a record by its own name, also one that is spent. By unique index, then by primary keys. */
 const findByDlqId = sql(
   'kafka.letterOfDlqId',
-  {
-    postgres: 'SELECT letter_id FROM bartleby.kafka_records WHERE dlq_id = $1::uuid',
-    sqlite: 'SELECT letter_id FROM kafka_records WHERE dlq_id = $1',
-  },
+  'SELECT letter_id FROM bartleby.kafka_records WHERE dlq_id = $1::uuid',
   { bigints: true },
 )
 

@@ -22,10 +22,10 @@ const readOn = sql(
 )
 
 /** Which of these names are taken, on their unique index. */
-const readTaken = sql('kafka.takenIds', {
-  postgres: 'SELECT dlq_id FROM bartleby.kafka_records WHERE dlq_id = ANY($1::uuid[])',
-  sqlite: 'SELECT dlq_id FROM kafka_records WHERE dlq_id IN (SELECT value FROM json_each($1))',
-})
+const readTaken = sql(
+  'kafka.takenIds',
+  'SELECT dlq_id FROM bartleby.kafka_records WHERE dlq_id = ANY($1::uuid[])',
+)
 
 export interface Known {
   /** The source ids of records that are in the store. */

@@ -16,10 +16,7 @@ const SENDS = 'event_id, letter_id, reopened, resends, target, published_partiti
 /** The letters of ids that were minted, by primary key. */
 const readSends = sql(
   'kafka.sendsOf',
-  {
-    postgres: `SELECT ${SENDS} FROM bartleby.kafka_sends WHERE event_id = ANY($1::uuid[])`,
-    sqlite: `SELECT ${SENDS} FROM kafka_sends WHERE event_id IN (SELECT value FROM json_each($1))`,
-  },
+  `SELECT ${SENDS} FROM bartleby.kafka_sends WHERE event_id = ANY($1::uuid[])`,
   { bigints: true },
 )
 

@@ -77,24 +77,20 @@ export function packed(entries: readonly Entry[]): Value[] {
       end += piece.length
     }
   }
-  const texts = (of: (entry: Entry) => string): List => entries.map(of)
-  const numbers = (of: (entry: Entry) => bigint | number | null): string => arrayOf(entries.map(of))
+  const list = (of: (entry: Entry) => List[number]): List => entries.map(of)
   return [
     Buffer.concat(pieces),
-    texts(({ record }) => record.topic),
-    numbers(({ record }) => record.partition),
-    numbers(({ record }) => record.offset),
-    numbers(({ record }) => record.timestampMs),
-    numbers(({ orderTs }) => orderTs),
-    numbers(sameKey),
-    `{${entries.map((entry) => entry.dlqId).join(',')}}`,
-    texts(({ facts }) => facts.service),
-    texts(({ facts }) => facts.originalTopic),
-    numbers(({ record }) => (record.value === null ? 1 : 0)),
-    arrayOf(starts),
-    ...PARTS.map((part) => arrayOf(all.map((bytes) => bytes[part]?.length ?? null))),
+    list(({ record }) => record.topic),
+    list(({ record }) => record.partition),
+    list(({ record }) => record.offset),
+    list(({ record }) => record.timestampMs),
+    list(({ orderTs }) => orderTs),
+    list(sameKey),
+    list(({ dlqId }) => dlqId),
+    list(({ facts }) => facts.service),
+    list(({ facts }) => facts.originalTopic),
+    list(({ record }) => (record.value === null ? 1 : 0)),
+    starts,
+    ...PARTS.map((part) => all.map((bytes) => bytes[part]?.length ?? null)),
   ]
 }
-
-const arrayOf = (values: readonly (bigint | number | null)[]): string =>
-  `{${values.map((value) => value ?? 'NULL').join(',')}}`

@@ -81,9 +81,9 @@ export async function renewAll(work: OfficeWork, round: readonly Reopening[]): P
     await tx.run(
       renewMany,
       ...packed(round.map(({ entry }) => entry)),
-      `{${round.map((each) => each.letterId).join(',')}}`,
+      round.map(({ letterId }) => letterId),
       round.map(({ entry }) => correlationOf(entry)),
-      `{${round.map(({ send }) => send).join(',')}}`,
+      round.map(({ send }) => send),
       now,
     )
     return

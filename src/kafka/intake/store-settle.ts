@@ -41,11 +41,11 @@ type OpenRow = Readonly<
 >
 
 /** By primary key. What came back was published, whatever was known of it; it reopens its letter once. */
-const SPENT = `reopened = 1, outcome = ${SEND.published}, settled_at = coalesce(settled_at, $2)`
-const spendSends = sql('kafka.spendSends', {
-  postgres: `UPDATE bartleby.kafka_sends SET ${SPENT} WHERE event_id = ANY($1::uuid[])`,
-  sqlite: `UPDATE kafka_sends SET ${SPENT} WHERE event_id IN (SELECT value FROM json_each($1))`,
-})
+const spendSends = sql(
+  'kafka.spendSends',
+  `UPDATE bartleby.kafka_sends SET reopened = 1, outcome = ${SEND.published}, settled_at = coalesce(settled_at, $2)
+   WHERE event_id = ANY($1::uuid[])`,
+)
 
 /**
  * Notes that what came back was published, whatever was known of it. Where nobody knew, its letter is resolved by it now, before it dies

@@ -55,8 +55,8 @@ export async function rowsOn<Row extends object, On extends Stretch = Stretch>(
     statement,
     stretches.map(({ topic }) => topic),
     stretches.map(({ partition }) => partition),
-    `{${stretches.map(({ first }) => first).join(',')}}`,
-    `{${stretches.map(({ last }) => last).join(',')}}`,
+    stretches.map(({ first }) => first),
+    stretches.map(({ last }) => last),
   )
   for (const row of rows) {
     const on = stretches[Number(row.n) - 1]

@@ -40,17 +40,13 @@ const ORDER = 'order_ts, topic, partition, record_offset, intake'
 const OF_TOPIC = 'original_topic BETWEEN $2 AND $2'
 
 /** The first of a queue that is unresolved: one row of the index of the queue. */
-const head = (name: string, index: string, where: string, order: string) => {
-  const rest = `WHERE ${where} AND state < ${STATE.published} ORDER BY ${order} LIMIT 1`
-  return sql(
+const head = (name: string, index: string, where: string, order: string) =>
+  sql(
     name,
-    {
-      postgres: `SELECT letter_id, dlq_id FROM bartleby.kafka_events ${rest}`,
-      sqlite: `SELECT letter_id, dlq_id FROM kafka_events INDEXED BY ${index} ${rest}`,
-    },
+    `SELECT letter_id, dlq_id FROM bartleby.kafka_events INDEXED BY ${index}
+     WHERE ${where} AND state < ${STATE.published} ORDER BY ${order} LIMIT 1`,
     { bigints: true },
   )
-}
 const headOfService = head('kafka.headOfService', 'kafka_queue', 'service = $1', ORDER)
 const headOfTopic = head(
   'kafka.headOfTopic',
@@ -65,12 +61,8 @@ const IN_FLIGHT = `state IN (${STATE.claimed}, ${STATE.publishing})`
 const inFlight = (name: string, where: string) =>
   sql(
     name,
-    {
-      postgres: `SELECT letter_id, service, dlq_id, claim, claimed_by, lease_until FROM bartleby.kafka_events
-                 WHERE ${where} AND ${IN_FLIGHT} ORDER BY service`,
-      sqlite: `SELECT letter_id, service, dlq_id, claim, claimed_by, lease_until FROM kafka_events INDEXED BY kafka_in_flight
-               WHERE ${where} AND ${IN_FLIGHT} ORDER BY service`,
-    },
+    `SELECT letter_id, service, dlq_id, claim, claimed_by, lease_until FROM bartleby.kafka_events INDEXED BY kafka_in_flight
+     WHERE ${where} AND ${IN_FLIGHT} ORDER BY service`,
     { bigints: true },
   )
 const inFlightOfService = inFlight('kafka.inFlight', 'service = $1')
