@@ -36,7 +36,7 @@ export interface HeaderRules {
 }
 
 /** A recipe as it is asked for, stored and shown: what it does not have is left out. */
-interface WrittenRecipe {
+export interface WrittenRecipe {
   readonly patch?: readonly PatchOperation[]
   readonly mapping?: string
   readonly headers?: Partial<HeaderRules>
