@@ -1,5 +1,5 @@
 /** Dispatchers for applications: everything from a URL, a table and a transport. */
-import { readStoreUrl, STORE_URL_FORMS, type StoreUrl } from '../config/store-url.ts'
+import { readStoreUrl, STORE_URL_FORMS } from '../config/store-url.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { SystemClock } from '../core/system-clock.ts'
@@ -50,7 +50,8 @@ export function createDispatcher(options: DispatcherOptions): RunningDispatcher 
   const settings = readSettings(rest)
   const tableOptions = tableOptionsOf({ table, naming, columns })
   nameTable(tableOptions)
-  const store = storeOf(url)
+  const store = typeof url === 'string' ? readStoreUrl(url) : null
+  if (store === null) refuse('url', `it must be ${STORE_URL_FORMS}`)
   if (typeof name !== 'string' || !OUTBOX_NAME.test(name)) refuse('name', `it must be ${OUTBOX_NAME_FORM}`)
   const parts = { name, store, transport: transportOf(transport), settings, clock, log, meter }
   // Opened last: of wrong options nothing stays behind.
@@ -66,11 +67,6 @@ export function createDispatcher(options: DispatcherOptions): RunningDispatcher 
     wake: () => dispatcher.wake(),
     purge: () => dispatcher.purge(),
   }
-}
-
-function storeOf(url: unknown): StoreUrl {
-  const store = typeof url === 'string' ? readStoreUrl(url) : null
-  return store ?? refuse('url', `it must be ${STORE_URL_FORMS}`)
 }
 
 /** A transport from what was given for one. */

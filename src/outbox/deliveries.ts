@@ -46,7 +46,7 @@ export class Deliveries {
         say('SKIP_PROCESSED', { id: message.id })
         this.#settling.settle(held.keep(message, claimedUntil), { kind: 'processed' })
       } else if (message.claims > mostClaims(settings)) {
-        this.#giveUp(held.keep(message, claimedUntil), poisoned(message), 0)
+        this.#giveUp(held.keep(message, claimedUntil), new PoisonMessage(message), 0)
       } else if (isLocal(transport)) deliverable.push(held.keep(message, claimedUntil))
       else held.add(message, claimedUntil)
     }
@@ -203,12 +203,11 @@ class Stopped extends Error {
 /** Why a message is dead that was claimed again and again and never settled. */
 class PoisonMessage extends Error {
   override readonly name = 'PoisonMessage'
-}
 
-const poisoned = ({ claims }: ClaimedMessage): Error =>
-  new PoisonMessage(
-    `it was claimed ${claims - 1} times and never settled; delivering it seems to end the dispatcher`,
-  )
+  constructor({ claims }: ClaimedMessage) {
+    super(`it was claimed ${claims - 1} times and never settled; delivering it seems to end the dispatcher`)
+  }
+}
 
 /** What was thrown; or an error in place of something that cannot even be asked what it is, such as a revoked proxy. */
 function legible(thrown: unknown): unknown {

@@ -173,7 +173,9 @@ export class Dispatcher {
   async #claimForEver(): Promise<void> {
     for (let failures = 0; !this.#stopping; ) {
       try {
-        await this.#context.changes.until(() => this.#stopping || this.#hasRoom())
+        const { held, changes, settings } = this.#context
+        // Room for a whole batch, so that batches stay large; one is held while the next is claimed.
+        await changes.until(() => this.#stopping || held.size <= settings.batchSize)
         if (this.#stopping) return
         this.#woken = false
         // One suspect and one batch in turn: neither waits for all of the other.
@@ -187,11 +189,6 @@ export class Dispatcher {
         await this.#context.changes.within(backoffDelayMs(failures, OUTAGE), () => this.#stopping)
       }
     }
-  }
-
-  /** Room for a whole batch, so that batches stay large; one is held while the next is claimed. */
-  #hasRoom(): boolean {
-    return this.#context.held.size <= this.#context.settings.batchSize
   }
 
   /** Claims a batch and begins to deliver it. False when nothing was there. */

@@ -48,11 +48,12 @@ export function judge(numbers: HealthNumbers, thresholds: HealthThresholds): Out
     measured('oldestAgeSeconds', Math.floor(oldestAgeSeconds), thresholds.oldestAgeSeconds),
     measured('failureRatio', attempts < FEWEST_ATTEMPTS ? 0 : failureRatio, thresholds.failureRatio),
   ]
-  const worstFirst = [...HEALTH_STATUSES].reverse()
-  const reasons = worstFirst.flatMap((status) =>
-    verdicts.flatMap((verdict) => (verdict.status === status && verdict.reason ? [verdict.reason] : [])),
-  )
-  return { status: worstOf(verdicts.map(({ status }) => status)), reasons }
+  const ranked = (status: HealthStatus) => HEALTH_STATUSES.indexOf(status)
+  const worstFirst = verdicts.toSorted((a, b) => ranked(b.status) - ranked(a.status))
+  return {
+    status: worstOf(verdicts.map(({ status }) => status)),
+    reasons: worstFirst.flatMap(({ reason }) => reason ?? []),
+  }
 }
 
 function measured(name: keyof HealthThresholds, value: number, { degraded, unhealthy }: Threshold) {

@@ -60,7 +60,7 @@ export interface Inbox<Tx> {
 /** The table of an inbox, as a script for the receiver's migrations. It can be run again. */
 export function inboxSchema(dialect: Dialect, table: string = DEFAULT_TABLE): string {
   checkDialect(dialect)
-  const names = tableOf(table)
+  const names = nameTable({ table })
   const [text, integer] = dialect === 'postgres' ? ['text', 'bigint'] : ['TEXT', 'INTEGER']
   return `CREATE TABLE IF NOT EXISTS ${names.sqlTable} (
   consumer ${text} NOT NULL,
@@ -76,7 +76,7 @@ CREATE INDEX IF NOT EXISTS ${quote(`${names.indexPrefix}_age`)} ON ${names.sqlTa
 export function createInbox<Tx>(options: InboxOptions<Tx>): Inbox<Tx> {
   checkOptions(options)
   const { adapter, table = DEFAULT_TABLE, windowDays = 30, dispatcher = {}, clock } = options
-  const { sqlTable } = tableOf(table)
+  const { sqlTable } = nameTable({ table })
   checkWindow(windowDays, retryHorizonSeconds(readSettings(dispatcher)))
   const sql = statementsOf(adapter.dialect, sqlTable)
   const present = () => (clock === undefined ? null : String(clock.now()))
@@ -90,7 +90,11 @@ export function createInbox<Tx>(options: InboxOptions<Tx>): Inbox<Tx> {
         return { ran: true, result: await work(tx) }
       } catch (error) {
         // For receivers that catch it and commit. Where PostgreSQL has given the transaction up already, this fails too.
-        await quietly(() => adapter.run(tx, sql.unrecord, identity))
+        try {
+          await adapter.run(tx, sql.unrecord, identity)
+        } catch {
+          // What matters was thrown before.
+        }
         throw error
       }
     },
@@ -99,14 +103,6 @@ export function createInbox<Tx>(options: InboxOptions<Tx>): Inbox<Tx> {
       const windowUs = String(Math.round(windowDays * DAY_US))
       return (await adapter.run(tx, sql.forget, [present(), windowUs, String(limit)])).length
     },
-  }
-}
-
-async function quietly(attempt: () => Promise<unknown>): Promise<void> {
-  try {
-    await attempt()
-  } catch {
-    // What matters was thrown before.
   }
 }
 
@@ -133,11 +129,6 @@ function statementsOf(dialect: Dialect, table: string) {
         : `rowid IN (${oldest('rowid')})`
     } RETURNING 1 AS forgotten`,
   }
-}
-
-function tableOf(table: string) {
-  if (typeof table !== 'string') refuse('table', 'it is no text')
-  return nameTable({ table })
 }
 
 const OPTIONS: readonly (keyof InboxOptions<unknown>)[] = [

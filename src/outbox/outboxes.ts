@@ -116,10 +116,7 @@ function naming<T>(where: string, make: () => T): T {
   } catch (error) {
     if (!(error instanceof BartlebyError) || error.code !== 'outbox_option_invalid') throw error
     const { option, reason } = error.details
-    throw failure('outbox_option_invalid', {
-      option: `${where}${String(option)}`,
-      reason: String(reason),
-    })
+    return refuse(`${where}${String(option)}`, String(reason))
   }
 }
 

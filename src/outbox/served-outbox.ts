@@ -5,9 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseStoreUrl } from '../config/store-url.ts'
 import { backoffDelayMs } from '../core/backoff.ts'
-import type { Clock } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { DEFAULT_THRESHOLDS, type HealthThresholds } from './health.ts'
@@ -16,6 +14,7 @@ import type { Layout } from './layout.ts'
 import { OutboxMeter } from './meter.ts'
 import { type GivenSettings, readSettings } from './options.ts'
 import type { OutboxHandle } from './outbox-handle.ts'
+import type { OutboxesContext } from './outboxes.ts'
 import { isWhole, once, readTable } from './read-table.ts'
 import { outboxSchema } from './schema.ts'
 import type { MessageTable } from './sql/table.ts'
@@ -31,10 +30,7 @@ export interface ServedSettings extends GivenSettings, TableOptions {
 }
 
 /** What a served outbox has from its office. */
-export interface ServedContext {
-  readonly store: { readonly url: string; readonly db: Database }
-  readonly clock: Clock
-  readonly log: Log
+export interface ServedContext extends Pick<OutboxesContext, 'store' | 'clock' | 'log'> {
   /** Null: the messages are delivered by somebody else, and only watched over from here. */
   readonly transport: Transport | LocalTransport | null
   /** Told when the office has to know of rows that died, or arrived after they had. */

@@ -15,11 +15,8 @@ import type { Settled } from './sql/settle.ts'
 export const OUTAGE = { baseMs: 100, factor: 2, maxMs: 5_000, jitter: 0.5 }
 
 /** A settlement of a message that is at hand. */
-export type Outcome = Settlement extends infer Each
-  ? Each extends Settlement
-    ? Omit<Each, 'id'>
-    : never
-  : never
+export type Outcome = WithoutId<Settlement>
+type WithoutId<Each> = Each extends unknown ? Omit<Each, 'id'> : never
 
 /** It was not delivered, and anybody may have it. */
 export const GIVEN_BACK = { kind: 'released', parked: false } as const satisfies Outcome

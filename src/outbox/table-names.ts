@@ -101,6 +101,7 @@ export function nameTable(options: TableOptions = {}): TableNames {
     refuse('naming', `it is none of ${NAMINGS.join(', ')}`)
   }
   const table = options.table ?? DEFAULT_TABLES[naming]
+  if (typeof table !== 'string') refuse('table', 'it is no text')
   const parts = table.split('.')
   if (parts.length > 2) refuse('table', `'${table}' has more than a schema and a name`)
   for (const part of parts) checkName('table', part)

@@ -1,18 +1,7 @@
 /** The log lines of an outbox: one per event, the prefix first, the fields in the text and beside it. */
 import type { Log } from '../core/log.ts'
 
-type Level = 'debug' | 'info' | 'warn'
-
-/** What can be said, and how loudly. */
-const EVENTS = {
-  FETCH: 'info',
-  DISPATCH_SUCCESS: 'info',
-  DISPATCH_FAIL: 'warn',
-  DUPLICATE: 'info',
-  SKIP_PROCESSED: 'info',
-} as const satisfies Record<string, Level>
-
-export type WorkerEvent = keyof typeof EVENTS
+type WorkerEvent = 'FETCH' | 'DISPATCH_SUCCESS' | 'DISPATCH_FAIL' | 'DUPLICATE' | 'SKIP_PROCESSED'
 
 /** Writes lines such as `OUTBOX_WORKER_FETCH count=3`. */
 export type WorkerLog = (
@@ -28,7 +17,10 @@ export const workerLog =
   (event, fields, details) => {
     const prefix = `OUTBOX_WORKER_${event}`
     const text = Object.entries(fields).map(([name, value]) => `${name}=${shown(value)}`)
-    log[EVENTS[event]]({ event: prefix, outbox, ...fields, ...details }, [prefix, ...text].join(' '))
+    log[event === 'DISPATCH_FAIL' ? 'warn' : 'info'](
+      { event: prefix, outbox, ...fields, ...details },
+      [prefix, ...text].join(' '),
+    )
   }
 
 /** A value that ends where it seems to: what has white space or quotes is quoted. */

@@ -7,7 +7,7 @@
  * and SERIALIZABLE PostgreSQL fails the second one (40001), as it does whenever such a transaction meets a newer row, and the
  * application runs it again.
  */
-import type { Clock } from '../core/clock.ts'
+import type { Clock, Instant } from '../core/clock.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { type Adapter, checkAdapter } from './adapters/adapter.ts'
 import { type RunSql, readLayout } from './layout.ts'
@@ -68,24 +68,14 @@ interface Table {
 const MOST_LOOKS = 3
 
 class Writer<Tx> implements Outbox<Tx> {
-  readonly #adapter: Adapter<Tx>
-  readonly #tableOptions: TableOptions
-  readonly #log: Log
-  readonly #name: string
+  readonly #options: OutboxOptions<Tx> & { readonly name: string; readonly log: Log }
   readonly #say: WorkerLog
-  readonly #clock: Clock | undefined
-  readonly #meter: WriterMeter | undefined
   #table: Table | undefined
 
   constructor(options: OutboxOptions<Tx>) {
-    const { adapter, name = 'outbox', log = silentLog, clock, meter } = options
-    this.#adapter = adapter
-    this.#tableOptions = tableOptionsOf(options)
-    this.#log = log
-    this.#name = name
+    const { name = 'outbox', log = silentLog } = options
+    this.#options = { ...options, name, log }
     this.#say = workerLog(log, name)
-    this.#clock = clock
-    this.#meter = meter
   }
 
   async add(tx: Tx, message: NewMessage): Promise<Added> {
@@ -93,7 +83,7 @@ class Writer<Tx> implements Outbox<Tx> {
     const run = this.#runner(tx)
     const table = this.#table ?? (await this.#lookAt(run))
     const row = table.fit(draft, -1)
-    const id = await table.insertion.one(run, row, this.#clock?.now() ?? null)
+    const id = await table.insertion.one(run, row, this.#now())
     const [added] = await this.#answers(run, table, [row], [id])
     return added ?? unanswered(row)
   }
@@ -105,12 +95,17 @@ class Writer<Tx> implements Outbox<Tx> {
     const run = this.#runner(tx)
     const table = this.#table ?? (await this.#lookAt(run))
     const rows = drafts.map(table.fit)
-    const ids = await table.insertion.many(run, rows, this.#clock?.now() ?? null)
+    const ids = await table.insertion.many(run, rows, this.#now())
     return this.#answers(run, table, rows, ids)
   }
 
   #runner(tx: Tx): RunSql {
-    return (sql, parameters) => this.#adapter.run(tx, sql, parameters)
+    return (sql, parameters) => this.#options.adapter.run(tx, sql, parameters)
+  }
+
+  /** When messages are created; null: now, by the database. */
+  #now(): Instant | null {
+    return this.#options.clock?.now() ?? null
   }
 
   /**
@@ -118,12 +113,13 @@ class Writer<Tx> implements Outbox<Tx> {
    * could be to wait for a lock that this one holds.
    */
   async #lookAt(run: RunSql): Promise<Table> {
-    const { dialect } = this.#adapter
+    const { adapter, clock } = this.#options
+    const { dialect } = adapter
     const inOrder: RunSql = (sql, parameters) =>
       run(dialect === 'sqlite' ? sql.replaceAll('?1', '?') : sql, parameters)
-    const layout = await readLayout(dialect, this.#tableOptions, inOrder)
+    const layout = await readLayout(dialect, tableOptionsOf(this.#options), inOrder)
     this.#table ??= {
-      fit: fitterFor(layout, this.#clock),
+      fit: fitterFor(layout, clock),
       insertion: dialect === 'postgres' ? insertionOnPostgres(layout) : insertionOnSqlite(layout),
       find: standingOf(layout),
     }
@@ -149,7 +145,7 @@ class Writer<Tx> implements Outbox<Tx> {
         const standing = found[place]
         answers[at] =
           standing === undefined
-            ? newAnswer(row, await table.insertion.one(run, row, this.#clock?.now() ?? null))
+            ? newAnswer(row, await table.insertion.one(run, row, this.#now()))
             : this.#duplicate(row, standing)
       }
     }
@@ -157,12 +153,13 @@ class Writer<Tx> implements Outbox<Tx> {
   }
 
   #duplicate({ tenantId, key }: NewRow, { id, samePayload }: Standing): Added {
+    const { meter, log, name } = this.#options
     this.#say('DUPLICATE', { tenant: tenantId, key })
-    this.#meter?.duplicate()
+    meter?.duplicate()
     if (samePayload) return { id, idempotencyKey: key, alreadyExisted: true }
-    const about = { outbox: this.#name, id, tenant: tenantId, key }
-    this.#log.warn(about, 'a message was added again with another payload; the first one stands')
-    this.#meter?.conflict()
+    const about = { outbox: name, id, tenant: tenantId, key }
+    log.warn(about, 'a message was added again with another payload; the first one stands')
+    meter?.conflict()
     return { id, idempotencyKey: key, alreadyExisted: true, conflict: true }
   }
 }
@@ -182,11 +179,10 @@ const OPTIONS: Option[] = ['adapter', 'name', 'table', 'naming', 'columns', 'log
 function checkOptions(options: OutboxOptions<never>): void {
   if (typeof options !== 'object' || options === null) refuse('options', 'they are missing')
   refuseUnknown(options, OPTIONS)
-  const { adapter, name, table, columns, log, clock, meter } = options
+  const { adapter, name, columns, log, clock, meter } = options
   checkAdapter(adapter)
   if (name !== undefined && (typeof name !== 'string' || !OUTBOX_NAME.test(name)))
     refuse('name', `it is not ${OUTBOX_NAME_FORM}`)
-  if (table !== undefined && typeof table !== 'string') refuse('table', 'it is no text')
   if (columns !== undefined && (typeof columns !== 'object' || columns === null))
     refuse('columns', 'it is no object of names')
   nameTable(options)

@@ -4,7 +4,7 @@
  */
 
 import { columnsOf } from '../layout.ts'
-import { refuse } from '../refusal.ts'
+import { checkNumber, decimal, refuse } from '../refusal.ts'
 import { nameTable, tableOptionsOf } from '../table-names.ts'
 import { type Ground, runPlan } from './plan.ts'
 import type { AdoptOptions, AdoptReport, AdoptSettings, Findings } from './report.ts'
@@ -86,9 +86,9 @@ async function openGround(url: string, settings: AdoptSettings): Promise<Ground>
 function settingsOf(options: AdoptOptions): AdoptSettings {
   const tableOptions = tableOptionsOf(options)
   const { chunk = 10_000, lockWaitSeconds = 60 } = options
-  checkNumber('chunk', chunk, 1, MOST_CHUNK)
+  checkNumber('chunk', chunk, decimal(1, MOST_CHUNK))
   if (!Number.isInteger(chunk)) refuse('chunk', 'it is no whole number')
-  checkNumber('lockWaitSeconds', lockWaitSeconds, 0, LONGEST_WAIT_SECONDS)
+  checkNumber('lockWaitSeconds', lockWaitSeconds, decimal(0, LONGEST_WAIT_SECONDS))
   return {
     names: nameTable(tableOptions),
     options: tableOptions,
@@ -102,9 +102,4 @@ function settingsOf(options: AdoptOptions): AdoptSettings {
     onWait: options.onWait ?? (() => {}),
     signal: options.signal,
   }
-}
-
-function checkNumber(option: string, value: unknown, from: number, to: number): void {
-  if (typeof value === 'number' && value >= from && value <= to) return
-  refuse(option, `${String(value)} is not a number from ${from} to ${to}`)
 }

@@ -52,15 +52,10 @@ export async function runPlan(
   const reports: StepReport[] = []
   for (const step of steps) {
     signal?.throwIfAborted()
-    const outcome = await outcomeOf(step, dryRun)
-    const report = { what: step.what, sql: step.sql, outcome }
+    const outcome = !(await step.needed()) ? 'already there' : dryRun ? 'skipped' : await step.run()
+    const report: StepReport = { what: step.what, sql: step.sql, outcome }
     reports.push(report)
     onStep(report)
   }
   return reports
-}
-
-async function outcomeOf(step: Step, dryRun: boolean): Promise<StepOutcome> {
-  if (!(await step.needed())) return 'already there'
-  return dryRun ? 'skipped' : step.run()
 }

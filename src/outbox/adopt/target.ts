@@ -2,9 +2,10 @@
  * The table that is to be adopted: what it has, what it lacks, and the layout it will have. Refuses tables that could
  * not serve as an outbox, before anything is changed.
  */
-import { BartlebyError, failure } from '../../core/errors.ts'
+import { BartlebyError } from '../../core/errors.ts'
 import type { Dialect } from '../../db/database.ts'
 import { type Layout, layoutOf } from '../layout.ts'
+import { refuse } from '../refusal.ts'
 import { columnType } from '../schema.ts'
 import {
   COLUMN_NAMES,
@@ -31,7 +32,8 @@ export function targetOf(
 ): Target {
   refuseWithoutNeeded(names, found)
   const flag = options.columns?.isProcessed
-  if (flag !== undefined && !found.has(flag)) refuse('isProcessed', `the table has no column '${flag}'`)
+  if (flag !== undefined && !found.has(flag))
+    refuse('columns.isProcessed', `the table has no column '${flag}'`)
   refuseOtherTypes(dialect, names, found)
   const types = COLUMN_NAMES.map((name) => [
     name,
@@ -108,14 +110,10 @@ function refuseOtherTypes(dialect: Dialect, names: TableNames, found: ReadonlyMa
     const type = found.get(column)
     if (type === undefined || wanted.pattern.test(type)) continue
     refuse(
-      name,
+      `columns.${name}`,
       `column '${column}' is of type ${type || 'none'} and has to be ${wanted.words}; name another one for it`,
     )
   }
-}
-
-function refuse(column: string, reason: string): never {
-  throw failure('outbox_option_invalid', { option: `columns.${column}`, reason })
 }
 
 /** The type of an added column. The key is empty at first: a default that differs by row would rewrite the table. */

@@ -7,7 +7,7 @@
  * their rows are.
  */
 import type { Clock } from '../../core/clock.ts'
-import { type Database, type Session, sql, type Transaction } from '../../db/database.ts'
+import { type Database, sql } from '../../db/database.ts'
 import { change } from '../../letters/change.ts'
 import { closeCasesOf } from '../../letters/confirm.ts'
 import type { Registers } from '../../letters/drawers.ts'
@@ -53,34 +53,26 @@ export async function reconcile(
 ): Promise<Reconciled> {
   const rows = letterRowsOf(layout)
   const { db, clock, registers } = office
-  if (handle.inStore) {
-    return inOffice(db, clock, 'outbox.tell', async (work) => {
-      await waitForTurn(work.tx)
-      const done = await agree(work, registers, handle.name, await rows.read(work.tx, ids), {
-        read: (ids) => rows.lock(work.tx, ids),
-        layBack: (laid) => rows.layBack(work.tx, laid),
-      })
-      await rows.unmark(work.tx, done.reconciled)
-      return done
-    })
+  const elsewhere: Table = {
+    read: (ids) => handle.db.session('outbox.readDue', (session) => rows.read(session, ids)),
+    layBack: (laid) => handle.db.transaction('outbox.layBack', (tx) => rows.layBack(tx, laid)),
   }
-  const read = (ids: readonly string[]) =>
-    handle.db.session('outbox.readDue', (session: Session) => rows.read(session, ids))
   // Before the office's transaction: in it everybody else may have to wait for the other database.
-  const first = await read(ids)
+  const first = handle.inStore ? null : await elsewhere.read(ids)
   const done = await inOffice(db, clock, 'outbox.tell', async (work) => {
-    await waitForTurn(work.tx)
-    return agree(work, registers, handle.name, first, {
-      read,
-      layBack: (laid) => handle.db.transaction('outbox.layBack', (tx) => rows.layBack(tx, laid)),
-    })
+    const { tx } = work
+    if (tx.dialect === 'postgres') await tx.rows(takeTurn)
+    if (first !== null) return agree(work, registers, handle.name, first, elsewhere)
+    const here: Table = {
+      read: (ids) => rows.lock(tx, ids),
+      layBack: (laid) => rows.layBack(tx, laid),
+    }
+    const agreed = await agree(work, registers, handle.name, await rows.read(tx, ids), here)
+    await rows.unmark(tx, agreed.reconciled)
+    return agreed
   })
-  await handle.db.transaction('outbox.told', (tx) => rows.unmark(tx, done.reconciled))
+  if (first !== null) await handle.db.transaction('outbox.told', (tx) => rows.unmark(tx, done.reconciled))
   return done
-}
-
-async function waitForTurn(tx: Transaction): Promise<void> {
-  if (tx.dialect === 'postgres') await tx.rows(takeTurn)
 }
 
 /** The rows, wherever they are. */

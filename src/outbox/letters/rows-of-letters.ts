@@ -23,12 +23,8 @@ export interface OutboxAndRow extends RowOfLetter {
 /** Letters by primary key, and the queue of the drawer of each: the name of its outbox. */
 const readSources = sql(
   'outbox.sourcesOfLetters',
-  {
-    postgres: `SELECT id, source_id, reference, (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue
-               FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
-    sqlite: `SELECT id, source_id, reference, (SELECT queue FROM drawers WHERE drawers.id = drawer) AS queue
-             FROM letters WHERE id IN (SELECT value FROM json_each($1))`,
-  },
+  `SELECT id, source_id, reference, (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue
+   FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
   { bigints: true },
 )
 
@@ -59,11 +55,7 @@ export async function rowsOf(
 /** Letters by their source ids: one look into letters_by_source for each. */
 const readLetters = sql(
   'outbox.lettersOfRows',
-  {
-    postgres: `SELECT id, source_id, reference FROM bartleby.letters WHERE engine = '${OUTBOX}' AND source_id = ANY($1::text[])`,
-    sqlite: `SELECT id, source_id, reference FROM letters
-             WHERE engine = '${OUTBOX}' AND source_id IN (SELECT value FROM json_each($1))`,
-  },
+  `SELECT id, source_id, reference FROM bartleby.letters WHERE engine = '${OUTBOX}' AND source_id = ANY($1::text[])`,
   { bigints: true },
 )
 

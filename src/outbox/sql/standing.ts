@@ -49,12 +49,9 @@ function onPostgres(layout: Layout): FindStanding {
     FROM json_to_recordset($1::text::json) AS wanted (nth integer, tenant text, key text, content text)
     ${kept} ${layout.hasKeys ? purged : ''}`
   return async (run, rows) => {
-    const wanted = rows.map(({ tenantId, key, payload }, nth) => ({
-      nth,
-      tenant: tenantId,
-      key,
-      content: rewrites ? payload : sha256(payload),
-    }))
+    const wanted = rows.map(({ tenantId: tenant, key, payload }, nth) => {
+      return { nth, tenant, key, content: rewrites ? payload : sha256(payload) }
+    })
     const found: (Standing | undefined)[] = Array(rows.length).fill(undefined)
     for (const { nth, id, same: isSame } of await run(text, [JSON.stringify(wanted)])) {
       if (id !== null) found[Number(nth)] = { id: String(id), samePayload: isSame === true }

@@ -6,8 +6,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import { signWebhook } from '../../core/standard-webhooks.ts'
 import type { OutboxMessage } from '../message.ts'
-import { guessedContentType, namedContentType } from './content-type.ts'
-import { encoded, percentEncoded, tokenEncoded } from './percent.ts'
+import { encoded, guessedContentType, namedContentType, percentEncoded, tokenEncoded } from './encoding.ts'
 
 /** These belong to the connection or frame the request: a message that carried them would break it. */
 const BARRED: ReadonlySet<string> = new Set([

@@ -52,11 +52,8 @@ const CONNECTION: Readonly<Record<Exclude<keyof ConnectionOptions, 'servers'>, K
 /** A transport to a topic. What is wrong with the options is refused by name. Files in them are relative to the working directory. */
 export function kafkaTransport(options: KafkaTransportOptions): Transport {
   checkNames(options, ['topic', 'compression', 'servers', ...Object.keys(CONNECTION)])
-  const { topic, compression, ...connection } = options
-  return kafkaTransportOn(readConnection(connection), {
-    topic,
-    ...(compression === undefined ? {} : { compression }),
-  })
+  const { topic, compression = 'none', ...connection } = options
+  return kafkaTransportOn(readConnection(connection), { topic, compression })
 }
 
 /** The same on a connection that was read already. */
@@ -108,29 +105,22 @@ function refuseFor(problem: string): never {
   return refuse(problem.slice(0, end), problem.slice(end + 2))
 }
 
-/** What is said of every message. */
-const ABOUT_MESSAGE: ReadonlySet<string> = new Set([
-  'idempotency-key',
-  'event-type',
-  'tenant-id',
-  'correlation-id',
-])
-
 function recordOf(message: OutboxMessage): KafkaRecord {
   const { payload, key, orderingKey, eventType, tenantId, correlationId } = message
-  const headers = new Map<Buffer, Buffer>()
-  const add = (name: string, value: string) => headers.set(Buffer.from(name), Buffer.from(value))
-  add('idempotency-key', key)
-  add('event-type', eventType)
-  add('tenant-id', tenantId)
-  if (correlationId !== null) add('correlation-id', correlationId)
-  for (const [name, value] of Object.entries(message.headers)) {
-    // The application cannot pretend that it is another message.
-    if (!ABOUT_MESSAGE.has(name.toLowerCase())) add(name, value)
-  }
+  const about = new Map([
+    ['idempotency-key', key],
+    ['event-type', eventType],
+    ['tenant-id', tenantId],
+    ['correlation-id', correlationId],
+  ])
+  // The application cannot pretend that it is another message.
+  const own = Object.entries(message.headers).filter(([name]) => !about.has(name.toLowerCase()))
+  const headers = [...about, ...own].flatMap(([name, value]): [Buffer, Buffer][] =>
+    value === null ? [] : [[Buffer.from(name), Buffer.from(value)]],
+  )
   return {
     key: Buffer.from(orderingKey ?? key),
     value: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
-    headers,
+    headers: new Map(headers),
   }
 }

@@ -17,8 +17,7 @@ import { checkQueueName } from '../../queues/validate.ts'
 import type { OutboxMessage } from '../message.ts'
 import { checkFunctions, checkNames, refuse, shown } from '../refusal.ts'
 import type { LocalTransport, Transport } from '../transport.ts'
-import { guessedContentType, namedContentType } from './content-type.ts'
-import { tokenEncoded } from './percent.ts'
+import { guessedContentType, namedContentType, tokenEncoded } from './encoding.ts'
 
 /** Half of what a queue lets wait, so that its other producers still get through. */
 const MOST_WAITING = 50

@@ -1,6 +1,6 @@
 /** What PostgreSQL knows about the table that is to be adopted. */
-import { failure } from '../../../core/errors.ts'
 import type { RunSql } from '../../layout.ts'
+import { refuse } from '../../refusal.ts'
 import { quote, type TableNames } from '../../table-names.ts'
 
 export interface TableFacts {
@@ -38,12 +38,7 @@ export async function readFacts(names: TableNames, run: RunSql): Promise<TableFa
     [names.sqlTable],
   )
   const kind = String(table?.kind)
-  if (kind !== 'r') {
-    throw failure('outbox_option_invalid', {
-      option: 'table',
-      reason: `'${names.table}' is ${KINDS[kind] ?? 'no table'}`,
-    })
-  }
+  if (kind !== 'r') refuse('table', `'${names.table}' is ${KINDS[kind] ?? 'no table'}`)
   const columns = await run(
     `SELECT attname AS name, attnotnull AS "notNull", atthasdef AS "hasDefault" FROM pg_attribute
      WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`,
@@ -99,10 +94,8 @@ export async function refuseForeignNamesakes(
     [facts.schema, others],
   )
   if (namesake === undefined) return
-  throw failure('outbox_option_invalid', {
-    option: 'table',
-    reason: `its index would be called ${quote(String(namesake.name))}, and something else in the schema is; rename that first`,
-  })
+  const name = quote(String(namesake.name))
+  refuse('table', `its index would be called ${name}, and something else in the schema is; rename that first`)
 }
 
 const textsOf = (list: unknown): string[] => (Array.isArray(list) ? list.map(String) : [])

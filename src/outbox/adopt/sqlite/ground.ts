@@ -2,8 +2,8 @@
  * Adoption on SQLite: the same steps with what SQLite has. Every change holds the file's one write lock for a moment;
  * only an index takes as long as building it takes, and writers wait for that (their `busy_timeout` must allow it).
  */
-import { failure } from '../../../core/errors.ts'
 import type { Layout, RunSql } from '../../layout.ts'
+import { refuse } from '../../refusal.ts'
 import { indexesOf, indexStatement, keyTriggerOf, outboxSchema, sideTablesOf } from '../../schema.ts'
 import { quote, type TableNames } from '../../table-names.ts'
 import { rekeyStep } from '../duplicates.ts'
@@ -16,8 +16,7 @@ import { AdoptFile, short } from './file.ts'
 /** Opens an SQLite file to adopt a table in it. */
 export async function sqliteGround(path: string, settings: AdoptSettings): Promise<Ground> {
   const { names } = settings
-  if (names.schema !== null)
-    throw failure('outbox_option_invalid', { option: 'table', reason: 'SQLite has no schemas' })
+  if (names.schema !== null) refuse('table', 'SQLite has no schemas')
   const file = AdoptFile.open(path, settings)
   return {
     dialect: 'sqlite',
@@ -48,8 +47,7 @@ async function refuseOtherTables(names: TableNames, run: RunSql): Promise<void> 
   )
   const reason =
     table?.type !== 'table' ? 'is no table' : Number(table.wr) === 1 ? 'is a table WITHOUT ROWID' : null
-  if (reason !== null)
-    throw failure('outbox_option_invalid', { option: 'table', reason: `'${names.table}' ${reason}` })
+  if (reason !== null) refuse('table', `'${names.table}' ${reason}`)
 }
 
 async function planOf(

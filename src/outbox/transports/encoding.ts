@@ -1,4 +1,4 @@
-/** What a payload is: the message says so, or its bytes do. */
+/** Messages on the wire: what a payload is, and texts of any kind in places where only some characters may stand. */
 import { isUtf8 } from 'node:buffer'
 import { isJson } from '../../core/json/tokens.ts'
 import type { OutboxMessage } from '../message.ts'
@@ -43,4 +43,24 @@ function firstVisible(bytes: Buffer, from: number, step: 1 | -1): number | undef
   let i = from
   while (WHITE_SPACE.has(bytes[i] ?? -1)) i += step
   return bytes[i]
+}
+
+const PLAIN = /^[\x21-\x24\x26-\x7e]*$/
+const TOKEN = /^[A-Za-z0-9!#$&'*+\-.^_`|~]*$/
+
+/** Leaves visible ASCII as it is, apart from `%`. `decodeURIComponent` gives back exactly what it was. */
+export const percentEncoded = (text: string): string => (PLAIN.test(text) ? text : encoded(text, PLAIN))
+
+/** The same where only letters, digits and a few signs may stand: names, and parameters without quotes. */
+export const tokenEncoded = (text: string): string => (TOKEN.test(text) ? text : encoded(text, TOKEN))
+
+/** Percent-encodes the UTF-8 bytes that do not fit `allowed`. */
+export function encoded(text: string, allowed: RegExp): string {
+  let result = ''
+  for (const byte of Buffer.from(text, 'utf8')) {
+    const character = String.fromCharCode(byte)
+    const isPlain = byte < 0x80 && allowed.test(character)
+    result += isPlain ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
+  }
+  return result
 }
