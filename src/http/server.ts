@@ -74,6 +74,7 @@ export async function createHttpServer(
 ): Promise<HttpServer> {
   let refusing = false
   const stopping = () => refusing
+  const scope = { clock: office.clock, stopping }
   const { readTimeoutSeconds, writeTimeoutSeconds, maxBodyBytes } = config.http
   const { bodyTimeoutSeconds, connectionsWithoutToken, trustedProxies, wrongTokensPerMinute } = config.http
   const addresses = clientAddresses(trustedProxies)
@@ -216,8 +217,7 @@ export async function createHttpServer(
       pausedConsumers: () => webhooks.pausedConsumers(),
       kafka: kafka === null ? null : () => kafka.standing(),
     }),
-    clock: office.clock,
-    stopping,
+    ...scope,
   })
   await app.register(runRoutes<OfficeWork>, {
     runs: office.runs,
@@ -226,28 +226,22 @@ export async function createHttpServer(
       if (expiresKafka(run)) requireKafka(caller)
       if (run.kind === REDRIVE_RUN) await checkReach(office.redrives, run.id, caller)
     },
-    clock: office.clock,
-    stopping,
+    ...scope,
   })
-  await app.register(redriveRoutes, {
-    redrives: office.redrives,
-    clock: office.clock,
-    stopping,
-  })
-  await app.register(operatorRoutes, { office, config, clock: office.clock, stopping })
-  await app.register(historyRoutes, { history: office.history, clock: office.clock, stopping })
-  await app.register(outboxRoutes, { readings, clock: office.clock, stopping })
-  await app.register(webhookAdminRoutes, { admin: webhooks.admin, clock: office.clock, stopping })
-  await app.register(kafkaAdminRoutes, { kafka, clock: office.clock, stopping })
+  await app.register(redriveRoutes, { redrives: office.redrives, ...scope })
+  await app.register(operatorRoutes, { office, config, ...scope })
+  await app.register(historyRoutes, { history: office.history, ...scope })
+  await app.register(outboxRoutes, { readings, ...scope })
+  await app.register(webhookAdminRoutes, { admin: webhooks.admin, ...scope })
+  await app.register(kafkaAdminRoutes, { kafka, ...scope })
   if (kafkaApi !== null && kafkaFacade !== null)
     await app.register(kafkaApi.kafkaRoutes, { facade: kafkaFacade })
   await app.register(webhookRoutes, {
     webhooks,
-    clock: office.clock,
     maxBodyBytes,
     readTimeoutSeconds,
     writeTimeoutSeconds,
-    stopping,
+    ...scope,
   })
   await app.register(healthRoutes, {
     ping: () => office.ping(),
@@ -278,10 +272,9 @@ export async function createHttpServer(
     },
     wrongTokens,
     log,
-    clock: office.clock,
-    stopping,
+    ...scope,
   })
-  await app.register(eventRoutes, { liveCounts, clock: office.clock, stopping })
+  await app.register(eventRoutes, { liveCounts, ...scope })
   await app.register(assetRoutes, { folder: consoleFolder, clock: office.clock })
   await app.register(documentRoutes)
   await app.ready()

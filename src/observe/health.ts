@@ -2,7 +2,7 @@
  * Health for load balancers and operators: `/health` as the queue contract has it, `/health/live` for "the
  * process answers" and `/health/ready` for "requests can be served now". None of them needs a token.
  */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { formatTimestamp } from '../core/timestamp.ts'
 import type { IntakeStanding } from '../kafka/ports.ts'
@@ -27,32 +27,28 @@ export interface HealthOptions {
   readonly kafka?: () => IntakeStanding
 }
 
-/** Who probes waits a second as a rule; an outbox that is slow must not make the server look dead. */
-const OUTBOX_PATIENCE_MS = 500
-/** Nor must a store that is slow to tell about webhooks: whether it answers at all is asked for by itself. */
-const WEBHOOK_PATIENCE_MS = 500
-
-const SCHEMA_PATIENCE_MS = 500
+/** Who probes waits a second as a rule; an outbox, or a store that is slow to tell about webhooks, must not make the server look dead. */
+const PATIENCE_MS = 500
 
 /** A store that does not answer within this time counts as failing. */
 const PING_TIMEOUT_MS = 5_000
 
-/** Bodies are sent as bytes: to the content type of text Fastify would add a charset. */
-const CONTENT_TYPE = 'application/health+json'
-
 /** Adds the health routes to a server. */
 export async function healthRoutes(app: FastifyInstance, options: HealthOptions): Promise<void> {
-  const passing = async () => !options.stopping() && (await answers(options.ping))
-  const missingIndexes = () =>
-    within(SCHEMA_PATIENCE_MS, options.missingIndexes?.() ?? Promise.resolve([]), [])
+  const answers = async () => {
+    await options.ping()
+    return true
+  }
+  const passing = async () => !options.stopping() && (await within(PING_TIMEOUT_MS, answers(), false))
+  const missingIndexes = () => within(PATIENCE_MS, options.missingIndexes?.() ?? Promise.resolve([]), [])
   const open = (summary: string) => ({
     config: { role: 'open' as const },
     schema: { summary, tags: ['health'] },
   })
 
   app.get('/health', open('Can requests be served, and how is the store'), async (_request, reply) => {
-    const outboxes = options.outboxes?.({ patienceMs: OUTBOX_PATIENCE_MS }) ?? []
-    const paused = within(WEBHOOK_PATIENCE_MS, options.pausedConsumers?.() ?? Promise.resolve(0), 0)
+    const outboxes = options.outboxes?.({ patienceMs: PATIENCE_MS }) ?? []
+    const paused = within(PATIENCE_MS, options.pausedConsumers?.() ?? Promise.resolve(0), 0)
     const [pass, readings, pausedConsumers, missing] = await Promise.all([
       passing(),
       outboxes,
@@ -61,23 +57,23 @@ export async function healthRoutes(app: FastifyInstance, options: HealthOptions)
     ])
     const time = formatTimestamp(options.clock.now())
     const body = healthBody(pass, time, readings, pausedConsumers, options.kafka?.() ?? null, missing)
-    return reply
-      .code(pass ? 200 : 503)
-      .header('content-type', CONTENT_TYPE)
-      .send(Buffer.from(JSON.stringify(body)))
+    return send(reply, pass, body)
   })
   app.get('/health/live', open('Is the process alive'), async (_request, reply) =>
-    reply.header('content-type', CONTENT_TYPE).send(Buffer.from('{"status":"pass"}')),
+    send(reply, true, { status: 'pass' }),
   )
   app.get('/health/ready', open('Can requests be served now'), async (_request, reply) => {
     const [pass, missing] = await Promise.all([passing(), missingIndexes()])
-    const body = readyBody(pass, options.kafka?.() ?? null, missing)
-    return reply
-      .code(body.status === 'pass' ? 200 : 503)
-      .header('content-type', CONTENT_TYPE)
-      .send(Buffer.from(JSON.stringify(body)))
+    return send(reply, pass, readyBody(pass, options.kafka?.() ?? null, missing))
   })
 }
+
+/** As bytes: to the content type of text Fastify would add a charset. */
+const send = (reply: FastifyReply, pass: boolean, body: object): FastifyReply =>
+  reply
+    .code(pass ? 200 : 503)
+    .header('content-type', 'application/health+json')
+    .send(Buffer.from(JSON.stringify(body)))
 
 const CHECK_STATUS = { ok: 'pass', degraded: 'warn', unhealthy: 'fail' } as const satisfies Record<
   HealthStatus,
@@ -159,22 +155,20 @@ const pauseCheck = (paused: number, time: string) => ({
   componentType: 'component',
   status: 'warn',
   time,
-  output:
-    paused === 1
-      ? 'deliveries to 1 consumer are paused, because all of them failed'
-      : `deliveries to ${paused} consumers are paused, because all of them failed`,
+  output: pausedText(paused),
 })
 
-const answers = (ping: () => Promise<void>): Promise<boolean> =>
-  within(
-    PING_TIMEOUT_MS,
-    ping().then(() => true),
-    false,
-  )
+/** Why deliveries of webhooks are worth a look. */
+export const pausedText = (paused: number): string =>
+  `deliveries to ${paused === 1 ? '1 consumer' : `${paused} consumers`} are paused, because all of them failed`
 
 /** What it gives, or `otherwise` when it fails or takes longer. */
-async function within<T>(ms: number, asked: Promise<T>, otherwise: T): Promise<T> {
-  const { promise: late, resolve } = Promise.withResolvers<T>()
+export async function within<T, Otherwise>(
+  ms: number,
+  asked: Promise<T>,
+  otherwise: Otherwise,
+): Promise<T | Otherwise> {
+  const { promise: late, resolve } = Promise.withResolvers<Otherwise>()
   const timer = setTimeout(resolve, ms, otherwise)
   try {
     return await Promise.race([asked.catch(() => otherwise), late])

@@ -19,6 +19,9 @@ import { SlidingSummary } from './sliding-summary.ts'
 const REQUEST_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60]
 const STORE_BUCKETS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
 
+/** Where letters come from. */
+const ORIGIN = ['source', 'engine', 'queue'] as const
+
 /** The path of requests that no route serves. */
 const UNSERVED = 'unserved'
 
@@ -63,104 +66,96 @@ export class Metrics {
     label: 'path',
     quantiles: [0.5, 0.99],
   })
-  readonly #requests: Histogram<'path' | 'code'>
-  readonly #storeCalls: Histogram<'verb'>
-  readonly #storeFailures: Counter<'verb'>
-  readonly #depths: readonly (readonly [Gauge<'queue'>, (depth: QueueDepth) => number])[]
-  readonly #letters: Gauge<'source' | 'engine' | 'queue' | 'status'>
-  readonly #lettersCaptured: Counter<'source' | 'engine' | 'queue'>
-  readonly #lettersRemoved: Counter<'source' | 'engine' | 'queue'>
-  readonly #lettersUnconfirmed: Gauge<'source' | 'engine' | 'queue'>
-  readonly #oldestPending: Gauge
-  readonly #outcomes: Counter<'outcome'>
-  readonly #retentionLetters: Counter
-  readonly #retentionHistory: Counter
+  readonly #requests = this.#histogram(
+    'bartleby_http_request_seconds',
+    'Seconds from the arrival of a request to the end of its answer.',
+    REQUEST_BUCKETS,
+    ['path', 'code'],
+  )
+  readonly #storeCalls = this.#histogram(
+    'bartleby_store_seconds',
+    'Seconds that a call of the store took.',
+    STORE_BUCKETS,
+    ['verb'],
+  )
+  readonly #storeFailures = this.#counter(
+    'bartleby_store_failures_total',
+    'Calls of the store that failed.',
+    ['verb'],
+  )
+  readonly #depths: readonly (readonly [Gauge<'queue'>, (depth: QueueDepth) => number])[] = [
+    [this.#depth('ready', 'Items that can be leased now.'), ({ ready }) => ready],
+    [this.#depth('leased', 'Items that are leased now.'), ({ leased }) => leased],
+    [this.#depth('scheduled', 'Items that wait for their time.'), ({ scheduled }) => scheduled],
+    [this.#depth('held', 'Items that wait for a dead queue that does not exist.'), ({ held }) => held],
+    [this.#depth('dead', 'Dead letters that lie in this queue.'), ({ dead }) => dead],
+    [
+      this.#depth('oldest_age_seconds', 'Age of the item at the head of the queue; 0 when empty.'),
+      ({ oldestAt }) => this.#secondsSince(oldestAt),
+    ],
+  ]
+  readonly #letters = this.#gauge(
+    'bartleby_letters',
+    'Letters on file, by where they come from and by status.',
+    [...ORIGIN, 'status'],
+  )
+  readonly #lettersCaptured = this.#counter(
+    'bartleby_letters_captured_total',
+    'Letters that were ever captured.',
+    ORIGIN,
+  )
+  readonly #lettersRemoved = this.#counter(
+    'bartleby_letters_removed_total',
+    'Letters that were removed when their time was over.',
+    ORIGIN,
+  )
+  readonly #lettersUnconfirmed = this.#gauge(
+    'bartleby_letters_unconfirmed',
+    'Letters that were sent back and of which nothing was heard yet; they are among the resolved ones.',
+    ORIGIN,
+  )
+  readonly #oldestPending = this.#gauge(
+    'bartleby_letters_oldest_pending_age_seconds',
+    'Seconds since the last failure of the pending letter that waits for the longest time; 0 when there is none.',
+  )
+  readonly #outcomes = this.#counter(
+    'bartleby_letters_outcomes_total',
+    'Letters that were ever sent back, confirmed, back again, discarded or expired; one letter may count several times.',
+    ['outcome'],
+  )
+  readonly #retentionLetters = this.#counter(
+    'bartleby_retention_removed_letters_total',
+    'Letters that retention removed on this server, since it started.',
+  )
+  readonly #retentionHistory = this.#counter(
+    'bartleby_retention_removed_history_total',
+    'History rows that retention removed on this server, since it started.',
+  )
 
   constructor(options: MetricsOptions) {
     this.#options = options
-    const registers = [this.#registry]
-    this.#requests = new Histogram({
-      name: 'bartleby_http_request_seconds',
-      help: 'Seconds from the arrival of a request to the end of its answer.',
-      labelNames: ['path', 'code'],
-      buckets: REQUEST_BUCKETS,
-      registers,
-    })
-    this.#storeCalls = new Histogram({
-      name: 'bartleby_store_seconds',
-      help: 'Seconds that a call of the store took.',
-      labelNames: ['verb'],
-      buckets: STORE_BUCKETS,
-      registers,
-    })
-    this.#storeFailures = new Counter({
-      name: 'bartleby_store_failures_total',
-      help: 'Calls of the store that failed.',
-      labelNames: ['verb'],
-      registers,
-    })
-    const gauge = (name: string, help: string) =>
-      new Gauge({ name: `bartleby_queue_${name}`, help, labelNames: ['queue'], registers })
-    this.#depths = [
-      [gauge('ready', 'Items that can be leased now.'), ({ ready }) => ready],
-      [gauge('leased', 'Items that are leased now.'), ({ leased }) => leased],
-      [gauge('scheduled', 'Items that wait for their time.'), ({ scheduled }) => scheduled],
-      [gauge('held', 'Items that wait for a dead queue that does not exist.'), ({ held }) => held],
-      [gauge('dead', 'Dead letters that lie in this queue.'), ({ dead }) => dead],
-      [
-        gauge('oldest_age_seconds', 'Age of the item at the head of the queue; 0 when empty.'),
-        this.#oldestAge,
-      ],
-    ]
-    const labelNames = ['source', 'engine', 'queue'] as const
-    this.#letters = new Gauge({
-      name: 'bartleby_letters',
-      help: 'Letters on file, by where they come from and by status.',
-      labelNames: [...labelNames, 'status'],
-      registers,
-    })
-    this.#lettersCaptured = new Counter({
-      name: 'bartleby_letters_captured_total',
-      help: 'Letters that were ever captured.',
-      labelNames,
-      registers,
-    })
-    this.#lettersRemoved = new Counter({
-      name: 'bartleby_letters_removed_total',
-      help: 'Letters that were removed when their time was over.',
-      labelNames,
-      registers,
-    })
-    this.#lettersUnconfirmed = new Gauge({
-      name: 'bartleby_letters_unconfirmed',
-      help: 'Letters that were sent back and of which nothing was heard yet; they are among the resolved ones.',
-      labelNames,
-      registers,
-    })
-    this.#oldestPending = new Gauge({
-      name: 'bartleby_letters_oldest_pending_age_seconds',
-      help: 'Seconds since the last failure of the pending letter that waits for the longest time; 0 when there is none.',
-      registers,
-    })
-    this.#outcomes = new Counter({
-      name: 'bartleby_letters_outcomes_total',
-      help: 'Letters that were ever sent back, confirmed, back again, discarded or expired; one letter may count several times.',
-      labelNames: ['outcome'],
-      registers,
-    })
-    this.#retentionLetters = new Counter({
-      name: 'bartleby_retention_removed_letters_total',
-      help: 'Letters that retention removed on this server, since it started.',
-      registers,
-    })
-    this.#retentionHistory = new Counter({
-      name: 'bartleby_retention_removed_history_total',
-      help: 'History rows that retention removed on this server, since it started.',
-      registers,
-    })
   }
 
-  readonly #oldestAge = ({ oldestAt }: QueueDepth): number => this.#secondsSince(oldestAt)
+  #gauge<Label extends string = never>(name: string, help: string, labelNames: readonly Label[] = []) {
+    return new Gauge({ name, help, labelNames, registers: [this.#registry] })
+  }
+
+  #depth(name: string, help: string) {
+    return this.#gauge(`bartleby_queue_${name}`, help, ['queue'])
+  }
+
+  #counter<Label extends string = never>(name: string, help: string, labelNames: readonly Label[] = []) {
+    return new Counter({ name, help, labelNames, registers: [this.#registry] })
+  }
+
+  #histogram<Label extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    labelNames: readonly Label[],
+  ) {
+    return new Histogram({ name, help, labelNames, buckets, registers: [this.#registry] })
+  }
 
   /** 0 for nothing, and for what another server's clock has in the future. */
   #secondsSince(at: Instant | null): number {

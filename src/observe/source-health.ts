@@ -8,6 +8,7 @@ import type { SourceName } from '../letters/letter.ts'
 import type { AskSources, SourceHealth } from '../letters/routes/activity.ts'
 import { type HealthStatus, worstOf } from '../outbox/health.ts'
 import type { OutboxReading } from '../outbox/readings.ts'
+import { pausedText, within } from './health.ts'
 
 /** Who is asked. */
 export interface HealthWitnesses {
@@ -28,7 +29,7 @@ export const sourceHealth =
   async () => {
     const [readings, paused] = await Promise.all([
       outboxes({ patienceMs: PATIENCE_MS }),
-      within(PATIENCE_MS, pausedConsumers()),
+      within(PATIENCE_MS, pausedConsumers(), null),
     ])
     return [
       ok('queues'),
@@ -61,11 +62,8 @@ function outboxHealth(readings: readonly OutboxReading[]): SourceHealth {
 /** `paused` is null when that could not be found out. */
 function webhookHealth(paused: number | null): SourceHealth {
   if (paused === 0) return ok('webhooks')
-  const consumers = paused === 1 ? '1 consumer' : `${paused} consumers`
   const note =
-    paused === null
-      ? 'whether deliveries are paused could not be found out in time'
-      : `deliveries to ${consumers} are paused, because all of them failed`
+    paused === null ? 'whether deliveries are paused could not be found out in time' : pausedText(paused)
   return { source: 'webhooks', health: 'warn', note }
 }
 
@@ -77,15 +75,4 @@ function kafkaHealth(standing: IntakeStanding | null): SourceHealth {
     return { source: 'kafka', health: 'fail', note: troubles.join('; ') || 'intake has stopped' }
   if (troubles.length === 0) return ok('kafka')
   return { source: 'kafka', health: 'warn', note: troubles.join('; ') }
-}
-
-/** What it gives, or null when it fails or takes longer. */
-async function within<T>(ms: number, asked: Promise<T>): Promise<T | null> {
-  const { promise: late, resolve } = Promise.withResolvers<null>()
-  const timer = setTimeout(resolve, ms, null)
-  try {
-    return await Promise.race([asked.catch(() => null), late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
