@@ -195,7 +195,7 @@ describe.each(stores)('an engine on $name', (kind: StoreKind) => {
     await bench.send('hmac', { n: 1 })
     const ctx = await began.promise
     await ctx.extendLease()
-    await bench.queues.clear({ queueName: bench.queueOf('hmac'), queue: true, destructive: true })
+    await bench.office.queues.clear({ queueName: bench.queueOf('hmac'), queue: true, destructive: true })
     await bench.advance(30n * SECOND)
     expect(await ended.promise).toBeInstanceOf(LeaseLost)
     await expect(ctx.extendLease()).rejects.toThrow(LeaseLost)
@@ -208,7 +208,7 @@ describe.each(stores)('an engine on $name', (kind: StoreKind) => {
     const options = { ...hmac, handler: (_: unknown, ctx: RunContext) => attempts.push(ctx.attempt) }
     await bench.start(options).then((engine) => engine.stop())
     await bench.send('hmac', { n: 1 })
-    await bench.queues.lease({ queueName: bench.queueOf('hmac'), clientId: 'crashing', batchSize: 1 })
+    await bench.office.queues.lease({ queueName: bench.queueOf('hmac'), clientId: 'crashing', batchSize: 1 })
     await bench.start(options)
     await bench.advance(2n * MINUTE)
     expect(await bench.recorded('hmac', 1)).toMatchObject([{ status: 'Succeeded' }])
@@ -222,7 +222,11 @@ describe.each(stores)('an engine on $name', (kind: StoreKind) => {
     await bench.start(options).then((engine) => engine.stop())
     await bench.send('hmac', { n: 1, correlationId: 'c-1' })
     for (let crash = 1; crash <= 2; crash++) {
-      await bench.queues.lease({ queueName: bench.queueOf('hmac'), clientId: 'crashing', batchSize: 1 })
+      await bench.office.queues.lease({
+        queueName: bench.queueOf('hmac'),
+        clientId: 'crashing',
+        batchSize: 1,
+      })
       await bench.advance(2n * MINUTE)
     }
     await bench.start(options)
@@ -345,14 +349,14 @@ describe.each(stores)('an engine on $name', (kind: StoreKind) => {
     const key = { engine: 'hmac', rowKey: letter?.rowKey ?? '' }
     const retry = { edit: null, notes: null, actor: 'ops' }
 
-    await bench.office.retry(key, retry)
+    await bench.office.letters.retry(key, retry)
     await bench.recorded('hmac', 3)
-    expect((await bench.office.get(key)).letter).toMatchObject({ status: 'Pending', dequeueCount: 2 })
+    expect((await bench.office.letters.get(key)).letter).toMatchObject({ status: 'Pending', dequeueCount: 2 })
 
     fails = false
-    await bench.office.retry(key, retry)
+    await bench.office.letters.retry(key, retry)
     const entries = await bench.recorded('hmac', 5)
-    const { letter: confirmed, failures } = await bench.office.get(key)
+    const { letter: confirmed, failures } = await bench.office.letters.get(key)
     expect(confirmed).toMatchObject({ status: 'Resolved', confirmedAt: expect.anything() })
     expect(failures).toHaveLength(2)
     expect(new Set(entries.map(({ correlationId }) => correlationId))).toEqual(
@@ -422,10 +426,10 @@ describe.each(stores)('an engine on $name', (kind: StoreKind) => {
     bench = await WorkBench.open(kind)
     await bench.start({ ...hmac, handler: () => null })
     const queueName = bench.queueOf('hmac')
-    await bench.queues.delete({ queueName, force: true })
+    await bench.office.queues.delete({ queueName, force: true })
     const moving = setInterval(() => bench.clock.advance(SECOND), 5)
     try {
-      await expect.poll(() => bench.queues.info(queueName).catch(() => null)).not.toBeNull()
+      await expect.poll(() => bench.office.queues.info(queueName).catch(() => null)).not.toBeNull()
       await bench.send('hmac', { n: 1 })
       await bench.recorded('hmac', 1)
     } finally {

@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { type StoreKind, stores } from '../../test/harness/stores.ts'
-import { storeTables } from './tables.ts'
 import { WorkBench } from './work-bench.ts'
 
 describe.each(stores)('the unified tables in $name', (kind: StoreKind) => {
   it('put, get, list, patch and expire what engines leave behind', async () => {
     const bench = await WorkBench.open(kind)
     try {
-      const tables = storeTables(bench.office, bench.history)
+      const { tables } = bench.office
       const now = bench.clock.now()
       const { letter, created } = await tables.putLetter({
         source: 'http',
