@@ -327,13 +327,14 @@ async function wire(
   const clock = options.clock ?? storeClock?.clock ?? new SystemClock()
   const registers = { drawers: new Drawers(), series: new SeriesNumbers() }
   const directory = new EngineDirectory(options.engines, new StoreSeenEngines(db))
+  const carriesOut = options.carriesOutRedrives ?? true
+  const runs = officeRuns(db, clock, log, { carriesOut })
   const queues = new StoreQueues(db, clock, log, {
     registers,
+    runs,
     maxPendingRequests: options.queues?.maxPendingRequests ?? DEFAULT_MAX_PENDING,
     dedupeWindowUs: windowUs(options.queues?.dedupeWindow ?? DEFAULT_DEDUPE_WINDOW),
   })
-  const carriesOut = options.carriesOutRedrives ?? true
-  const runs = officeRuns(db, clock, log, { carriesOut })
   const outboxes = new Outboxes(options.outbox ?? [], {
     store: { url: options.store, db },
     clock,

@@ -7,6 +7,7 @@ import { migrate } from '../db/migrations.ts'
 import { openDatabase } from '../db/open.ts'
 import { SeriesNumbers } from '../history/record.ts'
 import { Drawers } from '../letters/drawers.ts'
+import { officeRuns } from '../letters/runs.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { recordEngineQueues } from './engine-queues.ts'
 import { StoreQueues } from './queues.ts'
@@ -49,7 +50,9 @@ describe.each(stores.filter(({ name }) => name === 'postgres'))('many deaths on 
     await migrate(db, MIGRATIONS)
     await recordEngineQueues(db, silentLog, [{ queue: 'worked', engine: 'hmac' }])
     const counted = listened(db, () => statements++)
-    queues = new StoreQueues(counted, new TestClock(), silentLog, {
+    const clock = new TestClock()
+    queues = new StoreQueues(counted, clock, silentLog, {
+      runs: officeRuns(db, clock, silentLog),
       registers: { drawers: new Drawers(), series: new SeriesNumbers() },
       maxPendingRequests: 1_000,
       dedupeWindowUs: 300_000_000n,

@@ -7,7 +7,7 @@
 
 import { type Instant, instant } from '../core/clock.ts'
 import { MAX_MESSAGE_BYTES, storable } from '../core/content.ts'
-import { idFromSerial, KSUID_LENGTH } from '../core/ksuid.ts'
+import { KSUID_LENGTH } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
 import { type Integer, sql } from '../db/database.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
@@ -23,7 +23,14 @@ import { type Cycle, insistOn } from './cycle.ts'
 import { resolveFromDeadQueue } from './dead-queue.ts'
 import { type MessageNames, readMessageNames } from './engine-queues.ts'
 import type { DeathReason, FailedRun, GivenError } from './queue.ts'
-import { allocateSerials, type Partition, type QueueRecord, readEngineOf, readQueue } from './records.ts'
+import {
+  allocateSerials,
+  itemIdIn,
+  type Partition,
+  type QueueRecord,
+  readEngineOf,
+  readQueue,
+} from './records.ts'
 import { SHELF } from './schema.ts'
 import type { ItemFacts } from './sql/inspect.ts'
 import {
@@ -165,7 +172,7 @@ async function forget(
   cycle.changes.add(partition.part, change)
   cycle.afterCommit(() => {
     for (const { item, reason } of dying) {
-      const id = idFromSerial(partition.idPrefix, item.serial)
+      const id = itemIdIn(partition, item.serial)
       log.info(
         { queue: cycle.queue.queueName, id, reason },
         'item deleted: it died, and its queue has no dead queue and says on_death: delete',
@@ -271,17 +278,17 @@ const NO_NAMES: ReadonlyMap<number, MessageNames> = new Map()
 /** The deaths of items that lie in one place; the one at `i` goes to the `i`th grave, if it gets one. */
 async function deathsOf(
   { tx, queue }: Cycle,
-  { part, idPrefix }: Partition,
+  partition: Partition,
   shelf: number,
   dying: readonly Dying[],
   { engine, graves }: { readonly engine: string | null; readonly graves: readonly Grave[] },
 ): Promise<ItemDeath[]> {
   const causeOf = causesIn(queue.queueName, engine)
   const serials = dying.map(({ item }) => item.serial)
-  const names = engine === null ? NO_NAMES : await readMessageNames(tx, part, shelf, serials)
+  const names = engine === null ? NO_NAMES : await readMessageNames(tx, partition.part, shelf, serials)
   return dying.map((each, i) => {
     const { item, run } = each
-    const itemId = idFromSerial(idPrefix, item.serial)
+    const itemId = itemIdIn(partition, item.serial)
     const cause = causeOf(each)
     const plain = {
       item,

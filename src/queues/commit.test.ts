@@ -3,6 +3,7 @@ import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { silentLog } from '../core/log.ts'
 import { type Integer, sql } from '../db/database.ts'
+import { officeRuns } from '../letters/runs.ts'
 import { verifyStore } from '../verify/verify.ts'
 import { StoreQueues } from './queues.ts'
 
@@ -44,6 +45,7 @@ async function count(statement: typeof LEASED): Promise<number> {
 const secondServer = (): StoreQueues =>
   new StoreQueues(store.db, store.clock, silentLog, {
     registers: store.registers,
+    runs: officeRuns(store.db, store.clock, silentLog),
     maxPendingRequests: 100,
     dedupeWindowUs: 1n,
   })

@@ -11,34 +11,21 @@ import { type Integer, type Session, sql, type Transaction, type Value } from '.
 import { countFold } from '../db/fold.ts'
 import type { Partition, QueueRecord } from './records.ts'
 
-/** What a partition holds. `dead` counts dead letters among the others. */
-export interface PartitionCounts {
-  readonly ready: number
-  readonly leased: number
-  readonly scheduled: number
-  readonly held: number
-  readonly dead: number
+/** What is counted of a partition. `dead` are dead letters among the others. */
+const COUNTED = ['ready', 'leased', 'scheduled', 'held', 'dead'] as const
+type Counted = (typeof COUNTED)[number]
+
+/** All columns that are added up. */
+const SUMMED = [...COUNTED, 'created_s', 'created_us', 'deadline_s', 'deadline_us'] as const
+const COLUMNS = ['part', ...SUMMED].join(', ')
+
+export interface PartitionCounts extends Readonly<Record<Counted, number>> {
   readonly createdSumUs: bigint
   readonly deadlineSumUs: bigint
 }
 
-const NONE: PartitionCounts = {
-  ready: 0,
-  leased: 0,
-  scheduled: 0,
-  held: 0,
-  dead: 0,
-  createdSumUs: 0n,
-  deadlineSumUs: 0n,
-}
-
 /** A change of one partition's counts; what is left out does not change. */
-export interface CountChange {
-  readonly ready?: number
-  readonly leased?: number
-  readonly scheduled?: number
-  readonly held?: number
-  readonly dead?: number
+export interface CountChange extends Readonly<Partial<Record<Counted, number>>> {
   readonly created?: InstantSum
   readonly deadline?: InstantSum
 }
@@ -68,26 +55,10 @@ export const negated = ({ seconds, micros }: InstantSum): InstantSum => ({
   micros: -micros,
 })
 
-interface Tally {
-  ready: number
-  leased: number
-  scheduled: number
-  held: number
-  dead: number
-  createdS: bigint
-  createdUs: bigint
-  deadlineS: bigint
-  deadlineUs: bigint
-}
-
-const COLUMNS = 'part, ready, leased, scheduled, held, dead, created_s, created_us, deadline_s, deadline_us'
-
 /** Appends one delta row (PostgreSQL) or adds to the totals (SQLite). One row either way. */
 const addChange = sql('counts.add', {
   postgres: `INSERT INTO bartleby.partition_deltas (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-  sqlite: `UPDATE partition_totals SET ready = ready + $2, leased = leased + $3, scheduled = scheduled + $4,
-             held = held + $5, dead = dead + $6, created_s = created_s + $7, created_us = created_us + $8,
-             deadline_s = deadline_s + $9, deadline_us = deadline_us + $10
+  sqlite: `UPDATE partition_totals SET ${SUMMED.map((column, i) => `${column} = ${column} + $${i + 2}`).join(', ')}
            WHERE part = $1`,
 })
 
@@ -96,7 +67,7 @@ const addChange = sql('counts.add', {
  * has a row; the nine values of `countValues` are the parameters from `$<first>` on.
  */
 export const countChangeFrom = (source: string, first: number): string => {
-  const values = Array.from({ length: 9 }, (_, i) => `$${first + i}::bigint`).join(', ')
+  const values = SUMMED.map((_, i) => `$${first + i}::bigint`).join(', ')
   return `INSERT INTO bartleby.partition_deltas (${COLUMNS}) SELECT $1, ${values} FROM ${source}`
 }
 
@@ -115,63 +86,46 @@ export const countValues = (change: CountChange): Value[] => [
 
 /** The changes of one transaction, one row per partition, written just before its commit. */
 export class CountChanges {
-  readonly #tallies = new Map<number, Tally>()
+  readonly #changes = new Map<number, CountChange>()
 
   add(part: number, change: CountChange): void {
-    let tally = this.#tallies.get(part)
-    if (tally === undefined) {
-      tally = {
-        ready: 0,
-        leased: 0,
-        scheduled: 0,
-        held: 0,
-        dead: 0,
-        createdS: 0n,
-        createdUs: 0n,
-        deadlineS: 0n,
-        deadlineUs: 0n,
-      }
-      this.#tallies.set(part, tally)
-    }
-    tally.ready += change.ready ?? 0
-    tally.leased += change.leased ?? 0
-    tally.scheduled += change.scheduled ?? 0
-    tally.held += change.held ?? 0
-    tally.dead += change.dead ?? 0
-    tally.createdS += change.created?.seconds ?? 0n
-    tally.createdUs += change.created?.micros ?? 0n
-    tally.deadlineS += change.deadline?.seconds ?? 0n
-    tally.deadlineUs += change.deadline?.micros ?? 0n
+    const known = this.#changes.get(part)
+    this.#changes.set(part, known === undefined ? change : sumOf(known, change))
   }
 
   /** Ready items gained in this transaction so far. */
   readyOf(part: number): number {
-    return this.#tallies.get(part)?.ready ?? 0
+    return this.#changes.get(part)?.ready ?? 0
   }
 
   /** Makes the changes part of the transaction. Call it last. */
   write(tx: Transaction): void {
     // In order of the parts, so that two writers on SQLite's totals or a fold never cross.
-    for (const [part, t] of [...this.#tallies].sort(([a], [b]) => a - b)) {
-      tx.atCommit(
-        addChange,
-        part,
-        t.ready,
-        t.leased,
-        t.scheduled,
-        t.held,
-        t.dead,
-        t.createdS,
-        t.createdUs,
-        t.deadlineS,
-        t.deadlineUs,
-      )
-    }
+    for (const [part, change] of [...this.#changes].sort(([a], [b]) => a - b)) count(tx, part, change)
   }
 }
 
-const SUMS = `sum(ready) AS ready, sum(leased) AS leased, sum(scheduled) AS scheduled, sum(held) AS held, sum(dead) AS dead,
-  sum(created_s) AS created_s, sum(created_us) AS created_us, sum(deadline_s) AS deadline_s, sum(deadline_us) AS deadline_us`
+const sumOf = (a: CountChange, b: CountChange): CountChange => ({
+  ready: (a.ready ?? 0) + (b.ready ?? 0),
+  leased: (a.leased ?? 0) + (b.leased ?? 0),
+  scheduled: (a.scheduled ?? 0) + (b.scheduled ?? 0),
+  held: (a.held ?? 0) + (b.held ?? 0),
+  dead: (a.dead ?? 0) + (b.dead ?? 0),
+  created: sumOfSums(a.created, b.created),
+  deadline: sumOfSums(a.deadline, b.deadline),
+})
+
+const sumOfSums = (a: InstantSum = NO_INSTANTS, b: InstantSum = NO_INSTANTS): InstantSum => ({
+  seconds: a.seconds + b.seconds,
+  micros: a.micros + b.micros,
+})
+const NO_INSTANTS: InstantSum = { seconds: 0n, micros: 0n }
+
+/** Makes the change of one partition part of the transaction. */
+export const count = (tx: Transaction, part: number, change: CountChange): void =>
+  tx.atCommit(addChange, part, ...countValues(change))
+
+const SUMS = SUMMED.map((column) => `sum(${column}) AS ${column}`).join(', ')
 
 /** Totals plus the unfolded tail, in one snapshot. Cost: one row per partition, and the tail. */
 const readAll = sql(
@@ -187,18 +141,7 @@ const readAll = sql(
   { bigints: true },
 )
 
-interface CountsRow {
-  readonly part: Integer
-  readonly ready: Integer
-  readonly leased: Integer
-  readonly scheduled: Integer
-  readonly held: Integer
-  readonly dead: Integer
-  readonly created_s: Integer
-  readonly created_us: Integer
-  readonly deadline_s: Integer
-  readonly deadline_us: Integer
-}
+type CountsRow = Readonly<Record<'part' | (typeof SUMMED)[number], Integer>>
 
 /** The counts of `parts`, in their order. */
 export async function readCounts(session: Session, parts: readonly number[]): Promise<PartitionCounts[]> {
@@ -206,15 +149,14 @@ export async function readCounts(session: Session, parts: readonly number[]): Pr
   const byPart = new Map(rows.map((row) => [Number(row.part), row]))
   return parts.map((part) => {
     const row = byPart.get(part)
-    if (row === undefined) return NONE
     return {
-      ready: Number(row.ready),
-      leased: Number(row.leased),
-      scheduled: Number(row.scheduled),
-      held: Number(row.held),
-      dead: Number(row.dead),
-      createdSumUs: BigInt(row.created_s) * 1_000_000n + BigInt(row.created_us),
-      deadlineSumUs: BigInt(row.deadline_s) * 1_000_000n + BigInt(row.deadline_us),
+      ready: Number(row?.ready ?? 0),
+      leased: Number(row?.leased ?? 0),
+      scheduled: Number(row?.scheduled ?? 0),
+      held: Number(row?.held ?? 0),
+      dead: Number(row?.dead ?? 0),
+      createdSumUs: BigInt(row?.created_s ?? 0) * 1_000_000n + BigInt(row?.created_us ?? 0),
+      deadlineSumUs: BigInt(row?.deadline_s ?? 0) * 1_000_000n + BigInt(row?.deadline_us ?? 0),
     }
   })
 }
@@ -258,15 +200,5 @@ export const partitionFold = countFold({
   deltas: 'bartleby.partition_deltas',
   totals: 'bartleby.partition_totals',
   keys: ['part'],
-  sums: [
-    'ready',
-    'leased',
-    'scheduled',
-    'held',
-    'dead',
-    'created_s',
-    'created_us',
-    'deadline_s',
-    'deadline_us',
-  ],
+  sums: SUMMED,
 })

@@ -139,13 +139,14 @@ export const emptyBatch = (): Batch => ({
   sweeps: [],
 })
 
-export const jobsOf = (batch: Batch): Job<unknown, never>[] => [
-  ...batch.produces,
-  ...batch.completes,
-  ...batch.retries,
-  ...batch.extensions,
-  ...batch.sweeps,
-]
+const KINDS = ['produces', 'completes', 'retries', 'extensions', 'sweeps'] as const
+
+export const jobsOf = (batch: Batch): Job<unknown, never>[] =>
+  KINDS.flatMap((kind): Job<unknown, never>[] => batch[kind])
+
+/** The same jobs, each in a batch of its own. */
+export const singly = (batch: Batch): Batch[] =>
+  KINDS.flatMap((kind) => batch[kind].map((job) => ({ ...emptyBatch(), [kind]: [job] })))
 
 /** What a cycle may do beside those in flight. */
 export interface Permits {

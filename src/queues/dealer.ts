@@ -10,12 +10,11 @@
 import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { failure } from '../core/errors.ts'
-import { idFromSerial } from '../core/ksuid.ts'
 import { noteLessee } from '../letters/lying/lease.ts'
 import { instantSum, readReadyCounts } from './counts.ts'
 import type { Cycle } from './cycle.ts'
-import type { ItemId, LeasedBatch, LeasedItem } from './queue.ts'
-import type { Partition } from './records.ts'
+import type { LeasedBatch, LeasedItem } from './queue.ts'
+import { itemIdIn, type Partition } from './records.ts'
 import { LEASE_GRACE_US, type LeasedRow, leaseItems } from './sql/lease.ts'
 
 /** How long an item may lie unseen in front of a watermark at the most. */
@@ -186,8 +185,7 @@ function noteLessees(
 }
 
 const toLeasedItem = (row: LeasedRow, partition: Partition, leaseDeadline: Instant): LeasedItem => ({
-  // An item id is a KSUID made from the partition's prefix.
-  id: idFromSerial(partition.idPrefix, row.serial) as ItemId,
+  id: itemIdIn(partition, row.serial),
   attempts: row.attempts,
   leaseDeadline,
   encoding: row.encoding,

@@ -3,11 +3,10 @@
  * claimed in the transaction that inserts the item, so both exist or neither.
  */
 import { type Instant, later } from '../core/clock.ts'
-import { idFromSerial } from '../core/ksuid.ts'
 import { type Session, sql } from '../db/database.ts'
 import type { Cycle } from './cycle.ts'
 import type { ItemId } from './queue.ts'
-import { allocateSerials, type Partition } from './records.ts'
+import { allocateSerials, itemIdIn, type Partition } from './records.ts'
 
 /** The key is new and the item gets this serial, or it existed and the first item had this id. */
 export type DedupeAnswer =
@@ -63,7 +62,7 @@ export async function resolveDedupeKeys(
       seen.add(item.dedupeKey)
       return answer
     }
-    return { outcome: 'existed', id: idOf(partition, answer.serial) }
+    return { outcome: 'existed', id: itemIdIn(partition, answer.serial) }
   })
 }
 
@@ -76,7 +75,7 @@ async function claim(
 ): Promise<DedupeAnswer> {
   const { tx, queue, now } = cycle
   const bytes = Buffer.from(key, 'utf8')
-  const id = idOf(partition, serial)
+  const id = itemIdIn(partition, serial)
   const claimed = await tx.run(claimKey, queue.queueId, bytes, id, partition.number, until, now)
   if (claimed === 1) return { outcome: 'new', serial }
   const [row] = await tx.rows<{ item_id: ItemId }>(readKey, queue.queueId, bytes)
@@ -91,7 +90,3 @@ export const forgetDedupeKeys = (session: Session, now: Instant, limit: number):
 /** Forgets all keys of a queue that is being deleted. */
 export const forgetDedupeKeysOf = (session: Session, queueId: number): Promise<number> =>
   session.run(forgetQueueKeys, queueId)
-
-// An item id is a KSUID made from the partition's prefix.
-const idOf = (partition: Partition, serial: number): ItemId =>
-  idFromSerial(partition.idPrefix, serial) as ItemId

@@ -86,12 +86,11 @@ export interface MessageNames {
 const MAX_READ_BYTES = 65_536
 
 /** Payloads by primary key, without those that are too long to be read. */
-const readPayloads = sql('items.namingPayloads', {
-  postgres: `SELECT id, payload FROM bartleby.items
-             WHERE part = $1 AND shelf = $2 AND id = ANY($3::bigint[]) AND octet_length(payload) <= ${MAX_READ_BYTES}`,
-  sqlite: `SELECT id, payload FROM items
-           WHERE part = $1 AND shelf = $2 AND id IN (SELECT value FROM json_each($3)) AND length(payload) <= ${MAX_READ_BYTES}`,
-})
+const readPayloads = sql(
+  'items.namingPayloads',
+  `SELECT id, payload FROM bartleby.items
+   WHERE part = $1 AND shelf = $2 AND id = ANY($3::bigint[]) AND length(payload) <= ${MAX_READ_BYTES}`,
+)
 
 /** The instance and the correlation that items name in their messages; those that name nothing may be left out. */
 export async function readMessageNames(

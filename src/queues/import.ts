@@ -1,12 +1,12 @@
 /** items.import: items with a past go into one partition, all of them or none, apart from known source ids. */
 import { type Instant, instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
-import { checkKsuid, idFromSerial } from '../core/ksuid.ts'
+import { checkKsuid } from '../core/ksuid.ts'
 import { heldItemIds } from '../letters/lying/read.ts'
 import { instantSum, sumOfInstants } from './counts.ts'
 import type { Cycle } from './cycle.ts'
-import type { ImportItem, ImportOutcome, ItemId } from './queue.ts'
-import type { Partition } from './records.ts'
+import type { ImportItem, ImportOutcome } from './queue.ts'
+import { itemIdIn, type Partition } from './records.ts'
 import { type ItemToImport, importItems, sentItemIds } from './sql/import.ts'
 import { LEASE_GRACE_US, noteLease } from './sql/lease.ts'
 
@@ -36,7 +36,7 @@ export async function importInto(
     const serial = serials[i]
     return serial == null ? [] : [{ row, serial }]
   })
-  const leased = imported.filter(({ row }) => row.leased)
+  const leased = imported.filter(({ row }) => row.isLeased)
   for (const [deadline, mine] of Map.groupBy(leased, ({ row }) => row.leaseDeadline ?? ZERO)) {
     noteLease(
       tx,
@@ -52,15 +52,15 @@ export async function importInto(
     created: instantSum(now, imported.length),
     deadline: sumOfInstants(leased.flatMap(({ row }) => row.leaseDeadline ?? [])),
   })
-  for (const { row } of imported) cycle.expectAt(row.expireAt)
+  for (const { row } of imported) cycle.expectAt(row.expireDeadline)
   const first = imported[0]
   if (first !== undefined) cycle.arrived(queue.queueName, part, first.serial)
 
   return rows.map((row, i) => {
     const serial = serials[i]
-    return serial == null
-      ? { outcome: 'existed' }
-      : { outcome: 'imported', item: toStored(row, partition, serial, now) }
+    if (serial == null) return { outcome: 'existed' }
+    const item = { ...row, id: itemIdIn(partition, serial), createdAt: now, enqueueAt: null, death: null }
+    return { outcome: 'imported', item }
   })
 }
 
@@ -72,28 +72,10 @@ function toRow(item: ImportItem, defaultExpireAt: Instant): ItemToImport {
     reference: item.reference ?? '',
     payload: item.payload ?? new Uint8Array(0),
     sourceId: item.sourceId ?? '',
-    leased: item.isLeased ?? false,
+    isLeased: item.isLeased ?? false,
     leaseDeadline: item.leaseDeadline ?? null,
-    expireAt: expireAt === null || expireAt <= ZERO ? defaultExpireAt : expireAt,
+    expireDeadline: expireAt === null || expireAt <= ZERO ? defaultExpireAt : expireAt,
     attempts: item.attempts ?? 0,
     maxAttempts: item.maxAttempts ?? 0,
   }
 }
-
-const toStored = (row: ItemToImport, partition: Partition, serial: number, now: Instant) => ({
-  encoding: row.encoding,
-  kind: row.kind,
-  reference: row.reference,
-  payload: row.payload,
-  // An item id is a KSUID made from the partition's prefix.
-  id: idFromSerial(partition.idPrefix, serial) as ItemId,
-  sourceId: row.sourceId,
-  isLeased: row.leased,
-  leaseDeadline: row.leaseDeadline,
-  expireDeadline: row.expireAt,
-  createdAt: now,
-  enqueueAt: null,
-  attempts: row.attempts,
-  maxAttempts: row.maxAttempts,
-  death: null,
-})

@@ -6,7 +6,6 @@
 import { type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { type BartlebyError, failure } from '../core/errors.ts'
-import { idFromSerial } from '../core/ksuid.ts'
 import { type Integer, type Session, type Statement, sql, type Transaction } from '../db/database.ts'
 import { type LetterId, letterId, type Placed } from '../letters/letter.ts'
 import { layLetters } from '../letters/lying/move.ts'
@@ -23,11 +22,12 @@ import type {
 } from '../letters/source.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { assignCases } from './cases.ts'
-import { CountChanges, emptiestPartition, instantSum } from './counts.ts'
+import { CountChanges, count, emptiestPartition, instantSum } from './counts.ts'
 import { departureOf } from './dead-queue.ts'
 import { makeEngineQueue } from './engine-queues.ts'
 import type { Announce } from './put.ts'
-import { allocateSerials, expectLetters, type QueueRecord, readEngineOf, readQueue } from './records.ts'
+import { allocateSerials, itemIdIn, type QueueRecord, readEngineOf, readQueue } from './records.ts'
+import { placesIn } from './removed.ts'
 import { SHELF } from './schema.ts'
 import { removeAny } from './sql/remove.ts'
 
@@ -105,7 +105,8 @@ async function sendTo(
   if (queue === null && first !== undefined && (await makeEngineQueue(work, first.engine, queueName)))
     queue = await kept(tx, queueName)
   if (queue === null) throw failure('letter_queue_gone', { queue: queueName })
-  const { part, idPrefix } = await emptiestPartition(tx, queue)
+  const partition = await emptiestPartition(tx, queue)
+  const { part } = partition
   const serials = await allocateSerials(tx, letters.length)
   const expireAt = later(now, usFromNs(queue.expireTimeoutNs))
   const ids = letters.map(({ id }) => id)
@@ -118,7 +119,7 @@ async function sendTo(
     work.afterCommit(() => announce([{ queueName, part, firstSerial }], expireAt))
   return letters.map((letter, i) => ({
     letter,
-    messageId: idFromSerial(idPrefix, serials[i] ?? 0),
+    messageId: itemIdIn(partition, serials[i] ?? 0),
     queue: queueName,
   }))
 }
@@ -209,26 +210,14 @@ function departures(letters: readonly Placed[]): CountChanges {
 
 /** At the tails of the dead queues that they belong to, where these exist. */
 async function lay(work: OfficeWork, letters: readonly Placed[], announce: Announce): Promise<void> {
-  const { tx, now } = work
   for (const [deadQueue, those] of Map.groupBy(letters, (letter) => letter.deadQueue)) {
-    const queue = deadQueue === null ? null : await readQueue(tx, deadQueue)
-    if (queue === null) continue
-    await expectLetters(tx, queue)
-    const { part } = await emptiestPartition(tx, queue)
-    const serials = await allocateSerials(tx, those.length)
+    const places = await placesIn(work, announce, deadQueue, those.length)
+    const [first] = places
+    if (first === undefined) continue
+    const serials = places.map(({ serial }) => serial)
     const ids = those.map(({ id }) => id)
-    await layLetters(tx, ids, { part, serials, at: now })
-    const laid = those.length
-    count(tx, part, { ready: laid, dead: laid, created: instantSum(now, laid) })
-    const { queueName } = queue
-    work.afterCommit(() => announce([{ queueName, part, firstSerial: serials[0] ?? 0 }], null))
+    await layLetters(work.tx, ids, { part: first.part, serials, at: first.laidAt })
   }
-}
-
-function count(tx: Transaction, part: number, change: Parameters<CountChanges['add']>[1]): void {
-  const changes = new CountChanges()
-  changes.add(part, change)
-  changes.write(tx)
 }
 
 const COLUMNS = `id, part, shelf, leased, attempts, created_at, expire_at, case_id, encoding, kind, reference, payload`

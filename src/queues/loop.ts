@@ -25,6 +25,7 @@ import {
   jobsOf,
   type Permits,
   type RetryAsk,
+  singly,
   takeBatch,
 } from './cycle.ts'
 import { Dealer, type LeaseAsk, Waiter } from './dealer.ts'
@@ -97,13 +98,12 @@ export class QueueLoop {
 
   /** What is going on, for `stats`. */
   get load() {
-    const { produces, completes, retries, extensions } = this.#pending
-    const waiting = produces.length + completes.length + retries.length + extensions.length
+    const { produces, completes, retries } = this.#pending
     return {
       produceWaiting: produces.length,
       completeWaiting: completes.length + retries.length,
       leaseWaiting: this.#waiters.size,
-      inFlight: waiting + this.#inCycle + this.#waiters.size,
+      inFlight: this.#waiting() + this.#inCycle + this.#waiters.size,
       failures: this.#failures,
     }
   }
@@ -200,11 +200,16 @@ export class QueueLoop {
     for (const waiter of [...this.#waiters]) waiter.fail(waitersGet)
   }
 
+  /** Requests that no cycle has taken yet. */
+  #waiting(): number {
+    const { produces, completes, retries, extensions } = this.#pending
+    return produces.length + completes.length + retries.length + extensions.length
+  }
+
   #submit<Ask, Answer>(list: Job<Ask, Answer>[], ask: Ask): Promise<Answer> {
     if (this.#closedBy !== undefined) return Promise.reject(this.#closedBy)
-    const { produces, completes, retries, extensions } = this.#pending
-    const waiting = produces.length + completes.length + retries.length + extensions.length
-    if (waiting >= this.#context.maxPendingRequests) return Promise.reject(failure('queue_overloaded'))
+    if (this.#waiting() >= this.#context.maxPendingRequests)
+      return Promise.reject(failure('queue_overloaded'))
     return this.#enqueue(list, ask)
   }
 
@@ -346,12 +351,4 @@ export class QueueLoop {
     for (const job of jobsOf(batch)) job.reject(answer)
     for (const waiter of waiters) waiter.fail(answer)
   }
-}
-
-function* singly(batch: Batch): Iterable<Batch> {
-  for (const job of batch.produces) yield { ...emptyBatch(), produces: [job] }
-  for (const job of batch.completes) yield { ...emptyBatch(), completes: [job] }
-  for (const job of batch.retries) yield { ...emptyBatch(), retries: [job] }
-  for (const job of batch.extensions) yield { ...emptyBatch(), extensions: [job] }
-  for (const job of batch.sweeps) yield { ...emptyBatch(), sweeps: [job] }
 }

@@ -1,21 +1,24 @@
 /**
- * The loops of the queues that this server has touched, and what runs beside them: the sweeper, the housekeeper, and the
+ * The loops of the queues that this server has touched, and what runs beside them: the sweeper, the folder of counts, and the
  * announcer, which tells other servers.
  */
 import type { Clock, Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { type Database, sql } from '../db/database.ts'
+import { CountFolder } from '../db/fold.ts'
+import { partitionFold } from './counts.ts'
 import type { Arrival } from './cycle.ts'
-import { Housekeeper } from './housekeeping.ts'
+import { forgetDedupeKeys } from './dedupe.ts'
 import { QueueLoop } from './loop.ts'
-import type { Announce } from './put.ts'
 import type { QueuesOptions } from './queues.ts'
 import { type QueueRecord, readQueue } from './records.ts'
 import { Sweeper } from './sweeper.ts'
 
 /** Waiting leases look at the store this often: a notification may be lost, and SQLite knows none. */
 const POLL_MS = 1_000
+/** Dedupe keys that are forgotten at a time, as often. */
+const FORGET_LIMIT = 1_000
 
 const readQueueOfPart = sql(
   'queues.ofPart',
@@ -31,8 +34,9 @@ export class LoopDirectory {
   readonly #loopsByPart = new Map<number, QueueLoop>()
   readonly #sweeper: Sweeper
   readonly #announcer: Announcer
-  readonly #housekeeper: Housekeeper
+  readonly #folder: CountFolder
   #poll: NodeJS.Timeout | undefined
+  #forgetting: Promise<unknown> | undefined
   #stopping = false
 
   constructor(db: Database, clock: Clock, log: Log, options: QueuesOptions) {
@@ -41,8 +45,7 @@ export class LoopDirectory {
     this.#log = log
     this.#options = options
     this.#announcer = new Announcer(db, log)
-    const announce: Announce = (arrivals, nextDeadline) => this.committed(arrivals, nextDeadline)
-    this.#housekeeper = new Housekeeper({ db, clock, registers: options.registers, announce }, log)
+    this.#folder = new CountFolder(partitionFold, { db, clock, log })
     this.#sweeper = new Sweeper({
       db,
       clock,
@@ -57,9 +60,10 @@ export class LoopDirectory {
       this.#loops.get(queueName)?.wake({ part, firstSerial })
     })
     this.#sweeper.start()
-    this.#housekeeper.start()
+    this.#folder.start()
     this.#poll = setInterval(() => {
       for (const loop of this.#loops.values()) if (loop.hasWaiters) loop.wake()
+      this.#forgetKeys()
     }, POLL_MS)
     this.#poll.unref()
   }
@@ -74,7 +78,7 @@ export class LoopDirectory {
       [...this.#loops.values()].map((loop) => loop.close(stopping, failure('service_stopping'))),
     )
     await swept
-    await this.#housekeeper.stop()
+    await Promise.all([this.#forgetting, this.#folder.stop()])
     this.#announcer.stop()
   }
 
@@ -118,7 +122,6 @@ export class LoopDirectory {
   async remove(queue: QueueRecord): Promise<void> {
     const loop = this.#loops.get(queue.queueName)
     if (loop !== undefined && loop.queue.queueId === queue.queueId) await this.#forget(loop)
-    this.#housekeeper.purgeSoon()
   }
 
   /** Something was committed: wakes who waits for it, here and elsewhere. */
@@ -152,6 +155,18 @@ export class LoopDirectory {
   /** When the waiting leases run out of time. */
   waitDeadlines(): Instant[] {
     return [...this.#loops.values()].flatMap((loop) => [...loop.waiters].map(({ deadline }) => deadline))
+  }
+
+  #forgetKeys(): void {
+    const now = this.#clock.now()
+    this.#forgetting ??= this.#db
+      .session('dedupe.forget', (session) => forgetDedupeKeys(session, now, FORGET_LIMIT))
+      .catch((error: unknown) =>
+        this.#log.warn({ err: error }, 'dedupe keys were not forgotten; the next round tries again'),
+      )
+      .finally(() => {
+        this.#forgetting = undefined
+      })
   }
 
   async #forget(loop: QueueLoop): Promise<void> {

@@ -1,12 +1,11 @@
 /** produce: requests that arrived together become one insert per partition. */
 import { type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
-import { idFromSerial } from '../core/ksuid.ts'
 import { type CountChange, emptiest, instantSum, readReadyCounts } from './counts.ts'
 import { type Cycle, StaleQueue } from './cycle.ts'
 import { type DedupeAnswer, resolveDedupeKeys } from './dedupe.ts'
-import type { ItemId, ProduceOutcome, ProduceReceipt } from './queue.ts'
-import type { Partition, QueueRecord } from './records.ts'
+import type { ProduceOutcome, ProduceReceipt } from './queue.ts'
+import { itemIdIn, type Partition, type QueueRecord } from './records.ts'
 import { type Insertion, type ItemToInsert, insertItems, insertItemsAlone } from './sql/insert.ts'
 
 export interface ProduceAsk {
@@ -162,8 +161,7 @@ function receiptsOf(
       const answer = known?.[i]
       if (answer?.outcome === 'existed') return { outcome: 'existed', id: answer.id }
       const outcome = inserted[next]?.enqueueAt === null ? 'queued' : 'scheduled'
-      // An item id is a KSUID made from the partition's prefix; here is where it gets its brand.
-      return { outcome, id: idFromSerial(partition.idPrefix, serials[next++] ?? 0) as ItemId }
+      return { outcome, id: itemIdIn(partition, serials[next++] ?? 0) }
     })
   }
   let from = 0

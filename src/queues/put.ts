@@ -5,7 +5,7 @@
 import { type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import type { OfficeWork } from '../letters/work.ts'
-import { CountChanges, emptiestPartition, instantSum } from './counts.ts'
+import { count, emptiestPartition, instantSum } from './counts.ts'
 import type { Arrival } from './cycle.ts'
 import type { ItemContent } from './queue.ts'
 import { type Partition, readQueue } from './records.ts'
@@ -54,9 +54,7 @@ export async function putItems(
   }
   const [firstSerial] = serials
   if (firstSerial !== undefined) {
-    const changes = new CountChanges()
-    changes.add(part, { ready: items.length, created: instantSum(now, items.length) })
-    changes.write(tx)
+    count(tx, part, { ready: items.length, created: instantSum(now, items.length) })
     work.afterCommit(() => announce([{ queueName, part, firstSerial }], expireAt))
   }
   return { partition, serials }

@@ -6,10 +6,11 @@ import type { Clock, Instant } from '../core/clock.ts'
 import { payloadBytes } from '../core/content.ts'
 import { usFromNs } from '../core/duration.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
-import { checkKsuid, idFromSerial, serialFromId } from '../core/ksuid.ts'
+import { checkKsuid, serialFromId } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
 import { type Database, type Session, StoreUnavailable } from '../db/database.ts'
 import type { Registers } from '../letters/drawers.ts'
+import type { OfficeRuns } from '../letters/runs.ts'
 import type { LetterSource } from '../letters/source.ts'
 import { inOffice, type OfficeWork } from '../letters/work.ts'
 import { storableRun } from './cases.ts'
@@ -17,6 +18,7 @@ import { type Clearing, clearQueue } from './clear.ts'
 import { CountChanges, readCounts } from './counts.ts'
 import { Cycle } from './cycle.ts'
 import { resolveFromDeadQueue } from './dead-queue.ts'
+import { defineRemoval } from './deleted-queues.ts'
 import { importInto } from './import.ts'
 import { queueLetterSource } from './letter-source.ts'
 import type { QueueLoop } from './loop.ts'
@@ -33,7 +35,6 @@ import type {
   ImportOutcome,
   ImportRequest,
   ItemContent,
-  ItemId,
   LeasedBatch,
   LeaseRequest,
   ListItemsRequest,
@@ -53,7 +54,7 @@ import type {
   Run,
   StoredItem,
 } from './queue.ts'
-import { type Partition, type QueueRecord, readQueue, readQueues } from './records.ts'
+import { itemIdIn, type Partition, type QueueRecord, readQueue, readQueues } from './records.ts'
 import { tellOfRemoval } from './removed.ts'
 import { SHELF } from './schema.ts'
 import { createFromSettings, deleteByName, updateFromSettings } from './settings.ts'
@@ -82,6 +83,8 @@ export interface QueuesOptions {
   readonly dedupeWindowUs: bigint
   /** Where captures look up the numbers of drawers and series. */
   readonly registers: Registers
+  /** What removes the rows of deleted queues. */
+  readonly runs: OfficeRuns
 }
 
 export class StoreQueues implements Queues {
@@ -89,6 +92,7 @@ export class StoreQueues implements Queues {
   readonly #clock: Clock
   readonly #loops: LoopDirectory
   readonly #clearing: Clearing
+  readonly #runs: OfficeRuns
   readonly #announce: Announce = (arrivals, nextDeadline) => this.#loops.committed(arrivals, nextDeadline)
 
   constructor(db: Database, clock: Clock, log: Log, options: QueuesOptions) {
@@ -96,6 +100,8 @@ export class StoreQueues implements Queues {
     this.#clock = clock
     this.#loops = new LoopDirectory(db, clock, log, options)
     this.#clearing = { db, clock, registers: options.registers, announce: this.#announce }
+    this.#runs = options.runs
+    defineRemoval(options.runs, this.#clearing)
   }
 
   /** Starts sweeping and listening; the queues can be used before that. */
@@ -192,7 +198,7 @@ export class StoreQueues implements Queues {
 
   async delete(request: { readonly queueName: string; readonly force?: boolean }): Promise<void> {
     this.#loops.checkOpen()
-    const queue = await deleteByName(this.#db, this.#clock, request)
+    const queue = await deleteByName(this.#runs, request)
     await this.#loops.remove(queue)
   }
 
@@ -413,7 +419,7 @@ function firstSerialFrom(partition: Partition, pivot: string): number | null {
   if (reason !== null) throw failure('item_id_malformed', { id: pivot, reason })
   const serial = serialFromId(partition.idPrefix, pivot)
   if (serial !== null) return serial
-  return pivot < idFromSerial(partition.idPrefix, 0) ? 0 : null
+  return pivot < itemIdIn(partition, 0) ? 0 : null
 }
 
 const runsBySerial = (partition: Partition, runs: ReadonlyMap<string, Run>): ReadonlyMap<number, Run> =>
@@ -433,22 +439,9 @@ const toAskedItem = (item: NewItem): AskedItem => ({
   dedupeKey: item.dedupeKey || null,
 })
 
-const toStoredItem = (row: ItemRow, partition: Partition): StoredItem => ({
-  // An item id is a KSUID made from the partition's prefix.
-  id: idFromSerial(partition.idPrefix, row.serial) as ItemId,
-  sourceId: row.sourceId,
-  isLeased: row.leased,
-  leaseDeadline: row.leaseDeadline,
-  expireDeadline: row.expireAt,
-  createdAt: row.createdAt,
-  enqueueAt: row.enqueueAt,
-  attempts: row.attempts,
-  maxAttempts: row.maxAttempts,
-  encoding: row.encoding,
-  kind: row.kind,
-  reference: row.reference,
-  payload: row.payload,
-  death: row.death,
+const toStoredItem = ({ serial, ...item }: ItemRow, partition: Partition): StoredItem => ({
+  ...item,
+  id: itemIdIn(partition, serial),
 })
 
 const hasError = ({ errorClass, errorMessage, errorStack }: GivenError): boolean =>

@@ -4,9 +4,9 @@
  */
 import { type Instant, instant } from '../core/clock.ts'
 import { storedText, textBytes } from '../core/content.ts'
-import { newIdPrefix } from '../core/ksuid.ts'
+import { idFromSerial, newIdPrefix } from '../core/ksuid.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import type { OnDeath, QueueInfo } from './queue.ts'
+import type { ItemId, OnDeath, QueueInfo } from './queue.ts'
 
 export interface Partition {
   /** The store-wide number of this partition; the key of its items. */
@@ -17,6 +17,10 @@ export interface Partition {
   /** Whether letters may lie here beside items: true once the queue has ever been somebody's dead queue. */
   readonly holdsLetters: boolean
 }
+
+/** The public id of an item. Every one is made here, and so gets its brand here. */
+export const itemIdIn = ({ idPrefix }: Pick<Partition, 'idPrefix'>, serial: number): ItemId =>
+  idFromSerial(idPrefix, serial) as ItemId
 
 /** A queue with what a server needs to work on it. */
 export interface QueueRecord extends QueueInfo {
@@ -79,12 +83,11 @@ const readPartitions = sql(
 )
 
 /** Those of many queues, on the same index. */
-const readPartitionsOf = sql('queues.partitionsOf', {
-  postgres: `SELECT queue_id, part, number, id_prefix FROM bartleby.partitions WHERE queue_id = ANY($1::int[])
-             ORDER BY queue_id, number`,
-  sqlite: `SELECT queue_id, part, number, id_prefix FROM partitions WHERE queue_id IN (SELECT value FROM json_each($1))
-           ORDER BY queue_id, number`,
-})
+const readPartitionsOf = sql(
+  'queues.partitionsOf',
+  `SELECT queue_id, part, number, id_prefix FROM bartleby.partitions
+   WHERE queue_id = ANY($1::int[]) ORDER BY queue_id, number`,
+)
 
 const readVersion = sql('queues.version', 'SELECT version FROM bartleby.queues WHERE id = $1')
 

@@ -10,7 +10,7 @@ import type { Registers } from '../letters/drawers.ts'
 import { isUnconfirmed, STATUS } from '../letters/letter.ts'
 import { type CaseRow, lockLettersOf } from '../letters/locked.ts'
 import type { OfficeWork } from '../letters/work.ts'
-import { CountChanges, emptiestPartition, instantSum } from './counts.ts'
+import { count, emptiestPartition, instantSum } from './counts.ts'
 import type { Announce } from './put.ts'
 import { allocateSerials, expectLetters, readQueue } from './records.ts'
 import type { RemovedCase } from './sql/remove.ts'
@@ -41,8 +41,8 @@ export interface RemovalDesk {
 /** The removal of items from one partition by one call. */
 export interface Removal {
   readonly by: keyof typeof REMOVALS
-  /** The beginning of the items' ids; null when their partition is gone. */
-  readonly idPrefix: string | null
+  /** The beginning of the items' ids; empty when their partition is gone. */
+  readonly idPrefix: string
 }
 
 /** Tells letters that their items are gone, and closes the cases that have no letter. The items are removed already. */
@@ -71,7 +71,7 @@ export async function tellOfRemoval(
         cause: causeOf(by, letter),
         caseId: letter.id,
         sourceId: letter.sentAs ?? '',
-        diedAs: idPrefix === null ? letter.sentAs : idFromSerial(idPrefix, item.serial),
+        diedAs: idPrefix === '' ? letter.sentAs : idFromSerial(idPrefix, item.serial),
         attempts: item.attempts,
         grave: places[i] ?? null,
       })
@@ -102,7 +102,7 @@ const causeOf = (by: keyof typeof REMOVALS, { source, engine, queue }: CaseRow):
 })
 
 /** Places for letters at the tail of a dead queue, and the counts that they make; none when there is no such queue. */
-async function placesIn(
+export async function placesIn(
   { tx, now, afterCommit }: OfficeWork,
   announce: Announce,
   name: string | null,
@@ -114,9 +114,7 @@ async function placesIn(
   const { queueName } = queue
   const { part } = await emptiestPartition(tx, queue)
   const serials = await allocateSerials(tx, letters)
-  const changes = new CountChanges()
-  changes.add(part, { ready: letters, dead: letters, created: instantSum(now, letters) })
-  changes.write(tx)
+  count(tx, part, { ready: letters, dead: letters, created: instantSum(now, letters) })
   afterCommit(() => announce([{ queueName, part, firstSerial: serials[0] ?? 0 }], null))
   return serials.map((serial) => ({ deadQueue: queueName, part, serial, laidAt: now }))
 }

@@ -4,6 +4,7 @@
  * Calls run in Fastify's first hook: its own body parsing would judge the content type before the body.
  */
 import type { FastifyInstance } from 'fastify'
+import { unreachable } from '../http/api-routes.ts'
 import { messageSchema } from '../http/proto-schema.ts'
 import { answering, type Served } from './routes/call.ts'
 import { callSchema } from './routes/describe.ts'
@@ -36,8 +37,4 @@ export async function queueRoutes(app: FastifyInstance, options: QueueRoutesOpti
       handler: unreachable,
     })
   }
-}
-
-function unreachable(): never {
-  throw new Error('the call was answered by its first hook')
 }

@@ -2,7 +2,9 @@
 import type { Clock, Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { Database, Transaction } from '../db/database.ts'
+import type { OfficeRuns } from '../letters/runs.ts'
 import { forgetDedupeKeysOf } from './dedupe.ts'
+import { beginRemoval } from './deleted-queues.ts'
 import type { QueueInfo, QueueSettings } from './queue.ts'
 import {
   createQueue,
@@ -107,21 +109,22 @@ export async function updateFromSettings(
   })
 }
 
-/** Deletes a queue; its rows are out of reach at once and removed later. */
+/** Deletes a queue; its rows are out of reach at once and removed by a run. */
 export async function deleteByName(
-  db: Database,
-  clock: Clock,
+  runs: OfficeRuns,
   { queueName: name, force }: { readonly queueName: string; readonly force?: boolean },
 ): Promise<QueueRecord> {
   checkQueueName(name)
-  return db.transaction('queues.delete', async (tx) => {
+  return runs.inWork('queues.delete', async (work) => {
+    const { tx } = work
     await takeSettingsTurn(tx)
     const stored = await readQueue(tx, name)
     if (stored === null) throw failure('queue_unknown', { name })
     const other = await readQueueUsing(tx, name)
     if (other !== null && force !== true) throw failure('queue_in_use', { name, other })
-    await dropQueue(tx, stored, clock.now())
+    await dropQueue(tx, stored, work.now)
     await forgetDedupeKeysOf(tx, stored.queueId)
+    await beginRemoval(work, runs, stored)
     return stored
   })
 }

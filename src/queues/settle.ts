@@ -4,7 +4,7 @@
  */
 import { type Instant, later } from '../core/clock.ts'
 import { type BartlebyError, failure } from '../core/errors.ts'
-import { checkKsuid, idFromSerial, serialFromId } from '../core/ksuid.ts'
+import { checkKsuid, serialFromId } from '../core/ksuid.ts'
 import type { Session } from '../db/database.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { closeCasesOf } from '../letters/confirm.ts'
@@ -16,7 +16,7 @@ import { type CompleteAsk, type Cycle, type ExtendAsk, insistOn, type Job, type 
 import { resolveFromDeadQueue } from './dead-queue.ts'
 import { isNearNow } from './produce.ts'
 import type { DeathReason, FailedRun, GivenError, Run } from './queue.ts'
-import type { Partition } from './records.ts'
+import { itemIdIn, type Partition } from './records.ts'
 import { SHELF } from './schema.ts'
 import { type ItemFacts, lockItems, readItems, readLeaseMarks } from './sql/inspect.ts'
 import { extendLeases, LEASE_GRACE_US } from './sql/lease.ts'
@@ -281,7 +281,7 @@ export const problemWithSerials = (
   firstProblem(
     session,
     partition,
-    serials.map((serial) => idFromSerial(partition.idPrefix, serial)),
+    serials.map((serial) => itemIdIn(partition, serial)),
     notLeased,
   )
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { RedriveClient, type RedriveItem, RunClient, type RunItem } from '../../src/client/index.ts'
 import { instant } from '../../src/core/clock.ts'
+import { sql } from '../../src/db/database.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { JOB } from '../../src/webhooks/webhook.ts'
 import { DeadJobStore } from '../harness/dead-job-store.ts'
@@ -12,10 +13,13 @@ import { LetterStore } from '../harness/letter-store.ts'
 import { PATIENCE_MS, sizeOf } from '../harness/limits.ts'
 import { type SpawnedServer, spawnServer } from '../harness/server.ts'
 import { type FreshStore, freshPostgres } from '../harness/stores.ts'
+import { systemNow } from '../harness/time.ts'
 
 const MANY = sizeOf(2_000, 20_000)
 /** Rows that are made in one transaction. */
 const CHUNK = 1_000
+/** Removed a thousand at a time, so there are more of them. */
+const ITEMS = 15 * MANY
 /** Steps of a requeue are small, so that the crash is in the middle. */
 const CONFIG = 'webhooks:\n  dlq:\n    batchSize: 50\n'
 /** On a machine that does nothing else. */
@@ -33,6 +37,7 @@ async function killedInTheMiddle<T>(
   kind: string,
   ask: (url: string) => Promise<unknown>,
   end: (url: string, id: string) => Promise<T>,
+  rows = MANY,
 ): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'bartleby-runs-'))
   const config = join(folder, 'bartleby.yaml')
@@ -56,7 +61,7 @@ async function killedInTheMiddle<T>(
     const killedMs = performance.now()
     const before = await runs.read(begun.id)
     // Letters of a plan are looked at again once all of them are found.
-    const isMidway = kind === PLAN || before.counts.done < MANY
+    const isMidway = kind === PLAN || before.counts.done < rows
     expect([before.state, isMidway]).toEqual(['running', true])
     await vi.waitFor(async () => expect((await runs.read(begun.id)).resumed).toBe(1), {
       timeout: PATIENCE_MS,
@@ -84,6 +89,8 @@ async function planned(url: string, id: string): Promise<RedriveItem> {
   expect(redrive.state).toBe('planned')
   return redrive
 }
+
+const ANY_ITEM = sql('test.anyItem', 'SELECT id FROM bartleby.items LIMIT 1')
 
 /** A round that a server begins by itself is broken off by a kill; gives it as the server that was started then ended it. */
 async function roundBrokenOff(
@@ -232,6 +239,27 @@ describe.concurrent('a run whose server is killed', () => {
       expect(numbers).toMatchObject({ matched: MANY, eligible: MANY })
       expect(counts).toMatchObject({ planned: MANY, sent: 0, remaining: MANY })
       expect((await store.statuses()).real).toEqual([MANY, 0, 0])
+      expect(await violationsIn(store.db)).toEqual([])
+    } finally {
+      await store.close()
+    }
+  })
+
+  it(`removes ${ITEMS} items of a deleted queue`, async () => {
+    const place = await freshPostgres()
+    const store = await LetterStore.open({ name: 'postgres', fresh: async () => place })
+    try {
+      // The servers would let items of long ago die.
+      store.clock.freeze(instant(systemNow()))
+      await store.createQueue('orders')
+      const items = Array.from({ length: CHUNK }, () => ({ payload: 'x' }))
+      for (let made = 0; made < ITEMS; made += CHUNK)
+        await store.queues.produce({ queueName: 'orders', items, requestTimeout: '1m' })
+      const ask = (url: string) => post(url, '/v1/queues.delete', { queue_name: 'orders' })
+      const run = await killedInTheMiddle(place, 'queue-removal', ask, done, ITEMS)
+      expect(run).toMatchObject({ about: 'orders', counts: { done: ITEMS, skipped: 0, failed: 0 } })
+      const left = await store.db.session('test', (session) => session.rows(ANY_ITEM))
+      expect(left).toEqual([])
       expect(await violationsIn(store.db)).toEqual([])
     } finally {
       await store.close()

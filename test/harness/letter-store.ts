@@ -56,13 +56,14 @@ export class LetterStore {
     this.db = db
     this.#place = place
     this.clock.freeze(instant(1_800_000_000_000_000n))
+    this.#runs = officeRuns(db, this.clock, silentLog)
     this.queues = new StoreQueues(db, this.clock, silentLog, {
       registers: this.registers,
+      runs: this.#runs,
       maxPendingRequests: 1_000,
       dedupeWindowUs: 300_000_000n,
     })
     const names = ['queues', 'engines', 'http'] as const
-    this.#runs = officeRuns(db, this.clock, silentLog)
     this.letters = new Letters(db, this.clock, {
       registers: this.registers,
       runs: this.#runs,

@@ -1,6 +1,7 @@
 /** What is due: ended leases, expired items, schedules, held items. Found by time, over all queues at once. */
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
+import { at, orNull } from '../../db/row.ts'
 import { dueLying } from '../../letters/lying/read.ts'
 import { SHELF } from '../schema.ts'
 
@@ -23,47 +24,35 @@ export interface DueWork {
   readonly held: readonly DueItem[]
 }
 
-const notPaused = {
-  postgres: 'part <> ALL($3::int[])',
-  sqlite: 'part NOT IN (SELECT value FROM json_each($3))',
-}
-
 /** Lease batches whose time is over, oldest first, on the index of due_at. */
 const dueLeases = sql(
   'due.leases',
-  {
-    postgres: `SELECT id, part, deadline, runs FROM bartleby.lease_batches WHERE due_at < $1 AND ${notPaused.postgres}
-               ORDER BY due_at LIMIT $2`,
-    sqlite: `SELECT id, part, deadline, runs FROM lease_batches WHERE due_at < $1 AND ${notPaused.sqlite}
-             ORDER BY due_at LIMIT $2`,
-  },
+  `SELECT id, part, deadline, runs FROM bartleby.lease_batches
+   WHERE due_at < $1 AND part <> ALL($3::int[]) ORDER BY due_at LIMIT $2`,
   { bigints: true },
 )
 
 /** Un-leased items past their deadline, on the partial index of expire_at. */
-const dueExpired = sql('due.expired', {
-  postgres: `SELECT part, id FROM bartleby.items
-             WHERE shelf = ${SHELF.queue} AND expire_at IS NOT NULL AND expire_at < $1 AND leased = 0 AND ${notPaused.postgres}
-             ORDER BY expire_at LIMIT $2`,
-  sqlite: `SELECT part, id FROM items INDEXED BY items_expiring
-           WHERE shelf = ${SHELF.queue} AND expire_at IS NOT NULL AND expire_at < $1 AND leased = 0 AND ${notPaused.sqlite}
-           ORDER BY expire_at LIMIT $2`,
-})
+const dueExpired = sql(
+  'due.expired',
+  `SELECT part, id FROM bartleby.items INDEXED BY items_expiring
+   WHERE shelf = ${SHELF.queue} AND expire_at IS NOT NULL AND expire_at < $1 AND leased = 0 AND part <> ALL($3::int[])
+   ORDER BY expire_at LIMIT $2`,
+)
 
 /** Scheduled items whose time has come, by time and then id, on their partial index. */
-const dueScheduled = sql('due.scheduled', {
-  postgres: `SELECT part, id FROM bartleby.items WHERE shelf = ${SHELF.scheduled} AND enqueue_at < $1 AND ${notPaused.postgres}
-             ORDER BY enqueue_at, id LIMIT $2`,
-  sqlite: `SELECT part, id FROM items INDEXED BY items_scheduled
-           WHERE shelf = ${SHELF.scheduled} AND enqueue_at < $1 AND ${notPaused.sqlite} ORDER BY enqueue_at, id LIMIT $2`,
-})
+const dueScheduled = sql(
+  'due.scheduled',
+  `SELECT part, id FROM bartleby.items INDEXED BY items_scheduled
+   WHERE shelf = ${SHELF.scheduled} AND enqueue_at < $1 AND part <> ALL($3::int[]) ORDER BY enqueue_at, id LIMIT $2`,
+)
 
 /** Items that could not be moved to their dead queue, on the partial index of held items. */
-const heldItems = sql('due.held', {
-  postgres: `SELECT part, id FROM bartleby.items WHERE shelf = ${SHELF.held} AND part <> ALL($1::int[]) ORDER BY part, id LIMIT $2`,
-  sqlite: `SELECT part, id FROM items INDEXED BY items_held
-           WHERE shelf = ${SHELF.held} AND part NOT IN (SELECT value FROM json_each($1)) ORDER BY part, id LIMIT $2`,
-})
+const heldItems = sql(
+  'due.held',
+  `SELECT part, id FROM bartleby.items INDEXED BY items_held
+   WHERE shelf = ${SHELF.held} AND part <> ALL($1::int[]) ORDER BY part, id LIMIT $2`,
+)
 
 /**
  * The next deadline of each kind below `$1`. Bounded above on purpose: without the bound the look-up would
@@ -87,10 +76,10 @@ const nextDeadline = sql(
 )
 
 /** Takes lease batches off the list; of several servers only one gets each. */
-const claimBatches = sql('due.claim', {
-  postgres: 'DELETE FROM bartleby.lease_batches WHERE id = ANY($1::bigint[]) RETURNING id',
-  sqlite: 'DELETE FROM lease_batches WHERE id IN (SELECT value FROM json_each($1)) RETURNING id',
-})
+const claimBatches = sql(
+  'due.claim',
+  'DELETE FROM bartleby.lease_batches WHERE id = ANY($1::bigint[]) RETURNING id',
+)
 
 /** Up to `limit` of each kind of due work; `pausedParts` are left alone, and held items when `heldExcept` is null. */
 export async function findDue(
@@ -132,7 +121,7 @@ export async function findDue(
 /** The earliest deadline at or before `horizon`, or null. */
 export async function findNextDeadline(session: Session, horizon: Instant): Promise<Instant | null> {
   const [row] = await session.rows<{ at: Integer | null }>(nextDeadline, horizon)
-  return row?.at == null ? null : instant(BigInt(row.at))
+  return orNull(at)(row?.at ?? null)
 }
 
 /** Claims lease batches for sweeping; gives the ids that were still there. */

@@ -3,20 +3,13 @@ import type { Instant } from '../../core/clock.ts'
 import { textBytes } from '../../core/content.ts'
 import { idFromSerial, prefixOf, serialFromId } from '../../core/ksuid.ts'
 import { type Integer, sql, type Transaction, type Value } from '../../db/database.ts'
+import type { StoredItem } from '../queue.ts'
 import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'
 
-export interface ItemToImport {
-  readonly encoding: string
-  readonly kind: string
-  readonly reference: string
-  readonly payload: Uint8Array
-  readonly sourceId: string
-  readonly leased: boolean
-  readonly leaseDeadline: Instant | null
-  readonly expireAt: Instant
-  readonly attempts: number
-  readonly maxAttempts: number
+/** What an import says of an item. */
+export type ItemToImport = Omit<StoredItem, 'id' | 'createdAt' | 'enqueueAt' | 'death'> & {
+  readonly expireDeadline: Instant
 }
 
 const COLUMNS =
@@ -68,11 +61,11 @@ export async function importItems(
   for (let from = 0; from < items.length; from += CHUNK) {
     const rows = items.slice(from, from + CHUNK).map((item, i) => ({
       id: serials[from + i],
-      leased: item.leased ? 1 : 0,
+      leased: item.isLeased ? 1 : 0,
       attempts: item.attempts,
       // As text: JSON numbers would lose the digits beyond 2^53.
       lease_deadline: item.leaseDeadline?.toString() ?? null,
-      expire_at: item.expireAt.toString(),
+      expire_at: item.expireDeadline.toString(),
       max_attempts: item.maxAttempts,
       encoding: hex(textBytes(item.encoding)),
       kind: hex(textBytes(item.kind)),
@@ -90,11 +83,11 @@ export async function importItems(
 const rowOf = (item: ItemToImport, serial: number, part: number, now: Instant): Value[] => [
   serial,
   part,
-  item.leased ? 1 : 0,
+  item.isLeased ? 1 : 0,
   item.attempts,
   item.leaseDeadline,
   now,
-  item.expireAt,
+  item.expireDeadline,
   item.maxAttempts,
   textBytes(item.encoding),
   textBytes(item.kind),

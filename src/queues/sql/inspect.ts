@@ -1,13 +1,17 @@
 /** Reading items: what a request asks about, lists, peeks. */
 import { type Instant, instant } from '../../core/clock.ts'
-import { storedPayload, storedText } from '../../core/content.ts'
+import { storedText } from '../../core/content.ts'
 import { type Integer, type Session, type Statement, sql, type Transaction } from '../../db/database.ts'
+import { at, orNull } from '../../db/row.ts'
 import { itemIdOf } from '../../letters/item-source-id.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type LyingRow, listLying, lyingFacts, lyingMarks } from '../../letters/lying/read.ts'
-import type { Death, ItemContent } from '../queue.ts'
+import type { StoredItem } from '../queue.ts'
 import type { Partition } from '../records.ts'
 import { SHELF } from '../schema.ts'
+import { type ContentRow, contentOf } from './lease.ts'
+
+const optionalInstant = orNull(at)
 
 /** What decides the fate of an item whose lease has ended or that may have expired. */
 export interface ItemFacts {
@@ -37,30 +41,20 @@ interface FactsRow {
 
 const FACTS = 'id, leased, attempts, created_at, expire_at, lease_deadline, enqueue_at, case_id'
 
-const factsOf = {
-  postgres: `SELECT ${FACTS} FROM bartleby.items WHERE part = $1 AND shelf = $3 AND id = ANY($2::bigint[])
-             ORDER BY part, shelf, id`,
-  sqlite: `SELECT ${FACTS} FROM items WHERE part = $1 AND shelf = $3 AND id IN (SELECT value FROM json_each($2))
-           ORDER BY id`,
-}
-
 /** Items by primary key, ascending. */
-const readFacts = sql('items.facts', factsOf, { bigints: true })
+const facts = `SELECT ${FACTS} FROM bartleby.items WHERE part = $1 AND shelf = $3 AND id = ANY($2::bigint[])
+  ORDER BY part, shelf, id`
+const readFacts = sql('items.facts', facts, { bigints: true })
 
 /** The same, locked until the transaction ends. */
-const lockFacts = sql(
-  'items.lockFacts',
-  { postgres: `${factsOf.postgres} FOR UPDATE`, sqlite: factsOf.sqlite },
-  { bigints: true },
-)
+const lockFacts = sql('items.lockFacts', `${facts} FOR UPDATE`, { bigints: true })
 
 /** Items by primary key, leased or not; held ones count as queued. */
-const readLeased = sql('items.readLeased', {
-  postgres: `SELECT id, leased FROM bartleby.items
-             WHERE part = $1 AND shelf = ANY('{${SHELF.queue},${SHELF.held}}') AND id = ANY($2::bigint[])`,
-  sqlite: `SELECT id, leased FROM items
-           WHERE part = $1 AND shelf IN (${SHELF.queue}, ${SHELF.held}) AND id IN (SELECT value FROM json_each($2))`,
-})
+const readLeased = sql(
+  'items.readLeased',
+  `SELECT id, leased FROM bartleby.items
+   WHERE part = $1 AND shelf IN (${SHELF.queue}, ${SHELF.held}) AND id = ANY($2::bigint[])`,
+)
 
 const ITEM = `id, shelf, leased, attempts, lease_deadline, created_at, expire_at, enqueue_at, max_attempts, encoding, kind,
   reference, source_id, case_id, payload`
@@ -68,24 +62,17 @@ const ITEM = `id, shelf, leased, attempts, lease_deadline, created_at, expire_at
 /** One shelf from serial `$3` on, in order, on the primary key; stops at the limit. */
 const readShelf = sql(
   'items.shelf',
-  {
-    postgres: `SELECT ${ITEM} FROM bartleby.items WHERE part = $1 AND shelf = $2 AND id >= $3 ORDER BY part, shelf, id LIMIT $4`,
-    sqlite: `SELECT ${ITEM} FROM items INDEXED BY items_in_order WHERE part = $1 AND shelf = $2 AND id >= $3 ORDER BY id LIMIT $4`,
-  },
+  `SELECT ${ITEM} FROM bartleby.items INDEXED BY items_in_order
+   WHERE part = $1 AND shelf = $2 AND id >= $3 ORDER BY part, shelf, id LIMIT $4`,
   { bigints: true },
 )
 
 /** The ready items at the head, as a lease would take them. */
 const readHead = sql(
   'items.head',
-  {
-    postgres: `SELECT ${ITEM} FROM bartleby.items
-               WHERE part = $1 AND shelf = ${SHELF.queue} AND leased = 0 AND (expire_at IS NULL OR expire_at >= $2)
-               ORDER BY part, shelf, id LIMIT $3`,
-    sqlite: `SELECT ${ITEM} FROM items INDEXED BY items_in_order
-             WHERE part = $1 AND shelf = ${SHELF.queue} AND leased = 0 AND (expire_at IS NULL OR expire_at >= $2)
-             ORDER BY id LIMIT $3`,
-  },
+  `SELECT ${ITEM} FROM bartleby.items INDEXED BY items_in_order
+   WHERE part = $1 AND shelf = ${SHELF.queue} AND leased = 0 AND (expire_at IS NULL OR expire_at >= $2)
+   ORDER BY part, shelf, id LIMIT $3`,
   { bigints: true },
 )
 
@@ -172,19 +159,8 @@ export async function readLeaseMarks(
   return marks
 }
 
-/** An item row as lists show it. */
-export interface ItemRow extends ItemContent {
-  readonly serial: number
-  readonly sourceId: string
-  readonly leased: boolean
-  readonly leaseDeadline: Instant | null
-  readonly expireAt: Instant | null
-  readonly createdAt: Instant
-  readonly enqueueAt: Instant | null
-  readonly attempts: number
-  readonly maxAttempts: number
-  readonly death: Death | null
-}
+/** An item as lists show it, but for its id. */
+export type ItemRow = Omit<StoredItem, 'id'> & { readonly serial: number }
 
 /** Items of the given shelves from `from` on, in order of their serials. */
 export async function listItems(
@@ -235,46 +211,36 @@ export async function headsOfItems(session: Session, parts: readonly number[]): 
   }))
 }
 
-interface RawItemRow extends FactsRow {
+interface RawItemRow extends FactsRow, ContentRow {
   readonly max_attempts: Integer | null
-  readonly encoding: Uint8Array | null
-  readonly kind: Uint8Array | null
-  readonly reference: Uint8Array | null
   readonly source_id: Uint8Array | null
-  readonly payload: Uint8Array | null
 }
 
+/** What is the same of items and letters. */
+const standing = (row: ContentRow & Pick<FactsRow, 'leased' | 'lease_deadline' | 'enqueue_at'>) => ({
+  ...contentOf(row),
+  isLeased: Number(row.leased) === 1,
+  leaseDeadline: optionalInstant(row.lease_deadline),
+  enqueueAt: optionalInstant(row.enqueue_at),
+})
+
 const toItemRow = (row: RawItemRow): ItemRow => ({
+  ...standing(row),
   serial: Number(row.id),
   sourceId: storedText(row.source_id),
-  leased: Number(row.leased) === 1,
-  leaseDeadline: optionalInstant(row.lease_deadline),
-  expireAt: optionalInstant(row.expire_at),
+  expireDeadline: optionalInstant(row.expire_at),
   createdAt: instant(BigInt(row.created_at)),
-  enqueueAt: optionalInstant(row.enqueue_at),
-  attempts: Number(row.attempts),
   maxAttempts: Number(row.max_attempts ?? 0),
-  encoding: storedText(row.encoding),
-  kind: storedText(row.kind),
-  reference: storedText(row.reference),
-  payload: storedPayload(row.payload),
   death: null,
 })
 
 const letterAsItem = (row: LyingRow): ItemRow => ({
+  ...standing(row),
   serial: Number(row.serial),
   sourceId: itemIdOf(row.source_id),
-  leased: Number(row.leased) === 1,
-  leaseDeadline: optionalInstant(row.lease_deadline),
-  expireAt: null,
+  expireDeadline: null,
   createdAt: instant(BigInt(row.laid_at)),
-  enqueueAt: optionalInstant(row.enqueue_at),
-  attempts: Number(row.attempts),
   maxAttempts: 0,
-  encoding: storedText(row.encoding),
-  kind: storedText(row.kind),
-  reference: storedText(row.reference),
-  payload: storedPayload(row.payload),
   death: {
     queueName: row.queue,
     partition: Number(row.partition),
@@ -284,6 +250,3 @@ const letterAsItem = (row: LyingRow): ItemRow => ({
     diedAt: instant(BigInt(row.last_failure_at)),
   },
 })
-
-const optionalInstant = (value: Integer | null): Instant | null =>
-  value === null ? null : instant(BigInt(value))

@@ -27,6 +27,11 @@ export interface LeasedRow extends ItemContent {
 /** The wire's and PostgreSQL's limit. An import may begin there; counting on would fail every lease after it. */
 const MAX_ATTEMPTS = 2 ** 31 - 1
 
+/** The serials of the first `$4` ready items behind `$2`, in order. */
+const READY = `SELECT id FROM bartleby.items INDEXED BY items_in_order
+  WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND leased = 0 AND (expire_at IS NULL OR expire_at >= $3)
+  ORDER BY part, shelf, id LIMIT $4`
+
 /**
  * Leases the first `$4` ready items behind serial `$2`, in order. Scans the primary key of one partition from
  * there; rows that another server is leasing are skipped. The update is heap-only (see schema.ts).
@@ -34,17 +39,11 @@ const MAX_ATTEMPTS = 2 ** 31 - 1
 const leaseReady = sql('items.lease', {
   postgres: `
     UPDATE bartleby.items SET leased = 1, lease_deadline = $5, attempts = least(attempts, ${MAX_ATTEMPTS - 1}) + 1
-    WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY(ARRAY(
-      SELECT id FROM bartleby.items
-      WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND leased = 0 AND (expire_at IS NULL OR expire_at >= $3)
-      ORDER BY part, shelf, id LIMIT $4 FOR UPDATE SKIP LOCKED))
+    WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY(ARRAY(${READY} FOR UPDATE SKIP LOCKED))
     RETURNING id, attempts, case_id, encoding, kind, reference, payload`,
   sqlite: `
     UPDATE items SET leased = 1, lease_deadline = $5, attempts = min(attempts, ${MAX_ATTEMPTS - 1}) + 1
-    WHERE id IN (
-      SELECT id FROM items INDEXED BY items_in_order
-      WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND leased = 0 AND (expire_at IS NULL OR expire_at >= $3)
-      ORDER BY id LIMIT $4)
+    WHERE id IN (${READY})
     RETURNING id, attempts, case_id, encoding, kind, reference, payload`,
 })
 
@@ -54,12 +53,11 @@ const insertBatch = sql(
 )
 
 /** New deadline for leased items. Touches no index. */
-const extendLeased = sql('items.extend', {
-  postgres: `UPDATE bartleby.items SET lease_deadline = $3
-             WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[]) AND leased = 1`,
-  sqlite: `UPDATE items SET lease_deadline = $3
-           WHERE part = $1 AND shelf = ${SHELF.queue} AND leased = 1 AND id IN (SELECT value FROM json_each($2))`,
-})
+const extendLeased = sql(
+  'items.extend',
+  `UPDATE bartleby.items SET lease_deadline = $3
+   WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[]) AND leased = 1`,
+)
 
 interface Lease {
   readonly after: number
@@ -68,7 +66,8 @@ interface Lease {
   readonly deadline: Instant
 }
 
-interface LeaseRow {
+/** What an item or a letter holds, as it is stored, and how often it was delivered. */
+export interface ContentRow {
   readonly attempts: Integer
   readonly encoding: Uint8Array | null
   readonly kind: Uint8Array | null
@@ -95,7 +94,7 @@ export async function leaseItems(
 }
 
 async function leaseOnlyItems(tx: Transaction, part: number, lease: Lease): Promise<LeasedRow[]> {
-  const rows = await tx.rows<LeaseRow & { id: Integer; case_id: Integer | null }>(
+  const rows = await tx.rows<ContentRow & { id: Integer; case_id: Integer | null }>(
     leaseReady,
     part,
     lease.after,
@@ -112,14 +111,7 @@ async function leaseOnlyItems(tx: Transaction, part: number, lease: Lease): Prom
 }
 
 /** The serials of the next items behind `$2`, as `leaseReady` would take them. */
-const readReady = sql('items.ready', {
-  postgres: `SELECT id FROM bartleby.items
-             WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND leased = 0 AND (expire_at IS NULL OR expire_at >= $3)
-             ORDER BY part, shelf, id LIMIT $4`,
-  sqlite: `SELECT id FROM items INDEXED BY items_in_order
-           WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND leased = 0 AND (expire_at IS NULL OR expire_at >= $3)
-           ORDER BY id LIMIT $4`,
-})
+const readReady = sql('items.ready', READY)
 
 /**
  * A dead queue holds letters and, where somebody produced into it, items. They are leased in the order of their
@@ -146,7 +138,7 @@ async function leaseBoth(tx: Transaction, part: number, lease: Lease): Promise<L
   ]
 }
 
-const contentOf = (row: LeaseRow) => ({
+export const contentOf = (row: ContentRow) => ({
   attempts: Number(row.attempts),
   encoding: storedText(row.encoding),
   kind: storedText(row.kind),

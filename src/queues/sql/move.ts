@@ -41,12 +41,11 @@ const moveToSchedule = sql('items.toSchedule', {
 })
 
 /** Un-leases items that should die and cannot, and keeps them from being leased. */
-const moveToHeld = sql('items.toHeld', {
-  postgres: `UPDATE bartleby.items SET shelf = ${SHELF.held}, leased = 0, lease_deadline = NULL
-             WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[])`,
-  sqlite: `UPDATE items SET shelf = ${SHELF.held}, leased = 0, lease_deadline = NULL
-           WHERE part = $1 AND shelf = ${SHELF.queue} AND id IN (SELECT value FROM json_each($2))`,
-})
+const moveToHeld = sql(
+  'items.toHeld',
+  `UPDATE bartleby.items SET shelf = ${SHELF.held}, leased = 0, lease_deadline = NULL
+   WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[])`,
+)
 
 /** Items that leave for good because their letter takes their place. By primary key. */
 const takeRelapsed = sql('items.takeRelapsed', {
@@ -121,12 +120,11 @@ export async function scheduleItems(
   }
 }
 
-const uncountDelivery = sql('items.uncountDelivery', {
-  postgres: `UPDATE bartleby.items SET attempts = attempts - 1
-             WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[]) AND attempts > 0`,
-  sqlite: `UPDATE items SET attempts = attempts - 1
-           WHERE part = $1 AND shelf = ${SHELF.queue} AND id IN (SELECT value FROM json_each($2)) AND attempts > 0`,
-})
+const uncountDelivery = sql(
+  'items.uncountDelivery',
+  `UPDATE bartleby.items SET attempts = attempts - 1
+   WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[]) AND attempts > 0`,
+)
 
 /** Their latest delivery does not count: it ended without anybody having worked on them. */
 export async function takeBackAttempts(

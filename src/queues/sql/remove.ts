@@ -4,16 +4,11 @@ import { type LetterId, letterId } from '../../letters/letter.ts'
 import type { CountChange } from '../counts.ts'
 import { SHELF } from '../schema.ts'
 
+type Counted = 'ready' | 'leased' | 'scheduled' | 'held'
+type Summed = 'created_s' | 'created_us' | 'deadline_s' | 'deadline_us'
+
 /** What was removed, as counts see it. */
-interface RemovedRow {
-  readonly ready: Integer
-  readonly leased: Integer
-  readonly scheduled: Integer
-  readonly held: Integer
-  readonly created_s: Integer | null
-  readonly created_us: Integer | null
-  readonly deadline_s: Integer | null
-  readonly deadline_us: Integer | null
+interface RemovedRow extends Readonly<Record<Counted, Integer> & Record<Summed, Integer | null>> {
   /** 'serial:case:attempts' of those that have one, between commas. */
   readonly cases: string | null
 }
@@ -33,44 +28,34 @@ const TALLY = { postgres: tally('string_agg'), sqlite: tally('group_concat') }
 
 const FACTS = 'id, shelf, leased, attempts, created_at, lease_deadline, case_id'
 
-const leasedOnes = {
-  postgres: `part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[]) AND leased = 1`,
-  sqlite: `part = $1 AND shelf = ${SHELF.queue} AND leased = 1 AND id IN (SELECT value FROM json_each($2))`,
-}
-
-/** Deletes leased items by primary key. PostgreSQL deletes and adds up in one statement. */
-const deleteLeased = sql('items.complete', {
-  postgres: `WITH gone AS (DELETE FROM bartleby.items WHERE ${leasedOnes.postgres} RETURNING ${FACTS}) SELECT ${TALLY.postgres} FROM gone`,
-  sqlite: `DELETE FROM items WHERE ${leasedOnes.sqlite}`,
+/** Adds items up and deletes them, by primary key: PostgreSQL in one statement, SQLite in two. */
+const removing = (names: { readonly remove: string; readonly tally: string }, those: string) => ({
+  remove: sql(names.remove, {
+    postgres: `WITH gone AS (DELETE FROM bartleby.items WHERE ${those} RETURNING ${FACTS}) SELECT ${TALLY.postgres} FROM gone`,
+    sqlite: `DELETE FROM items WHERE ${those}`,
+  }),
+  tally: sql(
+    names.tally,
+    { postgres: '', sqlite: `SELECT ${TALLY.sqlite} FROM items WHERE ${those}` },
+    { bigints: true },
+  ),
 })
-const tallyLeased = sql(
-  'items.tallyLeased',
-  { postgres: '', sqlite: `SELECT ${TALLY.sqlite} FROM items WHERE ${leasedOnes.sqlite}` },
-  { bigints: true },
+
+const leased = removing(
+  { remove: 'items.complete', tally: 'items.tallyLeased' },
+  `part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[]) AND leased = 1`,
 )
-
-const anyOnes = {
-  postgres: 'part = $1 AND shelf = ANY($3::int[]) AND id = ANY($2::bigint[])',
-  sqlite:
-    'part = $1 AND id IN (SELECT value FROM json_each($2)) AND shelf IN (SELECT value FROM json_each($3))',
-}
-const deleteAny = sql('items.delete', {
-  postgres: `WITH gone AS (DELETE FROM bartleby.items WHERE ${anyOnes.postgres} RETURNING ${FACTS}) SELECT ${TALLY.postgres} FROM gone`,
-  sqlite: `DELETE FROM items WHERE ${anyOnes.sqlite}`,
-})
-const tallyAny = sql(
-  'items.tallyAny',
-  { postgres: '', sqlite: `SELECT ${TALLY.sqlite} FROM items WHERE ${anyOnes.sqlite}` },
-  { bigints: true },
+const any = removing(
+  { remove: 'items.delete', tally: 'items.tallyAny' },
+  'part = $1 AND shelf = ANY($3::int[]) AND id = ANY($2::bigint[])',
 )
 
 /** The first `$3` serials of a shelf behind `$4`, leased ones only with `$5` = 1. Primary key order. */
-const nextToClear = sql('items.nextToClear', {
-  postgres: `SELECT id FROM bartleby.items WHERE part = $1 AND shelf = $2 AND id > $4 AND leased <= $5
-             ORDER BY part, shelf, id LIMIT $3 FOR UPDATE`,
-  sqlite: `SELECT id FROM items INDEXED BY items_in_order WHERE part = $1 AND shelf = $2 AND id > $4 AND leased <= $5
-           ORDER BY id LIMIT $3`,
-})
+const nextToClear = sql(
+  'items.nextToClear',
+  `SELECT id FROM bartleby.items INDEXED BY items_in_order
+   WHERE part = $1 AND shelf = $2 AND id > $4 AND leased <= $5 ORDER BY part, shelf, id LIMIT $3 FOR UPDATE`,
+)
 
 /**
  * Removes leased items. `count` tells how many of `serials` there were; the caller insists on all of them. `cases` are
@@ -85,14 +70,11 @@ export async function removeLeased(
   readonly change: CountChange
   readonly cases: ReadonlyMap<number, LetterId>
 }> {
-  if (tx.dialect === 'sqlite') {
-    const [tally] = await tx.rows<RemovedRow>(tallyLeased, part, serials)
-    const count = Number(tally?.leased ?? 0)
-    if (count === serials.length) await tx.run(deleteLeased, part, serials)
-    return { count, change: changeOf(tally), cases: caseIdsOf(tally) }
-  }
-  const [tally] = await tx.rows<RemovedRow>(deleteLeased, part, serials)
-  return { count: Number(tally?.leased ?? 0), change: changeOf(tally), cases: caseIdsOf(tally) }
+  const statement = tx.dialect === 'postgres' ? leased.remove : leased.tally
+  const [tally] = await tx.rows<RemovedRow>(statement, part, serials)
+  const count = Number(tally?.leased ?? 0)
+  if (tx.dialect === 'sqlite' && count === serials.length) await tx.run(leased.remove, part, serials)
+  return { count, change: changeOf(tally), cases: caseIdsOf(tally) }
 }
 
 /** An item that was removed and had a case. */
@@ -110,9 +92,9 @@ export async function removeAny(
   shelves: readonly number[] = Object.values(SHELF),
 ): Promise<{ readonly change: CountChange; readonly cases: readonly RemovedCase[] }> {
   const values = [part, serials, shelves] as const
-  const statement = tx.dialect === 'postgres' ? deleteAny : tallyAny
+  const statement = tx.dialect === 'postgres' ? any.remove : any.tally
   const [tally] = await tx.rows<RemovedRow>(statement, ...values)
-  if (tx.dialect === 'sqlite') await tx.run(deleteAny, ...values)
+  if (tx.dialect === 'sqlite') await tx.run(any.remove, ...values)
   return { change: changeOf(tally), cases: casesOf(tally) }
 }
 

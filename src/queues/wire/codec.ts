@@ -123,12 +123,14 @@ export function instantFromWire(timestamp: Pick<Timestamp, 'seconds' | 'nanos'>,
   return at
 }
 
-/** The fields of the protobuf timestamp for an instant; null is sent as the zero time. */
-export const wireFromInstant = (at: Instant | null): { seconds: bigint; nanos: number } =>
-  partsFromInstant(at ?? ZERO_TIME)
+/** The fields of the protobuf timestamp. */
+export type WireTime = ReturnType<typeof partsFromInstant>
+
+/** An instant as it is sent; none is the zero time. */
+export const wireFromInstant = (at: Instant | null | undefined): WireTime => partsFromInstant(at ?? ZERO_TIME)
 
 /** A received timestamp to send back: cut down to microseconds, the zero time when there is none. */
-export function wireEcho(timestamp: Timestamp | undefined): { seconds: bigint; nanos: number } {
+export function wireEcho(timestamp: Timestamp | undefined): WireTime {
   if (timestamp === undefined) return wireFromInstant(null)
   const at = instantFromParts(timestamp.seconds, timestamp.nanos)
   return wireFromInstant(isTimestamp(at) ? at : null)

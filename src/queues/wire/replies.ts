@@ -10,7 +10,7 @@ import type {
   QueueStats,
   StoredItem,
 } from '../queue.ts'
-import { wireEcho, wireFromInstant } from './codec.ts'
+import { type WireTime, wireEcho, wireFromInstant } from './codec.ts'
 import type {
   DeathRecordSchema,
   PeekedItemSchema,
@@ -19,7 +19,6 @@ import type {
   QueueProduceWithIdsResponseSchema,
   QueueStatsResponseSchema,
   StorageItem,
-  StorageItemSchema,
 } from './queues_pb.ts'
 
 /** `partitions` and `onDeath` are never sent. */
@@ -36,63 +35,34 @@ export const queueInfo = (queue: QueueInfo): MessageInitShape<typeof QueueInfoSc
   namespace: queue.namespace,
 })
 
+/** An item whose times are in one form or another. */
+type TimedItem<Time> = Omit<StoredItem, 'id' | 'enqueueAt' | 'death' | ItemTime> & {
+  readonly id: string
+} & { readonly [Name in ItemTime]?: Time | undefined }
+type ItemTime = 'leaseDeadline' | 'expireDeadline' | 'createdAt'
+
 /** The three times are always present: clients read an absent deadline as 1970, a real one. */
-export const storageItem = (item: StoredItem): MessageInitShape<typeof StorageItemSchema> => ({
-  id: item.id,
-  sourceId: item.sourceId,
-  isLeased: item.isLeased,
-  leaseDeadline: wireFromInstant(item.leaseDeadline),
-  expireDeadline: wireFromInstant(item.expireDeadline),
-  createdAt: wireFromInstant(item.createdAt),
-  attempts: item.attempts,
-  maxAttempts: item.maxAttempts,
-  reference: item.reference,
-  encoding: item.encoding,
-  kind: item.kind,
-  payload: item.payload,
-})
-
-/** A skipped item is echoed as it was received, less the times that are never sent. */
-export function importedItem(
-  received: StorageItem,
-  outcome: ImportOutcome | undefined,
-): MessageInitShape<typeof StorageItemSchema> {
-  if (outcome?.outcome === 'imported') return storageItem(outcome.item)
-  return {
-    id: received.id,
-    sourceId: received.sourceId,
-    isLeased: received.isLeased,
-    leaseDeadline: wireEcho(received.leaseDeadline),
-    expireDeadline: wireEcho(received.expireDeadline),
-    createdAt: wireEcho(received.createdAt),
-    attempts: received.attempts,
-    maxAttempts: received.maxAttempts,
-    reference: received.reference,
-    encoding: received.encoding,
-    kind: received.kind,
-    payload: received.payload,
-  }
-}
-
-/** A stored item with how it died. */
-export const peekedItem = (item: StoredItem): MessageInitShape<typeof PeekedItemSchema> => {
+function itemFields<Time>(item: TimedItem<Time>, wireTime: (time: Time | undefined) => WireTime) {
   const { id, sourceId, isLeased, attempts, maxAttempts, reference, encoding, kind, payload } = item
   return {
-    id,
-    sourceId,
-    isLeased,
-    leaseDeadline: wireFromInstant(item.leaseDeadline),
-    expireDeadline: wireFromInstant(item.expireDeadline),
-    createdAt: wireFromInstant(item.createdAt),
-    attempts,
-    maxAttempts,
-    reference,
-    encoding,
-    kind,
-    payload,
-    ...(item.death === null ? {} : { death: deathRecord(item.death) }),
+    ...{ id, sourceId, isLeased, attempts, maxAttempts, reference, encoding, kind, payload },
+    leaseDeadline: wireTime(item.leaseDeadline),
+    expireDeadline: wireTime(item.expireDeadline),
+    createdAt: wireTime(item.createdAt),
   }
 }
+
+export const storageItem = (item: StoredItem) => itemFields(item, wireFromInstant)
+
+/** A skipped item is echoed as it was received, less the times that are never sent. */
+export const importedItem = (received: StorageItem, outcome: ImportOutcome | undefined) =>
+  outcome?.outcome === 'imported' ? storageItem(outcome.item) : itemFields(received, wireEcho)
+
+/** A stored item with how it died. */
+export const peekedItem = (item: StoredItem): MessageInitShape<typeof PeekedItemSchema> => ({
+  ...storageItem(item),
+  ...(item.death === null ? {} : { death: deathRecord(item.death) }),
+})
 
 const deathRecord = (death: Death): MessageInitShape<typeof DeathRecordSchema> => ({
   queueName: death.queueName,

@@ -35,18 +35,12 @@ export function produceRequest(body: Buffer, format: Format, withIds: boolean): 
   return { queueName, requestTimeout, items: items.map(newItem) }
 }
 
-/** The payload is `bytes` unless that is empty, else `utf8`. */
-function newItem(item: QueueProduceItem | QueueProduceWithIdsItem): NewItem {
-  const { encoding, kind, reference, enqueueAt, bytes, utf8 } = item
-  return {
-    encoding,
-    kind,
-    reference,
-    payload: bytes.length > 0 ? bytes : utf8,
-    ...(enqueueAt === undefined ? {} : { enqueueAt: instantFromWire(enqueueAt, 'enqueue_at') }),
-    ...('dedupeKey' in item && item.dedupeKey !== '' ? { dedupeKey: item.dedupeKey } : {}),
-  }
-}
+const newItem = (item: QueueProduceItem | QueueProduceWithIdsItem): NewItem =>
+  itemOf({
+    ...item,
+    dedupeKey: 'dedupeKey' in item ? item.dedupeKey : '',
+    enqueueAt: item.enqueueAt && instantFromWire(item.enqueueAt, 'enqueue_at'),
+  })
 
 export const completeRequest = (message: QueueCompleteRequest): CompleteRequest => ({
   queueName: message.queueName,

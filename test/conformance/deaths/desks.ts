@@ -102,6 +102,7 @@ const queues =
     if (engine !== null) await recordEngineQueues(db, silentLog, [{ queue: 'jobs', engine }])
     const other = new StoreQueues(elsewhere, clock, silentLog, {
       registers: registers(),
+      runs: officeRuns(elsewhere, clock, silentLog),
       maxPendingRequests: 1_000,
       dedupeWindowUs: 300_000_000n,
     })

@@ -1,0 +1,114 @@
+/**
+ * What is left of deleted queues. A deletion takes everything out of reach in one small transaction and begins a run, which removes the
+ * rows in steps that hold nobody up. A round every ten minutes looks once more: a server that did not know of the deletion yet may have
+ * been writing.
+ */
+import { type Instant, later } from '../core/clock.ts'
+import { type Integer, sql, type Transaction } from '../db/database.ts'
+import type { OfficeRuns } from '../letters/runs.ts'
+import type { OfficeWork } from '../letters/work.ts'
+import type { Run, Step } from '../work/run.ts'
+import { clearItems, clearLetters } from './clear.ts'
+import type { QueueRecord } from './records.ts'
+import type { RemovalDesk } from './removed.ts'
+import { SHELF } from './schema.ts'
+
+export const REMOVAL = 'queue-removal'
+/** How long rows may still come to a partition after its deletion. */
+const REMEMBER_US = 600_000_000n
+const ROUNDS = { about: 'what is left of deleted queues', firstUs: 0n, everyUs: REMEMBER_US }
+/** Rows of one transaction: a few milliseconds, also on SQLite, where everybody waits for it. */
+const BATCH = 1_000
+/** Stages without rows that one step passes. */
+const MOST_STAGES = 60
+
+/** What is removed of a partition, one after the other. */
+const STAGES = Object.values(SHELF).flatMap((shelf) =>
+  [clearItems, clearLetters].map((clearNext) => ({ shelf, clearNext })),
+)
+
+/** null: the partitions of all queues that were deleted long enough before. */
+type Subject = readonly number[] | null
+
+/** How far a run is: behind a serial, in a stage of the first partition behind `behind`. */
+interface Place {
+  readonly behind: number
+  readonly stage: number
+  readonly after: number
+}
+
+/** Says how the runs are carried out. */
+export const defineRemoval = (runs: OfficeRuns, desk: RemovalDesk): void =>
+  runs.define<Subject, Place | null>({
+    kind: REMOVAL,
+    batch: BATCH,
+    rounds: ROUNDS,
+    step: (work, run, most) => step(work, run, most, desk),
+  })
+
+/** Begins the removal of a queue, in the transaction that deletes it. */
+export async function beginRemoval(
+  work: OfficeWork,
+  runs: OfficeRuns,
+  { queueName, partitions }: QueueRecord,
+): Promise<void> {
+  const subject = partitions.map(({ part }) => part).sort((a, b) => a - b)
+  await runs.begin(work, { kind: REMOVAL, about: queueName, subject, place: null, actor: 'queues.delete' })
+}
+
+async function step(
+  work: OfficeWork,
+  run: Run<Subject, Place | null>,
+  limit: number,
+  desk: RemovalDesk,
+): Promise<Step<Place>> {
+  const before = later(run.startedAt, -REMEMBER_US)
+  const parts = run.subject ?? (await droppedParts(work.tx, before))
+  let { behind, stage, after }: Place = run.place ?? { behind: 0, stage: 0, after: 0 }
+  for (let looked = 0; looked < MOST_STAGES; looked++) {
+    const part = parts.find((each) => each > behind)
+    if (part === undefined) {
+      await forgetParts(work.tx, parts, before)
+      return { next: 'finished' }
+    }
+    const at = STAGES[stage]
+    if (at === undefined) [behind, stage] = [part, 0]
+    else {
+      // Whatever it was, letters may lie there, and nothing tells any more how its ids began.
+      const partition = { part, number: 0, idPrefix: '', holdsLetters: true }
+      const page = { shelf: at.shelf, after, limit, leasedToo: true }
+      const removed = await at.clearNext(work, desk, partition, page, 'queues.delete')
+      after = removed.at(-1) ?? 0
+      if (after > 0) return { place: { behind, stage, after }, done: removed.length, next: 'more' }
+      stage++
+    }
+  }
+  return { place: { behind, stage, after }, next: 'more' }
+}
+
+/** There are few of them, and only until they were looked at once more. */
+const readDropped = sql(
+  'deletedQueues.read',
+  'SELECT part FROM bartleby.dropped_parts WHERE dropped_at < $1 ORDER BY part',
+)
+
+async function droppedParts(tx: Transaction, before: Instant): Promise<readonly number[]> {
+  return (await tx.rows<{ part: Integer }>(readDropped, before)).map(({ part }) => Number(part))
+}
+
+const ofParts = (table: string): string => `DELETE FROM bartleby.${table} WHERE part = ANY($1::int[])`
+
+/** Reads all lease batches, once for all parts: an index on the part would cost every lease an entry. */
+const deleteBatches = sql('deletedQueues.batches', ofParts('lease_batches'))
+const deleteTotals = sql('deletedQueues.totals', ofParts('partition_totals'))
+const deleteDeltas = sql('deletedQueues.deltas', { postgres: ofParts('partition_deltas'), sqlite: '' })
+const forgetOld = sql('deletedQueues.forget', `${ofParts('dropped_parts')} AND dropped_at < $2`)
+
+/** Their items are gone; those that were looked at late enough are done with. */
+async function forgetParts(tx: Transaction, parts: readonly number[], before: Instant): Promise<void> {
+  if (parts.length === 0) return
+  await tx.run(deleteBatches, parts)
+  await tx.run(deleteTotals, parts)
+  if (tx.dialect === 'postgres') await tx.run(deleteDeltas, parts)
+  await tx.run(forgetOld, parts, before)
+}
