@@ -180,6 +180,7 @@ async function write(
     const changed = tx.rows<Group>(changing, ...values.slice(0, parametersOf(changing.postgres)))
     return (await Promise.all([changed, kept]))[0]
   }
+  await kept
   const groups = await tx.rows<Group>(drawers, ids)
   const same = values.slice(2)
   const each = [...given].map(([id, own]) =>

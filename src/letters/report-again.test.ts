@@ -314,6 +314,18 @@ describe.each(stores)('a report about a letter that there is, on $name', (kind) 
     })
   })
 
+  it('fails as a whole where the failure before it cannot be kept', async () => {
+    const place = await kind.fresh()
+    const full = await LetterStore.open({ ...kind, fresh: async () => place })
+    const report = full.report()
+    const { letter } = await full.letters.capture(report)
+    const before = await full.letters.get(letter)
+    await place.refuseWrites('letter_attempts')
+    await expect(full.letters.capture({ ...report, ...NEWER(report) })).rejects.toThrow('no space left')
+    expect(await full.letters.get(letter)).toEqual(before)
+    await full.close()
+  })
+
   describe('that lies in a dead queue', () => {
     /** A letter of an engine whose item died in its queue. */
     const lying = async () => {
