@@ -2,6 +2,7 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
+import { PLACED, placeOf } from './detail.ts'
 import { isEngineSourceId } from './item-source-id.ts'
 import {
   type Act,
@@ -12,7 +13,6 @@ import {
   STATUS,
   UNNAMED_INSTANCE,
 } from './letter.ts'
-import { PLACED, placeOf } from './lying/place.ts'
 
 const CANDIDATE = rowShape({
   ...PLACED,

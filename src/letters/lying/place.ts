@@ -1,6 +1,4 @@
 /** How a letter that lies in a dead queue is found: by part, serials and shelf, on letters_lying. */
-import { at, flag, integer, orNull, type RowOf, type RowShape, text } from '../../db/row.ts'
-import { letterId, type Place } from '../letter.ts'
 
 /** Parameters: part, serials, shelf. */
 export const OURS = 'part = $1 AND shelf = $3 AND serial = ANY($2::bigint[])'
@@ -31,28 +29,3 @@ export const PLACE_COLUMNS = {
   enqueue_at: 'NULL',
   attempts: '0',
 } as const
-
-/** How the row of a letter says where it lies. */
-export const PLACED = {
-  id: letterId,
-  deadQueue: orNull(text),
-  part: orNull(integer),
-  shelf: orNull(integer),
-  serial: orNull(integer),
-  laidAt: orNull(at),
-  leased: flag,
-  leaseDeadline: orNull(at),
-} as const
-
-/** Where a letter lies; null when it is in no dead queue. */
-export const placeOf = ({
-  part,
-  shelf,
-  serial,
-  laidAt,
-  leased,
-  leaseDeadline,
-}: RowOf<RowShape<typeof PLACED>>): Place | null =>
-  part === null || shelf === null || serial === null || laidAt === null
-    ? null
-    : { part, shelf, serial, laidAt, leased, leaseDeadline }
