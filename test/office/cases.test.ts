@@ -341,13 +341,14 @@ describe('a letter whose item is completed just now', () => {
     // Both want the letter, in this order, when it is let go; the item is the completion's already.
     const [restored, completed] = await store.db.transaction('test', async (tx) => {
       await tx.rows(LOCK_LETTERS)
-      const restored = store.letters.change(letter, { status: 'Pending', notes: null, actor: 'operator' })
+      const restoring = store.letters.change(letter, { status: 'Pending', notes: null, actor: 'operator' })
+      const restored = expect(restoring).rejects.toMatchObject({ code: 'letter_in_flight' })
       await expect.poll(() => count(LOCK_WAITS)).toBe(1)
       const completed = store.queues.complete({ queueName: 'jobs', ids: items.map(({ id }) => id) })
       await expect.poll(() => count(LOCK_WAITS)).toBe(2)
       return [restored, completed] as const
     })
-    await expect(restored).rejects.toMatchObject({ code: 'letter_in_flight' })
+    await restored
     await completed
     expect(await count(DEADLOCKS)).toBe(0)
     expect((await onlyLetter()).confirmedAt).not.toBeNull()
