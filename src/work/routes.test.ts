@@ -144,8 +144,10 @@ describe.each(stores)('/api/runs on $name', (kind) => {
   })
 
   it('has pages, and refuses what it does not know', async () => {
-    const first = (await call('GET', '/api/runs?limit=1')).data
-    const second = (await call('GET', `/api/runs?limit=1&continuationToken=${first.continuationToken}`)).data
+    // Rounds of the other office may have come due meanwhile.
+    const page = '/api/runs?kind=expire&limit=1'
+    const first = (await call('GET', page)).data
+    const second = (await call('GET', `${page}&continuationToken=${first.continuationToken}`)).data
     expect([first.items.length, second.items.length, second.continuationToken]).toEqual([1, 1, null])
     expect(first.items[0].id > second.items[0].id).toBe(true)
     expect(await call('GET', '/api/runs?state=asleep')).toMatchObject({
