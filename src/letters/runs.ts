@@ -4,7 +4,7 @@ import { said } from '../core/content.ts'
 import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import { recordHistory } from '../history/record.ts'
-import { Runs } from '../work/run.ts'
+import { Runs } from '../work/runs.ts'
 import { OFFICE } from './letter.ts'
 import { inOffice, type OfficeWork } from './work.ts'
 

@@ -8,7 +8,8 @@ import type { Caller } from '../http/auth.ts'
 import { describeCall, PAGE_QUERY, TEXT } from '../http/describe-api.ts'
 import { optionalText, refuseUnknownFields } from '../http/json-body.ts'
 import { limitOf, type Query } from '../http/query.ts'
-import { RUN_STATES, type Run, type RunCommand, type RunState, type Runs, type RunWork } from './run.ts'
+import { RUN_STATES, type Run, type RunCommand, type RunState, type RunWork } from './run.ts'
+import type { Runs } from './runs.ts'
 import { RUN, RUNS, runFields } from './view.ts'
 
 /** An answer that can be given again. */

@@ -10,7 +10,8 @@ import { type Database, type Integer, sql } from '../db/database.ts'
 import { migrate } from '../db/migrations.ts'
 import { openDatabase } from '../db/open.ts'
 import { MIGRATIONS } from '../migrations.ts'
-import { type Run, type RunCommand, Runs, type RunWork, type Step } from './run.ts'
+import type { Run, RunCommand, RunWork, Step } from './run.ts'
+import { Runs } from './runs.ts'
 
 const NOW = instant(1_800_000_000_000_000n)
 const insert = sql('test.insertCounted', "INSERT INTO bartleby.locks VALUES ($1, 'test', $2)")

@@ -1,0 +1,271 @@
+/**
+ * The runs that this server carries out: it takes up those that nobody is at, keeps their leases, and goes on with each, step after
+ * step. What a step does, and how far the run is then, is one transaction.
+ */
+import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { Xid } from '../core/xid.ts'
+import type { Database } from '../db/database.ts'
+import { Courtesy } from './courtesy.ts'
+import { LEASE_US, type RunKind, type RunWork, type Step, type Walk, type WalkedKind } from './run.ts'
+import {
+  changeRun,
+  type Lease,
+  leaveRun,
+  lockRun,
+  type Run,
+  type RunChange,
+  readRun,
+  removeRun,
+  renewRuns,
+  runsLeft,
+  takeRun,
+} from './run-rows.ts'
+import { RunWalk, type StepTaken } from './run-walk.ts'
+
+export interface CarrierParts<Work extends RunWork> {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly inWork: <T>(verb: string, act: (work: Work) => Promise<T>) => Promise<T>
+  /** False: runs are left to other servers. */
+  readonly carriesOut: boolean
+  /** Begins the rounds that are due, before runs are looked for. */
+  readonly beginRounds: () => Promise<void>
+  /** Halts a run that is this server's. */
+  readonly pause: (work: Work, run: Run, note: string) => Promise<void>
+  /** Something about a run changed, here or on another server. */
+  readonly onChange: () => void
+}
+
+/** How often leases are renewed and runs looked for. */
+export const LOOK_US = 1_000_000n
+/** Runs that one server is at; what is more waits, or is another's. */
+const MOST_WALKS = 20
+const CHANNEL = 'bartleby_runs'
+
+export class Carrier<Work extends RunWork> {
+  /** Unique among all running servers. */
+  readonly owner = crypto.randomUUID()
+  readonly kinds = new Map<string, RunKind<Work> | WalkedKind<Work>>()
+  readonly #parts: CarrierParts<Work>
+  readonly #courtesy: Courtesy
+  readonly #walks = new Map<Xid, { readonly walk: Walk; readonly over: Promise<void> }>()
+  readonly #stopped = new AbortController()
+  #alarm: Alarm | undefined
+  #looking: Promise<void> | undefined
+  #renewing: Promise<void> | undefined
+
+  constructor(parts: CarrierParts<Work>) {
+    this.#parts = parts
+    this.#courtesy = new Courtesy(parts.db)
+  }
+
+  get isStopped(): boolean {
+    return this.#stopped.signal.aborted
+  }
+
+  /** Begins to look for runs that nobody is at. */
+  start(): void {
+    const { db, log } = this.#parts
+    db.listen(CHANNEL, () => this.#hear()).catch((error: unknown) =>
+      log.warn({ err: error }, 'changes of runs are not heard at once; they are looked for every second'),
+    )
+    this.#tick()
+  }
+
+  /** Ends after the steps at hand; what is left is another server's, or this one's at its next start. */
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    this.#alarm?.cancel()
+    for (const { walk } of this.#walks.values()) walk.wake()
+    await Promise.all([this.#looking, this.#renewing])
+    await Promise.all([...this.#walks.values()].map(({ over }) => over))
+  }
+
+  /** Resolves when nothing is left to do before the clock moves. */
+  async settle(): Promise<void> {
+    await this.look()
+    await Promise.all([...this.#walks.values()].map(({ walk, over }) => Promise.race([walk.quiet(), over])))
+  }
+
+  lease(): Lease {
+    return { owner: this.owner, until: later(this.#parts.clock.now(), LEASE_US) }
+  }
+
+  /** Resolves when this server is done with a run that it is at; undefined when it is not. */
+  overHere(id: Xid): Promise<void> | undefined {
+    return this.#walks.get(id)?.over
+  }
+
+  /** Something about a run changed: whoever is at it looks at once, and whoever may take it up. */
+  changed(): void {
+    this.#hear()
+    this.#parts.db.notify(CHANNEL, '').catch(() => {})
+  }
+
+  #hear(): void {
+    this.#parts.onChange()
+    for (const { walk } of this.#walks.values()) walk.wake()
+    if (this.#alarm !== undefined) void this.look()
+  }
+
+  #tick(): void {
+    const { clock } = this.#parts
+    this.#alarm = clock.alarm(later(clock.now(), LOOK_US), () => this.#tick())
+    void this.look()
+    if (this.#walks.size > 0) void this.#renew()
+  }
+
+  #renew(): Promise<void> {
+    const { db, log } = this.#parts
+    this.#renewing ??= db
+      .session('run.renew', (session) => renewRuns(session, this.lease(), [...this.#walks.keys()]))
+      .catch((error: unknown) => log.warn({ err: error }, 'the leases of runs were not renewed'))
+      .finally(() => {
+        this.#renewing = undefined
+      })
+    return this.#renewing
+  }
+
+  /** Looks for runs that nobody is at. */
+  async look(): Promise<void> {
+    const { carriesOut, log } = this.#parts
+    if (!carriesOut) return
+    this.#looking ??= this.#takeUp()
+      .catch((error: unknown) =>
+        log.warn({ err: error }, 'runs were not looked for; the next round tries again'),
+      )
+      .finally(() => {
+        this.#looking = undefined
+      })
+    return this.#looking
+  }
+
+  /** Takes up what nobody is at. */
+  async #takeUp(): Promise<void> {
+    const { db, clock, log, beginRounds } = this.#parts
+    await beginRounds()
+    const left = await db.session('run.left', (session) => runsLeft(session, clock.now()))
+    for (const { id, kind } of left) {
+      if (this.isStopped || this.#walks.size >= MOST_WALKS) return
+      const known = this.kinds.get(kind)
+      if (known === undefined || this.#walks.has(id)) continue
+      const run = await db.session('run.take', (session) => takeRun(session, id, this.lease(), clock.now()))
+      if (run === null) continue
+      log.info({ run: id, kind }, 'run taken up')
+      if ('walk' in known && run.resumed > 0) known.resumed?.(run)
+      this.goOn(run)
+    }
+  }
+
+  /** Goes on with a run that is this server's. */
+  goOn(run: Run): void {
+    const known = this.#walks.get(run.id)
+    if (known !== undefined) {
+      // It may be about to end what it was at before the run was resumed.
+      known.walk.wake()
+      void known.over.then(() => this.#again(run.id))
+      return
+    }
+    const kind = this.kinds.get(run.kind)
+    if (kind === undefined || this.isStopped) return
+    const { log } = this.#parts
+    const at = { owner: this.owner, signal: this.#stopped.signal }
+    const walk = 'walk' in kind ? kind.walk(run, at) : this.#stepping(kind, run)
+    const over = walk
+      .go()
+      .then((isLeft) => (isLeft ? this.#leave(run.id) : undefined))
+      .catch((error: unknown) =>
+        log.error({ err: error, run: run.id }, 'run broke off; its lease ends by itself'),
+      )
+      .finally(() => this.#walks.delete(run.id))
+    this.#walks.set(run.id, { walk, over })
+  }
+
+  #stepping(kind: RunKind<Work>, run: Run): Walk {
+    const { clock, log } = this.#parts
+    return new RunWalk(
+      {
+        clock,
+        log,
+        courtesy: this.#courtesy,
+        signal: this.#stopped.signal,
+        read: () => this.#readOwn(run.id),
+        step: (most, rateNow) => this.#step(kind, run.id, most, rateNow),
+        pause: (note) => this.#pause(run.id, note),
+      },
+      run,
+      kind,
+    )
+  }
+
+  /** The run, when it is to go on here. */
+  async #readOwn(id: Xid): Promise<Run | null> {
+    const run = await this.#parts.db.session('run.read', (session) => readRun(session, id))
+    return run !== null && this.#isOwn(run) ? run : null
+  }
+
+  #isOwn({ owner, state }: Run): boolean {
+    return owner === this.owner && state === 'running'
+  }
+
+  /** A run that was paused and resumed while its walk was ending. */
+  async #again(id: Xid): Promise<void> {
+    const run = await this.#readOwn(id).catch(() => null)
+    if (run !== null) this.goOn(run)
+  }
+
+  /** One step in one transaction; null when the run does not go on here. */
+  async #step(kind: RunKind<Work>, id: Xid, most: number, rateNow: number | null): Promise<StepTaken | null> {
+    const { inWork, log } = this.#parts
+    const taken = await inWork(`run.${kind.kind}`, async (work) => {
+      const run = await lockRun(work.tx, id)
+      if (run === null || !this.#isOwn(run)) return null
+      const step = await kind.step(work, run, most)
+      const { place = run.place, done = 0, skipped = 0, failed = 0, expected = run.expected, next } = step
+      const moved = {
+        place,
+        expected,
+        done: run.done + done,
+        skipped: run.skipped + skipped,
+        failed: run.failed + failed,
+        rateNow,
+      }
+      const isIdle = moved.done + moved.skipped + moved.failed === 0
+      if (next === 'finished' && kind.rounds !== undefined && isIdle) await removeRun(work.tx, id)
+      else changeRun(work.tx, run, { ...moved, ...this.#following(next, work.now) })
+      return { next, rows: done + skipped + failed, rate: run.rate }
+    })
+    if (taken?.next === 'finished') log.info({ run: id, kind: kind.kind }, 'run finished')
+    if (taken !== null && taken.next !== 'more') this.changed()
+    return taken
+  }
+
+  #following(next: Step['next'], now: Instant): RunChange {
+    if (next === 'more') return { lease: this.lease() }
+    const nobody = { owner: null, until: null }
+    if (next === 'finished') return { state: 'done', endedAt: now, rateNow: null, lease: nobody }
+    if ('until' in next) return { dueAt: next.until, rateNow: null, lease: { owner: null, until: now } }
+    const endedAt = next.state === 'failed' ? now : null
+    return { ...next, endedAt, rateNow: null, lease: nobody }
+  }
+
+  /** Halts a run that cannot go on here, unless it is another's by now. */
+  async #pause(id: Xid, note: string): Promise<void> {
+    const { inWork, pause } = this.#parts
+    await inWork('run.pause', async (work) => {
+      const run = await lockRun(work.tx, id)
+      if (run !== null && this.#isOwn(run)) await pause(work, run, note)
+    })
+  }
+
+  async #leave(id: Xid): Promise<void> {
+    const { db, log } = this.#parts
+    await db
+      .session('run.leave', (session) => leaveRun(session, id, this.owner))
+      .catch((error: unknown) =>
+        log.warn({ err: error, run: id }, 'run was not left; its lease ends by itself'),
+      )
+  }
+}

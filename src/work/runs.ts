@@ -1,0 +1,336 @@
+/** What can be asked of runs: to begin one, to tell of it, to wait for its end, to pause, resume or end it. */
+import { type Clock, type Instant, later } from '../core/clock.ts'
+import { failure } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { firstXidOf, type Xid, Xids } from '../core/xid.ts'
+import type { Database } from '../db/database.ts'
+import { Carrier, LOOK_US } from './carrier.ts'
+import {
+  COMMANDS,
+  noteOf,
+  type Rounds,
+  type RunAct,
+  type RunCommand,
+  type RunKind,
+  type RunRequest,
+  type RunWork,
+  type WalkedKind,
+} from './run.ts'
+import {
+  changeRun,
+  insertRun,
+  lockRun,
+  type NewRun,
+  openRuns,
+  type Run,
+  type RunChange,
+  type RunPage,
+  readOpenRun,
+  readRun,
+  readRuns,
+  removeEndedRuns,
+} from './run-rows.ts'
+
+export interface RunsOptions<Work extends RunWork> {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  /** Runs `act` in one transaction. */
+  readonly inWork: <T>(verb: string, act: (work: Work) => Promise<T>) => Promise<T>
+  /** Files what was done to a run; `notes` says why. */
+  readonly record?: (work: Work, run: Run, act: RunAct) => Promise<void>
+  /** False: runs that are begun here are left to other servers, and none is taken up. Default true. */
+  readonly carriesOut?: boolean
+}
+
+/** Who waits for the end of a run looks anew after so long; a clock may jump. */
+const LONG_US = 86_400_000_000n
+/** How long runs that ended are remembered. */
+const KEPT_US = 30n * 86_400_000_000n
+/** How long a caller waits for a round. */
+const ROUND_US = 600_000_000n
+/** Who decides when nobody asked. */
+const OFFICE_ACTOR = 'office'
+
+export class Runs<Work extends RunWork> {
+  readonly #options: RunsOptions<Work>
+  readonly #carriesOut: boolean
+  readonly #carrier: Carrier<Work>
+  readonly #xids: Xids
+  readonly #waits = new Set<() => void>()
+  /** Those who wait for the end of a run that another server is at. */
+  readonly #listening = new Set<() => void>()
+  /** When the next round of a kind begins. */
+  readonly #rounds = new Map<string, Instant>()
+
+  constructor(options: RunsOptions<Work>) {
+    const { db, clock, log, inWork, carriesOut = true } = options
+    this.#options = options
+    this.#carriesOut = carriesOut
+    this.#xids = new Xids(clock)
+    this.#carrier = new Carrier({
+      ...{ db, clock, log, inWork, carriesOut },
+      beginRounds: () => this.#beginRounds(),
+      pause: async (work, run, reason) => {
+        await this.#change(work, run, { act: 'pause', actor: OFFICE_ACTOR, reason })
+      },
+      onChange: () => {
+        for (const look of this.#listening) look()
+      },
+    })
+  }
+
+  /** Of this server, as the owner of runs. */
+  get owner(): string {
+    return this.#carrier.owner
+  }
+
+  /** Says how runs of a kind are carried out. */
+  define<Subject, Place>(kind: RunKind<Work, Subject, Place> | WalkedKind<Work>): void {
+    // Its subjects and places are read from what was written as such.
+    this.#carrier.kinds.set(kind.kind, kind as RunKind<Work> | WalkedKind<Work>)
+  }
+
+  /** Begins to look for runs that nobody is at. */
+  start(): void {
+    const { clock } = this.#options
+    for (const kind of this.#carrier.kinds.keys()) {
+      const firstUs = this.#roundsOf(kind)?.firstUs
+      if (firstUs !== undefined && this.#carriesOut) this.#rounds.set(kind, later(clock.now(), firstUs))
+    }
+    this.#carrier.start()
+  }
+
+  /** Ends after the steps at hand; what is left is another server's, or this one's at its next start. */
+  async stop(): Promise<void> {
+    const stopped = this.#carrier.stop()
+    for (const end of this.#waits) end()
+    await stopped
+  }
+
+  /** Resolves when nothing is left to do before the clock moves. */
+  settle(): Promise<void> {
+    return this.#carrier.settle()
+  }
+
+  /** Runs `act` in one transaction. */
+  inWork<T>(verb: string, act: (work: Work) => Promise<T>): Promise<T> {
+    return this.#options.inWork(verb, act)
+  }
+
+  /** Writes down what is to be done; it begins when the transaction is durable. Gives the open run when it has a name and there is one. */
+  async begin<Subject, Place>(work: RunWork, request: RunRequest<Subject, Place>): Promise<Run> {
+    const { tx, now } = work
+    const { expected = null, rate = null, name = null, dueAt = null, ...rest } = request
+    const { id = this.#xids.next(), isHere: isAlwaysHere = false, ...asked } = rest
+    const run: NewRun = { ...asked, id, name, startedAt: now, dueAt, expected, rate }
+    const isHere = (this.#carriesOut || isAlwaysHere) && dueAt === null && !this.#carrier.isStopped
+    const lease = isHere ? this.#carrier.lease() : { owner: null, until: now }
+    if (!(await insertRun(tx, run, lease))) {
+      const open = name === null ? null : await readOpenRun(tx, name)
+      if (open === null) throw new Error(`run ${id} was not begun, and none of its name is open`)
+      return open
+    }
+    const begun = { ...run, ...BEGUN, owner: lease.owner }
+    work.afterCommit(() => (isHere ? this.#carrier.goOn(begun) : this.#carrier.changed()))
+    return begun
+  }
+
+  /** Forgets at most `most` runs that ended long ago; gives how many. Rows of kinds that walk by themselves are theirs. */
+  forgetEnded({ tx, now }: RunWork, most: number): Promise<number> {
+    const before = later(now, -KEPT_US)
+    const kinds = [...this.#carrier.kinds.values()]
+      .filter((kind) => !('walk' in kind))
+      .map(({ kind }) => kind)
+    return removeEndedRuns(tx, kinds, { first: firstXidOf(before / 1_000_000n), before, most })
+  }
+
+  /** A round of a kind now, or the one that is under way, once it does not go on by itself; null when there was nothing to do. */
+  async round(kind: string, subject: unknown = null): Promise<Run | null> {
+    const { id, owner } = await this.#beginRound(kind, subject)
+    // One that its server left is taken up at once.
+    if (owner !== this.owner && this.#carriesOut) await this.#carrier.look()
+    return this.over(id, ROUND_US)
+  }
+
+  #roundsOf(kind: string): Rounds | undefined {
+    const known = this.#carrier.kinds.get(kind)
+    return known !== undefined && 'rounds' in known ? known.rounds : undefined
+  }
+
+  #beginRound(kind: string, subject: unknown): Promise<Run> {
+    const about = this.#roundsOf(kind)?.about
+    if (about === undefined) throw new Error(`'${kind}' is no kind of run that comes round`)
+    const name = subject === null ? kind : `${kind} ${JSON.stringify(subject)}`
+    const request = { kind, name, about, subject, place: null, actor: kind }
+    return this.#options.inWork('run.begin', (work) => this.begin(work, request))
+  }
+
+  /** Begins the rounds that are due. */
+  async #beginRounds(): Promise<void> {
+    const { clock } = this.#options
+    for (const [kind, dueAt] of this.#rounds) {
+      const now = clock.now()
+      const everyUs = this.#roundsOf(kind)?.everyUs
+      if (dueAt > now || this.#carrier.isStopped) continue
+      await this.#beginRound(kind, null)
+      if (everyUs === undefined) this.#rounds.delete(kind)
+      else this.#rounds.set(kind, later(now, everyUs))
+    }
+  }
+
+  /** The run with this id; null when there is none. */
+  read(id: Xid): Promise<Run | null> {
+    return this.#options.db.session('run.read', (session) => readRun(session, id))
+  }
+
+  /** Runs, the newest first. */
+  list(page: RunPage): Promise<readonly Run[]> {
+    return this.#options.db.session('run.list', (session) => readRuns(session, page))
+  }
+
+  /** Runs that are under way or paused. */
+  open(): Promise<readonly Run[]> {
+    return this.#options.db.session('run.open', openRuns)
+  }
+
+  /** How many rows a run did, once it came to its end. Refuses where it was paused, cancelled or failed instead, and when this server stops. */
+  async done(id: Xid): Promise<number> {
+    for (;;) {
+      const run = await this.over(id, LONG_US)
+      if (run === null || run.state === 'done') return run?.done ?? 0
+      if (run.state !== 'running') throw failure('run_broken_off', { id, state: run.state, done: run.done })
+      if (this.#carrier.isStopped) throw failure('service_stopping')
+    }
+  }
+
+  /** The run once it does not go on by itself; after so long, and when this server stops, as it is then. */
+  async over(id: Xid, withinUs: bigint): Promise<Run | null> {
+    const patience = this.#wait(withinUs)
+    try {
+      for (;;) {
+        // Before the look: a walk that ends meanwhile is waited for no longer.
+        const here = this.#carrier.overHere(id)
+        const run = await this.read(id)
+        if (run?.state !== 'running' || patience.isOver()) return run
+        // Another server tells of its end; a word that was lost is made up for by a look.
+        const look = this.#wait(LOOK_US)
+        this.#listening.add(look.end)
+        await Promise.race([here ?? look.over, patience.over])
+        this.#listening.delete(look.end)
+        look.end()
+      }
+    } finally {
+      patience.end()
+    }
+  }
+
+  /** Who is at a run that is begun or resumed in a transaction of its kind: this server, or whoever takes it up. */
+  leaseAt(now: Instant): { readonly owner: string | null; readonly until: Instant } {
+    return this.#carriesOut ? this.#carrier.lease() : { owner: null, until: now }
+  }
+
+  /** A kind changed one of its runs: it goes on with it when it is this server's, and the others are told. */
+  changed(run: Run): void {
+    if (run.owner === this.owner && run.state === 'running') this.#carrier.goOn(run)
+    this.#carrier.changed()
+  }
+
+  /** Pauses, resumes or ends a run, or gives it another rate. When the transaction is durable, nothing more is done that this forbids. */
+  async command(work: Work, id: Xid, command: RunCommand): Promise<Run> {
+    const run = await lockRun(work.tx, id)
+    if (run === null) throw failure('run_unknown', { id })
+    const kind = this.#carrier.kinds.get(run.kind)
+    if (kind !== undefined && 'walk' in kind) return (await kind.command(work, id, command)).run ?? run
+    const { needs, words } = COMMANDS[command.act]
+    if (!needs.includes(run.state))
+      throw failure('run_state_wrong', { act: words, state: run.state, needed: needs.join(' or ') })
+    const changed = await this.#change(work, run, command)
+    const isHere = changed.owner === this.owner
+    work.afterCommit(() => {
+      if (isHere) this.#carrier.goOn(changed)
+      this.#carrier.changed()
+    })
+    return changed
+  }
+
+  #changeBy(run: Run, command: RunCommand, now: Instant): RunChange {
+    const nobody = { owner: null, until: null }
+    switch (command.act) {
+      case 'pause':
+        return {
+          state: 'paused',
+          note: command.reason ?? `by ${command.actor}`,
+          rateNow: null,
+          lease: nobody,
+        }
+      case 'cancel':
+        return {
+          state: 'cancelled',
+          note: command.reason ?? `by ${command.actor}`,
+          endedAt: now,
+          rateNow: null,
+          lease: nobody,
+        }
+      case 'resume': {
+        const isHere = this.#carriesOut && run.dueAt === null
+        return {
+          state: 'running',
+          note: null,
+          lease: isHere ? this.#carrier.lease() : { owner: null, until: now },
+        }
+      }
+      case 'rate': {
+        const isHeld = run.owner !== null && run.state === 'running'
+        return {
+          rate: command.rate,
+          lease: isHeld
+            ? { owner: run.owner, until: this.#carrier.lease().until }
+            : { owner: null, until: now },
+        }
+      }
+    }
+  }
+
+  /** Writes what a command makes of a run, and files it. */
+  async #change(work: Work, run: Run, command: RunCommand): Promise<Run> {
+    const change = this.#changeBy(run, command, work.now)
+    const changed = changeRun(work.tx, run, { ...change, version: run.version + 1 })
+    await this.#options.record?.(work, changed, noteOf(command))
+    return changed
+  }
+
+  /** `over` resolves after this time, when it is ended, and when this is stopped. */
+  #wait(us: bigint): {
+    readonly over: Promise<void>
+    readonly isOver: () => boolean
+    readonly end: () => void
+  } {
+    const { clock } = this.#options
+    const { promise, resolve } = Promise.withResolvers<void>()
+    let isOver = false
+    const end = (): void => {
+      isOver = true
+      alarm.cancel()
+      this.#waits.delete(end)
+      resolve()
+    }
+    const alarm = clock.alarm(later(clock.now(), us), end)
+    this.#waits.add(end)
+    if (this.#carrier.isStopped) end()
+    return { over: promise, isOver: () => isOver, end }
+  }
+}
+
+/** What a new run is. */
+const BEGUN = {
+  state: 'running',
+  note: null,
+  endedAt: null,
+  done: 0,
+  skipped: 0,
+  failed: 0,
+  rateNow: null,
+  resumed: 0,
+  version: 1,
+} as const
