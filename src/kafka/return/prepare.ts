@@ -66,6 +66,7 @@ export async function prepare(parts: ReturnParts, event: StoredEvent, terms: Ter
       const minted = eventId(randomUUID())
       const rendering = { change: decision.change, override, edited, mintCorrelationId, eventId: minted }
       const judged = await judge(parts, event, {
+        isNew: true,
         record: async (service) => renderRecord(event, service, rendering),
         read: (look) => parts.db.session('kafka.laterSameKey', look),
       })
@@ -88,6 +89,7 @@ export async function prepareAgain(
   // Nobody shall believe that an override was used.
   if (!terms.resend || terms.override !== null) return { why: 'uncertain', dlqId, eventId }
   const judged = await judge(parts, event, {
+    isNew: false,
     record: () => sentRecord(session, event, eventId),
     read: (look) => look(session),
   })
@@ -111,6 +113,8 @@ async function judge(
   { settings }: ReturnParts,
   event: StoredEvent,
   how: {
+    /** Whether it was never sent before: then it is known by whom its value was made. */
+    readonly isNew: boolean
     readonly record: (service: KafkaService) => Promise<OutgoingRecord>
     readonly read: (look: (session: Session) => Promise<boolean>) => Promise<boolean>
   },
@@ -122,7 +126,7 @@ async function judge(
     return { reasons: known.includes('service_unknown') ? known : ['service_unknown', ...known] }
   }
   const record = await how.record(service)
-  if (isBatch(event, record)) return { reasons: ['batch_too_large'] }
+  if (how.isNew && isBatch(event, record)) return { reasons: ['batch_too_large'] }
   const reasons = guard(record, service, settings)
   if (reasons.length > 0) return { reasons }
   const isOutrun = await how.read((session) => hasLaterSameKey(session, event))

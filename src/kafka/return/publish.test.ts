@@ -180,6 +180,19 @@ describe.each(stores)('an event in flight on $name', (kind) => {
       expect(desk.sentValues(service)).toEqual(['{"plain": true}', '{"plain": true}'])
     })
 
+    it('is sent again also when a processor said that a batch is to go out as it is', async () => {
+      const packed = { compression: 'lz4', records: 7, mostBytes: 1_000 } as const
+      const value = '{"whole": true}'
+      const record = { ...desk.store.record({ topic: 'g_dlq', value, headers: [] }), packed }
+      await desk.store.take(record)
+      const event = await desk.store.eventAt(record)
+      desk.decide = () => ({ action: 'publish', change: { value: Buffer.from(value) } })
+      desk.publisher.next(DOUBT)
+      expect(await refusalId(desk.process('g'))).toBe('kafkaUnavailableError')
+      await desk.process('g', { resend: true })
+      expect(await desk.standing(event)).toMatchObject({ state: 'published' })
+    })
+
     it('is sent again by the next call, where that is how it is set', async () => {
       const { service, id } = await uncertainOne()
       const path = desk.another({ settings: { onUncertain: 'resend' } })
