@@ -183,9 +183,9 @@ async function write(
   await kept
   const groups = await tx.rows<Group>(drawers, ids)
   const same = values.slice(2)
-  const each = [...given].map(([id, own]) =>
-    [id, JSON.stringify(own), ...same].slice(0, parametersOf(changing.sqlite)),
-  )
+  // Counted once: for each of a thousand letters it took ten milliseconds more.
+  const places = parametersOf(changing.sqlite)
+  const each = [...given].map(([id, own]) => [id, JSON.stringify(own), ...same].slice(0, places))
   await tx.runEach(changing, each)
   if (word !== null) await tx.run(recordChanged, ...values)
   return groups
