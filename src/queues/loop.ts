@@ -265,14 +265,15 @@ export class QueueLoop {
   /**
    * Items must be leased in the order of their serials. Of two cycles that insert, the one with the lower serials may
    * commit last: so they overlap only while nobody leases, and nobody leases before both are over. With several
-   * partitions a cycle that deals chooses among them first; items that arrive meanwhile would go to its waiters alone.
+   * partitions a cycle that deals chooses among them first; items that arrive meanwhile would go to its waiters alone. So they
+   * would with one, past leases that came after the cycle began and before the items.
    */
   #permits(): Permits {
     const dealing = this.#dealing()
     const wanted = this.#waiters.size > 0 || dealing
-    const choosing = dealing && this.queue.partitions.length > 1
+    const wouldMiss = dealing && (this.queue.partitions.length > 1 || this.#wantedItems() > 0)
     return {
-      inserts: (this.#inserting() === 0 && !choosing) || !wanted,
+      inserts: (this.#inserting() === 0 && !wouldMiss) || !wanted,
       deals: !this.#insertsOverlapped,
     }
   }

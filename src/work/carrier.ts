@@ -260,10 +260,12 @@ export class Carrier<Work extends RunWork> {
     })
   }
 
+  /** Others hear that it is theirs. */
   async #leave(id: Xid): Promise<void> {
     const { db, log } = this.#parts
     await db
       .session('run.leave', (session) => leaveRun(session, id, this.owner))
+      .then(() => db.notify(CHANNEL, ''))
       .catch((error: unknown) =>
         log.warn({ err: error, run: id }, 'run was not left; its lease ends by itself'),
       )

@@ -219,6 +219,8 @@ export class Runs<Work extends RunWork> {
         await Promise.race([here ?? look.over, patience.over])
         this.#listening.delete(look.end)
         look.end()
+        // Then others may take it up, and its counts are those of the last step here.
+        if (this.#carrier.isStopped) await here
       }
     } finally {
       patience.end()
