@@ -180,6 +180,10 @@ const changing = (act: TransitionName): Statement =>
     sqlite: `UPDATE letters SET ${assignments('sqlite', act)} WHERE id = $1 AND ${fromStatus(act)}`,
   })
 
+/** How many values a statement has places for: neither store takes more. */
+const placesIn = (text: string): number =>
+  Math.max(...[...text.matchAll(/[?$](\d+)/g)].map(([, place]) => Number(place)))
+
 /** The drawers of letters that an act can be done to. */
 const drawersFor = (act: TransitionName): Statement =>
   sql(`letters.${act}.drawers`, {
@@ -187,7 +191,11 @@ const drawersFor = (act: TransitionName): Statement =>
     sqlite: `SELECT drawer, 1 AS letters FROM letters WHERE id = ANY($1) AND ${fromStatus(act)}`,
   })
 
-const statementsOf = (act: TransitionName) => ({ changing: changing(act), drawers: drawersFor(act) })
+function statementsOf(act: TransitionName) {
+  const statement = changing(act)
+  const places = { postgres: placesIn(statement.postgres), sqlite: placesIn(statement.sqlite) }
+  return { changing: statement, places, drawers: drawersFor(act) }
+}
 
 /** Takes letters out by primary key. Rows: one for all that were the same. */
 function removing(act: TransitionName): Statement {
@@ -223,10 +231,6 @@ export const recordChanged = sql('letters.record', {
     ${recorded('sqlite', 'letters', 'asked.value', CORRELATION_ID)}
     FROM json_each($2) AS asked CROSS JOIN letters ON letters.id = CAST(asked.key AS INTEGER)`,
 })
-
-/** How many values a statement has parameters for: neither store takes more. */
-export const parametersOf = (text: string): number =>
-  Math.max(...[...text.matchAll(/[?$](\d+)/g)].map(([, place]) => Number(place)))
 
 /** The failures that stand on letters go to their attempts; one look into their primary key each. */
 export const keepFailures = sql(

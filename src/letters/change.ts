@@ -14,7 +14,6 @@ import {
   type Given,
   keepFailures,
   keepFilingOut,
-  parametersOf,
   REMOVALS,
   recordChanged,
   removeAttempts,
@@ -168,7 +167,7 @@ async function write(
   letters: readonly AnyLetter[],
   how: RedriveHow,
 ): Promise<readonly Group[]> {
-  const { changing, drawers } = CHANGES[act]
+  const { changing, places, drawers } = CHANGES[act]
   const { sets, word } = transitionOf(act)
   const { given, series } = await givenOf(tx, act, letters, how)
   const ids = [...given.keys()]
@@ -177,15 +176,13 @@ async function write(
   // Before it is replaced, in one flight with that.
   const kept = sets.includes('failure') ? tx.run(keepFailures, ids, now) : null
   if (tx.dialect === 'postgres') {
-    const changed = tx.rows<Group>(changing, ...values.slice(0, parametersOf(changing.postgres)))
+    const changed = tx.rows<Group>(changing, ...values.slice(0, places.postgres))
     return (await Promise.all([changed, kept]))[0]
   }
   await kept
   const groups = await tx.rows<Group>(drawers, ids)
   const same = values.slice(2)
-  // Counted once: for each of a thousand letters it took ten milliseconds more.
-  const places = parametersOf(changing.sqlite)
-  const each = [...given].map(([id, own]) => [id, JSON.stringify(own), ...same].slice(0, places))
+  const each = [...given].map(([id, own]) => [id, JSON.stringify(own), ...same].slice(0, places.sqlite))
   await tx.runEach(changing, each)
   if (word !== null) await tx.run(recordChanged, ...values)
   return groups
