@@ -23,6 +23,8 @@ export interface Statement {
   readonly sqlite: string
   /** Whether SQLite reads integers as bigint; needed wherever an instant or a sum is selected. */
   readonly bigints: boolean
+  /** 'anew': PostgreSQL makes a plan for the values of every call. Left out: it may keep one. */
+  readonly plan?: 'anew'
 }
 
 interface StatementText {
@@ -51,7 +53,7 @@ const forSqlite = (text: string): string =>
 export function sql(
   name: string,
   text: string | StatementText,
-  options: { readonly bigints?: boolean } = {},
+  options: { readonly bigints?: boolean; readonly plan?: 'anew' } = {},
 ): Statement {
   const variants = typeof text === 'string' ? { postgres: text, sqlite: text } : text
   const statement = {
@@ -59,6 +61,7 @@ export function sql(
     postgres: forPostgres(variants.postgres),
     sqlite: forSqlite(variants.sqlite),
     bigints: options.bigints ?? false,
+    ...(options.plan !== undefined && { plan: options.plan }),
   }
   const namesake = declared.get(name)
   // Prepared statements are known by their name: of two with the same name one would run in place of the other.

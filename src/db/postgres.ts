@@ -1,6 +1,6 @@
 /**
  * PostgreSQL through node-postgres. Connections are pipelined, so that BEGIN travels with the first statement.
- * Only transaction-level state is relied upon for correctness; poolers in transaction mode work.
+ * Nothing is set: sessions are as the server makes them, and the planner chooses.
  */
 import pg from 'pg'
 import { BartlebyError } from '../core/errors.ts'
@@ -17,30 +17,16 @@ import {
 } from './database.ts'
 import { GatheringSocket } from './gathering-socket.ts'
 
-/**
- * Every statement of ours is driven by an index, on tables that are empty one minute and hold millions the
- * next. With plans left to stale statistics a lease of 1,000 from 60,000 un-analysed items sorted the whole
- * queue, which was 32 ms of its 48 ms. Switched off, a way to plan costs 1e10, which PostgreSQL's JIT takes for
- * the cost of the statement: it compiled for longer than a second what runs for less than a millisecond.
- */
-const SETTINGS = {
-  enable_seqscan: 'off',
-  enable_bitmapscan: 'off',
-  enable_sort: 'off',
-  plan_cache_mode: 'force_generic_plan',
-  jit: 'off',
-}
-
-/** The settings as statements. Ours are local: a connection may be lent to other applications after each transaction. */
-export const settingsOf = (scope: 'LOCAL' | 'SESSION'): string =>
-  Object.entries(SETTINGS)
-    .map(([name, value]) => `SET ${scope} ${name} = ${value}`)
-    .join('; ')
-
-/** One message, so that the settings cost no trip of their own. */
-const BEGIN = `BEGIN; ${settingsOf('LOCAL')}`
+const BEGIN = 'BEGIN'
 /** The moment of a snapshot is that of the first query behind BEGIN. */
-const BEGIN_READING = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${settingsOf('LOCAL')}; SELECT 1`
+const BEGIN_READING = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1'
+
+/**
+ * The longest that a connection keeps a plan. PostgreSQL plans by the true size of a table, but a plan that was made while the
+ * table was empty reads it from end to end, and stays when a million rows have arrived.
+ */
+const PLANS_KEPT_MS = 2_000
+const GIVE_UP_PLANS = 'DISCARD PLANS'
 
 const SERIALISATION_FAILURE = '40001'
 const DEADLOCK = '40P01'
@@ -87,11 +73,8 @@ class PostgresSession implements Session {
   }
 
   protected query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
-    return this.#client.query({
-      name: statement.name,
-      text: statement.postgres,
-      values: values.map(toParameter),
-    })
+    const query = { text: statement.postgres, values: values.map(toParameter) }
+    return this.#client.query(statement.plan === 'anew' ? query : { ...query, name: statement.name })
   }
 
   /** Unprepared text, for transaction control. */
@@ -106,17 +89,10 @@ class PostgresSession implements Session {
   }
 }
 
-/** Statements that each are a transaction of their own, sent in one flight; nothing can be left for later. */
+/** Statements that each are a transaction of their own; nothing can be left for later. */
 class SingleStatements extends PostgresSession implements Transaction {
   atCommit(statement: Statement): void {
     throw new TypeError(`'${statement.name}' would not be part of the transaction`)
-  }
-
-  protected override async query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
-    const begun = this.text(BEGIN)
-    const answer = super.query(statement, values)
-    const committed = this.text('COMMIT')
-    return (await allOf(begun, answer, committed))[1]
   }
 }
 
@@ -158,6 +134,8 @@ export class PostgresDatabase implements Database {
   readonly #pool: pg.Pool
   /** How every connection is made. */
   readonly #connection: pg.ClientConfig
+  /** Until when each connection keeps its plans. */
+  readonly #plansKeptUntil = new WeakMap<pg.ClientBase, number>()
   readonly #listeners: ((call: StoreCall) => void)[] = []
   readonly #heard = new Map<string, (payload: string) => void>()
   #ear: pg.Client | undefined
@@ -246,8 +224,19 @@ export class PostgresDatabase implements Database {
   #connected<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
     return onConnection(work, async () => {
       const client = await this.#pool.connect()
+      this.#givePlansUp(client)
       return { client, leave: async (broken) => client.release(broken) }
     })
+  }
+
+  /** Old plans go, with whatever is sent next: it costs no trip of its own. */
+  #givePlansUp(client: pg.ClientBase): void {
+    const now = performance.now()
+    const keptUntil = this.#plansKeptUntil.get(client)
+    if (keptUntil !== undefined && now < keptUntil) return
+    this.#plansKeptUntil.set(client, now + PLANS_KEPT_MS)
+    // A lost connection is met by the statement behind it.
+    if (keptUntil !== undefined) client.query(GIVE_UP_PLANS).catch(() => {})
   }
 
   /** On a connection that nobody else uses, before or after. */

@@ -39,6 +39,14 @@ export const questionsOf = (layout: Layout): readonly Statement[] => [
   ),
 ]
 
+/** The first page of every list that is not filtered. */
+export async function readPages({ layout, db }: Toured): Promise<void> {
+  for (const status of [null, ...OUTBOX_STATUSES]) {
+    const { page } = statementsOf(layout, status, false)
+    await db.session('page', (session) => session.rows({ ...page, name: `page.${status}` }, 25, 0))
+  }
+}
+
 /** Does everything. What the table holds does not matter; nothing is called that finds nothing. */
 export async function tour(toured: Toured): Promise<void> {
   await deliver(toured)

@@ -1,4 +1,4 @@
-/** Every statement of runs with values that make a scan of their table show, and what the plans must be like on both stores. */
+/** Every statement of runs with values that make a scan of their table show, and what the plans must be like on SQLite. */
 import { type Argument, NOW } from './explain.ts'
 
 const LATER = NOW + 30_000_000n
@@ -42,14 +42,7 @@ const BY_ID = [
   'runs.note',
 ] as const
 
-/** The index that a statement must find its rows by on PostgreSQL, and the column that must bound the search. */
-export const RUN_INDEXES: Readonly<Record<string, readonly string[]>> = {
-  'runs_pkey id': [...BY_ID, 'runs.removeEnded'],
-  runs_open: ['runs.open', 'runs.left'],
-  'runs_one name': ['runs.named'],
-}
-
-/** The same on SQLite. */
+/** The index that a statement must find its rows by on SQLite. */
 export const RUN_INDEXES_SQLITE: Readonly<Record<string, readonly string[]>> = {
   'PRIMARY KEY': [...BY_ID, 'runs.removeEnded'],
   runs_one: ['runs.named'],

@@ -1,0 +1,42 @@
+/**
+ * Statements that still read or sort what grows on some ground, and what is wrong with them. The list only gets shorter.
+ *
+ * Most are of one kind: `WHERE a = $1 ORDER BY a, b LIMIT $2`. Without statistics PostgreSQL believes that `a = $1` is met by few rows, fetches
+ * them all and sorts them. A range of the index says the same and is believed to be long: `WHERE (a, b) > ($1, $2) AND a <= $1
+ * ORDER BY a, b LIMIT $3` (see items.head).
+ */
+const SORTS_ALL = 'believes that its first columns are met by few rows, and sorts all of them'
+
+export const NOT_YET: Readonly<Record<string, string>> = {
+  // desks
+  'kafka.unknownEvents': SORTS_ALL,
+  'runs.page': 'reads all runs and sorts them when statistics are missing',
+  'runs.removeEnded': 'reads all runs when statistics are missing',
+  'webhooks.audience': 'reads all consumers when statistics are those of a small store',
+  'webhooks.listMessages.newer': SORTS_ALL,
+  'webhooks.listMessages.older': SORTS_ALL,
+  'webhooks.listScheduledAndSent.newer': SORTS_ALL,
+  'webhooks.listScheduledAndSent.older': SORTS_ALL,
+  'webhooks.listWaiting.newer': SORTS_ALL,
+  'webhooks.listWaiting.older': SORTS_ALL,
+  'outbox oldest': 'meets thousands of rows without statistics',
+  'outbox recordKeys': 'reads the whole table without statistics',
+  'outbox purge': 'reads the whole table without statistics',
+  // letters
+  'history.byDefaultInstance': SORTS_ALL,
+  'history.byInstance': SORTS_ALL,
+  'history.bySeries': SORTS_ALL,
+  'history.newestOfSeries': SORTS_ALL,
+  'letters.newest': SORTS_ALL,
+  'letters.nextToExpire': SORTS_ALL,
+  'letters.ofInstance': SORTS_ALL,
+  'lying.due': SORTS_ALL,
+  'redriveExceptions.count': 'reads all exceptions when statistics are those of a small store',
+  'redrives.forget.redrive_exceptions': 'reads all exceptions of the redrive for a batch of them',
+  // numbers
+  'letterActivity.remove.letter_hours_oldest': SORTS_ALL,
+  'letterActivity.remove.letter_minutes_oldest': SORTS_ALL,
+  'letterActivity.series': 'reads all hours of all subjects without statistics',
+  // db
+  'items.head': SORTS_ALL,
+}

@@ -1,0 +1,158 @@
+/** Statements of queues, letters and history on PostgreSQL with values that make a scan of the tables show, as load*.ts fill them. */
+import { KSUID_LENGTH } from '../../src/core/ksuid.ts'
+import { type Argument, NOW } from './explain.ts'
+import { LEASED, PART } from './load.ts'
+import { DEAD_PART, DRAWERS, SERIES } from './load-letters.ts'
+
+const DAY = 86_400_000_000n
+const HIGHEST = 9_223_372_036_854_775_807n
+const LOWEST = -9_223_372_036_854_775_808n
+
+const list = (values: Iterable<Argument>) => `{${[...values].join(',')}}`
+const range = (first: number, length: number) => Array.from({ length }, (_, i) => first + i)
+const lanes = range(0, 60)
+const letters = list(range(0, 20).map((i) => i * 7 + 1))
+const leased = list(range(LEASED - 9, 10))
+const dying = range(LEASED + 1, 1_000)
+const notes = JSON.stringify([
+  {
+    note: 1,
+    drawer: 1,
+    series: 1,
+    engine: 'queues',
+    captured_at: `${NOW}`,
+    first_failure_at: `${NOW}`,
+    last_failure_at: `${NOW}`,
+    reason: 'attempts',
+    error_class: 'Error',
+    error_message: 'it failed',
+    duration_ms: 0,
+  },
+])
+
+/** A statement, what is asked of it, its values in a store with so many letters, and rows that a small store has too few of. */
+export type Call = readonly [
+  name: string,
+  about: string,
+  values: (letters: number) => readonly Argument[],
+  gives?: number,
+]
+
+/** Calls and their values; `letters` is how many letters, and rows of history, the store has. */
+export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
+  ['items.lease', 'of ten', () => [PART, LEASED, NOW, 10, NOW + 60_000_000n]],
+  ['items.complete', 'of ten', () => [PART, leased]],
+  ['items.facts', 'of ten', () => [PART, leased, 0]],
+  ['items.head', '', () => [PART, NOW, 10]],
+  ['items.shelf', '', () => [PART, 0, LEASED, 10]],
+  ['items.heads', 'of two parts', () => [`{${PART},${DEAD_PART}}`]],
+  ['lying.heads', 'of two parts', () => [`{${PART},${DEAD_PART}}`]],
+  ['due.leases', '', () => [NOW, 1_000, '{}']],
+  ['due.expired', '', () => [NOW, 1_000, '{}']],
+  ['due.scheduled', '', () => [NOW, 1_000, '{}']],
+  ['due.next', '', () => [NOW + 2_000_000n]],
+  ['counts.read', '', () => [`{${PART}}`]],
+  [
+    'items.bury',
+    'of a thousand items',
+    () => [
+      notes,
+      PART,
+      0,
+      list(dying),
+      0,
+      list(dying.map(() => 0)),
+      list(dying.map((serial) => 10_000_000 + serial)),
+      dying.map((serial) => String(serial).padStart(KSUID_LENGTH, '0')).join(''),
+      list(dying.map(() => 1)),
+      DEAD_PART,
+      NOW,
+      'queue-9',
+      0,
+      '{}',
+    ],
+  ],
+  ['letters.newest', 'first page', () => ['{0,1,2}', HIGHEST, HIGHEST, LOWEST, 51]],
+  ['letters.newest', 'deep page', () => ['{0,1,2}', NOW + 500n, 500, LOWEST, 51]],
+  [
+    'letters.newestInDrawers',
+    'of sixty lanes',
+    () => [
+      list(lanes.map((i) => 1 + (i % DRAWERS))),
+      list(lanes.map((i) => i % 3)),
+      HIGHEST,
+      HIGHEST,
+      LOWEST,
+      51,
+    ],
+    60 * 51,
+  ],
+  [
+    'letters.newestInDrawers',
+    'of a rare drawer',
+    () => [list([0, 1, 2].map(() => DRAWERS + 1)), '{0,1,2}', HIGHEST, HIGHEST, LOWEST, 51],
+  ],
+  ['letters.nextToExpireInDrawer', 'of a rare drawer', () => [HIGHEST, LOWEST, 0, 250, DRAWERS + 1]],
+  ['letters.unconfirmed', '', () => [HIGHEST, HIGHEST, LOWEST, 51]],
+  ['letters.oldestPending', '', () => []],
+  ['letters.countNewest', 'of a thousand', () => ['{0,1,2}', LOWEST, HIGHEST, 1_000]],
+  [
+    'letters.countInDrawers',
+    'of many drawers',
+    () => ['{0,1,2}', LOWEST, HIGHEST, 1_000, list(range(1, DRAWERS))],
+  ],
+  ['letters.facts', '', () => [letters]],
+  ['letterActivity.series', 'of a day', () => [0, '{0}', '{0,1,2,3,4,5}', NOW - DAY, 900_000_000, null]],
+  [
+    'letterActivity.series',
+    'of twenty origins',
+    () => [1, list(range(-20, 20)), '{0,1,2,3,4,5}', NOW - DAY, 3_600_000_000, list(range(1, 40))],
+  ],
+  ['letterActivity.ofDrawers', 'of fifty', () => [NOW - DAY, list(range(1, 50)), 1]],
+  ['letterActivity.ever', 'of fifty', () => [list(range(1, 50)), '{1,2,3}']],
+  ['letterActivity.first', '', () => [1]],
+  ['letterActivity.remove.letter_minutes_oldest', '', () => [NOW, 500]],
+  ['letterActivity.remove.letter_hours_oldest', '', () => [NOW, 500]],
+  ['letters.ofInstance', '', () => ['instance-7', HIGHEST, HIGHEST, LOWEST, 51]],
+  ['letters.ofCorrelation', '', () => ['correlation-000000007', HIGHEST, HIGHEST, LOWEST, 51]],
+  ['letters.byRowKey', 'of an engine', () => ['engine-2', 'instance-7', NOW + 7n]],
+  ['letters.byRowKey', 'of a queue', () => ['queues', 'source-000000008', NOW + 8n]],
+  ['letters.read', '', () => [500]],
+  ['letters.summaries', '', () => [letters]],
+  ['letters.lockUnconfirmed', '', () => [letters]],
+  ['letterTexts.ofLetters', '', () => [letters]],
+  ['lying.ready', '', () => [DEAD_PART, 0, 5]],
+  ['lying.holders', '', () => ['{source-000000100,item-source-000000101}', '{source-000000100}']],
+  [
+    'walk.reopened',
+    'of one reopening',
+    (rows) => [
+      NOW + BigInt(rows) - 19n,
+      '1:1:',
+      HIGHEST,
+      HIGHEST,
+      LOWEST,
+      HIGHEST,
+      null,
+      null,
+      '{0,1,2}',
+      null,
+      51,
+    ],
+  ],
+  ['search.among', '', () => [letters, HIGHEST, HIGHEST, LOWEST, '{0,1,2}', null, null, null, 51]],
+  ['search.unfiled', '', () => [1_000]],
+  [
+    'history.bySeries',
+    'of all series',
+    () => [HIGHEST, 0, LOWEST, 51, list(range(1, SERIES + 1))],
+    (SERIES + 1) * 51,
+  ],
+  ['history.bySeries', 'of a rare series', () => [HIGHEST, 0, LOWEST, 51, `{${SERIES + 1}}`]],
+  ['history.newestOfSeries', 'of a few runs', () => [list(range(1, SERIES + 1)), LOWEST, 20]],
+  ['history.byCorrelation', '', () => [HIGHEST, 0, LOWEST, 51, 'correlation-000000007']],
+  ['history.byInstance', '', () => [HIGHEST, 0, LOWEST, 51, 'instance-5']],
+  ['history.byKey', '', () => ['correlation-000000007', NOW + 7n]],
+  ['history.ofLetter', '', () => [7, 50]],
+  ['history.bySource', '', () => ['engine-1', 'source-000000008']],
+]
