@@ -22,7 +22,7 @@ describe('the options of an office', () => {
     [{ store: 'mysql://x' }, "store: 'mysql://x' is not allowed; allowed: 'sqlite:PATH'"],
     [{ webhook: {} }, "webhook: unknown key; did you mean 'webhooks'?"],
     [{ retries: 3 }, 'retries: unknown key; known keys here: store, postgres, queues, engines, outbox, '],
-    [{ postgres: { pool: 8 } }, 'postgres.pool: unknown key; known keys here: poolSize'],
+    [{ postgres: { pool: 8 } }, 'postgres.pool: unknown key; known keys here: poolSize, listenUrl'],
     [{ queues: { dedupWindow: '1m' } }, "queues.dedupWindow: unknown key; did you mean 'dedupeWindow'?"],
     [{ engines: { tables: { days: 90 } } }, 'engines.tables.days: unknown key; '],
     [

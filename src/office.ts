@@ -60,7 +60,11 @@ import { Webhooks } from './webhooks/webhooks.ts'
 export interface OfficeOptions {
   /** `sqlite:PATH`, `sqlite::memory:` or `postgres://…`. */
   readonly store: string
-  readonly postgres?: { readonly poolSize: number }
+  readonly postgres?: {
+    readonly poolSize: number
+    /** PostgreSQL's own address, when the store is reached through a pooler: notifications are heard there. */
+    readonly listenUrl?: string
+  }
   /** True: a server that is like PostgreSQL but another product is taken. Default false. */
   readonly unsupportedStore?: boolean
   readonly queues?: {
@@ -172,7 +176,8 @@ export class Office {
   /** Opens the office on a store, creating or upgrading its tables first. Close it when done. */
   static async open(options: OfficeOptions): Promise<Office> {
     checkOfficeOptions(options)
-    const db = openDatabase(options.store, options.postgres ?? { poolSize: DEFAULT_POOL_SIZE })
+    const { store, postgres = { poolSize: DEFAULT_POOL_SIZE }, log: given } = options
+    const db = openDatabase(store, given === undefined ? postgres : { ...postgres, log: given })
     let office: Office | undefined
     try {
       if (options.unsupportedStore !== true) await requirePostgresItself(db)

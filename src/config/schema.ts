@@ -158,7 +158,17 @@ export const FileSchema = section({
   }),
   outbox: Type.Array(OutboxSchema, { default: [], description: 'a list of outboxes' }),
   webhooks: WebhooksSchema,
-  postgres: section({ poolSize }),
+  postgres: section({
+    poolSize,
+    listenUrl: Type.Optional(
+      Type.Refine(
+        Type.String({
+          description: "PostgreSQL's own address, 'postgres://USER:PASSWORD@HOST:PORT/DATABASE'",
+        }),
+        (text) => readStoreUrl(text)?.kind === 'postgres',
+      ),
+    ),
+  }),
   log: section({
     level: oneOf(LOG_LEVELS, 'info'),
     file: Type.Optional(Type.String({ pattern: /^[^\0]+$/, description: 'the path of a file' })),

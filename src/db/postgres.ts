@@ -4,6 +4,7 @@
  */
 import pg from 'pg'
 import { BartlebyError } from '../core/errors.ts'
+import { type Log, silentLog } from '../core/log.ts'
 import { withAttempts } from './attempts.ts'
 import {
   type Database,
@@ -16,6 +17,7 @@ import {
   type Value,
 } from './database.ts'
 import { GatheringSocket } from './gathering-socket.ts'
+import { isPooled } from './pooler.ts'
 
 const BEGIN = 'BEGIN'
 /** The moment of a snapshot is that of the first query behind BEGIN. */
@@ -47,6 +49,16 @@ const CONNECT_TIMEOUT_MS = 5_000
 
 export interface PostgresOptions {
   readonly poolSize: number
+  /** Where notifications are heard when the store is reached through a pooler; left out, where the store is. */
+  readonly listenUrl?: string
+  readonly log?: Log
+}
+
+/** A connection to use for a while. */
+interface Connection {
+  readonly client: pg.ClientBase
+  /** Whether a pooler lends it by the transaction: nothing that a session keeps is there for the next. */
+  readonly isPooled: boolean
 }
 
 const toParameter = (value: Value) => parameterFor('postgres', value)
@@ -55,9 +67,11 @@ const toParameter = (value: Value) => parameterFor('postgres', value)
 class PostgresSession implements Session {
   readonly dialect = 'postgres'
   readonly #client: pg.ClientBase
+  readonly #isPooled: boolean
 
-  constructor(client: pg.ClientBase) {
+  constructor({ client, isPooled }: Connection) {
     this.#client = client
+    this.#isPooled = isPooled
   }
 
   async rows<Row>(statement: Statement, ...values: readonly Value[]): Promise<Row[]> {
@@ -72,9 +86,10 @@ class PostgresSession implements Session {
     for (const values of rows) await this.query(statement, values)
   }
 
-  protected query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
+  private query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
     const query = { text: statement.postgres, values: values.map(toParameter) }
-    return this.#client.query(statement.plan === 'anew' ? query : { ...query, name: statement.name })
+    const isNamed = statement.plan !== 'anew' && !this.#isPooled
+    return this.#client.query(isNamed ? { ...query, name: statement.name } : query)
   }
 
   /** Unprepared text, for transaction control. */
@@ -100,8 +115,8 @@ class PostgresTransaction extends PostgresSession implements Transaction {
   readonly reruns: number
   readonly #atCommit: [Statement, readonly Value[]][] = []
 
-  constructor(client: pg.ClientBase, reruns: number) {
-    super(client)
+  constructor(connection: Connection, reruns: number) {
+    super(connection)
     this.reruns = reruns
   }
 
@@ -134,12 +149,16 @@ export class PostgresDatabase implements Database {
   readonly #pool: pg.Pool
   /** How every connection is made. */
   readonly #connection: pg.ClientConfig
-  /** Until when each connection keeps its plans. */
+  readonly #listenUrl: string | undefined
+  readonly #log: Log
+  /** Until when each connection of the pool keeps its plans; those behind a pooler have none. */
   readonly #plansKeptUntil = new WeakMap<pg.ClientBase, number>()
   readonly #listeners: ((call: StoreCall) => void)[] = []
   readonly #heard = new Map<string, (payload: string) => void>()
   #ear: pg.Client | undefined
   #earRetry: NodeJS.Timeout | undefined
+  /** Nothing can be heard through a pooler. */
+  #isDeaf = false
   #closed = false
 
   constructor(url: string, options: PostgresOptions) {
@@ -149,6 +168,8 @@ export class PostgresDatabase implements Database {
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: ANSWER_TIMEOUT_MS,
     }
+    this.#listenUrl = options.listenUrl
+    this.#log = options.log ?? silentLog
     this.#pool = new pg.Pool({
       ...this.#connection,
       max: options.poolSize,
@@ -157,6 +178,10 @@ export class PostgresDatabase implements Database {
       idleTimeoutMillis: 30_000,
       allowExitOnIdle: true,
       application_name: 'bartleby',
+      // Waited for, although its type does not say so.
+      onConnect: async (client) => {
+        if (!(await isPooled(client))) this.#plansKeptUntil.set(client, performance.now() + PLANS_KEPT_MS)
+      },
     })
     // A broken idle connection is replaced by the pool; whoever needs the store next meets the outage itself.
     this.#pool.on('error', () => {})
@@ -164,17 +189,17 @@ export class PostgresDatabase implements Database {
 
   async transaction<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
     const attempt = (reruns: number) =>
-      this.#connected((client) => commit(new PostgresTransaction(client, reruns), work))
+      this.#connected((connection) => commit(new PostgresTransaction(connection, reruns), work))
     return this.#observed(verb, () => withAttempts(attempt, lostRace), true)
   }
 
   async statement<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const attempt = () => this.#connected((client) => work(new SingleStatements(client)))
+    const attempt = () => this.#connected((connection) => work(new SingleStatements(connection)))
     return this.#observed(verb, () => withAttempts(attempt, lostRace), true)
   }
 
   async session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#observed(verb, () => this.#connected((client) => work(new SingleStatements(client))))
+    return this.#observed(verb, () => this.#connected((connection) => work(new SingleStatements(connection))))
   }
 
   async snapshot<T>(
@@ -182,8 +207,8 @@ export class PostgresDatabase implements Database {
     work: (session: Session) => Promise<T>,
     { apart } = { apart: false },
   ): Promise<T> {
-    const read = async (client: pg.ClientBase): Promise<T> => {
-      const session = new PostgresSession(client)
+    const read = async (connection: Connection): Promise<T> => {
+      const session = new PostgresSession(connection)
       await session.text(BEGIN_READING)
       try {
         return await work(session)
@@ -205,6 +230,7 @@ export class PostgresDatabase implements Database {
 
   async listen(channel: string, hear: (payload: string) => void): Promise<void> {
     this.#heard.set(channel, hear)
+    if (this.#isDeaf) return
     if (this.#ear === undefined) await this.#openEar()
     // One connection hears all channels; while it is lost this fails, and the next one listens to all of them.
     else await listenTo(this.#ear, channel).catch(() => {})
@@ -221,30 +247,30 @@ export class PostgresDatabase implements Database {
     await this.#pool.end()
   }
 
-  #connected<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
+  #connected<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     return onConnection(work, async () => {
       const client = await this.#pool.connect()
+      const isPooled = !this.#plansKeptUntil.has(client)
       this.#givePlansUp(client)
-      return { client, leave: async (broken) => client.release(broken) }
+      return { client, isPooled, leave: async (broken) => client.release(broken) }
     })
   }
 
   /** Old plans go, with whatever is sent next: it costs no trip of its own. */
   #givePlansUp(client: pg.ClientBase): void {
     const now = performance.now()
-    const keptUntil = this.#plansKeptUntil.get(client)
-    if (keptUntil !== undefined && now < keptUntil) return
+    if (now < (this.#plansKeptUntil.get(client) ?? Number.POSITIVE_INFINITY)) return
     this.#plansKeptUntil.set(client, now + PLANS_KEPT_MS)
     // A lost connection is met by the statement behind it.
-    if (keptUntil !== undefined) client.query(GIVE_UP_PLANS).catch(() => {})
+    client.query(GIVE_UP_PLANS).catch(() => {})
   }
 
   /** On a connection that nobody else uses, before or after. */
-  #alone<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
+  #alone<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     return onConnection(work, async () => {
       const client = new pg.Client({ ...this.#connection, application_name: 'bartleby' })
       await client.connect()
-      return { client, leave: () => client.end().catch(() => {}) }
+      return { client, isPooled: await isPooled(client), leave: () => client.end().catch(() => {}) }
     })
   }
 
@@ -267,7 +293,8 @@ export class PostgresDatabase implements Database {
 
   /** Keeps one connection listening; after a loss it comes back by itself, and polling covers the gap. */
   async #openEar(): Promise<void> {
-    const ear = new pg.Client({ ...this.#connection, application_name: 'bartleby-listen' })
+    const at = this.#listenUrl === undefined ? {} : { connectionString: this.#listenUrl }
+    const ear = new pg.Client({ ...this.#connection, ...at, application_name: 'bartleby-listen' })
     ear.on('notification', ({ channel, payload }) => this.#heard.get(channel)?.(payload ?? ''))
     // Every one of them: a server that shuts down says so and then closes, and an error that nobody hears ends the process.
     const lost = () => {
@@ -278,10 +305,23 @@ export class PostgresDatabase implements Database {
     this.#ear = ear
     try {
       await ear.connect()
+      if (await isPooled(ear)) return await this.#goDeaf(ear)
       for (const channel of this.#heard.keys()) await listenTo(ear, channel)
     } catch {
       await ear.end().catch(() => {})
     }
+  }
+
+  /** A pooler would give the connection that listens to somebody else. */
+  async #goDeaf(ear: pg.Client): Promise<void> {
+    this.#isDeaf = true
+    this.#ear = undefined
+    this.#log.warn(
+      {},
+      'PostgreSQL is reached through a pooler: statements are not prepared, and what other servers do is looked for every second; ' +
+        "give postgres.listenUrl, PostgreSQL's own address, to hear of it at once",
+    )
+    await ear.end().catch(() => {})
   }
 
   #reopenEar(): void {
@@ -296,19 +336,20 @@ export class PostgresDatabase implements Database {
 
 /** Runs `work` on a connection, and leaves it, broken or not. */
 async function onConnection<T>(
-  work: (client: pg.ClientBase) => Promise<T>,
-  connect: () => Promise<{ client: pg.ClientBase; leave(broken: boolean): Promise<void> }>,
+  work: (connection: Connection) => Promise<T>,
+  connect: () => Promise<Connection & { leave(broken: boolean): Promise<void> }>,
 ): Promise<T> {
-  const { client, leave } = await connect().catch((error: unknown) => {
+  const { leave, ...connection } = await connect().catch((error: unknown) => {
     throw new StoreUnavailable(`cannot connect to PostgreSQL: ${messageOf(error)}`, { cause: error })
   })
+  const { client } = connection
   let broken = false
   const onError = () => {
     broken = true
   }
   client.on('error', onError)
   try {
-    return await work(client)
+    return await work(connection)
   } catch (error) {
     if (!isOutage(error)) throw error
     broken ||= !(error instanceof pg.DatabaseError)

@@ -55,7 +55,7 @@ export function createDispatcher(options: DispatcherOptions): RunningDispatcher 
   if (typeof name !== 'string' || !OUTBOX_NAME.test(name)) refuse('name', `it must be ${OUTBOX_NAME_FORM}`)
   const parts = { name, store, transport: transportOf(transport), settings, clock, log, meter }
   // Opened last: of wrong options nothing stays behind.
-  const db = openDatabase(url, { poolSize: POOL_SIZE })
+  const db = openDatabase(url, { poolSize: POOL_SIZE, log })
   const read = once(() => readTable(db, tableOptions), isWhole)
   const dispatcher = new Dispatcher({ ...parts, db, table: read, onStopped: () => db.close() })
   // Functions that need no object: applications pass them on.

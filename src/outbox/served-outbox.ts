@@ -63,7 +63,7 @@ export class ServedOutbox implements OutboxHandle {
     this.#table = tableOptionsOf({ table, naming, columns })
     nameTable(this.#table)
     this.inStore = url === context.store.url
-    this.db = this.inStore ? context.store.db : openLate(url, { poolSize: POOL_SIZE })
+    this.db = this.inStore ? context.store.db : openLate(url, { poolSize: POOL_SIZE, log })
     this.meter = new OutboxMeter(clock)
     this.thresholds = thresholdsOf(health)
     this.onDead = settings.onDead

@@ -67,8 +67,7 @@ export function describeDebianPostgres(name: string, body: (postgres: DebianPost
 
 /** Tests that run a program of Debian's package of the same name, which may be older than what comes with Node. */
 export function describeProgram(program: string, name: string, body: (path: string) => void): void {
-  const path = join('/usr/bin', program)
-  const find = () => (existsSync(path) ? path : undefined)
+  const find = () => ['/usr/bin', '/usr/sbin'].map((folder) => join(folder, program)).find(existsSync)
   const missing = `Debian's package ${program} is not installed, nor could it be`
   describeWith(findOrInstall([program], find), missing, name, body)
 }

@@ -32,7 +32,7 @@ export interface PostgresOptions {
   readonly settings?: Readonly<Record<string, string>>
 }
 
-interface User {
+export interface User {
   readonly uid?: number
   readonly gid?: number
 }
@@ -139,7 +139,7 @@ async function packagedBinaries(): Promise<Binaries> {
 }
 
 /** PostgreSQL refuses to run as root; then it runs as a user that every system has. */
-function unprivilegedUser(): User {
+export function unprivilegedUser(): User {
   if (process.getuid?.() !== 0) return {}
   const ask = (flag: string) => Number(spawnSync('id', [flag, 'nobody'], { encoding: 'utf8' }).stdout)
   return { uid: ask('-u'), gid: ask('-g') }
@@ -153,7 +153,8 @@ async function reachable(binaries: Binaries, user: User, folder: string): Promis
   return { initdb: join(folder, 'native/bin/initdb'), postgres: join(folder, 'native/bin/postgres') }
 }
 
-async function freePort(): Promise<number> {
+/** A port that nobody listens on. */
+export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
   const address = probe.address()
