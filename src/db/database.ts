@@ -86,6 +86,18 @@ export interface Session {
   runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<void>
 }
 
+/** A session on one moment of the store, which can only read. */
+export interface Snapshot extends Session {
+  /**
+   * Gives all rows of a statement, at most `BATCH_ROWS` at a time. However long it takes as a whole, nobody waits for an answer of
+   * that length, and neither side keeps it in memory. Several may be read beside each other.
+   */
+  batches<Row>(statement: Statement, ...values: readonly Value[]): AsyncIterable<readonly Row[]>
+}
+
+/** Rows that travel together: few trips, and a few hundred kilobytes. */
+export const BATCH_ROWS = 2_000
+
 /** A session inside a transaction: what it did is durable when the call that opened it has returned. */
 export interface Transaction extends Session {
   /** How often it was run before and lost a race; left out: never. */
@@ -125,7 +137,7 @@ export interface Database {
    */
   snapshot<T>(
     verb: string,
-    work: (session: Session) => Promise<T>,
+    work: (session: Snapshot) => Promise<T>,
     options?: { readonly apart: boolean },
   ): Promise<T>
   /** Runs a script of several statements; for migrations only. */

@@ -7,9 +7,11 @@ import { BartlebyError } from '../core/errors.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { withAttempts } from './attempts.ts'
 import {
+  BATCH_ROWS,
   type Database,
   parameterFor,
   type Session,
+  type Snapshot,
   type Statement,
   type StoreCall,
   StoreUnavailable,
@@ -97,10 +99,41 @@ class PostgresSession implements Session {
     return this.#client.query(text)
   }
 
-  /** Several statements that may take long. */
-  script(text: string): Promise<unknown> {
+  /** What may take long. */
+  script(text: string, values?: readonly Value[]): Promise<pg.QueryResult> {
     const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS }
-    return this.#client.query(query)
+    return this.#client.query(values === undefined ? query : { ...query, values: values.map(toParameter) })
+  }
+}
+
+/** Cursors are of the transaction, and planned for the values at hand. */
+class PostgresSnapshot extends PostgresSession implements Snapshot {
+  #cursors = 0
+
+  async *batches<Row>(statement: Statement, ...values: readonly Value[]): AsyncGenerator<readonly Row[]> {
+    const cursor = `batches_${++this.#cursors}`
+    const ask = (text: string, given?: readonly Value[]) => {
+      const answer = this.script(text, given)
+      // Whoever waits for it hears of it.
+      answer.catch(() => {})
+      return answer
+    }
+    const declared = ask(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${statement.postgres}`, values)
+    // Asked for ahead: the database works while the rows at hand are looked at.
+    const fetch = () => ask(`FETCH ${BATCH_ROWS} FROM ${cursor}`)
+    let next = fetch()
+    await declared
+    try {
+      for (;;) {
+        const { rows } = await next
+        const isLast = rows.length < BATCH_ROWS
+        if (!isLast) next = fetch()
+        if (rows.length > 0) yield rows
+        if (isLast) return
+      }
+    } finally {
+      await this.text(`CLOSE ${cursor}`).catch(() => {})
+    }
   }
 }
 
@@ -204,11 +237,11 @@ export class PostgresDatabase implements Database {
 
   async snapshot<T>(
     verb: string,
-    work: (session: Session) => Promise<T>,
+    work: (session: Snapshot) => Promise<T>,
     { apart } = { apart: false },
   ): Promise<T> {
     const read = async (connection: Connection): Promise<T> => {
-      const session = new PostgresSession(connection)
+      const session = new PostgresSnapshot(connection)
       await session.text(BEGIN_READING)
       try {
         return await work(session)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { bareStores } from '../../test/harness/stores.ts'
-import { type Database, type Session, sql } from './database.ts'
+import { BATCH_ROWS, type Database, type Integer, type Session, sql } from './database.ts'
 import { migrate } from './migrations.ts'
 import { openDatabase } from './open.ts'
 
@@ -13,6 +13,10 @@ const ledger = {
 const enter = sql('test.enter', 'INSERT INTO bartleby.ledger (entry) VALUES ($1)')
 const wipe = sql('test.wipe', 'DELETE FROM bartleby.ledger')
 const count = sql('test.count', 'SELECT count(*) AS entries FROM bartleby.ledger')
+const entriesFrom = sql(
+  'test.entriesFrom',
+  'SELECT entry FROM bartleby.ledger WHERE entry >= $1 ORDER BY entry',
+)
 
 const entriesIn = async (session: Session): Promise<number> => {
   const [row] = await session.rows<{ entries: number | string }>(count)
@@ -81,6 +85,41 @@ describe.each(places)('a snapshot on $name', (store) => {
     )
     await Promise.all(reading)
     expect(await db.session('test', entriesIn)).toBe(6)
+  })
+
+  it('gives all rows of long answers in batches, of several beside each other', async () => {
+    await db.transaction('test', (tx) =>
+      tx.runEach(
+        enter,
+        Array.from({ length: 2 * BATCH_ROWS }, (_, i) => [100 + i]),
+      ),
+    )
+    await db.snapshot('test', async (session) => {
+      const all = session.batches<{ entry: Integer }>(entriesFrom, 100)[Symbol.asyncIterator]()
+      const some = session
+        .batches<{ entry: Integer }>(entriesFrom, 100 + BATCH_ROWS / 2)
+        [Symbol.asyncIterator]()
+      const lengths: (number | undefined)[] = []
+      const firsts: number[] = []
+      for (let i = 0; i < 3; i++) {
+        for (const batches of [all, some]) {
+          const { value } = await batches.next()
+          lengths.push(value?.length)
+          firsts.push(Number(value?.[0]?.entry))
+        }
+      }
+      expect(lengths).toEqual([BATCH_ROWS, BATCH_ROWS, BATCH_ROWS, BATCH_ROWS / 2, undefined, undefined])
+      expect(firsts.slice(0, 3)).toEqual([100, 100 + BATCH_ROWS / 2, 100 + BATCH_ROWS])
+    })
+  })
+
+  it('goes on when an answer is left in the middle, and tells why one fails', async () => {
+    await db.snapshot('test', async (session) => {
+      for await (const _ of session.batches(entriesFrom, 0)) break
+      expect(await entriesIn(session)).toBeGreaterThan(0)
+      const failing = sql('test.failing', 'SELECT entry FROM bartleby.no_such_table')
+      await expect(session.batches(failing)[Symbol.asyncIterator]().next()).rejects.toThrow(/no_such_table/)
+    })
   })
 
   it('is told to whoever observes the store', async () => {

@@ -8,9 +8,11 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { BartlebyError } from '../core/errors.ts'
 import { withAttempts } from './attempts.ts'
 import {
+  BATCH_ROWS,
   type Database,
   parameterFor,
   type Session,
+  type Snapshot,
   type Statement,
   type StoreCall,
   StoreUnavailable,
@@ -40,10 +42,9 @@ const SETTINGS = `
   PRAGMA journal_size_limit = 67108864;
 `
 
-/** The settings of a connection that only reads; the file is in WAL mode already. */
+/** The settings of a connection that only reads; the file is in WAL mode already. What a large sort takes goes to a file. */
 const READER_SETTINGS = `
   PRAGMA busy_timeout = 100;
-  PRAGMA temp_store = MEMORY;
   PRAGMA cache_size = -32768;
 `
 
@@ -52,13 +53,14 @@ const BEGIN_READING = 'BEGIN; SELECT count(*) FROM sqlite_schema'
 
 const toParameter = (value: Value) => parameterFor('sqlite', value)
 
-/** Serves as session and transaction alike: there is one connection, and `#alone` keeps callers apart. */
-class SqliteSession implements Transaction {
+/** Serves as session, snapshot and transaction alike: there is one connection, and `#alone` keeps callers apart. */
+class SqliteSession implements Transaction, Snapshot {
   readonly dialect = 'sqlite'
-  readonly #prepare: (statement: Statement, bigints: boolean) => StatementSync
+  readonly #connection: DatabaseSync
+  readonly #prepared = new Map<string, StatementSync>()
 
-  constructor(prepare: (statement: Statement, bigints: boolean) => StatementSync) {
-    this.#prepare = prepare
+  constructor(connection: DatabaseSync) {
+    this.#connection = connection
   }
 
   async rows<Row>(statement: Statement, ...values: readonly Value[]): Promise<Row[]> {
@@ -75,6 +77,20 @@ class SqliteSession implements Transaction {
     for (const values of rows) prepared.run(...values.map(toParameter))
   }
 
+  async *batches<Row>(statement: Statement, ...values: readonly Value[]): AsyncGenerator<readonly Row[]> {
+    // Prepared for this reading alone: the same statement may be read twice at once.
+    const prepared = this.#connection.prepare(statement.sqlite)
+    prepared.setReadBigInts(statement.bigints)
+    let batch: Row[] = []
+    for (const row of prepared.iterate(...values.map(toParameter))) {
+      batch.push(row as Row)
+      if (batch.length < BATCH_ROWS) continue
+      yield batch
+      batch = []
+    }
+    if (batch.length > 0) yield batch
+  }
+
   atCommit(statement: Statement, ...values: readonly Value[]): void {
     this.#prepareRun(statement).run(...values.map(toParameter))
   }
@@ -86,6 +102,17 @@ class SqliteSession implements Transaction {
   #prepareRun(statement: Statement): StatementSync {
     return this.#prepare(statement, true)
   }
+
+  #prepare(statement: Statement, bigints: boolean): StatementSync {
+    const key = bigints ? `${statement.name} with bigints` : statement.name
+    let prepared = this.#prepared.get(key)
+    if (prepared === undefined) {
+      prepared = this.#connection.prepare(statement.sqlite)
+      prepared.setReadBigInts(bigints)
+      this.#prepared.set(key, prepared)
+    }
+    return prepared
+  }
 }
 
 export class SqliteDatabase implements Database {
@@ -93,7 +120,6 @@ export class SqliteDatabase implements Database {
   readonly #path: string
   readonly #connection: DatabaseSync
   readonly #session: SqliteSession
-  readonly #prepared = new Map<string, StatementSync>()
   readonly #listeners: ((call: StoreCall) => void)[] = []
   #last: Promise<unknown> = Promise.resolve()
 
@@ -112,7 +138,7 @@ export class SqliteDatabase implements Database {
       connection?.close()
       throw new StoreUnavailable(`cannot open SQLite store '${path}': ${messageOf(error)}`, { cause: error })
     }
-    this.#session = new SqliteSession((statement, bigints) => this.#prepare(statement, bigints))
+    this.#session = new SqliteSession(this.#connection)
   }
 
   transaction<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -129,7 +155,7 @@ export class SqliteDatabase implements Database {
 
   async snapshot<T>(
     verb: string,
-    work: (session: Session) => Promise<T>,
+    work: (session: Snapshot) => Promise<T>,
     { apart } = { apart: false },
   ): Promise<T> {
     if (this.#path !== ':memory:') return this.#observed(verb, () => onReader(openReader(this.#path), work))
@@ -153,7 +179,6 @@ export class SqliteDatabase implements Database {
 
   async close(): Promise<void> {
     await this.#last.catch(() => {})
-    this.#prepared.clear()
     this.#connection.close()
   }
 
@@ -170,7 +195,7 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  async #readOnly<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  async #readOnly<T>(work: (session: Snapshot) => Promise<T>): Promise<T> {
     this.#connection.exec(`PRAGMA query_only = ON; ${BEGIN_READING}`)
     try {
       return await work(this.#session)
@@ -204,10 +229,6 @@ export class SqliteDatabase implements Database {
       for (const listener of this.#listeners) listener({ verb, seconds, ok, writes, refused })
     }
   }
-
-  #prepare(statement: Statement, bigints: boolean): StatementSync {
-    return prepareOnce(this.#connection, this.#prepared, statement, bigints)
-  }
 }
 
 const openReader = (path: string): DatabaseSync => new DatabaseSync(path, { readOnly: true })
@@ -220,32 +241,13 @@ function copyOf(store: DatabaseSync): DatabaseSync {
 }
 
 /** Runs `work` on a connection of its own: in WAL mode a reader and the writer do not wait for each other. */
-async function onReader<T>(reader: DatabaseSync, work: (session: Session) => Promise<T>): Promise<T> {
+async function onReader<T>(reader: DatabaseSync, work: (session: Snapshot) => Promise<T>): Promise<T> {
   try {
     reader.exec(READER_SETTINGS + BEGIN_READING)
-    const prepared = new Map<string, StatementSync>()
-    const prepare = (statement: Statement, bigints: boolean) =>
-      prepareOnce(reader, prepared, statement, bigints)
-    return await work(new SqliteSession(prepare))
+    return await work(new SqliteSession(reader))
   } finally {
     reader.close()
   }
-}
-
-function prepareOnce(
-  connection: DatabaseSync,
-  known: Map<string, StatementSync>,
-  statement: Statement,
-  bigints: boolean,
-): StatementSync {
-  const key = bigints ? `${statement.name} with bigints` : statement.name
-  let prepared = known.get(key)
-  if (prepared === undefined) {
-    prepared = connection.prepare(statement.sqlite)
-    prepared.setReadBigInts(bigints)
-    known.set(key, prepared)
-  }
-  return prepared
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -5,8 +5,9 @@
  * Each is looked at twice: planned for its values, and with the plan that a session has after some calls.
  */
 import pg from 'pg'
-import type { Database, Session, Statement, Transaction, Value } from '../../src/db/database.ts'
+import type { Database, Session, Snapshot, Statement, Transaction, Value } from '../../src/db/database.ts'
 import type { Adapter } from '../../src/outbox/adapters/adapter.ts'
+import { asSnapshot } from '../harness/as-snapshot.ts'
 import { CALLS_UNTIL_KEPT, nodesOf, type PlanNode, pagesTouched, rowsMet } from './explain.ts'
 
 /** What a statement did. */
@@ -65,8 +66,8 @@ export class WatchedPostgres implements Database {
     return work(this.#session)
   }
 
-  snapshot<T>(_verb: string, work: (session: Session) => Promise<T>): Promise<T> {
-    return work(this.#session)
+  snapshot<T>(_verb: string, work: (session: Snapshot) => Promise<T>): Promise<T> {
+    return work(asSnapshot(this.#session))
   }
 
   async script(): Promise<void> {}

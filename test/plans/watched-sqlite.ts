@@ -1,9 +1,10 @@
 /** A database whose statements are looked at: SQLite says how it goes about each of them before it is run. */
 import { DatabaseSync } from 'node:sqlite'
-import type { Database, Session, Statement, Transaction, Value } from '../../src/db/database.ts'
+import type { Database, Session, Snapshot, Statement, Transaction, Value } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import type { Adapter } from '../../src/outbox/adapters/adapter.ts'
 import { sqliteAdapter } from '../../src/outbox/adapters/sqlite.ts'
+import { asSnapshot } from '../harness/as-snapshot.ts'
 
 /** How SQLite goes about a statement, step by step. */
 export interface SqliteSighting {
@@ -58,8 +59,8 @@ export class WatchedSqlite implements Database {
     return this.#db.session(verb, (session) => work(this.#watched(session)))
   }
 
-  snapshot<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#db.snapshot(verb, (session) => work(this.#watched(session)))
+  snapshot<T>(verb: string, work: (session: Snapshot) => Promise<T>): Promise<T> {
+    return this.#db.snapshot(verb, (session) => work(asSnapshot(this.#watched(session))))
   }
 
   async script(): Promise<void> {}

@@ -1,5 +1,6 @@
 /** A store that something is done to between any two uses of it: not within, where SQLite has one connection for all. */
 import type { Database, Session } from '../../src/db/database.ts'
+import { asSnapshot } from '../harness/as-snapshot.ts'
 
 /** The same store, with `step` before each use of it, and before each look at a moment of it. */
 export function stepping(db: Database, step: (verb: string) => Promise<void>): Database {
@@ -23,7 +24,7 @@ export function stepping(db: Database, step: (verb: string) => Promise<void>): D
         return db.session(verb, work)
       },
       snapshot: (verb, work, options) =>
-        db.snapshot(verb, (session) => work(looking(session, verb)), options),
+        db.snapshot(verb, (session) => work(asSnapshot(looking(session, verb))), options),
     } satisfies Partial<Database>),
   )
   return new Proxy(db, {

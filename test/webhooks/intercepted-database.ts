@@ -3,6 +3,7 @@
  * goes on, waits or fails; a transaction that fails is rolled back by the store itself, as after a crash.
  */
 import type { Database, Session, Statement, Transaction, Value } from '../../src/db/database.ts'
+import { asSnapshot } from '../harness/as-snapshot.ts'
 
 export interface Step {
   /** What the transaction is for. */
@@ -40,7 +41,7 @@ export function intercepted(db: Database, intercept: Intercept): Database {
       statement: transaction,
       session: (verb, work) => db.session(verb, (session) => reading(verb, session, work)),
       snapshot: (verb, work, options) =>
-        db.snapshot(verb, (session) => reading(verb, session, work), options),
+        db.snapshot(verb, (at) => reading(verb, at, (session) => work(asSnapshot(session))), options),
     } satisfies Partial<Database>),
   )
   return new Proxy(db, {
