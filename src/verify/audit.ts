@@ -1,7 +1,7 @@
 /** Opens an audit: reads what is small, and how much there is to look at. */
 import type { Instant } from '../core/clock.ts'
 import { idFromSerial } from '../core/ksuid.ts'
-import { type Integer, type Session, sql } from '../db/database.ts'
+import { type Integer, type Session, type Snapshot, sql } from '../db/database.ts'
 import { plainSeries } from '../history/plain-capture.ts'
 import { readSeriesLabels } from '../history/rows.ts'
 import { readLetterCounts } from '../letters/counts.ts'
@@ -18,17 +18,10 @@ const readPartitions = sql(
   `SELECT part, number, id_prefix AS "idPrefix", name AS queue FROM bartleby.partitions JOIN bartleby.queues ON queues.id = queue_id`,
 )
 
-/**
- * For the progress alone, so nobody waits for more than a million: beyond that, the bar is less exact. Entries of the partial index
- * of cases, which are live items only; earlier failures, of letters that died again and of items that failed before; and what
- * the lanes of redrives were planned with.
- */
-const readSizes = sql(
-  'verify.sizes',
-  `SELECT
-     (SELECT count(*) FROM (SELECT 1 FROM bartleby.items WHERE case_id IS NOT NULL LIMIT 1000000) AS counted) AS cases,
-     (SELECT count(*) FROM (SELECT 1 FROM bartleby.letter_attempts LIMIT 1000000) AS counted) AS attempts,
-     (SELECT coalesce(sum(planned), 0) FROM bartleby.redrive_lanes) AS redriven`,
+/** What the lanes of redrives were planned with. */
+const readRedriven = sql(
+  'verify.redriven',
+  'SELECT coalesce(sum(planned), 0) AS redriven FROM bartleby.redrive_lanes',
 )
 
 /** The oldest rows of history and the newest, by their time: two looks into the index for every series. */
@@ -54,17 +47,17 @@ const DAY_US = 86_400_000_000n
 
 /** Reads what every check needs. `looked` is told about rows as they are looked at. */
 export async function openAudit(
-  session: Session,
+  session: Snapshot,
   now: Instant,
   looked: (rows: number) => void,
 ): Promise<{ readonly audit: Audit; readonly sizes: Sizes }> {
   const drawers = new Map((await readDrawers(session)).map((drawer) => [drawer.number, drawer]))
   const partitions = await allPartitions(session)
   const history = await historyEnds(session, now)
-  const [few] = await session.rows<Record<'cases' | 'attempts' | 'redriven', Integer>>(readSizes)
+  const [planned] = await session.rows<{ redriven: Integer }>(readRedriven)
   const sizes = {
     ...(await countedSizes(session, partitions)),
-    ...{ cases: Number(few?.cases), attempts: Number(few?.attempts), redriven: Number(few?.redriven) },
+    redriven: Number(planned?.redriven),
     history: history.rows,
     ...(await webhookSizes(session)),
   }
@@ -115,15 +108,16 @@ async function allPartitions(session: Session): Promise<Map<number, Shelving>> {
 
 /** What the books say; whether they are right is for a check to tell. */
 async function countedSizes(session: Session, partitions: ReadonlyMap<number, Shelving>) {
-  const letters = (await readLetterCounts(session))
-    .filter(({ status }) => status < STATUS.removed)
-    .reduce((sum, { letters }) => sum + letters, 0)
+  const booked = await readLetterCounts(session)
+  const lettersIn = (isMeant: (status: number) => boolean) =>
+    booked.reduce((sum, { status, letters }) => (isMeant(status) ? sum + letters : sum), 0)
   const counts = await readCounts(session, [...partitions.keys()])
   const items = counts.reduce(
     (sum, { ready, leased, scheduled, held, dead }) => sum + ready + leased + scheduled + held - dead,
     0,
   )
-  return { letters, items }
+  const letters = lettersIn((status) => status < STATUS.removed)
+  return { letters, items, cases: lettersIn((status) => status === STATUS.unconfirmed) }
 }
 
 async function webhookSizes(session: Session) {

@@ -5,53 +5,19 @@
  */
 import type { Integer } from '../db/database.ts'
 import { PLAIN_ENGINE } from '../history/plain-capture.ts'
+import type { HistoryStatus } from '../history/record.ts'
+import { readSeriesLabels, type SeriesLabels } from '../history/rows.ts'
 import { type DrawerCount, readLetterCounts } from '../letters/counts.ts'
 import { ERASE_OPERATION } from '../letters/erase.ts'
 import { ACTS, OFFICE, SOURCE_OPERATIONS, SOURCES, STATUS } from '../letters/letter.ts'
 import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
 import { Sums } from './sums.ts'
-import { fault, faultsAlong, HISTORY, PLAIN_CAPTURES, pages, read, rowsAlong } from './walk.ts'
+import { batchesOf, type Key, LETTERS, plainCaptures, read, TRANSITIONS, together } from './walk.ts'
 
-/** The newest row of history of each letter of a range that is gone: one look at a letter for each row. Retention removes the oldest. */
-const readLatestOfMissing = read(
-  'historyOfMissing',
-  `SELECT letter_id AS letter, engine, letter_version AS version, operation, status FROM (
-     SELECT record.letter_id, record.letter_version, series.engine, series.operation, series.status,
-       row_number() OVER (PARTITION BY record.letter_id ORDER BY record.letter_version DESC) AS place
-     FROM bartleby.history AS record JOIN bartleby.history_series AS series ON series.id = record.series
-     WHERE record.letter_id > $1 AND record.letter_id <= $2 AND record.letter_version IS NOT NULL
-       AND record.correlation_id IS NOT NULL
-       AND NOT EXISTS (SELECT 1 FROM bartleby.letters
-         WHERE letters.id = record.letter_id AND letters.id > $1 AND letters.id <= $2)) AS missing
-   WHERE place = 1 ORDER BY letter_id`,
-)
-
-/** Captures of the series `$3` within a time whose letter is gone without another word of it. */
-const orphans = fault(
-  'orphanCaptures',
-  `SELECT letter_id AS letter, '${PLAIN_ENGINE}' AS engine, letter_version AS version, 'capture' AS operation
-   FROM bartleby.history AS record
-   WHERE series = $3 AND created_at > $1 AND created_at <= $2 AND correlation_id IS NULL
-     AND (SELECT id FROM bartleby.letters WHERE letters.id = record.letter_id) IS NULL
-     AND (SELECT max(id) FROM bartleby.history AS later WHERE later.letter_id = record.letter_id
-       AND later.letter_version IS NOT NULL AND later.correlation_id IS NOT NULL) IS NULL`,
-  lost,
-)
-
-function lost({ letter }: FoundRow): string {
-  return `letter ${letter} is gone, and was pending when history last heard of it`
-}
-
-/** What was reported as removed, newest last: `$1`, `$2` is the row behind which to start. On the index of the series `$3`. */
+/** What the series `$1` reported as removed: one row for each run of retention and each erasure. */
 const readReports = read(
   'removalReports',
-  `SELECT id, created_at, output FROM bartleby.history
-   WHERE series = $3 AND (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT 1000`,
-)
-/** The series of such reports, and of what other engines may call so. Few rows. */
-const readReportSeries = read(
-  'removalSeries',
-  `SELECT id, engine FROM bartleby.history_series WHERE operation = '${ERASE_OPERATION}' ORDER BY id`,
+  'SELECT series, output FROM bartleby.history WHERE series = ANY($1::int[])',
 )
 
 /** Retention is the office's; letters are erased by the sources that are engines. */
@@ -60,23 +26,24 @@ const REPORTERS: readonly string[] = [OFFICE, ...SOURCES]
 export const retention: Invariant = {
   id: 'I11',
   promise: 'no pending letter was removed unless it was erased, and what was removed is counted',
-  rows: ({ history }) => history,
+  rows: ({ letters, history }) => letters + history,
   async *check(audit) {
     const counts = await readLetterCounts(audit.session)
     yield* unaccounted(counts)
-    const reported = await readReported(audit)
+    const labels = await readSeriesLabels(audit.session)
+    const reported = await readReported(audit, labels)
     const gone = new Map<string, Gone>()
-    for await (const last of rowsAlong<Missing>(audit, HISTORY, readLatestOfMissing)) {
-      const { status, ...row } = last
+    for await (const last of latestOfMissing(audit, labels)) {
+      const { isPlain, status, ...row } = last
       if (!leavesPending(last)) continue
-      if (!reported.erased.has(row.engine)) yield { what: lost(row), row }
+      if (isPlain || !reported.erased.has(row.engine))
+        yield { what: `letter ${row.letter} is gone, and was pending when history last heard of it`, row }
       else {
         const { letters = 0, first = row } = gone.get(row.engine) ?? {}
         gone.set(row.engine, { letters: letters + 1, first })
       }
     }
     yield* unerased(reported, gone)
-    yield* faultsAlong(audit, PLAIN_CAPTURES, [orphans], audit.plainSeries ?? 0)
     yield* misreported(reported, removedOfEach(audit, counts))
   },
 }
@@ -118,27 +85,22 @@ interface Reported {
   readonly isWhole: boolean
 }
 
-interface ReportRow {
-  readonly id: Integer
-  readonly created_at: Integer
-  readonly output: Uint8Array | null
-}
-
-async function readReported({ session }: Audit): Promise<Reported> {
+async function readReported(audit: Audit, labels: SeriesLabels): Promise<Reported> {
   const letters = new Sums<string>()
   const erased = new Sums<string>()
   let history = 0
-  const keyOf = ({ created_at, id }: ReportRow) => [created_at, id]
-  for (const series of await session.rows<{ id: Integer; engine: string }>(readReportSeries)) {
-    if (!REPORTERS.includes(series.engine)) continue
-    for await (const page of pages(session, readReports, [-1n, 0n], keyOf, series.id)) {
-      for (const report of page.map(({ output }) => reportOf(output))) {
-        for (const [engine, count] of Object.entries(report.letters)) {
-          letters.add(engine, count)
-          if (series.engine === engine) erased.add(engine, count)
-        }
-        history += report.history
+  const series = [...labels]
+    .filter(([, { engine, operation }]) => operation === ERASE_OPERATION && REPORTERS.includes(engine))
+    .map(([number]) => number)
+  type Report = { readonly series: Integer; readonly output: Uint8Array | null }
+  for await (const rows of batchesOf<Report>(audit, readReports, series)) {
+    for (const { series, output } of rows) {
+      const report = reportOf(output)
+      for (const [engine, count] of Object.entries(report.letters)) {
+        letters.add(engine, count)
+        if (labels.get(Number(series))?.engine === engine) erased.add(engine, count)
       }
+      history += report.history
     }
   }
   return { letters, erased, isWhole: history === 0 }
@@ -160,7 +122,34 @@ function* misreported(
   }
 }
 
-type Missing = FoundRow & { readonly engine: string; readonly operation: string }
+/** The newest row of history of a letter that is gone. */
+interface Missing {
+  readonly letter: Key
+  readonly engine: string
+  readonly version: FoundRow[string]
+  readonly operation: string
+  readonly status: HistoryStatus
+  /** Whether it is the capture of a plain queue, and all there is. */
+  readonly isPlain: boolean
+}
+
+/** Retention removes the oldest rows first. */
+async function* latestOfMissing(audit: Audit, labels: SeriesLabels): AsyncGenerator<Missing> {
+  const sides = { letters: LETTERS, transitions: TRANSITIONS, captures: plainCaptures(audit) }
+  for await (const { key: letter, letters, transitions, captures } of together(audit, sides)) {
+    if (letters.length > 0) continue
+    const [first, ...others] = transitions
+    if (first === undefined) {
+      const capture = { engine: PLAIN_ENGINE, operation: 'capture', status: 'Succeeded' } as const
+      yield { letter, ...capture, version: captures[0]?.version, isPlain: true }
+      continue
+    }
+    const last = others.reduce((a, b) => (Number(b.version) > Number(a.version) ? b : a), first)
+    const label = labels.get(Number(last.series))
+    if (label === undefined) continue
+    yield { letter, ...label, version: last.version, isPlain: false }
+  }
+}
 
 /** Letters of one engine that are gone and were pending last: how many, and the first of them. */
 interface Gone {
@@ -218,4 +207,4 @@ const TO_PENDING: readonly string[] = [
 
 /** Whether the letter was pending after this. A run of an engine stands for what it caused: a failure, a death. */
 const leavesPending = ({ operation, status }: Missing): boolean =>
-  KNOWN_ACTS.includes(operation) ? TO_PENDING.includes(operation) : Number(status) === 1
+  KNOWN_ACTS.includes(operation) ? TO_PENDING.includes(operation) : status === 'Failed'

@@ -4,38 +4,35 @@
  */
 import { STATUS, STATUSES } from '../letters/letter.ts'
 import { isLive, itemRow } from './audit.ts'
-import type { Invariant } from './invariant.ts'
-import { CASES, fault, faultsAlong } from './walk.ts'
-
-/** Cases of a range that more than one item has, on the index of cases. */
-const sharedCases = fault(
-  'sharedCases',
-  `SELECT case_id AS letter, count(*) AS items FROM bartleby.items WHERE case_id > $1 AND case_id <= $2
-   GROUP BY case_id HAVING count(*) > 1`,
-  ({ letter, items }) => `${items} items carry the case of letter ${letter}`,
-)
-
-/** Items of a range of cases whose letter does not wait for them: one look at a letter for each. */
-const strayRetries = fault(
-  'strayRetries',
-  `SELECT item.part, item.id AS serial, letter.id AS letter, letter.engine, letter.status, letter.resolution
-   FROM bartleby.items AS item JOIN bartleby.letters AS letter ON letter.id = item.case_id
-   WHERE item.case_id > $1 AND item.case_id <= $2 AND letter.id > $1 AND letter.id <= $2 AND letter.version > 1
-     AND (letter.status <> ${STATUS.Resolved} OR letter.resolution IS NULL OR letter.resolution <> 'retry'
-       OR letter.confirmed_at IS NOT NULL)`,
-  ({ part, serial, ...letter }, audit) => {
-    if (!isLive(audit, part)) return []
-    const status = STATUSES[Number(letter.status)] ?? letter.status
-    return {
-      what: `letter ${letter.letter} is ${status} and does not wait for the item of its retry, which lives`,
-      row: { ...letter, status, ...itemRow(audit, part, serial) },
-    }
-  },
-)
+import type { FoundRow, Invariant } from './invariant.ts'
+import { CASES, together } from './walk.ts'
 
 export const oneRetry: Invariant = {
   id: 'I4',
   promise: 'a letter has at most one item on its way, and waits for it',
   rows: ({ cases }) => cases,
-  check: (audit) => faultsAlong(audit, CASES, [sharedCases, strayRetries]),
+  async *check(audit) {
+    for await (const { key: letter, items } of together(audit, { items: CASES })) {
+      if (items.length > 1)
+        yield {
+          what: `${items.length} items carry the case of letter ${letter}`,
+          row: { letter, items: items.length },
+        }
+      for (const item of items) {
+        if (!isStray(item) || !isLive(audit, item.part)) continue
+        const { part, serial, engine, resolution } = item
+        const status = STATUSES[Number(item.status)] ?? item.status
+        yield {
+          what: `letter ${letter} is ${status} and does not wait for the item of its retry, which lives`,
+          row: { letter, engine, status, resolution, ...itemRow(audit, part, serial) },
+        }
+      }
+    }
+  },
 }
+
+/** Whether the letter of an item, to which more happened than its capture, does not wait for it. */
+const isStray = ({ letter, version, status, resolution, confirmed_at }: FoundRow): boolean =>
+  letter !== null &&
+  Number(version) > 1 &&
+  (Number(status) !== STATUS.Resolved || resolution !== 'retry' || confirmed_at !== null)

@@ -2,89 +2,75 @@
  * I5: what was captured is gone from where it was. No item lives that a letter was captured from, whether the item is
  * known by its case or by its id.
  */
-import { idFromSerial } from '../core/ksuid.ts'
-import type { Integer } from '../db/database.ts'
+import { idFromSerial, KSUID_LENGTH } from '../core/ksuid.ts'
 import { engineSourceId, itemIdOf } from '../letters/item-source-id.ts'
 import { isLive, itemRow } from './audit.ts'
-import type { Audit, Finding, Invariant } from './invariant.ts'
-import { CASES, fault, faultsAlong, type ItemGroup, itemGroups, itemSteps, read } from './walk.ts'
-
-/** Items of a range of cases whose letter was captured and has seen nothing else. */
-const uncollected = fault(
-  'uncollected',
-  `SELECT item.part, item.id AS serial, letter.id AS letter, letter.engine
-   FROM bartleby.items AS item JOIN bartleby.letters AS letter ON letter.id = item.case_id
-   WHERE item.case_id > $1 AND item.case_id <= $2 AND letter.id > $1 AND letter.id <= $2 AND letter.version = 1`,
-  ({ part, serial, ...row }, audit) =>
-    isLive(audit, part)
-      ? {
-          what: `letter ${row.letter} was captured from an item that still lives`,
-          row: { ...row, ...itemRow(audit, part, serial) },
-        }
-      : [],
-)
-
-/** The items of a step, one by one. */
-const readItems = itemGroups('items', '', 'id AS last, 1 AS found', ', id')
-
-/** Letters of one engine by their source ids: one look into letters_by_source for each. */
-const readCaptured = read('captured', {
-  postgres: `SELECT id, drawer, source_id FROM bartleby.letters WHERE engine = $1 AND source_id = ANY($2::text[])`,
-  sqlite:
-    'SELECT id, drawer, source_id FROM letters WHERE engine = $1 AND source_id IN (SELECT value FROM json_each($2))',
-})
+import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
+import { batchesOf, CASES, read, type Side, textKey, together } from './walk.ts'
 
 export const noCopy: Invariant = {
   id: 'I5',
   promise: 'what became a letter is gone from where it was',
-  rows: ({ cases, items }) => cases + items,
+  rows: ({ cases, items, letters }) => cases + items + letters,
   async *check(audit) {
-    yield* faultsAlong(audit, CASES, [uncollected])
-    yield* copiesById(audit)
+    yield* copiesByCase(audit)
+    if ([...audit.drawers.values()].some(isOfItems)) yield* copiesById(audit)
   },
 }
 
+/** Items whose letter was captured and has seen nothing else. */
+async function* copiesByCase(audit: Audit): AsyncGenerator<Finding> {
+  for await (const items of batchesOf(audit, CASES.statement)) {
+    for (const { part, serial, letter, engine, version } of items)
+      if (Number(version) === 1 && isLive(audit, part))
+        yield {
+          what: `letter ${letter} was captured from an item that still lives`,
+          row: { letter, engine, ...itemRow(audit, part, serial) },
+        }
+  }
+}
+
+/** Digits of a serial, which an id ends with and which sort as the serials do. */
+const DIGITS = 9
+const LENGTHS = [KSUID_LENGTH, engineSourceId('').length + KSUID_LENGTH]
+
+/** Letters whose source id may be that of an item, by the serial of it: no index has them in this order. */
+const CAPTURED: Side = {
+  statement: read(
+    'captured',
+    `SELECT substr(source_id, length(source_id) - ${DIGITS - 1}) AS key, id, drawer, engine, source_id AS "sourceId"
+     FROM bartleby.letters WHERE length(source_id) IN (${LENGTHS.join(', ')}) ORDER BY 1`,
+  ),
+  keyOf: textKey,
+}
+
+/** All items by their serials, which no two items have in common. */
+const ITEMS: Side = {
+  statement: read('items', 'SELECT id AS key, part FROM bartleby.items ORDER BY id'),
+  keyOf: ({ key }) => idFromSerial('', Number(key)),
+}
+
 async function* copiesById(audit: Audit): AsyncGenerator<Finding> {
-  const engines = enginesWithItems(audit)
-  if (engines.length === 0) return
-  for await (const items of itemSteps<ItemGroup>(audit, readItems)) {
-    const places = new Map<string, ItemGroup>()
-    for (const item of items) {
-      const partition = audit.partitions.get(Number(item.part))
-      if (partition !== undefined) places.set(idFromSerial(partition.idPrefix, Number(item.last)), item)
+  for await (const { items, letters } of together(audit, { items: ITEMS, letters: CAPTURED })) {
+    if (items.length === 0) continue
+    for (const { id, drawer, engine, sourceId } of letters) {
+      const label = audit.drawers.get(Number(drawer))
+      const item = items.find((each) => idOf(audit, each) === itemIdOf(String(sourceId)))
+      if (item === undefined || label === undefined || !isOfItems(label)) continue
+      yield {
+        what: `letter ${id} was captured from item '${sourceId}', which still lives`,
+        row: { letter: id, engine, ...itemRow(audit, item.part, item.key) },
+      }
     }
-    for (const engine of engines) yield* lettersOf(audit, engine, places)
   }
 }
 
 /** Only these sources capture items of ours; what others call a source id is theirs. */
-const enginesWithItems = ({ drawers }: Audit): string[] => [
-  ...new Set([...drawers.values()].filter(isOfItems).map(({ engine }) => engine)),
-]
-
 const isOfItems = ({ source }: { readonly source: string }): boolean =>
   source === 'queues' || source === 'engines'
 
-async function* lettersOf(
-  audit: Audit,
-  engine: string,
-  places: ReadonlyMap<string, ItemGroup>,
-): AsyncGenerator<Finding> {
-  const ids = [...places.keys()].flatMap((id) => [id, engineSourceId(id)])
-  const { session } = audit
-  const list = ids
-  const rows = await session.rows<{ id: Integer; drawer: Integer; source_id: string }>(
-    readCaptured,
-    engine,
-    list,
-  )
-  for (const { id, drawer, source_id } of rows) {
-    const place = places.get(itemIdOf(source_id))
-    const label = audit.drawers.get(Number(drawer))
-    if (place === undefined || label === undefined || !isOfItems(label)) continue
-    yield {
-      what: `letter ${id} was captured from item '${source_id}', which still lives`,
-      row: { letter: id, engine, ...itemRow(audit, place.part, place.last) },
-    }
-  }
+/** The id of an item; undefined when its queue is gone. */
+function idOf({ partitions }: Audit, { part, key }: FoundRow): string | undefined {
+  const partition = partitions.get(Number(part))
+  return partition && idFromSerial(partition.idPrefix, Number(key))
 }

@@ -1,12 +1,11 @@
 /** I6: the books are exact: every count, of letters and of what lies in the queues, is what counting gives; activity agrees. */
-import type { Integer } from '../db/database.ts'
 import { readLetterCounts } from '../letters/counts.ts'
 import { STATUS, STATUSES } from '../letters/letter.ts'
-import type { Audit, Finding, Invariant } from './invariant.ts'
+import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
 import { letterActivity } from './letter-activity.ts'
 import { partitionCounts } from './partition-counts.ts'
 import { type Difference, differences, Sums } from './sums.ts'
-import { LETTERS, read, rowsAlong } from './walk.ts'
+import { batchesOf, read } from './walk.ts'
 
 export const counts: Invariant = {
   id: 'I6',
@@ -19,22 +18,12 @@ export const counts: Invariant = {
   },
 }
 
-/** Letters of a range, by what they are counted under. Few groups: added up by the store. */
-const countLetters = read(
-  'countLetters',
-  `SELECT drawer, status, engine, count(*) AS letters, min(id) AS example,
-     sum(CASE WHEN resolution = 'retry' AND confirmed_at IS NULL THEN 1 ELSE 0 END) AS unconfirmed
-   FROM bartleby.letters WHERE id > $1 AND id <= $2 GROUP BY drawer, status, engine`,
+/** All letters, by what they are counted under. */
+const readPlaces = read(
+  'letterPlaces',
+  `SELECT id, drawer, status, engine, CASE WHEN resolution = 'retry' AND confirmed_at IS NULL THEN 1 ELSE 0 END AS unconfirmed
+   FROM bartleby.letters`,
 )
-
-interface Group {
-  readonly drawer: Integer
-  readonly status: Integer
-  readonly engine: string
-  readonly letters: Integer
-  readonly example: Integer
-  readonly unconfirmed: Integer
-}
 
 /**
  * Letters per drawer and status, and those of which nothing was heard since they were sent back, compared with the books; and each
@@ -42,11 +31,18 @@ interface Group {
  */
 async function* letterCounts(audit: Audit): AsyncGenerator<Finding> {
   const found = new Sums<string>()
-  for await (const group of rowsAlong<Group>(audit, LETTERS, countLetters)) {
-    found.add(`${group.drawer} ${group.status}`, group.letters)
-    found.add(`${group.drawer} ${STATUS.unconfirmed}`, group.unconfirmed)
-    yield* misfiled(audit, group)
+  const misfiled = new Map<string, { first: FoundRow; letters: number }>()
+  for await (const letters of batchesOf(audit, readPlaces)) {
+    for (const letter of letters) {
+      const { drawer, status, engine, unconfirmed } = letter
+      found.add(`${drawer} ${status}`, 1)
+      if (Number(unconfirmed) === 1) found.add(`${drawer} ${STATUS.unconfirmed}`, 1)
+      if (audit.drawers.get(Number(drawer))?.engine === engine) continue
+      const { first = letter, letters = 0 } = misfiled.get(`${drawer} ${engine}`) ?? {}
+      misfiled.set(`${drawer} ${engine}`, { first, letters: letters + 1 })
+    }
   }
+  for (const { first, letters } of misfiled.values()) yield misfiledIn(audit, first, letters)
   const books = new Map(
     (await readLetterCounts(audit.session))
       .filter(({ status }) => status !== STATUS.removed && status !== STATUS.captured)
@@ -55,16 +51,15 @@ async function* letterCounts(audit: Audit): AsyncGenerator<Finding> {
   for (const difference of differences(found, books)) yield miscounted(audit, difference)
 }
 
-function* misfiled(audit: Audit, { drawer, engine, letters, example }: Group): Iterable<Finding> {
-  const label = audit.drawers.get(Number(drawer))
-  if (label?.engine === engine) return
+function misfiledIn({ drawers }: Audit, { id, drawer, engine }: FoundRow, letters: number): Finding {
+  const label = drawers.get(Number(drawer))
   const where =
     label === undefined
       ? `drawer ${drawer}, which does not exist`
       : `drawer ${drawer}, which is of engine '${label.engine}'`
-  yield {
+  return {
     what: `${letters} letters of engine '${engine}' lie in ${where}`,
-    row: { drawer, engine, letters, letter: example },
+    row: { drawer, engine, letters, letter: id },
   }
 }
 

@@ -1,6 +1,6 @@
 /** The words of verify: a promise of the store, what breaks it, and what a check gets to work with. */
 import type { Instant } from '../core/clock.ts'
-import type { Integer, Session } from '../db/database.ts'
+import type { Integer, Snapshot } from '../db/database.ts'
 import type { Drawer } from '../letters/drawers.ts'
 
 /** Something in the store that must not be. */
@@ -36,12 +36,10 @@ export interface Invariant {
 export interface Sizes {
   readonly letters: number
   readonly items: number
-  /** Items with a case: retries on their way, and items that failed before. */
+  /** Letters that were sent back and not heard of: their items are on their way. */
   readonly cases: number
   /** All of history: how much of it concerns letters is not known beforehand. */
   readonly history: number
-  /** Failures before the one that stands on a letter. */
-  readonly attempts: number
   /** Letters of redrives; one that is in two counts twice. */
   readonly redriven: number
   /** Of webhooks. */
@@ -58,7 +56,7 @@ export interface Shelving {
 
 /** What all checks share: one moment of the store, and what is small enough to be known whole. */
 export interface Audit {
-  readonly session: Session
+  readonly session: Snapshot
   /** The time of the check, by the clock of the servers. */
   readonly now: Instant
   /** By their numbers. */

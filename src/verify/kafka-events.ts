@@ -4,74 +4,82 @@
  */
 import { KAFKA, STATE, stateName } from '../kafka/event.ts'
 import { STATUS, STATUSES } from '../letters/letter.ts'
-import type { Invariant } from './invariant.ts'
-import { EVENTS, fault, faultsAlong, LETTERS } from './walk.ts'
+import type { Finding, FoundRow, Invariant } from './invariant.ts'
+import { read, type Side, together } from './walk.ts'
 
-/** What the office calls an event that is in this state. */
-const AGREES = `CASE
-  WHEN event.state IN (${STATE.pending}, ${STATE.claimed}, ${STATE.publishing}, ${STATE.uncertain}) THEN letter.status = ${STATUS.Pending}
-  WHEN event.state = ${STATE.published} THEN letter.status = ${STATUS.Resolved} AND letter.resolution = 'retry'
-  WHEN event.state = ${STATE.discarded} THEN letter.status = ${STATUS.Expired}
-    OR (letter.status = ${STATUS.Resolved} AND letter.resolution = 'discard')
-  ELSE false END`
-const HELD = `CASE WHEN event.state IN (${STATE.claimed}, ${STATE.publishing}) THEN 1 ELSE 0 END`
-
-/** Letters of a range whose events are missing or say something else; both by primary key. */
-const oddLetters = fault(
-  'kafkaOddLetters',
-  `SELECT letter.id AS letter, letter.status, letter.resolution, letter.leased, event.state
-   FROM bartleby.letters AS letter
-   LEFT JOIN bartleby.kafka_events AS event ON event.letter_id = letter.id AND event.letter_id > $1 AND event.letter_id <= $2
-   WHERE letter.id > $1 AND letter.id <= $2 AND letter.engine = '${KAFKA}'
-     AND (event.letter_id IS NULL OR NOT coalesce(${AGREES}, false) OR letter.leased <> ${HELD})`,
-  ({ letter, status: number, resolution, leased, state }) => {
-    const status = STATUSES[Number(number)] ?? number
-    const row = { letter, status, resolution, leased }
-    if (state === null) return { what: `letter ${letter} of Kafka has no event`, row }
-    const name = nameOf(Number(state))
-    return { what: `letter ${letter} is ${status}, and its event is ${name}`, row: { ...row, state: name } }
-  },
-)
-
-/** The queues that events of a range are in, and the drawers that their letters lie in. Few groups: added up by the store. */
-const misfiled = fault(
-  'kafkaQueues',
-  `SELECT letter.drawer, event.service, event.original_topic, min(letter.id) AS letter
-   FROM bartleby.letters AS letter
-   JOIN bartleby.kafka_events AS event ON event.letter_id = letter.id AND event.letter_id > $1 AND event.letter_id <= $2
-   WHERE letter.id > $1 AND letter.id <= $2 AND letter.engine = '${KAFKA}'
-   GROUP BY letter.drawer, event.service, event.original_topic`,
-  ({ letter, drawer, service, original_topic }, { drawers }) => {
-    const queue = drawers.get(Number(drawer))?.queue
-    const event = `${service}/${original_topic}`
-    if (queue === event) return []
-    return {
-      what: `letter ${letter} lies in a drawer of '${queue}', and its event is in the queue of '${event}'`,
-      row: { letter, drawer, queue: queue ?? null, event },
-    }
-  },
-)
-
-/** Events of a range that no letter has. */
-const orphans = fault(
-  'kafkaOrphans',
-  `SELECT letter_id AS letter, dlq_id AS event FROM bartleby.kafka_events AS event
-   WHERE letter_id > $1 AND letter_id <= $2
-     AND NOT EXISTS (SELECT 1 FROM bartleby.letters AS letter WHERE letter.id = event.letter_id
-       AND letter.id > $1 AND letter.id <= $2 AND letter.engine = '${KAFKA}')`,
-  ({ letter, event }) => `event ${event} belongs to letter ${letter}, which is not there`,
-)
-
-/** The name of a state, or the number that is none. */
-const nameOf = (state: number): string =>
-  Object.values<number>(STATE).includes(state) ? stateName(state) : String(state)
+/** Letters of Kafka, by their numbers. */
+export const KAFKA_LETTERS: Side = {
+  statement: read(
+    'kafkaLetters',
+    `SELECT id AS key, status, resolution, leased, drawer, sent_as FROM bartleby.letters WHERE engine = '${KAFKA}' ORDER BY id`,
+  ),
+}
+/** Events, by the numbers of their letters. */
+const EVENTS: Side = {
+  statement: read(
+    'kafkaEvents',
+    `SELECT letter_id AS key, dlq_id AS event, state, service || '/' || original_topic AS queue FROM bartleby.kafka_events ORDER BY letter_id`,
+  ),
+}
 
 export const kafkaEvents: Invariant = {
   id: 'K1',
   promise: 'a letter of Kafka and its event say the same',
   rows: ({ letters }) => 2 * letters,
   async *check(audit) {
-    yield* faultsAlong(audit, LETTERS, [oddLetters, misfiled])
-    yield* faultsAlong(audit, EVENTS, [orphans])
+    /** Drawers and queues of events that do not fit, each told once. */
+    const misfiled = new Set<string>()
+    for await (const { key, letters, events } of together(audit, {
+      letters: KAFKA_LETTERS,
+      events: EVENTS,
+    })) {
+      const [letter] = letters
+      const [event] = events
+      if (letter === undefined) {
+        yield {
+          what: `event ${event?.event} belongs to letter ${key}, which is not there`,
+          row: { letter: key, event: event?.event },
+        }
+        continue
+      }
+      if (event === undefined || !agree(letter, event)) yield apart(letter, event)
+      if (event === undefined) continue
+      const { drawer } = letter
+      const queue = audit.drawers.get(Number(drawer))?.queue
+      if (queue === event.queue || misfiled.has(`${drawer} ${event.queue}`)) continue
+      misfiled.add(`${drawer} ${event.queue}`)
+      yield {
+        what: `letter ${key} lies in a drawer of '${queue}', and its event is in the queue of '${event.queue}'`,
+        row: { letter: key, drawer, queue: queue ?? null, event: event.queue },
+      }
+    }
   },
 }
+
+const HELD: readonly number[] = [STATE.claimed, STATE.publishing]
+const OPEN: readonly number[] = [STATE.pending, ...HELD, STATE.uncertain]
+
+/** Whether a letter is what the office calls an event in this state, and marked while that is on its way. */
+function agree({ status: number, resolution, leased }: FoundRow, { state: at }: FoundRow): boolean {
+  const [status, state] = [Number(number), Number(at)]
+  if (Number(leased) !== (HELD.includes(state) ? 1 : 0)) return false
+  if (OPEN.includes(state)) return status === STATUS.Pending
+  const end = status === STATUS.Resolved ? resolution : null
+  if (state === STATE.published) return end === 'retry'
+  return state === STATE.discarded && (status === STATUS.Expired || end === 'discard')
+}
+
+function apart(
+  { key: letter, status: number, resolution, leased }: FoundRow,
+  event: FoundRow | undefined,
+): Finding {
+  const status = STATUSES[Number(number)] ?? number
+  const row = { letter, status, resolution, leased }
+  if (event === undefined) return { what: `letter ${letter} of Kafka has no event`, row }
+  const state = nameOf(Number(event.state))
+  return { what: `letter ${letter} is ${status}, and its event is ${state}`, row: { ...row, state } }
+}
+
+/** The name of a state, or the number that is none. */
+const nameOf = (state: number): string =>
+  Object.values<number>(STATE).includes(state) ? stateName(state) : String(state)

@@ -5,7 +5,7 @@
 import type { Integer } from '../db/database.ts'
 import type { Audit, Finding, Invariant } from './invariant.ts'
 import { Sums } from './sums.ts'
-import { EVENTS, fault, faultsAlong, pages, RECORDS, read, rowsAlong } from './walk.ts'
+import { batchesOf, read } from './walk.ts'
 
 /** All partitions there are: a few hundred at most. */
 const readBooks = read(
@@ -13,29 +13,15 @@ const readBooks = read(
   'SELECT topic, partition, received, duplicates, created, reopened FROM bartleby.kafka_partitions ORDER BY topic, partition',
 )
 
-/** The next partition that has records. */
-const nextPartition = read(
-  'kafkaNextPartition',
-  `SELECT topic, partition FROM bartleby.kafka_records WHERE (topic, partition) > ($1, $2)
-   ORDER BY topic, partition LIMIT 1`,
-)
+/** All records. */
+const readRecords = read('kafkaRecords', 'SELECT topic, partition FROM bartleby.kafka_records')
 
-/** Records of a partition within a range of offsets, by primary key. */
-const countRecords = read(
-  'kafkaCountRecords',
-  `SELECT count(*) AS records FROM bartleby.kafka_records
-   WHERE topic = $3 AND partition = $4 AND record_offset > $1 AND record_offset <= $2`,
-)
-
-/** Events of a range whose record is not in the register, or is that of another letter; by its unique name. */
-const unregistered = fault(
-  'kafkaUnregistered',
-  `SELECT letter_id AS letter, dlq_id AS event FROM bartleby.kafka_events AS event
-   WHERE letter_id > $1 AND letter_id <= $2 AND NOT coalesce((
-     SELECT record.letter_id = event.letter_id AND record.topic = event.topic AND record.partition = event.partition
-       AND record.record_offset = event.record_offset
-     FROM bartleby.kafka_records AS record WHERE record.dlq_id = event.dlq_id), false)`,
-  ({ letter, event }) => `the record of letter ${letter} is not in the register as ${event}`,
+/** All events, and whether the record of their name is in the register and theirs. */
+const readRegistered = read(
+  'kafkaRegistered',
+  `SELECT event.letter_id AS letter, event.dlq_id AS event, CASE WHEN record.letter_id = event.letter_id AND record.topic = event.topic
+       AND record.partition = event.partition AND record.record_offset = event.record_offset THEN 1 ELSE 0 END AS registered
+   FROM bartleby.kafka_events AS event LEFT JOIN bartleby.kafka_records AS record ON record.dlq_id = event.dlq_id`,
 )
 
 interface Partition {
@@ -66,7 +52,13 @@ export const kafkaRecords: Invariant = {
         row: { partition, records },
       }
     }
-    yield* faultsAlong(audit, EVENTS, [unregistered])
+    for await (const events of batchesOf(audit, readRegistered))
+      for (const { letter, event, registered } of events)
+        if (Number(registered) === 0)
+          yield {
+            what: `the record of letter ${letter} is not in the register as ${event}`,
+            row: { letter, event },
+          }
   },
 }
 
@@ -75,12 +67,8 @@ const nameOf = ({ topic, partition }: Partition): string => `${topic}:${partitio
 /** The records of every partition that has any. */
 async function countAll(audit: Audit): Promise<Sums<string>> {
   const found = new Sums<string>()
-  const keyOf = ({ topic, partition }: Partition) => [topic, partition]
-  for await (const [next] of pages<Partition>(audit.session, nextPartition, ['', -1], keyOf)) {
-    if (next === undefined) continue
-    const counts = rowsAlong<{ records: Integer }>(audit, RECORDS, countRecords, ...keyOf(next))
-    for await (const { records } of counts) found.add(nameOf(next), records)
-  }
+  for await (const records of batchesOf<Partition>(audit, readRecords))
+    for (const record of records) found.add(nameOf(record), 1)
   return found
 }
 

@@ -40,7 +40,7 @@ const BREAKAGES: readonly Breakage[] = [
     sql: ({ pending }) => event('letter_id = -letter_id', pending),
     mend: ({ pending }) =>
       `UPDATE bartleby.kafka_events SET letter_id = -letter_id WHERE letter_id = -${pending.letterId};`,
-    row: ({ pending }) => ({ letter: String(pending.letterId), status: 'Pending' }),
+    row: ({ pending }) => ({ letter: `-${pending.letterId}`, event: pending.dlqId }),
   },
   {
     title: 'an event that is discarded while its letter is pending',

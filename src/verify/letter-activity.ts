@@ -10,8 +10,8 @@ import { ACTIVITY, ACTIVITY_NAMES, DAY_US, GRAIN, HOUR_US, WHOLE_OFFICE } from '
 import { readLetterCounts, startOf } from '../letters/counts.ts'
 import { STATUS } from '../letters/letter.ts'
 import type { Audit, Finding } from './invariant.ts'
-import { differences } from './sums.ts'
-import { read } from './walk.ts'
+import { differences, Sums } from './sums.ts'
+import { batchesOf, read } from './walk.ts'
 
 const readArrived = read('arrived', {
   postgres: `SELECT drawer, sum(letters) AS letters FROM (
@@ -22,14 +22,14 @@ const readArrived = read('arrived', {
   sqlite: `SELECT subject AS drawer, letters FROM letter_activity WHERE grain = ${GRAIN.ever} AND act = ${ACTIVITY.arrived}`,
 })
 
-/** Hours from `$1` on and before `$2`. */
+/** Hours from `$1` on: some thousand sums. */
 const readHours = read(
   'activityOfHours',
   `SELECT act, at,
      sum(CASE WHEN subject = ${WHOLE_OFFICE} THEN letters ELSE 0 END) AS office,
      sum(CASE WHEN subject < ${WHOLE_OFFICE} THEN letters ELSE 0 END) AS origins,
      sum(CASE WHEN subject > ${WHOLE_OFFICE} THEN letters ELSE 0 END) AS drawers
-   FROM bartleby.letter_activity WHERE grain = ${GRAIN.hour} AND at >= $1 AND at < $2 GROUP BY act, at ORDER BY at, act`,
+   FROM bartleby.letter_activity WHERE grain = ${GRAIN.hour} AND at >= $1 GROUP BY act, at ORDER BY at, act`,
 )
 
 /** A day of minutes at most. */
@@ -54,26 +54,22 @@ interface HourRow {
 export async function* letterActivity(audit: Audit): AsyncGenerator<Finding> {
   yield* arrivals(audit)
   const minutes = await readMinutesByHour(audit)
-  const today = startOf(audit.now, DAY_US)
-  for (let day = 0n; day < DAYS; day++) {
-    const from = today - day * DAY_US
-    // The last day has no end: the clock of the servers may be ahead.
-    const rows = await audit.session.rows<HourRow>(readHours, from, day === 0n ? NO_END : from + DAY_US)
+  const from = startOf(audit.now, DAY_US) - (DAYS - 1n) * DAY_US
+  for await (const rows of batchesOf<HourRow>(audit, readHours, from))
     for (const row of rows) yield* mismatches(row, minutes)
-    await audit.looked(0)
-  }
 }
 
-async function* arrivals({ session, drawers }: Audit): AsyncGenerator<Finding> {
+async function* arrivals(audit: Audit): AsyncGenerator<Finding> {
   const captured = new Map(
-    (await readLetterCounts(session))
+    (await readLetterCounts(audit.session))
       .filter(({ status, letters }) => status === STATUS.captured && letters !== 0)
       .map(({ drawer, letters }) => [drawer, letters]),
   )
-  const rows = await session.rows<{ drawer: Integer; letters: Integer }>(readArrived)
-  const arrived = new Map(rows.map((row) => [Number(row.drawer), Number(row.letters)]))
+  const arrived = new Sums<number>()
+  for await (const rows of batchesOf(audit, readArrived))
+    for (const { drawer, letters } of rows) arrived.add(Number(drawer), letters ?? 0)
   for (const { key: drawer, found, counted } of differences(arrived, captured)) {
-    const { engine = '', queue = '' } = drawers.get(drawer) ?? {}
+    const { engine = '', queue = '' } = audit.drawers.get(drawer) ?? {}
     yield {
       what: `${counted} letters were captured into drawer ${drawer}, and activity tells of ${found}`,
       row: { drawer, captured: counted, arrived: found, engine, queue },
@@ -88,13 +84,16 @@ interface Minutes {
   readonly letters: ReadonlyMap<string, number>
 }
 
-async function readMinutesByHour({ session }: Audit): Promise<Minutes> {
-  const rows = await session.rows<{ act: Integer; hour: Integer; letters: Integer }>(readMinutes)
-  const hours = rows.map(({ hour }) => BigInt(hour))
-  return {
-    wholeAfter: hours.reduce((first, hour) => (hour < first ? hour : first), NO_END),
-    letters: new Map(rows.map(({ act, hour, letters }) => [`${act} ${hour}`, Number(letters)])),
+async function readMinutesByHour(audit: Audit): Promise<Minutes> {
+  let wholeAfter = NO_END
+  const letters = new Map<string, number>()
+  for await (const rows of batchesOf(audit, readMinutes)) {
+    for (const { act, hour, letters: told } of rows) {
+      letters.set(`${act} ${hour}`, Number(told))
+      if (BigInt(hour ?? 0) < wholeAfter) wholeAfter = BigInt(hour ?? 0)
+    }
   }
+  return { wholeAfter, letters }
 }
 
 function* mismatches(row: HourRow, { wholeAfter, letters }: Minutes): Iterable<Finding> {

@@ -1,55 +1,31 @@
 /** What lies in each partition, items and letters, counted and compared with the books, sums of instants included. */
-import type { Integer } from '../db/database.ts'
 import { type PartitionCounts, readCounts } from '../queues/counts.ts'
 import { SHELF } from '../queues/schema.ts'
-import type { Audit, Finding } from './invariant.ts'
-import { type ItemGroup, itemGroups, itemSteps, LETTERS, read, rowsAlong } from './walk.ts'
+import type { Audit, Finding, FoundRow } from './invariant.ts'
+import { batchesOf, read } from './walk.ts'
 
-/**
- * Scheduled ones count neither as queued nor in the ages. Instants are added up in halves: whole they would exceed
- * 64 bits.
- */
-const tally = (createdAt: string): string => `
-  count(*) AS found,
-  count(CASE WHEN leased = 1 THEN 1 END) AS leased,
-  sum(CASE WHEN shelf <> ${SHELF.scheduled} THEN ${createdAt} / 1000000 END) AS created_s,
-  sum(CASE WHEN shelf <> ${SHELF.scheduled} THEN ${createdAt} % 1000000 END) AS created_us,
-  sum(CASE WHEN leased = 1 THEN lease_deadline / 1000000 END) AS deadline_s,
-  sum(CASE WHEN leased = 1 THEN lease_deadline % 1000000 END) AS deadline_us`
-
-/** Items of one step per part and shelf. */
-const countItems = itemGroups(
-  'countItems',
-  ', leased, created_at, lease_deadline',
-  `max(id) AS last, ${tally('created_at')}`,
+/** All items, and all letters that lie in a dead queue. */
+const readItems = read(
+  'itemPlaces',
+  'SELECT part, shelf, leased, created_at, lease_deadline FROM bartleby.items',
 )
-
-/** Letters of a range that lie in a dead queue, per part and shelf. */
-const countLying = read(
-  'countLying',
-  `SELECT part, shelf, max(serial) AS last, ${tally('laid_at')} FROM bartleby.letters
-   WHERE id > $1 AND id <= $2 AND part IS NOT NULL GROUP BY part, shelf`,
+const readLying = read(
+  'letterParts',
+  'SELECT part, shelf, leased, laid_at AS created_at, lease_deadline FROM bartleby.letters WHERE part IS NOT NULL',
 )
-
-interface Group extends ItemGroup {
-  readonly leased: Integer
-  readonly created_s: Integer | null
-  readonly created_us: Integer | null
-  readonly deadline_s: Integer | null
-  readonly deadline_us: Integer | null
-}
 
 type Sheet = { -readonly [Key in keyof PartitionCounts]: PartitionCounts[Key] }
 
 export async function* partitionCounts(audit: Audit): AsyncGenerator<Finding> {
   const found = new Map<number, Sheet>()
-  for await (const groups of itemSteps<Group>(audit, countItems))
-    for (const group of groups) add(sheetOf(found, group), group)
-  for await (const group of rowsAlong<Group>(audit, LETTERS, countLying)) {
-    const sheet = sheetOf(found, group)
-    add(sheet, group)
-    sheet.dead += Number(group.found)
-  }
+  for await (const items of batchesOf(audit, readItems))
+    for (const item of items) add(sheetOf(found, item), item)
+  for await (const letters of batchesOf(audit, readLying))
+    for (const letter of letters) {
+      const sheet = sheetOf(found, letter)
+      add(sheet, letter)
+      sheet.dead++
+    }
   // Parts of deleted queues are out of everybody's reach, and cleared away in the background.
   const parts = [...audit.partitions.keys()].sort((a, b) => a - b)
   const books = await readCounts(audit.session, parts)
@@ -69,27 +45,23 @@ const blank = (): Sheet => ({
   deadlineSumUs: 0n,
 })
 
-function sheetOf(found: Map<number, Sheet>, { part }: Group): Sheet {
+function sheetOf(found: Map<number, Sheet>, { part }: FoundRow): Sheet {
   const sheet = found.get(Number(part)) ?? blank()
   found.set(Number(part), sheet)
   return sheet
 }
 
-function add(sheet: Sheet, group: Group): void {
-  const shelf = Number(group.shelf)
-  const leased = Number(group.leased)
-  if (shelf === SHELF.scheduled) sheet.scheduled += Number(group.found)
-  else if (shelf === SHELF.held) sheet.held += Number(group.found)
+/** Scheduled ones count neither as queued nor in the ages. */
+function add(sheet: Sheet, { shelf, leased, created_at, lease_deadline }: FoundRow): void {
+  if (Number(shelf) === SHELF.scheduled) sheet.scheduled++
   else {
-    sheet.ready += Number(group.found) - leased
-    sheet.leased += leased
+    if (Number(shelf) === SHELF.held) sheet.held++
+    else if (Number(leased) === 1) sheet.leased++
+    else sheet.ready++
+    sheet.createdSumUs += BigInt(created_at ?? 0)
   }
-  sheet.createdSumUs += instants(group.created_s, group.created_us)
-  sheet.deadlineSumUs += instants(group.deadline_s, group.deadline_us)
+  if (Number(leased) === 1) sheet.deadlineSumUs += BigInt(lease_deadline ?? 0)
 }
-
-const instants = (seconds: Integer | null, micros: Integer | null): bigint =>
-  BigInt(seconds ?? 0) * 1_000_000n + BigInt(micros ?? 0)
 
 const NAMES: readonly (readonly [keyof PartitionCounts, string])[] = [
   ['ready', 'ready'],

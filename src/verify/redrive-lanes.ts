@@ -1,10 +1,10 @@
 /** Redrives and their lanes: what they count is what their letters, the notes on these, and history say. */
-import type { Integer, Session, Value } from '../db/database.ts'
+import type { Integer, Session } from '../db/database.ts'
 import { readSeriesLabels } from '../history/rows.ts'
 import { KAFKA } from '../kafka/event.ts'
 import { KAFKA_OPERATIONS } from '../letters/letter.ts'
 import { outcomesOf } from '../letters/outcomes.ts'
-import { LANE_START, type PlacedLane, readLanes } from '../redrive/lanes.ts'
+import { type PlacedLane, readLanes } from '../redrive/lanes.ts'
 import {
   isSending,
   type RedriveAction,
@@ -13,7 +13,8 @@ import {
   type Terms,
 } from '../redrive/redrive.ts'
 import type { Audit, Finding, FoundRow } from './invariant.ts'
-import { pages, read, STEP } from './walk.ts'
+import { Sums } from './sums.ts'
+import { batchesOf, type Key, read, type Side, together, type Walker } from './walk.ts'
 
 /** A redrive as its row has it. */
 interface AuditedRedrive {
@@ -25,11 +26,11 @@ interface AuditedRedrive {
   readonly startedAt: bigint | null
 }
 
-/** Along the primary key. What is being planned, or forgotten, is not whole and nobody is shown it. */
+/** What is being planned, or forgotten, is not whole and nobody is shown it. */
 const readRedrives = read(
   'redrives',
   `SELECT number, id, action, terms, started_at FROM bartleby.redrives
-   WHERE number > $1 AND state NOT IN ('planning', 'forgotten') ORDER BY number LIMIT 100`,
+   WHERE state NOT IN ('planning', 'forgotten') ORDER BY number`,
 )
 
 interface RedriveRow {
@@ -41,8 +42,8 @@ interface RedriveRow {
 }
 
 /** All redrives, the oldest first, some at a time. */
-export async function* redrivePages(session: Session): AsyncGenerator<readonly AuditedRedrive[]> {
-  for await (const rows of pages<RedriveRow>(session, readRedrives, [0], ({ number }) => [number]))
+export async function* redrivePages(walker: Walker): AsyncGenerator<readonly AuditedRedrive[]> {
+  for await (const rows of batchesOf<RedriveRow>(walker, readRedrives))
     yield rows.map(({ number, id, action, terms, started_at }) => ({
       ...{ number: redriveNumber(number), id, action },
       // Written by the office, from a value of this type.
@@ -51,122 +52,45 @@ export async function* redrivePages(session: Session): AsyncGenerator<readonly A
     }))
 }
 
-/** A lane with its redrive. */
+/** A lane with its redrive, and what its letters say of it. */
 interface AuditedLane extends Omit<PlacedLane, 'redrive'> {
   readonly redrive: AuditedRedrive
+  readonly census: LaneCensus
+  /** Of letters that leave over a network: the next one, which may have been sent. */
+  readonly next: NextLetter | null
 }
 
-/** A place in the order of a lane: that of a letter. */
-type Place = readonly [capturedAt: Value, letter: Value]
-
-const START: Place = [LANE_START.capturedAt, LANE_START.letter]
-/** Behind all letters. */
-const END: Place = [2n ** 63n - 1n, 2n ** 63n - 1n]
-
-const placeOf = ({ behind }: AuditedLane): Place => [behind.capturedAt, behind.letter]
-
-/** Where a step along the primary key ends, and how many letters it has. */
-const endOfStep = read(
-  'memberStep',
-  `SELECT captured_at, letter, number FROM (
-     SELECT captured_at, letter, row_number() OVER (ORDER BY captured_at, letter) AS number FROM bartleby.redrive_letters
-     WHERE redrive = $3 AND lane = $4 AND (captured_at, letter) > ($1, $2) AND (captured_at, letter) <= ($5, $6)
-     ORDER BY captured_at, letter LIMIT ${STEP}) AS step
-   ORDER BY number DESC LIMIT 1`,
-)
-
-interface StepEnd {
-  readonly captured_at: Integer
-  readonly letter: Integer
-  readonly number: Integer
-}
-
-/** The letters of a lane behind `after`, up to and with `through`, step by step: from where to where, and how many. */
-async function* memberRanges(
-  { session, looked }: Audit,
-  { redrive, lane }: AuditedLane,
-  after: Place,
-  through: Place,
-) {
-  const keyOf = ({ captured_at, letter }: StepEnd): Place => [captured_at, letter]
-  let from = after
-  for await (const [end] of pages(session, endOfStep, after, keyOf, redrive.number, lane, ...through)) {
-    if (end === undefined) continue
-    const to = keyOf(end)
-    const letters = Number(end.number)
-    yield { range: [...from, ...to], letters }
-    await looked(letters)
-    from = to
-  }
-}
-
-/** Exceptions of a redrive, along the primary key. */
-const countNotes = read(
-  'redriveNotes',
-  'SELECT count(*) AS notes FROM bartleby.redrive_exceptions WHERE redrive = $1',
-)
-
-/**
- * Letters of a range of a lane with the notes on them, and how often history says that this redrive sent them: a few rows of history
- * for each letter. Those that were not left out, and sent `$9` times, are as they should be and do not travel.
- */
-const readMembers = (counted: string): string =>
-  `SELECT letter, outcome, recorded FROM (
-     SELECT member.letter, member.captured_at, exception.outcome, letter.id AS found, (SELECT count(*) FROM bartleby.history AS record
-         WHERE record.letter_id = member.letter AND record.correlation_id IS NOT NULL AND ${counted}) AS recorded
-     FROM bartleby.redrive_letters AS member
-     LEFT JOIN bartleby.redrive_exceptions AS exception ON exception.redrive = $1 AND exception.letter = member.letter
-     LEFT JOIN bartleby.letters AS letter ON letter.id = member.letter
-     WHERE member.redrive = $1 AND member.lane = $2 AND (member.captured_at, member.letter) > ($3, $4)
-       AND (member.captured_at, member.letter) <= ($5, $6)) AS members
-   WHERE outcome IS NOT NULL OR (found IS NOT NULL AND recorded <> $9) ORDER BY captured_at, letter`
-
-const readOdd = read('oddMembers', {
-  postgres: readMembers(
-    `record.series = ANY($7::int[]) AND position(convert_to($8, 'UTF8') IN record.output) > 0`,
-  ),
-  sqlite: readMembers(
-    'record.series IN (SELECT value FROM json_each($7)) AND instr(record.output, CAST($8 AS BLOB)) > 0',
-  ),
-})
-
-interface MemberRow {
-  readonly letter: Integer
-  /** null: it was not left out. */
-  readonly outcome: Integer | null
-  readonly recorded: Integer
-}
-
-/** What the letters of a lane say; `underWay`: sent over a network, and not counted yet. */
+/** `underWay`: sent over a network, and not counted yet. */
 const NOTHING = { behind: 0, ahead: 0, skipped: 0, failed: 0, underWay: 0 }
 type LaneCensus = typeof NOTHING
 
-export async function* redriveLanes(audit: Audit): AsyncGenerator<Finding> {
-  const retries = await retrySeries(audit)
-  for await (const page of redrivePages(audit.session)) {
-    const numbers = page.map(({ number }) => number)
-    const outcomes = await outcomesOf(audit.session, numbers)
-    for (const redrive of page) {
-      let [sent, leftOut, underWay] = [0, 0, 0]
-      for (const placed of await readLanes(audit.session, [redrive.number])) {
-        const lane = { ...placed, redrive }
-        const census = { ...NOTHING }
-        yield* membersOf(audit, lane, retries, census)
-        yield* laneFaults(lane, census)
-        sent += lane.sent
-        leftOut += census.skipped + census.failed
-        underWay += census.underWay
-      }
-      yield* strayNotes(audit, redrive, leftOut)
-      const { confirmed, returned } = outcomes.get(redrive.number) ?? { confirmed: 0, returned: 0 }
-      if (confirmed < 0 || returned < 0 || confirmed + returned > sent + underWay)
-        yield {
-          what: `redrive ${redrive.id} heard of ${confirmed + returned} letters, and has sent ${sent}`,
-          row: { redrive: redrive.id, sent, confirmed, returned },
-        }
-    }
-  }
+/** Letters by their numbers, with the redrive that they name. */
+const LETTERS: Side = {
+  statement: read(
+    'redrivenLetters',
+    'SELECT id AS key, redrive, engine, source_id AS "sourceId" FROM bartleby.letters ORDER BY id',
+  ),
 }
+/** What is in the lanes of all redrives, by letters. */
+const MEMBERS: Side = {
+  statement: read(
+    'members',
+    'SELECT letter AS key, redrive, lane, captured_at FROM bartleby.redrive_letters ORDER BY letter',
+  ),
+}
+/** What redrives left out, by letters. */
+const NOTES: Side = {
+  statement: read(
+    'notes',
+    'SELECT letter AS key, redrive, outcome FROM bartleby.redrive_exceptions ORDER BY letter',
+  ),
+}
+/** Rows of the series `$1`, which say that a letter was sent and by which redrive. */
+const readSends = read(
+  'sends',
+  `SELECT letter_id AS key, output FROM bartleby.history
+   WHERE series = ANY($1::int[]) AND letter_id IS NOT NULL AND correlation_id IS NOT NULL AND output IS NOT NULL ORDER BY letter_id`,
+)
 
 /** The series of what says that a letter was sent back. */
 async function retrySeries({ session }: Audit): Promise<readonly number[]> {
@@ -175,56 +99,119 @@ async function retrySeries({ session }: Audit): Promise<readonly number[]> {
   return labels.filter(([, { operation }]) => operations.includes(operation)).map(([series]) => series)
 }
 
-/** Looks at all letters of a lane: those behind its place were sent once or noted, those ahead neither. */
-async function* membersOf(
-  audit: Audit,
-  lane: AuditedLane,
-  retries: readonly number[],
-  census: LaneCensus,
-): AsyncGenerator<Finding> {
-  const isSent = isSending(lane.redrive.action)
-  for await (const { range, letters } of memberRanges(audit, lane, START, placeOf(lane))) {
-    census.behind += letters
-    for (const member of await oddMembers(audit, lane, range, retries, isSent ? 1 : 0)) {
-      if (member.outcome === null) yield* sentFaults(audit, lane, member)
-      else {
-        if (Number(member.outcome) === 1) census.failed++
-        else census.skipped++
-        if (Number(member.recorded) > 0) yield finding(lane, member, 'is noted as left out, and was sent')
+/** All redrives and their lanes, which are few. */
+interface Register {
+  readonly redrives: ReadonlyMap<number, AuditedRedrive>
+  readonly lanes: ReadonlyMap<string, AuditedLane>
+}
+
+const nameOf = (redrive: FoundRow[string], lane: FoundRow[string]): string => `${redrive} ${lane}`
+
+async function readRegister(audit: Audit): Promise<Register> {
+  const { session } = audit
+  const redrives = new Map<number, AuditedRedrive>()
+  const lanes = new Map<string, AuditedLane>()
+  for await (const page of redrivePages(audit)) {
+    for (const redrive of page) redrives.set(redrive.number, redrive)
+    for (const placed of await readLanes(
+      session,
+      page.map(({ number }) => number),
+    )) {
+      const redrive = redrives.get(placed.redrive)
+      if (redrive === undefined) continue
+      const next = placed.source === KAFKA ? await nextLetter(session, placed) : null
+      const census = { ...NOTHING, underWay: next?.isNamed === true ? 1 : 0 }
+      lanes.set(nameOf(placed.redrive, placed.lane), { ...placed, redrive, census, next })
+    }
+  }
+  return { redrives, lanes }
+}
+
+/** The letters of all redrives, and those that say a redrive sent them; then what redrives and lanes count. */
+export async function* redriveLanes(audit: Audit): AsyncGenerator<Finding> {
+  const { redrives, lanes } = await readRegister(audit)
+  if (redrives.size === 0) return
+  const notesOf = new Sums<number>()
+  const sends: Side = { statement: readSends, values: [await retrySeries(audit)] }
+  const sides = { letters: LETTERS, members: MEMBERS, notes: NOTES, sends }
+  for await (const { key, letters, members, notes, sends } of together(audit, sides)) {
+    for (const { redrive } of notes) notesOf.add(Number(redrive), 1)
+    const [letter] = letters
+    let isSent = false
+    for (const { redrive, lane: number, captured_at } of members) {
+      const lane = lanes.get(nameOf(redrive, number))
+      if (lane === undefined) continue
+      const note = notes.find((each) => Number(each.redrive) === Number(redrive))
+      const member: Member = {
+        letter: Number(key),
+        isThere: letter !== undefined,
+        isBehind: isBehind(lane, captured_at, key),
+        outcome: note === undefined ? null : Number(note.outcome),
+        recorded: sends.filter(({ output }) => names(output, lane.redrive)).length,
       }
+      for (const finding of member.isBehind ? passed(audit, lane, member) : remaining(lane, member))
+        yield finding
+      if (Number(letter?.redrive) === Number(redrive))
+        isSent ||= member.isBehind ? note === undefined : lane.next?.letter === member.letter
     }
+    // Of a redrive that was forgotten nothing is known.
+    const named = letter === undefined ? undefined : redrives.get(Number(letter.redrive))
+    if (named !== undefined && !isSent)
+      yield {
+        what: `letter ${key} says that redrive ${named.id} sent it, which has not`,
+        row: { redrive: named.id, letter: key, engine: letter?.engine, sourceId: letter?.sourceId },
+      }
   }
-  const next = lane.source === KAFKA ? await nextLetter(audit, lane) : null
-  if (next?.isNamed === true) census.underWay = 1
-  for await (const { range, letters } of memberRanges(audit, lane, placeOf(lane), END)) {
-    census.ahead += letters
-    for (const member of await oddMembers(audit, lane, range, retries, 0)) {
-      const isUnderWay = String(member.letter) === next?.letter && Number(member.recorded) === 1
-      if (member.outcome !== null) yield finding(lane, member, 'is noted as left out before it was its turn')
-      else if (isUnderWay) census.underWay = 1
-      else yield finding(lane, member, 'was sent before it was its turn')
-    }
+  yield* totals(audit, { redrives, lanes }, notesOf)
+}
+
+/** A letter of a lane. */
+interface Member {
+  readonly letter: number
+  /** Whether the letter has not been removed. */
+  readonly isThere: boolean
+  readonly isBehind: boolean
+  /** null: it was not left out. */
+  readonly outcome: number | null
+  /** How often history says that this redrive sent it. */
+  readonly recorded: number
+}
+
+const isBehind = ({ behind }: AuditedLane, capturedAt: FoundRow[string], letter: Key): boolean => {
+  const at = BigInt(capturedAt ?? 0)
+  return at < behind.capturedAt || (at === behind.capturedAt && BigInt(letter) <= behind.letter)
+}
+
+const names = (output: unknown, { id }: AuditedRedrive): boolean =>
+  output instanceof Uint8Array && Buffer.from(output).includes(`"redrive":"${id}"`)
+
+/** Behind the place of its lane a letter was sent once, or noted. */
+function* passed({ historySince }: Audit, lane: AuditedLane, member: Member): Iterable<Finding> {
+  const { outcome, recorded } = member
+  lane.census.behind++
+  if (outcome !== null) {
+    if (outcome === 1) lane.census.failed++
+    else lane.census.skipped++
+    if (recorded > 0) yield finding(lane, member, 'is noted as left out, and was sent')
+  } else if (recorded > 1 && member.isThere) yield finding(lane, member, `was sent ${recorded} times`)
+  else if (recorded === 0 && member.isThere && isSending(lane.redrive.action)) {
+    // What retention took from history is not missed.
+    if ((lane.redrive.startedAt ?? 0n) >= historySince)
+      yield finding(lane, member, 'counts as sent, and history does not have it')
   }
 }
 
-const oddMembers = (
-  { session }: Audit,
-  { redrive, lane }: AuditedLane,
-  range: readonly Value[],
-  retries: readonly number[],
-  expected: number,
-): Promise<MemberRow[]> =>
-  session.rows(readOdd, redrive.number, lane, ...range, retries, `"redrive":"${redrive.id}"`, expected)
-
-function* sentFaults({ historySince }: Audit, lane: AuditedLane, member: MemberRow): Iterable<Finding> {
-  const recorded = Number(member.recorded)
-  if (recorded > 1) yield finding(lane, member, `was sent ${recorded} times`)
-  // What retention took from history is not missed.
-  else if (recorded === 0 && isSending(lane.redrive.action) && (lane.redrive.startedAt ?? 0n) >= historySince)
-    yield finding(lane, member, 'counts as sent, and history does not have it')
+/** Ahead of it a letter was neither. */
+function* remaining(lane: AuditedLane, member: Member): Iterable<Finding> {
+  const { outcome, recorded } = member
+  lane.census.ahead++
+  if (outcome !== null) yield finding(lane, member, 'is noted as left out before it was its turn')
+  else if (recorded === 0 || !member.isThere) return
+  else if (recorded === 1 && lane.next?.letter === member.letter) lane.census.underWay = 1
+  else yield finding(lane, member, 'was sent before it was its turn')
 }
 
-/** The next letter of a lane. */
+/** The next letter of a lane, along the primary key. */
 const readNext = read(
   'nextMember',
   `SELECT member.letter, member.version AS planned, letter.version, letter.redrive FROM bartleby.redrive_letters AS member
@@ -233,24 +220,65 @@ const readNext = read(
    ORDER BY member.captured_at, member.letter LIMIT 1`,
 )
 
+interface NextLetter {
+  readonly letter: number
+  readonly isNamed: boolean
+}
+
 /**
  * Of letters that leave over a network the next one may have been sent, and is counted in a moment, or by the server that takes the
  * redrive up: history says so, or the letter, which is not what it was, names the redrive.
  */
 async function nextLetter(
-  { session }: Audit,
-  lane: AuditedLane,
-): Promise<{ readonly letter: string; readonly isNamed: boolean } | null> {
-  const { number } = lane.redrive
-  const [next] = await session.rows<FoundRow>(readNext, number, lane.lane, ...placeOf(lane))
+  session: Session,
+  { redrive, lane, behind }: PlacedLane,
+): Promise<NextLetter | null> {
+  const [next] = await session.rows<FoundRow>(readNext, redrive, lane, behind.capturedAt, behind.letter)
   if (next === undefined) return null
-  const isNamed = Number(next.redrive) === number && Number(next.version) !== Number(next.planned)
-  return { letter: String(next.letter), isNamed }
+  const isNamed = Number(next.redrive) === redrive && Number(next.version) !== Number(next.planned)
+  return { letter: Number(next.letter), isNamed }
 }
 
-function* laneFaults(lane: AuditedLane, { behind, ahead, skipped, failed }: LaneCensus): Iterable<Finding> {
+/** What redrives and their lanes count, and what was found. */
+async function* totals(
+  { session }: Audit,
+  { redrives, lanes }: Register,
+  notesOf: ReadonlyMap<number, number>,
+): AsyncGenerator<Finding> {
+  const lanesOf = Map.groupBy(lanes.values(), ({ redrive }) => redrive)
+  const outcomes = await outcomesOf(
+    session,
+    [...redrives.values()].map(({ number }) => number),
+  )
+  for (const [number, redrive] of redrives) {
+    const { id } = redrive
+    let [sent, leftOut, underWay] = [0, 0, 0]
+    for (const lane of lanesOf.get(redrive) ?? []) {
+      yield* laneFaults(lane)
+      sent += lane.sent
+      leftOut += lane.census.skipped + lane.census.failed
+      underWay += lane.census.underWay
+    }
+    // Others are on letters that are in no lane, or not behind its place.
+    const notes = notesOf.get(number) ?? 0
+    if (notes !== leftOut)
+      yield {
+        what: `redrive ${id} has notes on ${notes} letters, and left out ${leftOut}`,
+        row: { redrive: id, notes, leftOut },
+      }
+    const { confirmed, returned } = outcomes.get(redrive.number) ?? { confirmed: 0, returned: 0 }
+    if (confirmed < 0 || returned < 0 || confirmed + returned > sent + underWay)
+      yield {
+        what: `redrive ${id} heard of ${confirmed + returned} letters, and has sent ${sent}`,
+        row: { redrive: id, sent, confirmed, returned },
+      }
+  }
+}
+
+function* laneFaults(lane: AuditedLane): Iterable<Finding> {
+  const { behind, ahead, skipped, failed } = lane.census
   const { redrive, planned, sent } = lane
-  const row = { ...nameOf(lane), planned, sent, skipped: lane.skipped, failed: lane.failed }
+  const row = { ...placeOf(lane), planned, sent, skipped: lane.skipped, failed: lane.failed }
   const name = `lane ${lane.lane} of redrive ${redrive.id}`
   const found = behind + ahead
   if (found !== planned)
@@ -268,24 +296,9 @@ function* laneFaults(lane: AuditedLane, { behind, ahead, skipped, failed }: Lane
     }
 }
 
-/** Notes on letters that are in no lane, or not behind its place. */
-async function* strayNotes(
-  { session }: Audit,
-  { number, id }: AuditedRedrive,
-  leftOut: number,
-): AsyncGenerator<Finding> {
-  const [counted] = await session.rows<{ notes: Integer }>(countNotes, number)
-  const notes = Number(counted?.notes ?? 0)
-  if (notes === leftOut) return
-  yield {
-    what: `redrive ${id} has notes on ${notes} letters, and left out ${leftOut}`,
-    row: { redrive: id, notes, leftOut },
-  }
-}
+const placeOf = ({ redrive, lane, destination }: AuditedLane) => ({ redrive: redrive.id, lane, destination })
 
-const nameOf = ({ redrive, lane, destination }: AuditedLane) => ({ redrive: redrive.id, lane, destination })
-
-const finding = (lane: AuditedLane, { letter, recorded }: MemberRow, what: string): Finding => ({
+const finding = (lane: AuditedLane, { letter, recorded }: Member, what: string): Finding => ({
   what: `letter ${letter} of redrive ${lane.redrive.id} ${what}`,
-  row: { ...nameOf(lane), letter, recorded },
+  row: { ...placeOf(lane), letter, recorded },
 })

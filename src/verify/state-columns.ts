@@ -3,7 +3,7 @@ import { KAFKA } from '../kafka/event.ts'
 import { STATUS, STATUSES } from '../letters/letter.ts'
 import { PLACE_COLUMNS } from '../letters/lying/place.ts'
 import { type StateColumn, TRANSITIONS, type Transition } from '../letters/transitions.ts'
-import { fault } from './walk.ts'
+import type { Finding, FoundRow } from './invariant.ts'
 
 /** A column that says too much or too little. */
 interface Rule {
@@ -51,23 +51,18 @@ function* rulesOf(act: (typeof ENDS)[number], { to, sets, resets }: Transition):
       yield { column, fault: `${is} AND ${column} IS NULL` }
 }
 
-const RULES = [...rules()]
+/** The columns of a letter that do not fit its status: their names, each with a space behind it. */
+export const oddColumns = [...rules()]
+  .map(({ column, fault }) => `CASE WHEN ${fault} THEN '${column} ' ELSE '' END`)
+  .join(' || ')
 
-/** Letters of a range whose columns do not fit their status, and which columns these are. */
-export const oddStates = fault(
-  'oddStates',
-  `SELECT id, engine, source_id, status, resolution, odd FROM (
-     SELECT id, engine, source_id, status, resolution,
-       ${RULES.map(({ column, fault }) => `CASE WHEN ${fault} THEN '${column} ' ELSE '' END`).join(' || ')} AS odd
-     FROM bartleby.letters WHERE id > $1 AND id <= $2) AS letter
-   WHERE odd <> ''`,
-  ({ id, engine, source_id: sourceId, status, resolution, odd }) => {
-    const name = STATUSES[Number(status)] ?? status
-    const columns = [...new Set(`${odd}`.trim().split(' '))].join(', ')
-    const end = resolution === null ? '' : ` by ${resolution}`
-    return {
-      what: `letter ${id} is ${name}${end}, which its ${columns} does not fit`,
-      row: { letter: id, engine, sourceId, status: name, columns },
-    }
-  },
-)
+/** What is wrong with a letter that has such columns. */
+export function oddState({ key, engine, sourceId, status, resolution, odd }: FoundRow): Finding {
+  const name = STATUSES[Number(status)] ?? status
+  const columns = [...new Set(`${odd}`.trim().split(' '))].join(', ')
+  const end = resolution === null ? '' : ` by ${resolution}`
+  return {
+    what: `letter ${key} is ${name}${end}, which its ${columns} does not fit`,
+    row: { letter: key, engine, sourceId, status: name, columns },
+  }
+}

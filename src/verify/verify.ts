@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
-import type { Database, Session } from '../db/database.ts'
+import type { Database, Snapshot } from '../db/database.ts'
 import { openAudit } from './audit.ts'
 import { oneLetter } from './i2-one-letter.ts'
 import { oneState } from './i3-one-state.ts'
@@ -111,7 +111,7 @@ export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<
 }
 
 /** The report on a store that lacks tables or columns: nothing else can be checked. */
-async function onlySchema(session: Session, limit: number): Promise<VerifyReport> {
+async function onlySchema(session: Snapshot, limit: number): Promise<VerifyReport> {
   return { clean: false, invariants: [await gathered(wholeSchema, wholeSchema.check({ session }), limit)] }
 }
 

@@ -1,13 +1,11 @@
 /**
- * Walks over large tables in steps of bounded size, along an index. A step is a range of keys, found first, so that
- * what is asked about it can be added up by the store and never travels.
+ * Reads large tables. A statement runs once, and its rows come some thousand at a time: however the planner goes about it, along an
+ * index or by a sort, each row is read once. No statement is told where to begin: ranges of keys and lists of ids leave it to
+ * statistics whether all of the table is read for each of them. Joins inside a statement are on a unique key of the other table; any other two
+ * tables are read beside each other in the order of what they have in common.
  */
-import { type Integer, type Session, type Statement, sql, type Value } from '../db/database.ts'
-import { WEBHOOKS } from '../webhooks/webhook.ts'
-import type { Audit, Finding, FoundRow } from './invariant.ts'
-
-/** Rows of one step: an answer within milliseconds, a few hundred steps for a million. */
-export const STEP = 5_000
+import { type Statement, sql, type Value } from '../db/database.ts'
+import type { Audit, FoundRow } from './invariant.ts'
 
 /** What a walk needs of an audit. */
 export type Walker = Pick<Audit, 'session' | 'looked'>
@@ -16,175 +14,146 @@ export type Walker = Pick<Audit, 'session' | 'looked'>
 export const read = (name: string, text: Parameters<typeof sql>[1]): Statement =>
   sql(`verify.${name}`, text, { bigints: true })
 
-/** The way over a table: where it begins, and the statement that ends a step behind `$1`. */
-interface Way {
-  readonly first: Value
-  readonly step: Statement
-}
-
-const along = (name: string, table: string, key: string, first: Value, condition = '', order = ''): Way => ({
-  first,
-  step: read(
-    name,
-    `SELECT max(${key}) AS through, count(*) AS found
-     FROM (SELECT ${key} FROM bartleby.${table} WHERE ${condition}${key} > $1 ORDER BY ${order}${key} LIMIT ${STEP}) AS step`,
-  ),
-})
-
-/** Before every key that is a number, and before every text. */
-const FIRST_NUMBER = -(2n ** 63n)
-const FIRST_TEXT = ''
-
-/** Letters by their primary key. */
-export const LETTERS = along('letterStep', 'letters', 'id', FIRST_NUMBER)
-/** Items with a case, on its partial index. */
-export const CASES = along('caseStep', 'items', 'case_id', FIRST_NUMBER)
-/** Earlier failures by their primary key; a step ends with all rows of its last letter. */
-export const ATTEMPTS = along('attemptStep', 'letter_attempts', 'letter_id', FIRST_NUMBER)
-/** Rows of history that concern a letter, but for captures of plain queues, on their partial index; a step ends with all of its last letter. */
-export const HISTORY = along(
-  'historyStep',
-  'history',
-  'letter_id',
-  FIRST_NUMBER,
-  'correlation_id IS NOT NULL AND ',
-)
-/** The captures of plain queues, which are the series `$2`, by their time; a step ends with all rows of its last microsecond. */
-export const PLAIN_CAPTURES = along('seriesStep', 'history', 'created_at', FIRST_NUMBER, 'series = $2 AND ')
-/** Events of Kafka by the numbers of their letters. */
-export const EVENTS = along('kafkaEventStep', 'kafka_events', 'letter_id', FIRST_NUMBER)
-/** What was sent to Kafka, by letters; a step ends with all sends of its last letter. */
-export const SENDS = along('kafkaSendStep', 'kafka_sends', 'letter_id', FIRST_NUMBER)
-/** Records of partition `$3` of the topic `$2` by their offsets; a step ends with all records of its last offset. */
-export const RECORDS = along(
-  'kafkaRecordStep',
-  'kafka_records',
-  'record_offset',
-  FIRST_NUMBER,
-  'topic = $2 AND partition = $3 AND ',
-  'topic, partition, ',
-)
-/** Webhook jobs by their primary key. */
-export const JOBS = along('jobStep', 'webhook_jobs', 'id', FIRST_TEXT)
-/** Webhook messages by their primary key. */
-export const MESSAGES = along('messageStep', 'webhook_messages', 'id', FIRST_TEXT)
-/** Letters of webhook jobs by the ids of these, on their unique index. */
-export const JOB_LETTERS = along(
-  'jobLetterStep',
-  'letters',
-  'source_id',
-  FIRST_TEXT,
-  `engine = '${WEBHOOKS}' AND `,
-)
-
-/** Keys above `after`, up to and with `through`. */
-type KeyRange = readonly [after: Value, through: Value]
-
-/** The ranges of a way; `of` is what it is narrowed to. */
-async function* ranges({ session, looked }: Walker, { first, step }: Way, of: readonly Value[]) {
-  for (let after = first; ; ) {
-    const [end] = await session.rows<{ through: Value; found: Value }>(step, after, ...of)
-    if (end === undefined || end.through === null) return
-    const range: KeyRange = [after, end.through]
-    yield range
-    await looked(Number(end.found))
-    after = end.through
-  }
-}
-
-/** All rows that `statement` has of the ranges of a way: `$1` and `$2` are the range, the others what the way is narrowed to. */
-export async function* rowsAlong<Row>(
-  walker: Walker,
-  way: Way,
-  statement: Statement,
-  ...of: readonly Value[]
-): AsyncGenerator<Row> {
-  for await (const range of ranges(walker, way, of))
-    yield* await walker.session.rows<Row>(statement, ...range, ...of)
-}
-
-/** What is wrong with a row that was read, which is then shown as it is; or whatever else is to be shown. */
-type Said = string | Finding | readonly Finding[]
-
-/** What must not be in a range of keys. */
-export interface Fault {
-  readonly statement: Statement
-  say(row: FoundRow, audit: Audit): Said
-  /** What it has to know beside the range, and beside what the way is narrowed to. */
-  readonly of: (audit: Audit) => readonly Value[]
-}
-
-/** A fault that a statement finds; `Row` is a promise about what it selects. */
-export const fault = <Row extends FoundRow>(
-  name: string,
-  text: Parameters<typeof sql>[1],
-  say: (row: Row, audit: Audit) => Said,
-  of: Fault['of'] = () => [],
-): Fault => ({ statement: read(name, text), say, of })
-
-/** Looks for faults on one walk over a table. */
-export async function* faultsAlong(
-  audit: Audit,
-  way: Way,
-  faults: readonly Fault[],
-  ...of: readonly Value[]
-): AsyncGenerator<Finding> {
-  for await (const range of ranges(audit, way, of)) {
-    for (const { statement, say, of: more } of faults) {
-      for (const row of await audit.session.rows<FoundRow>(statement, ...range, ...of, ...more(audit))) {
-        const said = say(row, audit)
-        yield* typeof said === 'string' ? [{ what: said, row }] : [said].flat()
-      }
-    }
-  }
-}
-
-/** The rows of `statement`, page by page: its first parameters are the key of the row behind which a page begins. */
-export async function* pages<Row>(
-  session: Session,
-  statement: Statement,
-  first: readonly Value[],
-  keyOf: (row: Row) => readonly Value[],
-  ...of: readonly Value[]
-): AsyncGenerator<readonly Row[]> {
-  for (let after = first; ; ) {
-    const rows = await session.rows<Row>(statement, ...after, ...of)
-    const last = rows.at(-1)
-    if (last === undefined) return
-    yield rows
-    after = keyOf(last)
-  }
-}
-
-/** Items of one step, on one shelf of one part. */
-export interface ItemGroup {
-  readonly part: Integer
-  readonly shelf: Integer
-  readonly found: Integer
-  /** The highest serial of the group. */
-  readonly last: Integer
-}
-
-/** Groups of all items by part, shelf and `by`: `columns` are what a group needs of an item, `group` what it says. The last of a step ends it. */
-export const itemGroups = (name: string, columns: string, group: string, by = ''): Statement =>
-  read(name, {
-    // The primary key.
-    postgres: `SELECT part, shelf, ${group} FROM (SELECT part, shelf, id${columns} FROM bartleby.items
-        WHERE (part, shelf, id) > ($1::int, $2::smallint, $3::bigint) ORDER BY part, shelf, id LIMIT ${STEP}) AS step
-      GROUP BY part, shelf${by} ORDER BY part, shelf, last`,
-    // The row id.
-    sqlite: `SELECT part, shelf, ${group} FROM (SELECT part, shelf, id${columns} FROM items
-        WHERE id > $3 ORDER BY id LIMIT ${STEP}) GROUP BY part, shelf${by} ORDER BY last`,
-  })
-
-/** Runs a statement of `itemGroups` from the first item to the last, step by step. */
-export async function* itemSteps<Group extends ItemGroup>(
+/** All rows of a statement, some at a time. `Row` is a promise about what it selects. */
+export async function* batchesOf<Row = FoundRow>(
   { session, looked }: Walker,
   statement: Statement,
-): AsyncGenerator<readonly Group[]> {
-  const keyOf = ({ part, shelf, last }: Group): readonly Value[] => [part, shelf, last]
-  for await (const groups of pages<Group>(session, statement, [0, -1, -1], keyOf)) {
-    yield groups
-    await looked(groups.reduce((sum, { found }) => sum + Number(found), 0))
+  ...values: readonly Value[]
+): AsyncGenerator<readonly Row[]> {
+  for await (const rows of session.batches<Row>(statement, ...values)) {
+    yield rows
+    await looked(rows.length)
   }
 }
+
+/** What tables have in common: the number of a letter, or an id. */
+export type Key = number | string
+
+/** A table beside others: a statement whose rows come in the order of their key. */
+export interface Side {
+  readonly statement: Statement
+  readonly values?: readonly Value[]
+  /** Left out: the number that its column `key` is. */
+  readonly keyOf?: (row: FoundRow) => Key
+}
+
+/** For keys that are ids. All of ours are ASCII, which sorts the same everywhere. */
+export const textKey = ({ key }: FoundRow): Key => String(key)
+const numberKey = ({ key }: FoundRow): Key => Number(key)
+
+/** A table, read up to a row. */
+class Reading {
+  /** The next row and its key; undefined behind the last one. */
+  row: FoundRow | undefined
+  key: Key | undefined
+  readonly #batches: AsyncIterator<readonly FoundRow[]>
+  readonly #keyOf: (row: FoundRow) => Key
+  #rows: readonly FoundRow[] = []
+  #next = 0
+
+  constructor(walker: Walker, { statement, values = [], keyOf = numberKey }: Side) {
+    this.#batches = batchesOf(walker, statement, ...values)
+    this.#keyOf = keyOf
+  }
+
+  /** Goes on to the next row. */
+  async advance(): Promise<void> {
+    if (this.#step()) return
+    const { done, value } = await this.#batches.next()
+    this.#rows = done === true ? [] : value
+    this.#next = 0
+    this.#step()
+  }
+
+  /** The rows of the key that is next. */
+  async take(): Promise<readonly FoundRow[]> {
+    const { key } = this
+    const taken: FoundRow[] = []
+    while (this.row !== undefined && this.key === key) {
+      taken.push(this.row)
+      // Within a batch nobody is waited for.
+      if (!this.#step()) await this.advance()
+    }
+    return taken
+  }
+
+  async end(): Promise<void> {
+    await this.#batches.return?.()
+  }
+
+  #step(): boolean {
+    this.row = this.#rows[this.#next++]
+    this.key = this.row === undefined ? undefined : this.#keyOf(this.row)
+    return this.row !== undefined
+  }
+}
+
+const NONE: readonly FoundRow[] = []
+
+/** What several tables have of one key. */
+type Together<Name extends string> = { readonly key: Key } & Readonly<Record<Name, readonly FoundRow[]>>
+
+/** Reads tables beside each other, in the order of their keys: for each key that one of them has, the rows of all. */
+export async function* together<Name extends string>(
+  walker: Walker,
+  sides: Readonly<Record<Name, Side>>,
+): AsyncGenerator<Together<Name>> {
+  const readings = Object.entries<Side>(sides).map(
+    ([name, side]) => [name, new Reading(walker, side)] as const,
+  )
+  try {
+    for (const [, reading] of readings) await reading.advance()
+    for (;;) {
+      let key: Key | undefined
+      for (const [, reading] of readings)
+        if (reading.key !== undefined && (key === undefined || reading.key < key)) key = reading.key
+      if (key === undefined) return
+      const rows: Record<string, readonly FoundRow[]> = {}
+      for (const [name, reading] of readings) rows[name] = reading.key === key ? await reading.take() : NONE
+      // The names are those of the sides.
+      yield { key, ...rows } as Together<Name>
+    }
+  } finally {
+    for (const [, reading] of readings) await reading.end()
+  }
+}
+
+/** Letters by their numbers, with what says how they stand. */
+export const letterRows = (name: string, more = ''): Statement =>
+  read(
+    name,
+    `SELECT id AS key, engine, source_id AS "sourceId", status, version, part, captured_at, resolved_at, confirmed_at,
+       CASE WHEN correlation_id IS NULL THEN 1 ELSE 0 END AS plain${more} FROM bartleby.letters ORDER BY id`,
+  )
+export const LETTERS: Side = { statement: letterRows('letters') }
+
+/** Transitions of letters in history, by their letters; not the captures of plain queues. */
+export const TRANSITIONS: Side = {
+  statement: read(
+    'transitions',
+    `SELECT letter_id AS key, letter_version AS version, series FROM bartleby.history
+     WHERE letter_id IS NOT NULL AND letter_version IS NOT NULL AND correlation_id IS NOT NULL ORDER BY letter_id`,
+  ),
+}
+
+/** The captures of plain queues, by their letters: no index has them in this order. */
+const readCaptures = read(
+  'plainCaptures',
+  `SELECT letter_id AS key, created_at, letter_version AS version FROM bartleby.history
+   WHERE series = $1 AND correlation_id IS NULL AND letter_id IS NOT NULL ORDER BY letter_id`,
+)
+export const plainCaptures = ({ plainSeries }: Audit): Side => ({
+  statement: readCaptures,
+  values: [plainSeries ?? 0],
+})
+
+/** Items with a case, by their cases, each with its letter if that is there. */
+export const caseRows = (name: string, more = ''): Statement =>
+  read(
+    name,
+    `SELECT item.case_id AS key, item.part, item.id AS serial, letter.id AS letter, letter.engine, letter.version, letter.status,
+       letter.resolution, letter.confirmed_at${more}
+     FROM bartleby.items AS item LEFT JOIN bartleby.letters AS letter ON letter.id = item.case_id
+     WHERE item.case_id IS NOT NULL ORDER BY item.case_id`,
+  )
+export const CASES: Side = { statement: caseRows('cases') }

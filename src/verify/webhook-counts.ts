@@ -4,31 +4,28 @@ import { STATUS } from '../letters/letter.ts'
 import { readDeadCounts } from '../webhooks/dead-counts.ts'
 import { readTallies, TALLY, type TallyName } from '../webhooks/tallies.ts'
 import { type JobStatus, statusOf, WEBHOOKS } from '../webhooks/webhook.ts'
-import type { Finding, Invariant } from './invariant.ts'
+import type { Finding, FoundRow, Invariant } from './invariant.ts'
 import { Sums } from './sums.ts'
-import { JOB_LETTERS, JOBS, MESSAGES, read, rowsAlong, type Walker } from './walk.ts'
+import { batchesOf, read, type Side, textKey, type Walker } from './walk.ts'
 
-/** Jobs of a range by consumer and state; few groups, added up by the store. */
-const countJobs = read(
-  'countJobs',
-  `SELECT consumer, state, count(*) AS jobs FROM bartleby.webhook_jobs WHERE id > $1 AND id <= $2
-   GROUP BY consumer, state`,
+const readJobs = read('jobStates', 'SELECT consumer, state FROM bartleby.webhook_jobs')
+
+/** Messages: whether they were sent out, wait, or have waited. */
+const readMessages = read(
+  'messageStates',
+  `SELECT channel, CASE WHEN received_at IS NULL THEN 0 ELSE 1 END AS dispatched, CASE WHEN next_try_at IS NULL THEN 0 ELSE 1 END AS scheduled,
+     CASE WHEN received_at IS NULL OR scheduled_for IS NULL THEN 0 ELSE 1 END AS "scheduledDispatched"
+   FROM bartleby.webhook_messages`,
 )
 
-/** Messages of a range by channel: those that were sent out, those that wait, those that have waited. */
-const countMessages = read(
-  'countMessages',
-  `SELECT channel, count(received_at) AS dispatched, count(next_try_at) AS scheduled,
-     count(CASE WHEN received_at IS NOT NULL THEN scheduled_for END) AS "scheduledDispatched"
-   FROM bartleby.webhook_messages WHERE id > $1 AND id <= $2 GROUP BY channel`,
-)
-
-/** Pending letters of a range by drawer. */
-const countLetters = read(
-  'countJobLetters',
-  `SELECT drawer, count(*) AS letters FROM bartleby.letters
-   WHERE engine = '${WEBHOOKS}' AND source_id > $1 AND source_id <= $2 AND status = ${STATUS.Pending} GROUP BY drawer`,
-)
+/** Letters of webhook jobs, by the ids of these. */
+export const JOB_LETTERS: Side = {
+  statement: read(
+    'jobLetters',
+    `SELECT source_id AS key, id, drawer, status FROM bartleby.letters WHERE engine = '${WEBHOOKS}' ORDER BY source_id`,
+  ),
+  keyOf: textKey,
+}
 
 type Tally = TallyName | 'dead'
 
@@ -45,40 +42,35 @@ const TALLIES = [...(Object.keys(TALLY) as TallyName[]), 'dead'] as const
 /** Counts all jobs of consumers and all messages of channels, by the numbers of these. */
 async function takeCensus(walker: Walker): Promise<ReadonlyMap<number, ReadonlyMap<Tally, number>>> {
   const census = new Map<number, Sums<Tally>>()
-  const add = (subject: Integer, tally: Tally, amount: Integer): void => {
+  const add = (subject: FoundRow[string], tally: Tally, amount: number): void => {
     const counts = census.get(Number(subject)) ?? new Sums<Tally>()
     census.set(Number(subject), counts)
     counts.add(tally, amount)
   }
-  type Jobs = { readonly consumer: Integer; readonly state: Integer; readonly jobs: Integer }
-  for await (const { consumer, state, jobs } of rowsAlong<Jobs>(walker, JOBS, countJobs))
-    add(consumer, TALLY_OF[statusOf(Number(state))], jobs)
-  type Messages = { readonly channel: Integer } & Readonly<Record<(typeof OF_MESSAGES)[number], Integer>>
-  for await (const group of rowsAlong<Messages>(walker, MESSAGES, countMessages))
-    for (const tally of OF_MESSAGES) add(group.channel, tally, group[tally])
+  for await (const jobs of batchesOf(walker, readJobs))
+    for (const { consumer, state } of jobs) add(consumer, TALLY_OF[statusOf(Number(state))], 1)
+  for await (const messages of batchesOf(walker, readMessages))
+    for (const message of messages)
+      for (const tally of OF_MESSAGES) add(message.channel, tally, Number(message[tally]))
   return census
 }
 
 /** Counts the Pending letters of dead jobs, by drawer. */
 export async function countPendingLetters(walker: Walker): Promise<ReadonlyMap<number, number>> {
   const found = new Sums<number>()
-  type Letters = { readonly drawer: Integer; readonly letters: Integer }
-  for await (const { drawer, letters } of rowsAlong<Letters>(walker, JOB_LETTERS, countLetters))
-    found.add(Number(drawer), letters)
+  for await (const letters of batchesOf(walker, JOB_LETTERS.statement))
+    for (const { drawer, status } of letters)
+      if (Number(status) === STATUS.Pending) found.add(Number(drawer), 1)
   return found
 }
 
 /** All channels and consumers, by their numbers. Registered by hand: a few thousand at most. */
-const readNames = read('webhookNames', {
-  postgres: `
-    SELECT number, channel_id AS "channelId", NULL AS "consumerId" FROM bartleby.webhook_channels
-    UNION ALL SELECT consumer.number, channel.channel_id, consumer.consumer_id FROM bartleby.webhook_consumers AS consumer
-    CROSS JOIN LATERAL (SELECT channel_id FROM bartleby.webhook_channels WHERE number = consumer.channel LIMIT 1) AS channel`,
-  sqlite: `
-    SELECT number, channel_id AS "channelId", NULL AS "consumerId" FROM webhook_channels
-    UNION ALL SELECT consumer.number, channel.channel_id, consumer.consumer_id FROM webhook_consumers AS consumer
-    CROSS JOIN webhook_channels AS channel ON channel.number = consumer.channel`,
-})
+const readNames = read(
+  'webhookNames',
+  `SELECT number, channel_id AS "channelId", NULL AS "consumerId" FROM bartleby.webhook_channels
+   UNION ALL SELECT consumer.number, channel.channel_id, consumer.consumer_id FROM bartleby.webhook_consumers AS consumer
+   JOIN bartleby.webhook_channels AS channel ON channel.number = consumer.channel`,
+)
 
 /** A channel, or one of its consumers. */
 export interface SubjectName {

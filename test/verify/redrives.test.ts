@@ -119,7 +119,7 @@ const BREAKAGES: readonly Breakage[] = [
     breaks: ['I10'],
     sql: ({ paused }) =>
       `UPDATE bartleby.redrive_lanes SET at_captured = 0, at_letter = 0 WHERE redrive = ${numberOf(paused)}`,
-    says: ['was sent before it was its turn', 'has passed 0 letters, and counts 1', 'sent it, which has not'],
+    says: ['was sent before it was its turn', 'sent it, which has not', 'has passed 0 letters, and counts 1'],
     row: ({ paused }) => ({ redrive: paused.id, recorded: '1' }),
   },
   {
