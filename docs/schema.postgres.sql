@@ -66,6 +66,7 @@ CREATE TABLE bartleby.history (
   error text,
   input bytea,
   output bytea,
+  short_key smallint DEFAULT 1,
   PRIMARY KEY (series, created_at, id)
 );
 
@@ -323,6 +324,7 @@ CREATE TABLE bartleby.letters (
   edited_reference bytea,
   expired_at bigint,
   reported_count integer,
+  short_key smallint DEFAULT 1,
   PRIMARY KEY (id)
 ) WITH (fillfactor=90, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 
@@ -679,7 +681,7 @@ CREATE INDEX letters_by_death ON bartleby.letters USING btree (died_as) WHERE (d
 
 CREATE INDEX letters_by_instance ON bartleby.letters USING btree (instance_id, last_failure_at, id) WHERE (instance_id IS NOT NULL);
 
-CREATE UNIQUE INDEX letters_by_row_key ON bartleby.letters USING btree (engine, instance_id, captured_at) WHERE (instance_id IS NOT NULL);
+CREATE UNIQUE INDEX letters_by_short_key ON bartleby.letters USING btree (engine, COALESCE(instance_id, ''::text), captured_at) WHERE ((short_key = 1) AND (instance_id IS NOT NULL));
 
 CREATE UNIQUE INDEX letters_by_source ON bartleby.letters USING btree (engine, source_id);
 

@@ -41,7 +41,7 @@ CREATE TABLE history (
   error TEXT,
   input BLOB,
   output BLOB
-) STRICT;
+, short_key INTEGER DEFAULT 1) STRICT;
 
 CREATE INDEX history_by_correlation ON history (correlation_id, created_at) WHERE correlation_id IS NOT NULL;
 
@@ -305,7 +305,7 @@ CREATE TABLE letters (
   headers BLOB,
   payload BLOB,
   edited_payload BLOB
-, redrive INTEGER, edited_encoding BLOB, edited_kind BLOB, edited_reference BLOB, expired_at INTEGER, reported_count INTEGER) STRICT;
+, redrive INTEGER, edited_encoding BLOB, edited_kind BLOB, edited_reference BLOB, expired_at INTEGER, reported_count INTEGER, short_key INTEGER DEFAULT 1) STRICT;
 
 CREATE INDEX letters_by_correlation ON letters (correlation_id, last_failure_at) WHERE correlation_id IS NOT NULL;
 
@@ -313,7 +313,8 @@ CREATE INDEX letters_by_death ON letters (died_as) WHERE died_as IS NOT NULL;
 
 CREATE INDEX letters_by_instance ON letters (instance_id, last_failure_at) WHERE instance_id IS NOT NULL;
 
-CREATE UNIQUE INDEX letters_by_row_key ON letters (engine, instance_id, captured_at) WHERE instance_id IS NOT NULL;
+CREATE UNIQUE INDEX letters_by_short_key ON letters (engine, coalesce(instance_id, ''), captured_at)
+WHERE short_key = 1 AND instance_id IS NOT NULL;
 
 CREATE UNIQUE INDEX letters_by_source ON letters (engine, source_id);
 

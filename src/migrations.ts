@@ -5,6 +5,7 @@ import { secretMigration } from './db/secrets.ts'
 import { historyMigration } from './history/schema.ts'
 import { kafkaMigration, unplacedSendsMigration } from './kafka/schema.ts'
 import { activityMigration } from './letters/activity-schema.ts'
+import { keyMigration } from './letters/key-schema.ts'
 import { deathIdMigration, endsMigration, lifeMigration } from './letters/life-schema.ts'
 import { outcomesMigration } from './letters/outcomes-schema.ts'
 import { letterMigration } from './letters/schema.ts'
@@ -33,4 +34,5 @@ export const MIGRATIONS: readonly Migration[] = [
   redriveRunsMigration,
   deathIdMigration,
   endsMigration,
+  keyMigration,
 ]

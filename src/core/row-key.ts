@@ -1,6 +1,9 @@
 /**
- * Row keys: `{name}-{YYYYMMDDTHHMMSSffffffZ}`, the key that a letter or a history row has within its engine. Clients
- * keep them in Azure tables too, so what Azure forbids in a key is percent-encoded, in the key only.
+ * Row keys: `{name}-{YYYYMMDDTHHMMSSffffff}{number}Z`, the key that a letter or a history row has within its engine. The number of
+ * the row stands behind the microseconds as if they had more digits: no two keys are the same, and as texts they are in the order of
+ * time and number. Rows of versions before 19 of the schema have none: they had a microsecond for themselves.
+ *
+ * Clients keep keys in Azure tables too, so what Azure forbids in a key is percent-encoded, in the key only.
  */
 import { type Instant, instant } from './clock.ts'
 import { isTimestamp, parseTimestamp } from './timestamp.ts'
@@ -10,25 +13,42 @@ const FORBIDDEN = /[%/\\#?\p{Cc}]/gu
 
 const ENCODED = /(?:%[0-9A-F]{2})+/g
 
-const KEY = /^(.*)-(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})(\d{6})Z$/su
+/** Digits that a number has at least: up to a million millions, keys sort as their numbers do. */
+export const NUMBER_DIGITS = 12
 
-/** The row key of what has this name and this time. */
-export function formatRowKey(name: string, at: Instant): string {
+const KEY = /^(.*)-(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})(\d{6})(\d{12}|[1-9]\d{12,17})?Z$/su
+
+/** A row key in its parts. */
+export interface RowKey {
+  readonly name: string
+  readonly at: Instant
+  /** null: the key ends with the microseconds. */
+  readonly number: bigint | null
+}
+
+/** The row key of what has this name, this time and this number. */
+export function formatRowKey({ name, at, number }: RowKey): string {
   if (!isTimestamp(at)) throw new RangeError(`instant ${at} lies outside the years 0001 to 9999`)
   const micros = ((at % 1_000_000n) + 1_000_000n) % 1_000_000n
   const seconds = new Date(Number((at - micros) / 1000n)).toISOString().slice(0, 19)
-  return `${encodeName(name)}-${seconds.replace(/[-:]/g, '')}${String(micros).padStart(6, '0')}Z`
+  const digits = number === null ? '' : String(number).padStart(NUMBER_DIGITS, '0')
+  return `${encodeName(name)}-${seconds.replace(/[-:]/g, '')}${String(micros).padStart(6, '0')}${digits}Z`
 }
 
-/** The name and the time in a row key; null when `formatRowKey` would never write it. */
-export function parseRowKey(rowKey: string): { name: string; at: Instant } | null {
+/** The parts of a row key; null when `formatRowKey` would never write it. */
+export function parseRowKey(rowKey: string): RowKey | null {
   const match = KEY.exec(rowKey)
   if (match === null) return null
-  const [encoded = '', year, month, day, hour, minute, second, micros] = match.slice(1)
+  const [encoded = '', year, month, day, hour, minute, second, micros, digits] = match.slice(1)
   const parsed = parseTimestamp(`${year}-${month}-${day}T${hour}:${minute}:${second}.${micros}Z`)
   const name = decodeName(encoded)
-  return parsed.ok && name !== null ? { name, at: instant(parsed.at) } : null
+  const number = digits === undefined ? null : BigInt(digits)
+  return parsed.ok && name !== null ? { name, at: instant(parsed.at), number } : null
 }
+
+/** The number that a stored row has in its key; `shortKey` is NULL, unless it has none there. */
+export const keyNumber = (id: number | bigint | string, shortKey: unknown): bigint | null =>
+  shortKey === null ? BigInt(id) : null
 
 const encodeName = (name: string): string => name.replace(FORBIDDEN, percentEncode)
 

@@ -100,8 +100,6 @@ export const BATCH_ROWS = 2_000
 
 /** A session inside a transaction: what it did is durable when the call that opened it has returned. */
 export interface Transaction extends Session {
-  /** How often it was run before and lost a race; left out: never. */
-  readonly reruns?: number
   /** Adds a statement that travels with the commit, for writes whose result nobody needs. */
   atCommit(statement: Statement, ...values: readonly Value[]): void
 }

@@ -145,13 +145,7 @@ class SingleStatements extends PostgresSession implements Transaction {
 }
 
 class PostgresTransaction extends PostgresSession implements Transaction {
-  readonly reruns: number
   readonly #atCommit: [Statement, readonly Value[]][] = []
-
-  constructor(connection: Connection, reruns: number) {
-    super(connection)
-    this.reruns = reruns
-  }
 
   atCommit(statement: Statement, ...values: readonly Value[]): void {
     this.#atCommit.push([statement, values])
@@ -221,8 +215,7 @@ export class PostgresDatabase implements Database {
   }
 
   async transaction<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const attempt = (reruns: number) =>
-      this.#connected((connection) => commit(new PostgresTransaction(connection, reruns), work))
+    const attempt = () => this.#connected((connection) => commit(new PostgresTransaction(connection), work))
     return this.#observed(verb, () => withAttempts(attempt, lostRace), true)
   }
 

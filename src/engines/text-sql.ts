@@ -2,6 +2,7 @@
  * Expressions for the SQL views, on both stores: bytes as text, names as row keys write them, instants as ISO 8601.
  * They use only what every client of the store has: no functions of ours, nothing that an older SQLite cannot read.
  */
+import { NUMBER_DIGITS } from '../core/row-key.ts'
 import type { Dialect } from '../db/database.ts'
 
 /** Whether bytes are UTF-8 without U+0000, which no text of PostgreSQL can hold. */
@@ -157,16 +158,26 @@ const encodedSqlite = (name: string): string =>
 const percentEncoded = (character: string): string =>
   [...Buffer.from(character)].map((byte) => `%${hex(byte)}`).join('')
 
-const ISO = { postgres: 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"', sqlite: '%Y-%m-%dT%H:%M:%S' }
-const KEY = { postgres: 'YYYYMMDD"T"HH24MISSUS"Z"', sqlite: '%Y%m%dT%H%M%S' }
+const ISO = { postgres: 'YYYY-MM-DD"T"HH24:MI:SS.US', sqlite: '%Y-%m-%dT%H:%M:%S' }
+const KEY = { postgres: 'YYYYMMDD"T"HH24MISSUS', sqlite: '%Y%m%dT%H%M%S' }
 
 /** An instant as ISO 8601 in UTC with six digits; NULL stays NULL. */
 export const asTime = (dialect: Dialect, at: string): string =>
-  dialect === 'postgres' ? postgresTime(at, ISO.postgres) : sqliteTime(at, ISO.sqlite, '.')
+  `${dialect === 'postgres' ? postgresTime(at, ISO.postgres) : sqliteTime(at, ISO.sqlite, '.')} || 'Z'`
 
-/** An instant as row keys write it. */
-export const asKeyTime = (dialect: Dialect, at: string): string =>
-  dialect === 'postgres' ? postgresTime(at, KEY.postgres) : sqliteTime(at, KEY.sqlite, '')
+/** The time and the number of a row as its key writes them. */
+export function asKeyTime(dialect: Dialect, table: string, column: string): string {
+  const [at, id] = [`${table}.${column}`, `${table}.id`]
+  const [time, digits] =
+    dialect === 'postgres'
+      ? // lpad cuts what is longer.
+        [
+          postgresTime(at, KEY.postgres),
+          `lpad(${id}::text, greatest(${NUMBER_DIGITS}, length(${id}::text)), '0')`,
+        ]
+      : [sqliteTime(at, KEY.sqlite, ''), `printf('%0${NUMBER_DIGITS}d', ${id})`]
+  return `${time} || CASE WHEN ${table}.short_key IS NULL THEN ${digits} ELSE '' END || 'Z'`
+}
 
 /** In two parts: an interval is multiplied by a double, which is exact up to 2^53. */
 const postgresTime = (at: string, format: string): string =>
@@ -176,5 +187,5 @@ const postgresTime = (at: string, format: string): string =>
 function sqliteTime(at: string, format: string, point: string): string {
   const micros = `((${at} % 1000000 + 1000000) % 1000000)`
   // printf makes an empty text of NULL; the concatenation keeps it NULL.
-  return `strftime('${format}', (${at} - ${micros}) / 1000000, 'unixepoch') || '${point}' || printf('%06d', ${micros}) || 'Z'`
+  return `strftime('${format}', (${at} - ${micros}) / 1000000, 'unixepoch') || '${point}' || printf('%06d', ${micros})`
 }

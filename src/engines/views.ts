@@ -123,7 +123,7 @@ function dlqQuery(dialect: Dialect): string {
   const instance = 'coalesce(letters.instance_id, letters.source_id)'
   return `
     SELECT letters.engine AS "PartitionKey",
-      ${asKeyName(dialect, instance)} || '-' || ${asKeyTime(dialect, 'letters.captured_at')} AS "RowKey",
+      ${asKeyName(dialect, instance)} || '-' || ${asKeyTime(dialect, 'letters', 'captured_at')} AS "RowKey",
       letters.engine AS "Engine",
       ${instance} AS "InstanceId",
       nullif(drawers.queue, '') AS "OriginalQueue",
@@ -158,7 +158,7 @@ function historyQuery(dialect: Dialect): string {
 function historyRows(dialect: Dialect, correlationId: string): string {
   return `
     SELECT series.engine AS "PartitionKey",
-      ${asKeyName(dialect, `coalesce(${correlationId}, '')`)} || '-' || ${asKeyTime(dialect, 'history.created_at')} AS "RowKey",
+      ${asKeyName(dialect, `coalesce(${correlationId}, '')`)} || '-' || ${asKeyTime(dialect, 'history', 'created_at')} AS "RowKey",
       series.engine AS "Engine",
       coalesce(history.instance_id, ${correlationId}) AS "InstanceId",
       series.operation AS "Operation",

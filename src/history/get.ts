@@ -1,24 +1,32 @@
 /** One entry of history, by its engine and row key. */
 import { instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
-import { formatRowKey, parseRowKey } from '../core/row-key.ts'
+import { formatRowKey, keyNumber, parseRowKey, type RowKey } from '../core/row-key.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
 import type { HistoryDetail } from './entry.ts'
 import { captureOfSource, PLAIN_ENGINE } from './plain-capture.ts'
 import { DETAIL_COLUMNS, type DetailRow, readSeriesLabels, type SeriesLabels, summaryOf } from './rows.ts'
 
-/** The rows of one correlation id and microsecond, on the index of correlation ids: one, or one of each engine. */
-const readByKey = sql(
-  'history.byKey',
+/** The row with a number among those of a moment in some series, by primary key. */
+const readByNumber = sql(
+  'history.byNumber',
   `SELECT ${DETAIL_COLUMNS} FROM bartleby.history
-   WHERE history.correlation_id = $1 AND created_at = $2 ORDER BY created_at, id`,
+   WHERE series = ANY($1::int[]) AND created_at = $2 AND id = $3 AND short_key IS NULL`,
+  { bigints: true },
+)
+
+/** Of earlier versions, the rows of one correlation id and microsecond, on the index of correlation ids: one of each engine at most. */
+const readByShortKey = sql(
+  'history.byShortKey',
+  `SELECT ${DETAIL_COLUMNS} FROM bartleby.history
+   WHERE history.correlation_id = $1 AND created_at = $2 AND short_key = 1`,
   { bigints: true },
 )
 
 /** What the row key of a letter is made of, by primary key. */
 const readLetterKey = sql(
   'history.letterKey',
-  'SELECT engine, source_id, instance_id, captured_at FROM bartleby.letters WHERE id = $1',
+  'SELECT engine, coalesce(instance_id, source_id) AS name, captured_at, short_key FROM bartleby.letters WHERE id = $1',
   { bigints: true },
 )
 
@@ -28,11 +36,10 @@ export async function getHistory(session: Session, engine: string, rowKey: strin
   const key = parseRowKey(rowKey)
   // No store keeps a null character in a name.
   if (key === null || key.name.includes('\0')) throw unknown()
-  const rows = await session.rows<DetailRow>(readByKey, key.name, key.at)
   const labels = await readSeriesLabels(session)
-  const row =
-    rows.find(({ series }) => labels.get(Number(series))?.engine === engine) ??
-    (engine === PLAIN_ENGINE ? await plainCapture(session, labels, key) : undefined)
+  const row = await (key.number === null
+    ? rowOfShortKey(session, labels, engine, key)
+    : rowOfNumber(session, labels, engine, key, key.number))
   if (row === undefined) throw unknown()
   return {
     ...summaryOf(row, labels),
@@ -45,23 +52,43 @@ export async function getHistory(session: Session, engine: string, rowKey: strin
   }
 }
 
-async function plainCapture(
+async function rowOfNumber(
   session: Session,
   labels: SeriesLabels,
-  key: { readonly name: string; readonly at: bigint },
+  engine: string,
+  key: RowKey,
+  number: bigint,
 ): Promise<DetailRow | undefined> {
-  const row = await captureOfSource(session, labels, key.name)
-  return row !== null && BigInt(row.created_at) === key.at ? row : undefined
+  const series = [...labels].filter(([, label]) => label.engine === engine).map(([of]) => of)
+  const [row] = await session.rows<DetailRow>(readByNumber, series, key.at, number)
+  return row?.correlation_id === key.name ? row : undefined
+}
+
+async function rowOfShortKey(
+  session: Session,
+  labels: SeriesLabels,
+  engine: string,
+  { name, at }: RowKey,
+): Promise<DetailRow | undefined> {
+  const rows = await session.rows<DetailRow>(readByShortKey, name, at)
+  const row = rows.find(({ series }) => labels.get(Number(series))?.engine === engine)
+  if (row !== undefined || engine !== PLAIN_ENGINE) return row
+  const capture = await captureOfSource(session, labels, name)
+  const isIt = capture !== null && capture.short_key !== null && BigInt(capture.created_at) === at
+  return isIt ? capture : undefined
 }
 
 async function letterKey(session: Session, id: Integer): Promise<HistoryDetail['letter']> {
   const [row] = await session.rows<{
     engine: string
-    source_id: string
-    instance_id: string | null
+    name: string
     captured_at: Integer
+    short_key: Integer | null
   }>(readLetterKey, id)
   if (row === undefined) return null
-  const name = row.instance_id ?? row.source_id
-  return { engine: row.engine, rowKey: formatRowKey(name, instant(BigInt(row.captured_at))) }
+  const at = instant(BigInt(row.captured_at))
+  return {
+    engine: row.engine,
+    rowKey: formatRowKey({ name: row.name, at, number: keyNumber(id, row.short_key) }),
+  }
 }

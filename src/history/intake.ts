@@ -66,15 +66,6 @@ const insertSource = sql(
    ON CONFLICT (engine, source_id) DO NOTHING`,
 )
 
-/**
- * Two entries of one correlation id at once would take the same microsecond, and so the same row key. The lock is the
- * transaction's; SQLite has one writer.
- */
-const takeTurn = sql('history.takeTurn', {
-  postgres: 'SELECT pg_advisory_xact_lock(hashtextextended($1, 1854))',
-  sqlite: 'SELECT $1',
-})
-
 /** Refuses a failure without a word about it: nobody could tell later what failed. */
 export function insistOnError({ status, error = null }: RunReport): void {
   if (status !== 'Failed' || (error !== null && error.trim() !== '')) return
@@ -89,7 +80,6 @@ export async function fileReport(tx: Transaction, report: RunReport, now: Instan
   if (known !== null) return { entry: known, created: false }
   const instanceId = report.instanceId ?? PUBLISHER
   const correlationId = report.correlationId ?? randomUUID()
-  await tx.rows(takeTurn, correlationId)
   const [row] = await recordHistory(tx, [
     {
       ...report,
@@ -106,7 +96,7 @@ export async function fileReport(tx: Transaction, report: RunReport, now: Instan
     if (added === 0) throw new RecordedMeanwhile()
   }
   const createdAt = instant(row.createdAt)
-  const rowKey = formatRowKey(correlationId, createdAt)
+  const rowKey = formatRowKey({ name: correlationId, at: createdAt, number: row.id })
   const actor = report.actor ?? null
   const entry = { engine, rowKey, instanceId, operation, status, durationMs, createdAt, correlationId, actor }
   return { entry, created: true }

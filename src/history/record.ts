@@ -100,39 +100,16 @@ export interface HistoryRow {
   readonly id: bigint
 }
 
+/** Rows of ours never have a short key; left out, it would be 1. */
 const COLUMNS = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, notes,
-  error, input, output`
+  error, input, output, short_key`
 
-/**
- * The next free microsecond of a correlation id, at or after `at`: rows of one correlation id have different times,
- * because the two together are the row's key. One look into the index of correlation ids and, for a row about a letter,
- * one at that letter: its capture may be under the same id without being in that index.
- */
-export const freeAt = (correlationId: string, at: string, letterId = 'NULL'): string => {
-  const within = (time: string) => `${time} >= ${at} AND ${time} < ${at} + 1000000`
-  return `coalesce((SELECT max(taken.at) + 1 FROM (
-      SELECT max(before.created_at) AS at FROM bartleby.history AS before
-      WHERE before.correlation_id = ${correlationId} AND ${within('before.created_at')}
-      UNION ALL
-      SELECT plain.captured_at FROM bartleby.letters AS plain WHERE plain.id = ${letterId}
-        AND plain.correlation_id IS NULL AND plain.source_id = ${correlationId} AND ${within('plain.captured_at')}
-    ) AS taken), ${at})`
-}
-
-/** The same where the letter is at hand: `plainAt` is when it was captured, if that is under the same id, and else NULL. */
-export const freeBeside = (correlationId: string, at: string, plainAt: string): string =>
-  `greatest(${at}, CASE WHEN ${plainAt} >= ${at} AND ${plainAt} < ${at} + 1000000 THEN ${plainAt} + 1 END,
-    (SELECT max(before.created_at) + 1 FROM bartleby.history AS before WHERE before.correlation_id = ${correlationId}
-       AND before.created_at >= ${at} AND before.created_at < ${at} + 1000000))`
-
-/** All entries in one statement; those of one correlation id take one microsecond after the other. */
+/** All entries in one statement, numbered in their order. */
 const insertMany = sql('history.insertMany', {
   postgres: `
     INSERT INTO bartleby.history (${COLUMNS})
-    SELECT ${freeAt('entry.correlation_id', 'entry.created_at', 'entry.letter_id')}
-        + row_number() OVER (PARTITION BY entry.correlation_id, entry.created_at ORDER BY entry.place) - 1,
-      entry.duration_ms, entry.letter_id, entry.series, entry.letter_version, entry.correlation_id, entry.instance_id,
-      entry.actor, entry.notes, entry.error, decode(entry.input, 'base64'), decode(entry.output, 'base64')
+    SELECT entry.created_at, entry.duration_ms, entry.letter_id, entry.series, entry.letter_version, entry.correlation_id, entry.instance_id,
+      entry.actor, entry.notes, entry.error, decode(entry.input, 'base64'), decode(entry.output, 'base64'), NULL
     FROM jsonb_to_recordset($1::jsonb) AS entry (
       place int, created_at bigint, duration_ms bigint, letter_id bigint, series int, letter_version int,
       correlation_id text, instance_id text, actor text, notes text, error text, input text, output text)
@@ -146,7 +123,7 @@ const insertOne = sql(
   {
     postgres: '',
     sqlite: `INSERT INTO history (${COLUMNS})
-      VALUES (${freeAt('$6', '$1', '$3')}, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, NULL)
       RETURNING series, created_at, id`,
   },
   { bigints: true },

@@ -1,6 +1,6 @@
 /** Rows of history as the store has them, and as they are shown. */
 import { instant } from '../core/clock.ts'
-import { formatRowKey } from '../core/row-key.ts'
+import { formatRowKey, keyNumber } from '../core/row-key.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
 import type { HistorySummary } from './entry.ts'
 import { HISTORY_STATUSES, type HistoryStatus } from './record.ts'
@@ -10,7 +10,8 @@ const CORRELATION_ID = `coalesce(history.correlation_id,
   (SELECT letters.source_id FROM bartleby.letters WHERE letters.id = history.letter_id), '')`
 
 /** What a list needs of a row: nothing that may be large. */
-export const SUMMARY_COLUMNS = `id, created_at, duration_ms, series, ${CORRELATION_ID} AS correlation_id, instance_id, actor`
+export const SUMMARY_COLUMNS = `id, created_at, duration_ms, series, ${CORRELATION_ID} AS correlation_id, instance_id, actor,
+  short_key`
 
 /** Everything about a row. */
 export const DETAIL_COLUMNS = `${SUMMARY_COLUMNS}, letter_id, letter_version, notes, error, input, output`
@@ -23,6 +24,7 @@ export interface SummaryRow {
   readonly correlation_id: string
   readonly instance_id: string | null
   readonly actor: string | null
+  readonly short_key: Integer | null
 }
 
 export interface DetailRow extends SummaryRow {
@@ -66,16 +68,18 @@ export async function readSeriesLabels(session: Session): Promise<SeriesLabels> 
 export function summaryOf(row: SummaryRow, labels: SeriesLabels): HistorySummary {
   const label = labels.get(Number(row.series))
   if (label === undefined) throw new Error(`history row ${row.id} is of an unknown series`)
+  const { correlation_id: correlationId } = row
   const createdAt = instant(BigInt(row.created_at))
+  const number = keyNumber(row.id, row.short_key)
   return {
     engine: label.engine,
-    rowKey: formatRowKey(row.correlation_id, createdAt),
-    instanceId: row.instance_id ?? row.correlation_id,
+    rowKey: formatRowKey({ name: correlationId, at: createdAt, number }),
+    instanceId: row.instance_id ?? correlationId,
     operation: label.operation,
     status: label.status,
     durationMs: Number(row.duration_ms),
     createdAt,
-    correlationId: row.correlation_id,
+    correlationId,
     actor: row.actor,
   }
 }

@@ -1,6 +1,6 @@
 /** Dead events as the store keeps them: the row of `kafka_events` beside its letter. */
 import { instant } from '../core/clock.ts'
-import { formatRowKey } from '../core/row-key.ts'
+import { formatRowKey, keyNumber } from '../core/row-key.ts'
 import { type Integer, type Session, type Statement, sql } from '../db/database.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
 import { dlqId, type EventFacts, eventId, type State, type StoredEvent, UNKNOWN } from './event.ts'
@@ -15,7 +15,7 @@ export const QUEUE_ORDER = 'event.order_ts, event.topic, event.partition, event.
  */
 export const EVENT_COLUMNS = `event.letter_id, event.order_ts, event.record_offset, event.intake, event.record_ts, event.partition,
   event.attempts, event.state, event.value_null, event.dlq_id, event.event_id, event.service, event.original_topic, event.topic,
-  event.record_key, event.facts, letter.captured_at, letter.source_id, letter.headers, letter.payload, letter.edited,
+  event.record_key, event.facts, letter.captured_at, letter.short_key, letter.source_id, letter.headers, letter.payload, letter.edited,
   letter.edited_payload`
 
 /** The same without what may be large: such an event has an empty value, whatever its own is. */
@@ -30,6 +30,7 @@ export type EventRow = Readonly<
     Record<'dlq_id' | 'service' | 'original_topic' | 'topic' | 'source_id', string> &
     Record<'record_key' | 'headers' | 'payload' | 'edited_payload', Uint8Array | null> & {
       event_id: string | null
+      short_key: Integer | null
       facts: Uint8Array
     }
 >
@@ -38,7 +39,11 @@ const EMPTY = new Uint8Array(0)
 
 export const toEvent = (row: EventRow): StoredEvent => ({
   letterId: letterId(row.letter_id),
-  rowKey: formatRowKey(row.source_id, instant(BigInt(row.captured_at))),
+  rowKey: formatRowKey({
+    name: row.source_id,
+    at: instant(BigInt(row.captured_at)),
+    number: keyNumber(row.letter_id, row.short_key),
+  }),
   // The store keeps nothing else.
   state: Number(row.state) as State,
   service: row.service,

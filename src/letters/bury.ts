@@ -1,9 +1,9 @@
 /**
  * The only death. Whatever dies becomes a letter here, or reopens the letter that it was sent back from, with its counts and its
  * history row, in the transaction that takes it away from where it was. A source says how it gives up its rows; whether a letter is
- * known, how it is filed and which row key it gets is decided here, the same for all of them.
+ * known and how it is filed is decided here, the same for all of them.
  */
-import { type Instant, later } from '../core/clock.ts'
+import type { Instant } from '../core/clock.ts'
 import { storableError } from '../core/content.ts'
 import { signatureOf } from '../core/signature.ts'
 import type { Statement, Transaction, Value } from '../db/database.ts'
@@ -14,14 +14,12 @@ import {
   captureOne,
   countCaptured,
   type DeathNote,
-  freeKeyTimes,
   noteList,
   type Remains,
 } from './capture.ts'
 import { change, type Failed, type Grave, NOBODY } from './change.ts'
 import { type Case, readCases } from './confirm.ts'
 import type { Registers } from './drawers.ts'
-import { isEngineSourceId } from './item-source-id.ts'
 import { type DeathReason, type LetterId, letterId, type SourceName } from './letter.ts'
 import { type CaseRow, lockLettersOf, reopenedIn } from './locked.ts'
 import type { OfficeWork } from './work.ts'
@@ -143,7 +141,7 @@ export async function bury<D extends Death>(
 
 /**
  * The locks of a death, in the order that everybody keeps: items of queues, whose cycles have them by now; letters, ascending; jobs and
- * rows of other sources, ascending. All in one flight. Row keys are not locked: who loses one to another server is run again.
+ * rows of other sources, ascending. All in one flight.
  */
 async function hold<D extends Death>(tx: Transaction, taking: Taking<D>, deaths: readonly D[]) {
   const asked = deaths.flatMap(({ caseId }) => (caseId === null || taking.letters?.has(caseId) ? [] : caseId))
@@ -177,14 +175,13 @@ class Filing {
   async ofFresh(
     deaths: readonly Death[],
   ): Promise<{ notes: readonly DeathNote[]; places: readonly number[] }> {
-    const keyTimes = await this.#keyTimes(deaths)
     const drafts: Promise<DeathNote>[] = []
     const shared = new Map<Cause, number>()
     const places = deaths.map((death) => {
       const { cause } = death
-      if (!isPlain(death))
-        return drafts.push(this.note(death, cause, cause.record.captured, keyTimes(death))) - 1
-      const place = shared.get(cause) ?? drafts.push(this.note(death, cause, cause.record.captured)) - 1
+      const draft = () => drafts.push(this.note(death, cause, cause.record.captured)) - 1
+      if (!isPlain(death)) return draft()
+      const place = shared.get(cause) ?? draft()
       shared.set(cause, place)
       return place
     })
@@ -197,7 +194,6 @@ class Filing {
     death: Death,
     where: Pick<Cause, 'source' | 'engine' | 'queue'>,
     operation: string,
-    capturedAt: Instant = this.#work.now,
   ): Promise<DeathNote> {
     const { cause, caseId, sourceId, instanceId = null, reportedCount, output } = death
     const before = caseId === null ? undefined : this.#cases.get(caseId)
@@ -211,7 +207,6 @@ class Filing {
       correlationId: death.correlationId ?? before?.correlationId ?? (instanceId === null ? null : sourceId),
       ...(reportedCount !== undefined && { reportedCount }),
       record: { ...record, operation, output: output ?? record.output },
-      capturedAt,
       firstFailureAt: death.firstFailureAt ?? before?.firstFailureAt ?? lastFailureAt,
       lastFailureAt,
     }
@@ -259,25 +254,6 @@ class Filing {
     this.#asked.set(key, asked)
     return asked
   }
-
-  /** Gives every letter that shares its instance with others a time that no row key has, in the store or among these. */
-  async #keyTimes(deaths: readonly Death[]): Promise<(death: Death) => Instant> {
-    const { tx, now } = this.#work
-    const free = new Map<string, Instant>()
-    const key = (engine: string, instance: string) => `${engine} ${instance}`
-    for (const [engine, mine] of Map.groupBy(deaths.filter(sharesInstance), ({ cause }) => cause.engine)) {
-      const instances = new Set(mine.flatMap(({ instanceId }) => instanceId ?? []))
-      for (const [instance, at] of await freeKeyTimes(tx, engine, [...instances], now))
-        free.set(key(engine, instance), at)
-    }
-    return ({ cause, instanceId }) => {
-      const name = key(cause.engine, instanceId ?? '')
-      const at = free.get(name)
-      if (at === undefined) return now
-      free.set(name, later(at, 1n))
-      return at
-    }
-  }
 }
 
 /** What is worked out of a cause. */
@@ -285,10 +261,6 @@ type Filed = Pick<
   DeathNote,
   'source' | 'engine' | 'errorClass' | 'errorMessage' | 'errorStack' | 'drawer' | 'series'
 >
-
-/** Only a letter of an engine's queue has its own id for an instance that nobody else names. */
-const sharesInstance = ({ instanceId, sourceId }: Death): boolean =>
-  instanceId !== undefined && !(instanceId === sourceId && isEngineSourceId(sourceId))
 
 const isPlain = ({
   caseId,
@@ -321,7 +293,7 @@ async function fileAll<D extends Death>(
 ) {
   const numbers = places.map((place) => place + 1)
   const { statement, values } = taking.all(fresh, numbers)
-  const rows = await work.tx.rows<CapturedRow>(statement, noteList(notes), ...values)
+  const rows = await work.tx.rows<CapturedRow>(statement, noteList(notes, work.now), ...values)
   const firsts = new Map(rows.map(({ note, first }) => [Number(note), first]))
   const letters = new Map<D, LetterId>()
   for (const [i, death] of fresh.entries()) {

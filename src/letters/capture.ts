@@ -2,10 +2,9 @@
  * The one capture: whatever died becomes a letter here, with its count and its history row, in the transaction that
  * takes it away from where it was.
  */
-import { type Instant, later } from '../core/clock.ts'
+import type { Instant } from '../core/clock.ts'
 import { base64 } from '../core/content.ts'
 import { type Integer, type Statement, sql, type Transaction } from '../db/database.ts'
-import { freeAt } from '../history/record.ts'
 import type { Cause, Death, Left, Taking } from './bury.ts'
 import type { Grave } from './change.ts'
 import { type LetterId, letterId, STATUS } from './letter.ts'
@@ -21,16 +20,17 @@ export interface DeathNote extends Omit<Cause, 'record'> {
   readonly record: Omit<Cause['record'], 'captured' | 'reopened'> & { readonly operation: string }
   readonly drawer: number
   readonly series: number
-  readonly capturedAt: Instant
   readonly firstFailureAt: Instant
   readonly lastFailureAt: Instant
 }
 
+/** Nothing of ours has a short key; left out, it would be 1. */
 const LETTER = `id, captured_at, first_failure_at, last_failure_at, item_created_at, laid_at, serial, part, drawer, version,
   dequeue_count, partition, attempts, status, shelf, leased, engine, source_id, instance_id, correlation_id, reason,
-  error_class, error_message, error_stack, failed_by, reported_count, dead_queue, encoding, kind, reference, headers, payload`
+  error_class, error_message, error_stack, failed_by, reported_count, dead_queue, encoding, kind, reference, headers, payload,
+  short_key`
 
-const HISTORY = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, error, input, output`
+const HISTORY = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, error, input, output, short_key`
 
 /** Engines whose errors the history row leaves out. */
 const SILENT: readonly string[] = TRANSITIONS.capture.silentOf
@@ -41,9 +41,9 @@ const SILENT: readonly string[] = TRANSITIONS.capture.silentOf
  * laid_at, serial, part, dequeue_count, partition, dead_queue, encoding, kind, reference, headers, payload); `$1` are
  * the death notes, the other parameters are the source's. Letters never travel to the server and back.
  *
- * Only inserts. A source id or a row key that another transaction took meanwhile fails it: the transaction is run again, finds the
- * letter or the next key, and nobody else pays for a look or a lock. Rows: one per note with its number of new letters and the range of
- * their ids, and note 0 with the number of rows that the source gave up.
+ * Only inserts. A source id that another transaction took meanwhile fails it: the transaction is run again, finds the letter, and
+ * nobody else pays for a look or a lock. Rows: one per note with its number of new letters and the range of their ids, and note 0 with
+ * the number of rows that the source gave up.
  */
 export const captureStatement = (name: string, ctes: string): Statement =>
   sql(name, {
@@ -54,8 +54,7 @@ export const captureStatement = (name: string, ctes: string): Statement =>
         JOIN json_to_recordset($1::json) AS note (
           note int, drawer int, series int, engine text, instance_id text, correlation_id text, captured_at bigint,
           first_failure_at bigint, last_failure_at bigint, reason text, error_class text, error_message text,
-          error_stack text, failed_by text, reported_count int, duration_ms bigint, actor text, input text, output text,
-          recorded_at bigint, turn int
+          error_stack text, failed_by text, reported_count int, duration_ms bigint, actor text, input text, output text
         ) USING (note)
         WHERE NOT skipped
       ), filed AS (
@@ -63,14 +62,12 @@ export const captureStatement = (name: string, ctes: string): Statement =>
         SELECT letter_id, captured_at, first_failure_at, last_failure_at, item_created_at, laid_at, serial, part, drawer, 1,
           dequeue_count, partition, 0, ${STATUS.Pending}, CASE WHEN part IS NOT NULL THEN 0 END, 0, engine, source_id,
           instance_id, correlation_id, reason, error_class, error_message, error_stack, failed_by, reported_count,
-          dead_queue, encoding, kind, reference, headers, payload
+          dead_queue, encoding, kind, reference, headers, payload, NULL
         FROM dying
       ), recorded AS (
         INSERT INTO bartleby.history (${HISTORY})
-        SELECT CASE WHEN correlation_id IS NULL THEN captured_at
-            ELSE ${freeAt('dying.correlation_id', 'dying.recorded_at')} + turn END,
-          duration_ms, letter_id, series, 1, correlation_id, instance_id, actor,
-          CASE WHEN engine NOT IN (${SILENT.map((engine) => `'${engine}'`).join(', ')}) THEN error_message END, decode(input, 'base64'), decode(output, 'base64')
+        SELECT captured_at, duration_ms, letter_id, series, 1, correlation_id, instance_id, actor,
+          CASE WHEN engine NOT IN (${SILENT.map((engine) => `'${engine}'`).join(', ')}) THEN error_message END, decode(input, 'base64'), decode(output, 'base64'), NULL
         FROM dying
       )
       SELECT note, count(*) AS letters, min(letter_id) AS first, max(letter_id) AS last FROM dying GROUP BY note
@@ -87,26 +84,17 @@ const nextLetterIds = sql('letters.nextIds', {
 const insertLetter = sql('letters.insert', {
   postgres: '',
   sqlite: `INSERT INTO letters (${LETTER}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1, $10, $11, 0, ${STATUS.Pending}, $12, 0,
-             $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)`,
+             $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, NULL)`,
 })
 
 const insertRecord = sql('letters.recordCapture', {
   postgres: '',
   sqlite: `INSERT INTO history (${HISTORY})
-           VALUES (${freeAt('$5', '$1')}, $2, $3, $4, 1, $5, $6, $7, $8, $9, $10)`,
+           VALUES ($1, $2, $3, $4, 1, $5, $6, $7, $8, $9, $10, NULL)`,
 })
 
 /** The death notes of one capture as PostgreSQL's parameter; the first is note 1. */
-export function noteList(notes: readonly DeathNote[]): string {
-  const turns = new Map<string, { readonly from: Instant; turn: number }>()
-  // Rows of one statement do not see each other: those of one correlation id take one microsecond after the other.
-  const turnOf = ({ correlationId, capturedAt }: DeathNote) => {
-    const before = turns.get(correlationId ?? '')
-    if (before !== undefined) before.turn++
-    const turn = before ?? { from: capturedAt, turn: 0 }
-    turns.set(correlationId ?? '', turn)
-    return { recorded_at: turn.from.toString(), turn: turn.turn }
-  }
+export function noteList(notes: readonly DeathNote[], now: Instant): string {
   return JSON.stringify(
     notes.map((note, i) => ({
       note: i + 1,
@@ -116,7 +104,7 @@ export function noteList(notes: readonly DeathNote[]): string {
       instance_id: note.instanceId,
       correlation_id: note.correlationId,
       // As text: JSON numbers would lose the digits beyond 2^53.
-      captured_at: note.capturedAt.toString(),
+      captured_at: now.toString(),
       first_failure_at: note.firstFailureAt.toString(),
       last_failure_at: note.lastFailureAt.toString(),
       reason: note.reason,
@@ -129,7 +117,6 @@ export function noteList(notes: readonly DeathNote[]): string {
       actor: note.record.actor,
       input: base64(note.record.input),
       output: base64(note.record.output),
-      ...turnOf(note),
     })),
   )
 }
@@ -195,12 +182,12 @@ export async function captureOne(
   note: DeathNote,
   remains: Remains,
 ): Promise<void> {
-  const { tx } = work
+  const { tx, now } = work
   const { grave } = remains
   await tx.run(
     insertLetter,
     id,
-    note.capturedAt,
+    now,
     note.firstFailureAt,
     note.lastFailureAt,
     remains.itemCreatedAt,
@@ -230,7 +217,7 @@ export async function captureOne(
   )
   await tx.run(
     insertRecord,
-    note.capturedAt,
+    now,
     Math.round(note.record.durationMs),
     id,
     note.series,
@@ -251,43 +238,6 @@ export async function allocateLetterIds(tx: Transaction, count: number): Promise
   if (tx.dialect === 'postgres') return rows.map(({ id }) => letterId(id))
   const first = BigInt(rows[0]?.id ?? 0)
   return Array.from({ length: count }, (_, i) => letterId(first + BigInt(i)))
-}
-
-/** The newest row keys of instances within the second that begins at `$3`; one look into letters_by_row_key each. */
-const readTaken = sql(
-  'letters.takenKeys',
-  `SELECT asked.value AS instance_id, (
-     SELECT captured_at FROM bartleby.letters
-     WHERE engine = $1 AND instance_id = asked.value AND captured_at >= $3 AND captured_at < $3 + 1000000
-     ORDER BY engine DESC, instance_id DESC, captured_at DESC LIMIT 1) AS captured_at
-   FROM unnest($2::text[]) AS asked (value)`,
-  { bigints: true },
-)
-
-/**
- * The first microsecond at or after `at` that no row key of each instance has. Who lost one to another server looks for the next with
- * all others that lost it: those that lose again and again spread.
- */
-export async function freeKeyTimes(
-  tx: Transaction,
-  engine: string,
-  instanceIds: readonly string[],
-  at: Instant,
-): Promise<ReadonlyMap<string, Instant>> {
-  const rows = await tx.rows<{ instance_id: string; captured_at: Integer | null }>(
-    readTaken,
-    engine,
-    instanceIds,
-    at,
-  )
-  const spread = BigInt(Math.floor(Math.random() * 8 ** Math.max(0, (tx.reruns ?? 0) - 2)))
-  return new Map(
-    rows.map(({ instance_id, captured_at }) => [
-      instance_id,
-      // The instant after one that the store gave.
-      later(captured_at === null ? at : ((BigInt(captured_at) + 1n) as Instant), spread),
-    ]),
-  )
 }
 
 /** A death of which the source gives what is left: it keeps its row, or never had one here. */

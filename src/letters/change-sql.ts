@@ -8,7 +8,6 @@
  * every letter or, without statistics, through all letters.
  */
 import { type Dialect, type Statement, sql } from '../db/database.ts'
-import { freeAt, freeBeside } from '../history/record.ts'
 import { STATUS } from './letter.ts'
 import { PLACE_COLUMNS } from './lying/place.ts'
 import { type StateColumn, type Transition, type TransitionName, transitionOf } from './transitions.ts'
@@ -117,7 +116,7 @@ export const fromStatus = (act: TransitionName): string =>
     .join(', ')})`
 
 const RECORD = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, notes, error,
-  input, output`
+  input, output, short_key`
 
 const CORRELATION_ID = 'coalesce(letters.correlation_id, letters.source_id)'
 
@@ -126,20 +125,15 @@ function recorded(dialect: Dialect, letter: string, from: string, correlationId:
   const given = (name: string, kind?: Kind) => valueIn(dialect, from, name, kind)
   const correlation = `coalesce(${given('correlation_id')}, ${correlationId})`
   const at = `coalesce(${given('recorded_at', 'bigint')}, CAST($3 AS bigint))`
-  const free =
-    dialect === 'postgres'
-      ? freeBeside(correlation, at, `${letter}.plain_at`)
-      : freeAt(correlation, at, `${letter}.id`)
   const ofEngine =
     dialect === 'postgres'
       ? `($6::jsonb ->> ${letter}.engine)::int`
       : `(SELECT value FROM json_each($6) WHERE key = ${letter}.engine)`
-  return `SELECT ${free} + row_number() OVER (PARTITION BY ${correlation} ORDER BY ${letter}.id) - 1,
-      coalesce(${given('duration_ms', 'bigint')}, 0), ${letter}.id,
+  return `SELECT ${at}, coalesce(${given('duration_ms', 'bigint')}, 0), ${letter}.id,
       coalesce(${given('series', 'int')}, ${ofEngine}), ${letter}.version, ${correlation},
       CASE WHEN ${given('correlation_id')} IS NULL THEN ${letter}.instance_id ELSE ${given('instance_id')} END,
       coalesce(${given('actor')}, ${given('by')}, $4), $5, ${given('error')}, ${inputOf(dialect, letter, from)},
-      coalesce(${given('details', 'json')}, ${given('output', 'bytes')})`
+      coalesce(${given('details', 'json')}, ${given('output', 'bytes')}), NULL`
 }
 
 /** What a retry was sent with in place of the original; PostgreSQL has looked it up with the letter. */
@@ -159,8 +153,7 @@ const changed = (act: TransitionName, returning: string, after: string): string 
   SELECT drawer, count(*) AS letters FROM changed GROUP BY drawer`
 
 /**
- * Rewrites letters by primary key. PostgreSQL adds a row of history for each, with one look into the history of its correlation id,
- * and tells of each drawer; SQLite has a statement of its own for either.
+ * Rewrites letters by primary key. PostgreSQL adds a row of history for each and tells of each drawer; SQLite has a statement of its own for either.
  */
 const changing = (act: TransitionName): Statement =>
   sql(`letters.${act}`, {
@@ -169,8 +162,7 @@ const changing = (act: TransitionName): Statement =>
         ? changed(act, 'drawer', '')
         : changed(
             act,
-            `id, drawer, version, engine, instance_id, ${CORRELATION_ID} AS correlation_id,
-             CASE WHEN correlation_id IS NULL THEN captured_at END AS plain_at, ${FROM.postgres} AS given,
+            `id, drawer, version, engine, instance_id, ${CORRELATION_ID} AS correlation_id, ${FROM.postgres} AS given,
              ${input('postgres', FROM.postgres)} AS input`,
             `, recorded AS (
                INSERT INTO bartleby.history (${RECORD})

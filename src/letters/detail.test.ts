@@ -60,7 +60,7 @@ describe.each(stores)('a letter on $name', (kind) => {
   it('of a plain queue is known by the id of its item, and lies in its dead queue', async () => {
     const id = await captureFromQueue(store, '2abc', 'orders')
     const { rowKey } = await byId(id)
-    expect(rowKey).toMatch(/^2abc-\d{8}T\d{12}Z$/)
+    expect(rowKey).toMatch(/^2abc-\d{8}T\d{24}Z$/)
     expect(await byKey('queues', rowKey)).toMatchObject({
       id,
       instanceId: '2abc',

@@ -1,6 +1,6 @@
 /** Letters as the store keeps them, and as everybody else sees them: one by its key or number, with its case file. */
 import { storedPayload, storedText } from '../core/content.ts'
-import { formatRowKey, parseRowKey } from '../core/row-key.ts'
+import { formatRowKey, keyNumber, parseRowKey } from '../core/row-key.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import { at, flag, integer, oneOf, orNull, type RowOf, type RowShape, rowShape, text } from '../db/row.ts'
 import {
@@ -21,6 +21,7 @@ import { lockLetters } from './locked.ts'
 const SUMMARY_FIELDS = {
   id: letterId,
   capturedAt: at,
+  shortKey: orNull(integer),
   firstFailureAt: at,
   lastFailureAt: at,
   resolvedAt: orNull(at),
@@ -113,25 +114,22 @@ const readOne = sql(
   },
 )
 
-const OF_SOURCE = 'engine = $1 AND source_id = $2 AND instance_id IS NULL AND captured_at = $3'
+/** By primary key; the rest of its row key must be its own. */
+const findByNumber = sql(
+  'letters.byNumber',
+  `SELECT id FROM bartleby.letters
+   WHERE id = $1 AND engine = $2 AND coalesce(instance_id, source_id) = $3 AND captured_at = $4 AND short_key IS NULL`,
+  { bigints: true },
+)
 
-/**
- * By letters_by_row_key or, for a letter whose source id stands for its instance, by letters_by_source. PostgreSQL is
- * asked for a range in an order that only the first has; it might read all letters of the instance.
- */
-const findByKey = sql(
-  'letters.byRowKey',
-  {
-    postgres: `
-      SELECT * FROM (
-        SELECT id FROM bartleby.letters
-        WHERE engine = $1 AND instance_id = $2 AND captured_at >= $3 AND captured_at <= $3
-        ORDER BY captured_at LIMIT 1) AS keyed
-      UNION ALL SELECT id FROM bartleby.letters WHERE ${OF_SOURCE}`,
-    sqlite: `
-      SELECT id FROM letters INDEXED BY letters_by_row_key WHERE engine = $1 AND instance_id = $2 AND captured_at = $3
-      UNION ALL SELECT id FROM letters WHERE ${OF_SOURCE}`,
-  },
+/** Of an earlier version: by letters_by_short_key or, where its source id stands for its instance, by letters_by_source. */
+const findByShortKey = sql(
+  'letters.byShortKey',
+  `SELECT id FROM bartleby.letters
+   WHERE engine = $1 AND coalesce(instance_id, '') = $2 AND captured_at = $3 AND short_key = 1 AND instance_id IS NOT NULL
+   UNION ALL
+   SELECT id FROM bartleby.letters
+   WHERE engine = $1 AND source_id = $2 AND captured_at = $3 AND short_key = 1 AND instance_id IS NULL`,
   { bigints: true },
 )
 
@@ -147,7 +145,10 @@ export async function findLetter(session: Session, engine: string, rowKey: strin
   const key = parseRowKey(rowKey)
   // PostgreSQL takes no U+0000 in a text; no key of a letter has one.
   if (key === null || `${engine}${key.name}`.includes('\0')) return null
-  const [row] = await session.rows<{ id: Integer }>(findByKey, engine, key.name, key.at)
+  const { name, at, number } = key
+  const [row] = await (number === null
+    ? session.rows<{ id: Integer }>(findByShortKey, engine, name, at)
+    : session.rows<{ id: Integer }>(findByNumber, number, engine, name, at))
   return row === undefined ? null : letterId(row.id)
 }
 
@@ -214,11 +215,11 @@ export async function readFailures(session: Session, letter: Letter): Promise<Fa
 }
 
 function toSummary(row: LabelRow): LetterSummary {
-  const { capturedAt, ...letter } = SUMMARY.read(row)
+  const { capturedAt, shortKey, ...letter } = SUMMARY.read(row)
   const instanceId = letter.instanceId ?? letter.sourceId
   return {
     ...letter,
-    rowKey: formatRowKey(instanceId, capturedAt),
+    rowKey: formatRowKey({ name: instanceId, at: capturedAt, number: keyNumber(letter.id, shortKey) }),
     source: row.source,
     instanceId,
     originalQueue: row.queue === '' ? null : row.queue,

@@ -198,7 +198,7 @@ describe.each(stores)('the ledger on $name', (kind) => {
           originalQueues: ['hmac-rotation-queue', 'tls-rotation-queue'],
           sample: {
             engine: 'update-publisher',
-            rowKey: expect.stringMatching(/^instance-7-\d{8}T\d{12}Z$/),
+            rowKey: expect.stringMatching(/^instance-7-\d{8}T\d{24}Z$/),
             errorMessage: 'connection lost',
           },
           // All within the hour that lasts still.

@@ -265,8 +265,7 @@ export class Story {
   async #acts(key: Key | undefined): Promise<string[]> {
     if (key === undefined) return []
     const { history } = await this.#detail(key)
-    const inOrder = [...history].sort((a, b) => (a.createdAtUtc < b.createdAtUtc ? -1 : 1))
-    return inOrder.map(({ operation }) => operation)
+    return history.map(({ operation }) => operation).reverse()
   }
 
   async #payloadsIn(queue_name: string): Promise<string[]> {

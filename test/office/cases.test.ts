@@ -4,6 +4,8 @@
  */
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type Integer, sql } from '../../src/db/database.ts'
+import { EngineDirectory } from '../../src/engines/definitions.ts'
+import { History } from '../../src/history/history.ts'
 import { readLetterById } from '../../src/letters/detail.ts'
 import { fileLetters } from '../../src/letters/filing.ts'
 import type { Letter, LetterId } from '../../src/letters/letter.ts'
@@ -17,10 +19,6 @@ import { reused } from '../harness/reused-store.ts'
 import { stores } from '../harness/stores.ts'
 
 const ATTEMPTS = sql('test.attempts', 'SELECT count(*) AS rows FROM bartleby.letter_attempts')
-const KEYS = sql(
-  'test.historyKeys',
-  `SELECT correlation_id || ' ' || created_at AS key FROM bartleby.history ORDER BY created_at, id`,
-)
 const TO_FILE = sql(
   'test.toFile',
   'SELECT sum(last_letter - first_letter + 1) AS letters FROM bartleby.letters_to_file',
@@ -234,9 +232,14 @@ describe.each(kinds)('history on $name', (kind) => {
       })
       for (const letter of await letters()) await sendBack(letter)
     }
-    const rows = await store.db.session('test', (session) => session.rows<{ key: string }>(KEYS))
-    const keys = rows.map(({ key }) => key)
-    expect(new Set(keys).size).toBe(keys.length)
+    const { items } = await new History(
+      store.db,
+      store.clock,
+      new EngineDirectory({ context: 'publisher' }),
+    ).list({ correlationId: failed.correlationId })
+    const keys = items.map(({ rowKey }) => rowKey)
+    expect(keys).toHaveLength(12)
+    expect(keys).toEqual([...new Set(keys)].sort().reverse())
     await expectClean()
   })
 

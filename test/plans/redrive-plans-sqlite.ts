@@ -35,7 +35,6 @@ export const REDRIVE_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'redrives.forget.redrive_outcomes',
   ],
   letters_pending_of_key: ['letters.firstOfKeys', 'redrive.firstOutside'],
-  history_by_correlation: ['letters.record'],
   history_of_letter: ['letters.sentForRedrive'],
   redrive_letters_of: ['redriveLetters.ahead', 'redrive.firstOutside'],
   'PRIMARY KEY': [

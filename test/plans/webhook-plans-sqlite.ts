@@ -105,7 +105,7 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.readProducer',
   ],
   sqlite_autoindex_drawers_1: ['webhooks.deadCounts'],
-  history_by_correlation: ['letters.erasureOfRun', 'letters.record'],
+  history_by_correlation: ['letters.erasureOfRun'],
   webhook_consumers_newest: ['webhooks.audience'],
   webhook_messages_waiting: ['webhooks.nextScheduled'],
 }

@@ -91,7 +91,7 @@ export const totalOf = ({ call }: Desk, filter: LetterParameters): Promise<Lette
   call('GET', `/api/dlq/total${queryText(filter)}`)
 
 /** Row keys end with the time of the first failure; what does not is the name of an instance. */
-const ROW_KEY = /-\d{8}T\d{12}Z$/
+const ROW_KEY = /-\d{8}T\d{12}(?:\d{12,18})?Z$/
 
 /** Whether it is the name of one letter, and not of an instance. */
 export const isRowKey = (text: string): boolean => ROW_KEY.test(text)

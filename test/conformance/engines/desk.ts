@@ -114,8 +114,7 @@ export class Desk {
   /** The acts on one letter, oldest first. */
   async acts(key: Key): Promise<string[]> {
     const { history } = await this.letter(key)
-    const inOrder = [...history].sort((a, b) => (a.createdAtUtc < b.createdAtUtc ? -1 : 1))
-    return inOrder.map(({ operation }) => operation)
+    return history.map(({ operation }) => operation).reverse()
   }
 
   counts(query: Query = {}): Promise<Page<Record<string, unknown>>> {

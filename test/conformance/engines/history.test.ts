@@ -1,5 +1,6 @@
 /** Contract 2 and 4, `/api/history`: what engines did, recorded over HTTP and read back. */
 import { beforeAll, describe, expect, it } from 'vitest'
+import { keysOf } from '../../harness/row-keys.ts'
 import { minutes, seconds, us } from '../../harness/time.ts'
 import { type Desk, type Entry, micros, offices, only, type Page, type Query, stamp, unique } from './bed.ts'
 
@@ -40,7 +41,7 @@ offices('a history entry', (desk) => {
     })
     const shown = {
       engine: 'hmac',
-      rowKey: `${correlationId}-${stamp(desk.clock.now)}`,
+      rowKey: expect.stringMatching(keysOf(correlationId, stamp(desk.clock.now))),
       instanceId: 'i-1',
       operation: 'rotate',
       status: 'Succeeded',
@@ -67,16 +68,21 @@ offices('a history entry', (desk) => {
   it('has defaults for what is not given', async () => {
     const entry = await record(desk)
     expect(entry).toMatchObject({ instanceId: 'publisher', correlationId: expect.stringMatching(/./) })
-    expect(entry.rowKey).toBe(`${entry.correlationId}-${stamp(desk.clock.now)}`)
+    expect(entry.rowKey).toMatch(keysOf(entry.correlationId, stamp(desk.clock.now)))
     const { input, output, error } = await desk.ok<Entry>('GET', pathOf(entry))
     expect([input ?? null, output ?? null, error ?? null]).toEqual([null, null, null])
   })
 
-  it('takes the next microsecond when its key clashes', async () => {
+  it('has a key of its own at the moment it was recorded, however many there are of its correlation id', async () => {
     const correlationId = unique('trace')
+    const at = desk.clock.now
     await Promise.all(Array.from({ length: 10 }, () => record(desk, { correlationId })))
-    const keys = (await desk.history({ correlationId })).items.map(({ rowKey }) => rowKey)
-    expect(new Set(keys).size).toBe(10)
+    const { items } = await desk.history({ correlationId })
+    const keys = items.map(({ rowKey }) => rowKey)
+    expect(keys).toEqual([...new Set(keys)].sort().reverse())
+    expect(keys).toHaveLength(10)
+    expect(new Set(items.map(({ createdAtUtc }) => createdAtUtc))).toEqual(new Set([micros(at)]))
+    for (const entry of items) expect((await desk.ok<Entry>('GET', pathOf(entry))).rowKey).toBe(entry.rowKey)
   })
 
   it('keeps input and output of any JSON, byte for byte where it is text', async () => {
