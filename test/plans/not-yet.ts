@@ -23,10 +23,6 @@ export const NOT_YET: Readonly<Record<string, string>> = {
   'outbox recordKeys': 'reads the whole table without statistics',
   'outbox purge': 'reads the whole table without statistics',
   // letters
-  'history.byDefaultInstance': SORTS_ALL,
-  'history.byInstance': SORTS_ALL,
-  'history.bySeries': SORTS_ALL,
-  'history.newestOfSeries': SORTS_ALL,
   'letters.newest': SORTS_ALL,
   'letters.nextToExpire': SORTS_ALL,
   'letters.ofInstance': SORTS_ALL,
