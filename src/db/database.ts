@@ -3,13 +3,14 @@
  * they do not; tables are named `bartleby.<table>` and parameters are `$1`, `$2`, …
  *
  * One text may say what only one store knows, and is translated for the other: lists (`= ANY($1::bigint[])`, `<> ALL(…)`, `unnest($1::int[]) AS asked (value)`), casts of
- * parameters (`$1::int`), the schema and row locks (`FOR UPDATE`) are PostgreSQL's; the index to keep to (`INDEXED BY`) is SQLite's.
+ * parameters (`$1::int`), the schema, row locks (`FOR UPDATE`), `least`, `greatest`, `convert_to(…, 'UTF8')`, records (`jsonb_to_recordset($1::jsonb) AS kept (id bigint, words text)`)
+ * and rows of values (`given`, see `given.ts`) are PostgreSQL's; the index to keep to (`INDEXED BY`) is SQLite's.
  */
 
 export type Dialect = 'postgres' | 'sqlite'
 
-/** What a list travels as: an array on PostgreSQL, JSON on SQLite. PostgreSQL takes no U+0000 in texts. */
-export type List = readonly (string | number | bigint | null)[]
+/** What a list travels as: an array on PostgreSQL, JSON on SQLite, which has no bytes. PostgreSQL takes no U+0000 in texts. */
+export type List = readonly (string | number | bigint | Uint8Array | null)[]
 
 export type Value = string | number | bigint | Uint8Array | null | List
 
@@ -25,6 +26,8 @@ export interface Statement {
   readonly bigints: boolean
   /** 'anew': PostgreSQL makes a plan for the values of every call. Left out: it may keep one. */
   readonly plan?: 'anew'
+  /** The columns of the rows that go with it, see `given.ts`. */
+  readonly given?: Readonly<Record<Dialect, readonly string[]>>
 }
 
 interface StatementText {
@@ -39,9 +42,36 @@ export const declaredStatements = (): readonly Statement[] => [...declared.value
 
 const forPostgres = (text: string): string => text.replace(/ (?:NOT INDEXED|INDEXED BY \w+)/g, '')
 
+/** Rows that go with a statement: their columns are its first values. */
+const GIVEN = /\s+FROM unnest\([^)]+\) AS given \(([^)]+)\)(, | CROSS JOIN LATERAL )?/
+const givenIn = (text: string): readonly string[] => GIVEN.exec(text)?.[1]?.split(', ') ?? []
+
+/** SQLite is given one row at a time. */
+const oneGiven = (text: string): string => {
+  const columns = givenIn(text)
+  return text
+    .replace(GIVEN, (_clause, _names, others?: string) => (others === undefined ? '' : ' FROM '))
+    .replace(/\bgiven\.(\w+)/g, (_, name: string) => `$${columns.indexOf(name) + 1}`)
+}
+
+/** The columns of records, out of the JSON that they travel as. */
+const recordsOf = (_: string, place: string, name: string, columns: string): string => {
+  const fields = columns.split(',').map((column) => {
+    const [field, type = ''] = column.trim().split(' ')
+    const value = `value ->> '${field}'`
+    return `${/int/.test(type) ? `CAST(${value} AS INTEGER)` : value} AS ${field}`
+  })
+  return `(SELECT ${fields.join(', ')} FROM json_each(${place})) AS ${name}`
+}
+
 const forSqlite = (text: string): string =>
-  text
+  oneGiven(text)
     .replaceAll('bartleby.', '')
+    .replace(/= ANY\(ARRAY\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)\)/g, 'IN ($1)')
+    .replace(/jsonb_to_recordset\((\$\d+)::jsonb\) AS (\w+) \(([^)]+)\)/g, recordsOf)
+    .replace(/convert_to\(([\w.$]+), 'UTF8'\)/g, 'CAST($1 AS BLOB)')
+    .replace(/\bleast\(/g, 'min(')
+    .replace(/\bgreatest\(/g, 'max(')
     .replace(/= ANY\((\$\d+)(?:::\w+\[\])?\)/g, 'IN (SELECT value FROM json_each($1))')
     .replace(/unnest\((\$\d+)::\w+\[\]\) AS (\w+) \(value\)/g, 'json_each($1) AS $2')
     .replace(/<> ALL\((\$\d+)(?:::\w+\[\])?\)/g, 'NOT IN (SELECT value FROM json_each($1))')
@@ -62,6 +92,7 @@ export function sql(
     sqlite: forSqlite(variants.sqlite),
     bigints: options.bigints ?? false,
     ...(options.plan !== undefined && { plan: options.plan }),
+    given: { postgres: givenIn(variants.postgres), sqlite: givenIn(variants.sqlite) },
   }
   const namesake = declared.get(name)
   // Prepared statements are known by their name: of two with the same name one would run in place of the other.
@@ -150,10 +181,13 @@ export interface Database {
 
 /** A list as the store takes it. */
 export function listFor(dialect: Dialect, list: List): string {
-  const quote =
-    dialect === 'postgres' ? (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"` : JSON.stringify
-  const items = list.map((item) => (typeof item === 'string' ? quote(item) : String(item))).join(',')
-  return dialect === 'postgres' ? `{${items}}` : `[${items}]`
+  if (dialect === 'sqlite')
+    return `[${list.map((item) => (typeof item === 'string' ? JSON.stringify(item) : String(item))).join(',')}]`
+  const quoted = list.map((item) => {
+    if (typeof item === 'string') return `"${item.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
+    return item instanceof Uint8Array ? `"\\\\x${Buffer.from(item).toString('hex')}"` : String(item)
+  })
+  return `{${quoted.join(',')}}`
 }
 
 /** A value as a driver takes it. */

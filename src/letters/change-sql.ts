@@ -1,97 +1,124 @@
 /**
- * The statements that write letters, made from the table of transitions. All take the letters as `$1`, what goes with each of them as
- * `$2` (JSON by their numbers), the instant `$3`, who and why `$4` and `$5`, and the series of each engine `$6`. SQLite is asked to
- * change one letter after the other, with its number and what goes with it alone: joined with a list, `UPDATE … FROM` copies whole rows
- * aside first, and took five times as long.
- *
- * What goes with a letter is looked up by its number: PostgreSQL makes a join with unnested parameters go through all of them for
- * every letter or, without statistics, through all letters.
+ * The statements that write letters, made from the table of transitions. A letter brings its number and what goes with it (`given`, see
+ * `db/given.ts`); instant, actor, notes and redrive are the same for all. A statement has only the columns that its act has.
  */
 import { type Dialect, type Statement, sql } from '../db/database.ts'
-import { STATUS } from './letter.ts'
+import type { GivenRow } from '../db/given.ts'
+import { STATUS, STATUSES } from './letter.ts'
 import { PLACE_COLUMNS } from './lying/place.ts'
 import { type StateColumn, type Transition, type TransitionName, transitionOf } from './transitions.ts'
 
-/** What goes with one letter. Bytes are base64 on PostgreSQL and hex on SQLite, instants are texts: JSON numbers lose digits. */
-export type Given = Readonly<Record<string, string | number | null>>
+/** The failure that stands on a letter. */
+const FAILURE = {
+  first_failure_at: 'bigint',
+  last_failure_at: 'bigint',
+  reported_count: 'int',
+  died_as: 'text',
+  reason: 'text',
+  error_class: 'text',
+  error_message: 'text',
+  error_stack: 'text',
+  failed_by: 'text',
+} as const
 
-export const bytesFor = (dialect: Dialect, bytes: Uint8Array | null): string | null =>
-  bytes === null ? null : Buffer.from(bytes).toString(dialect === 'postgres' ? 'base64' : 'hex')
+/** Where it lies from now on, unless it stays where it is. */
+const GRAVE = {
+  stays: 'int',
+  dead_queue: 'text',
+  part: 'int',
+  shelf: 'smallint',
+  serial: 'bigint',
+  laid_at: 'bigint',
+} as const
 
-type Kind = 'text' | 'int' | 'bigint' | 'smallint' | 'bytes' | 'json'
+/** The run of a worker that the row of history tells of: it has names of its own. */
+const RUN = {
+  run_at: 'bigint',
+  run_correlation: 'text',
+  run_instance: 'text',
+  run_actor: 'text',
+  duration_ms: 'bigint',
+  error: 'text',
+  input: 'bytea',
+  output: 'bytea',
+} as const
 
-/** A value out of what is given, which `from` is. */
-function valueIn(dialect: Dialect, from: string, name: string, kind: Kind = 'text'): string {
-  const text = `(${from} ->> '${name}')`
-  const isPostgres = dialect === 'postgres'
-  switch (kind) {
-    case 'text':
-      return text
-    case 'json':
-      return isPostgres ? `convert_to(${text}, 'UTF8')` : `CAST(${text} AS BLOB)`
-    case 'bytes':
-      return isPostgres ? `decode(${text}, 'base64')` : `unhex(${text})`
-    default:
-      return isPostgres ? `${text}::${kind}` : `CAST(${text} AS INTEGER)`
-  }
+/** What may go with a letter. */
+const GIVEN = {
+  ...{ id: 'bigint', actor: 'text', details: 'text', series: 'int' },
+  ...{ sent_as: 'text', sent_to: 'text', is_edited: 'int', deliveries: 'int', drawer: 'int' },
+  ...FAILURE,
+  ...GRAVE,
+  ...RUN,
+} as const
+type GivenColumn = keyof typeof GIVEN
+export type Given = Readonly<Partial<Record<GivenColumn, GivenRow[string]>>>
+
+/** What is the same for all letters of a call. */
+const SAME = { at: 'bigint', actor: 'text', notes: 'text', redrive: 'int' } as const
+export type Same = Readonly<Record<keyof typeof SAME, string | number | bigint | null>>
+
+/** A statement, and what comes behind the columns that letters bring. */
+export interface Writing {
+  readonly statement: Statement
+  readonly needs: readonly (keyof typeof SAME)[]
 }
 
-/** What is given for the letter at hand, in the statement that changes it. */
-const FROM = { postgres: '($2::jsonb -> letters.id::text)', sqlite: '$2' } as const
+const FROM_GIVEN = 'FROM unnest(…) AS given (…)'
 
-/** The failure that stands on a letter, as columns and where their values come from. */
-function failureColumns(dialect: Dialect): string[] {
-  const given = (name: string, kind?: Kind) => valueIn(dialect, FROM[dialect], name, kind)
-  const least = dialect === 'postgres' ? 'least' : 'min'
-  const texts = ['reason', 'error_class', 'error_message', 'error_stack', 'failed_by'] as const
-  return [
-    `first_failure_at = ${least}(first_failure_at, ${given('first_failure_at', 'bigint')})`,
-    `last_failure_at = ${given('last_failure_at', 'bigint')}`,
-    `reported_count = ${given('reported_count', 'int')}`,
-    `died_as = coalesce(${given('died_as')}, died_as)`,
-    ...texts.map((name) => `${name} = ${given(name)}`),
-  ]
+/** The text with its places: `given.…` and `same.…` say what it needs. */
+function placed(text: string): Omit<Writing, 'statement'> & { readonly text: string } {
+  const namesOf = <Name extends string>(prefix: string, names: Readonly<Record<Name, string>>) =>
+    // An object has the keys that its type says.
+    (Object.keys(names) as Name[]).filter((name) => new RegExp(`\\b${prefix}\\.${name}\\b`).test(text))
+  const given = namesOf('given', GIVEN)
+  const needs = namesOf('same', SAME)
+  const lists = given.map((name, i) => `$${i + 1}::${GIVEN[name]}[]`)
+  const clause = () => `FROM unnest(${lists.join(', ')}) AS given (${given.join(', ')})`
+  const placeOf = (_: string, name: keyof typeof SAME) =>
+    `$${given.length + needs.indexOf(name) + 1}::${SAME[name]}`
+  return { needs, text: text.replace(FROM_GIVEN, clause).replace(/\bsame\.(\w+)/g, placeOf) }
 }
 
-/** Where a letter lies, from what is given, unless that says that it stays where it is. */
-function placeColumns(dialect: Dialect): string[] {
-  const given = (name: string, kind?: Kind) => valueIn(dialect, FROM[dialect], name, kind)
-  const stays = `${given('stays', 'int')} = 1`
-  const kinds = { part: 'int', shelf: 'smallint', serial: 'bigint', laid_at: 'bigint' } as const
-  const places = Object.entries(PLACE_COLUMNS).map(([column, empty]) => {
-    const kind = (kinds as Readonly<Record<string, Kind>>)[column]
-    return [column, kind === undefined ? empty : given(column, kind)] as const
+/** The values of the failure that stands on a letter. */
+const failureColumns = (): string[] => [
+  'first_failure_at = least(letters.first_failure_at, given.first_failure_at)',
+  'died_as = coalesce(given.died_as, letters.died_as)',
+  ...Object.keys(FAILURE)
+    .filter((name) => name !== 'first_failure_at' && name !== 'died_as')
+    .map((name) => `${name} = given.${name}`),
+]
+
+/** Where a letter lies, unless it stays where it is. */
+const placeColumns = (): string[] =>
+  [...Object.entries(PLACE_COLUMNS), ['dead_queue', '']].map(([column = '', empty]) => {
+    const value = column in GRAVE ? `given.${column}` : empty
+    return `${column} = CASE WHEN given.stays = 1 THEN letters.${column} ELSE ${value} END`
   })
-  return [...places, ['dead_queue', given('dead_queue')] as const].map(
-    ([column, value]) => `${column} = CASE WHEN ${stays} THEN ${column} ELSE ${value} END`,
-  )
-}
 
-function setColumn(dialect: Dialect, act: TransitionName, column: StateColumn): string[] {
-  const given = (name: string, kind?: Kind) => valueIn(dialect, FROM[dialect], name, kind)
+function setColumn(act: TransitionName, column: StateColumn): string[] {
   switch (column) {
     case 'resolution':
       return [`resolution = '${act}'`]
     case 'resolved_at':
     case 'expired_at':
     case 'confirmed_at':
-      return [`${column} = CAST($3 AS bigint)`]
+      return [`${column} = same.at`]
     case 'resolved_by':
-      return [`resolved_by = coalesce(${given('by')}, $4)`]
+      return ['resolved_by = coalesce(given.actor, same.actor)']
     case 'notes':
-      return ['notes = $5']
+    case 'redrive':
+      return [`${column} = same.${column}`]
     case 'sent_as':
     case 'sent_to':
-      return [`${column} = ${given(column)}`]
-    case 'redrive':
     case 'drawer':
-      return [`${column} = ${given(column, 'int')}`]
+      return [`${column} = given.${column}`]
     case 'dequeue_count':
-      return [`dequeue_count = dequeue_count + coalesce(${given('deliveries', 'int')}, 0)`]
+      return ['dequeue_count = letters.dequeue_count + coalesce(given.deliveries, 0)']
     case 'failure':
-      return failureColumns(dialect)
+      return failureColumns()
     case 'place':
-      return placeColumns(dialect)
+      return placeColumns()
   }
 }
 
@@ -100,129 +127,124 @@ const resetColumn = (column: StateColumn): string[] =>
     ? Object.entries(PLACE_COLUMNS).map(([name, empty]) => `${name} = ${empty}`)
     : [`${column} = NULL`]
 
-/** What an act makes of the row of a letter. */
-function assignments(dialect: Dialect, act: TransitionName): string {
-  const { to, sets, resets, word }: Transition = transitionOf(act)
-  const version = word === null ? [] : ['version = version + 1']
-  const status = to === null || to === 'removed' ? [] : [`status = ${STATUS[to]}`]
-  const written = sets.flatMap((column) => setColumn(dialect, act, column))
-  return [...version, ...status, ...written, ...resets.flatMap(resetColumn)].join(', ')
+/** What an act makes of the row of a letter, its status apart. */
+function assignments(act: TransitionName): string {
+  const { sets, resets, word }: Transition = transitionOf(act)
+  const version = word === null ? [] : ['version = letters.version + 1']
+  const written = sets.flatMap((column) => setColumn(act, column))
+  return [...version, ...written, ...resets.flatMap(resetColumn)].join(', ')
 }
 
-/** Letters whose status allows the act. The plus keeps the stores from looking for its letters among all of a status. */
-export const fromStatus = (act: TransitionName): string =>
-  `+status IN (${transitionOf(act)
-    .from.map((status) => STATUS[status])
-    .join(', ')})`
+/** How the status of letters allows an act; null: all do. */
+function allowed(act: TransitionName): string | null {
+  const from = transitionOf(act).from.map((status) => STATUS[status])
+  return from.length === STATUSES.length ? null : `letters.status IN (${from.join(', ')})`
+}
+
+/**
+ * Letters by primary key. A status that does not allow the act is refused: by PostgreSQL as a NULL in the column, because as a condition
+ * it is another way to find letters; by SQLite, which writes the indexes of every column that is named, as a letter that is not found.
+ */
+function changing(act: TransitionName): { readonly postgres: string; readonly sqlite: string } {
+  const { to } = transitionOf(act)
+  const isAllowed = allowed(act)
+  const status = to === null || to === 'removed' ? 'letters.status' : `${STATUS[to]}`
+  const stays = status === 'letters.status'
+  const written = (first: string[], condition: string) =>
+    `UPDATE bartleby.letters SET ${[...first, assignments(act)].join(', ')} ${FROM_GIVEN}
+     WHERE letters.id = given.id${condition}`
+  const checked = isAllowed === null ? status : `CASE WHEN ${isAllowed} THEN ${status} END`
+  return {
+    postgres: written(stays && isAllowed === null ? [] : [`status = ${checked}`], ''),
+    sqlite: written(stays ? [] : [`status = ${status}`], isAllowed === null ? '' : ` AND ${isAllowed}`),
+  }
+}
 
 const RECORD = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, notes, error,
   input, output, short_key`
 
-const CORRELATION_ID = 'coalesce(letters.correlation_id, letters.source_id)'
+/** Acts that the run of a worker can lead to. */
+const RUN_ACTS: readonly TransitionName[] = ['reopen', 'complete', 'discard', 'confirm']
 
-/** A worker's run may be what the row of history tells of: it has names of its own. */
-function recorded(dialect: Dialect, letter: string, from: string, correlationId: string): string {
-  const given = (name: string, kind?: Kind) => valueIn(dialect, from, name, kind)
-  const correlation = `coalesce(${given('correlation_id')}, ${correlationId})`
-  const at = `coalesce(${given('recorded_at', 'bigint')}, CAST($3 AS bigint))`
-  const ofEngine =
-    dialect === 'postgres'
-      ? `($6::jsonb ->> ${letter}.engine)::int`
-      : `(SELECT value FROM json_each($6) WHERE key = ${letter}.engine)`
-  return `SELECT ${at}, coalesce(${given('duration_ms', 'bigint')}, 0), ${letter}.id,
-      coalesce(${given('series', 'int')}, ${ofEngine}), ${letter}.version, ${correlation},
-      CASE WHEN ${given('correlation_id')} IS NULL THEN ${letter}.instance_id ELSE ${given('instance_id')} END,
-      coalesce(${given('actor')}, ${given('by')}, $4), $5, ${given('error')}, ${inputOf(dialect, letter, from)},
-      coalesce(${given('details', 'json')}, ${given('output', 'bytes')}), NULL`
+/** The row of history of a letter. */
+function recorded(act: TransitionName): string {
+  const isRun = RUN_ACTS.includes(act)
+  const run = (name: keyof typeof RUN) => (isRun ? `given.${name}` : 'NULL')
+  const edit = 'CASE WHEN given.is_edited = 1 AND changed.edited = 1 THEN changed.edited_payload END'
+  return `SELECT coalesce(${run('run_at')}, same.at), coalesce(${run('duration_ms')}, 0), changed.id, given.series, changed.version,
+      coalesce(${run('run_correlation')}, changed.correlation_id, changed.source_id),
+      CASE WHEN ${run('run_correlation')} IS NULL THEN changed.instance_id ELSE ${run('run_instance')} END,
+      coalesce(${run('run_actor')}, given.actor, same.actor), same.notes, ${run('error')},
+      ${act === 'retry' ? edit : run('input')}, coalesce(convert_to(given.details, 'UTF8'), ${run('output')}), NULL`
 }
 
-/** What a retry was sent with in place of the original; PostgreSQL has looked it up with the letter. */
-const inputOf = (dialect: Dialect, letter: string, from: string): string =>
-  dialect === 'postgres' ? `${letter}.input` : input(dialect, from)
+/** Columns of a changed letter that its row of history needs. */
+const CHANGED = ['id', 'drawer', 'version', 'instance_id', 'correlation_id', 'source_id']
+const EDITED = ['edited', 'edited_payload']
 
-const input = (dialect: Dialect, from: string): string =>
-  `CASE WHEN ${valueIn(dialect, from, 'is_edited', 'int')} = 1 AND edited = 1 THEN edited_payload
-    ELSE ${valueIn(dialect, from, 'input', 'bytes')} END`
-
-/** Of PostgreSQL; `after` is what is done with those that were changed. */
-const changed = (act: TransitionName, returning: string, after: string): string => `
-  WITH changed AS MATERIALIZED (
-    UPDATE bartleby.letters SET ${assignments('postgres', act)}
-    WHERE id = ANY($1::bigint[]) AND ${fromStatus(act)} RETURNING ${returning}
-  )${after}
-  SELECT drawer, count(*) AS letters FROM changed GROUP BY drawer`
-
-/**
- * Rewrites letters by primary key. PostgreSQL adds a row of history for each and tells of each drawer; SQLite has a statement of its own for either.
- */
-const changing = (act: TransitionName): Statement =>
-  sql(`letters.${act}`, {
-    postgres:
-      transitionOf(act).word === null
-        ? changed(act, 'drawer', '')
-        : changed(
-            act,
-            `id, drawer, version, engine, instance_id, ${CORRELATION_ID} AS correlation_id, ${FROM.postgres} AS given,
-             ${input('postgres', FROM.postgres)} AS input`,
-            `, recorded AS (
-               INSERT INTO bartleby.history (${RECORD})
-               ${recorded('postgres', 'changed', 'changed.given', 'changed.correlation_id')} FROM changed
-             )`,
-          ),
-    sqlite: `UPDATE letters SET ${assignments('sqlite', act)} WHERE id = $1 AND ${fromStatus(act)}`,
-  })
-
-/** How many values a statement has places for: neither store takes more. */
-const placesIn = (text: string): number =>
-  Math.max(...[...text.matchAll(/[?$](\d+)/g)].map(([, place]) => Number(place)))
-
-/** The drawers of letters that an act can be done to. */
-const drawersFor = (act: TransitionName): Statement =>
-  sql(`letters.${act}.drawers`, {
-    postgres: '',
-    sqlite: `SELECT drawer, 1 AS letters FROM letters WHERE id = ANY($1) AND ${fromStatus(act)}`,
-  })
-
-function statementsOf(act: TransitionName) {
-  const statement = changing(act)
-  const places = { postgres: placesIn(statement.postgres), sqlite: placesIn(statement.sqlite) }
-  return { changing: statement, places, drawers: drawersFor(act) }
+/** Rewrites letters, adds a row of history for each and tells of each drawer. */
+function changingAll(act: TransitionName): string {
+  const written = changing(act).postgres
+  const groups = 'SELECT drawer, count(*) AS letters FROM changed GROUP BY drawer'
+  if (transitionOf(act).word === null)
+    return `WITH changed AS (${written} RETURNING letters.drawer) ${groups}`
+  const record = recorded(act)
+  const names = new Set([...record.matchAll(/\bgiven\.(\w+)/g)].map(([, name]) => name))
+  const returned = [
+    ...[...CHANGED, ...(act === 'retry' ? EDITED : [])].map((name) => `letters.${name}`),
+    ...[...names].map((name) => `given.${name} AS given_${name}`),
+  ]
+  return `
+    WITH changed AS (${written} RETURNING ${returned.join(', ')}),
+    recorded AS (
+      INSERT INTO bartleby.history (${RECORD})
+      ${record.replaceAll('given.', 'changed.given_')} FROM changed
+    )
+    ${groups}`
 }
 
-/** Takes letters out by primary key. Rows: one for all that were the same. */
-function removing(act: TransitionName): Statement {
-  const gone = `DELETE FROM bartleby.letters WHERE id = ANY($1::bigint[]) AND ${fromStatus(act)}
-    RETURNING drawer, status, CASE WHEN confirmed_at IS NULL THEN resolution END AS resolution`
-  return sql(`letters.${act}`, {
-    postgres: `WITH gone AS (${gone})
-      SELECT drawer, status, resolution, count(*) AS letters FROM gone GROUP BY drawer, status, resolution`,
-    sqlite: `${gone}, 1 AS letters`,
-  })
+/** The same for SQLite: the letter, which tells of its drawer, and then its history. */
+const changingOne = (act: TransitionName): string => `${changing(act).sqlite} RETURNING drawer, 1 AS letters`
+const recordingOne = (act: TransitionName): string => `
+  INSERT INTO history (${RECORD})
+  ${recorded(act)} ${FROM_GIVEN}, letters AS changed WHERE changed.id = given.id`
+
+/** The statements of an act on either store, in their order. Rows: how many letters of a drawer were changed. */
+function writingsOf(act: TransitionName): Readonly<Record<Dialect, readonly Writing[]>> {
+  const [all, one, record] = [placed(changingAll(act)), placed(changingOne(act)), placed(recordingOne(act))]
+  const statement = sql(`letters.${act}`, { postgres: all.text, sqlite: one.text })
+  const change = { statement, needs: one.needs }
+  if (transitionOf(act).word === null)
+    return { postgres: [{ statement, needs: all.needs }], sqlite: [change] }
+  const history = sql(`letters.${act}.record`, { postgres: '', sqlite: record.text })
+  return {
+    postgres: [{ statement, needs: all.needs }],
+    sqlite: [change, { statement: history, needs: record.needs }],
+  }
 }
 
 /** The statements of every act but a capture, whose rows come from its source. */
 export const CHANGES = {
-  reopen: statementsOf('reopen'),
-  intend: statementsOf('intend'),
-  forgo: statementsOf('forgo'),
-  retry: statementsOf('retry'),
-  discard: statementsOf('discard'),
-  complete: statementsOf('complete'),
-  expire: statementsOf('expire'),
-  restore: statementsOf('restore'),
-  confirm: statementsOf('confirm'),
-  refile: statementsOf('refile'),
+  reopen: writingsOf('reopen'),
+  intend: writingsOf('intend'),
+  forgo: writingsOf('forgo'),
+  retry: writingsOf('retry'),
+  discard: writingsOf('discard'),
+  complete: writingsOf('complete'),
+  expire: writingsOf('expire'),
+  restore: writingsOf('restore'),
+  confirm: writingsOf('confirm'),
+  refile: writingsOf('refile'),
 } as const
-export const REMOVALS = { erase: removing('erase'), remove: removing('remove') } as const
 
-/** The history of letters that were just changed. */
-export const recordChanged = sql('letters.record', {
-  postgres: '',
-  sqlite: `
-    INSERT INTO history (${RECORD})
-    ${recorded('sqlite', 'letters', 'asked.value', CORRELATION_ID)}
-    FROM json_each($2) AS asked CROSS JOIN letters ON letters.id = CAST(asked.key AS INTEGER)`,
-})
+/** Takes letters out by primary key; tells of each what it was. */
+const removing = (act: TransitionName): Statement =>
+  sql(
+    `letters.${act}`,
+    `DELETE FROM bartleby.letters WHERE id = ANY($1::bigint[])
+     RETURNING drawer, status, CASE WHEN confirmed_at IS NULL THEN resolution END AS resolution`,
+  )
+export const REMOVALS = { erase: removing('erase'), remove: removing('remove') } as const
 
 /** The failures that stand on letters go to their attempts; one look into their primary key each. */
 export const keepFailures = sql(
@@ -250,5 +272,5 @@ export const removeTexts = sql('letters.removeTexts', {
  */
 export const keepFilingOut = sql('letters.keepFilingOut', {
   postgres: `SELECT pg_advisory_xact_lock_shared(hashtextextended('bartleby.letter_texts', 0))`,
-  sqlite: '',
+  sqlite: 'SELECT 1',
 })

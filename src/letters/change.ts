@@ -6,16 +6,15 @@
 import type { Instant } from '../core/clock.ts'
 import { said } from '../core/content.ts'
 import type { Integer, Transaction } from '../db/database.ts'
+import { rowsGiven } from '../db/given.ts'
 import { type HistoryEntry, seriesNumber } from '../history/record.ts'
 import type { DeathNote } from './capture.ts'
 import {
-  bytesFor,
   CHANGES,
   type Given,
   keepFailures,
   keepFilingOut,
   REMOVALS,
-  recordChanged,
   removeAttempts,
   removeTexts,
 } from './change-sql.ts'
@@ -31,7 +30,10 @@ export interface Changed {
   readonly actor?: string | null
   /** What the row of history has as its output. */
   readonly details?: object
-  /** The run of a worker that led to it: history tells of that. */
+}
+
+/** A letter that the run of a worker may have led to: then history tells of that. */
+interface Ran extends Changed {
   readonly run?: HistoryEntry | undefined
 }
 
@@ -107,17 +109,17 @@ interface Acts {
   readonly intend: { readonly letter: Changed; readonly how: RedriveHow }
   readonly forgo: { readonly letter: Changed; readonly how: How }
   readonly retry: { readonly letter: Sent; readonly how: RedriveHow }
-  readonly discard: { readonly letter: Changed; readonly how: RedriveHow }
-  readonly complete: { readonly letter: Changed | Sent; readonly how: How }
+  readonly discard: { readonly letter: Ran; readonly how: RedriveHow }
+  readonly complete: { readonly letter: Ran | Sent; readonly how: How }
   readonly expire: { readonly letter: Changed; readonly how: How }
   readonly restore: { readonly letter: Restored; readonly how: How }
-  readonly confirm: { readonly letter: Known; readonly how: How }
+  readonly confirm: { readonly letter: Known & Ran; readonly how: How }
   readonly refile: { readonly letter: Refiled; readonly how: How }
   readonly erase: { readonly letter: Changed; readonly how: How }
   readonly remove: { readonly letter: Changed; readonly how: How }
 }
 
-type AnyLetter = Changed & Partial<Omit<Sent & Restored & Refiled & Failed, keyof Changed>>
+type AnyLetter = Changed & Partial<Omit<Ran & Sent & Restored & Refiled & Failed, keyof Changed>>
 
 /** Does an act to locked letters, with their counts and their history. */
 export async function change<A extends keyof Acts>(
@@ -165,27 +167,20 @@ async function write(
   { tx, now }: OfficeWork,
   act: keyof typeof CHANGES,
   letters: readonly AnyLetter[],
-  how: RedriveHow,
+  { actor, notes, redrive }: RedriveHow,
 ): Promise<readonly Group[]> {
-  const { changing, places, drawers } = CHANGES[act]
-  const { sets, word } = transitionOf(act)
-  const { given, series } = await givenOf(tx, act, letters, how)
-  const ids = [...given.keys()]
-  const all = JSON.stringify(Object.fromEntries(given))
-  const values = [ids, all, now, said(how.actor), said(how.notes), series]
-  // Before it is replaced, in one flight with that.
-  const kept = sets.includes('failure') ? tx.run(keepFailures, ids, now) : null
-  if (tx.dialect === 'postgres') {
-    const changed = tx.rows<Group>(changing, ...values.slice(0, places.postgres))
-    return (await Promise.all([changed, kept]))[0]
+  const given = await givenOf(tx, act, letters)
+  const same = { at: now, actor: said(actor), notes: said(notes), redrive: redrive?.number ?? null }
+  const writeAll = async (): Promise<readonly Group[]> => {
+    const groups: Group[] = []
+    for (const { statement, needs } of CHANGES[act][tx.dialect])
+      groups.push(...(await rowsGiven<Group>(tx, statement, given, ...needs.map((name) => same[name]))))
+    return groups
   }
-  await kept
-  const groups = await tx.rows<Group>(drawers, ids)
-  const same = values.slice(2)
-  const each = [...given].map(([id, own]) => [id, JSON.stringify(own), ...same].slice(0, places.sqlite))
-  await tx.runEach(changing, each)
-  if (word !== null) await tx.run(recordChanged, ...values)
-  return groups
+  if (!transitionOf(act).sets.includes('failure')) return writeAll()
+  const ids = letters.map(({ id }) => id)
+  // Before it is replaced, in one flight with that.
+  return (await Promise.all([tx.run(keepFailures, ids, now), writeAll()]))[1]
 }
 
 /** Takes rows out for good, with what is on file about them: earlier failures and the texts that they are found by. */
@@ -195,67 +190,76 @@ async function takeOut(
   letters: readonly AnyLetter[],
 ): Promise<readonly Group[]> {
   const ids = letters.map(({ id }) => id)
-  const filing = tx.dialect === 'postgres' ? [tx.rows(keepFilingOut)] : []
   const [rows] = await Promise.all([
-    tx.rows<Group>(REMOVALS[act], ids),
-    ...filing,
+    tx.rows<Omit<Group, 'letters'>>(REMOVALS[act], ids),
+    tx.rows(keepFilingOut),
     tx.run(removeTexts, ids),
     tx.run(removeAttempts, ids),
   ])
+  const { from } = transitionOf(act)
   return rows
+    .filter(({ status }) => from.some((name) => STATUS[name] === Number(status)))
+    .map((row) => ({ ...row, letters: 1 }))
 }
 
-/** What goes with each letter, and the series of history for each engine. */
-async function givenOf(
+/** What goes with each letter. */
+async function givenOf(tx: Transaction, act: keyof Acts, letters: readonly AnyLetter[]): Promise<Given[]> {
+  const series = await seriesOf(tx, act, letters)
+  const given: Given[] = []
+  for (const letter of letters) {
+    const { id, engine, actor, details, run, note, sentAs, sentTo, isEdited, deliveries, drawer } = letter
+    given.push({
+      id,
+      actor: actor == null ? null : said(actor),
+      details: details && JSON.stringify(details),
+      series: series.get(run ?? engine),
+      sent_as: sentAs,
+      sent_to: sentTo,
+      is_edited: isEdited === true ? 1 : null,
+      deliveries,
+      drawer,
+      ...(run && runGiven(run)),
+      ...(note && failureGiven(act, note, letter)),
+    })
+  }
+  return given
+}
+
+/** The series of history for the letters of each engine, and for the runs that led to them. */
+async function seriesOf(
   tx: Transaction,
   act: keyof Acts,
   letters: readonly AnyLetter[],
-  { redrive }: RedriveHow,
-): Promise<{ readonly given: ReadonlyMap<LetterId, Given>; readonly series: string }> {
-  const series = new Map<string, number>()
-  const runs = new Map<string, number>()
-  const given = new Map<LetterId, Given>()
-  for (const letter of letters) {
-    const { id, engine, actor, details, run, note, sentAs, sentTo, isEdited, deliveries, drawer } = letter
-    const word = wordOf(act, engine)
-    if (run === undefined && note === undefined && word !== null && !series.has(engine))
-      series.set(engine, await seriesNumber(tx, engine, word, 'Succeeded'))
-    given.set(id, {
-      ...(actor == null ? {} : { by: said(actor) }),
-      ...(details === undefined ? {} : { details: JSON.stringify(details) }),
-      ...(run === undefined ? {} : await runGiven(tx, run, runs)),
-      ...(note === undefined ? {} : failureGiven(tx, act, note, letter)),
-      ...(sentAs === undefined ? {} : { sent_as: sentAs, sent_to: sentTo ?? null }),
-      ...(redrive === undefined ? {} : { redrive: redrive.number }),
-      ...(isEdited === true ? { is_edited: 1 } : {}),
-      ...(deliveries === undefined ? {} : { deliveries }),
-      ...(drawer === undefined ? {} : { drawer }),
-    })
+): Promise<ReadonlyMap<string | HistoryEntry, number>> {
+  const series = new Map<string | HistoryEntry, number>()
+  const known = new Map<string, number>()
+  for (const { engine, run, note } of letters) {
+    const about = run ?? engine
+    const operation = run === undefined ? wordOf(act, engine) : run.operation
+    if (note !== undefined || operation === null || series.has(about)) continue
+    const status = run?.status ?? 'Succeeded'
+    const key = `${run?.engine ?? engine} ${operation} ${status}`
+    const number = known.get(key) ?? (await seriesNumber(tx, run?.engine ?? engine, operation, status))
+    known.set(key, number)
+    series.set(about, number)
   }
-  return { given, series: JSON.stringify(Object.fromEntries(series)) }
+  return series
 }
 
 /** The row of a run, for the letter that it led to. */
-async function runGiven(tx: Transaction, run: HistoryEntry, known: Map<string, number>): Promise<Given> {
-  const key = `${run.engine} ${run.operation} ${run.status}`
-  const series = known.get(key) ?? (await seriesNumber(tx, run.engine, run.operation, run.status))
-  known.set(key, series)
-  return {
-    series,
-    correlation_id: run.correlationId,
-    instance_id: run.instanceId,
-    recorded_at: run.createdAt.toString(),
-    duration_ms: Math.round(run.durationMs),
-    actor: run.actor ?? null,
-    error: run.error ?? null,
-    input: bytesFor(tx.dialect, run.input ?? null),
-    output: bytesFor(tx.dialect, run.output ?? null),
-  }
-}
+const runGiven = (run: HistoryEntry): Given => ({
+  run_at: run.createdAt,
+  run_correlation: run.correlationId,
+  run_instance: run.instanceId,
+  run_actor: run.actor ?? null,
+  duration_ms: Math.round(run.durationMs),
+  error: run.error ?? null,
+  input: run.input ?? null,
+  output: run.output ?? null,
+})
 
 /** A new failure, and where its letter lies from now on. Its row of history is of the moment of the act. */
 function failureGiven(
-  { dialect }: Transaction,
   act: TransitionName,
   note: DeathNote,
   { diedAs = null, grave = 'same' }: Partial<Failed>,
@@ -263,8 +267,8 @@ function failureGiven(
   const { record } = note
   return {
     drawer: note.drawer,
-    first_failure_at: note.firstFailureAt.toString(),
-    last_failure_at: note.lastFailureAt.toString(),
+    first_failure_at: note.firstFailureAt,
+    last_failure_at: note.lastFailureAt,
     reason: note.reason,
     error_class: note.errorClass,
     error_message: note.errorMessage,
@@ -275,10 +279,10 @@ function failureGiven(
     ...placeGiven(grave),
     series: note.series,
     duration_ms: Math.round(record.durationMs),
-    actor: said(record.actor),
+    run_actor: said(record.actor),
     error: errorInHistory(act, note),
-    input: bytesFor(dialect, record.input),
-    output: bytesFor(dialect, record.output),
+    input: record.input,
+    output: record.output,
   }
 }
 
@@ -286,7 +290,7 @@ function placeGiven(grave: Failed['grave']): Given {
   if (grave === 'same') return { stays: 1 }
   if (grave === null) return {}
   const { deadQueue, part, serial, laidAt } = grave
-  return { dead_queue: deadQueue, part, shelf: 0, serial, laid_at: laidAt.toString() }
+  return { dead_queue: deadQueue, part, shelf: 0, serial, laid_at: laidAt }
 }
 
 /** Counts what an act made of letters that were all the same before. */

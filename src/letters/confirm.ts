@@ -5,11 +5,22 @@
 import type { Instant } from '../core/clock.ts'
 import { storable } from '../core/content.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { at, integer, oneOf, orNull, rowShape, text } from '../db/row.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { change, NOBODY } from './change.ts'
-import { fromStatus } from './change-sql.ts'
-import { type LetterId, letterId, STATUS } from './letter.ts'
+import { type Act, isUnconfirmed, type LetterId, letterId } from './letter.ts'
 import type { OfficeWork } from './work.ts'
+
+/** What a letter says of whether it was sent back. */
+const SENT = rowShape({
+  id: letterId,
+  engine: text,
+  drawer: integer,
+  status: integer,
+  resolution: orNull(oneOf<Act>()),
+  confirmedAt: orNull(at),
+  redrive: orNull(integer),
+})
 
 /** The failures of cases without a letter, by primary key. Not NOT EXISTS: PostgreSQL may make a join with all letters of it. */
 const removeFailures = sql(
@@ -18,24 +29,12 @@ const removeFailures = sql(
    AND (SELECT true FROM bartleby.letters WHERE id = letter_id) IS NULL`,
 )
 
-/**
- * Letters by primary key that were sent back and wait for the outcome, locked in the order of their numbers. The empty text keeps the
- * stores from looking for them among all unconfirmed ones, which they do as long as they do not know how many there are.
- */
-const lockUnconfirmed = sql(
-  'letters.lockUnconfirmed',
-  `SELECT id, engine, drawer, redrive FROM bartleby.letters WHERE id = ANY($1::bigint[]) AND ${fromStatus('confirm')}
-     AND resolution || '' = 'retry' AND confirmed_at IS NULL ORDER BY id FOR UPDATE`,
+/** Letters by primary key, locked in the order of their numbers. */
+const lockSent = sql(
+  'letters.lockSent',
+  `SELECT ${SENT.columns} FROM bartleby.letters WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE`,
+  { bigints: true },
 )
-
-const SENT_BACK = { status: STATUS.Resolved, resolution: 'retry', confirmedAt: null } as const
-
-interface UnconfirmedRow {
-  readonly id: Integer
-  readonly engine: string
-  readonly drawer: Integer
-  readonly redrive: Integer | null
-}
 
 /**
  * The items of these cases completed: what was sent back is confirmed. `runs` are the history rows of the runs that did it, by case:
@@ -47,18 +46,13 @@ export async function closeCasesOf(
   runs: ReadonlyMap<LetterId, HistoryEntry>,
 ): Promise<void> {
   if (caseIds.length === 0) return
-  const rows = await work.tx.rows<UnconfirmedRow>(lockUnconfirmed, caseIds)
-  const letters = new Map(rows.map((row) => [letterId(row.id), row]))
-  const confirmed = [...letters].map(([id, { engine, drawer, redrive }]) => ({
-    ...{ id, engine, run: runs.get(id) },
-    before: {
-      ...SENT_BACK,
-      drawer: Number(drawer),
-      redrive: redrive === null ? null : Number(redrive),
-    },
+  const sent = (await work.tx.rows<object>(lockSent, caseIds)).map(SENT.read).filter(isUnconfirmed)
+  const confirmed = sent.map((before) => ({
+    ...{ id: before.id, engine: before.engine, run: runs.get(before.id), before },
   }))
   await change(work, 'confirm', confirmed, NOBODY)
-  const others = caseIds.filter((id) => !letters.has(id))
+  const ids = new Set(sent.map(({ id }) => id))
+  const others = caseIds.filter((id) => !ids.has(id))
   await recordHistory(
     work.tx,
     others.flatMap((id) => runs.get(id) ?? []),
@@ -73,27 +67,16 @@ export async function closeCases(tx: Transaction, caseIds: readonly LetterId[]):
 }
 
 /** Several of one case are numbered in the order given; one look into their primary key each. */
-const fileFailures = sql('cases.fileFailure', {
-  postgres: `
-    INSERT INTO bartleby.letter_attempts
-      (letter_id, number, failed_at, failed_by, error_class, error_message, error_stack, correlation_id)
-    SELECT failure.id, coalesce((SELECT max(number) FROM bartleby.letter_attempts WHERE letter_id = failure.id), 0)
-        + failure.place,
-      failure.failed_at, failure.failed_by, failure.error_class, failure.error_message, failure.error_stack, failure.correlation_id
-    FROM jsonb_to_recordset($1::jsonb) AS failure (
-      id bigint, place int, failed_at bigint, failed_by text, error_class text, error_message text, error_stack text,
-      correlation_id text)`,
-  sqlite: `
-    INSERT INTO letter_attempts
-      (letter_id, number, failed_at, failed_by, error_class, error_message, error_stack, correlation_id)
-    SELECT failure.id, coalesce((SELECT max(number) FROM letter_attempts WHERE letter_id = failure.id), 0)
-        + failure.place,
-      failure.failed_at, failure.failed_by, failure.error_class, failure.error_message, failure.error_stack, failure.correlation_id
-    FROM (SELECT value ->> 'id' AS id, value ->> 'place' AS place, CAST(value ->> 'failed_at' AS INTEGER) AS failed_at,
-        value ->> 'failed_by' AS failed_by, value ->> 'error_class' AS error_class, value ->> 'error_message' AS error_message,
-        value ->> 'error_stack' AS error_stack, value ->> 'correlation_id' AS correlation_id
-      FROM json_each($1)) AS failure`,
-})
+const fileFailures = sql(
+  'cases.fileFailure',
+  `INSERT INTO bartleby.letter_attempts
+     (letter_id, number, failed_at, failed_by, error_class, error_message, error_stack, correlation_id)
+   SELECT failure.id, coalesce((SELECT max(number) FROM bartleby.letter_attempts WHERE letter_id = failure.id), 0) + failure.place,
+     failure.failed_at, failure.failed_by, failure.error_class, failure.error_message, failure.error_stack, failure.correlation_id
+   FROM jsonb_to_recordset($1::jsonb) AS failure (
+     id bigint, place int, failed_at bigint, failed_by text, error_class text, error_message text, error_stack text,
+     correlation_id text)`,
+)
 
 /** A failure of an item that lives on. */
 export interface CaseFailure {

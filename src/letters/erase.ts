@@ -33,7 +33,7 @@ export interface Erasure {
 /** The newest row of a run, on history_by_correlation. */
 const readRunRow = sql(
   'letters.erasureOfRun',
-  `SELECT created_at, id, output FROM bartleby.history WHERE correlation_id = $1 AND +series = $2
+  `SELECT series, created_at, id, output FROM bartleby.history WHERE correlation_id = $1
    ORDER BY created_at DESC, id DESC LIMIT 1`,
   { bigints: true },
 )
@@ -76,12 +76,13 @@ async function rowOfRun(
   { engine, correlationId, pendingSince }: Erasure,
 ): Promise<{ readonly row: HistoryRow; readonly erased: number } | null> {
   const series = await seriesNumber(tx, engine, ERASE_OPERATION, 'Succeeded')
-  const [row] = await tx.rows<{ created_at: Integer; id: Integer; output: Uint8Array | null }>(
-    readRunRow,
-    correlationId,
-    series,
-  )
-  if (row === undefined || BigInt(row.created_at) < pendingSince) return null
+  const [row] = await tx.rows<{
+    series: Integer
+    created_at: Integer
+    id: Integer
+    output: Uint8Array | null
+  }>(readRunRow, correlationId)
+  if (row === undefined || Number(row.series) !== series || BigInt(row.created_at) < pendingSince) return null
   return {
     row: { series, createdAt: BigInt(row.created_at), id: BigInt(row.id) },
     erased: erasedAs(row.output, engine),

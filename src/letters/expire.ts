@@ -38,29 +38,27 @@ type Old = RowOf<typeof OLD>
  * The oldest `$4` letters of a lane behind ($2, $3), in the order of the lane's index, so nothing is sorted and what
  * was expired before is not met again. Rows that others have locked are skipped, hence no deadlocks.
  */
-const nextInLane = (name: string, lane: { readonly postgres: string; readonly sqlite: string }): Statement =>
+const nextInLane = (name: string, index: string, lane: string): Statement =>
   sql(
     name,
-    {
-      postgres: `SELECT ${OLD.columns} FROM bartleby.letters WHERE ${lane.postgres} LIMIT $4 FOR UPDATE SKIP LOCKED`,
-      sqlite: `SELECT ${OLD.columns} FROM letters INDEXED BY ${lane.sqlite} AND leased = 0
-        AND last_failure_at < $1 AND (last_failure_at, id) > ($2, $3) ORDER BY last_failure_at, id LIMIT $4`,
-    },
+    `SELECT ${OLD.columns} FROM bartleby.letters INDEXED BY ${index} WHERE ${lane} LIMIT $4 FOR UPDATE SKIP LOCKED`,
     { bigints: true },
   )
 
-const nextOfAll = nextInLane('letters.nextToExpire', {
-  postgres: `status = ${STATUS.Pending} AND last_failure_at < $1 AND (last_failure_at, id) > ($2, $3) AND leased = 0
-    ORDER BY last_failure_at, id`,
-  sqlite: `letters_newest WHERE status = ${STATUS.Pending}`,
-})
+const nextOfAll = nextInLane(
+  'letters.nextToExpire',
+  'letters_newest',
+  `(status, last_failure_at, id) > (${STATUS.Pending}, $2, $3) AND (status, last_failure_at) < (${STATUS.Pending}, $1)
+   AND leased < 1 ORDER BY status, last_failure_at, id`,
+)
 /** As a range: under equalities PostgreSQL takes any order by time as good, and may walk past all other drawers. */
-const nextOfDrawer = nextInLane('letters.nextToExpireInDrawer', {
-  postgres: `(drawer, status, last_failure_at, id) > ($5, ${STATUS.Pending}, $2, $3)
-    AND (drawer, status, last_failure_at) < ($5, ${STATUS.Pending}, $1) AND leased = 0
-    ORDER BY drawer, status, last_failure_at, id`,
-  sqlite: `letters_in_drawer WHERE drawer = $5 AND status = ${STATUS.Pending}`,
-})
+const nextOfDrawer = nextInLane(
+  'letters.nextToExpireInDrawer',
+  'letters_in_drawer',
+  `(drawer, status, last_failure_at, id) > ($5, ${STATUS.Pending}, $2, $3)
+   AND (drawer, status, last_failure_at) < ($5, ${STATUS.Pending}, $1) AND leased < 1
+   ORDER BY drawer, status, last_failure_at, id`,
+)
 
 /** Where a lane goes on: behind this letter. */
 interface Cursor {

@@ -42,7 +42,7 @@ const keepAnswer = sql(
 )
 const readAnswer = sql(
   'idempotency.read',
-  'SELECT status, body FROM bartleby.idempotency_keys WHERE scope = $1 AND key = $2 AND +answered_at >= $3',
+  'SELECT status, body FROM bartleby.idempotency_keys WHERE scope = $1 AND key = $2 AND answered_at >= $3',
 )
 
 /** Runs `act` unless the key was answered before; then gives that answer. Call it first in a transaction. */

@@ -24,10 +24,11 @@ import {
   type PositionRow,
   type Span,
   type Stretch,
+  TOP,
   toPosition,
 } from './positions.ts'
 import { fitting, scanFitting } from './scan.ts'
-import { containing, needleOf, searchLetters } from './search.ts'
+import { chosenAmong, containing, needleOf, searchLetters } from './search.ts'
 
 export interface Page {
   readonly items: readonly LetterSummary[]
@@ -222,39 +223,23 @@ const since = {
 /** No earlier one counts: this attempt is what stood on the letter when the walk began. */
 const isFirst = (condition: (row: string) => string): string => `(
   SELECT 1 FROM bartleby.letter_attempts AS earlier WHERE earlier.letter_id = attempt.letter_id
-    AND earlier.number < attempt.number AND ${condition('earlier')} ORDER BY earlier.letter_id, earlier.number LIMIT 1
+    AND earlier.number < attempt.number AND ${condition('earlier')} LIMIT 1
   ) IS NULL`
 
-const WITHIN = `(attempt.failed_at, attempt.letter_id) < ($3, $4) AND attempt.failed_at >= $5
-  AND letters.last_failure_at < $6
-  AND (CAST($7 AS text) IS NULL OR coalesce(letters.instance_id, letters.source_id) = $7)
-  AND (CAST($8 AS text) IS NULL OR coalesce(letters.correlation_id, letters.source_id) = $8)`
-
 /**
- * The letters reopened since, where they were, newest first. Reads every reopening since then, on
- * letter_attempts_superseded, and sorts the first $11: its cost grows with what happens during one walk. On PostgreSQL
- * the order of the first step and the limits of the others leave no other way, whatever the statistics say.
+ * Letters reopened since, where they were, newest first. Reads every reopening since then, on letter_attempts_superseded, and sorts the
+ * first $7: its cost grows with what happens during one walk. $6 is the end of time: of a range with two ends PostgreSQL believes that it
+ * is short.
  */
+const reopened = (isSince: (row: string) => string): string => `
+  SELECT attempt.letter_id AS id, attempt.failed_at AS at
+  FROM bartleby.letter_attempts AS attempt INDEXED BY letter_attempts_superseded
+  WHERE ${isSince('attempt')} AND attempt.superseded_at <= $6
+    AND (attempt.failed_at, attempt.letter_id) < ($3, $4) AND attempt.failed_at >= $5 AND ${isFirst(isSince)}
+  ORDER BY attempt.failed_at DESC, attempt.letter_id DESC LIMIT $7`
 const readReopened = sql(
   'walk.reopened',
-  {
-    postgres: `
-      SELECT attempt.letter_id AS id, attempt.failed_at AS at
-      FROM (
-        SELECT letter_id, number, failed_at FROM bartleby.letter_attempts AS attempt WHERE ${since.postgres('attempt')}
-        ORDER BY superseded_at OFFSET 0
-      ) AS attempt CROSS JOIN LATERAL (SELECT * FROM bartleby.letters WHERE id = attempt.letter_id LIMIT 1) AS letters
-      WHERE ${WITHIN} AND letters.status = ANY($9::int[])
-        AND ($10::int[] IS NULL OR letters.drawer = ANY($10)) AND ${isFirst(since.postgres)}
-      ORDER BY attempt.failed_at DESC, attempt.letter_id DESC LIMIT $11`,
-    sqlite: `
-      SELECT attempt.letter_id AS id, attempt.failed_at AS at
-      FROM letter_attempts AS attempt INDEXED BY letter_attempts_superseded
-      CROSS JOIN letters ON letters.id = attempt.letter_id
-      WHERE ${since.sqlite('attempt')} AND ${WITHIN} AND letters.status IN (SELECT value FROM json_each($9))
-        AND ($10 IS NULL OR letters.drawer IN (SELECT value FROM json_each($10))) AND ${isFirst(since.sqlite)}
-      ORDER BY attempt.failed_at DESC, attempt.letter_id DESC LIMIT $11`,
-  },
+  { postgres: reopened(since.postgres), sqlite: reopened(since.sqlite) },
   { bigints: true },
 )
 
@@ -263,24 +248,26 @@ async function reopenedSince(
   session: Session,
   start: WalkStart,
   choice: Choice,
-  span: Span,
+  { below, from }: Span,
   limit: number,
 ): Promise<Stretch> {
   const rows = await session.rows<PositionRow>(
     readReopened,
     start.since,
     start.seen,
-    span.below.at,
-    span.below.id,
-    span.from,
-    choice.span.below.at,
-    choice.instanceId,
-    choice.correlationId,
-    choice.statuses,
-    choice.drawers === null ? null : choice.drawers,
+    below.at,
+    below.id,
+    from,
+    TOP.at,
     limit,
   )
-  return limitedStretch(rows.map(toPosition), limit)
+  const { positions, end } = limitedStretch(rows.map(toPosition), limit)
+  const chosen = await chosenAmong(
+    session,
+    choice,
+    positions.map(({ id }) => id),
+  )
+  return { positions: positions.filter(({ id }) => chosen.has(id)), end }
 }
 
 /** Which of these letters were reopened since; by the primary key of their attempts. */

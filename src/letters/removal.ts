@@ -13,14 +13,12 @@ import type { OfficeWork } from './work.ts'
 /** Letters that are removed by the same rule. */
 export type Lane = 'resolved' | 'expired'
 
-const both = (since: string) => ({ postgres: since, sqlite: since })
-
 /** An expired letter is kept from the later of its last failure and its expiry; a reporter's clock may be ahead of ours. */
 const LANES = {
-  resolved: { status: STATUS.Resolved, since: both('resolved_at'), index: 'letters_resolved' },
+  resolved: { status: STATUS.Resolved, since: 'resolved_at', index: 'letters_resolved' },
   expired: {
     status: STATUS.Expired,
-    since: { postgres: 'greatest(expired_at, last_failure_at)', sqlite: 'max(expired_at, last_failure_at)' },
+    since: 'greatest(expired_at, last_failure_at)',
     index: 'letters_expired',
   },
 } as const
@@ -28,15 +26,11 @@ const LANES = {
 /** The oldest of a lane behind ($2, $3), in the order of its index; what others have locked is left for the next run. */
 const nextOf = (lane: Lane): Statement => {
   const { status, since, index } = LANES[lane]
-  const select = (from: string, at: string) =>
-    `SELECT id, engine, ${at} AS since FROM ${from}
-     WHERE status = ${status} AND ${at} < $1 AND (${at}, id) > ($2, $3) ORDER BY ${at}, id LIMIT $4`
   return sql(
     `letters.nextToRemove.${lane}`,
-    {
-      postgres: `${select('bartleby.letters', since.postgres)} FOR UPDATE SKIP LOCKED`,
-      sqlite: select(`letters INDEXED BY ${index}`, since.sqlite),
-    },
+    `SELECT id, engine, ${since} AS since FROM bartleby.letters INDEXED BY ${index}
+     WHERE status = ${status} AND ${since} < $1 AND (${since}, id) > ($2, $3) ORDER BY ${since}, id LIMIT $4
+     FOR UPDATE SKIP LOCKED`,
     { bigints: true },
   )
 }

@@ -10,7 +10,8 @@
  * letter was tried, what became of its retry) are looked up for one letter after the other, a bounded number for each page;
  * a page that found too little by then is short.
  */
-import { type Integer, type Session, type Statement, sql, type Value } from '../db/database.ts'
+import { type Integer, type Session, type Statement, sql } from '../db/database.ts'
+import { type GivenRow, rowsGiven } from '../db/given.ts'
 import { type Choice, type Facts, isOfUnconfirmed } from './filter.ts'
 import { type Act, isUnconfirmed, type LetterId, letterId, STATUSES } from './letter.ts'
 import {
@@ -31,68 +32,40 @@ interface Sighted extends PositionRow {
   readonly drawer: Integer
 }
 
-const LANE = `status = lane.status AND (last_failure_at, id) < ($2, $3) AND last_failure_at >= $4
-  ORDER BY status DESC, last_failure_at DESC, id DESC`
-
-/** The newest of each status, merged, on letters_newest: $5 rows of each. */
-const newestOf = sql(
-  'letters.newest',
-  {
-    postgres: `
-      SELECT sighted.id, sighted.at, sighted.status, sighted.drawer FROM unnest($1::int[]) AS lane (status)
-      CROSS JOIN LATERAL (
-        SELECT id, last_failure_at AS at, status, drawer FROM bartleby.letters WHERE ${LANE} LIMIT $5) AS sighted
-      ORDER BY sighted.at DESC, sighted.id DESC LIMIT $5`,
-    sqlite: `
-      SELECT id, last_failure_at AS at, status, drawer FROM letters INDEXED BY letters_newest
-      WHERE status = $1 AND (last_failure_at, id) < ($2, $3) AND last_failure_at >= $4
-      ORDER BY last_failure_at DESC, id DESC LIMIT $5`,
-  },
-  { bigints: true },
-)
-
-/** A range: under equalities PostgreSQL takes any order by time as good, and may walk letters_newest past all other drawers. */
-const DRAWER_LANE = `(drawer, status, last_failure_at, id) < (lane.drawer, lane.status, $3, $4)
-  AND (drawer, status, last_failure_at) >= (lane.drawer, lane.status, $5)
-  ORDER BY drawer DESC, status DESC, last_failure_at DESC, id DESC`
-
 /**
- * The newest of many lanes, merged, on letters_in_drawer. The first $6 lie in the $6 lanes with the newest heads: one
- * step into the index for every lane, then $6 rows of at most $6 of them, whatever the lanes hold.
+ * The newest of each lane behind a letter, down to a time, and of these the newest: `$n` of them, and up to `$n - 1` of each. SQLite
+ * gives as many of each. A lane is a range of its index: where equalities say the same PostgreSQL may sort all of the lane, or take
+ * another index with an order by time and walk past the letters of all other lanes.
  */
-const newestInDrawers = sql(
-  'letters.newestInDrawers',
-  {
-    postgres: `
-      WITH heads AS MATERIALIZED (
-        SELECT lane.drawer, lane.status FROM unnest($1::int[], $2::int[]) AS lane (drawer, status)
-        CROSS JOIN LATERAL (
-          SELECT last_failure_at AS at, id FROM bartleby.letters WHERE ${DRAWER_LANE} LIMIT 1) AS head
-        ORDER BY head.at DESC, head.id DESC LIMIT $6
-      )
-      SELECT sighted.id, sighted.at FROM heads AS lane CROSS JOIN LATERAL (
-        SELECT id, last_failure_at AS at FROM bartleby.letters WHERE ${DRAWER_LANE} LIMIT $6) AS sighted
-      ORDER BY sighted.at DESC, sighted.id DESC LIMIT $6`,
-    sqlite: `
-      SELECT id, last_failure_at AS at FROM letters INDEXED BY letters_in_drawer
-      WHERE drawer = $1 AND status = $2 AND (last_failure_at, id) < ($3, $4) AND last_failure_at >= $5
-      ORDER BY last_failure_at DESC, id DESC LIMIT $6`,
-  },
-  { bigints: true },
-)
-
-/** The newest with one value in an indexed column, in the order of its index. */
-const newestWith = (name: string, column: string, index: string): Statement => {
-  const select = (from: string) => `
-    SELECT id, last_failure_at AS at, status, drawer, coalesce(instance_id, source_id) AS instance FROM ${from}
-    WHERE ${column} = $1 AND (last_failure_at, id) < ($2, $3) AND last_failure_at >= $4
-    ORDER BY ${column} DESC, last_failure_at DESC, id DESC LIMIT $5`
+const newestOfLanes = (name: string, index: string, columns: readonly string[]): Statement => {
+  const n = columns.length
+  const lists = columns.map((_, i) => `$${i + 1}::int[]`)
+  const [key, lane] = [columns.join(', '), columns.map((column) => `given.${column}`).join(', ')]
   return sql(
     name,
-    { postgres: select('bartleby.letters'), sqlite: select(`letters INDEXED BY ${index}`) },
+    `SELECT sighted.id, sighted.at, sighted.status, sighted.drawer
+     FROM unnest(${lists.join(', ')}) AS given (${key}) CROSS JOIN LATERAL (
+       SELECT id, last_failure_at AS at, status, drawer FROM bartleby.letters INDEXED BY ${index}
+       WHERE (${key}, last_failure_at, id) < (${lane}, $${n + 1}, $${n + 2}) AND (${key}, last_failure_at) >= (${lane}, $${n + 3})
+       ORDER BY ${columns.map((column) => `${column} DESC, `).join('')}last_failure_at DESC, id DESC LIMIT $${n + 4}) AS sighted
+     ORDER BY sighted.at DESC, sighted.id DESC LIMIT $${n + 5}`,
     { bigints: true },
   )
 }
+
+const newestOf = newestOfLanes('letters.newest', 'letters_newest', ['status'])
+const newestInDrawers = newestOfLanes('letters.newestInDrawers', 'letters_in_drawer', ['drawer', 'status'])
+
+/** The newest with one value in an indexed column: a range of its index, in its order. */
+const newestWith = (name: string, column: string, index: string): Statement =>
+  sql(
+    name,
+    `SELECT id, last_failure_at AS at, status, drawer, coalesce(instance_id, source_id) AS instance
+     FROM bartleby.letters INDEXED BY ${index} WHERE ${column} IS NOT NULL
+       AND (${column}, last_failure_at, id) < ($1, $2, $3) AND (${column}, last_failure_at) >= ($1, $4)
+     ORDER BY ${column} DESC, last_failure_at DESC, id DESC LIMIT $5`,
+    { bigints: true },
+  )
 
 const ofCorrelation = newestWith('letters.ofCorrelation', 'correlation_id', 'letters_by_correlation')
 const ofInstance = newestWith('letters.ofInstance', 'instance_id', 'letters_by_instance')
@@ -158,52 +131,47 @@ async function scanNewest(
   limit: number,
   fits: (row: Sighted) => boolean = () => true,
 ): Promise<Stretch> {
-  const values = [below.at, below.id, from, limit]
-  const lanes = session.dialect === 'postgres' ? [statuses] : statuses
-  const stretches: Stretch[] = []
-  for (const lane of lanes) {
-    const rows = await session.rows<Sighted>(newestOf, lane, ...values)
-    const { end } = limitedStretch(rows.map(toPosition), limit)
-    stretches.push({ positions: rows.filter(fits).map(toPosition), end })
-  }
-  return mergeStretches(stretches, limit)
+  const lanes = statuses.map((status) => ({ status }))
+  const rows = await readLanes(session, newestOf, lanes, { below, from }, limit, limit)
+  const { end } = limitedStretch(rows.map(toPosition), limit)
+  return { positions: rows.filter(fits).map(toPosition), end }
 }
+
+/** The newest `most` of the lanes, up to `each` of one lane. */
+async function readLanes(
+  session: Session,
+  statement: Statement,
+  lanes: readonly GivenRow[],
+  { below, from }: Span,
+  each: number,
+  most: number,
+): Promise<readonly Sighted[]> {
+  const rows = await rowsGiven<Sighted>(session, statement, lanes, below.at, below.id, from, each, most)
+  return rows.sort((a, b) => inOrder(toPosition(a), toPosition(b))).slice(0, most)
+}
+
+/** More lanes than this are looked at one letter each first. */
+const FEW_LANES = 10
 
 async function scanDrawers(
   session: Session,
   drawers: readonly number[],
   statuses: readonly number[],
-  { below, from }: Span,
+  span: Span,
   limit: number,
 ): Promise<Stretch> {
-  const lanes = drawers.flatMap((drawer) => statuses.map((status) => [drawer, status] as const))
-  const read = async (first: Value, second: Value, limit: number) => {
-    const values = [first, second, below.at, below.id, from, limit]
-    return (await session.rows<PositionRow>(newestInDrawers, ...values)).map(toPosition)
-  }
-  if (session.dialect === 'postgres') {
-    const list = (values: readonly number[]) => values
-    const positions = await read(
-      list(lanes.map(([drawer]) => drawer)),
-      list(lanes.map(([, status]) => status)),
-      limit,
-    )
-    return limitedStretch(positions, limit)
-  }
-  const heads: { lane: readonly [number, number]; head: Position }[] = []
-  for (const lane of lanes) {
-    const [head] = await read(...lane, 1)
-    if (head !== undefined) heads.push({ lane, head })
-  }
-  heads.sort((a, b) => inOrder(a.head, b.head))
-  const stretches: Stretch[] = []
-  for (const { lane } of heads.slice(0, limit)) {
-    stretches.push(limitedStretch(await read(...lane, limit), limit))
-  }
-  const merged = mergeStretches(stretches, limit)
-  // Lanes that were not read have letters too.
-  return heads.length > limit ? limitedStretch(merged.positions, limit) : merged
+  const lanes = drawers.flatMap((drawer) => statuses.map((status) => ({ drawer, status })))
+  const read = (those: readonly GivenRow[], each: number) =>
+    readLanes(session, newestInDrawers, those, span, each, limit)
+  // The first letters lie in the lanes with the newest heads, as many at most: one step into the index for every other lane.
+  const first = lanes.length <= FEW_LANES ? lanes : (await read(lanes, 1)).map(laneOf)
+  return limitedStretch((await read(first, limit)).map(toPosition), limit)
 }
+
+const laneOf = ({ drawer, status }: Sighted): GivenRow => ({
+  drawer: Number(drawer),
+  status: Number(status),
+})
 
 /** Letters of a correlation, of an instance, or of both. */
 async function scanNarrow(session: Session, choice: Choice, span: Span, limit: number): Promise<Stretch> {

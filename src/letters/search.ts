@@ -12,6 +12,7 @@ import { type Integer, type Session, sql } from '../db/database.ts'
 import type { Choice } from './filter.ts'
 import { type LetterId, letterId } from './letter.ts'
 import {
+  ANY_TIME,
   limitedStretch,
   lookOn,
   mergeStretches,
@@ -83,30 +84,53 @@ export async function searchLetters(
   return mergeStretches([{ positions: [...newest.positions, ...found.positions], end: found.end }], limit)
 }
 
-/** Letters by primary key, whose order keeps PostgreSQL to it; of those the ones that match. Sorts at most the candidates. */
+/** Letters by primary key, no more than there are candidates; of those the ones that match. Sorts at most the candidates. */
 const readAmong = sql(
   'search.among',
-  {
-    postgres: `
-      SELECT id, last_failure_at AS at FROM (
-        SELECT id, last_failure_at, status, drawer, instance_id, correlation_id, source_id FROM bartleby.letters
-        WHERE id = ANY($1::bigint[]) ORDER BY id OFFSET 0) AS candidates
-      WHERE (last_failure_at, id) < ($2, $3) AND last_failure_at >= $4
-        AND status = ANY($5::int[]) AND ($6::int[] IS NULL OR drawer = ANY($6))
-        AND ($7::text IS NULL OR coalesce(instance_id, source_id) = $7)
-        AND ($8::text IS NULL OR coalesce(correlation_id, source_id) = $8)
-      ORDER BY last_failure_at DESC, id DESC LIMIT $9`,
-    sqlite: `
-      SELECT id, last_failure_at AS at FROM letters NOT INDEXED
-      WHERE id IN (SELECT value FROM json_each($1)) AND (last_failure_at, id) < ($2, $3) AND last_failure_at >= $4
-        AND status IN (SELECT value FROM json_each($5))
-        AND ($6 IS NULL OR drawer IN (SELECT value FROM json_each($6)))
-        AND ($7 IS NULL OR coalesce(instance_id, source_id) = $7)
-        AND ($8 IS NULL OR coalesce(correlation_id, source_id) = $8)
-      ORDER BY last_failure_at DESC, id DESC LIMIT $9`,
-  },
+  `SELECT id, last_failure_at AS at FROM (
+     SELECT id, last_failure_at, status, drawer, instance_id, correlation_id, source_id FROM bartleby.letters NOT INDEXED
+     WHERE id = ANY($1::bigint[]) LIMIT $10) AS candidates
+   WHERE (last_failure_at, id) < ($2, $3) AND last_failure_at >= $4
+     AND status = ANY($5::int[]) AND ($6::int[] IS NULL OR drawer = ANY($6))
+     AND ($7::text IS NULL OR coalesce(instance_id, source_id) = $7)
+     AND ($8::text IS NULL OR coalesce(correlation_id, source_id) = $8)
+   ORDER BY last_failure_at DESC, id DESC LIMIT $9`,
   { bigints: true },
 )
+
+/** The newest of these letters within the span that match. */
+const readChosen = (
+  session: Session,
+  choice: Choice,
+  { below, from }: Span,
+  ids: readonly LetterId[],
+  limit: number,
+): Promise<PositionRow[]> =>
+  session.rows<PositionRow>(
+    readAmong,
+    ids,
+    below.at,
+    below.id,
+    from,
+    choice.statuses,
+    choice.drawers,
+    choice.instanceId,
+    choice.correlationId,
+    limit,
+    ids.length,
+  )
+
+/** Those of these letters that match, wherever they are in the list. */
+export async function chosenAmong(
+  session: Session,
+  choice: Choice,
+  ids: readonly LetterId[],
+): Promise<ReadonlySet<LetterId>> {
+  if (ids.length === 0) return new Set()
+  const span = { below: choice.span.below, from: ANY_TIME }
+  const rows = await readChosen(session, choice, span, ids, ids.length)
+  return new Set(rows.map(({ id }) => letterId(id)))
+}
 
 async function compare(
   session: Session,
@@ -115,26 +139,19 @@ async function compare(
   candidates: readonly LetterId[],
   needle: string,
 ): Promise<Stretch> {
-  const rows = await session.rows<PositionRow>(
-    readAmong,
-    candidates,
-    span.below.at,
-    span.below.id,
-    span.from,
-    choice.statuses,
-    choice.drawers === null ? null : choice.drawers,
-    choice.instanceId,
-    choice.correlationId,
-    COMPARED,
-  )
+  const rows = await readChosen(session, choice, span, candidates, COMPARED)
   return containing(session, limitedStretch(rows.map(toPosition), COMPARED), needle)
 }
 
-/** Letters whose filed text has all trigrams of $1, on the index of trigrams. */
-const readFiled = sql('search.filed', {
-  postgres: `SELECT letter_id AS id FROM bartleby.letter_texts WHERE words LIKE '%' || $1 || '%' LIMIT $2`,
-  sqlite: `SELECT rowid AS id FROM letter_texts WHERE letter_texts MATCH '"' || $1 || '"' LIMIT $2`,
-})
+/** Letters whose filed text has all trigrams of $1, on the index of trigrams. Planned anew: how many have it depends on the text. */
+const readFiled = sql(
+  'search.filed',
+  {
+    postgres: `SELECT letter_id AS id FROM bartleby.letter_texts WHERE words LIKE '%' || $1 || '%' LIMIT $2`,
+    sqlite: `SELECT rowid AS id FROM letter_texts WHERE letter_texts MATCH '"' || $1 || '"' LIMIT $2`,
+  },
+  { plan: 'anew' },
+)
 
 /** Letters that wait to be filed, by primary key; stops at $1. */
 const readUnfiled = sql('search.unfiled', {
@@ -156,10 +173,8 @@ async function readCandidates(session: Session, needle: string): Promise<LetterI
 
 const savepoint = sql('search.savepoint', { postgres: 'SAVEPOINT search', sqlite: '' })
 const rollback = sql('search.rollback', { postgres: 'ROLLBACK TO SAVEPOINT search', sqlite: '' })
-/** The one index that can only be read as a bitmap, for which our sessions are not set. */
-const allowBitmaps = sql('search.allowBitmaps', {
-  postgres: `SELECT set_config('enable_bitmapscan', 'on', true), set_config('enable_indexscan', 'off', true),
-               set_config('enable_indexonlyscan', 'off', true), set_config('statement_timeout', $1, true)`,
+const limitTime = sql('search.limitTime', {
+  postgres: `SELECT set_config('statement_timeout', $1, true)`,
   sqlite: '',
 })
 
@@ -167,13 +182,13 @@ async function readFiledCandidates(session: Session, coded: string): Promise<{ i
   if (session.dialect === 'sqlite') return session.rows(readFiled, coded, MAX_CANDIDATES + 1)
   await session.run(savepoint)
   try {
-    await session.run(allowBitmaps, String(CANDIDATES_TIMEOUT_MS))
+    await session.run(limitTime, String(CANDIDATES_TIMEOUT_MS))
     return await session.rows(readFiled, coded, MAX_CANDIDATES + 1)
   } catch (error) {
     if (isTimeout(error)) return null
     throw error
   } finally {
-    // Also takes the settings back.
+    // Also takes the limit back.
     await session.run(rollback)
   }
 }

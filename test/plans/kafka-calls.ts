@@ -85,8 +85,6 @@ const notes = JSON.stringify(
 
 /** Calls and their values. */
 export const KAFKA_CALLS: Readonly<Record<string, readonly Argument[]>> = {
-  'letters.refile': [list([300]), '{"300":{"drawer":2}}', NOW, 'actor', null, '{"kafka":1,"queues":1}'],
-
   'kafka.addPartitions': partitions,
   'kafka.lockPartitions': partitions,
   'kafka.writePartition': [TOPIC, 7, NOW, 8, 1, 0, 1, 0, 0],

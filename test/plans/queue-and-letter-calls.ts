@@ -1,6 +1,6 @@
 /** Statements of queues, letters and history on PostgreSQL with values that make a scan of the tables show, as load*.ts fill them. */
 import { KSUID_LENGTH } from '../../src/core/ksuid.ts'
-import { type Argument, NOW } from './explain.ts'
+import { type Argument, NOW, named } from './explain.ts'
 import { LEASED, PART } from './load.ts'
 import { DEAD_PART, DRAWERS, SERIES } from './load-letters.ts'
 
@@ -11,6 +11,12 @@ const LOWEST = -9_223_372_036_854_775_808n
 const list = (values: Iterable<Argument>) => `{${[...values].join(',')}}`
 const range = (first: number, length: number) => Array.from({ length }, (_, i) => first + i)
 const lanes = range(0, 60)
+/** Not those that lists are read from: what is written is rolled back and stays in the indexes for a while. */
+const many = range(700, 200)
+/** Pending ones, and those that lie in a dead queue, see load-letters.ts. */
+const pending = range(26, 20).map((i) => i * 20 + 7)
+const resolved = pending.map((id) => id + 2)
+const lying = range(1, 9).map((i) => i * 100)
 const letters = list(range(0, 20).map((i) => i * 7 + 1))
 const leased = list(range(LEASED - 9, 10))
 const dying = range(LEASED + 1, 1_000)
@@ -37,6 +43,19 @@ export type Call = readonly [
   values: (letters: number) => readonly Argument[],
   gives?: number,
 ]
+
+/** The values of an act on letters: what is the same for all stands behind the columns that they bring. */
+function changing(name: string, ids: readonly number[]): readonly Argument[] {
+  const { given, postgres } = named(name)
+  const columns = given?.postgres ?? []
+  const places = Math.max(...[...postgres.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place)))
+  const numbers = ['series', 'drawer']
+  const lists = columns.map((column) => {
+    if (column === 'id') return list(ids)
+    return numbers.includes(column) ? list(ids.map(() => 1)) : '{}'
+  })
+  return [...lists, ...[NOW, 'actor', 'notes', 1].slice(0, places - columns.length)]
+}
 
 /** Calls and their values; `letters` is how many letters, and rows of history, the store has. */
 export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
@@ -72,26 +91,51 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
       '{}',
     ],
   ],
-  ['letters.newest', 'first page', () => ['{0,1,2}', HIGHEST, HIGHEST, LOWEST, 51]],
-  ['letters.newest', 'deep page', () => ['{0,1,2}', NOW + 500n, 500, LOWEST, 51]],
-  [
-    'letters.newestInDrawers',
-    'of sixty lanes',
-    () => [
-      list(lanes.map((i) => 1 + (i % DRAWERS))),
-      list(lanes.map((i) => i % 3)),
-      HIGHEST,
-      HIGHEST,
-      LOWEST,
-      51,
+  ['letters.newest', 'first page', () => ['{0,1,2}', HIGHEST, HIGHEST, LOWEST, 51, 51]],
+  ['letters.newest', 'deep page', () => ['{0,1,2}', NOW + 500n, 500, LOWEST, 51, 51]],
+  ...[1, 51].map(
+    (each): Call => [
+      'letters.newestInDrawers',
+      `of sixty lanes, ${each} of each`,
+      () => [
+        list(lanes.map((i) => 1 + (i % DRAWERS))),
+        list(lanes.map((i) => i % 3)),
+        HIGHEST,
+        HIGHEST,
+        LOWEST,
+        each,
+        51,
+      ],
+      60 * each,
     ],
-    60 * 51,
-  ],
+  ),
   [
     'letters.newestInDrawers',
     'of a rare drawer',
-    () => [list([0, 1, 2].map(() => DRAWERS + 1)), '{0,1,2}', HIGHEST, HIGHEST, LOWEST, 51],
+    () => [list([0, 1, 2].map(() => DRAWERS + 1)), '{0,1,2}', HIGHEST, HIGHEST, LOWEST, 51, 51],
   ],
+  ['letters.nextToExpire', '', () => [HIGHEST, LOWEST, 0, 25]],
+  ['letters.refile', 'of two hundred', () => changing('letters.refile', many)],
+  ['letters.remove', 'of twenty', () => [letters]],
+  ...['letters.retry', 'letters.discard', 'letters.complete', 'letters.expire'].map(
+    (name): Call => [name, 'of twenty', () => changing(name, pending)],
+  ),
+  ...['letters.confirm', 'letters.restore'].map(
+    (name): Call => [name, 'of twenty', () => changing(name, resolved)],
+  ),
+  [
+    'lying.toTail',
+    'of nine',
+    () => [
+      list(lying.map(() => DEAD_PART)),
+      list(lying.map(() => 0)),
+      list(lying),
+      list(lying.map((serial) => serial + 1_000_000)),
+      0,
+    ],
+  ],
+  ['lying.lockFacts', 'of nine', () => [DEAD_PART, list(lying), '{0}']],
+  ['lying.due', '', () => [NOW + 2_000_000n, 1_000, '{}'], 1_000],
   ['letters.nextToExpireInDrawer', 'of a rare drawer', () => [HIGHEST, LOWEST, 0, 250, DRAWERS + 1]],
   ['letters.unconfirmed', '', () => [HIGHEST, HIGHEST, LOWEST, 51]],
   ['letters.oldestPending', '', () => []],
@@ -120,28 +164,16 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ['letters.byShortKey', 'of a queue', () => ['queues', 'source-000000008', NOW + 8n]],
   ['letters.read', '', () => [500]],
   ['letters.summaries', '', () => [letters]],
-  ['letters.lockUnconfirmed', '', () => [letters]],
+  ['letters.lockSent', '', () => [letters]],
   ['letterTexts.ofLetters', '', () => [letters]],
   ['lying.ready', '', () => [DEAD_PART, 0, 5]],
   ['lying.holders', '', () => ['{source-000000100,item-source-000000101}', '{source-000000100}']],
   [
     'walk.reopened',
     'of one reopening',
-    (rows) => [
-      NOW + BigInt(rows) - 19n,
-      '1:1:',
-      HIGHEST,
-      HIGHEST,
-      LOWEST,
-      HIGHEST,
-      null,
-      null,
-      '{0,1,2}',
-      null,
-      51,
-    ],
+    (rows) => [NOW + BigInt(rows) - 19n, '1:1:', HIGHEST, HIGHEST, LOWEST, HIGHEST, 51],
   ],
-  ['search.among', '', () => [letters, HIGHEST, HIGHEST, LOWEST, '{0,1,2}', null, null, null, 51]],
+  ['search.among', '', () => [letters, HIGHEST, HIGHEST, LOWEST, '{0,1,2}', null, null, null, 51, 20]],
   ['search.unfiled', '', () => [1_000]],
   [
     'history.bySeries',

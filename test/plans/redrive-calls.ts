@@ -18,7 +18,6 @@ const pending = range(7, 20, 20)
 /** Keys whose letters are not in it. */
 const keys = list(range(7, 20, 40).map((n) => `instance-${n}`))
 const edits = JSON.stringify(pending.map((id) => ({ id, payload: 'e30=', kind: 'kind' })))
-const SERIES_OF_ENGINES = JSON.stringify(Object.fromEntries(range(0, 5).map((n) => [`engine-${n}`, 1])))
 
 /** Calls and their values. */
 export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
@@ -68,11 +67,7 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'letters.digests': [letters],
   'letters.contentBytes': [letters],
   'letters.keepEdits': [edits],
-  'letters.discard': [list(pending), '{}', NOW, 'actor', 'notes', SERIES_OF_ENGINES],
-  'letters.intend': [
-    list(pending),
-    JSON.stringify(Object.fromEntries(pending.map((id) => [id, { redrive: LARGE_REDRIVE }]))),
-  ],
+  'letters.intend': [list(pending), LARGE_REDRIVE],
   'letters.forgo': [list(pending)],
   'letters.sentForRedrive': [500, 1, '"redrive":"c"'],
   'items.insertOfLetters': [list(pending), list(pending.map((id) => 9_000_000 + id)), 7, NOW, LATER],

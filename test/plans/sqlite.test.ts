@@ -20,7 +20,10 @@ const SORTED: Readonly<Record<string, string>> = {
   'search.among': 'the candidates of one search, whose number is bounded',
   'letterActivity.series': 'the sums of a bounded number of times',
   'letterCounts.standing': 'five sums',
-  'letters.record': 'the letters of one call',
+  'letters.newest': 'a page, which its index gives in order',
+  'letters.newestInDrawers': 'the same',
+  'lying.lockFacts': 'the letters of one call',
+  'lying.lockToResolve': 'the same',
 }
 
 /** Statements that may read something from end to end, and why that stays small. */
@@ -113,7 +116,7 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
     'letters.lockCases',
     'letters.failureOnFile',
     'letters.confirm',
-    'letters.lockUnconfirmed',
+    'letters.lockSent',
     'letters.complete',
     'letters.discard',
     'letters.expire',
@@ -121,12 +124,11 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
     'letters.reopen',
     'letters.restore',
     'letters.retry',
-    'letters.record',
+    'letters.retry.record',
     'letters.remove',
     'letterTexts.ofLetters',
     'letterTexts.ofRange',
     'search.among',
-    'walk.reopened',
     'history.updateRun',
   ],
 }
@@ -216,8 +218,8 @@ describe('statements on SQLite', () => {
       'letters.ofInstance',
       'letters.unconfirmed',
     ]) {
-      expect(planOf(named(name).sqlite)[0]).toMatch(
-        /last_failure_at>\? AND (last_failure_at<\?|\(last_failure_at,rowid\)<\(\?,\?\))/,
+      expect(planOf(named(name).sqlite).join('; ')).toMatch(
+        /last_failure_at\)?>[^ ]+ AND [^ ]*last_failure_at(,rowid)?\)?</,
       )
     }
   })

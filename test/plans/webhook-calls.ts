@@ -108,17 +108,7 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.messageToLay': [CHANNEL, 'message-101'],
   'webhooks.fitJobs': [list(dead)],
   'letters.erase': [list([27, 47, 67, 87])],
-  'letters.erasureOfRun': ['correlation-000000007', 8],
-  'letters.retry': [
-    list([27, 47, 67, 87]),
-    JSON.stringify(
-      Object.fromEntries([27, 47, 67, 87].map((id) => [id, { sent_as: `job-${id}`, sent_to: 'q' }])),
-    ),
-    NOW,
-    'actor',
-    'notes',
-    '{"queues":1,"engine-0":1,"engine-1":1,"engine-2":1,"engine-3":1,"engine-4":1}',
-  ],
+  'letters.erasureOfRun': ['correlation-000000007'],
 
   'webhooks.readJob': ['j000000061'],
   'webhooks.readJobDetail': ['j000000061'],

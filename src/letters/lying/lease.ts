@@ -8,15 +8,12 @@ import { OURS } from './place.ts'
 const MAX_CLIENT_BYTES = 1_024
 
 /** Touches no index. A lease does not wait for letters that somebody is acting on: they are skipped. */
-const leaseThese = sql('lying.lease', {
-  postgres: `UPDATE bartleby.letters SET leased = 1, lease_deadline = $4, attempts = attempts + 1
-             WHERE id = ANY(ARRAY(SELECT id FROM bartleby.letters WHERE ${OURS} AND leased = 0
-                                  ORDER BY part, shelf, serial FOR UPDATE SKIP LOCKED))
-             RETURNING serial, attempts, encoding, kind, reference, payload`,
-  sqlite: `UPDATE letters SET leased = 1, lease_deadline = $4, attempts = attempts + 1
-           WHERE ${OURS} AND leased = 0
-           RETURNING serial, attempts, encoding, kind, reference, payload`,
-})
+const leaseThese = sql(
+  'lying.lease',
+  `UPDATE bartleby.letters SET leased = 1, lease_deadline = $4, attempts = attempts + 1
+   WHERE id = ANY(ARRAY(SELECT id FROM bartleby.letters INDEXED BY letters_lying WHERE ${OURS} AND leased = 0 FOR UPDATE SKIP LOCKED))
+   RETURNING serial, attempts, encoding, kind, reference, payload`,
+)
 
 export interface LeasedLetterRow {
   readonly serial: Integer

@@ -1,9 +1,10 @@
 /** Reading letters that lie in a dead queue: what decides their fate, lists, heads, schedules. */
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Integer, type Session, sql } from '../../db/database.ts'
+import { rowsGiven } from '../../db/given.ts'
 import { at, flag, integer, orNull, type RowOf, rowShape } from '../../db/row.ts'
 import { engineSourceId, itemIdOf } from '../item-source-id.ts'
-import { type DeathReason, STATUS } from '../letter.ts'
+import { type Act, type DeathReason, isUnconfirmed, STATUS } from '../letter.ts'
 import { lockingAt, OURS } from './place.ts'
 
 const FACTS = rowShape({
@@ -113,14 +114,9 @@ export const listLying = (
 /** The first of each part that was asked for: one step into letters_lying for each. */
 const readHeads = sql(
   'lying.heads',
-  {
-    postgres: `SELECT asked.part, head.serial, head.laid_at FROM unnest($1::int[]) AS asked (part)
-               CROSS JOIN LATERAL (SELECT serial, laid_at FROM bartleby.letters WHERE part = asked.part AND shelf = 0
-                 ORDER BY part, shelf, serial LIMIT 1) AS head`,
-    sqlite: `SELECT head.part, head.serial, head.laid_at FROM json_each($1) AS asked CROSS JOIN letters AS head
-             WHERE head.id = (SELECT id FROM letters INDEXED BY letters_lying WHERE part = asked.value AND shelf = 0
-               ORDER BY serial LIMIT 1)`,
-  },
+  `SELECT head.part, head.serial, head.laid_at FROM unnest($1::int[]) AS given (part) CROSS JOIN LATERAL (
+     SELECT part, serial, laid_at FROM bartleby.letters INDEXED BY letters_lying WHERE part = given.part AND shelf = 0
+     ORDER BY part, shelf, serial LIMIT 1) AS head`,
   { bigints: true },
 )
 
@@ -130,7 +126,11 @@ export async function headsOfLying(
   parts: readonly number[],
 ): Promise<{ readonly part: number; readonly serial: number; readonly at: Instant }[]> {
   if (parts.length === 0) return []
-  const rows = await session.rows<{ part: Integer; serial: Integer; laid_at: Integer }>(readHeads, parts)
+  const rows = await rowsGiven<{ part: Integer; serial: Integer; laid_at: Integer }>(
+    session,
+    readHeads,
+    parts.map((part) => ({ part })),
+  )
   return rows.map(({ part, serial, laid_at }) => ({
     part: Number(part),
     serial: Number(serial),
@@ -181,38 +181,43 @@ export async function lyingSerials(
   return rows.map((row) => Number(row.serial))
 }
 
-/** Not done with: pending, or sent back and nothing heard of it yet. The plus and the empty text keep the stores from looking among all such. */
-const OPEN = `(+status = ${STATUS.Pending} OR (resolution || '' = 'retry' AND confirmed_at IS NULL))`
-
 /**
- * Open letters by the source ids among `$1`, whatever their engine, and by the ids among `$2` that their items died as: on letters_by_source,
+ * Letters by the source ids among `$1`, whatever their engine, and by the ids among `$2` that their items died as: on letters_by_source,
  * one step for each engine there is, and on letters_by_death.
  */
-const readHolders = sql('lying.holders', {
-  postgres: holdersOf(`'' COLLATE "C"`, '= ANY(ARRAY(SELECT engine FROM engines))'),
-  sqlite: holdersOf(`''`, 'IN (SELECT engine FROM engines)'),
-})
+const readHolders = sql(
+  'lying.holders',
+  `WITH RECURSIVE engines (engine) AS (
+     SELECT min(engine) FROM bartleby.letters
+     UNION ALL
+     SELECT (SELECT min(engine) FROM bartleby.letters WHERE letters.engine > engines.engine) FROM engines WHERE engine IS NOT NULL
+   )
+   SELECT source_id AS id, status, resolution, confirmed_at FROM bartleby.letters
+   WHERE engine = ANY(ARRAY(SELECT engine FROM engines)) AND source_id = ANY($1::text[])
+   UNION ALL
+   SELECT died_as, status, resolution, confirmed_at FROM bartleby.letters WHERE died_as = ANY($2::text[])`,
+  { bigints: true },
+)
 
-function holdersOf(first: string, amongEngines: string): string {
-  return `
-    WITH RECURSIVE engines (engine) AS (
-      SELECT ${first}
-      UNION ALL
-      SELECT (SELECT min(engine) FROM bartleby.letters WHERE letters.engine > engines.engine) FROM engines WHERE engine IS NOT NULL
-    )
-    SELECT source_id AS id FROM bartleby.letters
-    WHERE engine ${amongEngines} AND source_id = ANY($1::text[]) AND ${OPEN}
-    UNION ALL
-    SELECT died_as FROM bartleby.letters WHERE died_as = ANY($2::text[]) AND ${OPEN}`
+/** What tells whether a letter is done with. */
+interface HolderRow {
+  readonly id: string
+  readonly status: Integer
+  readonly resolution: Act | null
+  readonly confirmed_at: Integer | null
 }
+
+/** Pending, or sent back and nothing heard of it yet. */
+const isOpen = ({ status, resolution, confirmed_at }: HolderRow): boolean =>
+  Number(status) === STATUS.Pending || isUnconfirmed({ resolution, confirmedAt: confirmed_at })
 
 /** The ids of items among `itemIds` whose letters are not done with, wherever these lie: what an import into a dead queue must not double. */
 export async function heldItemIds(session: Session, itemIds: readonly string[]): Promise<Set<string>> {
   if (itemIds.length === 0) return new Set()
-  const rows = await session.rows<{ id: string }>(
+  const rows = await session.rows<HolderRow>(
     readHolders,
     [...itemIds, ...itemIds.map(engineSourceId)],
     itemIds,
   )
-  return new Set(rows.map(({ id }) => itemIdOf(id)))
+  return new Set(rows.filter(isOpen).map(({ id }) => itemIdOf(id)))
 }
