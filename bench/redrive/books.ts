@@ -8,18 +8,19 @@ import { QUEUE } from './load.ts'
 import type { Books } from './task.ts'
 
 /** Throws unless the books balance. Nobody may write to the store meanwhile. */
-export async function balance(store: string, sent: number, isVerified = true): Promise<Books> {
+export async function balance(store: string, sent: number): Promise<Books> {
   const loader = await openLoader(store)
   try {
-    const books = { sent, ...(await counted(loader)), isVerified }
+    const books = { sent, ...(await counted(loader)) }
     const { items, resolved, retries } = books
     if (items !== sent || resolved !== sent || retries !== sent)
       throw new Error(`the books do not balance: ${JSON.stringify(books)}`)
     const unordered = await outOfOrder(loader)
     if (unordered > 0) throw new Error(`${unordered} letters were sent before an earlier one of their key`)
     await reconcile(store)
-    if (isVerified) await verify(store)
-    return books
+    const startedAt = performance.now()
+    await verify(store)
+    return { ...books, verifySeconds: (performance.now() - startedAt) / 1000 }
   } finally {
     await loader.close()
   }

@@ -6,7 +6,7 @@ import { MemoryWatch } from './memory.ts'
 import { carryOut, planAll } from './redriving.ts'
 import type { Memory, RunFigure, TaskOf } from './task.ts'
 
-export async function measureRun({ store, isVerified }: TaskOf<'run'>): Promise<RunFigure> {
+export async function measureRun({ store }: TaskOf<'run'>): Promise<RunFigure> {
   const office = await Office.open({ store })
   const meter = await Meter.connect(store.startsWith('sqlite:') ? null : store, [])
   const watch = new MemoryWatch()
@@ -38,6 +38,6 @@ export async function measureRun({ store, isVerified }: TaskOf<'run'>): Promise<
     walBytes: run.walBytesPerItem,
     planWalBytes: plan.walBytesPerItem,
     memory,
-    books: await balance(store, sent, isVerified),
+    books: await balance(store, sent),
   }
 }

@@ -15,6 +15,7 @@ import type {
 export type Line = readonly [what: string, figure: string, beside: string, ratio: string, goal: string]
 
 const PLAN_SECONDS_A_MILLION = 30
+const VERIFY_SECONDS_A_MILLION = 300
 /** With fewer letters, or in less time, what happens once at the start counts too much to say met or missed. */
 const JUDGED_LETTERS = 100_000
 const JUDGED_SECONDS = 10
@@ -31,17 +32,23 @@ const share = (ratio: number): string => `${(ratio * 100).toFixed(0)}%`
 const mb = (memory: number): string => `${memory.toFixed(0)} MB`
 const bytes = (number: number | null): string => (number === null ? '–' : `${count(number)} B`)
 
-/** A plan grows with its letters, and so does its goal. */
-function planLine(what: string, { letters, planSeconds }: RunFigure): Line {
-  const goalSeconds = (PLAN_SECONDS_A_MILLION * letters) / 1_000_000
+/** What grows with its letters, and so does its goal. */
+function grownLine(what: string, letters: number, seconds: number, aMillion: number): Line {
+  const goal = (aMillion * letters) / 1_000_000
   return [
     what,
-    `${planSeconds.toFixed(1)} s`,
-    `${count(letters / planSeconds)} letters/s`,
+    `${seconds.toFixed(1)} s`,
+    `${count(letters / seconds)} letters/s`,
     '',
-    letters < JUDGED_LETTERS ? '' : judged(`< ${goalSeconds.toFixed(1)} s`, planSeconds < goalSeconds),
+    letters < JUDGED_LETTERS ? '' : judged(`< ${goal.toFixed(1)} s`, seconds < goal),
   ]
 }
+
+const planLine = (what: string, { letters, planSeconds }: RunFigure): Line =>
+  grownLine(what, letters, planSeconds, PLAN_SECONDS_A_MILLION)
+
+const verifyLine = ({ letters, books }: RunFigure): Line =>
+  grownLine('`bartleby verify` after it', letters, books.verifySeconds, VERIFY_SECONDS_A_MILLION)
 
 export function runLines(dialect: Dialect, figure: RunFigure, bare: BareFigure): Line[] {
   const { letters, perSecond, memory } = figure
@@ -69,6 +76,7 @@ export function runLines(dialect: Dialect, figure: RunFigure, bare: BareFigure):
       '',
     ],
     ['memory of the process, peak', mb(peak), '', '', judged(`< ${mb(MEMORY_MB)}`, peak < MEMORY_MB)],
+    verifyLine(figure),
     booksLine('books of the redrive', figure.books),
   ]
 }
@@ -90,6 +98,7 @@ function walLines({ walBytes, planWalBytes }: RunFigure, bare: BareFigure): Line
 export const keyedLines = (keys: number, figure: RunFigure): Line[] => [
   planLine(`plan of ${count(figure.letters)} letters of ${count(keys)} keys`, figure),
   ['redrive of them', `${count(figure.perSecond)} letters/s`, '', '', ''],
+  verifyLine(figure),
   booksLine('books, and each key in its order', figure.books),
 ]
 
@@ -162,12 +171,12 @@ export const rateLines = (
   booksLine('books', books),
 ]
 
-const booksLine = (what: string, { sent, items, resolved, retries, isVerified }: Books): Line => [
+const booksLine = (what: string, { sent, items, resolved, retries }: Books): Line => [
   what,
   `${count(sent)} sent`,
   `= ${count(items)} items = ${count(resolved)} resolved = ${count(retries)} in history`,
   '',
-  isVerified ? 'verified' : '',
+  'verified',
 ]
 
 /** A measurement that failed is a loss, not a gap. */

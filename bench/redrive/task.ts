@@ -8,7 +8,7 @@ export type Task =
   /** Fills an empty store with pending letters, in plain queues or with this many keys. */
   | { readonly act: 'load'; readonly store: string; readonly letters: number; readonly keys: number | null }
   /** Plans all letters and sends them as fast as it goes. */
-  | { readonly act: 'run'; readonly store: string; readonly isVerified: boolean }
+  | { readonly act: 'run'; readonly store: string }
   /** Bare SQL that does the same in tables of its own. */
   | { readonly act: 'bare'; readonly store: string; readonly letters: number }
   /** Loads letters of one source and sends them back as fast as it goes. */
@@ -95,8 +95,8 @@ export interface Books {
   readonly items: number
   readonly resolved: number
   readonly retries: number
-  /** Whether all promises of the store were checked as well. */
-  readonly isVerified: boolean
+  /** How long it took to check all promises of the store, which it keeps. */
+  readonly verifySeconds: number
 }
 
 export interface Answers {

@@ -48,14 +48,9 @@ export class RecordedMeanwhile extends Error {
 /** The entry of a source id, by two primary keys. */
 const readBySource = sql(
   'history.bySource',
-  {
-    postgres: `SELECT entry.* FROM bartleby.history_sources AS known CROSS JOIN LATERAL (
-                 SELECT ${SUMMARY_COLUMNS} FROM bartleby.history
-                 WHERE series = known.series AND created_at = known.created_at AND id = known.history_id LIMIT 1
-               ) AS entry WHERE known.engine = $1 AND known.source_id = $2`,
-    sqlite: `SELECT ${SUMMARY_COLUMNS} FROM history WHERE id =
-               (SELECT history_id FROM history_sources WHERE engine = $1 AND source_id = $2)`,
-  },
+  `SELECT ${SUMMARY_COLUMNS} FROM bartleby.history_sources AS known
+   JOIN bartleby.history ON history.series = known.series AND history.created_at = known.created_at AND history.id = known.history_id
+   WHERE known.engine = $1 AND known.source_id = $2`,
   { bigints: true },
 )
 

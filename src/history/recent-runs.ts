@@ -25,16 +25,17 @@ export interface RecentRuns {
   readonly limit: number
 }
 
-const NEWEST = `created_at >= $2 ORDER BY created_at DESC, id DESC LIMIT $3`
+/** The end of a series, as a range of its index. */
+const newestOf = (series: string) =>
+  `SELECT series, created_at, duration_ms FROM bartleby.history INDEXED BY history_in_series
+   WHERE (series, created_at) >= (${series}, $2) AND series <= ${series} ORDER BY series DESC, created_at DESC, id DESC LIMIT $3`
 
 /** The newest runs since `$2`, up to `$3` of each series of `$1`. PostgreSQL is asked once, SQLite once per series. */
 const readNewest = sql(
   'history.newestOfSeries',
   {
-    postgres: `SELECT asked.series, run.created_at, run.duration_ms FROM unnest($1::int[]) AS asked (series)
-               CROSS JOIN LATERAL (SELECT created_at, duration_ms FROM bartleby.history
-                 WHERE series = asked.series AND ${NEWEST}) AS run`,
-    sqlite: `SELECT series, created_at, duration_ms FROM history INDEXED BY history_in_series WHERE series = $1 AND ${NEWEST}`,
+    postgres: `SELECT run.* FROM unnest($1::int[]) AS asked (number) CROSS JOIN LATERAL (${newestOf('asked.number')}) AS run`,
+    sqlite: newestOf('$1'),
   },
   { bigints: true },
 )

@@ -14,7 +14,8 @@ const removeRows = sql(
       DELETE FROM bartleby.history WHERE ctid = ANY(ARRAY(
         SELECT oldest.place FROM bartleby.history_series AS each CROSS JOIN LATERAL (
           SELECT ctid AS place, created_at, id FROM bartleby.history
-          WHERE series = each.id AND created_at < $1 AND created_at >= $3 ORDER BY created_at, id LIMIT $2
+          WHERE (series, created_at) >= (each.id, $3) AND (series, created_at) < (each.id, $1)
+          ORDER BY series, created_at, id LIMIT $2
         ) AS oldest ORDER BY oldest.created_at, oldest.id LIMIT $2
       )) RETURNING created_at`,
     sqlite: '',

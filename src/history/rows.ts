@@ -10,8 +10,8 @@ const CORRELATION_ID = `coalesce(history.correlation_id,
   (SELECT letters.source_id FROM bartleby.letters WHERE letters.id = history.letter_id), '')`
 
 /** What a list needs of a row: nothing that may be large. */
-export const SUMMARY_COLUMNS = `id, created_at, duration_ms, series, ${CORRELATION_ID} AS correlation_id, instance_id, actor,
-  short_key`
+export const SUMMARY_COLUMNS = `history.id, history.created_at, history.duration_ms, history.series,
+  ${CORRELATION_ID} AS correlation_id, history.instance_id, history.actor, history.short_key`
 
 /** Everything about a row. */
 export const DETAIL_COLUMNS = `${SUMMARY_COLUMNS}, letter_id, letter_version, notes, error, input, output`

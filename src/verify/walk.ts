@@ -108,10 +108,10 @@ export async function* together<Name extends string>(
       for (const [, reading] of readings)
         if (reading.key !== undefined && (key === undefined || reading.key < key)) key = reading.key
       if (key === undefined) return
-      const rows: Record<string, readonly FoundRow[]> = {}
-      for (const [name, reading] of readings) rows[name] = reading.key === key ? await reading.take() : NONE
+      const found: Record<string, Key | readonly FoundRow[]> = { key }
+      for (const [name, reading] of readings) found[name] = reading.key === key ? await reading.take() : NONE
       // The names are those of the sides.
-      yield { key, ...rows } as Together<Name>
+      yield found as Together<Name>
     }
   } finally {
     for (const [, reading] of readings) await reading.end()

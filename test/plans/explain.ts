@@ -174,6 +174,10 @@ export class ExplainedStore {
     await this.#place.dispose()
   }
 
+  get url(): string {
+    return this.#place.url
+  }
+
   async analyze(): Promise<void> {
     await this.#client.query('VACUUM ANALYZE')
   }

@@ -23,10 +23,6 @@ export const NOT_YET: Readonly<Record<string, string>> = {
   'outbox recordKeys': 'reads the whole table without statistics',
   'outbox purge': 'reads the whole table without statistics',
   // letters
-  'history.byDefaultInstance': SORTS_ALL,
-  'history.byInstance': SORTS_ALL,
-  'history.bySeries': SORTS_ALL,
-  'history.newestOfSeries': SORTS_ALL,
   'redriveExceptions.count': 'reads all exceptions when statistics are those of a small store',
   'redrives.forget.redrive_exceptions': 'reads all exceptions of the redrive for a batch of them',
   // numbers
