@@ -3,7 +3,7 @@
  * they do not; tables are named `bartleby.<table>` and parameters are `$1`, `$2`, …
  *
  * One text may say what only one store knows, and is translated for the other: lists (`= ANY($1::bigint[])`, `<> ALL(…)`, `unnest($1::int[]) AS asked (value)`), casts of
- * parameters (`$1::int`), the schema, row locks (`FOR UPDATE`), `least`, `greatest`, `convert_to(…, 'UTF8')`, records (`jsonb_to_recordset($1::jsonb) AS kept (id bigint, words text)`)
+ * parameters (`$1::int`), ranges of an index (`(a, b) > ($1, $2) AND a <= $1`), the schema, row locks (`FOR UPDATE`), `least`, `greatest`, `convert_to(…, 'UTF8')`, records (`jsonb_to_recordset($1::jsonb) AS kept (id bigint, words text)`)
  * and rows of values (`given`, see `given.ts`) are PostgreSQL's; the index to keep to (`INDEXED BY`) is SQLite's.
  */
 
@@ -64,8 +64,19 @@ const recordsOf = (_: string, place: string, name: string, columns: string): str
   return `(SELECT ${fields.join(', ')} FROM json_each(${place})) AS ${name}`
 }
 
+/**
+ * Ranges of an index whose first columns are one value, with a bound for the next: `(a, b) > (1, 2) AND a <= 1`. PostgreSQL plans those
+ * better than equality (see idioms.ts); SQLite compares rows by fewer columns than its index has, and takes equality.
+ */
+const RANGES = [
+  /\(([\w.]+), ([\w.]+), ([\w.]+)\) ([<>]=?) \(([^,()]+), ([^,()]+), ([^,()]+)\)\s+AND \(\1, \2\) [<>]= \(\5, \6\)/g,
+  /\(([\w.]+), ([\w.]+)\) ([<>]=?) \(([^,()]+), ([^,()]+)\)\s+AND \1 [<>]= \4(?!\w)/g,
+] as const
+
 const forSqlite = (text: string): string =>
   oneGiven(text)
+    .replace(RANGES[0], '$1 = $5 AND $2 = $6 AND $3 $4 $7')
+    .replace(RANGES[1], '$1 = $4 AND $2 $3 $5')
     .replaceAll('bartleby.', '')
     .replace(/= ANY\(ARRAY\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)\)/g, 'IN ($1)')
     .replace(/jsonb_to_recordset\((\$\d+)::jsonb\) AS (\w+) \(([^)]+)\)/g, recordsOf)

@@ -7,9 +7,9 @@
 
 import { type Instant, instant } from '../core/clock.ts'
 import { MAX_MESSAGE_BYTES, storable } from '../core/content.ts'
-import { KSUID_LENGTH } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
 import { type Integer, sql } from '../db/database.ts'
+import { givenByKey } from '../db/idioms.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { type Cause, type Death, bury as fileDeaths, PLAIN_RECORD, type Taking } from '../letters/bury.ts'
 import { captureStatement } from '../letters/capture.ts'
@@ -33,15 +33,7 @@ import {
 } from './records.ts'
 import { SHELF } from './schema.ts'
 import type { ItemFacts } from './sql/inspect.ts'
-import {
-  asRead,
-  deadlineList,
-  inOrder,
-  type Origin,
-  placeIn,
-  removeRelapsed,
-  serialList,
-} from './sql/move.ts'
+import { deadlineOf, type Origin, removeRelapsed } from './sql/move.ts'
 import { removeAny } from './sql/remove.ts'
 
 /** What burying needs beside the cycle. */
@@ -314,29 +306,25 @@ async function deathsOf(
 }
 
 /**
- * Deletes the items by primary key; the capture files them. `$7` are their serials in the dead queue's part `$10`,
- * which is NULL when there is no dead queue. A source id that an imported item of the dead queue has is skipped; it is
- * looked for as a range, in the order of items_by_source, so that PostgreSQL does not read all items of the part. Letters
- * are numbered here, in the order of the items, which the joins of the capture do not keep.
+ * Deletes the items by primary key; the capture files them, if all are as they were read. `$6` has the deadline of each, its note, its id, its serial in the dead queue's
+ * part `$7`, which is NULL when there is no dead queue, and its source id where that is another than its id. A source id that an imported
+ * item of the dead queue has is skipped. Letters are numbered here, in the order of the items, which the joins of the capture do not keep.
  */
 const takeAll = captureStatement(
   'items.bury',
   `gone AS (
      DELETE FROM bartleby.items AS item
-     WHERE item.part = $2 AND item.shelf = $3 AND ${asRead('$4', '$5', '$6')}
-     RETURNING ${placeIn('$4')} AS place, coalesce(item.case_id, nextval('bartleby.letter_ids')) AS letter_id,
-       item.created_at, item.attempts, item.encoding, item.kind, item.reference, item.payload
-   ), named AS MATERIALIZED (
-     SELECT *, substring($8::bytea FROM (place - 1) * ${KSUID_LENGTH} + 1 FOR ${KSUID_LENGTH}) AS item_id FROM gone
+     WHERE item.part = $2 AND item.shelf = $3 AND item.id = ANY($4::bigint[]) AND item.leased = $5
+     RETURNING $6::jsonb -> item.id::text AS given, item.*
    ), taken AS (
-     SELECT letter_id, ($9::int[])[place] AS note, coalesce(($14::text[])[place], encode(item_id, 'escape')) AS source_id,
-       (SELECT true FROM bartleby.items AS holder WHERE holder.part = $10
-          AND holder.source_id >= item_id AND holder.source_id <= item_id
-          ORDER BY holder.source_id LIMIT 1) IS NOT NULL AS skipped,
-       created_at AS item_created_at, $11::bigint AS laid_at, ($7::bigint[])[place] AS serial, $10::int AS part,
-       attempts AS dequeue_count, $13::int AS partition, $12::text AS dead_queue, encoding, kind, reference,
+     SELECT coalesce(case_id, nextval('bartleby.letter_ids')) AS letter_id, (given ->> 1)::int AS note,
+       coalesce(given ->> 4, given ->> 2) AS source_id,
+       (SELECT true FROM bartleby.items AS holder
+        WHERE holder.part = $7 AND holder.source_id = convert_to(given ->> 2, 'UTF8')) IS NOT NULL AS skipped,
+       created_at AS item_created_at, $8::bigint AS laid_at, (given ->> 3)::bigint AS serial, $7::int AS part,
+       attempts AS dequeue_count, $10::int AS partition, $9::text AS dead_queue, encoding, kind, reference,
        NULL::bytea AS headers, payload
-     FROM named
+     FROM (SELECT * FROM gone WHERE coalesce(lease_deadline, 0)::text = given ->> 0 ORDER BY id) AS gone
    )`,
 )
 
@@ -379,26 +367,26 @@ const takingItems = (
     await removeRelapsed(tx, from, items)
   },
   all(deaths, notes) {
-    const ordered = inOrder(deaths.map((death, i) => ({ ...death.item, death, note: notes[i] ?? 0 })))
-    const ids = ordered.map(({ death }) => death.itemId)
-    const sourceIds = ordered.map(({ death }) => death.sourceId)
-    const graves = ordered.flatMap(({ death }) => death.grave?.serial ?? [])
-    const noteNumbers = ordered.map(({ note }) => note)
+    const given = givenByKey(deaths, ({ item, itemId, sourceId, grave }, i) => [
+      item.serial,
+      [
+        deadlineOf(item),
+        notes[i] ?? 0,
+        itemId,
+        grave?.serial ?? null,
+        ...(sourceId === itemId ? [] : [sourceId]),
+      ],
+    ])
     const values = [
       from.part,
       from.shelf,
-      serialList(ordered),
+      deaths.map(({ item }) => item.serial),
       from.leased ? 1 : 0,
-      deadlineList(ordered),
-      graves,
-      Buffer.from(ids.join(''), 'latin1'),
-      noteNumbers,
+      given,
       grave?.part ?? null,
       grave === null ? null : now,
       grave?.deadQueue ?? null,
       from.partition,
-      // Nothing where it is the id of the item.
-      ids.every((id, i) => id === sourceIds[i]) ? null : sourceIds,
     ]
     return { statement: takeAll, values }
   },

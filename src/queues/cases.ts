@@ -6,6 +6,7 @@
 import type { Instant } from '../core/clock.ts'
 import { storable } from '../core/content.ts'
 import { sql, type Transaction } from '../db/database.ts'
+import { givenByKey, givenWith } from '../db/idioms.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { allocateLetterIds } from '../letters/capture.ts'
 import { type CaseFailure, fileCaseFailures } from '../letters/confirm.ts'
@@ -14,11 +15,10 @@ import { describeGiven, failedRun } from './bury.ts'
 import type { Cycle } from './cycle.ts'
 import type { FailedRun, GivenError, Run } from './queue.ts'
 import type { ItemFacts } from './sql/inspect.ts'
-import { placeIn } from './sql/move.ts'
 
 /** By primary key of one partition, whatever shelf the items lie on. */
 const writeCases = sql('items.assignCases', {
-  postgres: `UPDATE bartleby.items AS item SET case_id = ($3::bigint[])[${placeIn('$2')}]
+  postgres: `UPDATE bartleby.items AS item SET case_id = ${givenWith('item.id', '$3', 0)}::bigint
              WHERE item.part = $1 AND item.shelf = ANY('{0,1}') AND item.id = ANY($2::bigint[])`,
   sqlite: 'UPDATE items SET case_id = $3 WHERE part = $1 AND id = $2',
 })
@@ -43,9 +43,9 @@ export async function assignCases(
     )
     return
   }
-  const ordered = [...assignments].sort((a, b) => a.serial - b.serial)
-  const serials = ordered.map(({ serial }) => serial)
-  await tx.run(writeCases, part, serials, `{${ordered.map(({ caseId }) => caseId ?? 'NULL').join(',')}}`)
+  const serials = assignments.map(({ serial }) => serial)
+  const given = givenByKey(assignments, ({ serial, caseId }) => [serial, [caseId?.toString() ?? null]])
+  await tx.run(writeCases, part, serials, given)
 }
 
 /** The words for a failure whose consumer left some of them out. */

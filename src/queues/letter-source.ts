@@ -7,6 +7,7 @@ import { type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { type BartlebyError, failure } from '../core/errors.ts'
 import { type Integer, type Session, type Statement, sql, type Transaction } from '../db/database.ts'
+import { givenByKey, givenWith } from '../db/idioms.ts'
 import { type LetterId, letterId, type Placed } from '../letters/letter.ts'
 import { layLetters } from '../letters/lying/move.ts'
 import type {
@@ -230,13 +231,10 @@ const contents = (empty: string): string =>
   `${['encoding', 'kind', 'reference'].map((name) => edited(name, empty)).join(', ')},
    CASE WHEN letters.edited = 1 THEN letters.edited_payload ELSE letters.payload END`
 
-/**
- * Letters by primary key, each with the serial that it gets, which is found by the letter's place in the ascending list: a join with
- * what is given would go through all of it for every letter. SQLite is asked for one after the other.
- */
+/** Letters by primary key, each with the serial that it gets. SQLite is asked for one after the other. */
 const insertOfLetters = sql('items.insertOfLetters', {
   postgres: `INSERT INTO bartleby.items (${COLUMNS})
-    SELECT ($2::bigint[])[width_bucket(letters.id, $1::bigint[])], $3, ${SHELF.queue}, 0, 0, $4, $5, letters.id, ${contents("''::bytea")}
+    SELECT ${givenWith('letters.id', '$2', 0)}::bigint, $3, ${SHELF.queue}, 0, 0, $4, $5, letters.id, ${contents("''::bytea")}
     FROM bartleby.letters WHERE letters.id = ANY($1::bigint[])`,
   sqlite: `INSERT INTO items (${COLUMNS})
     SELECT $2, $3, ${SHELF.queue}, 0, 0, $4, $5, letters.id, ${contents("x''")} FROM letters WHERE letters.id = $1`,
@@ -256,17 +254,8 @@ interface LetterItems {
 async function insertLetters(tx: Transaction, items: LetterItems): Promise<void> {
   const { part, createdAt, expireAt, letters, serials } = items
   if (tx.dialect === 'postgres') {
-    const given = letters
-      .map((id, i) => ({ id: Number(id), serial: serials[i] ?? 0 }))
-      .sort((a, b) => a.id - b.id)
-    const inserted = await tx.run(
-      insertOfLetters,
-      given.map(({ id }) => id),
-      given.map(({ serial }) => serial),
-      part,
-      createdAt,
-      expireAt,
-    )
+    const given = givenByKey(letters, (id, i) => [Number(id), [serials[i] ?? 0]])
+    const inserted = await tx.run(insertOfLetters, letters, given, part, createdAt, expireAt)
     if (inserted !== letters.length) throw new Error('letters are gone although they were locked')
     return
   }

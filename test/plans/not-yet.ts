@@ -29,6 +29,4 @@ export const NOT_YET: Readonly<Record<string, string>> = {
   'letterActivity.remove.letter_hours_oldest': SORTS_ALL,
   'letterActivity.remove.letter_minutes_oldest': SORTS_ALL,
   'letterActivity.series': 'reads all hours of all subjects without statistics',
-  // db
-  'items.head': SORTS_ALL,
 }

@@ -1,5 +1,6 @@
 /** Statements of queues, letters and history on PostgreSQL with values that make a scan of the tables show, as load*.ts fill them. */
 import { KSUID_LENGTH } from '../../src/core/ksuid.ts'
+import { givenByKey } from '../../src/db/idioms.ts'
 import { type Argument, NOW, named } from './explain.ts'
 import { LEASED, PART } from './load.ts'
 import { DEAD_PART, DRAWERS, SERIES } from './load-letters.ts'
@@ -18,7 +19,11 @@ const pending = range(26, 20).map((i) => i * 20 + 7)
 const resolved = pending.map((id) => id + 2)
 const lying = range(1, 9).map((i) => i * 100)
 const letters = list(range(0, 20).map((i) => i * 7 + 1))
-const leased = list(range(LEASED - 9, 10))
+const leasedSerials = range(LEASED - 9, 10)
+const leased = list(leasedSerials)
+/** The deadline of each, as the load has it, and where it goes. */
+const movedTo = (place: (serial: number) => number | string | null) =>
+  givenByKey(leasedSerials, (serial) => [serial, [`${NOW + 60_000_000n}`, place(serial)]])
 const dying = range(LEASED + 1, 1_000)
 const notes = JSON.stringify([
   {
@@ -80,17 +85,33 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
       0,
       list(dying),
       0,
-      list(dying.map(() => 0)),
-      list(dying.map((serial) => 10_000_000 + serial)),
-      dying.map((serial) => String(serial).padStart(KSUID_LENGTH, '0')).join(''),
-      list(dying.map(() => 1)),
+      givenByKey(dying, (serial) => [
+        serial,
+        ['0', 1, String(serial).padStart(KSUID_LENGTH, '0'), 10_000_000 + serial],
+      ]),
       DEAD_PART,
       NOW,
       'queue-9',
       0,
-      '{}',
     ],
   ],
+  ['items.toTail', 'of ten', () => [PART, leased, movedTo((serial) => 10_000_000 + serial), 0, 1]],
+  ['items.toSchedule', 'of ten', () => [PART, leased, movedTo(() => `${NOW + 60_000_000n}`)]],
+  ['items.takeRelapsed', 'of ten', () => [PART, 0, leased, 1, movedTo(() => 0)]],
+  ['items.toHeld', 'of ten', () => [PART, leased]],
+  ['items.extend', 'of ten', () => [PART, leased, NOW + 90_000_000n]],
+  ['items.delete', 'of ten', () => [PART, leased, '{0,1,2}']],
+  ['items.lockFacts', 'of ten', () => [PART, leased, 0]],
+  ['items.readLeased', 'of ten', () => [PART, leased]],
+  [
+    'items.assignCases',
+    'of ten',
+    () => [PART, leased, givenByKey(leasedSerials, (serial) => [serial, [20_000_000 + serial]])],
+  ],
+  ['items.nextToClear', '', () => [PART, 0, 100, LEASED, 0]],
+  ['items.ofCases', '', () => ['{14000010,14000020}']],
+  ['items.lockOfCases', '', () => ['{14000010,14000020}']],
+  ['items.waitForCase', '', () => [14_000_010]],
   ['letters.newest', 'first page', () => ['{0,1,2}', HIGHEST, HIGHEST, LOWEST, 51, 51]],
   ['letters.newest', 'deep page', () => ['{0,1,2}', NOW + 500n, 500, LOWEST, 51, 51]],
   ...[1, 51].map(

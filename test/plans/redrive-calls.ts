@@ -1,4 +1,5 @@
 /** Every statement of redrives on PostgreSQL with values that make a scan of the tables show, as load-redrives.ts fills them. */
+import { givenByKey } from '../../src/db/idioms.ts'
 import { type Argument, NOW } from './explain.ts'
 import { LARGE_REDRIVE, OPEN, redriveId, SMALL_REDRIVE } from './load-redrives.ts'
 
@@ -70,6 +71,12 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'letters.intend': [list(pending), LARGE_REDRIVE],
   'letters.forgo': [list(pending)],
   'letters.sentForRedrive': [500, 1, '"redrive":"c"'],
-  'items.insertOfLetters': [list(pending), list(pending.map((id) => 9_000_000 + id)), 7, NOW, LATER],
+  'items.insertOfLetters': [
+    list(pending),
+    givenByKey(pending, (id) => [id, [9_000_000 + id]]),
+    7,
+    NOW,
+    LATER,
+  ],
   'queues.keep': ['queue-7'],
 }

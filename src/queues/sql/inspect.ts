@@ -71,7 +71,8 @@ const readShelf = sql(
 const readHead = sql(
   'items.head',
   `SELECT ${ITEM} FROM bartleby.items INDEXED BY items_in_order
-   WHERE part = $1 AND shelf = ${SHELF.queue} AND leased = 0 AND (expire_at IS NULL OR expire_at >= $2)
+   WHERE (part, shelf, id) > ($1, ${SHELF.queue}, 0) AND (part, shelf) <= ($1, ${SHELF.queue})
+     AND leased <> 1 AND (expire_at IS NULL OR expire_at >= $2)
    ORDER BY part, shelf, id LIMIT $3`,
   { bigints: true },
 )

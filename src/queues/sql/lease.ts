@@ -29,7 +29,8 @@ const MAX_ATTEMPTS = 2 ** 31 - 1
 
 /** The serials of the first `$4` ready items behind `$2`, in order. */
 const READY = `SELECT id FROM bartleby.items INDEXED BY items_in_order
-  WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND leased = 0 AND (expire_at IS NULL OR expire_at >= $3)
+  WHERE (part, shelf, id) > ($1, ${SHELF.queue}, $2) AND (part, shelf) <= ($1, ${SHELF.queue})
+    AND leased <> 1 AND (expire_at IS NULL OR expire_at >= $3)
   ORDER BY part, shelf, id LIMIT $4`
 
 /**

@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest'
+import { sql } from './database.ts'
+
+const inSqlite = (text: string): string => sql(`test.translated ${text}`, text).sqlite
+
+describe('one text for both stores', () => {
+  it('asks SQLite for a range of an index by equality', () => {
+    expect(
+      inSqlite('WHERE (part, shelf, id) > ($1, 0, $2) AND (part, shelf) <= ($1, 0) AND leased <> 1'),
+    ).toBe('WHERE part = ?1 AND shelf = 0 AND id > ?2 AND leased <> 1')
+    expect(inSqlite('WHERE (series, created_at) >= ($1, $2)\n  AND series <= $1')).toBe(
+      'WHERE series = ?1 AND created_at >= ?2',
+    )
+    expect(inSqlite('WHERE (at, id) < ($1, $2) AND at >= $12')).toBe(
+      'WHERE (at, id) < (?1, ?2) AND at >= ?12',
+    )
+  })
+
+  it('translates lists, casts, locks and the schema', () => {
+    expect(
+      inSqlite('SELECT id FROM bartleby.t WHERE id = ANY($1::bigint[]) AND a = $2::int FOR UPDATE'),
+    ).toBe('SELECT id FROM t WHERE id IN (SELECT value FROM json_each(?1)) AND a = ?2')
+  })
+})
