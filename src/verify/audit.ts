@@ -61,13 +61,15 @@ export async function openAudit(
     history: history.rows,
     ...(await webhookSizes(session)),
   }
+  const series = await readSeriesLabels(session)
   const audit = {
     session,
     now,
     drawers,
     partitions,
     historySince: history.since,
-    plainSeries: plainSeries(await readSeriesLabels(session)),
+    series,
+    plainSeries: plainSeries(series),
     async looked(rows: number) {
       looked(rows)
       // SQLite answers at once: without this a server in the same process would not get a turn.

@@ -6,13 +6,13 @@
 import type { Integer } from '../db/database.ts'
 import { PLAIN_ENGINE } from '../history/plain-capture.ts'
 import type { HistoryStatus } from '../history/record.ts'
-import { readSeriesLabels, type SeriesLabels } from '../history/rows.ts'
+import type { SeriesLabels } from '../history/rows.ts'
 import { type DrawerCount, readLetterCounts } from '../letters/counts.ts'
 import { ERASE_OPERATION } from '../letters/erase.ts'
 import { ACTS, OFFICE, SOURCE_OPERATIONS, SOURCES, STATUS } from '../letters/letter.ts'
-import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
+import type { Audit, CaseFile, Finding, FoundRow, Invariant } from './invariant.ts'
 import { Sums } from './sums.ts'
-import { batchesOf, type Key, LETTERS, plainCaptures, read, TRANSITIONS, together } from './walk.ts'
+import { batchesOf, read } from './walk.ts'
 
 /** What the series `$1` reported as removed: one row for each run of retention and each erasure. */
 const readReports = read(
@@ -26,26 +26,31 @@ const REPORTERS: readonly string[] = [OFFICE, ...SOURCES]
 export const retention: Invariant = {
   id: 'I11',
   promise: 'no pending letter was removed unless it was erased, and what was removed is counted',
-  rows: ({ letters, history }) => letters + history,
-  async *check(audit) {
-    const counts = await readLetterCounts(audit.session)
-    yield* unaccounted(counts)
-    const labels = await readSeriesLabels(audit.session)
-    const reported = await readReported(audit, labels)
+  async ofLetters(audit) {
+    const reported = await readReported(audit)
     const gone = new Map<string, Gone>()
-    for await (const last of latestOfMissing(audit, labels)) {
-      const { isPlain, status, ...row } = last
-      if (!leavesPending(last)) continue
-      if (isPlain || !reported.erased.has(row.engine))
-        yield { what: `letter ${row.letter} is gone, and was pending when history last heard of it`, row }
-      else {
-        const { letters = 0, first = row } = gone.get(row.engine) ?? {}
-        gone.set(row.engine, { letters: letters + 1, first })
-      }
+    return {
+      *look(file) {
+        if (file.letter !== undefined) return
+        const last = lastOf(file, audit.series)
+        if (last === undefined || !leavesPending(last)) return
+        const { isPlain, status, ...row } = last
+        if (isPlain || !reported.erased.has(row.engine))
+          yield { what: `letter ${file.id} is gone, and was pending when history last heard of it`, row }
+        else {
+          const { letters = 0, first = row } = gone.get(row.engine) ?? {}
+          gone.set(row.engine, { letters: letters + 1, first })
+        }
+      },
+      async *end() {
+        const counts = await readLetterCounts(audit.session)
+        yield* unaccounted(counts)
+        yield* unerased(reported, gone)
+        yield* misreported(reported, removedOfEach(audit, counts))
+      },
     }
-    yield* unerased(reported, gone)
-    yield* misreported(reported, removedOfEach(audit, counts))
   },
+  rows: () => 0,
 }
 
 /** Over all drawers: a letter that fails with another error moves to another drawer. */
@@ -85,11 +90,11 @@ interface Reported {
   readonly isWhole: boolean
 }
 
-async function readReported(audit: Audit, labels: SeriesLabels): Promise<Reported> {
+async function readReported(audit: Audit): Promise<Reported> {
   const letters = new Sums<string>()
   const erased = new Sums<string>()
   let history = 0
-  const series = [...labels]
+  const series = [...audit.series]
     .filter(([, { engine, operation }]) => operation === ERASE_OPERATION && REPORTERS.includes(engine))
     .map(([number]) => number)
   type Report = { readonly series: Integer; readonly output: Uint8Array | null }
@@ -98,7 +103,7 @@ async function readReported(audit: Audit, labels: SeriesLabels): Promise<Reporte
       const report = reportOf(output)
       for (const [engine, count] of Object.entries(report.letters)) {
         letters.add(engine, count)
-        if (labels.get(Number(series))?.engine === engine) erased.add(engine, count)
+        if (audit.series.get(Number(series))?.engine === engine) erased.add(engine, count)
       }
       history += report.history
     }
@@ -124,7 +129,7 @@ function* misreported(
 
 /** The newest row of history of a letter that is gone. */
 interface Missing {
-  readonly letter: Key
+  readonly letter: number
   readonly engine: string
   readonly version: FoundRow[string]
   readonly operation: string
@@ -134,21 +139,16 @@ interface Missing {
 }
 
 /** Retention removes the oldest rows first. */
-async function* latestOfMissing(audit: Audit, labels: SeriesLabels): AsyncGenerator<Missing> {
-  const sides = { letters: LETTERS, transitions: TRANSITIONS, captures: plainCaptures(audit) }
-  for await (const { key: letter, letters, transitions, captures } of together(audit, sides)) {
-    if (letters.length > 0) continue
-    const [first, ...others] = transitions
-    if (first === undefined) {
-      const capture = { engine: PLAIN_ENGINE, operation: 'capture', status: 'Succeeded' } as const
-      yield { letter, ...capture, version: captures[0]?.version, isPlain: true }
-      continue
-    }
+function lastOf({ id, transitions, captures }: CaseFile, series: SeriesLabels): Missing | undefined {
+  const [first, ...others] = transitions
+  if (first !== undefined) {
     const last = others.reduce((a, b) => (Number(b.version) > Number(a.version) ? b : a), first)
-    const label = labels.get(Number(last.series))
-    if (label === undefined) continue
-    yield { letter, ...label, version: last.version, isPlain: false }
+    const label = series.get(Number(last.series))
+    return label && { letter: id, ...label, version: last.version, isPlain: false }
   }
+  const [capture] = captures
+  const label = { engine: PLAIN_ENGINE, operation: 'capture', status: 'Succeeded' } as const
+  return capture && { letter: id, ...label, version: capture.version, isPlain: true }
 }
 
 /** Letters of one engine that are gone and were pending last: how many, and the first of them. */

@@ -2,9 +2,9 @@
  * I2: a source id has one letter, however often it fails, and each of its failures is in history: the capture, and
  * every time that it died again and was reopened.
  */
-import { readSeriesLabels, type SeriesLabel } from '../history/rows.ts'
-import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
-import { batchesOf, LETTERS, plainCaptures, read, type Side, TRANSITIONS, together } from './walk.ts'
+import type { SeriesLabel } from '../history/rows.ts'
+import type { Audit, CaseFile, Finding, FoundRow, Invariant, LetterCheck } from './invariant.ts'
+import { batchesOf, read } from './walk.ts'
 
 /** All source ids, those of one engine beside each other. */
 const readSources = read(
@@ -12,22 +12,12 @@ const readSources = read(
   'SELECT engine, source_id AS "sourceId", id FROM bartleby.letters ORDER BY engine, source_id, id',
 )
 
-/** Failures that a newer one took the place of, by their letters. */
-const ATTEMPTS: Side = {
-  statement: read(
-    'attempts',
-    'SELECT letter_id AS key, superseded_at FROM bartleby.letter_attempts WHERE superseded_at IS NOT NULL ORDER BY letter_id',
-  ),
-}
-
 export const oneLetter: Invariant = {
   id: 'I2',
   promise: 'a source id has one letter, and each of its failures is in history',
-  rows: ({ letters, history }) => 2 * letters + history,
-  async *check(audit) {
-    yield* duplicates(audit)
-    yield* unrecorded(audit)
-  },
+  ofLetters: unrecorded,
+  rows: ({ letters }) => letters,
+  check: duplicates,
 }
 
 async function* duplicates(audit: Audit): AsyncGenerator<Finding> {
@@ -55,38 +45,38 @@ function duplicate(letters: readonly FoundRow[]): Finding {
   }
 }
 
-async function* unrecorded(audit: Audit): AsyncGenerator<Finding> {
-  const labels = [...(await readSeriesLabels(audit.session))]
-  const relapses = new Set(labels.filter(([, label]) => isRelapse(label)).map(([series]) => series))
-  const isSince = (at: FoundRow[string]) => Number(at) >= audit.historySince
-  const sides = {
-    letters: LETTERS,
-    transitions: TRANSITIONS,
-    captures: plainCaptures(audit),
-    attempts: ATTEMPTS,
-  }
-  for await (const { key: letter, letters, transitions, captures, attempts } of together(audit, sides)) {
-    for (const { engine, sourceId, captured_at, plain } of letters) {
-      const isCapture = ({ version, created_at }: FoundRow) =>
-        Number(version) === 1 && (Number(plain) === 0 || Number(created_at) === Number(captured_at))
-      if (isSince(captured_at) && !(Number(plain) === 1 ? captures : transitions).some(isCapture))
+function unrecorded({ series, historySince }: Audit): LetterCheck {
+  const relapsing = new Set([...series].filter(([, label]) => isRelapse(label)).map(([number]) => number))
+  const isSince = (at: FoundRow[string]) => Number(at) >= historySince
+  return {
+    *look(file) {
+      const { id, letter, transitions, relapses } = file
+      if (letter !== undefined && isSince(letter.captured_at) && !hasCapture(letter, file))
         yield {
-          what: `the capture of letter ${letter} is not in history`,
-          row: { letter, engine, sourceId },
+          what: `the capture of letter ${id} is not in history`,
+          row: { letter: id, engine: letter.engine, sourceId: letter.sourceId },
         }
-    }
-    const died = attempts.filter(({ superseded_at }) => isSince(superseded_at)).length
-    if (died === 0) continue
-    const recorded = transitions.filter(
-      ({ version, series }) => Number(version) > 1 && relapses.has(Number(series)),
-    ).length
-    if (recorded < died)
-      yield {
-        what: `letter ${letter} died again ${died} times, and history has ${recorded} of them`,
-        row: { letter, relapses: died, recorded },
-      }
+      const died = relapses.filter(({ superseded_at }) => isSince(superseded_at)).length
+      if (died === 0) return
+      const recorded = transitions.filter(
+        ({ version, series }) => Number(version) > 1 && relapsing.has(Number(series)),
+      ).length
+      if (recorded < died)
+        yield {
+          what: `letter ${id} died again ${died} times, and history has ${recorded} of them`,
+          row: { letter: id, relapses: died, recorded },
+        }
+    },
   }
 }
+
+/** That of a plain queue is known by its time. */
+const hasCapture = ({ plain, captured_at }: FoundRow, { transitions, captures }: CaseFile): boolean =>
+  Number(plain) === 0
+    ? transitions.some(({ version }) => Number(version) === 1)
+    : captures.some(
+        ({ version, created_at }) => Number(version) === 1 && Number(created_at) === Number(captured_at),
+      )
 
 const RELAPSES = ['reopen', 'kafka.reopened', 'capture']
 const OTHERS = ['retry', 'discard', 'complete', 'expire', 'restore', 'confirm', 'remove']

@@ -7,30 +7,27 @@
 import { instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { STATUSES } from '../letters/letter.ts'
-import type { Finding, FoundRow, Invariant } from './invariant.ts'
-import { oddColumns, oddState } from './state-columns.ts'
-import { letterRows, plainCaptures, TRANSITIONS, together } from './walk.ts'
-
-const LETTERS = { statement: letterRows('letterStates', `, resolution, ${oddColumns} AS odd`) }
+import type { CaseFile, Finding, FoundRow, Invariant } from './invariant.ts'
+import { oddState } from './state-columns.ts'
 
 export const oneState: Invariant = {
   id: 'I3',
   promise: 'a letter is in one state, and each of its transitions has one history row',
-  rows: ({ letters, history }) => letters + history,
-  async *check(audit) {
-    const sides = { letters: LETTERS, transitions: TRANSITIONS, captures: plainCaptures(audit) }
-    for await (const { letters, transitions, captures } of together(audit, sides)) {
-      for (const letter of letters) {
-        for (const finding of faultsOf(letter, transitions, captures, audit.historySince)) yield finding
+  ofLetters: ({ historySince }) => ({
+    *look(file) {
+      const { letter } = file
+      if (letter !== undefined) {
+        yield* faultsOf(letter, file, historySince)
         if (letter.odd !== '') yield oddState(letter)
       }
-      for (const finding of strayCaptures(letters[0], captures)) yield finding
-    }
-  },
+      if (file.captures.length > 0) yield* strayCaptures(file)
+    },
+  }),
+  rows: () => 0,
 }
 
 /** Captures of a letter that are there more than once, not where it was captured, or not the first of it. */
-function* strayCaptures(letter: FoundRow | undefined, captures: readonly FoundRow[]): Iterable<Finding> {
+function* strayCaptures({ letter, captures }: CaseFile): Iterable<Finding> {
   const times = new Set<number>()
   for (const capture of captures) {
     const at = Number(capture.created_at)
@@ -56,24 +53,15 @@ interface Recorded {
   readonly last: number
 }
 
-function recordedOf(
-  { captured_at }: FoundRow,
-  transitions: readonly FoundRow[],
-  captures: readonly FoundRow[],
-): Recorded {
+function recordedOf({ captured_at }: FoundRow, { transitions, captures }: CaseFile): Recorded {
   const versions = transitions.map(({ version }) => Number(version))
   if (captures.some(({ created_at }) => Number(created_at) === Number(captured_at))) versions.push(1)
   const [first = 0, last = 0] = versions.length === 0 ? [] : [Math.min(...versions), Math.max(...versions)]
   return { recorded: versions.length, versions: new Set(versions).size, first, last }
 }
 
-function* faultsOf(
-  letter: FoundRow,
-  transitions: readonly FoundRow[],
-  captures: readonly FoundRow[],
-  historySince: bigint,
-): Iterable<Finding> {
-  const found = recordedOf(letter, transitions, captures)
+function* faultsOf(letter: FoundRow, file: CaseFile, historySince: bigint): Iterable<Finding> {
+  const found = recordedOf(letter, file)
   for (const what of sentences(letter, found, historySince)) yield { what, row: rowOf(letter, found) }
 }
 

@@ -5,34 +5,32 @@
 import { STATUS, STATUSES } from '../letters/letter.ts'
 import { isLive, itemRow } from './audit.ts'
 import type { FoundRow, Invariant } from './invariant.ts'
-import { CASES, together } from './walk.ts'
 
 export const oneRetry: Invariant = {
   id: 'I4',
   promise: 'a letter has at most one item on its way, and waits for it',
-  rows: ({ cases }) => cases,
-  async *check(audit) {
-    for await (const { key: letter, items } of together(audit, { items: CASES })) {
+  ofLetters: (audit) => ({
+    *look({ id, letter, items }) {
       if (items.length > 1)
         yield {
-          what: `${items.length} items carry the case of letter ${letter}`,
-          row: { letter, items: items.length },
+          what: `${items.length} items carry the case of letter ${id}`,
+          row: { letter: id, items: items.length },
         }
-      for (const item of items) {
-        if (!isStray(item) || !isLive(audit, item.part)) continue
-        const { part, serial, engine, resolution } = item
-        const status = STATUSES[Number(item.status)] ?? item.status
-        yield {
-          what: `letter ${letter} is ${status} and does not wait for the item of its retry, which lives`,
-          row: { letter, engine, status, resolution, ...itemRow(audit, part, serial) },
-        }
-      }
-    }
-  },
+      if (items.length === 0 || letter === undefined || isWaiting(letter)) return
+      const { engine, resolution } = letter
+      const status = STATUSES[Number(letter.status)] ?? letter.status
+      for (const { part, serial } of items)
+        if (isLive(audit, part))
+          yield {
+            what: `letter ${id} is ${status} and does not wait for the item of its retry, which lives`,
+            row: { letter: id, engine, status, resolution, ...itemRow(audit, part, serial) },
+          }
+    },
+  }),
+  rows: () => 0,
 }
 
-/** Whether the letter of an item, to which more happened than its capture, does not wait for it. */
-const isStray = ({ letter, version, status, resolution, confirmed_at }: FoundRow): boolean =>
-  letter !== null &&
-  Number(version) > 1 &&
-  (Number(status) !== STATUS.Resolved || resolution !== 'retry' || confirmed_at !== null)
+/** Whether a letter waits for the item of its retry; one that has seen its capture only is for I5 to judge. */
+const isWaiting = ({ version, status, resolution, confirmed_at }: FoundRow): boolean =>
+  Number(version) === 1 ||
+  (Number(status) === STATUS.Resolved && resolution === 'retry' && confirmed_at === null)

@@ -6,28 +6,26 @@ import { idFromSerial, KSUID_LENGTH } from '../core/ksuid.ts'
 import { engineSourceId, itemIdOf } from '../letters/item-source-id.ts'
 import { isLive, itemRow } from './audit.ts'
 import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
-import { batchesOf, CASES, read, type Side, textKey, together } from './walk.ts'
+import { read, type Side, textKey, together } from './walk.ts'
 
 export const noCopy: Invariant = {
   id: 'I5',
   promise: 'what became a letter is gone from where it was',
-  rows: ({ cases, items, letters }) => cases + items + letters,
+  /** Items whose letter was captured and has seen nothing else. */
+  ofLetters: (audit) => ({
+    *look({ id, letter, items }) {
+      for (const { part, serial } of items)
+        if (Number(letter?.version) === 1 && isLive(audit, part))
+          yield {
+            what: `letter ${id} was captured from an item that still lives`,
+            row: { letter: id, engine: letter?.engine, ...itemRow(audit, part, serial) },
+          }
+    },
+  }),
+  rows: ({ items, letters }) => items + letters,
   async *check(audit) {
-    yield* copiesByCase(audit)
     if ([...audit.drawers.values()].some(isOfItems)) yield* copiesById(audit)
   },
-}
-
-/** Items whose letter was captured and has seen nothing else. */
-async function* copiesByCase(audit: Audit): AsyncGenerator<Finding> {
-  for await (const items of batchesOf(audit, CASES.statement)) {
-    for (const { part, serial, letter, engine, version } of items)
-      if (Number(version) === 1 && isLive(audit, part))
-        yield {
-          what: `letter ${letter} was captured from an item that still lives`,
-          row: { letter, engine, ...itemRow(audit, part, serial) },
-        }
-  }
 }
 
 /** Digits of a serial, which an id ends with and which sort as the serials do. */

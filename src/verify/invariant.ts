@@ -1,6 +1,7 @@
 /** The words of verify: a promise of the store, what breaks it, and what a check gets to work with. */
 import type { Instant } from '../core/clock.ts'
 import type { Integer, Snapshot } from '../db/database.ts'
+import type { SeriesLabels } from '../history/rows.ts'
 import type { Drawer } from '../letters/drawers.ts'
 
 /** Something in the store that must not be. */
@@ -22,14 +23,41 @@ export interface Finding {
   readonly row: FoundRow
 }
 
-/** One promise of the store, and the check that proves it. */
+/** One promise of the store, and what proves it. */
 export interface Invariant {
   readonly id: string
-  /** What holds when the check finds nothing. */
+  /** What holds when nothing is found. */
   readonly promise: string
-  /** How many rows the check looks at, as far as that is known beforehand. */
+  /** Begins to look at the case files of letters, which all checks look at together. */
+  ofLetters?(audit: Audit): LetterCheck | Promise<LetterCheck>
+  /** How many rows `check` looks at, as far as that is known beforehand. */
   rows(sizes: Sizes): number
-  check(audit: Audit): AsyncIterable<Finding>
+  /** Looks at everything else. */
+  check?(audit: Audit): AsyncIterable<Finding>
+}
+
+export interface LetterCheck {
+  /** What is wrong with a letter, or with what is there in its name. */
+  look(file: CaseFile): Iterable<Finding>
+  /** What is wrong with all of them together. */
+  end?(): Iterable<Finding> | AsyncIterable<Finding>
+}
+
+/** All that the store has about one letter. */
+export interface CaseFile {
+  readonly id: number
+  /** undefined: it is gone. */
+  readonly letter: FoundRow | undefined
+  /** What history has of it: transitions, and the capture if it is of a plain queue. */
+  readonly transitions: readonly FoundRow[]
+  readonly captures: readonly FoundRow[]
+  /** Failures that a newer one took the place of. */
+  readonly relapses: readonly FoundRow[]
+  /** Items on their way. */
+  readonly items: readonly FoundRow[]
+  /** Its places in redrives, and which of these left it out. */
+  readonly members: readonly FoundRow[]
+  readonly notes: readonly FoundRow[]
 }
 
 /** About how many rows there are. */
@@ -65,6 +93,8 @@ export interface Audit {
   readonly partitions: ReadonlyMap<number, Shelving>
   /** History has every row since this instant; retention may have removed older ones. */
   readonly historySince: bigint
+  /** What the numbers of series in history stand for. */
+  readonly series: SeriesLabels
   /** The series of history whose rows are the captures of plain queues; null when there was none yet. */
   readonly plainSeries: number | null
   /** Notes progress, and lets others use the processor. */

@@ -1,8 +1,6 @@
 /** Redrives and their lanes: what they count is what their letters, the notes on these, and history say. */
 import type { Integer, Session } from '../db/database.ts'
-import { readSeriesLabels } from '../history/rows.ts'
 import { KAFKA } from '../kafka/event.ts'
-import { KAFKA_OPERATIONS } from '../letters/letter.ts'
 import { outcomesOf } from '../letters/outcomes.ts'
 import { type PlacedLane, readLanes } from '../redrive/lanes.ts'
 import {
@@ -12,9 +10,9 @@ import {
   redriveNumber,
   type Terms,
 } from '../redrive/redrive.ts'
-import type { Audit, Finding, FoundRow } from './invariant.ts'
+import type { Audit, CaseFile, Finding, FoundRow, LetterCheck } from './invariant.ts'
 import { Sums } from './sums.ts'
-import { batchesOf, type Key, read, type Side, together, type Walker } from './walk.ts'
+import { batchesOf, read, type Walker } from './walk.ts'
 
 /** A redrive as its row has it. */
 interface AuditedRedrive {
@@ -64,41 +62,6 @@ interface AuditedLane extends Omit<PlacedLane, 'redrive'> {
 const NOTHING = { behind: 0, ahead: 0, skipped: 0, failed: 0, underWay: 0 }
 type LaneCensus = typeof NOTHING
 
-/** Letters by their numbers, with the redrive that they name. */
-const LETTERS: Side = {
-  statement: read(
-    'redrivenLetters',
-    'SELECT id AS key, redrive, engine, source_id AS "sourceId" FROM bartleby.letters ORDER BY id',
-  ),
-}
-/** What is in the lanes of all redrives, by letters. */
-const MEMBERS: Side = {
-  statement: read(
-    'members',
-    'SELECT letter AS key, redrive, lane, captured_at FROM bartleby.redrive_letters ORDER BY letter',
-  ),
-}
-/** What redrives left out, by letters. */
-const NOTES: Side = {
-  statement: read(
-    'notes',
-    'SELECT letter AS key, redrive, outcome FROM bartleby.redrive_exceptions ORDER BY letter',
-  ),
-}
-/** Rows of the series `$1`, which say that a letter was sent and by which redrive. */
-const readSends = read(
-  'sends',
-  `SELECT letter_id AS key, output FROM bartleby.history
-   WHERE series = ANY($1::int[]) AND letter_id IS NOT NULL AND correlation_id IS NOT NULL AND output IS NOT NULL ORDER BY letter_id`,
-)
-
-/** The series of what says that a letter was sent back. */
-async function retrySeries({ session }: Audit): Promise<readonly number[]> {
-  const operations: readonly string[] = ['retry', KAFKA_OPERATIONS.published]
-  const labels = [...(await readSeriesLabels(session))]
-  return labels.filter(([, { operation }]) => operations.includes(operation)).map(([series]) => series)
-}
-
 /** All redrives and their lanes, which are few. */
 interface Register {
   readonly redrives: ReadonlyMap<number, AuditedRedrive>
@@ -128,41 +91,45 @@ async function readRegister(audit: Audit): Promise<Register> {
 }
 
 /** The letters of all redrives, and those that say a redrive sent them; then what redrives and lanes count. */
-export async function* redriveLanes(audit: Audit): AsyncGenerator<Finding> {
-  const { redrives, lanes } = await readRegister(audit)
-  if (redrives.size === 0) return
+export async function redriveLanes(audit: Audit): Promise<LetterCheck> {
+  const register = await readRegister(audit)
   const notesOf = new Sums<number>()
-  const sends: Side = { statement: readSends, values: [await retrySeries(audit)] }
-  const sides = { letters: LETTERS, members: MEMBERS, notes: NOTES, sends }
-  for await (const { key, letters, members, notes, sends } of together(audit, sides)) {
-    for (const { redrive } of notes) notesOf.add(Number(redrive), 1)
-    const [letter] = letters
-    let isSent = false
-    for (const { redrive, lane: number, captured_at } of members) {
-      const lane = lanes.get(nameOf(redrive, number))
-      if (lane === undefined) continue
-      const note = notes.find((each) => Number(each.redrive) === Number(redrive))
-      const member: Member = {
-        letter: Number(key),
-        isThere: letter !== undefined,
-        isBehind: isBehind(lane, captured_at, key),
-        outcome: note === undefined ? null : Number(note.outcome),
-        recorded: sends.filter(({ output }) => names(output, lane.redrive)).length,
-      }
-      for (const finding of member.isBehind ? passed(audit, lane, member) : remaining(lane, member))
-        yield finding
-      if (Number(letter?.redrive) === Number(redrive))
-        isSent ||= member.isBehind ? note === undefined : lane.next?.letter === member.letter
-    }
-    // Of a redrive that was forgotten nothing is known.
-    const named = letter === undefined ? undefined : redrives.get(Number(letter.redrive))
-    if (named !== undefined && !isSent)
-      yield {
-        what: `letter ${key} says that redrive ${named.id} sent it, which has not`,
-        row: { redrive: named.id, letter: key, engine: letter?.engine, sourceId: letter?.sourceId },
-      }
+  return {
+    *look(file) {
+      for (const { redrive } of file.notes) notesOf.add(Number(redrive), 1)
+      if (file.members.length > 0 || (file.letter?.redrive ?? null) !== null)
+        yield* placesOf(audit, register, file)
+    },
+    end: () => totals(audit, register, notesOf),
   }
-  yield* totals(audit, { redrives, lanes }, notesOf)
+}
+
+/** What is wrong with the places that a letter has in redrives, or should have. */
+function* placesOf(audit: Audit, { redrives, lanes }: Register, file: CaseFile): Iterable<Finding> {
+  const { id, letter } = file
+  let isSent = false
+  for (const { redrive, lane: number, captured_at } of file.members) {
+    const lane = lanes.get(nameOf(redrive, number))
+    if (lane === undefined) continue
+    const note = file.notes.find((each) => Number(each.redrive) === Number(redrive))
+    const member: Member = {
+      letter: id,
+      isThere: letter !== undefined,
+      isBehind: isBehind(lane, captured_at, id),
+      outcome: note === undefined ? null : Number(note.outcome),
+      recorded: file.transitions.filter(({ output }) => names(output, lane.redrive)).length,
+    }
+    yield* member.isBehind ? passed(audit, lane, member) : remaining(lane, member)
+    if (Number(letter?.redrive) === Number(redrive))
+      isSent ||= member.isBehind ? note === undefined : lane.next?.letter === id
+  }
+  // Of a redrive that was forgotten nothing is known.
+  const named = redrives.get(Number(letter?.redrive))
+  if (named !== undefined && !isSent)
+    yield {
+      what: `letter ${id} says that redrive ${named.id} sent it, which has not`,
+      row: { redrive: named.id, letter: id, engine: letter?.engine, sourceId: letter?.sourceId },
+    }
 }
 
 /** A letter of a lane. */
@@ -177,7 +144,7 @@ interface Member {
   readonly recorded: number
 }
 
-const isBehind = ({ behind }: AuditedLane, capturedAt: FoundRow[string], letter: Key): boolean => {
+const isBehind = ({ behind }: AuditedLane, capturedAt: FoundRow[string], letter: number): boolean => {
   const at = BigInt(capturedAt ?? 0)
   return at < behind.capturedAt || (at === behind.capturedAt && BigInt(letter) <= behind.letter)
 }

@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import type { Database, Snapshot } from '../db/database.ts'
 import { openAudit } from './audit.ts'
+import { caseFiles, rowsOfCaseFiles } from './case-file.ts'
 import { oneLetter } from './i2-one-letter.ts'
 import { oneState } from './i3-one-state.ts'
 import { oneRetry } from './i4-one-retry.ts'
@@ -15,7 +16,7 @@ import { sameBytes } from './i7-same-bytes.ts'
 import { captureOrder } from './i9-capture-order.ts'
 import { redrives } from './i10-redrives.ts'
 import { retention } from './i11-retention.ts'
-import type { Finding, FoundRow, Invariant, Violation } from './invariant.ts'
+import type { Audit, Finding, FoundRow, Invariant, LetterCheck, Violation } from './invariant.ts'
 import { kafkaEvents } from './kafka-events.ts'
 import { kafkaRecords } from './kafka-records.ts'
 import { kafkaSends } from './kafka-sends.ts'
@@ -60,7 +61,7 @@ export interface VerifyReport {
 }
 
 export interface VerifyProgress {
-  /** What is being checked. */
+  /** What is being checked: a promise, or `letters` for all promises about single letters at once. */
   readonly invariant: string
   /** Rows looked at, of all that is to be checked; `expected` comes from the counts and is nearly right. */
   readonly done: number
@@ -95,38 +96,69 @@ export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<
       done = Math.min(done + rows, planned)
       onProgress({ invariant: current, done, expected })
     })
-    expected = INVARIANTS.reduce((sum, invariant) => sum + invariant.rows(sizes), 0)
-    const invariants: InvariantReport[] = []
-    for (const invariant of INVARIANTS) {
-      current = invariant.id
-      onProgress({ invariant: current, done, expected })
-      planned += invariant.rows(sizes)
-      invariants.push(await gathered(invariant, invariant.check(audit), limit))
+    expected = INVARIANTS.reduce((sum, each) => sum + each.rows(sizes), rowsOfCaseFiles(sizes))
+    const begin = (label: string, rows: number): void => {
       // Estimates are put right after each.
       done = planned
+      planned += rows
+      current = label
+      onProgress({ invariant: label, done, expected })
+    }
+    const reports = INVARIANTS.map((invariant) => new Report(invariant, limit))
+    begin('letters', rowsOfCaseFiles(sizes))
+    await checkLetters(audit, reports)
+    for (const report of reports) {
+      const { id, rows, check } = report.invariant
+      begin(id, rows(sizes))
+      for await (const finding of check?.(audit) ?? []) report.add(finding)
     }
     onProgress({ invariant: current, done: expected, expected })
+    const invariants = reports.map((report) => report.shown())
     return { clean: invariants.every(({ broken }) => broken === 0), invariants }
   })
 }
 
-/** The report on a store that lacks tables or columns: nothing else can be checked. */
-async function onlySchema(session: Snapshot, limit: number): Promise<VerifyReport> {
-  return { clean: false, invariants: [await gathered(wholeSchema, wholeSchema.check({ session }), limit)] }
+/** Looks at every letter once, for all checks of letters. */
+async function checkLetters(audit: Audit, reports: readonly Report[]): Promise<void> {
+  const checks: (readonly [Report, LetterCheck])[] = []
+  for (const report of reports) {
+    const check = await report.invariant.ofLetters?.(audit)
+    if (check !== undefined) checks.push([report, check])
+  }
+  for await (const file of caseFiles(audit))
+    for (const [report, check] of checks) for (const finding of check.look(file)) report.add(finding)
+  for (const [report, check] of checks) for await (const finding of check.end?.() ?? []) report.add(finding)
 }
 
-async function gathered(
-  { id, promise }: Pick<Invariant, 'id' | 'promise'>,
-  findings: AsyncIterable<Finding>,
-  limit: number,
-): Promise<InvariantReport> {
-  const violations: Violation[] = []
-  let broken = 0
-  for await (const { what, row } of findings) {
-    broken++
-    if (violations.length < limit) violations.push({ invariant: id, what, row: shown(row) })
+/** The report on a store that lacks tables or columns: nothing else can be checked. */
+async function onlySchema(session: Snapshot, limit: number): Promise<VerifyReport> {
+  const report = new Report(wholeSchema, limit)
+  for await (const finding of wholeSchema.check({ session })) report.add(finding)
+  return { clean: false, invariants: [report.shown()] }
+}
+
+/** What was found so far about one promise. */
+class Report {
+  readonly invariant: Invariant
+  readonly #limit: number
+  readonly #violations: Violation[] = []
+  #broken = 0
+
+  constructor(invariant: Invariant, limit: number) {
+    this.invariant = invariant
+    this.#limit = limit
   }
-  return { invariant: id, promise, broken, violations }
+
+  add({ what, row }: Finding): void {
+    this.#broken++
+    if (this.#violations.length < this.#limit)
+      this.#violations.push({ invariant: this.invariant.id, what, row: shown(row) })
+  }
+
+  shown(): InvariantReport {
+    const { id: invariant, promise } = this.invariant
+    return { invariant, promise, broken: this.#broken, violations: this.#violations }
+  }
 }
 
 const shown = (row: FoundRow): Violation['row'] =>
