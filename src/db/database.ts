@@ -12,7 +12,7 @@ export type Dialect = 'postgres' | 'sqlite'
 /** What a list travels as: an array on PostgreSQL, JSON on SQLite, which has no bytes. PostgreSQL takes no U+0000 in texts. */
 export type List = readonly (string | number | bigint | Uint8Array | null)[]
 
-export type Value = string | number | bigint | Uint8Array | null | List
+export type Value = string | number | bigint | boolean | Uint8Array | null | List
 
 /** A 64-bit integer as the stores give it back; read it with `Number(…)` or `BigInt(…)`. */
 export type Integer = number | bigint | string
@@ -202,8 +202,10 @@ export function listFor(dialect: Dialect, list: List): string {
 }
 
 /** A value as a driver takes it. */
-export const parameterFor = (dialect: Dialect, value: Value): Exclude<Value, List> =>
-  isList(value) ? listFor(dialect, value) : value
+export function parameterFor(dialect: Dialect, value: Value): Exclude<Value, List | boolean> {
+  if (typeof value === 'boolean') return dialect === 'postgres' ? String(value) : Number(value)
+  return isList(value) ? listFor(dialect, value) : value
+}
 
 const isList = (value: Value): value is List => Array.isArray(value)
 

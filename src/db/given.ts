@@ -10,7 +10,7 @@
 import type { Session, Statement, Value } from './database.ts'
 
 /** One row by the names of its columns; what it does not have is NULL. */
-export type GivenRow = Readonly<Record<string, Exclude<Value, readonly unknown[]> | undefined>>
+export type GivenRow = Readonly<Record<string, Exclude<Value, readonly unknown[] | boolean> | undefined>>
 
 /** The values of each run. */
 function runsOf(

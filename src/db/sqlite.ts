@@ -69,6 +69,8 @@ class SqliteSession implements Transaction, Snapshot {
   }
 
   async run(statement: Statement, ...values: readonly Value[]): Promise<number> {
+    // About a table that only PostgreSQL has.
+    if (statement.sqlite === '') return 0
     return Number(this.#prepareRun(statement).run(...values.map(toParameter)).changes)
   }
 

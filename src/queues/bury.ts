@@ -367,16 +367,16 @@ const takingItems = (
     await removeRelapsed(tx, from, items)
   },
   all(deaths, notes) {
-    const given = givenByKey(deaths, ({ item, itemId, sourceId, grave }, i) => [
-      item.serial,
-      [
+    const given = givenByKey(
+      deaths.map(({ item, itemId, sourceId, grave }, i) => [
+        item.serial,
         deadlineOf(item),
         notes[i] ?? 0,
         itemId,
         grave?.serial ?? null,
         ...(sourceId === itemId ? [] : [sourceId]),
-      ],
-    ])
+      ]),
+    )
     const values = [
       from.part,
       from.shelf,

@@ -5,8 +5,8 @@
 
 import type { Instant } from '../core/clock.ts'
 import { storable } from '../core/content.ts'
-import { sql, type Transaction } from '../db/database.ts'
-import { givenByKey, givenWith } from '../db/idioms.ts'
+import type { Transaction } from '../db/database.ts'
+import { changeEach, changingEach } from '../db/idioms.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { allocateLetterIds } from '../letters/capture.ts'
 import { type CaseFailure, fileCaseFailures } from '../letters/confirm.ts'
@@ -14,14 +14,17 @@ import type { LetterId } from '../letters/letter.ts'
 import { describeGiven, failedRun } from './bury.ts'
 import type { Cycle } from './cycle.ts'
 import type { FailedRun, GivenError, Run } from './queue.ts'
+import { SHELF } from './schema.ts'
 import type { ItemFacts } from './sql/inspect.ts'
 
 /** By primary key of one partition, whatever shelf the items lie on. */
-const writeCases = sql('items.assignCases', {
-  postgres: `UPDATE bartleby.items AS item SET case_id = ${givenWith('item.id', '$3', 0)}::bigint
-             WHERE item.part = $1 AND item.shelf = ANY('{0,1}') AND item.id = ANY($2::bigint[])`,
-  sqlite: 'UPDATE items SET case_id = $3 WHERE part = $1 AND id = $2',
-})
+const writeCases = changingEach(
+  'items.assignCases',
+  1,
+  'item.id',
+  ({ is, given }) => `UPDATE bartleby.items AS item SET case_id = ${given(0)}
+    WHERE item.part = $1 AND item.shelf IN (${SHELF.queue}, ${SHELF.scheduled}) AND ${is}`,
+)
 
 /** An item by its serial, and the number of its case; null takes it away. */
 export interface Assignment {
@@ -35,17 +38,8 @@ export async function assignCases(
   part: number,
   assignments: readonly Assignment[],
 ): Promise<void> {
-  if (assignments.length === 0) return
-  if (tx.dialect === 'sqlite') {
-    await tx.runEach(
-      writeCases,
-      assignments.map(({ serial, caseId }) => [part, serial, caseId]),
-    )
-    return
-  }
-  const serials = assignments.map(({ serial }) => serial)
-  const given = givenByKey(assignments, ({ serial, caseId }) => [serial, [caseId?.toString() ?? null]])
-  await tx.run(writeCases, part, serials, given)
+  const rows = assignments.map(({ serial, caseId }) => [serial, caseId] as const)
+  if (rows.length > 0) await changeEach(tx, writeCases, [part], rows)
 }
 
 /** The words for a failure whose consumer left some of them out. */

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   type Batch,
+  BREADTH,
   type CompleteAsk,
   emptyBatch,
   gatheredItems,
@@ -53,14 +54,14 @@ describe('the requests of a cycle', () => {
       ...emptyBatch(),
       completes: range(1, 10).map((serial) => job<CompleteAsk, void>(ask(serial))),
     }
-    expect(takeBatch(pending, 'postgres').completes).toHaveLength(2)
+    expect(takeBatch(pending, BREADTH.postgres).completes).toHaveLength(2)
   })
 
   it('are all that has gathered, in order of arrival', () => {
     const completes = [completeOf(1, 2), completeOf(3)]
     const retries = [retryOf(4), retryOf(5)]
     const pending = { ...emptyBatch(), completes: [...completes], retries: [...retries] }
-    const batch = takeBatch(pending, 'sqlite')
+    const batch = takeBatch(pending, BREADTH.sqlite)
     expect(batch.completes).toEqual(completes)
     expect(batch.retries).toEqual(retries)
   })
@@ -71,7 +72,7 @@ describe('the requests of a cycle', () => {
       completes: [completeOf(1), completeOf(1, 2), completeOf(3)],
       retries: [retryOf(1), retryOf(4)],
     }
-    const batch = takeBatch(pending, 'sqlite')
+    const batch = takeBatch(pending, BREADTH.sqlite)
     expect(batch.completes).toHaveLength(1)
     expect(batch.retries).toHaveLength(0)
     expect(pending.completes).toHaveLength(2)
@@ -80,9 +81,9 @@ describe('the requests of a cycle', () => {
 
   it('are bounded in items and in bytes', () => {
     const many: Batch = { ...emptyBatch(), produces: range(0, 100).map(() => produceOf(1_000)) }
-    expect(takeBatch(many, 'sqlite').produces).toHaveLength(4)
+    expect(takeBatch(many, BREADTH.sqlite).produces).toHaveLength(4)
     const large: Batch = { ...emptyBatch(), produces: range(0, 100).map(() => produceOf(1, 5_000_000)) }
-    expect(takeBatch(large, 'sqlite').produces).toHaveLength(4)
+    expect(takeBatch(large, BREADTH.sqlite).produces).toHaveLength(4)
   })
 
   it('leave out what goes to the tail while that is not permitted', () => {
@@ -94,7 +95,7 @@ describe('the requests of a cycle', () => {
     }
     const permits = { inserts: false, deals: true }
     expect(gatheredItems(pending, permits)).toBe(1)
-    expect(jobsOf(takeBatch(pending, 'postgres', permits))).toHaveLength(1)
+    expect(jobsOf(takeBatch(pending, BREADTH.postgres, permits))).toHaveLength(1)
     expect(gatheredItems(pending, { inserts: true, deals: true })).toBe(2)
   })
 
@@ -106,7 +107,7 @@ describe('the requests of a cycle', () => {
       extensions: [job({ partition, serials: [100_001], leaseUs: 1n })],
       sweeps: [job({ leases: [], expired: [], scheduled: [], held: [] })],
     }
-    const batch = takeBatch(pending, 'sqlite')
+    const batch = takeBatch(pending, BREADTH.sqlite)
     expect(batch.produces.length).toBeGreaterThan(0)
     expect(batch.completes.length).toBeGreaterThan(0)
     expect(batch.retries).toHaveLength(1)
@@ -131,7 +132,7 @@ describe('the requests of a cycle', () => {
           const all = jobsOf(pending)
           const taken: unknown[] = []
           while (jobsOf(pending).length > 0) {
-            const batch = jobsOf(takeBatch(pending, 'sqlite'))
+            const batch = jobsOf(takeBatch(pending, BREADTH.sqlite))
             expect(batch.length).toBeGreaterThan(0)
             taken.push(...batch)
           }

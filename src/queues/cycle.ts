@@ -177,7 +177,16 @@ export function gatheredItems(pending: Batch, permits: Permits): number {
  * A cycle takes no more than this, so that its transaction and its memory stay small. On PostgreSQL less, because
  * two cycles that overlap are faster than one large one; on SQLite every cycle waits for the disk by itself.
  */
-const MAX_ITEMS = { postgres: 1_000, sqlite: 4_000 } as const
+export interface Breadth {
+  /** Items of one cycle. */
+  readonly items: number
+  /** Cycles of a queue that may be in flight at once; SQLite has a single writer anyway. */
+  readonly cycles: number
+}
+export const BREADTH: Readonly<Record<Dialect, Breadth>> = {
+  postgres: { items: 1_000, cycles: 2 },
+  sqlite: { items: 4_000, cycles: 1 },
+}
 const MAX_BYTES = 16_000_000
 
 /**
@@ -185,12 +194,12 @@ const MAX_BYTES = 16_000_000
  * one of the same cycle names waits for the next cycle: its outcome depends on the other's. Of every kind at least
  * one request is taken, so that a flood of one kind does not keep the others waiting.
  */
-export function takeBatch(pending: Batch, dialect: Dialect, permits: Permits = EVERYTHING): Batch {
+export function takeBatch(pending: Batch, breadth: Breadth, permits: Permits = EVERYTHING): Batch {
   const batch = emptyBatch()
   const named = new Set<number>()
   let items = 0
   let bytes = 0
-  const hasRoom = (): boolean => items < MAX_ITEMS[dialect] && bytes < MAX_BYTES
+  const hasRoom = (): boolean => items < breadth.items && bytes < MAX_BYTES
   const claim = (serials: readonly number[], isFirst: boolean, runs: Iterable<Run | null> = []): boolean => {
     if (!(isFirst || hasRoom()) || serials.some((serial) => named.has(serial))) return false
     for (const serial of serials) named.add(serial)

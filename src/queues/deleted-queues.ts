@@ -109,6 +109,6 @@ async function forgetParts(tx: Transaction, parts: readonly number[], before: In
   if (parts.length === 0) return
   await tx.run(deleteBatches, parts)
   await tx.run(deleteTotals, parts)
-  if (tx.dialect === 'postgres') await tx.run(deleteDeltas, parts)
+  await tx.run(deleteDeltas, parts)
   await tx.run(forgetOld, parts, before)
 }

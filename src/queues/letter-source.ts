@@ -7,7 +7,7 @@ import { type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { type BartlebyError, failure } from '../core/errors.ts'
 import { type Integer, type Session, type Statement, sql, type Transaction } from '../db/database.ts'
-import { givenByKey, givenWith } from '../db/idioms.ts'
+import { changeEach, changingEach } from '../db/idioms.ts'
 import { type LetterId, letterId, type Placed } from '../letters/letter.ts'
 import { layLetters } from '../letters/lying/move.ts'
 import type {
@@ -224,21 +224,19 @@ async function lay(work: OfficeWork, letters: readonly Placed[], announce: Annou
 const COLUMNS = `id, part, shelf, leased, attempts, created_at, expire_at, case_id, encoding, kind, reference, payload`
 
 /** What an operator made of a text counts; an empty one is kept as NULL. */
-const edited = (name: string, empty: string): string =>
-  `CASE WHEN letters.edited_${name} IS NULL THEN letters.${name} ELSE nullif(letters.edited_${name}, ${empty}) END`
+const edited = (name: string): string =>
+  `CASE WHEN letters.edited_${name} IS NULL THEN letters.${name} WHEN length(letters.edited_${name}) > 0 THEN letters.edited_${name} END`
 
-const contents = (empty: string): string =>
-  `${['encoding', 'kind', 'reference'].map((name) => edited(name, empty)).join(', ')},
-   CASE WHEN letters.edited = 1 THEN letters.edited_payload ELSE letters.payload END`
-
-/** Letters by primary key, each with the serial that it gets. SQLite is asked for one after the other. */
-const insertOfLetters = sql('items.insertOfLetters', {
-  postgres: `INSERT INTO bartleby.items (${COLUMNS})
-    SELECT ${givenWith('letters.id', '$2', 0)}::bigint, $3, ${SHELF.queue}, 0, 0, $4, $5, letters.id, ${contents("''::bytea")}
-    FROM bartleby.letters WHERE letters.id = ANY($1::bigint[])`,
-  sqlite: `INSERT INTO items (${COLUMNS})
-    SELECT $2, $3, ${SHELF.queue}, 0, 0, $4, $5, letters.id, ${contents("x''")} FROM letters WHERE letters.id = $1`,
-})
+/** Letters by primary key, each with the serial that it gets. */
+const insertOfLetters = changingEach(
+  'items.insertOfLetters',
+  3,
+  'letters.id',
+  ({ is, given }) => `INSERT INTO bartleby.items (${COLUMNS})
+    SELECT ${given(0)}, $1, ${SHELF.queue}, 0, 0, $2, $3, letters.id, ${edited('encoding')}, ${edited('kind')}, ${edited('reference')},
+      CASE WHEN letters.edited = 1 THEN letters.edited_payload ELSE letters.payload END
+    FROM bartleby.letters WHERE ${is}`,
+)
 
 /** Items of letters, all into one partition. */
 interface LetterItems {
@@ -253,14 +251,7 @@ interface LetterItems {
 /** Puts letters that are locked into a partition; each item carries its letter as its case. */
 async function insertLetters(tx: Transaction, items: LetterItems): Promise<void> {
   const { part, createdAt, expireAt, letters, serials } = items
-  if (tx.dialect === 'postgres') {
-    const given = givenByKey(letters, (id, i) => [Number(id), [serials[i] ?? 0]])
-    const inserted = await tx.run(insertOfLetters, letters, given, part, createdAt, expireAt)
-    if (inserted !== letters.length) throw new Error('letters are gone although they were locked')
-    return
-  }
-  await tx.runEach(
-    insertOfLetters,
-    letters.map((id, i) => [id, serials[i] ?? 0, part, createdAt, expireAt]),
-  )
+  const rows = letters.map((id, i) => [id, serials[i] ?? 0] as const)
+  const inserted = await changeEach(tx, insertOfLetters, [part, createdAt, expireAt], rows)
+  if (inserted !== letters.length) throw new Error('letters are gone although they were locked')
 }

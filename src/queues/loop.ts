@@ -16,6 +16,8 @@ import { type CommitContext, Committer } from './commit.ts'
 import {
   type Arrival,
   type Batch,
+  BREADTH,
+  type Breadth,
   type CompleteAsk,
   type ExtendAsk,
   emptyBatch,
@@ -42,9 +44,6 @@ export interface LoopContext extends CommitContext {
   readonly onGone: (loop: QueueLoop) => void
 }
 
-/** Cycles that may be in flight at once; SQLite has a single writer anyway. */
-const MAX_CYCLES = { postgres: 2, sqlite: 1 } as const
-
 /**
  * A second cycle is worth its commit only when this many items wait; fewer gather for the next one. With 8, single
  * calls of 16 callers went from 10,300 to 13,500 per second; with a third cycle they fell below 8,000.
@@ -60,6 +59,7 @@ interface CycleInFlight {
 
 export class QueueLoop {
   readonly #context: LoopContext
+  readonly #breadth: Breadth
   readonly #dealer = new Dealer()
   readonly #committer: Committer
   readonly #pending: Batch = emptyBatch()
@@ -77,6 +77,7 @@ export class QueueLoop {
 
   constructor(queue: QueueRecord, context: LoopContext) {
     this.#context = context
+    this.#breadth = BREADTH[context.db.dialect]
     this.#committer = new Committer(queue, context, this.#dealer)
   }
 
@@ -228,7 +229,7 @@ export class QueueLoop {
       this.#scheduled = false
       if (!this.#mayStart()) return
       const permits = this.#permits()
-      const batch = takeBatch(this.#pending, this.#context.db.dialect, permits)
+      const batch = takeBatch(this.#pending, this.#breadth, permits)
       // Beside a cycle that deals, new items wait for the next one: here they would all go to the waiters that the
       // other cycle does not know, past those that came before them.
       const deals = permits.deals && !(inserts(batch) && this.#dealing())
@@ -285,7 +286,7 @@ export class QueueLoop {
   /** A sweep runs alone: beside it, a lease would pass over the items that it is judging. */
   #maxCycles(): number {
     const sweeping = this.#pending.sweeps.length > 0 || [...this.#cycles].some(({ sweeps }) => sweeps)
-    return sweeping ? 1 : MAX_CYCLES[this.#context.db.dialect]
+    return sweeping ? 1 : this.#breadth.cycles
   }
 
   #inserting(): number {

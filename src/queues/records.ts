@@ -239,7 +239,7 @@ export async function createQueue(
     queue.deadQueue || null,
     textBytes(queue.reference),
     queue.onDeath,
-    storedFlag(tx, holdsLetters),
+    holdsLetters,
   )
   const partitions: Partition[] = []
   for (let number = 0; number < queue.requestedPartitions; number++) {
@@ -273,12 +273,8 @@ export async function saveQueue(tx: Transaction, queueId: number, queue: QueueIn
  * there.
  */
 export async function expectLetters(tx: Transaction, queue: QueueRecord): Promise<void> {
-  if (!queue.holdsLetters) await tx.run(markHoldsLetters, queue.queueId, storedFlag(tx, true))
+  if (!queue.holdsLetters) await tx.run(markHoldsLetters, queue.queueId, true)
 }
-
-/** PostgreSQL knows booleans, SQLite only numbers. */
-const storedFlag = ({ dialect }: Transaction, flag: boolean): string | number =>
-  dialect === 'postgres' ? String(flag) : Number(flag)
 
 /** Removes the queue; its items are out of reach at commit and are cleaned up afterwards, in batches. */
 export async function dropQueue(tx: Transaction, queue: QueueRecord, now: Instant): Promise<void> {

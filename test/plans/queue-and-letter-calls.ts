@@ -22,8 +22,8 @@ const letters = list(range(0, 20).map((i) => i * 7 + 1))
 const leasedSerials = range(LEASED - 9, 10)
 const leased = list(leasedSerials)
 /** The deadline of each, as the load has it, and where it goes. */
-const movedTo = (place: (serial: number) => number | string | null) =>
-  givenByKey(leasedSerials, (serial) => [serial, [`${NOW + 60_000_000n}`, place(serial)]])
+const movedTo = (place: (serial: number) => number | bigint) =>
+  givenByKey(leasedSerials.map((serial) => [serial, NOW + 60_000_000n, place(serial)]))
 const dying = range(LEASED + 1, 1_000)
 const notes = JSON.stringify([
   {
@@ -85,19 +85,24 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
       0,
       list(dying),
       0,
-      givenByKey(dying, (serial) => [
-        serial,
-        ['0', 1, String(serial).padStart(KSUID_LENGTH, '0'), 10_000_000 + serial],
-      ]),
+      givenByKey(
+        dying.map((serial) => [
+          serial,
+          0n,
+          1,
+          String(serial).padStart(KSUID_LENGTH, '0'),
+          10_000_000 + serial,
+        ]),
+      ),
       DEAD_PART,
       NOW,
       'queue-9',
       0,
     ],
   ],
-  ['items.toTail', 'of ten', () => [PART, leased, movedTo((serial) => 10_000_000 + serial), 0, 1]],
-  ['items.toSchedule', 'of ten', () => [PART, leased, movedTo(() => `${NOW + 60_000_000n}`)]],
-  ['items.takeRelapsed', 'of ten', () => [PART, 0, leased, 1, movedTo(() => 0)]],
+  ['items.toTail', 'of ten', () => [PART, 0, 1, leased, movedTo((serial) => 10_000_000 + serial)]],
+  ['items.toSchedule', 'of ten', () => [PART, 0, 1, leased, movedTo(() => NOW + 60_000_000n)]],
+  ['items.takeRelapsed', 'of ten', () => [PART, 0, 1, leased, movedTo(() => 0)]],
   ['items.toHeld', 'of ten', () => [PART, leased]],
   ['items.extend', 'of ten', () => [PART, leased, NOW + 90_000_000n]],
   ['items.delete', 'of ten', () => [PART, leased, '{0,1,2}']],
@@ -106,7 +111,7 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   [
     'items.assignCases',
     'of ten',
-    () => [PART, leased, givenByKey(leasedSerials, (serial) => [serial, [20_000_000 + serial]])],
+    () => [PART, leased, givenByKey(leasedSerials.map((serial) => [serial, 20_000_000 + serial]))],
   ],
   ['items.nextToClear', '', () => [PART, 0, 100, LEASED, 0]],
   ['items.ofCases', '', () => ['{14000010,14000020}']],

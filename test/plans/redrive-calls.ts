@@ -72,11 +72,11 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'letters.forgo': [list(pending)],
   'letters.sentForRedrive': [500, 1, '"redrive":"c"'],
   'items.insertOfLetters': [
-    list(pending),
-    givenByKey(pending, (id) => [id, [9_000_000 + id]]),
     7,
     NOW,
     LATER,
+    list(pending),
+    givenByKey(pending.map((id) => [id, 9_000_000 + id])),
   ],
   'queues.keep': ['queue-7'],
 }

@@ -1,37 +1,37 @@
 /** Moves of items and of lying letters within their queue: to the tail, onto another shelf. */
 import type { Instant } from '../../core/clock.ts'
 import { sql, type Transaction } from '../../db/database.ts'
-import { givenByKey, givenWith } from '../../db/idioms.ts'
+import { changeEach, changingEach } from '../../db/idioms.ts'
 import { moveLyingToTail, scheduleLying } from '../../letters/lying/move.ts'
 import { insistOn } from '../cycle.ts'
 import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'
 import type { ItemFacts } from './inspect.ts'
 
-/** Items of a list that are still as they were read: not leased anew, their lease not extended. `given` has their deadlines first. */
-const asRead = (serials: string, leased: string, given: string): string =>
-  `item.id = ANY(${serials}::bigint[]) AND item.leased = ${leased}
-   AND coalesce(item.lease_deadline, 0) = ${givenWith('item.id', given, 0)}::bigint`
+/** Where an item lies: its part and its shelf, and whether it is leased there. */
+const THERE = 'item.part = $1 AND item.shelf = $2 AND item.leased = $3'
+/** Still as it was read: its lease was not extended. */
+const UNMOVED = 'coalesce(item.lease_deadline, 0) ='
 
 /** Un-leases items and gives them new serials at the tail of the queue. By primary key. */
-const moveToTail = sql('items.toTail', {
-  postgres: `
-    UPDATE bartleby.items AS item
-    SET id = ${givenWith('item.id', '$3', 1)}::bigint, shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
-    WHERE item.part = $1 AND item.shelf = $4 AND ${asRead('$2', '$5', '$3')}`,
-  sqlite: `UPDATE items SET id = $3, shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
-           WHERE part = $1 AND id = $2 AND shelf = $4 AND leased = $5`,
-})
+const moveToTail = changingEach(
+  'items.toTail',
+  3,
+  'item.id',
+  ({ is, given }) => `
+    UPDATE bartleby.items AS item SET id = ${given(1)}, shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
+    WHERE ${THERE} AND ${is} AND ${UNMOVED} ${given(0)}`,
+)
 
 /** Un-leases items and puts them on the scheduled shelf, where they keep their serials. */
-const moveToSchedule = sql('items.toSchedule', {
-  postgres: `
-    UPDATE bartleby.items AS item
-    SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = ${givenWith('item.id', '$3', 1)}::bigint
-    WHERE item.part = $1 AND item.shelf = ${SHELF.queue} AND ${asRead('$2', '1', '$3')}`,
-  sqlite: `UPDATE items SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = $3
-           WHERE part = $1 AND id = $2 AND shelf = ${SHELF.queue} AND leased = 1`,
-})
+const moveToSchedule = changingEach(
+  'items.toSchedule',
+  3,
+  'item.id',
+  ({ is, given }) => `
+    UPDATE bartleby.items AS item SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = ${given(1)}
+    WHERE ${THERE} AND ${is} AND ${UNMOVED} ${given(0)}`,
+)
 
 /** Un-leases items that should die and cannot, and keeps them from being leased. */
 const moveToHeld = sql(
@@ -41,10 +41,12 @@ const moveToHeld = sql(
 )
 
 /** Items that leave for good because their letter takes their place. By primary key. */
-const takeRelapsed = sql('items.takeRelapsed', {
-  postgres: `DELETE FROM bartleby.items AS item WHERE item.part = $1 AND item.shelf = $2 AND ${asRead('$3', '$4', '$5')}`,
-  sqlite: `DELETE FROM items WHERE part = $1 AND shelf = $2 AND id IN (SELECT value FROM json_each($3)) AND leased = $4 AND $5 IS NOT NULL`,
-})
+const takeRelapsed = changingEach(
+  'items.takeRelapsed',
+  3,
+  'item.id',
+  ({ is, given }) => `DELETE FROM bartleby.items AS item WHERE ${THERE} AND ${is} AND ${UNMOVED} ${given(0)}`,
+)
 
 /** An item as it was read: one whose deadline was moved meanwhile makes the move fail, because sums would be off. */
 export type Moving = Pick<ItemFacts, 'serial' | 'leaseDeadline' | 'isLetter'>
@@ -70,23 +72,15 @@ export async function placeAtTail(
   items: readonly Moving[],
   tail: readonly number[],
 ): Promise<void> {
-  const mark = leased ? 1 : 0
   const all = items.map((item, i) => ({ ...item, to: tail[i] ?? 0 }))
   const letters = all.filter((move) => move.isLetter).map(({ serial, to }) => ({ serial, tail: to }))
   if (letters.length > 0)
     insistOn(letters.length, await moveLyingToTail(tx, { part, shelf, leased }, letters))
   if (letters.length === all.length) return
-  const others = all.filter((move) => !move.isLetter)
-  if (tx.dialect === 'postgres') {
-    const given = givenByKey(others, ({ serial, to, ...item }) => [serial, [deadlineOf(item), to]])
-    const moved = await tx.run(moveToTail, part, serialsOf(others), given, shelf, mark)
-    insistOn(others.length, moved)
-  } else {
-    await tx.runEach(
-      moveToTail,
-      others.map(({ serial, to }) => [part, serial, to, shelf, mark]),
-    )
-  }
+  const moves = all
+    .filter((move) => !move.isLetter)
+    .map((item) => [item.serial, deadlineOf(item), item.to] as const)
+  insistOn(moves.length, await changeEach(tx, moveToTail, [part, shelf, leased ? 1 : 0], moves))
 }
 
 /** Puts leased items on the scheduled shelf until the instant beside each. */
@@ -97,18 +91,11 @@ export async function scheduleItems(
 ): Promise<void> {
   const letters = items.filter((item) => item.isLetter)
   if (letters.length > 0) insistOn(letters.length, await scheduleLying(tx, part, letters))
-  const others = items.filter((item) => !item.isLetter)
-  if (others.length === 0) return
-  if (tx.dialect === 'postgres') {
-    const given = givenByKey(others, (item) => [item.serial, [deadlineOf(item), `${item.enqueueAt}`]])
-    const moved = await tx.run(moveToSchedule, part, serialsOf(others), given)
-    insistOn(others.length, moved)
-  } else {
-    await tx.runEach(
-      moveToSchedule,
-      others.map((item) => [part, item.serial, item.enqueueAt]),
-    )
-  }
+  const moves = items
+    .filter((item) => !item.isLetter)
+    .map((item) => [item.serial, deadlineOf(item), item.enqueueAt] as const)
+  if (moves.length > 0)
+    insistOn(moves.length, await changeEach(tx, moveToSchedule, [part, SHELF.queue, 1], moves))
 }
 
 const uncountDelivery = sql(
@@ -133,14 +120,10 @@ export async function holdItems(tx: Transaction, part: number, serials: readonly
 
 /** Removes items whose letters are reopened; all of them must be as they were read. */
 export async function removeRelapsed(tx: Transaction, from: Origin, items: readonly Moving[]): Promise<void> {
-  const deadlines = givenByKey(items, (item) => [item.serial, [deadlineOf(item)]])
-  const mark = from.leased ? 1 : 0
-  const removed = await tx.run(takeRelapsed, from.part, from.shelf, serialsOf(items), mark, deadlines)
+  const rows = items.map((item) => [item.serial, deadlineOf(item)] as const)
+  const removed = await changeEach(tx, takeRelapsed, [from.part, from.shelf, from.leased ? 1 : 0], rows)
   insistOn(items.length, removed)
 }
 
-export const serialsOf = (items: readonly Moving[]): number[] => items.map(({ serial }) => serial)
-
-/** As text: JSON numbers would lose the digits beyond 2^53. */
-export const deadlineOf = ({ leaseDeadline }: Pick<Moving, 'leaseDeadline'>): string =>
-  String(leaseDeadline ?? 0n)
+/** The deadline of its lease; 0 without one. */
+export const deadlineOf = ({ leaseDeadline }: Moving): bigint => leaseDeadline ?? 0n

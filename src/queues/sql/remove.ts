@@ -1,5 +1,5 @@
 /** complete, items.delete, clear: take items out for good. */
-import { type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
+import { type Integer, type Session, sql, type Transaction, type Value } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import type { CountChange } from '../counts.ts'
 import { SHELF } from '../schema.ts'
@@ -57,6 +57,19 @@ const nextToClear = sql(
    WHERE part = $1 AND shelf = $2 AND id > $4 AND leased <= $5 ORDER BY part, shelf, id LIMIT $3 FOR UPDATE`,
 )
 
+/** Adds up and removes what a pair of statements is about; SQLite removes only what `isWanted`. */
+async function remove(
+  tx: Transaction,
+  { remove, tally }: ReturnType<typeof removing>,
+  values: readonly Value[],
+  isWanted: (tally: RemovedRow | undefined) => boolean = () => true,
+): Promise<RemovedRow | undefined> {
+  const isOne = tx.dialect === 'postgres'
+  const [row] = await tx.rows<RemovedRow>(isOne ? remove : tally, ...values)
+  if (!isOne && isWanted(row)) await tx.run(remove, ...values)
+  return row
+}
+
 /**
  * Removes leased items. `count` tells how many of `serials` there were; the caller insists on all of them. `cases` are
  * the cases of those that failed before or were sent back, by serial.
@@ -70,11 +83,9 @@ export async function removeLeased(
   readonly change: CountChange
   readonly cases: ReadonlyMap<number, LetterId>
 }> {
-  const statement = tx.dialect === 'postgres' ? leased.remove : leased.tally
-  const [tally] = await tx.rows<RemovedRow>(statement, part, serials)
-  const count = Number(tally?.leased ?? 0)
-  if (tx.dialect === 'sqlite' && count === serials.length) await tx.run(leased.remove, part, serials)
-  return { count, change: changeOf(tally), cases: caseIdsOf(tally) }
+  const countOf = (tally: RemovedRow | undefined) => Number(tally?.leased ?? 0)
+  const tally = await remove(tx, leased, [part, serials], (found) => countOf(found) === serials.length)
+  return { count: countOf(tally), change: changeOf(tally), cases: caseIdsOf(tally) }
 }
 
 /** An item that was removed and had a case. */
@@ -91,10 +102,7 @@ export async function removeAny(
   serials: readonly number[],
   shelves: readonly number[] = Object.values(SHELF),
 ): Promise<{ readonly change: CountChange; readonly cases: readonly RemovedCase[] }> {
-  const values = [part, serials, shelves] as const
-  const statement = tx.dialect === 'postgres' ? any.remove : any.tally
-  const [tally] = await tx.rows<RemovedRow>(statement, ...values)
-  if (tx.dialect === 'sqlite') await tx.run(any.remove, ...values)
+  const tally = await remove(tx, any, [part, serials, shelves])
   return { change: changeOf(tally), cases: casesOf(tally) }
 }
 
