@@ -9,7 +9,7 @@ import { parameterFor } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { sizeOf } from '../harness/limits.ts'
 import { freshSqlite, type StoreKind } from '../harness/stores.ts'
-import { ExplainedStore, nodesOf, type PlanNode, rowsMet } from '../plans/explain.ts'
+import { ExplainedStore, NOW, nodesOf, type PlanNode, rowsMet } from '../plans/explain.ts'
 import { fillRedriven } from './redriven-store.ts'
 import { type Call, callsOfVerify } from './watched-calls.ts'
 
@@ -95,6 +95,9 @@ describe('what verify reads on PostgreSQL', () => {
       times: rows / (few.get(invariant) ?? 0),
     }))
     expect(grown.filter(({ times }) => times > TIMES + 1)).toEqual([])
+    // Of every lane that leaves over a network, the letter that is next.
+    const { custom, kept } = await large.measure('verify.nextMember', [1, 0, NOW, 0])
+    for (const { rows } of [custom, kept]) expect(rows).toBeLessThan(10)
   })
 })
 
