@@ -4,9 +4,9 @@ import type { Office, RedriveDetail } from '../../src/index.ts'
 
 export const ACTOR = 'bench'
 
-/** A plan to send back all letters that are pending. */
-export const planAll = ({ redrives }: Office, rate: number | null = null): Promise<RedriveDetail> =>
-  redrives.plan({
+/** A plan to send back all letters that are pending; one that takes longer than a call is waited for. */
+export async function planAll({ redrives }: Office, rate: number | null = null): Promise<RedriveDetail> {
+  let plan = await redrives.plan({
     selection: { by: 'filter', filter: {} },
     action: 'retry',
     queue: null,
@@ -15,6 +15,12 @@ export const planAll = ({ redrives }: Office, rate: number | null = null): Promi
     reason: null,
     actor: ACTOR,
   })
+  while (plan.state === 'planning') {
+    await pause(100)
+    plan = await redrives.read(plan.id)
+  }
+  return plan
+}
 
 /** Starts a plan and waits until all of it was sent. */
 export async function carryOut({ redrives }: Office, id: RedriveDetail['id']): Promise<RedriveDetail> {
