@@ -8,6 +8,9 @@ describe('one text for both stores', () => {
     expect(
       inSqlite('WHERE (part, shelf, id) > ($1, 0, $2) AND (part, shelf) <= ($1, 0) AND leased <> 1'),
     ).toBe('WHERE part = ?1 AND shelf = 0 AND id > ?2 AND leased <> 1')
+    expect(inSqlite('WHERE (channel, at, id) < ($4, $1, $2) AND channel >= $4')).toBe(
+      'WHERE channel = ?4 AND (at, id) < (?1, ?2)',
+    )
     expect(inSqlite('WHERE (series, created_at) >= ($1, $2)\n  AND series <= $1')).toBe(
       'WHERE series = ?1 AND created_at >= ?2',
     )

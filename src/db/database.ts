@@ -70,13 +70,15 @@ const recordsOf = (_: string, place: string, name: string, columns: string): str
  */
 const RANGES = [
   /\(([\w.]+), ([\w.]+), ([\w.]+)\) ([<>]=?) \(([^,()]+), ([^,()]+), ([^,()]+)\)\s+AND \(\1, \2\) [<>]= \(\5, \6\)/g,
+  /\(([\w.]+), ([\w.]+), ([\w.]+)\) ([<>]=?) \(([^,()]+), ([^,()]+), ([^,()]+)\)\s+AND \1 [<>]= \5(?!\w)/g,
   /\(([\w.]+), ([\w.]+)\) ([<>]=?) \(([^,()]+), ([^,()]+)\)\s+AND \1 [<>]= \4(?!\w)/g,
 ] as const
 
 const forSqlite = (text: string): string =>
   oneGiven(text)
     .replace(RANGES[0], '$1 = $5 AND $2 = $6 AND $3 $4 $7')
-    .replace(RANGES[1], '$1 = $4 AND $2 $3 $5')
+    .replace(RANGES[1], '$1 = $5 AND ($2, $3) $4 ($6, $7)')
+    .replace(RANGES[2], '$1 = $4 AND $2 $3 $5')
     .replaceAll('bartleby.', '')
     .replace(/= ANY\(ARRAY\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)\)/g, 'IN ($1)')
     .replace(/jsonb_to_recordset\((\$\d+)::jsonb\) AS (\w+) \(([^)]+)\)/g, recordsOf)

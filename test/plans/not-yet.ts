@@ -19,9 +19,6 @@ export const NOT_YET: Readonly<Record<string, string>> = {
   'webhooks.listScheduledAndSent.older': SORTS_ALL,
   'webhooks.listWaiting.newer': SORTS_ALL,
   'webhooks.listWaiting.older': SORTS_ALL,
-  'outbox oldest': 'meets thousands of rows without statistics',
-  'outbox recordKeys': 'reads the whole table without statistics',
-  'outbox purge': 'reads the whole table without statistics',
   // letters
   'redriveExceptions.count': 'reads all exceptions when statistics are those of a small store',
   'redrives.forget.redrive_exceptions': 'reads all exceptions of the redrive for a batch of them',
