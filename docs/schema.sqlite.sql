@@ -16,9 +16,13 @@ CREATE TABLE drawers (
   source TEXT NOT NULL,
   engine TEXT NOT NULL,
   queue TEXT NOT NULL,
-  signature INTEGER NOT NULL, origin INTEGER,
+  signature INTEGER NOT NULL, place INTEGER,
   UNIQUE (source, engine, queue, signature)
 ) STRICT;
+
+CREATE INDEX drawers_by_place ON drawers (place);
+
+CREATE INDEX drawers_by_signature ON drawers (signature);
 
 CREATE TABLE dropped_parts (part INTEGER PRIMARY KEY, dropped_at INTEGER NOT NULL) STRICT;
 
@@ -222,19 +226,6 @@ CREATE TABLE lease_batches (
 
 CREATE INDEX lease_batches_due ON lease_batches (due_at);
 
-CREATE TABLE letter_activity (
-  grain INTEGER NOT NULL,
-  subject INTEGER NOT NULL,
-  act INTEGER NOT NULL,
-  at INTEGER NOT NULL,
-  letters INTEGER NOT NULL,
-  PRIMARY KEY (grain, subject, act, at)
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX letter_hours_oldest ON letter_activity (at) WHERE grain = 1;
-
-CREATE INDEX letter_minutes_oldest ON letter_activity (at) WHERE grain = 0;
-
 CREATE TABLE letter_attempts (
   letter_id INTEGER NOT NULL,
   number INTEGER NOT NULL,
@@ -249,6 +240,25 @@ CREATE TABLE letter_attempts (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX letter_attempts_superseded ON letter_attempts (superseded_at) WHERE superseded_at IS NOT NULL;
+
+CREATE TABLE letter_hours (
+  subject INTEGER NOT NULL,
+  act INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  letters INTEGER NOT NULL,
+  PRIMARY KEY (subject, act, at)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX letter_hours_oldest ON letter_hours (at);
+
+CREATE TABLE letter_minutes (
+  act INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  letters INTEGER NOT NULL,
+  PRIMARY KEY (act, at)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX letter_minutes_oldest ON letter_minutes (at);
 
 CREATE VIRTUAL TABLE letter_texts USING fts5 (words, tokenize = 'trigram', content = '', contentless_delete = 1);
 
@@ -358,6 +368,22 @@ CREATE TABLE partitions (
   number INTEGER NOT NULL,
   id_prefix TEXT NOT NULL,
   UNIQUE (queue_id, number)
+) STRICT;
+
+CREATE TABLE place_totals (
+  place INTEGER NOT NULL,
+  status INTEGER NOT NULL,
+  letters INTEGER NOT NULL,
+  last_seen_at INTEGER NOT NULL,
+  PRIMARY KEY (place, status)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE places (
+  id INTEGER PRIMARY KEY,
+  source TEXT NOT NULL,
+  engine TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  UNIQUE (source, engine, queue)
 ) STRICT;
 
 CREATE TABLE queues (

@@ -36,12 +36,12 @@ import type { Kafka, KafkaParts } from './kafka/kafka.ts'
 import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from './kafka/options.ts'
 import { kafkaLetterSource } from './kafka/source.ts'
 import { readCase } from './letters/confirm.ts'
-import { activityFold, letterFold } from './letters/counts.ts'
+import { letterCounter } from './letters/counts.ts'
 import { Drawers } from './letters/drawers.ts'
 import { FilingClerk } from './letters/filing.ts'
 import type { SourceName } from './letters/letter.ts'
 import { Letters } from './letters/letters.ts'
-import { outcomeFold } from './letters/outcomes.ts'
+import { outcomeCounter } from './letters/outcomes.ts'
 import { DEFAULT_RETENTION_DAYS, type Removed, Retention } from './letters/retention.ts'
 import { type OfficeRuns, officeRuns } from './letters/runs.ts'
 import type { LetterSource } from './letters/source.ts'
@@ -54,7 +54,7 @@ import type { Queues } from './queues/queue.ts'
 import { StoreQueues } from './queues/queues.ts'
 import { Redrives } from './redrive/redrives.ts'
 import { type WebhookOptions, webhookSettings } from './webhooks/settings.ts'
-import { webhookFold } from './webhooks/tallies.ts'
+import { webhookCounter } from './webhooks/tallies.ts'
 import { Webhooks } from './webhooks/webhooks.ts'
 
 export interface OfficeOptions {
@@ -409,8 +409,8 @@ async function wire(
     retention,
     writes: new WriteProof(db),
     clerks: [
-      ...[letterFold, activityFold, outcomeFold, webhookFold].map(
-        (fold) => new CountFolder(fold, { db, clock, log, everyMs: foldMs }),
+      ...[letterCounter, outcomeCounter, webhookCounter].map(
+        (counter) => new CountFolder(counter, { db, clock, log, everyMs: foldMs }),
       ),
       new FilingClerk(db, log),
       ...(storeClock === null ? [] : [storeClock]),

@@ -79,12 +79,16 @@ async function registerKinds(loader: Loader, nowUs: bigint, { kinds }: Mix): Pro
         Number(nowUs),
       ),
     )
+    const filed = await once(`place ${source} ${engine} ${queue}`, () =>
+      id(`INSERT INTO ${schema}places (source, engine, queue) VALUES ($1, $2, $3)`, source, engine, queue),
+    )
     const drawer = await id(
-      `INSERT INTO ${schema}drawers (source, engine, queue, signature) VALUES ($1, $2, $3, $4)`,
+      `INSERT INTO ${schema}drawers (source, engine, queue, signature, place) VALUES ($1, $2, $3, $4, $5)`,
       source,
       engine,
       queue,
       group,
+      filed,
     )
     const series = (operation: string) =>
       once(`${engine} ${operation}`, () =>

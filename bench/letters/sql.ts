@@ -151,38 +151,43 @@ const MINUTE_US = 60_000_000
 /** How far back minutes are kept, counted from the newest letter. */
 const MINUTES_US = 26 * HOUR_US
 
-/** The activity that the captures would have left: ever by drawer, by the hour for all subjects, by the minute for the office. */
-export function insertArrivals(schema: string): string[] {
-  const arrivals = (grain: number, subject: string, at: string, where = '') =>
-    `INSERT INTO ${schema}letter_activity (grain, subject, act, at, letters)
-     SELECT ${grain}, ${subject}, 0, ${at}, count(*) FROM ${schema}letters ${where} GROUP BY 2, 4`
+const inPlaces = (schema: string): string =>
+  `${schema}letters JOIN ${schema}drawers ON drawers.id = letters.drawer`
+
+/** The activity that the captures would have left: by the hour for all subjects, by the minute for the office. */
+function insertArrivals(schema: string): string[] {
   const from = (width: number) => `captured_at - captured_at % ${width}`
+  const hours = (subject: string) =>
+    `INSERT INTO ${schema}letter_hours (subject, act, at, letters)
+     SELECT ${subject}, 0, ${from(HOUR_US)}, count(*) FROM ${inPlaces(schema)} GROUP BY 1, 3`
   return [
-    arrivals(2, 'drawer', '0'),
-    arrivals(1, '0', from(HOUR_US)),
-    arrivals(1, 'drawer', from(HOUR_US)),
-    arrivals(1, '-drawer', from(HOUR_US)),
-    arrivals(
-      0,
-      '0',
-      from(MINUTE_US),
-      `WHERE captured_at >= (SELECT max(captured_at) - ${MINUTES_US} FROM ${schema}letters)`,
-    ),
+    ...['0', 'letters.drawer', '-drawers.place'].map(hours),
+    `INSERT INTO ${schema}letter_minutes (act, at, letters)
+     SELECT 0, ${from(MINUTE_US)}, count(*) FROM ${schema}letters
+     WHERE captured_at >= (SELECT max(captured_at) - ${MINUTES_US} FROM ${schema}letters) GROUP BY 2`,
+  ]
+}
+
+/** What is counted of letters: per drawer and status, per place and status, and their activity. */
+export function insertLetterCounts(schema: string): string[] {
+  const total = (table: string, key: string, name: string, status: string) =>
+    `INSERT INTO ${schema}${table} (${name}, status, letters, last_seen_at)
+     SELECT ${key}, ${status}, count(*), max(last_failure_at) FROM ${inPlaces(schema)} GROUP BY 1, 2`
+  return [
+    total('letter_totals', 'letters.drawer', 'drawer', 'letters.status'),
+    total('place_totals', 'drawers.place', 'place', 'letters.status'),
+    total('place_totals', 'drawers.place', 'place', '4'),
+    ...insertArrivals(schema),
   ]
 }
 
 /** What is counted of the letters that were loaded: per drawer and status, and in the dead queue. */
 export function insertTotals(dialect: Dialect): string[] {
   const { schema } = words[dialect]
-  const total = (status: string, grouping: string) =>
-    `INSERT INTO ${schema}letter_totals (drawer, status, letters, last_seen_at)
-     SELECT drawer, ${status}, count(*), max(last_failure_at) FROM ${schema}letters GROUP BY ${grouping}`
   const lying = (value: string) =>
     `(SELECT ${value} FROM ${schema}letters WHERE letters.part = partition_totals.part)`
   return [
-    total('status', 'drawer, status'),
-    total('4', 'drawer'),
-    ...insertArrivals(schema),
+    ...insertLetterCounts(schema),
     `UPDATE ${schema}partition_totals SET ready = ready + ${lying('count(*)')}, dead = dead + ${lying('count(*)')},
        created_s = created_s + ${lying('sum(laid_at / 1000000)')}, created_us = created_us + ${lying('sum(laid_at % 1000000)')}
      WHERE part = (SELECT min(part) FROM kinds)`,

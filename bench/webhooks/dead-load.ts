@@ -142,14 +142,21 @@ async function registerPlaces(
         channel,
         consumerId,
       )
+      const queue = queueOfConsumer(channelId, consumerId)
+      await loader.run(
+        `INSERT INTO ${schema}places (source, engine, queue) VALUES ('webhooks', 'webhooks', $1)
+         ON CONFLICT (source, engine, queue) DO NOTHING`,
+        queue,
+      )
       const drawer = await one(
-        `INSERT INTO ${schema}drawers (source, engine, queue, signature) VALUES ('webhooks', 'webhooks', $1, $2)
+        `INSERT INTO ${schema}drawers (source, engine, queue, signature, place)
+         SELECT source, engine, queue, CAST($2 AS int), id FROM ${schema}places WHERE source = 'webhooks' AND queue = $1
          RETURNING id AS number`,
-        queueOfConsumer(channelId, consumerId),
+        queue,
         group,
       )
       await loader.run(
-        'INSERT INTO places VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+        'INSERT INTO addressees VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
         Math.floor(index / layout.consumers),
         index % layout.consumers,
         error,

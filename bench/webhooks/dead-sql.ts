@@ -1,5 +1,5 @@
 /** The SQL of the load. Both stores get the same; what is said of a job follows from the number of its message. */
-import { type Dialect, insertArrivals, words } from '../letters/sql.ts'
+import { type Dialect, insertLetterCounts, words } from '../letters/sql.ts'
 
 /** How callbacks failed: the number of the job stands between the two halves. */
 export const deadErrors = [
@@ -10,7 +10,7 @@ export const deadErrors = [
 ] as const
 
 /** What stands for a channel, a consumer of it and an error, with the numbers that the store gave them. */
-export const createPlaces = `CREATE TEMP TABLE places (
+export const createPlaces = `CREATE TEMP TABLE addressees (
   channel int, position int, error int, channel_number int, channel_id text, consumer int, drawer int, error_class text,
   before text, after text, PRIMARY KEY (channel, position, error))`
 
@@ -43,7 +43,7 @@ const jobs = (dialect: Dialect, range: Range): string =>
   `(SELECT m, m * ${range.consumers} + position + 1 AS l, at + position AS at, position, channel_number, channel_id, consumer,
       drawer, error_class, before, after
     FROM ${numbered(dialect, range)}
-    JOIN places ON places.channel = numbered.channel AND places.error = m / ${range.channels} % ${deadErrors.length}) AS jobs`
+    JOIN addressees ON addressees.channel = numbered.channel AND addressees.error = m / ${range.channels} % ${deadErrors.length}) AS jobs`
 
 const createdAt = '(at - 3600000000)'
 
@@ -81,7 +81,7 @@ export function insertMessages(dialect: Dialect, range: Range): string {
   const { schema, bytes } = words[dialect]
   return `INSERT INTO ${schema}webhook_messages (id, channel, message_id, producer, created_at, received_at, priority, first_job,
       jobs, content_type, headers, payload)
-    SELECT ${messageKey('0')}, (SELECT min(channel_number) FROM places WHERE places.channel = numbered.channel), ${messageId},
+    SELECT ${messageKey('0')}, (SELECT min(channel_number) FROM addressees WHERE addressees.channel = numbered.channel), ${messageId},
       (SELECT min(id) FROM ${schema}webhook_producers), ${createdAt}, ${createdAt}, 0, ${jobId(range, '0')}, ${range.consumers},
       'application/json', '[]', ${bytes(payload)}
     FROM ${numbered(dialect, range)}`
@@ -128,13 +128,8 @@ const triesOf = ({ failures }: Range): string =>
 /** What is counted: letters by drawer, messages by channel. */
 export function insertTotals(dialect: Dialect): string[] {
   const { schema } = words[dialect]
-  const letters = (status: number) =>
-    `INSERT INTO ${schema}letter_totals (drawer, status, letters, last_seen_at)
-     SELECT drawer, ${status}, count(*), max(last_failure_at) FROM ${schema}letters GROUP BY drawer`
   return [
-    letters(0),
-    letters(4),
-    ...insertArrivals(schema),
+    ...insertLetterCounts(schema),
     `INSERT INTO ${schema}webhook_totals (subject, tally, amount)
      SELECT channel, 11, count(*) FROM ${schema}webhook_messages GROUP BY channel`,
   ]

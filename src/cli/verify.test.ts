@@ -53,8 +53,9 @@ describe('bartleby verify', () => {
 
   it('ends with 1 on one that does not, and prints what is wrong and where', async () => {
     await migrateStore(`sqlite:${file}`)
-    onStore(`INSERT INTO letter_totals VALUES (1, 0, 5, 0), (1, 4, 5, 0), (2, 0, 1, 0);
-             INSERT INTO letter_activity VALUES (2, 1, 0, 0, 5)`)
+    onStore(`INSERT INTO places VALUES (1, 'http', 'hmac', '');
+             INSERT INTO place_totals VALUES (1, 4, 5, 0);
+             INSERT INTO letter_totals VALUES (1, 0, 5, 0), (2, 0, 1, 0)`)
     const { code, out, err } = await verify()
     expect(code).toBe(1)
     expect(out).toContain('✗ I6   every count is what counting gives: broken 2 times')
@@ -65,7 +66,7 @@ describe('bartleby verify', () => {
 
   it('prints the same as JSON, and no progress', async () => {
     await migrateStore(`sqlite:${file}`)
-    onStore('INSERT INTO letter_totals VALUES (1, 4, 1, 0)')
+    onStore(`INSERT INTO places VALUES (1, 'http', 'hmac', ''); INSERT INTO place_totals VALUES (1, 4, 1, 0)`)
     const drawn: string[] = []
     const args = ['verify', '--store', `sqlite:${file}`, '--json']
     const { code, out } = await bartleby(args, { redraw: (text) => void drawn.push(text) })

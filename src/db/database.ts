@@ -144,6 +144,8 @@ export const BATCH_ROWS = 2_000
 
 /** A session inside a transaction: what it did is durable when the call that opened it has returned. */
 export interface Transaction extends Session {
+  /** Whether it was run before and lost a race: what is remembered of the store may be why. Left out: it was not. */
+  readonly isRerun?: boolean
   /** Adds a statement that travels with the commit, for writes whose result nobody needs. */
   atCommit(statement: Statement, ...values: readonly Value[]): void
 }

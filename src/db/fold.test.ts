@@ -4,7 +4,7 @@ import { instant } from '../core/clock.ts'
 import { silentLog } from '../core/log.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { MIGRATIONS } from '../migrations.ts'
-import { readTalliesOf, Tallies, webhookFold } from '../webhooks/tallies.ts'
+import { readTalliesOf, Tallies, webhookCounter } from '../webhooks/tallies.ts'
 import { type Database, type Integer, sql } from './database.ts'
 import { CountFolder, type FoldTurn, foldCounts, readLastFoldAt } from './fold.ts'
 import { leasedLock } from './lock.ts'
@@ -51,7 +51,8 @@ describe('folding', () => {
       tallies.add(subject, 'delivered', amount)
       tallies.write(tx)
     })
-  const fold = (turn: Partial<FoldTurn> = {}) => foldCounts(db, webhookFold, { clock, owner: 'me', ...turn })
+  const fold = (turn: Partial<FoldTurn> = {}) =>
+    foldCounts(db, webhookCounter, { clock, owner: 'me', ...turn })
   const unfolded = () =>
     db.session('test', async (session) => {
       const [row] = await session.rows<{ found: Integer }>(countDeltas)
@@ -59,7 +60,7 @@ describe('folding', () => {
     })
   const delivered = (subject: number) =>
     db.session('test', async (session) => (await readTalliesOf(session, subject)).delivered ?? 0)
-  const lastFold = () => db.session('test', (session) => readLastFoldAt(session, webhookFold, instant(0n)))
+  const lastFold = () => db.session('test', (session) => readLastFoldAt(session, webhookCounter, instant(0n)))
 
   it('moves deltas to the totals, in as many steps as it takes, and changes no number', async () => {
     for (let i = 0; i < 12; i++) await deliver(i % 3)
@@ -95,7 +96,7 @@ describe('folding', () => {
   it('ends where the lock was lost on the way, and takes nothing from then on', async () => {
     for (let i = 0; i < 6; i++) await deliver(1)
     let steps = 0
-    const other = leasedLock(db, clock, webhookFold.lock, 'other')
+    const other = leasedLock(db, clock, webhookCounter.lock, 'other')
     const rob: Database = new Proxy(db, {
       get: (target, key) =>
         key === 'statement' && ++steps === 2
@@ -106,11 +107,11 @@ describe('folding', () => {
             }
           : Reflect.get(target, key).bind?.(target),
     })
-    expect(await foldCounts(rob, webhookFold, { clock, owner: 'me', most: 2 })).toBeNull()
+    expect(await foldCounts(rob, webhookCounter, { clock, owner: 'me', most: 2 })).toBeNull()
     expect(await unfolded()).toBe(4)
     expect(await delivered(1)).toBe(6)
     // Giving up what one no longer has is without effect.
-    await leasedLock(db, clock, webhookFold.lock, 'me').drop()
+    await leasedLock(db, clock, webhookCounter.lock, 'me').drop()
     expect(await fold()).toBeNull()
   })
 
@@ -120,7 +121,7 @@ describe('folding', () => {
     let folding = true
     const folds = Promise.all(
       ['one', 'two', 'three'].map((owner) =>
-        foldCounts(db, { ...webhookFold, lock: owner }, { clock, owner, most: 3 }),
+        foldCounts(db, { ...webhookCounter, lock: owner }, { clock, owner, most: 3 }),
       ),
     ).finally(() => {
       folding = false
@@ -165,7 +166,7 @@ describe('folding', () => {
 
   it('begins with the folder, which leaves the lock when it stops', async () => {
     await deliver(1)
-    const folder = new CountFolder(webhookFold, { db, clock, log: silentLog })
+    const folder = new CountFolder(webhookCounter, { db, clock, log: silentLog })
     folder.start()
     await folder.stop()
     expect(await unfolded()).toBe(0)
@@ -176,11 +177,11 @@ describe('folding', () => {
     const file = await freshSqlite()
     const sqlite = openDatabase(file.url, { poolSize: 1 })
     await migrate(sqlite, MIGRATIONS)
-    const folder = new CountFolder(webhookFold, { db: sqlite, clock, log: silentLog })
+    const folder = new CountFolder(webhookCounter, { db: sqlite, clock, log: silentLog })
     folder.start()
     await folder.stop()
     const now = clock.now()
-    expect(await sqlite.session('test', (session) => readLastFoldAt(session, webhookFold, now))).toBe(now)
+    expect(await sqlite.session('test', (session) => readLastFoldAt(session, webhookCounter, now))).toBe(now)
     await sqlite.close()
     await file.dispose()
   })

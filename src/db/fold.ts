@@ -1,80 +1,19 @@
 /**
- * Folding of counts. On PostgreSQL a transaction that changes a count appends a signed delta, so that writers never wait for each
- * other; a folder adds the deltas to the totals, and every read adds what is not folded yet. So the numbers never depend on
- * when a fold runs, who runs it, or whether it was cut short. SQLite, with its single writer, keeps totals and has nothing to fold.
- *
- * A fold removes exactly the rows that it adds up, in one statement. One server folds at a time, under a leased lock.
+ * Folding of counts: the deltas that transactions on PostgreSQL appended are added to the totals (`counter.ts`). SQLite has nothing to
+ * fold. A fold removes exactly the rows that it adds up, in one statement. One server folds at a time, under a leased lock.
  */
 import { type Clock, type Instant, instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { type Database, type Integer, type Session, type Statement, sql } from './database.ts'
-import { leasedLock, takingLock } from './lock.ts'
-
-/** Counts that are folded: a table of deltas with a rising `id`, and one of totals whose key is `keys`. */
-export interface FoldedCounts {
-  /** The statement's name, and the verb of the store's metrics. */
-  readonly name: string
-  /** The name of the lock, under which the time of the last fold is kept too. */
-  readonly lock: string
-  readonly deltas: string
-  readonly totals: string
-  readonly keys: readonly string[]
-  /** Columns that are added up. */
-  readonly sums: readonly string[]
-  /** Columns of which the greatest is kept. */
-  readonly latest?: readonly string[]
-  /**
-   * A query over `taken`, the deltas of a fold, that makes rows with the columns of the totals of them: where a delta belongs to
-   * several totals. Left out: each is added to one.
-   */
-  readonly spread?: string
-}
+import { leasedLock } from './lock.ts'
 
 /** How certain counts are folded. */
 export interface Fold {
+  /** The verb of the store's metrics. */
   readonly name: string
+  /** The name of the lock, under which the time of the last fold is kept too. */
   readonly lock: string
   readonly statement: Statement
-}
-
-/**
- * Declares the fold of counts: one statement and so one transaction. It begins by taking or renewing the lock and does nothing
- * without it; with it, the row of the lock stays ours until the commit. It deletes a batch of deltas, reading the primary key from
- * `$2` on, where earlier folds left no dead rows, and adds their sums to the totals in the order of their keys, so that two of
- * them, however they came to run at once, wait for each other in one order. Cost: the rows of the batch.
- */
-export function countFold(counts: FoldedCounts): Fold {
-  const { name, lock, deltas, totals, keys, sums, latest = [] } = counts
-  const rows = counts.spread === undefined ? 'taken' : `(${counts.spread}) AS spread`
-  const key = keys.join(', ')
-  const added = [
-    ...sums.map((column) => `${column} = totals.${column} + excluded.${column}`),
-    ...latest.map((column) => `${column} = greatest(totals.${column}, excluded.${column})`),
-  ]
-  const aggregates = [
-    ...sums.map((column) => `sum(${column})`),
-    ...latest.map((column) => `max(${column})`),
-  ].join(', ')
-  const statement = sql(name, {
-    postgres: `
-      WITH mine AS (
-        ${takingLock({ name: '$3', owner: '$4', deadline: '$5', now: '$6' })} RETURNING name
-      ), noted AS (
-        INSERT INTO bartleby.count_folds (name, folded_at) SELECT name, $6::bigint FROM mine
-        ON CONFLICT (name) DO UPDATE SET folded_at = excluded.folded_at
-      ), taken AS (
-        DELETE FROM ${deltas} WHERE id = ANY(ARRAY(
-          SELECT id FROM ${deltas} WHERE id > $2 AND EXISTS (SELECT 1 FROM mine) ORDER BY id LIMIT $1))
-        RETURNING *
-      ), folded AS (
-        INSERT INTO ${totals} AS totals (${[...keys, ...sums, ...latest].join(', ')})
-        SELECT ${key}, ${aggregates} FROM ${rows} GROUP BY ${key} ORDER BY ${key}
-        ON CONFLICT (${key}) DO UPDATE SET ${added.join(', ')}
-      )
-      SELECT EXISTS (SELECT 1 FROM mine) AS held, count(*) AS folded, max(id) AS last FROM taken`,
-    sqlite: '',
-  })
-  return { name, lock, statement }
 }
 
 /** How many deltas one fold takes: a transaction of a few milliseconds. */

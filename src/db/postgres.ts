@@ -36,7 +36,9 @@ const SERIALISATION_FAILURE = '40001'
 const DEADLOCK = '40P01'
 /** Two made the same row at once: run again, the loser finds the other's. Inserts that expect a twin say ON CONFLICT. */
 const TWIN = '23505'
-const LOST_RACES: readonly string[] = [SERIALISATION_FAILURE, DEADLOCK, TWIN]
+/** What a row names was removed meanwhile, and a value that is looked up is missing: run again, it is made anew. */
+const GONE = '23502'
+const LOST_RACES: readonly string[] = [SERIALISATION_FAILURE, DEADLOCK, TWIN, GONE]
 
 /**
  * A server that does not answer for this long counts as gone, as when a machine vanishes without closing its
@@ -145,6 +147,7 @@ class SingleStatements extends PostgresSession implements Transaction {
 }
 
 class PostgresTransaction extends PostgresSession implements Transaction {
+  isRerun = false
   readonly #atCommit: [Statement, readonly Value[]][] = []
 
   atCommit(statement: Statement, ...values: readonly Value[]): void {
@@ -215,7 +218,12 @@ export class PostgresDatabase implements Database {
   }
 
   async transaction<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const attempt = () => this.#connected((connection) => commit(new PostgresTransaction(connection), work))
+    const attempt = (isRerun: boolean) =>
+      this.#connected((connection) => {
+        const tx = new PostgresTransaction(connection)
+        tx.isRerun = isRerun
+        return commit(tx, work)
+      })
     return this.#observed(verb, () => withAttempts(attempt, lostRace), true)
   }
 

@@ -26,6 +26,7 @@ const SQLITE_READONLY = 8
 const SQLITE_IOERR = 10
 const SQLITE_FULL = 13
 const SQLITE_CANTOPEN = 14
+const SQLITE_CONSTRAINT_NOTNULL = 1299
 
 /**
  * FULL makes every commit wait for the disk: nothing is acknowledged that a power cut could take back. Waiting for
@@ -56,6 +57,7 @@ const toParameter = (value: Value) => parameterFor('sqlite', value)
 /** Serves as session, snapshot and transaction alike: there is one connection, and `#alone` keeps callers apart. */
 class SqliteSession implements Transaction, Snapshot {
   readonly dialect = 'sqlite'
+  isRerun = false
   readonly #connection: DatabaseSync
   readonly #prepared = new Map<string, StatementSync>()
 
@@ -144,7 +146,11 @@ export class SqliteDatabase implements Database {
   }
 
   transaction<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    return this.#alone(verb, () => withAttempts(() => this.#commit(work), lostRace), true)
+    const attempt = (isRerun: boolean) => {
+      this.#session.isRerun = isRerun
+      return this.#commit(work)
+    }
+    return this.#alone(verb, () => withAttempts(attempt, lostRace), true)
   }
 
   statement<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -263,8 +269,12 @@ function resultCode(error: unknown): number | undefined {
 
 const lostRace = (error: unknown): boolean => {
   const code = resultCode(error)
-  return code === SQLITE_BUSY || code === SQLITE_LOCKED
+  return code === SQLITE_BUSY || code === SQLITE_LOCKED || isGone(error)
 }
+
+/** What a row names was removed by another program, and a value that is looked up is missing: run again, it is made anew. */
+const isGone = (error: unknown): boolean =>
+  error instanceof Error && 'errcode' in error && error.errcode === SQLITE_CONSTRAINT_NOTNULL
 
 const OUTAGES: readonly number[] = [
   SQLITE_BUSY,

@@ -45,7 +45,7 @@ async function ownerOf(session: Session): Promise<'nobody' | 'demo' | 'others' |
   }
   if ((await readQueue(session, MARKED_QUEUE))?.reference === MARK) return 'demo'
   const hasQueues = (await readQueues(session, checkListQueues({ limit: 1 }))).length > 0
-  const hasLetters = (await readAccounts(session, {})).some(({ captured }) => captured > 0)
+  const hasLetters = (await readAccounts(session)).some(({ ever }) => ever.arrived > 0)
   // Webhooks need no queue, and a demo would send what waits there.
   return hasQueues || hasLetters || (await hasChannels(session)) ? 'others' : 'nobody'
 }

@@ -140,12 +140,12 @@ function countWithin(rows: readonly SizeRow[], maxBytes: number): number {
 }
 
 /**
- * A drawer of the service: it has, or had, a letter. Found by the label of drawers; '0' is the character behind '/', which stands
+ * A place of the service: it has, or had, a letter. Found by the label of places; '0' is the character behind '/', which stands
  * between service and topic.
  */
-const findDrawer = sql(
-  'kafka.drawerOfService',
-  `SELECT id FROM bartleby.drawers WHERE source = '${KAFKA}' AND engine = '${KAFKA}' AND queue > $1 AND queue < $2
+const findPlace = sql(
+  'kafka.placeOfService',
+  `SELECT id FROM bartleby.places WHERE source = '${KAFKA}' AND engine = '${KAFKA}' AND queue > $1 AND queue < $2
    ORDER BY source, engine, queue LIMIT 1`,
 )
 
@@ -221,7 +221,7 @@ export class QueueReader {
   async hasLetter(service: string): Promise<boolean> {
     if (!canHaveLetters(service, null)) return false
     const found = await this.#db.session('kafka.hasLetter', (session) =>
-      session.rows(findDrawer, `${service}/`, `${service}0`),
+      session.rows(findPlace, `${service}/`, `${service}0`),
     )
     return found.length > 0
   }

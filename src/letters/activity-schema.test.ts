@@ -71,9 +71,9 @@ describe.each(stores)('a store of an older version on $name', (kind) => {
     expect((await ledger.overview()).arrivals).toEqual({ lastHour: 0, usualPerHour: null })
     const drawers = await db.session('test', (session) => findDrawers(session, {}))
     expect(drawers.toSorted((a, b) => a.number - b.number)).toEqual([
-      { number: 1, origin: 1 },
-      { number: 2, origin: 1 },
-      { number: 3, origin: 3 },
+      { number: 1, place: 1 },
+      { number: 2, place: 1 },
+      { number: 3, place: 3 },
     ])
   })
 

@@ -8,8 +8,11 @@
  * and some of these were confirmed. When that was is not known.
  */
 import type { Migration } from '../db/migrations.ts'
-import { ACTIVITY, GRAIN } from './activity.ts'
+import { ACTIVITY } from './activity.ts'
 import { STATUS } from './letter.ts'
+
+/** The grain of rows that counted for ever; a later version counts that beside the statuses. */
+const EVER = 2
 
 /** `schema` is 'bartleby.' where there are schemas. */
 const takeStock = (schema: string): string => `
@@ -23,13 +26,13 @@ const takeStock = (schema: string): string => `
     INSERT INTO ${schema}letter_totals (drawer, status, letters, last_seen_at)
       SELECT drawer, ${STATUS.unconfirmed}, retried - confirmed, 0 FROM outcomes;
     INSERT INTO ${schema}letter_activity (grain, subject, act, at, letters)
-      SELECT ${GRAIN.ever}, drawer, ${ACTIVITY.retried}, 0, retried FROM outcomes;
+      SELECT ${EVER}, drawer, ${ACTIVITY.retried}, 0, retried FROM outcomes;
     INSERT INTO ${schema}letter_activity (grain, subject, act, at, letters)
-      SELECT ${GRAIN.ever}, drawer, ${ACTIVITY.confirmed}, 0, confirmed FROM outcomes;
+      SELECT ${EVER}, drawer, ${ACTIVITY.confirmed}, 0, confirmed FROM outcomes;
     DROP TABLE outcomes;`
 
 const captured = (counts: string): string =>
-  `SELECT ${GRAIN.ever}, drawer, ${ACTIVITY.arrived}, 0, sum(letters) FROM ${counts} WHERE status = ${STATUS.captured} GROUP BY drawer;`
+  `SELECT ${EVER}, drawer, ${ACTIVITY.arrived}, 0, sum(letters) FROM ${counts} WHERE status = ${STATUS.captured} GROUP BY drawer;`
 
 export const activityMigration: Migration = {
   number: 8,

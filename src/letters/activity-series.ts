@@ -4,19 +4,18 @@
  */
 
 import { type Instant, instant } from '../core/clock.ts'
-import { type Integer, type Session, sql } from '../db/database.ts'
+import type { Integer, Session } from '../db/database.ts'
 import {
   ACTIVITY,
   ACTIVITY_NAMES,
   type ActivityName,
   DAY_US,
-  GRAIN,
   HOUR_US,
   MINUTE_US,
   WHOLE_OFFICE,
 } from './activity.ts'
-import type { AccountFilter } from './books.ts'
-import { startOf } from './counts.ts'
+import { type AccountFilter, readAccounts } from './books.ts'
+import { letterCounter, startOf } from './counts.ts'
 import { findDrawers } from './drawers.ts'
 
 /** How far back activity is told, and in which steps. */
@@ -54,36 +53,22 @@ export async function readActivity(
   const buckets = Math.max(2, Number(lengthUs / bucketUs))
   const to = startOf(now, bucketUs) + bucketUs
   const from = to - BigInt(buckets) * bucketUs
-  const of = isFiltered ? await chosen(session, filter) : EVERYTHING
-  const grain = bucketUs < HOUR_US ? GRAIN.minute : GRAIN.hour
+  const subjects = isFiltered ? await subjectsOf(session, filter) : [WHOLE_OFFICE]
   const span = { from: instant(from), bucketUs, buckets }
-  const series =
-    of === null
-      ? emptySeries(buckets)
-      : await readSeries(session, { ...of, ...span, grain, activities: ACTIVITY_NAMES })
+  const series = await readSeries(session, { subjects, ...span, activities: ACTIVITY_NAMES })
   return { range, bucketSeconds: Number(bucketUs / 1_000_000n), from: span.from, to: instant(to), series }
 }
 
-/** Whose activity it is: the subjects of its rows, and the drawers of what is not folded; null: all of them. */
-interface Chosen {
-  readonly subjects: readonly number[]
-  readonly drawers: readonly number[] | null
-}
-
-const EVERYTHING: Chosen = { subjects: [WHOLE_OFFICE], drawers: null }
-
-async function chosen(session: Session, filter: AccountFilter): Promise<Chosen | null> {
-  const found = await findDrawers(session, filter)
-  if (found.length === 0) return null
-  const drawers = found.map(({ number }) => number)
-  if (filter.signature != null) return { subjects: drawers, drawers }
-  // Where all signatures count, the rows of origins have them added up already.
-  return { subjects: [...new Set(found.map(({ origin }) => -origin))], drawers }
+/** Whose rows are read: where all signatures count, those of places have them added up already. */
+async function subjectsOf(session: Session, filter: AccountFilter): Promise<readonly number[]> {
+  if (filter.signature == null) return (await readAccounts(session, filter)).map(({ place }) => -place.number)
+  return (await findDrawers(session, filter)).map(({ number }) => number)
 }
 
 /** Rows of a time, added up by its buckets. */
-export interface SeriesRequest extends Chosen {
-  readonly grain: number
+export interface SeriesRequest {
+  /** The whole office, places (below zero) or drawers; of anything but whole hours only the office is known. */
+  readonly subjects: readonly number[]
   readonly activities: readonly ActivityName[]
   /** The start of a bucket of this length. */
   readonly from: Instant
@@ -91,36 +76,27 @@ export interface SeriesRequest extends Chosen {
   readonly buckets: number
 }
 
-// The grain is a parameter everywhere: see the indexes of the table.
-const OURS = 'grain = $1 AND subject = ANY($2::int[]) AND act = ANY($3::int[]) AND at >= $4'
-/** What is not folded yet; `$6` is NULL where every drawer counts. */
-const UNFOLDED = `act = ANY($3::int[]) AND at >= $4 AND ($6::int[] IS NULL OR drawer = ANY($6))`
+const byBucket = (counted: string): string =>
+  `SELECT act, (at - $2) / $3 AS bucket, sum(letters) AS letters FROM ${counted} GROUP BY act, bucket`
 
-const BUCKET = '(at - $4) / $5 AS bucket'
-
-/** By primary key: the rows of the time, of each subject and activity. */
-const readRows = sql('letterActivity.series', {
-  postgres: `SELECT act, bucket, sum(letters) AS letters FROM (
-               SELECT act, ${BUCKET}, letters FROM bartleby.letter_activity WHERE ${OURS}
-               UNION ALL
-               SELECT act, ${BUCKET}, letters FROM bartleby.letter_activity_deltas WHERE ${UNFOLDED}
-             ) AS counted GROUP BY act, bucket`,
-  sqlite: `SELECT act, ${BUCKET}, sum(letters) AS letters FROM letter_activity WHERE ${OURS} GROUP BY act, bucket`,
+/** By primary key: the minutes of the office, and the hours of each subject, of each activity. */
+const readMinutes = letterCounter.read('letterActivity.minutes', 'minutes', byBucket, {
+  where: 'act = ANY($1::int[]) AND at >= $2',
+})
+const readHours = letterCounter.read('letterActivity.hours', 'hours', byBucket, {
+  where: 'subject = ANY($4::int[]) AND act = ANY($1::int[]) AND at >= $2',
 })
 
 /** A number for every bucket of each activity asked for; zeros for the others. */
 export async function readSeries(session: Session, request: SeriesRequest): Promise<ActivitySeries> {
-  const { grain, subjects, drawers, activities, from, bucketUs, buckets } = request
-  const list = (values: readonly number[]) => values
-  const rows = await session.rows<{ act: Integer; bucket: Integer; letters: Integer }>(
-    readRows,
-    grain,
-    list(subjects),
-    list(activities.map((name) => ACTIVITY[name])),
-    from,
-    bucketUs,
-    ...(session.dialect === 'postgres' ? [drawers === null ? null : list(drawers)] : []),
-  )
+  const { subjects, activities, from, bucketUs, buckets } = request
+  if (subjects.length === 0) return emptySeries(buckets)
+  const acts = activities.map((name) => ACTIVITY[name])
+  type Row = { act: Integer; bucket: Integer; letters: Integer }
+  const isOfHours = from % HOUR_US === 0n && bucketUs % HOUR_US === 0n
+  const rows = isOfHours
+    ? await session.rows<Row>(readHours, acts, from, bucketUs, subjects)
+    : await session.rows<Row>(readMinutes, acts, from, bucketUs)
   const series = emptySeries(buckets)
   for (const { act, bucket, letters } of rows) {
     const name = ACTIVITY_NAMES[Number(act)]
@@ -134,38 +110,32 @@ function add(numbers: number[], place: number, letters: number): void {
   numbers[place] = (numbers[place] ?? 0) + letters
 }
 
-const FIRST = `SELECT at FROM bartleby.letter_activity WHERE grain = $1 AND subject = ${WHOLE_OFFICE} AND act = ${ACTIVITY.arrived}
-  ORDER BY grain, subject, act, at LIMIT 1`
-
 /** One step into the primary key, and what is not folded yet. */
-const readFirst = sql(
+const readFirst = letterCounter.read(
   'letterActivity.first',
+  'hours',
+  (counted) => `SELECT min(at) AS at FROM ${counted}`,
   {
-    postgres: `SELECT least((${FIRST}),
-        (SELECT min(at) FROM bartleby.letter_activity_deltas WHERE act = ${ACTIVITY.arrived})) AS at`,
-    sqlite: FIRST,
+    where: `subject = ${WHOLE_OFFICE} AND act = ${ACTIVITY.arrived}`,
+    first: 'ORDER BY subject, act, at LIMIT 1',
+    bigints: true,
   },
-  { bigints: true },
 )
 
 /** The hour of the first arrival that is still told of; null when there is none. */
 export async function readFirstHour(session: Session): Promise<Instant | null> {
-  const [row] = await session.rows<{ at: Integer | null }>(readFirst, GRAIN.hour)
+  const [row] = await session.rows<{ at: Integer | null }>(readFirst)
   return row?.at == null ? null : instant(startOf(BigInt(row.at), HOUR_US))
 }
 
 /** Arrivals by drawer and hour, as above. */
-const readArrivals = sql('letterActivity.ofDrawers', {
-  postgres: `SELECT drawer, bucket, sum(letters) AS letters FROM (
-               SELECT subject AS drawer, (at - $1) / ${HOUR_US} AS bucket, letters FROM bartleby.letter_activity
-               WHERE grain = $3 AND subject = ANY($2::int[]) AND act = ${ACTIVITY.arrived} AND at >= $1
-               UNION ALL
-               SELECT drawer, (at - $1) / ${HOUR_US}, letters FROM bartleby.letter_activity_deltas
-               WHERE act = ${ACTIVITY.arrived} AND at >= $1 AND drawer = ANY($2::int[])
-             ) AS counted GROUP BY drawer, bucket`,
-  sqlite: `SELECT subject AS drawer, (at - $1) / ${HOUR_US} AS bucket, letters FROM letter_activity
-           WHERE grain = $3 AND subject = ANY($2) AND act = ${ACTIVITY.arrived} AND at >= $1`,
-})
+const readArrivals = letterCounter.read(
+  'letterActivity.ofDrawers',
+  'hours',
+  (counted) =>
+    `SELECT subject AS drawer, (at - $1) / ${HOUR_US} AS bucket, sum(letters) AS letters FROM ${counted} GROUP BY subject, bucket`,
+  { where: `subject = ANY($2::int[]) AND act = ${ACTIVITY.arrived} AND at >= $1` },
+)
 
 /** Arrivals in each of the last `hours` hours, the oldest first, for each of the drawers that had any. */
 export async function readTrends(
@@ -179,7 +149,6 @@ export async function readTrends(
     readArrivals,
     from,
     drawers,
-    GRAIN.hour,
   )
   const trends = new Map<number, number[]>()
   for (const row of rows) {
@@ -188,38 +157,6 @@ export async function readTrends(
     trends.set(Number(row.drawer), trend)
   }
   return trends
-}
-
-/** All that ever happened, by primary key: one row for each drawer and activity. */
-const readEver = sql('letterActivity.ever', {
-  postgres: `SELECT act, sum(letters) AS letters FROM (
-               SELECT act, letters FROM bartleby.letter_activity
-               WHERE grain = ${GRAIN.ever} AND subject = ANY($1::int[]) AND act = ANY($2::int[]) AND at = 0
-               UNION ALL
-               SELECT act, letters FROM bartleby.letter_activity_deltas WHERE drawer = ANY($1::int[]) AND act = ANY($2::int[])
-             ) AS counted GROUP BY act`,
-  sqlite: `SELECT act, letters FROM letter_activity
-           WHERE grain = ${GRAIN.ever} AND subject = ANY($1) AND act = ANY($2)
-             AND at = 0`,
-})
-
-/** How many letters of these drawers were ever sent back, and how many of them were confirmed or came back. */
-export async function readOutcomes(
-  session: Session,
-  drawers: readonly number[],
-): Promise<Readonly<Record<'retried' | 'confirmed' | 'returned', number>>> {
-  const outcomes = { retried: 0, confirmed: 0, returned: 0 }
-  const names = ['retried', 'confirmed', 'returned'] as const
-  const rows = await session.rows<{ act: Integer; letters: Integer }>(
-    readEver,
-    drawers,
-    names.map((name) => ACTIVITY[name]),
-  )
-  for (const row of rows) {
-    const name = names.find((each) => ACTIVITY[each] === Number(row.act))
-    if (name !== undefined) outcomes[name] += Number(row.letters)
-  }
-  return outcomes
 }
 
 function emptySeries(buckets: number): Record<ActivityName, number[]> {

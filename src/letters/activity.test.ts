@@ -11,7 +11,7 @@ import { verifyStore } from '../verify/verify.ts'
 import { forgetActivity } from './activity.ts'
 import { type ActivityRange, RANGES } from './activity-series.ts'
 import type { AccountFilter } from './books.ts'
-import { activityFold, letterFold } from './counts.ts'
+import { letterCounter } from './counts.ts'
 import type { LetterStatus } from './letter.ts'
 
 const ACTS = 120
@@ -25,7 +25,7 @@ const ACTOR = 'tester'
 
 const countRows = sql(
   'test.countActivity',
-  'SELECT grain, count(*) AS found FROM bartleby.letter_activity GROUP BY grain',
+  `SELECT 0 AS grain, count(*) AS found FROM bartleby.letter_minutes UNION ALL SELECT 1, count(*) FROM bartleby.letter_hours`,
 )
 
 describe.each(stores)('activity on $name', (kind) => {
@@ -44,7 +44,7 @@ describe.each(stores)('activity on $name', (kind) => {
   const fold = async () => {
     if (store.db.dialect === 'sqlite') return
     const turn = { clock: store.clock, owner: 'tester' }
-    for (const each of [letterFold, activityFold]) await foldCounts(store.db, each, turn)
+    await foldCounts(store.db, letterCounter, turn)
   }
 
   const capture = () =>
@@ -171,15 +171,18 @@ describe.each(stores)('activity on $name', (kind) => {
       return Object.fromEntries(found.map(({ grain, found }) => [Number(grain), Number(found)]))
     }
     const before = await rows()
+    const ever = async () => (await store.letters.ledger.pulse()).outcomes
+    const told = await ever()
     const at = (us: bigint) => instant(store.clock.now() + us)
     const forget = (now: Instant, days: number, most: number) =>
       store.db.transaction('test', (tx) => forgetActivity(tx, now, days, most))
     expect(await forget(at(27n * HOUR), 2, 1)).toBe(true)
     while (await forget(at(27n * HOUR), 2, 500));
-    expect(await rows()).toEqual({ 1: before[1], 2: before[2] })
+    expect(await rows()).toEqual({ 0: 0, 1: before[1] })
     while (await forget(at(32n * DAY), 90, 500));
-    expect(await rows()).toEqual({ 1: before[1], 2: before[2] })
+    expect(await rows()).toEqual({ 0: 0, 1: before[1] })
     while (await forget(at(92n * DAY), 90, 500));
-    expect(await rows()).toEqual({ 2: before[2] })
+    expect(await rows()).toEqual({ 0: 0, 1: 0 })
+    expect(await ever()).toEqual(told)
   })
 })

@@ -6,6 +6,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Statement, sql, type Transaction } from '../db/database.ts'
+import { STATUS } from './letter.ts'
 
 /** What is told about letters over time, and how it is stored. */
 export const ACTIVITY = {
@@ -27,8 +28,15 @@ export const ACTIVITY_NAMES: readonly ActivityName[] = [
   'expired',
 ]
 
-/** How long a row counts; those for ever are of drawers only, and those of minutes of the whole office. */
-export const GRAIN = { minute: 0, hour: 1, ever: 2 } as const
+/** What was ever done is counted beside the statuses: letters that arrived are those that were captured. */
+export const EVER: Readonly<Record<ActivityName, number>> = {
+  arrived: STATUS.captured,
+  retried: 6,
+  confirmed: 7,
+  returned: 8,
+  discarded: 9,
+  expired: 10,
+}
 
 export const MINUTE_US = 60_000_000n
 export const HOUR_US = 60n * MINUTE_US
@@ -42,20 +50,19 @@ const KEEP_MINUTES_US = 26n * HOUR_US
 /** The longest time that is told by the hour is 30 days. */
 const FEWEST_DAYS = 31
 
-/** The oldest rows of a grain, on its own index. */
-const removeOldest = (grain: number, index: string): Statement =>
-  sql(`letterActivity.remove.${index}`, {
-    postgres: `DELETE FROM bartleby.letter_activity WHERE ctid = ANY(ARRAY(
-                 SELECT ctid FROM bartleby.letter_activity WHERE grain = ${grain} AND at < $1 ORDER BY at LIMIT $2))`,
-    sqlite: `DELETE FROM letter_activity WHERE (grain, subject, act, at) IN (
-               SELECT grain, subject, act, at FROM letter_activity INDEXED BY ${index}
-               WHERE grain = ${grain} AND at < $1 ORDER BY at LIMIT $2)`,
+/** The oldest rows, by the index of their age. */
+const removeOldest = (table: string, keys: string): Statement =>
+  sql(`letterActivity.remove.${table}`, {
+    postgres: `DELETE FROM bartleby.${table} WHERE ctid = ANY(ARRAY(
+                 SELECT ctid FROM bartleby.${table} WHERE at < $1 ORDER BY at LIMIT $2))`,
+    sqlite: `DELETE FROM ${table} WHERE (${keys}) IN (
+               SELECT ${keys} FROM ${table} INDEXED BY ${table}_oldest WHERE at < $1 ORDER BY at LIMIT $2)`,
   })
 
-const removeMinutes = removeOldest(GRAIN.minute, 'letter_minutes_oldest')
-const removeHours = removeOldest(GRAIN.hour, 'letter_hours_oldest')
+const removeMinutes = removeOldest('letter_minutes', 'act, at')
+const removeHours = removeOldest('letter_hours', 'subject, act, at')
 
-/** Removes activity that nobody asks for any more, at most `limit` rows of each grain; gives whether there may be more. */
+/** Removes activity that nobody asks for any more, at most `limit` minutes and as many hours; gives whether there may be more. */
 export async function forgetActivity(
   tx: Transaction,
   now: Instant,

@@ -1,8 +1,10 @@
 /**
- * Drawers: the combinations of source, engine, queue and signature that letters are filed under, each known by a
- * small number. There are few of them and they never change, so every server remembers those it has seen.
+ * Drawers: the combinations of source, engine, queue and signature that letters are filed under, each known by a small number; and
+ * places, the combinations without the signature. Places stay. A drawer that holds nothing goes after a while (`empty-drawers.ts`), and
+ * its number is never given again: so every server remembers those it has seen, and whoever counts into one finds out whether it is
+ * still there.
  */
-import type { Instant } from '../core/clock.ts'
+import { type Instant, instant } from '../core/clock.ts'
 import type { Signature } from '../core/signature.ts'
 import { type Integer, type Session, type Statement, sql, type Value } from '../db/database.ts'
 import type { SeriesNumbers } from '../history/record.ts'
@@ -26,30 +28,40 @@ export interface DrawerLabel {
 }
 
 /** One row by its unique fingerprint. */
-const readSignature = sql('signatures.read', 'SELECT id FROM bartleby.signatures WHERE fingerprint = $1')
+const findSignature = sql(
+  'signatures.read',
+  'SELECT id, error_class, title, first_seen_at FROM bartleby.signatures WHERE fingerprint = $1',
+  { bigints: true },
+)
 const insertSignature = sql(
   'signatures.insert',
   `INSERT INTO bartleby.signatures (fingerprint, error_class, title, first_seen_at) VALUES ($1, $2, $3, $4)
-   ON CONFLICT (fingerprint) DO NOTHING`,
+   ON CONFLICT (fingerprint) DO NOTHING RETURNING id`,
 )
-/** How many there are, nearly: the highest number ever given. */
-const readHighestSignature = sql(
-  'signatures.highest',
-  'SELECT id FROM bartleby.signatures ORDER BY id DESC LIMIT 1',
+/** Signatures that have a drawer, at most $1: one step into drawers_by_signature for each. */
+const countSignatures = sql(
+  'signatures.inUse',
+  `WITH RECURSIVE used (signature) AS (
+     SELECT (SELECT min(signature) FROM bartleby.drawers)
+     UNION ALL
+     SELECT (SELECT min(signature) FROM bartleby.drawers WHERE signature > used.signature) FROM used WHERE signature IS NOT NULL
+   )
+   SELECT count(signature) AS id FROM (SELECT signature FROM used LIMIT $1) AS counted`,
 )
 
 /** One row by its unique label. */
-const readDrawer = sql(
-  'drawers.read',
-  'SELECT id FROM bartleby.drawers WHERE source = $1 AND engine = $2 AND queue = $3 AND signature = $4',
+const LABEL = 'source = $1 AND engine = $2 AND queue = $3'
+const readDrawer = sql('drawers.read', `SELECT id FROM bartleby.drawers WHERE ${LABEL} AND signature = $4`)
+const insertPlace = sql(
+  'places.insert',
+  `INSERT INTO bartleby.places (source, engine, queue) VALUES ($1, $2, $3)
+   ON CONFLICT (source, engine, queue) DO NOTHING`,
 )
-/** With the origin of any that has the same; the first of them, or one of several that are made at once, has none but itself. */
 const insertDrawer = sql(
   'drawers.insert',
-  `INSERT INTO bartleby.drawers (source, engine, queue, signature, origin) VALUES ($1, $2, $3, $4, (
-     SELECT coalesce(origin, id) FROM bartleby.drawers WHERE source = $1 AND engine = $2 AND queue = $3
-     ORDER BY source, engine, queue, signature LIMIT 1))
-   ON CONFLICT (source, engine, queue, signature) DO NOTHING`,
+  `INSERT INTO bartleby.drawers (source, engine, queue, signature, place)
+   VALUES ($1, $2, $3, $4, (SELECT id FROM bartleby.places WHERE ${LABEL}))
+   ON CONFLICT (source, engine, queue, signature) DO NOTHING RETURNING id`,
 )
 
 /**
@@ -62,23 +74,27 @@ const TOO_MANY: Signature = {
   errorClass: '',
   title: 'one of too many different errors to group',
 }
+/** They are counted so often, at most; what this server adds meanwhile it knows. */
+const COUNT_EVERY_US = 60_000_000n
 
 /** Remembered drawers of one server. */
 const MAX_REMEMBERED = 50_000
 
 export class Drawers {
   readonly #known = new Map<string, number>()
+  #signatures: { readonly countedAt: Instant; found: number } | undefined
 
   /** The number of the drawer with this label; it is made when it is new. */
   async numberOf(work: OfficeWork, label: DrawerLabel): Promise<number> {
-    const key = JSON.stringify([label.source, label.engine, label.queue, label.signature.fingerprint])
-    const known = this.#known.get(key)
+    const { source, engine, queue, signature } = label
+    const key = JSON.stringify([source, engine, queue, signature.fingerprint])
+    // A transaction that is run again may have met a drawer that was removed.
+    const known = work.tx.isRerun === true ? undefined : this.#known.get(key)
     if (known !== undefined) return known
-    const signature = await signatureNumber(work, label)
-    const values = [label.source, label.engine, label.queue, signature] as const
+    const values = [source, engine, queue, await this.#signatureNumber(work, label)]
     const number =
       (await firstId(work.tx, readDrawer, values)) ??
-      (await insertThenRead(work.tx, insertDrawer, values, readDrawer, values))
+      (await this.#insert(work.tx, values.slice(0, 3), values))
     // Only after the commit: a drawer of a transaction that was rolled back does not exist.
     work.afterCommit(() => {
       if (this.#known.size >= MAX_REMEMBERED) this.#known.clear()
@@ -86,16 +102,29 @@ export class Drawers {
     })
     return number
   }
-}
 
-async function signatureNumber({ tx }: OfficeWork, { signature, failedAt }: DrawerLabel): Promise<number> {
-  const known = await firstId(tx, readSignature, [signature.fingerprint])
-  if (known !== null) return known
-  const highest = (await firstId(tx, readHighestSignature, [])) ?? 0
-  const { fingerprint, errorClass, title } = highest < MAX_SIGNATURES ? signature : TOO_MANY
-  return insertThenRead(tx, insertSignature, [fingerprint, errorClass, title, failedAt], readSignature, [
-    fingerprint,
-  ])
+  async #insert(tx: Session, place: readonly Value[], values: readonly Value[]): Promise<number> {
+    await tx.run(insertPlace, ...place)
+    return insertOrRead(tx, insertDrawer, values, readDrawer, values)
+  }
+
+  async #signatureNumber(work: OfficeWork, { signature, failedAt }: DrawerLabel): Promise<number> {
+    const known = await firstId(work.tx, findSignature, [signature.fingerprint])
+    if (known !== null) return known
+    const { fingerprint, errorClass, title } = (await this.#hasRoom(work)) ? signature : TOO_MANY
+    const values = [fingerprint, errorClass, title, failedAt]
+    return insertOrRead(work.tx, insertSignature, values, findSignature, [fingerprint])
+  }
+
+  /** Whether one more signature may be told apart from the others. Nearly: other servers make some too. */
+  async #hasRoom({ tx, now }: OfficeWork): Promise<boolean> {
+    if (this.#signatures === undefined || this.#signatures.countedAt + COUNT_EVERY_US < now)
+      this.#signatures = {
+        countedAt: now,
+        found: (await firstId(tx, countSignatures, [MAX_SIGNATURES])) ?? 0,
+      }
+    return this.#signatures.found++ < MAX_SIGNATURES
+  }
 }
 
 async function firstId(tx: Session, statement: Statement, values: readonly Value[]): Promise<number | null> {
@@ -104,32 +133,53 @@ async function firstId(tx: Session, statement: Statement, values: readonly Value
 }
 
 /** Of two that insert the same at once, the second waits for the first and reads its row. */
-async function insertThenRead(
+async function insertOrRead(
   tx: Session,
   insert: Statement,
   inserted: readonly Value[],
   read: Statement,
   asked: readonly Value[],
 ): Promise<number> {
-  await tx.run(insert, ...inserted)
-  const id = await firstId(tx, read, asked)
+  const id = (await firstId(tx, insert, inserted)) ?? (await firstId(tx, read, asked))
   if (id === null) throw new Error('a row that was just inserted is not there')
   return id
+}
+
+/** A signature that was ever filed under, also when its letters and drawers are gone. */
+export interface FiledSignature extends Signature {
+  readonly number: number
+  readonly firstSeenAt: Instant
+}
+
+/** The signature with this fingerprint; null when there never was a letter of it. */
+export async function readSignature(session: Session, fingerprint: string): Promise<FiledSignature | null> {
+  // PostgreSQL would refuse to look for U+0000.
+  if (fingerprint.includes('\0')) return null
+  type Row = { id: Integer; error_class: string; title: string; first_seen_at: Integer }
+  const [row] = await session.rows<Row>(findSignature, fingerprint)
+  if (row === undefined) return null
+  return {
+    number: Number(row.id),
+    fingerprint,
+    errorClass: row.error_class,
+    title: row.title,
+    firstSeenAt: instant(BigInt(row.first_seen_at)),
+  }
 }
 
 /** The drawers that match, of all there are; $1 to $4 are NULL where anything matches. */
 const matchingDrawers = sql(
   'drawers.matching',
-  `SELECT id, coalesce(origin, id) AS origin FROM bartleby.drawers
+  `SELECT id, place FROM bartleby.drawers
    WHERE (CAST($1 AS text) IS NULL OR source = $1) AND (CAST($2 AS text) IS NULL OR engine = $2)
      AND (CAST($3 AS text) IS NULL OR queue = $3)
      AND (CAST($4 AS text) IS NULL OR signature = (SELECT id FROM bartleby.signatures WHERE fingerprint = $4))`,
 )
 
-/** A drawer's number, and the number of the one that stands for all of its source, engine and queue. */
+/** A drawer's number, and that of its place. */
 export interface FoundDrawer {
   readonly number: number
-  readonly origin: number
+  readonly place: number
 }
 
 /** The drawers whose labels match; all parts given must hold. */
@@ -146,79 +196,37 @@ export async function findDrawers(
   const values = [source, engine, originalQueue, signature].map((text) => text ?? null)
   // No label has U+0000, and PostgreSQL would refuse to look for it.
   if (values.some((text) => text?.includes('\0'))) return []
-  const rows = await session.rows<{ id: Integer; origin: Integer }>(matchingDrawers, ...values)
-  return rows.map(({ id, origin }) => ({ number: Number(id), origin: Number(origin) }))
+  const rows = await session.rows<{ id: Integer; place: Integer }>(matchingDrawers, ...values)
+  return rows.map(({ id, place }) => ({ number: Number(id), place: Number(place) }))
 }
 
-/** All drawers, and the signature of each by primary key: PostgreSQL might as well look for the drawers of each signature. */
-const readLabels = sql(
-  'drawers.labels',
-  {
-    postgres: `SELECT drawers.id, source, engine, queue, fingerprint, error_class, title, first_seen_at
-      FROM bartleby.drawers
-      CROSS JOIN LATERAL (SELECT * FROM bartleby.signatures WHERE id = drawers.signature LIMIT 1) AS signature`,
-    sqlite: `SELECT drawers.id, source, engine, queue, fingerprint, error_class, title, first_seen_at
-      FROM drawers CROSS JOIN signatures ON signatures.id = drawers.signature`,
-  },
-  { bigints: true },
-)
-
-/** A drawer with its label, as lists and counts show it. */
-export interface Drawer {
+/** A source, engine and queue, as lists and counts show them. */
+export interface PlaceLabel {
   readonly number: number
   readonly source: SourceName
   readonly engine: string
+  /** '' when there is none. */
   readonly queue: string
-  readonly signature: Signature
-  readonly firstSeenAt: bigint
 }
 
-/** Every drawer there is. */
-export async function readDrawers(session: Session): Promise<Drawer[]> {
-  const rows = await session.rows<{
-    id: Integer
-    source: SourceName
-    engine: string
-    queue: string
-    fingerprint: string
-    error_class: string
-    title: string
-    first_seen_at: Integer
-  }>(readLabels)
-  return rows.map((row) => ({
-    number: Number(row.id),
-    source: row.source,
-    engine: row.engine,
-    queue: row.queue,
-    signature: { fingerprint: row.fingerprint, errorClass: row.error_class, title: row.title },
-    firstSeenAt: BigInt(row.first_seen_at),
-  }))
+/** A drawer with its label. */
+export interface Drawer extends Omit<PlaceLabel, 'number'> {
+  readonly number: number
+  readonly place: number
+  readonly fingerprint: string
 }
 
-/** The drawers that a server has read. Their labels never change, so they are read again only when one is new. */
-export class DrawerLabels {
-  #drawers: readonly Drawer[] = []
-  #numbers: ReadonlySet<number> = new Set()
+const DRAWER = `SELECT id, source, engine, queue, place,
+  (SELECT fingerprint FROM bartleby.signatures WHERE signatures.id = drawers.signature) AS fingerprint FROM bartleby.drawers`
+/** All drawers, and the signature of each by primary key: for those who check everything. */
+const readAll = sql('drawers.labels', DRAWER)
+/** Drawers by primary key. */
+const readSome = sql('drawers.byNumber', `${DRAWER} WHERE id = ANY($1::int[])`)
 
-  /** Every drawer, by source, engine, queue and signature; among them all of `numbers`. */
-  async covering(session: Session, numbers: Iterable<number>): Promise<readonly Drawer[]> {
-    for (const number of numbers) {
-      if (this.#numbers.has(number)) continue
-      this.#drawers = (await readDrawers(session)).sort(byLabel)
-      this.#numbers = new Set(this.#drawers.map((drawer) => drawer.number))
-      break
-    }
-    return this.#drawers
-  }
+/** Drawers by their numbers; left out: every one there is. */
+export async function readDrawers(session: Session, numbers?: readonly number[]): Promise<Drawer[]> {
+  type Row = Omit<Drawer, 'number' | 'place'> & { readonly id: Integer; readonly place: Integer }
+  const rows =
+    numbers === undefined ? await session.rows<Row>(readAll) : await session.rows<Row>(readSome, numbers)
+  return rows.map(({ id, place, ...label }) => ({ ...label, number: Number(id), place: Number(place) }))
 }
-
-function byLabel(a: Drawer, b: Drawer): number {
-  return (
-    compare(a.source, b.source) ||
-    compare(a.engine, b.engine) ||
-    compare(a.queue, b.queue) ||
-    compare(a.signature.fingerprint, b.signature.fingerprint)
-  )
-}
-
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

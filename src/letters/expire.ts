@@ -9,8 +9,8 @@ import type { Xid } from '../core/xid.ts'
 import { type Session, type Statement, sql } from '../db/database.ts'
 import { at, integer, type RowOf, rowShape, text } from '../db/row.ts'
 import type { Run, RunKind, RunRequest } from '../work/run.ts'
+import { holding, readAccounts, readDrawerAccounts } from './books.ts'
 import { change } from './change.ts'
-import { readLetterCounts } from './counts.ts'
 import { PLACED, placeOf } from './detail.ts'
 import { readDrawers } from './drawers.ts'
 import { type SourceName, STATUS } from './letter.ts'
@@ -148,14 +148,10 @@ export function expiryKind(
 /** The drawers that hold pending letters of an engine, in the order of their numbers; null is the one lane of all letters. */
 async function readLanes(session: Session, engine: string | null): Promise<readonly (number | null)[]> {
   if (engine === null) return [null]
-  const pending = new Set(
-    (await readLetterCounts(session))
-      .filter(({ status, letters }) => status === STATUS.Pending && letters > 0)
-      .map(({ drawer }) => drawer),
-  )
-  return (await readDrawers(session))
-    .filter((drawer) => drawer.engine === engine && pending.has(drawer.number))
-    .map((drawer) => drawer.number)
+  const accounts = await readDrawerAccounts(session, holding(await readAccounts(session, { engine })))
+  return accounts
+    .filter(({ letters }) => letters.Pending > 0)
+    .map(({ drawer }) => drawer)
     .sort((a, b) => a - b)
 }
 
@@ -184,7 +180,7 @@ async function expireBatch(
 /** Takes letters out of where they lie, each through its own source. */
 class Lifter {
   readonly #sources: ReadonlyMap<SourceName, LetterSource>
-  /** The sources of the drawers seen so far; drawers never change. */
+  /** The sources of the drawers seen so far; the numbers of drawers are never given again. */
   readonly #sourceOf = new Map<number, SourceName>()
 
   constructor(sources: ReadonlyMap<SourceName, LetterSource>) {
@@ -192,9 +188,10 @@ class Lifter {
   }
 
   async lift(work: OfficeWork, old: readonly Old[]): Promise<void> {
-    if (old.some(({ drawer }) => !this.#sourceOf.has(drawer))) {
-      for (const { number, source } of await readDrawers(work.tx)) this.#sourceOf.set(number, source)
-    }
+    const unknown = new Set(old.map(({ drawer }) => drawer).filter((drawer) => !this.#sourceOf.has(drawer)))
+    if (unknown.size > 0)
+      for (const { number, source } of await readDrawers(work.tx, [...unknown]))
+        this.#sourceOf.set(number, source)
     for (const [name, mine] of Map.groupBy(old, ({ drawer }) => this.#sourceOf.get(drawer))) {
       const source = name === undefined ? undefined : this.#sources.get(name)
       const letters = mine.map((letter) => ({ ...letter, place: placeOf(letter) }))

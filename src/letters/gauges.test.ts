@@ -4,33 +4,25 @@ import type { Account } from './books.ts'
 import { gaugesOf } from './gauges.ts'
 
 const account = (number: number, queue: string): Account => ({
-  drawer: {
-    number,
-    source: 'http',
-    engine: 'alerts',
-    queue,
-    signature: { fingerprint: `1-${number}`, errorClass: 'E', title: 't' },
-    firstSeenAt: 0n,
-  },
+  place: { number, source: 'http', engine: 'alerts', queue },
   letters: { Pending: 3, Resolved: 2, Expired: 1 },
-  captured: 7,
   removed: 1,
   unconfirmed: 1,
+  ever: { arrived: 7, retried: 0, confirmed: 0, returned: 0, discarded: 0, expired: 0 },
   lastSeenAt: instant(0n),
 })
 
 describe('gauges of letters', () => {
-  it('add up all signatures of a queue', () => {
-    const [gauge, ...others] = gaugesOf([account(1, 'q'), account(2, 'q')])
-    expect(others).toEqual([])
+  it('tell what a place holds', () => {
+    const [gauge] = gaugesOf([account(1, 'q')])
     expect(gauge).toEqual({
       source: 'http',
       engine: 'alerts',
       queue: 'q',
-      letters: { Pending: 6, Resolved: 4, Expired: 2 },
-      captured: 14,
-      removed: 2,
-      unconfirmed: 2,
+      letters: { Pending: 3, Resolved: 2, Expired: 1 },
+      captured: 7,
+      removed: 1,
+      unconfirmed: 1,
     })
   })
 

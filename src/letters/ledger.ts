@@ -4,12 +4,10 @@ import { failure } from '../core/errors.ts'
 import { decodePageToken, encodePageToken, type TokenFields } from '../core/page-token.ts'
 import type { Database } from '../db/database.ts'
 import { type Activity, type ActivityRange, readActivity } from './activity-series.ts'
-import type { AccountFilter } from './books.ts'
-import { DrawerLabels } from './drawers.ts'
+import { type AccountFilter, type PlaceFilter, readAccounts, type Standing, standingOf } from './books.ts'
 import type { LetterFilter } from './filter.ts'
-import { type LetterGauge, readLetterGauges } from './gauges.ts'
+import { type LetterGauge, type Pulse, readLetterGauges, readPulse } from './gauges.ts'
 import { type Overview, readOverview } from './overview.ts'
-import { type Pulse, readPulse } from './pulse.ts'
 import type { EngineNames } from './report.ts'
 import {
   type GroupCursor,
@@ -18,11 +16,10 @@ import {
   type SignatureDetail,
   type SignatureGroup,
 } from './signatures.ts'
-import { readStanding, type Standing } from './standing.ts'
 import { type Tally, type TallyFilter, type TallyKey, tallyLetters } from './tally.ts'
 import { type Total, totalOf } from './total.ts'
 
-export type SignatureFilter = Omit<AccountFilter, 'signature'>
+export type SignatureFilter = PlaceFilter
 
 export interface SignaturePage {
   readonly items: readonly SignatureGroup[]
@@ -35,7 +32,6 @@ export class Ledger {
   readonly #db: Database
   readonly #clock: Clock
   readonly #engines: Pick<EngineNames, 'checkKnown'>
-  readonly #labels = new DrawerLabels()
 
   constructor(db: Database, clock: Clock, engines: Pick<EngineNames, 'checkKnown'>) {
     this.#db = db
@@ -45,9 +41,7 @@ export class Ledger {
 
   /** What is open and since when, whether more arrives than usual, what became of retries; all of one moment. */
   overview(): Promise<Overview> {
-    return this.#db.snapshot('letters.overview', (session) =>
-      readOverview(session, this.#labels, this.#clock.now()),
-    )
+    return this.#db.snapshot('letters.overview', (session) => readOverview(session, this.#clock.now()))
   }
 
   /** What happened to the letters that match, over time. */
@@ -61,13 +55,13 @@ export class Ledger {
   /** How many letters match; exactly where that is known without counting them. */
   async total(filter: LetterFilter = {}): Promise<Total> {
     if (filter.engine !== undefined) await this.#engines.checkKnown(filter.engine)
-    return totalOf(this.#db, filter, this.#labels)
+    return totalOf(this.#db, filter)
   }
 
   /** Exact counts of the letters that match, by the keys given or by all. */
   async counts(filter: TallyFilter = {}, by?: readonly TallyKey[]): Promise<Tally> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
-    return this.#db.session('letters.counts', (session) => tallyLetters(session, filter, by, this.#labels))
+    return this.#db.session('letters.counts', (session) => tallyLetters(session, filter, by))
   }
 
   /** A page of the groups that hold letters, those with the most open ones first. */
@@ -79,13 +73,7 @@ export class Ledger {
     const bound = tokenFilters(filter)
     const after = page.continuationToken == null ? null : cursorFrom(bound, page.continuationToken)
     const { items, next } = await this.#db.session('letters.signatures', (session) =>
-      listSignatures(
-        session,
-        filter,
-        { after, limit: page.limit ?? DEFAULT_LIMIT },
-        this.#clock.now(),
-        this.#labels,
-      ),
+      listSignatures(session, filter, { after, limit: page.limit ?? DEFAULT_LIMIT }, this.#clock.now()),
     )
     return { items, continuationToken: next === null ? null : encodePageToken(bound, cursorFields(next)) }
   }
@@ -93,7 +81,7 @@ export class Ledger {
   /** The group of one signature; a failure when no letter ever had it. */
   async signature(fingerprint: string): Promise<SignatureDetail> {
     const group = await this.#db.session('letters.signature', (session) =>
-      readSignatureGroup(session, fingerprint, this.#clock.now(), this.#labels),
+      readSignatureGroup(session, fingerprint, this.#clock.now()),
     )
     if (group === null) throw failure('signature_unknown', { signature: fingerprint.slice(0, 64) })
     return group
@@ -101,7 +89,7 @@ export class Ledger {
 
   /** Letters of each status, all that were ever captured, and those sent back whose outcome is not known. */
   standing(): Promise<Standing> {
-    return this.#db.session('letters.standing', readStanding)
+    return this.#db.session('letters.standing', async (session) => standingOf(await readAccounts(session)))
   }
 
   /** What metrics tell of all letters together. */
@@ -111,7 +99,7 @@ export class Ledger {
 
   /** What metrics tell. */
   gauges(): Promise<LetterGauge[]> {
-    return this.#db.session('letters.gauges', (session) => readLetterGauges(session, this.#labels))
+    return this.#db.session('letters.gauges', readLetterGauges)
   }
 }
 

@@ -1,9 +1,9 @@
 /**
  * What became of letters that a redrive sent back: exact counts for each redrive. `counts.ts` writes them in the transaction of the
- * outcome; a folder adds up the changes, and a read adds what is not folded yet.
+ * outcome.
  */
-import { type Integer, type Session, sql } from '../db/database.ts'
-import { countFold } from '../db/fold.ts'
+import { counter } from '../db/counter.ts'
+import type { Integer, Session } from '../db/database.ts'
 
 /** How many letters of a redrive came to each end. */
 export interface Outcomes {
@@ -11,15 +11,24 @@ export interface Outcomes {
   readonly returned: number
 }
 
-/** Rows by primary key, and what is not folded yet, which is little. */
-const readOutcomes = sql('redriveOutcomes.read', {
-  postgres: `SELECT redrive, sum(confirmed) AS confirmed, sum(returned) AS returned FROM (
-               SELECT redrive, confirmed, returned FROM bartleby.redrive_outcomes WHERE redrive = ANY($1::int[])
-               UNION ALL
-               SELECT redrive, confirmed, returned FROM bartleby.redrive_outcome_deltas WHERE redrive = ANY($1::int[])
-             ) AS counted GROUP BY redrive`,
-  sqlite: `SELECT redrive, confirmed, returned FROM redrive_outcomes WHERE redrive IN (SELECT value FROM json_each($1))`,
+export const outcomeCounter = counter({
+  name: 'redriveOutcomes',
+  lock: 'redrives.outcomeFold',
+  deltas: 'redrive_outcome_deltas',
+  given: { redrive: 'int', confirmed: 'bigint', returned: 'bigint' },
+  totals: {
+    redrives: { table: 'redrive_outcomes', keys: ['redrive'], sums: ['confirmed', 'returned'] },
+  },
 })
+
+/** Rows by primary key, and what is not folded yet, which is little. */
+const readOutcomes = outcomeCounter.read(
+  'redriveOutcomes.read',
+  'redrives',
+  (counted) =>
+    `SELECT redrive, sum(confirmed) AS confirmed, sum(returned) AS returned FROM ${counted} GROUP BY redrive`,
+  { where: 'redrive = ANY($1::int[])' },
+)
 
 /** What became of the letters of these redrives; those without a word yet are left out. */
 export async function outcomesOf(
@@ -38,13 +47,3 @@ export async function outcomesOf(
     ]),
   )
 }
-
-/** How changes of outcomes are folded. */
-export const outcomeFold = countFold({
-  name: 'redriveOutcomes.fold',
-  lock: 'redrives.outcomeFold',
-  deltas: 'bartleby.redrive_outcome_deltas',
-  totals: 'bartleby.redrive_outcomes',
-  keys: ['redrive'],
-  sums: ['confirmed', 'returned'],
-})

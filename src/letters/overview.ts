@@ -1,16 +1,15 @@
 /**
  * The office at a glance: what is open and since when, whether more arrives than usual, and what became of retries. Everything is read
- * from one moment of the store: a row per drawer and status, a week of hours, and the oldest pending letter by one step into an index.
+ * from one moment of the store: a row per place, a week of hours, and the oldest pending letter by one step into an index.
  */
 
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
-import { type ActivityName, DAY_US, GRAIN, HOUR_US, MINUTE_US, WHOLE_OFFICE } from './activity.ts'
+import { type ActivityName, DAY_US, HOUR_US, MINUTE_US, WHOLE_OFFICE } from './activity.ts'
 import { readFirstHour, readSeries } from './activity-series.ts'
-import { readAccounts, type StatusCounts } from './books.ts'
+import { readAccounts, type StatusCounts, standingOf } from './books.ts'
 import { startOf } from './counts.ts'
 import { readSummaries } from './detail.ts'
-import type { DrawerLabels } from './drawers.ts'
 import { letterId, SOURCES, type SourceName, STATUS } from './letter.ts'
 
 export interface Overview {
@@ -44,29 +43,22 @@ const readOldest = sql(
 )
 
 /** The office as it is at this moment. */
-export async function readOverview(session: Session, labels: DrawerLabels, now: Instant): Promise<Overview> {
+export async function readOverview(session: Session, now: Instant): Promise<Overview> {
   // All at once: they are asked one behind the other without waiting for answers in between.
   const [accounts, oldest, lastHour, usual, returnedLastDay] = await Promise.all([
-    readAccounts(session, {}, labels),
+    readAccounts(session),
     oldestPending(session),
     happened(session, 'arrived', now, HOUR_US),
     usualPerHour(session, now),
     happened(session, 'returned', now, DAY_US),
   ])
-  const letters = { Pending: 0, Resolved: 0, Expired: 0 }
+  const { Pending, Resolved, Expired, unconfirmed } = standingOf(accounts)
   const pending = new Map<SourceName, number>(SOURCES.map((source) => [source, 0]))
-  let unconfirmed = 0
-  for (const account of accounts) {
-    letters.Pending += account.letters.Pending
-    letters.Resolved += account.letters.Resolved
-    letters.Expired += account.letters.Expired
-    unconfirmed += account.unconfirmed
-    const { source } = account.drawer
-    pending.set(source, (pending.get(source) ?? 0) + account.letters.Pending)
-  }
+  for (const { place, letters } of accounts)
+    pending.set(place.source, (pending.get(place.source) ?? 0) + letters.Pending)
   return {
     asOf: now,
-    letters,
+    letters: { Pending, Resolved, Expired },
     oldestPending: oldest,
     arrivals: { lastHour, usualPerHour: usual },
     returnedLastDay,
@@ -92,7 +84,7 @@ async function happened(
 ): Promise<number> {
   const from = instant(startOf(now, MINUTE_US) + MINUTE_US - withinUs)
   const series = await readSeries(session, {
-    ...{ grain: GRAIN.minute, subjects: [WHOLE_OFFICE], drawers: null, activities: [name] },
+    ...{ subjects: [WHOLE_OFFICE], activities: [name] },
     ...{ from, bucketUs: withinUs, buckets: 1 },
   })
   return series[name][0] ?? 0
@@ -111,7 +103,7 @@ async function usualPerHour(session: Session, now: Instant): Promise<number | nu
   if (known < FEWEST_HOURS) return null
   const from = instant(thisHour - BigInt(known) * HOUR_US)
   const { arrived } = await readSeries(session, {
-    ...{ grain: GRAIN.hour, subjects: [WHOLE_OFFICE], drawers: null, activities: ['arrived'] },
+    ...{ subjects: [WHOLE_OFFICE], activities: ['arrived'] },
     ...{ from, bucketUs: HOUR_US, buckets: known + 1 },
   })
   return median(arrived.slice(0, known))

@@ -1,5 +1,6 @@
 /**
- * Retention: a round an hour removes what is past its time, in bounded steps: history, then letters, then idempotency keys, activity and runs.
+ * Retention: a round an hour removes what is past its time, in bounded steps: history, then letters, then idempotency keys, activity, empty
+ * drawers and runs.
  * Resolved letters age from their resolution, expired ones from their expiry or a later failure, history from its making; pending letters
  * stay. A round has one history row, of the office itself, and every step that removes something brings it up to date in its own transaction:
  * nothing is ever gone that the row does not tell of.
@@ -10,6 +11,7 @@ import { elapsedMs, keepRunRow } from '../history/record.ts'
 import { FROM_THE_OLDEST, forgetSources, removeHistory } from '../history/retention.ts'
 import type { Run, Step } from '../work/run.ts'
 import { forgetActivity } from './activity.ts'
+import { removeEmptyDrawers } from './empty-drawers.ts'
 import { forgetKeys } from './idempotency.ts'
 import { type Letter, OFFICE } from './letter.ts'
 import { LANE_START, type Lane, removeBatch } from './removal.ts'
@@ -95,6 +97,7 @@ export class Retention {
       async ({ tx, now }) => ({
         next: (await forgetActivity(tx, now, options.retentionDays, BATCH)) ? [] : null,
       }),
+      removeDrawers,
       async (work) => ({ next: (await runs.forgetEnded(work, BATCH)) < BATCH ? null : [] }),
     ]
     runs.define<null, Place | null>({
@@ -194,6 +197,11 @@ const removeOldHistory: Stage = async ({ tx }, from, before) => {
 const forgetOldKeys: Stage = async ({ tx, now }) => ({
   next: (await forgetKeys(tx, now, BATCH)) < BATCH ? null : [],
 })
+
+const removeDrawers: Stage = async ({ tx }, from) => {
+  const next = await removeEmptyDrawers(tx, Number(from?.[0] ?? 0), BATCH)
+  return { next: next === null ? null : [BigInt(next)] }
+}
 
 const listed = (next: bigint | null): readonly bigint[] | null => (next === null ? null : [next])
 

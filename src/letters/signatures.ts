@@ -1,14 +1,23 @@
 /**
- * Groups of letters by signature: how many are open, since when, from where, and one letter to look at. The groups
- * are added up from the books; only the letters shown as samples are looked up, and what arrived lately.
+ * Groups of letters by signature: how many are open, since when, from where, and one letter to look at. The groups of a page
+ * are added up by the store; only the letters shown as samples are looked up, and what arrived lately.
  */
 import { type Instant, instant } from '../core/clock.ts'
 import { cut } from '../core/mask.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
-import { readOutcomes, readTrends } from './activity-series.ts'
-import { type Account, type AccountFilter, lettersIn, queueOf, readAccounts } from './books.ts'
+import { readTrends } from './activity-series.ts'
+import {
+  type DrawerAccount,
+  holding,
+  lettersIn,
+  type PlaceFilter,
+  queueOf,
+  readAccounts,
+  readDrawerAccounts,
+} from './books.ts'
+import { letterCounter } from './counts.ts'
 import { readSummaries } from './detail.ts'
-import type { DrawerLabels } from './drawers.ts'
+import { type FiledSignature, readSignature } from './drawers.ts'
 import { type LetterId, type LetterStatus, letterId, type SourceName, STATUS, STATUSES } from './letter.ts'
 import { inOrder, type Position } from './positions.ts'
 
@@ -62,9 +71,40 @@ export interface GroupPage {
 
 type Group = Omit<SignatureGroup, 'sample' | 'trend'> & {
   /** Those that hold letters. */
-  readonly accounts: readonly Account[]
+  readonly accounts: readonly DrawerAccount[]
   readonly drawers: readonly number[]
 }
+
+/**
+ * A page of groups behind ($2, $3, $4), of the drawers of places that hold letters. Cost: a row for each of those drawers and statuses;
+ * no more than the page leaves the store.
+ */
+const readPage = letterCounter.read(
+  'letterCounts.bySignature',
+  'drawers',
+  (counted) => `
+    SELECT id, fingerprint, error_class, title, first_seen_at, open, total FROM (
+      SELECT signature, sum(CASE WHEN status = ${STATUS.Pending} THEN letters ELSE 0 END) AS open, sum(letters) AS total
+      FROM ${counted} JOIN bartleby.drawers ON drawers.id = counted.drawer
+      WHERE place = ANY($1::int[]) GROUP BY signature
+    ) AS groups JOIN bartleby.signatures ON signatures.id = groups.signature
+    WHERE total > 0 AND (-open, -total, fingerprint) > ($2, $3, $4)
+    ORDER BY open DESC, total DESC, fingerprint LIMIT $5`,
+  { where: `status <= ${STATUS.Expired}`, bigints: true },
+)
+
+interface PageRow {
+  readonly id: Integer
+  readonly fingerprint: string
+  readonly error_class: string
+  readonly title: string
+  readonly first_seen_at: Integer
+  readonly open: Integer
+  readonly total: Integer
+}
+
+/** Before every group. */
+const START: GroupCursor = { open: Number.MAX_SAFE_INTEGER, total: 0, signature: '' }
 
 /**
  * A page of the groups that hold letters, those with the most open ones first. The order is that of the moment: a
@@ -72,22 +112,38 @@ type Group = Omit<SignatureGroup, 'sample' | 'trend'> & {
  */
 export async function listSignatures(
   session: Session,
-  filter: Omit<AccountFilter, 'signature'>,
+  filter: PlaceFilter,
   page: { readonly after: GroupCursor | null; readonly limit: number },
   now: Instant,
-  labels?: DrawerLabels,
 ): Promise<GroupPage> {
-  const { after, limit } = page
-  const groups = groupsOf(await readAccounts(session, filter, labels))
-    .filter(({ total }) => total > 0)
-    .sort(mostOpenFirst)
-  const behind = after === null ? groups : groups.filter((group) => mostOpenFirst(after, group) < 0)
-  const shown = behind.slice(0, limit)
-  const last = shown.at(-1)
+  const { open, total, signature } = page.after ?? START
+  const places = holding(await readAccounts(session, filter))
+  if (places.length === 0) return { items: [], next: null }
+  const values = [places, -open, -total, signature, page.limit + 1]
+  const found = await session.rows<PageRow>(readPage, ...values)
+  const shown = found.slice(0, page.limit).map((row) => ({
+    number: Number(row.id),
+    fingerprint: row.fingerprint,
+    errorClass: row.error_class,
+    title: row.title,
+    firstSeenAt: instant(BigInt(row.first_seen_at)),
+    counts: { open: Number(row.open), total: Number(row.total) },
+  }))
+  const accounts = await readDrawerAccounts(
+    session,
+    places,
+    shown.map(({ number }) => number),
+  )
+  const bySignature = Map.groupBy(accounts, ({ group }) => group)
+  const groups = shown.map(({ counts, ...group }) => ({
+    ...toGroup(group, bySignature.get(group.number) ?? []),
+    ...counts,
+  }))
+  const last = groups.at(-1)
   return {
-    items: await complete(session, shown, now),
+    items: await complete(session, groups, now),
     next:
-      last === undefined || behind.length <= limit
+      last === undefined || found.length <= page.limit
         ? null
         : { open: last.open, total: last.total, signature: last.signature },
   }
@@ -96,56 +152,51 @@ export async function listSignatures(
 /** The group of one signature; null when no letter ever had it. */
 export async function readSignatureGroup(
   session: Session,
-  signature: string,
+  fingerprint: string,
   now: Instant,
-  labels?: DrawerLabels,
 ): Promise<SignatureDetail | null> {
-  const accounts = await readAccounts(session, { signature }, labels)
-  const [group] = await complete(session, groupsOf(accounts), now)
+  const signature = await readSignature(session, fingerprint)
+  if (signature === null) return null
+  const places = (await readAccounts(session)).map(({ place }) => place.number)
+  const accounts = await readDrawerAccounts(session, places, [signature.number])
+  const [group] = await complete(session, [toGroup(signature, accounts)], now)
   if (group === undefined) return null
-  const ever = await readOutcomes(
-    session,
-    accounts.map(({ drawer }) => drawer.number),
-  )
-  const unconfirmed = accounts.reduce((sum, account) => sum + account.unconfirmed, 0)
-  return { ...group, outcomes: { ...ever, unconfirmed } }
+  const sum = (of: (account: DrawerAccount) => number) => accounts.reduce((sum, each) => sum + of(each), 0)
+  return {
+    ...group,
+    outcomes: {
+      retried: sum(({ ever }) => ever.retried),
+      confirmed: sum(({ ever }) => ever.confirmed),
+      returned: sum(({ ever }) => ever.returned),
+      unconfirmed: sum(({ unconfirmed }) => unconfirmed),
+    },
+  }
 }
 
-function mostOpenFirst(a: GroupCursor, b: GroupCursor): number {
-  if (a.open !== b.open) return b.open - a.open
-  if (a.total !== b.total) return b.total - a.total
-  return compare(a.signature, b.signature)
-}
-
-function groupsOf(accounts: readonly Account[]): Group[] {
-  const bySignature = Map.groupBy(accounts, ({ drawer }) => drawer.signature.fingerprint)
-  return [...bySignature].map(([signature, accounts]) => toGroup(signature, accounts))
-}
-
-function toGroup(signature: string, accounts: readonly Account[]): Group {
-  // A group has at least one drawer, and all its drawers have the same signature.
-  const [{ drawer }] = accounts as [Account, ...Account[]]
-  const holding = accounts.filter(({ letters }) => lettersIn(letters) > 0)
+function toGroup(
+  { fingerprint, errorClass, title, firstSeenAt }: FiledSignature,
+  accounts: readonly DrawerAccount[],
+): Group {
+  const held = accounts.filter(({ letters }) => lettersIn(letters) > 0)
   const lastSeenAt = accounts.reduce(
     (latest, each) => (each.lastSeenAt > latest ? each.lastSeenAt : latest),
     NEVER,
   )
-  const filedAt = instant(drawer.firstSeenAt)
   return {
-    signature,
-    version: Number.parseInt(signature, 10),
-    errorClass: drawer.signature.errorClass,
-    title: drawer.signature.title,
-    open: holding.reduce((sum, { letters }) => sum + letters.Pending, 0),
-    total: holding.reduce((sum, { letters }) => sum + lettersIn(letters), 0),
+    signature: fingerprint,
+    version: Number.parseInt(fingerprint, 10),
+    errorClass,
+    title,
+    open: held.reduce((sum, { letters }) => sum + letters.Pending, 0),
+    total: held.reduce((sum, { letters }) => sum + lettersIn(letters), 0),
     // Failures that are reported late happened before their signature was filed.
-    firstSeenAt: lastSeenAt !== NEVER && lastSeenAt < filedAt ? lastSeenAt : filedAt,
-    lastSeenAt: lastSeenAt === NEVER ? filedAt : lastSeenAt,
-    sources: distinct(holding.map(({ drawer }) => drawer.source)),
-    engines: distinct(holding.map(({ drawer }) => drawer.engine)),
-    originalQueues: distinct(holding.flatMap(({ drawer }) => queueOf(drawer) ?? [])),
-    accounts: holding,
-    drawers: accounts.map(({ drawer }) => drawer.number),
+    firstSeenAt: lastSeenAt !== NEVER && lastSeenAt < firstSeenAt ? lastSeenAt : firstSeenAt,
+    lastSeenAt: lastSeenAt === NEVER ? firstSeenAt : lastSeenAt,
+    sources: distinct(held.map(({ place }) => place.source)),
+    engines: distinct(held.map(({ place }) => place.engine)),
+    originalQueues: distinct(held.flatMap(({ place }) => queueOf(place) ?? [])),
+    accounts: held,
+    drawers: accounts.map(({ drawer }) => drawer),
   }
 }
 
@@ -170,12 +221,10 @@ function lanesOf({ signature, open, accounts }: Group): Lane[] {
   const wanted = open > 0 ? (['Pending'] as const) : STATUSES
   return accounts
     .filter(({ letters }) => wanted.some((status) => letters[status] > 0))
-    .sort((a, b) => Number(b.lastSeenAt - a.lastSeenAt) || a.drawer.number - b.drawer.number)
+    .sort((a, b) => Number(b.lastSeenAt - a.lastSeenAt) || a.drawer - b.drawer)
     .slice(0, MAX_LOOKS)
     .flatMap(({ drawer, letters }) =>
-      wanted
-        .filter((status) => letters[status] > 0)
-        .map((status) => ({ signature, drawer: drawer.number, status })),
+      wanted.filter((status) => letters[status] > 0).map((status) => ({ signature, drawer, status })),
     )
 }
 

@@ -1,7 +1,13 @@
 /** Exact counts of letters by source, engine, queue, status and signature, or by some of them. */
 import type { Session } from '../db/database.ts'
-import { type Account, type AccountFilter, queueOf, readAccounts, type StatusCounts } from './books.ts'
-import type { DrawerLabels } from './drawers.ts'
+import {
+  type Account,
+  type AccountFilter,
+  type DrawerAccount,
+  queueOf,
+  readFiled,
+  type StatusCounts,
+} from './books.ts'
 import { type LetterStatus, STATUSES } from './letter.ts'
 
 /** What letters are counted by, in the order in which counts are sorted. */
@@ -26,12 +32,11 @@ export async function tallyLetters(
   session: Session,
   filter: TallyFilter = {},
   by: readonly TallyKey[] = TALLY_KEYS,
-  labels?: DrawerLabels,
 ): Promise<Tally> {
   const keys = TALLY_KEYS.filter((key) => by.includes(key))
   const totals = { Pending: 0, Resolved: 0, Expired: 0 }
   const items: Counted[] = []
-  for (const account of await readAccounts(session, filter, labels)) {
+  for (const account of await readFiled(session, filter, keys.includes('signature'))) {
     for (const status of STATUSES) {
       const count = account.letters[status]
       if (count === 0 || (filter.status != null && filter.status !== status)) continue
@@ -66,18 +71,18 @@ function toItem(keys: readonly TallyKey[], values: readonly (string | null)[], c
   return item
 }
 
-function keyOf(key: TallyKey, { drawer }: Account, status: LetterStatus): string | null {
+function keyOf(key: TallyKey, account: Account | DrawerAccount, status: LetterStatus): string | null {
   switch (key) {
     case 'source':
-      return drawer.source
+      return account.place.source
     case 'engine':
-      return drawer.engine
+      return account.place.engine
     case 'originalQueue':
-      return queueOf(drawer)
+      return queueOf(account.place)
     case 'status':
       return status
     case 'signature':
-      return drawer.signature.fingerprint
+      return 'signature' in account ? account.signature.fingerprint : null
   }
 }
 

@@ -4,8 +4,7 @@
  */
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { type Database, type Integer, type Session, sql } from '../db/database.ts'
-import { readAccounts } from './books.ts'
-import type { DrawerLabels } from './drawers.ts'
+import { readFiled } from './books.ts'
 import { type Choice, chooseLetters, type LetterFilter, statusesOf } from './filter.ts'
 import { readStretch } from './list.ts'
 import type { Position, Stretch } from './positions.ts'
@@ -21,9 +20,9 @@ export interface Total {
 const MOST_COUNTED = 10_000
 
 /** How many letters match. Refuses a text that cannot be looked for. */
-export async function totalOf(db: Database, filter: LetterFilter, labels: DrawerLabels): Promise<Total> {
+export async function totalOf(db: Database, filter: LetterFilter): Promise<Total> {
   if (isInBooks(filter)) {
-    const total = await db.session('letters.total', (session) => totalInBooks(session, filter, labels))
+    const total = await db.session('letters.total', (session) => totalInBooks(session, filter))
     return { total, exact: true }
   }
   const needle = filter.q === undefined ? null : needleOf(filter.q)
@@ -43,11 +42,11 @@ function isInBooks(filter: LetterFilter): boolean {
   )
 }
 
-async function totalInBooks(session: Session, filter: LetterFilter, labels: DrawerLabels): Promise<number> {
+async function totalInBooks(session: Session, filter: LetterFilter): Promise<number> {
   const statuses = statusesOf(filter)
   const isUnconfirmed = filter.outcome === 'unconfirmed' && statuses.length > 0
   let total = 0
-  for (const { letters, unconfirmed } of await readAccounts(session, filter, labels)) {
+  for (const { letters, unconfirmed } of await readFiled(session, filter, false)) {
     total += isUnconfirmed ? unconfirmed : statuses.reduce((sum, status) => sum + letters[status], 0)
   }
   return total

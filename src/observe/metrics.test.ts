@@ -4,7 +4,7 @@ import { instant } from '../core/clock.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { closeServers, scriptedServer } from '../http/scripted-server.ts'
-import type { Pulse } from '../letters/pulse.ts'
+import type { Pulse } from '../letters/gauges.ts'
 import type { RedriveStanding } from '../redrive/redrive.ts'
 import { Metrics } from './metrics.ts'
 

@@ -14,7 +14,7 @@ import {
   type InstantSum,
   instantSum,
   negated,
-  partitionFold,
+  partitionCounter,
   readCounts,
   sumOfInstants,
 } from './counts.ts'
@@ -117,7 +117,7 @@ describe.each(stores)('counts on $name', (store) => {
             all.write(tx)
           })
         const fold = async () => {
-          if (db.dialect === 'postgres') await foldCounts(db, partitionFold, { clock, owner: 'me' })
+          if (db.dialect === 'postgres') await foldCounts(db, partitionCounter, { clock, owner: 'me' })
         }
         await Promise.all(
           transactions.flatMap((changes, i) => (i % 3 === 0 ? [write(changes), fold()] : [write(changes)])),

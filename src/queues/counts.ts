@@ -1,14 +1,12 @@
 /**
- * Exact counts per partition. Every transition adds a signed change in its own transaction: SQLite, with its
- * single writer, adds to the totals; PostgreSQL appends a delta (no row that all writers fight for), a folder
- * adds the deltas to the totals, and a read adds what is not folded yet. Nobody ever counts items.
+ * Exact counts per partition: every transition adds a signed change in its own transaction. Nobody ever counts items.
  *
  * Ages need sums of instants. They are kept as whole seconds and the microseconds beyond, because a sum of
  * microseconds over a large queue exceeds 64 bits.
  */
 import type { Instant } from '../core/clock.ts'
-import { type Integer, type Session, sql, type Transaction, type Value } from '../db/database.ts'
-import { countFold } from '../db/fold.ts'
+import { counter } from '../db/counter.ts'
+import type { Integer, Session, Transaction, Value } from '../db/database.ts'
 import type { Partition, QueueRecord } from './records.ts'
 
 /** What is counted of a partition. `dead` are dead letters among the others. */
@@ -55,11 +53,12 @@ export const negated = ({ seconds, micros }: InstantSum): InstantSum => ({
   micros: -micros,
 })
 
-/** Appends one delta row (PostgreSQL) or adds to the totals (SQLite). One row either way. */
-const addChange = sql('counts.add', {
-  postgres: `INSERT INTO bartleby.partition_deltas (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-  sqlite: `UPDATE partition_totals SET ${SUMMED.map((column, i) => `${column} = ${column} + $${i + 2}`).join(', ')}
-           WHERE part = $1`,
+export const partitionCounter = counter({
+  name: 'counts',
+  lock: 'queues.fold',
+  deltas: 'partition_deltas',
+  given: Object.fromEntries([['part', 'int'], ...SUMMED.map((column) => [column, 'bigint'] as const)]),
+  totals: { parts: { table: 'partition_totals', keys: ['part'], sums: SUMMED } },
 })
 
 /**
@@ -100,8 +99,11 @@ export class CountChanges {
 
   /** Makes the changes part of the transaction. Call it last. */
   write(tx: Transaction): void {
-    // In order of the parts, so that two writers on SQLite's totals or a fold never cross.
-    for (const [part, change] of [...this.#changes].sort(([a], [b]) => a - b)) count(tx, part, change)
+    const parts = [...this.#changes].sort(([a], [b]) => a - b)
+    partitionCounter.add(
+      tx,
+      parts.map(([part, change]) => [part, ...countValues(change)]),
+    )
   }
 }
 
@@ -123,22 +125,16 @@ const NO_INSTANTS: InstantSum = { seconds: 0n, micros: 0n }
 
 /** Makes the change of one partition part of the transaction. */
 export const count = (tx: Transaction, part: number, change: CountChange): void =>
-  tx.atCommit(addChange, part, ...countValues(change))
+  partitionCounter.add(tx, [[part, ...countValues(change)]])
 
 const SUMS = SUMMED.map((column) => `sum(${column}) AS ${column}`).join(', ')
 
-/** Totals plus the unfolded tail, in one snapshot. Cost: one row per partition, and the tail. */
-const readAll = sql(
+/** Cost: one row per partition, and the tail. */
+const readAll = partitionCounter.read(
   'counts.read',
-  {
-    postgres: `SELECT part, ${SUMS} FROM (
-                 SELECT ${COLUMNS} FROM bartleby.partition_totals WHERE part = ANY($1::int[])
-                 UNION ALL
-                 SELECT ${COLUMNS} FROM bartleby.partition_deltas WHERE part = ANY($1::int[])
-               ) AS counted GROUP BY part`,
-    sqlite: `SELECT ${COLUMNS} FROM partition_totals WHERE part IN (SELECT value FROM json_each($1))`,
-  },
-  { bigints: true },
+  'parts',
+  (counted) => `SELECT part, ${SUMS} FROM ${counted} GROUP BY part`,
+  { where: 'part = ANY($1::int[])', bigints: true },
 )
 
 type CountsRow = Readonly<Record<'part' | (typeof SUMMED)[number], Integer>>
@@ -192,13 +188,3 @@ export async function emptiestPartition(
   if (queue.partitions.length === 1) return first
   return queue.partitions[emptiest(await readReadyCounts(session, queue.partitions, gained))] ?? first
 }
-
-/** How the deltas of partitions are folded. */
-export const partitionFold = countFold({
-  name: 'counts.fold',
-  lock: 'queues.fold',
-  deltas: 'bartleby.partition_deltas',
-  totals: 'bartleby.partition_totals',
-  keys: ['part'],
-  sums: SUMMED,
-})

@@ -9,6 +9,7 @@ import type { OfficeRuns } from '../letters/runs.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import type { Run, Step } from '../work/run.ts'
 import { clearItems, clearLetters } from './clear.ts'
+import { partitionCounter } from './counts.ts'
 import type { QueueRecord } from './records.ts'
 import type { RemovalDesk } from './removed.ts'
 import { SHELF } from './schema.ts'
@@ -100,15 +101,12 @@ const ofParts = (table: string): string => `DELETE FROM bartleby.${table} WHERE 
 
 /** Reads all lease batches, once for all parts: an index on the part would cost every lease an entry. */
 const deleteBatches = sql('deletedQueues.batches', ofParts('lease_batches'))
-const deleteTotals = sql('deletedQueues.totals', ofParts('partition_totals'))
-const deleteDeltas = sql('deletedQueues.deltas', { postgres: ofParts('partition_deltas'), sqlite: '' })
 const forgetOld = sql('deletedQueues.forget', `${ofParts('dropped_parts')} AND dropped_at < $2`)
 
 /** Their items are gone; those that were looked at late enough are done with. */
 async function forgetParts(tx: Transaction, parts: readonly number[], before: Instant): Promise<void> {
   if (parts.length === 0) return
   await tx.run(deleteBatches, parts)
-  await tx.run(deleteTotals, parts)
-  await tx.run(deleteDeltas, parts)
+  await partitionCounter.forget(tx, parts)
   await tx.run(forgetOld, parts, before)
 }

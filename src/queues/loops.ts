@@ -7,7 +7,7 @@ import { failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { type Database, sql } from '../db/database.ts'
 import { CountFolder } from '../db/fold.ts'
-import { partitionFold } from './counts.ts'
+import { partitionCounter } from './counts.ts'
 import type { Arrival } from './cycle.ts'
 import { forgetDedupeKeys } from './dedupe.ts'
 import { QueueLoop } from './loop.ts'
@@ -45,7 +45,7 @@ export class LoopDirectory {
     this.#log = log
     this.#options = options
     this.#announcer = new Announcer(db, log)
-    this.#folder = new CountFolder(partitionFold, { db, clock, log })
+    this.#folder = new CountFolder(partitionCounter, { db, clock, log })
     this.#sweeper = new Sweeper({
       db,
       clock,

@@ -34,10 +34,12 @@ export async function queueExists(session: Session, name: string): Promise<boole
   return (await session.rows<{ id: Integer }>(findQueue, name)).length > 0
 }
 
-/** Finds the ways of letters for one plan, each drawer and queue once. */
+/** Finds the ways of letters for one plan, each place and queue once. */
 export class Ways {
   readonly #request: Pick<PlanRequest, 'action' | 'queue'>
+  /** By drawer, and by place. */
   readonly #known = new Map<number, Way>()
+  readonly #ofPlaces = new Map<number, Way>()
   readonly #queues = new Map<string, boolean>()
   /** Engines of queues that do not exist. */
   readonly #owners = new Map<string, string | null>()
@@ -46,19 +48,24 @@ export class Ways {
     this.#request = request
   }
 
-  /** Where the letters of this drawer go. */
-  async of(session: Session, drawer: number): Promise<Way> {
-    if (!this.#known.has(drawer)) await this.#learn(session)
+  /** Where the letters of a drawer go that was learnt. */
+  of(drawer: number): Way {
     const way = this.#known.get(drawer)
     if (way === undefined) throw new Error(`a letter lies in drawer ${drawer}, which is not there`)
     return way
   }
 
-  /** Drawers are few and never change; those that are new since the last time are learnt too. */
-  async #learn(session: Session): Promise<void> {
-    for (const { number, source, engine, queue } of await readDrawers(session)) {
-      if (this.#known.has(number)) continue
-      this.#known.set(number, { source, engine, ...(await this.#target(session, source, engine, queue)) })
+  /** Learns where the letters of these drawers go: the numbers of drawers are never given again, so each once. */
+  async learn(session: Session, drawers: Iterable<number>): Promise<void> {
+    const unknown = [...new Set(drawers)].filter((drawer) => !this.#known.has(drawer))
+    if (unknown.length === 0) return
+    for (const { number, place, source, engine, queue } of await readDrawers(session, unknown)) {
+      const way = this.#ofPlaces.get(place) ?? {
+        ...{ source, engine },
+        ...(await this.#target(session, source, engine, queue)),
+      }
+      this.#ofPlaces.set(place, way)
+      this.#known.set(number, way)
     }
   }
 

@@ -251,6 +251,10 @@ export class Planning implements Walk {
     const taken = await lettersAhead(session, letters, this.#others)
     this.#ways ??= new Ways(this.#request)
     const ways = this.#ways
+    await ways.learn(
+      session,
+      [...candidates.values()].map(({ drawer }) => drawer),
+    )
     const eligible: Eligible[] = []
     for (const id of letters) {
       const candidate = candidates.get(id)
@@ -258,7 +262,7 @@ export class Planning implements Walk {
       else if (taken.has(id) || isBusy(this.#request, candidate)) this.#numbers.inFlight++
       else if (!fits(this.#request, candidate)) this.#numbers.invalid++
       else {
-        const way = await ways.of(session, candidate.drawer)
+        const way = ways.of(candidate.drawer)
         if (way.exists) eligible.push({ candidate, way })
         else this.#numbers.noDestination++
       }

@@ -1,7 +1,6 @@
 /** Which letters a plan is about: those that match a filter, page by page, or those that were named. */
 import type { Database, Session } from '../db/database.ts'
 import { findLetter } from '../letters/detail.ts'
-import { DrawerLabels } from '../letters/drawers.ts'
 import { chooseLetters, type LetterFilter } from '../letters/filter.ts'
 import type { LetterId } from '../letters/letter.ts'
 import type { LetterKey } from '../letters/letters.ts'
@@ -54,7 +53,7 @@ export async function isMoreThan(
   if (selection.by === 'ids') return selection.ids.length > letters
   let sum = 0
   for (const filter of walkedFilters(selection.filter, action)) {
-    const { total, exact } = await totalOf(db, filter, new DrawerLabels())
+    const { total, exact } = await totalOf(db, filter)
     sum += exact ? total : total + 1
   }
   return sum > letters

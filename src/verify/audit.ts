@@ -4,9 +4,8 @@ import { idFromSerial } from '../core/ksuid.ts'
 import { type Integer, type Session, type Snapshot, sql } from '../db/database.ts'
 import { plainSeries } from '../history/plain-capture.ts'
 import { readSeriesLabels } from '../history/rows.ts'
-import { readLetterCounts } from '../letters/counts.ts'
+import { lettersIn, readAccounts, standingOf } from '../letters/books.ts'
 import { readDrawers } from '../letters/drawers.ts'
-import { STATUS } from '../letters/letter.ts'
 import { readCounts } from '../queues/counts.ts'
 import { readDeadCounts } from '../webhooks/dead-counts.ts'
 import { readTallies } from '../webhooks/tallies.ts'
@@ -110,16 +109,13 @@ async function allPartitions(session: Session): Promise<Map<number, Shelving>> {
 
 /** What the books say; whether they are right is for a check to tell. */
 async function countedSizes(session: Session, partitions: ReadonlyMap<number, Shelving>) {
-  const booked = await readLetterCounts(session)
-  const lettersIn = (isMeant: (status: number) => boolean) =>
-    booked.reduce((sum, { status, letters }) => (isMeant(status) ? sum + letters : sum), 0)
+  const booked = standingOf(await readAccounts(session))
   const counts = await readCounts(session, [...partitions.keys()])
   const items = counts.reduce(
     (sum, { ready, leased, scheduled, held, dead }) => sum + ready + leased + scheduled + held - dead,
     0,
   )
-  const letters = lettersIn((status) => status < STATUS.removed)
-  return { letters, items, cases: lettersIn((status) => status === STATUS.unconfirmed) }
+  return { letters: lettersIn(booked), items, cases: booked.unconfirmed }
 }
 
 async function webhookSizes(session: Session) {

@@ -7,9 +7,9 @@ import type { Integer } from '../db/database.ts'
 import { PLAIN_ENGINE } from '../history/plain-capture.ts'
 import type { HistoryStatus } from '../history/record.ts'
 import type { SeriesLabels } from '../history/rows.ts'
-import { type DrawerCount, readLetterCounts } from '../letters/counts.ts'
+import { type Account, readAccounts, standingOf } from '../letters/books.ts'
 import { ERASE_OPERATION } from '../letters/erase.ts'
-import { ACTS, OFFICE, SOURCE_OPERATIONS, SOURCES, STATUS } from '../letters/letter.ts'
+import { ACTS, OFFICE, SOURCE_OPERATIONS, SOURCES } from '../letters/letter.ts'
 import type { Audit, CaseFile, Finding, FoundRow, Invariant } from './invariant.ts'
 import { Sums } from './sums.ts'
 import { batchesOf, read } from './walk.ts'
@@ -43,38 +43,31 @@ export const retention: Invariant = {
         }
       },
       async *end() {
-        const counts = await readLetterCounts(audit.session)
-        yield* unaccounted(counts)
+        const accounts = await readAccounts(audit.session)
+        yield* unaccounted(accounts)
         yield* unerased(reported, gone)
-        yield* misreported(reported, removedOfEach(audit, counts))
+        yield* misreported(reported, removedOfEach(accounts))
       },
     }
   },
   rows: () => 0,
 }
 
-/** Over all drawers: a letter that fails with another error moves to another drawer. */
-function* unaccounted(counts: readonly DrawerCount[]): Iterable<Finding> {
-  const sum = (wanted: number) =>
-    counts.filter(({ status }) => status === wanted).reduce((total, { letters }) => total + letters, 0)
-  const totals = Object.entries(STATUS)
-    .filter(([name]) => name !== 'unconfirmed')
-    .map(([name, status]) => [name, sum(status)] as const)
-  const captured = sum(STATUS.captured)
-  const known = totals.reduce((total, [name, letters]) => (name === 'captured' ? total : total + letters), 0)
+/** Over all places: a letter that fails elsewhere moves to another place. */
+function* unaccounted(accounts: readonly Account[]): Iterable<Finding> {
+  const { Pending, Resolved, Expired, captured } = standingOf(accounts)
+  const removed = accounts.reduce((sum, each) => sum + each.removed, 0)
+  const known = Pending + Resolved + Expired + removed
   if (known === captured) return
-  const row = Object.fromEntries(totals)
+  const row = { Pending, Resolved, Expired, removed, captured }
   yield { what: `${captured} letters were captured, and ${known} are accounted for`, row }
 }
 
 /** Letters that are counted as removed, by engine. */
-function removedOfEach({ drawers }: Audit, counts: readonly DrawerCount[]): ReadonlyMap<string, number> {
-  const removed = new Sums<string>()
-  for (const { drawer, status, letters } of counts) {
-    const engine = drawers.get(drawer)?.engine
-    if (status === STATUS.removed && engine !== undefined) removed.add(engine, letters)
-  }
-  return removed
+function removedOfEach(accounts: readonly Account[]): ReadonlyMap<string, number> {
+  const sums = new Sums<string>()
+  for (const { place, removed } of accounts) sums.add(place.engine, removed)
+  return sums
 }
 
 /** What the reports that are still there add up to. */

@@ -1,5 +1,8 @@
-/** I6: the books are exact: every count, of letters and of what lies in the queues, is what counting gives; activity agrees. */
-import { readLetterCounts } from '../letters/counts.ts'
+/** I6: the books are exact: every count, of letters by drawer and place and of what lies in the queues, is what counting gives. */
+import { EVER } from '../letters/activity.ts'
+import { readAccounts } from '../letters/books.ts'
+import { type DrawerCount, readLetterCounts } from '../letters/counts.ts'
+import { OUTCOMES } from '../letters/gauges.ts'
 import { STATUS, STATUSES } from '../letters/letter.ts'
 import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
 import { letterActivity } from './letter-activity.ts'
@@ -26,8 +29,8 @@ const readPlaces = read(
 )
 
 /**
- * Letters per drawer and status, and those of which nothing was heard since they were sent back, compared with the books; and each
- * lies in a drawer of its engine.
+ * Letters per drawer and status, per place and status, and those of which nothing was heard since they were sent back, compared with the
+ * books; and each lies in a drawer of its engine.
  */
 async function* letterCounts(audit: Audit): AsyncGenerator<Finding> {
   const found = new Sums<string>()
@@ -43,13 +46,60 @@ async function* letterCounts(audit: Audit): AsyncGenerator<Finding> {
     }
   }
   for (const { first, letters } of misfiled.values()) yield misfiledIn(audit, first, letters)
+  const counts = await readLetterCounts(audit.session)
   const books = new Map(
-    (await readLetterCounts(audit.session))
-      .filter(({ status }) => status !== STATUS.removed && status !== STATUS.captured)
+    counts
+      .filter(({ status }) => status <= STATUS.unconfirmed)
       .map(({ drawer, status, letters }) => [`${drawer} ${status}`, letters]),
   )
   for (const difference of differences(found, books)) yield miscounted(audit, difference)
+  yield* placeCounts(audit, found)
+  yield* actsOfDrawers(audit, counts)
 }
+
+/** What is in drawers is at their places. */
+async function* placeCounts(audit: Audit, found: ReadonlyMap<string, number>): AsyncGenerator<Finding> {
+  const there = new Sums<string>()
+  for (const [key, letters] of found) {
+    const [drawer, status] = key.split(' ')
+    there.add(`${audit.drawers.get(Number(drawer))?.place} ${status}`, letters)
+  }
+  const accounts = await readAccounts(audit.session)
+  const books = new Map(
+    accounts.flatMap(({ place, letters, unconfirmed }) => [
+      ...STATUSES.map((name) => [`${place.number} ${STATUS[name]}`, letters[name]] as const),
+      [`${place.number} ${STATUS.unconfirmed}`, unconfirmed] as const,
+    ]),
+  )
+  for (const { key, found, counted } of differences(there, books)) {
+    const [number, status = ''] = key.split(' ')
+    const label = accounts.find(({ place }) => place.number === Number(number))?.place
+    const name = nameOf(status)
+    yield {
+      what: `place ${number} has ${found} ${name} letters, and the books say ${counted}`,
+      row: { place: number, status: name, books: counted, found, ...label },
+    }
+  }
+}
+
+/** Drawers go, and what was ever done stays at their places: it is never less there. */
+async function* actsOfDrawers(audit: Audit, counts: readonly DrawerCount[]): AsyncGenerator<Finding> {
+  const told = new Sums<string>()
+  for (const { drawer, status, letters } of counts)
+    if (status > STATUS.unconfirmed) told.add(`${audit.drawers.get(drawer)?.place} ${status}`, letters)
+  for (const { place, ever } of await readAccounts(audit.session))
+    for (const act of OUTCOMES) {
+      const drawers = told.get(`${place.number} ${EVER[act]}`) ?? 0
+      if (drawers > ever[act])
+        yield {
+          what: `${drawers} letters in drawers of place ${place.number} were ${act}, and the place tells of ${ever[act]}`,
+          row: { ...place, place: place.number, act, drawers, books: ever[act] },
+        }
+    }
+}
+
+const nameOf = (status: string): string =>
+  Number(status) === STATUS.unconfirmed ? 'unconfirmed' : (STATUSES[Number(status)] ?? status)
 
 function misfiledIn({ drawers }: Audit, { id, drawer, engine }: FoundRow, letters: number): Finding {
   const label = drawers.get(Number(drawer))
@@ -65,14 +115,14 @@ function misfiledIn({ drawers }: Audit, { id, drawer, engine }: FoundRow, letter
 
 function miscounted({ drawers }: Audit, { key, found, counted }: Difference<string>): Finding {
   const [drawer = '', status = ''] = key.split(' ')
-  const name = Number(status) === STATUS.unconfirmed ? 'unconfirmed' : (STATUSES[Number(status)] ?? status)
+  const name = nameOf(status)
   const label = drawers.get(Number(drawer))
   return {
     what: `drawer ${drawer} has ${found} ${name} letters, and the books say ${counted}`,
     row: {
       ...{ drawer, status: name, books: counted, found },
       ...{ source: label?.source, engine: label?.engine, queue: label?.queue },
-      signature: label?.signature.fingerprint,
+      signature: label?.fingerprint,
     },
   }
 }

@@ -1,42 +1,31 @@
 /**
- * Activity, held against the counts and against itself: as many letters arrived in every drawer as were captured into it, and what
- * was told of an hour is the same for the office, for all origins, for all drawers and for all minutes. Only hours that retention
- * never reaches are compared, and only what is folded: a change is folded into all of its rows at once.
+ * Activity, held against itself: what was told of an hour is the same for the office, for all places, for all drawers and for all
+ * minutes. Only hours that retention never reaches are compared, of which no drawer was removed, and only what is folded: a change is
+ * folded into all of its rows at once.
  */
 import { instant } from '../core/clock.ts'
 import { formatTimestamp } from '../core/timestamp.ts'
 import type { Integer } from '../db/database.ts'
-import { ACTIVITY, ACTIVITY_NAMES, DAY_US, GRAIN, HOUR_US, WHOLE_OFFICE } from '../letters/activity.ts'
-import { readLetterCounts, startOf } from '../letters/counts.ts'
-import { STATUS } from '../letters/letter.ts'
+import { ACTIVITY_NAMES, DAY_US, HOUR_US, WHOLE_OFFICE } from '../letters/activity.ts'
+import { startOf } from '../letters/counts.ts'
 import type { Audit, Finding } from './invariant.ts'
-import { differences, Sums } from './sums.ts'
 import { batchesOf, read } from './walk.ts'
-
-const readArrived = read('arrived', {
-  postgres: `SELECT drawer, sum(letters) AS letters FROM (
-               SELECT subject AS drawer, letters FROM bartleby.letter_activity WHERE grain = ${GRAIN.ever} AND act = ${ACTIVITY.arrived}
-               UNION ALL
-               SELECT drawer, letters FROM bartleby.letter_activity_deltas WHERE act = ${ACTIVITY.arrived}
-             ) AS arrived GROUP BY drawer`,
-  sqlite: `SELECT subject AS drawer, letters FROM letter_activity WHERE grain = ${GRAIN.ever} AND act = ${ACTIVITY.arrived}`,
-})
 
 /** Hours from `$1` on: some thousand sums. */
 const readHours = read(
   'activityOfHours',
   `SELECT act, at,
      sum(CASE WHEN subject = ${WHOLE_OFFICE} THEN letters ELSE 0 END) AS office,
-     sum(CASE WHEN subject < ${WHOLE_OFFICE} THEN letters ELSE 0 END) AS origins,
+     sum(CASE WHEN subject < ${WHOLE_OFFICE} THEN letters ELSE 0 END) AS places,
      sum(CASE WHEN subject > ${WHOLE_OFFICE} THEN letters ELSE 0 END) AS drawers
-   FROM bartleby.letter_activity WHERE grain = ${GRAIN.hour} AND at >= $1 GROUP BY act, at ORDER BY at, act`,
+   FROM bartleby.letter_hours WHERE at >= $1 GROUP BY act, at ORDER BY at, act`,
 )
 
 /** A day of minutes at most. */
 const readMinutes = read(
   'activityOfMinutes',
-  `SELECT act, at - at % ${HOUR_US} AS hour, sum(letters) AS letters FROM bartleby.letter_activity
-   WHERE grain = ${GRAIN.minute} GROUP BY act, at - at % ${HOUR_US}`,
+  `SELECT act, at - at % ${HOUR_US} AS hour, sum(letters) AS letters FROM bartleby.letter_minutes
+   GROUP BY act, at - at % ${HOUR_US}`,
 )
 
 /** Retention keeps a month of hours, and a little more. */
@@ -47,34 +36,15 @@ interface HourRow {
   readonly act: Integer
   readonly at: Integer
   readonly office: Integer
-  readonly origins: Integer
+  readonly places: Integer
   readonly drawers: Integer
 }
 
 export async function* letterActivity(audit: Audit): AsyncGenerator<Finding> {
-  yield* arrivals(audit)
   const minutes = await readMinutesByHour(audit)
   const from = startOf(audit.now, DAY_US) - (DAYS - 1n) * DAY_US
   for await (const rows of batchesOf<HourRow>(audit, readHours, from))
     for (const row of rows) yield* mismatches(row, minutes)
-}
-
-async function* arrivals(audit: Audit): AsyncGenerator<Finding> {
-  const captured = new Map(
-    (await readLetterCounts(audit.session))
-      .filter(({ status, letters }) => status === STATUS.captured && letters !== 0)
-      .map(({ drawer, letters }) => [drawer, letters]),
-  )
-  const arrived = new Sums<number>()
-  for await (const rows of batchesOf(audit, readArrived))
-    for (const { drawer, letters } of rows) arrived.add(Number(drawer), letters ?? 0)
-  for (const { key: drawer, found, counted } of differences(arrived, captured)) {
-    const { engine = '', queue = '' } = audit.drawers.get(drawer) ?? {}
-    yield {
-      what: `${counted} letters were captured into drawer ${drawer}, and activity tells of ${found}`,
-      row: { drawer, captured: counted, arrived: found, engine, queue },
-    }
-  }
 }
 
 interface Minutes {
@@ -99,7 +69,7 @@ async function readMinutesByHour(audit: Audit): Promise<Minutes> {
 function* mismatches(row: HourRow, { wholeAfter, letters }: Minutes): Iterable<Finding> {
   const office = Number(row.office)
   const told = {
-    origins: Number(row.origins),
+    places: Number(row.places),
     drawers: Number(row.drawers),
     ...(BigInt(row.at) > wholeAfter ? { minutes: letters.get(`${row.act} ${row.at}`) ?? 0 } : {}),
   }

@@ -4,16 +4,16 @@ import { type BookedConsumer, WebhookBooks } from '../../test/harness/webhook-bo
 import { type Statement, sql } from '../db/database.ts'
 import { foldCounts } from '../db/fold.ts'
 import { leasedLock } from '../db/lock.ts'
-import { letterFold } from '../letters/counts.ts'
+import { letterCounter } from '../letters/counts.ts'
 import { readDeadCounts } from '../webhooks/dead-counts.ts'
-import { webhookFold } from '../webhooks/tallies.ts'
+import { webhookCounter } from '../webhooks/tallies.ts'
 import { JOB } from '../webhooks/webhook.ts'
 import { verifyStore } from './verify.ts'
 import { checkWebhooks } from './webhook-check.ts'
 
 const plantDead = sql(
   'test.plantDead',
-  'UPDATE bartleby.letter_totals SET letters = letters + $1 WHERE status = 0',
+  'UPDATE bartleby.place_totals SET letters = letters + $1 WHERE status = 0',
 )
 const plantTally = sql(
   'test.plantTally',
@@ -70,7 +70,7 @@ describe.each(stores)('the check of webhook counts on $name', (store) => {
 
   const fold = async () => {
     if (store.name === 'sqlite') return
-    for (const each of [letterFold, webhookFold])
+    for (const each of [letterCounter, webhookCounter])
       await foldCounts(books.db, each, { clock: books.clock, owner: 'me' })
   }
   const check = (repair = false) => checkWebhooks(books.db, { clock: books.clock, repair })

@@ -10,14 +10,15 @@
 import type { Clock } from '../core/clock.ts'
 import type { Database, Session } from '../db/database.ts'
 import { leasedLock } from '../db/lock.ts'
-import { readLetterCounts } from '../letters/counts.ts'
+import { readAccounts } from '../letters/books.ts'
+import { letterCounter, readLetterCounts } from '../letters/counts.ts'
 import { readDrawers } from '../letters/drawers.ts'
 import { STATUS } from '../letters/letter.ts'
 import { inOffice } from '../letters/work.ts'
 import { Tallies } from '../webhooks/tallies.ts'
 import { WEBHOOKS } from '../webhooks/webhook.ts'
 import { requireThisVersion } from './s1-schema.ts'
-import { type Difference, differences } from './sums.ts'
+import { type Difference, differences, Sums } from './sums.ts'
 import type { Walker } from './walk.ts'
 import { countPendingLetters, findMiscounts, type Miscount, readSubjectNames } from './webhook-counts.ts'
 
@@ -60,6 +61,8 @@ interface Findings {
   readonly miscounts: readonly Miscount[]
   /** Drawers whose Pending letters are not as many as the books say. */
   readonly drift: readonly Difference<number>[]
+  /** What is missing at places beside that. */
+  readonly ofPlaces: ReadonlyMap<number, number>
 }
 
 /** Compares the counts of webhooks with what counting gives; with `repair`, puts them right. */
@@ -86,8 +89,13 @@ export async function checkWebhooks(
       }
       for (const { key: drawer, found, counted } of findings.drift)
         work.letters.add(drawer, STATUS.Pending, found - counted)
+      for (const [place, letters] of findings.ofPlaces)
+        await letterCounter.correct(work.tx, 'places', [place, STATUS.Pending, letters, 0])
       tallies.write(work.tx)
-      return findings.drift.length > 0 || findings.miscounts.some(({ tally }) => tally !== 'dead')
+      return (
+        findings.drift.length + findings.ofPlaces.size > 0 ||
+        findings.miscounts.some(({ tally }) => tally !== 'dead')
+      )
     })
     return reportOf(findings, repaired)
   } finally {
@@ -111,20 +119,31 @@ const look = (db: Database, onStep: (rows: number) => void | Promise<void>): Pro
     return {
       checked: names.filter(({ consumerId }) => consumerId !== null).length,
       miscounts,
-      drift: [...differences(await countPendingLetters(walker), await pendingInBooks(session))],
+      ...(await findDrift(session, await countPendingLetters(walker))),
     }
   })
 
-async function pendingInBooks(session: Session): Promise<ReadonlyMap<number, number>> {
-  const ours = new Set(
-    (await readDrawers(session)).filter(({ source }) => source === WEBHOOKS).map(({ number }) => number),
+/** Pending letters of drawers, compared with the books of drawers; and the books of these with the books of places. */
+async function findDrift(
+  session: Session,
+  found: ReadonlyMap<number, number>,
+): Promise<Pick<Findings, 'drift' | 'ofPlaces'>> {
+  const all = await readDrawers(session)
+  const placeOf = new Map(
+    all.flatMap((each) => (each.source === WEBHOOKS ? [[each.number, each.place]] : [])),
   )
-  const counts = await readLetterCounts(session)
-  return new Map(
-    counts
-      .filter(({ drawer, status }) => status === STATUS.Pending && ours.has(drawer))
-      .map(({ drawer, letters }) => [drawer, letters]),
-  )
+  const books = new Map<number, number>()
+  const ofPlaces = new Sums<number>()
+  for (const { drawer, status, letters } of await readLetterCounts(session)) {
+    const place = placeOf.get(drawer)
+    if (place === undefined || status !== STATUS.Pending) continue
+    books.set(drawer, letters)
+    ofPlaces.add(place, letters)
+  }
+  for (const { place, letters } of await readAccounts(session, { source: WEBHOOKS }))
+    ofPlaces.add(place.number, -letters.Pending)
+  for (const [place, letters] of ofPlaces) if (letters === 0) ofPlaces.delete(place)
+  return { drift: [...differences(found, books)], ofPlaces }
 }
 
 function reportOf({ checked, miscounts }: Findings, repaired: boolean): WebhookCheckReport {

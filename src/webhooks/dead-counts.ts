@@ -5,7 +5,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
-import { STATUS } from '../letters/letter.ts'
+import { type Account, readAccounts } from '../letters/books.ts'
 import { readJobEnds } from './job-ends.ts'
 import { idsOfQueue, JOB, WEBHOOKS } from './webhook.ts'
 
@@ -22,39 +22,6 @@ export interface DeadCount {
   readonly oldestAt: Instant | null
   readonly newestAt: Instant | null
 }
-
-/** Drawers are found by the beginning of their unique label, in the order of their queues. */
-const OURS = `source = '${WEBHOOKS}' AND engine = '${WEBHOOKS}'`
-
-/**
- * Pending letters per queue: the totals and what is not folded yet, in one statement and so at one moment; in two, a fold
- * between them would be counted twice or not at all. No locks. Cost: a look at a total for every drawer of webhooks, and the
- * tail, whatever the number of letters.
- */
-const readPending = sql(
-  'webhooks.deadCounts',
-  {
-    postgres: `
-      SELECT queue, sum(letters) AS letters, max(last_seen_at) AS last_seen_at FROM (
-        SELECT queue, total.letters, total.last_seen_at FROM bartleby.drawers
-        CROSS JOIN LATERAL (SELECT letters, last_seen_at FROM bartleby.letter_totals
-          WHERE drawer = drawers.id AND status = ${STATUS.Pending} LIMIT 1) AS total
-        WHERE ${OURS}
-        UNION ALL
-        SELECT drawer.queue, tail.letters, tail.last_seen_at FROM (
-          SELECT drawer, sum(letters) AS letters, max(last_seen_at) AS last_seen_at FROM bartleby.letter_deltas
-          WHERE status = ${STATUS.Pending} GROUP BY drawer
-        ) AS tail
-        CROSS JOIN LATERAL (SELECT source, engine, queue FROM bartleby.drawers WHERE id = tail.drawer LIMIT 1) AS drawer
-        WHERE ${OURS}
-      ) AS counted GROUP BY queue`,
-    sqlite: `
-      SELECT queue, sum(letters) AS letters, max(last_seen_at) AS last_seen_at
-      FROM drawers CROSS JOIN letter_totals ON letter_totals.drawer = drawers.id AND status = ${STATUS.Pending}
-      WHERE ${OURS} GROUP BY queue`,
-  },
-  { bigints: true },
-)
 
 /**
  * The consumers with these ids, as they are called now: two looks into unique indexes for each. The first at or behind the ids,
@@ -84,12 +51,6 @@ const readConsumers = sql(
   { bigints: true },
 )
 
-interface PendingRow {
-  readonly queue: string
-  readonly letters: Integer
-  readonly last_seen_at: Integer
-}
-
 interface ConsumerRow {
   readonly channel_id: string
   readonly channel_name: string
@@ -107,10 +68,10 @@ export async function readDeadCounts(
   session: Session,
   { ends = false }: { readonly ends?: boolean } = {},
 ): Promise<readonly DeadCount[]> {
-  const pending = new Map<string, PendingRow>()
-  for (const row of await session.rows<PendingRow>(readPending)) {
-    const ids = idsOfQueue(row.queue)
-    if (ids !== null) pending.set(JSON.stringify(ids), row)
+  const pending = new Map<string, Account>()
+  for (const account of await readAccounts(session, { source: WEBHOOKS, engine: WEBHOOKS })) {
+    const ids = idsOfQueue(account.place.queue)
+    if (ids !== null) pending.set(JSON.stringify(ids), account)
   }
   if (pending.size === 0) return []
   // Not necessarily of the same moment: who is gone by then is not told, who is new has no letters yet.
@@ -125,7 +86,7 @@ export async function readDeadCounts(
         consumerId: row.consumer_id,
         consumerName: row.consumer_name,
         consumer: Number(row.number),
-        deadCount: Number(counted.letters),
+        deadCount: counted.letters.Pending,
         oldestAt: null,
         newestAt: null,
       },
@@ -136,8 +97,8 @@ export async function readDeadCounts(
 }
 
 /** Whether the letters were those of a consumer that is gone, whose ids were given to another. */
-const isForerunner = ({ letters, last_seen_at }: PendingRow, { created_at }: ConsumerRow): boolean =>
-  Number(letters) === 0 && BigInt(last_seen_at) < BigInt(created_at)
+const isForerunner = ({ letters, lastSeenAt }: Account, { created_at }: ConsumerRow): boolean =>
+  letters.Pending === 0 && lastSeenAt < BigInt(created_at)
 
 /** By the bytes of channel and consumer id; U+0000, which is in no id, comes before all else. */
 function inOrder(counts: readonly DeadCount[]): readonly DeadCount[] {

@@ -2,7 +2,7 @@
 import { type Clock, type Instant, instant } from '../core/clock.ts'
 import { type Database, type Integer, type Session, sql } from '../db/database.ts'
 import { readLastFoldAt } from '../db/fold.ts'
-import { letterFold } from '../letters/counts.ts'
+import { letterCounter } from '../letters/counts.ts'
 import { openRuns } from '../work/run-rows.ts'
 import { type BulkRun, bulkRunsOf } from './dead/bulk-runs.ts'
 import { type DeadCount, readDeadCounts } from './dead-counts.ts'
@@ -68,7 +68,7 @@ export function readWebhookGauges(db: Database, clock: Clock): Promise<WebhookGa
       readPausedConsumers(session),
       openRuns(session),
       session.rows<{ found: Integer }>(countUnfolded),
-      readLastFoldAt(session, letterFold, clock.now()),
+      readLastFoldAt(session, letterCounter, clock.now()),
     ])
     return { dead, paused, runs: bulkRunsOf(runs), unfolded: Number(unfolded[0]?.found ?? 0), lastFoldAt }
   })

@@ -1,10 +1,9 @@
 /**
  * How many jobs of each state a consumer has, and how many messages a channel: counted like everything here, by a signed change
- * in the transaction of what changes. SQLite adds to the totals, PostgreSQL appends a delta that is folded later, and a read
- * adds what is not folded yet. Dead jobs are letters, and are counted as such (dead-counts.ts).
+ * in the transaction of what changes. Dead jobs are letters, and are counted as such (dead-counts.ts).
  */
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import { countFold } from '../db/fold.ts'
+import { counter } from '../db/counter.ts'
+import type { Integer, Session, Transaction } from '../db/database.ts'
 import { JOB, type JobState } from './webhook.ts'
 
 /** What is counted: of a consumer its jobs, of a channel its messages. */
@@ -27,18 +26,12 @@ const TALLY_OF_STATE: Readonly<Record<JobState, number | null>> = {
   [JOB.dead]: null,
 }
 
-/** Appends one delta row (PostgreSQL) or adds to the totals (SQLite). One row either way. */
-const addChange = sql('webhooks.tally', {
-  postgres: 'INSERT INTO bartleby.webhook_deltas (subject, tally, amount) VALUES ($1, $2, $3)',
-  sqlite: `INSERT INTO webhook_totals (subject, tally, amount) VALUES ($1, $2, $3)
-           ON CONFLICT (subject, tally) DO UPDATE SET amount = amount + excluded.amount`,
-})
-
-/** All changes of a transaction in one row each, in one statement. */
-const addChanges = sql('webhooks.tallyAll', {
-  postgres: `INSERT INTO bartleby.webhook_deltas (subject, tally, amount)
-             SELECT * FROM unnest($1::int[], $2::smallint[], $3::bigint[])`,
-  sqlite: '',
+export const webhookCounter = counter({
+  name: 'webhooks',
+  lock: 'webhooks.fold',
+  deltas: 'webhook_deltas',
+  given: { subject: 'int', tally: 'smallint', amount: 'bigint' },
+  totals: { subjects: { table: 'webhook_totals', keys: ['subject', 'tally'], sums: ['amount'] } },
 })
 
 /** The changes of one transaction. */
@@ -61,10 +54,7 @@ export class Tallies {
       .filter(([, amount]) => amount !== 0)
       .map(([key, amount]) => [...key.split(' ').map(Number), amount] as [number, number, number])
       .sort(([a, x], [b, y]) => a - b || x - y)
-    if (rows.length > 1 && tx.dialect === 'postgres') {
-      const column = (i: 0 | 1 | 2) => `{${rows.map((row) => row[i]).join(',')}}`
-      tx.atCommit(addChanges, column(0), column(1), column(2))
-    } else for (const row of rows) tx.atCommit(addChange, ...row)
+    webhookCounter.add(tx, rows)
   }
 
   #add(subject: number, tally: number | null, amount: number): void {
@@ -74,33 +64,14 @@ export class Tallies {
   }
 }
 
-/** How deltas are folded. Those of dead jobs are folded with all letters. */
-export const webhookFold = countFold({
-  name: 'webhooks.fold',
-  lock: 'webhooks.fold',
-  deltas: 'bartleby.webhook_deltas',
-  totals: 'bartleby.webhook_totals',
-  keys: ['subject', 'tally'],
-  sums: ['amount'],
-})
+const addedUp = (counted: string): string =>
+  `SELECT subject, tally, sum(amount) AS amount FROM ${counted} GROUP BY subject, tally`
 
-/** Totals and the unfolded tail in one snapshot; one row per subject and tally, and the tail. */
-const readAll = sql('webhooks.readTallies', {
-  postgres: `SELECT subject, tally, sum(amount) AS amount FROM (
-               SELECT subject, tally, amount FROM bartleby.webhook_totals
-               UNION ALL SELECT subject, tally, amount FROM bartleby.webhook_deltas
-             ) AS counted GROUP BY subject, tally`,
-  sqlite: 'SELECT subject, tally, amount FROM webhook_totals',
-})
+/** One row per subject and tally, and the tail. */
+const readAll = webhookCounter.read('webhooks.readTallies', 'subjects', addedUp)
 
 /** The same of one subject. The tail has no index by subject: it is short, because it is folded every second. */
-const readOne = sql('webhooks.readTalliesOf', {
-  postgres: `SELECT subject, tally, sum(amount) AS amount FROM (
-               SELECT subject, tally, amount FROM bartleby.webhook_totals WHERE subject = $1
-               UNION ALL SELECT subject, tally, amount FROM bartleby.webhook_deltas WHERE subject = $1
-             ) AS counted GROUP BY subject, tally`,
-  sqlite: 'SELECT subject, tally, amount FROM webhook_totals WHERE subject = $1',
-})
+const readOne = webhookCounter.read('webhooks.readTalliesOf', 'subjects', addedUp, { where: 'subject = $1' })
 
 /** The counts of a subject by name; what is missing is 0. */
 export type Counted = Readonly<Partial<Record<TallyName, number>>>

@@ -7,6 +7,7 @@ import { migrate } from '../../src/db/migrations.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
 import { SeriesNumbers } from '../../src/history/record.ts'
+import { readAccounts } from '../../src/letters/books.ts'
 import { readLetterCounts } from '../../src/letters/counts.ts'
 import type { Registers } from '../../src/letters/drawers.ts'
 import { Drawers } from '../../src/letters/drawers.ts'
@@ -154,10 +155,8 @@ export class LetterStore {
 
   /** How many letters the counts say were removed. */
   async removed(): Promise<number> {
-    const counts = await this.db.session('test', readLetterCounts)
-    return counts
-      .filter(({ status }) => status === STATUS.removed)
-      .reduce((sum, { letters }) => sum + letters, 0)
+    const accounts = await this.db.session('test', (session) => readAccounts(session))
+    return accounts.reduce((sum, { removed }) => sum + removed, 0)
   }
 
   history(): Promise<RecordedRow[]> {

@@ -9,7 +9,7 @@ import { TestClock } from '../../src/core/test-clock.ts'
 import { foldCounts } from '../../src/db/fold.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { Office } from '../../src/office.ts'
-import { partitionFold } from '../../src/queues/counts.ts'
+import { partitionCounter } from '../../src/queues/counts.ts'
 import { type FreshStore, stores } from '../harness/stores.ts'
 import { openAuditor } from './auditor.ts'
 import { type Held, type Turn, turns, write } from './traffic.ts'
@@ -68,7 +68,11 @@ describe.each(stores)('the books of a queue on $name', (store) => {
         await check()
         // Without the lock of the servers' own folders: folds at the same time must be right too.
         if (store.name === 'postgres')
-          await foldCounts(folder, { ...partitionFold, lock: 'test' }, { clock: first.clock, owner: 'test' })
+          await foldCounts(
+            folder,
+            { ...partitionCounter, lock: 'test' },
+            { clock: first.clock, owner: 'test' },
+          )
         await new Promise((resolve) => setImmediate(resolve))
       }
       await written

@@ -38,9 +38,11 @@ const countHistory = (schema: string) => `
 const readActivity = (tables: string) =>
   `SELECT act, sum(letters) AS count FROM (${tables}) t GROUP BY act ORDER BY act`
 
-const POSTGRES_ACTIVITY = `SELECT act, letters FROM bartleby.letter_activity WHERE grain = 2
-  UNION ALL SELECT act, letters FROM bartleby.letter_activity_deltas`
-const SQLITE_ACTIVITY = 'SELECT act, letters FROM letter_activity WHERE grain = 2'
+/** Of the counts of places, by what activity calls them. */
+const acts = (from: string) =>
+  `SELECT CASE status WHEN 4 THEN 0 ELSE status - 5 END AS act, letters FROM ${from} WHERE status IN (4, 6, 7, 8, 9, 10)`
+const POSTGRES_ACTIVITY = `${acts('bartleby.place_totals')} UNION ALL ${acts('bartleby.letter_deltas')}`
+const SQLITE_ACTIVITY = acts('place_totals')
 
 const POSTGRES_BOOKS = `SELECT drawer, status, letters FROM bartleby.letter_totals
   UNION ALL SELECT drawer, status, letters FROM bartleby.letter_deltas`

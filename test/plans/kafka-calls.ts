@@ -119,7 +119,7 @@ export const KAFKA_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'kafka.queueOfTopic': [SERVICE, ORIGINAL_TOPIC, 20, 5],
   'kafka.events': [letters],
   'kafka.smallEvents': [letters],
-  'kafka.drawerOfService': ['service-7/', 'service-70'],
+  'kafka.placeOfService': ['service-7/', 'service-70'],
   'kafka.letterOfDlqId': [uuidOf(1, 300)],
   'kafka.laterSameKey': sameKey,
   'kafka.earlierOpenSameKey': sameKey,

@@ -47,6 +47,8 @@ export function kafkaScript(events: number, now: Instant): string {
         topic, facts, headers)
       SELECT n, 1, n, n, ${now}, n % 3, 0, ${uuid(1, `${events} + n`)}, ${uuid(2, 'n')}, '${TOPIC}', '\\x7b7d', '\\x5b5d'
       FROM generate_series(10, ${events}, 10) AS n;
-    INSERT INTO bartleby.drawers (source, engine, queue, signature)
-      SELECT 'kafka', 'kafka', 'service-' || n || '/original', 1 FROM generate_series(0, 50) AS n;`
+    INSERT INTO bartleby.places (source, engine, queue)
+      SELECT 'kafka', 'kafka', 'service-' || n || '/original' FROM generate_series(0, 50) AS n;
+    INSERT INTO bartleby.drawers (source, engine, queue, signature, place)
+      SELECT source, engine, queue, 1, id FROM bartleby.places WHERE source = 'kafka';`
 }

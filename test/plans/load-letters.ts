@@ -26,9 +26,15 @@ export function letterScript(rows: number, now: Instant): string {
   return `
     INSERT INTO bartleby.signatures (fingerprint, error_class, title, first_seen_at)
       SELECT '1-' || n, 'Error', 'title ' || n, 0 FROM generate_series(1, ${SIGNATURES}) AS n;
-    INSERT INTO bartleby.drawers (source, engine, queue, signature)
-      SELECT CASE WHEN n % 2 = 0 THEN 'queues' ELSE 'engines' END, CASE WHEN n % 2 = 0 THEN 'queues' ELSE 'engine-' || n % 5 END,
-        'queue-' || n / ${SIGNATURES}, 1 + n % ${SIGNATURES} FROM generate_series(1, ${DRAWERS + 1}) AS n;
+    CREATE TEMPORARY TABLE labels AS
+      SELECT n, CASE WHEN n % 2 = 0 THEN 'queues' ELSE 'engines' END AS source,
+        CASE WHEN n % 2 = 0 THEN 'queues' ELSE 'engine-' || n % 5 END AS engine, 'queue-' || n / ${SIGNATURES} AS queue
+      FROM generate_series(1, ${DRAWERS + 1}) AS n;
+    INSERT INTO bartleby.places (source, engine, queue) SELECT DISTINCT source, engine, queue FROM labels;
+    INSERT INTO bartleby.drawers (source, engine, queue, signature, place)
+      SELECT source, engine, queue, 1 + n % ${SIGNATURES}, places.id
+      FROM labels JOIN bartleby.places USING (source, engine, queue) ORDER BY n;
+    DROP TABLE labels;
     INSERT INTO bartleby.letters (id, captured_at, first_failure_at, last_failure_at, resolved_at, drawer, version,
         dequeue_count, part, shelf, serial, laid_at, enqueue_at, status, resolution, confirmed_at, engine, source_id,
         instance_id, correlation_id, reason, error_class, error_message, payload)
@@ -51,18 +57,17 @@ export function letterScript(rows: number, now: Instant): string {
     INSERT INTO bartleby.letters_to_file (first_letter, last_letter)
       SELECT ${rows} - n, ${rows} - n FROM generate_series(1, 50) AS n;
     INSERT INTO bartleby.letter_totals
-      SELECT drawer, status, 100, ${now} FROM generate_series(1, ${DRAWERS + 1}) AS drawer, generate_series(0, 4) AS status;
-    INSERT INTO bartleby.letter_deltas (drawer, status, letters, last_seen_at)
-      SELECT 1 + n % ${DRAWERS}, n % 5, 1, ${now} FROM generate_series(1, 5000) AS n;
-    INSERT INTO bartleby.letter_activity
-      SELECT 1, subject, act, ${hour} - n * 3600000000, 1
+      SELECT drawer, status, 100, ${now} FROM generate_series(1, ${DRAWERS + 1}) AS drawer, unnest(ARRAY[0, 1, 2, 5, 6, 7, 8, 9, 10]) AS status;
+    INSERT INTO bartleby.place_totals
+      SELECT id, status, 100, ${now} FROM bartleby.places, generate_series(0, 10) AS status;
+    INSERT INTO bartleby.letter_deltas (place, drawer, status, at, letters, last_seen_at)
+      SELECT place, id, n % 11, ${hour}, 1, ${now}
+      FROM generate_series(1, 5000) AS n JOIN bartleby.drawers ON id = 1 + n % ${DRAWERS};
+    INSERT INTO bartleby.letter_hours
+      SELECT subject, act, ${hour} - n * 3600000000, 1
       FROM generate_series(${-DRAWERS}, ${DRAWERS}) AS subject, generate_series(0, 1) AS act, generate_series(0, 47) AS n;
-    INSERT INTO bartleby.letter_activity
-      SELECT 0, 0, act, ${hour} - n * 60000000::bigint, 1 FROM generate_series(0, 5) AS act, generate_series(0, 1500) AS n;
-    INSERT INTO bartleby.letter_activity
-      SELECT 2, subject, act, 0, 1 FROM generate_series(1, ${DRAWERS}) AS subject, generate_series(0, 5) AS act;
-    INSERT INTO bartleby.letter_activity_deltas (at, drawer, act, letters)
-      SELECT ${hour}, 1 + n % ${DRAWERS}, n % 6, 1 FROM generate_series(1, 1000) AS n;
+    INSERT INTO bartleby.letter_minutes
+      SELECT act, ${hour} - n * 60000000::bigint, 1 FROM generate_series(0, 5) AS act, generate_series(0, 1500) AS n;
     INSERT INTO bartleby.idempotency_keys
       SELECT 'caller POST /api/dlq', 'key-' || n, ${now} + n, 200, '{}' FROM generate_series(1, ${Math.min(rows, 20_000)}) AS n;
     INSERT INTO bartleby.history_series (engine, operation, status)

@@ -59,10 +59,14 @@ export function webhookScript(jobs: number, letters: number, now: Instant): stri
     INSERT INTO bartleby.webhook_totals SELECT ${CHANNEL}, tally, 10 FROM generate_series(11, 13) AS tally;
     INSERT INTO bartleby.webhook_deltas (subject, tally, amount)
       SELECT 100001 + n % ${OTHERS}, 1 + n % 3, 1 FROM generate_series(1, 5000) AS n;
-    INSERT INTO bartleby.drawers (source, engine, queue, signature)
-      SELECT 'webhooks', 'webhooks', 'channel-' || n || '/consumer-' || n, 1 FROM generate_series(3, ${OTHERS} + 2) AS n;
+    INSERT INTO bartleby.places (source, engine, queue)
+      SELECT 'webhooks', 'webhooks', 'channel-' || n || '/consumer-' || n FROM generate_series(3, ${OTHERS} + 2) AS n;
+    INSERT INTO bartleby.drawers (source, engine, queue, signature, place)
+      SELECT source, engine, queue, 1, id FROM bartleby.places WHERE source = 'webhooks';
     INSERT INTO bartleby.letter_totals
       SELECT id, 0, 10, ${now} FROM bartleby.drawers WHERE source = 'webhooks';
+    INSERT INTO bartleby.place_totals
+      SELECT id, 0, 10, ${now} FROM bartleby.places WHERE source = 'webhooks';
     INSERT INTO bartleby.count_folds VALUES ('letters.fold', ${now});
     INSERT INTO bartleby.webhook_seed VALUES ('seed', 'hash', ${now});
     SELECT setval('bartleby.webhook_numbers', 1000000);`

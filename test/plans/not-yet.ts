@@ -22,8 +22,4 @@ export const NOT_YET: Readonly<Record<string, string>> = {
   // letters
   'redriveExceptions.count': 'reads all exceptions when statistics are those of a small store',
   'redrives.forget.redrive_exceptions': 'reads all exceptions of the redrive for a batch of them',
-  // numbers
-  'letterActivity.remove.letter_hours_oldest': SORTS_ALL,
-  'letterActivity.remove.letter_minutes_oldest': SORTS_ALL,
-  'letterActivity.series': 'reads all hours of all subjects without statistics',
 }

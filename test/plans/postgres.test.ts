@@ -41,7 +41,6 @@ const SORTS: Readonly<Record<string, string>> = {
   'history.insertMany': 'the entries of one call',
   'history.labels': 'series are few',
   'history.remove': 'the oldest of each series, as many as one batch takes',
-  'letterActivity.fold': 'the sums of one batch of deltas',
   'letters.failureOnFile': 'the failures of the letters of one call',
   'letters.lockCases': 'the letters of one call',
   'letters.reopen': 'the letters of one call',

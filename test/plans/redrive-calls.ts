@@ -55,6 +55,10 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'redriveExceptions.count': [SMALL_REDRIVE],
 
   'redriveOutcomes.add': [LARGE_REDRIVE, 1, 0],
+  'redriveOutcomes.addAll': [list([LARGE_REDRIVE]), '{1}', '{0}'],
+  'redriveOutcomes.correct.redrive_outcomes': [LARGE_REDRIVE, 1, 0],
+  'redriveOutcomes.forgetDeltas': [list([LARGE_REDRIVE])],
+  'redriveOutcomes.forget.redrive_outcomes': [list([LARGE_REDRIVE])],
   'redriveOutcomes.read': [list(OPEN)],
   'redriveOutcomes.fold': [1_000, 0, 'redrives.outcomeFold', 'owner', LATER, NOW],
 

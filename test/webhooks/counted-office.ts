@@ -14,7 +14,7 @@ import { leasedLock } from '../../src/db/lock.ts'
 import { migrate } from '../../src/db/migrations.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { SeriesNumbers } from '../../src/history/record.ts'
-import { letterFold } from '../../src/letters/counts.ts'
+import { letterCounter } from '../../src/letters/counts.ts'
 import { Drawers } from '../../src/letters/drawers.ts'
 import { STATUS } from '../../src/letters/letter.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
@@ -23,7 +23,7 @@ import { Office } from '../../src/office.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { readDeadCounts } from '../../src/webhooks/dead-counts.ts'
 import { type WebhookOptions, webhookSettings } from '../../src/webhooks/settings.ts'
-import { webhookFold } from '../../src/webhooks/tallies.ts'
+import { webhookCounter } from '../../src/webhooks/tallies.ts'
 import { type Channel, type Consumer, type ConsumerType, JOB, WEBHOOKS } from '../../src/webhooks/webhook.ts'
 import { Webhooks } from '../../src/webhooks/webhooks.ts'
 import type { FreshStore, StoreKind } from '../harness/stores.ts'
@@ -35,7 +35,7 @@ export const SUDDEN: WebhookOptions = {
 }
 
 const YEARS_US = 1_000_000_000_000_000n
-export const FOLDS: readonly Fold[] = [letterFold, webhookFold]
+export const FOLDS: readonly Fold[] = [letterCounter, webhookCounter]
 
 /** Dead jobs per consumer, counted one by one, and their letters. */
 const countAll = sql(

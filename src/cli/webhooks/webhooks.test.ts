@@ -81,8 +81,10 @@ describe('bartleby webhooks', () => {
     const file = new DatabaseSync(place.url.replace('sqlite:', ''))
     file.exec(`INSERT INTO webhook_totals SELECT number, 3, 4 FROM webhook_consumers;
       INSERT INTO signatures VALUES (1, '1-x', 'Error', 'x', 1);
-      INSERT INTO drawers (id, source, engine, queue, signature) VALUES (1, 'webhooks', 'webhooks', 'orders/billing', 1);
-      INSERT INTO letter_totals VALUES (1, 0, 2, 3000000000000000)`)
+      INSERT INTO places VALUES (1, 'webhooks', 'webhooks', 'orders/billing');
+      INSERT INTO drawers (id, source, engine, queue, signature, place) VALUES (1, 'webhooks', 'webhooks', 'orders/billing', 1, 1);
+      INSERT INTO letter_totals VALUES (1, 0, 2, 3000000000000000);
+      INSERT INTO place_totals VALUES (1, 0, 2, 3000000000000000)`)
     file.close()
     const mismatches = [{ channelId: 'orders', consumerId: 'billing', counted: 2, actual: 0 }]
     const tallies = [

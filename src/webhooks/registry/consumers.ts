@@ -8,6 +8,7 @@ import { type Database, type Integer, sql, type Value } from '../../db/database.
 import { holdChannel } from '../dispatch.ts'
 import { type Page, type PageRequest, spanOf } from '../pages.ts'
 import { Refused } from '../refusal.ts'
+import { webhookCounter } from '../tallies.ts'
 import { type Channel, CONSUMER_TYPES, type Consumer } from '../webhook.ts'
 import { parseCallbackUrl } from './callback-url.ts'
 import { checkCondition, putConditionally } from './conditional.ts'
@@ -61,18 +62,6 @@ const remove = sql(
   'webhooks.deleteConsumer',
   'DELETE FROM bartleby.webhook_consumers WHERE number = $1 AND updated_at = $2',
 )
-
-/**
- * The changes of a consumer that are not folded yet. They have no index: the tail is short, because it is folded every second.
- * Waits for a fold that has taken some of them.
- */
-const removeDeltas = sql('webhooks.deleteDeltasOf', {
-  postgres: 'DELETE FROM bartleby.webhook_deltas WHERE subject = $1',
-  sqlite: '',
-})
-
-/** A handful of rows by primary key. */
-const removeTotals = sql('webhooks.deleteTotalsOf', 'DELETE FROM bartleby.webhook_totals WHERE subject = $1')
 
 /** What a request says of a consumer; null and the empty text are nothing. */
 export interface ConsumerRequest {
@@ -131,9 +120,7 @@ export class Consumers {
       const [jobs, removed] = await Promise.all([tx.rows(findJob, number), tx.run(remove, number, updatedAt)])
       if (jobs.length > 0) throw new Refused('consumer_has_jobs')
       if (removed === 0) throw new Refused('condition_failed')
-      // Changes before totals: a fold that is under way moves them from the one to the other.
-      if (tx.dialect === 'postgres') await tx.run(removeDeltas, number)
-      await tx.run(removeTotals, number)
+      await webhookCounter.forget(tx, [number])
     })
   }
 

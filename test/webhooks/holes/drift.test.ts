@@ -9,14 +9,14 @@ import { CountedOffice, expectExact } from '../counted-office.ts'
 /** As a mistake would: the total of pending letters is so many more. */
 const plant = sql(
   'test.plantDrift',
-  `UPDATE bartleby.letter_totals SET letters = letters + $2
-   WHERE status = 0 AND drawer IN (SELECT id FROM bartleby.drawers WHERE queue = $1)`,
+  `UPDATE bartleby.place_totals SET letters = letters + $2
+   WHERE status = 0 AND place IN (SELECT id FROM bartleby.places WHERE queue = $1)`,
 )
 const plantUnfolded = sql('test.plantUnfoldedDrift', {
-  postgres: `INSERT INTO bartleby.letter_deltas (drawer, status, letters, last_seen_at)
-               SELECT id, 0, $2, 0 FROM bartleby.drawers WHERE queue = $1`,
-  sqlite: `UPDATE letter_totals SET letters = letters + $2
-             WHERE status = 0 AND drawer IN (SELECT id FROM drawers WHERE queue = $1)`,
+  postgres: `INSERT INTO bartleby.letter_deltas (place, drawer, status, at, letters, last_seen_at)
+               SELECT place, id, 0, 0, $2, 0 FROM bartleby.drawers WHERE queue = $1`,
+  sqlite: `UPDATE place_totals SET letters = letters + $2
+             WHERE status = 0 AND place IN (SELECT id FROM places WHERE queue = $1)`,
 })
 
 // H24

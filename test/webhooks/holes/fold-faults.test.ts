@@ -4,7 +4,7 @@ import { type Database, type Integer, sql } from '../../../src/db/database.ts'
 import { foldCounts } from '../../../src/db/fold.ts'
 import { leasedLock } from '../../../src/db/lock.ts'
 import { openDatabase } from '../../../src/db/open.ts'
-import { letterFold } from '../../../src/letters/counts.ts'
+import { letterCounter } from '../../../src/letters/counts.ts'
 import { type Channel, type Consumer, queueOfConsumer } from '../../../src/webhooks/webhook.ts'
 import { freshPostgres } from '../../harness/stores.ts'
 import { CountedOffice, expectExact } from '../counted-office.ts'
@@ -15,8 +15,8 @@ const LEASE_OVER_US = 11_000_000n
 const countUnfolded = sql('test.countLetterDeltas', 'SELECT count(*) AS found FROM bartleby.letter_deltas')
 const readTotal = sql(
   'test.pendingTotal',
-  `SELECT sum(letters) AS letters FROM bartleby.letter_totals
-   WHERE status = 0 AND drawer IN (SELECT id FROM bartleby.drawers WHERE queue = $1)`,
+  `SELECT sum(letters) AS letters FROM bartleby.place_totals
+   WHERE status = 0 AND place IN (SELECT id FROM bartleby.places WHERE queue = $1)`,
 )
 const readLastDrawer = sql('test.lastDrawer', 'SELECT max(id) AS id FROM bartleby.drawers')
 
@@ -40,7 +40,7 @@ describe('a fold on postgres', () => {
   const fold = (db: Database, owner: string, most?: number) =>
     foldCounts(
       db,
-      { ...letterFold, lock },
+      { ...letterCounter, lock },
       { clock: house.clock, owner, ...(most === undefined ? {} : { most }) },
     )
   const unfolded = () =>
@@ -175,11 +175,11 @@ describe('a fold on postgres', () => {
     // Its count is written, and behind that of another, which is folded.
     await house.dead(channel, consumer)
     const turn = { clock: house.clock, owner: 'me' }
-    const after = (await foldCounts(house.db, { ...letterFold, lock }, turn)) ?? 0
+    const after = (await foldCounts(house.db, { ...letterCounter, lock }, turn)) ?? 0
     gate.open()
     await dying
     for (const id of await deadJobs(consumer)) await house.office.webhooks.jobs.requeue(consumer, id)
-    await foldCounts(house.db, { ...letterFold, lock }, { ...turn, after })
+    await foldCounts(house.db, { ...letterCounter, lock }, { ...turn, after })
     expect(await pendingTotal(channel)).toBe(-1)
     await house.expectDead(channel, consumer, 0)
     expect(await pendingTotal(channel)).toBe(0)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, declaredStatements } from '../../../src/db/database.ts'
 import { foldCounts } from '../../../src/db/fold.ts'
 import { openDatabase } from '../../../src/db/open.ts'
-import { letterFold } from '../../../src/letters/counts.ts'
+import { letterCounter } from '../../../src/letters/counts.ts'
 import type { Channel, Consumer } from '../../../src/webhooks/webhook.ts'
 import { stores } from '../../harness/stores.ts'
 import { CountedOffice, expectExact, FOLDS } from '../counted-office.ts'
@@ -129,7 +129,7 @@ describe.each(stores)('dead jobs on $name', (store) => {
     readers.catch(() => {})
     const folder = another()
     const limits = { clock: house.clock, owner: 'the test', most: 1 }
-    if (folder.dialect === 'postgres') await foldCounts(folder, { ...letterFold, lock: 'slow' }, limits)
+    if (folder.dialect === 'postgres') await foldCounts(folder, { ...letterCounter, lock: 'slow' }, limits)
     isOver = true
     await readers
     expect([...told]).toEqual([10])

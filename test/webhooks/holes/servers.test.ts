@@ -7,7 +7,7 @@ import { NODE_SOURCES } from '../../../src/core/system-clock.ts'
 import { TestClock } from '../../../src/core/test-clock.ts'
 import { foldCounts } from '../../../src/db/fold.ts'
 import { StoreClock } from '../../../src/db/store-clock.ts'
-import { letterFold } from '../../../src/letters/counts.ts'
+import { letterCounter } from '../../../src/letters/counts.ts'
 import { type ServerHere, startServer } from '../../harness/server.ts'
 import { freshPostgres, stores } from '../../harness/stores.ts'
 import { WebhookClient } from '../../harness/webhook-client.ts'
@@ -155,7 +155,7 @@ describe('servers on postgres whose clocks are hours apart', () => {
     })
     for (const clock of clocks) await clock.follow()
     const [early, late] = clocks
-    const fold = { ...letterFold, lock: 'an hour apart' }
+    const fold = { ...letterCounter, lock: 'an hour apart' }
     const foldBy = (clock: StoreClock | undefined, owner: string) =>
       foldCounts(house.db, fold, { clock: clock?.clock ?? house.clock, owner })
     expect(await foldBy(early, 'early')).not.toBeNull()

@@ -1,0 +1,126 @@
+/**
+ * Places: source, engine and queue of letters, with totals of their own, so that no number that people watch depends on how many
+ * different errors there are. A drawer names its place. What was ever done to letters is counted beside the statuses, by place and by
+ * drawer; captures and removals by place alone, because drawers without letters go.
+ *
+ * Activity by the minute and by the hour are tables of their own: they are asked for and forgotten by different keys.
+ *
+ * A place of an existing store has the number of the drawer that stood for it, so that its activity stays as it is. Changes that are not
+ * folded yet are.
+ */
+import { inSqlite, type Migration } from '../db/migrations.ts'
+import { STATUS } from './letter.ts'
+
+/** The rows of activity that counted for ever, and the hour. */
+const EVER = 2
+const HOUR_US = 3_600_000_000
+
+const PLACES = `
+    INSERT INTO bartleby.places (id, source, engine, queue)
+      SELECT min(coalesce(origin, id)), source, engine, queue FROM bartleby.drawers GROUP BY source, engine, queue;
+    UPDATE bartleby.drawers SET place = (SELECT id FROM bartleby.places
+      WHERE places.source = drawers.source AND places.engine = drawers.engine AND places.queue = drawers.queue);
+
+    -- Of drawers that were made at once, each stood for itself.
+    INSERT INTO bartleby.letter_activity AS told (grain, subject, act, at, letters)
+      SELECT grain, -place, act, at, sum(letters)
+      FROM (SELECT DISTINCT place, coalesce(origin, id) AS origin FROM bartleby.drawers) AS stands
+      JOIN bartleby.letter_activity ON subject = -origin
+      WHERE origin <> place GROUP BY grain, place, act, at
+      ON CONFLICT (grain, subject, act, at) DO UPDATE SET letters = told.letters + excluded.letters;
+    DELETE FROM bartleby.letter_activity WHERE subject < 0 AND -subject NOT IN (SELECT id FROM bartleby.places);
+
+    INSERT INTO bartleby.letter_totals (drawer, status, letters, last_seen_at)
+      SELECT subject, act + ${STATUS.unconfirmed}, letters, 0 FROM bartleby.letter_activity WHERE grain = ${EVER} AND act > 0;
+    INSERT INTO bartleby.letter_minutes SELECT act, at, letters FROM bartleby.letter_activity WHERE grain = 0;
+    INSERT INTO bartleby.letter_hours SELECT subject, act, at, letters FROM bartleby.letter_activity WHERE grain = 1;
+    DROP TABLE bartleby.letter_activity;
+    INSERT INTO bartleby.place_totals (place, status, letters, last_seen_at)
+      SELECT place, status, sum(letters), max(last_seen_at) FROM bartleby.letter_totals
+      JOIN bartleby.drawers ON drawers.id = drawer GROUP BY place, status;
+    DELETE FROM bartleby.letter_totals WHERE status IN (${STATUS.removed}, ${STATUS.captured});`
+
+const INDEXES = `
+    CREATE INDEX letter_minutes_oldest ON bartleby.letter_minutes (at);
+    CREATE INDEX letter_hours_oldest ON bartleby.letter_hours (at);
+    CREATE INDEX drawers_by_place ON bartleby.drawers (place);
+    CREATE INDEX drawers_by_signature ON bartleby.drawers (signature);`
+
+const TABLES = `
+    -- As letter_totals: statuses, and what was ever done; removed (3) and captured (4) letters are counted here alone.
+    CREATE TABLE bartleby.place_totals (
+      place int NOT NULL,
+      status smallint NOT NULL,
+      letters bigint NOT NULL,
+      last_seen_at bigint NOT NULL,
+      PRIMARY KEY (place, status)
+    ) WITH (fillfactor = 70);
+    -- What happened in the whole office by the minute; and by the hour in the office (subject 0), at a place (below zero), in a drawer.
+    CREATE TABLE bartleby.letter_minutes (
+      act smallint NOT NULL,
+      at bigint NOT NULL,
+      letters bigint NOT NULL,
+      PRIMARY KEY (act, at)
+    ) WITH (fillfactor = 70);
+    CREATE TABLE bartleby.letter_hours (
+      subject int NOT NULL,
+      act smallint NOT NULL,
+      at bigint NOT NULL,
+      letters bigint NOT NULL,
+      PRIMARY KEY (subject, act, at)
+    ) WITH (fillfactor = 70);`
+
+/** What was not folded, added to its totals. */
+const FOLD = `
+    INSERT INTO bartleby.letter_totals AS totals (drawer, status, letters, last_seen_at)
+      SELECT drawer, status, sum(letters), max(last_seen_at) FROM bartleby.letter_deltas GROUP BY drawer, status
+      ON CONFLICT (drawer, status) DO UPDATE SET letters = totals.letters + excluded.letters,
+        last_seen_at = greatest(totals.last_seen_at, excluded.last_seen_at);
+    INSERT INTO bartleby.letter_activity AS told (grain, subject, act, at, letters)
+      SELECT grain, subject, act, told_at, sum(letters)
+      FROM bartleby.letter_activity_deltas JOIN bartleby.drawers ON drawers.id = drawer
+      CROSS JOIN LATERAL (VALUES (0, 0, at), (1, 0, at - at % ${HOUR_US}), (1, -coalesce(origin, drawer), at - at % ${HOUR_US}),
+        (1, drawer, at - at % ${HOUR_US}), (${EVER}, drawer, 0)) AS each (grain, subject, told_at)
+      GROUP BY grain, subject, act, told_at
+      ON CONFLICT (grain, subject, act, at) DO UPDATE SET letters = told.letters + excluded.letters;
+    TRUNCATE bartleby.letter_deltas;
+    DROP TABLE bartleby.letter_activity_deltas;
+    DELETE FROM bartleby.count_folds WHERE name = 'letters.activityFold';`
+
+export const placesMigration: Migration = {
+  number: 20,
+  name: 'counts by place',
+  postgres: `
+    CREATE TABLE bartleby.places (
+      id int GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+      source text COLLATE "C" NOT NULL,
+      engine text COLLATE "C" NOT NULL,
+      -- '' when there is none.
+      queue text COLLATE "C" NOT NULL,
+      UNIQUE (source, engine, queue)
+    );
+    ${TABLES}
+    ${FOLD}
+    ALTER TABLE bartleby.drawers ADD COLUMN place int;
+    ${PLACES}
+    SELECT setval(pg_get_serial_sequence('bartleby.places', 'id'), (SELECT coalesce(max(id), 0) + 1 FROM bartleby.places), false);
+    ALTER TABLE bartleby.drawers ALTER COLUMN place SET NOT NULL, DROP COLUMN origin;
+    ${INDEXES}
+    -- Each names its drawer and the place of that, and the minute of the transaction.
+    ALTER TABLE bartleby.letter_deltas ADD COLUMN place int NOT NULL, ADD COLUMN at bigint NOT NULL;
+  `,
+  sqlite: `
+    CREATE TABLE places (
+      id INTEGER PRIMARY KEY,
+      source TEXT NOT NULL,
+      engine TEXT NOT NULL,
+      queue TEXT NOT NULL,
+      UNIQUE (source, engine, queue)
+    ) STRICT;
+    ${inSqlite(TABLES)}
+    ALTER TABLE drawers ADD COLUMN place INTEGER;
+    ${PLACES.replaceAll('bartleby.', '')}
+    ALTER TABLE drawers DROP COLUMN origin;
+    ${INDEXES.replaceAll('bartleby.', '')}
+  `,
+}
