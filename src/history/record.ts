@@ -4,8 +4,8 @@
  */
 
 import type { Instant } from '../core/clock.ts'
-import { base64 } from '../core/content.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { type GivenRow, rowsGiven } from '../db/given.ts'
 
 export const HISTORY_STATUSES = ['Succeeded', 'Failed'] as const
 export type HistoryStatus = (typeof HISTORY_STATUSES)[number]
@@ -100,32 +100,25 @@ export interface HistoryRow {
   readonly id: bigint
 }
 
-/** Rows of ours never have a short key; left out, it would be 1. */
-const COLUMNS = `created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id, actor, notes,
-  error, input, output, short_key`
-
-/** All entries in one statement, numbered in their order. */
-const insertMany = sql('history.insertMany', {
-  postgres: `
-    INSERT INTO bartleby.history (${COLUMNS})
-    SELECT entry.created_at, entry.duration_ms, entry.letter_id, entry.series, entry.letter_version, entry.correlation_id, entry.instance_id,
-      entry.actor, entry.notes, entry.error, decode(entry.input, 'base64'), decode(entry.output, 'base64'), NULL
-    FROM jsonb_to_recordset($1::jsonb) AS entry (
-      place int, created_at bigint, duration_ms bigint, letter_id bigint, series int, letter_version int,
-      correlation_id text, instance_id text, actor text, notes text, error text, input text, output text)
-    ORDER BY entry.place
-    RETURNING series, created_at, id`,
-  sqlite: '',
-})
-
-const insertOne = sql(
-  'history.insertOne',
-  {
-    postgres: '',
-    sqlite: `INSERT INTO history (${COLUMNS})
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, NULL)
-      RETURNING series, created_at, id`,
+const COLUMNS = {
+  ...{
+    created_at: 'bigint',
+    duration_ms: 'bigint',
+    letter_id: 'bigint',
+    series: 'int',
+    letter_version: 'int',
   },
+  ...{ correlation_id: 'text', instance_id: 'text', actor: 'text', notes: 'text', error: 'text' },
+  ...{ input: 'bytea', output: 'bytea' },
+} as const
+const NAMES = Object.keys(COLUMNS)
+const LISTS = Object.values(COLUMNS).map((type, i) => `$${i + 1}::${type}[]`)
+
+/** Numbered in their order. Rows of ours never have a short key; left out, it would be 1. */
+const insertRows = sql(
+  'history.insert',
+  `INSERT INTO bartleby.history (${NAMES.join(', ')}, short_key) SELECT ${NAMES.map((name) => `given.${name}`).join(', ')}, NULL
+   FROM unnest(${LISTS.join(', ')}) AS given (${NAMES.join(', ')}) RETURNING series, created_at, id`,
   { bigints: true },
 )
 
@@ -136,53 +129,31 @@ export async function recordHistory(
 ): Promise<HistoryRow[]> {
   if (entries.length === 0) return []
   const numbers = new Map<string, number>()
-  const series: number[] = []
-  for (const { engine, operation, status } of entries) {
+  const rows: Readonly<Record<keyof typeof COLUMNS, Cell>>[] = []
+  for (const entry of entries) {
+    const { engine, operation, status } = entry
     const key = `${engine} ${operation} ${status}`
-    const number = numbers.get(key) ?? (await seriesNumber(tx, engine, operation, status))
-    numbers.set(key, number)
-    series.push(number)
-  }
-  if (tx.dialect === 'postgres') {
-    const rows = entries.map((entry, place) => ({
-      place,
-      // As text: JSON numbers would lose the digits beyond 2^53.
-      created_at: entry.createdAt.toString(),
+    const series = numbers.get(key) ?? (await seriesNumber(tx, engine, operation, status))
+    numbers.set(key, series)
+    rows.push({
+      created_at: entry.createdAt,
       duration_ms: Math.round(entry.durationMs),
-      letter_id: entry.letterId?.toString() ?? null,
-      series: series[place],
+      letter_id: entry.letterId ?? null,
+      series,
       letter_version: entry.letterVersion ?? null,
       correlation_id: entry.correlationId,
       instance_id: entry.instanceId,
       actor: entry.actor ?? null,
       notes: entry.notes ?? null,
       error: entry.error ?? null,
-      input: base64(entry.input),
-      output: base64(entry.output),
-    }))
-    return (await tx.rows<RawRow>(insertMany, JSON.stringify(rows))).map(toRow)
+      input: entry.input ?? null,
+      output: entry.output ?? null,
+    })
   }
-  const made: HistoryRow[] = []
-  for (const [place, entry] of entries.entries()) {
-    const rows = await tx.rows<RawRow>(
-      insertOne,
-      entry.createdAt,
-      Math.round(entry.durationMs),
-      entry.letterId ?? null,
-      series[place] ?? 0,
-      entry.letterVersion ?? null,
-      entry.correlationId,
-      entry.instanceId,
-      entry.actor ?? null,
-      entry.notes ?? null,
-      entry.error ?? null,
-      entry.input ?? null,
-      entry.output ?? null,
-    )
-    made.push(...rows.map(toRow))
-  }
-  return made
+  return (await rowsGiven<RawRow>(tx, insertRows, rows)).map(toRow)
 }
+
+type Cell = GivenRow[string]
 
 interface RawRow {
   readonly series: Integer

@@ -14,7 +14,7 @@ import {
   captureOne,
   countCaptured,
   type DeathNote,
-  noteList,
+  noteLists,
   type Remains,
 } from './capture.ts'
 import { change, type Failed, type Grave, NOBODY } from './change.ts'
@@ -93,7 +93,7 @@ export interface Taking<D extends Death> {
   hold?(deaths: readonly D[]): Promise<readonly D[]>
   /** Ends the rows of what reopens its letter; `letters` says what these are, and may be told that one changed. */
   end(deaths: readonly D[], letters: Map<LetterId, CaseRow>): Promise<void>
-  /** PostgreSQL takes all at once: a capture statement, and its values behind the notes. `notes` are the numbers of theirs. */
+  /** PostgreSQL takes all at once: a capture statement, and its own values. `notes` are the numbers of theirs. */
   all(
     deaths: readonly D[],
     notes: readonly number[],
@@ -293,7 +293,7 @@ async function fileAll<D extends Death>(
 ) {
   const numbers = places.map((place) => place + 1)
   const { statement, values } = taking.all(fresh, numbers)
-  const rows = await work.tx.rows<CapturedRow>(statement, noteList(notes, work.now), ...values)
+  const rows = await work.tx.rows<CapturedRow>(statement, work.now, ...values, ...noteLists(notes))
   const firsts = new Map(rows.map(({ note, first }) => [Number(note), first]))
   const letters = new Map<D, LetterId>()
   for (const [i, death] of fresh.entries()) {

@@ -3,6 +3,7 @@ import { dlqId } from '../../src/kafka/event.ts'
 import { packed } from '../../src/kafka/intake/store-packed.ts'
 import { sameKeyOf } from '../../src/kafka/later-same-key.ts'
 import { record } from '../harness/kafka-records.ts'
+import { deathNotes } from './death-notes.ts'
 import { type Argument, NOW } from './explain.ts'
 import { KEY, ORIGINAL_TOPIC, SERVICE, TOPIC, uuidOf } from './load-kafka.ts'
 
@@ -64,25 +65,6 @@ const records = (count: number): Argument[] =>
     }),
   ).map((value) => (value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value))
 
-const notes = JSON.stringify(
-  numbers(1, 5).map((note) => ({
-    note,
-    drawer: 1,
-    series: 1,
-    engine: 'kafka',
-    correlation_id: `kafka-${note}`,
-    captured_at: `${NOW}`,
-    first_failure_at: `${NOW}`,
-    last_failure_at: `${NOW}`,
-    recorded_at: `${NOW}`,
-    turn: 0,
-    reason: 'failed',
-    error_class: 'Error',
-    error_message: 'it failed',
-    duration_ms: 0,
-  })),
-)
-
 /** Calls and their values. */
 export const KAFKA_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'kafka.addPartitions': partitions,
@@ -93,7 +75,7 @@ export const KAFKA_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'kafka.sendsOf': [minted],
   'kafka.sendsOn': sentPlaces,
   'kafka.sendsUnplaced': [list(['retry', 'another'])],
-  'kafka.capture': [notes, ...records(5)],
+  'kafka.capture': [NOW, ...records(5), ...deathNotes(5, 'kafka')],
   'kafka.openSends': [minted],
   'kafka.spendSends': [minted, NOW],
   'kafka.renewMany': [

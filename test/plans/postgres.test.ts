@@ -38,7 +38,6 @@ const SORTS: Readonly<Record<string, string>> = {
   'deletedQueues.read': 'the partitions of queues that were just deleted',
   'drawers.insert': 'the drawers of one call',
   'engineQueues.readAll': 'queues of engines are few',
-  'history.insertMany': 'the entries of one call',
   'history.labels': 'series are few',
   'history.remove': 'the oldest of each series, as many as one batch takes',
   'letters.failureOnFile': 'the failures of the letters of one call',

@@ -1,6 +1,7 @@
 /** Statements of queues, letters and history on PostgreSQL with values that make a scan of the tables show, as load*.ts fill them. */
 import { KSUID_LENGTH } from '../../src/core/ksuid.ts'
 import { givenByKey } from '../../src/db/idioms.ts'
+import { deathNotes } from './death-notes.ts'
 import { type Argument, NOW, named } from './explain.ts'
 import { LEASED, PART } from './load.ts'
 import { DEAD_PART, DRAWERS, SERIES } from './load-letters.ts'
@@ -25,22 +26,6 @@ const leased = list(leasedSerials)
 const movedTo = (place: (serial: number) => number | bigint) =>
   givenByKey(leasedSerials.map((serial) => [serial, NOW + 60_000_000n, place(serial)]))
 const dying = range(LEASED + 1, 1_000)
-const notes = JSON.stringify([
-  {
-    note: 1,
-    drawer: 1,
-    series: 1,
-    engine: 'queues',
-    captured_at: `${NOW}`,
-    first_failure_at: `${NOW}`,
-    last_failure_at: `${NOW}`,
-    reason: 'attempts',
-    error_class: 'Error',
-    error_message: 'it failed',
-    duration_ms: 0,
-  },
-])
-
 /** A statement, what is asked of it, its values in a store with so many letters, and rows that a small store has too few of. */
 export type Call = readonly [
   name: string,
@@ -62,6 +47,16 @@ function changing(name: string, ids: readonly number[]): readonly Argument[] {
   return [...lists, ...[NOW, 'actor', 'notes', 1].slice(0, places - columns.length)]
 }
 
+/** Ten reports: the number of their note, none of a case, and their source ids. */
+const remains = [
+  list(range(1, 10)),
+  '{}',
+  list(range(1, 10).map((number) => `reported-${number}`)),
+  ...['{}', '{}', '{}', '{}'],
+  list(range(1, 10).map(() => 1)),
+  ...['{}', '{}', '{}', '{}', '{}', '{}', '{}'],
+]
+
 /** Calls and their values; `letters` is how many letters, and rows of history, the store has. */
 export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ['items.lease', 'of ten', () => [PART, LEASED, NOW, 10, NOW + 60_000_000n]],
@@ -80,7 +75,7 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
     'items.bury',
     'of a thousand items',
     () => [
-      notes,
+      NOW,
       PART,
       0,
       list(dying),
@@ -98,6 +93,7 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
       NOW,
       'queue-9',
       0,
+      ...deathNotes(1, 'queues'),
     ],
   ],
   ['items.toTail', 'of ten', () => [PART, 0, 1, leased, movedTo((serial) => 10_000_000 + serial)]],
@@ -117,6 +113,7 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ['items.ofCases', '', () => ['{14000010,14000020}']],
   ['items.lockOfCases', '', () => ['{14000010,14000020}']],
   ['items.waitForCase', '', () => [14_000_010]],
+  ['letters.capture', 'of ten', () => [NOW, ...remains, ...deathNotes(10, 'http')]],
   ['letters.newest', 'first page', () => ['{0,1,2}', HIGHEST, HIGHEST, LOWEST, 51, 51]],
   ['letters.newest', 'deep page', () => ['{0,1,2}', NOW + 500n, 500, LOWEST, 51, 51]],
   ...[1, 51].map(

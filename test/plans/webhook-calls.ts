@@ -1,4 +1,5 @@
 /** Every statement of webhooks on PostgreSQL with values that make a scan of the tables show, as load-webhooks.ts fills them. */
+import { deathNotes } from './death-notes.ts'
 import { type Argument, NOW } from './explain.ts'
 import { CHANNEL, FIRST_OTHER, idOf, OTHERS, PAUSED, PULLED, PUSHED } from './load-webhooks.ts'
 
@@ -29,22 +30,6 @@ const messages = ids('m', 101, 1)
 const letters = list(numbers(1, 20))
 const forEach = (jobs: readonly string[], given: (place: number) => unknown) =>
   JSON.stringify(Object.fromEntries(jobs.map((job, place) => [job, given(place)])))
-const note = (note: number) => ({
-  note,
-  drawer: 1,
-  series: 1,
-  engine: 'webhooks',
-  correlation_id: `message-${note}`,
-  captured_at: `${NOW}`,
-  first_failure_at: `${NOW}`,
-  last_failure_at: `${NOW}`,
-  recorded_at: `${NOW}`,
-  turn: 0,
-  reason: 'attempts',
-  error_class: 'Error',
-  error_message: 'it failed',
-  duration_ms: 0,
-})
 const FOLD = (lock: string): readonly Argument[] => [1_000, 0, lock, 'owner', LATER, NOW]
 const older = [HIGHEST, LAST, 25] as const
 const newer = [LOWEST, '', 25] as const
@@ -95,10 +80,11 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.lockDying': [list(inFlight)],
   'webhooks.endJobs': [list(inFlight), forEach(inFlight, () => [1]), NOW],
   'webhooks.bury': [
-    JSON.stringify(inFlight.map((_, i) => note(i + 1))),
+    NOW,
     list(inFlight),
     NOW,
     forEach(inFlight, (place) => [place + 1, 1]),
+    ...deathNotes(inFlight.length, 'webhooks'),
   ],
   'webhooks.retriesOfLetters': [letters],
   'webhooks.letterToLay': [20],

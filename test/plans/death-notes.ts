@@ -1,0 +1,27 @@
+/** What captures are told about deaths, each with a note of its own. */
+import { instant } from '../../src/core/clock.ts'
+import { listFor } from '../../src/db/database.ts'
+import { PLAIN_RECORD } from '../../src/letters/bury.ts'
+import { noteLists } from '../../src/letters/capture.ts'
+import type { SourceName } from '../../src/letters/letter.ts'
+import { type Argument, NOW } from './explain.ts'
+
+/** So many notes, as the last values of a capture. */
+export const deathNotes = (many: number, source: SourceName): readonly Argument[] =>
+  noteLists(
+    Array.from({ length: many }, (_, i) => ({
+      ...{
+        source,
+        engine: source,
+        queue: null,
+        drawer: 1,
+        series: 1,
+        instanceId: null,
+        reason: 'failed' as const,
+      },
+      correlationId: source === 'queues' ? null : `${source}-${i + 1}`,
+      ...{ errorClass: 'Error', errorMessage: 'it failed', errorStack: null, failedBy: null },
+      ...{ firstFailureAt: instant(NOW), lastFailureAt: instant(NOW) },
+      record: { ...PLAIN_RECORD, operation: 'capture' },
+    })),
+  ).map((list) => listFor('postgres', list))
