@@ -11,6 +11,12 @@ describe('one text for both stores', () => {
     expect(inSqlite('WHERE (channel, at, id) < ($4, $1, $2) AND channel >= $4')).toBe(
       'WHERE channel = ?4 AND (at, id) < (?1, ?2)',
     )
+    expect(inSqlite('WHERE (a, b, c, d) > ($1, $2, $3, $4) AND (a, b) <= ($1, $2) ORDER BY a')).toBe(
+      'WHERE a = ?1 AND b = ?2 AND (c, d) > (?3, ?4) ORDER BY a',
+    )
+    expect(inSqlite('WHERE (a.b, c) > (asked.n, $2) AND a.b <= asked.n)')).toBe(
+      'WHERE a.b = asked.n AND c > ?2)',
+    )
     expect(inSqlite('WHERE (series, created_at) >= ($1, $2)\n  AND series <= $1')).toBe(
       'WHERE series = ?1 AND created_at >= ?2',
     )

@@ -68,17 +68,28 @@ const recordsOf = (_: string, place: string, name: string, columns: string): str
  * Ranges of an index whose first columns are one value, with a bound for the next: `(a, b) > (1, 2) AND a <= 1`. PostgreSQL plans those
  * better than equality (see idioms.ts); SQLite compares rows by fewer columns than its index has, and takes equality.
  */
-const RANGES = [
-  /\(([\w.]+), ([\w.]+), ([\w.]+)\) ([<>]=?) \(([^,()]+), ([^,()]+), ([^,()]+)\)\s+AND \(\1, \2\) [<>]= \(\5, \6\)/g,
-  /\(([\w.]+), ([\w.]+), ([\w.]+)\) ([<>]=?) \(([^,()]+), ([^,()]+), ([^,()]+)\)\s+AND \1 [<>]= \5(?!\w)/g,
-  /\(([\w.]+), ([\w.]+)\) ([<>]=?) \(([^,()]+), ([^,()]+)\)\s+AND \1 [<>]= \4(?!\w)/g,
-] as const
+const RANGE =
+  /\(([\w., ]+)\) ([<>]=?) \(([^()]+)\)\s+AND \(?([\w., ]+?)\)? [<>]= (?:\(([^()]+)\)|(\S+?)(?=[\s)]|$))/g
+
+const rangeByEquality = (whole: string, ...found: readonly (string | undefined)[]): string => {
+  const [columns, values, first, bounds] = [found[0], found[2], found[3], found[4] ?? found[5]].map(
+    (list = '') => list.split(', '),
+  ) as [string[], string[], string[], string[]]
+  const isRange =
+    first.length < columns.length &&
+    first.every((column, at) => column === columns[at] && bounds[at] === values[at])
+  if (!isRange) return whole
+  const [rest, limits] = [columns.slice(first.length), values.slice(first.length)].map((list) =>
+    list.length === 1 ? list[0] : `(${list.join(', ')})`,
+  )
+  return [...first.map((column, at) => `${column} = ${values[at]}`), `${rest} ${found[1]} ${limits}`].join(
+    ' AND ',
+  )
+}
 
 const forSqlite = (text: string): string =>
   oneGiven(text)
-    .replace(RANGES[0], '$1 = $5 AND $2 = $6 AND $3 $4 $7')
-    .replace(RANGES[1], '$1 = $5 AND ($2, $3) $4 ($6, $7)')
-    .replace(RANGES[2], '$1 = $4 AND $2 $3 $5')
+    .replace(RANGE, rangeByEquality)
     .replaceAll('bartleby.', '')
     .replace(/= ANY\(ARRAY\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)\)/g, 'IN ($1)')
     .replace(/jsonb_to_recordset\((\$\d+)::jsonb\) AS (\w+) \(([^)]+)\)/g, recordsOf)
