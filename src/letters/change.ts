@@ -6,7 +6,7 @@
 import type { Instant } from '../core/clock.ts'
 import { said } from '../core/content.ts'
 import type { Integer, Transaction } from '../db/database.ts'
-import { rowsGiven } from '../db/given.ts'
+import { rowsGiven, runGiven } from '../db/given.ts'
 import { type HistoryEntry, seriesNumber } from '../history/record.ts'
 import type { DeathNote } from './capture.ts'
 import {
@@ -171,14 +171,17 @@ async function write(
 ): Promise<readonly Group[]> {
   const given = await givenOf(tx, act, letters)
   const same = { at: now, actor: said(actor), notes: said(notes), redrive: redrive?.number ?? null }
+  const ids = letters.map(({ id }) => id)
+  const { postgres, sqlite } = CHANGES[act]
   const writeAll = async (): Promise<readonly Group[]> => {
-    const groups: Group[] = []
-    for (const { statement, needs } of CHANGES[act][tx.dialect])
-      groups.push(...(await rowsGiven<Group>(tx, statement, given, ...needs.map((name) => same[name]))))
+    const values = postgres.needs.map((name) => same[name])
+    if (tx.dialect === 'postgres') return rowsGiven<Group>(tx, postgres.statement, given, ...values)
+    const groups = await tx.rows<Group>(sqlite.drawers, ids)
+    for (const { statement, needs } of sqlite.writings)
+      await runGiven(tx, statement, given, ...needs.map((name) => same[name]))
     return groups
   }
   if (!transitionOf(act).sets.includes('failure')) return writeAll()
-  const ids = letters.map(({ id }) => id)
   // Before it is replaced, in one flight with that.
   return (await Promise.all([tx.run(keepFailures, ids, now), writeAll()]))[1]
 }
@@ -218,7 +221,7 @@ async function givenOf(tx: Transaction, act: keyof Acts, letters: readonly AnyLe
       is_edited: isEdited === true ? 1 : null,
       deliveries,
       drawer,
-      ...(run && runGiven(run)),
+      ...(run && ranGiven(run)),
       ...(note && failureGiven(act, note, letter)),
     })
   }
@@ -247,7 +250,7 @@ async function seriesOf(
 }
 
 /** The row of a run, for the letter that it led to. */
-const runGiven = (run: HistoryEntry): Given => ({
+const ranGiven = (run: HistoryEntry): Given => ({
   run_at: run.createdAt,
   run_correlation: run.correlationId,
   run_instance: run.instanceId,

@@ -4,7 +4,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Log } from '../core/log.ts'
-import { type Database, type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Database, type Integer, type Session, sql } from '../db/database.ts'
+import { runGiven } from '../db/given.ts'
 import { indexable, readWordsBetween } from './texts.ts'
 
 const EVERY_MS = 1_000
@@ -39,12 +40,13 @@ const shortenRange = sql(
   'UPDATE bartleby.letters_to_file SET first_letter = $2 WHERE id = $1',
 )
 
+const TEXTS = 'SELECT given.id, given.words FROM unnest($1::bigint[], $2::text[]) AS given (id, words)'
+
 /** Puts texts in place of the ones that were there, by primary key. */
 const writeTexts = sql('filing.write', {
-  postgres: `INSERT INTO bartleby.letter_texts (letter_id, words)
-             SELECT * FROM unnest($1::bigint[], $2::text[])
+  postgres: `INSERT INTO bartleby.letter_texts (letter_id, words) ${TEXTS}
              ON CONFLICT (letter_id) DO UPDATE SET words = excluded.words WHERE letter_texts.words <> excluded.words`,
-  sqlite: 'INSERT OR REPLACE INTO letter_texts (rowid, words) VALUES ($1, $2)',
+  sqlite: `INSERT OR REPLACE INTO letter_texts (rowid, words) ${TEXTS}`,
 })
 
 /** Files at most `limit` letters; gives how many, and whether more may wait. */
@@ -70,7 +72,12 @@ export function fileLetters(
       room -= read.length
       await tx.run(removeRange, id)
     }
-    await write(tx, texts)
+    const rows = [...texts].map(([id, words]) => ({ id, words }))
+    await runGiven(
+      tx,
+      writeTexts,
+      rows.sort((a, b) => (a.id < b.id ? -1 : 1)),
+    )
     return { filed: limit - room, more: room === 0 || ranges.length === MAX_RANGES }
   })
 }
@@ -85,16 +92,6 @@ async function waitingRanges(session: Session): Promise<{ id: bigint; first: big
     first: BigInt(row.first_letter),
     last: BigInt(row.last_letter),
   }))
-}
-
-async function write(tx: Transaction, texts: ReadonlyMap<bigint, string>): Promise<void> {
-  const rows = [...texts].sort(([a], [b]) => (a < b ? -1 : 1))
-  if (rows.length === 0) return
-  if (tx.dialect === 'sqlite') return tx.runEach(writeTexts, rows)
-  const ids = rows.map(([id]) => id).join(',')
-  // Letters and digits need no escape; the quotes are for texts that are empty or read 'null'.
-  const words = rows.map(([, words]) => `"${words}"`).join(',')
-  await tx.run(writeTexts, `{${ids}}`, `{${words}}`)
 }
 
 /** Files what waits, every second, until it is stopped. */
