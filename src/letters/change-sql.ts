@@ -142,7 +142,7 @@ function allowed(act: TransitionName): string | null {
 }
 
 /**
- * Letters by primary key. A status that does not allow the act is refused: by PostgreSQL as a NULL in the column, because as a condition
+ * Letters by primary key; as a list they are found in one pass, and then joined with what goes with them. A status that does not allow the act is refused: by PostgreSQL as a NULL in the column, because as a condition
  * it is another way to find letters; by SQLite, which writes the indexes of every column that is named, as a letter that is not found.
  */
 function changing(act: TransitionName): { readonly postgres: string; readonly sqlite: string } {
@@ -155,7 +155,10 @@ function changing(act: TransitionName): { readonly postgres: string; readonly sq
      WHERE letters.id = given.id${condition}`
   const checked = isAllowed === null ? status : `CASE WHEN ${isAllowed} THEN ${status} END`
   return {
-    postgres: written(stays && isAllowed === null ? [] : [`status = ${checked}`], ''),
+    postgres: written(
+      stays && isAllowed === null ? [] : [`status = ${checked}`],
+      ' AND letters.id = ANY($1::bigint[])',
+    ),
     sqlite: written(stays ? [] : [`status = ${status}`], isAllowed === null ? '' : ` AND ${isAllowed}`),
   }
 }

@@ -1,7 +1,8 @@
 /** The contents of many letters: what a repair works on, and where it keeps what it made of them. */
 import { createHash } from 'node:crypto'
-import { base64, storedPayload, storedText } from '../core/content.ts'
+import { storedPayload, storedText } from '../core/content.ts'
 import { type Dialect, type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { runGiven } from '../db/given.ts'
 import { type HeaderEdit, type LetterId, letterId } from './letter.ts'
 
 /** A letter as a retry would send it now, edits included. */
@@ -118,44 +119,23 @@ export interface KeptEdit {
   readonly headers: HeaderEdit
 }
 
-/** Letters by primary key, which the list of ids insists on; they are locked. */
-const keepMany = sql('letters.keepEdits', {
-  postgres: `
-    UPDATE bartleby.letters SET edited = CASE WHEN kept.payload IS NULL THEN edited ELSE 1 END,
-      edited_payload = CASE WHEN kept.payload IS NULL THEN edited_payload ELSE decode(kept.payload, 'base64') END,
-      edited_encoding = coalesce(convert_to(kept.encoding, 'UTF8'), edited_encoding),
-      edited_kind = coalesce(convert_to(kept.kind, 'UTF8'), edited_kind),
-      edited_reference = coalesce(convert_to(kept.reference, 'UTF8'), edited_reference)
-    FROM jsonb_to_recordset($1::jsonb) AS kept (id bigint, payload text, encoding text, kind text, reference text)
-    WHERE letters.id = kept.id
-      AND letters.id = ANY(ARRAY(SELECT id FROM jsonb_to_recordset($1::jsonb) AS each (id bigint)))`,
-  sqlite: `UPDATE letters SET edited = CASE WHEN $2 IS NULL THEN edited ELSE 1 END, edited_payload = coalesce($2, edited_payload),
-             edited_encoding = coalesce($3, edited_encoding), edited_kind = coalesce($4, edited_kind),
-             edited_reference = coalesce($5, edited_reference) WHERE id = $1`,
-})
+/** Letters by primary key; they are locked. */
+const keepMany = sql(
+  'letters.keepEdits',
+  `UPDATE bartleby.letters SET edited = CASE WHEN given.payload IS NULL THEN letters.edited ELSE 1 END,
+     edited_payload = coalesce(given.payload, letters.edited_payload), edited_encoding = coalesce(given.encoding, letters.edited_encoding),
+     edited_kind = coalesce(given.kind, letters.edited_kind), edited_reference = coalesce(given.reference, letters.edited_reference)
+   FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[]) AS given (id, payload, encoding, kind, reference)
+   WHERE letters.id = given.id`,
+)
 
 /** Keeps edits beside the originals of locked letters. */
 export async function keepEdits(tx: Transaction, edits: readonly KeptEdit[]): Promise<void> {
-  if (tx.dialect === 'postgres') {
-    const rows = edits.map(({ id, payload, headers }) => ({
-      id: id.toString(),
-      payload: base64(payload),
-      ...headers,
-    }))
-    await tx.run(keepMany, JSON.stringify(rows))
-    return
-  }
   const bytes = (text: string | undefined) => (text === undefined ? null : Buffer.from(text))
-  await tx.runEach(
-    keepMany,
-    edits.map(({ id, payload, headers: { encoding, kind, reference } }) => [
-      id,
-      payload,
-      bytes(encoding),
-      bytes(kind),
-      bytes(reference),
-    ]),
-  )
+  const rows = edits.map(({ id, payload, headers: { encoding, kind, reference } }) => ({
+    ...{ id, payload, encoding: bytes(encoding), kind: bytes(kind), reference: bytes(reference) },
+  }))
+  await runGiven(tx, keepMany, rows)
 }
 
 /** One row by primary key. */

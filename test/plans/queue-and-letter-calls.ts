@@ -14,7 +14,7 @@ const list = (values: Iterable<Argument>) => `{${[...values].join(',')}}`
 const range = (first: number, length: number) => Array.from({ length }, (_, i) => first + i)
 const lanes = range(0, 60)
 /** Not those that lists are read from: what is written is rolled back and stays in the indexes for a while. */
-const many = range(700, 200)
+const many = range(501, 499)
 /** Pending ones, and those that lie in a dead queue, see load-letters.ts. */
 const pending = range(26, 20).map((i) => i * 20 + 7)
 const resolved = pending.map((id) => id + 2)
@@ -138,7 +138,7 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
     () => [list([0, 1, 2].map(() => DRAWERS + 1)), '{0,1,2}', HIGHEST, HIGHEST, LOWEST, 51, 51],
   ],
   ['letters.nextToExpire', '', () => [HIGHEST, LOWEST, 0, 25]],
-  ['letters.refile', 'of two hundred', () => changing('letters.refile', many)],
+  ['letters.refile', 'of five hundred', () => changing('letters.refile', many)],
   ['letters.remove', 'of twenty', () => [letters]],
   ...['letters.retry', 'letters.discard', 'letters.complete', 'letters.expire'].map(
     (name): Call => [name, 'of twenty', () => changing(name, pending)],

@@ -18,7 +18,6 @@ const of = (value: Argument) => list(some.map(() => value))
 const pending = range(7, 20, 20)
 /** Keys whose letters are not in it. */
 const keys = list(range(7, 20, 40).map((n) => `instance-${n}`))
-const edits = JSON.stringify(pending.map((id) => ({ id, payload: 'e30=', kind: 'kind' })))
 
 /** Calls and their values. */
 export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
@@ -71,7 +70,7 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'letters.contents': [letters],
   'letters.digests': [letters],
   'letters.contentBytes': [letters],
-  'letters.keepEdits': [edits],
+  'letters.keepEdits': [list(pending), list(pending.map(() => '"\\\\x7b7d"')), '{}', '{}', '{}'],
   'letters.intend': [list(pending), LARGE_REDRIVE],
   'letters.forgo': [list(pending)],
   'letters.sentForRedrive': [500, 1, '"redrive":"c"'],
