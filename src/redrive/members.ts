@@ -65,7 +65,8 @@ export const insertLetters = (
 const readNext = sql(
   'redriveLetters.next',
   `SELECT captured_at, letter, version FROM bartleby.redrive_letters
-   WHERE redrive = $1 AND lane = $2 AND (captured_at, letter) > ($3, $4) ORDER BY captured_at, letter LIMIT $5`,
+   WHERE (redrive, lane, captured_at, letter) > ($1, $2, $3, $4) AND (redrive, lane) <= ($1, $2)
+   ORDER BY redrive, lane, captured_at, letter LIMIT $5`,
   { bigints: true },
 )
 

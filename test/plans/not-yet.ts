@@ -11,7 +11,6 @@ export const NOT_YET: Readonly<Record<string, string>> = {
   // desks
   'redrive.firstOutside': 'costs enough for JIT with a million letters (BARTLEBY_PROVE=1)',
   'redriveLetters.ahead': 'costs enough for JIT with a million letters (BARTLEBY_PROVE=1)',
-  'redriveLetters.next': `${SORTS_ALL}, with a million letters (BARTLEBY_PROVE=1)`,
   'webhooks.queuedJobs': `${SORTS_ALL}, with 200,000 jobs (BARTLEBY_PROVE=1)`,
   'kafka.unknownEvents': SORTS_ALL,
   'runs.page': 'reads all runs and sorts them when statistics are missing',
