@@ -4,6 +4,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Database, type Integer, sql } from '../db/database.ts'
+import { rowsGiven } from '../db/given.ts'
 import { readSeriesLabels, type SeriesLabel } from './rows.ts'
 
 /** What is read at most, over all series. */
@@ -25,20 +26,18 @@ export interface RecentRuns {
   readonly limit: number
 }
 
-/** The end of a series, as a range of its index. */
-const newestOf = (series: string) =>
-  `SELECT series, created_at, duration_ms FROM bartleby.history INDEXED BY history_in_series
-   WHERE (series, created_at) >= (${series}, $2) AND series <= ${series} ORDER BY series DESC, created_at DESC, id DESC LIMIT $3`
-
-/** The newest runs since `$2`, up to `$3` of each series of `$1`. PostgreSQL is asked once, SQLite once per series. */
+/** The newest runs since `$2`, up to `$3` of each series, which is read from its end as a range of its index. */
 const readNewest = sql(
   'history.newestOfSeries',
-  {
-    postgres: `SELECT run.* FROM unnest($1::int[]) AS asked (number) CROSS JOIN LATERAL (${newestOf('asked.number')}) AS run`,
-    sqlite: newestOf('$1'),
-  },
+  `SELECT run.* FROM unnest($1::int[]) AS given (series) CROSS JOIN LATERAL (
+     SELECT series, created_at, duration_ms FROM bartleby.history INDEXED BY history_in_series
+     WHERE (series, created_at) >= (given.series, $2) AND series <= given.series
+     ORDER BY series DESC, created_at DESC, id DESC LIMIT $3) AS run`,
   { bigints: true },
 )
+
+/** Series that are asked for at once: SQLite answers without giving others a turn. */
+const AT_ONCE = 16
 
 interface RunRow {
   readonly series: Integer
@@ -51,20 +50,17 @@ export async function readRecentRuns(db: Database, since: Instant, most: number)
   const labels = await db.session('history.series', readSeriesLabels)
   const limit = Math.max(1, Math.min(most, Math.floor(MAX_ROWS / Math.max(1, labels.size))))
   const runs = new Map<number, RecentRun[]>()
-  for (const numbers of db.dialect === 'postgres' ? [[...labels.keys()]] : ofOne(labels.keys())) {
-    const asked = db.dialect === 'postgres' ? numbers : (numbers[0] ?? 0)
+  const asked = [...labels.keys()].map((series) => ({ series }))
+  for (let from = 0; from < asked.length; from += AT_ONCE) {
     const rows = await db.session('history.recent', (session) =>
-      session.rows<RunRow>(readNewest, asked, since, limit),
+      rowsGiven<RunRow>(session, readNewest, asked.slice(from, from + AT_ONCE), since, limit),
     )
     for (const row of rows) {
       const known = runs.get(Number(row.series)) ?? []
       known.push({ at: BigInt(row.created_at), durationMs: Number(row.duration_ms) })
       runs.set(Number(row.series), known)
     }
-    // SQLite answers at once: without this nobody else would get a turn between two series.
     await new Promise((resolve) => setImmediate(resolve))
   }
   return { series: [...labels].map(([number, label]) => ({ ...label, runs: runs.get(number) ?? [] })), limit }
 }
-
-const ofOne = (numbers: Iterable<number>): number[][] => Array.from(numbers, (number) => [number])
