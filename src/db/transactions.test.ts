@@ -137,7 +137,8 @@ describe('two transactions that stand in each other’s way on PostgreSQL', () =
         await tx.run(add, to, 1)
       })
     await Promise.all([move('a', 'b'), move('b', 'a')])
-    expect(runs).toBe(3)
+    // Run again, it may be back at its first row before the other has noticed that it was left: then they meet once more.
+    expect(runs).toBeGreaterThanOrEqual(3)
     expect([await amountOf(db, 'a'), await amountOf(db, 'b')]).toEqual([0, 0])
   })
 
