@@ -127,10 +127,6 @@ SELECT count(*) AS rows, count(*) FILTER (WHERE keyless) AS keys,
   (SELECT chosen_id::text FROM chosen ORDER BY chosen_id DESC LIMIT 1) AS last FROM filled`
 }
 
-/** With stale statistics the planner would rather sort the whole table for every chunk; what is off costs so much that JIT compiled each. */
-const BY_INDEX = `SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off;
-  SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off`
-
 const postgresFilling = (
   session: AdoptSession,
   layout: Layout,
@@ -142,7 +138,9 @@ const postgresFilling = (
   async fill(after) {
     const isFirst = after === null
     const parameters = isFirst ? [chunk] : [chunk, after]
-    const [row] = await session.runWith(BY_INDEX, chunkStatement(layout, isFirst), parameters)
+    // Of columns that were just added PostgreSQL believes that few rows lack them, and would sort the whole table for every chunk.
+    if (isFirst) await session.run(`ANALYZE ${layout.sqlTable}`, [])
+    const [row] = await session.run(chunkStatement(layout, isFirst), parameters)
     const last = row?.last == null ? null : String(row.last)
     return { rows: Number(row?.rows), keys: Number(row?.keys), last }
   },

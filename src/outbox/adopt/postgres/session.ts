@@ -101,19 +101,6 @@ export class AdoptSession {
     return rows ?? []
   }
 
-  /** One statement in a transaction of its own, with settings that end with it. */
-  async runWith(settings: string, ...[text, parameters]: Parameters<RunSql>): ReturnType<RunSql> {
-    await this.run(`BEGIN; ${settings}`, [])
-    try {
-      const rows = await this.run(text, parameters)
-      await this.run('COMMIT', [])
-      return rows
-    } catch (error) {
-      await this.#client.query('ROLLBACK').catch(() => {})
-      throw error
-    }
-  }
-
   /** How many rows a statement changed. */
   async change(text: string): Promise<number> {
     return (await this.#query(text)).rowCount ?? 0
