@@ -3,7 +3,8 @@
  * they do not; tables are named `bartleby.<table>` and parameters are `$1`, `$2`, …
  *
  * One text may say what only one store knows, and is translated for the other: lists (`= ANY($1::bigint[])`, `<> ALL(…)`, `unnest($1::int[]) AS asked (value)`), casts of
- * parameters (`$1::int`), ranges of an index (`(a, b) > ($1, $2) AND a <= $1`), the schema, row locks (`FOR UPDATE`), `least`, `greatest`, `convert_to(…, 'UTF8')`, records (`jsonb_to_recordset($1::jsonb) AS kept (id bigint, words text)`)
+ * parameters (`$1::int`), ranges of an index (`(a, b) > ($1, $2) AND a <= $1`), the schema, row locks (`FOR UPDATE`), `least`, `greatest`, `convert_to(…, 'UTF8')`, records (`jsonb_to_recordset($1::jsonb) AS kept (id bigint, words text)`,
+ * `json_array_elements($1::json) AS asked (value)`), what is set for a transaction
  * and rows of values (`given`, see `given.ts`) are PostgreSQL's; the index to keep to (`INDEXED BY`) is SQLite's.
  */
 
@@ -96,6 +97,8 @@ const forSqlite = (text: string): string =>
     .replace(/convert_to\(([\w.$]+), 'UTF8'\)/g, 'CAST($1 AS BLOB)')
     .replace(/\bleast\(/g, 'min(')
     .replace(/\bgreatest\(/g, 'max(')
+    .replace(/json_array_elements\((\$\d+)::json\) AS (\w+) \(value\)/g, 'json_each($1) AS $2')
+    .replace(/, set_config\([^)]*\) AS \w+/g, '')
     .replace(/= ANY\((\$\d+)(?:::\w+\[\])?\)/g, 'IN (SELECT value FROM json_each($1))')
     .replace(/unnest\((\$\d+)::\w+\[\]\) AS (\w+) \(value\)/g, 'json_each($1) AS $2')
     .replace(/<> ALL\((\$\d+)(?:::\w+\[\])?\)/g, 'NOT IN (SELECT value FROM json_each($1))')

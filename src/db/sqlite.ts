@@ -2,6 +2,7 @@
  * SQLite through Node's own `node:sqlite`. One connection, used by one caller at a time: calls are
  * synchronous, so a transaction is short and what gathers meanwhile shares the next one.
  */
+import { createHash } from 'node:crypto'
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
@@ -135,6 +136,7 @@ export class SqliteDatabase implements Database {
       if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
       connection = new DatabaseSync(path)
       connection.exec(SETTINGS)
+      addFunctions(connection)
       // SQLite opens what it may only read and would fail at the first write.
       if (path !== ':memory:') accessSync(path, constants.W_OK)
       this.#connection = connection
@@ -237,6 +239,15 @@ export class SqliteDatabase implements Database {
       for (const listener of this.#listeners) listener({ verb, seconds, ok, writes, refused })
     }
   }
+}
+
+/** What PostgreSQL has and SQLite has not. */
+export function addFunctions(connection: DatabaseSync): void {
+  connection.function('sha256', { deterministic: true }, (value) =>
+    createHash('sha256')
+      .update(value instanceof Uint8Array ? value : String(value))
+      .digest(),
+  )
 }
 
 const openReader = (path: string): DatabaseSync => new DatabaseSync(path, { readOnly: true })
