@@ -1,7 +1,6 @@
 /** The contents of many letters: what a repair works on, and where it keeps what it made of them. */
-import { createHash } from 'node:crypto'
 import { storedPayload, storedText } from '../core/content.ts'
-import { type Dialect, type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import { runGiven } from '../db/given.ts'
 import { type HeaderEdit, type LetterId, letterId } from './letter.ts'
 
@@ -14,8 +13,11 @@ export interface SendableContent {
   readonly payload: Uint8Array
 }
 
+/** The payload that a letter would be sent with. */
+export const SENDABLE_PAYLOAD = 'CASE WHEN edited = 1 THEN edited_payload ELSE payload END'
+
 const CONTENT = `id, coalesce(edited_encoding, encoding) AS encoding, coalesce(edited_kind, kind) AS kind,
-  coalesce(edited_reference, reference) AS reference, CASE WHEN edited = 1 THEN edited_payload ELSE payload END AS payload`
+  coalesce(edited_reference, reference) AS reference, ${SENDABLE_PAYLOAD} AS payload`
 
 /** Letters by primary key. */
 const readThese = sql(
@@ -51,33 +53,8 @@ export async function readContents(
   )
 }
 
-/** What stands for a payload in a statement: SQLite has no digest, and nothing travels there. */
-export const digestIn = (dialect: Dialect, payload: string): string =>
-  dialect === 'postgres' ? `sha256(coalesce(${payload}, ''::bytea))` : payload
-
-/** The digest of a payload, from what a statement gave for it. */
-export function digestOf(dialect: Dialect, given: Uint8Array | null): string {
-  const digest = dialect === 'postgres' ? given : createHash('sha256').update(storedPayload(given)).digest()
-  return Buffer.from(storedPayload(digest)).toString('base64')
-}
-
-const PAYLOAD = 'CASE WHEN edited = 1 THEN edited_payload ELSE payload END'
-
-/** Letters by primary key. */
-const readDigestsOf = sql('letters.digests', {
-  postgres: `SELECT id, ${digestIn('postgres', PAYLOAD)} AS digest FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
-  sqlite: `SELECT id, ${digestIn('sqlite', PAYLOAD)} AS digest FROM letters WHERE id = ANY($1::bigint[])`,
-})
-
-/** The digests of the payloads that these letters would be sent with. */
-export async function readDigests(
-  session: Session,
-  ids: readonly LetterId[],
-): Promise<ReadonlyMap<LetterId, string>> {
-  const { dialect } = session
-  const rows = await session.rows<{ id: Integer; digest: Uint8Array | null }>(readDigestsOf, ids)
-  return new Map(rows.map(({ id, digest }) => [letterId(id), digestOf(dialect, digest)]))
-}
+/** The digest of a payload in a statement; of one that is empty, that of no bytes. */
+export const digestIn = (payload: string): string => `sha256(coalesce(${payload}, ''))`
 
 /** By primary key; neither store reads what is large for it. */
 const measureThese = sql(

@@ -226,6 +226,9 @@ export function layoutOf(facts: TableFacts) {
         : `convert_from(${parameter}::bytea, 'UTF8')::${types.payload}`
     },
 
+    /** A text of hexadecimal digits as bytes. */
+    bytesOfHex: (text: string): string => (isPostgres ? `decode(${text}, 'hex')` : `unhex(${text})`),
+
     /** A statement on the table. Not declared with `sql`: there is one for each layout. */
     statement(
       verb: string,

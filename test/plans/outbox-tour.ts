@@ -112,8 +112,12 @@ async function correspond({ layout, db }: Toured): Promise<void> {
     await rows.unmark(tx, list)
     await rows.giveUp(tx, told, NOW)
     await rows.layBack(tx, told)
-    await rows.standing(tx, ids)
+    await rows.gone(tx, told)
     await rows.lockStanding(tx, ids)
+    await rows.startDead(
+      tx,
+      told.map((row) => ({ ...row, digest: 'e3b0c44298fc1c149afbf4c8996fb924' })),
+    )
     const { id } = known.row
     await rows.startOver(tx, [{ id, letterId: known.letterId, payload: Buffer.from('{"b":2}') }])
     await rows.takeBack(tx, told, NOW)

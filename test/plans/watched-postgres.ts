@@ -5,7 +5,15 @@
  * Each is looked at twice: planned for its values, and with the plan that a session has after some calls.
  */
 import pg from 'pg'
-import type { Database, Session, Snapshot, Statement, Transaction, Value } from '../../src/db/database.ts'
+import {
+  type Database,
+  parameterFor,
+  type Session,
+  type Snapshot,
+  type Statement,
+  type Transaction,
+  type Value,
+} from '../../src/db/database.ts'
 import type { Adapter } from '../../src/outbox/adapters/adapter.ts'
 import { asSnapshot } from '../harness/as-snapshot.ts'
 import { CALLS_UNTIL_KEPT, nodesOf, type PlanNode, pagesTouched, rowsMet } from './explain.ts'
@@ -107,7 +115,10 @@ export class WatchedPostgres implements Database {
 
   async #run({ name, postgres }: Statement, values: readonly Value[]) {
     await this.#look(name.split('.')[1] ?? name, postgres, values)
-    return this.client.query(postgres, [...values])
+    return this.client.query(
+      postgres,
+      values.map((value) => parameterFor('postgres', value)),
+    )
   }
 
   async #look(name: string, text: string, values: readonly Value[]): Promise<void> {
@@ -126,7 +137,7 @@ export class WatchedPostgres implements Database {
 function literal(value: Value): string {
   if (value === null) return 'NULL'
   if (value instanceof Uint8Array) return `'\\x${Buffer.from(value).toString('hex')}'`
-  return pg.escapeLiteral(String(value))
+  return pg.escapeLiteral(String(parameterFor('postgres', value)))
 }
 
 function sightingOf(name: string, plan: PlanNode): Sighting {

@@ -2,6 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { Database, Session, Snapshot, Statement, Transaction, Value } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/open.ts'
+import { addFunctions } from '../../src/db/sqlite.ts'
 import type { Adapter } from '../../src/outbox/adapters/adapter.ts'
 import { sqliteAdapter } from '../../src/outbox/adapters/sqlite.ts'
 import { asSnapshot } from '../harness/as-snapshot.ts'
@@ -26,6 +27,7 @@ export class WatchedSqlite implements Database {
 
   static open(url: string): WatchedSqlite {
     const file = new DatabaseSync(url.slice('sqlite:'.length))
+    addFunctions(file)
     file.exec('PRAGMA busy_timeout = 5000; PRAGMA synchronous = OFF')
     return new WatchedSqlite(file, openDatabase(url, { poolSize: 1 }))
   }

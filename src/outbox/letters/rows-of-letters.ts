@@ -5,9 +5,10 @@
  */
 
 import { storedText } from '../../core/content.ts'
-import { type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
+import { type Integer, type Session, type Statement, sql, type Transaction } from '../../db/database.ts'
+import { digestIn, SENDABLE_PAYLOAD } from '../../letters/contents.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
-import type { OutboxRow, RowOfLetter } from '../sql/letters.ts'
+import type { OutboxRow, RowOfLetter, RowToSend } from '../sql/letters.ts'
 
 /** The engine and the source of letters that come from outboxes. */
 export const OUTBOX = 'outbox'
@@ -20,35 +21,50 @@ export interface OutboxAndRow extends RowOfLetter {
   readonly outbox: string
 }
 
+/** The same, of a letter that would be sent. */
+export interface DepartingRow extends OutboxAndRow, RowToSend {}
+
 /** Letters by primary key, and the queue of the drawer of each: the name of its outbox. */
-const readSources = sql(
-  'outbox.sourcesOfLetters',
-  `SELECT id, source_id, reference, (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue
-   FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
-  { bigints: true },
-)
+const sourcesOf = (name: string, digest: string): Statement =>
+  sql(
+    name,
+    `SELECT id, source_id, reference, ${digest} AS digest, (SELECT queue FROM bartleby.drawers WHERE drawers.id = drawer) AS queue
+     FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+    { bigints: true },
+  )
+const readSources = sourcesOf('outbox.sourcesOfLetters', 'NULL')
+/** Reads the payloads, too. */
+const readDeparting = sourcesOf('outbox.departingLetters', digestIn(SENDABLE_PAYLOAD))
+
+type Letters = readonly { readonly id: LetterId }[]
 
 /** The rows that these letters came from. */
-export async function rowsOf(
-  session: Session,
-  letters: readonly { readonly id: LetterId }[],
-): Promise<OutboxAndRow[]> {
+export const rowsOf = (session: Session, letters: Letters): Promise<OutboxAndRow[]> =>
+  readRows(session, readSources, letters)
+
+/** The same, of letters that would be sent. */
+export const departingRowsOf = (session: Session, letters: Letters): Promise<DepartingRow[]> =>
+  readRows(session, readDeparting, letters)
+
+async function readRows(session: Session, statement: Statement, letters: Letters): Promise<DepartingRow[]> {
   const rows = await session.rows<{
     readonly id: Integer
     readonly source_id: string
     readonly reference: Uint8Array | null
+    readonly digest: Uint8Array | null
     readonly queue: string | null
   }>(
-    readSources,
+    statement,
     letters.map(({ id }) => id),
   )
-  return rows.map(({ id: letter, source_id, reference, queue }) => {
+  return rows.map(({ id: letter, source_id, reference, digest, queue }) => {
     const outbox = queue ?? ''
     const key = storedText(reference)
     const id = source_id.slice(outbox.length + 1)
     // The key may stand behind the id of the row.
     const rowId = id.endsWith(`/${key}`) ? id.slice(0, -key.length - 1) : id
-    return { outbox, letterId: letterId(letter), id: rowId, key }
+    const hex = digest === null ? '' : Buffer.from(digest).toString('hex')
+    return { outbox, letterId: letterId(letter), id: rowId, key, digest: hex }
   })
 }
 

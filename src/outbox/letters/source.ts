@@ -7,11 +7,12 @@
  * holds what waits behind it; when it is restored the row is dead again.
  */
 import { isUtf8 } from 'node:buffer'
+import { createHash } from 'node:crypto'
 import { BartlebyError, failure, refuse } from '../../core/errors.ts'
 import { isJson } from '../../core/json/tokens.ts'
 import { type Session, StoreUnavailable } from '../../db/database.ts'
-import { contentPortions, readContents, readDigests } from '../../letters/contents.ts'
-import type { Edit, LetterId, Placed } from '../../letters/letter.ts'
+import { contentPortions, readContents } from '../../letters/contents.ts'
+import type { LetterId, Placed } from '../../letters/letter.ts'
 import type {
   Departing,
   Edits,
@@ -26,8 +27,8 @@ import type {
 import type { OfficeWork } from '../../letters/work.ts'
 import type { Layout } from '../layout.ts'
 import { knownLayout, learnLayout, type OutboxHandle, type OutboxHandles } from '../outbox-handle.ts'
-import { type LetterRows, letterRowsOf, type StandingRow, type StartedRow } from '../sql/letters.ts'
-import { OUTBOX, type OutboxAndRow, rowsOf } from './rows-of-letters.ts'
+import { type LetterRows, letterRowsOf, type StandingRow } from '../sql/letters.ts'
+import { type DepartingRow, departingRowsOf, OUTBOX, type OutboxAndRow, rowsOf } from './rows-of-letters.ts'
 
 /** Who wants to hear of what is done to rows, once it is durable. */
 export interface SourceListeners {
@@ -41,7 +42,8 @@ export interface SourceListeners {
 export const outboxLetterSource = (handles: OutboxHandles, listeners: SourceListeners): LetterSource => ({
   name: OUTBOX,
   render: (read, letters, edits) => render(handles, read, letters, edits),
-  send: (work, rendered) => send(handles, work, rendered, listeners),
+  // They are those that `render` gave.
+  send: (work, rendered: readonly RenderedRow[]) => send(handles, work, rendered, listeners),
   takeBack: (work, letters) => takeBack(handles, work, letters, listeners),
   async moved(work, letters, act) {
     if (act === 'discard' || act === 'expire')
@@ -79,55 +81,67 @@ function handleOf(handles: OutboxHandles, outbox: string): OutboxHandle {
 
 const render = (handles: OutboxHandles, read: Reading, letters: readonly Departing[], edits: Edits) =>
   read('outbox.render', async (session) => {
-    const rendered: (Rendered | Refused)[] = []
-    for (const each of await byOutbox(session, letters)) {
+    const rendered: (RenderedRow | Refused)[] = []
+    for (const { outbox, members } of byOutbox(letters, await departingRowsOf(session, letters))) {
       try {
-        const handle = handleOf(handles, each.outbox)
+        const handle = handleOf(handles, outbox)
         const answers = await atRows(handle, session, 'outbox.render', async (at, rows, layout) => {
-          const standing = await rows.standing(at, each.rowIds)
-          return each.members.map(({ letter, row }): Rendered | Refused => {
+          const gone = await rows.gone(at, rowsIn(members))
+          return members.map(({ letter, row }): RenderedRow | Refused => {
             const { payload = null } = edits.get(letter.id) ?? {}
-            const refusal = isThere(row, standing) ? formProblem(layout, payload) : rowGone(row)
-            const edit: Edit | null = payload === null ? null : { payload }
-            return refusal === null ? { letter, queue: each.outbox, edit } : { letter, refusal }
+            const refusal = gone.has(row.id) ? rowGone(row) : formProblem(layout, payload)
+            if (refusal !== null) return { letter, refusal }
+            if (payload === null) return { letter, queue: outbox, edit: null, row }
+            return { letter, queue: outbox, edit: { payload }, row: { ...row, digest: sha256(payload) } }
           })
         })
         rendered.push(...answers)
       } catch (error) {
         if (!(error instanceof BartlebyError)) throw error
-        rendered.push(...each.members.map(({ letter }) => ({ letter, refusal: error })))
+        rendered.push(...members.map(({ letter }) => ({ letter, refusal: error })))
       }
     }
     return rendered
   })
 
-/** Letters of one outbox, each with its row. */
-interface OfOutbox<Of = Departing> {
+/** What would be sent of a letter, and the row that it is sent as. */
+interface RenderedRow extends Rendered {
+  readonly row: DepartingRow
+}
+
+const sha256 = (payload: Uint8Array): string => createHash('sha256').update(payload).digest('hex')
+
+/** A letter and its row. */
+interface Member<Of, Row extends OutboxAndRow = OutboxAndRow> {
+  readonly letter: Of
+  readonly row: Row
+}
+
+const rowsIn = <Row extends OutboxAndRow>(members: readonly Member<unknown, Row>[]): Row[] =>
+  members.map(({ row }) => row)
+
+/** Those of one outbox. */
+interface OfOutbox<Each> {
   readonly outbox: string
-  readonly members: readonly { readonly letter: Of; readonly row: OutboxAndRow }[]
-  readonly rowIds: readonly string[]
+  readonly members: readonly Each[]
 }
 
-async function byOutbox<Of extends { readonly id: LetterId }>(
-  session: Session,
+const inOutboxes = <Each extends Member<unknown>>(all: readonly Each[]): OfOutbox<Each>[] =>
+  [...Map.groupBy(all, ({ row }) => row.outbox)].map(([outbox, members]) => ({ outbox, members }))
+
+function byOutbox<Of extends { readonly id: LetterId }, Row extends OutboxAndRow>(
   letters: readonly Of[],
-): Promise<OfOutbox<Of>[]> {
-  if (letters.length === 0) return []
-  const rows = new Map((await rowsOf(session, letters)).map((row) => [row.letterId, row]))
-  const all = letters.map((letter) => {
-    const row = rows.get(letter.id)
-    if (row === undefined) throw new Error(`letter ${letter.id} is gone`)
-    return { letter, row }
-  })
-  return [...Map.groupBy(all, ({ row }) => row.outbox)].map(([outbox, members]) => ({
-    ...{ outbox, members },
-    rowIds: members.map(({ row }) => row.id),
-  }))
+  rows: readonly Row[],
+): OfOutbox<Member<Of, Row>>[] {
+  const known = new Map(rows.map((row) => [row.letterId, row]))
+  return inOutboxes(
+    letters.map((letter) => {
+      const row = known.get(letter.id)
+      if (row === undefined) throw new Error(`letter ${letter.id} is gone`)
+      return { letter, row }
+    }),
+  )
 }
-
-/** Whether the message of a letter is there; another one may have its id by now. */
-const isThere = ({ id, key }: OutboxAndRow, standing: ReadonlyMap<string, StandingRow>): boolean =>
-  standing.get(id)?.key === key
 
 const rowGone = ({ outbox, id }: OutboxAndRow): BartlebyError => failure('letter_row_gone', { outbox, id })
 
@@ -147,24 +161,16 @@ function textProblem(payload: Uint8Array, mustBeJson: boolean): string | null {
 async function send(
   handles: OutboxHandles,
   work: OfficeWork,
-  rendered: readonly Rendered[],
+  rendered: readonly RenderedRow[],
   { dispatch }: SourceListeners,
 ): Promise<readonly (Sent | Refused)[]> {
-  const letters = new Map(rendered.map(({ letter }) => [letter.id, letter]))
   const answers: (Sent | Refused)[] = []
-  // Payloads are in memory, where they have to be compared or written.
-  for (const portion of await contentPortions(work.tx, [...letters.keys()])) {
-    const digests = await readDigests(work.tx, portion)
-    const those = portion.flatMap((id) => letters.get(id) ?? [])
-    for (const each of await byOutbox(work.tx, those)) {
-      const handle = handleOf(handles, each.outbox)
-      answers.push(
-        ...(await atRows(handle, work.tx, 'outbox.send', (at, rows) =>
-          sendRows(work, at, rows, each, digests),
-        )),
-      )
-      work.afterCommit(() => dispatch(each.outbox))
-    }
+  for (const { outbox, members } of inOutboxes(rendered)) {
+    const sent = await atRows(handleOf(handles, outbox), work.tx, 'outbox.send', (at, rows) =>
+      sendRows(work, at, rows, members),
+    )
+    answers.push(...sent)
+    work.afterCommit(() => dispatch(outbox))
   }
   return answers
 }
@@ -173,26 +179,35 @@ async function sendRows(
   work: OfficeWork,
   at: Session,
   rows: LetterRows,
-  { outbox, members, rowIds }: OfOutbox,
-  digests: ReadonlyMap<LetterId, string>,
+  members: readonly RenderedRow[],
 ): Promise<readonly (Sent | Refused)[]> {
-  const standing = await rows.lockStanding(at, rowIds)
-  const isSame = ({ letterId, id }: OutboxAndRow): boolean =>
-    standing.get(id)?.digest === digests.get(letterId)
-  const changed = members.filter(({ row }) => !isSame(row)).map(({ letter }) => letter.id)
-  const contents = changed.length === 0 ? new Map() : await readContents(work.tx, changed)
-  const started: StartedRow[] = []
-  const answers = members.map(({ letter, row }): Sent | Refused => {
+  const sentOf = ({ letter, row, queue }: RenderedRow): Sent => ({ letter, messageId: row.id, queue })
+  if ((await rows.startDead(at, rowsIn(members))) === members.length) return members.map(sentOf)
+  // Some were no longer dead, or have another payload; those that have started are under way now.
+  const standing = await rows.lockStanding(
+    at,
+    members.map(({ row }) => row.id),
+  )
+  const started = new Map<LetterId, RenderedRow>()
+  const answers = members.map((member): Sent | Refused => {
+    const { letter, row, queue } = member
     const found = standing.get(row.id)
-    if (found === undefined || !isThere(row, standing)) return { letter, refusal: rowGone(row) }
-    const sent = { letter, messageId: row.id, queue: outbox }
-    if (isUnderWay(found) && isSame(row)) return sent
+    if (found?.key !== row.key) return { letter, refusal: rowGone(row) }
+    if (isUnderWay(found) && found.digest === row.digest) return sentOf(member)
     if (isUnderWay(found) && isClaimed(found, work))
-      return { letter, refusal: failure('letter_in_flight', { queue: outbox }) }
-    started.push({ id: row.id, letterId: letter.id, payload: contents.get(letter.id)?.payload ?? null })
-    return sent
+      return { letter, refusal: failure('letter_in_flight', { queue }) }
+    started.set(letter.id, member)
+    return sentOf(member)
   })
-  await rows.startOver(at, started)
+  // Payloads are in memory where they have to be written.
+  for (const portion of started.size === 0 ? [] : await contentPortions(work.tx, [...started.keys()])) {
+    const contents = await readContents(work.tx, portion)
+    const these = portion.flatMap((id) => started.get(id)?.row ?? [])
+    await rows.startOver(
+      at,
+      these.map(({ id, letterId }) => ({ id, letterId, payload: contents.get(letterId)?.payload ?? null })),
+    )
+  }
   return answers
 }
 
@@ -218,13 +233,16 @@ async function takeBack<Of extends Restoring>(
   await moveAll(handles, work, closed, listeners, (at, rows, these) => rows.layBack(at, these))
   const answers: (TakenBack<Of> | Refused)[] = closed.map((letter) => ({ letter, deliveries: 0 }))
   const sent = letters.filter(({ isUnconfirmed }) => isUnconfirmed)
-  for (const { outbox, members, rowIds } of await byOutbox(work.tx, sent)) {
+  for (const { outbox, members } of byOutbox(sent, await rowsOf(work.tx, sent))) {
     await atRows(handleOf(handles, outbox), work.tx, 'outbox.recall', async (at, rows) => {
-      const standing = await rows.lockStanding(at, rowIds)
+      const standing = await rows.lockStanding(
+        at,
+        members.map(({ row }) => row.id),
+      )
       const waiting: OutboxAndRow[] = []
       for (const { letter, row } of members) {
-        const found = isThere(row, standing) ? standing.get(row.id) : undefined
-        if (found === undefined || found.isProcessed) answers.push({ letter, deliveries: 0 })
+        const found = standing.get(row.id)
+        if (found?.key !== row.key || found.isProcessed) answers.push({ letter, deliveries: 0 })
         else if (isClaimed(found, work))
           answers.push({ letter, refusal: failure('letter_in_flight', { queue: letter.sentTo ?? '' }) })
         else {
@@ -250,11 +268,10 @@ async function moveAll(
   { reconcile }: SourceListeners,
   move: (tx: Session, rows: LetterRows, these: readonly OutboxAndRow[]) => Promise<void>,
 ): Promise<void> {
-  for (const { outbox, members } of await byOutbox(work.tx, letters)) {
+  for (const { outbox, members } of byOutbox(letters, await rowsOf(work.tx, letters))) {
     const handle = handles().find(({ name }) => name === outbox)
     if (handle === undefined) continue
-    const these = members.map(({ row }) => row)
-    await atRows(handle, work.tx, 'outbox.move', (tx, rows) => move(tx, rows, these))
+    await atRows(handle, work.tx, 'outbox.move', (tx, rows) => move(tx, rows, rowsIn(members)))
     work.afterCommit(() => reconcile(outbox))
   }
 }

@@ -1,15 +1,6 @@
-/**
- * Rows that are found by their ids. Conditions on them stand in words that no index has: in those of a partial index, databases
- * would walk all of it for a few ids while it is small, and go on doing so when it has grown.
- */
-import type { Dialect, Statement } from '../../db/database.ts'
+/** Rows that are found by their ids, which are the primary key, many at a time. */
+import type { Statement, Value } from '../../db/database.ts'
 import type { Layout } from '../layout.ts'
-
-export const isNull = (dialect: Dialect, column: string): string =>
-  dialect === 'postgres' ? `num_nulls(${column}) = 1` : `+${column} IS NULL`
-
-export const hasValue = (dialect: Dialect, column: string): string =>
-  dialect === 'postgres' ? `num_nulls(${column}) = 0` : `+${column} IS NOT NULL`
 
 /** A list of row ids as a parameter. SQLite compares by type: whole numbers are numbers there. */
 export function idList({ dialect, types }: Layout, ids: readonly string[]): string {
@@ -25,39 +16,58 @@ export function inIdList(layout: Layout): string {
     : `${id} IN (SELECT value FROM json_each($1))`
 }
 
+/** What is given for each of many rows beside its id. */
+type Given = Readonly<Record<string, 'text' | 'bigint' | 'boolean'>>
+
+/** The rows that are given, as a table. They are the parameters from `$first` on: lists on PostgreSQL, one of records as JSON on SQLite. */
+export function givenRows({ dialect, types }: Layout, given: Given, first = 1): string {
+  const columns = Object.entries(given)
+  if (dialect === 'postgres') {
+    const lists = ['text', ...Object.values(given)].map((type, at) => `$${first + at}::${type}[]`)
+    const names = Object.keys(given).join(', ')
+    return `(SELECT CAST(id AS ${types.id}) AS id, ${names} FROM unnest(${lists.join(', ')}) AS each (id, ${names})) AS given`
+  }
+  const id = /int/.test(types.id) ? 'INTEGER' : 'TEXT'
+  const values = columns.map(([name, type]) => `CAST(value ->> '${name}' AS ${type}) AS ${name}`)
+  return `(SELECT CAST(value ->> 'id' AS ${id}) AS id, ${values.join(', ')} FROM json_each($${first})) AS given`
+}
+
 /**
- * Updates rows by primary key, each with what is `given` for it: `$1` is a list as `givenList` writes it, of records with an id and
- * these columns. PostgreSQL is told the ids once more, because a join alone may read all messages.
+ * That an id is one of those given, and that of this row of them. PostgreSQL is told the list as such, too: it fetches rows of a list in
+ * the order of their pages, and those of a join one after the other, or reads the whole table rather than that.
  */
+export const isGiven = ({ dialect, types }: Layout, id: string, first = 1): string =>
+  `${id} = given.id${dialect === 'postgres' ? ` AND ${id} = ANY($${first}::text[]::${types.id}[])` : ''}`
+
+type GivenRow = { readonly id: string } & Readonly<Record<string, string | number | bigint | boolean | null>>
+
+/** The parameters of `givenRows`, in the order of ids: the order in which rows are locked. As JSON, bigints are texts, which lose no digits. */
+export function givenValues({ dialect }: Layout, given: Given, rows: readonly GivenRow[]): Value[] {
+  const sorted = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  if (dialect === 'sqlite')
+    return [JSON.stringify(sorted, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value))]
+  const stored = (value: GivenRow[string] | undefined) =>
+    typeof value === 'boolean' ? String(value) : (value ?? null)
+  return ['id', ...Object.keys(given)].map((name) => sorted.map((row) => stored(row[name])))
+}
+
+/** An update of rows by primary key, each with what is given for it behind the other parameters, of which there are `others`. */
 export function updateEach(
   layout: Layout,
   verb: string,
   update: {
-    readonly given: Readonly<Record<string, 'text' | 'bigint' | 'boolean'>>
+    readonly given: Given
+    readonly others: number
     readonly set: string
     readonly where: string
     readonly returning?: string
   },
-): Statement {
-  const { sqlTable: table, types } = layout
-  const id = `${table}.${layout.c.id}`
-  const given = Object.entries(update.given)
-  const { set, where, returning = '' } = update
-  const columns = given.map(([name, type]) => `${name} ${type}`)
-  const values = given.map(([name, type]) => `CAST(value ->> '${name}' AS ${type}) AS ${name}`)
-  return layout.statement(verb, {
-    postgres: `UPDATE ${table} SET ${set} FROM jsonb_to_recordset($1::jsonb) AS given (id text, ${columns.join(', ')})
-      WHERE ${id} = given.id::${types.id} AND ${where}
-        AND ${id} = ANY(ARRAY(SELECT each.id::${types.id} FROM jsonb_to_recordset($1::jsonb) AS each (id text))) ${returning}`,
-    sqlite: `UPDATE ${table} SET ${set} FROM (
-        SELECT CAST(value ->> 'id' AS ${/int/.test(types.id) ? 'INTEGER' : 'TEXT'}) AS id, ${values.join(', ')} FROM json_each($1)) AS given
-      WHERE ${id} = given.id AND ${where} ${returning}`,
-  })
-}
-
-/** The parameter of `updateEach`, in the order of ids: the order in which rows are locked. Bigints are texts, which lose no digits. */
-export const givenList = (rows: readonly { readonly id: string }[]): string =>
-  JSON.stringify(
-    rows.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-    (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value),
+): { readonly statement: Statement; values(rows: readonly GivenRow[]): Value[] } {
+  const { given, others, set, where, returning = '' } = update
+  const statement = layout.statement(
+    verb,
+    `UPDATE ${layout.sqlTable} SET ${set} FROM ${givenRows(layout, given, others + 1)}
+     WHERE ${isGiven(layout, `${layout.sqlTable}.${layout.c.id}`, others + 1)} AND ${where} ${returning}`,
   )
+  return { statement, values: (rows) => givenValues(layout, given, rows) }
+}

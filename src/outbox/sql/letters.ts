@@ -4,13 +4,12 @@
  * with its letter later and takes the mark off, so that a crash between two databases is put right.
  */
 import { type Instant, instant } from '../../core/clock.ts'
-import { base64 } from '../../core/content.ts'
 import type { Integer, Session, Statement } from '../../db/database.ts'
-import { digestIn, digestOf } from '../../letters/contents.ts'
+import { digestIn } from '../../letters/contents.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import { asText, isTrue, type Layout, perLayout, type Stored } from '../layout.ts'
 import type { ColumnName } from '../table-names.ts'
-import { givenList, hasValue, idList, inIdList, isNull, updateEach } from './by-id.ts'
+import { givenRows, givenValues, idList, inIdList, isGiven, updateEach } from './by-id.ts'
 
 /** Where a row stands, without what is large. */
 interface Place {
@@ -24,7 +23,7 @@ interface Place {
 }
 
 export interface StandingRow extends Place {
-  /** Of its payload, as `digestOf` has it. */
+  /** Of its payload, in hexadecimal digits. */
   readonly digest: string
 }
 
@@ -70,6 +69,11 @@ export interface RowOfLetter {
   readonly key: string
 }
 
+/** The same, with the digest of the payload that the letter would be sent with. */
+export interface RowToSend extends RowOfLetter {
+  readonly digest: string
+}
+
 /** The rows of one table, for the office. */
 export const letterRowsOf = perLayout((layout: Layout) => ({
   ...readsOf(layout),
@@ -96,7 +100,7 @@ function readsOf(layout: Layout) {
   const whole = `${place}, ${text('tenantId')}, ${text('eventType')}, ${layout.payloadBytes()} AS payload, ${time('createdAt')},
     ${text('orderingKey')}, ${text('headers')}, ${text('correlationId')}, ${text('error')},
     ${layout.hasFailures ? text('earlierFailures') : 'NULL AS "earlierFailures"'}`
-  const standing = `${place}, ${digestIn(dialect, layout.payloadBytes())} AS digest`
+  const standing = `${place}, ${digestIn(layout.payloadBytes())} AS digest`
   /** By primary key; locks are taken in the order of ids. */
   const byId = (verb: string, facts: string, locking = ''): Statement =>
     layout.statement(verb, `SELECT ${facts} FROM ${table} WHERE ${inIdList(layout)} ${locking}`, {
@@ -110,12 +114,12 @@ function readsOf(layout: Layout) {
     const found = new Map(stored.map((row) => [row.id, toRow(row)]))
     return ids.flatMap((id) => found.get(id) ?? [])
   }
-  const standingOf = (statement: Statement) => async (session: Session, ids: readonly string[]) => {
-    if (ids.length === 0) return new Map<string, StandingRow>()
-    type Row = Stored<Place> & { readonly digest: Uint8Array | null }
-    const stored = await session.rows<Row>(statement, idList(layout, ids))
-    return new Map(stored.map((row) => [row.id, { ...toPlace(row), digest: digestOf(dialect, row.digest) }]))
-  }
+  const lockStanding = byId('lockStandingOfLetters', standing, locked)
+  const gone = layout.statement(
+    'goneForLetters',
+    `SELECT ${asText('given.id')} AS id FROM ${givenRows(layout, KEYED)} WHERE NOT EXISTS (
+       SELECT 1 FROM ${table} AS message WHERE ${isGiven(layout, `message.${c.id}`)} AND ${keyOf(layout, 'message')} = given.key)`,
+  )
   return {
     /** The next rows behind `after` that the office has to be told of. */
     async due(session: Session, after: string | null, limit: number): Promise<readonly DueRow[]> {
@@ -129,12 +133,27 @@ function readsOf(layout: Layout) {
     read: rowsOf(byId('readForLetters', whole)),
     /** The same, locked until the transaction ends. */
     lock: rowsOf(byId('lockForLetters', whole, locked)),
-    /** Where rows stand, by their ids; those that are gone are left out. */
-    standing: standingOf(byId('standingOfLetters', standing)),
-    /** The same, locked until the transaction ends. */
-    lockStanding: standingOf(byId('lockStandingOfLetters', standing, locked)),
+    /** Where rows stand, by their ids, locked until the transaction ends; those that are gone are left out. */
+    async lockStanding(session: Session, ids: readonly string[]): Promise<ReadonlyMap<string, StandingRow>> {
+      type Row = Stored<Place> & { readonly digest: Uint8Array }
+      const stored = await session.rows<Row>(lockStanding, idList(layout, ids))
+      const digestOf = ({ digest }: Row) => Buffer.from(digest).toString('hex')
+      return new Map(stored.map((row) => [row.id, { ...toPlace(row), digest: digestOf(row) }]))
+    },
+    /** Those of the rows that are gone, by their ids; another message may have the id by now. */
+    async gone(session: Session, rows: readonly RowOfLetter[]): Promise<ReadonlySet<string>> {
+      const given = rows.map(({ id, key }) => ({ id, key }))
+      const found = await session.rows<{ id: string }>(gone, ...givenValues(layout, KEYED, given))
+      return new Set(found.map(({ id }) => id))
+    },
   }
 }
+
+const KEYED = { key: 'text' } as const
+
+/** The key of a message. Tables of others may have none. */
+const keyOf = ({ c }: Layout, table: string): string =>
+  `coalesce(${asText(`${table}.${c.idempotencyKey}`)}, '')`
 
 const toPlace = <Row extends Stored<Place>>(row: Row) => ({
   ...row,
@@ -156,34 +175,37 @@ const toRow = (row: Stored<OutboxRow>): OutboxRow => ({
 })
 
 function returnsOf(layout: Layout) {
-  const { c, sqlTable: table, dialect } = layout
+  const { c, sqlTable: table } = layout
+  const createdAt = layout.micros('createdAt', `${table}.${c.createdAt}`)
   /** Due at a time that is past by every clock, and not as fresh rows: dispatchers look for fresh ones from where they have been. */
-  const startedOver = (letter: string, payload: string) =>
-    `${c.deadAt} = NULL, ${c.processedAt} = NULL, ${c.error} = NULL, ${c.retryCount} = 0, ${unclaimed(layout)},
-     ${c.nextAttemptAt} = ${layout.time('nextAttemptAt', `coalesce(${layout.micros('createdAt')}, 0)`)},
-     ${c.letterId} = ${letter}, ${c.letterDue} = false,
-     ${c.payload} = coalesce(${layout.payloadFrom(payload)}, ${c.payload})${layout.processedFlag(false)}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}`
-  /** What is given for a row: `$2` has a list for each id. Not a join: PostgreSQL would go through the list for every row. */
-  const given = (place: number) => `($2::jsonb -> ${c.id}::text ->> ${place})`
-  /** Rows by primary key; on SQLite one of them. */
-  const startOver = layout.statement('startOver', {
-    postgres: `UPDATE ${table} SET ${startedOver(`${given(0)}::bigint`, `decode(${given(1)}, 'base64')`)} WHERE ${inIdList(layout)}`,
-    sqlite: `UPDATE ${table} SET ${startedOver('$2', '$3')} WHERE ${c.id} = $1`,
+  const startedOver = `${c.deadAt} = NULL, ${c.processedAt} = NULL, ${c.error} = NULL, ${c.retryCount} = 0, ${unclaimed(layout)},
+     ${c.nextAttemptAt} = ${layout.time('nextAttemptAt', `coalesce(${createdAt}, 0)`)},
+     ${c.letterId} = given.letter, ${c.letterDue} = false${layout.processedFlag(false)}${layout.hasFailures ? `, ${c.earlierFailures} = NULL` : ''}`
+  const payload = `${table}.${c.payload}`
+  const startDead = updateEach(layout, 'startDead', {
+    given: { letter: 'bigint', key: 'text', digest: 'text' },
+    others: 0,
+    set: startedOver,
+    where: `${keyOf(layout, table)} = given.key AND ${table}.${c.deadAt} IS NOT NULL
+       AND ${digestIn(layout.payloadBytes(payload))} = ${layout.bytesOfHex('given.digest')}`,
+  })
+  const startOver = updateEach(layout, 'startOver', {
+    given: { letter: 'bigint', payload: 'text' },
+    others: 0,
+    set: `${startedOver}, ${c.payload} = coalesce(${layout.payloadFrom(layout.bytesOfHex('given.payload'))}, ${payload})`,
+    where: 'true',
   })
   return {
-    /** Rows start over, due at once. */
+    /** Rows start over, due at once, where they are dead and have the payload of their letter; gives how many. */
+    startDead(session: Session, rows: readonly RowToSend[]): Promise<number> {
+      const given = rows.map(({ id, letterId: letter, key, digest }) => ({ id, letter, key, digest }))
+      return session.run(startDead.statement, ...startDead.values(given))
+    },
+    /** Rows start over, due at once, whatever they are. */
     async startOver(session: Session, rows: readonly StartedRow[]): Promise<void> {
-      if (rows.length === 0) return
-      if (dialect === 'sqlite') {
-        const each = rows.map(({ id, letterId, payload }) => [id, letterId, payload])
-        return session.runEach(startOver, each)
-      }
-      const given = rows.map(({ id, letterId, payload }) => [id, [String(letterId), base64(payload)]])
-      const ids = idList(
-        layout,
-        rows.map(({ id }) => id),
-      )
-      await session.run(startOver, ids, JSON.stringify(Object.fromEntries(given)))
+      const hex = (bytes: Uint8Array | null) => (bytes === null ? null : Buffer.from(bytes).toString('hex'))
+      const given = rows.map(({ id, letterId: letter, payload }) => ({ id, letter, payload: hex(payload) }))
+      await session.run(startOver.statement, ...startOver.values(given))
     },
   }
 }
@@ -192,46 +214,50 @@ const unclaimed = ({ c }: Layout): string =>
   `${c.claimedUntil} = NULL, ${c.claimedBy} = NULL, ${c.claimCount} = 0`
 
 function batchWritesOf(layout: Layout) {
-  const { c, sqlTable: table, dialect } = layout
-  const same = dialect === 'postgres' ? 'IS NOT DISTINCT FROM' : 'IS'
+  const { c, sqlTable: table } = layout
   const unmark = updateEach(layout, 'unmark', {
     given: { letter: 'bigint', dead: 'bigint', processed: 'boolean' },
+    others: 0,
     set: `${c.letterDue} = false, ${c.letterId} = coalesce(given.letter, ${table}.${c.letterId})`,
-    where: `${table}.${c.letterDue} AND ${layout.micros('deadAt', `${table}.${c.deadAt}`)} ${same} given.dead
+    where: `${table}.${c.letterDue} AND ${layout.micros('deadAt', `${table}.${c.deadAt}`)} IS NOT DISTINCT FROM given.dead
        AND (${table}.${c.processedAt} IS NOT NULL) = given.processed`,
   })
   const processedAt = `${table}.${c.processedAt}`
   const key = layout.typed('idempotencyKey', 'given.key')
-  const isDeadMessage = `${table}.${c.idempotencyKey} = ${key} AND ${hasValue(dialect, `${table}.${c.deadAt}`)}`
-  const move = (verb: string, set: string, where: string): Statement =>
+  const isDeadMessage = `${table}.${c.idempotencyKey} = ${key} AND ${table}.${c.deadAt} IS NOT NULL`
+  const move = (verb: string, others: number, set: string, where: string) =>
     updateEach(layout, verb, {
       given: { letter: 'bigint', key: 'text' },
+      others,
       set: `${set}, ${c.letterId} = given.letter, ${c.letterDue} = true`,
       where,
     })
   const takeBack = move(
     'takeBack',
-    `${c.deadAt} = ${layout.time('deadAt', '$2')}, ${c.nextAttemptAt} = NULL, ${unclaimed(layout)}`,
+    1,
+    `${c.deadAt} = ${layout.time('deadAt', '$1')}, ${c.nextAttemptAt} = NULL, ${unclaimed(layout)}`,
     'true',
   )
   const giveUp = move(
     'giveUp',
-    `${c.processedAt} = ${layout.time('processedAt', '$2')}${layout.processedFlag(true)}`,
-    `${isDeadMessage} AND ${isNull(dialect, processedAt)}`,
+    1,
+    `${c.processedAt} = ${layout.time('processedAt', '$1')}${layout.processedFlag(true)}`,
+    `${isDeadMessage} AND ${processedAt} IS NULL`,
   )
   const layBack = move(
     'layBack',
+    0,
     `${c.processedAt} = NULL${layout.processedFlag(false)}`,
-    `${isDeadMessage} AND ${hasValue(dialect, processedAt)}`,
+    `${isDeadMessage} AND ${processedAt} IS NOT NULL`,
   )
   const moveRows = async (
     session: Session,
-    statement: Statement,
+    { statement, values }: ReturnType<typeof updateEach>,
     rows: readonly RowOfLetter[],
     ...at: readonly Instant[]
   ): Promise<void> => {
     const given = rows.map(({ id, key, letterId: letter }) => ({ id, key, letter }))
-    if (rows.length > 0) await session.run(statement, givenList(given), ...at)
+    if (rows.length > 0) await session.run(statement, ...at, ...values(given))
   }
   return {
     /** Takes the mark off, where the row is still as it was. */
@@ -240,7 +266,7 @@ function batchWritesOf(layout: Layout) {
         const { id, deadAt: dead, isProcessed: processed } = row
         return { id, letter, dead, processed }
       })
-      if (rows.length > 0) await session.run(unmark, givenList(given))
+      if (rows.length > 0) await session.run(unmark.statement, ...unmark.values(given))
     },
     /** Rows that were to be delivered are dead. */
     takeBack: (session: Session, rows: readonly RowOfLetter[], now: Instant) =>

@@ -6,7 +6,7 @@ import type { Instant } from '../../core/clock.ts'
 import type { Session } from '../../db/database.ts'
 import { asText, type Layout } from '../layout.ts'
 import type { Settlement } from '../message.ts'
-import { givenList, idList, inIdList, isNull, updateEach } from './by-id.ts'
+import { idList, inIdList, updateEach } from './by-id.ts'
 import { dueAgain } from './line.ts'
 
 export interface Settled {
@@ -37,7 +37,9 @@ export function settlementsOf(layout: Layout) {
       ...(done.length > 0
         ? await session.rows<Written>(processed, idList(layout, done), claimedBy, now)
         : []),
-      ...(rest.length > 0 ? await session.rows<Written>(unprocessed, givenList(rest), claimedBy, now) : []),
+      ...(rest.length > 0
+        ? await session.rows<Written>(unprocessed.statement, claimedBy, now, ...unprocessed.values(rest))
+        : []),
     ]
     return {
       written: new Set(rows.map(({ id }) => id)),
@@ -70,18 +72,18 @@ function withFailure(layout: Layout): string {
   const appended =
     layout.dialect === 'postgres'
       ? `CASE WHEN jsonb_array_length(${kept}) >= ${MOST_FAILURES} THEN ${kept} - 1 ELSE coalesce(${kept}, '[]') END
-        || jsonb_build_object('at', $3::bigint::text, 'error', given.error)`
+        || jsonb_build_object('at', $2::bigint::text, 'error', given.error)`
       : `json_insert(CASE WHEN json_array_length(${kept}) >= ${MOST_FAILURES} THEN json_remove(${kept}, '$[1]') ELSE coalesce(${kept}, '[]') END,
-        '$[#]', json_object('at', CAST($3 AS TEXT), 'error', given.error))`
+        '$[#]', json_object('at', CAST($2 AS TEXT), 'error', given.error))`
   return `, ${column} = CASE given.kind WHEN 'failed' THEN ${appended} ELSE ${kept} END`
 }
 
 /** Failed, dead and given-back rows, by primary key. */
 function unprocessedStatement(layout: Layout) {
   const { c, sqlTable: table, dialect } = layout
-  const isOpen = (column: string) => isNull(dialect, `${table}.${column}`)
   return updateEach(layout, 'unprocessed', {
     given: { kind: 'text', error: 'text', at: 'bigint', failures: 'bigint' },
+    others: 2,
     set: `
     ${c.retryCount} = coalesce(${table}.${c.retryCount}, 0) + given.failures,
     ${c.error} = CASE WHEN given.kind IN ('released', 'parked') THEN ${table}.${c.error} ELSE ${layout.typed('error', 'given.error')} END,
@@ -89,9 +91,9 @@ function unprocessedStatement(layout: Layout) {
       WHEN 'parked' THEN ${layout.dueBounds.never} WHEN 'released' THEN ${dueAgain[dialect]} END,
     ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL,
     ${c.claimCount} = CASE WHEN given.kind IN ('failed', 'dead') OR ${c.claimCount} < 1 THEN 0 ELSE ${c.claimCount} - 1 END,
-    ${c.deadAt} = CASE given.kind WHEN 'dead' THEN ${layout.time('deadAt', '$3')} END,
+    ${c.deadAt} = CASE given.kind WHEN 'dead' THEN ${layout.time('deadAt', '$2')} END,
     ${c.letterDue} = ${table}.${c.letterDue} OR given.kind = 'dead'${withFailure(layout)}`,
-    where: `${table}.${c.claimedBy} = $2 AND ${isOpen(c.processedAt)} AND ${isOpen(c.deadAt)}`,
+    where: `${table}.${c.claimedBy} = $1 AND ${table}.${c.processedAt} IS NULL AND ${table}.${c.deadAt} IS NULL`,
     returning: `RETURNING ${asText(`${table}.${c.id}`)} AS id, ${table}.${c.letterDue} AS due`,
   })
 }
