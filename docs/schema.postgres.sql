@@ -725,7 +725,7 @@ CREATE INDEX partition_deltas_by_part ON bartleby.partition_deltas USING btree (
 
 CREATE INDEX queues_by_dead_queue ON bartleby.queues USING btree (dead_queue) WHERE (dead_queue IS NOT NULL);
 
-CREATE INDEX redrive_letters_of ON bartleby.redrive_letters USING btree (letter);
+CREATE INDEX redrive_letters_of ON bartleby.redrive_letters USING btree (letter, redrive);
 
 CREATE INDEX redrives_open ON bartleby.redrives USING btree (number) WHERE (ended_at IS NULL);
 

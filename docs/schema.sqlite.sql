@@ -436,7 +436,7 @@ CREATE TABLE redrive_letters (
   PRIMARY KEY (redrive, lane, captured_at, letter)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX redrive_letters_of ON redrive_letters (letter);
+CREATE INDEX redrive_letters_of ON redrive_letters (letter, redrive);
 
 CREATE TABLE redrive_outcomes (
   redrive INTEGER PRIMARY KEY,

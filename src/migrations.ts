@@ -12,7 +12,7 @@ import { placesMigration } from './letters/places-schema.ts'
 import { letterMigration } from './letters/schema.ts'
 import { deathMigration } from './queues/death-schema.ts'
 import { deadLetterMigration, queueMigration } from './queues/schema.ts'
-import { redriveMigration, redriveRunsMigration } from './redrive/schema.ts'
+import { redriveMembersMigration, redriveMigration, redriveRunsMigration } from './redrive/schema.ts'
 import { webhookMigration } from './webhooks/schema.ts'
 import { runMigration } from './work/schema.ts'
 
@@ -37,4 +37,5 @@ export const MIGRATIONS: readonly Migration[] = [
   endsMigration,
   keyMigration,
   placesMigration,
+  redriveMembersMigration,
 ]

@@ -1,6 +1,7 @@
 /** Letters as bulk work looks at them: what decides whether they are acted on, and nothing of what is large. */
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { eachOf, rowsOfEach } from '../db/each.ts'
 import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
 import { PLACED, placeOf } from './detail.ts'
 import { isEngineSourceId } from './item-source-id.ts'
@@ -38,6 +39,54 @@ export interface Candidate extends RowOf<typeof CANDIDATE>, Placed {
   readonly isLeased: boolean
 }
 
+/** What a plan asks of a letter: a tenth of what it holds, because a plan looks at millions. */
+export interface Plannable {
+  readonly id: LetterId
+  readonly version: number
+  /** As it is stored. */
+  readonly status: number
+  readonly drawer: number
+  readonly capturedAt: Instant
+  readonly key: string | null
+  readonly isUnconfirmed: boolean
+  readonly isLeased: boolean
+}
+
+/** Letters by primary key. */
+const readPlannable = sql(
+  'letters.plannable',
+  `SELECT id, version, status, drawer, captured_at, instance_id, leased,
+     CASE WHEN resolution = 'retry' AND confirmed_at IS NULL THEN 1 ELSE 0 END AS unconfirmed
+   FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+  { bigints: true },
+)
+
+interface PlannableRow {
+  readonly id: Integer
+  readonly version: Integer
+  readonly status: Integer
+  readonly drawer: Integer
+  readonly captured_at: Integer
+  readonly instance_id: string | null
+  readonly leased: Integer
+  readonly unconfirmed: Integer
+}
+
+/** Those of the letters that are there, in any order. */
+export async function readPlannables(session: Session, ids: readonly LetterId[]): Promise<Plannable[]> {
+  const rows = await session.rows<PlannableRow>(readPlannable, ids)
+  return rows.map((row) => ({
+    id: letterId(row.id),
+    version: Number(row.version),
+    status: Number(row.status),
+    drawer: Number(row.drawer),
+    capturedAt: at(row.captured_at),
+    key: keyOf(row.instance_id),
+    isUnconfirmed: Number(row.unconfirmed) === 1,
+    isLeased: Number(row.leased) === 1,
+  }))
+}
+
 const THESE = `SELECT ${CANDIDATE.columns} FROM bartleby.letters WHERE id = ANY($1::bigint[])`
 
 /** Letters by primary key. */
@@ -67,11 +116,10 @@ const byId = (rows: readonly object[]): Map<LetterId, Candidate> =>
 
 function toCandidate(row: object): Candidate {
   const letter = CANDIDATE.read(row)
-  const { instanceId } = letter
   return {
     ...letter,
     place: placeOf(letter),
-    key: instanceId === null || isUnnamed(instanceId) ? null : instanceId,
+    key: keyOf(letter.instanceId),
     isUnconfirmed: isUnconfirmed(letter),
     isLeased: letter.leased,
   }
@@ -88,27 +136,18 @@ export const isBefore = (one: CapturePlace, other: CapturePlace): boolean =>
   one.capturedAt < other.capturedAt || (one.capturedAt === other.capturedAt && one.id < other.id)
 
 /**
- * The first pending letter of each key that is none of `$3`: as many steps into letters_pending_of_key as the key has letters
- * among those, and one more.
+ * The first pending letter of a key that is none of `$3`: as many steps into letters_pending_of_key as the key has letters among
+ * those, and one more.
  */
-const readFirstOthers = sql(
+const readFirstOther = eachOf(
   'letters.firstOfKeys',
-  {
-    postgres: `
-      SELECT asked.key, first.captured_at, first.id FROM unnest($2::text[]) AS asked (key) CROSS JOIN LATERAL (
-        SELECT captured_at, id FROM bartleby.letters
-        WHERE engine = $1 AND instance_id = asked.key AND status = ${STATUS.Pending} AND id <> ALL($3::bigint[])
-        ORDER BY engine, instance_id, captured_at, id LIMIT 1) AS first`,
-    sqlite: `
-      SELECT $2 AS key, captured_at, id FROM letters INDEXED BY letters_pending_of_key
-      WHERE engine = $1 AND instance_id = $2 AND status = ${STATUS.Pending} AND id NOT IN (SELECT value FROM json_each($3))
-      ORDER BY captured_at, id LIMIT 1`,
-  },
-  { bigints: true },
+  { key: 'text' },
+  ({ key }) => `SELECT captured_at, id FROM bartleby.letters INDEXED BY letters_pending_of_key
+    WHERE engine = $2 AND instance_id = ${key} AND status = ${STATUS.Pending} AND id <> ALL($3::bigint[])
+    ORDER BY captured_at, id LIMIT 1`,
 )
 
 interface FirstRow {
-  readonly key: string
   readonly captured_at: Integer
   readonly id: Integer
 }
@@ -119,24 +158,24 @@ export async function firstOthers(
   engine: string,
   letters: readonly { readonly id: LetterId; readonly key: string }[],
 ): Promise<ReadonlyMap<string, CapturePlace>> {
-  const keys = Map.groupBy(letters, ({ key }) => key)
-  if (keys.size === 0) return new Map()
-  const idsOf = (group: readonly { readonly id: LetterId }[]) => group.map(({ id }) => id)
-  const rows: FirstRow[] = []
-  if (session.dialect === 'postgres') {
-    rows.push(...(await session.rows<FirstRow>(readFirstOthers, engine, [...keys.keys()], idsOf(letters))))
-  } else {
-    for (const [key, group] of keys)
-      rows.push(...(await session.rows<FirstRow>(readFirstOthers, engine, key, idsOf(group))))
-  }
+  const keys = [...new Set(letters.map(({ key }) => key))]
+  const rows = await rowsOfEach<FirstRow>(
+    session,
+    readFirstOther,
+    keys.map((key) => [key]),
+    engine,
+    letters.map(({ id }) => id),
+  )
   return new Map(
-    rows.map(({ key, captured_at, id }) => [
-      key,
+    rows.map(({ n, captured_at, id }) => [
+      keys[n] ?? '',
       { capturedAt: instant(BigInt(captured_at)), id: letterId(id) },
     ]),
   )
 }
 
 /** The source id stands for the instance of a message that names none. */
-const isUnnamed = (instanceId: string): boolean =>
-  instanceId === UNNAMED_INSTANCE || isEngineSourceId(instanceId)
+function keyOf(instanceId: string | null): string | null {
+  const isUnnamed = instanceId === null || instanceId === UNNAMED_INSTANCE || isEngineSourceId(instanceId)
+  return isUnnamed ? null : instanceId
+}

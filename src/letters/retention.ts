@@ -98,7 +98,7 @@ export class Retention {
         next: (await forgetActivity(tx, now, options.retentionDays, BATCH)) ? [] : null,
       }),
       removeDrawers,
-      async (work) => ({ next: (await runs.forgetEnded(work, BATCH)) < BATCH ? null : [] }),
+      async (work) => ({ next: (await runs.forgetEnded(work)) === 0 ? null : [] }),
     ]
     runs.define<null, Place | null>({
       kind: KIND,

@@ -9,7 +9,7 @@
  */
 import type { Clock } from '../core/clock.ts'
 import type { Database } from '../db/database.ts'
-import { type Candidate, isBefore, readCandidates } from '../letters/candidates.ts'
+import { type Candidate, readCandidates } from '../letters/candidates.ts'
 import { change } from '../letters/change.ts'
 import { type LetterId, sentBy } from '../letters/letter.ts'
 import { forgoRedrive, wasSentFor } from '../letters/redriven.ts'
@@ -26,7 +26,7 @@ import {
 } from '../letters/source.ts'
 import { inOffice, type OfficeWork } from '../letters/work.ts'
 import { firstOutOfTurn, keepOrder, lockEligible, repairLetters } from './eligibility.ts'
-import { advanceLane, holdLane, type Lane, type PlacedLane } from './lanes.ts'
+import { advanceLane, holdLane, isAhead, type Lane, type PlacedLane } from './lanes.ts'
 import { type LaneLetter, nextLetters, noteExceptions } from './members.ts'
 import { exceptionOf, isAboutLetter } from './obstacles.ts'
 import { type Exception, isSending, isWorking, type Redrive, refOf, type Terms } from './redrive.ts'
@@ -221,7 +221,8 @@ async function runOutside(
   }
   return inOffice(db, clock, 'redrive.sent', async (work) => {
     const held = await holdLane(work.tx, lane)
-    if (held === null || !isAhead(held.behind, member)) return { outcome: 'halted' }
+    // Not ahead any more: another server found it sent, and has counted it.
+    if (held === null || !isAhead(held, member)) return { outcome: 'halted' }
     // One that was refused because nobody knew whether it had arrived may have come back meanwhile.
     const isSent = refused === null || (await wasSent(work, redrive, member))
     return leftBehind(work, { redrive, held }, member, isSent ? [] : [exceptionOf(refused)])
@@ -238,13 +239,6 @@ async function leftBehind(
   if (exceptions.length > 0) await forgoRedrive(work, member.letter, member.version, both.redrive)
   return moveOn(work, both, [member], exceptions)
 }
-
-/** False: another server found it sent, and has counted it. */
-const isAhead = (behind: Both['held']['behind'], member: LaneLetter): boolean =>
-  isBefore(
-    { capturedAt: behind.capturedAt, id: behind.letter },
-    { capturedAt: member.capturedAt, id: member.letter },
-  )
 
 /** The next letter of a lane, to be sent over the network. */
 interface Next {

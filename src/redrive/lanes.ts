@@ -37,6 +37,10 @@ export interface PlacedLane extends CountedLane {
   readonly behind: LanePlace
 }
 
+/** Whether a letter of a lane was not looked at yet. */
+export const isAhead = ({ behind }: Pick<PlacedLane, 'behind'>, { capturedAt, letter }: LanePlace): boolean =>
+  behind.capturedAt < capturedAt || (behind.capturedAt === capturedAt && behind.letter < letter)
+
 /** Before all letters. */
 export const LANE_START: LanePlace = { capturedAt: instant(-(2n ** 63n) + 1n), letter: letterId(0) }
 
@@ -73,10 +77,7 @@ const toLane = ({ source, engine, destination, ...row }: Row): PlacedLane => ({
 /** Along the primary key. */
 const readOf = sql(
   'redriveLanes.read',
-  {
-    postgres: `SELECT ${COLUMNS} FROM bartleby.redrive_lanes WHERE redrive = ANY($1::int[]) ORDER BY redrive, lane`,
-    sqlite: `SELECT ${COLUMNS} FROM redrive_lanes WHERE redrive IN (SELECT value FROM json_each($1)) ORDER BY redrive, lane`,
-  },
+  `SELECT ${COLUMNS} FROM bartleby.redrive_lanes WHERE redrive = ANY($1::int[]) ORDER BY redrive, lane`,
   { bigints: true },
 )
 
@@ -87,24 +88,20 @@ export async function readLanes(session: Session, redrives: readonly RedriveNumb
 }
 
 /** Along the primary key, locked until the transaction ends. */
-const lockAll = sql('redriveLanes.lockAll', {
-  postgres: `SELECT lane, ${LET_GO} FROM bartleby.redrive_lanes WHERE redrive = $1 ORDER BY redrive, lane FOR UPDATE`,
-  sqlite: '',
-})
+const lockAll = sql(
+  'redriveLanes.lockAll',
+  `SELECT lane, ${LET_GO} FROM bartleby.redrive_lanes WHERE redrive = $1 ORDER BY redrive, lane FOR UPDATE`,
+)
 
 /** Waits for the batches at hand, and keeps others from beginning before the transaction ends. */
 export async function holdLanes(tx: Transaction, redrive: RedriveNumber): Promise<void> {
-  // SQLite has one writer.
-  if (tx.dialect === 'postgres') await tx.rows(lockAll, redrive)
+  await tx.rows(lockAll, redrive)
 }
 
 /** One row by primary key, locked until the transaction ends. */
 const lockOne = sql(
   'redriveLanes.lock',
-  {
-    postgres: `SELECT ${COLUMNS}, ${LET_GO} FROM bartleby.redrive_lanes WHERE redrive = $1 AND lane = $2 FOR UPDATE`,
-    sqlite: `SELECT ${COLUMNS} FROM redrive_lanes WHERE redrive = $1 AND lane = $2`,
-  },
+  `SELECT ${COLUMNS}, ${LET_GO} FROM bartleby.redrive_lanes WHERE redrive = $1 AND lane = $2 FOR UPDATE`,
   { bigints: true },
 )
 

@@ -2,9 +2,11 @@
 import { failure } from '../core/errors.ts'
 import { decodePageToken, encodePageToken } from '../core/page-token.ts'
 import { type Database, type Integer, type Session, sql } from '../db/database.ts'
+import { at } from '../db/row.ts'
 import { type Candidate, readCandidates } from '../letters/candidates.ts'
 import { readSummaries } from '../letters/detail.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
+import { isAhead, readLanes } from './lanes.ts'
 import { outcomeOf } from './members.ts'
 import type { Exception, ExceptionReason, Member, MemberOutcome, Redrive } from './redrive.ts'
 import { isSending } from './redrive.ts'
@@ -22,42 +24,25 @@ export interface Members {
   readonly continuationToken: string | null
 }
 
-/** Along the primary key, each with its lane. */
+/** Along the primary key. */
 const readPage = sql(
   'redriveLetters.page',
-  {
-    postgres: `
-      SELECT member.lane, member.captured_at, member.letter, lane.destination,
-        (member.captured_at, member.letter) > (lane.at_captured, lane.at_letter) AS ahead
-      FROM (SELECT lane, captured_at, letter FROM bartleby.redrive_letters
-            WHERE redrive = $1 AND (lane, captured_at, letter) > ($2, $3, $4) ORDER BY lane, captured_at, letter LIMIT $5) AS member
-      CROSS JOIN LATERAL (SELECT destination, at_captured, at_letter FROM bartleby.redrive_lanes
-            WHERE redrive_lanes.redrive = $1 AND redrive_lanes.lane = member.lane LIMIT 1) AS lane
-      ORDER BY member.lane, member.captured_at, member.letter`,
-    sqlite: `
-      SELECT member.lane, member.captured_at, member.letter, lane.destination,
-        (member.captured_at, member.letter) > (lane.at_captured, lane.at_letter) AS ahead
-      FROM redrive_letters AS member CROSS JOIN redrive_lanes AS lane ON lane.redrive = $1 AND lane.lane = member.lane
-      WHERE member.redrive = $1 AND (member.lane, member.captured_at, member.letter) > ($2, $3, $4)
-      ORDER BY member.lane, member.captured_at, member.letter LIMIT $5`,
-  },
+  `SELECT lane, captured_at, letter FROM bartleby.redrive_letters
+   WHERE redrive = $1 AND (lane, captured_at, letter) > ($2, $3, $4) ORDER BY lane, captured_at, letter LIMIT $5`,
   { bigints: true },
 )
 
 /** By primary key. */
-const readExceptions = sql('redriveExceptions.read', {
-  postgres: `SELECT letter, outcome, reason, detail FROM bartleby.redrive_exceptions
-             WHERE redrive = $1 AND letter = ANY($2::bigint[])`,
-  sqlite: `SELECT letter, outcome, reason, detail FROM redrive_exceptions
-           WHERE redrive = $1 AND letter IN (SELECT value FROM json_each($2))`,
-})
+const readExceptions = sql(
+  'redriveExceptions.read',
+  `SELECT letter, outcome, reason, detail FROM bartleby.redrive_exceptions
+   WHERE redrive = $1 AND letter = ANY($2::bigint[])`,
+)
 
 interface Row {
   readonly lane: Integer
   readonly captured_at: Integer
   readonly letter: Integer
-  readonly destination: string
-  readonly ahead: Integer | boolean
 }
 
 /** The last letter of a page: lane, capture and number. */
@@ -115,6 +100,7 @@ interface ExceptionRow {
 async function toMembers(session: Session, redrive: Redrive, rows: readonly Row[]): Promise<Member[]> {
   if (rows.length === 0) return []
   const ids = rows.map(({ letter }) => letterId(letter))
+  const lanes = new Map((await readLanes(session, [redrive.number])).map((lane) => [lane.lane, lane]))
   const exceptions = new Map<LetterId, Exception>()
   for (const row of await session.rows<ExceptionRow>(readExceptions, redrive.number, ids)) {
     const letter = letterId(row.letter)
@@ -124,13 +110,17 @@ async function toMembers(session: Session, redrive: Redrive, rows: readonly Row[
   const summaries = new Map((await readSummaries(session, ids)).map((letter) => [letter.id, letter]))
   return rows.map((row) => {
     const letter = letterId(row.letter)
+    const lane = lanes.get(Number(row.lane))
+    const place = { capturedAt: at(row.captured_at), letter }
     const summary = summaries.get(letter)
     const exception = exceptions.get(letter)
     return {
       key: summary === undefined ? null : { engine: summary.engine, rowKey: summary.rowKey },
       letter,
-      destination: row.destination,
-      outcome: exception?.outcome ?? fateOf(redrive, Boolean(Number(row.ahead)), candidates.get(letter)),
+      destination: lane?.destination ?? '',
+      outcome:
+        exception?.outcome ??
+        fateOf(redrive, lane !== undefined && isAhead(lane, place), candidates.get(letter)),
       reason: exception?.reason ?? null,
       detail: exception?.detail ?? null,
     }
@@ -138,8 +128,8 @@ async function toMembers(session: Session, redrive: Redrive, rows: readonly Row[
 }
 
 /** What became of a letter that is no exception. */
-function fateOf({ number, action }: Redrive, isAhead: boolean, letter: Candidate | undefined): MemberOutcome {
-  if (isAhead) return 'remaining'
+function fateOf({ number, action }: Redrive, isLeft: boolean, letter: Candidate | undefined): MemberOutcome {
+  if (isLeft) return 'remaining'
   if (!isSending(action)) return 'confirmed'
   if (letter?.redrive !== number) return 'superseded'
   if (letter.resolution !== 'retry') return 'returned'

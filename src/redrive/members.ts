@@ -1,16 +1,11 @@
 /** The letters of redrives: the frozen set in the order of its lanes, and those of it that were not sent. */
 import { instant } from '../core/clock.ts'
 import { storable } from '../core/content.ts'
-import {
-  type Integer,
-  type Session,
-  type Statement,
-  sql,
-  type Transaction,
-  type Value,
-} from '../db/database.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { eachOf, rowsOfEach } from '../db/each.ts'
+import { runGiven } from '../db/given.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
-import type { Lane, LanePlace } from './lanes.ts'
+import { isAhead, type Lane, type LanePlace, readLanes } from './lanes.ts'
 import type { Exception, ExceptionReason, RedriveNumber } from './redrive.ts'
 
 /** A letter of a lane, in the version in which it was planned. */
@@ -23,42 +18,26 @@ export interface DealtLetter extends LaneLetter {
   readonly lane: number
 }
 
-const insertMany = sql('redriveLetters.insert', {
-  postgres: `INSERT INTO bartleby.redrive_letters (redrive, lane, captured_at, letter, version)
-             SELECT $1, dealt.* FROM unnest($2::int[], $3::bigint[], $4::bigint[], $5::int[]) AS dealt`,
-  sqlite:
-    'INSERT INTO redrive_letters (redrive, lane, captured_at, letter, version) VALUES ($1, $2, $3, $4, $5)',
-})
-
-/** Runs a statement for many rows: SQLite for each of them, PostgreSQL once, with a list for every column. */
-async function runMany(
-  tx: Transaction,
-  statement: Statement,
-  first: readonly Value[],
-  rows: readonly (readonly (number | bigint | string | null)[])[],
-): Promise<void> {
-  const [some] = rows
-  if (some === undefined) return
-  if (tx.dialect === 'sqlite')
-    return tx.runEach(
-      statement,
-      rows.map((row) => [...first, ...row]),
-    )
-  const texts = (at: number) => rows.map((row) => row[at]?.toString() ?? null)
-  await tx.run(statement, ...first, ...some.map((_, at) => texts(at)))
-}
+const insertMany = sql(
+  'redriveLetters.insert',
+  `INSERT INTO bartleby.redrive_letters (redrive, lane, captured_at, letter, version)
+   SELECT $5, given.lane, given.captured_at, given.letter, given.version
+   FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::int[]) AS given (lane, captured_at, letter, version)`,
+)
 
 /** Adds letters to the set of a redrive. */
 export const insertLetters = (
   tx: Transaction,
   redrive: RedriveNumber,
   letters: readonly DealtLetter[],
-): Promise<void> =>
-  runMany(
+): Promise<unknown> =>
+  runGiven(
     tx,
     insertMany,
-    [redrive],
-    letters.map(({ lane, capturedAt, letter, version }) => [lane, capturedAt, letter, version]),
+    letters.map(({ lane, capturedAt, letter, version }) => ({
+      ...{ lane, captured_at: capturedAt, letter, version },
+    })),
+    redrive,
   )
 
 /** Along the primary key, from a place on. */
@@ -92,44 +71,36 @@ export async function nextLetters(
   }))
 }
 
-/** Letters of a lane, by primary key. */
-const removeMany = sql('redriveLetters.takeOut', {
-  postgres: `DELETE FROM bartleby.redrive_letters WHERE ctid = ANY(ARRAY(
-               SELECT found.place FROM unnest($3::bigint[], $4::bigint[]) AS given (captured_at, letter) CROSS JOIN LATERAL (
-                 SELECT ctid AS place FROM bartleby.redrive_letters AS member
-                 WHERE member.redrive = $1 AND member.lane = $2 AND member.captured_at = given.captured_at
-                   AND member.letter = given.letter LIMIT 1) AS found))`,
-  sqlite: 'DELETE FROM redrive_letters WHERE redrive = $1 AND lane = $2 AND captured_at = $3 AND letter = $4',
-})
+/** Along the primary key, not further than the lane was looked at. */
+const removeMany = sql(
+  'redriveLetters.takeOut',
+  `DELETE FROM bartleby.redrive_letters WHERE redrive = $1 AND lane = $2 AND (captured_at, letter) >= ($3, $4)
+     AND (captured_at, letter) <= ($5, $6) AND letter = ANY($7::bigint[])`,
+)
 
-/** Takes letters out of a lane. */
-export const removeLetters = (
+/** Takes letters out of a lane, which are in its order. */
+export async function removeLetters(
   tx: Transaction,
   { redrive, lane }: Lane,
   letters: readonly LanePlace[],
-): Promise<void> =>
-  runMany(
-    tx,
-    removeMany,
-    [redrive, lane],
-    letters.map(({ capturedAt, letter }) => [capturedAt, letter]),
-  )
+): Promise<void> {
+  const [first, last] = [letters[0], letters.at(-1)]
+  if (first === undefined || last === undefined) return
+  const span = [first.capturedAt, first.letter, last.capturedAt, last.letter] as const
+  const ids = letters.map(({ letter }) => letter)
+  await tx.run(removeMany, redrive, lane, ...span, ids)
+}
 
-/**
- * By redrive_letters_of, which the plus and the order insist on, each with its lane by primary key. Not EXISTS: PostgreSQL may make a
- * join with all lanes of it, as long as there are few.
- */
-const readAhead = sql('redriveLetters.ahead', {
-  postgres: `SELECT member.letter FROM unnest($1::bigint[]) AS asked (id) CROSS JOIN LATERAL (
-      SELECT redrive, lane, captured_at, letter FROM bartleby.redrive_letters
-      WHERE letter >= asked.id AND letter <= asked.id AND +redrive = ANY($2::int[]) ORDER BY letter) AS member
-    WHERE (SELECT (member.captured_at, member.letter) > (lane.at_captured, lane.at_letter) FROM bartleby.redrive_lanes AS lane
-           WHERE lane.redrive = member.redrive AND lane.lane = member.lane)`,
-  sqlite: `SELECT member.letter FROM redrive_letters AS member INDEXED BY redrive_letters_of
-    WHERE member.letter IN (SELECT value FROM json_each($1)) AND member.redrive IN (SELECT value FROM json_each($2)) AND EXISTS (
-      SELECT 1 FROM redrive_lanes AS lane WHERE lane.redrive = member.redrive AND lane.lane = member.lane
-        AND (member.captured_at, member.letter) > (lane.at_captured, lane.at_letter))`,
-})
+/** A letter in a redrive, by redrive_letters_of. */
+const findMember = eachOf(
+  'redriveLetters.member',
+  { letter: 'bigint', redrive: 'int' },
+  ({
+    letter,
+    redrive,
+  }) => `SELECT letter, redrive, lane, captured_at FROM bartleby.redrive_letters INDEXED BY redrive_letters_of
+    WHERE letter = ${letter} AND redrive = ${redrive} LIMIT 1`,
+)
 
 /** Those of the letters that one of these redrives has still to send. */
 export async function lettersAhead(
@@ -138,34 +109,46 @@ export async function lettersAhead(
   redrives: readonly RedriveNumber[],
 ): Promise<ReadonlySet<LetterId>> {
   if (letters.length === 0 || redrives.length === 0) return new Set()
-  const rows = await session.rows<{ letter: Integer }>(readAhead, letters, redrives)
-  return new Set(rows.map(({ letter }) => letterId(letter)))
+  const nameOf = ({ redrive, lane }: { readonly redrive: Integer; readonly lane: Integer }) =>
+    `${redrive} ${lane}`
+  const lanes = new Map((await readLanes(session, redrives)).map((lane) => [nameOf(lane), lane]))
+  const asked = letters.flatMap((letter) => redrives.map((redrive) => [letter, redrive]))
+  type Row = { letter: Integer; redrive: Integer; lane: Integer; captured_at: Integer }
+  const members = await rowsOfEach<Row>(session, findMember, asked)
+  return new Set(
+    members.flatMap((member) => {
+      const letter = letterId(member.letter)
+      const lane = lanes.get(nameOf(member))
+      const place = { capturedAt: instant(BigInt(member.captured_at)), letter }
+      return lane !== undefined && isAhead(lane, place) ? letter : []
+    }),
+  )
 }
 
 const OUTCOMES = { skipped: 0, failed: 1 } as const
 const MAX_DETAIL_BYTES = 1_000
 
-const insertExceptions = sql('redriveExceptions.insert', {
-  postgres: `INSERT INTO bartleby.redrive_exceptions (redrive, letter, outcome, reason, detail)
-             SELECT $1, given.* FROM unnest($2::bigint[], $3::int[], $4::text[], $5::text[]) AS given`,
-  sqlite:
-    'INSERT INTO redrive_exceptions (redrive, letter, outcome, reason, detail) VALUES ($1, $2, $3, $4, $5)',
-})
+const insertExceptions = sql(
+  'redriveExceptions.insert',
+  `INSERT INTO bartleby.redrive_exceptions (redrive, letter, outcome, reason, detail)
+   SELECT $5, given.letter, given.outcome, given.reason, given.detail
+   FROM unnest($1::bigint[], $2::int[], $3::text[], $4::text[]) AS given (letter, outcome, reason, detail)`,
+)
 
 /** Notes why letters were not sent. */
 export const noteExceptions = (
   tx: Transaction,
   redrive: RedriveNumber,
   exceptions: readonly Exception[],
-): Promise<void> =>
-  runMany(
+): Promise<unknown> =>
+  runGiven(
     tx,
     insertExceptions,
-    [redrive],
-    exceptions.map(({ letter, outcome, reason, detail }) => [
-      ...([letter, OUTCOMES[outcome], reason] as const),
-      detail === null ? null : storable(detail, MAX_DETAIL_BYTES),
-    ]),
+    exceptions.map(({ letter, outcome, reason, detail }) => ({
+      ...{ letter, outcome: OUTCOMES[outcome], reason },
+      detail: detail === null ? null : storable(detail, MAX_DETAIL_BYTES),
+    })),
+    redrive,
   )
 
 /** Along the primary key: as many rows as letters were not sent. */

@@ -14,7 +14,7 @@ import { BartlebyError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Xid } from '../core/xid.ts'
 import type { Database, Session, Transaction } from '../db/database.ts'
-import { type Candidate, readCandidates } from '../letters/candidates.ts'
+import { type Plannable, readPlannables } from '../letters/candidates.ts'
 import { contentPortions, readContents } from '../letters/contents.ts'
 import { type LetterId, STATUS } from '../letters/letter.ts'
 import { inOffice } from '../letters/work.ts'
@@ -81,6 +81,8 @@ export class Planning implements Walk {
   #read: StoredRedrive | null = null
   #ways: Ways | null = null
   readonly #lanes = new Map<string, PlannedLane>()
+  /** The lanes of a way by their share. */
+  readonly #lanesOf = new Map<Way, PlannedLane[]>()
   readonly #numbers = { inFlight: 0, noDestination: 0, orderBlocked: 0, duplicate: 0, invalid: 0 }
   /** Redrives whose letters are left to them. */
   #others: readonly RedriveNumber[] = []
@@ -132,10 +134,10 @@ export class Planning implements Walk {
   /** Writes some of the plan, and how far it is, unless it is not this server's any more. */
   #write<T>(verb: string, act: (tx: Transaction) => Promise<T>): Promise<T> {
     const { db, owner } = this.#parts
+    const numbers = this.#found
     return db.transaction(verb, async (tx) => {
       const run = await lockRun(tx, this.#run.id)
       if (run?.owner !== owner) throw new PlanLost()
-      const numbers = this.#found
       await noteProgress(tx, run.id, owner, { done: numbers.matched, skipped: 0, failed: 0, rateNow: null })
       const { number, plannedAt, validUntil } = this.#request
       await notePlan(tx, number, { state: 'planning', numbers, plannedAt, validUntil })
@@ -172,6 +174,8 @@ export class Planning implements Walk {
     const { db, signal } = this.#parts
     const { number, selection, action } = this.#request
     this.#areMany = await isMoreThan(db, selection, action, FEW)
+    // The next portion is read while this one is written.
+    let written: Promise<unknown> = Promise.resolve()
     const look = async (session: Session): Promise<void> => {
       this.#others = (await openRedrives(session)).map(({ number }) => number)
       for await (const { letters, duplicate, unknown } of selectLetters(session, selection, action)) {
@@ -183,10 +187,12 @@ export class Planning implements Walk {
         if (letters.length === 0) continue
         const dealt = (await this.#eligible(session, letters)).map((each) => this.#deal(each))
         await othersTurn()
-        await this.#write('redrive.freeze', (tx) => insertLetters(tx, number, dealt))
+        await written
+        written = this.#write('redrive.freeze', (tx) => insertLetters(tx, number, dealt))
+        written.catch(() => {})
       }
     }
-    await db.snapshot('redrive.select', look, { apart: true })
+    await db.snapshot('redrive.select', look, { apart: true }).finally(() => written)
   }
 
   /** Takes letters out again that the recipe cannot be applied to. */
@@ -247,23 +253,22 @@ export class Planning implements Walk {
 
   /** Those that can be acted on; the others are counted. */
   async #eligible(session: Session, letters: readonly LetterId[]): Promise<Eligible[]> {
-    const candidates = await readCandidates(session, letters)
+    const found = await readPlannables(session, letters)
+    this.#numbers.invalid += letters.length - found.length
     const taken = await lettersAhead(session, letters, this.#others)
     this.#ways ??= new Ways(this.#request)
     const ways = this.#ways
     await ways.learn(
       session,
-      [...candidates.values()].map(({ drawer }) => drawer),
+      found.map(({ drawer }) => drawer),
     )
     const eligible: Eligible[] = []
-    for (const id of letters) {
-      const candidate = candidates.get(id)
-      if (candidate === undefined) this.#numbers.invalid++
-      else if (taken.has(id) || isBusy(this.#request, candidate)) this.#numbers.inFlight++
-      else if (!fits(this.#request, candidate)) this.#numbers.invalid++
+    for (const letter of found) {
+      if (taken.has(letter.id) || isBusy(this.#request, letter)) this.#numbers.inFlight++
+      else if (!fits(this.#request, letter)) this.#numbers.invalid++
       else {
-        const way = ways.of(candidate.drawer)
-        if (way.exists) eligible.push({ candidate, way })
+        const way = ways.of(letter.drawer)
+        if (way.exists) eligible.push({ letter, way })
         else this.#numbers.noDestination++
       }
     }
@@ -292,31 +297,40 @@ export class Planning implements Walk {
     return letters.filter(({ letter }) => !fit.has(letter))
   }
 
-  #deal({ candidate, way }: Eligible): DealtLetter {
-    const lane = this.#laneOf(way, this.#shareOf(candidate, way))
+  #deal({ letter, way }: Eligible): DealtLetter {
+    const lane = this.#laneOf(way, this.#shareOf(letter, way))
     lane.planned++
-    lane.hasKeys ||= candidate.key !== null
-    const { id: letter, capturedAt, version } = candidate
-    return { lane: lane.lane, letter, capturedAt, version }
+    lane.hasKeys ||= letter.key !== null
+    const { id, capturedAt, version } = letter
+    return { lane: lane.lane, letter: id, capturedAt, version }
   }
 
-  /** Which of the lanes of its destination. */
-  #shareOf({ key, id }: Candidate, { source }: Way): number {
+  /** Which of the lanes of its destination. Lines of an outbox are of one tenant, which is the key of its letters. */
+  #shareOf({ key, id }: Plannable, { source }: Way): number {
     const { action, terms } = this.#request
-    if (!isSending(action) || !isOfQueues(source)) return 0
+    if (!isSending(action) || (!isOfQueues(source) && source !== 'outbox')) return 0
     switch (terms.order) {
       case 'capture':
         return 0
       case 'key':
         if (key !== null) return hashOf(key) % LANES_OF_KEYS
         // One after the other into either: they are walked side by side, so the order of capture is nearly kept.
-        return this.#areMany ? this.#dealt++ % 2 : 0
+        return this.#areMany && isOfQueues(source) ? this.#dealt++ % 2 : 0
       case 'none':
         return Number(id % BigInt(LANES_OF_KEYS))
     }
   }
 
-  #laneOf({ source, engine, destination }: Way, share: number): PlannedLane {
+  #laneOf(way: Way, share: number): PlannedLane {
+    const lanes = this.#lanesOf.get(way) ?? []
+    const lane = lanes[share] ?? this.#openLane(way, share)
+    lanes[share] = lane
+    this.#lanesOf.set(way, lanes)
+    return lane
+  }
+
+  /** One for all drawers with the same way. */
+  #openLane({ source, engine, destination }: Way, share: number): PlannedLane {
     const name = JSON.stringify([source, engine, destination, share])
     const known = this.#lanes.get(name)
     if (known !== undefined) return known
@@ -335,16 +349,16 @@ export class Planning implements Walk {
 }
 
 interface Eligible {
-  readonly candidate: Candidate
+  readonly letter: Plannable
   readonly way: Way
 }
 
 /** Whether somebody works on it: whoever took it from its dead queue, or whoever it was sent back to. */
-const isBusy = ({ action }: StoredRedrive, { isLeased, isUnconfirmed }: Candidate): boolean =>
+const isBusy = ({ action }: StoredRedrive, { isLeased, isUnconfirmed }: Plannable): boolean =>
   isLeased || (action !== 'restore' && isUnconfirmed)
 
 /** Whether it is in a status in which the action can be done. */
-const fits = ({ action }: StoredRedrive, { status }: Candidate): boolean =>
+const fits = ({ action }: StoredRedrive, { status }: Plannable): boolean =>
   action === 'restore' ? status === STATUS.Resolved || status === STATUS.Expired : status === STATUS.Pending
 
 /** The same for the same text, everywhere (FNV-1a). */

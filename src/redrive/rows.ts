@@ -151,11 +151,7 @@ const one = (key: 'id' | 'number', columns = COLUMNS): string =>
 /** One by its unique id. */
 const readById = sql('redrives.read', one('id'), { bigints: true })
 /** The same, locked until the transaction ends. */
-const lockById = sql(
-  'redrives.lock',
-  { postgres: `${one('id', `${COLUMNS}, ${LET_GO}`)} FOR UPDATE`, sqlite: one('id') },
-  { bigints: true },
-)
+const lockById = sql('redrives.lock', `${one('id', `${COLUMNS}, ${LET_GO}`)} FOR UPDATE`, { bigints: true })
 /** One by primary key. */
 const readByNumber = sql('redrives.readByNumber', one('number'), { bigints: true })
 
@@ -182,12 +178,8 @@ export const lockRedrive = (tx: Transaction, id: Xid): Promise<StoredRedrive | n
 /** Down the unique index of ids, which ascend with time. Plans that were dropped are not shown, and soon gone. */
 const readPage = sql(
   'redrives.page',
-  {
-    postgres: `SELECT ${COLUMNS} FROM bartleby.redrives WHERE id < $1 AND state = ANY($2::text[])
-               AND (started_at IS NOT NULL OR state IN ('planning', 'planned')) ORDER BY id DESC LIMIT $3`,
-    sqlite: `SELECT ${COLUMNS} FROM bartleby.redrives WHERE id < $1 AND state IN (SELECT value FROM json_each($2))
-             AND (started_at IS NOT NULL OR state IN ('planning', 'planned')) ORDER BY id DESC LIMIT $3`,
-  },
+  `SELECT ${COLUMNS} FROM bartleby.redrives WHERE id < $1 AND state = ANY($2::text[])
+     AND (started_at IS NOT NULL OR state IN ('planning', 'planned')) ORDER BY id DESC LIMIT $3`,
   { bigints: true },
 )
 
@@ -201,19 +193,15 @@ export async function newestRedrives(
   before: Xid | null,
   limit: number,
 ): Promise<StoredRedrive[]> {
-  const list = session.dialect === 'postgres' ? `{${states.join(',')}}` : JSON.stringify(states)
-  const rows = await session.rows<Row>(readPage, before ?? LAST_ID, list, limit)
+  const rows = await session.rows<Row>(readPage, before ?? LAST_ID, states, limit)
   return rows.map(toRedrive)
 }
 
 /** Those that were started and have not ended, on redrives_open, which has few rows. */
 const readOpen = sql(
   'redrives.open',
-  {
-    postgres: `SELECT ${COLUMNS} FROM bartleby.redrives WHERE ended_at IS NULL AND started_at IS NOT NULL ORDER BY number`,
-    sqlite: `SELECT ${COLUMNS} FROM redrives INDEXED BY redrives_open
-             WHERE ended_at IS NULL AND started_at IS NOT NULL ORDER BY number`,
-  },
+  `SELECT ${COLUMNS} FROM bartleby.redrives INDEXED BY redrives_open
+   WHERE ended_at IS NULL AND started_at IS NOT NULL ORDER BY number`,
   { bigints: true },
 )
 

@@ -177,3 +177,13 @@ export const redriveRunsMigration: Migration = {
   postgres: moveToRuns(`CAST(CAST(terms AS json) ->> 'rate' AS double precision)`),
   sqlite: moveToRuns(`json_extract(terms, '$.rate')`).replaceAll('bartleby.', ''),
 }
+
+/** Both columns find a letter in a redrive: by one, PostgreSQL without statistics takes the letter for hundreds, or walks the redrive. */
+const membersOf = 'CREATE INDEX redrive_letters_of ON bartleby.redrive_letters (letter, redrive);'
+
+export const redriveMembersMigration: Migration = {
+  number: 21,
+  name: 'letters of redrives',
+  postgres: `DROP INDEX bartleby.redrive_letters_of; ${membersOf}`,
+  sqlite: `DROP INDEX redrive_letters_of; ${membersOf.replace('bartleby.', '')}`,
+}

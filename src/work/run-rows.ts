@@ -1,7 +1,7 @@
 /** The rows of runs: what is to be done, how far it is, and which server is at it. */
 import type { Instant } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
-import { type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import { at, integer, json, number, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
 import { LET_GO } from './let-go.ts'
 
@@ -88,19 +88,45 @@ export async function insertRun(
   return (await tx.run(insertRow, ...values, lease.owner, lease.until)) === 1
 }
 
-/** Ids ascend with time: the beginning of the primary key. What others remove at the same moment is theirs. */
-const removeEnded = sql('runs.removeEnded', {
-  postgres: `DELETE FROM bartleby.runs WHERE id = ANY(ARRAY(SELECT id FROM bartleby.runs WHERE id < $1 AND ended_at < $2
-               AND kind = ANY($3::text[]) ORDER BY id LIMIT $4 FOR UPDATE SKIP LOCKED))`,
-  sqlite: `DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE id < $1 AND +ended_at < $2 AND kind = ANY($3) ORDER BY id LIMIT $4)`,
-})
+/** Up the primary key: ids ascend with time. */
+const readOldest = sql(
+  'runs.oldest',
+  'SELECT id, kind, ended_at FROM bartleby.runs WHERE id > $1 ORDER BY id LIMIT $2',
+  { bigints: true },
+)
 
-/** Forgets at most so many runs of these kinds that began before `first` and ended before `before`; gives how many. */
-export const removeEndedRuns = (
+/** By primary key. */
+const removeRows = sql('runs.removeThese', 'DELETE FROM bartleby.runs WHERE id = ANY($1::text[])')
+
+/** Rows that are looked at together. */
+const LOOK = 100
+
+/** Forgets some runs of these kinds that began before `first` and ended before `before`; gives how many. */
+export async function removeEndedRuns(
   tx: Transaction,
   kinds: readonly string[],
-  { first, before, most }: { readonly first: Xid; readonly before: Instant; readonly most: number },
-): Promise<number> => tx.run(removeEnded, first, before, kinds, most)
+  { first, before }: { readonly first: Xid; readonly before: Instant },
+): Promise<number> {
+  for (let after = ''; ; ) {
+    const rows = await tx.rows<{ id: string; kind: string; ended_at: Integer | null }>(
+      readOldest,
+      after,
+      LOOK,
+    )
+    const old = rows.filter(({ id }) => id < first)
+    const ended = old.filter(
+      ({ kind, ended_at }) => kinds.includes(kind) && ended_at !== null && BigInt(ended_at) < before,
+    )
+    if (ended.length > 0) {
+      const ids = ended.map(({ id }) => id)
+      await tx.run(removeRows, ids)
+      return ids.length
+    }
+    const last = old[LOOK - 1]
+    if (last === undefined) return 0
+    after = last.id
+  }
+}
 
 /** One row by primary key. */
 const removeRow = sql('runs.remove', 'DELETE FROM bartleby.runs WHERE id = $1')
@@ -134,8 +160,7 @@ export async function readOpenRun(session: Session, name: string): Promise<Run |
 /** Down the primary key. */
 const readPage = sql(
   'runs.page',
-  `SELECT ${COLUMNS} FROM bartleby.runs WHERE id < $1 AND ($2::text[] IS NULL OR kind = ANY($2::text[]))
-               AND ($3::text[] IS NULL OR state = ANY($3::text[])) ORDER BY id DESC LIMIT $4`,
+  `SELECT ${COLUMNS} FROM bartleby.runs WHERE id < $1 ORDER BY id DESC LIMIT $2`,
   { bigints: true },
 )
 
@@ -157,9 +182,19 @@ export async function readRuns(
   session: Session,
   { kinds, states, before, limit }: RunPage,
 ): Promise<readonly Run[]> {
-  const list = (texts: readonly string[] | null) => (texts === null ? null : texts)
-  const rows = await session.rows<object>(readPage, before ?? LAST_ID, list(kinds), list(states), limit)
-  return rows.map(RUN.read)
+  const found: Run[] = []
+  const size = kinds === null && states === null ? limit : LOOK
+  for (let end: string = before ?? LAST_ID; ; ) {
+    const runs = (await session.rows<object>(readPage, end, size)).map(RUN.read)
+    for (const run of runs) {
+      if (kinds?.includes(run.kind) === false || states?.includes(run.state) === false) continue
+      found.push(run)
+      if (found.length === limit) return found
+    }
+    const last = runs[size - 1]
+    if (last === undefined) return found
+    end = last.id
+  }
 }
 
 /** Those that have not ended, on runs_open, which has few rows. */
@@ -196,11 +231,8 @@ const TAKEN = `owner = $3, owned_until = $4, due_at = NULL,
   resumed = resumed + CASE WHEN owner IS NULL AND owned_until IS NOT NULL THEN 0 ELSE 1 END`
 const takeRow = sql(
   'runs.take',
-  {
-    postgres: `UPDATE bartleby.runs SET ${TAKEN}
-               WHERE id = (SELECT id FROM bartleby.runs WHERE id = $2 AND ${LEFT} FOR UPDATE SKIP LOCKED) RETURNING ${COLUMNS}`,
-    sqlite: `UPDATE runs SET ${TAKEN} WHERE id = $2 AND ${LEFT} RETURNING ${COLUMNS}`,
-  },
+  `UPDATE bartleby.runs SET ${TAKEN}
+   WHERE id = (SELECT id FROM bartleby.runs WHERE id = $2 AND ${LEFT} FOR UPDATE SKIP LOCKED) RETURNING ${COLUMNS}`,
   { bigints: true },
 )
 
@@ -211,12 +243,11 @@ export async function takeRun(session: Session, id: Xid, lease: Lease, now: Inst
 }
 
 /** Some of the owner's open runs, by primary key. Those whose step is under way are renewed by it. */
-const renewRows = sql('runs.renew', {
-  postgres: `UPDATE bartleby.runs SET owned_until = $2 WHERE id = ANY(ARRAY(
-               SELECT id FROM bartleby.runs WHERE id = ANY($3::text[]) AND owner = $1 AND ended_at IS NULL FOR UPDATE SKIP LOCKED))`,
-  sqlite: `UPDATE runs SET owned_until = $2
-           WHERE id IN (SELECT value FROM json_each($3)) AND owner = $1 AND +ended_at IS NULL`,
-})
+const renewRows = sql(
+  'runs.renew',
+  `UPDATE bartleby.runs SET owned_until = $2 WHERE id IN (
+     SELECT id FROM bartleby.runs WHERE id = ANY($3::text[]) AND owner = $1 AND ended_at IS NULL FOR UPDATE SKIP LOCKED)`,
+)
 
 /** Keeps the runs that a server is at for it, and none that it does not know of any more. */
 export async function renewRuns(
@@ -255,14 +286,9 @@ export async function leaveRun(session: Session, id: Xid, owner: string): Promis
 }
 
 /** One row by primary key, locked until the transaction ends. */
-const lockRow = sql(
-  'runs.lock',
-  {
-    postgres: `SELECT ${COLUMNS}, ${LET_GO} FROM bartleby.runs WHERE id = $1 FOR UPDATE`,
-    sqlite: `SELECT ${COLUMNS} FROM runs WHERE id = $1`,
-  },
-  { bigints: true },
-)
+const lockRow = sql('runs.lock', `SELECT ${COLUMNS}, ${LET_GO} FROM bartleby.runs WHERE id = $1 FOR UPDATE`, {
+  bigints: true,
+})
 
 /** The run, which nobody else moves or changes before the transaction ends; null when there is none. */
 export async function lockRun(tx: Transaction, id: Xid): Promise<Run | null> {

@@ -343,7 +343,7 @@ describe.each(stores)('a run on $name', (kind: StoreKind) => {
     const one = server()
     const { id } = await begin(one)
     await one.runs.over(id, 1_000_000n)
-    const forgotten = () => one.runs.inWork('test', (work) => one.runs.forgetEnded(work, 500))
+    const forgotten = () => one.runs.inWork('test', (work) => one.runs.forgetEnded(work))
     await pass(29 * 86_400)
     expect(await forgotten()).toBe(0)
     await pass(2 * 86_400)

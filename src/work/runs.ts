@@ -136,13 +136,13 @@ export class Runs<Work extends RunWork> {
     return begun
   }
 
-  /** Forgets at most `most` runs that ended long ago; gives how many. Rows of kinds that walk by themselves are theirs. */
-  forgetEnded({ tx, now }: RunWork, most: number): Promise<number> {
+  /** Forgets some runs that ended long ago; gives how many: 0 when there are no more. Rows of kinds that walk by themselves are theirs. */
+  forgetEnded({ tx, now }: RunWork): Promise<number> {
     const before = later(now, -KEPT_US)
     const kinds = [...this.#carrier.kinds.values()]
       .filter((kind) => !('walk' in kind))
       .map(({ kind }) => kind)
-    return removeEndedRuns(tx, kinds, { first: firstXidOf(before / 1_000_000n), before, most })
+    return removeEndedRuns(tx, kinds, { first: firstXidOf(before / 1_000_000n), before })
   }
 
   /** A round of a kind now, or the one that is under way, once it does not go on by itself; null when there was nothing to do. */

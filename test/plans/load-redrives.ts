@@ -35,7 +35,7 @@ export function redriveScript(letters: number, now: Instant): string {
     INSERT INTO bartleby.redrive_letters (redrive, lane, captured_at, letter, version)
       SELECT 5 + n % ${ENDED - 5}, n % 4, ${now} + n, n, 1 FROM generate_series(1, ${letters}, 2) AS n;
     INSERT INTO bartleby.redrive_exceptions (redrive, letter, outcome, reason)
-      SELECT ${LARGE_REDRIVE}, n, 0, 'changed' FROM generate_series(1, ${letters}, 50) AS n;
+      SELECT ${LARGE_REDRIVE}, n, 0, 'changed' FROM generate_series(1, ${letters}, 5) AS n;
     INSERT INTO bartleby.redrive_exceptions (redrive, letter, outcome, reason)
       SELECT ${SMALL_REDRIVE}, n, 0, 'changed' FROM generate_series(1, 900, 50) AS n;
     INSERT INTO bartleby.redrive_outcomes SELECT n, 1, 1 FROM generate_series(1, ${ENDED}) AS n;

@@ -13,6 +13,7 @@ const range = (first: number, length: number, step = 1) => Array.from({ length }
 const some = range(111, 20, 2)
 const captures = some.map((letter) => NOW + BigInt(letter))
 const letters = list(some)
+const firstAndLast = [NOW + 111n, 111, NOW + 149n, 149]
 const of = (value: Argument) => list(some.map(() => value))
 /** Pending letters of engines: see the states of the load. */
 const pending = range(7, 20, 20)
@@ -43,13 +44,13 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'redriveLanes.lock': [LARGE_REDRIVE, 3],
   'redriveLanes.advance': [LARGE_REDRIVE, 3, 1, 1, 1, NOW, 500],
 
-  'redriveLetters.insert': [9_999, of(0), list(captures), letters, of(1)],
+  'redriveLetters.insert': [of(0), list(captures), letters, of(1), 9_999],
   'redriveLetters.next': [LARGE_REDRIVE, 3, NOW + 500n, 500, 20],
   'redriveLetters.page': [LARGE_REDRIVE, 2, NOW + 500n, 500, 20],
-  'redriveLetters.ahead': [letters, list(OPEN)],
-  'redriveLetters.takeOut': [LARGE_REDRIVE, 3, list(captures), letters],
+  'redriveLetters.member': [letters, of(LARGE_REDRIVE)],
+  'redriveLetters.takeOut': [LARGE_REDRIVE, 3, ...firstAndLast, letters],
 
-  'redriveExceptions.insert': [9_999, letters, of(0), of('changed'), of('detail')],
+  'redriveExceptions.insert': [letters, of(0), of('changed'), of('detail'), 9_999],
   'redriveExceptions.read': [LARGE_REDRIVE, letters],
   'redriveExceptions.count': [SMALL_REDRIVE],
 
@@ -62,13 +63,14 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'redriveOutcomes.fold': [1_000, 0, 'redrives.outcomeFold', 'owner', LATER, NOW],
 
   'redrive.queueExists': ['queue-7'],
-  'redrive.firstOutside': [LARGE_REDRIVE, 'engine-2', keys],
+  'redrive.firstOutside': [keys, LARGE_REDRIVE, 'engine-2'],
 
   'letters.candidates': [letters],
   'letters.lockCandidates': [letters],
-  'letters.firstOfKeys': ['engine-2', keys, letters],
+  'letters.firstOfKeys': [keys, 'engine-2', letters],
   'letters.contents': [letters],
-  'letters.digests': [letters],
+  'letters.plannable': [letters],
+  'outbox.departingLetters': [letters],
   'letters.contentBytes': [letters],
   'letters.keepEdits': [list(pending), list(pending.map(() => '"\\\\x7b7d"')), '{}', '{}', '{}'],
   'letters.intend': [list(pending), LARGE_REDRIVE],

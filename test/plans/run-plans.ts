@@ -8,12 +8,13 @@ const OPEN = id(3)
 
 export const RUN_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'runs.insert': [id(0), 'purge', null, 'c/k', '{}', '{}', 'actor', NOW, null, 10, null, 'owner', LATER],
-  'runs.removeEnded': [id(20), LATER, '{webhook-requeue}', 500],
+  'runs.oldest': ['', 100],
+  'runs.removeThese': [`{${OPEN}}`],
   'runs.remove': [OPEN],
   'runs.note': [OPEN, 'owner', 1, 0, 0, null],
   'runs.read': [id(50)],
   'runs.named': ['name-3'],
-  'runs.page': [id(50), '{webhook-requeue}', '{done}', 25],
+  'runs.page': [id(50), 25],
   'runs.open': [],
   'runs.left': [NOW],
   'runs.take': [NOW, OPEN, 'owner', LATER],
@@ -44,6 +45,6 @@ const BY_ID = [
 
 /** The index that a statement must find its rows by on SQLite. */
 export const RUN_INDEXES_SQLITE: Readonly<Record<string, readonly string[]>> = {
-  'PRIMARY KEY': [...BY_ID, 'runs.removeEnded'],
+  'PRIMARY KEY': [...BY_ID, 'runs.oldest', 'runs.removeThese'],
   runs_one: ['runs.named'],
 }
