@@ -37,29 +37,30 @@ export interface ChainLink {
   readonly sent: Sent | null
 }
 
-const COLUMNS = `link.letter_id, link.number, link.dlq_id, link.topic, link.partition, link.record_offset, link.record_ts, link.facts,
-  link.superseded_at, send.event_id, send.target, send.published_partition, send.published_offset, send.outcome, send.resends,
-  send.actor, send.request_id, send.made_at`
-
-/** The links of letters by primary key, in its order, and the send of each by its own. */
+/** The links of letters by primary key, in its order. */
 const readLinks = sql(
   'kafka.chain',
-  {
-    postgres: `SELECT ${COLUMNS} FROM bartleby.kafka_chain AS link
-      LEFT JOIN LATERAL (SELECT * FROM bartleby.kafka_sends WHERE event_id = link.event_id LIMIT 1) AS send ON true
-      WHERE link.letter_id = ANY($1::bigint[]) ORDER BY link.letter_id, link.number`,
-    sqlite: `SELECT ${COLUMNS} FROM kafka_chain AS link LEFT JOIN kafka_sends AS send ON send.event_id = link.event_id
-      WHERE link.letter_id IN (SELECT value FROM json_each($1)) ORDER BY link.letter_id, link.number`,
-  },
+  `SELECT letter_id, number, dlq_id, topic, partition, record_offset, record_ts, facts, superseded_at, event_id
+   FROM bartleby.kafka_chain WHERE letter_id = ANY($1::bigint[]) ORDER BY letter_id, number`,
+  { bigints: true },
+)
+
+/** What was sent, by primary key. */
+const readSends = sql(
+  'kafka.sendsOfChain',
+  `SELECT event_id, target, published_partition, published_offset, outcome, resends, actor, request_id, made_at
+   FROM bartleby.kafka_sends WHERE event_id = ANY($1::uuid[])`,
   { bigints: true },
 )
 
 type LinkRow = Readonly<
   Record<'letter_id' | 'number' | 'partition' | 'record_offset' | 'record_ts' | 'superseded_at', Integer> &
-    Record<'outcome' | 'resends' | 'made_at', Integer> &
+    Record<'dlq_id' | 'topic', string> & { event_id: string | null; facts: Uint8Array }
+>
+type SendRow = Readonly<
+  Record<'outcome' | 'resends' | 'made_at', Integer> &
     Record<'published_partition' | 'published_offset', Integer | null> &
-    Record<'dlq_id' | 'topic' | 'target' | 'actor', string> &
-    Record<'event_id' | 'request_id', string | null> & { facts: Uint8Array }
+    Record<'event_id' | 'target' | 'actor', string> & { request_id: string | null }
 >
 
 export async function readChain(
@@ -68,11 +69,14 @@ export async function readChain(
 ): Promise<Map<LetterId, ChainLink[]>> {
   if (letterIds.length === 0) return new Map()
   const rows = await session.rows<LinkRow>(readLinks, letterIds)
+  const sent = rows.flatMap(({ event_id }) => event_id ?? [])
+  const found = sent.length === 0 ? [] : await session.rows<SendRow>(readSends, sent)
+  const sends = new Map(found.map((row) => [row.event_id, toSent(row)]))
   const ofLetters = Map.groupBy(rows, (row) => letterId(row.letter_id))
-  return new Map([...ofLetters].map(([id, links]) => [id, links.map(toLink)]))
+  return new Map([...ofLetters].map(([id, links]) => [id, links.map((link) => toLink(link, sends))]))
 }
 
-const toLink = (row: LinkRow): ChainLink => ({
+const toLink = (row: LinkRow, sends: ReadonlyMap<string, Sent>): ChainLink => ({
   number: Number(row.number),
   dlqId: dlqId(row.dlq_id),
   topic: row.topic,
@@ -81,11 +85,11 @@ const toLink = (row: LinkRow): ChainLink => ({
   timestampMs: BigInt(row.record_ts),
   facts: factsOf(row.facts),
   supersededAt: instant(BigInt(row.superseded_at)),
-  sent: row.event_id === null ? null : toSent(row.event_id, row),
+  sent: row.event_id === null ? null : (sends.get(row.event_id) ?? null),
 })
 
-const toSent = (id: string, row: LinkRow): Sent => ({
-  eventId: eventId(id),
+const toSent = (row: SendRow): Sent => ({
+  eventId: eventId(row.event_id),
   target: row.target,
   partition: row.published_partition === null ? null : Number(row.published_partition),
   offset: row.published_offset === null ? null : BigInt(row.published_offset),

@@ -29,11 +29,11 @@ const findLater = find('kafka.laterSameKey', `(${ORDER}) > ${PLACE}`)
 
 /**
  * An unresolved one before it: not before the first of the queue of the topic, so that those of a key that came and went long ago
- * are not walked through. The plus keeps PostgreSQL from walking that queue instead, past all other keys.
+ * are not walked through.
  */
 const findEarlierOpen = find(
   'kafka.earlierOpenSameKey',
-  `(${ORDER}) < ${PLACE} AND +state < ${STATE.published} AND (${ORDER}) >= (
+  `(${ORDER}) < ${PLACE} AND state < ${STATE.published} AND (${ORDER}) >= (
      SELECT ${ORDER} FROM bartleby.kafka_events INDEXED BY kafka_queue_of_topic
      WHERE service = $1 AND original_topic = $2 AND state < ${STATE.published} ORDER BY ${ORDER} LIMIT 1)`,
 )

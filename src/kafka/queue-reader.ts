@@ -2,7 +2,7 @@
  * What is next: the queues of services as previews show them, in the order of the contract. Reads only, and of what is large only
  * as much as an answer may hold: sizes first, bytes after.
  */
-import { type Database, type Dialect, type Integer, type Session, sql } from '../db/database.ts'
+import { type Database, type Integer, type Session, sql } from '../db/database.ts'
 import type { Ledger } from '../letters/ledger.ts'
 import type { LetterId } from '../letters/letter.ts'
 import { type ChainLink, earlierValue, readChain } from './chain.ts'
@@ -41,56 +41,35 @@ export interface Preview extends NextEvents {
   readonly details: readonly (EventDetail | null)[]
 }
 
-const OPEN = `state < ${STATE.published}`
+const OPEN = `event.state < ${STATE.published}`
 
 /** Headers and keys of this length do not count. */
 const SMALL_BYTES = 4_096
-const bytesOf = (length: string, larger: string): string => {
-  const large = (part: string) => `${larger}(coalesce(${length}(${part}), 0) - ${SMALL_BYTES}, 0)`
-  const value = `coalesce(${length}(payload), 0)`
-  return `${value} AS value_bytes, ${value} + ${large('headers')} + ${large('reference')} AS bytes`
-}
+const large = (part: string): string => `greatest(coalesce(octet_length(${part}), 0) - ${SMALL_BYTES}, 0)`
+const VALUE_BYTES = 'coalesce(octet_length(payload), 0)'
 
 /**
  * The sizes of the next events, in order. Found by the index of their queue, each with its letter by primary key; the size of a
  * value is known without reading it. Cost: the events that are skipped, and those that are given.
  */
-const sizes = (name: string, of: Readonly<Record<Dialect, string>>, order: string, limit: string) =>
+const sizes = (name: string, where: string, order: string, limit: string) =>
   sql(
     name,
-    {
-      postgres: `SELECT event.letter_id, letter.value_bytes, letter.bytes FROM (
-          SELECT event.letter_id, event.original_topic, ${QUEUE_ORDER} FROM bartleby.kafka_events AS event WHERE ${of.postgres} AND ${OPEN}
-          ORDER BY ${order} ${limit}
-        ) AS event
-        CROSS JOIN LATERAL (
-          SELECT ${bytesOf('octet_length', 'greatest')} FROM bartleby.letters WHERE id = event.letter_id LIMIT 1
-        ) AS letter
-        ORDER BY ${order}`,
-      sqlite: `SELECT event.letter_id, ${bytesOf('length', 'max')} FROM (
-          SELECT event.letter_id, ${QUEUE_ORDER} FROM kafka_events AS event WHERE ${of.sqlite} AND ${OPEN}
-          ORDER BY ${QUEUE_ORDER} ${limit}
-        ) AS event
-        CROSS JOIN letters AS letter ON letter.id = event.letter_id
-        ORDER BY ${QUEUE_ORDER}`,
-    },
+    `SELECT event.letter_id, ${VALUE_BYTES} AS value_bytes, ${VALUE_BYTES} + ${large('headers')} + ${large('reference')} AS bytes
+     FROM bartleby.kafka_events AS event JOIN bartleby.letters AS letter ON letter.id = event.letter_id
+     WHERE ${where} AND ${OPEN} ORDER BY ${order} ${limit}`,
     { bigints: true },
   )
-const OF_SERVICE = 'service = $1'
 const sizesOfService = sizes(
   'kafka.queue',
-  { postgres: OF_SERVICE, sqlite: OF_SERVICE },
-  QUEUE_ORDER,
+  'event.service = $1',
+  `event.service, ${QUEUE_ORDER}`,
   'LIMIT $2 OFFSET $3',
 )
-/** As a range, in the order that only one index has: under an equality PostgreSQL may walk past all other topics of the service. */
 const sizesOfTopic = sizes(
   'kafka.queueOfTopic',
-  {
-    postgres: `${OF_SERVICE} AND original_topic BETWEEN $2 AND $2`,
-    sqlite: `${OF_SERVICE} AND original_topic = $2`,
-  },
-  `event.original_topic, ${QUEUE_ORDER}`,
+  'event.service = $1 AND event.original_topic = $2',
+  `event.service, event.original_topic, ${QUEUE_ORDER}`,
   'LIMIT $3 OFFSET $4',
 )
 

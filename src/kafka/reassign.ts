@@ -98,8 +98,8 @@ function insistOnPending({ state, service, eventId }: StoredEvent): void {
   }
 }
 
-const NEXT = `event.service = '${UNKNOWN}' AND event.state < ${STATE.published} AND
-  (event.order_ts, event.topic, event.partition, event.record_offset, event.intake) > ($1, $2, $3, $4, $5)`
+const NEXT = `event.service <= '${UNKNOWN}' AND event.state < ${STATE.published} AND
+  (event.service, ${QUEUE_ORDER}) > ('${UNKNOWN}', $1, $2, $3, $4, $5)`
 
 /**
  * The next events of nobody's behind a place in the order, on kafka_queue; each with its letter by primary key. Whose an event is does
@@ -107,15 +107,8 @@ const NEXT = `event.service = '${UNKNOWN}' AND event.state < ${STATE.published} 
  */
 const readUnknown = sql(
   'kafka.unknownEvents',
-  {
-    postgres: `SELECT ${SMALL_EVENT_COLUMNS} FROM (
-        SELECT * FROM bartleby.kafka_events AS event WHERE ${NEXT} ORDER BY ${QUEUE_ORDER} LIMIT $6
-      ) AS event
-      CROSS JOIN LATERAL (SELECT * FROM bartleby.letters WHERE id = event.letter_id LIMIT 1) AS letter
-      ORDER BY ${QUEUE_ORDER}`,
-    sqlite: `SELECT ${SMALL_EVENT_COLUMNS} FROM kafka_events AS event CROSS JOIN letters AS letter ON letter.id = event.letter_id
-      WHERE ${NEXT} ORDER BY ${QUEUE_ORDER} LIMIT $6`,
-  },
+  `SELECT ${SMALL_EVENT_COLUMNS} FROM bartleby.kafka_events AS event JOIN bartleby.letters AS letter ON letter.id = event.letter_id
+   WHERE ${NEXT} ORDER BY event.service, ${QUEUE_ORDER} LIMIT $6`,
   { bigints: true },
 )
 

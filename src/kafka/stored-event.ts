@@ -77,14 +77,8 @@ export const factsOf = (bytes: Uint8Array): EventFacts =>
 const eventsBy = (name: string, columns: string): Statement =>
   sql(
     name,
-    {
-      postgres: `SELECT ${columns} FROM unnest($1::bigint[]) AS asked (id)
-        CROSS JOIN LATERAL (SELECT * FROM bartleby.kafka_events WHERE letter_id = asked.id LIMIT 1) AS event
-        CROSS JOIN LATERAL (SELECT * FROM bartleby.letters WHERE id = asked.id LIMIT 1) AS letter`,
-      sqlite: `SELECT ${columns} FROM json_each($1) AS asked
-        CROSS JOIN kafka_events AS event ON event.letter_id = asked.value
-        CROSS JOIN letters AS letter ON letter.id = asked.value`,
-    },
+    `SELECT ${columns} FROM bartleby.kafka_events AS event JOIN bartleby.letters AS letter ON letter.id = event.letter_id
+     WHERE event.letter_id = ANY($1::bigint[])`,
     { bigints: true },
   )
 const readEvents = eventsBy('kafka.events', EVENT_COLUMNS)

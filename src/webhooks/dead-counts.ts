@@ -4,7 +4,8 @@
  * dead jobs read it here.
  */
 import type { Instant } from '../core/clock.ts'
-import { type Integer, type Session, sql } from '../db/database.ts'
+import type { Integer, List, Session } from '../db/database.ts'
+import { eachOf, rowsOfEach } from '../db/each.ts'
 import { type Account, readAccounts } from '../letters/books.ts'
 import { readJobEnds } from './job-ends.ts'
 import { idsOfQueue, JOB, WEBHOOKS } from './webhook.ts'
@@ -23,32 +24,17 @@ export interface DeadCount {
   readonly newestAt: Instant | null
 }
 
-/**
- * The consumers with these ids, as they are called now: two looks into unique indexes for each. The first at or behind the ids,
- * not the one with the ids: for that, a planner without statistics may as well read all consumers of the channel.
- */
-const readConsumers = sql(
+/** A consumer as it is called now: two looks into unique indexes. */
+const readConsumers = eachOf(
   'webhooks.deadConsumers',
-  {
-    postgres: `
-      SELECT asked.channel_id, channel.name AS channel_name, consumer.consumer_id, consumer.name AS consumer_name,
-        consumer.number, consumer.created_at
-      FROM (SELECT value ->> 0 AS channel_id, value ->> 1 AS consumer_id FROM json_array_elements($1::json)) AS asked
-      CROSS JOIN LATERAL (SELECT number, name FROM bartleby.webhook_channels
-        WHERE channel_id = asked.channel_id LIMIT 1) AS channel
-      CROSS JOIN LATERAL (SELECT channel, consumer_id, number, name, created_at FROM bartleby.webhook_consumers
-        WHERE (channel, consumer_id) >= (channel.number, asked.consumer_id COLLATE "C")
-        ORDER BY channel, consumer_id LIMIT 1) AS consumer
-      WHERE consumer.channel = channel.number AND consumer.consumer_id = asked.consumer_id`,
-    sqlite: `
-      SELECT channel_id, channel.name AS channel_name, consumer_id, consumer.name AS consumer_name,
-        consumer.number, consumer.created_at
-      FROM json_each($1) AS asked
-      CROSS JOIN webhook_channels AS channel ON channel.channel_id = asked.value ->> 0
-      CROSS JOIN webhook_consumers AS consumer
-        ON consumer.channel = channel.number AND consumer.consumer_id = asked.value ->> 1`,
-  },
-  { bigints: true },
+  { channel_id: 'text', consumer_id: 'text' },
+  ({
+    channel_id,
+    consumer_id,
+  }) => `SELECT channel_id, channel.name AS channel_name, consumer_id, consumer.name AS consumer_name,
+      consumer.number, consumer.created_at
+    FROM bartleby.webhook_channels AS channel JOIN bartleby.webhook_consumers AS consumer ON consumer.channel = channel.number
+    WHERE channel.channel_id = ${channel_id} AND consumer.consumer_id = ${consumer_id} LIMIT 1`,
 )
 
 interface ConsumerRow {
@@ -69,13 +55,15 @@ export async function readDeadCounts(
   { ends = false }: { readonly ends?: boolean } = {},
 ): Promise<readonly DeadCount[]> {
   const pending = new Map<string, Account>()
+  const asked: List[] = []
   for (const account of await readAccounts(session, { source: WEBHOOKS, engine: WEBHOOKS })) {
     const ids = idsOfQueue(account.place.queue)
-    if (ids !== null) pending.set(JSON.stringify(ids), account)
+    if (ids === null) continue
+    pending.set(JSON.stringify(ids), account)
+    asked.push(ids)
   }
-  if (pending.size === 0) return []
   // Not necessarily of the same moment: who is gone by then is not told, who is new has no letters yet.
-  const consumers = await session.rows<ConsumerRow>(readConsumers, `[${[...pending.keys()].join(',')}]`)
+  const consumers = await rowsOfEach<ConsumerRow>(session, readConsumers, asked)
   const counts = consumers.flatMap((row): DeadCount[] => {
     const counted = pending.get(JSON.stringify([row.channel_id, row.consumer_id]))
     if (counted === undefined || isForerunner(counted, row)) return []

@@ -5,7 +5,8 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Xid, type Xids, xidsFrom } from '../core/xid.ts'
-import { type Integer, sql, type Transaction, type Value } from '../db/database.ts'
+import { type Integer, type List, sql, type Transaction, type Value } from '../db/database.ts'
+import { eachOf, rowsOfEach } from '../db/each.ts'
 import type { Tallies } from './tallies.ts'
 import { JOB } from './webhook.ts'
 
@@ -54,14 +55,21 @@ export async function holdChannel(tx: Transaction, channel: number): Promise<voi
 
 interface ConsumerRow {
   readonly channel: Integer
+  readonly consumer_id: string
   readonly number: Integer
   readonly pulls: Integer
 }
 
-/** The consumers of some channels. By an index that begins with the channel; as many rows as they have. */
-const readConsumers = sql(
+/** Consumers of a channel that are read at once. */
+const MOST_CONSUMERS = 1_000
+
+/** The next consumers of a channel, along the unique index of channel and id. */
+const readConsumers = eachOf(
   'webhooks.audience',
-  `SELECT channel, number, pulls FROM bartleby.webhook_consumers WHERE channel = ANY($1::int[])`,
+  { channel: 'int', after: 'text' },
+  ({ channel, after }) => `SELECT channel, consumer_id, number, pulls FROM bartleby.webhook_consumers
+    WHERE (channel, consumer_id) > (${channel}, ${after}) AND channel <= ${channel}
+    ORDER BY channel, consumer_id LIMIT ${MOST_CONSUMERS}`,
 )
 
 /** Reads who gets the messages of these channels, and keeps it so until the transaction ends. */
@@ -70,11 +78,16 @@ export async function readAudience(tx: Transaction, channels: Iterable<number>):
   const audience = new Map<number, Addressee[]>(numbers.map((number) => [number, []]))
   if (numbers.length === 0) return audience
   const locked = numbers.map((number) => shareChannel(tx, number))
-  // In the flight of the locks, behind them: it sees what is committed when they are held.
-  const read = tx.rows<ConsumerRow>(readConsumers, numbers)
-  const [rows] = await Promise.all([read, ...locked])
-  for (const { channel, number, pulls } of rows) {
-    audience.get(Number(channel))?.push({ number: Number(number), pulls: Number(pulls) === 1 })
+  let asked: List[] = numbers.map((number) => [number, ''])
+  while (asked.length > 0) {
+    // In the flight of the locks, behind them: it sees what is committed when they are held.
+    const [rows] = await Promise.all([rowsOfEach<ConsumerRow>(tx, readConsumers, asked), ...locked])
+    for (const { channel, number, pulls } of rows)
+      audience.get(Number(channel))?.push({ number: Number(number), pulls: Number(pulls) === 1 })
+    asked = [...Map.groupBy(rows, ({ n }) => n).values()].flatMap((some): List[] => {
+      const last = some[MOST_CONSUMERS - 1]
+      return last === undefined ? [] : [[Number(last.channel), last.consumer_id]]
+    })
   }
   for (const addressees of audience.values()) addressees.sort((a, b) => a.number - b.number)
   return audience
@@ -93,18 +106,12 @@ export function jobBlock(
 }
 
 /** New jobs, ready for their first attempt: one statement for all on PostgreSQL. No locks but those of the new rows. */
-const insertMany = sql('webhooks.insertJobs', {
-  postgres: `
-    INSERT INTO bartleby.webhook_jobs (created_at, changed_at, priority, consumer, state, id, message)
-    SELECT $1, $1, job.priority, job.consumer, ${JOB.ready}, job.id, job.message
-    FROM unnest($2::text[], $3::text[], $4::bigint[], $5::int[]) AS job (id, message, priority, consumer)`,
-  sqlite: '',
-})
-const insertOne = sql('webhooks.insertJob', {
-  postgres: '',
-  sqlite: `INSERT INTO webhook_jobs (created_at, changed_at, id, message, priority, consumer, state)
-           VALUES ($1, $1, $2, $3, $4, $5, ${JOB.ready})`,
-})
+const insertMany = sql(
+  'webhooks.insertJobs',
+  `INSERT INTO bartleby.webhook_jobs (created_at, changed_at, state, id, message, priority, consumer)
+   SELECT $5, $5, ${JOB.ready}, given.id, given.message, given.priority, given.consumer
+   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::int[]) AS given (id, message, priority, consumer)`,
+)
 
 /** Inserts the jobs with the commit, and counts them. */
 export async function insertJobs(
@@ -116,7 +123,7 @@ export async function insertJobs(
   for (const [addressees, messages] of countedAudiences(blocks)) {
     for (const { number } of addressees) tallies.moved(number, null, JOB.ready, messages)
   }
-  if (tx.dialect === 'sqlite') return tx.runEach(insertOne, rowsOf(now, blocks))
+  if (tx.dialect === 'sqlite') return tx.runEach(insertMany, rowsOf(now, blocks))
   const ids: Xid[] = []
   const messages: Xid[] = []
   const priorities: number[] = []
@@ -131,14 +138,14 @@ export async function insertJobs(
     }
   }
   if (ids.length === 0) return
-  tx.atCommit(insertMany, now, `{${ids.join(',')}}`, `{${messages.join(',')}}`, priorities, consumers)
+  tx.atCommit(insertMany, `{${ids.join(',')}}`, `{${messages.join(',')}}`, priorities, consumers, now)
 }
 
 function* rowsOf(now: Instant, blocks: readonly JobBlock[]): Iterable<Value[]> {
   for (const { message, priority, addressees, first } of blocks) {
     if (first === null) continue
     const ids = xidsFrom(first, addressees.length)
-    for (const [i, { number }] of addressees.entries()) yield [now, ids[i] ?? null, message, priority, number]
+    for (const [i, { number }] of addressees.entries()) yield [ids[i] ?? null, message, priority, number, now]
   }
 }
 

@@ -8,37 +8,25 @@ export interface JobEnds {
   readonly newestAt: Instant
 }
 
-/**
- * Two looks into webhook_jobs_by_state for each pair of a consumer and a state, whatever the number of jobs. No locks.
- */
+/** An end of the changes of a state, on webhook_jobs_by_state. */
+const endOf = (which: 'min' | 'max'): string =>
+  `(SELECT ${which}(changed_at) FROM bartleby.webhook_jobs AS job INDEXED BY webhook_jobs_by_state
+    WHERE job.consumer = pair.consumer AND job.state = pair.state)`
+
+/** Two looks for each pair of a consumer and a state, whatever the number of jobs. No locks. */
 const readEnds = sql(
   'webhooks.jobEnds',
-  {
-    postgres: `
-      SELECT asked.consumer, asked.state, oldest.changed_at AS oldest_at, newest.changed_at AS newest_at
-      FROM (SELECT (value ->> 0)::int AS consumer, (value ->> 1)::int AS state FROM json_array_elements($1::json)) AS asked
-      CROSS JOIN LATERAL (SELECT changed_at FROM bartleby.webhook_jobs
-        WHERE consumer = asked.consumer AND state = asked.state ORDER BY changed_at LIMIT 1) AS oldest
-      CROSS JOIN LATERAL (SELECT changed_at FROM bartleby.webhook_jobs
-        WHERE consumer = asked.consumer AND state = asked.state ORDER BY changed_at DESC LIMIT 1) AS newest`,
-    sqlite: `
-      SELECT * FROM (
-        SELECT value ->> 0 AS consumer, value ->> 1 AS state,
-          (SELECT min(changed_at) FROM webhook_jobs INDEXED BY webhook_jobs_by_state
-             WHERE consumer = value ->> 0 AND state = value ->> 1) AS oldest_at,
-          (SELECT max(changed_at) FROM webhook_jobs INDEXED BY webhook_jobs_by_state
-             WHERE consumer = value ->> 0 AND state = value ->> 1) AS newest_at
-        FROM json_each($1)
-      ) WHERE oldest_at IS NOT NULL`,
-  },
+  `SELECT consumer, state, ${endOf('min')} AS oldest_at, ${endOf('max')} AS newest_at
+   FROM (SELECT CAST(value ->> 0 AS int) AS consumer, CAST(value ->> 1 AS int) AS state
+     FROM json_array_elements($1::json) AS asked (value)) AS pair`,
   { bigints: true },
 )
 
 interface Row {
   readonly consumer: Integer
   readonly state: Integer
-  readonly oldest_at: Integer
-  readonly newest_at: Integer
+  readonly oldest_at: Integer | null
+  readonly newest_at: Integer | null
 }
 
 /** The ends of these, by `<consumer> <state>`; nothing where there is no job. */
@@ -50,9 +38,10 @@ export async function readJobEnds(
   const pairs = JSON.stringify(asked.map(({ consumer, state }) => [consumer, state]))
   const rows = await session.rows<Row>(readEnds, pairs)
   return new Map(
-    rows.map((row) => [
-      `${row.consumer} ${row.state}`,
-      { oldestAt: instant(BigInt(row.oldest_at)), newestAt: instant(BigInt(row.newest_at)) },
-    ]),
+    rows.flatMap(({ consumer, state, oldest_at, newest_at }) => {
+      if (oldest_at === null || newest_at === null) return []
+      const ends = { oldestAt: instant(BigInt(oldest_at)), newestAt: instant(BigInt(newest_at)) }
+      return [[`${consumer} ${state}`, ends] as const]
+    }),
   )
 }

@@ -58,21 +58,13 @@ export async function readJob(session: Session, id: Xid): Promise<JobRecord | nu
   return row === undefined ? null : toRecord(row)
 }
 
-/** By primary key: the order is one that only this index has. For an id alone PostgreSQL may read the index of the list, all of it. */
-const PRODUCER = `(SELECT producer_id FROM bartleby.webhook_producers AS who
-  WHERE who.id BETWEEN message.producer AND message.producer ORDER BY who.id LIMIT 1)`
-
 /** The same with its message and producer, each by primary key. */
 const readDetail = sql(
   'webhooks.readJobDetail',
-  {
-    postgres: `SELECT ${COLUMNS}, message.message_id, ${PRODUCER} AS producer_id FROM bartleby.webhook_jobs AS job
-               LEFT JOIN LATERAL (SELECT message_id, producer FROM bartleby.webhook_messages
-                 WHERE id = job.message LIMIT 1) AS message ON true
-               WHERE job.id = $1`,
-    sqlite: `SELECT ${COLUMNS}, message.message_id, ${PRODUCER} AS producer_id FROM webhook_jobs AS job
-             LEFT JOIN webhook_messages AS message ON message.id = job.message WHERE job.id = $1`,
-  },
+  `SELECT ${COLUMNS}, message.message_id, who.producer_id FROM bartleby.webhook_jobs AS job
+   LEFT JOIN bartleby.webhook_messages AS message ON message.id = job.message
+   LEFT JOIN bartleby.webhook_producers AS who ON who.id = message.producer
+   WHERE job.id = $1`,
   { bigints: true },
 )
 
@@ -117,28 +109,17 @@ const MOST_BYTES = 8_000_000
 
 /**
  * At most $2 of each of the two indexes, of these the first $2, and the message of each by primary key. The list ends early where its
- * payloads are large, behind one job at least; what is not listed is not read. No locks.
+ * payloads are large, behind one job at least; what is not listed is not read: for the sum SQLite would keep all payloads. No locks.
  */
 const readQueued = sql(
   'webhooks.queuedJobs',
-  {
-    postgres: `
-    SELECT ${QUEUED}, payload FROM (
-      SELECT *, ${BEFORE}
-      FROM (SELECT * FROM (${EITHER}) AS either ${IN_TURN} LIMIT $2) AS waiting
-      CROSS JOIN LATERAL (SELECT message_id, content_type, headers, payload, octet_length(payload) AS size
-        FROM bartleby.webhook_messages WHERE id = waiting.message LIMIT 1) AS message
-    ) AS sized WHERE before < ${MOST_BYTES} ${IN_TURN}`,
-    // The payload by its row, and not with it: for the sum SQLite would keep all of them.
-    sqlite: `
-    SELECT ${QUEUED}, (SELECT payload FROM webhook_messages AS whole WHERE whole.rowid = place) AS payload FROM (
-      SELECT *, ${BEFORE} FROM (
-        SELECT waiting.id, waiting.priority, waiting.created_at, extra_seconds, message_id, content_type, headers,
-          message.rowid AS place, length(payload) AS size
-        FROM (SELECT * FROM (${EITHER}) ${IN_TURN} LIMIT $2) AS waiting
-        CROSS JOIN webhook_messages AS message ON message.id = waiting.message)
-    ) WHERE before < ${MOST_BYTES} ${IN_TURN}`,
-  },
+  `SELECT ${QUEUED}, (SELECT payload FROM bartleby.webhook_messages AS whole WHERE whole.id = sized.message) AS payload FROM (
+     SELECT *, ${BEFORE} FROM (
+       SELECT waiting.id, waiting.priority, waiting.created_at, extra_seconds, message, message_id, content_type, headers,
+         octet_length(payload) AS size
+       FROM (SELECT * FROM (${EITHER}) AS either ${IN_TURN} LIMIT $2) AS waiting
+       JOIN bartleby.webhook_messages AS content ON content.id = waiting.message) AS waiting
+   ) AS sized WHERE before < ${MOST_BYTES} ${IN_TURN}`,
   { bigints: true },
 )
 

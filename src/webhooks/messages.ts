@@ -72,16 +72,13 @@ interface Row {
   readonly producer_name: string | null
 }
 
-/** A column of the message's producer, by primary key: the order is one that only this index has, see consumers.ts. */
-const ofProducer = (column: string): string => `(SELECT ${column} FROM bartleby.webhook_producers AS who
-  WHERE who.id BETWEEN message.producer AND message.producer ORDER BY who.id LIMIT 1)`
-
 /** One row by the unique index on channel and public id, and its producer. No locks. */
 const read = sql(
   'webhooks.readMessage',
-  `SELECT id, payload, content_type, headers, priority, received_at, scheduled_for, first_job, jobs,
-     ${ofProducer('producer_id')} AS producer_id, ${ofProducer('name')} AS producer_name
-   FROM bartleby.webhook_messages AS message WHERE channel = $1 AND message_id = $2`,
+  `SELECT message.id, payload, content_type, headers, priority, received_at, scheduled_for, first_job, jobs, who.producer_id,
+     who.name AS producer_name
+   FROM bartleby.webhook_messages AS message LEFT JOIN bartleby.webhook_producers AS who ON who.id = message.producer
+   WHERE message.channel = $1 AND message_id = $2`,
   { bigints: true },
 )
 
@@ -109,7 +106,8 @@ const dispatched = pageStatements('webhooks.listMessages', {
   columns: 'message_id',
   index: 'webhook_messages_newest',
   at: 'received_at',
-  where: 'channel = $4 AND received_at IS NOT NULL',
+  of: 'channel',
+  where: 'received_at IS NOT NULL',
 })
 
 /** What was scheduled has an index for those that wait and one for the others: a few of one kind are found among many of the other. */
@@ -118,14 +116,16 @@ const waiting = pageStatements('webhooks.listWaiting', {
   columns: 'message_id',
   index: 'webhook_messages_waiting_newest',
   at: 'created_at',
-  where: 'channel = $4 AND next_try_at IS NOT NULL',
+  of: 'channel',
+  where: 'next_try_at IS NOT NULL',
 })
 const scheduledAndSent = pageStatements('webhooks.listScheduledAndSent', {
   table: 'webhook_messages',
   columns: 'message_id',
   index: 'webhook_messages_sent_newest',
   at: 'created_at',
-  where: 'channel = $4 AND scheduled_for IS NOT NULL AND received_at IS NOT NULL',
+  of: 'channel',
+  where: 'scheduled_for IS NOT NULL AND received_at IS NOT NULL',
 })
 
 interface ListRow extends PageRow {

@@ -82,7 +82,9 @@ export interface ListTable {
   readonly index: string
   /** The column that the list is in the order of. */
   readonly at: string
-  /** What else rows must meet; its parameters begin with $4. */
+  /** The first column of the index, where a list is of one value of it: $4. */
+  readonly of?: string
+  /** What else rows must meet. */
   readonly where?: string
 }
 
@@ -91,12 +93,12 @@ export interface ListTable {
  * it lies in the list. No locks.
  */
 export function pageStatements(name: string, list: ListTable): PageStatements {
-  const { table, columns, index, at, where = '' } = list
+  const { table, columns, index, at, of, where } = list
   const statement = (side: Span['side'], comparison: string, order: string) => {
     return sql(
       `${name}.${side}`,
       `SELECT id, ${at} AS page_at, ${columns} FROM bartleby.${table} INDEXED BY ${index}
-        WHERE ${where === '' ? '' : `${where} AND `}(${at}, id) ${comparison} ($1, $2)
+        WHERE ${of === undefined ? '' : `${of} = $4 AND `}(${at}, id) ${comparison} ($1, $2) ${where === undefined ? '' : `AND ${where}`}
         ORDER BY ${at} ${order}, id ${order} LIMIT $3`,
       { bigints: true },
     )

@@ -47,7 +47,7 @@ const claimMany = sql(
   `UPDATE bartleby.webhook_jobs SET state = ${JOB.inFlight}, changed_at = $1, exhausted = 0, extra_seconds = ${SECONDS},
      due_at = $1::bigint + $2::bigint + ${SECONDS} * 1000000,
      claim = CAST($4::jsonb -> id ->> 0 AS text), attempts = attempts + $5::int
-   WHERE id = ANY($3::text[]) AND attempts = CAST($4::jsonb -> id ->> 1 AS int) AND +state IN ($6, $7)
+   WHERE id = ANY($3::text[]) AND attempts = CAST($4::jsonb -> id ->> 1 AS int) AND state IN ($6, $7)
    RETURNING id`,
 )
 

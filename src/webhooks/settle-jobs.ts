@@ -80,8 +80,8 @@ async function withCases({ tx }: OfficeWork, moves: readonly Move[]): Promise<re
 }
 
 /**
- * Jobs by primary key, in the order of their ids; `$2` has a list for each, not for a join, as in pull-moves.ts. The plus keeps the stores from looking for them among all
- * jobs in flight, which they do as long as they do not know how many there are. Cost: the jobs of the batch.
+ * Jobs by primary key, in the order of their ids; `$2` has a list for each, not for a join, as in pull-moves.ts. Cost: the
+ * jobs of the batch.
  */
 const moveMany = sql(
   'webhooks.move',
@@ -89,7 +89,7 @@ const moveMany = sql(
     UPDATE bartleby.webhook_jobs
     SET state = CAST($2::jsonb -> id ->> 1 AS smallint), attempts = attempts + CAST($2::jsonb -> id ->> 2 AS int),
       due_at = CAST($2::jsonb -> id ->> 3 AS bigint), letter = CAST($2::jsonb -> id ->> 4 AS bigint), claim = NULL, changed_at = $3
-    WHERE id = ANY($1::text[]) AND +state = ${JOB.inFlight} AND claim = CAST($2::jsonb -> id ->> 0 AS text)
+    WHERE id = ANY($1::text[]) AND state = ${JOB.inFlight} AND claim = CAST($2::jsonb -> id ->> 0 AS text)
     RETURNING id, consumer`,
 )
 

@@ -73,6 +73,7 @@ export const KAFKA_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'kafka.recordsOn': places,
   'kafka.takenIds': [list(some.map((n) => uuidOf(1, n)))],
   'kafka.sendsOf': [minted],
+  'kafka.sendsOfChain': [minted],
   'kafka.sendsOn': sentPlaces,
   'kafka.sendsUnplaced': [list(['retry', 'another'])],
   'kafka.capture': [NOW, ...records(5), ...deathNotes(5, 'kafka')],

@@ -10,19 +10,11 @@ const SORTS_ALL = 'believes that its first columns are met by few rows, and sort
 export const NOT_YET: Readonly<Record<string, string>> = {
   // desks
   'redrive.firstOutside': 'costs enough for JIT with a million letters (BARTLEBY_PROVE=1)',
-  'redriveLetters.ahead': 'costs enough for JIT with a million letters (BARTLEBY_PROVE=1)',
   'webhooks.queuedJobs': `${SORTS_ALL}, with 200,000 jobs (BARTLEBY_PROVE=1)`,
-  'kafka.unknownEvents': SORTS_ALL,
-  'runs.page': 'reads all runs and sorts them when statistics are missing',
-  'runs.removeEnded': 'reads all runs when statistics are missing',
-  'webhooks.audience': 'reads all consumers when statistics are those of a small store',
   'webhooks.listMessages.newer': SORTS_ALL,
   'webhooks.listMessages.older': SORTS_ALL,
   'webhooks.listScheduledAndSent.newer': SORTS_ALL,
   'webhooks.listScheduledAndSent.older': SORTS_ALL,
   'webhooks.listWaiting.newer': SORTS_ALL,
   'webhooks.listWaiting.older': SORTS_ALL,
-  // letters
-  'redriveExceptions.count': 'reads all exceptions when statistics are those of a small store',
-  'redrives.forget.redrive_exceptions': 'reads all exceptions of the redrive for a batch of them',
 }

@@ -2,6 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { declaredStatements } from '../../src/db/database.ts'
+import { addFunctions } from '../../src/db/sqlite.ts'
 import { migrateStore } from '../../src/office.ts'
 import { type FreshStore, freshSqlite } from '../harness/stores.ts'
 import { named } from './explain.ts'
@@ -155,6 +156,7 @@ describe('statements on SQLite', () => {
     place = await freshSqlite()
     await migrateStore(place.url)
     store = new DatabaseSync(place.url.slice('sqlite:'.length))
+    addFunctions(store)
   })
 
   afterAll(async () => {

@@ -17,7 +17,7 @@ const ids = (prefix: string, first: number, step: number, count = 20) =>
 
 const everyConsumer = [PUSHED, PULLED, ...numbers(FIRST_OTHER, OTHERS)]
 const ofEach = (value: Argument) => list(everyConsumer.map(() => value))
-const named = JSON.stringify(numbers(3, OTHERS).map((n) => [`channel-${n}`, `consumer-${n}`]))
+const named = ['channel', 'consumer'].map((kind) => list(numbers(3, OTHERS).map((n) => `${kind}-${n}`)))
 const ends = JSON.stringify(
   everyConsumer.flatMap((consumer) => numbers(0, 5).map((state) => [consumer, state])),
 )
@@ -49,7 +49,7 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.forgetDeltas': [ofEach(PUSHED)],
   'webhooks.forget.webhook_totals': [ofEach(PUSHED)],
 
-  'webhooks.deadConsumers': [named],
+  'webhooks.deadConsumers': named,
   'webhooks.jobEnds': [ends],
   'webhooks.consumersOf': [list(everyConsumer)],
   'webhooks.namesOfConsumer': [PUSHED],
@@ -110,13 +110,13 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.newestDead': [PUSHED],
   'webhooks.nextDead': [PUSHED, LOWEST, '', HIGHEST, LAST, 25, 5],
 
-  'webhooks.audience': [list([CHANNEL])],
+  'webhooks.audience': [list([CHANNEL]), '{""}'],
   'webhooks.insertJobs': [
-    NOW,
     '{x000000001,x000000002}',
     '{m000000001,m000000001}',
     '{0,0}',
     list([PUSHED, PULLED]),
+    NOW,
   ],
   'webhooks.insertMessages': [
     NOW,
@@ -138,11 +138,7 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.parties': ['{channel-1,channel-7}', '{producer-1,producer-7}'],
   'webhooks.takeDue': [ALL_DUE, 5],
   'webhooks.takeDueOne': ['m000000100'],
-  'webhooks.markDispatched': [
-    NOW,
-    '{m000000100,m000000120}',
-    forEach(['m000000100', 'm000000120'], (place) => [`x00000000${place + 1}`, 1]),
-  ],
+  'webhooks.markDispatched': ['{m000000100,m000000120}', '{x000000001,x000000002}', '{1,1}', NOW],
   'webhooks.putBack': ['m000000100', LATER],
   'webhooks.nextChannel': [CHANNEL],
   'webhooks.nextToPrune': [CHANNEL, ALL_DUE, LOWEST, '', 5],

@@ -104,6 +104,5 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.readProducer',
   ],
   history_by_correlation: ['letters.erasureOfRun'],
-  webhook_consumers_newest: ['webhooks.audience'],
   webhook_messages_waiting: ['webhooks.nextScheduled'],
 }

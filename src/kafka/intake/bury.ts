@@ -135,7 +135,7 @@ const EVENT = `letter_id, order_ts, record_offset, intake, record_ts, same_key, 
 /** All of them in one statement: only inserts, beside one look for the letter of each source id. */
 const captureMany = captureStatement(
   'kafka.capture',
-  `given AS MATERIALIZED (
+  `given AS (
      SELECT nextval('bartleby.letter_ids') AS letter_id, nextval('bartleby.kafka_intake') AS intake, record.*
      FROM (${unpacked(2)}) AS record
    ), events AS (

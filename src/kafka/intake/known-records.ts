@@ -3,22 +3,19 @@
  * next death of something that was sent. The partitions of the records are locked, so none of them can be stored meanwhile.
  */
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
+import { eachOf } from '../../db/each.ts'
 import { type DlqId, dlqId, type EventId } from '../event.ts'
 import { sendsOf } from './known-sends.ts'
 import { derivedId, type Incoming, placeOf, sourceIdOf } from './store-incoming.ts'
-import { rowsOn, STRETCHES, stretchesOf } from './store-stretches.ts'
+import { rowsOn, STRETCH, stretchesOf } from './store-stretches.ts'
 
 /** The records that are known on stretches of partitions, by primary key: not more than there are places on them. */
-const readOn = sql(
+const readOn = eachOf(
   'kafka.recordsOn',
-  {
-    postgres: `SELECT asked.n, known.record_offset, known.fingerprint FROM ${STRETCHES}
-      CROSS JOIN LATERAL (SELECT record_offset, fingerprint FROM bartleby.kafka_records WHERE topic = asked.topic
-        AND partition = asked.partition AND record_offset >= asked.first AND record_offset <= asked.last OFFSET 0) AS known`,
-    sqlite: `SELECT record_offset, fingerprint FROM kafka_records
-      WHERE topic = $1 AND partition = $2 AND record_offset >= $3 AND record_offset <= $4`,
-  },
-  { bigints: true },
+  STRETCH,
+  ({ topic, partition, first, last }) => `SELECT record_offset, fingerprint FROM bartleby.kafka_records
+    WHERE topic = ${topic} AND partition = ${partition} AND record_offset >= ${first} AND record_offset <= ${last}
+    ORDER BY topic, partition, record_offset`,
 )
 
 /** Which of these names are taken, on their unique index. */

@@ -3,6 +3,7 @@
  * place where the broker put it, or, while that place is not on file, by looking like what was sent.
  */
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
+import { eachOf, rowsOfEach } from '../../db/each.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type EventFacts, type EventId, eventId, UNKNOWN } from '../event.ts'
 import { isTopicName } from '../names.ts'
@@ -10,7 +11,7 @@ import { UNPLACED } from '../send.ts'
 import { decodeHeaders, lastHeader } from '../wire/headers.ts'
 import { bufferOf } from '../wire/text.ts'
 import { type Incoming, placeOf } from './store-incoming.ts'
-import { rowsOn, STRETCHES, type Stretch } from './store-stretches.ts'
+import { rowsOn, STRETCH, type Stretch } from './store-stretches.ts'
 
 const SENDS = 'event_id, letter_id, reopened, resends, target, published_partition, published_offset'
 /** The letters of ids that were minted, by primary key. */
@@ -21,32 +22,22 @@ const readSends = sql(
 )
 
 /** What was sent to stretches of partitions, on kafka_sends_at. */
-const readSendsOn = sql(
+const readSendsOn = eachOf(
   'kafka.sendsOn',
-  {
-    postgres: `SELECT asked.n, send.event_id, send.made_at FROM ${STRETCHES}
-      CROSS JOIN LATERAL (SELECT event_id, made_at FROM bartleby.kafka_sends WHERE target = asked.topic
-        AND published_partition = asked.partition AND published_offset >= asked.first AND published_offset <= asked.last
-        AND published_offset IS NOT NULL OFFSET 0) AS send`,
-    sqlite: `SELECT event_id, made_at FROM kafka_sends WHERE target = $1 AND published_partition = $2
-      AND published_offset >= $3 AND published_offset <= $4 AND published_offset IS NOT NULL`,
-  },
-  { bigints: true },
+  STRETCH,
+  ({ topic, partition, first, last }) => `SELECT event_id, made_at FROM bartleby.kafka_sends
+    WHERE target = ${topic} AND published_partition = ${partition} AND published_offset >= ${first} AND published_offset <= ${last}
+      AND published_offset IS NOT NULL ORDER BY target, published_partition, published_offset`,
 )
 
 /** One publish of a service is under way at a time; the others are those that nobody ever learned the end of. */
 const MOST_UNPLACED = 50
 /** The last publishes to topics whose place is not known, the newest first, on kafka_sends_unplaced. */
-const readUnplaced = sql(
+const readUnplaced = eachOf(
   'kafka.sendsUnplaced',
-  {
-    postgres: `SELECT send.* FROM unnest($1::text[]) AS asked (topic)
-      CROSS JOIN LATERAL (SELECT event_id, target, record_key, headers FROM bartleby.kafka_sends
-        WHERE target = asked.topic AND ${UNPLACED} ORDER BY target DESC, made_at DESC LIMIT ${MOST_UNPLACED}) AS send`,
-    sqlite: `SELECT event_id, target, record_key, headers FROM kafka_sends
-      WHERE target = $1 AND ${UNPLACED} ORDER BY target DESC, made_at DESC LIMIT ${MOST_UNPLACED}`,
-  },
-  { bigints: true },
+  { topic: 'text' },
+  ({ topic }) => `SELECT event_id, target, record_key, headers FROM bartleby.kafka_sends
+    WHERE target = ${topic} AND ${UNPLACED} ORDER BY target DESC, made_at DESC LIMIT ${MOST_UNPLACED}`,
 )
 
 type SendRow = Readonly<
@@ -115,12 +106,12 @@ async function sendsAtPlaces(tx: Transaction, all: readonly Incoming[]): Promise
   ])
 }
 
-async function unplacedAt(tx: Transaction, topics: readonly string[]): Promise<UnplacedRow[]> {
-  if (tx.dialect === 'postgres') return tx.rows<UnplacedRow>(readUnplaced, topics)
-  const found: UnplacedRow[] = []
-  for (const topic of topics) found.push(...(await tx.rows<UnplacedRow>(readUnplaced, topic)))
-  return found
-}
+const unplacedAt = (tx: Transaction, topics: readonly string[]): Promise<UnplacedRow[]> =>
+  rowsOfEach<UnplacedRow>(
+    tx,
+    readUnplaced,
+    topics.map((topic) => [topic]),
+  )
 
 /** Whether a record is what became of a publish: all that a service of hexkit leaves as it is. It writes the value anew. */
 function isAlike({ record_key, headers }: UnplacedRow, { record, facts }: Incoming): boolean {

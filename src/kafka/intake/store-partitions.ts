@@ -1,5 +1,7 @@
 /** The books of partitions: how far each was read and what came of its records. Who stores records of a partition locks its row. */
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
+import { eachOf, rowsOfEach } from '../../db/each.ts'
+import { runGiven } from '../../db/given.ts'
 import type { Stored } from '../ports.ts'
 
 /** Before every record there is. */
@@ -51,29 +53,22 @@ interface Place {
 
 const key = ({ topic, partition }: Place): string => `${topic}:${partition}`
 
-const ADD =
-  'INSERT INTO bartleby.kafka_partitions (topic, partition, order_ts, next_offset, received, duplicates, created, reopened, gaps)'
-const NEW = `${BEFORE_ALL}, 0, 0, 0, 0, 0, 0`
-
 /** The partitions that are new, in a fixed order; of two who make the same, the second waits for the first. */
-const addPartitions = sql('kafka.addPartitions', {
-  postgres: `${ADD} SELECT topic, partition, ${NEW} FROM unnest($1::text[], $2::int[]) AS asked (topic, partition)
-    ON CONFLICT (topic, partition) DO NOTHING`,
-  sqlite: `${ADD} VALUES ($1, $2, ${NEW}) ON CONFLICT (topic, partition) DO NOTHING`,
-})
-
-const BOOK = 'topic, partition, order_ts, next_offset'
+const addPartitions = sql(
+  'kafka.addPartitions',
+  `INSERT INTO bartleby.kafka_partitions
+     (topic, partition, order_ts, next_offset, received, duplicates, created, reopened, gaps)
+   SELECT given.topic, given.partition, ${BEFORE_ALL}, 0, 0, 0, 0, 0, 0
+   FROM unnest($1::text[], $2::int[]) AS given (topic, partition) WHERE true
+   ON CONFLICT (topic, partition) DO NOTHING`,
+)
 
 /** Partitions by primary key, locked one after the other as they are asked for. */
-const lockPartitions = sql(
+const lockPartitions = eachOf(
   'kafka.lockPartitions',
-  {
-    postgres: `SELECT held.* FROM unnest($1::text[], $2::int[]) AS asked (topic, partition)
-      CROSS JOIN LATERAL (SELECT ${BOOK} FROM bartleby.kafka_partitions
-        WHERE topic = asked.topic AND partition = asked.partition FOR UPDATE) AS held`,
-    sqlite: `SELECT ${BOOK} FROM kafka_partitions WHERE topic = $1 AND partition = $2`,
-  },
-  { bigints: true },
+  { topic: 'text', partition: 'int' },
+  ({ topic, partition }) => `SELECT topic, partition, order_ts, next_offset FROM bartleby.kafka_partitions
+    WHERE topic = ${topic} AND partition = ${partition} FOR UPDATE`,
 )
 
 interface BookRow {
@@ -109,25 +104,16 @@ export async function openBooks(tx: Transaction, places: readonly Place[]): Prom
 }
 
 async function lockAll(tx: Transaction, places: readonly Place[]): Promise<readonly BookRow[]> {
-  if (tx.dialect === 'postgres') {
-    const topics = places.map(({ topic }) => topic)
-    const partitions = places.map(({ partition }) => partition)
-    const asked = [topics, partitions] as const
-    // Both travel together.
-    const [, rows] = await Promise.all([
-      tx.run(addPartitions, ...asked),
-      tx.rows<BookRow>(lockPartitions, ...asked),
-    ])
-    return rows
-  }
-  await tx.runEach(
-    addPartitions,
-    places.map(({ topic, partition }) => [topic, partition]),
-  )
-  const rows: BookRow[] = []
-  for (const { topic, partition } of places) {
-    rows.push(...(await tx.rows<BookRow>(lockPartitions, topic, partition)))
-  }
+  const asked = places.map(({ topic, partition }) => [topic, partition])
+  // Both travel together.
+  const [, rows] = await Promise.all([
+    runGiven(
+      tx,
+      addPartitions,
+      places.map(({ topic, partition }) => ({ topic, partition })),
+    ),
+    rowsOfEach<BookRow>(tx, lockPartitions, asked),
+  ])
   return rows
 }
 

@@ -26,7 +26,7 @@ const [IDS, CORRELATIONS, SENDS, NOW] = [1, 2, 3, 4].map((n) => `$${PACKED_PARAM
 /** All of them in one statement: each event and each letter by primary key, one row more in the chain and in the register. */
 const renewMany = sql('kafka.renewMany', {
   postgres: `
-    WITH given AS MATERIALIZED (
+    WITH given AS (
       SELECT nextval('bartleby.kafka_intake') AS intake, reopened.letter_id, reopened.correlation_id, reopened.send, record.*
       FROM (${unpacked(1)}) AS record
       JOIN unnest(${IDS}::bigint[], ${CORRELATIONS}::text[], ${SENDS}::uuid[]) WITH ORDINALITY
@@ -41,8 +41,8 @@ const renewMany = sql('kafka.renewMany', {
         .replace('$now', `${NOW}`)
         .replace('$send', 'given.send')}
       FROM given
-      CROSS JOIN LATERAL (SELECT * FROM bartleby.kafka_events WHERE letter_id = given.letter_id LIMIT 1) AS event
-      CROSS JOIN LATERAL (SELECT headers, payload FROM bartleby.letters WHERE id = given.letter_id LIMIT 1) AS letter
+      JOIN bartleby.kafka_events AS event ON event.letter_id = given.letter_id
+      JOIN bartleby.letters AS letter ON letter.id = given.letter_id
     ), registered AS (
       INSERT INTO bartleby.kafka_records (topic, partition, record_offset, fingerprint, dlq_id, letter_id)
       SELECT topic, partition, record_offset, fingerprint, dlq_id, letter_id FROM given
@@ -52,7 +52,7 @@ const renewMany = sql('kafka.renewMany', {
         partition = given.partition, attempts = event.attempts + 1, state = ${STATE.pending}, value_null = given.value_null,
         dlq_id = given.dlq_id, event_id = NULL, service = given.service, original_topic = given.original_topic,
         topic = given.topic, claim = NULL, claimed_by = NULL, record_key = given.key, facts = given.facts
-      FROM given WHERE event.letter_id = given.letter_id AND event.letter_id = ANY(${IDS}::bigint[])
+      FROM given WHERE event.letter_id = given.letter_id
     )
     ${renewingContents('given', `${IDS}`)}`,
   sqlite: '',

@@ -20,16 +20,8 @@ const IS_OPEN = `event.event_id = send.event_id AND event.state IN (${STATE.clai
 /** The current publishes of events that are not settled, and their events; both by primary key. */
 const readOpen = sql(
   'kafka.openSends',
-  {
-    postgres: `SELECT ${OPEN} FROM unnest($1::uuid[]) AS asked (id)
-      CROSS JOIN LATERAL (SELECT * FROM bartleby.kafka_sends WHERE event_id = asked.id LIMIT 1) AS send
-      CROSS JOIN LATERAL (SELECT * FROM bartleby.kafka_events WHERE letter_id = send.letter_id LIMIT 1) AS event
-      WHERE ${IS_OPEN}`,
-    sqlite: `SELECT ${OPEN} FROM json_each($1) AS asked
-      CROSS JOIN kafka_sends AS send ON send.event_id = asked.value
-      CROSS JOIN kafka_events AS event ON event.letter_id = send.letter_id
-      WHERE ${IS_OPEN}`,
-  },
+  `SELECT ${OPEN} FROM bartleby.kafka_sends AS send JOIN bartleby.kafka_events AS event ON event.letter_id = send.letter_id
+   WHERE send.event_id = ANY($1::uuid[]) AND ${IS_OPEN}`,
   { bigints: true },
 )
 

@@ -2,7 +2,8 @@
  * Stretches of partitions: offsets that follow each other without a gap, as records mostly come. The store is asked about a stretch
  * at once, and answers with no more than what was asked about, however full the partition is.
  */
-import type { Integer, Statement, Transaction } from '../../db/database.ts'
+import type { Statement, Transaction } from '../../db/database.ts'
+import { rowsOfEach } from '../../db/each.ts'
 
 export interface Stretch {
   readonly topic: string
@@ -30,37 +31,19 @@ export function stretchesOf(
   return [...done, ...open.values()]
 }
 
-/** PostgreSQL's rows of the stretches that `rowsOn` asks about. */
-export const STRETCHES =
-  'unnest($1::text[], $2::int[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS asked (topic, partition, first, last, n)'
+/** What questions about stretches are asked about. */
+export const STRETCH = { topic: 'text', partition: 'int', first: 'bigint', last: 'bigint' } as const
 
-/**
- * The rows of a statement about stretches, each with the one that it is of. PostgreSQL is asked about all at once, in the parameters of
- * `STRETCHES`, and tells by `n` which is meant; SQLite about one after the other.
- */
+/** The answers to a question about stretches, each with the one that it is of. */
 export async function rowsOn<Row extends object, On extends Stretch = Stretch>(
   tx: Transaction,
   statement: Statement,
   stretches: readonly On[],
 ): Promise<(Row & { readonly on: On })[]> {
-  const found: (Row & { readonly on: On })[] = []
-  if (tx.dialect === 'sqlite') {
-    for (const on of stretches) {
-      const rows = await tx.rows<Row>(statement, on.topic, on.partition, on.first, on.last)
-      for (const row of rows) found.push({ ...row, on })
-    }
-    return found
-  }
-  const rows = await tx.rows<Row & { readonly n: Integer }>(
-    statement,
-    stretches.map(({ topic }) => topic),
-    stretches.map(({ partition }) => partition),
-    stretches.map(({ first }) => first),
-    stretches.map(({ last }) => last),
-  )
-  for (const row of rows) {
-    const on = stretches[Number(row.n) - 1]
-    if (on !== undefined) found.push({ ...row, on })
-  }
-  return found
+  const asked = stretches.map(({ topic, partition, first, last }) => [topic, partition, first, last])
+  const rows = await rowsOfEach<Row>(tx, statement, asked)
+  return rows.flatMap((row) => {
+    const on = stretches[row.n]
+    return on === undefined ? [] : [{ ...row, on }]
+  })
 }

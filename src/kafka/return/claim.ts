@@ -54,12 +54,8 @@ const HOLD = `event.service, event.state, event.claim, event.claimed_by, event.l
 /** An event and its letter, both by primary key. */
 const readHold = sql(
   'kafka.hold',
-  {
-    postgres: `SELECT ${HOLD} FROM (SELECT * FROM bartleby.kafka_events WHERE letter_id = $1 LIMIT 1) AS event
-      CROSS JOIN LATERAL (SELECT correlation_id, source_id, redrive FROM bartleby.letters WHERE id = $1 LIMIT 1) AS letter`,
-    sqlite: `SELECT ${HOLD} FROM kafka_events AS event CROSS JOIN letters AS letter ON letter.id = event.letter_id
-      WHERE event.letter_id = $1`,
-  },
+  `SELECT ${HOLD} FROM bartleby.kafka_events AS event JOIN bartleby.letters AS letter ON letter.id = event.letter_id
+   WHERE event.letter_id = $1`,
   { bigints: true },
 )
 

@@ -36,8 +36,6 @@ export type Again =
   | { readonly again: 'lost'; readonly by: Named }
 
 const ORDER = 'order_ts, topic, partition, record_offset, intake'
-/** As a range, in the order that only one index has: under an equality PostgreSQL may walk past all other topics of the service. */
-const OF_TOPIC = 'original_topic BETWEEN $2 AND $2'
 
 /** The first of a queue that is unresolved: one row of the index of the queue. */
 const head = (name: string, index: string, where: string, order: string) =>
@@ -47,12 +45,12 @@ const head = (name: string, index: string, where: string, order: string) =>
      WHERE ${where} AND state < ${STATE.published} ORDER BY ${order} LIMIT 1`,
     { bigints: true },
   )
-const headOfService = head('kafka.headOfService', 'kafka_queue', 'service = $1', ORDER)
+const headOfService = head('kafka.headOfService', 'kafka_queue', 'service = $1', `service, ${ORDER}`)
 const headOfTopic = head(
   'kafka.headOfTopic',
   'kafka_queue_of_topic',
-  `service = $1 AND ${OF_TOPIC}`,
-  `original_topic, ${ORDER}`,
+  'service = $1 AND original_topic = $2',
+  `service, original_topic, ${ORDER}`,
 )
 
 const IN_FLIGHT = `state IN (${STATE.claimed}, ${STATE.publishing})`
@@ -69,14 +67,14 @@ const inFlightOfService = inFlight('kafka.inFlight', 'service = $1')
 const inFlightOfAll = inFlight('kafka.allInFlight', "service > ''")
 
 /** The row of a service, locked until the transaction ends. */
-const lockRow = sql('kafka.lockService', {
-  postgres: 'SELECT service FROM bartleby.kafka_services WHERE service = $1 FOR UPDATE',
-  sqlite: '',
-})
-const insertRow = sql('kafka.addService', {
-  postgres: 'INSERT INTO bartleby.kafka_services (service) VALUES ($1) ON CONFLICT (service) DO NOTHING',
-  sqlite: '',
-})
+const lockRow = sql(
+  'kafka.lockService',
+  'SELECT service FROM bartleby.kafka_services WHERE service = $1 FOR UPDATE',
+)
+const insertRow = sql(
+  'kafka.addService',
+  'INSERT INTO bartleby.kafka_services (service) VALUES ($1) ON CONFLICT (service) DO NOTHING',
+)
 
 interface HeadRow {
   readonly letter_id: Integer
@@ -209,8 +207,7 @@ export async function lockEvent(tx: Transaction, id: LetterId): Promise<StoredEv
 
 /** Locks a service until the transaction ends. */
 async function lockService(tx: Transaction, service: string): Promise<void> {
-  // SQLite has one writer.
-  if (tx.dialect === 'sqlite' || (await tx.rows(lockRow, service)).length > 0) return
+  if ((await tx.rows(lockRow, service)).length > 0) return
   await tx.run(insertRow, service)
   await tx.rows(lockRow, service)
 }

@@ -5,11 +5,12 @@
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Xid, xid } from '../../core/xid.ts'
 import { type Database, type Integer, sql, type Transaction } from '../../db/database.ts'
+import { rowsOfEach } from '../../db/each.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { Tallies } from '../tallies.ts'
 import { JOB } from '../webhook.ts'
 import { holdProbe, releaseProbe } from './pauses.ts'
-import { byUrgency, countsOf, peekReady, rowsOfEach } from './peek.ts'
+import { byUrgency, countsOf, peekReady } from './peek.ts'
 
 /** A push consumer as it was when its jobs were claimed. */
 export interface Receiver {
@@ -63,7 +64,7 @@ const claimReady = sql(
   'webhooks.claim',
   {
     postgres: `
-      WITH taken AS MATERIALIZED (
+      WITH taken AS (
         SELECT job.id FROM unnest($1::int[], $2::int[]) AS wanted (consumer, room)
         CROSS JOIN LATERAL (
           SELECT id FROM bartleby.webhook_jobs
@@ -124,7 +125,7 @@ export function claimJobs(db: Database, request: ClaimRequest): Promise<Claim> {
     const wanted = new Map(allotments.map(({ consumer, allotted }) => [consumer, allotted]))
     for (const [consumer, allotted] of wanted) if (allotted === 0) wanted.delete(consumer)
     const { claim, now, claimedUntil } = request
-    const rows = await rowsOfEach<JobRow>(tx, claimReady, wanted, claim, now, claimedUntil)
+    const rows = await rowsOfEach<JobRow>(tx, claimReady, [...wanted], claim, now, claimedUntil)
     const taken = countsOf(rows)
     const known = new Set(receivers.map(({ number }) => number))
     const finished = new Set([...closed, ...request.consumers.filter((consumer) => !known.has(consumer))])

@@ -26,22 +26,18 @@ const ROW_BYTES = 1_000
 
 /**
  * Messages by primary key, with their payloads as long as those before them are smaller than $2 together: what does not
- * fit is not read; on SQLite, which would keep all payloads for the sum, each is looked up by its row. No locks. Cost: the
- * messages, and the bytes that fit.
+ * fit is not read. No locks. Cost: the messages, and the bytes that fit.
  */
-const readContents = sql('webhooks.contents', {
-  postgres: `
-    SELECT id, message_id, content_type, headers,
-      CASE WHEN sum(octet_length(payload)) OVER (ROWS UNBOUNDED PRECEDING) - octet_length(payload) < $2 THEN payload END AS payload
-    FROM bartleby.webhook_messages WHERE id = ANY($1::text[])`,
-  sqlite: `
-    SELECT id, message_id, content_type, headers,
-      CASE WHEN before < $2 THEN (SELECT payload FROM webhook_messages AS whole WHERE whole.rowid = place) END AS payload
-    FROM (
-      SELECT *, sum(size) OVER (ROWS UNBOUNDED PRECEDING) - size AS before FROM (
-        SELECT rowid AS place, id, message_id, content_type, headers, length(payload) AS size
-        FROM webhook_messages WHERE id IN (SELECT value FROM json_each($1))))`,
-})
+const readContents = sql(
+  'webhooks.contents',
+  `SELECT id, message_id, content_type, headers,
+     CASE WHEN before < $2 THEN (SELECT payload FROM bartleby.webhook_messages AS whole WHERE whole.id = sized.id) END AS payload
+   FROM (
+     SELECT *, sum(size) OVER (ROWS UNBOUNDED PRECEDING) - size AS before FROM (
+       SELECT id, message_id, content_type, headers, octet_length(payload) AS size
+       FROM bartleby.webhook_messages WHERE id = ANY($1::text[])) AS asked
+   ) AS sized`,
+)
 
 interface Row {
   readonly id: string

@@ -2,40 +2,28 @@
  * Looking at ready jobs without taking them: which consumers have any, and which jobs go first when there is not room for all.
  */
 import { type Instant, instant } from '../../core/clock.ts'
-import { type Integer, type Session, type Statement, sql, type Value } from '../../db/database.ts'
+import { type Integer, type Session, sql } from '../../db/database.ts'
+import { eachOf, rowsOfEach } from '../../db/each.ts'
 import { JOB } from '../webhook.ts'
 
 /**
  * The push consumers that have ready jobs and are not paused: one look into webhook_jobs_ready for each consumer that has
  * any, behind the one before, however many jobs each has. A pull consumer costs one look. No locks.
  */
-const findConsumers = sql('webhooks.consumersWithReady', {
-  postgres: `
-    WITH RECURSIVE found (consumer) AS (
-      SELECT -1
-      UNION ALL
-      SELECT job.consumer FROM found CROSS JOIN LATERAL (
-        SELECT consumer FROM bartleby.webhook_jobs
-        WHERE state = ${JOB.ready} AND consumer > found.consumer
-        ORDER BY consumer, priority DESC, created_at, id LIMIT 1
-      ) AS job
-    )
-    SELECT consumer FROM found
-    WHERE (SELECT true FROM bartleby.webhook_consumers AS known
-           WHERE known.number = found.consumer AND known.pulls = 0 AND (known.paused_until IS NULL OR known.paused_until <= $1))`,
-  sqlite: `
-    WITH RECURSIVE found (consumer) AS (
-      SELECT -1
-      UNION ALL
-      SELECT (SELECT job.consumer FROM webhook_jobs AS job INDEXED BY webhook_jobs_ready
-              WHERE job.state = ${JOB.ready} AND job.consumer > found.consumer
-              ORDER BY job.consumer, job.priority DESC, job.created_at, job.id LIMIT 1)
-      FROM found WHERE found.consumer IS NOT NULL
-    )
-    SELECT consumer FROM found
-    WHERE EXISTS (SELECT 1 FROM webhook_consumers AS known
-                  WHERE known.number = found.consumer AND known.pulls = 0 AND (known.paused_until IS NULL OR known.paused_until <= $1))`,
-})
+const findConsumers = sql(
+  'webhooks.consumersWithReady',
+  `WITH RECURSIVE found (consumer) AS (
+     SELECT -1
+     UNION ALL
+     SELECT (SELECT job.consumer FROM bartleby.webhook_jobs AS job INDEXED BY webhook_jobs_ready
+             WHERE job.state = ${JOB.ready} AND job.consumer > found.consumer
+             ORDER BY job.consumer, job.priority DESC, job.created_at, job.id LIMIT 1)
+     FROM found WHERE found.consumer IS NOT NULL
+   )
+   SELECT consumer FROM found
+   WHERE (SELECT known.pulls = 0 AND (known.paused_until IS NULL OR known.paused_until <= $1)
+          FROM bartleby.webhook_consumers AS known WHERE known.number = found.consumer)`,
+)
 
 /** The numbers of the push consumers that have ready jobs and are not paused. */
 export async function consumersWithReady(session: Session, now: Instant): Promise<readonly number[]> {
@@ -44,22 +32,14 @@ export async function consumersWithReady(session: Session, now: Instant): Promis
 }
 
 /** The keys of the first ready jobs of each consumer, from webhook_jobs_ready. Cost: the keys that are asked for. No locks. */
-const readReady = sql(
+const readReady = eachOf(
   'webhooks.peek',
-  {
-    postgres: `
-      SELECT wanted.consumer, job.priority, job.created_at, job.id
-      FROM unnest($1::int[], $2::int[]) AS wanted (consumer, room)
-      CROSS JOIN LATERAL (
-        SELECT priority, created_at, id FROM bartleby.webhook_jobs
-        WHERE state = ${JOB.ready} AND consumer = wanted.consumer
-        ORDER BY priority DESC, created_at, id LIMIT wanted.room
-      ) AS job`,
-    sqlite: `
-      SELECT consumer, priority, created_at, id FROM webhook_jobs INDEXED BY webhook_jobs_ready
-      WHERE state = ${JOB.ready} AND consumer = $1 ORDER BY priority DESC, created_at, id LIMIT $2`,
-  },
-  { bigints: true },
+  { consumer: 'int', room: 'int' },
+  ({
+    consumer,
+    room,
+  }) => `SELECT consumer, priority, created_at, id FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_ready
+    WHERE state = ${JOB.ready} AND consumer = ${consumer} ORDER BY priority DESC, created_at, id LIMIT ${room}`,
 )
 
 /** What decides the order of jobs. */
@@ -92,32 +72,13 @@ export async function peekReady(
   session: Session,
   rooms: ReadonlyMap<number, number>,
 ): Promise<readonly ReadyJob[]> {
-  const rows = await rowsOfEach<Row>(session, readReady, rooms)
+  const rows = await rowsOfEach<Row>(session, readReady, [...rooms])
   return rows.map((row) => ({
     consumer: Number(row.consumer),
     priority: Number(row.priority),
     createdAt: instant(BigInt(row.created_at)),
     id: row.id,
   }))
-}
-
-/**
- * The rows of a statement that is told how many of each consumer. PostgreSQL takes all consumers at once, SQLite one after the other.
- */
-export async function rowsOfEach<Row>(
-  session: Session,
-  statement: Statement,
-  rooms: ReadonlyMap<number, number>,
-  ...values: readonly Value[]
-): Promise<readonly Row[]> {
-  if (rooms.size === 0) return []
-  if (session.dialect === 'postgres') {
-    const lists = [rooms.keys(), rooms.values()].map((list) => [...list])
-    return session.rows<Row>(statement, ...lists, ...values)
-  }
-  const rows: Row[] = []
-  for (const room of rooms) rows.push(...(await session.rows<Row>(statement, ...room, ...values)))
-  return rows
 }
 
 /** How many there are of each consumer. */

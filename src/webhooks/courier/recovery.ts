@@ -20,20 +20,13 @@ import { retryAt } from './settling.ts'
  * Jobs from the front of webhook_jobs_later become ready; those that another server is moving are passed over. Cost: the
  * jobs that are moved. Both states are QUEUED to the outside: neither counts nor the time of the last change move.
  */
-const moveDue = sql('webhooks.makeDueReady', {
-  postgres: `
-    WITH due AS MATERIALIZED (
-      SELECT id FROM bartleby.webhook_jobs WHERE state = ${JOB.later} AND due_at <= $1
-      ORDER BY due_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
-    )
-    UPDATE bartleby.webhook_jobs SET state = ${JOB.ready}, due_at = NULL
-    WHERE id = ANY(ARRAY(SELECT id FROM due)) RETURNING consumer`,
-  sqlite: `
-    UPDATE webhook_jobs SET state = ${JOB.ready}, due_at = NULL
-    WHERE id IN (SELECT id FROM webhook_jobs INDEXED BY webhook_jobs_later WHERE state = ${JOB.later} AND due_at <= $1
-                 ORDER BY due_at, id LIMIT $2)
-    RETURNING consumer`,
-})
+const moveDue = sql(
+  'webhooks.makeDueReady',
+  `UPDATE bartleby.webhook_jobs SET state = ${JOB.ready}, due_at = NULL
+   WHERE id IN (SELECT id FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_later WHERE state = ${JOB.later} AND due_at <= $1
+                ORDER BY due_at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
+   RETURNING consumer`,
+)
 
 /** Makes retries ready that are due; gives how many, and whose. */
 async function makeDueReady(

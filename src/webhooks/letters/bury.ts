@@ -51,22 +51,12 @@ export async function buryJobs(
 /** Jobs by primary key; consumer, channel and message of each by unique indexes. */
 const readFacts = sql(
   'webhooks.dyingJobs',
-  {
-    postgres: `
-      SELECT job.id, job.letter, job.consumer, job.attempts, job.state, job.claim, consumer.pulls, consumer.consumer_id,
-        (SELECT channel_id FROM bartleby.webhook_channels AS channel WHERE channel.number = consumer.channel) AS channel_id,
-        (SELECT message_id FROM bartleby.webhook_messages AS message WHERE message.id = job.message) AS message_id
-      FROM bartleby.webhook_jobs AS job
-      LEFT JOIN LATERAL (SELECT channel, consumer_id, pulls FROM bartleby.webhook_consumers
-        WHERE number = job.consumer LIMIT 1) AS consumer ON true
-      WHERE job.id = ANY($1::text[])`,
-    sqlite: `
-      SELECT job.id, job.letter, job.consumer, job.attempts, job.state, job.claim, consumer.pulls, consumer.consumer_id,
-        (SELECT channel_id FROM webhook_channels AS channel WHERE channel.number = consumer.channel) AS channel_id,
-        (SELECT message_id FROM webhook_messages AS message WHERE message.id = job.message) AS message_id
-      FROM json_each($1) AS asked CROSS JOIN webhook_jobs AS job ON job.id = asked.value
-      LEFT JOIN webhook_consumers AS consumer ON consumer.number = job.consumer`,
-  },
+  `SELECT job.id, job.letter, job.consumer, job.attempts, job.state, job.claim, consumer.pulls, consumer.consumer_id,
+     (SELECT channel_id FROM bartleby.webhook_channels AS channel WHERE channel.number = consumer.channel) AS channel_id,
+     (SELECT message_id FROM bartleby.webhook_messages AS message WHERE message.id = job.message) AS message_id
+   FROM bartleby.webhook_jobs AS job
+   LEFT JOIN bartleby.webhook_consumers AS consumer ON consumer.number = job.consumer
+   WHERE job.id = ANY($1::text[])`,
   { bigints: true },
 )
 
@@ -140,11 +130,10 @@ const causeOf = ({ reason, errorClass, errorMessage, failedBy }: DyingJob, queue
 })
 
 /** Jobs by primary key, locked in the order of their ids; gives them as they are then. */
-const lockJobs = sql('webhooks.lockDying', {
-  postgres:
-    'SELECT id, state, claim FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE',
-  sqlite: '',
-})
+const lockJobs = sql(
+  'webhooks.lockDying',
+  'SELECT id, state, claim FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE',
+)
 
 const DIED = `state = ${JOB.dead}, changed_at = $3, due_at = NULL, claim = NULL`
 
@@ -166,7 +155,7 @@ const takeAll = captureStatement(
      UPDATE bartleby.webhook_jobs SET ${DIED}, exhausted = ($4::jsonb -> id ->> 1)::smallint,
        letter = coalesce(letter, nextval('bartleby.letter_ids'))
      WHERE id = ANY($2::text[]) RETURNING id, letter, created_at, attempts, message
-   ), taken AS MATERIALIZED (
+   ), taken AS (
      SELECT gone.letter AS letter_id, ($4::jsonb -> gone.id ->> 0)::int AS note, gone.id AS source_id, false AS skipped,
        gone.created_at AS item_created_at, NULL::bigint AS laid_at, NULL::bigint AS serial, NULL::int AS part,
        gone.attempts + 1 AS dequeue_count, NULL::int AS partition, NULL::text AS dead_queue,
@@ -175,8 +164,7 @@ const takeAll = captureStatement(
        convert_to(message.message_id, 'UTF8') AS reference, convert_to(message.headers, 'UTF8') AS headers,
        nullif(message.payload, '') AS payload
      FROM gone
-     LEFT JOIN LATERAL (SELECT channel, message_id, content_type, headers, payload FROM bartleby.webhook_messages
-       WHERE id = gone.message LIMIT 1) AS message ON true
+     LEFT JOIN bartleby.webhook_messages AS message ON message.id = gone.message
    )`,
 )
 
@@ -216,8 +204,7 @@ const mark = ({ exhausted }: JobDeath): number => (exhausted ? 1 : 0)
 /** How jobs leave their flight. They stay, as dead ones with the number of their letter. */
 const takingJobs = ({ tx, now }: { readonly tx: Transaction; readonly now: Instant }): Taking<JobDeath> => ({
   async hold(deaths) {
-    // On SQLite nobody can have come between.
-    if (tx.dialect === 'sqlite' || deaths.length === 0) return deaths
+    if (deaths.length === 0) return deaths
     const rows = await tx.rows<HeldRow>(lockJobs, listOf(deaths))
     const found = new Map(rows.map((row) => [row.id, row]))
     return deaths.filter((death) => {

@@ -34,9 +34,7 @@ export const CONSUMERS = holderKind<Consumer, Row>({
   name: 'Consumer',
   table: 'webhook_consumers',
   unique: ['channel', 'consumer_id'],
-  // PostgreSQL is told the index by an order that only this one has: on a table that it knows nothing of, it would as soon read all
-  // consumers of the channel in the index of the list.
-  found: 'channel = $1 AND consumer_id BETWEEN $2 AND $2 ORDER BY consumer_id',
+  found: 'channel = $1 AND consumer_id = $2',
   key: ['number', ({ number }) => number],
   own: ['callback_url', 'pulls'],
   ownOf: ownOfConsumer,

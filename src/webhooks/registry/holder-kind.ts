@@ -106,7 +106,7 @@ export function holderKind<T extends Holder, Row extends HolderRow>(kind: KindPa
     columns,
     index: `${table}_newest`,
     at: 'created_at',
-    ...(unique.length > 1 ? { where: `${unique[0]} = $4` } : {}),
+    ...(unique.length > 1 && { of: unique[0] ?? '' }),
   })
 
   const one = ([row]: readonly Row[]): T | null => (row === undefined ? null : kind.fromRow(row))
