@@ -1,0 +1,188 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { sizeOf } from '../../test/harness/limits.ts'
+import { reportOf } from '../../test/harness/report.ts'
+import { type FreshStore, freshPostgres, freshSqlite, stores } from '../../test/harness/stores.ts'
+import { instant } from '../core/clock.ts'
+import { TestClock } from '../core/test-clock.ts'
+import { type Database, type Integer, sql } from '../db/database.ts'
+import { foldCounts } from '../db/fold.ts'
+import { migrate } from '../db/migrations.ts'
+import { openDatabase } from '../db/open.ts'
+import { SeriesNumbers } from '../history/record.ts'
+import { MIGRATIONS } from '../migrations.ts'
+import { verifyStore } from '../verify/verify.ts'
+import { forgetActivity } from './activity.ts'
+import { readAccounts } from './books.ts'
+import { letterCounter } from './counts.ts'
+import { Drawers, readDrawers } from './drawers.ts'
+import { removeEmptyDrawers } from './empty-drawers.ts'
+import { eraseLetters } from './erase.ts'
+import { Ledger } from './ledger.ts'
+import type { LetterId } from './letter.ts'
+import { captureReport } from './report.ts'
+import { inOffice } from './work.ts'
+
+const DAY = 86_400_000_000n
+const ROUNDS = sizeOf(25, 300)
+const MAX_SIGNATURES = 20_000
+
+const strays = sql(
+  'test.strays',
+  `SELECT (SELECT count(*) FROM bartleby.letters WHERE drawer NOT IN (SELECT id FROM bartleby.drawers))
+        + (SELECT count(*) FROM bartleby.letter_totals WHERE drawer NOT IN (SELECT id FROM bartleby.drawers)) AS found`,
+)
+const numbers = (from: number) =>
+  `WITH RECURSIVE numbers (n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM numbers WHERE n < ${MAX_SIGNATURES})`
+const fillSignatures = sql(
+  'test.fillSignatures',
+  `INSERT INTO bartleby.signatures (fingerprint, error_class, title, first_seen_at)
+   ${numbers(1)} SELECT '9-' || n, 'E', 't', 0 FROM numbers`,
+)
+const fillPlace = sql(
+  'test.fillPlace',
+  `INSERT INTO bartleby.places (source, engine, queue) VALUES ('http', 'full', '')`,
+)
+const fillDrawers = sql(
+  'test.fillDrawers',
+  `INSERT INTO bartleby.drawers (source, engine, queue, signature, place)
+   SELECT 'http', 'full', '', id, (SELECT max(id) FROM bartleby.places) FROM bartleby.signatures WHERE fingerprint LIKE '9-%'`,
+)
+
+/** A server, with what it remembers of drawers. */
+class Server {
+  readonly db: Database
+  readonly registers = { drawers: new Drawers(), series: new SeriesNumbers() }
+  readonly #clock: TestClock
+  readonly #reports: () => number
+
+  constructor(url: string, clock: TestClock, reports: () => number) {
+    this.db = openDatabase(url, { poolSize: 4 })
+    this.#clock = clock
+    this.#reports = reports
+  }
+
+  capture(errorMessage: string): Promise<LetterId> {
+    return inOffice(this.db, this.#clock, 'test', async (work) => {
+      const report = reportOf(this.#reports(), this.#clock.now(), { engine: 'http', errorMessage })
+      return (await captureReport(work, this.registers, report)).id
+    })
+  }
+
+  erase(id: LetterId): Promise<void> {
+    return inOffice(this.db, this.#clock, 'test', (work) =>
+      eraseLetters(work, {
+        engine: 'http',
+        letters: [id],
+        pendingSince: work.now,
+        isRun: false,
+        correlationId: `erasure-${id}`,
+        instanceId: null,
+        actor: 'tester',
+        notes: '',
+      }),
+    )
+  }
+
+  /** As retention does it long after everything. */
+  async removeDrawers(): Promise<void> {
+    if (this.db.dialect === 'postgres')
+      await foldCounts(this.db, letterCounter, { clock: this.#clock, owner: 'tester' })
+    const muchLater = instant(this.#clock.now() + 100n * DAY)
+    await this.db.transaction('test', (tx) => forgetActivity(tx, muchLater, 31, 100_000))
+    await this.db.transaction('test', async (tx) => {
+      for (let next: number | null = 0; next !== null; ) next = await removeEmptyDrawers(tx, next, 5_000)
+    })
+  }
+}
+
+describe.each(stores)('drawers without letters on $name', (kind) => {
+  const clock = new TestClock()
+  let place: FreshStore
+  let one: Server
+  let other: Server
+  beforeEach(async () => {
+    clock.freeze(instant(1_800_000_000_000_000n))
+    place = await (kind.name === 'sqlite' ? freshSqlite() : freshPostgres())
+    let reports = 0
+    one = new Server(place.url, clock, () => ++reports)
+    other = new Server(place.url, clock, () => ++reports)
+    await migrate(one.db, MIGRATIONS)
+  })
+  afterEach(async () => {
+    await one?.db.close()
+    await other?.db.close()
+    await place?.dispose()
+  })
+
+  const drawers = () => one.db.session('test', (session) => readDrawers(session))
+  const broken = async () => {
+    const { invariants } = await verifyStore(one.db, { clock })
+    return invariants.filter((each) => each.broken > 0).map(({ violations }) => violations)
+  }
+
+  it('go when nothing is told of them any more; their place keeps what was counted, and their signature is known', async () => {
+    const id = await one.capture('too slow')
+    await one.capture('still here')
+    const [gone] = await drawers()
+    await one.removeDrawers()
+    expect(await drawers()).toHaveLength(2)
+    await one.erase(id)
+    await one.removeDrawers()
+    expect((await drawers()).map(({ number }) => number)).not.toContain(gone?.number)
+    const [account] = await one.db.session('test', (session) => readAccounts(session))
+    expect(account).toMatchObject({ letters: { Pending: 1 }, removed: 1, ever: { arrived: 2 } })
+    const ledger = new Ledger(one.db, clock, { checkKnown: async () => {} })
+    expect(await ledger.signature(gone?.fingerprint ?? '')).toMatchObject({ title: 'too slow', total: 0 })
+    expect(await broken()).toEqual([])
+  })
+
+  it('are made anew by a server that remembers them, under another number', async () => {
+    const id = await one.capture('too slow')
+    await other.capture('the newest')
+    const [before] = await drawers()
+    await other.erase(id)
+    await other.removeDrawers()
+    await one.capture('too slow')
+    const again = (await drawers()).find(({ fingerprint }) => fingerprint === before?.fingerprint)
+    expect(again?.number).toBeGreaterThan(before?.number ?? 0)
+    expect(await broken()).toEqual([])
+  })
+
+  it('leave nothing behind that points to them, while two servers capture, erase and remove', async () => {
+    const held: LetterId[] = []
+    for (let round = 0; round < ROUNDS; round++) {
+      clock.advance(1_000_000n)
+      const errors = ['a', 'b', 'c', 'd'].map((word) => `it is ${word}`)
+      const captured = await Promise.all([
+        ...errors.map((error) => one.capture(error)),
+        ...errors.slice(round % 3).map((error) => other.capture(error)),
+        one.removeDrawers().then(() => null),
+        other.removeDrawers().then(() => null),
+      ])
+      held.push(...captured.flatMap((id) => id ?? []))
+      const erased = held.splice(0, round % 4 === 3 ? held.length : 3)
+      await Promise.all([
+        ...erased.map((id, i) => (i % 2 === 0 ? one : other).erase(id)),
+        other.removeDrawers(),
+      ])
+      const [row] = await one.db.session('test', (session) => session.rows<{ found: Integer }>(strays))
+      expect(Number(row?.found), `round ${round}`).toBe(0)
+    }
+    expect(await broken()).toEqual([])
+  })
+
+  it('no longer count for how many signatures are told apart', async () => {
+    await one.db.transaction('test', async (tx) => {
+      await tx.run(fillSignatures)
+      await tx.run(fillPlace)
+      await tx.run(fillDrawers)
+    })
+    const fingerprints = async () => (await drawers()).map(({ fingerprint }) => fingerprint)
+    await one.capture('one too many')
+    expect(await fingerprints()).toContain('0-overflow')
+    await one.removeDrawers()
+    clock.advance(61_000_000n)
+    await one.capture('another one')
+    expect((await fingerprints()).filter((each) => each.startsWith('1-'))).toHaveLength(1)
+  })
+})
