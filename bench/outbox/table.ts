@@ -93,13 +93,15 @@ export async function reconcile(store: string, added: number, processed?: number
     throw new Error(`${added} were added, ${processed ?? 'some'} are processed: ${JSON.stringify(books)}`)
 }
 
-/** Tells whether no message waits any more: a look at the first entry of an index, whatever the planner thinks of that. */
+/** Tells whether no message waits any more: a look at the first entry of the index of what is due, in its order. */
 export async function watchEmptiness(store: string) {
   const loader = await open(store)
   const isPostgres = loader.dialect === 'postgres'
-  if (isPostgres) await loader.run('SET enable_seqscan = off')
   const from = isPostgres ? TABLE : `${TABLE} INDEXED BY ${TABLE}_due`
-  const look = `SELECT 1 FROM ${from} WHERE processed_at IS NULL AND dead_at IS NULL LIMIT 1`
+  const order = isPostgres
+    ? `ORDER BY coalesce(claimed_until, next_attempt_at, '-infinity'::timestamptz), created_at, id`
+    : ''
+  const look = `SELECT 1 FROM ${from} WHERE processed_at IS NULL AND dead_at IS NULL ${order} LIMIT 1`
   return {
     isEmpty: async () => (await loader.rows(look)).length === 0,
     close: () => loader.close(),
