@@ -140,7 +140,8 @@ async function insertOrRead(
   read: Statement,
   asked: readonly Value[],
 ): Promise<number> {
-  const id = (await firstId(tx, insert, inserted)) ?? (await firstId(tx, read, asked))
+  const [made] = await tx.rows<{ id: Integer }>(insert, ...inserted)
+  const id = made === undefined ? await firstId(tx, read, asked) : Number(made.id)
   if (id === null) throw new Error('a row that was just inserted is not there')
   return id
 }
