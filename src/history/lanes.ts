@@ -28,16 +28,27 @@ export const stretchOf = (from: bigint | null, to: bigint | null): Stretch => ({
 /**
  * A lane as a range of its index, in whose order it is read: `$1` and `$2` are the row before which it begins, `$3` the time at which it
  * ends. Not `series = $5`: without statistics PostgreSQL believes that few rows are of one key, fetches all of them and sorts them.
- * SQLite compares the first two columns of the index; of the same microsecond it passes over rows that come before.
  */
-const heads = (index: string, column: string, key = '$5', columns = SUMMARY_COLUMNS, also = '') => `
-  SELECT ${columns} FROM bartleby.history INDEXED BY ${index}
+const heads = (column: string, also = '', key = '$5', columns = SUMMARY_COLUMNS) => `
+  SELECT ${columns} FROM bartleby.history
   WHERE (${column}, history.created_at, history.id) < (${key}, $1, $2) AND (${column}, history.created_at) >= (${key}, $3)
     AND ${column} IS NOT NULL${also}
   ORDER BY ${column} DESC, history.created_at DESC, history.id DESC LIMIT $4`
 
-const onIndex = (name: string, ...lane: Parameters<typeof heads>): Statement =>
-  sql(name, heads(...lane), { bigints: true })
+/**
+ * SQLite seeks by a row only as far as the index names its columns, and would pass over all rows of the same microsecond: those
+ * are read by themselves, by their id. Up to $4 rows of each part.
+ */
+const parts = (index: string, column: string, also = '') => {
+  const part = (time: string) => `
+    SELECT * FROM (SELECT ${SUMMARY_COLUMNS} FROM history INDEXED BY ${index}
+      WHERE ${column} = $5 AND ${time} AND history.created_at >= $3${also}
+      ORDER BY history.created_at DESC, history.id DESC LIMIT $4)`
+  return `${part('history.created_at = $1 AND history.id < $2')} UNION ALL ${part('history.created_at < $1')}`
+}
+
+const onIndex = (name: string, index: string, column: string, also = ''): Statement =>
+  sql(name, { postgres: heads(column, also), sqlite: parts(index, column, also) }, { bigints: true })
 
 /** The rows that store a correlation id, on their index. */
 const byCorrelation = onIndex('history.byCorrelation', 'history_by_correlation', 'history.correlation_id')
@@ -48,11 +59,8 @@ const byDefaultInstance = onIndex(
   'history.byDefaultInstance',
   'history_by_correlation',
   'history.correlation_id',
-  '$5',
-  SUMMARY_COLUMNS,
   ' AND history.instance_id IS NULL',
 )
-const IN_SERIES = ['history_in_series', 'history.series'] as const
 /**
  * The rows of several series. PostgreSQL reads up to $4 keys of each from the primary key, sorts these, and only then
  * reads the rows of the page; SQLite is asked once per series.
@@ -63,12 +71,12 @@ const bySeries = sql(
     postgres: `
       SELECT entry.* FROM (
         SELECT asked.series, lane.created_at, lane.id FROM unnest($5::int[]) AS asked (series)
-        CROSS JOIN LATERAL (${heads(...IN_SERIES, 'asked.series', 'history.created_at, history.id')}) AS lane
+        CROSS JOIN LATERAL (${heads('history.series', '', 'asked.series', 'history.created_at, history.id')}) AS lane
         ORDER BY lane.created_at DESC, lane.id DESC LIMIT $4
       ) AS page
       CROSS JOIN LATERAL (SELECT ${SUMMARY_COLUMNS} FROM bartleby.history
         WHERE series = page.series AND created_at = page.created_at AND id = page.id LIMIT 1) AS entry`,
-    sqlite: heads(...IN_SERIES),
+    sqlite: parts('history_in_series', 'history.series'),
   },
   { bigints: true },
 )
@@ -139,8 +147,9 @@ async function mergeSeries(
       const beforeAt = last === undefined ? stretch.beforeAt : BigInt(last.created_at)
       const beforeId = last === undefined ? stretch.beforeId : BigInt(last.id)
       const values = [beforeAt, beforeId, stretch.fromAt, chunk, lane.series] as const
+      // Of two parts, each of up to `chunk` rows.
       const rows = await session.rows<SummaryRow>(bySeries, ...values)
-      lane.rows.push(...rows)
+      lane.rows.push(...rows.sort(newestFirst).slice(0, chunk))
       lane.hasMore = rows.length >= chunk
     }
     chunk *= 2

@@ -229,4 +229,15 @@ describe('statements on SQLite', () => {
       )
     }
   })
+
+  it('go on within a microsecond of history by the number of the row', () => {
+    for (const name of [
+      'history.bySeries',
+      'history.byCorrelation',
+      'history.byInstance',
+      'history.byDefaultInstance',
+    ]) {
+      expect(planOf(named(name).sqlite).join('; ')).toMatch(/created_at=\? AND rowid<\?/)
+    }
+  })
 })
