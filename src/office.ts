@@ -31,13 +31,12 @@ import { EngineStatistics } from './engines/statistics.ts'
 import { type EngineTables, storeTables } from './engines/tables.ts'
 import { createEngineViews, type ViewNames } from './engines/views.ts'
 import { History } from './history/history.ts'
-import { SeriesNumbers } from './history/record.ts'
 import type { Kafka, KafkaParts } from './kafka/kafka.ts'
 import { type KafkaOptions, kafkaConnection, kafkaSettings, kafkaWarnings } from './kafka/options.ts'
 import { kafkaLetterSource } from './kafka/source.ts'
 import { readCase } from './letters/confirm.ts'
 import { letterCounter } from './letters/counts.ts'
-import { Drawers } from './letters/drawers.ts'
+import { newRegisters } from './letters/drawers.ts'
 import { FilingClerk } from './letters/filing.ts'
 import type { SourceName } from './letters/letter.ts'
 import { Letters } from './letters/letters.ts'
@@ -330,7 +329,7 @@ async function wire(
   storeClock: StoreClock | null,
 ): Promise<Parts> {
   const clock = options.clock ?? storeClock?.clock ?? new SystemClock()
-  const registers = { drawers: new Drawers(), series: new SeriesNumbers() }
+  const registers = newRegisters()
   const directory = new EngineDirectory(options.engines, new StoreSeenEngines(db))
   const carriesOut = options.carriesOutRedrives ?? true
   const runs = officeRuns(db, clock, log, { carriesOut })

@@ -2,10 +2,9 @@
 import { once } from 'node:events'
 import { SystemClock } from '../../src/core/system-clock.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { SeriesNumbers } from '../../src/history/record.ts'
 import { createRecordStore } from '../../src/kafka/intake/store.ts'
 import { kafkaSettings } from '../../src/kafka/options.ts'
-import { Drawers } from '../../src/letters/drawers.ts'
+import { newRegisters } from '../../src/letters/drawers.ts'
 import { Office } from '../../src/office.ts'
 import { deadEvent } from './events.ts'
 import { peakRssMb } from './memory.ts'
@@ -21,7 +20,7 @@ export async function loadLetters({ store, letters }: Extract<Task, { act: 'load
   if (settings === null) throw new Error('kafka is not enabled')
   const db = openDatabase(store, { poolSize: 2 })
   const clock = new SystemClock()
-  const registers = { drawers: new Drawers(), series: new SeriesNumbers() }
+  const registers = newRegisters()
   const records = createRecordStore({ db, clock, registers, settings })
   const startMs = performance.now()
   for (let from = 0; from < letters; from += BATCH) {

@@ -8,10 +8,9 @@ import { type ServerHere, startServer } from '../../test/harness/server.ts'
 import { type FreshStore, freshSqlite } from '../../test/harness/stores.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { openDatabase } from '../db/open.ts'
-import { SeriesNumbers } from '../history/record.ts'
 import { createRecordStore } from '../kafka/intake/store.ts'
 import { kafkaSettings } from '../kafka/options.ts'
-import { Drawers } from '../letters/drawers.ts'
+import { newRegisters } from '../letters/drawers.ts'
 import { migrateStore } from '../office.ts'
 import { bartleby } from './terminal-double.ts'
 
@@ -85,7 +84,7 @@ async function takeIn(url: string): Promise<void> {
   const db = openDatabase(url, { poolSize: 1 })
   const settings = kafkaSettings(KAFKA)
   if (settings === null) throw new Error('Kafka is not enabled')
-  const registers = { drawers: new Drawers(), series: new SeriesNumbers() }
+  const registers = newRegisters()
   const store = createRecordStore({ db, clock: new SystemClock(), registers, settings })
   await store.store([
     record({ offset: 0, service: 'wps' }),

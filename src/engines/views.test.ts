@@ -10,9 +10,9 @@ import type { Database } from '../db/database.ts'
 import { migrate } from '../db/migrations.ts'
 import { openDatabase } from '../db/open.ts'
 import { getHistory } from '../history/get.ts'
-import { recordHistory, SeriesNumbers } from '../history/record.ts'
+import { recordHistory } from '../history/record.ts'
 import { readLetter } from '../letters/detail.ts'
-import { Drawers } from '../letters/drawers.ts'
+import { newRegisters } from '../letters/drawers.ts'
 import { showPayload } from '../letters/payload.ts'
 import { captureReport, type FailureReport } from '../letters/report.ts'
 import { letterDetail } from '../letters/view.ts'
@@ -105,7 +105,7 @@ describe.each(stores)('the SQL views on $name', (kind: StoreKind) => {
 
   const captureAll = (reports: readonly FailureReport[]) =>
     inOffice(db, clock, 'capture', async (work) => {
-      const registers = { drawers: new Drawers(), series: new SeriesNumbers() }
+      const registers = newRegisters()
       for (const one of reports) await captureReport(work, registers, one)
     })
 
@@ -177,7 +177,7 @@ describe.each(stores)('the SQL views on $name', (kind: StoreKind) => {
         },
       ]),
     )
-    const registers = { drawers: new Drawers(), series: new SeriesNumbers() }
+    const registers = newRegisters()
     for (const sourceId of ['item-1', 'a/b']) await captureFromQueue({ db, clock, registers }, sourceId)
     const rows = await select('engineHistory')
     expect(rows.map((row) => row.CorrelationId).sort()).toEqual(['a/b', 'c-1', 'c/%', 'item-1'])

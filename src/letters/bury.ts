@@ -179,7 +179,7 @@ class Filing {
     const shared = new Map<Cause, number>()
     const places = deaths.map((death) => {
       const { cause } = death
-      const draft = () => drafts.push(this.note(death, cause, cause.record.captured)) - 1
+      const draft = () => drafts.push(this.#captured(death)) - 1
       if (!isPlain(death)) return draft()
       const place = shared.get(cause) ?? draft()
       shared.set(cause, place)
@@ -189,11 +189,21 @@ class Filing {
     return { notes: await Promise.all(drafts), places }
   }
 
+  /** The note of a new letter. Before anything is waited for it has its time: deaths are in order. */
+  #captured(death: Death): Promise<DeathNote> {
+    const { cause, instanceId } = death
+    const { now } = this.#work
+    const capturedAt =
+      instanceId === undefined ? now : this.#registers.times.take(cause.engine, instanceId, now)
+    return this.note(death, cause, cause.record.captured, capturedAt)
+  }
+
   /** The note of one death under the label of `where`. */
   async note(
     death: Death,
     where: Pick<Cause, 'source' | 'engine' | 'queue'>,
     operation: string,
+    capturedAt: Instant = this.#work.now,
   ): Promise<DeathNote> {
     const { cause, caseId, sourceId, instanceId = null, reportedCount, output } = death
     const before = caseId === null ? undefined : this.#cases.get(caseId)
@@ -207,6 +217,7 @@ class Filing {
       correlationId: death.correlationId ?? before?.correlationId ?? (instanceId === null ? null : sourceId),
       ...(reportedCount !== undefined && { reportedCount }),
       record: { ...record, operation, output: output ?? record.output },
+      capturedAt,
       firstFailureAt: death.firstFailureAt ?? before?.firstFailureAt ?? lastFailureAt,
       lastFailureAt,
     }

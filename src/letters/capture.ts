@@ -19,6 +19,8 @@ export interface DeathNote extends Omit<Cause, 'record'> {
   readonly record: Omit<Cause['record'], 'captured' | 'reopened'> & { readonly operation: string }
   readonly drawer: number
   readonly series: number
+  /** Its place among the letters of its instance. */
+  readonly capturedAt: Instant
   readonly firstFailureAt: Instant
   readonly lastFailureAt: Instant
 }
@@ -37,8 +39,14 @@ const SILENT: readonly string[] = TRANSITIONS.capture.silentOf
 /** What a death note has, in PostgreSQL's types: a list for each. */
 const NOTE = {
   ...{ drawer: 'int', series: 'int', engine: 'text', instance_id: 'text', correlation_id: 'text' },
-  ...{ first_failure_at: 'bigint', last_failure_at: 'bigint', reason: 'text', error_class: 'text' },
-  ...{ error_message: 'text', error_stack: 'text', failed_by: 'text', reported_count: 'int' },
+  ...{ captured_at: 'bigint', first_failure_at: 'bigint', last_failure_at: 'bigint', reason: 'text' },
+  ...{
+    error_class: 'text',
+    error_message: 'text',
+    error_stack: 'text',
+    failed_by: 'text',
+    reported_count: 'int',
+  },
   ...{ duration_ms: 'bigint', actor: 'text', input: 'bytea', output: 'bytea' },
 } as const
 
@@ -64,7 +72,7 @@ export function captureStatement(name: string, ctes: string): Statement {
         WHERE NOT skipped
       ), filed AS (
         INSERT INTO bartleby.letters (${LETTER})
-        SELECT letter_id, $1::bigint, first_failure_at, last_failure_at, item_created_at, laid_at, serial, part, drawer, 1,
+        SELECT letter_id, captured_at, first_failure_at, last_failure_at, item_created_at, laid_at, serial, part, drawer, 1,
           dequeue_count, partition, 0, ${STATUS.Pending}, CASE WHEN part IS NOT NULL THEN 0 END, 0, engine, source_id,
           instance_id, correlation_id, reason, error_class, error_message, error_stack, failed_by, reported_count,
           dead_queue, encoding, kind, reference, headers, payload, NULL
@@ -108,6 +116,7 @@ export function noteLists(notes: readonly DeathNote[]): readonly List[] {
       engine: note.engine,
       instance_id: note.instanceId,
       correlation_id: note.correlationId,
+      captured_at: note.capturedAt,
       first_failure_at: note.firstFailureAt,
       last_failure_at: note.lastFailureAt,
       reason: note.reason,
@@ -206,7 +215,7 @@ export async function captureOne(
   await tx.run(
     insertLetter,
     id,
-    now,
+    note.capturedAt,
     note.firstFailureAt,
     note.lastFailureAt,
     remains.itemCreatedAt,

@@ -7,15 +7,24 @@
 import { type Instant, instant } from '../core/clock.ts'
 import type { Signature } from '../core/signature.ts'
 import { type Integer, type Session, type Statement, sql, type Value } from '../db/database.ts'
-import type { SeriesNumbers } from '../history/record.ts'
+import { SeriesNumbers } from '../history/record.ts'
+import { CaptureTimes } from './capture-times.ts'
 import type { SourceName } from './letter.ts'
 import type { OfficeWork } from './work.ts'
 
-/** The registers that every capture looks numbers up in. */
+/** What a server remembers for captures: the numbers that every one looks up, and the times that were given. */
 export interface Registers {
   readonly drawers: Drawers
   readonly series: SeriesNumbers
+  readonly times: CaptureTimes
 }
+
+/** Those of a server that begins. */
+export const newRegisters = (): Registers => ({
+  drawers: new Drawers(),
+  series: new SeriesNumbers(),
+  times: new CaptureTimes(),
+})
 
 export interface DrawerLabel {
   readonly source: SourceName

@@ -8,13 +8,12 @@ import { type Database, type Integer, sql } from '../db/database.ts'
 import { foldCounts } from '../db/fold.ts'
 import { migrate } from '../db/migrations.ts'
 import { openDatabase } from '../db/open.ts'
-import { SeriesNumbers } from '../history/record.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { verifyStore } from '../verify/verify.ts'
 import { forgetActivity } from './activity.ts'
 import { readAccounts } from './books.ts'
 import { letterCounter } from './counts.ts'
-import { Drawers, readDrawers } from './drawers.ts'
+import { newRegisters, readDrawers } from './drawers.ts'
 import { removeEmptyDrawers } from './empty-drawers.ts'
 import { eraseLetters } from './erase.ts'
 import { Ledger } from './ledger.ts'
@@ -51,7 +50,7 @@ const fillDrawers = sql(
 /** A server, with what it remembers of drawers. */
 class Server {
   readonly db: Database
-  readonly registers = { drawers: new Drawers(), series: new SeriesNumbers() }
+  readonly registers = newRegisters()
   readonly #clock: TestClock
   readonly #reports: () => number
 

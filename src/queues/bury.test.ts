@@ -5,8 +5,7 @@ import { TestClock } from '../core/test-clock.ts'
 import type { Database, Transaction } from '../db/database.ts'
 import { migrate } from '../db/migrations.ts'
 import { openDatabase } from '../db/open.ts'
-import { SeriesNumbers } from '../history/record.ts'
-import { Drawers } from '../letters/drawers.ts'
+import { newRegisters } from '../letters/drawers.ts'
 import { officeRuns } from '../letters/runs.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { recordEngineQueues } from './engine-queues.ts'
@@ -53,7 +52,7 @@ describe.each(stores.filter(({ name }) => name === 'postgres'))('many deaths on 
     const clock = new TestClock()
     queues = new StoreQueues(counted, clock, silentLog, {
       runs: officeRuns(db, clock, silentLog),
-      registers: { drawers: new Drawers(), series: new SeriesNumbers() },
+      registers: newRegisters(),
       maxPendingRequests: 1_000,
       dedupeWindowUs: 300_000_000n,
     })

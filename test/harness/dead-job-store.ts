@@ -8,11 +8,10 @@ import { silentLog } from '../../src/core/log.ts'
 import { type Xid, xid, xidAfter } from '../../src/core/xid.ts'
 import { type Database, type Integer, sql, type Transaction } from '../../src/db/database.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
-import { SeriesNumbers } from '../../src/history/record.ts'
 import { closeCasesOf } from '../../src/letters/confirm.ts'
 import { readLetterById } from '../../src/letters/detail.ts'
 import type { Registers } from '../../src/letters/drawers.ts'
-import { Drawers } from '../../src/letters/drawers.ts'
+import { newRegisters } from '../../src/letters/drawers.ts'
 import { type Letter, letterId } from '../../src/letters/letter.ts'
 import { Letters } from '../../src/letters/letters.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
@@ -92,7 +91,7 @@ export interface StoredJob {
 
 export class DeadJobStore {
   readonly store: WebhookStore
-  readonly registers: Registers = { drawers: new Drawers(), series: new SeriesNumbers() }
+  readonly registers: Registers = newRegisters()
   readonly settings: WebhookSettings
   readonly jobs: Jobs
   readonly dead: DeadJobs

@@ -8,7 +8,6 @@ import { type Database, type Integer, sql } from '../../src/db/database.ts'
 import { migrate } from '../../src/db/migrations.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
-import { SeriesNumbers } from '../../src/history/record.ts'
 import {
   type DlqId,
   type EventId,
@@ -27,7 +26,7 @@ import { encodeHeaders } from '../../src/kafka/wire/headers.ts'
 import { change } from '../../src/letters/change.ts'
 import { readLetterById } from '../../src/letters/detail.ts'
 import type { Registers } from '../../src/letters/drawers.ts'
-import { Drawers } from '../../src/letters/drawers.ts'
+import { newRegisters } from '../../src/letters/drawers.ts'
 import type { Letter, LetterStatus, SourceName } from '../../src/letters/letter.ts'
 import { Letters } from '../../src/letters/letters.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
@@ -148,7 +147,7 @@ export interface KafkaStoreOptions {
 export class KafkaStore {
   readonly db: Database
   readonly clock = new TestClock()
-  readonly registers: Registers = { drawers: new Drawers(), series: new SeriesNumbers() }
+  readonly registers: Registers = newRegisters()
   readonly settings: KafkaSettings
   readonly records: RecordStore
   readonly source: LetterSource
@@ -204,7 +203,7 @@ export class KafkaStore {
     this.#databases.push(db)
     return {
       db,
-      records: this.#recordStore(db, { drawers: new Drawers(), series: new SeriesNumbers() }),
+      records: this.#recordStore(db, newRegisters()),
     }
   }
 

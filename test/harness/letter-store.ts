@@ -6,11 +6,10 @@ import { type Database, sql } from '../../src/db/database.ts'
 import { migrate } from '../../src/db/migrations.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
-import { SeriesNumbers } from '../../src/history/record.ts'
 import { readAccounts } from '../../src/letters/books.ts'
 import { readLetterCounts } from '../../src/letters/counts.ts'
 import type { Registers } from '../../src/letters/drawers.ts'
-import { Drawers } from '../../src/letters/drawers.ts'
+import { newRegisters } from '../../src/letters/drawers.ts'
 import { expiryRequest } from '../../src/letters/expire.ts'
 import { type LetterId, STATUS } from '../../src/letters/letter.ts'
 import { Letters } from '../../src/letters/letters.ts'
@@ -46,7 +45,7 @@ export interface RecordedRow {
 export class LetterStore {
   readonly db: Database
   readonly clock = new TestClock()
-  readonly registers: Registers = { drawers: new Drawers(), series: new SeriesNumbers() }
+  readonly registers: Registers = newRegisters()
   readonly queues: StoreQueues
   readonly letters: Letters
   readonly #runs: OfficeRuns

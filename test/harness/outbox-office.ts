@@ -4,8 +4,7 @@ import { silentLog } from '../../src/core/log.ts'
 import { type Database, sql } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
-import { SeriesNumbers } from '../../src/history/record.ts'
-import { Drawers } from '../../src/letters/drawers.ts'
+import { newRegisters } from '../../src/letters/drawers.ts'
 import type { LetterStatus } from '../../src/letters/letter.ts'
 import { type CaseFile, Letters } from '../../src/letters/letters.ts'
 import { officeRuns } from '../../src/letters/runs.ts'
@@ -176,7 +175,7 @@ export class OutboxOffice {
       db,
       clock: this.store.clock,
       log: silentLog,
-      registers: { drawers: new Drawers(), series: new SeriesNumbers() },
+      registers: newRegisters(),
       handles: () => [this.post.inStore ? { ...this.post, db } : this.post],
       dispatch: () => {},
     })

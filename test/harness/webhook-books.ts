@@ -8,9 +8,8 @@ import { type Xid, Xids } from '../../src/core/xid.ts'
 import { type Database, type Integer, sql } from '../../src/db/database.ts'
 import { migrate } from '../../src/db/migrations.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { SeriesNumbers } from '../../src/history/record.ts'
 import type { Registers } from '../../src/letters/drawers.ts'
-import { Drawers } from '../../src/letters/drawers.ts'
+import { newRegisters } from '../../src/letters/drawers.ts'
 import { STATUS } from '../../src/letters/letter.ts'
 import { captureReport } from '../../src/letters/report.ts'
 import { inOffice } from '../../src/letters/work.ts'
@@ -80,7 +79,7 @@ export class WebhookBooks {
   readonly db: Database
   readonly place: FreshStore
   readonly clock = new TestClock()
-  readonly registers: Registers = { drawers: new Drawers(), series: new SeriesNumbers() }
+  readonly registers: Registers = newRegisters()
   readonly xids = new Xids(this.clock)
   #numbers = 0
 

@@ -21,7 +21,7 @@ export const deathNotes = (many: number, source: SourceName): readonly Argument[
       },
       correlationId: source === 'queues' ? null : `${source}-${i + 1}`,
       ...{ errorClass: 'Error', errorMessage: 'it failed', errorStack: null, failedBy: null },
-      ...{ firstFailureAt: instant(NOW), lastFailureAt: instant(NOW) },
+      ...{ capturedAt: instant(NOW), firstFailureAt: instant(NOW), lastFailureAt: instant(NOW) },
       record: { ...PLAIN_RECORD, operation: 'capture' },
     })),
   ).map((list) => listFor('postgres', list))

@@ -13,9 +13,8 @@ import { type Fold, foldCounts } from '../../src/db/fold.ts'
 import { leasedLock } from '../../src/db/lock.ts'
 import { migrate } from '../../src/db/migrations.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { SeriesNumbers } from '../../src/history/record.ts'
 import { letterCounter } from '../../src/letters/counts.ts'
-import { Drawers } from '../../src/letters/drawers.ts'
+import { newRegisters } from '../../src/letters/drawers.ts'
 import { STATUS } from '../../src/letters/letter.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
@@ -172,7 +171,7 @@ export class CountedOffice {
       db,
       clock: this.clock,
       log: silentLog,
-      registers: { drawers: new Drawers(), series: new SeriesNumbers() },
+      registers: newRegisters(),
       runs,
       settings: webhookSettings(this.settings),
     })

@@ -9,8 +9,7 @@ import { type Xid, Xids, xidAfter } from '../../core/xid.ts'
 import type { Database, Integer } from '../../db/database.ts'
 import { migrate } from '../../db/migrations.ts'
 import { openDatabase } from '../../db/open.ts'
-import { SeriesNumbers } from '../../history/record.ts'
-import { Drawers } from '../../letters/drawers.ts'
+import { newRegisters } from '../../letters/drawers.ts'
 import { MIGRATIONS } from '../../migrations.ts'
 import { httpReceiver, type Received, type Receiver } from '../../outgoing/stub-receiver.ts'
 import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../settings.ts'
@@ -74,7 +73,7 @@ export class Depot {
   readonly db: Database
   readonly clock = new TestClock()
   readonly log = new KeptLog()
-  readonly registers = { drawers: new Drawers(), series: new SeriesNumbers() }
+  readonly registers = newRegisters()
   readonly xids = new Xids(this.clock)
   readonly place: FreshStore
   readonly #couriers: Courier[] = []
@@ -197,7 +196,7 @@ export class Depot {
       delivery: { ...defaults.delivery, breaker: { ...defaults.delivery.breaker, failures: 0 }, ...delivery },
       recovery: { enabled: recovery },
     }
-    const registers = another ? { drawers: new Drawers(), series: new SeriesNumbers() } : this.registers
+    const registers = another ? newRegisters() : this.registers
     const courier = new Courier({ db, clock: this.clock, log: this.log, registers, settings })
     this.#couriers.push(courier)
     courier.start()

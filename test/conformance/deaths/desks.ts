@@ -5,11 +5,10 @@ import { xid } from '../../../src/core/xid.ts'
 import { type Database, sql } from '../../../src/db/database.ts'
 import { openDatabase } from '../../../src/db/open.ts'
 import { EngineDirectory } from '../../../src/engines/definitions.ts'
-import { SeriesNumbers } from '../../../src/history/record.ts'
 import type { RawRecord } from '../../../src/kafka/event.ts'
 import { reassign } from '../../../src/kafka/reassign.ts'
 import { readLetterById } from '../../../src/letters/detail.ts'
-import { Drawers } from '../../../src/letters/drawers.ts'
+import { newRegisters } from '../../../src/letters/drawers.ts'
 import { type Letter, letterId } from '../../../src/letters/letter.ts'
 import { Letters } from '../../../src/letters/letters.ts'
 import type { FailureReport } from '../../../src/letters/report.ts'
@@ -85,7 +84,7 @@ async function twoServers<S extends { readonly db: Database }>(
   return { store, elsewhere, close: () => elsewhere.close() }
 }
 
-const registers = () => ({ drawers: new Drawers(), series: new SeriesNumbers() })
+const registers = newRegisters
 
 /** Leases what a queue holds, and completes it. */
 async function completeAll(store: LetterStore, queueName: string): Promise<void> {

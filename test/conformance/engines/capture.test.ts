@@ -1,6 +1,5 @@
 /** Contract 2 and 4, `POST /api/dlq`: a failure reported over HTTP becomes a letter, once. */
 import { describe, expect, it } from 'vitest'
-import { keysOf } from '../../harness/row-keys.ts'
 import { captureBody, type Listed, micros, offices, only, stamp, unique } from './bed.ts'
 
 const LIMIT = 10 * 1_048_576
@@ -47,7 +46,8 @@ offices('a capture', (desk) => {
       status: 'Pending',
       correlationId: expect.stringMatching(/./),
     })
-    expect(letter.rowKey).toMatch(keysOf('publisher', stamp(desk.clock.now)))
+    expect(letter.rowKey).toMatch(/^publisher-\d{8}T\d{24}Z$/)
+    expect(letter.rowKey >= `publisher-${stamp(desk.clock.now).replace('Z', '')}`).toBe(true)
   })
 
   it('refuses null for what may be left out, by its name', async () => {

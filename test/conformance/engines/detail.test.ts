@@ -123,12 +123,11 @@ offices('the row key', (desk) => {
     expect(letter.rowKey).toMatch(keysOf('alpha', stamp(desk.clock.now)))
   })
 
-  it('has the number of its letter behind the microseconds: no two of one moment are the same', async () => {
-    const at = stamp(desk.clock.now)
+  it('takes the next microsecond when it clashes, and has the number of its letter behind it', async () => {
+    const at = desk.clock.now
     const keys = await captures(desk, 3, { engine: 'provisioning', instanceId: 'beta' })
-    for (const key of keys) expect(key).toMatch(keysOf('beta', at))
-    const listed = (await desk.list({ engine: 'provisioning', instanceId: 'beta' })).items
-    expect(listed.map(({ rowKey }) => rowKey)).toEqual(keys.sort().reverse())
+    const expected = [0n, 1n, 2n].map((later) => keysOf('beta', stamp(at + later)))
+    expect(keys.sort()).toEqual(expected.map((pattern) => expect.stringMatching(pattern)))
   })
 
   it('is of one engine', async () => {
