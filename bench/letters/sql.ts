@@ -78,14 +78,14 @@ export function insertLetters(dialect: Dialect, range: Range): string {
   return `INSERT INTO ${schema}letters (id, captured_at, first_failure_at, last_failure_at, item_created_at, resolved_at,
       laid_at, serial, part, drawer, version, dequeue_count, partition, attempts, status, shelf, engine, source_id,
       instance_id, correlation_id, reason, error_class, error_message, resolution, resolved_by, notes, dead_queue, kind,
-      payload)
+      payload, short_key)
     SELECT n, at, at - 60000000, at, at - 3600000000, CASE WHEN status = 1 THEN at + 1000 END,
       ${lying('at')}, ${lying('n')}, ${lying('part')}, drawer, CASE WHEN status = 0 THEN 1 ELSE 2 END, 3,
       CASE WHEN part IS NOT NULL THEN 0 END, 0, status, ${lying('0')}, engine, ${sourceId(padded)},
       ${instanceId(range)}, CASE WHEN lone = 0 THEN 'run-' || n END,
       CASE WHEN lone = 1 THEN 'attempts' ELSE 'failed' END, error_class, before || n || after,
       CASE status WHEN 1 THEN 'discard' WHEN 2 THEN 'expire' END, CASE WHEN status > 0 THEN 'bench' END,
-      CASE WHEN status = 1 THEN 'nobody needs it' END, dead_queue, ${bytes("'order'")}, ${bytes(payload)}
+      CASE WHEN status = 1 THEN 'nobody needs it' END, dead_queue, ${bytes("'order'")}, ${bytes(payload)}, NULL
     FROM ${letters(dialect, range)}`
 }
 
@@ -110,9 +110,9 @@ export function insertHistory(dialect: Dialect, range: Range): string[] {
     notes: string,
   ) =>
     `INSERT INTO ${schema}history (created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id,
-       actor, notes)
+       actor, notes, short_key)
      SELECT ${createdAt}, 0, n, ${series}, ${version}, CASE WHEN lone = 1 THEN ${lone} ELSE 'run-' || n END,
-       ${instanceId(range)}, ${actor}, ${notes}
+       ${instanceId(range)}, ${actor}, ${notes}, NULL
      FROM ${from}`
   return [
     row('at', 'captured', 1, 'NULL', 'NULL', 'NULL'),

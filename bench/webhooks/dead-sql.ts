@@ -102,13 +102,13 @@ export function insertDeadLetters(dialect: Dialect, range: Range): string[] {
   return [
     `INSERT INTO ${schema}letters (id, captured_at, first_failure_at, last_failure_at, item_created_at, drawer, version,
        dequeue_count, attempts, status, engine, source_id, correlation_id, reason, error_class, error_message, failed_by,
-       encoding, kind, reference, headers, payload)
+       encoding, kind, reference, headers, payload, short_key)
      SELECT l, at, at - 3600000000, at, at - position - 3600000000, drawer, 1, 6, 0, 0, 'webhooks', ${jobId(range, 'position')}, ${messageId},
        'attempts', error_class, before || l || after, 'bench', ${bytes("'application/json'")}, ${bytes('channel_id')},
-       ${bytes(messageId)}, ${bytes("'[]'")}, ${bytes(payload)}
+       ${bytes(messageId)}, ${bytes("'[]'")}, ${bytes(payload)}, NULL
      FROM ${from}`,
-    `INSERT INTO ${schema}history (created_at, duration_ms, letter_id, series, letter_version, correlation_id)
-     SELECT at, 0, l, ${range.series}, 1, ${messageId} FROM ${from}`,
+    `INSERT INTO ${schema}history (created_at, duration_ms, letter_id, series, letter_version, correlation_id, short_key)
+     SELECT at, 0, l, ${range.series}, 1, ${messageId}, NULL FROM ${from}`,
   ]
 }
 

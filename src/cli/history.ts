@@ -60,8 +60,8 @@ const COLUMNS: readonly Column<HistoryItem>[] = [
 
 const show = (terminal: Terminal): Command =>
   officeCommand('history show <engine> <rowKey>', 'Show an entry with its input, output, error and notes.', [
-    'show hmac 7d1f-20270110T090000000000Z',
-    'show hmac 7d1f-20270110T090000000000Z --json | jq -r .input',
+    'show hmac 7d1f-20270110T090000000000000000004711Z',
+    'show hmac 7d1f-20270110T090000000000000000004711Z --json | jq -r .input',
   ]).work(terminal, async ({ history, print }, engine: string, rowKey: string) =>
     print(await history.get({ engine, rowKey }), entryText),
   )
@@ -104,10 +104,10 @@ export const historyCommand = commandGroup(
   `${SERVER_HELP}
 
 Examples:
-  $ bartleby history                                         the same as: bartleby history list
+  $ bartleby history                                                     the same as: bartleby history list
   $ bartleby history list --engine hmac --status Failed --from-date 2027-01-10
   $ bartleby history list --operation retry --limit 200
-  $ bartleby history show hmac 7d1f-20270110T090000000000Z   with input, output and notes`,
+  $ bartleby history show hmac 7d1f-20270110T090000000000000000004711Z   with input, output and notes`,
   [list, show],
   { hasDefault: true },
 )

@@ -16,9 +16,9 @@ order, a repair: bartleby redrive plan --help. Queries are explained in: bartleb
 
 export const retryCommand = (terminal: Terminal): Command =>
   manyCommand('retry', 'Send letters back to where they came from, as they are or one of them edited.', [
-    'retry hmac i-7-20270110T090000000000Z --dry-run          what would be sent',
-    'retry hmac i-7-20270110T090000000000Z --wait             until it is confirmed, or comes back',
-    'retry hmac i-7-20270110T090000000000Z --payload-file fixed.json --notes "amount was a text"',
+    'retry hmac i-7-20270110T090000000000000000004711Z --dry-run          what would be sent',
+    'retry hmac i-7-20270110T090000000000000000004711Z --wait             until it is confirmed, or comes back',
+    'retry hmac i-7-20270110T090000000000000000004711Z --payload-file fixed.json --notes "amount was a text"',
     'retry --query \'queue:orders error:"connection reset"\' --dry-run',
     'retry --query \'queue:orders error:"connection reset"\' --limit 10 --wait',
     'retry --query \'queue:orders error:"connection reset"\' --yes',
@@ -42,7 +42,7 @@ Exit codes:
 
 export const discardCommand = (terminal: Terminal): Command =>
   manyCommand('discard', 'End pending letters without sending them back; they can be restored.', [
-    'discard hmac i-7-20270110T090000000000Z --notes "test data"',
+    'discard hmac i-7-20270110T090000000000000000004711Z --notes "test data"',
     "discard --query 'signature:1-4f2a9c age:>30d' --notes 'shop closed' --yes",
   ])
     .requiredOption('--notes <text>', 'why; kept with each letter')
@@ -52,7 +52,7 @@ export const discardCommand = (terminal: Terminal): Command =>
 
 export const restoreCommand = (terminal: Terminal): Command =>
   manyCommand('restore', 'Make resolved or expired letters pending again.', [
-    'restore hmac i-7-20270110T090000000000Z',
+    'restore hmac i-7-20270110T090000000000000000004711Z',
     "restore --query 'status:expired engine:hmac' --notes 'still needed'",
   ])
     .option('--notes <text>', 'why; kept in the history of each letter')

@@ -16,10 +16,10 @@ export const showCommand = (terminal: Terminal): Command =>
     'letters show <engine> <rowKey>',
     'Show a letter with its case file: error, timeline, payload, headers, provenance.',
     [
-      'show hmac i-7-20270110T090000000000Z',
+      'show hmac i-7-20270110T090000000000000000004711Z',
       'show queues 2mQ7d1VxJ0b6bM3nS9t8YkLfHcE       an instance will do where it has one letter',
-      'show hmac i-7-20270110T090000000000Z --payload > payload.bin',
-      "show hmac i-7-20270110T090000000000Z --json | jq '.attempts[].errorMessage'",
+      'show hmac i-7-20270110T090000000000000000004711Z --payload > payload.bin',
+      "show hmac i-7-20270110T090000000000000000004711Z --json | jq '.attempts[].errorMessage'",
     ],
   )
     .option('--payload', 'write the payload to stdout, byte for byte, and nothing else')
