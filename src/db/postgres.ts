@@ -19,6 +19,7 @@ import {
   type Value,
 } from './database.ts'
 import { GatheringSocket } from './gathering-socket.ts'
+import { isPlaceGone } from './missing-value.ts'
 import { isPooled } from './pooler.ts'
 
 const BEGIN = 'BEGIN'
@@ -36,9 +37,7 @@ const SERIALISATION_FAILURE = '40001'
 const DEADLOCK = '40P01'
 /** Two made the same row at once: run again, the loser finds the other's. Inserts that expect a twin say ON CONFLICT. */
 const TWIN = '23505'
-/** What a row names was removed meanwhile, and a value that is looked up is missing: run again, it is made anew. */
-const GONE = '23502'
-const LOST_RACES: readonly string[] = [SERIALISATION_FAILURE, DEADLOCK, TWIN, GONE]
+const LOST_RACES: readonly string[] = [SERIALISATION_FAILURE, DEADLOCK, TWIN]
 
 /**
  * A server that does not answer for this long counts as gone, as when a machine vanishes without closing its
@@ -416,6 +415,7 @@ const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message || error.name : String(error)
 
 function lostRace(error: unknown): boolean {
+  if (isPlaceGone(error)) return true
   return error instanceof pg.DatabaseError && LOST_RACES.includes(error.code ?? '')
 }
 

@@ -20,6 +20,7 @@ import {
   type Transaction,
   type Value,
 } from './database.ts'
+import { isPlaceGone } from './missing-value.ts'
 
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6
@@ -27,7 +28,6 @@ const SQLITE_READONLY = 8
 const SQLITE_IOERR = 10
 const SQLITE_FULL = 13
 const SQLITE_CANTOPEN = 14
-const SQLITE_CONSTRAINT_NOTNULL = 1299
 
 /**
  * FULL makes every commit wait for the disk: nothing is acknowledged that a power cut could take back. Waiting for
@@ -280,12 +280,8 @@ function resultCode(error: unknown): number | undefined {
 
 const lostRace = (error: unknown): boolean => {
   const code = resultCode(error)
-  return code === SQLITE_BUSY || code === SQLITE_LOCKED || isGone(error)
+  return code === SQLITE_BUSY || code === SQLITE_LOCKED || isPlaceGone(error)
 }
-
-/** What a row names was removed by another program, and a value that is looked up is missing: run again, it is made anew. */
-const isGone = (error: unknown): boolean =>
-  error instanceof Error && 'errcode' in error && error.errcode === SQLITE_CONSTRAINT_NOTNULL
 
 const OUTAGES: readonly number[] = [
   SQLITE_BUSY,

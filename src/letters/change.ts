@@ -7,6 +7,7 @@ import type { Instant } from '../core/clock.ts'
 import { said } from '../core/content.ts'
 import type { Integer, Transaction } from '../db/database.ts'
 import { rowsGiven, runGiven } from '../db/given.ts'
+import { missingValue } from '../db/missing-value.ts'
 import { type HistoryEntry, seriesNumber } from '../history/record.ts'
 import type { DeathNote } from './capture.ts'
 import {
@@ -133,8 +134,7 @@ export async function change<A extends keyof Acts>(
   const given: readonly AnyLetter[] = letters
   const groups = isRemoval(act) ? await takeOut(work, act, given) : await write(work, act, given, how)
   const changed = groups.reduce((sum, group) => sum + Number(group.letters), 0)
-  if (changed !== letters.length)
-    throw new Error(`${act}: ${letters.length} letters were given, and ${changed} of them could be changed`)
+  if (changed !== letters.length) throw notAllChanged(act, letters.length, changed)
   if (given[0]?.before === undefined) {
     for (const group of groups) count(work, act, beforeOf(group), Number(group.letters))
     return
@@ -145,6 +145,9 @@ export async function change<A extends keyof Acts>(
     if (note !== undefined) work.letters.toFile(id, id)
   }
 }
+
+const notAllChanged = (act: keyof Acts, letters: number, changed: number | 'fewer'): Error =>
+  new Error(`${act}: ${letters} letters were given, and ${changed} of them could be changed`)
 
 const isRemoval = (act: keyof Acts): act is keyof typeof REMOVALS => act in REMOVALS
 
@@ -175,7 +178,12 @@ async function write(
   const { postgres, sqlite } = CHANGES[act]
   const writeAll = async (): Promise<readonly Group[]> => {
     const values = postgres.needs.map((name) => same[name])
-    if (tx.dialect === 'postgres') return rowsGiven<Group>(tx, postgres.statement, given, ...values)
+    if (tx.dialect === 'postgres') {
+      return rowsGiven<Group>(tx, postgres.statement, given, ...values).catch((error: unknown) => {
+        // Not told as its cause: the database shows the whole row of the letter in it.
+        throw missingValue(error) === 'letters.status' ? notAllChanged(act, letters.length, 'fewer') : error
+      })
+    }
     const groups = await tx.rows<Group>(sqlite.drawers, ids)
     for (const { statement, needs } of sqlite.writings)
       await runGiven(tx, statement, given, ...needs.map((name) => same[name]))
