@@ -51,11 +51,15 @@ function sheetOf(found: Map<number, Sheet>, { part }: FoundRow): Sheet {
   return sheet
 }
 
-/** Scheduled ones count neither as queued nor in the ages. */
-function add(sheet: Sheet, { shelf, leased, created_at, lease_deadline }: FoundRow): void {
-  if (Number(shelf) === SHELF.scheduled) sheet.scheduled++
+const SHELVES: readonly number[] = Object.values(SHELF)
+
+/** Scheduled ones count neither as queued nor in the ages. What is on no shelf is found by nobody, and counts as nothing. */
+function add(sheet: Sheet, { shelf: place, leased, created_at, lease_deadline }: FoundRow): void {
+  const shelf = place === null ? -1 : Number(place)
+  if (!SHELVES.includes(shelf)) return
+  if (shelf === SHELF.scheduled) sheet.scheduled++
   else {
-    if (Number(shelf) === SHELF.held) sheet.held++
+    if (shelf === SHELF.held) sheet.held++
     else if (Number(leased) === 1) sheet.leased++
     else sheet.ready++
     sheet.createdSumUs += BigInt(created_at ?? 0)

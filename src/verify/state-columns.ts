@@ -17,6 +17,9 @@ const ENDS = ['retry', 'discard', 'complete', 'expire'] as const
 /** Columns that an act fills for every letter, if it fills them at all. */
 const ALWAYS: readonly StateColumn[] = ['resolved_at', 'expired_at', 'sent_as', 'sent_to']
 
+/** What a place in a dead queue cannot be without. */
+const WHEREABOUTS: readonly (keyof typeof PLACE_COLUMNS)[] = ['shelf', 'serial', 'laid_at']
+
 const filled = (column: string): string => `${column} IS NOT NULL`
 
 function* rules(): Iterable<Rule> {
@@ -35,6 +38,7 @@ function* rules(): Iterable<Rule> {
     const held = column === 'leased' ? ` AND engine <> '${KAFKA}'` : ''
     if (column !== 'part') yield { column, fault: `part IS NULL AND ${isFilled}${held}` }
   }
+  for (const column of WHEREABOUTS) yield { column, fault: `part IS NOT NULL AND ${column} IS NULL` }
 }
 
 function* rulesOf(act: (typeof ENDS)[number], { to, sets, resets }: Transition): Iterable<Rule> {

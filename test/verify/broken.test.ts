@@ -157,6 +157,12 @@ const BREAKAGES: readonly Breakage[] = [
     row: ({ discarded }) => ({ letter: String(discarded), columns: 'leased, lease_deadline' }),
   },
   {
+    title: 'a letter in a dead queue that lies on no shelf',
+    breaks: ['I3', 'I6'],
+    sql: ({ lying }) => `UPDATE bartleby.letters SET shelf = NULL WHERE id = ${lying}`,
+    row: ({ lying }) => ({ letter: String(lying), status: 'Pending', columns: 'shelf' }),
+  },
+  {
     title: 'two items of one letter',
     breaks: ['I4', 'S1'],
     sql: ({ sent }) => `
