@@ -132,10 +132,15 @@ async function webhookSizes(session: Session) {
 /** Whether the queue of a part is there. What a deleted one left behind cannot be leased any more. */
 export const isLive = ({ partitions }: Audit, part: FoundRow[string]): boolean => partitions.has(Number(part))
 
+/** Whether a serial is one that ids are made of. */
+export const isSerial = (serial: FoundRow[string]): boolean =>
+  Number(serial) >= 0 && Number(serial) <= Number.MAX_SAFE_INTEGER
+
 /** Where an item lies, for people: its queue, its partition and its id. */
 export function itemRow({ partitions }: Audit, part: FoundRow[string], serial: FoundRow[string]): FoundRow {
   const partition = partitions.get(Number(part))
   if (partition === undefined) return { part, serial }
   const { queue, number, idPrefix } = partition
-  return { queue, partition: number, item: idFromSerial(idPrefix, Number(serial)) }
+  const name = isSerial(serial) ? { item: idFromSerial(idPrefix, Number(serial)) } : { serial }
+  return { queue, partition: number, ...name }
 }

@@ -1,10 +1,10 @@
 /**
  * I5: what was captured is gone from where it was. No item lives that a letter was captured from, whether the item is
- * known by its case or by its id.
+ * known by its case or by its id; and every item has a serial that an id can be made of.
  */
 import { idFromSerial, KSUID_LENGTH } from '../core/ksuid.ts'
 import { engineSourceId, itemIdOf } from '../letters/item-source-id.ts'
-import { isLive, itemRow } from './audit.ts'
+import { isLive, isSerial, itemRow } from './audit.ts'
 import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
 import { read, type Side, textKey, together } from './walk.ts'
 
@@ -45,11 +45,18 @@ const CAPTURED: Side = {
 /** All items by their serials, which no two items have in common. */
 const ITEMS: Side = {
   statement: read('items', 'SELECT id AS key, part FROM bartleby.items ORDER BY id'),
-  keyOf: ({ key }) => idFromSerial('', Number(key)),
+  keyOf: ({ key }) => (isSerial(key) ? idFromSerial('', Number(key)) : strayKey(Number(key))),
 }
+
+/** Serials that no id has sort beside those that have one, in their own order: below zero in front, too large ones behind. */
+const strayKey = (serial: number): string =>
+  serial < 0 ? `!${idFromSerial('', Math.max(0, Number.MAX_SAFE_INTEGER + serial))}` : '~'
 
 async function* copiesById(audit: Audit): AsyncGenerator<Finding> {
   for await (const { items, letters } of together(audit, { items: ITEMS, letters: CAPTURED })) {
+    for (const { key, part } of items)
+      if (!isSerial(key))
+        yield { what: `an item has the serial ${key}, which no id is made of`, row: itemRow(audit, part, key) }
     if (items.length === 0) continue
     for (const { id, drawer, engine, sourceId } of letters) {
       const label = audit.drawers.get(Number(drawer))
@@ -67,8 +74,8 @@ async function* copiesById(audit: Audit): AsyncGenerator<Finding> {
 const isOfItems = ({ source }: { readonly source: string }): boolean =>
   source === 'queues' || source === 'engines'
 
-/** The id of an item; undefined when its queue is gone. */
+/** The id of an item; undefined when its queue is gone, or its serial is none. */
 function idOf({ partitions }: Audit, { part, key }: FoundRow): string | undefined {
   const partition = partitions.get(Number(part))
-  return partition && idFromSerial(partition.idPrefix, Number(key))
+  return partition && isSerial(key) ? idFromSerial(partition.idPrefix, Number(key)) : undefined
 }

@@ -196,6 +196,12 @@ const BREAKAGES: readonly Breakage[] = [
     row: ({ lying, item }) => ({ letter: String(lying), queue: 'work', item }),
   },
   {
+    title: 'an item of a retry whose serial is none',
+    breaks: ['I5'],
+    sql: ({ sent }) => `UPDATE bartleby.items SET id = -id WHERE case_id = ${sent}`,
+    row: () => ({ queue: 'orders' }),
+  },
+  {
     title: 'a count of letters that is wrong',
     breaks: ['I6'],
     sql: ({ lying }) => both(addToBooks(drawerOf(lying), 0, 1), addToBooks(drawerOf(lying), 2, -1)),
