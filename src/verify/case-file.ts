@@ -21,11 +21,14 @@ const TRANSITIONS = read(
    FROM bartleby.history WHERE letter_id IS NOT NULL AND letter_version IS NOT NULL AND correlation_id IS NOT NULL ORDER BY letter_id`,
 )
 
+/** What captures that name no letter are filed under: letters count from 1. */
+export const NO_LETTER = 0
+
 /** The captures of plain queues, which are the series `$1`: no index has them in this order. */
 const CAPTURES = read(
   'plainCaptures',
-  `SELECT letter_id AS key, created_at, letter_version AS version FROM bartleby.history
-   WHERE series = $1 AND correlation_id IS NULL AND letter_id IS NOT NULL ORDER BY letter_id`,
+  `SELECT coalesce(letter_id, ${NO_LETTER}) AS key, created_at, letter_version AS version FROM bartleby.history
+   WHERE series = $1 AND correlation_id IS NULL ORDER BY 1`,
 )
 
 /** Failures that a newer one took the place of. */

@@ -3,6 +3,8 @@
  * is still there or counted as removed, history knows of no letter that is gone and was pending last but for as many as were
  * erased, and what the runs of retention and those who erased reported is what is counted.
  */
+import { instant } from '../core/clock.ts'
+import { formatMicros } from '../core/timestamp.ts'
 import type { Integer } from '../db/database.ts'
 import { PLAIN_ENGINE } from '../history/plain-capture.ts'
 import type { HistoryStatus } from '../history/record.ts'
@@ -10,6 +12,7 @@ import type { SeriesLabels } from '../history/rows.ts'
 import { type Account, readAccounts, standingOf } from '../letters/books.ts'
 import { ERASE_OPERATION } from '../letters/erase.ts'
 import { ACTS, OFFICE, SOURCE_OPERATIONS, SOURCES } from '../letters/letter.ts'
+import { NO_LETTER } from './case-file.ts'
 import type { Audit, CaseFile, Finding, FoundRow, Invariant } from './invariant.ts'
 import { Sums } from './sums.ts'
 import { batchesOf, read } from './walk.ts'
@@ -32,6 +35,7 @@ export const retention: Invariant = {
     return {
       *look(file) {
         if (file.letter !== undefined) return
+        if (file.id === NO_LETTER) return yield* file.captures.map(nameless)
         const last = lastOf(file, audit.series)
         if (last === undefined || !leavesPending(last)) return
         const { isPlain, status, ...row } = last
@@ -52,6 +56,12 @@ export const retention: Invariant = {
   },
   rows: () => 0,
 }
+
+/** A capture of a plain queue that is not known to be of any letter: whether that is still there, nobody can tell. */
+const nameless = ({ created_at }: FoundRow): Finding => ({
+  what: 'a capture of a plain queue in history names no letter',
+  row: { engine: PLAIN_ENGINE, recordedAt: formatMicros(instant(BigInt(created_at ?? 0))) },
+})
 
 /** Over all places: a letter that fails elsewhere moves to another place. */
 function* unaccounted(accounts: readonly Account[]): Iterable<Finding> {

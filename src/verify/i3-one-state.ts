@@ -7,6 +7,7 @@
 import { instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { STATUSES } from '../letters/letter.ts'
+import { NO_LETTER } from './case-file.ts'
 import type { CaseFile, Finding, FoundRow, Invariant } from './invariant.ts'
 import { oddState } from './state-columns.ts'
 
@@ -20,7 +21,7 @@ export const oneState: Invariant = {
         yield* faultsOf(letter, file, historySince)
         if (letter.odd !== '') yield oddState(letter)
       }
-      if (file.captures.length > 0) yield* strayCaptures(file)
+      if (file.captures.length > 0 && file.id !== NO_LETTER) yield* strayCaptures(file)
     },
   }),
   rows: () => 0,

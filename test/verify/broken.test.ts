@@ -53,9 +53,9 @@ const drawerOf = (letter: bigint): string => `(SELECT drawer FROM bartleby.lette
 const partOfOrders = `(SELECT min(part) FROM bartleby.partitions JOIN bartleby.queues ON queues.id = queue_id WHERE name = 'orders')`
 
 /** The capture of a letter of a plain queue once more, at another time. */
-const repeatedCapture = (createdAt: string): string => `
+const repeatedCapture = (lying: bigint, createdAt: string, letter = 'letter_id'): string => `
   INSERT INTO bartleby.history (created_at, duration_ms, letter_id, series, letter_version)
-  SELECT ${createdAt}, duration_ms, letter_id, series, letter_version FROM bartleby.history`
+  SELECT ${createdAt}, duration_ms, ${letter}, series, letter_version FROM bartleby.history WHERE letter_id = ${lying};`
 
 const BREAKAGES: readonly Breakage[] = [
   {
@@ -107,13 +107,13 @@ const BREAKAGES: readonly Breakage[] = [
   {
     title: 'a capture that is in history twice',
     breaks: ['I3'],
-    sql: ({ lying }) => `${repeatedCapture('created_at')} WHERE letter_id = ${lying}`,
+    sql: ({ lying }) => repeatedCapture(lying, 'created_at'),
     row: ({ lying }) => ({ letter: String(lying) }),
   },
   {
     title: 'a capture that is in history a second time, later',
     breaks: ['I3'],
-    sql: ({ lying }) => `${repeatedCapture('created_at + 1')} WHERE letter_id = ${lying}`,
+    sql: ({ lying }) => repeatedCapture(lying, 'created_at + 1'),
     row: ({ lying }) => ({ letter: String(lying) }),
   },
   {
@@ -297,6 +297,18 @@ const BREAKAGES: readonly Breakage[] = [
         same(`DELETE FROM bartleby.letters WHERE id = ${lying}`),
       ),
     row: () => ({ queue: 'dead' }),
+  },
+  {
+    title: 'a capture of a plain queue that names no letter',
+    breaks: ['I2', 'I11'],
+    sql: ({ lying }) => `UPDATE bartleby.history SET letter_id = NULL WHERE letter_id = ${lying}`,
+    row: ({ lying }) => ({ letter: String(lying), engine: 'queues' }),
+  },
+  {
+    title: 'captures of plain queues that name no letter and were there before',
+    breaks: ['I11'],
+    sql: ({ lying }) => repeatedCapture(lying, 'created_at', 'NULL').repeat(2),
+    row: () => ({ engine: 'queues' }),
   },
   {
     title: 'a run of retention that says it took more than is counted',
