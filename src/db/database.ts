@@ -153,6 +153,13 @@ export interface Snapshot extends Session {
   batches<Row>(statement: Statement, ...values: readonly Value[]): AsyncIterable<readonly Row[]>
 }
 
+export interface SnapshotOptions {
+  /** On a connection of its own, for work that writes elsewhere meanwhile; on a shared one, many of these would wait for each other. */
+  readonly apart?: boolean
+  /** Once it is aborted, whatever PostgreSQL is asked fails at once, with the reason of the abort. SQLite has answered by then. */
+  readonly signal?: AbortSignal | undefined
+}
+
 /** Rows that travel together: few trips, and a few hundred kilobytes. */
 export const BATCH_ROWS = 2_000
 
@@ -190,13 +197,12 @@ export interface Database {
   session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T>
   /**
    * Runs `work` on one moment of the store, the one at which it starts: it sees no later commit, and writers do not
-   * wait for it. It can only read. While it runs the store keeps what it sees, so it must end. `apart`: on a connection of
-   * its own, for work that writes elsewhere meanwhile; on a shared one, many of these would wait for each other.
+   * wait for it. It can only read. While it runs the store keeps what it sees, so it must end.
    */
   snapshot<T>(
     verb: string,
     work: (session: Snapshot) => Promise<T>,
-    options?: { readonly apart: boolean },
+    options?: SnapshotOptions,
   ): Promise<T>
   /** Runs a script of several statements; for migrations only. */
   script(tx: Transaction, text: string): Promise<void>

@@ -12,6 +12,7 @@ import {
   parameterFor,
   type Session,
   type Snapshot,
+  type SnapshotOptions,
   type Statement,
   type StoreCall,
   StoreUnavailable,
@@ -57,11 +58,32 @@ export interface PostgresOptions {
   readonly log?: Log
 }
 
+/** A client of ours: pipelined, and on a socket that can be closed whatever it waits for. */
+class DroppableClient extends pg.Client {
+  readonly #socket: GatheringSocket
+
+  constructor(config?: pg.ClientConfig) {
+    const socket = new GatheringSocket()
+    super({ ...config, pipeline: true, stream: () => socket })
+    this.#socket = socket
+  }
+
+  /** Closes the connection at once. What it was asked fails; `end` would wait for the answers. */
+  drop(): void {
+    this.#socket.destroy()
+  }
+}
+
 /** A connection to use for a while. */
 interface Connection {
   readonly client: pg.ClientBase
   /** Whether a pooler lends it by the transaction: nothing that a session keeps is there for the next. */
   readonly isPooled: boolean
+}
+
+interface LentConnection extends Connection {
+  /** Closes it at once, whatever it waits for, and keeps others from getting it. */
+  drop(): void
 }
 
 const toParameter = (value: Value) => parameterFor('postgres', value)
@@ -110,11 +132,18 @@ class PostgresSession implements Session {
 /** Cursors are of the transaction, and planned for the values at hand. */
 class PostgresSnapshot extends PostgresSession implements Snapshot {
   #cursors = 0
+  #underWay = 0
+
+  /** Whether rows were asked for that nobody has got yet: they may take long. */
+  get isFetching(): boolean {
+    return this.#underWay > 0
+  }
 
   async *batches<Row>(statement: Statement, ...values: readonly Value[]): AsyncGenerator<readonly Row[]> {
     const cursor = `batches_${++this.#cursors}`
     const ask = (text: string, given?: readonly Value[]) => {
-      const answer = this.script(text, given)
+      this.#underWay++
+      const answer = this.script(text, given).finally(() => this.#underWay--)
       // Whoever waits for it hears of it.
       answer.catch(() => {})
       return answer
@@ -133,7 +162,8 @@ class PostgresSnapshot extends PostgresSession implements Snapshot {
         if (isLast) return
       }
     } finally {
-      await this.text(`CLOSE ${cursor}`).catch(() => {})
+      // Not waited for: what was asked for ahead comes first.
+      this.script(`CLOSE ${cursor}`).catch(() => {})
     }
   }
 }
@@ -201,9 +231,8 @@ export class PostgresDatabase implements Database {
     this.#log = options.log ?? silentLog
     this.#pool = new pg.Pool({
       ...this.#connection,
+      Client: DroppableClient,
       max: options.poolSize,
-      pipeline: true,
-      stream: () => new GatheringSocket(),
       idleTimeoutMillis: 30_000,
       allowExitOnIdle: true,
       application_name: 'bartleby',
@@ -238,15 +267,23 @@ export class PostgresDatabase implements Database {
   async snapshot<T>(
     verb: string,
     work: (session: Snapshot) => Promise<T>,
-    { apart } = { apart: false },
+    { apart = false, signal }: SnapshotOptions = {},
   ): Promise<T> {
-    const read = async (connection: Connection): Promise<T> => {
+    const read = async (connection: LentConnection): Promise<T> => {
+      signal?.throwIfAborted()
       const session = new PostgresSnapshot(connection)
-      await session.text(BEGIN_READING)
+      signal?.addEventListener('abort', connection.drop)
       try {
+        await session.text(BEGIN_READING)
         return await work(session)
+      } catch (error) {
+        signal?.throwIfAborted()
+        throw error
       } finally {
-        await session.text('ROLLBACK').catch(() => {})
+        signal?.removeEventListener('abort', connection.drop)
+        // Nobody waits for rows that nobody wants; ROLLBACK would come behind them.
+        if (session.isFetching) connection.drop()
+        else await session.text('ROLLBACK').catch(() => {})
       }
     }
     return this.#observed(verb, () => (apart ? this.#alone(read) : this.#connected(read)))
@@ -280,7 +317,7 @@ export class PostgresDatabase implements Database {
     await this.#pool.end()
   }
 
-  #connected<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+  #connected<T>(work: (connection: LentConnection) => Promise<T>): Promise<T> {
     return onConnection(work, async () => {
       const client = await this.#pool.connect()
       const isPooled = !this.#plansKeptUntil.has(client)
@@ -299,11 +336,17 @@ export class PostgresDatabase implements Database {
   }
 
   /** On a connection that nobody else uses, before or after. */
-  #alone<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+  #alone<T>(work: (connection: LentConnection) => Promise<T>): Promise<T> {
     return onConnection(work, async () => {
-      const client = new pg.Client({ ...this.#connection, application_name: 'bartleby' })
-      await client.connect()
-      return { client, isPooled: await isPooled(client), leave: () => client.end().catch(() => {}) }
+      const client = new DroppableClient({ ...this.#connection, application_name: 'bartleby' })
+      const leave = () => client.end().catch(() => {})
+      try {
+        await client.connect()
+        return { client, isPooled: await isPooled(client), leave }
+      } catch (error) {
+        await leave()
+        throw error
+      }
     })
   }
 
@@ -369,7 +412,7 @@ export class PostgresDatabase implements Database {
 
 /** Runs `work` on a connection, and leaves it, broken or not. */
 async function onConnection<T>(
-  work: (connection: Connection) => Promise<T>,
+  work: (connection: LentConnection) => Promise<T>,
   connect: () => Promise<Connection & { leave(broken: boolean): Promise<void> }>,
 ): Promise<T> {
   const { leave, ...connection } = await connect().catch((error: unknown) => {
@@ -380,9 +423,13 @@ async function onConnection<T>(
   const onError = () => {
     broken = true
   }
+  const drop = () => {
+    broken = true
+    if (client instanceof DroppableClient) client.drop()
+  }
   client.on('error', onError)
   try {
-    return await work(connection)
+    return await work({ ...connection, drop })
   } catch (error) {
     if (!isOutage(error)) throw error
     broken ||= !(error instanceof pg.DatabaseError)

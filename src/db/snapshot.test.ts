@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { bareStores } from '../../test/harness/stores.ts'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { PATIENCE_MS } from '../../test/harness/limits.ts'
+import { bareStores, type FreshStore } from '../../test/harness/stores.ts'
 import { BATCH_ROWS, type Database, type Integer, type Session, sql } from './database.ts'
 import { migrate } from './migrations.ts'
 import { openDatabase } from './open.ts'
@@ -152,3 +154,69 @@ describe.each(bareStores)('writers beside a snapshot on $name', (store) => {
     }
   })
 })
+
+describe.each(bareStores.filter(({ name }) => name === 'postgres'))(
+  'a snapshot on $name whose rows do not come',
+  (store) => {
+    const LOCK = 1853
+    const held = sql('test.held', {
+      postgres: `SELECT entry, pg_advisory_xact_lock_shared(${LOCK})::text AS locked FROM generate_series(1, 2) AS entry`,
+      sqlite: '',
+    })
+    let place: FreshStore
+    let db: Database
+    let holder: pg.Client
+
+    beforeEach(async () => {
+      place = await store.fresh()
+      db = openDatabase(place.url, { poolSize: 1 })
+      holder = new pg.Client(place.url)
+      await holder.connect()
+      await holder.query(`SELECT pg_advisory_lock(${LOCK})`)
+    })
+    afterEach(async () => {
+      await holder.end()
+      await db.close()
+      await place.dispose()
+    })
+
+    const isHeld = () =>
+      expect
+        .poll(
+          async () =>
+            (await holder.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")).rowCount,
+          { timeout: PATIENCE_MS },
+        )
+        .toBe(1)
+    const one = sql('test.one', 'SELECT 1 AS one')
+
+    it.each([false, true])('ends when it is told to, apart: %s', async (apart) => {
+      const stop = new AbortController()
+      const reading = db.snapshot(
+        'test',
+        async (session) => {
+          for await (const _ of session.batches(held)) throw new Error('a row came')
+        },
+        { apart, signal: stop.signal },
+      )
+      const failed = expect(reading).rejects.toThrow('enough')
+      await isHeld()
+      stop.abort(new Error('enough'))
+      await failed
+      // The lock is still held.
+      expect(await db.session('test', (session) => session.rows(one))).toEqual([{ one: 1 }])
+    })
+
+    it('ends when its work fails meanwhile, and the next has a connection', async () => {
+      const reading = db.snapshot('test', async (session) => {
+        const rows = session.batches(held)[Symbol.asyncIterator]()
+        const next = rows.next()
+        next.catch(() => {})
+        await isHeld()
+        throw new Error('changed my mind')
+      })
+      await expect(reading).rejects.toThrow('changed my mind')
+      expect(await db.session('test', (session) => session.rows(one))).toEqual([{ one: 1 }])
+    })
+  },
+)

@@ -14,6 +14,7 @@ import {
   parameterFor,
   type Session,
   type Snapshot,
+  type SnapshotOptions,
   type Statement,
   type StoreCall,
   StoreUnavailable,
@@ -166,7 +167,7 @@ export class SqliteDatabase implements Database {
   async snapshot<T>(
     verb: string,
     work: (session: Snapshot) => Promise<T>,
-    { apart } = { apart: false },
+    { apart = false }: SnapshotOptions = {},
   ): Promise<T> {
     if (this.#path !== ':memory:') return this.#observed(verb, () => onReader(openReader(this.#path), work))
     // A store in memory has no second connection: its writers wait, or the work is on a copy.

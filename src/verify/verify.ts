@@ -74,7 +74,7 @@ export interface VerifyOptions {
   readonly limit?: number
   /** The clock of the servers that write to the store. */
   readonly clock?: Clock
-  /** Once it is aborted the check ends within one step, with the reason of the abort as its failure. */
+  /** Once it is aborted the check ends, on SQLite after the step at hand, with the reason of the abort as its failure. */
   readonly signal?: AbortSignal
 }
 
@@ -83,7 +83,7 @@ const DEFAULT_LIMIT = 100
 /** Checks every promise on the store as it is now. Reads only. */
 export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<VerifyReport> {
   const { onProgress = () => {}, limit = DEFAULT_LIMIT, clock = new SystemClock(), signal } = options
-  return db.snapshot('verify', async (session) => {
+  const check = async (session: Snapshot): Promise<VerifyReport> => {
     await requireThisVersion(session)
     if (!(await hasBody(session))) return onlySchema(session, limit)
     let done = 0
@@ -115,7 +115,8 @@ export function verifyStore(db: Database, options: VerifyOptions = {}): Promise<
     onProgress({ invariant: current, done: expected, expected })
     const invariants = reports.map((report) => report.shown())
     return { clean: invariants.every(({ broken }) => broken === 0), invariants }
-  })
+  }
+  return db.snapshot('verify', check, { signal })
 }
 
 /** Looks at every letter once, for all checks of letters. */
