@@ -1,6 +1,9 @@
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { bareStores, type FreshStore } from '../../test/harness/stores.ts'
+import { PATIENCE_MS } from '../../test/harness/limits.ts'
+import { startPooler } from '../../test/harness/pooler.ts'
+import { bareStores, type FreshStore, freshPostgres } from '../../test/harness/stores.ts'
+import { silentLog } from '../core/log.ts'
 import type { Database } from './database.ts'
 import { openDatabase } from './open.ts'
 
@@ -36,5 +39,47 @@ describe.each(bareStores.filter(({ name }) => name === 'postgres'))('listening o
     await expect.poll(asked, { interval: 100 }).toBeGreaterThan(0)
     const left = await other.query(`SELECT count(*)::int AS n ${LISTENERS}`)
     expect(left.rows).toEqual([{ n: 1 }])
+  })
+})
+
+describe('two who begin to listen at once', () => {
+  it('leave nothing behind on the connection of a pooler', async () => {
+    const store = await freshPostgres()
+    const pooler = await startPooler(store.url)
+    const said: string[] = []
+    const log = { ...silentLog, warn: (_: object, message: string) => said.push(message) }
+    const db = openDatabase(pooler.url, { poolSize: 1, log })
+    try {
+      // The first client of all is told the process that answers it: the pooler is known to the second.
+      const first = new pg.Client(pooler.url)
+      await first.connect()
+      await first.end()
+      await Promise.all(['news', 'gossip', 'rumours'].map((channel) => db.listen(channel, () => {})))
+      await db.listen('late', () => {})
+      const next = new pg.Client(pooler.url)
+      await next.connect()
+      expect((await next.query('SELECT * FROM pg_listening_channels()')).rows).toEqual([])
+      await next.end()
+      expect(said).toHaveLength(1)
+    } finally {
+      await db.close()
+      await pooler.close()
+      await store.dispose()
+    }
+  })
+
+  it('are both heard', async () => {
+    const store = await freshPostgres()
+    const db = openDatabase(store.url, { poolSize: 1 })
+    try {
+      const heard: string[] = []
+      const channels = ['news', 'gossip']
+      await Promise.all(channels.map((channel) => db.listen(channel, (payload) => heard.push(payload))))
+      for (const channel of channels) await db.notify(channel, channel)
+      await expect.poll(() => heard, { timeout: PATIENCE_MS }).toEqual(channels)
+    } finally {
+      await db.close()
+      await store.dispose()
+    }
   })
 })

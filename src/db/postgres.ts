@@ -214,10 +214,10 @@ export class PostgresDatabase implements Database {
   readonly #plansKeptUntil = new WeakMap<pg.ClientBase, number>()
   readonly #listeners: ((call: StoreCall) => void)[] = []
   readonly #heard = new Map<string, (payload: string) => void>()
+  /** undefined: nobody listens yet, or nothing can be heard, through a pooler. */
   #ear: pg.Client | undefined
+  #earOpened: Promise<void> | undefined
   #earRetry: NodeJS.Timeout | undefined
-  /** Nothing can be heard through a pooler. */
-  #isDeaf = false
   #closed = false
 
   constructor(url: string, options: PostgresOptions) {
@@ -300,10 +300,14 @@ export class PostgresDatabase implements Database {
 
   async listen(channel: string, hear: (payload: string) => void): Promise<void> {
     this.#heard.set(channel, hear)
-    if (this.#isDeaf) return
-    if (this.#ear === undefined) await this.#openEar()
+    if (this.#earOpened === undefined) {
+      this.#earOpened = this.#openEar()
+      return this.#earOpened
+    }
+    // Not before it is known who is there: on a connection of a pooler nobody listens.
+    await this.#earOpened
     // One connection hears all channels; while it is lost this fails, and the next one listens to all of them.
-    else await listenTo(this.#ear, channel).catch(() => {})
+    if (this.#ear !== undefined) await listenTo(this.#ear, channel).catch(() => {})
   }
 
   onCall(listener: (call: StoreCall) => void): void {
@@ -390,7 +394,6 @@ export class PostgresDatabase implements Database {
 
   /** A pooler would give the connection that listens to somebody else. */
   async #goDeaf(ear: pg.Client): Promise<void> {
-    this.#isDeaf = true
     this.#ear = undefined
     this.#log.warn(
       {},
@@ -404,7 +407,7 @@ export class PostgresDatabase implements Database {
     if (this.#closed || this.#earRetry !== undefined) return
     this.#earRetry = setTimeout(() => {
       this.#earRetry = undefined
-      void this.#openEar()
+      this.#earOpened = this.#openEar()
     }, 1_000)
     this.#earRetry.unref()
   }
