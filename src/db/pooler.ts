@@ -4,14 +4,17 @@
  */
 
 interface ToldClient {
-  query(text: string): Promise<{ readonly rows: readonly unknown[] }>
+  query(question: { text: string; query_timeout: number }): Promise<{ readonly rows: readonly unknown[] }>
 }
 
-/** Whether somebody stands between. One trip. */
-export async function isPooled(client: ToldClient): Promise<boolean> {
+/** Whether somebody stands between. One trip, which is part of connecting: it may take `timeoutMs`. */
+export async function isPooled(client: ToldClient, timeoutMs: number): Promise<boolean> {
   // Set by `pg` when it connects; its types do not tell.
   const toldPid: unknown = Reflect.get(client, 'processID')
-  const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
+  const { rows } = await client.query({
+    text: 'SELECT pg_backend_pid() AS pid',
+    query_timeout: timeoutMs,
+  })
   const [row] = rows
   return typeof row !== 'object' || row === null || !('pid' in row) || row.pid !== toldPid
 }

@@ -238,7 +238,7 @@ export class PostgresDatabase implements Database {
       application_name: 'bartleby',
       // Waited for, although its type does not say so.
       onConnect: async (client) => {
-        if (!(await isPooled(client))) this.#plansKeptUntil.set(client, performance.now() + PLANS_KEPT_MS)
+        if (!(await isPooled(client, CONNECT_TIMEOUT_MS))) this.#plansKeptUntil.set(client, performance.now() + PLANS_KEPT_MS)
       },
     })
     // A broken idle connection is replaced by the pool; whoever needs the store next meets the outage itself.
@@ -346,7 +346,7 @@ export class PostgresDatabase implements Database {
       const leave = () => client.end().catch(() => {})
       try {
         await client.connect()
-        return { client, isPooled: await isPooled(client), leave }
+        return { client, isPooled: await isPooled(client, CONNECT_TIMEOUT_MS), leave }
       } catch (error) {
         await leave()
         throw error
@@ -385,7 +385,7 @@ export class PostgresDatabase implements Database {
     this.#ear = ear
     try {
       await ear.connect()
-      if (await isPooled(ear)) return await this.#goDeaf(ear)
+      if (await isPooled(ear, CONNECT_TIMEOUT_MS)) return await this.#goDeaf(ear)
       for (const channel of this.#heard.keys()) await listenTo(ear, channel)
     } catch {
       await ear.end().catch(() => {})
