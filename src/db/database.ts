@@ -147,7 +147,7 @@ export interface Session {
 /** A session on one moment of the store, which can only read. */
 export interface Snapshot extends Session {
   /**
-   * Gives all rows of a statement, at most `BATCH_ROWS` at a time. However long it takes as a whole, nobody waits for an answer of
+   * Gives all rows of a statement, at most `BATCH_ROWS` at a time, and fewer where reading so many would hold the process up. However long it takes as a whole, nobody waits for an answer of
    * that length, and neither side keeps it in memory. Several may be read beside each other.
    */
   batches<Row>(statement: Statement, ...values: readonly Value[]): AsyncIterable<readonly Row[]>
@@ -199,11 +199,7 @@ export interface Database {
    * Runs `work` on one moment of the store, the one at which it starts: it sees no later commit, and writers do not
    * wait for it. It can only read. While it runs the store keeps what it sees, so it must end.
    */
-  snapshot<T>(
-    verb: string,
-    work: (session: Snapshot) => Promise<T>,
-    options?: SnapshotOptions,
-  ): Promise<T>
+  snapshot<T>(verb: string, work: (session: Snapshot) => Promise<T>, options?: SnapshotOptions): Promise<T>
   /** Runs a script of several statements; for migrations only. */
   script(tx: Transaction, text: string): Promise<void>
   /** Tells the other servers on this store; a hint that may be lost. Does nothing on SQLite. */

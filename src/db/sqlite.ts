@@ -54,6 +54,11 @@ const READER_SETTINGS = `
 /** BEGIN alone fixes no moment: the first read does. */
 const BEGIN_READING = 'BEGIN; SELECT count(*) FROM sqlite_schema'
 
+/** The longest that rows are gathered for a batch: nothing else happens meanwhile. */
+const STEP_MS = 10
+/** A look at the clock costs as much as a row. */
+const ROWS_BETWEEN_LOOKS = 50
+
 const toParameter = (value: Value) => parameterFor('sqlite', value)
 
 /** Serves as session, snapshot and transaction alike: there is one connection, and `#alone` keeps callers apart. */
@@ -88,11 +93,14 @@ class SqliteSession implements Transaction, Snapshot {
     const prepared = this.#connection.prepare(statement.sqlite)
     prepared.setReadBigInts(statement.bigints)
     let batch: Row[] = []
+    let until = performance.now() + STEP_MS
     for (const row of prepared.iterate(...values.map(toParameter))) {
       batch.push(row as Row)
-      if (batch.length < BATCH_ROWS) continue
+      const isDue = batch.length % ROWS_BETWEEN_LOOKS === 0 && performance.now() >= until
+      if (batch.length < BATCH_ROWS && !isDue) continue
       yield batch
       batch = []
+      until = performance.now() + STEP_MS
     }
     if (batch.length > 0) yield batch
   }

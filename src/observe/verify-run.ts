@@ -1,7 +1,7 @@
 /**
  * Verify, run by a server on its own store: one at a time, in the background, and its last result is remembered. The checks read
- * in bounded steps and let others work between them: on SQLite, where a step blocks the server, none took longer than 30 ms with
- * 120,000 letters. A store in memory has one connection, so there calls wait for the whole of it, a second or so.
+ * in bounded steps and let others work between them. On SQLite, where a step blocks the server, that is after 10 ms; only what is
+ * sorted is one step: with 200,000 letters two sorts took 57 and 51 ms of processor time, everything else at most 35. A store in memory has one connection, so there calls wait for the whole of it, a second or so.
  *
  *   never ──► running ──► done     every promise was checked, kept or not
  *                └─────► failed   it could not be checked, or the office stopped

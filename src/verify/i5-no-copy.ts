@@ -32,15 +32,21 @@ export const noCopy: Invariant = {
 const DIGITS = 9
 const LENGTHS = [KSUID_LENGTH, engineSourceId('').length + KSUID_LENGTH]
 
-/** Letters whose source id may be that of an item, by the serial of it: no index has them in this order. */
+/** Letters whose source id may be that of an item, by the serial of it: no index has them in this order, so little of them is sorted. */
 const CAPTURED: Side = {
   statement: read(
     'captured',
-    `SELECT substr(source_id, length(source_id) - ${DIGITS - 1}) AS key, id, drawer, engine, source_id AS "sourceId"
+    `SELECT substr(source_id, length(source_id) - ${DIGITS - 1}) AS key, id
      FROM bartleby.letters WHERE length(source_id) IN (${LENGTHS.join(', ')}) ORDER BY 1`,
   ),
   keyOf: textKey,
 }
+
+/** One letter, by primary key. */
+const readLetter = read(
+  'capturedLetter',
+  'SELECT id, drawer, engine, source_id AS "sourceId" FROM bartleby.letters WHERE id = $1',
+)
 
 /** All items by their serials, which no two items have in common. */
 const ITEMS: Side = {
@@ -56,9 +62,14 @@ async function* copiesById(audit: Audit): AsyncGenerator<Finding> {
   for await (const { items, letters } of together(audit, { items: ITEMS, letters: CAPTURED })) {
     for (const { key, part } of items)
       if (!isSerial(key))
-        yield { what: `an item has the serial ${key}, which no id is made of`, row: itemRow(audit, part, key) }
+        yield {
+          what: `an item has the serial ${key}, which no id is made of`,
+          row: itemRow(audit, part, key),
+        }
     if (items.length === 0) continue
-    for (const { id, drawer, engine, sourceId } of letters) {
+    for (const { id: number } of letters) {
+      const [letter] = await audit.session.rows<FoundRow>(readLetter, number ?? null)
+      const { id, drawer, engine, sourceId } = letter ?? {}
       const label = audit.drawers.get(Number(drawer))
       const item = items.find((each) => idOf(audit, each) === itemIdOf(String(sourceId)))
       if (item === undefined || label === undefined || !isOfItems(label)) continue

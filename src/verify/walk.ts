@@ -21,8 +21,9 @@ export async function* batchesOf<Row = FoundRow>(
   ...values: readonly Value[]
 ): AsyncGenerator<readonly Row[]> {
   for await (const rows of session.batches<Row>(statement, ...values)) {
-    yield rows
+    // Reading was a step, and looking at them is another.
     await looked(rows.length)
+    yield rows
   }
 }
 
@@ -90,6 +91,9 @@ class Reading {
 
 const NONE: readonly FoundRow[] = []
 
+/** How long rows are looked at before others get a turn. */
+const STEP_MS = 10
+
 /** What several tables have of one key. */
 type Together<Name extends string> = { readonly key: Key } & Readonly<Record<Name, readonly FoundRow[]>>
 
@@ -103,7 +107,13 @@ export async function* together<Name extends string>(
   )
   try {
     for (const [, reading] of readings) await reading.advance()
+    let since = performance.now()
     for (;;) {
+      // Of a batch there may be more to look at than to read.
+      if (performance.now() - since > STEP_MS) {
+        await walker.looked(0)
+        since = performance.now()
+      }
       let key: Key | undefined
       for (const [, reading] of readings)
         if (reading.key !== undefined && (key === undefined || reading.key < key)) key = reading.key
