@@ -89,6 +89,19 @@ describe('a configuration', () => {
     ])
   })
 
+  it("takes PostgreSQL's own address, which has a password, from the environment", () => {
+    const env = { BARTLEBY_POSTGRES_LISTEN_URL: 'postgres://u:secret@db:5432/office' }
+    const file = write('postgres: { poolSize: 3, listenUrl: "postgres://file/office" }')
+    expect(loadConfig({ env, file }).postgres).toEqual({
+      poolSize: 3,
+      listenUrl: env.BARTLEBY_POSTGRES_LISTEN_URL,
+    })
+    expect(loadConfig({ env: { BARTLEBY_POSTGRES_LISTEN_URL: '' } }).postgres).toEqual({ poolSize: 8 })
+    const [problem, ...others] = problemsOf({ env: { BARTLEBY_POSTGRES_LISTEN_URL: 'sqlite:secret.db' } })
+    expect(problem).toContain('environment BARTLEBY_POSTGRES_LISTEN_URL: postgres.listenUrl')
+    expect(others).toEqual([])
+  })
+
   it('reads every key of a YAML file', () => {
     const file = write(`
 host: 0.0.0.0

@@ -87,6 +87,10 @@ function environmentSettings(env: NodeJS.ProcessEnv): Settings {
       settings: { unsupportedStore: yesOrNoOf(textOf(env.BARTLEBY_UNSUPPORTED_STORE)) },
     },
     {
+      where: 'environment BARTLEBY_POSTGRES_LISTEN_URL',
+      settings: nested('postgres', 'listenUrl', textOf(env.BARTLEBY_POSTGRES_LISTEN_URL)),
+    },
+    {
       where: 'environment BARTLEBY_LOG_LEVEL',
       settings: nested('log', 'level', textOf(env.BARTLEBY_LOG_LEVEL)),
     },

@@ -28,9 +28,7 @@ it('does not wait for the first answer longer than for the connection, however l
     const asked = [{ apart: false }, { apart: true }].map((options) =>
       db.snapshot('test', (session) => session.rows(one), options),
     )
-    await Promise.all(
-      asked.map((answer) => expect(answer).rejects.toThrow(/^cannot connect to PostgreSQL/)),
-    )
+    await Promise.all(asked.map((answer) => expect(answer).rejects.toThrow(/^cannot connect to PostgreSQL/)))
   } finally {
     await db.close()
     for (const socket of sockets) socket.destroy()

@@ -238,7 +238,8 @@ export class PostgresDatabase implements Database {
       application_name: 'bartleby',
       // Waited for, although its type does not say so.
       onConnect: async (client) => {
-        if (!(await isPooled(client, CONNECT_TIMEOUT_MS))) this.#plansKeptUntil.set(client, performance.now() + PLANS_KEPT_MS)
+        if (!(await isPooled(client, CONNECT_TIMEOUT_MS)))
+          this.#plansKeptUntil.set(client, performance.now() + PLANS_KEPT_MS)
       },
     })
     // A broken idle connection is replaced by the pool; whoever needs the store next meets the outage itself.
@@ -395,10 +396,11 @@ export class PostgresDatabase implements Database {
   /** A pooler would give the connection that listens to somebody else. */
   async #goDeaf(ear: pg.Client): Promise<void> {
     this.#ear = undefined
+    const { host, database } = ear
     this.#log.warn(
-      {},
-      'PostgreSQL is reached through a pooler: statements are not prepared, and what other servers do is looked for every second; ' +
-        "give postgres.listenUrl, PostgreSQL's own address, to hear of it at once",
+      { host, database },
+      'PostgreSQL is reached through a pooler: statements are not prepared, and what others do is looked for now and then; to hear of it ' +
+        "at once, give PostgreSQL's own address: for the store as postgres.listenUrl, for an outbox in another database as its url",
     )
     await ear.end().catch(() => {})
   }
