@@ -232,14 +232,14 @@ CREATE TABLE bartleby.letter_attempts (
   PRIMARY KEY (letter_id, number)
 );
 
-CREATE TABLE bartleby.letter_deltas (
+CREATE TABLE bartleby.letter_changes (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  place integer NOT NULL,
   drawer integer NOT NULL,
   status smallint NOT NULL,
+  at bigint NOT NULL,
   letters bigint NOT NULL,
   last_seen_at bigint NOT NULL,
-  place integer NOT NULL,
-  at bigint NOT NULL,
   PRIMARY KEY (id)
 ) WITH (autovacuum_vacuum_scale_factor=0.01);
 

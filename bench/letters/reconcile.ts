@@ -9,7 +9,7 @@ export async function reconcile(store: string): Promise<number> {
     const { schema } = words[loader.dialect]
     const deltas =
       loader.dialect === 'postgres'
-        ? `UNION ALL SELECT drawer, status, letters FROM ${schema}letter_deltas WHERE status < 3`
+        ? `UNION ALL SELECT drawer, status, letters FROM ${schema}letter_changes WHERE status < 3`
         : ''
     const differing = await loader.rows(`
       SELECT drawer, status, sum(counted) AS counted, sum(there) AS there FROM (

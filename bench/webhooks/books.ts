@@ -50,7 +50,7 @@ async function compareCounts(loader: Loader): Promise<void> {
     ? `UNION ALL SELECT subject, tally, amount FROM ${schema}webhook_deltas WHERE tally < 10`
     : ''
   const filed = isPostgres
-    ? `UNION ALL SELECT drawer, letters FROM ${schema}letter_deltas WHERE status = 0`
+    ? `UNION ALL SELECT drawer, letters FROM ${schema}letter_changes WHERE status = 0`
     : ''
   const ofWebhooks = `SELECT id FROM ${schema}drawers WHERE source = 'webhooks'`
   const differing = await loader.rows(`

@@ -32,8 +32,8 @@ const COUNTS = { sums: ['letters'], latest: ['last_seen_at'] }
  */
 export const letterCounter = counter({
   name: 'letterCounts',
-  lock: 'letters.fold',
-  deltas: 'letter_deltas',
+  lock: 'letters.foldChanges',
+  deltas: 'letter_changes',
   given: { drawer: 'int', status: 'smallint', at: 'bigint', letters: 'bigint', last_seen_at: 'bigint' },
   looked: {
     place: '(SELECT place FROM bartleby.drawers WHERE drawers.id = change.drawer FOR KEY SHARE)',

@@ -32,7 +32,7 @@ const stillEmpty = (unfolded: string): string =>
      SELECT letters.id FROM bartleby.letters WHERE drawer = drawers.id
      ORDER BY drawer, status, last_failure_at, letters.id LIMIT 1) IS NULL ${unfolded}`
 const readEmpty = sql('drawers.stillEmpty', {
-  postgres: stillEmpty('AND id NOT IN (SELECT drawer FROM bartleby.letter_deltas)'),
+  postgres: stillEmpty('AND id NOT IN (SELECT drawer FROM bartleby.letter_changes)'),
   sqlite: stillEmpty(''),
 })
 

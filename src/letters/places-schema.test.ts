@@ -1,4 +1,6 @@
+import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { PATIENCE_MS } from '../../test/harness/limits.ts'
 import { barePostgres, type FreshStore, freshSqlite, stores } from '../../test/harness/stores.ts'
 import { instant } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
@@ -103,5 +105,84 @@ describe.each(stores)('a store whose counts were those of drawers, on $name', (k
     const { invariants } = await verifyStore(db, { clock })
     const counts = invariants.filter(({ invariant }) => ['I6', 'S1'].includes(invariant))
     expect(counts.flatMap(({ violations }) => violations)).toEqual([])
+  })
+})
+
+/** What a server of the version before does: it counts a capture, and folds. */
+const OLD_CAPTURE =
+  'INSERT INTO bartleby.letter_deltas (drawer, status, letters, last_seen_at) VALUES (1, 0, 3, 7), (1, 4, 3, 7)'
+const OLD_FOLD = `
+  WITH mine AS (
+    INSERT INTO bartleby.locks AS held (name, owner, deadline) VALUES ('letters.fold', 'old', 9) RETURNING name
+  ), taken AS (
+    DELETE FROM bartleby.letter_deltas WHERE EXISTS (SELECT 1 FROM mine) RETURNING *
+  )
+  INSERT INTO bartleby.letter_totals AS totals (drawer, status, letters, last_seen_at)
+  SELECT drawer, status, sum(letters), max(last_seen_at) FROM taken GROUP BY drawer, status
+  ON CONFLICT (drawer, status) DO UPDATE SET letters = totals.letters + excluded.letters`
+const OLD_DRAWER = `INSERT INTO bartleby.drawers (source, engine, queue, signature) VALUES ('http', 'hmac', 'south', 1)`
+
+describe('a server of the version before, beside the migration', () => {
+  let place: FreshStore
+  let db: Database
+  let old: pg.Client
+  beforeEach(async () => {
+    place = await barePostgres()
+    db = openDatabase(place.url, { poolSize: 2 })
+    await migrate(
+      db,
+      MIGRATIONS.filter(({ number }) => number < placesMigration.number),
+    )
+    old = new pg.Client({ connectionString: place.url })
+    await old.connect()
+    await old.query(`
+      INSERT INTO bartleby.signatures (fingerprint, error_class, title, first_seen_at) VALUES ('1-a', 'E', 'a', 0);
+      INSERT INTO bartleby.drawers (source, engine, queue, signature) VALUES ('http', 'hmac', 'north', 1);
+      INSERT INTO bartleby.letter_deltas (drawer, status, letters, last_seen_at) VALUES (1, 0, 5, 7), (1, 4, 5, 7)`)
+  })
+  afterEach(async () => {
+    await old?.end()
+    await db?.close()
+    await place?.dispose()
+  })
+
+  const isAwaited = async (): Promise<boolean> => {
+    const { rows } = await old.query(
+      'SELECT 1 FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))',
+    )
+    return rows.length > 0
+  }
+  const captured = async () => {
+    const { rows } = await old.query(
+      'SELECT queue, status, letters FROM bartleby.place_totals JOIN bartleby.places ON id = place ORDER BY 1, 2',
+    )
+    return rows.map(({ queue, status, letters }) => `${queue} ${status}: ${letters}`)
+  }
+
+  it.each([
+    ['counts a capture', OLD_CAPTURE, 'SELECT 1', ['north 0: 8', 'north 4: 8']],
+    ['folds', OLD_FOLD, 'SELECT 1', ['north 0: 5', 'north 4: 5']],
+    [
+      'opens a drawer and counts into it',
+      OLD_DRAWER,
+      OLD_CAPTURE.replaceAll('(1,', '(2,'),
+      ['north 0: 5', 'north 4: 5', 'south 0: 3', 'south 4: 3'],
+    ],
+  ])('that %s is waited for, and each letter is counted once', async (_, act, then, expected) => {
+    await old.query(`BEGIN; ${act}`)
+    const migrated = migrate(db, MIGRATIONS)
+    await expect.poll(isAwaited, { timeout: PATIENCE_MS }).toBe(true)
+    await old.query(`${then}; COMMIT`)
+    await migrated
+    expect(await captured()).toEqual(expected)
+  })
+
+  it('that is still alive afterwards can neither count nor fold, and takes nothing from places', async () => {
+    await migrate(db, MIGRATIONS)
+    for (const act of [OLD_CAPTURE, OLD_FOLD, OLD_DRAWER])
+      await expect(old.query(act)).rejects.toThrow(pg.DatabaseError)
+    expect(await captured()).toEqual(['north 0: 5', 'north 4: 5'])
+    const folding = await old.query("SELECT 1 FROM bartleby.locks WHERE name = 'letters.fold'")
+    expect(folding.rows).toEqual([])
   })
 })

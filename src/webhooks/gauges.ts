@@ -43,7 +43,7 @@ const readPaused = sql(
 
 /** The unfolded tail, which is short because it is folded every second. SQLite has none. */
 const countUnfolded = sql('webhooks.unfolded', {
-  postgres: 'SELECT count(*) AS found FROM bartleby.letter_deltas',
+  postgres: 'SELECT count(*) AS found FROM bartleby.letter_changes',
   sqlite: 'SELECT 0 AS found',
 })
 

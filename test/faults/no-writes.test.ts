@@ -89,7 +89,7 @@ describe('a PostgreSQL that is too busy at the first start', () => {
     const log = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
     const locker = new pg.Client({ connectionString: store.url })
     await locker.connect()
-    await locker.query(`BEGIN; LOCK TABLE bartleby.letter_deltas, bartleby.webhook_deltas,
+    await locker.query(`BEGIN; LOCK TABLE bartleby.letter_changes, bartleby.webhook_deltas,
       bartleby.redrive_outcome_deltas, bartleby.letters_to_file, bartleby.redrives, bartleby.count_folds, bartleby.items`)
     // The real clock: its rounds come by themselves.
     const server = await startServer({ store: `${store.url}?query_timeout=700`, testApi: false, log })

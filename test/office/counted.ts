@@ -41,11 +41,11 @@ const readActivity = (tables: string) =>
 /** Of the counts of places, by what activity calls them. */
 const acts = (from: string) =>
   `SELECT CASE status WHEN 4 THEN 0 ELSE status - 5 END AS act, letters FROM ${from} WHERE status IN (4, 6, 7, 8, 9, 10)`
-const POSTGRES_ACTIVITY = `${acts('bartleby.place_totals')} UNION ALL ${acts('bartleby.letter_deltas')}`
+const POSTGRES_ACTIVITY = `${acts('bartleby.place_totals')} UNION ALL ${acts('bartleby.letter_changes')}`
 const SQLITE_ACTIVITY = acts('place_totals')
 
 const POSTGRES_BOOKS = `SELECT drawer, status, letters FROM bartleby.letter_totals
-  UNION ALL SELECT drawer, status, letters FROM bartleby.letter_deltas`
+  UNION ALL SELECT drawer, status, letters FROM bartleby.letter_changes`
 const SQLITE_BOOKS = 'SELECT drawer, status, letters FROM letter_totals'
 
 interface Row {

@@ -60,7 +60,7 @@ export function letterScript(rows: number, now: Instant): string {
       SELECT drawer, status, 100, ${now} FROM generate_series(1, ${DRAWERS + 1}) AS drawer, unnest(ARRAY[0, 1, 2, 5, 6, 7, 8, 9, 10]) AS status;
     INSERT INTO bartleby.place_totals
       SELECT id, status, 100, ${now} FROM bartleby.places, generate_series(0, 10) AS status;
-    INSERT INTO bartleby.letter_deltas (place, drawer, status, at, letters, last_seen_at)
+    INSERT INTO bartleby.letter_changes (place, drawer, status, at, letters, last_seen_at)
       SELECT place, id, n % 11, ${hour}, 1, ${now}
       FROM generate_series(1, 5000) AS n JOIN bartleby.drawers ON id = 1 + n % ${DRAWERS};
     INSERT INTO bartleby.letter_hours

@@ -67,7 +67,7 @@ export function webhookScript(jobs: number, letters: number, now: Instant): stri
       SELECT id, 0, 10, ${now} FROM bartleby.drawers WHERE source = 'webhooks';
     INSERT INTO bartleby.place_totals
       SELECT id, 0, 10, ${now} FROM bartleby.places WHERE source = 'webhooks';
-    INSERT INTO bartleby.count_folds VALUES ('letters.fold', ${now});
+    INSERT INTO bartleby.count_folds VALUES ('letters.foldChanges', ${now});
     INSERT INTO bartleby.webhook_seed VALUES ('seed', 'hash', ${now});
     SELECT setval('bartleby.webhook_numbers', 1000000);`
 }

@@ -37,9 +37,9 @@ const newer = [LOWEST, '', 25] as const
 /** Calls and their values. */
 export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'counts.fold': FOLD('queues.fold'),
-  'letterCounts.fold': FOLD('letters.fold'),
+  'letterCounts.fold': FOLD('letters.foldChanges'),
   'webhooks.fold': FOLD('webhooks.fold'),
-  'folds.last': ['letters.fold'],
+  'folds.last': ['letters.foldChanges'],
   'webhooks.unfolded': [],
   'webhooks.add': [PUSHED, 1, 1],
   'webhooks.addAll': [ofEach(PUSHED), ofEach(1), ofEach(1)],

@@ -19,7 +19,7 @@ interface Breakage {
 
 /** Counts of drawers grow by `letters`, as a transition would have it. */
 const addToBooks = (drawer: string, status: number, letters: number) => ({
-  postgres: `INSERT INTO bartleby.letter_deltas (place, drawer, status, at, letters, last_seen_at)
+  postgres: `INSERT INTO bartleby.letter_changes (place, drawer, status, at, letters, last_seen_at)
              SELECT place, id, ${status}, 0, ${letters}, 0 FROM bartleby.drawers WHERE id = ${drawer};`,
   sqlite: `${status === 3 || status === 4 ? '' : growDrawer(drawer, status, letters)}; ${growPlace(drawer, status, letters)};`,
 })

@@ -17,7 +17,7 @@ const MOST_STEPS = 80
 const RUN_LEFT_US = 4_000_000n
 
 const countDeltas = sql('test.countAllDeltas', {
-  postgres: `SELECT (SELECT count(*) FROM bartleby.letter_deltas) + (SELECT count(*) FROM bartleby.webhook_deltas) AS found`,
+  postgres: `SELECT (SELECT count(*) FROM bartleby.letter_changes) + (SELECT count(*) FROM bartleby.webhook_deltas) AS found`,
   sqlite: 'SELECT 0 AS found',
 })
 

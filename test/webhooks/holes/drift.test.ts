@@ -13,7 +13,7 @@ const plant = sql(
    WHERE status = 0 AND place IN (SELECT id FROM bartleby.places WHERE queue = $1)`,
 )
 const plantUnfolded = sql('test.plantUnfoldedDrift', {
-  postgres: `INSERT INTO bartleby.letter_deltas (place, drawer, status, at, letters, last_seen_at)
+  postgres: `INSERT INTO bartleby.letter_changes (place, drawer, status, at, letters, last_seen_at)
                SELECT place, id, 0, 0, $2, 0 FROM bartleby.drawers WHERE queue = $1`,
   sqlite: `UPDATE place_totals SET letters = letters + $2
              WHERE status = 0 AND place IN (SELECT id FROM places WHERE queue = $1)`,

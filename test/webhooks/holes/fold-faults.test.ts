@@ -12,7 +12,7 @@ import { CrashPoint, Gate, intercepted } from '../intercepted-database.ts'
 
 const LEASE_OVER_US = 11_000_000n
 
-const countUnfolded = sql('test.countLetterDeltas', 'SELECT count(*) AS found FROM bartleby.letter_deltas')
+const countUnfolded = sql('test.countLetterDeltas', 'SELECT count(*) AS found FROM bartleby.letter_changes')
 const readTotal = sql(
   'test.pendingTotal',
   `SELECT sum(letters) AS letters FROM bartleby.place_totals
