@@ -42,6 +42,12 @@ const findSignature = sql(
   'SELECT id, error_class, title, first_seen_at FROM bartleby.signatures WHERE fingerprint = $1',
   { bigints: true },
 )
+/** The same, where it has a drawer: one step into drawers_by_signature more. */
+const findFiled = sql(
+  'signatures.readFiled',
+  `SELECT id FROM bartleby.signatures WHERE fingerprint = $1
+   AND EXISTS (SELECT 1 FROM bartleby.drawers WHERE signature = signatures.id)`,
+)
 const insertSignature = sql(
   'signatures.insert',
   `INSERT INTO bartleby.signatures (fingerprint, error_class, title, first_seen_at) VALUES ($1, $2, $3, $4)
@@ -86,12 +92,19 @@ const TOO_MANY: Signature = {
 /** They are counted so often, at most; what this server adds meanwhile it knows. */
 const COUNT_EVERY_US = 60_000_000n
 
+/** How many more signatures may be told apart, as this server knows it. */
+interface Room {
+  readonly countedAt: Instant
+  left: number
+}
+
 /** Remembered drawers of one server. */
 const MAX_REMEMBERED = 50_000
 
 export class Drawers {
   readonly #known = new Map<string, number>()
-  #signatures: { readonly countedAt: Instant; found: number } | undefined
+  #room: Room | undefined
+  readonly #counting = new WeakMap<Session, Promise<Room>>()
 
   /** The number of the drawer with this label; it is made when it is new. */
   async numberOf(work: OfficeWork, label: DrawerLabel): Promise<number> {
@@ -117,8 +130,9 @@ export class Drawers {
     return insertOrRead(tx, insertDrawer, values, readDrawer, values)
   }
 
+  /** One that has no drawer anywhere, new or known, is told apart only while there is room. */
   async #signatureNumber(work: OfficeWork, { signature, failedAt }: DrawerLabel): Promise<number> {
-    const known = await firstId(work.tx, findSignature, [signature.fingerprint])
+    const known = await firstId(work.tx, findFiled, [signature.fingerprint])
     if (known !== null) return known
     const { fingerprint, errorClass, title } = (await this.#hasRoom(work)) ? signature : TOO_MANY
     const values = [fingerprint, errorClass, title, failedAt]
@@ -127,12 +141,27 @@ export class Drawers {
 
   /** Whether one more signature may be told apart from the others. Nearly: other servers make some too. */
   async #hasRoom({ tx, now }: OfficeWork): Promise<boolean> {
-    if (this.#signatures === undefined || this.#signatures.countedAt + COUNT_EVERY_US < now)
-      this.#signatures = {
-        countedAt: now,
-        found: (await firstId(tx, countSignatures, [MAX_SIGNATURES])) ?? 0,
-      }
-    return this.#signatures.found++ < MAX_SIGNATURES
+    const counted = this.#room
+    const isFresh = counted !== undefined && now <= counted.countedAt + COUNT_EVERY_US
+    const room = isFresh ? counted : await this.#count(tx, now)
+    return room.left-- > 0
+  }
+
+  /**
+   * A count that all who ask in one transaction share. No other transaction waits for it: its statement may stand behind one that waits
+   * for a row of theirs.
+   */
+  #count(tx: Session, now: Instant): Promise<Room> {
+    const asked = this.#counting.get(tx)
+    if (asked !== undefined) return asked
+    const counting = firstId(tx, countSignatures, [MAX_SIGNATURES])
+      .then((found) => {
+        this.#room = { countedAt: now, left: MAX_SIGNATURES - (found ?? 0) }
+        return this.#room
+      })
+      .finally(() => this.#counting.delete(tx))
+    this.#counting.set(tx, counting)
+    return counting
   }
 }
 

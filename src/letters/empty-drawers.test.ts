@@ -4,7 +4,14 @@ import { reportOf } from '../../test/harness/report.ts'
 import { type FreshStore, freshPostgres, freshSqlite, stores } from '../../test/harness/stores.ts'
 import { instant } from '../core/clock.ts'
 import { TestClock } from '../core/test-clock.ts'
-import { type Database, type Integer, sql } from '../db/database.ts'
+import {
+  type Database,
+  type Integer,
+  type Statement,
+  sql,
+  type Transaction,
+  type Value,
+} from '../db/database.ts'
 import { foldCounts } from '../db/fold.ts'
 import { migrate } from '../db/migrations.ts'
 import { openDatabase } from '../db/open.ts'
@@ -12,6 +19,8 @@ import { MIGRATIONS } from '../migrations.ts'
 import { verifyStore } from '../verify/verify.ts'
 import { forgetActivity } from './activity.ts'
 import { readAccounts } from './books.ts'
+import { bury, PLAIN_RECORD } from './bury.ts'
+import { takingGiven } from './capture.ts'
 import { letterCounter } from './counts.ts'
 import { newRegisters, readDrawers } from './drawers.ts'
 import { removeEmptyDrawers } from './empty-drawers.ts'
@@ -24,18 +33,18 @@ import { inOffice } from './work.ts'
 const DAY = 86_400_000_000n
 const ROUNDS = sizeOf(25, 300)
 const MAX_SIGNATURES = 20_000
+const DEATHS = sizeOf(50, 1_000)
 
 const strays = sql(
   'test.strays',
   `SELECT (SELECT count(*) FROM bartleby.letters WHERE drawer NOT IN (SELECT id FROM bartleby.drawers))
         + (SELECT count(*) FROM bartleby.letter_totals WHERE drawer NOT IN (SELECT id FROM bartleby.drawers)) AS found`,
 )
-const numbers = (from: number) =>
-  `WITH RECURSIVE numbers (n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM numbers WHERE n < ${MAX_SIGNATURES})`
 const fillSignatures = sql(
   'test.fillSignatures',
   `INSERT INTO bartleby.signatures (fingerprint, error_class, title, first_seen_at)
-   ${numbers(1)} SELECT '9-' || n, 'E', 't', 0 FROM numbers`,
+   WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${MAX_SIGNATURES} - $1::int)
+   SELECT '9-' || n, 'E', 't', 0 FROM numbers`,
 )
 const fillPlace = sql(
   'test.fillPlace',
@@ -46,6 +55,43 @@ const fillDrawers = sql(
   `INSERT INTO bartleby.drawers (source, engine, queue, signature, place)
    SELECT 'http', 'full', '', id, (SELECT max(id) FROM bartleby.places) FROM bartleby.signatures WHERE fingerprint LIKE '9-%'`,
 )
+
+/** Deaths with an error each that differs in words. */
+const differentDeaths = (count: number) =>
+  Array.from({ length: count }, (_, i) => ({
+    cause: {
+      source: 'http' as const,
+      reason: 'failed' as const,
+      ...{
+        engine: 'http',
+        queue: null,
+        errorClass: 'E',
+        errorStack: null,
+        failedBy: null,
+        record: PLAIN_RECORD,
+      },
+      errorMessage: `no ${[...String(i)].map((digit) => 'abcdefghij'[Number(digit)]).join('')} left`,
+    },
+    ...{ caseId: null, sourceId: `dead-${i}`, diedAs: null, attempts: 1, grave: null },
+    remains: {
+      ...{ itemCreatedAt: null, dequeueCount: 1, partition: null, encoding: null, kind: null },
+      ...{ reference: null, headers: null, payload: null },
+    },
+  }))
+
+/** The transaction, with `told` called for each statement that gives rows. */
+const listenedTo = (tx: Transaction, told: (statement: Statement) => void): Transaction =>
+  new Proxy(tx, {
+    get(_, name) {
+      const value: unknown = Reflect.get(tx, name, tx)
+      if (typeof value !== 'function') return value
+      if (name !== 'rows') return value.bind(tx)
+      return async (statement: Statement, ...values: readonly Value[]) => {
+        told(statement)
+        return tx.rows(statement, ...values)
+      }
+    },
+  })
 
 /** A server, with what it remembers of drawers. */
 class Server {
@@ -170,18 +216,65 @@ describe.each(stores)('drawers without letters on $name', (kind) => {
     expect(await broken()).toEqual([])
   })
 
-  it('no longer count for how many signatures are told apart', async () => {
-    await one.db.transaction('test', async (tx) => {
-      await tx.run(fillSignatures)
+  const fingerprints = async () => (await drawers()).map(({ fingerprint }) => fingerprint)
+  /** Fills the office with drawers of as many signatures as are told apart, but for some. */
+  const fill = (butFor: number) =>
+    one.db.transaction('test', async (tx) => {
+      await tx.run(fillSignatures, butFor)
       await tx.run(fillPlace)
       await tx.run(fillDrawers)
     })
-    const fingerprints = async () => (await drawers()).map(({ fingerprint }) => fingerprint)
+
+  it('no longer count for how many signatures are told apart', async () => {
+    await fill(0)
     await one.capture('one too many')
     expect(await fingerprints()).toContain('0-overflow')
     await one.removeDrawers()
     clock.advance(61_000_000n)
     await one.capture('another one')
+    expect((await fingerprints()).filter((each) => each.startsWith('1-'))).toHaveLength(1)
+  })
+
+  it('have signatures that need room like new ones when they return', async () => {
+    const id = await one.capture('too slow')
+    await one.capture('the newest')
+    const [gone] = await drawers()
+    await one.erase(id)
+    await one.removeDrawers()
+    await fill(1)
+    await other.capture('too slow')
+    expect(await fingerprints()).not.toContain(gone?.fingerprint)
+    expect(await fingerprints()).toContain('0-overflow')
+    await other.capture('the newest')
+    expect((await fingerprints()).filter((each) => each.startsWith('1-'))).toHaveLength(1)
+    await one.removeDrawers()
+    clock.advance(61_000_000n)
+    await one.capture('too slow')
+    expect(await fingerprints()).toContain(gone?.fingerprint)
+  })
+
+  it('and others are counted once for all new signatures of a transaction, which get the room that is left', async () => {
+    await fill(20)
+    let counts = 0
+    const captured = await inOffice(one.db, clock, 'test', async (work) => {
+      const tx = listenedTo(work.tx, ({ name }) => (counts += Number(name === 'signatures.inUse')))
+      return (await bury({ ...work, tx }, one.registers, takingGiven(), differentDeaths(DEATHS))).captured
+    })
+    expect([captured, counts]).toEqual([DEATHS, 1])
+    expect((await fingerprints()).filter((each) => each.startsWith('1-'))).toHaveLength(20)
+  })
+
+  it('are counted again after a count that failed', async () => {
+    await fill(1)
+    const failing = inOffice(one.db, clock, 'test', (work) => {
+      const tx = listenedTo(work.tx, ({ name }) => {
+        if (name === 'signatures.inUse') throw new Error('no count')
+      })
+      return bury({ ...work, tx }, one.registers, takingGiven(), differentDeaths(2))
+    })
+    await expect(failing).rejects.toThrow('no count')
+    await one.capture('one more')
+    await one.capture('one too many')
     expect((await fingerprints()).filter((each) => each.startsWith('1-'))).toHaveLength(1)
   })
 })

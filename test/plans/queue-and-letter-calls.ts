@@ -190,6 +190,7 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ['drawers.stillEmpty', 'of many', () => [list(range(1, DRAWERS))], DRAWERS],
   ['drawers.byNumber', 'of many', () => [list(range(1, DRAWERS))]],
   ['signatures.inUse', '', () => [20_000]],
+  ['signatures.readFiled', '', () => ['1-7']],
   ['letterActivity.first', '', () => []],
   ['letterActivity.remove.letter_minutes', '', () => [NOW, 500]],
   ['letterActivity.remove.letter_hours', '', () => [NOW, 500]],
