@@ -4,6 +4,7 @@ import { insistOnDocumentedStatuses } from '../../test/harness/documented.ts'
 import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { instant } from '../core/clock.ts'
+import { encodePageToken } from '../core/page-token.ts'
 import { signatureOf } from '../core/signature.ts'
 import { type Integer, sql } from '../db/database.ts'
 import { EngineDirectory } from '../engines/definitions.ts'
@@ -221,7 +222,9 @@ describe.each(stores)('the ledger on $name', (kind) => {
       const token = first.data.continuationToken
       const second = await get(`/api/signatures?limit=1&continuationToken=${token}`)
       expect(second.data).toMatchObject({ items: [{ signature: SLOW }], continuationToken: null })
-      for (const query of [`engine=tls&continuationToken=${token}`, 'continuationToken=guess']) {
+      const forged = encodePageToken({ list: 'signatures' }, { open: '1', total: '1', signature: 'a\0b' })
+      const queries = [`engine=tls&continuationToken=${token}`, 'continuationToken=guess']
+      for (const query of [...queries, `continuationToken=${forged}`]) {
         const reply = await app.inject(`/api/signatures?${query}`)
         expect(reply.statusCode).toBe(400)
         expect(reply.json().error.code).toBe('continuation_token_invalid')

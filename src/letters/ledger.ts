@@ -118,7 +118,8 @@ const cursorFields = ({ open, total, signature }: GroupCursor): TokenFields => (
 
 function cursorFrom(filters: TokenFields, token: string): GroupCursor {
   const { open = '', total = '', signature = '' } = decodePageToken(filters, token)
-  if (![open, total].every((count) => /^-?\d{1,16}$/.test(count))) {
+  // PostgreSQL would refuse to look for U+0000.
+  if (![open, total].every((count) => /^-?\d{1,16}$/.test(count)) || signature.includes('\0')) {
     throw failure('continuation_token_invalid', { reason: 'it is malformed' })
   }
   return { open: Number(open), total: Number(total), signature }
