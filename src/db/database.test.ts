@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { sql } from './database.ts'
+import { type Dialect, type List, listFor, sql } from './database.ts'
 
 const inSqlite = (text: string): string => sql(`test.translated ${text}`, text).sqlite
 
@@ -29,5 +29,14 @@ describe('one text for both stores', () => {
     expect(
       inSqlite('SELECT id FROM bartleby.t WHERE id = ANY($1::bigint[]) AND a = $2::int FOR UPDATE'),
     ).toBe('SELECT id FROM t WHERE id IN (SELECT value FROM json_each(?1)) AND a = ?2')
+  })
+})
+
+describe('a list', () => {
+  it.each<[Dialect, string]>([
+    ['sqlite', '[1,"a",null,null]'],
+    ['postgres', '{1,"a",null,null}'],
+  ])('has NULL where a value is left out, on %s', (dialect, text) => {
+    expect(listFor(dialect, [1, 'a', null, undefined] as unknown as List)).toBe(text)
   })
 })

@@ -210,13 +210,13 @@ export interface Database {
   close(): Promise<void>
 }
 
-/** A list as the store takes it. */
+/** A list as the store takes it. What is left out (`undefined`, from those who have no types) is NULL. */
 export function listFor(dialect: Dialect, list: List): string {
   if (dialect === 'sqlite')
-    return `[${list.map((item) => (typeof item === 'string' ? JSON.stringify(item) : String(item))).join(',')}]`
+    return `[${list.map((item) => (typeof item === 'string' ? JSON.stringify(item) : String(item ?? null))).join(',')}]`
   const quoted = list.map((item) => {
     if (typeof item === 'string') return `"${item.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
-    return item instanceof Uint8Array ? `"\\\\x${Buffer.from(item).toString('hex')}"` : String(item)
+    return item instanceof Uint8Array ? `"\\\\x${Buffer.from(item).toString('hex')}"` : String(item ?? null)
   })
   return `{${quoted.join(',')}}`
 }
