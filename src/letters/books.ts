@@ -1,7 +1,7 @@
 /**
  * The books: every place with its counts. What the office tells in numbers is added up from them, so that all of it agrees and nothing
  * ever counts letters. Cost: a row per place and status, whatever the number of letters and of different errors. Drawers, which tell
- * errors apart, are read only where signatures are shown, and only those of places that hold letters.
+ * errors apart, are read only where signatures are shown, and only those that hold letters.
  */
 import { type Instant, instant } from '../core/clock.ts'
 import type { Signature } from '../core/signature.ts'
@@ -125,57 +125,90 @@ export async function readAccounts(session: Session, filter: PlaceFilter = {}): 
   }))
 }
 
-/** By primary key, after a look at the index of drawers that `which` is. */
-const readingDrawers = (name: string, which: string): Statement =>
+/**
+ * The drawers that hold letters, by one step into letters_in_drawer for each: in one moment of the store these are the drawers whose
+ * counts are not zero, and those that are empty by now are not even looked at.
+ */
+export const HOLDING = `WITH RECURSIVE held (drawer) AS (
+      SELECT (SELECT min(drawer) FROM bartleby.letters)
+      UNION ALL
+      SELECT (SELECT min(drawer) FROM bartleby.letters WHERE letters.drawer > held.drawer) FROM held WHERE held.drawer IS NOT NULL
+    )`
+/** Counts of letters; those of none add nothing, neither as totals nor as what is not folded yet. */
+export const HELD = `status <= ${STATUS.Expired} AND letters <> 0`
+export const IN_HOLDING = `${HELD} AND drawer IN (SELECT drawer FROM held)`
+
+/** Counts by primary key, of the drawers that `where` is about. */
+const readingDrawers = (name: string, where: string, head = ''): Statement =>
   letterCounter.read(
     name,
     'drawers',
-    (counted) => `
+    (counted) => `${head}
       SELECT drawers.place, source, engine, queue, drawers.signature, fingerprint, error_class, title, counts.*
       FROM (SELECT drawer, ${SUMS} FROM ${counted} GROUP BY drawer) AS counts
       JOIN bartleby.drawers ON drawers.id = counts.drawer
       JOIN bartleby.signatures ON signatures.id = drawers.signature
       ORDER BY source, engine, queue, fingerprint`,
-    { where: `drawer IN (SELECT id FROM bartleby.drawers WHERE ${which})`, bigints: true },
+    { where, bigints: true },
   )
 
-const readOfPlaces = readingDrawers('letterCounts.ofPlaces', 'place = ANY($1::int[])')
 const readOfSignatures = readingDrawers(
   'letterCounts.ofSignatures',
-  'signature = ANY($2::int[]) AND place = ANY($1::int[])',
+  'drawer IN (SELECT id FROM bartleby.drawers WHERE signature = ANY($2::int[]) AND place = ANY($1::int[]))',
+)
+const readHolding = readingDrawers('letterCounts.holding', IN_HOLDING, HOLDING)
+/** A step for each drawer of the places, because others may hold far more: the empty ones are passed over by the store. */
+const readHoldingOfPlaces = readingDrawers(
+  'letterCounts.holdingOfPlaces',
+  `${HELD} AND drawer IN (SELECT id FROM bartleby.drawers WHERE place = ANY($1::int[]))`,
 )
 
-/** The accounts of drawers of these places; of some signatures only, if their numbers are given. */
+type DrawerRow = PlaceRow &
+  Readonly<Record<'drawer' | 'signature', Integer>> &
+  Readonly<Record<'fingerprint' | 'error_class' | 'title', string>>
+
+const accountOf = (row: DrawerRow): DrawerAccount => ({
+  ...sumsOf(row),
+  drawer: Number(row.drawer),
+  place: placeOf(row),
+  group: Number(row.signature),
+  signature: { fingerprint: row.fingerprint, errorClass: row.error_class, title: row.title },
+})
+
+/** What a drawer holds at the moment, whatever it ever did. */
+export type HoldingDrawer = Pick<DrawerAccount, 'drawer' | 'place' | 'signature' | 'letters'>
+
+/** The drawers that hold letters, of the places that match. */
+export async function readHoldingDrawers(session: Session, filter: PlaceFilter): Promise<HoldingDrawer[]> {
+  const places = holding(await readAccounts(session, filter))
+  if (places.length === 0) return []
+  const rows = isOfAll(filter)
+    ? await session.rows<DrawerRow>(readHolding)
+    : await session.rows<DrawerRow>(readHoldingOfPlaces, places)
+  return rows.map(accountOf)
+}
+
+/** Whether every place matches. */
+export const isOfAll = ({ source, engine, originalQueue }: PlaceFilter): boolean =>
+  source == null && engine == null && originalQueue == null
+
+/** The accounts of the drawers of these signatures at these places. */
 export async function readDrawerAccounts(
   session: Session,
   places: readonly number[],
-  signatures?: readonly number[],
+  signatures: readonly number[],
 ): Promise<DrawerAccount[]> {
-  if (places.length === 0 || signatures?.length === 0) return []
-  type Row = PlaceRow &
-    Readonly<Record<'drawer' | 'signature', Integer>> &
-    Readonly<Record<'fingerprint' | 'error_class' | 'title', string>>
-  const rows =
-    signatures === undefined
-      ? await session.rows<Row>(readOfPlaces, places)
-      : await session.rows<Row>(readOfSignatures, places, signatures)
-  return rows.map((row) => ({
-    ...sumsOf(row),
-    drawer: Number(row.drawer),
-    place: placeOf(row),
-    group: Number(row.signature),
-    signature: { fingerprint: row.fingerprint, errorClass: row.error_class, title: row.title },
-  }))
+  if (places.length === 0 || signatures.length === 0) return []
+  return (await session.rows<DrawerRow>(readOfSignatures, places, signatures)).map(accountOf)
 }
 
-/** The accounts of what matches: of drawers where signatures are to be told apart or one is asked for, else of places. */
+/** The accounts of what matches: of drawers where a signature is asked for, else of places. */
 export async function readFiled(
   session: Session,
   filter: AccountFilter,
-  bySignature: boolean,
 ): Promise<readonly (Account | DrawerAccount)[]> {
   const accounts = await readAccounts(session, filter)
-  if (filter.signature == null) return bySignature ? readDrawerAccounts(session, holding(accounts)) : accounts
+  if (filter.signature == null) return accounts
   const signature = await readSignature(session, filter.signature)
   return signature === null ? [] : readDrawerAccounts(session, holding(accounts), [signature.number])
 }

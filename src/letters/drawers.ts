@@ -207,12 +207,16 @@ export async function readSignature(session: Session, fingerprint: string): Prom
 }
 
 /** The drawers that match, of all there are; $1 to $4 are NULL where anything matches. */
-const matchingDrawers = sql(
-  'drawers.matching',
-  `SELECT id, place FROM bartleby.drawers
+const MATCHING = `SELECT id, place FROM bartleby.drawers
    WHERE (CAST($1 AS text) IS NULL OR source = $1) AND (CAST($2 AS text) IS NULL OR engine = $2)
      AND (CAST($3 AS text) IS NULL OR queue = $3)
-     AND (CAST($4 AS text) IS NULL OR signature = (SELECT id FROM bartleby.signatures WHERE fingerprint = $4))`,
+     AND (CAST($4 AS text) IS NULL OR signature = (SELECT id FROM bartleby.signatures WHERE fingerprint = $4))`
+const matchingDrawers = sql('drawers.matching', MATCHING)
+/** Of these, those that hold letters: one step into letters_in_drawer each. */
+const holdingDrawers = sql(
+  'drawers.holding',
+  `${MATCHING} AND (SELECT letters.id FROM bartleby.letters WHERE drawer = drawers.id
+     ORDER BY drawer, status, last_failure_at, letters.id LIMIT 1) IS NOT NULL`,
 )
 
 /** A drawer's number, and that of its place. */
@@ -221,7 +225,7 @@ export interface FoundDrawer {
   readonly place: number
 }
 
-/** The drawers whose labels match; all parts given must hold. */
+/** The drawers whose labels match, or those of them that hold letters; all parts given must hold. */
 export async function findDrawers(
   session: Session,
   label: {
@@ -230,12 +234,16 @@ export async function findDrawers(
     readonly originalQueue?: string | null | undefined
     readonly signature?: string | null | undefined
   },
+  which: 'all' | 'holding' = 'all',
 ): Promise<FoundDrawer[]> {
   const { source, engine, originalQueue, signature } = label
   const values = [source, engine, originalQueue, signature].map((text) => text ?? null)
   // No label has U+0000, and PostgreSQL would refuse to look for it.
   if (values.some((text) => text?.includes('\0'))) return []
-  const rows = await session.rows<{ id: Integer; place: Integer }>(matchingDrawers, ...values)
+  const rows = await session.rows<{ id: Integer; place: Integer }>(
+    which === 'all' ? matchingDrawers : holdingDrawers,
+    ...values,
+  )
   return rows.map(({ id, place }) => ({ number: Number(id), place: Number(place) }))
 }
 

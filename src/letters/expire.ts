@@ -9,7 +9,7 @@ import type { Xid } from '../core/xid.ts'
 import { type Session, type Statement, sql } from '../db/database.ts'
 import { at, integer, type RowOf, rowShape, text } from '../db/row.ts'
 import type { Run, RunKind, RunRequest } from '../work/run.ts'
-import { holding, readAccounts, readDrawerAccounts } from './books.ts'
+import { readHoldingDrawers } from './books.ts'
 import { change } from './change.ts'
 import { PLACED, placeOf } from './detail.ts'
 import { readDrawers } from './drawers.ts'
@@ -148,8 +148,8 @@ export function expiryKind(
 /** The drawers that hold pending letters of an engine, in the order of their numbers; null is the one lane of all letters. */
 async function readLanes(session: Session, engine: string | null): Promise<readonly (number | null)[]> {
   if (engine === null) return [null]
-  const accounts = await readDrawerAccounts(session, holding(await readAccounts(session, { engine })))
-  return accounts
+  const drawers = await readHoldingDrawers(session, { engine })
+  return drawers
     .filter(({ letters }) => letters.Pending > 0)
     .map(({ drawer }) => drawer)
     .sort((a, b) => a - b)

@@ -4,11 +4,15 @@
  */
 import { type Instant, instant } from '../core/clock.ts'
 import { cut } from '../core/mask.ts'
-import { type Integer, type Session, sql } from '../db/database.ts'
+import { type Integer, type Session, type Statement, sql } from '../db/database.ts'
 import { readTrends } from './activity-series.ts'
 import {
   type DrawerAccount,
+  HELD,
+  HOLDING,
   holding,
+  IN_HOLDING,
+  isOfAll,
   lettersIn,
   type PlaceFilter,
   queueOf,
@@ -75,23 +79,24 @@ type Group = Omit<SignatureGroup, 'sample' | 'trend'> & {
   readonly drawers: readonly number[]
 }
 
-/**
- * A page of groups behind ($2, $3, $4), of the drawers of places that hold letters. Cost: a row for each of those drawers and statuses;
- * no more than the page leaves the store.
- */
-const readPage = letterCounter.read(
-  'letterCounts.bySignature',
-  'drawers',
-  (counted) => `
-    SELECT id, fingerprint, error_class, title, first_seen_at, open, total FROM (
-      SELECT signature, sum(CASE WHEN status = ${STATUS.Pending} THEN letters ELSE 0 END) AS open, sum(letters) AS total
-      FROM ${counted} JOIN bartleby.drawers ON drawers.id = counted.drawer
-      WHERE place = ANY($1::int[]) GROUP BY signature
-    ) AS groups JOIN bartleby.signatures ON signatures.id = groups.signature
-    WHERE total > 0 AND (-open, -total, fingerprint) > ($2, $3, $4)
-    ORDER BY open DESC, total DESC, fingerprint LIMIT $5`,
-  { where: `status <= ${STATUS.Expired}`, bigints: true },
-)
+/** A page of groups behind ($2, $3, $4), of drawers that hold letters. No more than the page leaves the store. */
+const readingPage = (name: string, where: string, head = ''): Statement =>
+  letterCounter.read(
+    name,
+    'drawers',
+    (counted) => `${head}
+      SELECT id, fingerprint, error_class, title, first_seen_at, open, total FROM (
+        SELECT signature, sum(CASE WHEN status = ${STATUS.Pending} THEN letters ELSE 0 END) AS open, sum(letters) AS total
+        FROM ${counted} JOIN bartleby.drawers ON drawers.id = counted.drawer
+        WHERE place = ANY($1::int[]) GROUP BY signature
+      ) AS groups JOIN bartleby.signatures ON signatures.id = groups.signature
+      WHERE total > 0 AND (-open, -total, fingerprint) > ($2, $3, $4)
+      ORDER BY open DESC, total DESC, fingerprint LIMIT $5`,
+    { where, bigints: true },
+  )
+const readPage = readingPage('letterCounts.bySignature', IN_HOLDING, HOLDING)
+/** Of some places: a row for each of their drawers and statuses is passed over. */
+const readPageOfPlaces = readingPage('letterCounts.bySignatureOfPlaces', HELD)
 
 interface PageRow {
   readonly id: Integer
@@ -120,7 +125,7 @@ export async function listSignatures(
   const places = holding(await readAccounts(session, filter))
   if (places.length === 0) return { items: [], next: null }
   const values = [places, -open, -total, signature, page.limit + 1]
-  const found = await session.rows<PageRow>(readPage, ...values)
+  const found = await session.rows<PageRow>(isOfAll(filter) ? readPage : readPageOfPlaces, ...values)
   const shown = found.slice(0, page.limit).map((row) => ({
     number: Number(row.id),
     fingerprint: row.fingerprint,

@@ -3,9 +3,10 @@ import type { Session } from '../db/database.ts'
 import {
   type Account,
   type AccountFilter,
-  type DrawerAccount,
+  type HoldingDrawer,
   queueOf,
   readFiled,
+  readHoldingDrawers,
   type StatusCounts,
 } from './books.ts'
 import { type LetterStatus, STATUSES } from './letter.ts'
@@ -36,7 +37,9 @@ export async function tallyLetters(
   const keys = TALLY_KEYS.filter((key) => by.includes(key))
   const totals = { Pending: 0, Resolved: 0, Expired: 0 }
   const items: Counted[] = []
-  for (const account of await readFiled(session, filter, keys.includes('signature'))) {
+  const ofDrawers = keys.includes('signature') && filter.signature == null
+  const accounts = ofDrawers ? await readHoldingDrawers(session, filter) : await readFiled(session, filter)
+  for (const account of accounts) {
     for (const status of STATUSES) {
       const count = account.letters[status]
       if (count === 0 || (filter.status != null && filter.status !== status)) continue
@@ -71,7 +74,7 @@ function toItem(keys: readonly TallyKey[], values: readonly (string | null)[], c
   return item
 }
 
-function keyOf(key: TallyKey, account: Account | DrawerAccount, status: LetterStatus): string | null {
+function keyOf(key: TallyKey, account: Account | HoldingDrawer, status: LetterStatus): string | null {
   switch (key) {
     case 'source':
       return account.place.source

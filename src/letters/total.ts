@@ -46,7 +46,7 @@ async function totalInBooks(session: Session, filter: LetterFilter): Promise<num
   const statuses = statusesOf(filter)
   const isUnconfirmed = filter.outcome === 'unconfirmed' && statuses.length > 0
   let total = 0
-  for (const { letters, unconfirmed } of await readFiled(session, filter, false)) {
+  for (const { letters, unconfirmed } of await readFiled(session, filter)) {
     total += isUnconfirmed ? unconfirmed : statuses.reduce((sum, status) => sum + letters[status], 0)
   }
   return total

@@ -177,9 +177,11 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ],
   ['letterActivity.ofDrawers', 'of fifty', () => [NOW - DAY, list(range(1, 50))]],
   ['letterCounts.places', 'of all', () => [null, null, null]],
-  ['letterCounts.ofPlaces', 'of three', () => ['{1,2,3}'], 100],
+  ['letterCounts.holding', 'of all places', () => [], DRAWERS],
+  ['letterCounts.holdingOfPlaces', 'of three', () => ['{1,2,3}'], 100],
   ['letterCounts.ofSignatures', 'of fifty', () => [list(range(1, 50)), list(range(1, 50))], 9 * DRAWERS],
   ['letterCounts.bySignature', 'of all places', () => [list(range(1, 50)), LOWEST, 0, '', 51]],
+  ['letterCounts.bySignatureOfPlaces', 'of three', () => ['{1,2,3}', LOWEST, 0, '', 51]],
   [
     'letterCounts.addAll',
     'of three',
