@@ -53,6 +53,8 @@ export interface Counter<Of extends string> extends Fold {
 
 export interface ReadOptions {
   readonly where?: string
+  /** A query for the values of the first key that are asked for. Totals are sought by it, also without statistics. */
+  readonly among?: string
   readonly first?: string
   readonly bigints?: boolean
 }
@@ -172,15 +174,19 @@ export function counter<Of extends string>(shape: CounterShape<Of>): Counter<Of>
       const statement = corrections.get(totals[of])
       if (statement !== undefined) await tx.run(statement, ...row)
     },
-    read(statement, of, text, { where = 'true', first = '', bigints = false } = {}) {
+    read(statement, of, text, { where = 'true', among, first = '', bigints = false } = {}) {
       const table: Totals = totals[of]
-      const kept = `SELECT ${columnsOf(table)} FROM bartleby.${table.table} WHERE ${where} ${first}`
-      const tail = `SELECT ${columnsOf(table)} FROM (${rowsOf(table, `bartleby.${deltas}`)}) AS spread WHERE ${where}`
+      const chosen = (condition: string) =>
+        among === undefined ? where : `${where} AND ${table.keys[0]} ${condition}`
+      const kept = (condition: string) =>
+        `SELECT ${columnsOf(table)} FROM bartleby.${table.table} WHERE ${chosen(condition)} ${first}`
+      const isIn = `IN (${among})`
+      const tail = `SELECT ${columnsOf(table)} FROM (${rowsOf(table, `bartleby.${deltas}`)}) AS spread WHERE ${chosen(isIn)}`
       return sql(
         statement,
         {
-          postgres: text(`((${kept}) UNION ALL ${tail}) AS counted`),
-          sqlite: text(`(${kept}) AS counted`),
+          postgres: text(`((${kept(`= ANY(ARRAY(${among}))`)}) UNION ALL ${tail}) AS counted`),
+          sqlite: text(`(${kept(isIn)}) AS counted`),
         },
         { bigints },
       )

@@ -5,6 +5,7 @@
  */
 import { type Instant, instant } from '../core/clock.ts'
 import type { Signature } from '../core/signature.ts'
+import type { ReadOptions } from '../db/counter.ts'
 import type { Integer, Session, Statement } from '../db/database.ts'
 import { type ActivityName, EVER } from './activity.ts'
 import { letterCounter } from './counts.ts'
@@ -136,10 +137,10 @@ export const HOLDING = `WITH RECURSIVE held (drawer) AS (
     )`
 /** Counts of letters; those of none add nothing, neither as totals nor as what is not folded yet. */
 export const HELD = `status <= ${STATUS.Expired} AND letters <> 0`
-export const IN_HOLDING = `${HELD} AND drawer IN (SELECT drawer FROM held)`
+export const AMONG_HOLDING = 'SELECT drawer FROM held'
 
 /** Counts by primary key, of the drawers that `where` is about. */
-const readingDrawers = (name: string, where: string, head = ''): Statement =>
+const readingDrawers = (name: string, options: ReadOptions, head = ''): Statement =>
   letterCounter.read(
     name,
     'drawers',
@@ -149,19 +150,18 @@ const readingDrawers = (name: string, where: string, head = ''): Statement =>
       JOIN bartleby.drawers ON drawers.id = counts.drawer
       JOIN bartleby.signatures ON signatures.id = drawers.signature
       ORDER BY source, engine, queue, fingerprint`,
-    { where, bigints: true },
+    { ...options, bigints: true },
   )
 
-const readOfSignatures = readingDrawers(
-  'letterCounts.ofSignatures',
-  'drawer IN (SELECT id FROM bartleby.drawers WHERE signature = ANY($2::int[]) AND place = ANY($1::int[]))',
-)
-const readHolding = readingDrawers('letterCounts.holding', IN_HOLDING, HOLDING)
+const readOfSignatures = readingDrawers('letterCounts.ofSignatures', {
+  where:
+    'drawer IN (SELECT id FROM bartleby.drawers WHERE signature = ANY($2::int[]) AND place = ANY($1::int[]))',
+})
+const readHolding = readingDrawers('letterCounts.holding', { where: HELD, among: AMONG_HOLDING }, HOLDING)
 /** A step for each drawer of the places, because others may hold far more: the empty ones are passed over by the store. */
-const readHoldingOfPlaces = readingDrawers(
-  'letterCounts.holdingOfPlaces',
-  `${HELD} AND drawer IN (SELECT id FROM bartleby.drawers WHERE place = ANY($1::int[]))`,
-)
+const readHoldingOfPlaces = readingDrawers('letterCounts.holdingOfPlaces', {
+  where: `${HELD} AND drawer IN (SELECT id FROM bartleby.drawers WHERE place = ANY($1::int[]))`,
+})
 
 type DrawerRow = PlaceRow &
   Readonly<Record<'drawer' | 'signature', Integer>> &

@@ -7,11 +7,11 @@ import { cut } from '../core/mask.ts'
 import { type Integer, type Session, type Statement, sql } from '../db/database.ts'
 import { readTrends } from './activity-series.ts'
 import {
+  AMONG_HOLDING,
   type DrawerAccount,
   HELD,
   HOLDING,
   holding,
-  IN_HOLDING,
   isOfAll,
   lettersIn,
   type PlaceFilter,
@@ -80,7 +80,7 @@ type Group = Omit<SignatureGroup, 'sample' | 'trend'> & {
 }
 
 /** A page of groups behind ($2, $3, $4), of drawers that hold letters. No more than the page leaves the store. */
-const readingPage = (name: string, where: string, head = ''): Statement =>
+const readingPage = (name: string, head = '', among?: string): Statement =>
   letterCounter.read(
     name,
     'drawers',
@@ -92,11 +92,11 @@ const readingPage = (name: string, where: string, head = ''): Statement =>
       ) AS groups JOIN bartleby.signatures ON signatures.id = groups.signature
       WHERE total > 0 AND (-open, -total, fingerprint) > ($2, $3, $4)
       ORDER BY open DESC, total DESC, fingerprint LIMIT $5`,
-    { where, bigints: true },
+    { where: HELD, ...(among !== undefined && { among }), bigints: true },
   )
-const readPage = readingPage('letterCounts.bySignature', IN_HOLDING, HOLDING)
+const readPage = readingPage('letterCounts.bySignature', HOLDING, AMONG_HOLDING)
 /** Of some places: a row for each of their drawers and statuses is passed over. */
-const readPageOfPlaces = readingPage('letterCounts.bySignatureOfPlaces', HELD)
+const readPageOfPlaces = readingPage('letterCounts.bySignatureOfPlaces')
 
 interface PageRow {
   readonly id: Integer
