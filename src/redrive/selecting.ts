@@ -60,18 +60,22 @@ export async function isMoreThan(
   return sum > letters
 }
 
-/** Letters of one portion at most, and how many walks fill it; a search asks its index anew each time. */
+/** Letters of one portion at most. */
 const PORTION = 2_000
-const WALKS = 8
+/**
+ * Letters of one walk at most. Asked for more at once, PostgreSQL without statistics reads and sorts all letters instead of walking
+ * an index: of 60,000 small ones it does so for 500.
+ */
+const WALK = 250
 
 async function* matching(session: Session, filter: LetterFilter): AsyncIterable<Selected> {
   const needle = filter.q === undefined ? null : needleOf(filter.q)
   const choice = await chooseLetters(session, filter)
   if (choice === null) return
-  // Asked for more at once, PostgreSQL without statistics reads and sorts all letters instead of walking an index: of 60,000 small ones
-  // it does so for 500.
-  const walks = needle === null ? WALKS : 1
-  const limit = Math.min(PORTION / walks, walkLimit(choice))
+  const portion = Math.min(PORTION, walkLimit(choice))
+  // A search asks its index anew with every walk.
+  const limit = needle === null ? Math.min(WALK, portion) : portion
+  const walks = Math.ceil(portion / limit)
   let below: Position | null = choice.span.below
   while (below !== null) {
     const letters: LetterId[] = []
