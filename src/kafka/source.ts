@@ -35,14 +35,14 @@ export function kafkaLetterSource({ returnWay, discarded }: KafkaSourceOptions):
   return {
     name: KAFKA,
     render: (_read, letters, edits) =>
-      eachOf(letters, returnWay(), async (letter, { db, path }): Promise<Rendered> => {
+      oneByOne(letters, returnWay(), async (letter, { db, path }): Promise<Rendered> => {
         const edit = edits.get(letter.id) ?? null
         const ended = await path.rehearse(targetOf(letter), termsOf(edit, SYSTEM.actor, null))
         const { record } = await recordOf(db, letter, ended)
         return { letter, queue: record.topic, edit, content: contentOf(record) }
       }),
     sendOutside: (letters, edits, { notes, actor, redrive, settled }) =>
-      eachOf(letters, returnWay(), async (letter, { db, path }): Promise<Sent> => {
+      oneByOne(letters, returnWay(), async (letter, { db, path }): Promise<Sent> => {
         const terms = termsOf(edits.get(letter.id) ?? null, actor, notes)
         const ended = await path.send(targetOf(letter), { ...terms, redrive, settled })
         const { eventId, record } = await recordOf(db, letter, ended)
@@ -79,7 +79,7 @@ async function giveUp(
 }
 
 /** One after the other, as one event of a service is in flight at a time. What is refused of one does not concern the next. */
-async function eachOf<Done>(
+async function oneByOne<Done>(
   letters: readonly Departing[],
   way: LetterReturn | null,
   act: (letter: Departing, way: LetterReturn) => Promise<Done>,

@@ -142,8 +142,10 @@ function allowed(act: TransitionName): string | null {
 }
 
 /**
- * Letters by primary key; as a list they are found in one pass, and then joined with what goes with them. A status that does not allow the act is refused: by PostgreSQL as a NULL in the column, because as a condition
- * it is another way to find letters; by SQLite, which writes the indexes of every column that is named, as a letter that is not found.
+ * Letters by primary key. PostgreSQL gets their list once more as a condition: joined with the rows alone, without statistics, it reads
+ * all letters to change a thousand. A status that does not allow the act is refused: by PostgreSQL as a NULL in the column, because
+ * as a condition it is another way to find letters; by SQLite, which writes the indexes of every column that is named, as a letter that
+ * is not found.
  */
 function changing(act: TransitionName): { readonly postgres: string; readonly sqlite: string } {
   const { to } = transitionOf(act)

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
+import { vi } from 'vitest'
 import { PATIENCE_MS } from './limits.ts'
 import type { Pooler } from './pooler.ts'
 import { freePort, unprivilegedUser } from './postgres.ts'
@@ -61,14 +61,12 @@ default_pool_size = ${CONNECTIONS}
 }
 
 /** Waits until somebody can sign in. */
-async function answers(url: string): Promise<void> {
-  for (const until = Date.now() + PATIENCE_MS; ; await pause(50)) {
-    const client = new pg.Client({ connectionString: url })
-    try {
+const answers = (url: string): Promise<void> =>
+  vi.waitFor(
+    async () => {
+      const client = new pg.Client({ connectionString: url })
       await client.connect()
-      return await client.end()
-    } catch (error) {
-      if (Date.now() > until) throw error
-    }
-  }
-}
+      await client.end()
+    },
+    { timeout: PATIENCE_MS, interval: 50 },
+  )
