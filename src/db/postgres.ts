@@ -38,6 +38,7 @@ const SERIALISATION_FAILURE = '40001'
 const DEADLOCK = '40P01'
 /** Two made the same row at once: run again, the loser finds the other's. Inserts that expect a twin say ON CONFLICT. */
 const TWIN = '23505'
+const IN_FAILED_TRANSACTION = '25P02'
 const LOST_RACES: readonly string[] = [SERIALISATION_FAILURE, DEADLOCK, TWIN]
 
 /**
@@ -111,7 +112,7 @@ class PostgresSession implements Session {
     for (const values of rows) await this.query(statement, values)
   }
 
-  private query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
+  protected query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
     const query = { text: statement.postgres, values: values.map(toParameter) }
     const isNamed = statement.plan !== 'anew' && !this.#isPooled
     return this.#client.query(isNamed ? { ...query, name: statement.name } : query)
@@ -178,6 +179,21 @@ class SingleStatements extends PostgresSession implements Transaction {
 class PostgresTransaction extends PostgresSession implements Transaction {
   isRerun = false
   readonly #atCommit: [Statement, readonly Value[]][] = []
+  #firstFailure: unknown
+
+  protected override query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
+    const answer = super.query(statement, values)
+    answer.catch((error: unknown) => {
+      this.#firstFailure ??= error
+    })
+    return answer
+  }
+
+  /** What failed. Statements behind it in one flight only say that the transaction is aborted, and that may be heard first. */
+  causeOf(error: unknown): unknown {
+    const isAfterwards = error instanceof pg.DatabaseError && error.code === IN_FAILED_TRANSACTION
+    return isAfterwards ? (this.#firstFailure ?? error) : error
+  }
 
   atCommit(statement: Statement, ...values: readonly Value[]): void {
     this.#atCommit.push([statement, values])
@@ -459,7 +475,7 @@ async function commit<T>(tx: PostgresTransaction, work: (tx: Transaction) => Pro
     return result
   } catch (error) {
     await tx.text('ROLLBACK').catch(() => {})
-    throw error
+    throw tx.causeOf(error)
   }
 }
 

@@ -68,6 +68,15 @@ describe.each(bareStores)('a transaction on $name', (store) => {
     expect(await amountOf(db, 'a')).toBe(1)
   })
 
+  it('says what failed, not what the statements sent behind it met', async () => {
+    const failing = db.transaction('test', async (tx) => {
+      const first = tx.run(put, 'c', null)
+      const second = tx.run(add, 'a', 1)
+      await Promise.all([first.finally(() => Promise.allSettled([second])), second])
+    })
+    await expect(failing).rejects.toThrow(/null/i)
+  })
+
   it('leaves a connection behind that others can use', async () => {
     for (let i = 0; i < 8; i++) {
       await expect(db.transaction('test', (tx) => tx.run(put, 'c', null))).rejects.toThrow()

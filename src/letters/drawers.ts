@@ -178,8 +178,7 @@ async function insertOrRead(
   read: Statement,
   asked: readonly Value[],
 ): Promise<number> {
-  const [made] = await tx.rows<{ id: Integer }>(insert, ...inserted)
-  const id = made === undefined ? await firstId(tx, read, asked) : Number(made.id)
+  const id = (await firstId(tx, insert, inserted)) ?? (await firstId(tx, read, asked))
   if (id === null) throw new Error('a row that was just inserted is not there')
   return id
 }
