@@ -73,6 +73,8 @@ export interface Death {
   readonly instanceId?: string
   /** Left out: that of its case or, where it has an instance, its source id. */
   readonly correlationId?: string
+  /** When it is captured, where its source has an order of its own. Left out: now, behind those of its instance. */
+  readonly capturedAt?: Instant
   /** Left out: now. */
   readonly lastFailureAt?: Instant
   /** Left out: that of its case, or the last one. */
@@ -193,8 +195,9 @@ class Filing {
   #captured(death: Death): Promise<DeathNote> {
     const { cause, instanceId } = death
     const { now } = this.#work
-    const capturedAt =
+    const next = () =>
       instanceId === undefined ? now : this.#registers.times.take(cause.engine, instanceId, now)
+    const capturedAt = death.capturedAt ?? next()
     return this.note(death, cause, cause.record.captured, capturedAt)
   }
 

@@ -13,7 +13,6 @@ import { givenByKey } from '../db/idioms.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { type Cause, type Death, bury as fileDeaths, PLAIN_RECORD, type Taking } from '../letters/bury.ts'
 import { captureStatement } from '../letters/capture.ts'
-import type { Grave } from '../letters/change.ts'
 import type { Registers } from '../letters/drawers.ts'
 import { engineSourceId } from '../letters/item-source-id.ts'
 import { STATUS } from '../letters/letter.ts'
@@ -21,6 +20,7 @@ import { relocateLying } from '../letters/lying/move.ts'
 import { emptiestPartition, instantSum, negated, sumOfInstants } from './counts.ts'
 import { type Cycle, insistOn } from './cycle.ts'
 import { resolveFromDeadQueue } from './dead-queue.ts'
+import type { DeathPlace } from './death-order.ts'
 import { type MessageNames, readMessageNames } from './engine-queues.ts'
 import type { DeathReason, FailedRun, GivenError } from './queue.ts'
 import {
@@ -96,9 +96,23 @@ async function makeLetters(
 ): Promise<void> {
   const { tx, changes, now } = cycle
   const to = grave && { deadQueue: grave.deadQueue.queueName, part: grave.partition.part }
-  const serials = to === null ? [] : await allocateSerials(tx, dying.length)
-  const graves = to === null ? [] : serials.map((serial) => ({ ...to, serial, laidAt: now }))
-  const deaths = await deathsOf(cycle, partition, shelf, dying, { engine, graves })
+  const unplaced = await deathsOf(cycle, partition, shelf, dying, engine)
+  const give = async (those: readonly ItemDeath[]): Promise<DeathPlace[]> => {
+    const serials = to === null ? [] : await allocateSerials(tx, those.length)
+    return those.map(({ cause, instanceId }, i) => ({
+      serial: serials[i] ?? null,
+      capturedAt: instanceId === undefined ? null : registers.times.take(cause.engine, instanceId, now),
+    }))
+  }
+  const places = await (cycle.turn?.placesOf(unplaced, to !== null, give) ?? give(unplaced))
+  const deaths = unplaced.map((death, i) => {
+    const { serial = null, capturedAt = null } = places[i] ?? {}
+    return {
+      ...death,
+      ...(capturedAt !== null && { capturedAt }),
+      grave: to === null || serial === null ? null : { ...to, serial, laidAt: now },
+    }
+  })
   const { part, number } = partition
   const from = { part, shelf, leased: dying[0]?.item.leased ?? false, partition: number }
   const buried = await fileDeaths(cycle, registers, takingItems(cycle, from, to), deaths)
@@ -108,7 +122,7 @@ async function makeLetters(
   if (to === null) return
   const laid = buried.captured + buried.reopened
   changes.add(to.part, { ready: laid, dead: laid, created: instantSum(now, laid) })
-  cycle.arrived(to.deadQueue, to.part, serials[0] ?? 0)
+  cycle.arrived(to.deadQueue, to.part, deaths[0]?.grave?.serial ?? 0)
 }
 
 /** Letters that a consumer rejects are resolved; where their queue has a dead queue of its own by now, they move there. */
@@ -267,18 +281,18 @@ interface ItemDeath extends Death {
 const NAMELESS: MessageNames = { instanceId: null, correlationId: null }
 const NO_NAMES: ReadonlyMap<number, MessageNames> = new Map()
 
-/** The deaths of items that lie in one place; the one at `i` goes to the `i`th grave, if it gets one. */
+/** The deaths of items that lie in one place; where their letters lie is not said yet. */
 async function deathsOf(
   { tx, queue }: Cycle,
   partition: Partition,
   shelf: number,
   dying: readonly Dying[],
-  { engine, graves }: { readonly engine: string | null; readonly graves: readonly Grave[] },
+  engine: string | null,
 ): Promise<ItemDeath[]> {
   const causeOf = causesIn(queue.queueName, engine)
   const serials = dying.map(({ item }) => item.serial)
   const names = engine === null ? NO_NAMES : await readMessageNames(tx, partition.part, shelf, serials)
-  return dying.map((each, i) => {
+  return dying.map((each) => {
     const { item, run } = each
     const itemId = itemIdIn(partition, item.serial)
     const cause = causeOf(each)
@@ -290,7 +304,7 @@ async function deathsOf(
       sourceId: itemId,
       diedAs: itemId,
       attempts: item.attempts,
-      grave: graves[i] ?? null,
+      grave: null,
     }
     // Without names: nothing is written about it that is not written about all that died of the same.
     if (cause.source === 'queues') return plain

@@ -9,6 +9,7 @@ import type { Database } from '../db/database.ts'
 import type { Registers } from '../letters/drawers.ts'
 import { type Batch, Cycle, type Job, jobsOf, Mismatch, StaleQueue } from './cycle.ts'
 import type { Dealer, Waiter } from './dealer.ts'
+import type { DeathTurn } from './death-order.ts'
 import { canProduceAlone, type ProduceAsk, produce, produceAlone } from './produce.ts'
 import type { ProduceReceipt } from './queue.ts'
 import { type QueueRecord, readQueue, readQueueVersion } from './records.ts'
@@ -62,11 +63,11 @@ export class Committer {
   }
 
   /** Runs the cycle. When this returns, everything it decided is durable; replies are left in the cycle. */
-  async commit(batch: Batch, waiters: readonly Waiter[]): Promise<Committed> {
+  async commit(batch: Batch, waiters: readonly Waiter[], turn: DeathTurn | null = null): Promise<Committed> {
     for (let reruns = 0; ; reruns++) {
       try {
         if (this.#isProduceAlone(batch, waiters)) return await this.#commitProduces(batch)
-        return await this.#commitAll(batch, waiters)
+        return await this.#commitAll(batch, waiters, turn)
       } catch (error) {
         if (reruns >= MAX_RERUNS) throw error
         // What the cycle had leased before it was rolled back is ready again.
@@ -79,13 +80,13 @@ export class Committer {
     }
   }
 
-  #commitAll(batch: Batch, waiters: readonly Waiter[]): Promise<Committed> {
+  #commitAll(batch: Batch, waiters: readonly Waiter[], turn: DeathTurn | null): Promise<Committed> {
     const { db, clock } = this.#context
     let attempts = 0
     return db.transaction('queue.cycle', (tx) => {
       // What an attempt that was rolled back had leased is ready again.
       if (attempts++ > 0) this.#dealer.lookAgainEverywhere()
-      return this.#apply(new Cycle(tx, this.#queue, clock.now()), batch, waiters)
+      return this.#apply(new Cycle(tx, this.#queue, clock.now(), turn), batch, waiters)
     })
   }
 
@@ -126,8 +127,9 @@ export class Committer {
     }
     const sweeps: (readonly [Batch['sweeps'][number], readonly DueBatch[]])[] = []
     for (const job of batch.sweeps) sweeps.push([job, await claimEnded(cycle, job.ask)])
+    // Before anything is locked: see death-order.ts.
+    await retryLeased(cycle, batch, { log, registers })
     await complete(cycle, batch.completes)
-    await retryLeased(cycle, batch.retries, { log, registers })
     for (const job of batch.extensions) await extend(cycle, job)
     for (const [job, claimed] of sweeps) {
       await sweep(cycle, job.ask, claimed, { log, registers })
@@ -170,10 +172,13 @@ export class Committer {
  * Whether every verb of the cycle is one statement, issued before the verb first waits. All of them then travel
  * together, in order, and cost one round trip instead of three: most of the time from produce to delivery.
  */
-const isOneFlight = ({ tx, queue }: Cycle, { produces, retries, extensions, sweeps }: Batch): boolean =>
+const isOneFlight = (
+  { tx, queue }: Cycle,
+  { produces, retries, deaths, extensions, sweeps }: Batch,
+): boolean =>
   tx.dialect === 'postgres' &&
   !queue.holdsLetters &&
-  retries.length + extensions.length + sweeps.length === 0 &&
+  retries.length + deaths.length + extensions.length + sweeps.length === 0 &&
   canProduceAlone(
     queue,
     produces.map((job) => job.ask),

@@ -8,6 +8,7 @@ import {
   gatheredItems,
   type Job,
   jobsOf,
+  type Permits,
   type RetryAsk,
   takeBatch,
 } from './cycle.ts'
@@ -93,10 +94,27 @@ describe('the requests of a cycle', () => {
       completes: [completeOf(1)],
       retries: [retryOf(2)],
     }
-    const permits = { inserts: false, deals: true }
+    const permits = { inserts: false, buries: true, deals: true }
     expect(gatheredItems(pending, permits)).toBe(1)
     expect(jobsOf(takeBatch(pending, BREADTH.postgres, permits))).toHaveLength(1)
-    expect(gatheredItems(pending, { inserts: true, deals: true })).toBe(2)
+    expect(gatheredItems(pending, { ...permits, inserts: true })).toBe(2)
+  })
+
+  it('leave out what may go to the dead queue while that is not permitted, and only that', () => {
+    const pending: Batch = {
+      ...emptyBatch(),
+      produces: [produceOf(1)],
+      completes: [completeOf(1)],
+      retries: [retryOf(2)],
+      deaths: [retryOf(3)],
+    }
+    const kindsTaken = (permits: Permits) =>
+      Object.entries(takeBatch(pending, BREADTH.postgres, permits)).flatMap(([kind, jobs]) =>
+        jobs.length > 0 ? kind : [],
+      )
+    expect(kindsTaken({ inserts: true, buries: false, deals: true })).toEqual(['produces', 'completes'])
+    expect(kindsTaken({ inserts: false, buries: true, deals: true })).toEqual(['deaths'])
+    expect(kindsTaken({ inserts: true, buries: true, deals: true })).toEqual(['retries'])
   })
 
   it('include some of every kind, whatever floods the queue', () => {
@@ -104,6 +122,7 @@ describe('the requests of a cycle', () => {
       produces: range(0, 50).map(() => produceOf(1_000)),
       completes: range(0, 50).map((i) => completeOf(...range(1 + i * 1_000, 1_000))),
       retries: [retryOf(100_000)],
+      deaths: [retryOf(100_002)],
       extensions: [job({ partition, serials: [100_001], leaseUs: 1n })],
       sweeps: [job({ leases: [], expired: [], scheduled: [], held: [] })],
     }
@@ -111,6 +130,7 @@ describe('the requests of a cycle', () => {
     expect(batch.produces.length).toBeGreaterThan(0)
     expect(batch.completes.length).toBeGreaterThan(0)
     expect(batch.retries).toHaveLength(1)
+    expect(batch.deaths).toHaveLength(1)
     expect(batch.extensions).toHaveLength(1)
     expect(batch.sweeps).toHaveLength(1)
   })

@@ -7,6 +7,7 @@ import type { Dialect, Transaction } from '../db/database.ts'
 import { LetterChanges } from '../letters/counts.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { CountChanges } from './counts.ts'
+import type { DeathTurn } from './death-order.ts'
 import type { ProduceAsk } from './produce.ts'
 import type { FailedRun, GivenError, ProduceReceipt, Run } from './queue.ts'
 import type { Partition, QueueRecord } from './records.ts'
@@ -32,6 +33,11 @@ export class Mismatch extends Error {
   override readonly name = 'Mismatch'
 }
 
+/** An item that should have died goes back to the tail, and its cycle is not permitted to put items there. */
+export class NotDead extends Error {
+  override readonly name = 'NotDead'
+}
+
 /** Insists that a statement found every item it was meant for. */
 export function insistOn(expected: number, found: number): void {
   if (found !== expected) throw new Mismatch(`${found} of ${expected} items were as expected`)
@@ -41,16 +47,19 @@ export class Cycle implements OfficeWork {
   readonly tx: Transaction
   readonly queue: QueueRecord
   readonly now: Instant
+  /** Of a cycle that may overlap others whose items die. */
+  readonly turn: DeathTurn | null
   readonly changes = new CountChanges()
   readonly letters = new LetterChanges()
   readonly arrivals: Arrival[] = []
   readonly #effects: (() => void)[] = []
   #nextDeadline: Instant | null = null
 
-  constructor(tx: Transaction, queue: QueueRecord, now: Instant) {
+  constructor(tx: Transaction, queue: QueueRecord, now: Instant, turn: DeathTurn | null = null) {
     this.tx = tx
     this.queue = queue
     this.now = now
+    this.turn = turn
   }
 
   /** Runs `effect` once the transaction is durable: replies, log lines, wake-ups. */
@@ -116,6 +125,10 @@ export interface RetryAsk {
   }[]
 }
 
+/** Whether all items of a request die, whatever is known of them: nothing of it goes to the tail. */
+export const killsAll = ({ items }: RetryAsk, { maxAttempts, holdsLetters }: QueueRecord): boolean =>
+  items.every(({ dead, unspent }) => dead || (maxAttempts === 1 && !unspent && !holdsLetters))
+
 export interface ExtendAsk {
   readonly partition: Partition
   readonly serials: readonly number[]
@@ -127,6 +140,8 @@ export interface Batch {
   readonly produces: Job<ProduceAsk, ProduceReceipt>[]
   readonly completes: Job<CompleteAsk, void>[]
   readonly retries: Job<RetryAsk, void>[]
+  /** Retries whose items all die. */
+  readonly deaths: Job<RetryAsk, void>[]
   readonly extensions: Job<ExtendAsk, Instant>[]
   readonly sweeps: Job<DueWork, void>[]
 }
@@ -135,11 +150,12 @@ export const emptyBatch = (): Batch => ({
   produces: [],
   completes: [],
   retries: [],
+  deaths: [],
   extensions: [],
   sweeps: [],
 })
 
-const KINDS = ['produces', 'completes', 'retries', 'extensions', 'sweeps'] as const
+const KINDS = ['produces', 'completes', 'retries', 'deaths', 'extensions', 'sweeps'] as const
 
 export const jobsOf = (batch: Batch): Job<unknown, never>[] =>
   KINDS.flatMap((kind): Job<unknown, never>[] => batch[kind])
@@ -152,24 +168,40 @@ export const singly = (batch: Batch): Batch[] =>
 export interface Permits {
   /** Put items at the tail of the queue: produce, retry, sweep. */
   readonly inserts: boolean
+  /** Put letters at the tail of the dead queue: deaths, retry, sweep. */
+  readonly buries: boolean
   /** Lease items. */
   readonly deals: boolean
 }
 
-const EVERYTHING: Permits = { inserts: true, deals: true }
+const EVERYTHING: Permits = { inserts: true, buries: true, deals: true }
 
 /** Whether a batch puts items at the tail of the queue. */
 export const inserts = ({ produces, retries, sweeps }: Batch): boolean =>
   produces.length + retries.length + sweeps.length > 0
+
+/** Whether a batch may put letters at the tail of the dead queue. */
+export const buries = ({ retries, deaths, sweeps }: Batch): boolean =>
+  retries.length + deaths.length + sweeps.length > 0
+
+/** Puts what was taken for a cycle back to where it waited, in front; what was taken for dead is only a retry. */
+export function putBack(pending: Batch, { deaths, retries, ...others }: Batch): void {
+  pending.retries.unshift(...deaths, ...retries)
+  pending.produces.unshift(...others.produces)
+  pending.completes.unshift(...others.completes)
+  pending.extensions.unshift(...others.extensions)
+  pending.sweeps.unshift(...others.sweeps)
+}
 
 /** How much of what is permitted has gathered: items to write or to settle, and one for each sweep. */
 export function gatheredItems(pending: Batch, permits: Permits): number {
   let items = 0
   for (const { ask } of pending.completes) items += ask.serials.length
   for (const { ask } of pending.extensions) items += ask.serials.length
+  if (permits.buries) for (const { ask } of pending.deaths) items += ask.items.length
   if (!permits.inserts) return items
   for (const { ask } of pending.produces) items += ask.items.length
-  for (const { ask } of pending.retries) items += ask.items.length
+  if (permits.buries) for (const { ask } of pending.retries) items += ask.items.length
   return items + pending.sweeps.length
 }
 
@@ -213,6 +245,13 @@ export function takeBatch(pending: Batch, breadth: Breadth, permits: Permits = E
     claim(ask.serials, isFirst, ask.runs?.values()),
   )
   takeWhile(pending.extensions, batch.extensions, (ask, isFirst) => claim(ask.serials, isFirst))
+  const claimRetry = ({ items }: RetryAsk, isFirst: boolean): boolean =>
+    claim(
+      items.map(({ serial }) => serial),
+      isFirst,
+      items.map(({ run }) => run),
+    )
+  if (permits.buries) takeWhile(pending.deaths, batch.deaths, claimRetry)
   if (!permits.inserts) return batch
   takeWhile(pending.produces, batch.produces, (ask, isFirst) => {
     if (!(isFirst || hasRoom())) return false
@@ -220,13 +259,7 @@ export function takeBatch(pending: Batch, breadth: Breadth, permits: Permits = E
     for (const item of ask.items) bytes += item.payload.length
     return true
   })
-  takeWhile(pending.retries, batch.retries, (ask, isFirst) =>
-    claim(
-      ask.items.map(({ serial }) => serial),
-      isFirst,
-      ask.items.map(({ run }) => run),
-    ),
-  )
+  if (permits.buries) takeWhile(pending.retries, batch.retries, claimRetry)
   batch.sweeps.push(...pending.sweeps.splice(0, 1))
   return batch
 }

@@ -18,6 +18,7 @@ import {
   type Batch,
   BREADTH,
   type Breadth,
+  buries,
   type CompleteAsk,
   type ExtendAsk,
   emptyBatch,
@@ -25,12 +26,16 @@ import {
   inserts,
   type Job,
   jobsOf,
+  killsAll,
+  NotDead,
   type Permits,
+  putBack,
   type RetryAsk,
   singly,
   takeBatch,
 } from './cycle.ts'
 import { Dealer, type LeaseAsk, Waiter } from './dealer.ts'
+import { DeathOrder, type DeathTurn } from './death-order.ts'
 import type { ProduceAsk } from './produce.ts'
 import type { LeasedBatch, ProduceReceipt } from './queue.ts'
 import type { QueueRecord } from './records.ts'
@@ -42,6 +47,18 @@ export interface LoopContext extends CommitContext {
   readonly onCommit: (arrivals: readonly Arrival[], nextDeadline: Instant | null) => void
   /** The queue was deleted, or made anew under the same name, behind this server's back. */
   readonly onGone: (loop: QueueLoop) => void
+  readonly deadQueues: DeadQueues
+}
+
+/** What the loops of queues and those of their dead queues tell each other. */
+export interface DeadQueues {
+  /** Whether somebody leases from this dead queue here, or waits for it. */
+  isLeasedFrom(deadQueue: string): boolean
+  /** Deaths that overlap come to this dead queue: until they are over it is not leased from. */
+  overlap(deadQueue: string): void
+  over(deadQueue: string): void
+  /** Whether that is so at the moment. */
+  isOverlapped(deadQueue: string): boolean
 }
 
 /**
@@ -52,6 +69,7 @@ const OVERLAP_ITEMS = 8
 
 interface CycleInFlight {
   readonly inserts: boolean
+  readonly buries: boolean
   readonly deals: boolean
   readonly sweeps: boolean
   readonly done: Promise<void>
@@ -68,6 +86,9 @@ export class QueueLoop {
   #inCycle = 0
   readonly #cycles = new Set<CycleInFlight>()
   #insertsOverlapped = false
+  readonly #deaths = new DeathOrder()
+  /** The dead queue that overlapping deaths come to; null while none overlap. */
+  #overlapped: string | null = null
   #cyclesStarted = 0
   #scheduled = false
   #paused = false
@@ -97,12 +118,17 @@ export class QueueLoop {
     return this.#waiters.size > 0
   }
 
+  /** Whether items are leased from it, or somebody waits for some. */
+  get isLeasedFrom(): boolean {
+    return this.hasWaiters || this.#dealing()
+  }
+
   /** What is going on, for `stats`. */
   get load() {
-    const { produces, completes, retries } = this.#pending
+    const { produces, completes, retries, deaths } = this.#pending
     return {
       produceWaiting: produces.length,
-      completeWaiting: completes.length + retries.length,
+      completeWaiting: completes.length + retries.length + deaths.length,
       leaseWaiting: this.#waiters.size,
       inFlight: this.#waiting() + this.#inCycle + this.#waiters.size,
       failures: this.#failures,
@@ -118,7 +144,8 @@ export class QueueLoop {
   }
 
   retry(ask: RetryAsk): Promise<void> {
-    return this.#submit(this.#pending.retries, ask)
+    const { retries, deaths } = this.#pending
+    return this.#submit(killsAll(ask, this.queue) ? deaths : retries, ask)
   }
 
   extend(ask: ExtendAsk): Promise<Instant> {
@@ -203,8 +230,8 @@ export class QueueLoop {
 
   /** Requests that no cycle has taken yet. */
   #waiting(): number {
-    const { produces, completes, retries, extensions } = this.#pending
-    return produces.length + completes.length + retries.length + extensions.length
+    const { produces, completes, retries, deaths, extensions } = this.#pending
+    return produces.length + completes.length + retries.length + deaths.length + extensions.length
   }
 
   #submit<Ask, Answer>(list: Job<Ask, Answer>[], ask: Ask): Promise<Answer> {
@@ -241,13 +268,19 @@ export class QueueLoop {
 
   #launch(batch: Batch, waiters: readonly Waiter[]): void {
     if (inserts(batch) && this.#inserting() > 0) this.#insertsOverlapped = true
-    const done = this.#runCycle(batch, waiters).finally(() => {
+    if (buries(batch) && this.#burying() > 0) this.#overlapDeaths()
+    // A store with one writer takes serials back with a transaction that fails, and cycles do not overlap there.
+    const turn = buries(batch) && this.#breadth.cycles > 1 ? this.#deaths.next() : null
+    const done = this.#runCycle(batch, waiters, turn).finally(() => {
+      turn?.end()
       this.#cycles.delete(cycle)
       if (this.#inserting() === 0) this.#insertsOverlapped = false
+      if (this.#burying() === 0) this.#endOverlap()
       this.#start()
     })
     const cycle: CycleInFlight = {
       inserts: inserts(batch),
+      buries: buries(batch),
       deals: waiters.length > 0,
       sweeps: batch.sweeps.length > 0,
       done,
@@ -268,6 +301,9 @@ export class QueueLoop {
    * commit last: so they overlap only while nobody leases, and nobody leases before both are over. With several
    * partitions a cycle that deals chooses among them first; items that arrive meanwhile would go to its waiters alone. So they
    * would with one, past leases that came after the cycle began and before the items.
+   *
+   * Letters are leased in the order of their serials too: so deaths overlap only while nobody leases from the dead queue, and nobody does
+   * before all of them are over.
    */
   #permits(): Permits {
     const dealing = this.#dealing()
@@ -275,8 +311,35 @@ export class QueueLoop {
     const wouldMiss = dealing && (this.queue.partitions.length > 1 || this.#wantedItems() > 0)
     return {
       inserts: (this.#inserting() === 0 && !wouldMiss) || !wanted,
-      deals: !this.#insertsOverlapped,
+      buries: this.#burying() === 0 || this.#mayOverlapDeaths(),
+      deals: !this.#insertsOverlapped && !this.#lettersAreLate(),
     }
+  }
+
+  #burying(): number {
+    return [...this.#cycles].filter((cycle) => cycle.buries).length
+  }
+
+  /** Letters that are settled here are locked before their turn. */
+  #mayOverlapDeaths(): boolean {
+    const { holdsLetters, deadQueue } = this.queue
+    return !holdsLetters && (deadQueue === '' || !this.#context.deadQueues.isLeasedFrom(deadQueue))
+  }
+
+  #lettersAreLate(): boolean {
+    return this.queue.holdsLetters && this.#context.deadQueues.isOverlapped(this.queue.queueName)
+  }
+
+  #overlapDeaths(): void {
+    if (this.#overlapped !== null) return
+    this.#overlapped = this.queue.deadQueue
+    this.#context.deadQueues.overlap(this.#overlapped)
+  }
+
+  #endOverlap(): void {
+    if (this.#overlapped === null) return
+    this.#context.deadQueues.over(this.#overlapped)
+    this.#overlapped = null
   }
 
   #dealing(): boolean {
@@ -299,7 +362,7 @@ export class QueueLoop {
     return wanted
   }
 
-  async #runCycle(batch: Batch, waiters: readonly Waiter[]): Promise<void> {
+  async #runCycle(batch: Batch, waiters: readonly Waiter[], turn: DeathTurn | null): Promise<void> {
     if (waiters.length > 0) this.#stir = false
     const alone = this.#cycles.size === 0
     const started = ++this.#cyclesStarted
@@ -307,7 +370,7 @@ export class QueueLoop {
     const jobs = jobsOf(batch).length
     this.#inCycle += jobs
     try {
-      const { cycle, more } = await this.#committer.commit(batch, waiters)
+      const { cycle, more } = await this.#committer.commit(batch, waiters, turn)
       this.#failures = 0
       cycle.runEffects()
       if (more) this.#stir = true
@@ -315,7 +378,8 @@ export class QueueLoop {
       if (!stayedAlone) this.#lookAtOwn(cycle.arrivals)
       this.#context.onCommit(cycle.arrivals, cycle.nextDeadline)
     } catch (error) {
-      await this.#fail(error, batch, waiters)
+      if (error instanceof NotDead) putBack(this.#pending, batch)
+      else await this.#fail(error, batch, waiters, turn)
     } finally {
       this.#inCycle -= jobs
       for (const waiter of waiters) waiter.undeal(this.#paused)
@@ -332,7 +396,12 @@ export class QueueLoop {
   }
 
   /** A cycle failed and nothing of it was written. The one failure that is no outage: the queue is gone. */
-  async #fail(error: unknown, batch: Batch, waiters: readonly Waiter[]): Promise<void> {
+  async #fail(
+    error: unknown,
+    batch: Batch,
+    waiters: readonly Waiter[],
+    turn: DeathTurn | null,
+  ): Promise<void> {
     this.#dealer.lookAgainEverywhere()
     if (error instanceof BartlebyError) {
       this.#context.onGone(this)
@@ -345,7 +414,7 @@ export class QueueLoop {
     if (!(error instanceof StoreUnavailable) && jobsOf(batch).length > 1) {
       // One request may be what the store cannot take: each gets a cycle of its own, so that only it fails.
       this.#context.log.error({ queue, err: error }, 'cycle failed; its requests are tried one by one')
-      for (const single of singly(batch)) await this.#runCycle(single, [])
+      for (const single of singly(batch)) await this.#runCycle(single, [], turn)
       return
     }
     this.#context.log.error({ queue, err: error }, 'cycle failed')

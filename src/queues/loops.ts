@@ -10,7 +10,7 @@ import { CountFolder } from '../db/fold.ts'
 import { partitionCounter } from './counts.ts'
 import type { Arrival } from './cycle.ts'
 import { forgetDedupeKeys } from './dedupe.ts'
-import { QueueLoop } from './loop.ts'
+import { type DeadQueues, QueueLoop } from './loop.ts'
 import type { QueuesOptions } from './queues.ts'
 import { type QueueRecord, readQueue } from './records.ts'
 import { Sweeper } from './sweeper.ts'
@@ -32,6 +32,19 @@ export class LoopDirectory {
   readonly #options: QueuesOptions
   readonly #loops = new Map<string, QueueLoop>()
   readonly #loopsByPart = new Map<number, QueueLoop>()
+  /** How many queues have deaths that overlap, by their dead queues. */
+  readonly #overlaps = new Map<string, number>()
+  readonly #deadQueues: DeadQueues = {
+    isLeasedFrom: (name) => this.#loops.get(name)?.isLeasedFrom ?? false,
+    isOverlapped: (name) => (this.#overlaps.get(name) ?? 0) > 0,
+    overlap: (name) => this.#overlaps.set(name, (this.#overlaps.get(name) ?? 0) + 1),
+    over: (name) => {
+      const left = (this.#overlaps.get(name) ?? 0) - 1
+      if (left > 0) this.#overlaps.set(name, left)
+      else this.#overlaps.delete(name)
+      this.#loops.get(name)?.wake()
+    },
+  }
   readonly #sweeper: Sweeper
   readonly #announcer: Announcer
   readonly #folder: CountFolder
@@ -112,6 +125,7 @@ export class LoopDirectory {
       registers: this.#options.registers,
       onCommit: (arrivals, nextDeadline) => this.committed(arrivals, nextDeadline, loop),
       onGone: () => void this.#forget(loop),
+      deadQueues: this.#deadQueues,
     })
     this.#loops.set(queue.queueName, loop)
     for (const { part } of queue.partitions) this.#loopsByPart.set(part, loop)

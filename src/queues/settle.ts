@@ -12,7 +12,16 @@ import type { LetterId } from '../letters/letter.ts'
 import { bury, type Dying, type Undertaking } from './bury.ts'
 import { fileRuns, succeededRun } from './cases.ts'
 import { instantSum, negated, sumOfInstants } from './counts.ts'
-import { type CompleteAsk, type Cycle, type ExtendAsk, insistOn, type Job, type RetryAsk } from './cycle.ts'
+import {
+  type Batch,
+  type CompleteAsk,
+  type Cycle,
+  type ExtendAsk,
+  insistOn,
+  type Job,
+  NotDead,
+  type RetryAsk,
+} from './cycle.ts'
 import { resolveFromDeadQueue } from './dead-queue.ts'
 import { isNearNow } from './produce.ts'
 import type { DeathReason, FailedRun, GivenError, Run } from './queue.ts'
@@ -102,16 +111,20 @@ interface Failed {
  */
 export async function retryLeased(
   cycle: Cycle,
-  jobs: readonly Job<RetryAsk, void>[],
+  { retries, deaths }: Pick<Batch, 'retries' | 'deaths'>,
   undertaking: Undertaking,
 ): Promise<void> {
-  for (const [partition, mine] of Map.groupBy(jobs, ({ ask }) => cycle.partition(ask.partition))) {
+  const partitions = Map.groupBy([...deaths, ...retries], ({ ask }) => cycle.partition(ask.partition))
+  cycle.turn?.begin(partitions.size)
+  for (const [partition, mine] of partitions) {
     const serials = mine.flatMap(({ ask }) => ask.items.map(({ serial }) => serial)).sort((a, b) => a - b)
     const items = await readItems(cycle.tx, partition, serials)
     const found = new Map(items.map((item) => [item.serial, item]))
     const granted: { readonly job: Job<RetryAsk, void>; readonly fates: Fates }[] = []
     for (const job of mine) {
       const fates = fatesOf(cycle, job.ask, found)
+      // The settings have changed since it was taken for dead.
+      if (fates !== null && fates.requeued.length > 0 && deaths.includes(job)) throw new NotDead()
       if (fates !== null) granted.push({ job, fates })
       else await refuse(cycle, job)
     }

@@ -1,0 +1,134 @@
+/** Deaths of one queue in two transactions at once: whichever ends first, letters are in the order of the calls. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { LetterStore } from '../../test/harness/letter-store.ts'
+import { stores } from '../../test/harness/stores.ts'
+import { type Integer, sql } from '../db/database.ts'
+import { verifyStore } from '../verify/verify.ts'
+
+/** The store on which cycles overlap. */
+const postgres = stores.find(({ name }) => name === 'postgres') ?? expect.fail('there is no PostgreSQL')
+
+/** A second cycle begins when so much has gathered. */
+const MANY = 10
+
+const LOCK_ITEMS = sql('test.lockItems', {
+  postgres: 'SELECT id FROM bartleby.items WHERE payload = ANY($1::bytea[]) ORDER BY id FOR UPDATE',
+  sqlite: '',
+})
+const LOCK_WAITS = sql('test.deathWaits', {
+  postgres: `SELECT count(DISTINCT pid) AS found FROM pg_locks JOIN pg_stat_activity USING (pid)
+             WHERE NOT granted AND pg_stat_activity.datname = current_database()`,
+  sqlite: '',
+})
+const IN_ORDER = sql('test.lying', {
+  postgres: `SELECT convert_from(payload, 'UTF8') AS payload FROM bartleby.letters WHERE part IS NOT NULL ORDER BY part, shelf, serial`,
+  sqlite: '',
+})
+/** The first that tries to file a letter of the first call loses a race. */
+const LOSE_ONE_RACE = `
+  CREATE SEQUENCE races;
+  CREATE FUNCTION lose_one() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF NEW.payload = 'first-0' AND nextval('races') = 1 THEN
+      RAISE EXCEPTION 'lost' USING ERRCODE = '40001';
+    END IF;
+    RETURN NEW;
+  END $$;
+  CREATE TRIGGER lose_one BEFORE INSERT ON bartleby.letters FOR EACH ROW EXECUTE FUNCTION lose_one()`
+
+let store: LetterStore
+beforeEach(async () => {
+  store = await LetterStore.open(postgres)
+  await store.createQueue('jobs', 1)
+  // What they die of is on file: who files it first holds up the others until its commit.
+  await store.queues.retry({ queueName: 'jobs', items: await leased('before') })
+  const { items } = await store.lease('jobs-dead')
+  await store.queues.complete({ queueName: 'jobs-dead', ids: items.map(({ id }) => id) })
+})
+afterEach(() => store.close())
+
+const payloads = (call: string): string[] => Array.from({ length: MANY }, (_, i) => `${call}-${i}`)
+
+/** The items of a call, leased. */
+async function leased(call: string): Promise<readonly { readonly id: string }[]> {
+  const { queues } = store
+  await queues.produce({ queueName: 'jobs', items: payloads(call).map((payload) => ({ payload })) })
+  const { items } = await queues.lease({ queueName: 'jobs', clientId: call, batchSize: MANY })
+  return items.map(({ id }) => ({ id }))
+}
+
+const lockWaits = async (): Promise<number> => {
+  const [row] = await store.db.session('test', (session) => session.rows<{ found: Integer }>(LOCK_WAITS))
+  return Number(row?.found)
+}
+
+/** Two calls whose items die; the second is over while the first is held up, and then `meanwhile`. */
+async function killBoth(meanwhile: () => Promise<void> = async () => {}): Promise<void> {
+  const { queues, db } = store
+  const [first, second] = [await leased('first'), await leased('second')]
+  const firstOver = await db.transaction('test', async (tx) => {
+    await tx.rows(
+      LOCK_ITEMS,
+      payloads('first').map((text) => Buffer.from(text)),
+    )
+    const dying = queues.retry({ queueName: 'jobs', items: first })
+    await expect.poll(lockWaits).toBe(1)
+    await queues.retry({ queueName: 'jobs', items: second })
+    await meanwhile()
+    return { dying }
+  })
+  await firstOver.dying
+}
+
+async function expectInOrder(): Promise<void> {
+  const rows = await store.db.session('test', (session) => session.rows<{ payload: string }>(IN_ORDER))
+  expect(rows.map(({ payload }) => payload)).toEqual([...payloads('first'), ...payloads('second')])
+  const { invariants } = await verifyStore(store.db, { clock: store.clock })
+  expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+}
+
+describe('deaths that overlap', () => {
+  it('do not wait for each other, and their letters lie in the order of the calls', async () => {
+    await killBoth()
+    await expectInOrder()
+  })
+
+  it('keep that order when the first of them is run again', async () => {
+    await store.db.transaction('test', (tx) => store.db.script(tx, LOSE_ONE_RACE))
+    await killBoth()
+    await expectInOrder()
+  })
+
+  it('are leased from the dead queue in that order', async () => {
+    let early: Promise<readonly string[]> = Promise.resolve([])
+    const lease = async (clientId: string): Promise<readonly string[]> => {
+      const asked = { queueName: 'jobs-dead', clientId, batchSize: MANY }
+      return (await store.queues.lease(asked)).items.map(({ payload }) => Buffer.from(payload).toString())
+    }
+    await killBoth(async () => {
+      early = lease('early')
+    })
+    expect(await early).toEqual(payloads('first'))
+    expect(await lease('late')).toEqual(payloads('second'))
+  })
+
+  it('wait for each other while somebody waits for letters', async () => {
+    const { queues } = store
+    const waiting = queues.lease({ queueName: 'jobs-dead', clientId: 'one', batchSize: 2 * MANY })
+    const calls = [await leased('first'), await leased('second')]
+    await Promise.all(calls.map((items) => queues.retry({ queueName: 'jobs', items })))
+    const [given] = (await waiting).items
+    expect(Buffer.from(given?.payload ?? []).toString()).toBe('first-0')
+    await expectInOrder()
+  })
+
+  it('go back to their queue where its settings allow more attempts by then', async () => {
+    const { queues } = store
+    const items = await leased('first')
+    const settings = { leaseTimeout: '1m', expireTimeout: '240h', requestedPartitions: 1 }
+    const changed = queues.update({ ...settings, queueName: 'jobs', deadQueue: 'jobs-dead', maxAttempts: 2 })
+    await Promise.all([queues.retry({ queueName: 'jobs', items }), changed])
+    const [{ total: live = 0 } = {}] = (await queues.stats('jobs')).partitions
+    const [{ total: dead = 0 } = {}] = (await queues.stats('jobs-dead')).partitions
+    expect(live + dead).toBe(MANY)
+  })
+})
