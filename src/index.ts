@@ -22,10 +22,11 @@ export type {
   Result,
   When,
 } from './kafka/processors/processor.ts'
+export type { CaptureResult } from './letters/captures.ts'
 export type { LetterFilter } from './letters/filter.ts'
 export type { ReportedFailure as FailureReport, ReportedTime } from './letters/in-process-report.ts'
 export type * from './letters/letter.ts'
-export type { CaptureResult, Letters } from './letters/letters.ts'
+export type { Letters } from './letters/letters.ts'
 export { migrateStore, Office, type OfficeOptions } from './office.ts'
 export type * from './queues/queue.ts'
 export type * from './redrive/redrive.ts'

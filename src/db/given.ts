@@ -7,7 +7,7 @@
  * way that PostgreSQL has, or reading all where that is less. A condition beside it, on a column with an index of its own, is another
  * way, and statistics that are not true make it look good.
  */
-import type { Session, Statement, Value } from './database.ts'
+import type { Session, Statement, Transaction, Value } from './database.ts'
 
 /** One row by the names of its columns; what it does not have is NULL. */
 export type GivenRow = Readonly<Record<string, Exclude<Value, readonly unknown[] | boolean> | undefined>>
@@ -39,6 +39,16 @@ export async function runGiven(
   for (const values of runsOf(session, statement, rows, same))
     changed += await session.run(statement, ...values)
   return changed
+}
+
+/** The same with the commit, for writes whose result nobody needs. */
+export function runGivenAtCommit(
+  tx: Transaction,
+  statement: Statement,
+  rows: readonly GivenRow[],
+  ...same: readonly Value[]
+): void {
+  for (const values of runsOf(tx, statement, rows, same)) tx.atCommit(statement, ...values)
 }
 
 /** The same; gives what it returns. */

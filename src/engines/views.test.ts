@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { captureAllNew } from '../../test/harness/capture.ts'
 import { captureFromQueue } from '../../test/harness/letter-acts.ts'
 import { type FreshStore, type StoreKind, stores } from '../../test/harness/stores.ts'
 import { type Instant, instant } from '../core/clock.ts'
@@ -14,7 +15,7 @@ import { recordHistory } from '../history/record.ts'
 import { readLetter } from '../letters/detail.ts'
 import { newRegisters } from '../letters/drawers.ts'
 import { showPayload } from '../letters/payload.ts'
-import { captureReport, type FailureReport } from '../letters/report.ts'
+import type { FailureReport } from '../letters/report.ts'
 import { letterDetail } from '../letters/view.ts'
 import { inOffice } from '../letters/work.ts'
 import { MIGRATIONS } from '../migrations.ts'
@@ -105,8 +106,7 @@ describe.each(stores)('the SQL views on $name', (kind: StoreKind) => {
 
   const captureAll = (reports: readonly FailureReport[]) =>
     inOffice(db, clock, 'capture', async (work) => {
-      const registers = newRegisters()
-      for (const one of reports) await captureReport(work, registers, one)
+      await captureAllNew(work, newRegisters(), reports)
     })
 
   /** As somebody with a connection of their own sees it. */

@@ -1,13 +1,14 @@
 /** The history of the office: append-only, one entry per operation of an engine and per act on a letter. */
 import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
+import type { Gather } from '../core/gather.ts'
 import { decodePageToken, encodePageToken } from '../core/page-token.ts'
 import type { Database } from '../db/database.ts'
-import { type Answer, answerOnce, type OnceKey } from '../letters/idempotency.ts'
-import { inOffice, type OfficeWork } from '../letters/work.ts'
+import { type Ask, gatherAnswers, WEIGHT_OF_LETTER } from '../letters/gathered-answers.ts'
+import type { Answer, OnceKey } from '../letters/idempotency.ts'
 import type { HistoryDetail, HistoryFilter, HistoryPage, KnownEngines } from './entry.ts'
 import { getHistory } from './get.ts'
-import { fileReport, insistOnError, type Recorded, RecordedMeanwhile, type RunReport } from './intake.ts'
+import { fileReports, insistOnError, type Recorded, type RunReport } from './intake.ts'
 import { type HistoryCursor, listHistory } from './list.ts'
 
 const DEFAULT_LIMIT = 50
@@ -18,15 +19,25 @@ export interface PageRequest {
   readonly continuationToken?: string | null
 }
 
+/** A report, and what is answered once it is on record. */
+interface RecordAsk extends Ask {
+  readonly report: RunReport
+  answer(recorded: Recorded): Answer
+}
+
 export class History {
   readonly #db: Database
-  readonly #clock: Clock
   readonly #engines: KnownEngines
+  readonly #records: Gather<RecordAsk, Answer>
 
   constructor(db: Database, clock: Clock, engines: KnownEngines) {
     this.#db = db
-    this.#clock = clock
     this.#engines = engines
+    this.#records = gatherAnswers<RecordAsk>(db, clock, 'history.record', async ({ tx, now }, asks) => {
+      const reports = asks.map(({ report }) => report)
+      const recorded = await fileReports(tx, reports, now)
+      return recorded.flatMap((one, i) => asks[i]?.answer(one) ?? [])
+    })
   }
 
   /** A page of the entries that match, the newest first. An entry that is there for a whole walk is in it once. */
@@ -51,35 +62,28 @@ export class History {
   }
 
   /** Puts an operation on record. A source id that is known gives the entry that there is. */
-  record(report: RunReport): Promise<Recorded> {
-    return this.#file(report, (work) => fileReport(work.tx, report, work.now))
+  async record(report: RunReport): Promise<Recorded> {
+    const { body } = await this.recordOnce(report, null, (recorded) => ({ status: 200, body: recorded }))
+    // As it was made in the line above.
+    return body as Recorded
   }
 
   /** As `record`, and the first answer under an idempotency key is given again. */
-  recordOnce(
+  async recordOnce(
     report: RunReport,
     once: OnceKey | null,
     answer: (recorded: Recorded) => Answer,
   ): Promise<Answer> {
-    return this.#file(report, (work) =>
-      answerOnce(work, once, async () => answer(await fileReport(work.tx, report, work.now))),
-    )
-  }
-
-  async #file<T>(report: RunReport, act: (work: OfficeWork) => Promise<T>): Promise<T> {
     this.#engines.check(report.engine)
     this.#engines.checkOwnOperation(report.engine, report.operation)
     insistOnError(report)
-    const attempt = () => inOffice(this.#db, this.#clock, 'history.record', act)
-    try {
-      return await attempt()
-    } catch (error) {
-      if (!(error instanceof RecordedMeanwhile)) throw error
-      // The twin has committed: this time its entry is found.
-      return attempt()
-    }
+    const weight = WEIGHT_OF_LETTER + lengthOf(report.input) + lengthOf(report.output)
+    return this.#records.do({ once, report, answer }, weight)
   }
 }
+
+const lengthOf = (value: unknown): number =>
+  typeof value === 'string' || value instanceof Uint8Array ? value.length : 0
 
 /** What a token is bound to. */
 function tokenFilters({ from, to, ...texts }: HistoryFilter): Record<string, string> {

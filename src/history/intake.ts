@@ -3,10 +3,11 @@
  * same engine twice is one entry, also when both arrive at once or a server dies in between.
  */
 import { randomUUID } from 'node:crypto'
-import { type Instant, instant } from '../core/clock.ts'
+import type { Instant } from '../core/clock.ts'
 import { refuse } from '../core/errors.ts'
 import { formatRowKey } from '../core/row-key.ts'
-import { type Session, sql, type Transaction } from '../db/database.ts'
+import { sql, type Transaction } from '../db/database.ts'
+import { rowsGiven, runGivenAtCommit } from '../db/given.ts'
 import type { HistorySummary } from './entry.ts'
 import { type HistoryStatus, recordHistory } from './record.ts'
 import { readSeriesLabels, SUMMARY_COLUMNS, type SummaryRow, summaryOf } from './rows.ts'
@@ -40,10 +41,14 @@ export interface Recorded {
   readonly created: boolean
 }
 
-/** Somebody else has recorded the same source id in this moment: roll back and look again. */
-export class RecordedMeanwhile extends Error {
-  override readonly name = 'RecordedMeanwhile'
-}
+/** Source ids that are known, each by one step into the primary key. */
+const readKnown = sql(
+  'history.knownSources',
+  `SELECT given.engine AS engine, given.source_id AS source_id
+   FROM unnest($1::text[], $2::text[]) AS given (engine, source_id)
+   WHERE (SELECT 1 FROM bartleby.history_sources AS known
+     WHERE known.engine = given.engine AND known.source_id = given.source_id) IS NOT NULL`,
+)
 
 /** The entry of a source id, by two primary keys. */
 const readBySource = sql(
@@ -54,11 +59,12 @@ const readBySource = sql(
   { bigints: true },
 )
 
-/** Of two that record the same source id at once, the second waits here for the first. */
-const insertSource = sql(
-  'history.insertSource',
-  `INSERT INTO bartleby.history_sources (engine, source_id, created_at, history_id, series) VALUES ($1, $2, $3, $4, $5)
-   ON CONFLICT (engine, source_id) DO NOTHING`,
+/** Of two that record the same source id at once, the second waits here for the first and fails. Run again, it finds the entry. */
+const insertSources = sql(
+  'history.insertSources',
+  `INSERT INTO bartleby.history_sources (engine, source_id, created_at, history_id, series)
+   SELECT given.engine, given.source_id, given.created_at, given.history_id, given.series
+   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::int[]) AS given (engine, source_id, created_at, history_id, series)`,
 )
 
 /** Refuses a failure without a word about it: nobody could tell later what failed. */
@@ -68,33 +74,72 @@ export function insistOnError({ status, error = null }: RunReport): void {
   throw refuse('error', `${what}; a record with status Failed says what failed`)
 }
 
-/** Files the report, unless its source id is there. Throws `RecordedMeanwhile` when a twin was faster. */
-export async function fileReport(tx: Transaction, report: RunReport, now: Instant): Promise<Recorded> {
-  const { engine, operation, status, durationMs, sourceId = null } = report
-  const known = sourceId === null ? null : await entryOfSource(tx, engine, sourceId)
-  if (known !== null) return { entry: known, created: false }
-  const instanceId = report.instanceId ?? PUBLISHER
-  const correlationId = report.correlationId ?? randomUUID()
-  const [row] = await recordHistory(tx, [
-    {
-      ...report,
-      input: contentOf(report.input),
-      output: contentOf(report.output),
-      instanceId,
-      correlationId,
-      createdAt: now,
-    },
-  ])
-  if (row === undefined) throw new Error('an entry that was just recorded is not there')
-  if (sourceId !== null) {
-    const added = await tx.run(insertSource, engine, sourceId, row.createdAt, row.id, row.series)
-    if (added === 0) throw new RecordedMeanwhile()
+/** Files reports, each unless its source id is there. Gives the entry of each, in their order. */
+export async function fileReports(
+  tx: Transaction,
+  reports: readonly RunReport[],
+  now: Instant,
+): Promise<readonly Recorded[]> {
+  // A report without a source id is like no other.
+  const names = reports.map((report, place) => nameOf(report) ?? place)
+  const known = await entriesOfSources(tx, reports)
+  const fresh = new Map<string | number, RunReport>()
+  for (const [place, name] of names.entries()) {
+    const report = reports[place]
+    if (report !== undefined && !known.has(name) && !fresh.has(name)) fresh.set(name, report)
   }
-  const createdAt = instant(row.createdAt)
-  const rowKey = formatRowKey({ name: correlationId, at: createdAt, number: row.id })
-  const actor = report.actor ?? null
-  const entry = { engine, rowKey, instanceId, operation, status, durationMs, createdAt, correlationId, actor }
-  return { entry, created: true }
+  const made = await record(tx, [...fresh.values()], now)
+  const entries = new Map<unknown, HistorySummary>(known)
+  for (const [i, name] of [...fresh.keys()].entries()) {
+    const entry = made[i]
+    if (entry !== undefined) entries.set(name, entry)
+  }
+  return names.flatMap((name, place) => {
+    const entry = entries.get(name)
+    return entry === undefined ? [] : { entry, created: fresh.get(name) === reports[place] }
+  })
+}
+
+/** Records what is new. */
+async function record(
+  tx: Transaction,
+  reports: readonly RunReport[],
+  now: Instant,
+): Promise<HistorySummary[]> {
+  const entries = reports.map((report) => ({
+    ...report,
+    input: contentOf(report.input),
+    output: contentOf(report.output),
+    instanceId: report.instanceId ?? PUBLISHER,
+    correlationId: report.correlationId ?? randomUUID(),
+    createdAt: now,
+  }))
+  const rows = await recordHistory(tx, entries)
+  const sources = reports.flatMap(({ engine, sourceId = null }, i) => {
+    const row = rows[i]
+    if (row === undefined) throw new Error('an entry that was just recorded is not there')
+    const { createdAt, id, series } = row
+    return sourceId === null
+      ? []
+      : { engine, source_id: sourceId, created_at: createdAt, history_id: id, series }
+  })
+  runGivenAtCommit(tx, insertSources, sources)
+  return rows.flatMap(({ id }, i) => {
+    const entry = entries[i]
+    if (entry === undefined) return []
+    const {
+      engine,
+      instanceId,
+      operation,
+      status,
+      durationMs,
+      createdAt,
+      correlationId,
+      actor = null,
+    } = entry
+    const rowKey = formatRowKey({ name: correlationId, at: createdAt, number: id })
+    return { engine, rowKey, instanceId, operation, status, durationMs, createdAt, correlationId, actor }
+  })
 }
 
 function contentOf(value: unknown): Uint8Array | null {
@@ -105,11 +150,25 @@ function contentOf(value: unknown): Uint8Array | null {
   return text === undefined ? null : Buffer.from(text.toWellFormed(), 'utf8')
 }
 
-async function entryOfSource(
-  session: Session,
-  engine: string,
-  sourceId: string,
-): Promise<HistorySummary | null> {
-  const [row] = await session.rows<SummaryRow>(readBySource, engine, sourceId)
-  return row === undefined ? null : summaryOf(row, await readSeriesLabels(session))
+/** The entries that there are, by the names of their source ids. */
+async function entriesOfSources(
+  tx: Transaction,
+  reports: readonly RunReport[],
+): Promise<ReadonlyMap<unknown, HistorySummary>> {
+  const asked = reports.flatMap(({ engine, sourceId = null }) =>
+    sourceId === null ? [] : { engine, source_id: sourceId },
+  )
+  const known = await rowsGiven<{ engine: string; source_id: string }>(tx, readKnown, asked)
+  if (known.length === 0) return new Map()
+  const labels = await readSeriesLabels(tx)
+  const entries = new Map<unknown, HistorySummary>()
+  for (const { engine, source_id: sourceId } of known) {
+    const [row] = await tx.rows<SummaryRow>(readBySource, engine, sourceId)
+    if (row !== undefined) entries.set(nameOf({ engine, sourceId }), summaryOf(row, labels))
+  }
+  return entries
 }
+
+/** No engine has a space in its name. */
+const nameOf = ({ engine, sourceId = null }: Pick<RunReport, 'engine' | 'sourceId'>): string | null =>
+  sourceId === null ? null : `${engine} ${sourceId}`

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { captureNew } from '../../test/harness/capture.ts'
 import { sizeOf } from '../../test/harness/limits.ts'
 import { reportOf } from '../../test/harness/report.ts'
 import { type FreshStore, freshPostgres, freshSqlite, stores } from '../../test/harness/stores.ts'
@@ -27,7 +28,6 @@ import { removeEmptyDrawers } from './empty-drawers.ts'
 import { eraseLetters } from './erase.ts'
 import { Ledger } from './ledger.ts'
 import type { LetterId } from './letter.ts'
-import { captureReport } from './report.ts'
 import { inOffice } from './work.ts'
 
 const DAY = 86_400_000_000n
@@ -109,7 +109,7 @@ class Server {
   capture(errorMessage: string): Promise<LetterId> {
     return inOffice(this.db, this.#clock, 'test', async (work) => {
       const report = reportOf(this.#reports(), this.#clock.now(), { engine: 'http', errorMessage })
-      return (await captureReport(work, this.registers, report)).id
+      return captureNew(work, this.registers, report)
     })
   }
 

@@ -23,7 +23,7 @@ const KEPT_US = 24n * 3_600_000_000n
 
 /** A scope holds a path, and a path may be longer than the key of an index can be. */
 const MAX_SCOPE = 256
-const scopeOf = ({ scope }: OnceKey): string =>
+export const scopeOf = ({ scope }: OnceKey): string =>
   scope.length > MAX_SCOPE ? `sha256 ${hash('sha256', scope, 'hex')}` : scope
 
 /**

@@ -10,7 +10,8 @@ import type { Database, Session, Transaction } from '../db/database.ts'
 import { historyOfLetter, type LetterEvent } from '../history/of-letter.ts'
 import type { Run } from '../work/run.ts'
 import { runFields } from '../work/view.ts'
-import { findLetter, lockLetter, readFailures, readLetter, readLetterById } from './detail.ts'
+import { type CaptureResult, Captures } from './captures.ts'
+import { findLetter, lockLetter, readFailures, readLetter } from './detail.ts'
 import type { Registers } from './drawers.ts'
 import { expiryKind, expiryRequest } from './expire.ts'
 import type { LetterFilter } from './filter.ts'
@@ -29,8 +30,7 @@ import type {
   SourceName,
 } from './letter.ts'
 import { listLetters, type Page } from './list.ts'
-import { captureReport, type EngineNames, type FailureReport } from './report.ts'
-import { reportAgain } from './report-again.ts'
+import type { EngineNames, FailureReport } from './report.ts'
 import { type Change, changeLetter } from './restore.ts'
 import { DEFAULT_RETENTION_DAYS, keptUntil } from './retention.ts'
 import type { OfficeRuns } from './runs.ts'
@@ -94,12 +94,6 @@ export interface Preview {
   readonly edited: boolean
 }
 
-export interface CaptureResult {
-  readonly letter: LetterSummary
-  /** False when the source id had its letter already. */
-  readonly created: boolean
-}
-
 const DAY_US = 86_400_000_000n
 const MAX_EVENTS = 100
 /** How long a call waits for the end of an expiry before it answers with the run. */
@@ -112,22 +106,23 @@ export class Letters {
   readonly ledger: Ledger
   readonly #db: Database
   readonly #clock: Clock
-  readonly #registers: Registers
   readonly #sources: ReadonlyMap<SourceName, LetterSource>
   readonly #retentionDays: number
   readonly #runs: OfficeRuns
+  readonly #captures: Captures
 
   constructor(db: Database, clock: Clock, options: LettersOptions) {
     const { registers, sources, engines, runs } = options
     this.#db = db
     this.#clock = clock
-    this.#registers = registers
     this.#sources = sources
     this.#retentionDays = options.retentionDays ?? DEFAULT_RETENTION_DAYS
     this.engines = engines
     this.#runs = runs
     runs.define(expiryKind(sources))
     this.ledger = new Ledger(db, clock, engines)
+    const sourceOf = this.#sourceOf.bind(this)
+    this.#captures = new Captures(db, clock, { registers, engines, sourceOf })
   }
 
   /** A page of the letters that match, the newest failure first. A letter that is there for a whole walk is in it once. */
@@ -154,30 +149,22 @@ export class Letters {
   }
 
   /** Files a failure that happened elsewhere: as a letter, or on the letter that its source id has, unless it is there already. */
-  capture(report: ReportedFailure | FailureReport): Promise<CaptureResult> {
-    return inOffice(this.#db, this.#clock, 'letters.capture', (work) => {
-      // Parts of the office have read their reports themselves.
-      const isRead = 'payload' in report && 'source' in report
-      return this.captureIn(
-        work,
-        isRead ? report : inProcessReport(report, { engines: this.engines, now: work.now }),
-      )
-    })
+  async capture(report: ReportedFailure | FailureReport): Promise<CaptureResult> {
+    // Parts of the office have read their reports themselves.
+    const isRead = 'payload' in report && 'source' in report
+    const read = isRead ? report : inProcessReport(report, { engines: this.engines, now: this.#clock.now() })
+    const { body } = await this.captureOnce(null, [read], ([result]) => ({ status: 200, body: result }))
+    // As it was made in the line above.
+    return body as CaptureResult
   }
 
-  /** The same as part of a transaction. */
-  async captureIn(work: OfficeWork, report: FailureReport): Promise<CaptureResult> {
-    this.engines.check(report.engine)
-    const originalQueue = report.originalQueue ?? (await this.engines.queueOf(report.engine, work.tx))
-    const file = () => captureReport(work, this.#registers, { ...report, originalQueue })
-    let { id, created } = await file()
-    const sourceOf = (known: Letter) => this.#sourceOf(known)
-    // Retention may remove the letter between two looks at it.
-    while (!created && !(await reportAgain(work, this.#registers, { id, report, sourceOf })))
-      ({ id, created } = await file())
-    const letter = await readLetterById(work.tx, id)
-    if (letter === null) throw new Error(`letter ${id} was captured and is not there`)
-    return { letter, created }
+  /** Files failures in one transaction, which others may share; with a key, the first answer to it is given again for a day. */
+  async captureOnce(
+    once: OnceKey | null,
+    reports: readonly FailureReport[],
+    answer: (results: readonly CaptureResult[]) => Answer,
+  ): Promise<Answer> {
+    return this.#captures.file({ once, reports, answer })
   }
 
   /** Sends a pending letter back to where it came from. */
@@ -194,7 +181,7 @@ export class Letters {
     const letter = await this.#lock(work.tx, key)
     insistOnStatus(letter, 'retry')
     const edits = editsOf(letter, retry.edit)
-    return receiptOf(onlyOne(await sendBack(work, this.#sourceOf(letter), [letter], edits, retry)))
+    return receiptOf(onlyOne(await sendBack(work, this.#sourceOf(letter.source), [letter], edits, retry)))
   }
 
   /** Sends a pending letter back; with a key, the first answer to it is given again for a day. */
@@ -216,7 +203,7 @@ export class Letters {
     const letter = await this.#db.session('letters.preview', (session) => this.#read(session, key))
     insistOnStatus(letter, 'retry')
     const read = this.#db.session.bind(this.#db)
-    const rendered = await this.#sourceOf(letter).render(read, [letter], editsOf(letter, edit))
+    const rendered = await this.#sourceOf(letter.source).render(read, [letter], editsOf(letter, edit))
     return {
       outgoing: outgoingOf(letter, onlyOne(rendered)),
       edited: edit !== null || letter.editedPayload !== null,
@@ -231,7 +218,7 @@ export class Letters {
   /** The same as part of a transaction. */
   async changeIn(work: OfficeWork, key: LetterKey, change: Change): Promise<LetterSummary> {
     const letter = await this.#lock(work.tx, key)
-    return changeLetter(work, this.#sourceOf(letter), letter, change)
+    return changeLetter(work, this.#sourceOf(letter.source), letter, change)
   }
 
   /** Expires pending letters whose last failure is `olderThanDays` ago, as a run; gives how many once that is over. */
@@ -304,11 +291,11 @@ export class Letters {
     if (![...this.#sources.values()].some((source) => isOutside(source) && source.name === key.engine))
       return null
     const letter = await this.#db.session('letters.read', (session) => this.#read(session, key))
-    const source = this.#sourceOf(letter)
+    const source = this.#sourceOf(letter.source)
     return isOutside(source) ? { letter, source } : null
   }
 
-  #sourceOf({ source }: Letter): LetterSource {
+  #sourceOf(source: SourceName): LetterSource {
     const found = this.#sources.get(source)
     if (found === undefined) throw new Error(`no source is named '${source}'`)
     return found

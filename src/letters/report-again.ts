@@ -7,97 +7,147 @@
  * Which failure is newer is decided by the order in which reports arrive. Clocks of reporters are compared with nothing of ours.
  */
 
+import type { Instant } from '../core/clock.ts'
 import { storableError } from '../core/content.ts'
 import { isImported } from '../core/imported.ts'
-import { type Integer, sql, type Transaction } from '../db/database.ts'
+import { sql, type Transaction } from '../db/database.ts'
+import { rowsGiven } from '../db/given.ts'
+import { at, integer, oneOf, orNull, type RowOf, rowShape } from '../db/row.ts'
 import { noteFailure, PLAIN_RECORD } from './bury.ts'
 import type { DeathNote } from './capture.ts'
+import type { CaptureDesk } from './captures.ts'
 import { change, type Failed, NOBODY } from './change.ts'
-import { lockLetter, readLetterById } from './detail.ts'
+import { PLACED, placeOf } from './detail.ts'
 import type { Registers } from './drawers.ts'
-import { type Letter, type LetterId, STATUS } from './letter.ts'
+import { type Act, type LetterId, type Placed, type SourceName, STATUS } from './letter.ts'
+import { type CaseRow, lockLettersOf } from './locked.ts'
 import type { FailureReport } from './report.ts'
-import type { LetterSource } from './source.ts'
 import type { OfficeWork } from './work.ts'
 
-/** The failure on top and the newest ones before it, by primary key: as many as the case file shows. */
+/** What a report is compared with. */
+const ON_FILE = rowShape({
+  ...PLACED,
+  version: integer,
+  lastFailureAt: at,
+  dequeueCount: integer,
+  reportedCount: orNull(integer),
+  resolution: orNull(oneOf<Act>()),
+})
+
+/**
+ * Letters by primary key, the source of each, and whether the failure is the one on top or among the newest before it, as many as the case file
+ * shows, by primary key.
+ */
 const readOnFile = sql(
-  'letters.failureOnFile',
+  'letters.onFile',
   // Where nobody noted the count of the failure on top, the letter's own stands for it: earlier versions filed it so.
-  `SELECT 1 AS found FROM (
-     SELECT last_failure_at AS failed_at, coalesce(reported_count, dequeue_count) AS reported_count, error_class, error_message,
-       error_stack
-     FROM bartleby.letters WHERE id = $1
-     UNION ALL
-     SELECT * FROM (
-       SELECT failed_at, reported_count, error_class, error_message, error_stack FROM bartleby.letter_attempts
-       WHERE letter_id = $1 ORDER BY letter_id DESC, number DESC LIMIT 1000) AS earlier
-   ) AS failure
-   WHERE error_class = $2 AND error_message = $3 AND error_stack IS NOT DISTINCT FROM $4
-     AND (failed_at = $5 OR (CAST($5 AS bigint) IS NULL AND reported_count = $6)) LIMIT 1`,
+  `SELECT ${ON_FILE.columns.replace(/\w+/g, 'letters.$&')}, (SELECT source FROM bartleby.drawers WHERE drawers.id = letters.drawer) AS source, (
+     SELECT 1 FROM (
+       SELECT letters.last_failure_at AS failed_at, coalesce(letters.reported_count, letters.dequeue_count) AS reported_count,
+         letters.error_class, letters.error_message, letters.error_stack
+       UNION ALL
+       SELECT * FROM (
+         SELECT failed_at, reported_count, error_class, error_message, error_stack FROM bartleby.letter_attempts
+         WHERE letter_id = given.id ORDER BY letter_id DESC, number DESC LIMIT 1000) AS earlier
+     ) AS failure
+     WHERE error_class = given.error_class AND error_message = given.error_message
+       AND error_stack IS NOT DISTINCT FROM given.error_stack
+       AND (failed_at = given.failed_at OR (given.failed_at IS NULL AND failure.reported_count = given.reported_count))
+     LIMIT 1) AS found
+   FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::int[]) AS given (id, error_class, error_message, error_stack, failed_at, reported_count), bartleby.letters
+   WHERE letters.id = given.id`,
   { bigints: true },
 )
 
-/** What is reported about a letter that there is; `sourceOf` gives the source that the letter goes back to. */
+/** A report about a letter that there is. */
 export interface KnownReport {
   readonly id: LetterId
   readonly report: FailureReport
-  sourceOf(letter: Letter): LetterSource
 }
 
-/** Files the report. False when the letter is gone meanwhile, and the report has to be captured. */
+/** A letter, and whether what is reported is on file. */
+interface OnFile extends RowOf<typeof ON_FILE> {
+  readonly source: SourceName
+  readonly isRepetition: boolean
+}
+
+/** Files reports, each about another letter. Gives the letters that are still there; the others have to be captured. */
 export async function reportAgain(
   work: OfficeWork,
-  registers: Registers,
-  { id, report, sourceOf }: KnownReport,
-): Promise<boolean> {
+  desk: CaptureDesk,
+  reports: readonly KnownReport[],
+): Promise<ReadonlySet<LetterId>> {
+  if (reports.length === 0) return new Set()
   const { tx } = work
-  const seen = await readLetterById(tx, id)
-  if (seen === null) return false
-  if (await isRepetition(tx, seen, report)) return true
-  const source = sourceOf(seen)
-  // Items before letters, as the cycles of queues lock them.
-  await source.disown?.(work, id)
-  const letter = await lockLetter(tx, id)
-  if (letter === null) return false
-  if (letter.version !== seen.version) {
+  const seen = await onFile(tx, reports)
+  const news = reports.filter(({ id }) => seen.get(id)?.isRepetition === false)
+  if (news.length === 0) return new Set(seen.keys())
+  const disown = async ({ id }: KnownReport) => {
+    const source = seen.get(id)?.source
+    if (source !== undefined) await desk.sourceOf(source).disown?.(work, id)
+  }
+  // Items before letters, both ascending, as the cycles of queues lock them.
+  for (const known of news.toSorted((a, b) => (a.id < b.id ? -1 : 1))) await disown(known)
+  const ids = news.map(({ id }) => id)
+  const [cases, locked] = await Promise.all([lockLettersOf(tx, ids), onFile(tx, news)])
+  const failed: Failed[] = []
+  const reopened: (Placed & { readonly source: SourceName })[] = []
+  for (const known of news) {
+    const { id, report } = known
+    const [before, letter] = [cases.get(id), locked.get(id)]
     // Perhaps somebody reported the same at once.
-    if (await isRepetition(tx, letter, report)) return true
-    await source.disown?.(work, id)
+    if (before === undefined || letter === undefined || letter.isRepetition) continue
+    if (letter.version !== seen.get(id)?.version) await disown(known)
+    if (before.status !== STATUS.Pending) reopened.push({ ...letter, place: placeOf(letter) })
+    failed.push({
+      ...{ id, engine: before.engine, diedAs: null, grave: 'same', before },
+      note: await noteOf(work, desk.registers, before, report),
+      deliveries: deliveriesOf(letter, report) - letter.dequeueCount,
+    })
   }
-  if (letter.status !== 'Pending') await source.moved(work, [letter], 'reopen')
-  const failed: Failed = {
-    ...{ id, engine: letter.engine, diedAs: null, grave: 'same' },
-    before: { ...letter, status: STATUS[letter.status] },
-    note: await noteOf(work, registers, letter, report),
-    deliveries: deliveriesOf(letter, report) - letter.dequeueCount,
-  }
-  await change(work, 'reopen', [failed], NOBODY)
-  return true
+  for (const [source, letters] of Map.groupBy(reopened, ({ source }) => source))
+    await desk.sourceOf(source).moved(work, letters, 'reopen')
+  await change(work, 'reopen', failed, NOBODY)
+  const gone = new Set(ids.filter((id) => !locked.has(id)))
+  return new Set([...seen.keys()].filter((id) => !gone.has(id)))
+}
+
+async function onFile(
+  tx: Transaction,
+  reports: readonly KnownReport[],
+): Promise<ReadonlyMap<LetterId, OnFile>> {
+  const byId = new Map(reports.map(({ id, report }) => [id, report]))
+  const asked = reports.map(({ id, report }) => {
+    const { errorClass, errorMessage, errorStack } = storableError(report)
+    return {
+      ...{ id, error_class: errorClass, error_message: errorMessage, error_stack: errorStack },
+      ...{ failed_at: report.lastFailureAt, reported_count: report.dequeueCount },
+    }
+  })
+  type Row = Pick<OnFile, 'source'> & { readonly found: unknown }
+  const rows = await rowsGiven<Row>(tx, readOnFile, asked)
+  return new Map(
+    rows.map((row) => {
+      const letter = ON_FILE.read(row)
+      const report = byId.get(letter.id)
+      const isRepetition =
+        report !== undefined && isImported(report.sourceId)
+          ? isOld(report, letter.lastFailureAt)
+          : row.found !== null
+      return [letter.id, { ...letter, source: row.source, isRepetition }]
+    }),
+  )
 }
 
 /** An import tells what another office knew: it is news when that failure is later than the last one here. */
-async function isRepetition(tx: Transaction, letter: Letter, report: FailureReport): Promise<boolean> {
-  const { sourceId, lastFailureAt, dequeueCount } = report
-  const { errorClass, errorMessage, errorStack } = storableError(report)
-  if (isImported(sourceId)) return lastFailureAt === null || lastFailureAt <= letter.lastFailureAt
-  const found = await tx.rows<{ found: Integer }>(
-    readOnFile,
-    letter.id,
-    errorClass,
-    errorMessage,
-    errorStack,
-    lastFailureAt,
-    dequeueCount,
-  )
-  return found.length > 0
-}
+const isOld = ({ lastFailureAt }: FailureReport, last: Instant): boolean =>
+  lastFailureAt === null || lastFailureAt <= last
 
 /** The letter stays where it was filed: only what it failed of is new. */
 function noteOf(
   work: OfficeWork,
   registers: Registers,
-  { id, source, engine, originalQueue, status }: Letter,
+  { id, source, engine, queue, status }: CaseRow,
   report: FailureReport,
 ): Promise<DeathNote> {
   const { errorClass, errorMessage, errorStack, failedBy, actor, firstFailureAt, sourceId } = report
@@ -107,7 +157,7 @@ function noteOf(
     cause: {
       source,
       engine,
-      queue: originalQueue,
+      queue: queue || null,
       reason: 'failed',
       errorClass,
       errorMessage,
@@ -124,7 +174,7 @@ function noteOf(
     firstFailureAt: isEarlier ? firstFailureAt : lastFailureAt,
     lastFailureAt,
   } as const
-  return noteFailure(work, registers, death, status === 'Pending' ? 'capture' : 'reopen')
+  return noteFailure(work, registers, death, status === STATUS.Pending ? 'capture' : 'reopen')
 }
 
 /** The largest count that the store holds. */
@@ -134,7 +184,7 @@ const MOST_DELIVERIES = 2_147_483_647
  * All deliveries of a letter's life. Whoever was sent the letter back counts from one again. Otherwise a larger count goes on from
  * the one reported before, and any other begins anew.
  */
-function deliveriesOf(letter: Letter, { sourceId, dequeueCount }: FailureReport): number {
+function deliveriesOf(letter: OnFile, { sourceId, dequeueCount }: FailureReport): number {
   const { dequeueCount: before, reportedCount, resolution } = letter
   const isContinued = isImported(sourceId) || resolution !== 'retry'
   const counted = isContinued && reportedCount !== null && dequeueCount > reportedCount ? reportedCount : 0

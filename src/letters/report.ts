@@ -3,9 +3,8 @@
  * refused by name. Error texts are the exception: they are cleaned and cut by the capture, never a reason to lose one.
  */
 import type { Instant } from '../core/clock.ts'
-import { textBytes } from '../core/content.ts'
 import { refuse } from '../core/errors.ts'
-import { type Integer, type Session, sql } from '../db/database.ts'
+import type { Session } from '../db/database.ts'
 import {
   type JsonObject,
   optionalInstant,
@@ -14,13 +13,9 @@ import {
   refuseUnknownFields,
   requiredText,
 } from '../http/json-body.ts'
-import { bury, PLAIN_RECORD } from './bury.ts'
-import { takingGiven } from './capture.ts'
-import type { Registers } from './drawers.ts'
 import { isEngineSourceId } from './item-source-id.ts'
-import { type LetterId, letterId, OFFICE, SOURCES, type SourceName } from './letter.ts'
+import { OFFICE, SOURCES, type SourceName } from './letter.ts'
 import { requiredPayload } from './payload.ts'
-import type { OfficeWork } from './work.ts'
 
 /**
  * A failure that somebody reports: another system over HTTP, or a source that keeps no items here. Reported again for a source id
@@ -169,59 +164,4 @@ function readHeaders(value: unknown): Uint8Array | null {
     if (typeof text !== 'string') throw refuse('headers', `'${name.toWellFormed()}' is no text`)
   }
   return Buffer.from(JSON.stringify(value), 'utf8')
-}
-
-/** The letter of a source id. */
-const readBySource = sql(
-  'letters.bySource',
-  'SELECT id FROM bartleby.letters WHERE engine = $1 AND source_id = $2',
-)
-
-/** Captures what was reported; a source id that is known gives the letter it has. */
-export async function captureReport(
-  work: OfficeWork,
-  registers: Registers,
-  report: FailureReport,
-): Promise<{ readonly id: LetterId; readonly created: boolean }> {
-  const { source, engine, sourceId, instanceId, correlationId, dequeueCount, payload } = report
-  const [known] = await work.tx.rows<{ id: Integer }>(readBySource, engine, sourceId)
-  if (known !== undefined) return { id: letterId(known.id), created: false }
-  const { errorClass, errorMessage, errorStack, failedBy, actor } = report
-  const lastFailureAt = report.lastFailureAt ?? work.now
-  const death = {
-    cause: {
-      source,
-      engine,
-      queue: report.originalQueue,
-      reason: 'failed',
-      errorClass,
-      errorMessage,
-      errorStack,
-      failedBy,
-      record: { ...PLAIN_RECORD, actor },
-    },
-    caseId: null,
-    sourceId,
-    diedAs: sourceId,
-    attempts: dequeueCount,
-    grave: null,
-    instanceId,
-    correlationId,
-    lastFailureAt,
-    firstFailureAt: report.firstFailureAt ?? lastFailureAt,
-    reportedCount: dequeueCount,
-    remains: {
-      itemCreatedAt: null,
-      dequeueCount,
-      partition: null,
-      encoding: textBytes(report.encoding),
-      kind: textBytes(report.kind),
-      reference: textBytes(report.reference),
-      headers: report.headers,
-      payload: payload.length === 0 ? null : payload,
-    },
-  } as const
-  const id = (await bury(work, registers, takingGiven(), [death])).letters.get(death)
-  if (id === undefined) throw new Error(`the letter of ${engine} '${sourceId}' was neither found nor filed`)
-  return { id, created: true }
 }

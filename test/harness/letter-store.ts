@@ -13,12 +13,13 @@ import { newRegisters } from '../../src/letters/drawers.ts'
 import { expiryRequest } from '../../src/letters/expire.ts'
 import { type LetterId, STATUS } from '../../src/letters/letter.ts'
 import { Letters } from '../../src/letters/letters.ts'
-import { captureReport, type FailureReport } from '../../src/letters/report.ts'
+import type { FailureReport } from '../../src/letters/report.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
 import { inOffice } from '../../src/letters/work.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
 import type { LeasedBatch } from '../../src/queues/queue.ts'
 import { StoreQueues } from '../../src/queues/queues.ts'
+import { captureAllNew } from './capture.ts'
 import { reportOf } from './report.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
 
@@ -125,13 +126,10 @@ export class LetterStore {
     count: number,
     changes: (i: number) => Partial<FailureReport> = () => ({}),
   ): Promise<LetterId[]> {
-    return inOffice(this.db, this.clock, 'test.capture', async (work) => {
-      const ids: LetterId[] = []
-      for (let i = 0; i < count; i++) {
-        ids.push((await captureReport(work, this.registers, this.report(changes(i)))).id)
-      }
-      return ids
-    })
+    const reports = Array.from({ length: count }, (_, i) => this.report(changes(i)))
+    return inOffice(this.db, this.clock, 'test.capture', (work) =>
+      captureAllNew(work, this.registers, reports),
+    )
   }
 
   /**

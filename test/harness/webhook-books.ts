@@ -11,11 +11,11 @@ import { openDatabase } from '../../src/db/open.ts'
 import type { Registers } from '../../src/letters/drawers.ts'
 import { newRegisters } from '../../src/letters/drawers.ts'
 import { STATUS } from '../../src/letters/letter.ts'
-import { captureReport } from '../../src/letters/report.ts'
 import { inOffice } from '../../src/letters/work.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
 import { Tallies, type TallyName } from '../../src/webhooks/tallies.ts'
 import { JOB, type JobState, queueOfConsumer, WEBHOOKS } from '../../src/webhooks/webhook.ts'
+import { captureNew } from './capture.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
 
 const insertChannel = sql(
@@ -208,7 +208,7 @@ export class WebhookBooks {
   async die(job: BookedJob, errorMessage = 'it failed'): Promise<BookedJob> {
     const { consumer } = job
     const letter = await inOffice(this.db, this.clock, 'test.die', async (work) => {
-      const { id } = await captureReport(work, this.registers, {
+      const id = await captureNew(work, this.registers, {
         source: WEBHOOKS,
         engine: WEBHOOKS,
         instanceId: job.id,

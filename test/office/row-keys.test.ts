@@ -13,9 +13,9 @@ import { change } from '../../src/letters/change.ts'
 import { lockLetter, readLetter, readLetterById } from '../../src/letters/detail.ts'
 import { newRegisters, type Registers } from '../../src/letters/drawers.ts'
 import type { Letter, LetterId } from '../../src/letters/letter.ts'
-import { captureReport } from '../../src/letters/report.ts'
 import { inOffice } from '../../src/letters/work.ts'
 import { MIGRATIONS } from '../../src/migrations.ts'
+import { captureAllNew } from '../harness/capture.ts'
 import { sizeOf } from '../harness/limits.ts'
 import { reportOf } from '../harness/report.ts'
 import { type FreshStore, stores } from '../harness/stores.ts'
@@ -80,13 +80,12 @@ describe.each(stores)('row keys of one microsecond on $name', (kind) => {
   const carryOut = ({ desk, captures, records }: Work): Promise<LetterId[]> => {
     const { db, registers } = anyDesk(desk)
     return inOffice(db, clock, 'test', async (work) => {
-      const ids: LetterId[] = []
-      for (const name of captures) {
-        const report = reportOf(++reports, clock.now(), {
+      const reported = captures.map((name) =>
+        reportOf(++reports, clock.now(), {
           ...{ engine: 'hmac', instanceId: `i-${name}`, correlationId: `c-${name}` },
-        })
-        ids.push((await captureReport(work, registers, report)).id)
-      }
+        }),
+      )
+      const ids = await captureAllNew(work, registers, reported)
       for (const id of ids) await lockLetter(work.tx, id)
       const letters = ids.map((id) => ({ id, engine: 'hmac' }))
       await change(work, 'discard', letters, { actor: 'tester', notes: null })

@@ -40,7 +40,7 @@ const SORTS: Readonly<Record<string, string>> = {
   'engineQueues.readAll': 'queues of engines are few',
   'history.labels': 'series are few',
   'history.remove': 'the oldest of each series, as many as one batch takes',
-  'letters.failureOnFile': 'the failures of the letters of one call',
+  'letters.onFile': 'the failures of the letters of one call',
   'letters.lockCases': 'the letters of one call',
   'letters.reopen': 'the letters of one call',
   'lying.lockToResolve': 'the letters of one call',

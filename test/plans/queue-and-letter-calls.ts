@@ -57,6 +57,11 @@ const remains = [
   ...['{}', '{}', '{}', '{}', '{}', '{}', '{}'],
 ]
 
+/** Source ids of letters, as the load has them. */
+const sources = list(many.map((n) => `source-${String(n).padStart(9, '0')}`))
+/** The same values for many. */
+const same = (...values: readonly Argument[]) => values.map((value) => list(many.map(() => value)))
+
 /** Calls and their values; `letters` is how many letters, and rows of history, the store has. */
 export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ['items.lease', 'of ten', () => [PART, LEASED, NOW, 10, NOW + 60_000_000n]],
@@ -228,4 +233,8 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ['history.byShortKey', '', () => ['correlation-000000007', NOW + 7n]],
   ['history.ofLetter', '', () => [7, 50]],
   ['history.bySource', '', () => ['engine-1', 'source-000000008']],
+  ['history.knownSources', 'of many', () => [...same('engine-1'), sources], many.length],
+  ['letters.bySource', 'of many', () => [list(many), ...same('engine-1'), sources], many.length],
+  ['letters.onFile', 'of many', () => [list(many), ...same('Error', 'message'), '{}', '{}', ...same(1)]],
+  ['idempotency.known', 'of many', () => [...same('caller POST /api/dlq'), sources], many.length],
 ]

@@ -117,10 +117,10 @@ const captureCall = (letters: Letters, clock: Clock): ApiCall => ({
       actor: request.caller.name,
     })
     return answered(
-      await letters.once('letters.capture', onceKeyOf(request), async (work) => {
-        const { letter, created } = await letters.captureIn(work, report)
-        return { status: created ? 201 : 200, body: letterFields(letter) }
-      }),
+      await letters.captureOnce(onceKeyOf(request), [report], ([result]) => ({
+        status: result?.created === true ? 201 : 200,
+        body: result && letterFields(result.letter),
+      })),
     )
   },
 })

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { LetterStore } from '../../test/harness/letter-store.ts'
+import { sizeOf } from '../../test/harness/limits.ts'
+import { stores } from '../../test/harness/stores.ts'
+import { later } from '../core/clock.ts'
+import { verifyStore } from '../verify/verify.ts'
+import type { FailureReport } from './report.ts'
+
+const AT_ONCE = sizeOf(40, 400)
+
+describe.each(stores)('captures at the same time on $name', (kind) => {
+  let store: LetterStore
+  let transactions = 0
+  beforeAll(async () => {
+    store = await LetterStore.open(kind)
+    store.db.onCall(({ verb }) => {
+      if (verb === 'letters.capture') transactions++
+    })
+  })
+  afterAll(async () => {
+    const { invariants } = await verifyStore(store.db, { clock: store.clock })
+    await store.close()
+    expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
+  })
+
+  const reports = (many: number, changes: Partial<FailureReport> = {}) =>
+    Array.from({ length: many }, () => store.report(changes))
+  const captureAll = (given: readonly FailureReport[]) =>
+    Promise.all(given.map((report) => store.letters.capture(report)))
+
+  it('share transactions, and each gets the letter of its own report', async () => {
+    const given = reports(AT_ONCE, { instanceId: 'publisher' })
+    transactions = 0
+    const results = await captureAll(given)
+    expect(transactions).toBeLessThan(AT_ONCE / 4)
+    expect(results.map(({ letter }) => letter.sourceId)).toEqual(given.map(({ sourceId }) => sourceId))
+    expect(results.every(({ created }) => created)).toBe(true)
+    // In the order in which they came, which is the one in which they go back.
+    const keys = results.map(({ letter }) => letter.rowKey)
+    expect(keys).toEqual(keys.toSorted())
+  })
+
+  it('do not fail with one that cannot be filed', async () => {
+    const given = reports(5)
+    const [wrong] = reports(1, { dequeueCount: Number.NaN })
+    if (wrong === undefined) throw new Error('there is no report')
+    const results = await Promise.allSettled(
+      [...given.slice(0, 2), wrong, ...given.slice(2)].map((report) => store.letters.capture(report)),
+    )
+    expect(results.map(({ status }) => status)).toEqual([
+      ...['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled'],
+    ])
+  })
+
+  it('of one source id are one letter, with every failure that differs', async () => {
+    const [report] = reports(1, { dequeueCount: 1 })
+    if (report === undefined) throw new Error('there is no report')
+    const second = {
+      ...report,
+      lastFailureAt: later(store.clock.now(), 1_000_000n),
+      errorMessage: 'another one',
+    }
+    const results = await captureAll([report, report, second, second, report])
+    expect(results.map(({ created }) => created)).toEqual([true, false, false, false, false])
+    const file = await store.letters.get(results[0]?.letter ?? { engine: '', rowKey: '' })
+    expect(file.failures.map(({ errorMessage }) => errorMessage)).toEqual([
+      report.errorMessage,
+      'another one',
+    ])
+    expect(file.letter.version).toBe(2)
+  })
+
+  it('mix with reports about letters that there are', async () => {
+    const known = reports(6)
+    await captureAll(known)
+    const fresh = reports(6)
+    const newer = { lastFailureAt: later(store.clock.now(), 2_000_000n), errorMessage: 'it failed again' }
+    const again = known.map((report, i) => (i % 2 === 0 ? report : { ...report, ...newer }))
+    const results = await captureAll(again.flatMap((report, i) => [report, fresh[i] ?? report]))
+    expect(results.map(({ created }) => created)).toEqual(again.flatMap(() => [false, true]))
+    const messages = results.filter((_, i) => i % 2 === 0).map(({ letter }) => letter.errorMessage)
+    expect(messages).toEqual(again.map(({ errorMessage }) => errorMessage))
+  })
+
+  it('under one key have one effect and one answer', async () => {
+    const given = reports(20)
+    const key = { scope: 'nell POST /api/dlq', key: 'the same' }
+    const answers = await Promise.all(
+      given.map((report) =>
+        store.letters.captureOnce(key, [report], ([result]) => ({
+          status: 201,
+          body: result?.letter.sourceId,
+        })),
+      ),
+    )
+    expect(new Set(answers.map(({ body }) => body))).toEqual(new Set([given[0]?.sourceId]))
+    const filed = await captureAll(given)
+    expect(filed.map(({ created }) => created)).toEqual(given.map((_, i) => i > 0))
+  })
+})
+
+describe.each(stores)('the same reports by two servers at once on $name', (kind) => {
+  it('are one letter each', async () => {
+    const place = await kind.fresh()
+    const shared = { ...kind, fresh: async () => ({ ...place, dispose: async () => {} }) }
+    const [one, other] = [await LetterStore.open(shared), await LetterStore.open(shared)]
+    const given = Array.from({ length: AT_ONCE }, () => one.report())
+    const answers = await Promise.all(
+      [one, other].map((store) => Promise.all(given.map((report) => store.letters.capture(report)))),
+    )
+    expect(answers.flat().filter(({ created }) => created)).toHaveLength(AT_ONCE)
+    expect(answers[0]?.map(({ letter }) => letter.id)).toEqual(answers[1]?.map(({ letter }) => letter.id))
+    await one.close()
+    await other.close()
+    await place.dispose()
+  })
+})

@@ -1,0 +1,91 @@
+/**
+ * Calls that share a transaction with others, and whose first answer is given again under their idempotency keys. Whatever arrives
+ * while a transaction is under way is in the next one; a call that cannot be done is tried again alone, so that it fails nobody else.
+ */
+import type { Clock } from '../core/clock.ts'
+import { Gather } from '../core/gather.ts'
+import { type Database, StoreUnavailable, sql } from '../db/database.ts'
+import { rowsGiven, runGivenAtCommit } from '../db/given.ts'
+import { type Answer, answerOf, dropKey, type OnceKey, scopeOf } from './idempotency.ts'
+import { inOffice, type OfficeWork } from './work.ts'
+
+/** A call that may be made again. */
+export interface Ask {
+  /** null: it has no key. */
+  readonly once: OnceKey | null
+}
+
+/** What one transaction takes: about 16 MB, or a thousand letters, which are some 50 ms on SQLite. */
+const MOST_WEIGHT = 16_000_000
+export const WEIGHT_OF_LETTER = 16_000
+
+/**
+ * Calls that `act` does many of in one transaction, with an answer for each, in their order. Their weight is in bytes, with
+ * `WEIGHT_OF_LETTER` for whatever is written.
+ */
+export const gatherAnswers = <One extends Ask>(
+  db: Database,
+  clock: Clock,
+  verb: string,
+  act: (work: OfficeWork, asks: readonly One[]) => Promise<readonly Answer[]>,
+): Gather<One, Answer> =>
+  new Gather(
+    (asks) => inOffice(db, clock, verb, (work) => answerEachOnce(work, asks, (fresh) => act(work, fresh))),
+    {
+      // While PostgreSQL works on one, the next is made ready.
+      atOnce: db.dialect === 'postgres' ? 2 : 1,
+      mostWeight: MOST_WEIGHT,
+      meetsAll: (error) => error instanceof StoreUnavailable,
+    },
+  )
+
+/** Keys that are there, each by one step into the primary key. */
+const readKnown = sql(
+  'idempotency.known',
+  `SELECT given.scope AS scope, given.key AS key FROM unnest($1::text[], $2::text[]) AS given (scope, key)
+   WHERE (SELECT 1 FROM bartleby.idempotency_keys AS known
+     WHERE known.scope = given.scope AND known.key = given.key) IS NOT NULL`,
+)
+/** A twin at the same moment waits here for the first and fails. It is run again then, and finds the answer. */
+const insertAnswers = sql(
+  'idempotency.insertAll',
+  `INSERT INTO bartleby.idempotency_keys (scope, key, status, body, answered_at)
+   SELECT given.scope, given.key, given.status, given.body, $5
+   FROM unnest($1::text[], $2::text[], $3::int[], $4::text[]) AS given (scope, key, status, body)`,
+)
+
+/** Runs `act` on calls whose keys were not answered before, each key once; of the others the answer is there. */
+async function answerEachOnce<One extends Ask>(
+  { tx, now }: OfficeWork,
+  asks: readonly One[],
+  act: (asks: readonly One[]) => Promise<readonly Answer[]>,
+): Promise<readonly Answer[]> {
+  // A call without a key is like no other.
+  const names = asks.map(({ once }, place) => (once === null ? place : nameOf(once)))
+  const first = new Map<string | number | undefined, One>()
+  for (const [i, ask] of asks.entries()) if (!first.has(names[i])) first.set(names[i], ask)
+  const keys = [...first.values()].flatMap(({ once }) => once ?? [])
+  const answers = new Map<string | number | undefined, Answer>()
+  for (const key of await rowsGiven<OnceKey>(tx, readKnown, keys.map(keyRow))) {
+    const answer = await answerOf(tx, key, now)
+    if (answer === null) await dropKey(tx, key)
+    else answers.set(nameOf(key), answer)
+  }
+  const fresh = [...first].filter(([name]) => !answers.has(name))
+  const made = fresh.length === 0 ? [] : await act(fresh.map(([, ask]) => ask))
+  const kept = fresh.flatMap(([name, { once }], i) => {
+    const answer = made[i]
+    if (answer === undefined) throw new Error('a call has no answer')
+    answers.set(name, answer)
+    return once === null ? [] : { ...keyRow(once), status: answer.status, body: JSON.stringify(answer.body) }
+  })
+  // In one order, whoever writes them.
+  kept.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+  runGivenAtCommit(tx, insertAnswers, kept, now)
+  return names.flatMap((name) => answers.get(name) ?? [])
+}
+
+const keyRow = (once: OnceKey) => ({ scope: scopeOf(once), key: once.key })
+
+/** No key has a space. */
+const nameOf = (once: OnceKey): string => `${once.key} ${scopeOf(once)}`

@@ -1,0 +1,29 @@
+/** Reports that tests file in transactions of their own, about source ids that have no letters yet. */
+import { captureReports } from '../../src/letters/captures.ts'
+import type { Registers } from '../../src/letters/drawers.ts'
+import type { LetterId } from '../../src/letters/letter.ts'
+import type { FailureReport } from '../../src/letters/report.ts'
+import type { OfficeWork } from '../../src/letters/work.ts'
+
+/** The letters of the reports, in their order. */
+export async function captureAllNew(
+  work: OfficeWork,
+  registers: Registers,
+  reports: readonly FailureReport[],
+): Promise<LetterId[]> {
+  const sourceOf = () => {
+    throw new Error('a source id has its letter already')
+  }
+  return (await captureReports(work, { registers, sourceOf }, reports)).map(({ id }) => id)
+}
+
+/** The letter of a report. */
+export async function captureNew(
+  work: OfficeWork,
+  registers: Registers,
+  report: FailureReport,
+): Promise<LetterId> {
+  const [id] = await captureAllNew(work, registers, [report])
+  if (id === undefined) throw new Error('nothing was captured')
+  return id
+}
