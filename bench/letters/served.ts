@@ -5,6 +5,9 @@ import { payload } from '../system.ts'
 import { type Figure, spread, timed } from './measure.ts'
 
 const callers = 16
+/** Callers of batches, and letters of each. */
+const batchCallers = 4
+const batchSize = 1_000
 
 export async function measureServed(store: string, samples: number, seconds: number): Promise<Figure[]> {
   const server = await startBartleby(store)
@@ -14,30 +17,52 @@ export async function measureServed(store: string, samples: number, seconds: num
       ...spread('counts over HTTP', await timed(samples, () => letters.counts()), 0.99),
       ...spread('first page over HTTP', await timed(samples, () => letters.list({ limit: 50 })), 0.95),
       await captureRate(letters, seconds),
+      await batchRate(letters, seconds),
     ]
   } finally {
     await server.stop()
   }
 }
 
+const report = (sourceId: string, n: number) => ({
+  engine: 'http',
+  sourceId,
+  originalMessage: JSON.stringify(payload(n)),
+  errorMessage: `partner ${n} did not answer`,
+  errorClass: 'TimeoutError',
+})
+
 async function captureRate(letters: LetterClient, seconds: number): Promise<Figure> {
+  const value = await rateOf(callers, seconds, async (caller, n) => {
+    await letters.capture(report(`bench-${caller}-${n}`, n))
+    return 1
+  })
+  return { name: `captures over HTTP, ${callers} callers`, unit: '/s', value }
+}
+
+async function batchRate(letters: LetterClient, seconds: number): Promise<Figure> {
+  const value = await rateOf(batchCallers, seconds, async (caller, n) => {
+    const reports = Array.from({ length: batchSize }, (_, i) => report(`batch-${caller}-${n}-${i}`, n + i))
+    const { created } = await letters.captureMany(reports)
+    if (created !== batchSize) throw new Error(`${created} of ${batchSize} letters were created`)
+    return created
+  })
+  return { name: `captures over HTTP in batches, ${batchCallers} callers`, unit: '/s', value }
+}
+
+/** Letters a second, while callers call for so long; each call tells how many it captured. */
+async function rateOf(
+  many: number,
+  seconds: number,
+  capture: (caller: number, call: number) => Promise<number>,
+): Promise<number> {
   let captured = 0
   const startMs = performance.now()
   const endsAtMs = startMs + seconds * 1000
   await Promise.all(
-    Array.from({ length: callers }, async (_, caller) => {
-      for (let n = 0; performance.now() < endsAtMs; n++) {
-        await letters.capture({
-          engine: 'http',
-          sourceId: `bench-${caller}-${n}`,
-          originalMessage: JSON.stringify(payload(n)),
-          errorMessage: `partner ${n} did not answer`,
-          errorClass: 'TimeoutError',
-        })
-        captured++
-      }
+    Array.from({ length: many }, async (_, caller) => {
+      for (let n = 0; performance.now() < endsAtMs; n++) captured += await capture(caller, n)
     }),
   )
-  const perSecond = (captured * 1000) / (performance.now() - startMs)
-  return { name: `captures over HTTP, ${callers} callers`, unit: '/s', value: perSecond }
+  return (captured * 1000) / (performance.now() - startMs)
 }

@@ -145,6 +145,26 @@ export interface CaptureRequest {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** What became of failures that were put on file together. */
+export interface CapturedLetters {
+  readonly created: number
+  readonly known: number
+  readonly refused: number
+  /** One for each failure, in their order. */
+  readonly results: readonly CaptureOutcome[]
+}
+
+export type CaptureOutcome =
+  | {
+      /** `known`: its source id had a letter. A repetition changed nothing, a new failure is on top of it. */
+      readonly outcome: 'created' | 'known'
+      readonly letter: LetterKey & { readonly sourceId: string; readonly status: LetterStatus }
+    }
+  | {
+      readonly outcome: 'refused'
+      readonly error: { readonly code: string; readonly message: string; readonly details?: object }
+    }
+
 export interface RetryLetterRequest {
   /** Sent instead of the original; left out: the original, byte for byte. */
   readonly payload?: Uint8Array | string

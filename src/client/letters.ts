@@ -15,6 +15,7 @@ import {
 } from './envelope.ts'
 import type {
   ActivityRequest,
+  CapturedLetters,
   CaptureRequest,
   CountsRequest,
   ExpireOlderRequest,
@@ -77,14 +78,15 @@ export class LetterClient {
    * makes it pending again.
    */
   capture(request: CaptureRequest, options?: WriteOptions): Promise<LetterItem> {
-    const { originalMessage, firstFailureAtUtc, lastFailureAtUtc, ...rest } = request
-    const body = {
-      ...rest,
-      ...payloadFields('originalMessage', originalMessage),
-      firstFailureAtUtc: firstFailureAtUtc && timeToWire(firstFailureAtUtc),
-      lastFailureAtUtc: lastFailureAtUtc && timeToWire(lastFailureAtUtc),
-    }
-    return write(this.#endpoint, 'POST', LETTERS, body, options)
+    return write(this.#endpoint, 'POST', LETTERS, reportFields(request), options)
+  }
+
+  /**
+   * Puts up to 1,000 failures on file in one transaction, each as `capture` does. One that cannot be filed is refused at its place in
+   * the results, and the others are filed.
+   */
+  captureMany(requests: readonly CaptureRequest[], options?: WriteOptions): Promise<CapturedLetters> {
+    return write(this.#endpoint, 'POST', `${LETTERS}:batch`, { letters: requests.map(reportFields) }, options)
   }
 
   /** Sends a pending letter back to its queue; with `dryRun` it tells what would be sent, and changes nothing. */
@@ -181,5 +183,12 @@ export class LetterClient {
     return write(this.#endpoint, 'PATCH', pathOf(letter), { status, resolutionNotes }, options)
   }
 }
+
+const reportFields = ({ originalMessage, firstFailureAtUtc, lastFailureAtUtc, ...rest }: CaptureRequest) => ({
+  ...rest,
+  ...payloadFields('originalMessage', originalMessage),
+  firstFailureAtUtc: firstFailureAtUtc && timeToWire(firstFailureAtUtc),
+  lastFailureAtUtc: lastFailureAtUtc && timeToWire(lastFailureAtUtc),
+})
 
 const pathOf = ({ engine, rowKey }: LetterKey): string => pathTo(LETTERS, engine, rowKey)

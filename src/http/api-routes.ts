@@ -57,6 +57,8 @@ interface CallRules {
   /** Whether it reads a body, and whether it can be left out. */
   readonly body?: 'required' | 'optional'
   readonly bodyLimit?: number
+  /** Where null is refused of each part of the body for itself; left out: of the body, by its schema. */
+  readonly refusesNulls?: boolean
   /** How the call looks in the OpenAPI document. */
   readonly schema: Readonly<Record<string, unknown>>
 }
@@ -156,11 +158,11 @@ function whoPassed({ caller }: FastifyRequest): Caller {
 }
 
 async function read(call: CallRules, request: FastifyRequest): Promise<Omit<ApiRequest, 'caller'>> {
-  const { body, bodyLimit = BODY_LIMIT, query = [], schema } = call
+  const { body, bodyLimit = BODY_LIMIT, query = [], schema, refusesNulls = false } = call
   const { method, params, raw, url } = request
   const asked = readQuery(url, query)
   const sent = body === undefined ? NO_BODY : await readJsonBody(raw, bodyLimit, body === 'required')
-  refuseNulls(schema.body, sent.fields)
+  if (!refusesNulls) refuseNulls(schema.body, sent.fields)
   return {
     method,
     path: pathOf(url),

@@ -83,14 +83,17 @@ export const DATE: JsonSchema = {
 
 const ENVELOPE = { correlationId: TEXT, timestamp: TIME }
 
+/** What went wrong. */
+export const ERROR: JsonSchema = {
+  type: 'object',
+  required: ['code', 'message'],
+  properties: { code: TEXT, message: TEXT, details: { type: 'object' } },
+}
+
 const FAILED = objectOf({
   status: { type: 'string', const: 'Failed' },
   ...ENVELOPE,
-  error: {
-    type: 'object',
-    required: ['code', 'message'],
-    properties: { code: TEXT, message: TEXT, details: { type: 'object' } },
-  },
+  error: ERROR,
 })
 
 const SUCCESSES: Readonly<Record<number, string>> = { 201: 'Created', 202: 'Accepted; it goes on' }

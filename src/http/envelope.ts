@@ -45,12 +45,15 @@ export function sendEnvelopeError(
   clock: Clock,
   error: BartlebyError,
 ): void {
-  const { code, message } = error
   sayWhen(reply, error)
+  send(request, reply, clock, plainStatus(error.code), 'Failed', { error: errorFields(error) })
+}
+
+/** An error as callers are told of it. */
+export function errorFields(error: BartlebyError) {
+  const { code, message } = error
   const details = detailsOf(error)
-  send(request, reply, clock, plainStatus(code), 'Failed', {
-    error: { code, message: message.toWellFormed(), ...(details === undefined ? {} : { details }) },
-  })
+  return { code, message: message.toWellFormed(), ...(details === undefined ? {} : { details }) }
 }
 
 /** Says in `Retry-After` when a call that is limited may be made again. Set on the raw answer, which every API sends. */

@@ -188,7 +188,9 @@ export async function createHttpServer(
     boundStrangers(app, { most: connectionsWithoutToken, addresses, clock: office.clock })
   app.addHook('onResponse', (request, reply, done) => {
     const { url, config } = request.routeOptions
-    if (config.isStream !== true) metrics.observeRequest(url, reply.statusCode, reply.elapsedTime / 1_000)
+    // A colon of a path is written twice in its route.
+    const path = url?.replace('::', ':')
+    if (config.isStream !== true) metrics.observeRequest(path, reply.statusCode, reply.elapsedTime / 1_000)
     discardRest(request.raw)
     done()
   })

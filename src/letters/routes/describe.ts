@@ -1,6 +1,7 @@
 /** The fields of letters in the OpenAPI document, as `view.ts` shows them and as calls take them. */
 import {
   DATE,
+  ERROR,
   FILED_ENGINE,
   INTEGER,
   objectOf,
@@ -161,6 +162,35 @@ export const REPORT = {
     headers: { type: 'object', additionalProperties: TEXT },
   },
 }
+
+/** Reports of one batch. */
+export const MOST_REPORTS = 1_000
+
+const REPORT_OBJECT = { type: 'object', required: REPORT.required, properties: REPORT.fields }
+
+/** The body of a capture of many. */
+export const REPORTS = {
+  required: ['letters'],
+  fields: { letters: { type: 'array', minItems: 1, maxItems: MOST_REPORTS, items: REPORT_OBJECT } },
+}
+
+const FILED = objectOf({ engine: TEXT, rowKey: TEXT, sourceId: TEXT, status: STATUS })
+
+/** What became of each report, in their order. */
+export const CAPTURED = objectOf({
+  created: INTEGER,
+  known: INTEGER,
+  refused: INTEGER,
+  results: {
+    type: 'array',
+    items: {
+      oneOf: [
+        objectOf({ outcome: oneOf(['created', 'known']), letter: FILED }),
+        objectOf({ outcome: { type: 'string', const: 'refused' }, error: ERROR }),
+      ],
+    },
+  },
+})
 
 /** The body of a change. */
 export const CHANGE = { required: ['status'], fields: { status: STATUS, resolutionNotes: NOTES } }

@@ -20,6 +20,7 @@ import { optionalPayload } from '../payload.ts'
 import { readReport } from '../report.ts'
 import type { Change } from '../restore.ts'
 import { letterDetail, letterFields, outgoingFields } from '../view.ts'
+import { batchCall } from './batch.ts'
 import {
   CHANGE,
   EXPIRE,
@@ -46,6 +47,7 @@ export const dlqCalls = (letters: Letters, clock: Clock): readonly ApiCall[] => 
   listCall(letters),
   totalCall(letters),
   captureCall(letters, clock),
+  batchCall(letters, clock),
   expireCall(letters),
   getCall(letters),
   changeCall(letters),
