@@ -105,13 +105,14 @@ export function idFromSerial(prefix: string, serial: number): string {
   return prefix + tail
 }
 
-/** The serial of a valid KSUID, or null when it lies behind another prefix or beyond all serials. */
+/** The serial of an id, or null when it is no KSUID, lies behind another prefix or beyond all serials. */
 export function serialFromId(prefix: string, id: string): number | null {
-  if (!id.startsWith(prefix)) return null
-  const serial =
-    numberOf(id, PREFIX_LENGTH, PREFIX_LENGTH + 5) * FOUR + numberOf(id, PREFIX_LENGTH + 5, KSUID_LENGTH)
+  if (id.length !== KSUID_LENGTH || !id.startsWith(prefix)) return null
+  const high = numberOf(id, PREFIX_LENGTH, PREFIX_LENGTH + 5)
+  const low = numberOf(id, PREFIX_LENGTH + 5, KSUID_LENGTH)
+  const serial = high * FOUR + low
   // Above 2^53 the sum is rounded, but never back below it.
-  return serial > Number.MAX_SAFE_INTEGER ? null : serial
+  return high < 0 || low < 0 || serial > Number.MAX_SAFE_INTEGER ? null : serial
 }
 
 /** What an id that was made of a prefix and a serial begins with. */
@@ -119,9 +120,14 @@ export const prefixOf = (id: string): string => id.slice(0, PREFIX_LENGTH)
 
 const digitOf = (code: number): number => DIGIT_OF_CODE[code] ?? -1
 
+/** The number between two places; -1 where a character is none of the alphabet. */
 function numberOf(text: string, from: number, to: number): number {
   let value = 0
-  for (let i = from; i < to; i++) value = value * BASE + digitOf(text.charCodeAt(i))
+  for (let i = from; i < to; i++) {
+    const digit = digitOf(text.charCodeAt(i))
+    if (digit < 0) return -1
+    value = value * BASE + digit
+  }
   return value
 }
 

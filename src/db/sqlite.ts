@@ -67,14 +67,21 @@ class SqliteSession implements Transaction, Snapshot {
   isRerun = false
   readonly #connection: DatabaseSync
   readonly #prepared = new Map<string, StatementSync>()
+  readonly #rows = new Map<StatementSync, (list: unknown) => unknown>()
 
   constructor(connection: DatabaseSync) {
     this.#connection = connection
   }
 
   async rows<Row>(statement: Statement, ...values: readonly Value[]): Promise<Row[]> {
-    // node:sqlite types rows as records of SQL values; what they are is the statement's business.
-    return this.#prepare(statement, statement.bigints).all(...values.map(toParameter)) as Row[]
+    const prepared = this.#prepare(statement, statement.bigints)
+    let toRow = this.#rows.get(prepared)
+    if (toRow === undefined) {
+      toRow = rowOf(prepared)
+      this.#rows.set(prepared, toRow)
+    }
+    // What rows are is the statement's business.
+    return prepared.all(...values.map(toParameter)).map(toRow) as Row[]
   }
 
   async run(statement: Statement, ...values: readonly Value[]): Promise<number> {
@@ -92,10 +99,12 @@ class SqliteSession implements Transaction, Snapshot {
     // Prepared for this reading alone: the same statement may be read twice at once.
     const prepared = this.#connection.prepare(statement.sqlite)
     prepared.setReadBigInts(statement.bigints)
+    prepared.setReturnArrays(true)
+    const toRow = rowOf(prepared)
     let batch: Row[] = []
     let until = performance.now() + STEP_MS
     for (const row of prepared.iterate(...values.map(toParameter))) {
-      batch.push(row as Row)
+      batch.push(toRow(row) as Row)
       const isDue = batch.length % ROWS_BETWEEN_LOOKS === 0 && performance.now() >= until
       if (batch.length < BATCH_ROWS && !isDue) continue
       yield batch
@@ -123,6 +132,7 @@ class SqliteSession implements Transaction, Snapshot {
     if (prepared === undefined) {
       prepared = this.#connection.prepare(statement.sqlite)
       prepared.setReadBigInts(bigints)
+      prepared.setReturnArrays(true)
       this.#prepared.set(key, prepared)
     }
     return prepared
@@ -247,6 +257,18 @@ export class SqliteDatabase implements Database {
       const seconds = (performance.now() - startedAt) / 1000
       for (const listener of this.#listeners) listener({ verb, seconds, ok, writes, refused })
     }
+  }
+}
+
+/** Makes rows of the lists that a statement gives: in half the time that node:sqlite takes to make them, and to read what it has made. */
+function rowOf(prepared: StatementSync): (list: unknown) => unknown {
+  const names = prepared.columns().map(({ name }) => name)
+  return (list) => {
+    // node:sqlite types whatever it gives as records.
+    const values = list as readonly unknown[]
+    const row: Record<string, unknown> = {}
+    for (let i = 0; i < names.length; i++) row[names[i] ?? ''] = values[i]
+    return row
   }
 }
 

@@ -184,16 +184,12 @@ function noteLessees(
   }
 }
 
-const toLeasedItem = (row: LeasedRow, partition: Partition, leaseDeadline: Instant): LeasedItem => ({
-  id: itemIdIn(partition, row.serial),
-  attempts: row.attempts,
-  leaseDeadline,
-  encoding: row.encoding,
-  kind: row.kind,
-  reference: row.reference,
-  payload: row.payload,
-  ...(row.caseId === null ? {} : { caseId: row.caseId }),
-})
+function toLeasedItem(row: LeasedRow, partition: Partition, leaseDeadline: Instant): LeasedItem {
+  const { attempts, encoding, kind, reference, payload, caseId } = row
+  const id = itemIdIn(partition, row.serial)
+  const item = { id, attempts, leaseDeadline, encoding, kind, reference, payload }
+  return caseId === null ? item : { ...item, caseId }
+}
 
 /** The index of the partition with the most items; the lowest number wins a tie. -1 when none has any. */
 function fullest(counts: readonly number[]): number {

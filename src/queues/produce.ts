@@ -96,7 +96,8 @@ async function produceInto(
   for (const [i, item] of asked.entries()) {
     const answer = known?.[i]
     if (answer?.outcome === 'existed') continue
-    toInsert.push({ ...toInsertion(item, now), ...(answer === undefined ? {} : { serial: answer.serial }) })
+    const inserted = toInsertion(item, now)
+    toInsert.push(answer === undefined ? inserted : { ...inserted, serial: answer.serial })
   }
   if (toInsert.length === 0) return receiptsOf(partition, asks, known, [], toInsert)
 
@@ -107,13 +108,8 @@ async function produceInto(
   return receiptsOf(partition, asks, known, serials, toInsert)
 }
 
-const toInsertion = (item: AskedItem, now: Instant): ItemToInsert => ({
-  encoding: item.encoding,
-  kind: item.kind,
-  reference: item.reference,
-  payload: item.payload,
-  enqueueAt: enqueueAtOf(item, now),
-})
+const toInsertion = (item: AskedItem, now: Instant): ItemToInsert =>
+  item.enqueueAt === null ? item : { ...item, enqueueAt: enqueueAtOf(item, now) }
 
 const insertionOf = (
   { now, queue }: Cycle,

@@ -276,7 +276,6 @@ export type NotLeasedCode = 'complete_not_leased' | 'retry_not_leased' | 'extend
 export function serialsOf(partition: Partition, ids: readonly string[]): number[] | null {
   const serials: number[] = []
   for (const id of ids) {
-    if (checkKsuid(id) !== null) return null
     const serial = serialFromId(partition.idPrefix, id)
     if (serial === null) return null
     serials.push(serial)

@@ -143,7 +143,7 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
 
 /** Lists and rows of a call, parts of the statement itself, and the index of texts, which is a table that is asked. */
 const GIVEN =
-  /^SCAN (json_each|(asked|lane) VIRTUAL TABLE INDEX 1:|failure|CONSTANT ROW|\d-ROW VALUES CLAUSE|\(subquery|relapse|[a-d]$|first$|letter_texts VIRTUAL TABLE INDEX 0:[M=])/
+  /^SCAN (json_each|(asked|lane) VIRTUAL TABLE INDEX 1:|failure|CONSTANT ROW|\d+-ROW VALUES CLAUSE|\(subquery|relapse|[a-d]$|first$|letter_texts VIRTUAL TABLE INDEX 0:[M=])/
 
 // Other test files of the same run declare statements too, on tables of their own; and verify reads everything, as it
 // should.

@@ -58,11 +58,21 @@ const insertAlone = sql('items.insertAlone', {
   sqlite: '',
 })
 
-const insertOne = sql('items.insertOne', {
-  postgres: '',
-  sqlite: `INSERT INTO items (id, part, shelf, leased, attempts, created_at, expire_at, enqueue_at, encoding, kind, reference, payload)
-           VALUES ($1, $2, $3, 0, 0, $4, $5, $6, $7, $8, $9, $10)`,
-})
+/** SQLite: one row, or a hundred of consecutive serials that differ in nothing but the payload. */
+const inserting = (name: string, rows: number) => {
+  const values = Array.from(
+    { length: rows },
+    (_, i) => `($1 + ${i}, $2, $3, 0, 0, $4, $5, $6, $7, $8, $9, $${10 + i})`,
+  )
+  return sql(name, {
+    postgres: '',
+    sqlite: `INSERT INTO items (id, part, shelf, leased, attempts, created_at, expire_at, enqueue_at, encoding, kind, reference, payload)
+             VALUES ${values.join(', ')}`,
+  })
+}
+const insertOne = inserting('items.insertOne', 1)
+const HUNDRED = 100
+const insertHundred = inserting('items.insertHundred', HUNDRED)
 
 /** Items of one produce, all into one partition. */
 export interface Insertion {
@@ -82,9 +92,31 @@ export async function insertItems(tx: Transaction, insertion: Insertion): Promis
   const fresh = await allocateSerials(tx, items.filter((item) => item.serial === undefined).length)
   let next = 0
   const serials = items.map((item) => item.serial ?? fresh[next++] ?? 0)
-  await tx.runEach(insertOne, rowsOf(insertion, serials))
+  let from = 0
+  for (; hundredAlike(items, serials, from); from += HUNDRED) {
+    const hundred = items.slice(from, from + HUNDRED)
+    await tx.run(insertHundred, ...rowOf(insertion, serials, from), ...hundred.slice(1).map(payloadOf))
+  }
+  await tx.runEach(insertOne, rowsFrom(insertion, serials, from))
   return serials
 }
+
+/** Whether the next hundred can be written by one statement: values that all have in common are then bound once. */
+function hundredAlike(items: readonly ItemToInsert[], serials: readonly number[], from: number): boolean {
+  const first = items[from]
+  const firstSerial = serials[from]
+  if (first === undefined || firstSerial === undefined || from + HUNDRED > items.length) return false
+  for (let i = 1; i < HUNDRED; i++) {
+    const item = items[from + i]
+    if (serials[from + i] !== firstSerial + i || item === undefined || !isAlike(first, item)) return false
+  }
+  return true
+}
+
+const isAlike = (a: ItemToInsert, b: ItemToInsert): boolean =>
+  a.enqueueAt === b.enqueueAt && a.encoding === b.encoding && a.kind === b.kind && a.reference === b.reference
+
+const payloadOf = ({ payload }: ItemToInsert): Uint8Array | null => (payload.length === 0 ? null : payload)
 
 /**
  * Inserts the items and counts them, in one statement that is the whole transaction (PostgreSQL only). Gives
@@ -126,24 +158,30 @@ function packedValues({ part, createdAt, expireAt, items }: Insertion): Value[] 
   ]
 }
 
-function* rowsOf(
+function* rowsFrom(insertion: Insertion, serials: readonly number[], from: number): Iterable<Value[]> {
+  for (let at = from; at < serials.length; at++) yield rowOf(insertion, serials, at)
+}
+
+/** The values of `insertOne`. */
+function rowOf(
   { part, createdAt, expireAt, items }: Insertion,
   serials: readonly number[],
-): Iterable<Value[]> {
-  for (const [i, item] of items.entries()) {
-    yield [
-      serials[i] ?? 0,
-      part,
-      item.enqueueAt === null ? SHELF.queue : SHELF.scheduled,
-      createdAt,
-      expireAt,
-      item.enqueueAt,
-      textBytes(item.encoding),
-      textBytes(item.kind),
-      textBytes(item.reference),
-      item.payload.length === 0 ? null : item.payload,
-    ]
-  }
+  at: number,
+): Value[] {
+  const item = items[at]
+  if (item === undefined) throw new RangeError(`there is no item ${at}`)
+  return [
+    serials[at] ?? 0,
+    part,
+    item.enqueueAt === null ? SHELF.queue : SHELF.scheduled,
+    createdAt,
+    expireAt,
+    item.enqueueAt,
+    textBytes(item.encoding),
+    textBytes(item.kind),
+    textBytes(item.reference),
+    payloadOf(item),
+  ]
 }
 
 /** An array literal with NULLs, or an empty one when there is nothing in it. */

@@ -27,25 +27,33 @@ export interface LeasedRow extends ItemContent {
 /** The wire's and PostgreSQL's limit. An import may begin there; counting on would fail every lease after it. */
 const MAX_ATTEMPTS = 2 ** 31 - 1
 
-/** The serials of the first `$4` ready items behind `$2`, in order. */
-const READY = `SELECT id FROM bartleby.items INDEXED BY items_in_order
-  WHERE (part, shelf, id) > ($1, ${SHELF.queue}, $2) AND (part, shelf) <= ($1, ${SHELF.queue})
-    AND leased <> 1 AND (expire_at IS NULL OR expire_at >= $3)
-  ORDER BY part, shelf, id LIMIT $4`
+const BEHIND = `(part, shelf, id) > ($1, ${SHELF.queue}, $2) AND (part, shelf) <= ($1, ${SHELF.queue})`
+const IS_READY = 'leased <> 1 AND (expire_at IS NULL OR expire_at >= $3)'
+/** The first `$4` ready items behind `$2`, in order. */
+const ready = (columns: string): string => `SELECT ${columns} FROM bartleby.items INDEXED BY items_in_order
+  WHERE ${BEHIND} AND ${IS_READY} ORDER BY part, shelf, id LIMIT $4`
+
+const NEXT_ATTEMPT = `least(attempts, ${MAX_ATTEMPTS - 1}) + 1`
+const CONTENT = 'case_id, encoding, kind, reference, payload'
 
 /**
  * Leases the first `$4` ready items behind serial `$2`, in order. Scans the primary key of one partition from
- * there; rows that another server is leasing are skipped. The update is heap-only (see schema.ts).
+ * there; rows that another server is leasing are skipped. The update is heap-only (see schema.ts). SQLite reads them first:
+ * what an update returns it copies aside.
  */
 const leaseReady = sql('items.lease', {
   postgres: `
-    UPDATE bartleby.items SET leased = 1, lease_deadline = $5, attempts = least(attempts, ${MAX_ATTEMPTS - 1}) + 1
-    WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY(ARRAY(${READY} FOR UPDATE SKIP LOCKED))
-    RETURNING id, attempts, case_id, encoding, kind, reference, payload`,
-  sqlite: `
-    UPDATE items SET leased = 1, lease_deadline = $5, attempts = min(attempts, ${MAX_ATTEMPTS - 1}) + 1
-    WHERE id IN (${READY})
-    RETURNING id, attempts, case_id, encoding, kind, reference, payload`,
+    UPDATE bartleby.items SET leased = 1, lease_deadline = $5, attempts = ${NEXT_ATTEMPT}
+    WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY(ARRAY(${ready('id')} FOR UPDATE SKIP LOCKED))
+    RETURNING id, attempts, ${CONTENT}`,
+  sqlite: ready(`id, ${NEXT_ATTEMPT} AS attempts, ${CONTENT}`),
+})
+
+/** SQLite: leases what was read, the last of which is `$4`. There is one writer: it is still all that is ready up to there. */
+const markLeased = sql('items.markLeased', {
+  postgres: '',
+  sqlite: `UPDATE items INDEXED BY items_in_order SET leased = 1, lease_deadline = $5, attempts = ${NEXT_ATTEMPT}
+           WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND id <= $4 AND ${IS_READY}`,
 })
 
 const insertBatch = sql(
@@ -95,14 +103,12 @@ export async function leaseItems(
 }
 
 async function leaseOnlyItems(tx: Transaction, part: number, lease: Lease): Promise<LeasedRow[]> {
-  const rows = await tx.rows<ContentRow & { id: Integer; case_id: Integer | null }>(
-    leaseReady,
-    part,
-    lease.after,
-    lease.now,
-    lease.limit,
-    lease.deadline,
-  )
+  const { after, limit, now, deadline } = lease
+  type Row = ContentRow & { id: Integer; case_id: Integer | null }
+  const isOne = tx.dialect === 'postgres'
+  const rows = await tx.rows<Row>(leaseReady, part, after, now, limit, ...(isOne ? [deadline] : []))
+  const last = rows.at(-1)
+  if (!isOne && last !== undefined) await tx.run(markLeased, part, after, now, last.id, deadline)
   return rows.map((row) => ({
     ...contentOf(row),
     serial: Number(row.id),
@@ -112,7 +118,7 @@ async function leaseOnlyItems(tx: Transaction, part: number, lease: Lease): Prom
 }
 
 /** The serials of the next items behind `$2`, as `leaseReady` would take them. */
-const readReady = sql('items.ready', READY)
+const readReady = sql('items.ready', ready('id'))
 
 /**
  * A dead queue holds letters and, where somebody produced into it, items. They are leased in the order of their
@@ -170,15 +176,19 @@ export function noteLease(
   tx.atCommit(insertBatch, part, later(deadline, LEASE_GRACE_US), deadline, formatRuns(serials))
 }
 
-/** Ascending serials as runs: "7,9,12,12" is 7, 8, 9 and 12. A lease of neighbours is one run, whatever its size. */
-export function formatRuns(serials: readonly number[]): string {
-  const bounds: number[] = []
+/** Ascending serials as runs of neighbours, the first and the last of each: 7, 8, 9 and 12 are [7, 9] and [12, 12]. */
+export function runsOf(serials: readonly number[]): (readonly [first: number, last: number])[] {
+  const runs: [number, number][] = []
   for (const serial of serials) {
-    if (bounds.length > 0 && bounds[bounds.length - 1] === serial - 1) bounds[bounds.length - 1] = serial
-    else bounds.push(serial, serial)
+    const latest = runs.at(-1)
+    if (latest?.[1] === serial - 1) latest[1] = serial
+    else runs.push([serial, serial])
   }
-  return bounds.join(',')
+  return runs
 }
+
+/** Ascending serials as text: "7,9,12,12". A lease of neighbours is one run, whatever its size. */
+export const formatRuns = (serials: readonly number[]): string => runsOf(serials).join(',')
 
 /** Reads runs back as ascending serials. */
 export function parseRuns(text: string): number[] {

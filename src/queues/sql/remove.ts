@@ -3,6 +3,7 @@ import { type Integer, type Session, sql, type Transaction, type Value } from '.
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import type { CountChange } from '../counts.ts'
 import { SHELF } from '../schema.ts'
+import { runsOf } from './lease.ts'
 
 type Counted = 'ready' | 'leased' | 'scheduled' | 'held'
 type Summed = 'created_s' | 'created_us' | 'deadline_s' | 'deadline_us'
@@ -13,41 +14,55 @@ interface RemovedRow extends Readonly<Record<Counted, Integer> & Record<Summed, 
   readonly cases: string | null
 }
 
-/** Sums over a set of item rows; scheduled items count neither as queued nor in the ages. */
-const tally = (join: string): string => `
-  count(CASE WHEN shelf = ${SHELF.queue} AND leased = 0 THEN 1 END) AS ready,
-  count(CASE WHEN shelf = ${SHELF.queue} AND leased = 1 THEN 1 END) AS leased,
-  count(CASE WHEN shelf = ${SHELF.scheduled} THEN 1 END) AS scheduled,
-  count(CASE WHEN shelf = ${SHELF.held} THEN 1 END) AS held,
-  sum(CASE WHEN shelf <> ${SHELF.scheduled} THEN created_at / 1000000 END) AS created_s,
-  sum(CASE WHEN shelf <> ${SHELF.scheduled} THEN created_at % 1000000 END) AS created_us,
-  sum(CASE WHEN leased = 1 THEN lease_deadline / 1000000 END) AS deadline_s,
-  sum(CASE WHEN leased = 1 THEN lease_deadline % 1000000 END) AS deadline_us,
-  ${join}(id || ':' || case_id || ':' || attempts, ',') AS cases`
-const TALLY = { postgres: tally('string_agg'), sqlite: tally('group_concat') }
+const seconds = (column: string): string => `sum(${column} / 1000000)`
+const micros = (column: string): string => `sum(${column} % 1000000)`
+const CASES = `string_agg(id || ':' || case_id || ':' || attempts, ',') FILTER (WHERE case_id IS NOT NULL) AS cases`
+
+/** Sums over items of any shelf; scheduled ones count neither as queued nor in the ages. */
+const TALLY = `
+  count(*) FILTER (WHERE shelf = ${SHELF.queue} AND leased = 0) AS ready,
+  count(*) FILTER (WHERE shelf = ${SHELF.queue} AND leased = 1) AS leased,
+  count(*) FILTER (WHERE shelf = ${SHELF.scheduled}) AS scheduled,
+  count(*) FILTER (WHERE shelf = ${SHELF.held}) AS held,
+  ${seconds('created_at')} FILTER (WHERE shelf <> ${SHELF.scheduled}) AS created_s,
+  ${micros('created_at')} FILTER (WHERE shelf <> ${SHELF.scheduled}) AS created_us,
+  ${seconds('lease_deadline')} FILTER (WHERE leased = 1) AS deadline_s,
+  ${micros('lease_deadline')} FILTER (WHERE leased = 1) AS deadline_us, ${CASES}`
+
+/** The same over leased ones: half of the work, and completing is what queues do most. */
+const TALLY_LEASED = `0 AS ready, count(*) AS leased, 0 AS scheduled, 0 AS held,
+  ${seconds('created_at')} AS created_s, ${micros('created_at')} AS created_us,
+  ${seconds('lease_deadline')} AS deadline_s, ${micros('lease_deadline')} AS deadline_us, ${CASES}`
 
 const FACTS = 'id, shelf, leased, attempts, created_at, lease_deadline, case_id'
 
 /** Adds items up and deletes them, by primary key: PostgreSQL in one statement, SQLite in two. */
-const removing = (names: { readonly remove: string; readonly tally: string }, those: string) => ({
-  remove: sql(names.remove, {
-    postgres: `WITH gone AS (DELETE FROM bartleby.items WHERE ${those} RETURNING ${FACTS}) SELECT ${TALLY.postgres} FROM gone`,
+const removing = (remove: string, tally: string, those: string, sums = TALLY_LEASED) => ({
+  remove: sql(remove, {
+    postgres: `WITH gone AS (DELETE FROM bartleby.items WHERE ${those} RETURNING ${FACTS}) SELECT ${sums} FROM gone`,
     sqlite: `DELETE FROM items WHERE ${those}`,
   }),
-  tally: sql(
-    names.tally,
-    { postgres: '', sqlite: `SELECT ${TALLY.sqlite} FROM items WHERE ${those}` },
-    { bigints: true },
-  ),
+  ...tallying(tally, those, sums),
 })
 
-const leased = removing(
-  { remove: 'items.complete', tally: 'items.tallyLeased' },
-  `part = $1 AND shelf = ${SHELF.queue} AND id = ANY($2::bigint[]) AND leased = 1`,
-)
+const tallying = (tally: string, those: string, sums: string) => ({
+  tally: sql(tally, { postgres: '', sqlite: `SELECT ${sums} FROM items WHERE ${those}` }, { bigints: true }),
+})
+
+const LEASED = `part = $1 AND shelf = ${SHELF.queue} AND leased = 1`
+const leased = removing('items.complete', 'items.tallyLeased', `${LEASED} AND id = ANY($2::bigint[])`)
+
+/** Neighbours, as most that complete at once are: a list SQLite parses, sorts and looks up one by one. */
+const RUN = `${LEASED} AND id >= $2 AND id <= $3`
+const leasedRun = {
+  remove: sql('items.completeRun', { postgres: '', sqlite: `DELETE FROM items WHERE ${RUN}` }),
+  ...tallying('items.tallyRun', RUN, TALLY_LEASED),
+}
 const any = removing(
-  { remove: 'items.delete', tally: 'items.tallyAny' },
+  'items.delete',
+  'items.tallyAny',
   'part = $1 AND shelf = ANY($3::int[]) AND id = ANY($2::bigint[])',
+  TALLY,
 )
 
 /** The first `$3` serials of a shelf behind `$4`, leased ones only with `$5` = 1. Primary key order. */
@@ -61,17 +76,21 @@ const nextToClear = sql(
 async function remove(
   tx: Transaction,
   { remove, tally }: ReturnType<typeof removing>,
-  values: readonly Value[],
-  isWanted: (tally: RemovedRow | undefined) => boolean = () => true,
-): Promise<RemovedRow | undefined> {
+  asked: readonly (readonly Value[])[],
+  isWanted: (found: readonly RemovedRow[]) => boolean = () => true,
+): Promise<readonly RemovedRow[]> {
   const isOne = tx.dialect === 'postgres'
-  const [row] = await tx.rows<RemovedRow>(isOne ? remove : tally, ...values)
-  if (!isOne && isWanted(row)) await tx.run(remove, ...values)
-  return row
+  const found: RemovedRow[] = []
+  for (const values of asked) found.push(...(await tx.rows<RemovedRow>(isOne ? remove : tally, ...values)))
+  if (!isOne && isWanted(found)) for (const values of asked) await tx.run(remove, ...values)
+  return found
 }
 
+/** Runs of neighbours that are worth two statements each have this many. */
+const WORTH_A_RUN = 16
+
 /**
- * Removes leased items. `count` tells how many of `serials` there were; the caller insists on all of them. `cases` are
+ * Removes leased items. `count` tells how many of `serials`, which ascend, there were; the caller insists on all of them. `cases` are
  * the cases of those that failed before or were sent back, by serial.
  */
 export async function removeLeased(
@@ -83,9 +102,19 @@ export async function removeLeased(
   readonly change: CountChange
   readonly cases: ReadonlyMap<number, LetterId>
 }> {
-  const countOf = (tally: RemovedRow | undefined) => Number(tally?.leased ?? 0)
-  const tally = await remove(tx, leased, [part, serials], (found) => countOf(found) === serials.length)
-  return { count: countOf(tally), change: changeOf(tally), cases: caseIdsOf(tally) }
+  const countOf = (found: readonly RemovedRow[]) => sumOf(found, 'leased')
+  const isAll = (found: readonly RemovedRow[]) => countOf(found) === BigInt(serials.length)
+  const runs = tx.dialect === 'sqlite' ? runsOf(serials) : []
+  const byRuns = runs.length > 0 && runs.length * WORTH_A_RUN <= serials.length
+  const found = byRuns
+    ? await remove(
+        tx,
+        leasedRun,
+        runs.map((run) => [part, ...run]),
+        isAll,
+      )
+    : await remove(tx, leased, [[part, serials]], isAll)
+  return { count: Number(countOf(found)), change: changeOf(found), cases: caseIdsOf(found) }
 }
 
 /** An item that was removed and had a case. */
@@ -102,8 +131,8 @@ export async function removeAny(
   serials: readonly number[],
   shelves: readonly number[] = Object.values(SHELF),
 ): Promise<{ readonly change: CountChange; readonly cases: readonly RemovedCase[] }> {
-  const tally = await remove(tx, any, [part, serials, shelves])
-  return { change: changeOf(tally), cases: casesOf(tally) }
+  const found = await remove(tx, any, [[part, serials, shelves]])
+  return { change: changeOf(found), cases: casesOf(found) }
 }
 
 /** Serials of a shelf behind `after`, in order, for removal in bounded steps. */
@@ -124,22 +153,27 @@ export async function nextSerials(
   return rows.map((row) => Number(row.id))
 }
 
-function casesOf(row: RemovedRow | undefined): readonly RemovedCase[] {
-  const cases = (row?.cases?.split(',') ?? []).map((each) => {
-    const [serial = '', id = '', attempts = ''] = each.split(':')
-    return { serial: Number(serial), caseId: letterId(id), attempts: Number(attempts) }
-  })
+function casesOf(found: readonly RemovedRow[]): readonly RemovedCase[] {
+  const cases = found
+    .flatMap(({ cases }) => cases?.split(',') ?? [])
+    .map((each) => {
+      const [serial = '', id = '', attempts = ''] = each.split(':')
+      return { serial: Number(serial), caseId: letterId(id), attempts: Number(attempts) }
+    })
   return cases.sort((a, b) => a.serial - b.serial)
 }
 
-const caseIdsOf = (row: RemovedRow | undefined): ReadonlyMap<number, LetterId> =>
-  new Map(casesOf(row).map(({ serial, caseId }) => [serial, caseId]))
+const caseIdsOf = (found: readonly RemovedRow[]): ReadonlyMap<number, LetterId> =>
+  new Map(casesOf(found).map(({ serial, caseId }) => [serial, caseId]))
 
-const changeOf = (row: RemovedRow | undefined): CountChange => ({
-  ready: -Number(row?.ready ?? 0),
-  leased: -Number(row?.leased ?? 0),
-  scheduled: -Number(row?.scheduled ?? 0),
-  held: -Number(row?.held ?? 0),
-  created: { seconds: -BigInt(row?.created_s ?? 0), micros: -BigInt(row?.created_us ?? 0) },
-  deadline: { seconds: -BigInt(row?.deadline_s ?? 0), micros: -BigInt(row?.deadline_us ?? 0) },
+const sumOf = (found: readonly RemovedRow[], column: Counted | Summed): bigint =>
+  found.reduce((sum, row) => sum + BigInt(row[column] ?? 0), 0n)
+
+const changeOf = (found: readonly RemovedRow[]): CountChange => ({
+  ready: -Number(sumOf(found, 'ready')),
+  leased: -Number(sumOf(found, 'leased')),
+  scheduled: -Number(sumOf(found, 'scheduled')),
+  held: -Number(sumOf(found, 'held')),
+  created: { seconds: -sumOf(found, 'created_s'), micros: -sumOf(found, 'created_us') },
+  deadline: { seconds: -sumOf(found, 'deadline_s'), micros: -sumOf(found, 'deadline_us') },
 })
