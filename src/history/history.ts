@@ -8,7 +8,14 @@ import { type Ask, gatherAnswers, WEIGHT_OF_LETTER } from '../letters/gathered-a
 import type { Answer, OnceKey } from '../letters/idempotency.ts'
 import type { HistoryDetail, HistoryFilter, HistoryPage, KnownEngines } from './entry.ts'
 import { getHistory } from './get.ts'
-import { fileReports, insistOnError, type Recorded, type RunReport } from './intake.ts'
+import {
+  entriesOfSources,
+  fileReports,
+  insistOnError,
+  type KnownEntries,
+  type Recorded,
+  type RunReport,
+} from './intake.ts'
 import { type HistoryCursor, listHistory } from './list.ts'
 
 const DEFAULT_LIMIT = 50
@@ -33,10 +40,13 @@ export class History {
   constructor(db: Database, clock: Clock, engines: KnownEngines) {
     this.#db = db
     this.#engines = engines
-    this.#records = gatherAnswers<RecordAsk>(db, clock, 'history.record', async ({ tx, now }, asks) => {
-      const reports = asks.map(({ report }) => report)
-      const recorded = await fileReports(tx, reports, now)
-      return recorded.flatMap((one, i) => asks[i]?.answer(one) ?? [])
+    const reportsOf = (asks: readonly RecordAsk[]) => asks.map(({ report }) => report)
+    this.#records = gatherAnswers<RecordAsk, KnownEntries>(db, clock, 'history.record', {
+      look: ({ tx }, asks) => entriesOfSources(tx, reportsOf(asks)),
+      act: async ({ tx, now }, asks, known) => {
+        const recorded = await fileReports(tx, reportsOf(asks), now, known)
+        return recorded.flatMap((one, i) => asks[i]?.answer(one) ?? [])
+      },
     })
   }
 

@@ -74,15 +74,15 @@ export function insistOnError({ status, error = null }: RunReport): void {
   throw refuse('error', `${what}; a record with status Failed says what failed`)
 }
 
-/** Files reports, each unless its source id is there. Gives the entry of each, in their order. */
+/** Files reports, each unless its source id is known. Gives the entry of each, in their order. */
 export async function fileReports(
   tx: Transaction,
   reports: readonly RunReport[],
   now: Instant,
+  known: KnownEntries,
 ): Promise<readonly Recorded[]> {
   // A report without a source id is like no other.
   const names = reports.map((report, place) => nameOf(report) ?? place)
-  const known = await entriesOfSources(tx, reports)
   const fresh = new Map<string | number, RunReport>()
   for (const [place, name] of names.entries()) {
     const report = reports[place]
@@ -150,11 +150,14 @@ function contentOf(value: unknown): Uint8Array | null {
   return text === undefined ? null : Buffer.from(text.toWellFormed(), 'utf8')
 }
 
-/** The entries that there are, by the names of their source ids. */
-async function entriesOfSources(
+/** Entries by the names of their source ids. */
+export type KnownEntries = ReadonlyMap<unknown, HistorySummary>
+
+/** The entries that there are. */
+export async function entriesOfSources(
   tx: Transaction,
   reports: readonly RunReport[],
-): Promise<ReadonlyMap<unknown, HistorySummary>> {
+): Promise<KnownEntries> {
   const asked = reports.flatMap(({ engine, sourceId = null }) =>
     sourceId === null ? [] : { engine, source_id: sourceId },
   )

@@ -117,6 +117,8 @@ export interface Buried<D> {
   readonly reopened: number
   /** The letters of those that did not share what was written about them. */
   readonly letters: ReadonlyMap<D, LetterId>
+  /** What was written about those that are new. */
+  notes(): ReadonlyMap<D, DeathNote>
 }
 
 /** Makes letters of what died, or reopens those that it has. */
@@ -291,11 +293,18 @@ async function file<D extends Death>(
   taking: Taking<D>,
   filing: Filing,
   fresh: readonly D[],
-): Promise<Pick<Buried<D>, 'taken' | 'captured' | 'letters'>> {
-  if (fresh.length === 0) return { taken: 0, captured: 0, letters: new Map() }
+): Promise<Pick<Buried<D>, 'taken' | 'captured' | 'letters' | 'notes'>> {
+  if (fresh.length === 0) return { taken: 0, captured: 0, letters: new Map(), notes: () => new Map() }
   const { notes, places } = await filing.ofFresh(fresh)
   const fileThem = work.tx.dialect === 'postgres' ? fileAll : fileEach
-  return fileThem(work, taking, fresh, notes, places)
+  const notesOf = () =>
+    new Map(
+      fresh.flatMap((death, i) => {
+        const note = notes[places[i] ?? -1]
+        return note === undefined ? [] : [[death, note] as const]
+      }),
+    )
+  return { ...(await fileThem(work, taking, fresh, notes, places)), notes: notesOf }
 }
 
 async function fileAll<D extends Death>(

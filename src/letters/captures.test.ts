@@ -40,6 +40,19 @@ describe.each(stores)('captures at the same time on $name', (kind) => {
     expect(keys).toEqual(keys.toSorted())
   })
 
+  it('are answered with what a list shows of their letters', async () => {
+    const long = { errorMessage: `half a \ud800 and a \0 ${'x'.repeat(40_000)}`, errorClass: 'A\0B' }
+    const given = [
+      ...reports(2, { instanceId: 'site/1', originalQueue: null }),
+      ...reports(1, { ...long, firstFailureAt: null, lastFailureAt: null }),
+      ...reports(1, { engine: 'tls', correlationId: 'mine', dequeueCount: 7 }),
+    ]
+    const results = await captureAll(given)
+    const { items } = await store.letters.list({}, { limit: 100 })
+    const listed = new Map(items.map((letter) => [letter.sourceId, letter]))
+    expect(results.map(({ letter }) => letter)).toEqual(given.map(({ sourceId }) => listed.get(sourceId)))
+  })
+
   it('do not fail with one that cannot be filed', async () => {
     const given = reports(5)
     const [wrong] = reports(1, { dequeueCount: Number.NaN })

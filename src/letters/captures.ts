@@ -5,10 +5,11 @@
 import type { Clock } from '../core/clock.ts'
 import { textBytes } from '../core/content.ts'
 import type { Gather } from '../core/gather.ts'
+import { formatRowKey } from '../core/row-key.ts'
 import { type Database, type Integer, sql, type Transaction } from '../db/database.ts'
 import { rowsGiven } from '../db/given.ts'
 import { bury, PLAIN_RECORD } from './bury.ts'
-import { type GivenDeath, takingGiven } from './capture.ts'
+import { type DeathNote, type GivenDeath, takingGiven } from './capture.ts'
 import { readSummaries } from './detail.ts'
 import type { Registers } from './drawers.ts'
 import { type Ask, gatherAnswers, WEIGHT_OF_LETTER } from './gathered-answers.ts'
@@ -50,7 +51,10 @@ export class Captures {
   ) {
     this.#desk = desk
     this.#engines = engines
-    this.#gather = gatherAnswers(db, clock, 'letters.capture', (work, asks) => this.#file(work, asks))
+    this.#gather = gatherAnswers(db, clock, 'letters.capture', {
+      look: (work, asks) => this.#look(work, asks),
+      act: (work, asks, seen) => this.#file(work, asks, seen),
+    })
   }
 
   /** Files the reports. When this returns, they are durable. */
@@ -60,48 +64,58 @@ export class Captures {
     return this.#gather.do(ask, weight)
   }
 
-  async #file(work: OfficeWork, asks: readonly CaptureAsk[]): Promise<readonly Answer[]> {
-    const reports = await this.#withQueues(
-      work.tx,
-      asks.flatMap((ask) => ask.reports),
-    )
-    const captured = await captureReports(work, this.#desk, reports)
-    const ids = new Set(captured.map(({ id }) => id))
-    const letters = new Map((await readSummaries(work.tx, [...ids])).map((letter) => [letter.id, letter]))
-    const results = captured.map(({ id, created }) => {
-      const letter = letters.get(id)
-      if (letter === undefined) throw new Error(`letter ${id} was captured and is not there`)
-      return { letter, created }
+  async #look({ tx }: OfficeWork, asks: readonly CaptureAsk[]): Promise<Seen> {
+    const reports = asks.flatMap((ask) => ask.reports)
+    const engines = reports.flatMap(({ engine, originalQueue }) => (originalQueue === null ? engine : []))
+    const [known, ...queues] = await Promise.all([
+      lettersOf(tx, reports),
+      ...[...new Set(engines)].map(
+        async (engine) => [engine, await this.#engines.queueOf(engine, tx)] as const,
+      ),
+    ])
+    return { known, queues: new Map(queues) }
+  }
+
+  async #file(work: OfficeWork, asks: readonly CaptureAsk[], seen: Seen): Promise<readonly Answer[]> {
+    const reports = asks.flatMap((ask) => ask.reports)
+    const captured = await captureReports(work, this.#desk, reports, seen)
+    const again = captured.flatMap(({ id, letter }) => (letter === null ? id : []))
+    const read = await readSummaries(work.tx, [...new Set(again)])
+    const known = new Map(read.map((letter) => [letter.id, letter]))
+    const results = captured.map(({ id, created, letter }) => {
+      const filed = letter ?? known.get(id)
+      if (filed === undefined) throw new Error(`letter ${id} was captured and is not there`)
+      return { letter: filed, created }
     })
     return asks.map((ask) => ask.answer(results.splice(0, ask.reports.length)))
   }
-
-  /** A report that names no queue is of the engine's own, if it has one. */
-  async #withQueues(tx: Transaction, reports: readonly FailureReport[]): Promise<readonly FailureReport[]> {
-    const queues = new Map<string, string | null>()
-    for (const { engine, originalQueue } of reports) {
-      if (originalQueue === null && !queues.has(engine))
-        queues.set(engine, await this.#engines.queueOf(engine, tx))
-    }
-    return reports.map((report) => ({
-      ...report,
-      originalQueue: report.originalQueue ?? queues.get(report.engine) ?? null,
-    }))
-  }
 }
+
+/** What the store has for reports. */
+interface Seen {
+  readonly known: KnownLetters
+  /** The engines' own queues, for reports that name none; null where there is none. */
+  readonly queues: ReadonlyMap<string, string | null>
+}
+
+/** Letters by the names of their source ids. */
+type KnownLetters = ReadonlyMap<string, LetterId>
 
 /** The letter of a report. */
 export interface Captured {
   readonly id: LetterId
   /** False when the source id had its letter already. */
   readonly created: boolean
+  /** As it was filed; null when it has to be read. */
+  readonly letter: LetterSummary | null
 }
 
-/** The letters of source ids, each by one step into letters_by_source. */
+/** Letters of source ids, each by one step into letters_by_source. */
+const LETTER = 'SELECT id FROM bartleby.letters WHERE engine = given.engine AND source_id = given.source_id'
 const readBySource = sql(
   'letters.bySource',
-  `SELECT given.place AS place, (SELECT id FROM bartleby.letters WHERE engine = given.engine AND source_id = given.source_id) AS id
-   FROM unnest($1::int[], $2::text[], $3::text[]) AS given (place, engine, source_id)`,
+  `SELECT given.engine AS engine, given.source_id AS source_id, (${LETTER}) AS id
+   FROM unnest($1::text[], $2::text[]) AS given (engine, source_id) WHERE (${LETTER}) IS NOT NULL`,
 )
 
 /** Files reports, those about one source id one after the other. Gives the letter of each. */
@@ -109,24 +123,40 @@ export async function captureReports(
   work: OfficeWork,
   desk: CaptureDesk,
   reports: readonly FailureReport[],
+  { known: seen, queues }: Seen,
 ): Promise<readonly Captured[]> {
   const captured = new Map<number, Captured>()
+  let known: KnownLetters | null = seen
   // Retention may remove a letter between two looks at it: then its report is in the next round.
   for (let rest = [...reports.keys()]; rest.length > 0; rest = rest.filter((place) => !captured.has(place))) {
     const round = firstOfEach(reports, rest)
-    const known = await lettersOf(work.tx, round)
-    const fresh = [...round].filter(([place]) => !known.has(place))
-    for (const [place, id] of await fileNew(work, desk.registers, fresh))
-      captured.set(place, { id, created: true })
+    const there: KnownLetters = known ?? (await lettersOf(work.tx, [...round.values()]))
+    known = null
+    const fresh = [...round].filter(([, report]) => !there.has(nameOf(report)))
+    const filed = await fileNew(
+      work,
+      desk.registers,
+      fresh.map(([, report]) => report),
+      queues,
+    )
+    for (const [i, [place]] of fresh.entries()) {
+      const one = filed[i]
+      if (one !== undefined) captured.set(place, one)
+    }
     const again = [...round].flatMap(([place, report]) => {
-      const id = known.get(place)
+      const id = there.get(nameOf(report))
       return id === undefined ? [] : { place, id, report }
     })
-    const there = await reportAgain(work, desk, again)
-    for (const { place, id } of again) if (there.has(id)) captured.set(place, { id, created: false })
+    const left = await reportAgain(work, desk, again)
+    for (const { place, id } of again)
+      if (left.has(id)) captured.set(place, { id, created: false, letter: null })
   }
   return [...reports.keys()].flatMap((place) => captured.get(place) ?? [])
 }
+
+/** No engine has a space in its name. */
+const nameOf = ({ engine, sourceId }: Pick<FailureReport, 'engine' | 'sourceId'>): string =>
+  `${engine} ${sourceId}`
 
 /** The first report about each source id, by its place. */
 function firstOfEach(
@@ -136,41 +166,78 @@ function firstOfEach(
   const first = new Map<string, readonly [number, FailureReport]>()
   for (const place of places) {
     const report = reports[place]
-    // No engine has a space in its name.
-    const name = `${report?.engine} ${report?.sourceId}`
-    if (report !== undefined && !first.has(name)) first.set(name, [place, report])
+    if (report === undefined) continue
+    const name = nameOf(report)
+    if (!first.has(name)) first.set(name, [place, report])
   }
   return new Map(first.values())
 }
 
-/** The letters that there are, by the places of their reports. */
-async function lettersOf(
-  tx: Transaction,
-  reports: ReadonlyMap<number, FailureReport>,
-): Promise<ReadonlyMap<number, LetterId>> {
-  const asked = [...reports].map(([place, { engine, sourceId }]) => ({ place, engine, source_id: sourceId }))
-  const rows = await rowsGiven<{ place: Integer; id: Integer | null }>(tx, readBySource, asked)
-  return new Map(rows.flatMap(({ place, id }) => (id === null ? [] : [[Number(place), letterId(id)]])))
+/** The letters that there are. */
+async function lettersOf(tx: Transaction, reports: readonly FailureReport[]): Promise<KnownLetters> {
+  const asked = reports.map(({ engine, sourceId }) => ({ engine, source_id: sourceId }))
+  type Row = { readonly engine: string; readonly source_id: string; readonly id: Integer }
+  const rows = await rowsGiven<Row>(tx, readBySource, asked)
+  return new Map(
+    rows.map(({ engine, source_id: sourceId, id }) => [nameOf({ engine, sourceId }), letterId(id)]),
+  )
 }
 
 /** Files what is new, in the order given. */
 async function fileNew(
   work: OfficeWork,
   registers: Registers,
-  reports: readonly (readonly [place: number, report: FailureReport])[],
-): Promise<readonly (readonly [place: number, id: LetterId])[]> {
+  reports: readonly FailureReport[],
+  queues: Seen['queues'],
+): Promise<readonly Captured[]> {
   if (reports.length === 0) return []
-  const deaths = reports.map(([, report]) => deathOf(work, report))
-  const { letters } = await bury(work, registers, takingGiven(), deaths)
-  return reports.map(([place, { engine, sourceId }], i) => {
-    const death = deaths[i]
-    const id = death === undefined ? undefined : letters.get(death)
-    if (id === undefined) throw new Error(`the letter of ${engine} '${sourceId}' was neither found nor filed`)
-    return [place, id]
+  // A report that names no queue is of the engine's own, if it has one.
+  const deaths = reports.map((report) =>
+    deathOf(work, report, report.originalQueue ?? queues.get(report.engine) ?? null),
+  )
+  const { letters, notes } = await bury(work, registers, takingGiven(), deaths)
+  const noteOf = notes()
+  return deaths.map((death) => {
+    const [id, note] = [letters.get(death), noteOf.get(death)]
+    const { engine } = death.cause
+    if (id === undefined || note === undefined)
+      throw new Error(`the letter of ${engine} '${death.sourceId}' was neither found nor filed`)
+    const signature = registers.drawers.fingerprintOf(note.drawer)
+    const letter = signature === undefined ? null : summaryOf(death, id, note, signature)
+    return { id, created: true, letter }
   })
 }
 
-function deathOf({ now }: OfficeWork, report: FailureReport): GivenDeath {
+/** What a look at the letter would show. */
+function summaryOf(
+  { sourceId, remains }: GivenDeath,
+  id: LetterId,
+  note: DeathNote,
+  signature: string,
+): LetterSummary {
+  const { source, engine, queue, reason, errorClass, errorMessage, capturedAt } = note
+  const instanceId = note.instanceId ?? sourceId
+  return {
+    ...{ id, engine, source, sourceId, instanceId, signature, reason, errorClass, errorMessage },
+    rowKey: formatRowKey({ name: instanceId, at: capturedAt, number: id }),
+    originalQueue: queue || null,
+    correlationId: note.correlationId ?? sourceId,
+    status: 'Pending',
+    dequeueCount: remains.dequeueCount,
+    firstFailureAt: note.firstFailureAt,
+    lastFailureAt: note.lastFailureAt,
+    ...{
+      resolvedAt: null,
+      resolvedBy: null,
+      resolution: null,
+      notes: null,
+      confirmedAt: null,
+      deadQueue: null,
+    },
+  }
+}
+
+function deathOf({ now }: OfficeWork, report: FailureReport, queue: string | null): GivenDeath {
   const { source, engine, sourceId, instanceId, correlationId, dequeueCount, payload } = report
   const { errorClass, errorMessage, errorStack, failedBy, actor } = report
   const lastFailureAt = report.lastFailureAt ?? now
@@ -178,7 +245,7 @@ function deathOf({ now }: OfficeWork, report: FailureReport): GivenDeath {
     cause: {
       source,
       engine,
-      queue: report.originalQueue,
+      queue,
       reason: 'failed',
       errorClass,
       errorMessage,

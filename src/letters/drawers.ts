@@ -103,6 +103,8 @@ const MAX_REMEMBERED = 50_000
 
 export class Drawers {
   readonly #known = new Map<string, number>()
+  /** Of those that this server has filed under. */
+  readonly #fingerprints = new Map<number, string>()
   #room: Room | undefined
   readonly #counting = new WeakMap<Session, Promise<Room>>()
 
@@ -113,16 +115,27 @@ export class Drawers {
     // A transaction that is run again may have met a drawer that was removed.
     const known = work.tx.isRerun === true ? undefined : this.#known.get(key)
     if (known !== undefined) return known
-    const values = [source, engine, queue, await this.#signatureNumber(work, label)]
+    const filed = await this.#signatureNumber(work, label)
+    const values = [source, engine, queue, filed.number]
     const number =
       (await firstId(work.tx, readDrawer, values)) ??
       (await this.#insert(work.tx, values.slice(0, 3), values))
+    this.#fingerprints.set(number, filed.fingerprint)
     // Only after the commit: a drawer of a transaction that was rolled back does not exist.
     work.afterCommit(() => {
-      if (this.#known.size >= MAX_REMEMBERED) this.#known.clear()
+      if (this.#known.size >= MAX_REMEMBERED) {
+        this.#known.clear()
+        this.#fingerprints.clear()
+      }
       this.#known.set(key, number)
+      this.#fingerprints.set(number, filed.fingerprint)
     })
     return number
+  }
+
+  /** The signature of a drawer whose number was asked for in this transaction; undefined when it is forgotten by now. */
+  fingerprintOf(number: number): string | undefined {
+    return this.#fingerprints.get(number)
   }
 
   async #insert(tx: Session, place: readonly Value[], values: readonly Value[]): Promise<number> {
@@ -131,12 +144,16 @@ export class Drawers {
   }
 
   /** One that has no drawer anywhere, new or known, is told apart only while there is room. */
-  async #signatureNumber(work: OfficeWork, { signature, failedAt }: DrawerLabel): Promise<number> {
+  async #signatureNumber(
+    work: OfficeWork,
+    { signature, failedAt }: DrawerLabel,
+  ): Promise<{ readonly number: number; readonly fingerprint: string }> {
     const known = await firstId(work.tx, findFiled, [signature.fingerprint])
-    if (known !== null) return known
+    if (known !== null) return { number: known, fingerprint: signature.fingerprint }
     const { fingerprint, errorClass, title } = (await this.#hasRoom(work)) ? signature : TOO_MANY
     const values = [fingerprint, errorClass, title, failedAt]
-    return insertOrRead(work.tx, insertSignature, values, findSignature, [fingerprint])
+    const number = await insertOrRead(work.tx, insertSignature, values, findSignature, [fingerprint])
+    return { number, fingerprint }
   }
 
   /** Whether one more signature may be told apart from the others. Nearly: other servers make some too. */

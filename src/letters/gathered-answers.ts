@@ -19,25 +19,27 @@ export interface Ask {
 const MOST_WEIGHT = 16_000_000
 export const WEIGHT_OF_LETTER = 16_000
 
-/**
- * Calls that `act` does many of in one transaction, with an answer for each, in their order. Their weight is in bytes, with
- * `WEIGHT_OF_LETTER` for whatever is written.
- */
-export const gatherAnswers = <One extends Ask>(
+/** What is done with the calls of one transaction. */
+export interface Acting<One, Seen> {
+  /** Reads what is needed of the store, in one flight with the look for keys. */
+  look(work: OfficeWork, asks: readonly One[]): Promise<Seen>
+  /** Gives an answer for each, in their order; some of those that were looked for may have theirs. */
+  act(work: OfficeWork, asks: readonly One[], seen: Seen): Promise<readonly Answer[]>
+}
+
+/** Calls that are done together. Their weight is in bytes, with `WEIGHT_OF_LETTER` for whatever is written. */
+export const gatherAnswers = <One extends Ask, Seen>(
   db: Database,
   clock: Clock,
   verb: string,
-  act: (work: OfficeWork, asks: readonly One[]) => Promise<readonly Answer[]>,
+  acting: Acting<One, Seen>,
 ): Gather<One, Answer> =>
-  new Gather(
-    (asks) => inOffice(db, clock, verb, (work) => answerEachOnce(work, asks, (fresh) => act(work, fresh))),
-    {
-      // While PostgreSQL works on one, the next is made ready.
-      atOnce: db.dialect === 'postgres' ? 2 : 1,
-      mostWeight: MOST_WEIGHT,
-      meetsAll: (error) => error instanceof StoreUnavailable,
-    },
-  )
+  new Gather((asks) => inOffice(db, clock, verb, (work) => answerEachOnce(work, asks, acting)), {
+    // While PostgreSQL works on one, the next is made ready.
+    atOnce: db.dialect === 'postgres' ? 2 : 1,
+    mostWeight: MOST_WEIGHT,
+    meetsAll: (error) => error instanceof StoreUnavailable,
+  })
 
 /** Keys that are there, each by one step into the primary key. */
 const readKnown = sql(
@@ -54,25 +56,37 @@ const insertAnswers = sql(
    FROM unnest($1::text[], $2::text[], $3::int[], $4::text[]) AS given (scope, key, status, body)`,
 )
 
-/** Runs `act` on calls whose keys were not answered before, each key once; of the others the answer is there. */
-async function answerEachOnce<One extends Ask>(
-  { tx, now }: OfficeWork,
+/** Does the calls whose keys were not answered before, each key once; of the others the answer is there. */
+async function answerEachOnce<One extends Ask, Seen>(
+  work: OfficeWork,
   asks: readonly One[],
-  act: (asks: readonly One[]) => Promise<readonly Answer[]>,
+  { look, act }: Acting<One, Seen>,
 ): Promise<readonly Answer[]> {
+  const { tx, now } = work
   // A call without a key is like no other.
   const names = asks.map(({ once }, place) => (once === null ? place : nameOf(once)))
   const first = new Map<string | number | undefined, One>()
   for (const [i, ask] of asks.entries()) if (!first.has(names[i])) first.set(names[i], ask)
   const keys = [...first.values()].flatMap(({ once }) => once ?? [])
   const answers = new Map<string | number | undefined, Answer>()
-  for (const key of await rowsGiven<OnceKey>(tx, readKnown, keys.map(keyRow))) {
+  const [known, seen] = await Promise.all([
+    rowsGiven<OnceKey>(tx, readKnown, keys.map(keyRow)),
+    look(work, asks),
+  ])
+  for (const key of known) {
     const answer = await answerOf(tx, key, now)
     if (answer === null) await dropKey(tx, key)
     else answers.set(nameOf(key), answer)
   }
   const fresh = [...first].filter(([name]) => !answers.has(name))
-  const made = fresh.length === 0 ? [] : await act(fresh.map(([, ask]) => ask))
+  const made =
+    fresh.length === 0
+      ? []
+      : await act(
+          work,
+          fresh.map(([, ask]) => ask),
+          seen,
+        )
   const kept = fresh.flatMap(([name, { once }], i) => {
     const answer = made[i]
     if (answer === undefined) throw new Error('a call has no answer')

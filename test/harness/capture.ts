@@ -14,7 +14,8 @@ export async function captureAllNew(
   const sourceOf = () => {
     throw new Error('a source id has its letter already')
   }
-  return (await captureReports(work, { registers, sourceOf }, reports)).map(({ id }) => id)
+  const nothing = { known: new Map(), queues: new Map() }
+  return (await captureReports(work, { registers, sourceOf }, reports, nothing)).map(({ id }) => id)
 }
 
 /** The letter of a report. */
