@@ -75,10 +75,14 @@ export class LetterClient {
 
   /**
    * Puts a failure on file. For a known `sourceId` a repetition gives the letter as it is, and a new failure goes on top of it and
-   * makes it pending again.
+   * makes it pending again. So it is repeated when its connection fails, and no idempotency key is sent unless one is given.
    */
-  capture(request: CaptureRequest, options?: WriteOptions): Promise<LetterItem> {
-    return write(this.#endpoint, 'POST', LETTERS, reportFields(request), options)
+  async capture(request: CaptureRequest, options: WriteOptions = {}): Promise<LetterItem> {
+    const body = reportFields(request)
+    if (options.idempotencyKey !== undefined) return write(this.#endpoint, 'POST', LETTERS, body, options)
+    // Its source id makes it one letter however often it is sent. A key would cost the office half as much again.
+    const report = { method: 'POST', path: LETTERS, body } as const
+    return (await answerOf<LetterItem>(this.#endpoint, report, options, true)).data
   }
 
   /**

@@ -30,9 +30,19 @@ export interface RowKey {
 export function formatRowKey({ name, at, number }: RowKey): string {
   if (!isTimestamp(at)) throw new RangeError(`instant ${at} lies outside the years 0001 to 9999`)
   const micros = ((at % 1_000_000n) + 1_000_000n) % 1_000_000n
-  const seconds = new Date(Number((at - micros) / 1000n)).toISOString().slice(0, 19)
   const digits = number === null ? '' : String(number).padStart(NUMBER_DIGITS, '0')
-  return `${encodeName(name)}-${seconds.replace(/[-:]/g, '')}${String(micros).padStart(6, '0')}${digits}Z`
+  return `${encodeName(name)}-${secondsOf(at - micros)}${String(micros).padStart(6, '0')}${digits}Z`
+}
+
+/** The last whole second that was written: rows that are written or read together have few of them. */
+let lastSecond = { at: 0n, text: '19700101T000000' }
+
+function secondsOf(at: bigint): string {
+  if (at !== lastSecond.at) {
+    const text = new Date(Number(at / 1000n)).toISOString().slice(0, 19).replace(/[-:]/g, '')
+    lastSecond = { at, text }
+  }
+  return lastSecond.text
 }
 
 /** The parts of a row key; null when `formatRowKey` would never write it. */

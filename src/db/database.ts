@@ -215,7 +215,7 @@ export function listFor(dialect: Dialect, list: List): string {
   if (dialect === 'sqlite')
     return `[${list.map((item) => (typeof item === 'string' ? JSON.stringify(item) : String(item ?? null))).join(',')}]`
   const quoted = list.map((item) => {
-    if (typeof item === 'string') return `"${item.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
+    if (typeof item === 'string') return `"${item.replace(/["\\]/g, '\\$&')}"`
     return item instanceof Uint8Array ? `"\\\\x${Buffer.from(item).toString('hex')}"` : String(item ?? null)
   })
   return `{${quoted.join(',')}}`

@@ -8,6 +8,7 @@ import { refuse } from '../core/errors.ts'
 import { formatRowKey } from '../core/row-key.ts'
 import { sql, type Transaction } from '../db/database.ts'
 import { rowsGiven, runGivenAtCommit } from '../db/given.ts'
+import { filledUp } from '../db/idioms.ts'
 import type { HistorySummary } from './entry.ts'
 import { type HistoryStatus, recordHistory } from './record.ts'
 import { readSeriesLabels, SUMMARY_COLUMNS, type SummaryRow, summaryOf } from './rows.ts'
@@ -161,7 +162,7 @@ export async function entriesOfSources(
   const asked = reports.flatMap(({ engine, sourceId = null }) =>
     sourceId === null ? [] : { engine, source_id: sourceId },
   )
-  const known = await rowsGiven<{ engine: string; source_id: string }>(tx, readKnown, asked)
+  const known = await rowsGiven<{ engine: string; source_id: string }>(tx, readKnown, filledUp(tx, asked))
   if (known.length === 0) return new Map()
   const labels = await readSeriesLabels(tx)
   const entries = new Map<unknown, HistorySummary>()

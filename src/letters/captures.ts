@@ -8,6 +8,7 @@ import type { Gather } from '../core/gather.ts'
 import { formatRowKey } from '../core/row-key.ts'
 import { type Database, type Integer, sql, type Transaction } from '../db/database.ts'
 import { rowsGiven } from '../db/given.ts'
+import { filledUp } from '../db/idioms.ts'
 import { bury, PLAIN_RECORD } from './bury.ts'
 import { type DeathNote, type GivenDeath, takingGiven } from './capture.ts'
 import { readSummaries } from './detail.ts'
@@ -177,7 +178,7 @@ function firstOfEach(
 async function lettersOf(tx: Transaction, reports: readonly FailureReport[]): Promise<KnownLetters> {
   const asked = reports.map(({ engine, sourceId }) => ({ engine, source_id: sourceId }))
   type Row = { readonly engine: string; readonly source_id: string; readonly id: Integer }
-  const rows = await rowsGiven<Row>(tx, readBySource, asked)
+  const rows = await rowsGiven<Row>(tx, readBySource, filledUp(tx, asked))
   return new Map(
     rows.map(({ engine, source_id: sourceId, id }) => [nameOf({ engine, sourceId }), letterId(id)]),
   )

@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import { Gather } from '../core/gather.ts'
 import { type Database, StoreUnavailable, sql } from '../db/database.ts'
 import { rowsGiven, runGivenAtCommit } from '../db/given.ts'
+import { filledUp } from '../db/idioms.ts'
 import { type Answer, answerOf, dropKey, type OnceKey, scopeOf } from './idempotency.ts'
 import { inOffice, type OfficeWork } from './work.ts'
 
@@ -70,7 +71,7 @@ async function answerEachOnce<One extends Ask, Seen>(
   const keys = [...first.values()].flatMap(({ once }) => once ?? [])
   const answers = new Map<string | number | undefined, Answer>()
   const [known, seen] = await Promise.all([
-    rowsGiven<OnceKey>(tx, readKnown, keys.map(keyRow)),
+    rowsGiven<OnceKey>(tx, readKnown, filledUp(tx, keys.map(keyRow))),
     look(work, asks),
   ])
   for (const key of known) {
