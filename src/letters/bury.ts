@@ -11,10 +11,12 @@ import type { HistoryStatus } from '../history/record.ts'
 import {
   allocateLetterIds,
   type CapturedRow,
+  type CaptureStatement,
   captureOne,
+  capturingBy,
   countCaptured,
   type DeathNote,
-  noteLists,
+  fileAlike,
   type Remains,
 } from './capture.ts'
 import { change, type Failed, type Grave, NOBODY } from './change.ts'
@@ -99,9 +101,18 @@ export interface Taking<D extends Death> {
   all(
     deaths: readonly D[],
     notes: readonly number[],
-  ): { readonly statement: Statement; readonly values: readonly Value[] }
+  ): { readonly statement: CaptureStatement; readonly values: readonly Value[] }
   /** SQLite takes one after the other: gives what is left of it, null when it shall have no letter. */
   each(death: D, id: LetterId): Promise<Left | null>
+  /** SQLite, too, takes those that share all that is written about them at once. Left out: one after the other. */
+  alike?(deaths: readonly D[], first: LetterId): TakenAlike
+}
+
+/** How rows are taken at once: a statement of `captureAlike` with its own values, and then their removal, which gives how many there were. */
+interface TakenAlike {
+  readonly statement: Statement
+  readonly values: readonly Value[]
+  remove(): Promise<number>
 }
 
 /** What is left of one that died. */
@@ -316,7 +327,8 @@ async function fileAll<D extends Death>(
 ) {
   const numbers = places.map((place) => place + 1)
   const { statement, values } = taking.all(fresh, numbers)
-  const rows = await work.tx.rows<CapturedRow>(statement, work.now, ...values, ...noteLists(notes))
+  const capture = capturingBy(statement, notes)
+  const rows = await work.tx.rows<CapturedRow>(capture.statement, work.now, ...values, ...capture.values)
   const firsts = new Map(rows.map(({ note, first }) => [Number(note), first]))
   const letters = new Map<D, LetterId>()
   for (const [i, death] of fresh.entries()) {
@@ -334,6 +346,12 @@ async function fileEach<D extends Death>(
   places: readonly number[],
 ) {
   const ids = await allocateLetterIds(work.tx, fresh.filter(({ caseId }) => caseId === null).length)
+  const [[note], [first], last] = [notes, ids, ids.at(-1)]
+  if (taking.alike && note && first && last && notes.length === 1 && fresh.every(isPlain)) {
+    const taken = taking.alike(fresh, first)
+    const captured = await fileAlike(work, note, { first, last }, taken)
+    return { taken: await taken.remove(), captured, letters: new Map<D, LetterId>() }
+  }
   const next = ids.values()
   const letters = new Map<D, LetterId>()
   for (const [i, death] of fresh.entries()) {

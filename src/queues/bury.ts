@@ -12,7 +12,7 @@ import { type Integer, sql } from '../db/database.ts'
 import { givenByKey } from '../db/idioms.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { type Cause, type Death, bury as fileDeaths, PLAIN_RECORD, type Taking } from '../letters/bury.ts'
-import { captureStatement } from '../letters/capture.ts'
+import { captureAlike, captureStatement } from '../letters/capture.ts'
 import type { Registers } from '../letters/drawers.ts'
 import { engineSourceId } from '../letters/item-source-id.ts'
 import { STATUS } from '../letters/letter.ts'
@@ -322,7 +322,7 @@ async function deathsOf(
 /**
  * Deletes the items by primary key; the capture files them, if all are as they were read. `$6` has the deadline of each, its note, its id, its serial in the dead queue's
  * part `$7`, which is NULL when there is no dead queue, and its source id where that is another than its id. A source id that an imported
- * item of the dead queue has is skipped. Letters are numbered here, in the order of the items, which the joins of the capture do not keep.
+ * item of the dead queue has is skipped; where nothing was imported, nothing is looked for. Letters are numbered here, in the order of the items, which the joins of the capture do not keep.
  */
 const takeAll = captureStatement(
   'items.bury',
@@ -333,14 +333,30 @@ const takeAll = captureStatement(
    ), taken AS (
      SELECT coalesce(case_id, nextval('bartleby.letter_ids')) AS letter_id, (given ->> 1)::int AS note,
        coalesce(given ->> 4, given ->> 2) AS source_id,
-       (SELECT true FROM bartleby.items AS holder
-        WHERE holder.part = $7 AND holder.source_id = convert_to(given ->> 2, 'UTF8')) IS NOT NULL AS skipped,
+       CASE WHEN (SELECT true FROM bartleby.items WHERE part = $7 AND source_id IS NOT NULL LIMIT 1)
+         THEN (SELECT true FROM bartleby.items AS holder
+               WHERE holder.part = $7 AND holder.source_id = convert_to(given ->> 2, 'UTF8')) END IS NOT NULL AS skipped,
        created_at AS item_created_at, $8::bigint AS laid_at, (given ->> 3)::bigint AS serial, $7::int AS part,
        attempts AS dequeue_count, $10::int AS partition, $9::text AS dead_queue, encoding, kind, reference,
        NULL::bytea AS headers, payload
      FROM (SELECT * FROM gone WHERE coalesce(lease_deadline, 0)::text = given ->> 0 ORDER BY id) AS gone
    )`,
 )
+
+/** Items by primary key; `$6` has the serial of each, its id and its serial in the dead queue. What is skipped is as above. */
+const fileItems = captureAlike(
+  'items.file',
+  `SELECT $1 + asked.key AS letter_id, asked.value ->> 1 AS source_id, item.created_at AS item_created_at, $2 AS laid_at,
+     asked.value ->> 2 AS serial, $3 AS part, item.attempts AS dequeue_count, $4 AS partition, $5 AS dead_queue, item.encoding, item.kind,
+     item.reference, NULL AS headers, item.payload
+   FROM json_each($6) AS asked CROSS JOIN items AS item
+   WHERE item.id = asked.value ->> 0 AND item.part = $7 AND item.shelf = $8 AND item.leased = $9 AND NOT EXISTS (
+     SELECT 1 FROM items AS holder WHERE holder.part = $3 AND holder.source_id = CAST(asked.value ->> 1 AS BLOB))`,
+)
+const removeItems = sql('items.removeFiled', {
+  postgres: '',
+  sqlite: 'DELETE FROM items WHERE part = $1 AND shelf = $2 AND id = ANY($3) AND leased = $4',
+})
 
 const takeOne = sql(
   'items.take',
@@ -403,6 +419,19 @@ const takingItems = (
       from.partition,
     ]
     return { statement: takeAll, values }
+  },
+  alike(deaths, first) {
+    const given = deaths.map(({ item, itemId, grave }) => [item.serial, itemId, grave?.serial ?? null])
+    const [laidAt, leased] = [grave === null ? null : now, from.leased ? 1 : 0]
+    const serials = deaths.map(({ item }) => item.serial)
+    return {
+      statement: fileItems,
+      values: [
+        ...[first, laidAt, grave?.part ?? null, from.partition, grave?.deadQueue ?? null],
+        ...[JSON.stringify(given), from.part, from.shelf, leased],
+      ],
+      remove: () => tx.run(removeItems, from.part, from.shelf, serials, leased),
+    }
   },
   async each({ item, itemId }) {
     const [row] = await tx.rows<TakenItem>(takeOne, from.part, from.shelf, item.serial, from.leased ? 1 : 0)

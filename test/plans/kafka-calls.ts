@@ -3,7 +3,7 @@ import { dlqId } from '../../src/kafka/event.ts'
 import { packed } from '../../src/kafka/intake/store-packed.ts'
 import { sameKeyOf } from '../../src/kafka/later-same-key.ts'
 import { record } from '../harness/kafka-records.ts'
-import { deathNotes } from './death-notes.ts'
+import { deathNote, deathNotes } from './death-notes.ts'
 import { type Argument, NOW } from './explain.ts'
 import { KEY, ORIGINAL_TOPIC, SERVICE, TOPIC, uuidOf } from './load-kafka.ts'
 
@@ -76,6 +76,7 @@ export const KAFKA_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'kafka.sendsOfChain': [minted],
   'kafka.sendsOn': sentPlaces,
   'kafka.sendsUnplaced': [list(['retry', 'another'])],
+  'kafka.capture.alike': [NOW, ...records(1), ...deathNote('kafka')],
   'kafka.capture': [NOW, ...records(5), ...deathNotes(5, 'kafka')],
   'kafka.openSends': [minted],
   'kafka.spendSends': [minted, NOW],

@@ -1,7 +1,7 @@
 /** Statements of queues, letters and history on PostgreSQL with values that make a scan of the tables show, as load*.ts fill them. */
 import { KSUID_LENGTH } from '../../src/core/ksuid.ts'
 import { givenByKey } from '../../src/db/idioms.ts'
-import { deathNotes } from './death-notes.ts'
+import { deathNote, deathNotes } from './death-notes.ts'
 import { type Argument, NOW, named } from './explain.ts'
 import { LEASED, PART } from './load.ts'
 import { DEAD_PART, DRAWERS, SERIES } from './load-letters.ts'
@@ -62,6 +62,25 @@ const sources = list(many.map((n) => `source-${String(n).padStart(9, '0')}`))
 /** The same values for many. */
 const same = (...values: readonly Argument[]) => values.map((value) => list(many.map(() => value)))
 
+/** A thousand items that die of so many errors. */
+const burial = (errors: number): readonly Argument[] => [
+  NOW,
+  PART,
+  0,
+  list(dying),
+  0,
+  givenByKey(
+    dying.map((serial, i) => [
+      serial,
+      ...[0n, (i % errors) + 1, String(serial).padStart(KSUID_LENGTH, '0'), 10_000_000 + serial],
+    ]),
+  ),
+  DEAD_PART,
+  NOW,
+  'queue-9',
+  0,
+]
+
 /** Calls and their values; `letters` is how many letters, and rows of history, the store has. */
 export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ['items.lease', 'of ten', () => [PART, LEASED, NOW, 10, NOW + 60_000_000n]],
@@ -76,30 +95,16 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ['due.scheduled', '', () => [NOW, 1_000, '{}']],
   ['due.next', '', () => [NOW + 2_000_000n]],
   ['counts.read', '', () => [`{${PART}}`]],
+  ['items.bury.alike', 'of a thousand items', () => [...burial(1), ...deathNote('queues')]],
   [
     'items.bury',
-    'of a thousand items',
-    () => [
-      NOW,
-      PART,
-      0,
-      list(dying),
-      0,
-      givenByKey(
-        dying.map((serial) => [
-          serial,
-          0n,
-          1,
-          String(serial).padStart(KSUID_LENGTH, '0'),
-          10_000_000 + serial,
-        ]),
-      ),
-      DEAD_PART,
-      NOW,
-      'queue-9',
-      0,
-      ...deathNotes(1, 'queues'),
-    ],
+    'of a thousand items that died of ten errors',
+    () => [...burial(10), ...deathNotes(10, 'queues')],
+  ],
+  [
+    'items.bury',
+    'of a thousand items with an error each',
+    () => [...burial(1_000), ...deathNotes(1_000, 'queues')],
   ],
   ['items.toTail', 'of ten', () => [PART, 0, 1, leased, movedTo((serial) => 10_000_000 + serial)]],
   ['items.toSchedule', 'of ten', () => [PART, 0, 1, leased, movedTo(() => NOW + 60_000_000n)]],
@@ -118,6 +123,7 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ['items.ofCases', '', () => ['{14000010,14000020}']],
   ['items.lockOfCases', '', () => ['{14000010,14000020}']],
   ['items.waitForCase', '', () => [14_000_010]],
+  ['letters.capture.alike', 'of ten', () => [NOW, ...remains, ...deathNote('http')]],
   ['letters.capture', 'of ten', () => [NOW, ...remains, ...deathNotes(10, 'http')]],
   ['letters.newest', 'first page', () => ['{0,1,2}', HIGHEST, HIGHEST, LOWEST, 51, 51]],
   ['letters.newest', 'deep page', () => ['{0,1,2}', NOW + 500n, 500, LOWEST, 51, 51]],

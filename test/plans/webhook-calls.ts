@@ -1,5 +1,5 @@
 /** Every statement of webhooks on PostgreSQL with values that make a scan of the tables show, as load-webhooks.ts fills them. */
-import { deathNotes } from './death-notes.ts'
+import { deathNote, deathNotes } from './death-notes.ts'
 import { type Argument, NOW } from './explain.ts'
 import { CHANNEL, FIRST_OTHER, idOf, OTHERS, PAUSED, PULLED, PUSHED } from './load-webhooks.ts'
 
@@ -79,6 +79,13 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.dyingJobs': [list(inFlight)],
   'webhooks.lockDying': [list(inFlight)],
   'webhooks.endJobs': [list(inFlight), forEach(inFlight, () => [1]), NOW],
+  'webhooks.bury.alike': [
+    NOW,
+    list(inFlight.slice(0, 1)),
+    NOW,
+    forEach(inFlight.slice(0, 1), () => [1, 1]),
+    ...deathNote('webhooks'),
+  ],
   'webhooks.bury': [
     NOW,
     list(inFlight),
