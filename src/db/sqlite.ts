@@ -146,6 +146,9 @@ export class SqliteDatabase implements Database {
   readonly #session: SqliteSession
   readonly #listeners: ((call: StoreCall) => void)[] = []
   #last: Promise<unknown> = Promise.resolve()
+  /** One that nobody reads with at the moment. */
+  #kept: KeptReader | undefined
+  #isClosed = false
 
   /** `path` is a file, created with its folder when missing, or ':memory:'. */
   constructor(path: string) {
@@ -187,7 +190,8 @@ export class SqliteDatabase implements Database {
     work: (session: Snapshot) => Promise<T>,
     { apart = false }: SnapshotOptions = {},
   ): Promise<T> {
-    if (this.#path !== ':memory:') return this.#observed(verb, () => onReader(openReader(this.#path), work))
+    if (this.#path !== ':memory:')
+      return this.#observed(verb, () => (apart ? onReader(openReader(this.#path), work) : this.#onKept(work)))
     // A store in memory has no second connection: its writers wait, or the work is on a copy.
     if (!apart) return this.#alone(verb, () => this.#readOnly(work))
     const copy = await this.#alone(verb, async () => copyOf(this.#connection))
@@ -207,7 +211,10 @@ export class SqliteDatabase implements Database {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     await this.#last.catch(() => {})
+    this.#kept?.connection.close()
+    this.#kept = undefined
     this.#connection.close()
   }
 
@@ -221,6 +228,23 @@ export class SqliteDatabase implements Database {
       // Some failures (a full disk) have rolled back by themselves.
       if (this.#connection.isTransaction) this.#connection.exec('ROLLBACK')
       throw error
+    }
+  }
+
+  /** On a connection of its own that is kept for the next: to open one and to prepare its statements takes longer than a page. */
+  async #onKept<T>(work: (session: Snapshot) => Promise<T>): Promise<T> {
+    const reader = this.#kept ?? keptReader(this.#path)
+    this.#kept = undefined
+    let isSound = false
+    try {
+      reader.connection.exec(BEGIN_READING)
+      const result = await work(reader.session)
+      reader.connection.exec('ROLLBACK')
+      isSound = true
+      return result
+    } finally {
+      if (isSound && this.#kept === undefined && !this.#isClosed) this.#kept = reader
+      else reader.connection.close()
     }
   }
 
@@ -282,6 +306,18 @@ export function addFunctions(connection: DatabaseSync): void {
 }
 
 const openReader = (path: string): DatabaseSync => new DatabaseSync(path, { readOnly: true })
+
+interface KeptReader {
+  readonly connection: DatabaseSync
+  readonly session: SqliteSession
+}
+
+/** For pages and the like: a small cache is enough, and it stays. */
+function keptReader(path: string): KeptReader {
+  const connection = openReader(path)
+  connection.exec('PRAGMA busy_timeout = 100; PRAGMA cache_size = -8192;')
+  return { connection, session: new SqliteSession(connection) }
+}
 
 function copyOf(store: DatabaseSync): DatabaseSync {
   const copy = new DatabaseSync(':memory:')

@@ -6,7 +6,7 @@
 import { type Instant, instant } from '../core/clock.ts'
 import type { Signature } from '../core/signature.ts'
 import type { ReadOptions } from '../db/counter.ts'
-import type { Integer, Session, Statement } from '../db/database.ts'
+import { type Integer, type Session, type Statement, sql } from '../db/database.ts'
 import { type ActivityName, EVER } from './activity.ts'
 import { letterCounter } from './counts.ts'
 import { type PlaceLabel, readSignature } from './drawers.ts'
@@ -61,8 +61,20 @@ const COUNTED = [
 ]
 
 /** A column for each status, so that a place is one row. */
-const SUMS = `${COUNTED.map((status) => `sum(CASE WHEN status = ${status} THEN letters ELSE 0 END) AS s${status}`).join(', ')},
-  max(last_seen_at) AS last_seen_at`
+const sumsOfStatuses = (statuses: readonly number[]): string =>
+  statuses
+    .map((status) => `sum(CASE WHEN status = ${status} THEN letters ELSE 0 END) AS s${status}`)
+    .join(', ')
+const SUMS = `${sumsOfStatuses(COUNTED)}, max(last_seen_at) AS last_seen_at`
+
+/** The statuses of letters, as they are stored. */
+const LETTERS = { Pending: STATUS.Pending, Resolved: STATUS.Resolved, Expired: STATUS.Expired }
+
+const lettersOf = (row: SumsRow): StatusCounts => ({
+  Pending: Number(row[`s${LETTERS.Pending}`] ?? 0),
+  Resolved: Number(row[`s${LETTERS.Resolved}`] ?? 0),
+  Expired: Number(row[`s${LETTERS.Expired}`] ?? 0),
+})
 
 type SumsRow = Readonly<Record<`s${number}` | 'last_seen_at', Integer>>
 
@@ -76,11 +88,7 @@ type PlaceRow = SumsRow & {
 function sumsOf(row: SumsRow): Sums {
   const count = (status: number): number => Number(row[`s${status}`] ?? 0)
   return {
-    letters: {
-      Pending: count(STATUS.Pending),
-      Resolved: count(STATUS.Resolved),
-      Expired: count(STATUS.Expired),
-    },
+    letters: lettersOf(row),
     unconfirmed: count(STATUS.unconfirmed),
     ever: {
       arrived: count(EVER.arrived),
@@ -140,32 +148,65 @@ export const HELD = `status <= ${STATUS.Expired} AND letters <> 0`
 export const AMONG_HOLDING = 'SELECT drawer FROM held'
 
 /** Counts by primary key, of the drawers that `where` is about. */
-const readingDrawers = (name: string, options: ReadOptions, head = ''): Statement =>
+const readingDrawers = (
+  name: string,
+  columns: string,
+  sums: string,
+  options: ReadOptions,
+  head = '',
+): Statement =>
   letterCounter.read(
     name,
     'drawers',
     (counted) => `${head}
-      SELECT drawers.place, source, engine, queue, drawers.signature, fingerprint, error_class, title, counts.*
-      FROM (SELECT drawer, ${SUMS} FROM ${counted} GROUP BY drawer) AS counts
+      SELECT drawers.place, source, engine, queue, fingerprint, ${columns}counts.*
+      FROM (SELECT drawer, ${sums} FROM ${counted} GROUP BY drawer) AS counts
       JOIN bartleby.drawers ON drawers.id = counts.drawer
       JOIN bartleby.signatures ON signatures.id = drawers.signature
       ORDER BY source, engine, queue, fingerprint`,
     { ...options, bigints: true },
   )
 
-const readOfSignatures = readingDrawers('letterCounts.ofSignatures', {
-  where:
-    'drawer IN (SELECT id FROM bartleby.drawers WHERE signature = ANY($2::int[]) AND place = ANY($1::int[]))',
-})
-const readHolding = readingDrawers('letterCounts.holding', { where: HELD, among: AMONG_HOLDING }, HOLDING)
+const readOfSignatures = readingDrawers(
+  'letterCounts.ofSignatures',
+  'drawers.signature, error_class, title, ',
+  SUMS,
+  {
+    where:
+      'drawer IN (SELECT id FROM bartleby.drawers WHERE signature = ANY($2::int[]) AND place = ANY($1::int[]))',
+  },
+)
+/** Nothing but letters: whoever reads these reads hundreds of them. */
+const readingHolding = (name: string, options: ReadOptions, head?: string): Statement =>
+  readingDrawers(name, '', sumsOfStatuses(Object.values(LETTERS)), options, head)
+const readHolding = readingHolding('letterCounts.holding', { where: HELD, among: AMONG_HOLDING }, HOLDING)
+/** All totals of all drawers: for where these are few. */
+const readHeld = readingHolding('letterCounts.held', { where: HELD })
 /** A step for each drawer of the places, because others may hold far more: the empty ones are passed over by the store. */
-const readHoldingOfPlaces = readingDrawers('letterCounts.holdingOfPlaces', {
+const readHoldingOfPlaces = readingHolding('letterCounts.holdingOfPlaces', {
   where: `${HELD} AND drawer IN (SELECT id FROM bartleby.drawers WHERE place = ANY($1::int[]))`,
 })
 
-type DrawerRow = PlaceRow &
-  Readonly<Record<'drawer' | 'signature', Integer>> &
-  Readonly<Record<'fingerprint' | 'error_class' | 'title', string>>
+/** Drawers, at most $1. */
+const countDrawers = sql(
+  'drawers.many',
+  'SELECT count(*) AS drawers FROM (SELECT 1 AS one FROM bartleby.drawers LIMIT $1) AS counted',
+)
+/** As many drawers as are read, empty or not, in less time than those that hold letters are found from the letters. */
+const FEW_DRAWERS = 500
+
+/** Whether drawers are found from the letters: those of the whole office, where many may be empty. */
+export async function areFoundByLetters(session: Session, filter: PlaceFilter): Promise<boolean> {
+  if (!isOfAll(filter)) return false
+  const [row] = await session.rows<{ drawers: Integer }>(countDrawers, FEW_DRAWERS + 1)
+  return Number(row?.drawers ?? 0) > FEW_DRAWERS
+}
+
+type HoldingRow = PlaceRow & { readonly drawer: Integer; readonly fingerprint: string }
+
+type DrawerRow = HoldingRow &
+  Readonly<{ signature: Integer }> &
+  Readonly<Record<'error_class' | 'title', string>>
 
 const accountOf = (row: DrawerRow): DrawerAccount => ({
   ...sumsOf(row),
@@ -176,20 +217,25 @@ const accountOf = (row: DrawerRow): DrawerAccount => ({
 })
 
 /** What a drawer holds at the moment, whatever it ever did. */
-export type HoldingDrawer = Pick<DrawerAccount, 'drawer' | 'place' | 'signature' | 'letters'>
+export interface HoldingDrawer extends Pick<DrawerAccount, 'drawer' | 'place' | 'letters'> {
+  readonly fingerprint: string
+}
 
 /** The drawers that hold letters, of the places that match. */
 export async function readHoldingDrawers(session: Session, filter: PlaceFilter): Promise<HoldingDrawer[]> {
-  const places = holding(await readAccounts(session, filter))
-  if (places.length === 0) return []
   const rows = isOfAll(filter)
-    ? await session.rows<DrawerRow>(readHolding)
-    : await session.rows<DrawerRow>(readHoldingOfPlaces, places)
-  return rows.map(accountOf)
+    ? await session.rows<HoldingRow>((await areFoundByLetters(session, filter)) ? readHolding : readHeld)
+    : await session.rows<HoldingRow>(readHoldingOfPlaces, holding(await readAccounts(session, filter)))
+  return rows.map((row) => ({
+    drawer: Number(row.drawer),
+    place: placeOf(row),
+    fingerprint: row.fingerprint,
+    letters: lettersOf(row),
+  }))
 }
 
 /** Whether every place matches. */
-export const isOfAll = ({ source, engine, originalQueue }: PlaceFilter): boolean =>
+const isOfAll = ({ source, engine, originalQueue }: PlaceFilter): boolean =>
   source == null && engine == null && originalQueue == null
 
 /** The accounts of the drawers of these signatures at these places. */

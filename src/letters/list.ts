@@ -59,11 +59,13 @@ export async function listLetters(db: Database, filter: LetterFilter, request: P
   return db.snapshot('letters.list', async (session) => {
     const choice = await chooseLetters(session, filter)
     if (choice === null) return LAST_PAGE
-    const start = cursor?.start ?? (await beginWalk(session, request.now))
-    const stretch =
+    // In one flight.
+    const [start, stretch] = await Promise.all([
+      cursor?.start ?? beginWalk(session, request.now),
       cursor === null
-        ? await readFirst(session, choice, needle, request.limit)
-        : await readNext(session, choice, needle, request.limit, cursor)
+        ? readFirst(session, choice, needle, request.limit)
+        : readNext(session, choice, needle, request.limit, cursor),
+    ])
     return {
       items: await readSummaries(
         session,

@@ -8,11 +8,11 @@ import { type Integer, type Session, type Statement, sql } from '../db/database.
 import { readTrends } from './activity-series.ts'
 import {
   AMONG_HOLDING,
+  areFoundByLetters,
   type DrawerAccount,
   HELD,
   HOLDING,
   holding,
-  isOfAll,
   lettersIn,
   type PlaceFilter,
   queueOf,
@@ -122,10 +122,14 @@ export async function listSignatures(
   now: Instant,
 ): Promise<GroupPage> {
   const { open, total, signature } = page.after ?? START
-  const places = holding(await readAccounts(session, filter))
+  const [standing, byLetters] = await Promise.all([
+    readAccounts(session, filter),
+    areFoundByLetters(session, filter),
+  ])
+  const places = holding(standing)
   if (places.length === 0) return { items: [], next: null }
   const values = [places, -open, -total, signature, page.limit + 1]
-  const found = await session.rows<PageRow>(isOfAll(filter) ? readPage : readPageOfPlaces, ...values)
+  const found = await session.rows<PageRow>(byLetters ? readPage : readPageOfPlaces, ...values)
   const shown = found.slice(0, page.limit).map((row) => ({
     number: Number(row.id),
     fingerprint: row.fingerprint,

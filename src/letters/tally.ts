@@ -3,6 +3,7 @@ import type { Session } from '../db/database.ts'
 import {
   type Account,
   type AccountFilter,
+  type DrawerAccount,
   type HoldingDrawer,
   queueOf,
   readFiled,
@@ -74,7 +75,11 @@ function toItem(keys: readonly TallyKey[], values: readonly (string | null)[], c
   return item
 }
 
-function keyOf(key: TallyKey, account: Account | HoldingDrawer, status: LetterStatus): string | null {
+function keyOf(
+  key: TallyKey,
+  account: Account | DrawerAccount | HoldingDrawer,
+  status: LetterStatus,
+): string | null {
   switch (key) {
     case 'source':
       return account.place.source
@@ -85,6 +90,7 @@ function keyOf(key: TallyKey, account: Account | HoldingDrawer, status: LetterSt
     case 'status':
       return status
     case 'signature':
+      if ('fingerprint' in account) return account.fingerprint
       return 'signature' in account ? account.signature.fingerprint : null
   }
 }

@@ -189,6 +189,7 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ['letterActivity.ofDrawers', 'of fifty', () => [NOW - DAY, list(range(1, 50))]],
   ['letterCounts.places', 'of all', () => [null, null, null]],
   ['letterCounts.holding', 'of all places', () => [], DRAWERS],
+  ['letterCounts.held', 'of all places', () => [], 9 * DRAWERS],
   ['letterCounts.holdingOfPlaces', 'of three', () => ['{1,2,3}'], 100],
   ['letterCounts.ofSignatures', 'of fifty', () => [list(range(1, 50)), list(range(1, 50))], 9 * DRAWERS],
   ['letterCounts.bySignature', 'of all places', () => [list(range(1, 50)), LOWEST, 0, '', 51]],
