@@ -1,10 +1,14 @@
 /** Waiting within a process until something is so: whoever changes what others may wait for says so. */
 export class Changes {
-  #next = Promise.withResolvers<void>()
+  /** null: nobody waits, and nobody has to be told. */
+  #next: PromiseWithResolvers<void> | null = null
 
   /** Resolves once `isSo()`; it is asked again after every change. */
   async until(isSo: () => boolean): Promise<void> {
-    while (!isSo()) await this.#next.promise
+    while (!isSo()) {
+      this.#next ??= Promise.withResolvers<void>()
+      await this.#next.promise
+    }
   }
 
   /** The same, and at the latest after so long. */
@@ -20,8 +24,8 @@ export class Changes {
 
   /** Something has changed. */
   signal(): void {
-    const { resolve } = this.#next
-    this.#next = Promise.withResolvers<void>()
-    resolve()
+    const next = this.#next
+    this.#next = null
+    next?.resolve()
   }
 }

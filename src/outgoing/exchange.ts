@@ -30,6 +30,7 @@ interface ExchangeTerms extends PostTerms {
   readonly onEnd: (isSound: boolean) => void
 }
 
+const EMPTY = new Uint8Array(0)
 /** Kept of the body of an answer that is no success. */
 const MOST_KEPT = 2_048
 /** Read of a body before the connection is rather given up. */
@@ -76,6 +77,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null
   #alarm: Alarm | null = null
   #settled = false
+  #ended = false
   /** Set when the exchange was broken off from this side. */
   #broken: Error | null = null
 
@@ -115,7 +117,11 @@ class Exchange implements Dispatcher.DispatchHandler {
       location: first(headers.location),
     }
     if (isSuccess(status)) this.#settle()
-    this.#ringAfter(BODY_US, () => this.#breakOff(new Error('the body takes too long')))
+    this.#alarm?.cancel()
+    // Most answers end with what was read together with their status: those need no alarm.
+    queueMicrotask(() => {
+      if (!this.#ended) this.#ringAfter(BODY_US, () => this.#breakOff(new Error('the body takes too long')))
+    })
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -163,6 +169,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   /** The connection is done with it. */
   #end(isSound: boolean, error?: Error): void {
+    this.#ended = true
     this.#alarm?.cancel()
     this.#settle(error)
     this.#terms.onEnd(isSound)
@@ -173,7 +180,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#settled) return
     this.#settled = true
     this.#terms.signal.removeEventListener('abort', this.#onAbort)
-    if (this.#head !== null) this.#outcome.resolve({ ...this.#head, excerpt: Buffer.concat(this.#kept) })
+    const excerpt = this.#kept.length === 0 ? EMPTY : Buffer.concat(this.#kept)
+    if (this.#head !== null) this.#outcome.resolve({ ...this.#head, excerpt })
     else this.#outcome.reject(error ?? this.#failure('ended without an answer'))
   }
 }

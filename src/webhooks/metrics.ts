@@ -78,7 +78,7 @@ export class WebhookMetrics {
   }
 
   #countedOf(channelId: string, consumerId: string): Counted {
-    const key = JSON.stringify([channelId, consumerId])
+    const key = `${channelId.length} ${channelId}${consumerId}`
     const known = this.#attempts.get(key)
     if (known !== undefined) return known
     const isMore = this.#attempts.size >= MOST_CONSUMERS

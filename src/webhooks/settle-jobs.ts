@@ -49,7 +49,16 @@ export async function settleJobs(
   const living = settlements.filter((job): job is Move => job.to !== JOB.dead)
   const dying = settlements.filter((job): job is Death => job.to === JOB.dead)
   const moves = await withCases(work, living)
-  const ids = await moveJobs(work, tallies, moves)
+  const isDelivered = ({ to }: Move) => to === JOB.delivered
+  const [delivered, others] = await Promise.all([
+    deliverJobs(work, tallies, moves.filter(isDelivered)),
+    moveJobs(
+      work,
+      tallies,
+      moves.filter((move) => !isDelivered(move)),
+    ),
+  ])
+  const ids = new Set([...delivered, ...others])
   const moved = moves.filter(({ id }) => ids.has(id))
   await Promise.all([
     fileCaseFailures(
@@ -93,13 +102,42 @@ const moveMany = sql(
     RETURNING id, consumer`,
 )
 
+/** The same for jobs that are delivered, which most are: of each only its claim has to be known. */
+const deliverMany = sql(
+  'webhooks.deliver',
+  `
+    UPDATE bartleby.webhook_jobs SET state = ${JOB.delivered}, due_at = NULL, claim = NULL, changed_at = $3
+    WHERE id = ANY($1::text[]) AND state = ${JOB.inFlight} AND claim = $2::jsonb ->> id
+    RETURNING id, consumer`,
+)
+
+/** Ends jobs that were delivered, as far as their claims still hold; gives those that it ended. */
+async function deliverJobs(
+  { tx, now }: OfficeWork,
+  tallies: Tallies,
+  delivered: readonly Move[],
+): Promise<readonly Xid[]> {
+  if (delivered.length === 0) return []
+  const claims = Object.fromEntries(delivered.map(({ id, claim }) => [id, claim]))
+  const list = Object.keys(claims).sort()
+  const rows = await tx.rows<MovedRow>(deliverMany, list, JSON.stringify(claims), now)
+  for (const [consumer, jobs] of Map.groupBy(rows, (row) => row.consumer))
+    tallies.moved(Number(consumer), JOB.inFlight, JOB.delivered, jobs.length)
+  return rows.map(({ id }) => xid(id))
+}
+
+interface MovedRow {
+  readonly id: string
+  readonly consumer: Integer
+}
+
 /** Moves jobs whose claims still hold; gives those that it moved. */
 async function moveJobs(
   { tx, now }: OfficeWork,
   tallies: Tallies,
   moves: readonly Move[],
-): Promise<ReadonlySet<Xid>> {
-  if (moves.length === 0) return new Set()
+): Promise<readonly Xid[]> {
+  if (moves.length === 0) return []
   const to = new Map(moves.map((move) => [move.id, move.to]))
   const given = Object.fromEntries(
     // As text: JSON numbers would lose the digits beyond 2^53.
@@ -109,8 +147,8 @@ async function moveJobs(
     ]),
   )
   const list = [...to.keys()].sort()
-  const rows = await tx.rows<{ id: string; consumer: Integer }>(moveMany, list, JSON.stringify(given), now)
+  const rows = await tx.rows<MovedRow>(moveMany, list, JSON.stringify(given), now)
   for (const { id, consumer } of rows)
     tallies.moved(Number(consumer), JOB.inFlight, to.get(xid(id)) ?? JOB.ready)
-  return new Set(rows.map(({ id }) => xid(id)))
+  return rows.map(({ id }) => xid(id))
 }

@@ -62,6 +62,7 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.peek': [ofEach(PUSHED), ofEach(5)],
   'webhooks.claim': [list(everyConsumer), ofEach(2), 'claim', NOW, LATER],
   'webhooks.contents': [list(messages), 1_000_000],
+  'webhooks.deliver': [list(inFlight), forEach(inFlight, () => 'claim'), NOW],
   'webhooks.move': [list(inFlight), forEach(inFlight, () => ['claim', 3, 0, null, null]), NOW],
   'webhooks.lapsed': [ALL_DUE, 5],
   'webhooks.nextDue': [NOW],

@@ -30,6 +30,7 @@ export const WEBHOOKS_INDEXES: Readonly<Record<string, readonly string[]>> = {
     'webhooks.layBack',
     'webhooks.lockJobToLay',
     'webhooks.makeDueReady',
+    'webhooks.deliver',
     'webhooks.move',
     'webhooks.pruneJobs',
     'webhooks.readJob',

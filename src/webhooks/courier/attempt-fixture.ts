@@ -87,13 +87,11 @@ export function post(network?: Network) {
       payload: Buffer.from('{"a":1}'),
       ...content,
     }
-    return attempt(job, message, {
-      clock,
-      delivery: settings,
-      origins,
-      requestId: xids.next(),
-      signal: signal ?? new AbortController().signal,
-    })
+    const ends = new AbortController()
+    const cut = () => ends.abort(signal?.reason)
+    if (signal?.aborted) cut()
+    signal?.addEventListener('abort', cut)
+    return attempt(job, message, { clock, delivery: settings, origins, requestId: xids.next(), ends })
   }
   return { clock, send, sweep: () => origins?.sweep() }
 }

@@ -31,8 +31,8 @@ export interface AttemptTerms {
   readonly delivery: WebhookSettings['delivery']
   readonly origins: Origins
   readonly requestId: Xid
-  /** Ends the attempt. */
-  readonly signal: AbortSignal
+  /** Ends the attempt, also when it takes too long. */
+  readonly ends: AbortController
 }
 
 /** Of the body of a failure, this much is shown. */
@@ -44,54 +44,69 @@ class TimedOut extends Error {
   override readonly name = 'Timeout'
 }
 
+/** Where a consumer is, in the forms in which it is needed. */
+interface Place {
+  readonly address: URL
+  readonly origin: string
+  /** With the query. */
+  readonly path: string
+  /** How errors name it. */
+  readonly target: string
+}
+
+/** Consumers as they were claimed have many attempts: reading an address takes longer than all else that is done with it. */
+const places = new WeakMap<Receiver, Place>()
+
+/** null when the address cannot be read. */
+function placeOf(receiver: Receiver): Place | null {
+  const known = places.get(receiver)
+  if (known !== undefined) return known
+  const address = URL.parse(receiver.callbackUrl)
+  if (address === null) return null
+  const { origin, pathname, search } = address
+  const place = { address, origin, path: pathname + search, target: target(address) }
+  places.set(receiver, place)
+  return place
+}
+
 /** Makes one attempt. Never rejects. */
 export async function attempt(
   job: ClaimedJob,
   content: Content,
   terms: AttemptTerms,
 ): Promise<AttemptResult> {
-  const { clock, delivery, signal } = terms
-  const address = URL.parse(job.receiver.callbackUrl)
-  if (address === null) return failed('network', 'InvalidAddress', 'the callback URL cannot be read')
-  const tooLate = new TimedOut()
-  const ends = new AbortController()
-  const cut = (): void => ends.abort(signal.reason)
-  if (signal.aborted) cut()
-  signal.addEventListener('abort', cut)
+  const { clock, delivery, ends } = terms
+  const place = placeOf(job.receiver)
+  if (place === null) return failed('network', 'InvalidAddress', 'the callback URL cannot be read')
   const limit = later(clock.now(), microseconds(delivery.timeoutSeconds))
-  const alarm = clock.alarm(limit < job.claimedUntil ? limit : job.claimedUntil, () => ends.abort(tooLate))
+  const alarm = clock.alarm(limit < job.claimedUntil ? limit : job.claimedUntil, () =>
+    ends.abort(new TimedOut()),
+  )
   try {
-    const answer = await send(job, content, address, ends.signal, terms)
-    return judged(answer, address, job.receiver, content)
+    return judged(await send(job, content, place, terms), place.address, job.receiver, content)
   } catch (error) {
-    if (ends.signal.reason === tooLate)
+    const reason: unknown = ends.signal.reason
+    if (reason instanceof TimedOut)
       return failed(
         'timeout',
-        tooLate.name,
-        `${target(address)} got no answer within ${delivery.timeoutSeconds} s`,
+        reason.name,
+        `${place.target} got no answer within ${delivery.timeoutSeconds} s`,
       )
-    return signal.aborted ? { outcome: 'cut' } : broken(error)
+    return ends.signal.aborted ? { outcome: 'cut' } : broken(error)
   } finally {
     alarm.cancel()
-    signal.removeEventListener('abort', cut)
   }
 }
 
-async function send(
+function send(
   job: ClaimedJob,
   content: Content,
-  address: URL,
-  signal: AbortSignal,
-  { clock, delivery, origins, requestId }: AttemptTerms,
+  { address, origin, path, target }: Place,
+  { clock, delivery, origins, requestId, ends }: AttemptTerms,
 ): Promise<Answer> {
   const headers = callbackHeaders(job, content, { requestId, now: clock.now(), address, delivery })
-  const posting = { path: address.pathname + address.search, headers, body: content.payload }
-  return post(origins.to(address.origin), posting, {
-    target: target(address),
-    clock,
-    timeoutSeconds: null,
-    signal,
-  })
+  const posting = { path, headers, body: content.payload }
+  return post(origins.to(origin), posting, { target, clock, timeoutSeconds: null, signal: ends.signal })
 }
 
 function judged(answer: Answer, address: URL, receiver: Receiver, content: Content): AttemptResult {

@@ -8,7 +8,7 @@ import { readWebhookSecret, signWebhook } from '../../core/standard-webhooks.ts'
 import type { Xid } from '../../core/xid.ts'
 import { percentDecoded } from '../registry/callback-url.ts'
 import type { WebhookSettings } from '../settings.ts'
-import type { ClaimedJob } from './claim.ts'
+import type { ClaimedJob, Receiver } from './claim.ts'
 import type { Content } from './contents.ts'
 
 /** The headers of one attempt: names and values in turn. */
@@ -22,28 +22,52 @@ export function callbackHeaders(
     readonly delivery: WebhookSettings['delivery']
   },
 ): string[] {
-  const { receiver } = job
   const { delivery, address } = attempt
-  const own: [string, string][] = [
-    ['Content-Type', asReceived(content.contentType)],
-    ['User-Agent', asText(delivery.userAgent)],
-    ['X-Broker-Channel-ID', asText(receiver.channelId)],
-    ['X-Broker-Consumer-ID', asText(receiver.consumerId)],
-    ['X-Broker-Message-ID', asText(content.messageId)],
-    [delivery.tokenHeader, asText(receiver.token)],
-    ['X-Broker-Message-Priority', String(job.priority)],
-    ['X-Request-ID', attempt.requestId],
-    ...signatures(job, content, attempt.now),
+  const signed = signatures(job, content, attempt.now)
+  const own = [
+    ...constantHeaders(job.receiver, delivery),
+    'Content-Type',
+    asReceived(content.contentType),
+    'X-Broker-Message-ID',
+    asText(content.messageId),
+    'X-Broker-Message-Priority',
+    String(job.priority),
+    'X-Request-ID',
+    attempt.requestId,
+    ...signed.flat(),
   ]
-  const taken = new Set([...own.map(([name]) => name.toLowerCase()), 'x-broker-metadata-headers'])
+  const taken = new Set(['x-broker-metadata-headers'])
+  if (content.headers.length > 0)
+    for (let at = 0; at < own.length; at += 2) taken.add((own[at] ?? '').toLowerCase())
   const forwarded = content.headers.filter(([name]) => !taken.has(name.toLowerCase()))
   // The bytes of header names and the units of texts have the same order.
   const names = forwarded.map(([name]) => name).sort()
-  own.push(['X-Broker-Metadata-Headers', names.join(',')])
+  own.push('X-Broker-Metadata-Headers', names.join(','))
   const isAuthorized = forwarded.some(([name]) => name.toLowerCase() === 'authorization')
   const authorization = isAuthorized ? null : authorizationOf(address)
-  if (authorization !== null) own.push(['Authorization', authorization])
-  return [...own, ...forwarded.map(([name, value]) => [name, asReceived(value)])].flat()
+  if (authorization !== null) own.push('Authorization', authorization)
+  for (const [name, value] of forwarded) own.push(name, asReceived(value))
+  return own
+}
+
+/** The headers that all attempts at a consumer have, as long as it is what it was when it was read. */
+const constants = new WeakMap<Receiver, readonly string[]>()
+
+function constantHeaders(receiver: Receiver, delivery: WebhookSettings['delivery']): readonly string[] {
+  const known = constants.get(receiver)
+  if (known !== undefined) return known
+  const headers = [
+    'User-Agent',
+    asText(delivery.userAgent),
+    'X-Broker-Channel-ID',
+    asText(receiver.channelId),
+    'X-Broker-Consumer-ID',
+    asText(receiver.consumerId),
+    delivery.tokenHeader,
+    asText(receiver.token),
+  ]
+  constants.set(receiver, headers)
+  return headers
 }
 
 /** Signed with each of the consumer's secrets, so that it can be checked with the old one and with the new one. */
@@ -73,10 +97,15 @@ const escaped = (bytes: string): string =>
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
   )
 
+/** Most texts are nothing but these. */
+const PLAIN = /^[\x20-\x7e]*$/
+
 /** Texts are sent in UTF-8: a header is written byte by byte, one for each character. */
-const asText = (text: string): string => escaped(Buffer.from(text, 'utf8').toString('latin1'))
+const asText = (text: string): string =>
+  PLAIN.test(text) ? text : escaped(Buffer.from(text, 'utf8').toString('latin1'))
 
 /** What came in a header is one character for each byte already, and is sent as it came. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: all that fit into a byte
 const BYTES = /^[\x00-\xff]*$/
-const asReceived = (value: string): string => (BYTES.test(value) ? escaped(value) : asText(value))
+const asReceived = (value: string): string =>
+  PLAIN.test(value) || !BYTES.test(value) ? asText(value) : escaped(value)

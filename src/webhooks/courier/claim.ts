@@ -90,7 +90,7 @@ export interface ClaimRequest {
   readonly consumers: readonly number[]
   /** Jobs in all, at most. */
   readonly most: number
-  /** Jobs of one consumer, at most. Asked within the transaction: it must not change anything. */
+  /** Jobs of one consumer, at most. Asked within the transaction, and again when that is run again. */
   roomOf(receiver: Receiver): number
   readonly claim: string
   readonly now: Instant

@@ -1,7 +1,7 @@
 /**
- * The courier: claims the ready jobs of push consumers, as many as have room, delivers each and settles what came of it. It hears
- * of ready jobs from whoever makes them, and looks for them itself every now and then, so that none waits for ever. One that
- * was claimed begins at once; whatever happens to it, it is settled, handed back, or its claim lapses and recovery has it.
+ * The courier: claims the ready jobs of push consumers, as many as have room and some ahead of that, delivers each and settles what
+ * came of it. It hears of ready jobs from whoever makes them, and looks for them itself every now and then, so that none waits for
+ * ever. Whatever happens to a job that was claimed, it is settled, handed back, or its claim lapses and recovery has it.
  */
 import { backoffDelayMs } from '../../core/backoff.ts'
 import { Changes } from '../../core/changes.ts'
@@ -13,6 +13,7 @@ import type { CourierParts } from '../parts.ts'
 import { Rounds } from '../rounds.ts'
 import { claimUs } from '../settings.ts'
 import { Allowances } from './allowances.ts'
+import { Announcer } from './announcer.ts'
 import { type Attempted, Attempts } from './attempts.ts'
 import { Breaker } from './breaker.ts'
 import { claimJobs } from './claim.ts'
@@ -44,6 +45,7 @@ export class Courier {
   readonly #recovery: Recovery
   readonly #attempts: Attempts
   readonly #discovery: Rounds
+  readonly #announcer: Announcer
   /** Consumers that may have ready jobs; those that were asked last stand last. */
   readonly #wanted = new Set<number>()
   /** Those of them that got jobs since the last claim began. */
@@ -83,10 +85,12 @@ export class Courier {
       allowances: this.#allowances,
       breaker: this.#breaker,
       settling: this.#settling,
+      othersWait: () => this.#othersWait,
       onFreed: (consumer, mayHaveMore) => (mayHaveMore ? this.wake([consumer]) : this.#moved()),
     })
     const everyUs = microseconds(delivery.rationalDelaySeconds)
     this.#discovery = new Rounds(clock, everyUs, () => this.#discover())
+    this.#announcer = new Announcer(db, log)
   }
 
   /** Jobs that were claimed and are not settled. */
@@ -101,13 +105,22 @@ export class Courier {
 
   /** Begins to deliver. */
   start(): void {
+    this.#announcer.listen((consumers) => this.#hear(consumers))
     this.#discovery.now()
     this.#recovery.start()
     this.#claiming ??= this.#claimForEver()
   }
 
-  /** These consumers may have jobs that are ready. */
+  /** These consumers may have jobs that are ready. Those that get nothing here now are told to other servers. */
   wake(consumers: Iterable<number>): void {
+    const all = [...consumers]
+    const isAway = this.#claiming === null || this.#stopping || this.#free <= 0
+    const hasRoom = (consumer: number) => this.#allowances.mayHaveRoom(consumer, this.#othersWait)
+    this.#announcer.announce(isAway ? all : all.filter((consumer) => !hasRoom(consumer)))
+    this.#hear(all)
+  }
+
+  #hear(consumers: Iterable<number>): void {
     for (const consumer of consumers) {
       this.#wanted.add(consumer)
       this.#woken.add(consumer)
@@ -118,6 +131,7 @@ export class Courier {
   /** Claims nothing more. What still runs after `withinMs` is cut short and handed back. */
   async stop(withinMs = STOP_MS): Promise<void> {
     this.#stopping = true
+    this.#attempts.stop()
     this.#rateAlarm?.cancel()
     let isQuiet = false
     void Promise.all([this.#discovery.stop(), this.#recovery.stop(), this.#claiming]).then(() => {
@@ -132,14 +146,25 @@ export class Courier {
     await this.#changes.until(haveEnded)
     await this.#changes.within(LAST_WRITES_MS, () => this.held === 0)
     this.#settling.stop()
-    await this.#breaker.idle()
+    await Promise.all([this.#announcer.stop(), this.#breaker.idle()])
     await this.#origins.close()
   }
 
-  /** Attempts that may begin now. */
+  /** Jobs that may be claimed now: one for each free worker, and as many ahead as there are workers. */
   get #free(): number {
     const { workers, maxQueue } = this.#options.settings.delivery
-    return Math.min(workers - this.#allowances.running, maxQueue - this.held, this.#contents.room)
+    const { running, waiting } = this.#allowances
+    return Math.min(2 * workers - running - waiting, maxQueue - this.held, this.#contents.room)
+  }
+
+  /** The same, where these consumers are asked: most of them have nothing claimed ahead. */
+  #freeFor(consumers: readonly number[]): number {
+    const { workers } = this.#options.settings.delivery
+    return Math.min(this.#free, workers - this.#allowances.running + this.#allowances.mayWait(consumers))
+  }
+
+  get #othersWait(): boolean {
+    return this.#wanted.size > 1
   }
 
   #moved(): void {
@@ -157,6 +182,7 @@ export class Courier {
     } catch (error) {
       log.warn({ err: error }, 'ready webhook jobs could not be looked for; the next round tries again')
     }
+    this.#attempts.beginMore()
     this.#allowances.sweep()
     await this.#origins.sweep()
   }
@@ -181,24 +207,30 @@ export class Courier {
 
   /** Waits a moment for more attempts to end: a transaction for each of them would cost more than the attempts. */
   async #gather(): Promise<void> {
-    const { running } = this.#allowances
+    const { running, waiting } = this.#allowances
     if (running < FEW_RUNNING) return
-    await this.#changes.within(GATHER_MS, () => this.#stopping || this.#allowances.running <= running / 2)
+    const isEnough = () => this.#allowances.running + this.#allowances.waiting <= (running + waiting) / 2
+    await this.#changes.within(GATHER_MS, () => this.#stopping || isEnough())
   }
 
   async #claim(): Promise<void> {
     const { db, clock, settings } = this.#options
     this.#isMoved = false
-    const othersWait = this.#wanted.size > 1
+    const othersWait = this.#othersWait
     const consumers = this.#askable(othersWait)
-    const most = this.#free
+    const most = this.#freeFor(consumers)
     if (this.#stopping || consumers.length === 0 || most <= 0) return this.#awaitRates()
     this.#woken.clear()
     const now = clock.now()
+    const rooms = new Map<number, number>()
     const { jobs, receivers, finished } = await claimJobs(db, {
       consumers,
       most,
-      roomOf: (receiver) => this.#allowances.roomOf(receiver, othersWait),
+      roomOf: (receiver) => {
+        const room = this.#allowances.roomOf(receiver, othersWait)
+        rooms.set(receiver.number, room)
+        return room + this.#allowances.aheadOf(receiver)
+      },
       claim: this.#xids.next(),
       now,
       claimedUntil: later(now, claimUs(settings.delivery)),
@@ -208,11 +240,13 @@ export class Courier {
       this.#wanted.delete(consumer)
       if (!finished.has(consumer) || this.#woken.has(consumer)) this.#wanted.add(consumer)
     }
+    // More than this server has room for.
+    this.#announcer.announce(consumers.filter((consumer) => !finished.has(consumer)))
     // There may be more behind them; and behind those that were asked in vain stand others that were not.
     const othersStand = consumers.length === MOST_ASKED && finished.size > 0
     if (jobs.length > 0 || othersStand) this.#isMoved = true
     else this.#awaitRates()
-    if (jobs.length > 0) await this.#attempts.begin(jobs, () => this.#stopping)
+    if (jobs.length > 0) await this.#attempts.begin(jobs, rooms)
   }
 
   #askable(othersWait: boolean): readonly number[] {
