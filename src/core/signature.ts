@@ -34,8 +34,17 @@ const MAX_MESSAGE_READ = 4_000
 const MAX_FRAME = 120
 const HASH_DIGITS = 16
 
-/** The group that an error belongs to. */
-export function signatureOf({ errorClass, errorMessage, errorStack }: ErrorText): Signature {
+/** Signatures by the error that they were worked out of: who prepares a death does so before its transaction. */
+const known = new WeakMap<ErrorText, Signature>()
+
+/** The group that an error belongs to. Of the same object it is worked out once. */
+export function signatureOf(error: ErrorText): Signature {
+  const signature = known.get(error) ?? workedOut(error)
+  known.set(error, signature)
+  return signature
+}
+
+function workedOut({ errorClass, errorMessage, errorStack }: ErrorText): Signature {
   const kind = plainText(errorClass, MAX_CLASS)
   const message = maskText(errorMessage, MAX_MESSAGE, MAX_MESSAGE_READ)
   const frame =

@@ -2,7 +2,7 @@
  * Letters with the same service, original topic and key. To publish the older of two after the younger may undo what the younger
  * did; who sends letters back out of their order must know of those before.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { type Integer, type Session, type Statement, sql, type Value } from '../db/database.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
 import { type EventFacts, STATE, type StoredEvent, UNKNOWN } from './event.ts'
@@ -68,7 +68,7 @@ async function neighbour(session: Session, statement: Statement, event: Keyed): 
 
 /** The first eight bytes of the key's SHA-256 as a signed integer. Other keys may have the same: compare the keys too. */
 export const sameKeyOf = (key: Uint8Array): bigint =>
-  createHash('sha256').update(key).digest().readBigInt64BE()
+  Buffer.from(hash('sha256', key, 'hex').slice(0, 16), 'hex').readBigInt64BE()
 
 /** The key that an event is about: the record's, or the one that was put into it (`key_format: uber`). */
 export const eventKey = (key: Uint8Array | null, { originalKey }: EventFacts): Uint8Array | null =>

@@ -27,6 +27,8 @@ export interface RecordStore {
    * offsets may be committed. Throws `StoreUnavailable` when the store is away; nothing is stored then.
    */
   store(records: readonly RawRecord[]): Promise<Stored>
+  /** The same in two steps: works out what can be known of records before the store is asked. What it gives stores them. */
+  prepare(records: readonly RawRecord[]): () => Promise<Stored>
   /** Puts on record that offsets of a partition were lost. */
   gap(gap: Gap): Promise<void>
 }

@@ -26,9 +26,10 @@ import {
   UNKNOWN,
   type Warning,
 } from './event.ts'
+import { queueOf } from './intake/cause.ts'
 import { type Assigned, readEvent } from './intake/read-event.ts'
-import { queueOf, withWarnings } from './intake/store-incoming.ts'
-import { sameKey } from './intake/store-packed.ts'
+import { withWarnings } from './intake/store-incoming.ts'
+import { sameKeyOfRecord } from './intake/store-packed.ts'
 import { isTopicName, isUuid } from './names.ts'
 import { outputOf } from './return/claim.ts'
 import { lockEvent } from './return/service-queue.ts'
@@ -189,7 +190,7 @@ async function moveEvent(
   if (queueOf(facts) === queueOf(event)) return event
   const letter = await lockLetter(work.tx, event.letterId)
   if (letter === null) throw new Error(`letter ${event.letterId} is gone although it was locked`)
-  const hash = sameKey({ record: recordOf(event), facts })
+  const hash = sameKeyOfRecord({ record: recordOf(event), facts })
   await work.tx.run(writeService, event.letterId, service, originalTopic, factsBytes(facts), hash)
   const { id, source, engine, lastFailureAt } = letter
   const drawer = await registers.drawers.numberOf(work, {

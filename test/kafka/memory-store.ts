@@ -32,6 +32,10 @@ export class MemoryStore implements RecordStore {
     return { received: records.length, created, duplicates: records.length - created, reopened: 0 }
   }
 
+  prepare(records: readonly RawRecord[]): () => Promise<Stored> {
+    return () => this.store(records)
+  }
+
   async gap(gap: Gap): Promise<void> {
     this.#try()
     this.gaps.push(gap)

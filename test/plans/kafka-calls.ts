@@ -1,6 +1,6 @@
 /** Every statement of Kafka on PostgreSQL with values that make a scan of the tables show, as load-kafka.ts fills them. */
-import { dlqId } from '../../src/kafka/event.ts'
-import { packed } from '../../src/kafka/intake/store-packed.ts'
+import { dlqId, type EventFacts } from '../../src/kafka/event.ts'
+import { bytesOf, packed } from '../../src/kafka/intake/store-packed.ts'
 import { sameKeyOf } from '../../src/kafka/later-same-key.ts'
 import { record } from '../harness/kafka-records.ts'
 import { deathNote, deathNotes } from './death-notes.ts'
@@ -31,6 +31,23 @@ const sameKey: readonly Argument[] = [
   ...place,
 ]
 
+const FACTS: EventFacts = {
+  service: SERVICE,
+  originalTopic: ORIGINAL_TOPIC,
+  type: 'created',
+  correlationId: null,
+  mintedCorrelationId: null,
+  originalEventId: null,
+  readFrom: null,
+  exception: {},
+  family: null,
+  origin: {},
+  attemptsReported: null,
+  valueForm: 'json',
+  reasons: [],
+  warnings: [],
+}
+
 /** New records of these numbers, as one statement takes them. */
 const records = (count: number): Argument[] =>
   packed(
@@ -38,26 +55,9 @@ const records = (count: number): Argument[] =>
       const made = record({ topic: TOPIC, offset: 10_000_000 + n })
       return {
         record: made,
-        fingerprint: Buffer.alloc(32, n),
-        place: '',
-        sourceId: '',
-        ownId: null,
-        facts: {
-          service: SERVICE,
-          originalTopic: ORIGINAL_TOPIC,
-          type: 'created',
-          correlationId: null,
-          mintedCorrelationId: null,
-          originalEventId: null,
-          readFrom: null,
-          exception: {},
-          family: null,
-          origin: {},
-          attemptsReported: null,
-          valueForm: 'json',
-          reasons: [],
-          warnings: [],
-        },
+        facts: FACTS,
+        bytes: bytesOf({ record: made, fingerprint: Buffer.alloc(32, n), facts: FACTS }),
+        sameKey: sameKeyOf(Buffer.from(KEY)),
         // Beyond all that are there.
         dlqId: dlqId(uuidOf(1, 900_000_000 + n)),
         orderTs: made.timestampMs,

@@ -5,16 +5,16 @@
  */
 import { type Instant, instant } from '../../core/clock.ts'
 import { sql, type Transaction } from '../../db/database.ts'
-import { bury, type Cause, type Death, PLAIN_RECORD, type Taking } from '../../letters/bury.ts'
+import { bury, type Death, type Taking } from '../../letters/bury.ts'
 import { captureStatement } from '../../letters/capture.ts'
 import type { Registers } from '../../letters/drawers.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import { type CaseRow, lockLettersOf } from '../../letters/locked.ts'
 import type { OfficeWork } from '../../letters/work.ts'
-import { type EventId, KAFKA, KAFKA_OPERATIONS, STATE, SYSTEM } from '../event.ts'
+import { type EventId, STATE } from '../event.ts'
 import { type KnownSend, readSendsByIds } from './known-sends.ts'
-import { correlationOf, type Entry, failedBy, queueOf } from './store-incoming.ts'
-import { bytesOf, packed, sameKey, unpacked } from './store-packed.ts'
+import { correlationOf, type Entry } from './store-incoming.ts'
+import { packed, unpacked } from './store-packed.ts'
 import { insertRecord, registration, renewAll, takeIntakes } from './store-renew.ts'
 import { type Settled, settleOpenSends } from './store-settle.ts'
 import type { Sorted } from './store-sort.ts'
@@ -54,53 +54,18 @@ export async function buryRecords(
   { created, reopened }: Sorted,
   { letters }: Cases,
 ): Promise<readonly Settled[]> {
-  const causeOf = causes()
   const deaths = [
-    ...created.map((entry) => deathOf(work, entry, causeOf(entry), null)),
-    ...reopened.map(({ entry, ...known }) => deathOf(work, entry, causeOf(entry), known)),
+    ...created.map((entry) => deathOf(work, entry, null)),
+    ...reopened.map(({ entry, ...known }) => deathOf(work, entry, known)),
   ]
   const settled: Settled[] = []
   await bury(work, registers, takingRecords(work, letters, created.length, settled), deaths)
   return settled
 }
 
-/** What letters say about a failure that no header explains. */
-const UNKNOWN_CLASS = 'unknown'
-
-const RECORD: Cause['record'] = {
-  ...PLAIN_RECORD,
-  captured: KAFKA_OPERATIONS.received,
-  reopened: KAFKA_OPERATIONS.reopened,
-  actor: SYSTEM.actor,
-}
-
-/** What records died of. Deaths of the same kind come in swarms and share one cause. */
-function causes(): (entry: Entry) => Cause {
-  const kinds = new Map<string, Cause>()
-  return ({ facts }) => {
-    const { class: errorClass = UNKNOWN_CLASS, message: errorMessage = '', stack = null } = facts.exception
-    const queue = queueOf(facts)
-    const kind = JSON.stringify([queue, errorClass, errorMessage, stack])
-    const cause = kinds.get(kind) ?? {
-      source: KAFKA,
-      engine: KAFKA,
-      queue,
-      reason: 'failed',
-      errorClass,
-      errorMessage,
-      errorStack: stack,
-      failedBy: failedBy(facts),
-      record: RECORD,
-    }
-    kinds.set(kind, cause)
-    return cause
-  }
-}
-
 function deathOf(
   { now }: OfficeWork,
   entry: Entry,
-  cause: Cause,
   known: { readonly letterId: LetterId; readonly send: EventId } | null,
 ): RecordDeath {
   const { record, dlqId, sourceId } = entry
@@ -109,7 +74,7 @@ function deathOf(
   return {
     entry,
     send: known?.send ?? null,
-    cause,
+    cause: entry.cause,
     caseId: known?.letterId ?? null,
     sourceId,
     diedAs: sourceId,
@@ -182,8 +147,8 @@ function takingRecords(
     async each({ entry }, id) {
       intake = (intake ?? (await takeIntakes(tx, created))) + 1
       const { record, facts } = entry
-      const { key, facts: packedFacts, ...content } = bytesOf(entry)
-      const place = [entry.orderTs, record.offset, intake, record.timestampMs, sameKey(entry)] as const
+      const { key, facts: packedFacts, ...content } = entry.bytes
+      const place = [entry.orderTs, record.offset, intake, record.timestampMs, entry.sameKey] as const
       const valueNull = record.value === null ? 1 : 0
       const names = [entry.dlqId, facts.service, facts.originalTopic, record.topic] as const
       await tx.run(insertEvent, id, ...place, record.partition, valueNull, ...names, key, packedFacts)

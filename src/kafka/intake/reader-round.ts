@@ -1,6 +1,7 @@
 /**
- * Reads from one broker all partitions that it leads: fetch, decode, store, commit. While the records of an answer are stored, the next
- * answer is under way; so two of them are in memory at most. Records are put into the store for as long as it takes.
+ * Reads from one broker all partitions that it leads: fetch, decode, store, commit. While records are stored, the next ones are decoded
+ * and prepared, and the next answer is under way; so three answers are in memory at most. Records are put into the store for as long as
+ * it takes, and those that were read later not before them.
  */
 import type { ConnectionPool } from '@platformatic/kafka'
 import { type BackoffPolicy, backoffDelayMs } from '../../core/backoff.ts'
@@ -8,7 +9,7 @@ import type { Log } from '../../core/log.ts'
 import { StoreUnavailable } from '../../db/database.ts'
 import type { BrokerLink } from '../client-link.ts'
 import type { RawRecord } from '../event.ts'
-import type { Gap, KafkaListener, RecordStore } from '../ports.ts'
+import type { Gap, KafkaListener, RecordStore, Stored } from '../ports.ts'
 import type { KafkaSettings } from '../settings.ts'
 import type { Commits } from './commits.ts'
 import { BatchUnreadable, decodeBatches, nextOffset } from './reader-batches.ts'
@@ -63,6 +64,7 @@ export async function readFrom(
   readers: readonly PartitionReader[],
   signal: AbortSignal,
 ): Promise<void> {
+  const storing = new Storing(parts, signal)
   let turn = 0
   const ask = (): Promise<readonly Answered[] | null> => {
     const open = readers.filter(({ isResting, fetchAt }) => !isResting && fetchAt >= 0n)
@@ -73,16 +75,21 @@ export async function readFrom(
     asked.catch(() => {})
     return asked
   }
-  for (let asked = ask(); !signal.aborted; ) {
-    const answers = await asked
-    if (signal.aborted || answers === null) return
-    // Something came between asking and this answer where the places differ: it is asked for again.
-    const valid = answers.filter(({ reader, from }) => reader.fetchAt === from && !reader.isResting)
-    for (const { reader, answer, from } of valid) {
-      if (answer.errorCode === 0) reader.fetchAt = nextOffset({ from, batches: answer.batches })
+  try {
+    for (let asked = ask(); !signal.aborted; ) {
+      const answers = await asked
+      if (signal.aborted || answers === null) return
+      // Something came between asking and this answer where the places differ: it is asked for again.
+      const valid = answers.filter(({ reader, from }) => reader.fetchAt === from && !reader.isResting)
+      for (const { reader, answer, from } of valid) {
+        if (answer.errorCode === 0) reader.fetchAt = nextOffset({ from, batches: answer.batches })
+      }
+      asked = ask()
+      await takeIn(parts, storing, valid, signal)
     }
-    asked = ask()
-    await takeIn(parts, valid, signal)
+  } finally {
+    // Where reading goes on after this is where it ends.
+    await storing.idle()
   }
 }
 
@@ -108,17 +115,22 @@ async function fetch(
   })
 }
 
-async function takeIn(parts: RoundParts, answers: readonly Answered[], signal: AbortSignal): Promise<void> {
+async function takeIn(
+  parts: RoundParts,
+  storing: Storing,
+  answers: readonly Answered[],
+  signal: AbortSignal,
+): Promise<void> {
   let chunk: Chunk | null = null
-  /** False when the round ended before the store took it. */
+  /** False when the round ended before the store took what came before. */
   const flush = async (): Promise<boolean> => {
     const full = chunk
     chunk = null
-    return full === null || keep(parts, full, signal)
+    return full === null || storing.begin(full)
   }
   for (const { reader, from, answer } of answers) {
     if (answer.errorCode !== 0) {
-      if (!(await flush())) return
+      if (!(await flush()) || !(await storing.idle())) return
       await onRefused(parts, reader, answer, signal)
       continue
     }
@@ -139,21 +151,47 @@ async function takeIn(parts: RoundParts, answers: readonly Answered[], signal: A
       parts.board.partitionTrouble(reader, null)
     } catch (error) {
       if (!(error instanceof BatchUnreadable)) throw error
-      if (!(await flush())) return
+      if (!(await flush()) || !(await storing.idle())) return
       parts.readers.restAt(reader, error)
     }
   }
   await flush()
 }
 
-async function keep(parts: RoundParts, chunk: Chunk, signal: AbortSignal): Promise<boolean> {
-  if (!(await keepChunk(parts, chunk, signal))) return false
-  for (const [reader, offset] of chunk.reached) {
-    if (offset === reader.doneAt) continue
-    reader.doneAt = offset
-    parts.commits.note({ topic: reader.topic, partition: reader.partition, offset })
+/** Puts chunks into the store one after the other. While one is being stored, the next one is prepared. */
+class Storing {
+  readonly #parts: RoundParts
+  readonly #signal: AbortSignal
+  #underWay: Promise<boolean> = Promise.resolve(true)
+
+  constructor(parts: RoundParts, signal: AbortSignal) {
+    this.#parts = parts
+    this.#signal = signal
   }
-  return true
+
+  /** Begins to store a chunk once the one before it is durable. False when the round ended before. */
+  async begin(chunk: Chunk): Promise<boolean> {
+    const store = this.#parts.store.prepare(chunk.records)
+    if (!(await this.#underWay)) return false
+    this.#underWay = this.#keep(chunk, store)
+    return true
+  }
+
+  /** Resolves when nothing is being stored. False when the round ended before everything was. */
+  idle(): Promise<boolean> {
+    return this.#underWay
+  }
+
+  async #keep(chunk: Chunk, store: () => Promise<Stored>): Promise<boolean> {
+    const { commits } = this.#parts
+    if (!(await keepChunk(this.#parts, chunk, store, this.#signal))) return false
+    for (const [reader, offset] of chunk.reached) {
+      if (offset === reader.doneAt) continue
+      reader.doneAt = offset
+      commits.note({ topic: reader.topic, partition: reader.partition, offset })
+    }
+    return true
+  }
 }
 
 async function onRefused(
@@ -224,10 +262,15 @@ class Chunk {
 }
 
 /** Stores a chunk. False when `signal` came before the store could: nothing is stored then. */
-function keepChunk(parts: RoundParts, chunk: Chunk, signal: AbortSignal): Promise<boolean> {
+function keepChunk(
+  parts: RoundParts,
+  chunk: Chunk,
+  store: () => Promise<Stored>,
+  signal: AbortSignal,
+): Promise<boolean> {
   if (chunk.records.length === 0) return Promise.resolve(!signal.aborted)
   return insist(parts, signal, async () => {
-    const stored = await parts.store.store(chunk.records)
+    const stored = await store()
     parts.listener?.stored?.(chunk.topic, stored)
   })
 }

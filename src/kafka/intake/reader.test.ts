@@ -2,11 +2,15 @@
  * Reading from a real broker. The store is a double in memory with the same promises: the real one is tested on its own, and both
  * together in test/kafka.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, expect, it } from 'vitest'
 import { describeKafka, kafkaBroker, newName, settingsFor, type Topics } from '../../../test/harness/kafka.ts'
+import { PATIENCE_MS } from '../../../test/harness/limits.ts'
 import { MemoryStore, text } from '../../../test/kafka/memory-store.ts'
 import { silentLog } from '../../core/log.ts'
 import { SystemClock } from '../../core/system-clock.ts'
+import type { RawRecord } from '../event.ts'
+import type { Stored } from '../ports.ts'
 import type { KafkaSettings } from '../settings.ts'
 import { Reader } from './reader.ts'
 
@@ -21,6 +25,35 @@ function read(settings: KafkaSettings, store = new MemoryStore()) {
   running.add(reader)
   reader.start()
   return { reader, store }
+}
+
+/** Lets go of records only when the next ones are prepared, as long as there are more. */
+class PatientStore extends MemoryStore {
+  readonly #all: number
+  prepared = 0
+  stored = 0
+  storing = 0
+  mostAtOnce = 0
+
+  constructor(all: number) {
+    super()
+    this.#all = all
+  }
+
+  override prepare(records: readonly RawRecord[]): () => Promise<Stored> {
+    this.prepared += 1
+    return super.prepare(records)
+  }
+
+  override async store(records: readonly RawRecord[]): Promise<Stored> {
+    this.storing += 1
+    this.mostAtOnce = Math.max(this.mostAtOnce, this.storing)
+    const done = await super.store(records)
+    while (this.size < this.#all && this.prepared <= this.stored + 1) await nextTurn()
+    this.stored += 1
+    this.storing -= 1
+    return done
+  }
 }
 
 const reads = (kafka: Topics, ...dlqTopics: readonly string[]) => settingsFor(kafka.bootstrap, { dlqTopics })
@@ -81,6 +114,20 @@ describeKafka('intake', () => {
     read(settings, store)
     await expect.poll(() => store.size).toBe(4)
     expect(store.received).toBe(4)
+  })
+
+  it('prepares records while those before them are being stored, and stores them one after the other', async () => {
+    const kafka = await kafkaBroker()
+    const topic = await kafka.newTopic()
+    const records = numbered(3_500)
+    await kafka.produce(topic, records)
+    const settings = reads(kafka, topic)
+    const store = new PatientStore(records.length)
+    read(settings, store)
+    await expect.poll(() => store.size, { timeout: PATIENCE_MS }).toBe(records.length)
+    expect(store.values(topic)).toEqual(records.map(({ value }) => value))
+    expect([store.mostAtOnce, store.stored > 2]).toEqual([1, true])
+    await expect.poll(() => kafka.committedOffset(settings.groupId, topic)).toBe(BigInt(records.length))
   })
 
   it('reads all partitions, each in its order, and those that are added', async () => {

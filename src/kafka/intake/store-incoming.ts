@@ -1,11 +1,15 @@
 /** Records on their way into the store: what is worked out of each before the transaction, and what is decided in it. */
 import { randomUUID } from 'node:crypto'
 import { storable } from '../../core/content.ts'
+import type { Cause } from '../../letters/bury.ts'
 import type { LetterId } from '../../letters/letter.ts'
-import { type DlqId, type EventFacts, type EventId, type RawRecord, UNKNOWN, type Warning } from '../event.ts'
+import type { DlqId, EventFacts, EventId, RawRecord, Warning } from '../event.ts'
 import type { KafkaSettings } from '../settings.ts'
+import { factsBytes } from '../stored-event.ts'
+import { causes } from './cause.ts'
 import { derivedDlqId, fingerprintOf, ownDlqId } from './identity.ts'
 import { readEvent } from './read-event.ts'
+import { bytesOf, type EntryBytes, sameKeyOfRecord } from './store-packed.ts'
 
 /** A record with all that depends on nothing but itself. */
 export interface Incoming {
@@ -18,6 +22,11 @@ export interface Incoming {
   /** The name it brought along; null when it has none that can be used. */
   readonly ownId: DlqId | null
   readonly facts: EventFacts
+  readonly cause: Cause
+  /** What is kept of it. */
+  readonly bytes: EntryBytes
+  /** A hash of its key; null without one. */
+  readonly sameKey: bigint | null
 }
 
 /** A record that is new, with its name and its place in the order. */
@@ -34,19 +43,30 @@ export interface Reopening {
   readonly send: EventId
 }
 
-/** Works out what a record says. Never throws, whatever its bytes. */
-export function incoming(record: RawRecord, settings: KafkaSettings): Incoming {
-  const fingerprint = fingerprintOf(record)
-  const place = placeOf(record.topic, record.partition, record.offset)
-  return {
-    record,
-    fingerprint,
-    place,
-    sourceId: sourceIdOf(place, fingerprint),
-    ownId: ownDlqId(record),
-    facts: readEvent(record, settings, randomUUID),
-  }
+/** Works out what records say that are stored together. Never throws, whatever their bytes. */
+export function incoming(records: readonly RawRecord[], settings: KafkaSettings): readonly Incoming[] {
+  const causeOf = causes()
+  return records.map((record) => {
+    const fingerprint = fingerprintOf(record)
+    const place = placeOf(record.topic, record.partition, record.offset)
+    const facts = readEvent(record, settings, randomUUID)
+    return {
+      record,
+      fingerprint,
+      place,
+      sourceId: sourceIdOf(place, fingerprint),
+      ownId: ownDlqId(record),
+      facts,
+      cause: causeOf(facts),
+      bytes: bytesOf({ record, fingerprint, facts }),
+      sameKey: sameKeyOfRecord({ record, facts }),
+    }
+  })
 }
+
+/** The same record with what the store knows about it. */
+export const withFacts = (each: Incoming, facts: EventFacts): Incoming =>
+  facts === each.facts ? each : { ...each, facts, bytes: { ...each.bytes, facts: factsBytes(facts) } }
 
 /** The name of a record that brings none along, or one that is taken. */
 export const derivedId = ({ record, fingerprint }: Incoming): DlqId => derivedDlqId(record, fingerprint)
@@ -54,12 +74,6 @@ export const derivedId = ({ record, fingerprint }: Incoming): DlqId => derivedDl
 /** Facts with what the store knows about them. */
 export const withWarnings = (facts: EventFacts, more: readonly Warning[]): EventFacts =>
   more.length === 0 ? facts : { ...facts, warnings: [...new Set([...facts.warnings, ...more])] }
-
-/** The queue of the drawer that letters of this event lie in. */
-export const queueOf = ({ service, originalTopic }: Pick<EventFacts, 'service' | 'originalTopic'>): string =>
-  `${service}/${originalTopic}`
-
-export const failedBy = ({ service }: EventFacts): string | null => (service === UNKNOWN ? null : service)
 
 /** Correlation ids are indexed; those of consumers have 36 characters. */
 const MAX_CORRELATION_BYTES = 256

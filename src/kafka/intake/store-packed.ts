@@ -7,7 +7,7 @@ import type { List, Value } from '../../db/database.ts'
 import { eventKey, sameKeyOf } from '../later-same-key.ts'
 import { factsBytes } from '../stored-event.ts'
 import { encodeHeaders, shownBytes } from '../wire/headers.ts'
-import type { Entry } from './store-incoming.ts'
+import type { Entry, Incoming } from './store-incoming.ts'
 
 /** What a letter and an event keep of a record, in bytes; NULL where there is nothing. */
 export interface EntryBytes {
@@ -21,7 +21,11 @@ export interface EntryBytes {
   readonly payload: Uint8Array | null
 }
 
-export const bytesOf = ({ record, fingerprint, facts }: Entry): EntryBytes => ({
+export const bytesOf = ({
+  record,
+  fingerprint,
+  facts,
+}: Pick<Incoming, 'record' | 'fingerprint' | 'facts'>): EntryBytes => ({
   fingerprint,
   facts: factsBytes(facts),
   headers: encodeHeaders(record.headers),
@@ -32,7 +36,7 @@ export const bytesOf = ({ record, fingerprint, facts }: Entry): EntryBytes => ({
 })
 
 /** A hash of the key; null without one. */
-export function sameKey({ record, facts }: Pick<Entry, 'record' | 'facts'>): bigint | null {
+export function sameKeyOfRecord({ record, facts }: Pick<Incoming, 'record' | 'facts'>): bigint | null {
   const key = eventKey(record.key, facts)
   return key === null ? null : sameKeyOf(key)
 }
@@ -64,8 +68,11 @@ export function unpacked(first: number): string {
         ${PARTS.map((part) => `${part}_length`).join(', ')}, n)`
 }
 
-export function packed(entries: readonly Entry[]): Value[] {
-  const all = entries.map(bytesOf)
+/** What goes into a statement of an entry. */
+type PackedEntry = Pick<Entry, 'record' | 'facts' | 'dlqId' | 'orderTs' | 'bytes' | 'sameKey'>
+
+export function packed(entries: readonly PackedEntry[]): Value[] {
+  const all = entries.map(({ bytes }) => bytes)
   const pieces: Uint8Array[] = []
   const starts: number[] = []
   let end = 1
@@ -77,7 +84,7 @@ export function packed(entries: readonly Entry[]): Value[] {
       end += piece.length
     }
   }
-  const list = (of: (entry: Entry) => List[number]): List => entries.map(of)
+  const list = (of: (entry: PackedEntry) => List[number]): List => entries.map(of)
   return [
     Buffer.concat(pieces),
     list(({ record }) => record.topic),
@@ -85,7 +92,7 @@ export function packed(entries: readonly Entry[]): Value[] {
     list(({ record }) => record.offset),
     list(({ record }) => record.timestampMs),
     list(({ orderTs }) => orderTs),
-    list(sameKey),
+    list(({ sameKey }) => sameKey),
     list(({ dlqId }) => dlqId),
     list(({ facts }) => facts.service),
     list(({ facts }) => facts.originalTopic),

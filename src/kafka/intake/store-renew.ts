@@ -5,7 +5,7 @@ import type { LetterId } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { STATE } from '../event.ts'
 import { correlationOf, type Entry, type Reopening } from './store-incoming.ts'
-import { bytesOf, type EntryBytes, PACKED_PARAMETERS, packed, sameKey, unpacked } from './store-packed.ts'
+import { PACKED_PARAMETERS, packed, unpacked } from './store-packed.ts'
 
 const LINK = `letter_id, number, record_offset, record_ts, superseded_at, partition, value_null, dlq_id, event_id, topic, facts, record_key,
   headers, value`
@@ -89,23 +89,20 @@ export async function renewAll(work: OfficeWork, round: readonly Reopening[]): P
     return
   }
   const before = await takeIntakes(tx, round.length)
-  const write = (
-    statement: Statement,
-    values: (each: Reopening & { readonly bytes: EntryBytes }, index: number) => Value[],
-  ): Promise<void> => tx.runEach(statement, all.map(values))
-  const all = round.map((each) => ({ ...each, bytes: bytesOf(each.entry) }))
+  const write = (statement: Statement, values: (each: Reopening, index: number) => Value[]): Promise<void> =>
+    tx.runEach(statement, round.map(values))
   const isNull = ({ record }: Entry): number => (record.value === null ? 1 : 0)
-  await write(keepLink, ({ entry, letterId, send, bytes }) => [
-    ...[letterId, now, send, bytes.payload, isNull(entry)],
+  await write(keepLink, ({ entry, letterId, send }) => [
+    ...[letterId, now, send, entry.bytes.payload, isNull(entry)],
   ])
-  await write(renewEvent, ({ entry, letterId, bytes }, index) => [
-    ...[letterId, entry.orderTs, entry.record.offset, entry.record.timestampMs, sameKey(entry)],
+  await write(renewEvent, ({ entry, letterId }, index) => [
+    ...[letterId, entry.orderTs, entry.record.offset, entry.record.timestampMs, entry.sameKey],
     ...[entry.record.partition, isNull(entry), entry.dlqId, entry.facts.service, entry.facts.originalTopic],
-    ...[entry.record.topic, bytes.key, bytes.facts, before + index + 1],
+    ...[entry.record.topic, entry.bytes.key, entry.bytes.facts, before + index + 1],
   ])
-  await write(renewContents, ({ entry, letterId, bytes }) => [
-    ...[letterId, correlationOf(entry), entry.record.partition, bytes.kind, bytes.reference],
-    ...[bytes.headers, bytes.payload],
+  await write(renewContents, ({ entry, letterId }) => [
+    ...[letterId, correlationOf(entry), entry.record.partition, entry.bytes.kind, entry.bytes.reference],
+    ...[entry.bytes.headers, entry.bytes.payload],
   ])
   await write(insertRecord, ({ entry, letterId }) => registration(entry, letterId))
 }

@@ -5,7 +5,14 @@ import { type DlqId, dlqId, type EventId, type Warning } from '../event.ts'
 import { type Known, takenAmong } from './known-records.ts'
 import { isElsewhere, type KnownSend } from './known-sends.ts'
 
-import { derivedId, type Entry, type Incoming, type Reopening, withWarnings } from './store-incoming.ts'
+import {
+  derivedId,
+  type Entry,
+  type Incoming,
+  type Reopening,
+  withFacts,
+  withWarnings,
+} from './store-incoming.ts'
 import { advance, type Books, bookOf } from './store-partitions.ts'
 
 /** What came in, sorted; each in the order in which it came. */
@@ -90,13 +97,9 @@ export function arrange(
       ...(isDoubleName ? (['duplicate_event_id'] as const) : []),
       ...(isSpent ? (['duplicate_retry'] as const) : []),
     ]
-    const facts = withWarnings(each.facts, warnings)
-    const entry: Entry = {
-      ...each,
-      facts: isDoubleName && each.ownId !== null ? { ...facts, duplicateOf: each.ownId } : facts,
-      dlqId: id,
-      orderTs,
-    }
+    const warned = withWarnings(each.facts, warnings)
+    const facts = isDoubleName && each.ownId !== null ? { ...warned, duplicateOf: each.ownId } : warned
+    const entry: Entry = { ...withFacts(each, facts), dlqId: id, orderTs }
     if (send === undefined || isSpent) {
       book.created++
       created.push(entry)

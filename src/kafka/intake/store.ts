@@ -41,13 +41,17 @@ export function createRecordStore({
   settings,
   listener,
 }: RecordStoreOptions): RecordStore {
-  return {
-    async store(records) {
-      if (records.length === 0) return NOTHING_STORED
-      const all = records.map((record) => incoming(record, settings))
+  const prepare: RecordStore['prepare'] = (records) => {
+    const all = incoming(records, settings)
+    return async () => {
+      if (all.length === 0) return NOTHING_STORED
       const done = await inOffice(db, clock, 'kafka.store', (work) => storeAll(work, registers, all))
       return tell(done, listener)
-    },
+    }
+  }
+  return {
+    prepare,
+    store: async (records) => prepare(records)(),
     async gap(gap) {
       await inOffice(db, clock, 'kafka.gap', (work) => recordGap(work, gap))
       listener?.gap?.(gap)
