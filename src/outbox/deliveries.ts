@@ -70,45 +70,55 @@ export class Deliveries {
   }
 
   #deliverMore(transport: Transport): void {
-    const { held, changes, settings } = this.#context
+    const { held, settings } = this.#context
     while (this.#active < settings.concurrency && !this.#stopping) {
       const next = held.next()
       if (next === undefined) return
       this.#active += 1
-      void this.#deliver(transport, next).then(() => {
-        this.#active -= 1
-        this.#deliverMore(transport)
-        changes.signal()
-      })
+      void this.#deliver(transport, next)
     }
+  }
+
+  #delivered(transport: Transport): void {
+    this.#active -= 1
+    this.#deliverMore(transport)
+    // Who waits for anything else is told when the outcome is written.
+    if (this.#active === 0) this.#context.changes.signal()
   }
 
   async #deliver(transport: Transport, held: Held): Promise<void> {
     const { clock, settings, meter } = this.#context
-    if (clock.now() >= held.claimedUntil) return this.#breakOff(held, GIVEN_BACK)
+    const now = clock.now()
+    if (now >= held.claimedUntil) {
+      this.#breakOff(held, GIVEN_BACK)
+      return this.#delivered(transport)
+    }
     const startedMs = performance.now()
     const ends = new AbortController()
-    const { promise: cut, reject } = Promise.withResolvers<never>()
-    held.cutShort = (reason) => {
-      reject(reason)
-      ends.abort(reason)
-    }
-    held.deliverBy = later(clock.now(), microseconds(settings.deliveryTimeoutSeconds))
+    held.deliverBy = later(now, microseconds(settings.deliveryTimeoutSeconds))
     try {
-      await Promise.race([transport.deliver(held.message, ends.signal), cut])
+      await new Promise<void>((resolve, reject) => {
+        held.cutShort = (reason) => {
+          reject(reason)
+          ends.abort(reason)
+        }
+        // Functions of applications may give something else than a promise.
+        Promise.resolve(transport.deliver(held.message, ends.signal)).then(resolve, reject)
+      })
       meter.dispatched((performance.now() - startedMs) / 1_000)
       this.#settling.settle(held, { kind: 'processed' })
       this.#context.held.passed(held)
     } catch (caught) {
       const thrown = legible(caught)
       // Where the claim is still ours, giving the message back says that it did not end this dispatcher.
-      if (thrown instanceof ClaimLost || thrown instanceof Stopped) return this.#breakOff(held, GIVEN_BACK)
-      meter.failed((performance.now() - startedMs) / 1_000)
-      this.#failed(held, thrown)
-    } finally {
-      held.cutShort = null
-      cut.catch(() => {})
+      if (thrown instanceof ClaimLost || thrown instanceof Stopped) this.#breakOff(held, GIVEN_BACK)
+      else {
+        meter.failed((performance.now() - startedMs) / 1_000)
+        this.#failed(held, thrown)
+      }
     }
+    held.cutShort = null
+    this.#delivered(transport)
   }
 
   #failed(held: Held, thrown: unknown): void {

@@ -1,5 +1,5 @@
 /** The log lines of an outbox: one per event, the prefix first, the fields in the text and beside it. */
-import type { Log } from '../core/log.ts'
+import { type Log, silentLog } from '../core/log.ts'
 
 type WorkerEvent = 'FETCH' | 'DISPATCH_SUCCESS' | 'DISPATCH_FAIL' | 'DUPLICATE' | 'SKIP_PROCESSED'
 
@@ -12,9 +12,10 @@ export type WorkerLog = (
 ) => void
 
 /** The log of the outbox called `outbox`. */
-export const workerLog =
-  (log: Log, outbox: string): WorkerLog =>
-  (event, fields, details) => {
+export function workerLog(log: Log, outbox: string): WorkerLog {
+  // There is a line for every message: those that nobody sees need no text.
+  if (log === silentLog) return () => {}
+  return (event, fields, details) => {
     const prefix = `OUTBOX_WORKER_${event}`
     const text = Object.entries(fields).map(([name, value]) => `${name}=${shown(value)}`)
     log[event === 'DISPATCH_FAIL' ? 'warn' : 'info'](
@@ -22,6 +23,7 @@ export const workerLog =
       [prefix, ...text].join(' '),
     )
   }
+}
 
 /** A value that ends where it seems to: what has white space or quotes is quoted. */
 const shown = (value: string | number): string =>

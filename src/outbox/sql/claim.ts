@@ -129,7 +129,7 @@ function postgresClaims(layout: Layout) {
     )
     const { parked, newest } = rows[0] ?? {}
     return {
-      messages: rows.filter(({ id }) => id !== null).map(messageOf),
+      messages: rows.filter(({ id }) => id !== null).map((row) => messageOf(row)),
       // What the statement made of tenants and lines.
       parked: parked == null ? [] : (JSON.parse(parked) as Line[]),
       newestFresh: newest == null ? null : instant(BigInt(newest)),
@@ -219,9 +219,11 @@ function sqliteClaims(layout: Layout) {
   }
 
   return async (db: Database, request: ClaimRequest): Promise<Claim> => {
-    // Most looks find nothing: they must not wait for the one writer that SQLite allows.
-    const some = await db.session('outbox.look', (session) => look(session, { ...request, limit: 1 }))
-    if (some.found.length === 0) return { messages: [], parked: [], newestFresh: null }
+    // Most looks find nothing: they must not wait for the one writer that SQLite allows. Behind a full claim there is more.
+    if (request.freshFrom === null) {
+      const some = await db.session('outbox.look', (session) => look(session, { ...request, limit: 1 }))
+      if (some.found.length === 0) return { messages: [], parked: [], newestFresh: null }
+    }
     return db.transaction('outbox.claim', async (tx) => {
       const { found, newestFresh } = await look(tx, request)
       const lines = new Map<string, { line: Line; among: Candidate[] }>()
@@ -253,7 +255,7 @@ function sqliteClaims(layout: Layout) {
       for (const row of ours) {
         const key = row.key ?? randomUUID()
         if (row.key === null) await tx.run(giveKey, row.id, key)
-        messages.push(messageOf({ ...row, id: String(row.id), key, claims: Number(row.claims) + 1 }))
+        messages.push(messageOf(row, key, Number(row.claims) + 1))
       }
       return { messages, parked, newestFresh }
     })

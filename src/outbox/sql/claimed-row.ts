@@ -1,5 +1,6 @@
 /** A claimed row: what is read of it, and the message that it makes. Columns of others may hold numbers, or nothing. */
 import { instant } from '../../core/clock.ts'
+import type { Integer } from '../../db/database.ts'
 import { asText, isTrue, type Layout, type Stored } from '../layout.ts'
 import type { ClaimedMessage } from '../message.ts'
 import type { ColumnName } from '../table-names.ts'
@@ -37,19 +38,29 @@ export function claimedRow(layout: Layout) {
   }
 }
 
-/** The message of a row. */
-export const messageOf = (row: ClaimedRow): ClaimedMessage => ({
+/** A row as it is read: an id of SQLite may be a number, and a row of others may have no key. */
+type ReadRow = Omit<ClaimedRow, 'id' | 'key'> & {
+  readonly id: Integer | string
+  readonly key: string | null
+}
+
+/** The message of a row, with the key and the claims that it has now. */
+export const messageOf = (
+  row: ReadRow,
+  key = row.key ?? '',
+  claims = Number(row.claims),
+): ClaimedMessage => ({
   id: String(row.id),
   tenantId: String(row.tenantId ?? ''),
   eventType: String(row.eventType ?? ''),
   payload: row.payload ?? new Uint8Array(0),
-  key: row.key,
+  key,
   createdAt: instant(BigInt(row.createdAt)),
   retryCount: Number(row.retryCount),
   orderingKey: row.orderingKey === null ? null : String(row.orderingKey),
   headers: headersOf(row.headers),
   correlationId: row.correlationId === null ? null : String(row.correlationId),
-  claims: Number(row.claims),
+  claims,
   alreadyProcessed: isTrue(row.alreadyProcessed),
 })
 
