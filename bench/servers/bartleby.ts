@@ -43,18 +43,43 @@ export async function startBartleby(
   return {
     url,
     pid: server.pid,
-    async fetch(address, { method, headers, body, signal }) {
-      const path = address.slice(url.length)
-      const reply = await pool.request({
-        path,
-        // The client calls with no others.
-        method: method as 'GET' | 'POST' | 'PATCH',
-        headers,
-        body: body ?? null,
-        signal,
-      })
-      return { status: reply.statusCode, text: () => reply.body.text() }
-    },
+    fetch: (address, { method, headers, body, signal }) =>
+      new Promise((resolve, reject) => {
+        let status = 0
+        const chunks: Buffer[] = []
+        let abort = () => {}
+        // Not by way of `request`, which makes a stream of every answer: 63 µs a call, and 30 µs so.
+        pool.dispatch(
+          // The client calls with no others.
+          {
+            path: address.slice(url.length),
+            method: method as 'GET' | 'POST' | 'PATCH',
+            headers,
+            body: body ?? null,
+          },
+          {
+            onRequestStart(controller) {
+              abort = () => controller.abort(new Error('aborted'))
+              if (signal.aborted) abort()
+              else signal.addEventListener('abort', abort)
+            },
+            onResponseStart(_, statusCode) {
+              status = statusCode
+            },
+            onResponseData(_, chunk) {
+              chunks.push(chunk)
+            },
+            onResponseEnd() {
+              signal.removeEventListener('abort', abort)
+              resolve({ status, text: async () => Buffer.concat(chunks).toString() })
+            },
+            onResponseError(_, error) {
+              signal.removeEventListener('abort', abort)
+              reject(error)
+            },
+          },
+        )
+      }),
     async stop() {
       await pool.close()
       server.kill('SIGTERM')

@@ -18,22 +18,26 @@ export class ClientGone extends Error {
   override readonly name = 'ClientGone'
 }
 
-const secondsFor = new WeakMap<IncomingMessage, number>()
+const SECONDS = Symbol('seconds for the body')
+
+interface Limited {
+  [SECONDS]?: number
+}
 
 /** How long the body of a request may take from when it is read. Set once for all APIs, so that none can forget it. */
-export function limitBodyTime(request: IncomingMessage, seconds: number): void {
-  secondsFor.set(request, seconds)
+export function limitBodyTime(request: IncomingMessage & Limited, seconds: number): void {
+  request[SECONDS] = seconds
 }
 
 /** The whole body; fails as soon as it is known to exceed `limit`, without reading the rest, and when it takes too long. */
-export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+export function readBody(request: IncomingMessage & Limited, limit: number): Promise<Buffer> {
   const declared = Number(request.headers['content-length'] ?? 0)
   if (declared > limit) return Promise.reject(tooLarge(limit))
   return new Promise((resolve, reject) => {
     let first: Buffer | undefined
     let more: Buffer[] | undefined
     let size = 0
-    const seconds = secondsFor.get(request)
+    const seconds = request[SECONDS]
     const late = () => {
       settle()
       reject(failure('body_late', { seconds: seconds ?? 0 }))

@@ -53,6 +53,19 @@ function processMetrics(): Registry {
   return processRegistry
 }
 
+/** What `find` gave for the same words. */
+function remembered<Words extends string[], Found>(
+  find: (...words: Words) => Found,
+): (...words: Words) => Found {
+  const known = new Map<string, Found>()
+  return (...words) => {
+    const key = words.join(' ')
+    const found = known.get(key) ?? find(...words)
+    known.set(key, found)
+    return found
+  }
+}
+
 export class Metrics {
   static readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE
 
@@ -78,6 +91,9 @@ export class Metrics {
     STORE_BUCKETS,
     ['verb'],
   )
+  /** Looked up once: the library finds the series of labels by a text that it makes of them, for every observation. */
+  readonly #requestsOf = remembered((path: string, code: string) => this.#requests.labels(path, code))
+  readonly #storeCallsOf = remembered((verb: string) => this.#storeCalls.labels(verb))
   readonly #storeFailures = this.#counter(
     'bartleby_store_failures_total',
     'Calls of the store that failed.',
@@ -165,11 +181,11 @@ export class Metrics {
   /** A request was answered; `path` is the route that served it, if any did. */
   observeRequest(path: string | undefined, code: number, seconds: number): void {
     if (path !== undefined) this.#handlers.observe(path, seconds)
-    this.#requests.labels(path ?? UNSERVED, String(code)).observe(seconds)
+    this.#requestsOf(path ?? UNSERVED, String(code)).observe(seconds)
   }
 
   observeStoreCall({ verb, seconds, ok }: StoreCall): void {
-    this.#storeCalls.labels(verb).observe(seconds)
+    this.#storeCallsOf(verb).observe(seconds)
     if (!ok) this.#storeFailures.labels(verb).inc()
   }
 

@@ -48,8 +48,13 @@ export type CallFacts = Pick<QueueCall, 'path' | 'summary' | 'role'> & { readonl
 /** The limit of calls that name no other. */
 const USUAL_LIMIT = 256_000
 
+const DONE: Readonly<Record<Format, Encoded>> = {
+  json: encodeMessage(ReplySchema, { code: 200 }, 'json'),
+  protobuf: encodeMessage(ReplySchema, { code: 200 }, 'protobuf'),
+}
+
 /** The answer of calls that have nothing to tell. */
-export const written: WriteReply = (format) => encodeMessage(ReplySchema, { code: 200 }, format)
+export const written: WriteReply = (format) => DONE[format]
 
 /** A call whose answer is only that it was done. */
 export function command<I extends DescMessage>(

@@ -187,9 +187,18 @@ function isRespelled(of: object, name: string): boolean {
   return other !== name && Object.hasOwn(of, other)
 }
 
-/** As protobuf names a field in JSON. */
-const camelCase = (name: string): string =>
-  name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+/** Names that were looked at, as protobuf has them in JSON. Clients use a few dozen; what they make up has no end. */
+const camelCases = new Map<string, string>()
+const MOST_REMEMBERED = 1_000
+
+function camelCase(name: string): string {
+  let camel = camelCases.get(name)
+  if (camel === undefined) {
+    camel = name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+    if (camelCases.size < MOST_REMEMBERED) camelCases.set(name, camel)
+  }
+  return camel
+}
 
 /** The name that was counted once too often. */
 function repeatedName(text: string): string {
