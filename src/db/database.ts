@@ -171,6 +171,14 @@ export interface Transaction extends Session {
   atCommit(statement: Statement, ...values: readonly Value[]): void
 }
 
+export interface TransactionOptions {
+  /**
+   * All statements are asked for before `work` first waits: on PostgreSQL the COMMIT travels with them, and the whole takes one round trip.
+   * `work` cannot change its mind any more: what must not be committed has to fail as a statement.
+   */
+  readonly oneTrip?: boolean
+}
+
 /** One finished use of the store, for metrics. */
 export interface StoreCall {
   readonly verb: string
@@ -188,7 +196,11 @@ export interface Database {
    * Runs `work` in one transaction and commits it. Serialisation failures, deadlocks and busy errors run it
    * again, a bounded number of times, so `work` must not have effects outside the transaction.
    */
-  transaction<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T>
+  transaction<T>(
+    verb: string,
+    work: (tx: Transaction) => Promise<T>,
+    options?: TransactionOptions,
+  ): Promise<T>
   /**
    * A transaction of exactly one statement, which commits by itself: on PostgreSQL one round trip instead of two.
    */

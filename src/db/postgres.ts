@@ -17,6 +17,7 @@ import {
   type StoreCall,
   StoreUnavailable,
   type Transaction,
+  type TransactionOptions,
   type Value,
 } from './database.ts'
 import { GatheringSocket } from './gathering-socket.ts'
@@ -180,8 +181,10 @@ class PostgresTransaction extends PostgresSession implements Transaction {
   isRerun = false
   readonly #atCommit: [Statement, readonly Value[]][] = []
   #firstFailure: unknown
+  #isOver = false
 
   protected override query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
+    if (this.#isOver) return Promise.reject(new TypeError(`'${statement.name}' comes after the commit`))
     const answer = super.query(statement, values)
     answer.catch((error: unknown) => {
       this.#firstFailure ??= error
@@ -196,6 +199,7 @@ class PostgresTransaction extends PostgresSession implements Transaction {
   }
 
   atCommit(statement: Statement, ...values: readonly Value[]): void {
+    if (this.#isOver) throw new TypeError(`'${statement.name}' comes after the commit`)
     this.#atCommit.push([statement, values])
   }
 
@@ -204,7 +208,9 @@ class PostgresTransaction extends PostgresSession implements Transaction {
     const flight: Promise<unknown>[] = this.#atCommit.map(([statement, values]) =>
       this.run(statement, ...values),
     )
-    await allOf(...flight, this.text('COMMIT'))
+    flight.push(this.text('COMMIT'))
+    this.#isOver = true
+    await allOf(...flight)
   }
 }
 
@@ -262,12 +268,16 @@ export class PostgresDatabase implements Database {
     this.#pool.on('error', () => {})
   }
 
-  async transaction<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  async transaction<T>(
+    verb: string,
+    work: (tx: Transaction) => Promise<T>,
+    { oneTrip = false }: TransactionOptions = {},
+  ): Promise<T> {
     const attempt = (isRerun: boolean) =>
       this.#connected((connection) => {
         const tx = new PostgresTransaction(connection)
         tx.isRerun = isRerun
-        return commit(tx, work)
+        return oneTrip ? commitInOneTrip(tx, work) : commit(tx, work)
       })
     return this.#observed(verb, () => withAttempts(attempt, lostRace), true)
   }
@@ -475,6 +485,21 @@ async function commit<T>(tx: PostgresTransaction, work: (tx: Transaction) => Pro
     return result
   } catch (error) {
     await tx.text('ROLLBACK').catch(() => {})
+    throw tx.causeOf(error)
+  }
+}
+
+/** A failed statement makes a ROLLBACK of the COMMIT behind it. */
+async function commitInOneTrip<T>(
+  tx: PostgresTransaction,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> {
+  const begun = tx.text(BEGIN)
+  const working = work(tx)
+  try {
+    const [result] = await allOf(working, begun, tx.commit())
+    return result
+  } catch (error) {
     throw tx.causeOf(error)
   }
 }

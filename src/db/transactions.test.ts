@@ -18,12 +18,36 @@ const put = sql(
 )
 const add = sql('test.add', 'UPDATE bartleby.accounts SET amount = amount + $2 WHERE name = $1')
 const read = sql('test.read', 'SELECT amount FROM bartleby.accounts WHERE name = $1', { bigints: true })
+const make = sql('test.make', 'INSERT INTO bartleby.accounts (name, amount) VALUES ($1, 0)')
 const divide = sql('test.divide', 'SELECT abs($1)')
 
 const amountOf = async (db: Database, name: string): Promise<number> => {
   const [row] = await db.session('test', (session) => session.rows<{ amount: bigint }>(read, name))
   return Number(row?.amount)
 }
+
+describe('a transaction of one trip on PostgreSQL', () => {
+  it('refuses statements that come after its commit', async () => {
+    const place = await barePostgres()
+    const db = openDatabase(place.url, { poolSize: 2 })
+    try {
+      await migrate(db, [accounts])
+      const late = db.transaction(
+        'test',
+        async (tx) => {
+          await tx.run(make, 'a')
+          await tx.run(make, 'b')
+        },
+        { oneTrip: true },
+      )
+      await expect(late).rejects.toThrow('comes after the commit')
+      expect(await amountOf(db, 'b')).toBeNaN()
+    } finally {
+      await db.close()
+      await place.dispose()
+    }
+  })
+})
 
 describe.each(bareStores)('a transaction on $name', (store) => {
   let place: FreshStore
@@ -55,6 +79,26 @@ describe.each(bareStores)('a transaction on $name', (store) => {
     })
     await expect(failing).rejects.toThrow('changed my mind')
     expect([await amountOf(db, 'a'), await amountOf(db, 'b')]).toEqual([0, 0])
+  })
+
+  it('keeps all or nothing of statements that travel with the commit in one trip', async () => {
+    const inOneTrip = (amount: number, twin: string) =>
+      db.transaction(
+        'test',
+        async (tx) => {
+          const adding = tx.run(add, 'a', amount)
+          const making = tx.run(make, twin)
+          tx.atCommit(add, 'b', amount)
+          await Promise.allSettled([adding, making])
+          return [await adding, await making]
+        },
+        { oneTrip: true },
+      )
+    const amounts = async () => [await amountOf(db, 'a'), await amountOf(db, 'b')]
+    await expect(inOneTrip(1, 'c')).resolves.toEqual([1, 1])
+    expect(await amounts()).toEqual([1, 1])
+    await expect(inOneTrip(1, 'c')).rejects.toThrow()
+    expect(await amounts()).toEqual([1, 1])
   })
 
   it('keeps what travels with the commit, and nothing when that fails', async () => {

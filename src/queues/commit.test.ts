@@ -100,6 +100,35 @@ describe.each(stores)('a server that does not know yet that a queue holds letter
   })
 })
 
+describe.each(stores)('a server whose queue was changed by another one, on $name', (kind) => {
+  it('leases, produces and completes by the new settings, and loses nothing', async () => {
+    store = await LetterStore.open(kind)
+    const { queues } = store
+    const settings = { queueName: 'jobs', expireTimeout: '1h', requestedPartitions: 1 }
+    await queues.create({ ...settings, leaseTimeout: '1m' })
+    const other = secondServer()
+    try {
+      await other.produce({ queueName: 'jobs', items: [{ payload: 'one' }] })
+      const [first] = (await other.lease({ queueName: 'jobs', clientId: 'c', batchSize: 5 })).items
+      await queues.update({ ...settings, leaseTimeout: '10m' })
+      // In one cycle.
+      const leasing = other.lease({ queueName: 'jobs', clientId: 'c', batchSize: 5 })
+      const producing = other.produce({ queueName: 'jobs', items: [{ payload: 'two' }] })
+      const completing = other.complete({ queueName: 'jobs', ids: [first?.id ?? ''] })
+      await Promise.all([producing, completing])
+      const { items } = await leasing
+      expect(items.map(({ payload }) => Buffer.from(payload).toString())).toEqual(['two'])
+      expect((items[0]?.leaseDeadline ?? 0n) - store.clock.now()).toBe(600_000_000n)
+      await other.complete({ queueName: 'jobs', ids: items.map(({ id }) => id) })
+      const { partitions } = await queues.stats('jobs')
+      expect(partitions).toMatchObject([{ total: 0, totalLeased: 0 }])
+      await expectClean()
+    } finally {
+      await other.drain()
+    }
+  })
+})
+
 describe('a letter in its dead queue', () => {
   it('leaves the books right when its lease is extended just before it is given back', async () => {
     store = await LetterStore.open(postgres())

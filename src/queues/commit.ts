@@ -5,16 +5,18 @@
 import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { Database } from '../db/database.ts'
+import type { Database, Dialect, Transaction } from '../db/database.ts'
+import { isDividedByNone } from '../db/missing-value.ts'
 import type { Registers } from '../letters/drawers.ts'
 import { type Batch, Cycle, type Job, jobsOf, Mismatch, StaleQueue } from './cycle.ts'
 import type { Dealer, Waiter } from './dealer.ts'
 import type { DeathTurn } from './death-order.ts'
 import { canProduceAlone, type ProduceAsk, produce, produceAlone } from './produce.ts'
 import type { ProduceReceipt } from './queue.ts'
-import { type QueueRecord, readQueue, readQueueVersion } from './records.ts'
+import { insistOnVersion, type QueueRecord, readQueue, readQueueVersion } from './records.ts'
 import { complete, extend, problemWithSerials, retryLeased } from './settle.ts'
 import type { DueBatch } from './sql/due.ts'
+import { isUncounted } from './sql/remove.ts'
 import { claimEnded, sweep } from './sweep.ts'
 
 export interface CommitContext {
@@ -38,6 +40,8 @@ export class Committer {
   #queue: QueueRecord
   readonly #context: CommitContext
   readonly #dealer: Dealer
+  /** Whether items that were completed last had cases: the next ones will have some too. */
+  #metCases = false
 
   constructor(queue: QueueRecord, context: CommitContext, dealer: Dealer) {
     this.#queue = queue
@@ -67,8 +71,11 @@ export class Committer {
     for (let reruns = 0; ; reruns++) {
       try {
         if (this.#isProduceAlone(batch, waiters)) return await this.#commitProduces(batch)
+        if (reruns === 0 && this.#isOneTrip(batch, waiters))
+          return await this.#commitInOneTrip(batch, waiters)
         return await this.#commitAll(batch, waiters, turn)
-      } catch (error) {
+      } catch (thrown) {
+        const error = meaningOf(thrown)
         if (reruns >= MAX_RERUNS) throw error
         // What the cycle had leased before it was rolled back is ready again.
         this.#dealer.lookAgainEverywhere()
@@ -86,8 +93,39 @@ export class Committer {
     return db.transaction('queue.cycle', (tx) => {
       // What an attempt that was rolled back had leased is ready again.
       if (attempts++ > 0) this.#dealer.lookAgainEverywhere()
-      return this.#apply(new Cycle(tx, this.#queue, clock.now(), turn), batch, waiters)
+      return this.#apply(new Cycle(tx, this.#queue, clock.now(), { turn }), batch, waiters)
     })
+  }
+
+  /** Whether every verb is one statement that needs no answer of another and counts for itself. */
+  #isOneTrip(batch: Batch, waiters: readonly Waiter[]): boolean {
+    const [only, ...more] = this.#queue.partitions
+    return (
+      isOneFlight(this.#context.db.dialect, this.#queue, batch) &&
+      only !== undefined &&
+      more.length === 0 &&
+      (waiters.length === 0 || this.#dealer.isQuick(only)) &&
+      !(batch.completes.length > 0 && this.#metCases) &&
+      batch.completes.every(({ ask }) => ask.runs === undefined)
+    )
+  }
+
+  /** The statements and the COMMIT behind them travel together. Those that do not find what they are meant for fail, and all with them. */
+  #commitInOneTrip(batch: Batch, waiters: readonly Waiter[]): Promise<Committed> {
+    const { db, clock } = this.#context
+    let attempts = 0
+    const run = async (tx: Transaction): Promise<Committed> => {
+      if (attempts++ > 0) this.#dealer.lookAgainEverywhere()
+      const cycle = new Cycle(tx, this.#queue, clock.now(), { oneTrip: true })
+      const insisting = insistOnVersion(tx, cycle.queue)
+      const verbs = this.#startVerbs(cycle, batch, waiters)
+      cycle.writeCounts()
+      await Promise.allSettled([insisting, ...verbs])
+      await insisting
+      const [, , more] = await Promise.all(verbs)
+      return { cycle, more }
+    }
+    return db.transaction('queue.cycle', run, { oneTrip: true })
   }
 
   #isProduceAlone({ produces, ...others }: Batch, waiters: readonly Waiter[]): boolean {
@@ -112,16 +150,13 @@ export class Committer {
     const version = readQueueVersion(cycle.tx, cycle.queue.queueId)
     // Awaited below; a failure of the connection must not count as unhandled before that.
     version.catch(() => {})
-    if (isOneFlight(cycle, batch)) {
-      const verbs = [
-        complete(cycle, batch.completes),
-        this.#produce(cycle, batch.produces),
-        this.#deal(cycle, waiters),
-      ] as const
+    if (isOneFlight(cycle.tx.dialect, cycle.queue, batch)) {
+      const verbs = this.#startVerbs(cycle, batch, waiters)
       // All to their end, also when one fails: what a verb sends behind the rollback would commit by itself.
       await Promise.allSettled(verbs)
       const [, , more] = await Promise.all(verbs)
       if ((await version) !== cycle.queue.version) throw new StaleQueue()
+      if (batch.completes.length > 0) this.#metCases = cycle.metCases
       cycle.writeCounts()
       return { cycle, more }
     }
@@ -141,6 +176,14 @@ export class Committer {
     const more = await this.#deal(cycle, waiters)
     cycle.writeCounts()
     return { cycle, more }
+  }
+
+  #startVerbs(cycle: Cycle, batch: Batch, waiters: readonly Waiter[]) {
+    return [
+      complete(cycle, batch.completes),
+      this.#produce(cycle, batch.produces),
+      this.#deal(cycle, waiters),
+    ] as const
   }
 
   async #produce(cycle: Cycle, jobs: Batch['produces']): Promise<void> {
@@ -173,16 +216,23 @@ export class Committer {
  * together, in order, and cost one round trip instead of three: most of the time from produce to delivery.
  */
 const isOneFlight = (
-  { tx, queue }: Cycle,
+  dialect: Dialect,
+  queue: QueueRecord,
   { produces, retries, deaths, extensions, sweeps }: Batch,
 ): boolean =>
-  tx.dialect === 'postgres' &&
+  dialect === 'postgres' &&
   !queue.holdsLetters &&
   retries.length + deaths.length + extensions.length + sweeps.length === 0 &&
   canProduceAlone(
     queue,
     produces.map((job) => job.ask),
   )
+
+/** What a failure of the store says of a cycle of one trip. */
+function meaningOf(error: unknown): unknown {
+  if (isDividedByNone(error)) return new StaleQueue()
+  return isUncounted(error) ? new Mismatch('not all items were leased, or some have cases') : error
+}
 
 function answerProduces(
   cycle: Cycle,

@@ -70,6 +70,14 @@ export const countChangeFrom = (source: string, first: number): string => {
   return `INSERT INTO bartleby.partition_deltas (${COLUMNS}) SELECT $1, ${values} FROM ${source}`
 }
 
+/** For PostgreSQL statements that learn only as they run how many items of part `$1` change: appends the delta whose sums these are. */
+export const countedFrom = (
+  source: string,
+  sums: Readonly<Partial<Record<(typeof SUMMED)[number], string>>>,
+): string =>
+  `INSERT INTO bartleby.partition_deltas (${COLUMNS})
+   SELECT $1, ${SUMMED.map((column) => sums[column] ?? '0').join(', ')} FROM ${source}`
+
 /** A change in the order of the columns. */
 export const countValues = (change: CountChange): Value[] => [
   change.ready ?? 0,

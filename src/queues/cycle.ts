@@ -49,17 +49,27 @@ export class Cycle implements OfficeWork {
   readonly now: Instant
   /** Of a cycle that may overlap others whose items die. */
   readonly turn: DeathTurn | null
+  /** Whether its statements travel with the COMMIT: what depends on how many rows they find, they count and note themselves. */
+  readonly oneTrip: boolean
+  /** Whether items that it completed had a case. */
+  metCases = false
   readonly changes = new CountChanges()
   readonly letters = new LetterChanges()
   readonly arrivals: Arrival[] = []
   readonly #effects: (() => void)[] = []
   #nextDeadline: Instant | null = null
 
-  constructor(tx: Transaction, queue: QueueRecord, now: Instant, turn: DeathTurn | null = null) {
+  constructor(
+    tx: Transaction,
+    queue: QueueRecord,
+    now: Instant,
+    { turn = null, oneTrip = false }: { readonly turn?: DeathTurn | null; readonly oneTrip?: boolean } = {},
+  ) {
     this.tx = tx
     this.queue = queue
     this.now = now
     this.turn = turn
+    this.oneTrip = oneTrip
   }
 
   /** Runs `effect` once the transaction is durable: replies, log lines, wake-ups. */

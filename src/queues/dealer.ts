@@ -26,18 +26,31 @@ const FULL_LOOK_SHARE = 0.05
 /** Items leased in one cycle, over all its leases: a transaction of some ten milliseconds. */
 const MAX_LEASED = 4_000
 
+/** Leases of no more items are worth a statement that counts them. */
+const FEW = 50
+
 export class Dealer {
   /** Per part: every ready item is believed to have a greater serial. */
   readonly #watermarks = new Map<number, number>()
   /** Per part: the lowest serial that was announced since the latest look began. */
   readonly #announced = new Map<number, number>()
   readonly #looking = new Map<number, Promise<void>>()
+  /** Per part: how many items the latest look found. */
+  readonly #latest = new Map<number, number>()
   readonly #nextFullLookMs = new Map<number, number>()
 
   /** An item with this serial became leasable. */
   lookAgainFrom(part: number, serial: number): void {
     this.#announced.set(part, Math.min(serial, this.#announced.get(part) ?? serial))
     this.#lower(part, serial)
+  }
+
+  /**
+   * Whether the next lease of this part begins at once and will find few items, as the last one did. It may then count them in its
+   * statement, which saves a trip and costs a fifth more for each item.
+   */
+  isQuick({ part }: Partition): boolean {
+    return !this.#looking.has(part) && (this.#latest.get(part) ?? 0) <= FEW
   }
 
   lookAgainEverywhere(): void {
@@ -68,11 +81,12 @@ export class Dealer {
       const rows = await this.#take(cycle, partition, wanted, deadline)
       if (rows.length === 0) continue
       more ||= rows.length === MAX_LEASED
-      cycle.changes.add(partition.part, {
-        ready: -rows.length,
-        leased: rows.length,
-        deadline: instantSum(deadline, rows.length),
-      })
+      if (!cycle.oneTrip)
+        cycle.changes.add(partition.part, {
+          ready: -rows.length,
+          leased: rows.length,
+          deadline: instantSum(deadline, rows.length),
+        })
       cycle.expectAt(later(deadline, LEASE_GRACE_US))
       const hands = dealRoundRobin(sizes, rows)
       if (partition.holdsLetters) noteLessees(cycle, partition, served, hands)
@@ -112,7 +126,8 @@ export class Dealer {
   async #take(cycle: Cycle, partition: Partition, limit: number, deadline: Instant): Promise<LeasedRow[]> {
     const { part } = partition
     // One look at a time: a second one beside it would start at the same place and skip its rows one by one.
-    await inPatience(this.#looking.get(part))
+    const before = this.#looking.get(part)
+    if (before !== undefined) await inPatience(before)
     this.#announced.delete(part)
     const look = this.#lease(cycle, partition, limit, deadline)
     const over = look.then(noop, noop)
@@ -129,12 +144,18 @@ export class Dealer {
     const startedMs = performance.now()
     const full = startedMs >= (this.#nextFullLookMs.get(part) ?? 0)
     const after = full ? 0 : (this.#watermarks.get(part) ?? 0)
-    const rows = await leaseItems(cycle.tx, partition, { after, limit, now: cycle.now, deadline })
+    const rows = await leaseItems(
+      cycle.tx,
+      partition,
+      { after, limit, now: cycle.now, deadline },
+      cycle.oneTrip,
+    )
     if (after === 0) {
       const tookMs = performance.now() - startedMs
       const pauseMs = Math.max(FULL_LOOK_EVERY_MS, tookMs / FULL_LOOK_SHARE)
       this.#nextFullLookMs.set(part, performance.now() + pauseMs)
     }
+    this.#latest.set(part, rows.length)
     const last = rows.at(-1)?.serial
     // Before the commit, so that a cycle beside this one starts behind these rows instead of skipping them one
     // by one; a rollback clears the watermark.
@@ -163,8 +184,7 @@ const noop = (): void => {}
 const PATIENCE_MS = 50
 
 /** Resolves with `before`, or when the patience is over. */
-async function inPatience(before: Promise<void> | undefined): Promise<void> {
-  if (before === undefined) return
+async function inPatience(before: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, PATIENCE_MS)
   await Promise.race([before, promise])

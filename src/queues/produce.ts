@@ -102,8 +102,9 @@ async function produceInto(
   if (toInsert.length === 0) return receiptsOf(partition, asks, known, [], toInsert)
 
   const insertion = insertionOf(cycle, partition, toInsert)
-  const serials = await insertItems(tx, insertion)
+  // Before the insert is waited for: in a cycle of one trip counts are written by then.
   cycle.changes.add(partition.part, changeOf(cycle, toInsert))
+  const serials = await insertItems(tx, insertion)
   announce(cycle, partition, insertion, serials)
   return receiptsOf(partition, asks, known, serials, toInsert)
 }

@@ -91,6 +91,12 @@ const readPartitionsOf = sql(
 
 const readVersion = sql('queues.version', 'SELECT version FROM bartleby.queues WHERE id = $1')
 
+/** Fails when the queue is gone or has other settings, and with it the transaction. */
+const insistOnCurrent = sql('queues.insistOnCurrent', {
+  postgres: 'SELECT 1 / count(*) AS current FROM bartleby.queues WHERE id = $1 AND version = $2',
+  sqlite: '',
+})
+
 /** A queue that names `$1` as its dead queue, on its partial index. */
 const readUser = sql('queues.user', 'SELECT name FROM bartleby.queues WHERE dead_queue = $1 LIMIT 1')
 
@@ -185,6 +191,11 @@ function pageOf(session: Session, page: QueuePage): Promise<QueueRow[]> {
 export async function readQueueVersion(session: Session, queueId: number): Promise<number | null> {
   const [row] = await session.rows<{ version: Integer }>(readVersion, queueId)
   return row === undefined ? null : Number(row.version)
+}
+
+/** Ends the transaction when the queue is not as this server knows it (PostgreSQL only); `isDividedByNone` tells. */
+export async function insistOnVersion(tx: Transaction, { queueId, version }: QueueRecord): Promise<void> {
+  await tx.rows(insistOnCurrent, queueId, version)
 }
 
 /** Some queue whose dead queue is `name`, or null. */

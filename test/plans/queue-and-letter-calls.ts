@@ -84,7 +84,9 @@ const burial = (errors: number): readonly Argument[] => [
 /** Calls and their values; `letters` is how many letters, and rows of history, the store has. */
 export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ['items.lease', 'of ten', () => [PART, LEASED, NOW, 10, NOW + 60_000_000n]],
+  ['items.leaseCounted', 'of ten', () => [PART, LEASED, NOW, 10, NOW + 60_000_000n, NOW + 61_000_000n]],
   ['items.complete', 'of ten', () => [PART, leased]],
+  ['items.completeCounted', 'of ten', () => [PART, leased, 10]],
   ['items.facts', 'of ten', () => [PART, leased, 0]],
   ['items.head', '', () => [PART, NOW, 10]],
   ['items.shelf', '', () => [PART, 0, LEASED, 10]],

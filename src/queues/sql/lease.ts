@@ -5,6 +5,7 @@ import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { extendLying, leaseLying } from '../../letters/lying/lease.ts'
 import { readySerials } from '../../letters/lying/read.ts'
+import { countedFrom } from '../counts.ts'
 import { insistOn } from '../cycle.ts'
 import type { ItemContent } from '../queue.ts'
 import type { Partition } from '../records.ts'
@@ -49,6 +50,32 @@ const leaseReady = sql('items.lease', {
   sqlite: ready(`id, ${NEXT_ATTEMPT} AS attempts, ${CONTENT}`),
 })
 
+/** Serials as `formatRuns` writes them; a list of runs of one only where they are no neighbours. */
+const RUNS = `CASE WHEN taken.last - taken.first + 1 = taken.items THEN taken.first || ',' || taken.last
+  ELSE (SELECT string_agg(id || ',' || id, ',' ORDER BY id) FROM picked) END`
+
+/** The same with all that a lease leaves behind: the note for the sweep and the change of the counts. `$6` is when it is due. */
+const leaseCounted = sql('items.leaseCounted', {
+  postgres: `
+    WITH picked AS (${ready('id')} FOR UPDATE SKIP LOCKED),
+    taken AS (SELECT count(*) AS items, min(id) AS first, max(id) AS last FROM picked),
+    noted AS (
+      INSERT INTO bartleby.lease_batches (part, due_at, deadline, runs)
+      SELECT $1, $6, $5, ${RUNS} FROM taken WHERE taken.items > 0
+    ), counted AS (
+      ${countedFrom('taken WHERE taken.items > 0', {
+        ready: '- taken.items',
+        leased: 'taken.items',
+        deadline_s: 'taken.items * ($5::bigint / 1000000)',
+        deadline_us: 'taken.items * ($5::bigint % 1000000)',
+      })}
+    )
+    UPDATE bartleby.items SET leased = 1, lease_deadline = $5, attempts = ${NEXT_ATTEMPT}
+    WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY(ARRAY(SELECT id FROM picked))
+    RETURNING id, attempts, ${CONTENT}`,
+  sqlite: '',
+})
+
 /** SQLite: leases what was read, the last of which is `$4`. There is one writer: it is still all that is ready up to there. */
 const markLeased = sql('items.markLeased', {
   postgres: '',
@@ -84,12 +111,19 @@ export interface ContentRow {
   readonly payload: Uint8Array | null
 }
 
-/** Leases up to `limit` ready items with a serial greater than `after`, in ascending order. */
+/** Leases up to `limit` ready items with a serial greater than `after`, in ascending order; `counted` where the statement counts them itself. */
 export async function leaseItems(
   tx: Transaction,
   { part, holdsLetters }: Partition,
   lease: Lease,
+  counted = false,
 ): Promise<LeasedRow[]> {
+  if (counted) {
+    const { after, now, limit, deadline } = lease
+    const due = later(deadline, LEASE_GRACE_US)
+    const rows = await tx.rows<ItemRow>(leaseCounted, part, after, now, limit, deadline, due)
+    return rows.map(toLeasedRow).sort((a, b) => a.serial - b.serial)
+  }
   const leased = holdsLetters ? await leaseBoth(tx, part, lease) : await leaseOnlyItems(tx, part, lease)
   if (leased.length === 0) return []
   leased.sort((a, b) => a.serial - b.serial)
@@ -104,18 +138,21 @@ export async function leaseItems(
 
 async function leaseOnlyItems(tx: Transaction, part: number, lease: Lease): Promise<LeasedRow[]> {
   const { after, limit, now, deadline } = lease
-  type Row = ContentRow & { id: Integer; case_id: Integer | null }
   const isOne = tx.dialect === 'postgres'
-  const rows = await tx.rows<Row>(leaseReady, part, after, now, limit, ...(isOne ? [deadline] : []))
+  const rows = await tx.rows<ItemRow>(leaseReady, part, after, now, limit, ...(isOne ? [deadline] : []))
   const last = rows.at(-1)
   if (!isOne && last !== undefined) await tx.run(markLeased, part, after, now, last.id, deadline)
-  return rows.map((row) => ({
-    ...contentOf(row),
-    serial: Number(row.id),
-    caseId: row.case_id === null ? null : letterId(row.case_id),
-    isLetter: false,
-  }))
+  return rows.map(toLeasedRow)
 }
+
+type ItemRow = ContentRow & { readonly id: Integer; readonly case_id: Integer | null }
+
+const toLeasedRow = (row: ItemRow): LeasedRow => ({
+  ...contentOf(row),
+  serial: Number(row.id),
+  caseId: row.case_id === null ? null : letterId(row.case_id),
+  isLetter: false,
+})
 
 /** The serials of the next items behind `$2`, as `leaseReady` would take them. */
 const readReady = sql('items.ready', ready('id'))

@@ -1,7 +1,8 @@
 /** complete, items.delete, clear: take items out for good. */
 import { type Integer, type Session, sql, type Transaction, type Value } from '../../db/database.ts'
+import { missingValue } from '../../db/missing-value.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
-import type { CountChange } from '../counts.ts'
+import { type CountChange, countedFrom } from '../counts.ts'
 import { SHELF } from '../schema.ts'
 import { runsOf } from './lease.ts'
 
@@ -51,6 +52,38 @@ const tallying = (tally: string, those: string, sums: string) => ({
 
 const LEASED = `part = $1 AND shelf = ${SHELF.queue} AND leased = 1`
 const leased = removing('items.complete', 'items.tallyLeased', `${LEASED} AND id = ANY($2::bigint[])`)
+
+/**
+ * The same with the change of the counts (PostgreSQL only). Its number of items is missing, and the transaction fails, when there are not
+ * `$3` of them, or when one has a case, which takes more to close.
+ */
+const completeCounted = sql('items.completeCounted', {
+  postgres: `
+    WITH gone AS (
+      DELETE FROM bartleby.items WHERE ${LEASED} AND id = ANY($2::bigint[])
+      RETURNING case_id, created_at, lease_deadline
+    )
+    ${countedFrom('gone', {
+      leased: 'CASE WHEN count(*) = $3 AND count(case_id) = 0 THEN - count(*) END',
+      created_s: `- ${seconds('created_at')}`,
+      created_us: `- ${micros('created_at')}`,
+      deadline_s: `- ${seconds('lease_deadline')}`,
+      deadline_us: `- ${micros('lease_deadline')}`,
+    })}`,
+  sqlite: '',
+})
+
+/** Removes leased items without cases and counts them; `isUncounted` tells of the failure when that is not what they are. */
+export async function removeCounted(
+  tx: Transaction,
+  part: number,
+  serials: readonly number[],
+): Promise<void> {
+  await tx.run(completeCounted, part, serials, serials.length)
+}
+
+/** Whether `removeCounted` did not find what it was meant for. */
+export const isUncounted = (error: unknown): boolean => missingValue(error) === 'partition_deltas.leased'
 
 /** Neighbours, as most that complete at once are: a list SQLite parses, sorts and looks up one by one. */
 const RUN = `${LEASED} AND id >= $2 AND id <= $3`
