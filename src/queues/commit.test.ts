@@ -129,6 +129,26 @@ describe.each(stores)('a server whose queue was changed by another one, on $name
   })
 })
 
+describe.each(stores)('a server that may let a hundred requests wait, on $name', (kind) => {
+  it('takes three hundred that come at once, because one cycle has room for all of them', async () => {
+    store = await LetterStore.open(kind)
+    await store.createQueue('jobs')
+    const server = secondServer()
+    try {
+      const calls = Array.from({ length: 300 }, () =>
+        server.produce({ queueName: 'jobs', items: [{ payload: 'x' }] }),
+      )
+      await Promise.all(calls)
+      const { items } = await server.lease({ queueName: 'jobs', clientId: 'c', batchSize: 1_000 })
+      expect(items).toHaveLength(300)
+      await Promise.all(items.map(({ id }) => server.complete({ queueName: 'jobs', ids: [id] })))
+      await expectClean()
+    } finally {
+      await server.drain()
+    }
+  })
+})
+
 describe('a letter in its dead queue', () => {
   it('leaves the books right when its lease is extended just before it is given back', async () => {
     store = await LetterStore.open(postgres())

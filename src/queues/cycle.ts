@@ -231,6 +231,14 @@ export const BREADTH: Readonly<Record<Dialect, Breadth>> = {
 }
 const MAX_BYTES = 16_000_000
 
+/** Whether a cycle could take all of `pending` and more. */
+export function hasRoom(pending: Batch, { items }: Breadth): boolean {
+  if (gatheredItems(pending, EVERYTHING) >= items) return false
+  let bytes = 0
+  for (const { ask } of pending.produces) for (const { payload } of ask.items) bytes += payload.length
+  return bytes < MAX_BYTES
+}
+
 /**
  * Takes what the next cycle shall apply out of `pending`, oldest first. A request about an item that an earlier
  * one of the same cycle names waits for the next cycle: its outcome depends on the other's. Of every kind at least
@@ -241,9 +249,9 @@ export function takeBatch(pending: Batch, breadth: Breadth, permits: Permits = E
   const named = new Set<number>()
   let items = 0
   let bytes = 0
-  const hasRoom = (): boolean => items < breadth.items && bytes < MAX_BYTES
+  const isOpen = (): boolean => items < breadth.items && bytes < MAX_BYTES
   const claim = (serials: readonly number[], isFirst: boolean, runs: Iterable<Run | null> = []): boolean => {
-    if (!(isFirst || hasRoom()) || serials.some((serial) => named.has(serial))) return false
+    if (!(isFirst || isOpen()) || serials.some((serial) => named.has(serial))) return false
     for (const serial of serials) named.add(serial)
     items += serials.length
     // What a run records is as large as its message.
@@ -264,7 +272,7 @@ export function takeBatch(pending: Batch, breadth: Breadth, permits: Permits = E
   if (permits.buries) takeWhile(pending.deaths, batch.deaths, claimRetry)
   if (!permits.inserts) return batch
   takeWhile(pending.produces, batch.produces, (ask, isFirst) => {
-    if (!(isFirst || hasRoom())) return false
+    if (!(isFirst || isOpen())) return false
     items += ask.items.length
     for (const item of ask.items) bytes += item.payload.length
     return true

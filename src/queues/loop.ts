@@ -23,6 +23,7 @@ import {
   type ExtendAsk,
   emptyBatch,
   gatheredItems,
+  hasRoom,
   inserts,
   type Job,
   jobsOf,
@@ -236,9 +237,14 @@ export class QueueLoop {
 
   #submit<Ask, Answer>(list: Job<Ask, Answer>[], ask: Ask): Promise<Answer> {
     if (this.#closedBy !== undefined) return Promise.reject(this.#closedBy)
-    if (this.#waiting() >= this.#context.maxPendingRequests)
+    if (this.#waiting() >= this.#context.maxPendingRequests && !this.#takesNext())
       return Promise.reject(failure('queue_overloaded'))
     return this.#enqueue(list, ask)
+  }
+
+  /** Whether the next cycle has room for what comes now: that is as good as picked up. A queue that is paused picks up nothing. */
+  #takesNext(): boolean {
+    return !this.#paused && hasRoom(this.#pending, this.#breadth)
   }
 
   #enqueue<Ask, Answer>(list: Job<Ask, Answer>[], ask: Ask): Promise<Answer> {

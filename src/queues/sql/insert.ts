@@ -22,7 +22,9 @@ export interface ItemToInsert {
  * 105,000 items per second, against 77,000 with an array of bytea, which node-postgres sends as hex text.
  * A list that no item needs is sent empty; unnest then yields NULL. Serials ascend in the order given.
  */
-const MADE = `
+const MIXED = {
+  places: 14,
+  text: `
   INSERT INTO bartleby.items
     (id, created_at, expire_at, enqueue_at, part, attempts, shelf, leased, encoding, kind, reference, payload)
   SELECT coalesce(item.serial, nextval('bartleby.serials')), $2, $3, item.enqueue_at, $1, 0,
@@ -34,29 +36,49 @@ const MADE = `
   FROM unnest($5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::int[], $11::int[], $12::int[],
               $13::bigint[], $14::bigint[])
     AS item (payload_at, payload_size, encoding_at, encoding_size, kind_at, kind_size, reference_at, reference_size,
-             enqueue_at, serial)`
+             enqueue_at, serial)`,
+}
+
+/** Items that differ in nothing but the payload, as most of a call do: a tenth less of PostgreSQL's time. */
+const ALIKE = {
+  places: 10,
+  text: `
+  INSERT INTO bartleby.items
+    (id, created_at, expire_at, enqueue_at, part, attempts, shelf, leased, encoding, kind, reference, payload)
+  SELECT nextval('bartleby.serials'), $2, $3, $7::bigint, $1, 0,
+    CASE WHEN $7::bigint IS NULL THEN ${SHELF.queue} ELSE ${SHELF.scheduled} END, 0, $8, $9, $10,
+    nullif(substring($4::bytea FROM item.payload_at FOR item.payload_size), '')
+  FROM unnest($5::int[], $6::int[]) AS item (payload_at, payload_size)`,
+}
 
 const TAKEN = `
   SELECT min(id) AS first, CASE WHEN max(id) - min(id) + 1 <> count(*) THEN array_agg(id)::text END AS serials
   FROM made`
 
-const insertPacked = sql('items.insertPacked', {
-  postgres: `WITH made AS (${MADE} RETURNING id) ${TAKEN}`,
-  sqlite: '',
-})
+const insertingAll = (name: string, { text }: typeof MIXED) =>
+  sql(name, { postgres: `WITH made AS (${text} RETURNING id) ${TAKEN}`, sqlite: '' })
+const insertPacked = {
+  mixed: insertingAll('items.insertPacked', MIXED),
+  alike: insertingAll('items.insertAlike', ALIKE),
+}
 
 /**
- * The same as a transaction of its own: inserts nothing when the queue's version is no longer `$16`, and appends
- * the change of the counts.
+ * The same as a transaction of its own: inserts nothing when the queue has another version by now, and appends
+ * the change of the counts. The queue, its version and the change are the last values.
  */
-const insertAlone = sql('items.insertAlone', {
-  postgres: `
-    WITH current AS (SELECT 1 FROM bartleby.queues WHERE id = $15 AND version = $16),
-    made AS (${MADE} WHERE EXISTS (SELECT FROM current) RETURNING id),
-    counted AS (${countChangeFrom('current', 17)})
+const insertingAlone = (name: string, { text, places }: typeof MIXED) =>
+  sql(name, {
+    postgres: `
+    WITH current AS (SELECT 1 FROM bartleby.queues WHERE id = $${places + 1} AND version = $${places + 2}),
+    made AS (${text} WHERE EXISTS (SELECT FROM current) RETURNING id),
+    counted AS (${countChangeFrom('current', places + 3)})
     ${TAKEN}`,
-  sqlite: '',
-})
+    sqlite: '',
+  })
+const insertAlone = {
+  mixed: insertingAlone('items.insertAlone', MIXED),
+  alike: insertingAlone('items.insertAlikeAlone', ALIKE),
+}
 
 /** SQLite: one row, or a hundred of consecutive serials that differ in nothing but the payload. */
 const inserting = (name: string, rows: number) => {
@@ -86,7 +108,8 @@ export interface Insertion {
 export async function insertItems(tx: Transaction, insertion: Insertion): Promise<number[]> {
   const { items } = insertion
   if (tx.dialect === 'postgres') {
-    const [row] = await tx.rows<TakenSerials>(insertPacked, ...packedValues(insertion))
+    const { way, values } = packed(insertion)
+    const [row] = await tx.rows<TakenSerials>(insertPacked[way], ...values)
     return serialsTaken(row, items.length)
   }
   const fresh = await allocateSerials(tx, items.filter((item) => item.serial === undefined).length)
@@ -128,9 +151,10 @@ export async function insertItemsAlone(
   insertion: Insertion,
   change: CountChange,
 ): Promise<number[] | null> {
+  const { way, values } = packed(insertion)
   const [row] = await tx.rows<TakenSerials & { first: Integer | null }>(
-    insertAlone,
-    ...packedValues(insertion),
+    insertAlone[way],
+    ...values,
     queue.queueId,
     queue.version,
     ...countValues(change),
@@ -138,24 +162,25 @@ export async function insertItemsAlone(
   return row?.first == null ? null : serialsTaken(row, insertion.items.length)
 }
 
-function packedValues({ part, createdAt, expireAt, items }: Insertion): Value[] {
-  const packed = new Packing()
-  const payloads = packed.column(items.map((item) => item.payload))
-  const encodings = packed.sparseColumn(items.map((item) => textBytes(item.encoding)))
-  const kinds = packed.sparseColumn(items.map((item) => textBytes(item.kind)))
-  const references = packed.sparseColumn(items.map((item) => textBytes(item.reference)))
-  return [
-    part,
-    createdAt,
-    expireAt,
-    packed.bytes(),
-    ...payloads,
-    ...encodings,
-    ...kinds,
-    ...references,
-    sparseList(items.map((item) => item.enqueueAt)),
-    sparseList(items.map((item) => item.serial ?? null)),
-  ]
+function packed({ part, createdAt, expireAt, items }: Insertion): {
+  readonly way: keyof typeof insertPacked
+  readonly values: Value[]
+} {
+  const packing = new Packing()
+  const payloads = packing.column(items.map((item) => item.payload))
+  const [first] = items
+  if (first !== undefined && items.every((item) => item.serial === undefined && isAlike(first, item))) {
+    const texts = [first.encoding, first.kind, first.reference].map(textBytes)
+    const values = [part, createdAt, expireAt, packing.bytes(), ...payloads, first.enqueueAt, ...texts]
+    return { way: 'alike', values }
+  }
+  const encodings = packing.sparseColumn(items.map((item) => textBytes(item.encoding)))
+  const kinds = packing.sparseColumn(items.map((item) => textBytes(item.kind)))
+  const references = packing.sparseColumn(items.map((item) => textBytes(item.reference)))
+  const lists = [...payloads, ...encodings, ...kinds, ...references]
+  const enqueueAt = sparseList(items.map((item) => item.enqueueAt))
+  const serials = sparseList(items.map((item) => item.serial ?? null))
+  return { way: 'mixed', values: [part, createdAt, expireAt, packing.bytes(), ...lists, enqueueAt, serials] }
 }
 
 function* rowsFrom(insertion: Insertion, serials: readonly number[], from: number): Iterable<Value[]> {
