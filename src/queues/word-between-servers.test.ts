@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { silentLog } from '../core/log.ts'
-import { Announcer } from './announcer.ts'
 import type { Arrival } from './cycle.ts'
+import { Announcer } from './loops.ts'
 
 const ARRIVAL: Arrival = { queueName: 'q', part: 1, firstSerial: 7 }
 const HELLO = /^[^~]+$/
