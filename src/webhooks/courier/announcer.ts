@@ -17,7 +17,6 @@ export class Announcer {
   readonly #self = crypto.randomUUID()
   readonly #unsaid = new Set<number>()
   #timer: NodeJS.Timeout | undefined
-  #sending: Promise<void> = Promise.resolve()
   #stopped = false
 
   constructor(db: Database, log: Log) {
@@ -47,12 +46,11 @@ export class Announcer {
     if (this.#timer === undefined) this.#send()
   }
 
-  /** Tells what was not told yet. */
-  async stop(): Promise<void> {
+  /** Tells what was not told yet. Not waited for: a store that does not answer must not hold up the end. */
+  stop(): void {
     this.#stopped = true
     clearTimeout(this.#timer)
     this.#send()
-    await this.#sending
   }
 
   #send(): void {
@@ -64,7 +62,7 @@ export class Announcer {
       if (!this.#stopped) this.#send()
     }, INTERVAL_MS)
     this.#timer.unref()
-    this.#sending = this.#db.notify(CHANNEL, [this.#self, ...named].join('~')).catch((error: unknown) => {
+    this.#db.notify(CHANNEL, [this.#self, ...named].join('~')).catch((error: unknown) => {
       this.#log.debug({ err: error }, 'ready webhook jobs not announced; other servers will look')
     })
   }

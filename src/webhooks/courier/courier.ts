@@ -146,7 +146,8 @@ export class Courier {
     await this.#changes.until(haveEnded)
     await this.#changes.within(LAST_WRITES_MS, () => this.held === 0)
     this.#settling.stop()
-    await Promise.all([this.#announcer.stop(), this.#breaker.idle()])
+    this.#announcer.stop()
+    await this.#breaker.idle()
     await this.#origins.close()
   }
 
