@@ -130,6 +130,8 @@ export interface Buried<D> {
   readonly letters: ReadonlyMap<D, LetterId>
   /** What was written about those that are new. */
   notes(): ReadonlyMap<D, DeathNote>
+  /** What PostgreSQL's statement of the source said. */
+  readonly rows: readonly object[]
 }
 
 /** Makes letters of what died, or reopens those that it has. */
@@ -304,8 +306,9 @@ async function file<D extends Death>(
   taking: Taking<D>,
   filing: Filing,
   fresh: readonly D[],
-): Promise<Pick<Buried<D>, 'taken' | 'captured' | 'letters' | 'notes'>> {
-  if (fresh.length === 0) return { taken: 0, captured: 0, letters: new Map(), notes: () => new Map() }
+): Promise<Omit<Buried<D>, 'deaths' | 'reopened'>> {
+  if (fresh.length === 0)
+    return { taken: 0, captured: 0, letters: new Map(), rows: [], notes: () => new Map() }
   const { notes, places } = await filing.ofFresh(fresh)
   const fileThem = work.tx.dialect === 'postgres' ? fileAll : fileEach
   const notesOf = () =>
@@ -335,7 +338,7 @@ async function fileAll<D extends Death>(
     const first = isPlain(death) ? undefined : firsts.get(numbers[i] ?? 0)
     if (first != null) letters.set(death, letterId(first))
   }
-  return { ...countCaptured(work, notes, rows), letters }
+  return { ...countCaptured(work, notes, rows), letters, rows }
 }
 
 async function fileEach<D extends Death>(
@@ -350,7 +353,7 @@ async function fileEach<D extends Death>(
   if (taking.alike && note && first && last && notes.length === 1 && fresh.every(isPlain)) {
     const taken = taking.alike(fresh, first)
     const captured = await fileAlike(work, note, { first, last }, taken)
-    return { taken: await taken.remove(), captured, letters: new Map<D, LetterId>() }
+    return { taken: await taken.remove(), captured, letters: new Map<D, LetterId>(), rows: [] }
   }
   const next = ids.values()
   const letters = new Map<D, LetterId>()
@@ -364,7 +367,7 @@ async function fileEach<D extends Death>(
     await captureOne(work, id, note, { ...remains, sourceId, grave })
     letters.set(death, id)
   }
-  return { taken: fresh.length, captured: letters.size, letters }
+  return { taken: fresh.length, captured: letters.size, letters, rows: [] }
 }
 
 /** Reopens letters, one that dies several times one time after the other. */

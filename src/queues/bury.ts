@@ -17,7 +17,7 @@ import type { Registers } from '../letters/drawers.ts'
 import { engineSourceId } from '../letters/item-source-id.ts'
 import { STATUS } from '../letters/letter.ts'
 import { relocateLying } from '../letters/lying/move.ts'
-import { emptiestPartition, instantSum, negated, sumOfInstants } from './counts.ts'
+import { type CountChange, emptiestPartition, instantSum, negated, sumOfInstants } from './counts.ts'
 import { type Cycle, insistOn } from './cycle.ts'
 import { resolveFromDeadQueue } from './dead-queue.ts'
 import type { DeathPlace } from './death-order.ts'
@@ -33,7 +33,7 @@ import {
 } from './records.ts'
 import { SHELF } from './schema.ts'
 import type { ItemFacts } from './sql/inspect.ts'
-import { deadlineOf, type Origin, removeRelapsed } from './sql/move.ts'
+import { type Origin, removeRelapsed } from './sql/move.ts'
 import { removeAny } from './sql/remove.ts'
 
 /** What burying needs beside the cycle. */
@@ -114,11 +114,16 @@ async function makeLetters(
     }
   })
   const { part, number } = partition
-  const from = { part, shelf, leased: dying[0]?.item.leased ?? false, partition: number }
-  const buried = await fileDeaths(cycle, registers, takingItems(cycle, from, to), deaths)
+  const { leased = false, isUnread = false } = dying[0]?.item ?? {}
+  const from = { part, shelf, leased, isUnread, partition: number }
+  const taking = takingItems(cycle, from, to)
+  const buried = await fileDeaths(cycle, registers, taking, deaths)
   insistOn(dying.length, buried.taken + buried.reopened)
 
-  changes.add(part, departure(dying, shelf))
+  changes.add(part, departure(taking.ended, shelf))
+  // The statement is ours, and says them.
+  const gone = [...taking.gone, ...(buried.rows as readonly Gone[])]
+  changes.add(part, goneOf(from, buried.taken, gone))
   if (to === null) return
   const laid = buried.captured + buried.reopened
   changes.add(to.part, { ready: laid, dead: laid, created: instantSum(now, laid) })
@@ -147,7 +152,8 @@ async function buryLetters(
   const moves = serials.map((serial, i) => ({ serial, tail: tail[i] ?? 0 }))
   const to = { part, deadQueue: grave.deadQueue.queueName, at: cycle.now }
   insistOn(dying.length, await relocateLying(cycle.tx, partition.part, moves, to))
-  cycle.changes.add(partition.part, { ...departure(dying, SHELF.queue), dead: -dying.length })
+  const items = dying.map(({ item }) => item)
+  cycle.changes.add(partition.part, { ...departure(items, SHELF.queue), dead: -dying.length })
   cycle.changes.add(part, {
     ready: dying.length,
     dead: dying.length,
@@ -187,19 +193,39 @@ async function forget(
   })
 }
 
-function departure(dying: readonly Dying[], shelf: number) {
-  const leased = dying.filter(({ item }) => item.leased)
+/** What a place loses with items that were read. */
+function departure(items: readonly ItemFacts[], shelf: number): CountChange {
+  const leased = items.filter((item) => item.leased)
   return {
-    ready: shelf === SHELF.queue ? leased.length - dying.length : 0,
+    ready: shelf === SHELF.queue ? leased.length - items.length : 0,
     leased: -leased.length,
-    held: shelf === SHELF.held ? -dying.length : 0,
-    created: negated(sumOfInstants(dying.map(({ item }) => item.createdAt))),
-    deadline: negated(deadlineSum(leased)),
+    held: shelf === SHELF.held ? -items.length : 0,
+    created: negated(sumOfInstants(items.map(({ createdAt }) => createdAt))),
+    deadline: negated(sumOfInstants(leased.flatMap(({ leaseDeadline }) => leaseDeadline ?? []))),
   }
 }
 
-const deadlineSum = (leased: readonly Dying[]) =>
-  sumOfInstants(leased.flatMap(({ item }) => item.leaseDeadline ?? []))
+/** Sums over items that a statement took away; `cases` is how many of them had one. */
+interface Gone extends Readonly<Record<'created_s' | 'created_us' | 'deadline_s' | 'deadline_us', Integer>> {
+  readonly cases: Integer
+}
+const GONE = `, sum(item_created_at / 1000000) AS created_s, sum(item_created_at % 1000000) AS created_us,
+  coalesce(sum(lease_deadline / 1000000), 0) AS deadline_s, coalesce(sum(lease_deadline % 1000000), 0) AS deadline_us, count(case_id) AS cases`
+
+/** What a place loses with items that a statement took, all leased there or none. Those that were not read have no case. */
+function goneOf({ shelf, leased, isUnread }: Place, count: number, rows: readonly Gone[]): CountChange {
+  const sum = (column: keyof Gone) => rows.reduce((all, row) => all + BigInt(row[column]), 0n)
+  const instants = (of: 'created' | 'deadline') =>
+    negated(instantSum(instant(sum(`${of}_s`) * 1_000_000n + sum(`${of}_us`)), 1))
+  if (isUnread) insistOn(0, Number(sum('cases')))
+  return {
+    ready: shelf === SHELF.queue && !leased ? -count : 0,
+    leased: leased ? -count : 0,
+    held: shelf === SHELF.held ? -count : 0,
+    created: instants('created'),
+    deadline: instants('deadline'),
+  }
+}
 
 const serialsOf = (dying: readonly Dying[]): number[] => dying.map(({ item }) => item.serial)
 
@@ -320,7 +346,7 @@ async function deathsOf(
 }
 
 /**
- * Deletes the items by primary key; the capture files them, if all are as they were read. `$6` has the deadline of each, its note, its id, its serial in the dead queue's
+ * Deletes the items by primary key; the capture files them, and tells what was lost with them. `$6` has the note of each, its id, its serial in the dead queue's
  * part `$7`, which is NULL when there is no dead queue, and its source id where that is another than its id. A source id that an imported
  * item of the dead queue has is skipped; where nothing was imported, nothing is looked for. Letters are numbered here, in the order of the items, which the joins of the capture do not keep.
  */
@@ -331,16 +357,17 @@ const takeAll = captureStatement(
      WHERE item.part = $2 AND item.shelf = $3 AND item.id = ANY($4::bigint[]) AND item.leased = $5
      RETURNING $6::jsonb -> item.id::text AS given, item.*
    ), taken AS (
-     SELECT coalesce(case_id, nextval('bartleby.letter_ids')) AS letter_id, (given ->> 1)::int AS note,
-       coalesce(given ->> 4, given ->> 2) AS source_id,
+     SELECT coalesce(case_id, nextval('bartleby.letter_ids')) AS letter_id, (given ->> 0)::int AS note,
+       coalesce(given ->> 3, given ->> 1) AS source_id,
        CASE WHEN (SELECT true FROM bartleby.items WHERE part = $7 AND source_id IS NOT NULL LIMIT 1)
          THEN (SELECT true FROM bartleby.items AS holder
-               WHERE holder.part = $7 AND holder.source_id = convert_to(given ->> 2, 'UTF8')) END IS NOT NULL AS skipped,
-       created_at AS item_created_at, $8::bigint AS laid_at, (given ->> 3)::bigint AS serial, $7::int AS part,
+               WHERE holder.part = $7 AND holder.source_id = convert_to(given ->> 1, 'UTF8')) END IS NOT NULL AS skipped,
+       created_at AS item_created_at, $8::bigint AS laid_at, (given ->> 2)::bigint AS serial, $7::int AS part,
        attempts AS dequeue_count, $10::int AS partition, $9::text AS dead_queue, encoding, kind, reference,
-       NULL::bytea AS headers, payload
-     FROM (SELECT * FROM gone WHERE coalesce(lease_deadline, 0)::text = given ->> 0 ORDER BY id) AS gone
+       NULL::bytea AS headers, payload, lease_deadline, case_id
+     FROM (SELECT * FROM gone ORDER BY id) AS gone
    )`,
+  GONE,
 )
 
 /** Items by primary key; `$6` has the serial of each, its id and its serial in the dead queue. What is skipped is as above. */
@@ -353,17 +380,23 @@ const fileItems = captureAlike(
    WHERE item.id = asked.value ->> 0 AND item.part = $7 AND item.shelf = $8 AND item.leased = $9 AND NOT EXISTS (
      SELECT 1 FROM items AS holder WHERE holder.part = $3 AND holder.source_id = CAST(asked.value ->> 1 AS BLOB))`,
 )
-const removeItems = sql('items.removeFiled', {
-  postgres: '',
-  sqlite: 'DELETE FROM items WHERE part = $1 AND shelf = $2 AND id = ANY($3) AND leased = $4',
-})
+const THESE = 'part = $1 AND shelf = $2 AND id = ANY($3) AND leased = $4'
+const tallyItems = sql(
+  'items.tallyFiled',
+  {
+    postgres: '',
+    sqlite: `SELECT count(*) AS taken${GONE.replaceAll('item_created_at', 'created_at')} FROM items WHERE ${THESE}`,
+  },
+  { bigints: true },
+)
+const removeItems = sql('items.removeFiled', { postgres: '', sqlite: `DELETE FROM items WHERE ${THESE}` })
 
 const takeOne = sql(
   'items.take',
   {
     postgres: '',
     sqlite: `DELETE FROM items WHERE part = $1 AND shelf = $2 AND id = $3 AND leased = $4
-             RETURNING created_at, attempts, encoding, kind, reference, payload`,
+             RETURNING created_at, lease_deadline, case_id, attempts, encoding, kind, reference, payload`,
   },
   { bigints: true },
 )
@@ -374,6 +407,8 @@ const readHolder = sql('items.sourceHolder', {
 
 interface TakenItem {
   readonly created_at: Integer
+  readonly lease_deadline: Integer | null
+  readonly case_id: Integer | null
   readonly attempts: Integer
   readonly encoding: Uint8Array | null
   readonly kind: Uint8Array | null
@@ -381,12 +416,33 @@ interface TakenItem {
   readonly payload: Uint8Array | null
 }
 
-/** How items that lie in one place leave it; all must be as they were read. */
+const goneWith = ({ created_at, lease_deadline, case_id }: TakenItem): Gone => ({
+  ...{ created_s: 0, created_us: created_at, deadline_s: 0, deadline_us: lease_deadline ?? 0 },
+  cases: case_id === null ? 0 : 1,
+})
+
+/** Where items lie, whether all are leased there, and whether they die without having been read. */
+interface Place extends Origin {
+  readonly partition: number
+  readonly isUnread: boolean
+}
+
+/** Items that leave their place. */
+interface TakingItems extends Taking<ItemDeath> {
+  /** Those that reopened their letters. */
+  readonly ended: ItemFacts[]
+  /** Sums over the others, on SQLite. */
+  readonly gone: Gone[]
+}
+
+/** How items that lie in one place leave it; what reopens its letter must be as it was read. */
 const takingItems = (
   { tx, now }: Cycle,
-  from: Origin & { readonly partition: number },
+  from: Place,
   grave: { readonly deadQueue: string; readonly part: number } | null,
-): Taking<ItemDeath> => ({
+): TakingItems => ({
+  ended: [],
+  gone: [],
   async end(deaths, letters) {
     // The letter of an item is resolved as long as the item is out. One that is pending was reported anew, and its item lost its case since.
     const out = deaths.filter(
@@ -395,12 +451,12 @@ const takingItems = (
     insistOn(deaths.length, out.length)
     const items = deaths.map(({ item }) => item)
     await removeRelapsed(tx, from, items)
+    this.ended.push(...items)
   },
   all(deaths, notes) {
     const given = givenByKey(
       deaths.map(({ item, itemId, sourceId, grave }, i) => [
         item.serial,
-        deadlineOf(item),
         notes[i] ?? 0,
         itemId,
         grave?.serial ?? null,
@@ -430,13 +486,17 @@ const takingItems = (
         ...[first, laidAt, grave?.part ?? null, from.partition, grave?.deadQueue ?? null],
         ...[JSON.stringify(given), from.part, from.shelf, leased],
       ],
-      remove: () => tx.run(removeItems, from.part, from.shelf, serials, leased),
+      remove: async () => {
+        this.gone.push(...(await tx.rows<Gone>(tallyItems, from.part, from.shelf, serials, leased)))
+        return tx.run(removeItems, from.part, from.shelf, serials, leased)
+      },
     }
   },
   async each({ item, itemId }) {
     const [row] = await tx.rows<TakenItem>(takeOne, from.part, from.shelf, item.serial, from.leased ? 1 : 0)
     insistOn(1, row === undefined ? 0 : 1)
     if (row === undefined) return null
+    this.gone.push(goneWith(row))
     if (grave !== null && (await tx.rows(readHolder, grave.part, itemId)).length > 0) return null
     return {
       itemCreatedAt: instant(BigInt(row.created_at)),

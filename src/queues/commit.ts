@@ -36,12 +36,16 @@ export interface Committed {
 /** How often a cycle may be run again because its assumptions did not hold. */
 const MAX_RERUNS = 5
 
+/** Cycles that read items before these die, after one that did not was wrong: where sent-back items die again, all of them would be. */
+const READING_CYCLES = 50
+
 export class Committer {
   #queue: QueueRecord
   readonly #context: CommitContext
   readonly #dealer: Dealer
   /** Whether items that were completed last had cases: the next ones will have some too. */
   #metCases = false
+  #readingCycles = 0
 
   constructor(queue: QueueRecord, context: CommitContext, dealer: Dealer) {
     this.#queue = queue
@@ -82,7 +86,9 @@ export class Committer {
         if (!(error instanceof StaleQueue || error instanceof Mismatch)) throw error
         // Also for a mismatch: this server may not know yet that letters lie in the queue.
         await this.refresh()
-        if (error instanceof Mismatch) await this.#rejectMismatched(batch)
+        if (!(error instanceof Mismatch)) continue
+        this.#readingCycles = READING_CYCLES
+        await this.#rejectMismatched(batch)
       }
     }
   }
@@ -90,10 +96,13 @@ export class Committer {
   #commitAll(batch: Batch, waiters: readonly Waiter[], turn: DeathTurn | null): Promise<Committed> {
     const { db, clock } = this.#context
     let attempts = 0
+    if (this.#readingCycles > 0) this.#readingCycles--
+    const isReading = this.#readingCycles > 0
     return db.transaction('queue.cycle', (tx) => {
       // What an attempt that was rolled back had leased is ready again.
       if (attempts++ > 0) this.#dealer.lookAgainEverywhere()
-      return this.#apply(new Cycle(tx, this.#queue, clock.now(), { turn }), batch, waiters)
+      const readsFirst = isReading || attempts > 1
+      return this.#apply(new Cycle(tx, this.#queue, clock.now(), { turn, readsFirst }), batch, waiters)
     })
   }
 

@@ -43,6 +43,9 @@ export function insistOn(expected: number, found: number): void {
   if (found !== expected) throw new Mismatch(`${found} of ${expected} items were as expected`)
 }
 
+/** What is left out is as the fields of a cycle say it most often is: no turn, one statement after the other, items read first. */
+type CycleKind = Partial<Pick<Cycle, 'turn' | 'oneTrip' | 'readsFirst'>>
+
 export class Cycle implements OfficeWork {
   readonly tx: Transaction
   readonly queue: QueueRecord
@@ -53,6 +56,8 @@ export class Cycle implements OfficeWork {
   readonly oneTrip: boolean
   /** Whether items that it completed had a case. */
   metCases = false
+  /** Whether items that die are read first: they were not as believed before. */
+  readonly readsFirst: boolean
   readonly changes = new CountChanges()
   readonly letters = new LetterChanges()
   readonly arrivals: Arrival[] = []
@@ -63,13 +68,14 @@ export class Cycle implements OfficeWork {
     tx: Transaction,
     queue: QueueRecord,
     now: Instant,
-    { turn = null, oneTrip = false }: { readonly turn?: DeathTurn | null; readonly oneTrip?: boolean } = {},
+    { turn = null, oneTrip = false, readsFirst = true }: CycleKind = {},
   ) {
     this.tx = tx
     this.queue = queue
     this.now = now
     this.turn = turn
     this.oneTrip = oneTrip
+    this.readsFirst = readsFirst
   }
 
   /** Runs `effect` once the transaction is durable: replies, log lines, wake-ups. */

@@ -19,6 +19,7 @@ import {
   type ExtendAsk,
   insistOn,
   type Job,
+  killsAll,
   NotDead,
   type RetryAsk,
 } from './cycle.ts'
@@ -27,7 +28,7 @@ import { isNearNow } from './produce.ts'
 import type { DeathReason, FailedRun, GivenError, Run } from './queue.ts'
 import { itemIdIn, type Partition } from './records.ts'
 import { SHELF } from './schema.ts'
-import { type ItemFacts, lockItems, readItems, readLeaseMarks } from './sql/inspect.ts'
+import { type ItemFacts, lockItems, readItems, readLeaseMarks, unread } from './sql/inspect.ts'
 import { extendLeases, LEASE_GRACE_US } from './sql/lease.ts'
 import { scheduleItems, sendToTail, takeBackAttempts } from './sql/move.ts'
 import { removeCounted, removeLeased } from './sql/remove.ts'
@@ -116,8 +117,15 @@ export async function retryLeased(
   { retries, deaths }: Pick<Batch, 'retries' | 'deaths'>,
   undertaking: Undertaking,
 ): Promise<void> {
-  const partitions = Map.groupBy([...deaths, ...retries], ({ ask }) => cycle.partition(ask.partition))
-  cycle.turn?.begin(partitions.size)
+  const unreadDeaths = deaths.filter(({ ask }) => mayDieUnread(cycle, ask))
+  const others = [...deaths.filter((job) => !unreadDeaths.includes(job)), ...retries]
+  const partitionOf = ({ ask }: Job<RetryAsk, void>) => cycle.partition(ask.partition)
+  const [dying, partitions] = [Map.groupBy(unreadDeaths, partitionOf), Map.groupBy(others, partitionOf)]
+  cycle.turn?.begin(dying.size + partitions.size)
+  for (const [partition, mine] of dying) {
+    const granted = mine.map((job) => ({ job, fates: deathsIn(job.ask) }))
+    await applyFates(cycle, partition, granted, undertaking)
+  }
   for (const [partition, mine] of partitions) {
     const serials = mine.flatMap(({ ask }) => ask.items.map(({ serial }) => serial)).sort((a, b) => a - b)
     const items = await readItems(cycle.tx, partition, serials)
@@ -133,6 +141,22 @@ export async function retryLeased(
     await applyFates(cycle, partition, granted, undertaking)
   }
 }
+
+/**
+ * Whether the items of a request can die without being read first: whatever they are, they die, and nothing but their rows says what else
+ * has to be done. What is not as believed, not leased or with a case, is a mismatch, after which the cycle reads them.
+ */
+const mayDieUnread = ({ queue, readsFirst }: Cycle, ask: RetryAsk): boolean =>
+  !(readsFirst || queue.holdsLetters || (queue.onDeath === 'delete' && queue.deadQueue === '')) &&
+  killsAll(ask, queue)
+
+const deathsIn = ({ items }: RetryAsk): Fates => ({
+  dying: items.map(({ serial, dead, run, error }) => ({
+    ...{ item: unread(serial), reason: dead ? 'rejected' : 'attempts', run, error },
+  })),
+  scheduled: [],
+  requeued: [],
+})
 
 async function refuse(cycle: Cycle, { ask, reject }: Job<RetryAsk, void>): Promise<void> {
   const serials = ask.items.map(({ serial }) => serial)

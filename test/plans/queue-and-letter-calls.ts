@@ -72,7 +72,7 @@ const burial = (errors: number): readonly Argument[] => [
   givenByKey(
     dying.map((serial, i) => [
       serial,
-      ...[0n, (i % errors) + 1, String(serial).padStart(KSUID_LENGTH, '0'), 10_000_000 + serial],
+      ...[(i % errors) + 1, String(serial).padStart(KSUID_LENGTH, '0'), 10_000_000 + serial],
     ]),
   ),
   DEAD_PART,

@@ -26,7 +26,16 @@ export interface ItemFacts {
   readonly isLetter: boolean
   /** The case under which its failures are filed; null when it has none. */
   readonly caseId: LetterId | null
+  /** Nothing is known but its serial: it is believed to be leased and to have no case. */
+  readonly isUnread?: true
 }
+
+/** A leased item that dies without being read first. */
+export const unread = (serial: number): ItemFacts => ({
+  ...{ serial, leased: true, attempts: 0, createdAt: ZERO, expireAt: null, leaseDeadline: null },
+  ...{ enqueueAt: null, isLetter: false, caseId: null, isUnread: true },
+})
+const ZERO = instant(0n)
 
 interface FactsRow {
   readonly id: Integer
