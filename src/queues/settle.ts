@@ -117,10 +117,10 @@ export async function retryLeased(
   { retries, deaths }: Pick<Batch, 'retries' | 'deaths'>,
   undertaking: Undertaking,
 ): Promise<void> {
-  const unreadDeaths = deaths.filter(({ ask }) => mayDieUnread(cycle, ask))
-  const others = [...deaths.filter((job) => !unreadDeaths.includes(job)), ...retries]
+  const sorted = Map.groupBy(deaths, ({ ask }) => mayDieUnread(cycle, ask))
   const partitionOf = ({ ask }: Job<RetryAsk, void>) => cycle.partition(ask.partition)
-  const [dying, partitions] = [Map.groupBy(unreadDeaths, partitionOf), Map.groupBy(others, partitionOf)]
+  const dying = Map.groupBy(sorted.get(true) ?? [], partitionOf)
+  const partitions = Map.groupBy([...(sorted.get(false) ?? []), ...retries], partitionOf)
   cycle.turn?.begin(dying.size + partitions.size)
   for (const [partition, mine] of dying) {
     const granted = mine.map((job) => ({ job, fates: deathsIn(job.ask) }))
