@@ -135,16 +135,13 @@ export interface CapturePlace {
 export const isBefore = (one: CapturePlace, other: CapturePlace): boolean =>
   one.capturedAt < other.capturedAt || (one.capturedAt === other.capturedAt && one.id < other.id)
 
-/**
- * The first pending letter of a key that is none of `$3`: as many steps into letters_pending_of_key as the key has letters among
- * those, and one more.
- */
-const readFirstOther = eachOf(
+/** The first pending letters of a key, by letters_pending_of_key. */
+const readFirsts = eachOf(
   'letters.firstOfKeys',
-  { key: 'text' },
-  ({ key }) => `SELECT captured_at, id FROM bartleby.letters INDEXED BY letters_pending_of_key
-    WHERE engine = $2 AND instance_id = ${key} AND status = ${STATUS.Pending} AND id <> ALL($3::bigint[])
-    ORDER BY captured_at, id LIMIT 1`,
+  { key: 'text', most: 'int' },
+  ({ key, most }) => `SELECT captured_at, id FROM bartleby.letters INDEXED BY letters_pending_of_key
+    WHERE engine = $3 AND instance_id = ${key} AND status = ${STATUS.Pending}
+    ORDER BY captured_at, id LIMIT ${most}`,
 )
 
 interface FirstRow {
@@ -152,26 +149,30 @@ interface FirstRow {
   readonly id: Integer
 }
 
-/** Of each key of an engine, the first letter that is pending beside these; keys that have none are left out. */
+/**
+ * Of each key of an engine, the first letter that is pending beside these; keys that have none are left out. As many are read as the
+ * key has letters here, and one more: one of those is another, if there is another.
+ */
 export async function firstOthers(
   session: Session,
   engine: string,
   letters: readonly { readonly id: LetterId; readonly key: string }[],
 ): Promise<ReadonlyMap<string, CapturePlace>> {
-  const keys = [...new Set(letters.map(({ key }) => key))]
+  const groups = [...Map.groupBy(letters, ({ key }) => key)]
   const rows = await rowsOfEach<FirstRow>(
     session,
-    readFirstOther,
-    keys.map((key) => [key]),
+    readFirsts,
+    groups.map(([key, group]) => [key, group.length + 1]),
     engine,
-    letters.map(({ id }) => id),
   )
-  return new Map(
-    rows.map(({ n, captured_at, id }) => [
-      keys[n] ?? '',
-      { capturedAt: instant(BigInt(captured_at)), id: letterId(id) },
-    ]),
-  )
+  const these = new Set(letters.map(({ id }) => id))
+  const firsts = new Map<string, CapturePlace>()
+  for (const { n, captured_at, id } of rows) {
+    const [key = ''] = groups[n] ?? []
+    const place = { capturedAt: instant(BigInt(captured_at)), id: letterId(id) }
+    if (!these.has(place.id) && !firsts.has(key)) firsts.set(key, place)
+  }
+  return firsts
 }
 
 /** The source id stands for the instance of a message that names none. */

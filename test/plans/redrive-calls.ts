@@ -67,7 +67,7 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
 
   'letters.candidates': [letters],
   'letters.lockCandidates': [letters],
-  'letters.firstOfKeys': [keys, 'engine-2', letters],
+  'letters.firstOfKeys': [keys, list(range(7, 20, 40).map(() => 6)), 'engine-2'],
   'letters.contents': [letters],
   'letters.plannable': [letters],
   'outbox.departingLetters': [letters],
