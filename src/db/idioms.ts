@@ -10,7 +10,13 @@
  *   PostgreSQL believes that few rows meet it, fetches all of them and sorts them.
  * - **Flags** that go with such a range are said by what they are not (`leased <> 1`): equality is believed to be met by one row in 200, and a LIMIT
  *   then to be reached only at the end.
+ * - **A page of a list** whose first column other indexes begin with, too, or whose index has two directions, is limited by a subquery, `WHERE a = $1
+ *   ORDER BY b, c LIMIT (SELECT $2)`. PostgreSQL then expects a tenth of the rows to be wanted, few as it believes they are, and takes them in
+ *   the order of the index. Of a range of the index it would sort what another index gives for `a`.
  * - **The first n of each** is a LATERAL subquery with a LIMIT: nothing else stops there.
+ * - **A state of rows that are known by their keys** is said as no index says it (`state > 3`): `state = 4` would invite the index of all dead jobs.
+ * - **Rows of a list that others are joined to** are found by it as well, `JOIN … ON b.id = a.b AND b.id = ANY(ARRAY(SELECT b FROM list))`: of a join
+ *   alone PostgreSQL believes that all rows are worth a hash table.
  * - **A look at one row** in a list of columns is a scalar subquery: EXISTS may be answered by reading all rows into a hash table.
  *
  * What is only another word in the other store is translated, see database.ts.

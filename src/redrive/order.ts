@@ -11,14 +11,17 @@ import type { Lane } from './lanes.ts'
 import type { LaneLetter } from './members.ts'
 import type { RedriveNumber } from './redrive.ts'
 
-/** Of a key, the first pending letter that is not in the set: letters_pending_of_key, and redrive_letters_of for each step. */
+/**
+ * Of a key, the first pending letter that is not in the set: letters_pending_of_key, and redrive_letters_of for each step. Said by what it is
+ * not: of `IS NULL` PostgreSQL believes that all letters of a key have to be passed until one meets it.
+ */
 const readFirstOutside = eachOf(
   'redrive.firstOutside',
   { key: 'text' },
   ({ key }) => `SELECT captured_at, id FROM bartleby.letters INDEXED BY letters_pending_of_key
     WHERE engine = $3 AND instance_id = ${key} AND status = ${STATUS.Pending}
-      AND (SELECT 1 FROM bartleby.redrive_letters AS member INDEXED BY redrive_letters_of
-        WHERE member.letter = letters.id AND member.redrive = $2) IS NULL
+      AND coalesce((SELECT 1 FROM bartleby.redrive_letters AS member INDEXED BY redrive_letters_of
+        WHERE member.letter = letters.id AND member.redrive = $2), 0) <> 1
     ORDER BY captured_at, id LIMIT 1`,
 )
 
