@@ -62,7 +62,7 @@ export async function readActivity(
 /** Whose rows are read: where all signatures count, those of places have them added up already. */
 async function subjectsOf(session: Session, filter: AccountFilter): Promise<readonly number[]> {
   if (filter.signature == null) return (await readAccounts(session, filter)).map(({ place }) => -place.number)
-  return (await findDrawers(session, filter)).map(({ number }) => number)
+  return findDrawers(session, filter)
 }
 
 /** Rows of a time, added up by its buckets. */

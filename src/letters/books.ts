@@ -5,11 +5,10 @@
  */
 import { type Instant, instant } from '../core/clock.ts'
 import type { Signature } from '../core/signature.ts'
-import type { ReadOptions } from '../db/counter.ts'
 import type { Integer, Session, Statement } from '../db/database.ts'
 import { type ActivityName, EVER } from './activity.ts'
 import { letterCounter } from './counts.ts'
-import { type PlaceLabel, readSignature } from './drawers.ts'
+import { eachWay, OF_SIGNATURES, type PlaceFilter, type PlaceLabel, readSignature, wayTo } from './drawers.ts'
 import { type LetterStatus, type SourceName, STATUS, STATUSES } from './letter.ts'
 
 /** Letters of each status. */
@@ -40,13 +39,6 @@ export interface DrawerAccount extends Sums {
   /** The number of its signature. */
   readonly group: number
   readonly signature: Signature
-}
-
-/** Which places are asked for; all parts given must hold. */
-export interface PlaceFilter {
-  readonly source?: SourceName | null | undefined
-  readonly engine?: string | null | undefined
-  readonly originalQueue?: string | null | undefined
 }
 
 /** Which letters are asked for. */
@@ -126,42 +118,30 @@ export async function readAccounts(session: Session, filter: PlaceFilter = {}): 
   }))
 }
 
-/**
- * The drawers that hold letters, by one step into letters_in_drawer for each: in one moment of the store these are the drawers whose
- * counts are not zero, and those that are empty by now are not even looked at.
- */
-export const HOLDING = `WITH RECURSIVE held (drawer) AS (
-      SELECT (SELECT min(drawer) FROM bartleby.letters)
-      UNION ALL
-      SELECT (SELECT min(drawer) FROM bartleby.letters WHERE letters.drawer > held.drawer) FROM held WHERE held.drawer IS NOT NULL
-    )`
 /** Counts of letters; those of none add nothing, neither as totals nor as what is not folded yet. */
-export const HELD = `status <= ${STATUS.Expired} AND letters <> 0`
-export const AMONG_HOLDING = 'SELECT drawer FROM held'
+export const OF_LETTERS = `status <= ${STATUS.Expired} AND letters <> 0`
+export const AMONG_FILED = 'SELECT id FROM filed'
+/** Signatures are more than those of the drawers that are asked for: each by primary key. */
+export const WITH_SIGNATURE =
+  'JOIN bartleby.signatures ON signatures.id = signature AND signatures.id = ANY(ARRAY(SELECT signature FROM filed))'
 
-/** Counts by primary key, of the drawers that `where` is about. */
-const readingDrawers = (name: string, options: ReadOptions, head = ''): Statement =>
+/** Counts by primary key, of the drawers that are filed. */
+const readingDrawers = (name: string, withFiled: string, where?: string): Statement =>
   letterCounter.read(
     name,
     'drawers',
-    (counted) => `${head}
-      SELECT drawers.place, source, engine, queue, drawers.signature, fingerprint, error_class, title, counts.*
+    (counted) => `${withFiled}
+      SELECT place, source, engine, queue, signature, fingerprint, error_class, title, counts.*
       FROM (SELECT drawer, ${SUMS} FROM ${counted} GROUP BY drawer) AS counts
-      JOIN bartleby.drawers ON drawers.id = counts.drawer
-      JOIN bartleby.signatures ON signatures.id = drawers.signature
+      JOIN filed ON filed.id = counts.drawer ${WITH_SIGNATURE}
       ORDER BY source, engine, queue, fingerprint`,
-    { ...options, bigints: true },
+    { ...(where !== undefined && { where }), among: AMONG_FILED, bigints: true },
   )
 
-const readOfSignatures = readingDrawers('letterCounts.ofSignatures', {
-  where:
-    'drawer IN (SELECT id FROM bartleby.drawers WHERE signature = ANY($2::int[]) AND place = ANY($1::int[]))',
-})
-const readHolding = readingDrawers('letterCounts.holding', { where: HELD, among: AMONG_HOLDING }, HOLDING)
-/** A step for each drawer of the places, because others may hold far more: the empty ones are passed over by the store. */
-const readHoldingOfPlaces = readingDrawers('letterCounts.holdingOfPlaces', {
-  where: `${HELD} AND drawer IN (SELECT id FROM bartleby.drawers WHERE place = ANY($1::int[]))`,
-})
+const readOfSignatures = readingDrawers('letterCounts.ofSignatures', OF_SIGNATURES)
+const readHolding = eachWay((way, withFiled) =>
+  readingDrawers(`letterCounts.holding.${way}`, withFiled, OF_LETTERS),
+)
 
 type DrawerRow = PlaceRow &
   Readonly<Record<'drawer' | 'signature', Integer>> &
@@ -182,15 +162,8 @@ export type HoldingDrawer = Pick<DrawerAccount, 'drawer' | 'place' | 'signature'
 export async function readHoldingDrawers(session: Session, filter: PlaceFilter): Promise<HoldingDrawer[]> {
   const places = holding(await readAccounts(session, filter))
   if (places.length === 0) return []
-  const rows = isOfAll(filter)
-    ? await session.rows<DrawerRow>(readHolding)
-    : await session.rows<DrawerRow>(readHoldingOfPlaces, places)
-  return rows.map(accountOf)
+  return (await session.rows<DrawerRow>(readHolding[wayTo(filter, places)], places)).map(accountOf)
 }
-
-/** Whether every place matches. */
-export const isOfAll = ({ source, engine, originalQueue }: PlaceFilter): boolean =>
-  source == null && engine == null && originalQueue == null
 
 /** The accounts of the drawers of these signatures at these places. */
 export async function readDrawerAccounts(

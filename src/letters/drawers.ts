@@ -205,46 +205,97 @@ export async function readSignature(session: Session, fingerprint: string): Prom
   }
 }
 
-/** The drawers that match, of all there are; $1 to $4 are NULL where anything matches. */
-const MATCHING = `SELECT id, place FROM bartleby.drawers
-   WHERE (CAST($1 AS text) IS NULL OR source = $1) AND (CAST($2 AS text) IS NULL OR engine = $2)
-     AND (CAST($3 AS text) IS NULL OR queue = $3)
-     AND (CAST($4 AS text) IS NULL OR signature = (SELECT id FROM bartleby.signatures WHERE fingerprint = $4))`
-const matchingDrawers = sql('drawers.matching', MATCHING)
-/** Of these, those that hold letters: one step into letters_in_drawer each. */
-const holdingDrawers = sql(
-  'drawers.holding',
-  `${MATCHING} AND (SELECT letters.id FROM bartleby.letters WHERE drawer = drawers.id
-     ORDER BY drawer, status, last_failure_at, letters.id LIMIT 1) IS NOT NULL`,
+/** Numbers of the places that match; places are few. $1 to $3 are NULL where any matches. */
+const matchingPlaces = sql(
+  'places.matching',
+  `SELECT id FROM bartleby.places
+   WHERE ($1::text IS NULL OR source = $1) AND ($2::text IS NULL OR engine = $2) AND ($3::text IS NULL OR queue = $3)`,
+)
+/** The drawers of a signature at these places: drawers_by_signature. */
+const drawersOfSignature = sql(
+  'drawers.ofSignature',
+  `SELECT id FROM bartleby.drawers
+   WHERE signature = (SELECT id FROM bartleby.signatures WHERE fingerprint = $2) AND place = ANY($1::int[])`,
 )
 
-/** A drawer's number, and that of its place. */
-export interface FoundDrawer {
-  readonly number: number
-  readonly place: number
+/** Drawers that statements begin with: each by primary key, so that what joins them need not read all there are. */
+const filed = (which: string): string =>
+  `filed AS MATERIALIZED (SELECT * FROM bartleby.drawers WHERE ${which} AND place = ANY($1::int[]))`
+
+/**
+ * Those of places ($1) that hold letters, and a few that hold none: `filed`. Cost: what holds letters, not what ever existed.
+ *
+ * Of any place: a step into letters_in_drawer for each. Of few places: from one drawer of a place to the next drawer that holds letters,
+ * wherever that is, and on to the next of the place (drawers_by_place). Empty drawers are leapt over, and so are those of other places.
+ */
+const HOLDING = {
+  anywhere: `WITH RECURSIVE held (drawer) AS (
+      SELECT (SELECT min(drawer) FROM bartleby.letters)
+      UNION ALL
+      SELECT (SELECT min(drawer) FROM bartleby.letters WHERE letters.drawer > held.drawer) FROM held WHERE held.drawer IS NOT NULL
+    ), ${filed('id = ANY(ARRAY(SELECT drawer FROM held))')}`,
+  ofPlaces: `WITH RECURSIVE held (place, drawer) AS (
+      SELECT id, 0 FROM bartleby.places WHERE id = ANY($1::int[])
+      UNION ALL
+      SELECT place, (SELECT min(id) FROM bartleby.drawers WHERE drawers.place = held.place
+        AND id >= (SELECT min(letters.drawer) FROM bartleby.letters WHERE letters.drawer > held.drawer))
+      FROM held WHERE held.drawer IS NOT NULL
+    ), ${filed('id = ANY(ARRAY(SELECT drawer FROM held))')}`,
+} as const
+type Way = keyof typeof HOLDING
+
+/** Those of signatures ($2) at places ($1), by drawers_by_signature. */
+export const OF_SIGNATURES = `WITH ${filed('signature = ANY($2::int[])')}`
+
+/** A statement for each way to those that hold letters. */
+export const eachWay = (
+  declare: (way: Way, withFiled: string) => Statement,
+): Readonly<Record<Way, Statement>> => ({
+  anywhere: declare('anywhere', HOLDING.anywhere),
+  ofPlaces: declare('ofPlaces', HOLDING.ofPlaces),
+})
+
+/** Which places are asked for; all parts given must hold. */
+export interface PlaceFilter {
+  readonly source?: SourceName | null | undefined
+  readonly engine?: string | null | undefined
+  readonly originalQueue?: string | null | undefined
 }
 
-/** The drawers whose labels match, or those of them that hold letters; all parts given must hold. */
+/** Places that are asked about one by one; each may leap onto all drawers that hold letters. */
+const MOST_LEAPT = 10
+
+/** The shorter way to the drawers of these places, which are those that match. */
+export const wayTo = ({ source, engine, originalQueue }: PlaceFilter, places: readonly number[]): Way =>
+  places.length > MOST_LEAPT || (source ?? engine ?? originalQueue) == null ? 'anywhere' : 'ofPlaces'
+
+/** Those that do hold letters, by one more step each. */
+const holdingDrawers = eachWay((way, withFiled) =>
+  sql(
+    `drawers.holding.${way}`,
+    `${withFiled} SELECT id FROM filed WHERE (SELECT letters.id FROM bartleby.letters WHERE letters.drawer = filed.id
+       ORDER BY letters.drawer, status, last_failure_at, letters.id LIMIT 1) IS NOT NULL`,
+  ),
+)
+
+/** The numbers of the drawers of a signature, or of those that hold letters; all parts given must hold. */
 export async function findDrawers(
   session: Session,
-  label: {
-    readonly source?: string | null | undefined
-    readonly engine?: string | null | undefined
-    readonly originalQueue?: string | null | undefined
-    readonly signature?: string | null | undefined
-  },
-  which: 'all' | 'holding' = 'all',
-): Promise<FoundDrawer[]> {
-  const { source, engine, originalQueue, signature } = label
-  const values = [source, engine, originalQueue, signature].map((text) => text ?? null)
+  filter: PlaceFilter & { readonly signature?: string | null | undefined },
+): Promise<number[]> {
+  const { source, engine, originalQueue, signature } = filter
+  const values = [source, engine, originalQueue].map((text) => text ?? null)
   // No label has U+0000, and PostgreSQL would refuse to look for it.
-  if (values.some((text) => text?.includes('\0'))) return []
-  const rows = await session.rows<{ id: Integer; place: Integer }>(
-    which === 'all' ? matchingDrawers : holdingDrawers,
-    ...values,
+  if ([...values, signature].some((text) => text?.includes('\0'))) return []
+  const places = numbersOf(await session.rows<{ id: Integer }>(matchingPlaces, ...values))
+  return numbersOf(
+    signature == null
+      ? await session.rows<{ id: Integer }>(holdingDrawers[wayTo(filter, places)], places)
+      : await session.rows<{ id: Integer }>(drawersOfSignature, places, signature),
   )
-  return rows.map(({ id, place }) => ({ number: Number(id), place: Number(place) }))
 }
+
+const numbersOf = (rows: readonly { readonly id: Integer }[]): number[] => rows.map(({ id }) => Number(id))
 
 /** A source, engine and queue, as lists and counts show them. */
 export interface PlaceLabel {

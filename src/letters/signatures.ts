@@ -4,24 +4,22 @@
  */
 import { type Instant, instant } from '../core/clock.ts'
 import { cut } from '../core/mask.ts'
-import { type Integer, type Session, type Statement, sql } from '../db/database.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
 import { readTrends } from './activity-series.ts'
 import {
-  AMONG_HOLDING,
+  AMONG_FILED,
   type DrawerAccount,
-  HELD,
-  HOLDING,
   holding,
-  isOfAll,
   lettersIn,
-  type PlaceFilter,
+  OF_LETTERS,
   queueOf,
   readAccounts,
   readDrawerAccounts,
+  WITH_SIGNATURE,
 } from './books.ts'
 import { letterCounter } from './counts.ts'
 import { readSummaries } from './detail.ts'
-import { type FiledSignature, readSignature } from './drawers.ts'
+import { eachWay, type FiledSignature, type PlaceFilter, readSignature, wayTo } from './drawers.ts'
 import { type LetterId, type LetterStatus, letterId, type SourceName, STATUS, STATUSES } from './letter.ts'
 import { inOrder, type Position } from './positions.ts'
 
@@ -80,23 +78,20 @@ type Group = Omit<SignatureGroup, 'sample' | 'trend'> & {
 }
 
 /** A page of groups behind ($2, $3, $4), of drawers that hold letters. No more than the page leaves the store. */
-const readingPage = (name: string, head = '', among?: string): Statement =>
+const readPage = eachWay((way, withFiled) =>
   letterCounter.read(
-    name,
+    `letterCounts.bySignature.${way}`,
     'drawers',
-    (counted) => `${head}
+    (counted) => `${withFiled}
       SELECT id, fingerprint, error_class, title, first_seen_at, open, total FROM (
         SELECT signature, sum(CASE WHEN status = ${STATUS.Pending} THEN letters ELSE 0 END) AS open, sum(letters) AS total
-        FROM ${counted} JOIN bartleby.drawers ON drawers.id = counted.drawer
-        WHERE place = ANY($1::int[]) GROUP BY signature
-      ) AS groups JOIN bartleby.signatures ON signatures.id = groups.signature
+        FROM ${counted} JOIN filed ON filed.id = counted.drawer GROUP BY signature
+      ) AS groups ${WITH_SIGNATURE}
       WHERE total > 0 AND (-open, -total, fingerprint) > ($2, $3, $4)
       ORDER BY open DESC, total DESC, fingerprint LIMIT $5`,
-    { where: HELD, ...(among !== undefined && { among }), bigints: true },
-  )
-const readPage = readingPage('letterCounts.bySignature', HOLDING, AMONG_HOLDING)
-/** Of some places: a row for each of their drawers and statuses is passed over. */
-const readPageOfPlaces = readingPage('letterCounts.bySignatureOfPlaces')
+    { where: OF_LETTERS, among: AMONG_FILED, bigints: true },
+  ),
+)
 
 interface PageRow {
   readonly id: Integer
@@ -125,7 +120,7 @@ export async function listSignatures(
   const places = holding(await readAccounts(session, filter))
   if (places.length === 0) return { items: [], next: null }
   const values = [places, -open, -total, signature, page.limit + 1]
-  const found = await session.rows<PageRow>(isOfAll(filter) ? readPage : readPageOfPlaces, ...values)
+  const found = await session.rows<PageRow>(readPage[wayTo(filter, places)], ...values)
   const shown = found.slice(0, page.limit).map((row) => ({
     number: Number(row.id),
     fingerprint: row.fingerprint,

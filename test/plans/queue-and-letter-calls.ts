@@ -12,6 +12,7 @@ const LOWEST = -9_223_372_036_854_775_808n
 
 const list = (values: Iterable<Argument>) => `{${[...values].join(',')}}`
 const range = (first: number, length: number) => Array.from({ length }, (_, i) => first + i)
+const EVERY_PLACE = list(range(1, 50))
 const lanes = range(0, 60)
 /** Not those that lists are read from: what is written is rolled back and stays in the indexes for a while. */
 const many = range(501, 499)
@@ -177,17 +178,20 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ],
   ['letterActivity.ofDrawers', 'of fifty', () => [NOW - DAY, list(range(1, 50))]],
   ['letterCounts.places', 'of all', () => [null, null, null]],
-  ['letterCounts.holding', 'of all places', () => [], DRAWERS],
-  ['letterCounts.holdingOfPlaces', 'of three', () => ['{1,2,3}'], 100],
-  ['letterCounts.ofSignatures', 'of fifty', () => [list(range(1, 50)), list(range(1, 50))], 9 * DRAWERS],
-  ['letterCounts.bySignature', 'of all places', () => [list(range(1, 50)), LOWEST, 0, '', 51]],
-  ['letterCounts.bySignatureOfPlaces', 'of three', () => ['{1,2,3}', LOWEST, 0, '', 51]],
+  ['letterCounts.holding.anywhere', 'of all places', () => [EVERY_PLACE], DRAWERS],
+  ['letterCounts.holding.ofPlaces', 'of three', () => ['{1,2,3}'], 100],
+  ['letterCounts.ofSignatures', 'of fifty', () => [EVERY_PLACE, list(range(1, 50))], 9 * DRAWERS],
+  ['letterCounts.bySignature.anywhere', 'of all places', () => [EVERY_PLACE, LOWEST, 0, '', 51]],
+  ['letterCounts.bySignature.ofPlaces', 'of three', () => ['{1,2,3}', LOWEST, 0, '', 51]],
   [
     'letterCounts.addAll',
     'of three',
     () => ['{1,2,3}', '{0,4,6}', `{${NOW},${NOW},${NOW}}`, '{1,1,1}', '{0,0,0}'],
   ],
-  ['drawers.page', '', () => [10, 500]],
+  ['drawers.holding.anywhere', 'of all places', () => [EVERY_PLACE], DRAWERS],
+  ['drawers.holding.ofPlaces', 'of three', () => ['{1,2,3}'], 100],
+  ['drawers.ofSignature', '', () => [EVERY_PLACE, '1-7']],
+  ['drawers.page', '', () => [10, DRAWERS, 500]],
   ['drawers.lockEmpty', 'of many', () => [list(range(1, DRAWERS))], DRAWERS],
   ['drawers.stillEmpty', 'of many', () => [list(range(1, DRAWERS))], DRAWERS],
   ['drawers.byNumber', 'of many', () => [list(range(1, DRAWERS))]],
