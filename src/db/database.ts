@@ -196,8 +196,8 @@ export interface Database {
   /** Runs `work` without a transaction of its own: each statement stands alone. */
   session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T>
   /**
-   * Runs `work` on one moment of the store, the one at which it starts: it sees no later commit, and writers do not
-   * wait for it. It can only read. While it runs the store keeps what it sees, so it must end.
+   * Runs `work` on one moment of the store, its first question at the latest; apart, the one at which it starts. It sees no later
+   * commit, and writers do not wait for it. It can only read. While it runs the store keeps what it sees, so it must end.
    */
   snapshot<T>(verb: string, work: (session: Snapshot) => Promise<T>, options?: SnapshotOptions): Promise<T>
   /** Runs a script of several statements; for migrations only. */

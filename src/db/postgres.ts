@@ -291,8 +291,13 @@ export class PostgresDatabase implements Database {
       const session = new PostgresSnapshot(connection)
       signal?.addEventListener('abort', connection.drop)
       try {
-        await session.text(BEGIN_READING)
-        return await work(session)
+        const begun = session.text(BEGIN_READING)
+        // Shares the trip of the first statement, unless the moment matters to others than those who read.
+        begun.catch(() => {})
+        if (apart) await begun
+        const result = await work(session)
+        await begun
+        return result
       } catch (error) {
         signal?.throwIfAborted()
         throw error
@@ -300,7 +305,11 @@ export class PostgresDatabase implements Database {
         signal?.removeEventListener('abort', connection.drop)
         // Nobody waits for rows that nobody wants; ROLLBACK would come behind them.
         if (session.isFetching) connection.drop()
-        else await session.text('ROLLBACK').catch(() => {})
+        else {
+          // Nor for its end: who gets the connection next is served behind it.
+          const ended = session.text('ROLLBACK').catch(() => {})
+          if (apart) await ended
+        }
       }
     }
     return this.#observed(verb, () => (apart ? this.#alone(read) : this.#connected(read)))
