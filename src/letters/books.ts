@@ -53,8 +53,11 @@ const COUNTED = [
 ]
 
 /** A column for each status, so that a place is one row. */
-const SUMS = `${COUNTED.map((status) => `sum(CASE WHEN status = ${status} THEN letters ELSE 0 END) AS s${status}`).join(', ')},
-  max(last_seen_at) AS last_seen_at`
+const sumsFor = (statuses: readonly number[]): string =>
+  statuses
+    .map((status) => `sum(CASE WHEN status = ${status} THEN letters ELSE 0 END) AS s${status}`)
+    .join(', ')
+const SUMS = `${sumsFor(COUNTED)}, max(last_seen_at) AS last_seen_at`
 
 type SumsRow = Readonly<Record<`s${number}` | 'last_seen_at', Integer>>
 
@@ -65,14 +68,16 @@ type PlaceRow = SumsRow & {
   readonly queue: string
 }
 
+const lettersOf = (row: SumsRow): StatusCounts => ({
+  Pending: Number(row[`s${STATUS.Pending}`] ?? 0),
+  Resolved: Number(row[`s${STATUS.Resolved}`] ?? 0),
+  Expired: Number(row[`s${STATUS.Expired}`] ?? 0),
+})
+
 function sumsOf(row: SumsRow): Sums {
   const count = (status: number): number => Number(row[`s${status}`] ?? 0)
   return {
-    letters: {
-      Pending: count(STATUS.Pending),
-      Resolved: count(STATUS.Resolved),
-      Expired: count(STATUS.Expired),
-    },
+    letters: lettersOf(row),
     unconfirmed: count(STATUS.unconfirmed),
     ever: {
       arrived: count(EVER.arrived),
@@ -126,21 +131,33 @@ export const WITH_SIGNATURE =
   'JOIN bartleby.signatures ON signatures.id = signature AND signatures.id = ANY(ARRAY(SELECT signature FROM filed))'
 
 /** Counts by primary key, of the drawers that are filed. */
-const readingDrawers = (name: string, withFiled: string, where?: string): Statement =>
+const readingDrawers = (
+  name: string,
+  withFiled: string,
+  what: { readonly label: string; readonly sums: string; readonly where?: string },
+): Statement =>
   letterCounter.read(
     name,
     'drawers',
     (counted) => `${withFiled}
-      SELECT place, source, engine, queue, signature, fingerprint, error_class, title, counts.*
-      FROM (SELECT drawer, ${SUMS} FROM ${counted} GROUP BY drawer) AS counts
+      SELECT place, source, engine, queue, fingerprint, ${what.label}counts.*
+      FROM (SELECT drawer, ${what.sums} FROM ${counted} GROUP BY drawer) AS counts
       JOIN filed ON filed.id = counts.drawer ${WITH_SIGNATURE}
       ORDER BY source, engine, queue, fingerprint`,
-    { ...(where !== undefined && { where }), among: AMONG_FILED, bigints: true },
+    { ...(what.where !== undefined && { where: what.where }), among: AMONG_FILED, bigints: true },
   )
 
-const readOfSignatures = readingDrawers('letterCounts.ofSignatures', OF_SIGNATURES)
+const readOfSignatures = readingDrawers('letterCounts.ofSignatures', OF_SIGNATURES, {
+  label: 'signature, error_class, title, ',
+  sums: SUMS,
+})
+/** No more of each than its letters: they may be many. */
 const readHolding = eachWay((way, withFiled) =>
-  readingDrawers(`letterCounts.holding.${way}`, withFiled, OF_LETTERS),
+  readingDrawers(`letterCounts.holding.${way}`, withFiled, {
+    label: '',
+    sums: sumsFor(STATUSES.map((name) => STATUS[name])),
+    where: OF_LETTERS,
+  }),
 )
 
 type DrawerRow = PlaceRow &
@@ -156,13 +173,22 @@ const accountOf = (row: DrawerRow): DrawerAccount => ({
 })
 
 /** What a drawer holds at the moment, whatever it ever did. */
-export type HoldingDrawer = Pick<DrawerAccount, 'drawer' | 'place' | 'signature' | 'letters'>
+export interface HoldingDrawer extends Pick<DrawerAccount, 'drawer' | 'place' | 'letters'> {
+  readonly signature: Pick<Signature, 'fingerprint'>
+}
+
+const holdingOf = (row: DrawerRow): HoldingDrawer => ({
+  letters: lettersOf(row),
+  drawer: Number(row.drawer),
+  place: placeOf(row),
+  signature: { fingerprint: row.fingerprint },
+})
 
 /** The drawers that hold letters, of the places that match. */
 export async function readHoldingDrawers(session: Session, filter: PlaceFilter): Promise<HoldingDrawer[]> {
   const places = holding(await readAccounts(session, filter))
   if (places.length === 0) return []
-  return (await session.rows<DrawerRow>(readHolding[wayTo(filter, places)], places)).map(accountOf)
+  return (await session.rows<DrawerRow>(readHolding[wayTo(filter, places)], places)).map(holdingOf)
 }
 
 /** The accounts of the drawers of these signatures at these places. */

@@ -258,23 +258,32 @@ const TREND_HOURS = 24
 
 /** The groups with what is looked up for those that are shown. */
 async function complete(session: Session, groups: readonly Group[], now: Instant): Promise<SignatureGroup[]> {
-  const lanes = groups.flatMap(lanesOf)
-  const newest = await readNewest(session, lanes)
-  const letters = await readSummaries(session, [...newest.values()])
-  const byId = new Map(letters.map((letter) => [letter.id, letter]))
-  const trends = await readTrends(
-    session,
-    groups.flatMap(({ drawers }) => drawers),
-    now,
-    TREND_HOURS,
-  )
+  const drawers = groups.flatMap((group) => group.drawers)
+  const [samples, trends] = await Promise.all([
+    readSamples(session, groups.flatMap(lanesOf)),
+    readTrends(session, drawers, now, TREND_HOURS),
+  ])
   return groups.map(({ accounts: _, drawers, ...group }) => {
-    const id = newest.get(group.signature)
-    const letter = id === undefined ? undefined : byId.get(id)
-    const sample = letter === undefined ? null : toSample(letter)
+    const sample = samples.get(group.signature) ?? null
     const trend = drawers.reduce((sum, drawer) => addedUp(sum, trends.get(drawer)), NO_TREND)
     return { ...group, sample, trend }
   })
+}
+
+/** A letter of each signature to look at. */
+async function readSamples(
+  session: Session,
+  lanes: readonly Lane[],
+): Promise<ReadonlyMap<string, SampleLetter>> {
+  const newest = await readNewest(session, lanes)
+  const letters = await readSummaries(session, [...newest.values()])
+  const byId = new Map(letters.map((letter) => [letter.id, toSample(letter)]))
+  const samples = new Map<string, SampleLetter>()
+  for (const [signature, id] of newest) {
+    const sample = byId.get(id)
+    if (sample !== undefined) samples.set(signature, sample)
+  }
+  return samples
 }
 
 const NO_TREND: readonly number[] = Array.from({ length: TREND_HOURS }, () => 0)
