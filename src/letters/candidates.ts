@@ -1,7 +1,7 @@
 /** Letters as bulk work looks at them: what decides whether they are acted on, and nothing of what is large. */
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import { eachOf, rowsOfEach } from '../db/each.ts'
+import { rowsGiven } from '../db/idioms.ts'
 import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
 import { PLACED, placeOf } from './detail.ts'
 import { isEngineSourceId } from './item-source-id.ts'
@@ -135,16 +135,18 @@ export interface CapturePlace {
 export const isBefore = (one: CapturePlace, other: CapturePlace): boolean =>
   one.capturedAt < other.capturedAt || (one.capturedAt === other.capturedAt && one.id < other.id)
 
-/** The first pending letters of a key, by letters_pending_of_key. */
-const readFirsts = eachOf(
+/** The first pending letters of each key: as many steps into letters_pending_of_key. */
+const readFirst = sql(
   'letters.firstOfKeys',
-  { key: 'text', most: 'int' },
-  ({ key, most }) => `SELECT captured_at, id FROM bartleby.letters INDEXED BY letters_pending_of_key
-    WHERE engine = $3 AND instance_id = ${key} AND status = ${STATUS.Pending}
-    ORDER BY captured_at, id LIMIT ${most}`,
+  `SELECT found.* FROM unnest($1::text[], $2::int[]) AS given (key, most) CROSS JOIN LATERAL (
+     SELECT instance_id, captured_at, id FROM bartleby.letters INDEXED BY letters_pending_of_key
+     WHERE engine = $3 AND instance_id = given.key AND status = ${STATUS.Pending}
+     ORDER BY captured_at, id LIMIT given.most) AS found`,
+  { bigints: true },
 )
 
 interface FirstRow {
+  readonly instance_id: string
   readonly captured_at: Integer
   readonly id: Integer
 }
@@ -158,19 +160,17 @@ export async function firstOthers(
   engine: string,
   letters: readonly { readonly id: LetterId; readonly key: string }[],
 ): Promise<ReadonlyMap<string, CapturePlace>> {
-  const groups = [...Map.groupBy(letters, ({ key }) => key)]
-  const rows = await rowsOfEach<FirstRow>(
-    session,
-    readFirsts,
-    groups.map(([key, group]) => [key, group.length + 1]),
-    engine,
-  )
+  // One more than there are of them: left out by the statement, all of them would be gone through for every step.
+  const asked = [...Map.groupBy(letters, ({ key }) => key)].map(([key, its]) => ({
+    ...{ key, most: its.length + 1 },
+  }))
   const these = new Set(letters.map(({ id }) => id))
   const firsts = new Map<string, CapturePlace>()
-  for (const { n, captured_at, id } of rows) {
-    const [key = ''] = groups[n] ?? []
-    const place = { capturedAt: instant(BigInt(captured_at)), id: letterId(id) }
-    if (!these.has(place.id) && !firsts.has(key)) firsts.set(key, place)
+  for (const row of await rowsGiven<FirstRow>(session, readFirst, asked, engine)) {
+    const place = { capturedAt: instant(BigInt(row.captured_at)), id: letterId(row.id) }
+    const first = firsts.get(row.instance_id)
+    if (!these.has(place.id) && (first === undefined || isBefore(place, first)))
+      firsts.set(row.instance_id, place)
   }
   return firsts
 }

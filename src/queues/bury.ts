@@ -306,7 +306,7 @@ async function deathsOf(
 }
 
 /**
- * Deletes the items by primary key; the capture files them, if all are as they were read. `$6` has the deadline of each, its note, its id, its serial in the dead queue's
+ * Deletes the items by primary key; the capture files them, if all are as they were read. `$3` has the deadline of each, its note, its id, its serial in the dead queue's
  * part `$7`, which is NULL when there is no dead queue, and its source id where that is another than its id. A source id that an imported
  * item of the dead queue has is skipped. Letters are numbered here, in the order of the items, which the joins of the capture do not keep.
  */
@@ -314,8 +314,8 @@ const takeAll = captureStatement(
   'items.bury',
   `gone AS (
      DELETE FROM bartleby.items AS item
-     WHERE item.part = $2 AND item.shelf = $3 AND item.id = ANY($4::bigint[]) AND item.leased = $5
-     RETURNING $6::jsonb -> item.id::text AS given, item.*
+     WHERE item.part = $4 AND item.shelf = $5 AND item.id = ANY($2::bigint[]) AND item.leased = $6
+     RETURNING $3::jsonb -> item.id::text AS given, item.*
    ), taken AS (
      SELECT coalesce(case_id, nextval('bartleby.letter_ids')) AS letter_id, (given ->> 1)::int AS note,
        coalesce(given ->> 4, given ->> 2) AS source_id,
@@ -367,22 +367,23 @@ const takingItems = (
     await removeRelapsed(tx, from, items)
   },
   all(deaths, notes) {
-    const given = givenByKey(
-      deaths.map(({ item, itemId, sourceId, grave }, i) => [
-        item.serial,
-        deadlineOf(item),
-        notes[i] ?? 0,
-        itemId,
-        grave?.serial ?? null,
-        ...(sourceId === itemId ? [] : [sourceId]),
-      ]),
+    const [serials, given] = givenByKey(
+      ['id', 'deadline', 'note', 'item_id', 'serial', 'source_id'],
+      deaths.map(({ item, itemId, sourceId, grave }, i) => ({
+        id: item.serial,
+        deadline: deadlineOf(item),
+        note: notes[i],
+        item_id: itemId,
+        serial: grave?.serial,
+        source_id: sourceId === itemId ? null : sourceId,
+      })),
     )
     const values = [
+      serials,
+      given,
       from.part,
       from.shelf,
-      deaths.map(({ item }) => item.serial),
       from.leased ? 1 : 0,
-      given,
       grave?.part ?? null,
       grave === null ? null : now,
       grave?.deadQueue ?? null,

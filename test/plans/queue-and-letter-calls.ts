@@ -1,6 +1,6 @@
 /** Statements of queues, letters and history on PostgreSQL with values that make a scan of the tables show, as load*.ts fill them. */
 import { KSUID_LENGTH } from '../../src/core/ksuid.ts'
-import { givenByKey } from '../../src/db/idioms.ts'
+import { type GivenRow, givenByKey } from '../../src/db/idioms.ts'
 import { deathNotes } from './death-notes.ts'
 import { type Argument, NOW, named } from './explain.ts'
 import { LEASED, PART } from './load.ts'
@@ -23,9 +23,14 @@ const lying = range(1, 9).map((i) => i * 100)
 const letters = list(range(0, 20).map((i) => i * 7 + 1))
 const leasedSerials = range(LEASED - 9, 10)
 const leased = list(leasedSerials)
+/** Serials, and what stands under them. */
+const under = (serials: readonly number[], given: (serial: number) => GivenRow): readonly Argument[] => {
+  const rows = serials.map((serial) => ({ serial, ...given(serial) }))
+  return [list(serials), givenByKey(Object.keys(rows[0] ?? {}), rows)[1]]
+}
 /** The deadline of each, as the load has it, and where it goes. */
 const movedTo = (place: (serial: number) => number | bigint) =>
-  givenByKey(leasedSerials.map((serial) => [serial, NOW + 60_000_000n, place(serial)]))
+  under(leasedSerials, (serial) => ({ deadline: NOW + 60_000_000n, place: place(serial) }))
 const dying = range(LEASED + 1, 1_000)
 /** A statement, what is asked of it, its values in a store with so many letters, and rows that a small store has too few of. */
 export type Call = readonly [
@@ -77,19 +82,15 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
     'of a thousand items',
     () => [
       NOW,
+      ...under(dying, (serial) => ({
+        deadline: 0n,
+        note: 1,
+        item: String(serial).padStart(KSUID_LENGTH, '0'),
+        next: 10_000_000 + serial,
+      })),
       PART,
       0,
-      list(dying),
       0,
-      givenByKey(
-        dying.map((serial) => [
-          serial,
-          0n,
-          1,
-          String(serial).padStart(KSUID_LENGTH, '0'),
-          10_000_000 + serial,
-        ]),
-      ),
       DEAD_PART,
       NOW,
       'queue-9',
@@ -97,9 +98,9 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
       ...deathNotes(1, 'queues'),
     ],
   ],
-  ['items.toTail', 'of ten', () => [PART, 0, 1, leased, movedTo((serial) => 10_000_000 + serial)]],
-  ['items.toSchedule', 'of ten', () => [PART, 0, 1, leased, movedTo(() => NOW + 60_000_000n)]],
-  ['items.takeRelapsed', 'of ten', () => [PART, 0, 1, leased, movedTo(() => 0)]],
+  ['items.toTail', 'of ten', () => [...movedTo((serial) => 10_000_000 + serial), PART, 0, 1]],
+  ['items.toSchedule', 'of ten', () => [...movedTo(() => NOW + 60_000_000n), PART, 0, 1]],
+  ['items.takeRelapsed', 'of ten', () => [...movedTo(() => 0), PART, 0, 1]],
   ['items.toHeld', 'of ten', () => [PART, leased]],
   ['items.extend', 'of ten', () => [PART, leased, NOW + 90_000_000n]],
   ['items.delete', 'of ten', () => [PART, leased, '{0,1,2}']],
@@ -108,7 +109,7 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   [
     'items.assignCases',
     'of ten',
-    () => [PART, leased, givenByKey(leasedSerials.map((serial) => [serial, 20_000_000 + serial]))],
+    () => [...under(leasedSerials, (serial) => ({ case_id: 20_000_000 + serial })), PART],
   ],
   ['items.nextToClear', '', () => [PART, 0, 100, LEASED, 0]],
   ['items.ofCases', '', () => ['{14000010,14000020}']],
