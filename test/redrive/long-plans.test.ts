@@ -5,6 +5,7 @@ import { later } from '../../src/core/clock.ts'
 import { type BartlebyError, failure } from '../../src/core/errors.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
+import { readSummaries } from '../../src/letters/detail.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
 import type { PlanRequest, RedriveDetail } from '../../src/redrive/redrive.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
@@ -15,27 +16,27 @@ import { reused } from '../harness/reused-store.ts'
 import { stores } from '../harness/stores.ts'
 import { stepping } from './stepping.ts'
 
-/** So many different errors that a hundred letters are a portion of the list. */
-const ERRORS = 200
+/** Letters that are named are looked up two hundred at a time: these are two portions. */
 const LETTERS = 240
-const REQUEST: PlanRequest = {
-  selection: { by: 'filter', filter: { engine: 'hmac' } },
-  ...{ action: 'retry', queue: null, recipe: null, terms: PLAIN, reason: null, actor: 'nell' },
-}
 
 describe.each(stores)('a plan on $name that takes longer than a request', (kind) => {
   const place = reused(kind)
   let store: LetterStore
   let stops: (() => Promise<void>)[]
+  let request: PlanRequest
   beforeEach(async () => {
     stops = []
     store = await LetterStore.open(place)
     await store.createQueue('orders')
-    await store.captureMany(LETTERS, (i) => ({
+    const letters = await store.captureMany(LETTERS, (i) => ({
       originalQueue: 'orders',
-      errorClass: `Error${i % ERRORS}`,
       lastFailureAt: later(store.clock.now(), BigInt(i - LETTERS)),
     }))
+    const ids = await store.db.session('test', (session) => readSummaries(session, letters))
+    request = {
+      selection: { by: 'ids', ids },
+      ...{ action: 'retry', queue: null, recipe: null, terms: PLAIN, reason: null, actor: 'nell' },
+    }
   })
   afterEach(async () => {
     for (const stop of stops.reverse()) await stop()
@@ -83,7 +84,7 @@ describe.each(stores)('a plan on $name that takes longer than a request', (kind)
 
   /** Begins a plan, and gives how it is answered after half a minute. */
   const planOn = async ({ redrives, reached }: Server): Promise<RedriveDetail> => {
-    const asked = redrives.plan(REQUEST)
+    const asked = redrives.plan(request)
     await reached
     return answered(asked)
   }
@@ -118,14 +119,14 @@ describe.each(stores)('a plan on $name that takes longer than a request', (kind)
   it('is the same for a key, while it is being made and afterwards', async () => {
     const one = server()
     const key = { scope: 'nell POST /api/redrives', key: 'k' }
-    const first = one.redrives.plan(REQUEST, key)
+    const first = one.redrives.plan(request, key)
     await one.reached
-    const second = one.redrives.plan(REQUEST, key)
+    const second = one.redrives.plan(request, key)
     const { id } = await answered(first)
     expect(await answered(second)).toMatchObject({ id, state: 'planning' })
     one.open()
     await one.runs.settle()
-    expect(await one.redrives.plan(REQUEST, key)).toMatchObject({ id, state: 'planned' })
+    expect(await one.redrives.plan(request, key)).toMatchObject({ id, state: 'planned' })
     expect(await one.redrives.list({ limit: 9, before: null, states: ['planned'] })).toHaveLength(1)
   })
 
@@ -179,12 +180,12 @@ describe.each(stores)('a plan on $name that takes longer than a request', (kind)
   it('is refused to whoever still waits for it, and leaves nothing', async () => {
     const one = server()
     const key = { scope: 'nell POST /api/redrives', key: 'k' }
-    const asked = one.redrives.plan(REQUEST, key)
+    const asked = one.redrives.plan(request, key)
     await one.reached
     one.fail(failure('parameter_invalid', { parameter: 'repair', reason: 'it is too slow' }))
     await expect(asked).rejects.toMatchObject({ code: 'parameter_invalid' })
     await one.runs.settle()
     expect(await one.runs.open()).toEqual([])
-    expect(await one.redrives.plan(REQUEST, key)).toMatchObject({ state: 'planned' })
+    expect(await one.redrives.plan(request, key)).toMatchObject({ state: 'planned' })
   })
 })
