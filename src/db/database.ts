@@ -55,6 +55,7 @@ const givenIn = (text: string): readonly string[] => GIVEN.exec(text)?.[1]?.spli
 /** SQLite is given one row at a time: a list of theirs beside the join says nothing more. */
 const oneGiven = (text: string): string => {
   const columns = givenIn(text)
+  if (columns.length === 0) return text
   return text
     .replace(GIVEN, (_clause, _names, others?: string) => (others === undefined ? '' : ' FROM '))
     .replace(/ AND [\w.]+ = ANY\(\$(\d+)::\w+\[\]\)/g, (condition, place: string) =>
@@ -131,7 +132,7 @@ export const forSqlite = (text: string): string =>
     .replace(/\bgreatest\(/g, 'max(')
     .replace(/json_array_elements\((\$\d+)::json\) AS (\w+) \(value\)/g, 'json_each($1) AS $2')
     .replace(/, set_config\([^)]*\) AS \w+/g, '')
-    .replace(/= ANY\((\$\d+)(?:::[\w ]+\[\])*\)/g, 'IN (SELECT value FROM json_each($1))')
+    .replace(/= ANY\((\$\d+)(?:::[^[\]]*\[\])*\)/g, 'IN (SELECT value FROM json_each($1))')
     .replace(/unnest\((\$\d+)::\w+\[\]\) AS (\w+) \(value\)/g, 'json_each($1) AS $2')
     .replace(/<> ALL\((\$\d+)(?:::\w+\[\])?\)/g, 'NOT IN (SELECT value FROM json_each($1))')
     .replace(/(\$\d+)::\w+(?:\[\])?/g, '$1')
