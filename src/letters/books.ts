@@ -5,7 +5,7 @@
  */
 import { type Instant, instant } from '../core/clock.ts'
 import type { Signature } from '../core/signature.ts'
-import type { Integer, Session, Statement } from '../db/database.ts'
+import type { Integer, Session } from '../db/database.ts'
 import { type ActivityName, EVER } from './activity.ts'
 import { letterCounter } from './counts.ts'
 import { eachWay, OF_SIGNATURES, type PlaceFilter, type PlaceLabel, readSignature, wayTo } from './drawers.ts'
@@ -131,33 +131,25 @@ export const WITH_SIGNATURE =
   'JOIN bartleby.signatures ON signatures.id = signature AND signatures.id = ANY(ARRAY(SELECT signature FROM filed))'
 
 /** Counts by primary key, of the drawers that are filed. */
-const readingDrawers = (
-  name: string,
-  withFiled: string,
-  what: { readonly label: string; readonly sums: string; readonly where?: string },
-): Statement =>
-  letterCounter.read(
-    name,
-    'drawers',
-    (counted) => `${withFiled}
-      SELECT place, source, engine, queue, fingerprint, ${what.label}counts.*
-      FROM (SELECT drawer, ${what.sums} FROM ${counted} GROUP BY drawer) AS counts
-      JOIN filed ON filed.id = counts.drawer ${WITH_SIGNATURE}
-      ORDER BY source, engine, queue, fingerprint`,
-    { ...(what.where !== undefined && { where: what.where }), among: AMONG_FILED, bigints: true },
-  )
-
-const readOfSignatures = readingDrawers('letterCounts.ofSignatures', OF_SIGNATURES, {
-  label: 'signature, error_class, title, ',
-  sums: SUMS,
-})
-/** No more of each than its letters: they may be many. */
+const readOfSignatures = letterCounter.read(
+  'letterCounts.ofSignatures',
+  'drawers',
+  (counted) => `${OF_SIGNATURES}
+    SELECT place, source, engine, queue, signature, fingerprint, error_class, title, counts.*
+    FROM (SELECT drawer, ${SUMS} FROM ${counted} GROUP BY drawer) AS counts
+    JOIN filed ON filed.id = counts.drawer ${WITH_SIGNATURE}
+    ORDER BY source, engine, queue, fingerprint`,
+  { among: AMONG_FILED, bigints: true },
+)
+/** No labels: these may be many, and PostgreSQL compares each with each, because it believes that they are few. */
 const readHolding = eachWay((way, withFiled) =>
-  readingDrawers(`letterCounts.holding.${way}`, withFiled, {
-    label: '',
-    sums: sumsFor(STATUSES.map((name) => STATUS[name])),
-    where: OF_LETTERS,
-  }),
+  letterCounter.read(
+    `letterCounts.holding.${way}`,
+    'drawers',
+    (counted) =>
+      `${withFiled} SELECT drawer, ${sumsFor(STATUSES.map((name) => STATUS[name]))} FROM ${counted} GROUP BY drawer`,
+    { where: OF_LETTERS, among: AMONG_FILED, bigints: true },
+  ),
 )
 
 type DrawerRow = PlaceRow &
@@ -173,22 +165,15 @@ const accountOf = (row: DrawerRow): DrawerAccount => ({
 })
 
 /** What a drawer holds at the moment, whatever it ever did. */
-export interface HoldingDrawer extends Pick<DrawerAccount, 'drawer' | 'place' | 'letters'> {
-  readonly signature: Pick<Signature, 'fingerprint'>
-}
-
-const holdingOf = (row: DrawerRow): HoldingDrawer => ({
-  letters: lettersOf(row),
-  drawer: Number(row.drawer),
-  place: placeOf(row),
-  signature: { fingerprint: row.fingerprint },
-})
+export type HoldingDrawer = Pick<DrawerAccount, 'drawer' | 'letters'>
 
 /** The drawers that hold letters, of the places that match. */
 export async function readHoldingDrawers(session: Session, filter: PlaceFilter): Promise<HoldingDrawer[]> {
   const places = holding(await readAccounts(session, filter))
   if (places.length === 0) return []
-  return (await session.rows<DrawerRow>(readHolding[wayTo(filter, places)], places)).map(holdingOf)
+  type Row = SumsRow & { readonly drawer: Integer }
+  const rows = await session.rows<Row>(readHolding[wayTo(filter, places)], places)
+  return rows.map((row) => ({ drawer: Number(row.drawer), letters: lettersOf(row) }))
 }
 
 /** The accounts of the drawers of these signatures at these places. */
@@ -241,4 +226,4 @@ export const lettersIn = (counts: StatusCounts): number =>
   STATUSES.reduce((sum, status) => sum + counts[status], 0)
 
 /** The queue as everybody sees it; null when there is none. */
-export const queueOf = ({ queue }: PlaceLabel): string | null => (queue === '' ? null : queue)
+export const queueOf = ({ queue }: Pick<PlaceLabel, 'queue'>): string | null => (queue === '' ? null : queue)

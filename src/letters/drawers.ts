@@ -327,3 +327,29 @@ export async function readDrawers(session: Session, numbers?: readonly number[])
     numbers === undefined ? await session.rows<Row>(readAll) : await session.rows<Row>(readSome, numbers)
   return rows.map(({ id, place, ...label }) => ({ ...label, number: Number(id), place: Number(place) }))
 }
+
+/** Labels of drawers that a server has read: they never change, and no number is given twice. */
+export class DrawerLabels {
+  #known = new Map<number, Drawer>()
+
+  /** The drawers with these numbers, by source, engine, queue and signature; those that are gone are left out. */
+  async of(session: Session, numbers: readonly number[]): Promise<Drawer[]> {
+    const unknown = numbers.filter((number) => !this.#known.has(number))
+    const known = numbers.flatMap((number) => this.#known.get(number) ?? [])
+    const read = unknown.length === 0 ? [] : await readDrawers(session, unknown)
+    if (this.#known.size + read.length > MAX_REMEMBERED) this.#known = new Map()
+    for (const drawer of read) this.#known.set(drawer.number, drawer)
+    return [...known, ...read].sort(byLabel)
+  }
+}
+
+function byLabel(a: Drawer, b: Drawer): number {
+  return (
+    compare(a.source, b.source) ||
+    compare(a.engine, b.engine) ||
+    compare(a.queue, b.queue) ||
+    compare(a.fingerprint, b.fingerprint)
+  )
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

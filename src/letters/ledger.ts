@@ -5,7 +5,7 @@ import { decodePageToken, encodePageToken, type TokenFields } from '../core/page
 import type { Database } from '../db/database.ts'
 import { type Activity, type ActivityRange, readActivity } from './activity-series.ts'
 import { type AccountFilter, readAccounts, type Standing, standingOf } from './books.ts'
-import type { PlaceFilter } from './drawers.ts'
+import { DrawerLabels, type PlaceFilter } from './drawers.ts'
 import type { LetterFilter } from './filter.ts'
 import { type LetterGauge, type Pulse, readLetterGauges, readPulse } from './gauges.ts'
 import { type Overview, readOverview } from './overview.ts'
@@ -33,6 +33,7 @@ export class Ledger {
   readonly #db: Database
   readonly #clock: Clock
   readonly #engines: Pick<EngineNames, 'checkKnown'>
+  readonly #labels = new DrawerLabels()
 
   constructor(db: Database, clock: Clock, engines: Pick<EngineNames, 'checkKnown'>) {
     this.#db = db
@@ -62,7 +63,7 @@ export class Ledger {
   /** Exact counts of the letters that match, by the keys given or by all. */
   async counts(filter: TallyFilter = {}, by?: readonly TallyKey[]): Promise<Tally> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
-    return this.#db.session('letters.counts', (session) => tallyLetters(session, filter, by))
+    return this.#db.session('letters.counts', (session) => tallyLetters(session, filter, by, this.#labels))
   }
 
   /** A page of the groups that hold letters, those with the most open ones first. */
