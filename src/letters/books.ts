@@ -4,11 +4,21 @@
  * errors apart, are read only where signatures are shown, and only those that hold letters.
  */
 import { type Instant, instant } from '../core/clock.ts'
-import type { Signature } from '../core/signature.ts'
 import type { Integer, Session } from '../db/database.ts'
 import { type ActivityName, EVER } from './activity.ts'
 import { letterCounter } from './counts.ts'
-import { eachWay, OF_SIGNATURES, type PlaceFilter, type PlaceLabel, readSignature, wayTo } from './drawers.ts'
+import {
+  AMONG_FILED,
+  areDrawersFew,
+  byLabel,
+  eachWay,
+  OF_SIGNATURES,
+  type PlaceFilter,
+  type PlaceLabel,
+  readDrawers,
+  readSignature,
+  wayTo,
+} from './drawers.ts'
 import { type LetterStatus, type SourceName, STATUS, STATUSES } from './letter.ts'
 
 /** Letters of each status. */
@@ -36,9 +46,8 @@ export interface Account extends Sums {
 export interface DrawerAccount extends Sums {
   readonly drawer: number
   readonly place: PlaceLabel
-  /** The number of its signature. */
-  readonly group: number
-  readonly signature: Signature
+  /** Of its signature. */
+  readonly fingerprint: string
 }
 
 /** Which letters are asked for. */
@@ -125,65 +134,59 @@ export async function readAccounts(session: Session, filter: PlaceFilter = {}): 
 
 /** Counts of letters; those of none add nothing, neither as totals nor as what is not folded yet. */
 export const OF_LETTERS = `status <= ${STATUS.Expired} AND letters <> 0`
-export const AMONG_FILED = 'SELECT id FROM filed'
 /** Signatures are more than those of the drawers that are asked for: each by primary key. */
 export const WITH_SIGNATURE =
   'JOIN bartleby.signatures ON signatures.id = signature AND signatures.id = ANY(ARRAY(SELECT signature FROM filed))'
 
-/** Counts by primary key, of the drawers that are filed. */
+/** Counts by primary key, of the drawers that are filed. No labels: PostgreSQL would compare each with each, because it believes that they are few. */
 const readOfSignatures = letterCounter.read(
   'letterCounts.ofSignatures',
   'drawers',
-  (counted) => `${OF_SIGNATURES}
-    SELECT place, source, engine, queue, signature, fingerprint, error_class, title, counts.*
-    FROM (SELECT drawer, ${SUMS} FROM ${counted} GROUP BY drawer) AS counts
-    JOIN filed ON filed.id = counts.drawer ${WITH_SIGNATURE}
-    ORDER BY source, engine, queue, fingerprint`,
+  (counted) => `${OF_SIGNATURES} SELECT drawer, ${SUMS} FROM ${counted} GROUP BY drawer`,
   { among: AMONG_FILED, bigints: true },
 )
-/** No labels: these may be many, and PostgreSQL compares each with each, because it believes that they are few. */
-const readHolding = eachWay((way, withFiled) =>
-  letterCounter.read(
+/** The same of those that hold letters. */
+const readHolding = eachWay((way, withFiled, among) => {
+  const which = among.among === undefined ? `WHERE drawer IN (${AMONG_FILED})` : ''
+  const sums = sumsFor(STATUSES.map((name) => STATUS[name]))
+  return letterCounter.read(
     `letterCounts.holding.${way}`,
     'drawers',
-    (counted) =>
-      `${withFiled} SELECT drawer, ${sumsFor(STATUSES.map((name) => STATUS[name]))} FROM ${counted} GROUP BY drawer`,
-    { where: OF_LETTERS, among: AMONG_FILED, bigints: true },
-  ),
-)
-
-type DrawerRow = PlaceRow &
-  Readonly<Record<'drawer' | 'signature', Integer>> &
-  Readonly<Record<'fingerprint' | 'error_class' | 'title', string>>
-
-const accountOf = (row: DrawerRow): DrawerAccount => ({
-  ...sumsOf(row),
-  drawer: Number(row.drawer),
-  place: placeOf(row),
-  group: Number(row.signature),
-  signature: { fingerprint: row.fingerprint, errorClass: row.error_class, title: row.title },
+    (counted) => `${withFiled} SELECT drawer, ${sums} FROM ${counted} ${which} GROUP BY drawer`,
+    { where: OF_LETTERS, ...among, bigints: true },
+  )
 })
+
+type DrawerRow = SumsRow & { readonly drawer: Integer }
 
 /** What a drawer holds at the moment, whatever it ever did. */
 export type HoldingDrawer = Pick<DrawerAccount, 'drawer' | 'letters'>
 
 /** The drawers that hold letters, of the places that match. */
 export async function readHoldingDrawers(session: Session, filter: PlaceFilter): Promise<HoldingDrawer[]> {
-  const places = holding(await readAccounts(session, filter))
+  const [accounts, areFew] = await Promise.all([readAccounts(session, filter), areDrawersFew(session)])
+  const places = holding(accounts)
   if (places.length === 0) return []
-  type Row = SumsRow & { readonly drawer: Integer }
-  const rows = await session.rows<Row>(readHolding[wayTo(filter, places)], places)
+  const rows = await session.rows<DrawerRow>(readHolding[wayTo(filter, places, areFew)], places)
   return rows.map((row) => ({ drawer: Number(row.drawer), letters: lettersOf(row) }))
 }
 
-/** The accounts of the drawers of these signatures at these places. */
+/** The accounts of the drawers of these signatures at these places, by source, engine, queue and signature. */
 export async function readDrawerAccounts(
   session: Session,
   places: readonly number[],
   signatures: readonly number[],
 ): Promise<DrawerAccount[]> {
   if (places.length === 0 || signatures.length === 0) return []
-  return (await session.rows<DrawerRow>(readOfSignatures, places, signatures)).map(accountOf)
+  const rows = await session.rows<DrawerRow>(readOfSignatures, places, signatures)
+  const sums = new Map(rows.map((row) => [Number(row.drawer), sumsOf(row)]))
+  const drawers = await readDrawers(session, [...sums.keys()])
+  return drawers.sort(byLabel).flatMap(({ number, fingerprint, ...label }) => {
+    const counted = sums.get(number)
+    return counted === undefined
+      ? []
+      : { ...counted, drawer: number, fingerprint, place: { ...label, number: label.place } }
+  })
 }
 
 /** The accounts of what matches: of drawers where a signature is asked for, else of places. */

@@ -101,9 +101,9 @@ const labelled = (name: string, columns: string, where: string): Statement =>
   sql(
     name,
     {
-      postgres: `SELECT ${columns}, label.* FROM bartleby.letters CROSS JOIN LATERAL (
+      postgres: `SELECT ${columns}, label.* FROM bartleby.letters LEFT JOIN LATERAL (
           SELECT source, queue, fingerprint FROM bartleby.drawers JOIN bartleby.signatures ON signatures.id = drawers.signature
-          WHERE drawers.id = letters.drawer LIMIT 1) AS label
+          WHERE drawers.id = letters.drawer LIMIT 1) AS label ON true
         WHERE ${where}`,
       sqlite: `SELECT ${columns}, (SELECT source FROM drawers WHERE drawers.id = letters.drawer) AS source,
           (SELECT queue FROM drawers WHERE drawers.id = letters.drawer) AS queue,

@@ -225,10 +225,12 @@ const filed = (which: string): string =>
 /**
  * Those of places ($1) that hold letters, and a few that hold none: `filed`. Cost: what holds letters, not what ever existed.
  *
- * Of any place: a step into letters_in_drawer for each. Of few places: from one drawer of a place to the next drawer that holds letters,
- * wherever that is, and on to the next of the place (drawers_by_place). Empty drawers are leapt over, and so are those of other places.
+ * Where there are few drawers: all of them, which is much less than a step for each. Of any place: a step into letters_in_drawer for
+ * each. Of few places: from one drawer of a place to the next drawer that holds letters, wherever that is, and on to the next of the
+ * place (drawers_by_place). Empty drawers are leapt over, and so are those of other places.
  */
 const HOLDING = {
+  few: 'WITH filed AS (SELECT * FROM bartleby.drawers WHERE place = ANY($1::int[]))',
   anywhere: `WITH RECURSIVE held (drawer) AS (
       SELECT (SELECT min(drawer) FROM bartleby.letters)
       UNION ALL
@@ -247,13 +249,17 @@ type Way = keyof typeof HOLDING
 /** Those of signatures ($2) at places ($1), by drawers_by_signature. */
 export const OF_SIGNATURES = `WITH ${filed('signature = ANY($2::int[])')}`
 
-/** A statement for each way to those that hold letters. */
+/** A statement for each way to those that hold letters; `among` has their numbers where it pays to look them up. */
 export const eachWay = (
-  declare: (way: Way, withFiled: string) => Statement,
+  declare: (way: Way, withFiled: string, among: { readonly among?: string }) => Statement,
 ): Readonly<Record<Way, Statement>> => ({
-  anywhere: declare('anywhere', HOLDING.anywhere),
-  ofPlaces: declare('ofPlaces', HOLDING.ofPlaces),
+  few: declare('few', HOLDING.few, {}),
+  anywhere: declare('anywhere', HOLDING.anywhere, { among: AMONG_FILED }),
+  ofPlaces: declare('ofPlaces', HOLDING.ofPlaces, { among: AMONG_FILED }),
 })
+
+/** The numbers of those that a statement begins with. */
+export const AMONG_FILED = 'SELECT id FROM filed'
 
 /** Which places are asked for; all parts given must hold. */
 export interface PlaceFilter {
@@ -264,16 +270,38 @@ export interface PlaceFilter {
 
 /** Places that are asked about one by one; each may leap onto all drawers that hold letters. */
 const MOST_LEAPT = 10
+/** Drawers that are read together, empty or not. */
+const FEW = 1_000
 
-/** The shorter way to the drawers of these places, which are those that match. */
-export const wayTo = ({ source, engine, originalQueue }: PlaceFilter, places: readonly number[]): Way =>
-  places.length > MOST_LEAPT || (source ?? engine ?? originalQueue) == null ? 'anywhere' : 'ofPlaces'
+/** From the first number to the last: there are no more drawers than that. */
+const readSpan = sql(
+  'drawers.span',
+  'SELECT (SELECT max(id) FROM bartleby.drawers) - (SELECT min(id) FROM bartleby.drawers) + 1 AS numbers',
+)
 
-/** Those that do hold letters, by one more step each. */
+/** Whether few drawers exist, as far as that is quickly told. */
+export async function areDrawersFew(session: Session): Promise<boolean> {
+  const [row] = await session.rows<{ numbers: Integer | null }>(readSpan)
+  return Number(row?.numbers ?? 0) <= FEW
+}
+
+/** The shortest way to the drawers of these places, which are those that match. */
+export function wayTo(
+  { source, engine, originalQueue }: PlaceFilter,
+  places: readonly number[],
+  areFew: boolean,
+): Way {
+  if (areFew) return 'few'
+  return places.length > MOST_LEAPT || (source ?? engine ?? originalQueue) == null ? 'anywhere' : 'ofPlaces'
+}
+
+/** Those that do hold letters, by one more step each; where there are few, all of them. */
 const holdingDrawers = eachWay((way, withFiled) =>
   sql(
     `drawers.holding.${way}`,
-    `${withFiled} SELECT id FROM filed WHERE (SELECT letters.id FROM bartleby.letters WHERE letters.drawer = filed.id
+    way === 'few'
+      ? `${withFiled} SELECT id FROM filed`
+      : `${withFiled} SELECT id FROM filed WHERE (SELECT letters.id FROM bartleby.letters WHERE letters.drawer = filed.id
        ORDER BY letters.drawer, status, last_failure_at, letters.id LIMIT 1) IS NOT NULL`,
   ),
 )
@@ -287,10 +315,14 @@ export async function findDrawers(
   const values = [source, engine, originalQueue].map((text) => text ?? null)
   // No label has U+0000, and PostgreSQL would refuse to look for it.
   if ([...values, signature].some((text) => text?.includes('\0'))) return []
-  const places = numbersOf(await session.rows<{ id: Integer }>(matchingPlaces, ...values))
+  const [found, areFew] = await Promise.all([
+    session.rows<{ id: Integer }>(matchingPlaces, ...values),
+    areDrawersFew(session),
+  ])
+  const places = numbersOf(found)
   return numbersOf(
     signature == null
-      ? await session.rows<{ id: Integer }>(holdingDrawers[wayTo(filter, places)], places)
+      ? await session.rows<{ id: Integer }>(holdingDrawers[wayTo(filter, places, areFew)], places)
       : await session.rows<{ id: Integer }>(drawersOfSignature, places, signature),
   )
 }
@@ -343,7 +375,8 @@ export class DrawerLabels {
   }
 }
 
-function byLabel(a: Drawer, b: Drawer): number {
+/** By source, engine, queue and signature. */
+export function byLabel(a: Drawer, b: Drawer): number {
   return (
     compare(a.source, b.source) ||
     compare(a.engine, b.engine) ||

@@ -7,7 +7,6 @@ import { cut } from '../core/mask.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
 import { readTrends } from './activity-series.ts'
 import {
-  AMONG_FILED,
   type DrawerAccount,
   holding,
   lettersIn,
@@ -19,7 +18,14 @@ import {
 } from './books.ts'
 import { letterCounter } from './counts.ts'
 import { readSummaries } from './detail.ts'
-import { eachWay, type FiledSignature, type PlaceFilter, readSignature, wayTo } from './drawers.ts'
+import {
+  areDrawersFew,
+  eachWay,
+  type FiledSignature,
+  type PlaceFilter,
+  readSignature,
+  wayTo,
+} from './drawers.ts'
 import { type LetterId, type LetterStatus, letterId, type SourceName, STATUS, STATUSES } from './letter.ts'
 import { inOrder, type Position } from './positions.ts'
 
@@ -78,7 +84,7 @@ type Group = Omit<SignatureGroup, 'sample' | 'trend'> & {
 }
 
 /** A page of groups behind ($2, $3, $4), of drawers that hold letters. No more than the page leaves the store. */
-const readPage = eachWay((way, withFiled) =>
+const readPage = eachWay((way, withFiled, among) =>
   letterCounter.read(
     `letterCounts.bySignature.${way}`,
     'drawers',
@@ -89,7 +95,7 @@ const readPage = eachWay((way, withFiled) =>
       ) AS groups ${WITH_SIGNATURE}
       WHERE total > 0 AND (-open, -total, fingerprint) > ($2, $3, $4)
       ORDER BY open DESC, total DESC, fingerprint LIMIT $5`,
-    { where: OF_LETTERS, among: AMONG_FILED, bigints: true },
+    { where: OF_LETTERS, ...among, bigints: true },
   ),
 )
 
@@ -117,11 +123,12 @@ export async function listSignatures(
   now: Instant,
 ): Promise<GroupPage> {
   const { open, total, signature } = page.after ?? START
-  const places = holding(await readAccounts(session, filter))
+  const [found, areFew] = await Promise.all([readAccounts(session, filter), areDrawersFew(session)])
+  const places = holding(found)
   if (places.length === 0) return { items: [], next: null }
   const values = [places, -open, -total, signature, page.limit + 1]
-  const found = await session.rows<PageRow>(readPage[wayTo(filter, places)], ...values)
-  const shown = found.slice(0, page.limit).map((row) => ({
+  const rows = await session.rows<PageRow>(readPage[wayTo(filter, places, areFew)], ...values)
+  const shown = rows.slice(0, page.limit).map((row) => ({
     number: Number(row.id),
     fingerprint: row.fingerprint,
     errorClass: row.error_class,
@@ -134,16 +141,16 @@ export async function listSignatures(
     places,
     shown.map(({ number }) => number),
   )
-  const bySignature = Map.groupBy(accounts, ({ group }) => group)
+  const bySignature = Map.groupBy(accounts, ({ fingerprint }) => fingerprint)
   const groups = shown.map(({ counts, ...group }) => ({
-    ...toGroup(group, bySignature.get(group.number) ?? []),
+    ...toGroup(group, bySignature.get(group.fingerprint) ?? []),
     ...counts,
   }))
   const last = groups.at(-1)
   return {
     items: await complete(session, groups, now),
     next:
-      last === undefined || found.length <= page.limit
+      last === undefined || rows.length <= page.limit
         ? null
         : { open: last.open, total: last.total, signature: last.signature },
   }

@@ -56,7 +56,7 @@ export async function tallyLetters(
 /** What a drawer holds, and where it is. */
 interface Labelled extends Pick<Account, 'letters'> {
   readonly place: Pick<PlaceLabel, 'source' | 'engine' | 'queue'>
-  readonly signature: { readonly fingerprint: string }
+  readonly fingerprint: string
 }
 
 /** The drawers that hold letters, in the order of all keys. Counts first: a drawer that was counted is there. */
@@ -70,7 +70,7 @@ async function readLabelled(
   const drawers = await labels.of(session, [...letters.keys()])
   return drawers.map((place) => ({
     place,
-    signature: place,
+    fingerprint: place.fingerprint,
     letters: letters.get(place.number) ?? { Pending: 0, Resolved: 0, Expired: 0 },
   }))
 }
@@ -108,7 +108,7 @@ function keyOf(key: TallyKey, account: Account | Labelled, status: LetterStatus)
     case 'status':
       return status
     case 'signature':
-      return 'signature' in account ? account.signature.fingerprint : null
+      return 'fingerprint' in account ? account.fingerprint : null
   }
 }
 

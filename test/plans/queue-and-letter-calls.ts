@@ -179,9 +179,12 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ],
   ['letterActivity.ofDrawers', 'of fifty', () => [NOW - DAY, list(range(1, 50))]],
   ['letterCounts.places', 'of all', () => [null, null, null]],
+  ['drawers.span', '', () => []],
+  ['letterCounts.holding.few', 'of all places', () => [EVERY_PLACE], 9 * DRAWERS],
   ['letterCounts.holding.anywhere', 'of all places', () => [EVERY_PLACE], DRAWERS],
   ['letterCounts.holding.ofPlaces', 'of three', () => ['{1,2,3}'], 100],
   ['letterCounts.ofSignatures', 'of fifty', () => [EVERY_PLACE, list(range(1, 50))], 9 * DRAWERS],
+  ['letterCounts.bySignature.few', 'of all places', () => [EVERY_PLACE, LOWEST, 0, '', 51], 9 * DRAWERS],
   ['letterCounts.bySignature.anywhere', 'of all places', () => [EVERY_PLACE, LOWEST, 0, '', 51]],
   ['letterCounts.bySignature.ofPlaces', 'of three', () => ['{1,2,3}', LOWEST, 0, '', 51]],
   [
@@ -189,6 +192,7 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
     'of three',
     () => ['{1,2,3}', '{0,4,6}', `{${NOW},${NOW},${NOW}}`, '{1,1,1}', '{0,0,0}'],
   ],
+  ['drawers.holding.few', 'of all places', () => [EVERY_PLACE], DRAWERS],
   ['drawers.holding.anywhere', 'of all places', () => [EVERY_PLACE], DRAWERS],
   // Each leap may read the few pages that these drawers fill; those of many are read by many-errors.test.ts.
   ['drawers.holding.ofPlaces', 'of three', () => ['{1,2,3}'], 6 * DRAWERS],

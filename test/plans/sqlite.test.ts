@@ -23,6 +23,8 @@ const SORTED: Readonly<Record<string, string>> = {
   'letterActivity.minutes': 'the same',
   'letterActivity.ofDrawers': 'the same',
   'letterCounts.places': 'one row per place',
+  'letterCounts.holding.few': 'few drawers',
+  'letterCounts.bySignature.few': 'few drawers',
   'letterCounts.holding.anywhere': 'one row per drawer that holds letters',
   'letterCounts.holding.ofPlaces': 'the same',
   'letterCounts.ofSignatures': 'one row per drawer that is asked for',
