@@ -47,7 +47,7 @@ const LOST_RACES: readonly string[] = [SERIALISATION_FAILURE, DEADLOCK, TWIN]
  */
 const ANSWER_TIMEOUT_MS = 20_000
 /** Migrations may take their time, and wait for another server's. */
-const SCRIPT_TIMEOUT_MS = 3_600_000
+const LONG_PATIENCE = { query_timeout: 3_600_000 }
 /** Idle connections are probed, so that a lost one is not met by the next who needs it. */
 const PROBES = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 }
 const CONNECT_TIMEOUT_MS = 5_000
@@ -94,6 +94,7 @@ class PostgresSession implements Session {
   readonly dialect = 'postgres'
   readonly #client: pg.ClientBase
   readonly #isPooled: boolean
+  #isOver = false
 
   constructor({ client, isPooled }: Connection) {
     this.#client = client
@@ -113,9 +114,22 @@ class PostgresSession implements Session {
   }
 
   protected query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
-    const query = { text: statement.postgres, values: values.map(toParameter) }
+    // Of several that go on at once, one may fail and end the session before the others are done.
+    if (this.#isOver)
+      return Promise.reject(new Error(`'${statement.name}' came after the end of its session`))
+    const query = { text: statement.postgres, values: values.map(toParameter), ...this.patience }
     const isNamed = statement.plan !== 'anew' && !this.#isPooled
     return this.#client.query(isNamed ? { ...query, name: statement.name } : query)
+  }
+
+  /** How long an answer may take, where that is not as usual. */
+  protected get patience(): { readonly query_timeout?: number } {
+    return {}
+  }
+
+  /** The connection is somebody else's from here on. */
+  end(): void {
+    this.#isOver = true
   }
 
   /** Unprepared text, for transaction control. */
@@ -125,7 +139,7 @@ class PostgresSession implements Session {
 
   /** What may take long. */
   script(text: string, values?: readonly Value[]): Promise<pg.QueryResult> {
-    const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS }
+    const query = { text, ...LONG_PATIENCE }
     return this.#client.query(values === undefined ? query : { ...query, values: values.map(toParameter) })
   }
 }
@@ -138,6 +152,11 @@ class PostgresSnapshot extends PostgresSession implements Snapshot {
   /** Whether rows were asked for that nobody has got yet: they may take long. */
   get isFetching(): boolean {
     return this.#underWay > 0
+  }
+
+  /** What is asked behind such rows waits for them. */
+  protected override get patience() {
+    return this.isFetching ? LONG_PATIENCE : {}
   }
 
   async *batches<Row>(statement: Statement, ...values: readonly Value[]): AsyncGenerator<readonly Row[]> {
@@ -267,18 +286,20 @@ export class PostgresDatabase implements Database {
       this.#connected((connection) => {
         const tx = new PostgresTransaction(connection)
         tx.isRerun = isRerun
-        return commit(tx, work)
+        return lasting(tx, () => commit(tx, work))
       })
     return this.#observed(verb, () => withAttempts(attempt, lostRace), true)
   }
 
   async statement<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const attempt = () => this.#connected((connection) => work(new SingleStatements(connection)))
+    const attempt = () => this.#connected((connection) => lasting(new SingleStatements(connection), work))
     return this.#observed(verb, () => withAttempts(attempt, lostRace), true)
   }
 
   async session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#observed(verb, () => this.#connected((connection) => work(new SingleStatements(connection))))
+    return this.#observed(verb, () =>
+      this.#connected((connection) => lasting(new SingleStatements(connection), work)),
+    )
   }
 
   async snapshot<T>(
@@ -295,7 +316,7 @@ export class PostgresDatabase implements Database {
         // Shares the trip of the first statement, unless the moment matters to others than those who read.
         begun.catch(() => {})
         if (apart) await begun
-        const result = await work(session)
+        const result = await lasting(session, work)
         await begun
         return result
       } catch (error) {
@@ -437,6 +458,18 @@ export class PostgresDatabase implements Database {
       this.#earOpened = this.#openEar()
     }, 1_000)
     this.#earRetry.unref()
+  }
+}
+
+/** Ends a session with its work. */
+async function lasting<S extends PostgresSession, T>(
+  session: S,
+  work: (session: S) => Promise<T>,
+): Promise<T> {
+  try {
+    return await work(session)
+  } finally {
+    session.end()
   }
 }
 

@@ -125,6 +125,24 @@ describe.each(places)('a snapshot on $name', (store) => {
     })
   })
 
+  it('answers what is asked behind rows that take long', async () => {
+    if (db.dialect === 'sqlite') return
+    const hasty = openDatabase(`${place.url}?query_timeout=500`, { poolSize: 1 })
+    const slow = sql('test.slow', {
+      postgres: `SELECT n FROM generate_series(1, ${BATCH_ROWS + 1}) AS n WHERE n <= ${BATCH_ROWS} OR pg_sleep(1) IS NOT NULL`,
+      sqlite: '',
+    })
+    let rows = 0
+    await hasty.snapshot('test', async (session) => {
+      for await (const batch of session.batches(slow)) {
+        rows += batch.length
+        expect(await entriesIn(session)).toBe(1)
+      }
+    })
+    expect(rows).toBe(BATCH_ROWS + 1)
+    await hasty.close()
+  })
+
   it('is told to whoever observes the store', async () => {
     const verbs: string[] = []
     db.onCall(({ verb, ok }) => verbs.push(`${verb} ${ok}`))

@@ -369,8 +369,8 @@ export class DrawerLabels {
     const unknown = numbers.filter((number) => !this.#known.has(number))
     const known = numbers.flatMap((number) => this.#known.get(number) ?? [])
     const read = unknown.length === 0 ? [] : await readDrawers(session, unknown)
-    if (this.#known.size + read.length > MAX_REMEMBERED) this.#known = new Map()
-    for (const drawer of read) this.#known.set(drawer.number, drawer)
+    if (this.#known.size + read.length > MAX_REMEMBERED && read.length > 0) this.#known = new Map()
+    for (const drawer of read.slice(0, MAX_REMEMBERED)) this.#known.set(drawer.number, drawer)
     return [...known, ...read].sort(byLabel)
   }
 }

@@ -60,11 +60,15 @@ export interface Stretch {
 /** Numbers that a round looks at. */
 export const MOST_NUMBERS = 20_000
 
-/** The drawers that a round looks at: all of some; of many a stretch, every hour the next one. */
+/** The golden ratio: steps of it, however many at a time, meet all parts of a circle about equally often. */
+const GOLDEN = 0.618_033_988_75
+
+/** The drawers that a round looks at: all of some; of many a stretch, every hour another one, also where not every hour has a round. */
 export async function stretchOf(tx: Transaction, now: Instant): Promise<Stretch> {
   const [newest = 0] = await idsOf(tx, readNewest)
   const stretches = Math.ceil(newest / MOST_NUMBERS)
-  const after = stretches === 0 ? 0 : (Number(now / HOUR_US) % stretches) * MOST_NUMBERS
+  const turn = (Number(now / HOUR_US) * GOLDEN) % 1
+  const after = Math.floor(turn * stretches) * MOST_NUMBERS
   return { after, before: Math.min(newest, after + MOST_NUMBERS + 1) }
 }
 

@@ -63,7 +63,7 @@ export class Ledger {
   /** Exact counts of the letters that match, by the keys given or by all. */
   async counts(filter: TallyFilter = {}, by?: readonly TallyKey[]): Promise<Tally> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
-    return this.#db.session('letters.counts', (session) => tallyLetters(session, filter, by, this.#labels))
+    return this.#db.snapshot('letters.counts', (session) => tallyLetters(session, filter, by, this.#labels))
   }
 
   /** A page of the groups that hold letters, those with the most open ones first. */
@@ -74,7 +74,7 @@ export class Ledger {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
     const bound = tokenFilters(filter)
     const after = page.continuationToken == null ? null : cursorFrom(bound, page.continuationToken)
-    const { items, next } = await this.#db.session('letters.signatures', (session) =>
+    const { items, next } = await this.#db.snapshot('letters.signatures', (session) =>
       listSignatures(session, filter, { after, limit: page.limit ?? DEFAULT_LIMIT }, this.#clock.now()),
     )
     return { items, continuationToken: next === null ? null : encodePageToken(bound, cursorFields(next)) }

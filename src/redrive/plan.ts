@@ -192,7 +192,7 @@ export class Planning implements Walk {
         written.catch(() => {})
       }
     }
-    await db.snapshot('redrive.select', look, { apart: true }).finally(() => written)
+    await db.snapshot('redrive.select', look, { apart: true, signal }).finally(() => written)
   }
 
   /** Takes letters out again that the recipe cannot be applied to. */

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { later } from '../../src/core/clock.ts'
 import { type BartlebyError, failure } from '../../src/core/errors.ts'
 import { silentLog } from '../../src/core/log.ts'
+import { sql } from '../../src/db/database.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
 import { readSummaries } from '../../src/letters/detail.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
@@ -11,6 +12,7 @@ import type { PlanRequest, RedriveDetail } from '../../src/redrive/redrive.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { LetterStore } from '../harness/letter-store.ts'
+import { PATIENCE_MS } from '../harness/limits.ts'
 import { PLAIN } from '../harness/redrive-office.ts'
 import { reused } from '../harness/reused-store.ts'
 import { stores } from '../harness/stores.ts'
@@ -18,6 +20,13 @@ import { stepping } from './stepping.ts'
 
 /** Letters that are named are looked up two hundred at a time: these are two portions. */
 const LETTERS = 240
+
+/** Plans that wait for a lock with what they read. */
+const readWaiting = sql('test.waiting', {
+  postgres: `SELECT count(*)::int AS readers FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'DECLARE%'`,
+  sqlite: '',
+})
 
 describe.each(stores)('a plan on $name that takes longer than a request', (kind) => {
   const place = reused(kind)
@@ -47,13 +56,13 @@ describe.each(stores)('a plan on $name that takes longer than a request', (kind)
   const server = ({ holds = true } = {}) => {
     const reached = Promise.withResolvers<void>()
     const opened = Promise.withResolvers<void>()
-    if (!holds) opened.resolve()
     let portions = 0
-    const db = stepping(store.db, async (verb) => {
+    const halting = stepping(store.db, async (verb) => {
       if (verb !== 'redrive.freeze' || ++portions !== 2) return
       reached.resolve()
       await opened.promise
     })
+    const db = holds ? halting : store.db
     const runs: OfficeRuns = officeRuns(db, store.clock, silentLog)
     const source = store.queues.letterSource('http')
     const redrives = new Redrives({
@@ -187,5 +196,24 @@ describe.each(stores)('a plan on $name that takes longer than a request', (kind)
     await one.runs.settle()
     expect(await one.runs.open()).toEqual([])
     expect(await one.redrives.plan(request, key)).toMatchObject({ state: 'planned' })
+  })
+
+  it('lets its server stop while letters are read that take long', async () => {
+    if (store.db.dialect === 'sqlite') return
+    const one = server({ holds: false })
+    const [locked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const other = store.db.transaction('test', async (tx) => {
+      await store.db.script(tx, 'LOCK TABLE bartleby.letters IN ACCESS EXCLUSIVE MODE')
+      locked.resolve()
+      await released.promise
+    })
+    await locked.promise
+    const asked = one.redrives.plan({ ...request, selection: { by: 'filter', filter: {} } })
+    asked.catch(() => {})
+    const waiting = () => store.db.session('test', (session) => session.rows(readWaiting))
+    await expect.poll(waiting, { timeout: PATIENCE_MS }).toEqual([{ readers: 1 }])
+    await one.runs.stop()
+    released.resolve()
+    await other
   })
 })
