@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import { PATIENCE_MS, TEST_LIMIT_MS } from './test/harness/limits.ts'
+import { PATIENCE_MS, sizeOf, TEST_LIMIT_MS } from './test/harness/limits.ts'
 
 // The build wants the counts of every run; each run writes a file of its own there.
 const reports = process.env.BARTLEBY_TEST_REPORTS
@@ -14,8 +14,9 @@ export default defineConfig({
       ? ['default', ['json', { outputFile: `${reports}/${process.pid}.json` }]]
       : ['default'],
     pool: 'forks',
-    // Two cores are what a small build machine has; PostgreSQL and the servers under test share them.
-    maxWorkers: 2,
+    // Two cores are what a small build machine has; PostgreSQL and the servers under test share them. A third file fills them while
+    // others wait for time to pass or a process to end. Proofs measure how quick things are.
+    maxWorkers: sizeOf(3, 2),
     // Loading the sources anew for every file takes longer than most files run; tests keep no global state.
     isolate: false,
     testTimeout: TEST_LIMIT_MS,

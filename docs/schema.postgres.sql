@@ -647,9 +647,9 @@ CREATE TABLE bartleby.webhook_totals (
 
 CREATE INDEX dedupe_keys_until ON bartleby.dedupe_keys USING btree (until);
 
-CREATE INDEX drawers_by_place ON bartleby.drawers USING btree (place);
+CREATE INDEX drawers_by_place ON bartleby.drawers USING btree (place, id);
 
-CREATE INDEX drawers_by_signature ON bartleby.drawers USING btree (signature);
+CREATE INDEX drawers_by_signature ON bartleby.drawers USING btree (signature, place);
 
 CREATE INDEX history_by_correlation ON bartleby.history USING btree (correlation_id, created_at, id) WHERE (correlation_id IS NOT NULL);
 

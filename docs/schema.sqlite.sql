@@ -22,7 +22,7 @@ CREATE TABLE drawers (
 
 CREATE INDEX drawers_by_place ON drawers (place);
 
-CREATE INDEX drawers_by_signature ON drawers (signature);
+CREATE INDEX drawers_by_signature ON drawers (signature, place);
 
 CREATE TABLE dropped_parts (part INTEGER PRIMARY KEY, dropped_at INTEGER NOT NULL) STRICT;
 

@@ -8,7 +8,7 @@ import { activityMigration } from './letters/activity-schema.ts'
 import { keyMigration } from './letters/key-schema.ts'
 import { deathIdMigration, endsMigration, lifeMigration } from './letters/life-schema.ts'
 import { outcomesMigration } from './letters/outcomes-schema.ts'
-import { placesMigration } from './letters/places-schema.ts'
+import { drawerMigration, placesMigration } from './letters/places-schema.ts'
 import { letterMigration } from './letters/schema.ts'
 import { deathMigration } from './queues/death-schema.ts'
 import { deadLetterMigration, queueMigration } from './queues/schema.ts'
@@ -38,4 +38,5 @@ export const MIGRATIONS: readonly Migration[] = [
   keyMigration,
   placesMigration,
   redriveMembersMigration,
+  drawerMigration,
 ]

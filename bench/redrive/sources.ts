@@ -5,6 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Office } from '../../src/index.ts'
 import { openLoader } from '../letters/loader.ts'
+import { words } from '../letters/sql.ts'
 import { loadMessages, makeTables, TABLE } from '../outbox/table.ts'
 import { loadDead } from '../webhooks/dead-load.ts'
 import { verify } from './books.ts'
@@ -19,6 +20,7 @@ export async function measureSource({ store, from, letters }: TaskOf<'source'>):
   await fill[from](store, letters)
   const office = await Office.open({ store, ...(from === 'outbox' && { outbox: [OUTBOX] }) })
   await untilPending(office, letters)
+  await untilFiled(store)
   const { id } = await planAll(office)
   const startMs = performance.now()
   const { sent } = (await carryOut(office, id)).counts
@@ -59,4 +61,18 @@ async function untilPending(office: Office, letters: number): Promise<void> {
     if (performance.now() > limitMs) throw new Error(`${Pending} of ${letters} letters are pending`)
     await pause(50)
   }
+}
+
+/** Letters of outboxes are new: making them searchable takes longer than sending them back, and those of the others were found ready. */
+async function untilFiled(store: string): Promise<void> {
+  const loader = await openLoader(store)
+  const { schema } = words[loader.dialect]
+  const limitMs = performance.now() + LONG_MS
+  for (;;) {
+    const [row] = await loader.rows(`SELECT count(*) AS ranges FROM ${schema}letters_to_file`)
+    if (Number(row?.ranges) === 0) break
+    if (performance.now() > limitMs) throw new Error(`${row?.ranges} ranges of letters wait to be filed`)
+    await pause(50)
+  }
+  await loader.close()
 }

@@ -6,13 +6,11 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { QueueClient } from '../client/index.ts'
 import { bartleby as here } from './terminal-double.ts'
 
 // Starting a process takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
-
 const bin = fileURLToPath(new URL('../../bin/bartleby.js', import.meta.url))
 
 let folder: string

@@ -115,6 +115,10 @@ const foldStatement = <Of extends string>({ name, deltas, totals }: CounterShape
 /** So many changes are appended one by one: for short lists PostgreSQL makes a plan in every call, which takes longer than they do. */
 const FEW = 4
 
+/** Changes as JSON. Their values are numbers, of which no digit may be lost. */
+const jsonOf = (changes: readonly (readonly Value[])[]): string =>
+  `[${changes.map((values) => `[${values.join(',')}]`).join(',')}]`
+
 /** Declares a counter, with the statements that all counters have. */
 export function counter<Of extends string>(shape: CounterShape<Of>): Counter<Of> {
   const { name, lock, deltas, given, looked = {}, totals } = shape
@@ -132,13 +136,23 @@ export function counter<Of extends string>(shape: CounterShape<Of>): Counter<Of>
     postgres: append(`unnest(${types.map((type, i) => `$${i + 1}::${type}[]`).join(', ')})`),
     sqlite: '',
   })
-  /** SQLite adds one change after the other, each to its totals by primary key. */
-  const addTo = all.map((each) =>
-    sql(`${name}.add.${each.table}`, {
-      postgres: '',
-      sqlite: `WITH change (${columns.join(', ')}) AS (VALUES (${values})), taken AS (SELECT ${found.join('')}change.* FROM change)
-        ${inserting(each)} SELECT ${columnsOf(each)} FROM (${rowsOf(each, 'taken')}) AS spread WHERE true ${adding(each)}`,
-    }),
+  /** SQLite adds to the totals at once, each by primary key: one change as it is, many added up before. */
+  const adds = (verb: string, source: string, insert: (each: Totals) => string): readonly Statement[] =>
+    all.map((each) => {
+      const given = `change (${columns.join(', ')}) AS (${source})`
+      const text = `WITH ${given}, taken AS (SELECT ${found.join('')}change.* FROM change) ${insert(each)}`
+      return sql(`${name}.${verb}.${each.table}`, { postgres: '', sqlite: text })
+    })
+  const addOneTo = adds(
+    'add',
+    `VALUES (${values})`,
+    (each) =>
+      `${inserting(each)} SELECT ${columnsOf(each)} FROM (${rowsOf(each, 'taken')}) AS spread WHERE true ${adding(each)}`,
+  )
+  const addAllTo = adds(
+    'addAll',
+    `SELECT ${columns.map((_, i) => `value ->> ${i}`).join(', ')} FROM json_each($1)`,
+    (each) => folding(each, 'taken'),
   )
   const correctIn = (each: Totals): Statement => {
     const places = columnsOf(each)
@@ -162,9 +176,11 @@ export function counter<Of extends string>(shape: CounterShape<Of>): Counter<Of>
     lock,
     statement: foldStatement(shape),
     add(tx, rows) {
-      if (rows.length === 0) return
+      const [first] = rows
+      if (first === undefined) return
       if (tx.dialect === 'sqlite') {
-        for (const row of rows) for (const statement of addTo) tx.atCommit(statement, ...row)
+        const [statements, given] = rows.length === 1 ? [addOneTo, first] : [addAllTo, [jsonOf(rows)]]
+        for (const statement of statements) tx.atCommit(statement, ...given)
       } else if (rows.length <= FEW) for (const row of rows) tx.atCommit(appendOne, ...row)
       else {
         // The values of a change are numbers.

@@ -5,7 +5,7 @@
  * One text may say what only one store knows, and is translated for the other: lists (`= ANY($1::bigint[])`, `<> ALL(…)`, `unnest($1::int[]) AS asked (value)`), casts of
  * parameters (`$1::int`), ranges of an index (`(a, b) > ($1, $2) AND a <= $1`), the schema, row locks (`FOR UPDATE`), `least`, `greatest`, `convert_to(…, 'UTF8')`, records (`jsonb_to_recordset($1::jsonb) AS kept (id bigint, words text)`,
  * `json_array_elements($1::json) AS asked (value)`), what is set for a transaction
- * and rows of values (`given`, see `given.ts`) are PostgreSQL's; the index to keep to (`INDEXED BY`) is SQLite's.
+ * and rows of values (`given`, see `idioms.ts`) are PostgreSQL's; the index to keep to (`INDEXED BY`) is SQLite's.
  */
 
 export type Dialect = 'postgres' | 'sqlite'
@@ -27,9 +27,14 @@ export interface Statement {
   readonly bigints: boolean
   /** 'anew': PostgreSQL makes a plan for the values of every call. Left out: it may keep one. */
   readonly plan?: 'anew'
-  /** The columns of the rows that go with it, see `given.ts`. */
+  /** The columns of the rows that go with it, see `idioms.ts`. */
   readonly given?: Readonly<Record<Dialect, readonly string[]>>
+  /** Whether their values stand under the first of the columns. */
+  readonly isUnder?: boolean
 }
+
+/** The column that is the key of rows, and the names of what stands under it. */
+type Under = readonly [key: string, ...columns: string[]]
 
 interface StatementText {
   readonly postgres: string
@@ -44,15 +49,42 @@ export const declaredStatements = (): readonly Statement[] => [...declared.value
 const forPostgres = (text: string): string => text.replace(/ (?:NOT INDEXED|INDEXED BY \w+)/g, '')
 
 /** Rows that go with a statement: their columns are its first values. */
-const GIVEN = /\s+FROM unnest\([^)]+\) AS given \(([^)]+)\)(, | CROSS JOIN LATERAL )?/
+const GIVEN = /\s+FROM unnest\([^)]+\) AS given \(([^)]+)\)(, |\s+CROSS JOIN LATERAL )?/
 const givenIn = (text: string): readonly string[] => GIVEN.exec(text)?.[1]?.split(', ') ?? []
 
-/** SQLite is given one row at a time. */
+/** SQLite is given one row at a time: a list of theirs beside the join says nothing more. */
 const oneGiven = (text: string): string => {
   const columns = givenIn(text)
+  if (columns.length === 0) return text
   return text
     .replace(GIVEN, (_clause, _names, others?: string) => (others === undefined ? '' : ' FROM '))
+    .replace(/ AND [\w.]+ = ANY\(\$(\d+)::\w+\[\]\)/g, (condition, place: string) =>
+      Number(place) <= columns.length ? '' : condition,
+    )
     .replace(/\bgiven\.(\w+)/g, (_, name: string) => `$${columns.indexOf(name) + 1}`)
+}
+
+/**
+ * Rows whose values stand under a key: `$1` has the keys and `$2` an object with a list of whole numbers for each; `given.…` is one of
+ * them. SQLite is given one row at a time here, too.
+ */
+function underKey(text: string, [key, ...columns]: Under): StatementText {
+  const valued = (placeOf: (at: number) => string) => (_: string, name: string) =>
+    placeOf(columns.indexOf(name))
+  const behind = (place: string, n: string) => (Number(n) > 2 ? `$${Number(n) - 1 + columns.length}` : place)
+  return {
+    postgres: text.replace(
+      /\bgiven\.(\w+)/g,
+      valued((at) => `($2::jsonb -> ${key}::text ->> ${at})::bigint`),
+    ),
+    sqlite: text
+      .replace(/\$(\d+)/g, behind)
+      .replace('= ANY($1::bigint[])', () => '= $1')
+      .replace(
+        /\bgiven\.(\w+)/g,
+        valued((at) => `$${at + 2}`),
+      ),
+  }
 }
 
 /** The columns of records, out of the JSON that they travel as. */
@@ -88,7 +120,8 @@ const rangeByEquality = (whole: string, ...found: readonly (string | undefined)[
   )
 }
 
-const forSqlite = (text: string): string =>
+/** The text of a statement as SQLite takes it. */
+export const forSqlite = (text: string): string =>
   oneGiven(text)
     .replace(RANGE, rangeByEquality)
     .replaceAll('bartleby.', '')
@@ -99,7 +132,7 @@ const forSqlite = (text: string): string =>
     .replace(/\bgreatest\(/g, 'max(')
     .replace(/json_array_elements\((\$\d+)::json\) AS (\w+) \(value\)/g, 'json_each($1) AS $2')
     .replace(/, set_config\([^)]*\) AS \w+/g, '')
-    .replace(/= ANY\((\$\d+)(?:::\w+\[\])?\)/g, 'IN (SELECT value FROM json_each($1))')
+    .replace(/= ANY\((\$\d+)(?:::[^[\]]*\[\])*\)/g, 'IN (SELECT value FROM json_each($1))')
     .replace(/unnest\((\$\d+)::\w+\[\]\) AS (\w+) \(value\)/g, 'json_each($1) AS $2')
     .replace(/<> ALL\((\$\d+)(?:::\w+\[\])?\)/g, 'NOT IN (SELECT value FROM json_each($1))')
     .replace(/(\$\d+)::\w+(?:\[\])?/g, '$1')
@@ -110,16 +143,24 @@ const forSqlite = (text: string): string =>
 export function sql(
   name: string,
   text: string | StatementText,
-  options: { readonly bigints?: boolean; readonly plan?: 'anew' } = {},
+  options: { readonly bigints?: boolean; readonly plan?: 'anew'; readonly under?: Under } = {},
 ): Statement {
-  const variants = typeof text === 'string' ? { postgres: text, sqlite: text } : text
+  const { under } = options
+  const once = (text: string) =>
+    under === undefined ? { postgres: text, sqlite: text } : underKey(text, under)
+  const variants = typeof text === 'string' ? once(text) : text
+  const columns = under?.map((column) => column.replace(/^\w+\./, ''))
   const statement = {
     name,
     postgres: forPostgres(variants.postgres),
     sqlite: forSqlite(variants.sqlite),
     bigints: options.bigints ?? false,
     ...(options.plan !== undefined && { plan: options.plan }),
-    given: { postgres: givenIn(variants.postgres), sqlite: givenIn(variants.sqlite) },
+    given: {
+      postgres: columns ?? givenIn(variants.postgres),
+      sqlite: columns ?? givenIn(variants.sqlite),
+    },
+    isUnder: under !== undefined,
   }
   const namesake = declared.get(name)
   // Prepared statements are known by their name: of two with the same name one would run in place of the other.
@@ -208,8 +249,8 @@ export interface Database {
   /** Runs `work` without a transaction of its own: each statement stands alone. */
   session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T>
   /**
-   * Runs `work` on one moment of the store, the one at which it starts: it sees no later commit, and writers do not
-   * wait for it. It can only read. While it runs the store keeps what it sees, so it must end.
+   * Runs `work` on one moment of the store, its first question at the latest; apart, the one at which it starts. It sees no later
+   * commit, and writers do not wait for it. It can only read. While it runs the store keeps what it sees, so it must end.
    */
   snapshot<T>(verb: string, work: (session: Snapshot) => Promise<T>, options?: SnapshotOptions): Promise<T>
   /** Runs a script of several statements; for migrations only. */

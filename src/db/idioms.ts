@@ -2,82 +2,105 @@
  * The few ways of writing SQL that are not what comes to mind first, each with its reason. All of them hold whatever PostgreSQL knows
  * about the tables: nothing, that they are empty, small, or how they are (test/plans).
  *
- * - **Values that go with rows** are joined as lists where one column is the key of the rows (`given.ts`). Items have three, and there values travel
- *   as a JSON object under their serials (`changingEach`). Without statistics PostgreSQL believes that part and shelf are met by a handful of
- *   rows, reads all of them and compares each with the list: 33 s for a thousand items of a partition of 200,000, and 8 ms this way. With part
- *   and shelf in the lists as well it reads all items in the first five calls of every connection, 80 to 120 ms each, and is no faster then.
+ * - **Rows that go with a statement**, each with values of its own, are `FROM unnest($1::bigint[], $2::text[]) AS given (id, words)`. PostgreSQL takes
+ *   their columns as lists and runs once. SQLite runs once for each row, with its values in place of `given.id` and `given.words`: joined with a
+ *   list, `UPDATE … FROM` copies whole rows aside first, and took five times as long. The key of what is written comes from the rows alone (`WHERE
+ *   letters.id = given.id`): then looking it up by its index is the only way that PostgreSQL has, or reading all where that is less. A condition
+ *   beside it, on a column with an index of its own, is another way, and statistics that are not true make it look good.
+ * - **Rows with a key of three columns**, which items have, are found by `item.id = ANY($1::bigint[])`, and their values stand in a JSON object under
+ *   their serials, declared with `under`. Without statistics PostgreSQL believes that part and shelf are met by a handful of rows, reads all of them
+ *   and compares each with the rows given: 33 s for a thousand items of a partition of 200,000, and 8 ms this way. With part and shelf in the
+ *   lists as well it reads all items in the first five calls of every connection, 80 to 120 ms each, and is no faster then.
+ * - **The first n of each** is a subquery with a LIMIT, `FROM unnest($1::int[]) AS given (part) CROSS JOIN LATERAL (…) AS found`: nothing else stops there.
  * - **The first rows of a range** are asked for as that range of the index, `(a, b) > ($1, $2) AND a <= $1 ORDER BY a, b LIMIT $3`. With `a = $1`
  *   PostgreSQL believes that few rows meet it, fetches all of them and sorts them.
  * - **Flags** that go with such a range are said by what they are not (`leased <> 1`): equality is believed to be met by one row in 200, and a LIMIT
  *   then to be reached only at the end.
- * - **The first n of each** is a LATERAL subquery with a LIMIT: nothing else stops there.
  * - **A few rows that are looked for** are filled up to ten with NULL (`filledUp`). Of a list PostgreSQL expects ten values; with fewer a plan for these very values looks cheaper
  *   than the one that it keeps, and it makes one for every call: 0.1 to 0.2 ms each for captures.
+ * - **A page of a list** whose first column other indexes begin with, too, or whose index has two directions, is limited by a subquery, `WHERE a = $1
+ *   ORDER BY b, c LIMIT (SELECT $2)`. PostgreSQL then expects a tenth of the rows to be wanted, few as it believes they are, and takes them in
+ *   the order of the index. Of a range of the index it would sort what another index gives for `a`.
+ * - **A state of rows that are known by their keys** is said as no index says it (`state > 3`): `state = 4` would invite the index of all dead jobs.
+ * - **Rows of a list that others are joined to** are found by it as well, `JOIN … ON b.id = a.b AND b.id = ANY(ARRAY(SELECT b FROM list))`: of a join
+ *   alone PostgreSQL believes that all rows are worth a hash table.
  * - **A look at one row** in a list of columns is a scalar subquery: EXISTS may be answered by reading all rows into a hash table.
  *
  * What is only another word in the other store is translated, see database.ts.
  */
-import { type Session, type Statement, sql, type Value } from './database.ts'
-import type { GivenRow } from './given.ts'
+import type { List, Session, Statement, Transaction, Value } from './database.ts'
 
-/** How a statement names one of its rows, and what goes with it. */
-interface OneRow {
-  /** The condition that it is this row. */
-  readonly is: string
-  /** What goes with it at a place; a whole number. */
-  given(place: number): string
+/** One row by the names of its columns; what it does not have is NULL. */
+export type GivenRow = Readonly<Record<string, List[number] | undefined>>
+
+/** The values of each run. */
+function runsOf(
+  { dialect }: Session,
+  { given, isUnder }: Statement,
+  rows: readonly GivenRow[],
+  same: readonly Value[],
+): readonly (readonly Value[])[] {
+  const columns = given?.[dialect] ?? []
+  if (rows.length === 0) return []
+  if (dialect === 'sqlite') return rows.map((row) => [...columns.map((name) => row[name] ?? null), ...same])
+  if (isUnder) return [[...givenByKey(columns, rows), ...same]]
+  // Empty where no row has a value: PostgreSQL fills up with NULL.
+  const lists = columns.map((name) =>
+    rows.some((row) => row[name] != null) ? rows.map((row) => row[name] ?? null) : [],
+  )
+  return [[...lists, ...same]]
 }
 
-/**
- * A statement about rows that each have values of their own; `same` parameters come first and are the same for all. PostgreSQL runs it once,
- * SQLite once for each row.
- */
-export function changingEach(
-  name: string,
-  same: number,
-  key: string,
-  text: (row: OneRow) => string,
-): Statement {
-  const [first, second] = [`$${same + 1}`, `$${same + 2}`]
-  return sql(name, {
-    postgres: text({
-      is: `${key} = ANY(${first}::bigint[])`,
-      given: (place) => `(${second}::jsonb -> ${key}::text ->> ${place})::bigint`,
-    }),
-    sqlite: text({ is: `${key} = ${first}`, given: (place) => `$${same + 2 + place}` }),
+/** The keys of rows, which are their first column, and what goes with each. Instants are texts: JSON numbers would lose the digits beyond 2^53. */
+export function givenByKey(
+  [key = '', ...columns]: readonly string[],
+  rows: readonly GivenRow[],
+): readonly [List, string] {
+  // An object with these keys first would take twice the time.
+  const entries = rows.map((row) => {
+    const values = columns.map((name) => {
+      const value = row[name] ?? null
+      return typeof value === 'bigint' ? `"${value}"` : JSON.stringify(value)
+    })
+    return `"${row[key]}":[${values.join(',')}]`
   })
+  return [rows.map((row) => row[key] ?? null), `{${entries.join(',')}}`]
 }
 
-type Given = readonly (string | number | bigint | null)[]
-type Keyed = readonly [key: number | bigint, ...given: Given]
-
-/** Runs such a statement; gives how many rows it changed. */
-export async function changeEach(
+/** Runs a statement with rows; gives how many it changed. What is the same for all comes behind their columns. */
+export async function runGiven(
   session: Session,
   statement: Statement,
-  same: readonly Value[],
-  rows: readonly Keyed[],
+  rows: readonly GivenRow[],
+  ...same: readonly Value[]
 ): Promise<number> {
-  if (session.dialect === 'postgres')
-    return session.run(
-      statement,
-      ...same,
-      rows.map(([key]) => key),
-      givenByKey(rows),
-    )
   let changed = 0
-  for (const row of rows) changed += await session.run(statement, ...same, ...row)
+  for (const values of runsOf(session, statement, rows, same))
+    changed += await session.run(statement, ...values)
   return changed
 }
 
-/** What goes with rows, under their keys. Instants are texts: JSON numbers would lose the digits beyond 2^53. */
-export function givenByKey(rows: readonly Keyed[]): string {
-  // An object with these keys first would take twice the time.
-  const entries = rows.map(([key, ...given]) => {
-    const values = given.map((value) => (typeof value === 'bigint' ? `"${value}"` : JSON.stringify(value)))
-    return `"${key}":[${values.join(',')}]`
-  })
-  return `{${entries.join(',')}}`
+/** The same with the commit, for writes whose result nobody needs. */
+export function runGivenAtCommit(
+  tx: Transaction,
+  statement: Statement,
+  rows: readonly GivenRow[],
+  ...same: readonly Value[]
+): void {
+  for (const values of runsOf(tx, statement, rows, same)) tx.atCommit(statement, ...values)
+}
+
+/** The same; gives what it returns. */
+export async function rowsGiven<Row>(
+  session: Session,
+  statement: Statement,
+  rows: readonly GivenRow[],
+  ...same: readonly Value[]
+): Promise<Row[]> {
+  const answers: Row[] = []
+  for (const values of runsOf(session, statement, rows, same))
+    answers.push(...(await session.rows<Row>(statement, ...values)))
+  return answers
 }
 
 /** What PostgreSQL expects a list to have. */

@@ -48,7 +48,7 @@ const LOST_RACES: readonly string[] = [SERIALISATION_FAILURE, DEADLOCK, TWIN]
  */
 const ANSWER_TIMEOUT_MS = 20_000
 /** Migrations may take their time, and wait for another server's. */
-const SCRIPT_TIMEOUT_MS = 3_600_000
+const LONG_PATIENCE = { query_timeout: 3_600_000 }
 /** Idle connections are probed, so that a lost one is not met by the next who needs it. */
 const PROBES = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 }
 const CONNECT_TIMEOUT_MS = 5_000
@@ -95,6 +95,7 @@ class PostgresSession implements Session {
   readonly dialect = 'postgres'
   readonly #client: pg.ClientBase
   readonly #isPooled: boolean
+  #isOver = false
 
   constructor({ client, isPooled }: Connection) {
     this.#client = client
@@ -114,9 +115,22 @@ class PostgresSession implements Session {
   }
 
   protected query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
-    const query = { text: statement.postgres, values: values.map(toParameter) }
+    // Of several that go on at once, one may fail and end the session before the others are done.
+    if (this.#isOver)
+      return Promise.reject(new Error(`'${statement.name}' came after the end of its session`))
+    const query = { text: statement.postgres, values: values.map(toParameter), ...this.patience }
     const isNamed = statement.plan !== 'anew' && !this.#isPooled
     return this.#client.query(isNamed ? { ...query, name: statement.name } : query)
+  }
+
+  /** How long an answer may take, where that is not as usual. */
+  protected get patience(): { readonly query_timeout?: number } {
+    return {}
+  }
+
+  /** The connection is somebody else's from here on. */
+  end(): void {
+    this.#isOver = true
   }
 
   /** Unprepared text, for transaction control. */
@@ -126,7 +140,7 @@ class PostgresSession implements Session {
 
   /** What may take long. */
   script(text: string, values?: readonly Value[]): Promise<pg.QueryResult> {
-    const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS }
+    const query = { text, ...LONG_PATIENCE }
     return this.#client.query(values === undefined ? query : { ...query, values: values.map(toParameter) })
   }
 }
@@ -139,6 +153,11 @@ class PostgresSnapshot extends PostgresSession implements Snapshot {
   /** Whether rows were asked for that nobody has got yet: they may take long. */
   get isFetching(): boolean {
     return this.#underWay > 0
+  }
+
+  /** What is asked behind such rows waits for them. */
+  protected override get patience() {
+    return this.isFetching ? LONG_PATIENCE : {}
   }
 
   async *batches<Row>(statement: Statement, ...values: readonly Value[]): AsyncGenerator<readonly Row[]> {
@@ -277,18 +296,20 @@ export class PostgresDatabase implements Database {
       this.#connected((connection) => {
         const tx = new PostgresTransaction(connection)
         tx.isRerun = isRerun
-        return oneTrip ? commitInOneTrip(tx, work) : commit(tx, work)
+        return lasting(tx, () => (oneTrip ? commitInOneTrip(tx, work) : commit(tx, work)))
       })
     return this.#observed(verb, () => withAttempts(attempt, lostRace), true)
   }
 
   async statement<T>(verb: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const attempt = () => this.#connected((connection) => work(new SingleStatements(connection)))
+    const attempt = () => this.#connected((connection) => lasting(new SingleStatements(connection), work))
     return this.#observed(verb, () => withAttempts(attempt, lostRace), true)
   }
 
   async session<T>(verb: string, work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#observed(verb, () => this.#connected((connection) => work(new SingleStatements(connection))))
+    return this.#observed(verb, () =>
+      this.#connected((connection) => lasting(new SingleStatements(connection), work)),
+    )
   }
 
   async snapshot<T>(
@@ -301,8 +322,13 @@ export class PostgresDatabase implements Database {
       const session = new PostgresSnapshot(connection)
       signal?.addEventListener('abort', connection.drop)
       try {
-        await session.text(BEGIN_READING)
-        return await work(session)
+        const begun = session.text(BEGIN_READING)
+        // Shares the trip of the first statement, unless the moment matters to others than those who read.
+        begun.catch(() => {})
+        if (apart) await begun
+        const result = await lasting(session, work)
+        await begun
+        return result
       } catch (error) {
         signal?.throwIfAborted()
         throw error
@@ -310,7 +336,11 @@ export class PostgresDatabase implements Database {
         signal?.removeEventListener('abort', connection.drop)
         // Nobody waits for rows that nobody wants; ROLLBACK would come behind them.
         if (session.isFetching) connection.drop()
-        else await session.text('ROLLBACK').catch(() => {})
+        else {
+          // Nor for its end: who gets the connection next is served behind it.
+          const ended = session.text('ROLLBACK').catch(() => {})
+          if (apart) await ended
+        }
       }
     }
     return this.#observed(verb, () => (apart ? this.#alone(read) : this.#connected(read)))
@@ -438,6 +468,18 @@ export class PostgresDatabase implements Database {
       this.#earOpened = this.#openEar()
     }, 1_000)
     this.#earRetry.unref()
+  }
+}
+
+/** Ends a session with its work. */
+async function lasting<S extends PostgresSession, T>(
+  session: S,
+  work: (session: S) => Promise<T>,
+): Promise<T> {
+  try {
+    return await work(session)
+  } finally {
+    session.end()
   }
 }
 

@@ -125,6 +125,24 @@ describe.each(places)('a snapshot on $name', (store) => {
     })
   })
 
+  it('answers what is asked behind rows that take long', async () => {
+    if (db.dialect === 'sqlite') return
+    const hasty = openDatabase(`${place.url}?query_timeout=500`, { poolSize: 1 })
+    const slow = sql('test.slow', {
+      postgres: `SELECT n FROM generate_series(1, ${BATCH_ROWS + 1}) AS n WHERE n <= ${BATCH_ROWS} OR pg_sleep(1) IS NOT NULL`,
+      sqlite: '',
+    })
+    let rows = 0
+    await hasty.snapshot('test', async (session) => {
+      for await (const batch of session.batches(slow)) {
+        rows += batch.length
+        expect(await entriesIn(session)).toBe(1)
+      }
+    })
+    expect(rows).toBe(BATCH_ROWS + 1)
+    await hasty.close()
+  })
+
   it('is told to whoever observes the store', async () => {
     const verbs: string[] = []
     db.onCall(({ verb, ok }) => verbs.push(`${verb} ${ok}`))
@@ -140,13 +158,20 @@ describe.each(bareStores)('writers beside a snapshot on $name', (store) => {
     try {
       await migrate(db, [ledger])
       await db.transaction('test', (tx) => tx.run(enter, 1))
+      await db.snapshot(
+        'test',
+        async (session) => {
+          // Written before the snapshot has read anything: apart, its moment is when it began.
+          await db.transaction('test', (tx) => tx.run(enter, 2))
+          expect(await entriesIn(session)).toBe(1)
+        },
+        { apart: true },
+      )
       await db.snapshot('test', async (session) => {
-        // Written before the snapshot has read anything: its moment is when it began.
-        await db.transaction('test', (tx) => tx.run(enter, 2))
-        expect(await entriesIn(session)).toBe(1)
+        expect(await entriesIn(session)).toBe(2)
         for (let entry = 3; entry <= 50; entry++) await db.transaction('test', (tx) => tx.run(enter, entry))
         expect(await db.session('test', entriesIn)).toBe(50)
-        expect(await entriesIn(session)).toBe(1)
+        expect(await entriesIn(session)).toBe(2)
       })
       expect(await db.snapshot('test', entriesIn)).toBe(50)
     } finally {

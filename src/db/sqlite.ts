@@ -54,6 +54,9 @@ const READER_SETTINGS = `
 /** BEGIN alone fixes no moment: the first read does. */
 const BEGIN_READING = 'BEGIN; SELECT count(*) FROM sqlite_schema'
 
+/** Connections that are kept for the next who reads; each may hold a cache of pages. */
+const MOST_IDLE_READERS = 2
+
 /** The longest that rows are gathered for a batch: nothing else happens meanwhile. */
 const STEP_MS = 10
 /** A look at the clock costs as much as a row. */
@@ -68,9 +71,15 @@ class SqliteSession implements Transaction, Snapshot {
   readonly #connection: DatabaseSync
   readonly #prepared = new Map<string, StatementSync>()
   readonly #rows = new Map<StatementSync, (list: unknown) => unknown>()
+  #iterating = 0
 
   constructor(connection: DatabaseSync) {
     this.#connection = connection
+  }
+
+  /** Whether rows of a batch are still to come: that keeps the moment they are read at. */
+  get isIterating(): boolean {
+    return this.#iterating > 0
   }
 
   async rows<Row>(statement: Statement, ...values: readonly Value[]): Promise<Row[]> {
@@ -103,13 +112,18 @@ class SqliteSession implements Transaction, Snapshot {
     const toRow = rowOf(prepared)
     let batch: Row[] = []
     let until = performance.now() + STEP_MS
-    for (const row of prepared.iterate(...values.map(toParameter))) {
-      batch.push(toRow(row) as Row)
-      const isDue = batch.length % ROWS_BETWEEN_LOOKS === 0 && performance.now() >= until
-      if (batch.length < BATCH_ROWS && !isDue) continue
-      yield batch
-      batch = []
-      until = performance.now() + STEP_MS
+    this.#iterating++
+    try {
+      for (const row of prepared.iterate(...values.map(toParameter))) {
+        batch.push(toRow(row) as Row)
+        const isDue = batch.length % ROWS_BETWEEN_LOOKS === 0 && performance.now() >= until
+        if (batch.length < BATCH_ROWS && !isDue) continue
+        yield batch
+        batch = []
+        until = performance.now() + STEP_MS
+      }
+    } finally {
+      this.#iterating--
     }
     if (batch.length > 0) yield batch
   }
@@ -144,11 +158,10 @@ export class SqliteDatabase implements Database {
   readonly #path: string
   readonly #connection: DatabaseSync
   readonly #session: SqliteSession
+  readonly #idleReaders: Reader[] = []
   readonly #listeners: ((call: StoreCall) => void)[] = []
   #last: Promise<unknown> = Promise.resolve()
-  /** One that nobody reads with at the moment. */
-  #kept: KeptReader | undefined
-  #isClosed = false
+  #closed = false
 
   /** `path` is a file, created with its folder when missing, or ':memory:'. */
   constructor(path: string) {
@@ -191,11 +204,13 @@ export class SqliteDatabase implements Database {
     { apart = false }: SnapshotOptions = {},
   ): Promise<T> {
     if (this.#path !== ':memory:')
-      return this.#observed(verb, () => (apart ? onReader(openReader(this.#path), work) : this.#onKept(work)))
+      return this.#observed(verb, () =>
+        apart ? readOnce(openReader(this.#path), work) : this.#onReader(work),
+      )
     // A store in memory has no second connection: its writers wait, or the work is on a copy.
     if (!apart) return this.#alone(verb, () => this.#readOnly(work))
     const copy = await this.#alone(verb, async () => copyOf(this.#connection))
-    return this.#observed(verb, () => onReader(copy, work))
+    return this.#observed(verb, () => readOnce(copy, work))
   }
 
   async script(_tx: Transaction, text: string): Promise<void> {
@@ -211,10 +226,10 @@ export class SqliteDatabase implements Database {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true
     await this.#last.catch(() => {})
-    this.#kept?.connection.close()
-    this.#kept = undefined
+    // First, so that the last to leave is one that writes: it puts everything into one file.
+    for (const reader of this.#idleReaders.splice(0)) reader.close()
+    this.#closed = true
     this.#connection.close()
   }
 
@@ -231,29 +246,24 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  /** On a connection of its own that is kept for the next: to open one and to prepare its statements takes longer than a page. */
-  async #onKept<T>(work: (session: Snapshot) => Promise<T>): Promise<T> {
-    const reader = this.#kept ?? keptReader(this.#path)
-    this.#kept = undefined
-    let isSound = false
-    try {
-      reader.connection.exec(BEGIN_READING)
-      const result = await work(reader.session)
-      reader.connection.exec('ROLLBACK')
-      isSound = true
-      return result
-    } finally {
-      if (isSound && this.#kept === undefined && !this.#isClosed) this.#kept = reader
-      else reader.connection.close()
-    }
-  }
-
   async #readOnly<T>(work: (session: Snapshot) => Promise<T>): Promise<T> {
     this.#connection.exec(`PRAGMA query_only = ON; ${BEGIN_READING}`)
     try {
       return await work(this.#session)
     } finally {
       this.#connection.exec('ROLLBACK; PRAGMA query_only = OFF')
+    }
+  }
+
+  /** On a connection that reads, kept for the next: to open one and prepare its statements took longer than to read a page. */
+  async #onReader<T>(work: (session: Snapshot) => Promise<T>): Promise<T> {
+    const reader = this.#idleReaders.pop() ?? openReader(this.#path)
+    try {
+      return await reader.read(work)
+    } finally {
+      if (reader.isClean && !this.#closed && this.#idleReaders.length < MOST_IDLE_READERS)
+        this.#idleReaders.push(reader)
+      else reader.close()
     }
   }
 
@@ -305,32 +315,51 @@ export function addFunctions(connection: DatabaseSync): void {
   )
 }
 
-const openReader = (path: string): DatabaseSync => new DatabaseSync(path, { readOnly: true })
+/** A connection that only reads: in WAL mode it and the writer do not wait for each other. */
+class Reader {
+  readonly #connection: DatabaseSync
+  readonly #session: SqliteSession
 
-interface KeptReader {
-  readonly connection: DatabaseSync
-  readonly session: SqliteSession
+  constructor(connection: DatabaseSync) {
+    this.#connection = connection
+    this.#session = new SqliteSession(connection)
+  }
+
+  async read<T>(work: (session: Snapshot) => Promise<T>): Promise<T> {
+    this.#connection.exec(BEGIN_READING)
+    try {
+      return await work(this.#session)
+    } finally {
+      this.#connection.exec('ROLLBACK')
+    }
+  }
+
+  /** Whether nothing of what was read keeps an old moment. */
+  get isClean(): boolean {
+    return !this.#connection.isTransaction && !this.#session.isIterating
+  }
+
+  close(): void {
+    this.#connection.close()
+  }
 }
 
-/** For pages and the like: a small cache is enough, and it stays. */
-function keptReader(path: string): KeptReader {
-  const connection = openReader(path)
-  connection.exec('PRAGMA busy_timeout = 100; PRAGMA cache_size = -8192;')
-  return { connection, session: new SqliteSession(connection) }
+function openReader(path: string): Reader {
+  const connection = new DatabaseSync(path, { readOnly: true })
+  connection.exec(READER_SETTINGS)
+  return new Reader(connection)
 }
 
-function copyOf(store: DatabaseSync): DatabaseSync {
+function copyOf(store: DatabaseSync): Reader {
   const copy = new DatabaseSync(':memory:')
   copy.deserialize(store.serialize())
   copy.exec('PRAGMA query_only = ON')
-  return copy
+  return new Reader(copy)
 }
 
-/** Runs `work` on a connection of its own: in WAL mode a reader and the writer do not wait for each other. */
-async function onReader<T>(reader: DatabaseSync, work: (session: Snapshot) => Promise<T>): Promise<T> {
+async function readOnce<T>(reader: Reader, work: (session: Snapshot) => Promise<T>): Promise<T> {
   try {
-    reader.exec(READER_SETTINGS + BEGIN_READING)
-    return await work(new SqliteSession(reader))
+    return await reader.read(work)
   } finally {
     reader.close()
   }

@@ -157,6 +157,18 @@ describe.each(bareStores)('a transaction on $name', (store) => {
   })
 })
 
+describe('a session on PostgreSQL', () => {
+  it('that is over asks nothing on a connection that is somebody else’s by then', async () => {
+    const place = await barePostgres()
+    const db = openDatabase(place.url, { poolSize: 1 })
+    const one = sql('test.one', 'SELECT 1 AS one')
+    const late = await db.session('test', async (session) => () => session.rows(one))
+    await expect(late()).rejects.toThrow("'test.one' came after the end of its session")
+    await db.close()
+    await place.dispose()
+  })
+})
+
 describe('two transactions that stand in each other’s way on PostgreSQL', () => {
   let place: FreshStore
   let db: Database

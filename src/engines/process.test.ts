@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { PATIENCE_MS } from '../../test/harness/limits.ts'
 import { type FreshStore, type StoreKind, stores } from '../../test/harness/stores.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -46,7 +47,7 @@ describe.each(stores)('the process of an engine on $name', (kind: StoreKind) => 
     const child = spawn(process.execPath, ['--conditions=bartleby-source', 'worker.ts', store.url], {
       cwd: folder,
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 30_000,
+      timeout: PATIENCE_MS,
     })
     const [[code], out, err] = await Promise.all([
       once(child, 'exit'),

@@ -5,24 +5,64 @@
 import { NUMBER_DIGITS } from '../core/row-key.ts'
 import type { Dialect } from '../db/database.ts'
 
-/** Whether bytes are UTF-8 without U+0000, which no text of PostgreSQL can hold. */
-export const isText = (dialect: Dialect, bytes: string): string =>
-  dialect === 'postgres' ? isTextPostgres(bytes) : isTextSqlite(bytes)
+/** The expressions as one store writes them. */
+export interface ViewText {
+  /** Before the name of a table. */
+  readonly schema: string
+  readonly noBytes: string
+  /** Whether bytes are UTF-8 without U+0000, which no text of PostgreSQL can hold. */
+  isText(bytes: string): string
+  /** Bytes as text where they are text, else in base64; NULL stays NULL. */
+  asText(bytes: string): string
+  /** Whether a row key encodes something of a name; and the name as it writes it then. */
+  hasEncoded(name: string): string
+  encoded(name: string): string
+  /** An instant in UTC as ISO 8601, and as row keys write it; both with six digits, and NULL stays NULL. */
+  time(at: string): string
+  keyTime(at: string): string
+  /** The number of a row as its key writes it. */
+  keyNumber(id: string): string
+}
 
-/** Bytes as text where they are text, else in base64; NULL stays NULL. */
-export const asText = (dialect: Dialect, bytes: string): string =>
-  dialect === 'postgres'
-    ? `CASE WHEN ${isText(dialect, bytes)} THEN convert_from(${bytes}, 'UTF8')
-         ELSE translate(encode(${bytes}, 'base64'), E'\\n', '') END`
-    : `CASE WHEN ${bytes} IS NULL THEN NULL WHEN ${isText(dialect, bytes)} THEN CAST(${bytes} AS TEXT)
-         ELSE ${base64Sqlite(bytes)} END`
+export const VIEW_TEXT: Readonly<Record<Dialect, ViewText>> = {
+  postgres: {
+    schema: 'bartleby.',
+    noBytes: `''::bytea`,
+    isText: isTextPostgres,
+    asText: (bytes) => `CASE WHEN ${isTextPostgres(bytes)} THEN convert_from(${bytes}, 'UTF8')
+         ELSE translate(encode(${bytes}, 'base64'), E'\\n', '') END`,
+    hasEncoded: (name) => `${name} ~ '[%/\\\\#?\\u0001-\\u001f\\u007f-\\u009f]'`,
+    encoded: encodedPostgres,
+    time: (at) => postgresTime(at, 'YYYY-MM-DD"T"HH24:MI:SS.US'),
+    keyTime: (at) => postgresTime(at, 'YYYYMMDD"T"HH24MISSUS'),
+    // lpad cuts what is longer.
+    keyNumber: (id) => `lpad(${id}::text, greatest(${NUMBER_DIGITS}, length(${id}::text)), '0')`,
+  },
+  sqlite: {
+    schema: '',
+    noBytes: `x''`,
+    isText: isTextSqlite,
+    asText: (
+      bytes,
+    ) => `CASE WHEN ${bytes} IS NULL THEN NULL WHEN ${isTextSqlite(bytes)} THEN CAST(${bytes} AS TEXT)
+         ELSE ${base64Sqlite(bytes)} END`,
+    hasEncoded: (name) =>
+      `${name} GLOB '*[%/\\#?' || char(1) || '-' || char(31) || char(127) || '-' || char(159) || ']*'`,
+    encoded: encodedSqlite,
+    time: (at) => sqliteTime(at, '%Y-%m-%dT%H:%M:%S', '.'),
+    keyTime: (at) => sqliteTime(at, '%Y%m%dT%H%M%S', ''),
+    keyNumber: (id) => `printf('%0${NUMBER_DIGITS}d', ${id})`,
+  },
+}
 
 /**
  * convert_from refuses what is not UTF-8 with an error. LATIN1 takes every byte but 0 for a character, so that a
  * regular expression without captures, which PostgreSQL runs in linear time, can look at the bytes.
  */
-const isTextPostgres = (bytes: string): string => `
+function isTextPostgres(bytes: string): string {
+  return `
   (CASE WHEN position('\\x00'::bytea IN ${bytes}) > 0 THEN false ELSE convert_from(${bytes}, 'LATIN1') ~ '${UTF8_PATTERN}' END)`
+}
 
 const UTF8_PATTERN = `^(?:${[
   '[\\u0001-\\u007f]',
@@ -133,56 +173,28 @@ function range(first: number, last: number): string[] {
   return Array.from({ length: last - first + 1 }, (_, i) => String.fromCodePoint(first + i))
 }
 
-/** A name as row keys write it; the long way only where something has to be encoded. */
-export function asKeyName(dialect: Dialect, name: string): string {
-  const encoded = dialect === 'postgres' ? encodedPostgres(name) : encodedSqlite(name)
-  const hasEncoded =
-    dialect === 'postgres'
-      ? `${name} ~ '[%/\\\\#?\\u0001-\\u001f\\u007f-\\u009f]'`
-      : `${name} GLOB '*[%/\\#?' || char(1) || '-' || char(31) || char(127) || '-' || char(159) || ']*'`
-  return `CASE WHEN ${hasEncoded} THEN ${encoded} ELSE ${name} END`
-}
-
-const encodedPostgres = (name: string): string =>
-  ENCODED.reduce(
+function encodedPostgres(name: string): string {
+  return ENCODED.reduce(
     (text, given) => `replace(${text}, chr(${given.codePointAt(0)}), '${percentEncoded(given)}')`,
     name,
   )
+}
 
-const encodedSqlite = (name: string): string =>
-  replacedSqlite(
+function encodedSqlite(name: string): string {
+  return replacedSqlite(
     name,
     ENCODED.map((given) => [`char(${given.codePointAt(0)})`, `'${percentEncoded(given)}'`]),
   )
+}
 
 const percentEncoded = (character: string): string =>
   [...Buffer.from(character)].map((byte) => `%${hex(byte)}`).join('')
 
-const ISO = { postgres: 'YYYY-MM-DD"T"HH24:MI:SS.US', sqlite: '%Y-%m-%dT%H:%M:%S' }
-const KEY = { postgres: 'YYYYMMDD"T"HH24MISSUS', sqlite: '%Y%m%dT%H%M%S' }
-
-/** An instant as ISO 8601 in UTC with six digits; NULL stays NULL. */
-export const asTime = (dialect: Dialect, at: string): string =>
-  `${dialect === 'postgres' ? postgresTime(at, ISO.postgres) : sqliteTime(at, ISO.sqlite, '.')} || 'Z'`
-
-/** The time and the number of a row as its key writes them. */
-export function asKeyTime(dialect: Dialect, table: string, column: string): string {
-  const [at, id] = [`${table}.${column}`, `${table}.id`]
-  const [time, digits] =
-    dialect === 'postgres'
-      ? // lpad cuts what is longer.
-        [
-          postgresTime(at, KEY.postgres),
-          `lpad(${id}::text, greatest(${NUMBER_DIGITS}, length(${id}::text)), '0')`,
-        ]
-      : [sqliteTime(at, KEY.sqlite, ''), `printf('%0${NUMBER_DIGITS}d', ${id})`]
-  return `${time} || CASE WHEN ${table}.short_key IS NULL THEN ${digits} ELSE '' END || 'Z'`
-}
-
 /** In two parts: an interval is multiplied by a double, which is exact up to 2^53. */
-const postgresTime = (at: string, format: string): string =>
-  `to_char(timestamp 'epoch' + (${at} / 1000000) * interval '1 second'
+function postgresTime(at: string, format: string): string {
+  return `to_char(timestamp 'epoch' + (${at} / 1000000) * interval '1 second'
      + (${at} % 1000000) * interval '1 microsecond', '${format}')`
+}
 
 function sqliteTime(at: string, format: string, point: string): string {
   const micros = `((${at} % 1000000 + 1000000) % 1000000)`

@@ -8,7 +8,7 @@ import { type Database, type Dialect, type Session, sql, type Transaction } from
 import { PLAIN_ENGINE } from '../history/plain-capture.ts'
 import { HISTORY_STATUSES } from '../history/record.ts'
 import { STATUSES } from '../letters/letter.ts'
-import { asKeyName, asKeyTime, asText, asTime, isText } from './text-sql.ts'
+import { VIEW_TEXT, type ViewText } from './text-sql.ts'
 
 export interface ViewNames {
   readonly dlqTableName: string
@@ -40,10 +40,10 @@ const readRelation = sql('views.read', {
  * are not touched: a new one would lose nothing but wait for everybody who reads the old.
  */
 export async function createEngineViews(db: Database, names: ViewNames): Promise<void> {
-  const { dialect } = db
+  const text = VIEW_TEXT[db.dialect]
   const views: readonly View[] = [
-    { key: 'dlqTableName', name: names.dlqTableName, query: dlqQuery(dialect) },
-    { key: 'historyTableName', name: names.historyTableName, query: historyQuery(dialect) },
+    { key: 'dlqTableName', name: names.dlqTableName, query: dlqQuery(text) },
+    { key: 'historyTableName', name: names.historyTableName, query: historyQuery(text) },
   ]
   for (const { key, name } of views) {
     // The name becomes part of a statement.
@@ -51,7 +51,7 @@ export async function createEngineViews(db: Database, names: ViewNames): Promise
   }
   if (await areCurrent(db, views)) return
   await db.transaction('views.create', async (tx) => {
-    if (dialect === 'postgres') await db.script(tx, VIEW_LOCK)
+    if (db.dialect === 'postgres') await db.script(tx, VIEW_LOCK)
     for (const view of views) await createView(db, tx, view)
   })
 }
@@ -109,68 +109,68 @@ function versionOf(text: string): string {
 const statusWord = (column: string, words: readonly string[]): string =>
   `CASE ${column} ${words.map((word, i) => `WHEN ${i} THEN '${word}'`).join(' ')} END`
 
-const encodingOf = (dialect: Dialect, bytes: string): string =>
-  `CASE WHEN ${bytes} IS NULL THEN NULL WHEN ${isText(dialect, bytes)} THEN 'utf8' ELSE 'base64' END`
+const encodingOf = (text: ViewText, bytes: string): string =>
+  `CASE WHEN ${bytes} IS NULL THEN NULL WHEN ${text.isText(bytes)} THEN 'utf8' ELSE 'base64' END`
 
-const inSchema = (dialect: Dialect, table: string): string =>
-  dialect === 'postgres' ? `bartleby.${table}` : table
+const timeOf = (text: ViewText, at: string): string => `${text.time(at)} || 'Z'`
 
-/** An empty payload is stored as NULL. */
-const payloadOf = (dialect: Dialect): string =>
-  dialect === 'postgres' ? `coalesce(letters.payload, ''::bytea)` : `coalesce(letters.payload, x'')`
+/** The key of a row, with the long way to write a name only where something has to be encoded. */
+const rowKeyOf = (text: ViewText, name: string, table: string, column: string): string =>
+  `CASE WHEN ${text.hasEncoded(name)} THEN ${text.encoded(name)} ELSE ${name} END || '-' || ${text.keyTime(`${table}.${column}`)} || CASE WHEN ${table}.short_key IS NULL THEN ${text.keyNumber(`${table}.id`)} ELSE '' END || 'Z'`
 
-function dlqQuery(dialect: Dialect): string {
+function dlqQuery(text: ViewText): string {
   const instance = 'coalesce(letters.instance_id, letters.source_id)'
+  // An empty payload is stored as NULL.
+  const payload = `coalesce(letters.payload, ${text.noBytes})`
   return `
     SELECT letters.engine AS "PartitionKey",
-      ${asKeyName(dialect, instance)} || '-' || ${asKeyTime(dialect, 'letters', 'captured_at')} AS "RowKey",
+      ${rowKeyOf(text, instance, 'letters', 'captured_at')} AS "RowKey",
       letters.engine AS "Engine",
       ${instance} AS "InstanceId",
       nullif(drawers.queue, '') AS "OriginalQueue",
-      ${asText(dialect, payloadOf(dialect))} AS "OriginalMessage",
+      ${text.asText(payload)} AS "OriginalMessage",
       letters.error_message AS "ErrorMessage",
       letters.dequeue_count AS "DequeueCount",
-      ${asTime(dialect, 'letters.first_failure_at')} AS "FirstFailureAtUtc",
-      ${asTime(dialect, 'letters.last_failure_at')} AS "LastFailureAtUtc",
+      ${timeOf(text, 'letters.first_failure_at')} AS "FirstFailureAtUtc",
+      ${timeOf(text, 'letters.last_failure_at')} AS "LastFailureAtUtc",
       ${statusWord('letters.status', STATUSES)} AS "Status",
       letters.notes AS "ResolutionNotes",
-      ${asTime(dialect, 'letters.resolved_at')} AS "ResolvedAtUtc",
+      ${timeOf(text, 'letters.resolved_at')} AS "ResolvedAtUtc",
       letters.resolved_by AS "ResolvedBy",
       coalesce(letters.correlation_id, letters.source_id) AS "CorrelationId",
-      ${encodingOf(dialect, payloadOf(dialect))} AS "OriginalMessageEncoding"
-    FROM ${inSchema(dialect, 'letters')} AS letters
-    JOIN ${inSchema(dialect, 'drawers')} AS drawers ON drawers.id = letters.drawer`
+      ${encodingOf(text, payload)} AS "OriginalMessageEncoding"
+    FROM ${text.schema}letters AS letters
+    JOIN ${text.schema}drawers AS drawers ON drawers.id = letters.drawer`
 }
 
 /**
  * Captures of plain queues apart: what they stand under is their letter's. Each half is found by its own index when
  * somebody asks for a correlation id.
  */
-function historyQuery(dialect: Dialect): string {
-  const letters = inSchema(dialect, 'letters')
-  return `${historyRows(dialect, 'history.correlation_id')} WHERE history.correlation_id IS NOT NULL
-    UNION ALL ${historyRows(dialect, 'letters.source_id')}
-    LEFT JOIN ${letters} AS letters ON letters.id = history.letter_id AND letters.captured_at = history.created_at
+function historyQuery(text: ViewText): string {
+  return `${historyRows(text, 'history.correlation_id')} WHERE history.correlation_id IS NOT NULL
+    UNION ALL ${historyRows(text, 'letters.source_id')}
+    LEFT JOIN ${text.schema}letters AS letters ON letters.id = history.letter_id AND letters.captured_at = history.created_at
       AND letters.engine = '${PLAIN_ENGINE}'
     WHERE history.correlation_id IS NULL`
 }
 
-function historyRows(dialect: Dialect, correlationId: string): string {
+function historyRows(text: ViewText, correlationId: string): string {
   return `
     SELECT series.engine AS "PartitionKey",
-      ${asKeyName(dialect, `coalesce(${correlationId}, '')`)} || '-' || ${asKeyTime(dialect, 'history', 'created_at')} AS "RowKey",
+      ${rowKeyOf(text, `coalesce(${correlationId}, '')`, 'history', 'created_at')} AS "RowKey",
       series.engine AS "Engine",
       coalesce(history.instance_id, ${correlationId}) AS "InstanceId",
       series.operation AS "Operation",
       ${statusWord('series.status', HISTORY_STATUSES)} AS "Status",
       history.duration_ms AS "DurationMs",
-      ${asText(dialect, 'history.input')} AS "Input",
-      ${asText(dialect, 'history.output')} AS "Output",
+      ${text.asText('history.input')} AS "Input",
+      ${text.asText('history.output')} AS "Output",
       history.error AS "Error",
-      ${asTime(dialect, 'history.created_at')} AS "CreatedAtUtc",
+      ${timeOf(text, 'history.created_at')} AS "CreatedAtUtc",
       ${correlationId} AS "CorrelationId",
-      ${encodingOf(dialect, 'history.input')} AS "InputEncoding",
-      ${encodingOf(dialect, 'history.output')} AS "OutputEncoding"
-    FROM ${inSchema(dialect, 'history')} AS history
-    JOIN ${inSchema(dialect, 'history_series')} AS series ON series.id = history.series`
+      ${encodingOf(text, 'history.input')} AS "InputEncoding",
+      ${encodingOf(text, 'history.output')} AS "OutputEncoding"
+    FROM ${text.schema}history AS history
+    JOIN ${text.schema}history_series AS series ON series.id = history.series`
 }

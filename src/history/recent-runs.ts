@@ -4,7 +4,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Database, type Integer, sql } from '../db/database.ts'
-import { rowsGiven } from '../db/given.ts'
+import { rowsGiven } from '../db/idioms.ts'
 import { readSeriesLabels, type SeriesLabel } from './rows.ts'
 
 /** What is read at most, over all series. */

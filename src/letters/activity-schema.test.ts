@@ -7,7 +7,7 @@ import { migrate } from '../db/migrations.ts'
 import { openDatabase } from '../db/open.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { activityMigration } from './activity-schema.ts'
-import { findDrawers } from './drawers.ts'
+import { readDrawers } from './drawers.ts'
 import { Ledger } from './ledger.ts'
 
 /** Two queues, two signatures; letters of an older version, some of them sent back. */
@@ -69,8 +69,8 @@ describe.each(stores)('a store of an older version on $name', (kind) => {
     expect(await of('1-a')).toEqual({ retried: 2, confirmed: 1, returned: 0, unconfirmed: 1 })
     expect(await of('1-b')).toEqual({ retried: 2, confirmed: 0, returned: 0, unconfirmed: 2 })
     expect((await ledger.overview()).arrivals).toEqual({ lastHour: 0, usualPerHour: null })
-    const drawers = await db.session('test', (session) => findDrawers(session, {}))
-    expect(drawers.toSorted((a, b) => a.number - b.number)).toEqual([
+    const drawers = await db.session('test', (session) => readDrawers(session))
+    expect(drawers.toSorted((a, b) => a.number - b.number)).toMatchObject([
       { number: 1, place: 1 },
       { number: 2, place: 1 },
       { number: 3, place: 3 },

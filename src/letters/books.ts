@@ -4,12 +4,21 @@
  * errors apart, are read only where signatures are shown, and only those that hold letters.
  */
 import { type Instant, instant } from '../core/clock.ts'
-import type { Signature } from '../core/signature.ts'
-import type { ReadOptions } from '../db/counter.ts'
-import { type Integer, type Session, type Statement, sql } from '../db/database.ts'
+import type { Integer, Session } from '../db/database.ts'
 import { type ActivityName, EVER } from './activity.ts'
 import { letterCounter } from './counts.ts'
-import { type PlaceLabel, readSignature } from './drawers.ts'
+import {
+  AMONG_FILED,
+  areDrawersFew,
+  byLabel,
+  eachWay,
+  OF_SIGNATURES,
+  type PlaceFilter,
+  type PlaceLabel,
+  readDrawers,
+  readSignature,
+  wayTo,
+} from './drawers.ts'
 import { type LetterStatus, type SourceName, STATUS, STATUSES } from './letter.ts'
 
 /** Letters of each status. */
@@ -37,16 +46,8 @@ export interface Account extends Sums {
 export interface DrawerAccount extends Sums {
   readonly drawer: number
   readonly place: PlaceLabel
-  /** The number of its signature. */
-  readonly group: number
-  readonly signature: Signature
-}
-
-/** Which places are asked for; all parts given must hold. */
-export interface PlaceFilter {
-  readonly source?: SourceName | null | undefined
-  readonly engine?: string | null | undefined
-  readonly originalQueue?: string | null | undefined
+  /** Of its signature. */
+  readonly fingerprint: string
 }
 
 /** Which letters are asked for. */
@@ -61,20 +62,11 @@ const COUNTED = [
 ]
 
 /** A column for each status, so that a place is one row. */
-const sumsOfStatuses = (statuses: readonly number[]): string =>
+const sumsFor = (statuses: readonly number[]): string =>
   statuses
     .map((status) => `sum(CASE WHEN status = ${status} THEN letters ELSE 0 END) AS s${status}`)
     .join(', ')
-const SUMS = `${sumsOfStatuses(COUNTED)}, max(last_seen_at) AS last_seen_at`
-
-/** The statuses of letters, as they are stored. */
-const LETTERS = { Pending: STATUS.Pending, Resolved: STATUS.Resolved, Expired: STATUS.Expired }
-
-const lettersOf = (row: SumsRow): StatusCounts => ({
-  Pending: Number(row[`s${LETTERS.Pending}`] ?? 0),
-  Resolved: Number(row[`s${LETTERS.Resolved}`] ?? 0),
-  Expired: Number(row[`s${LETTERS.Expired}`] ?? 0),
-})
+const SUMS = `${sumsFor(COUNTED)}, max(last_seen_at) AS last_seen_at`
 
 type SumsRow = Readonly<Record<`s${number}` | 'last_seen_at', Integer>>
 
@@ -84,6 +76,12 @@ type PlaceRow = SumsRow & {
   readonly engine: string
   readonly queue: string
 }
+
+const lettersOf = (row: SumsRow): StatusCounts => ({
+  Pending: Number(row[`s${STATUS.Pending}`] ?? 0),
+  Resolved: Number(row[`s${STATUS.Resolved}`] ?? 0),
+  Expired: Number(row[`s${STATUS.Expired}`] ?? 0),
+})
 
 function sumsOf(row: SumsRow): Sums {
   const count = (status: number): number => Number(row[`s${status}`] ?? 0)
@@ -134,118 +132,61 @@ export async function readAccounts(session: Session, filter: PlaceFilter = {}): 
   }))
 }
 
-/**
- * The drawers that hold letters, by one step into letters_in_drawer for each: in one moment of the store these are the drawers whose
- * counts are not zero, and those that are empty by now are not even looked at.
- */
-export const HOLDING = `WITH RECURSIVE held (drawer) AS (
-      SELECT (SELECT min(drawer) FROM bartleby.letters)
-      UNION ALL
-      SELECT (SELECT min(drawer) FROM bartleby.letters WHERE letters.drawer > held.drawer) FROM held WHERE held.drawer IS NOT NULL
-    )`
 /** Counts of letters; those of none add nothing, neither as totals nor as what is not folded yet. */
-export const HELD = `status <= ${STATUS.Expired} AND letters <> 0`
-export const AMONG_HOLDING = 'SELECT drawer FROM held'
+export const OF_LETTERS = `status <= ${STATUS.Expired} AND letters <> 0`
+/** Signatures are more than those of the drawers that are asked for: each by primary key. */
+export const WITH_SIGNATURE =
+  'JOIN bartleby.signatures ON signatures.id = signature AND signatures.id = ANY(ARRAY(SELECT signature FROM filed))'
 
-/** Counts by primary key, of the drawers that `where` is about. */
-const readingDrawers = (
-  name: string,
-  columns: string,
-  sums: string,
-  options: ReadOptions,
-  head = '',
-): Statement =>
-  letterCounter.read(
-    name,
-    'drawers',
-    (counted) => `${head}
-      SELECT drawers.place, source, engine, queue, fingerprint, ${columns}counts.*
-      FROM (SELECT drawer, ${sums} FROM ${counted} GROUP BY drawer) AS counts
-      JOIN bartleby.drawers ON drawers.id = counts.drawer
-      JOIN bartleby.signatures ON signatures.id = drawers.signature
-      ORDER BY source, engine, queue, fingerprint`,
-    { ...options, bigints: true },
-  )
-
-const readOfSignatures = readingDrawers(
+/** Counts by primary key, of the drawers that are filed. No labels: PostgreSQL would compare each with each, because it believes that they are few. */
+const readOfSignatures = letterCounter.read(
   'letterCounts.ofSignatures',
-  'drawers.signature, error_class, title, ',
-  SUMS,
-  {
-    where:
-      'drawer IN (SELECT id FROM bartleby.drawers WHERE signature = ANY($2::int[]) AND place = ANY($1::int[]))',
-  },
+  'drawers',
+  (counted) => `${OF_SIGNATURES} SELECT drawer, ${SUMS} FROM ${counted} GROUP BY drawer`,
+  { among: AMONG_FILED, bigints: true },
 )
-/** Nothing but letters: whoever reads these reads hundreds of them. */
-const readingHolding = (name: string, options: ReadOptions, head?: string): Statement =>
-  readingDrawers(name, '', sumsOfStatuses(Object.values(LETTERS)), options, head)
-const readHolding = readingHolding('letterCounts.holding', { where: HELD, among: AMONG_HOLDING }, HOLDING)
-/** All totals of all drawers: for where these are few. */
-const readHeld = readingHolding('letterCounts.held', { where: HELD })
-/** A step for each drawer of the places, because others may hold far more: the empty ones are passed over by the store. */
-const readHoldingOfPlaces = readingHolding('letterCounts.holdingOfPlaces', {
-  where: `${HELD} AND drawer IN (SELECT id FROM bartleby.drawers WHERE place = ANY($1::int[]))`,
+/** The same of those that hold letters. */
+const readHolding = eachWay((way, withFiled, among) => {
+  const which = among.among === undefined ? `WHERE drawer IN (${AMONG_FILED})` : ''
+  const sums = sumsFor(STATUSES.map((name) => STATUS[name]))
+  return letterCounter.read(
+    `letterCounts.holding.${way}`,
+    'drawers',
+    (counted) => `${withFiled} SELECT drawer, ${sums} FROM ${counted} ${which} GROUP BY drawer`,
+    { where: OF_LETTERS, ...among, bigints: true },
+  )
 })
 
-/** Drawers, at most $1. */
-const countDrawers = sql(
-  'drawers.many',
-  'SELECT count(*) AS drawers FROM (SELECT 1 AS one FROM bartleby.drawers LIMIT $1) AS counted',
-)
-/** As many drawers as are read, empty or not, in less time than those that hold letters are found from the letters. */
-const FEW_DRAWERS = 500
-
-/** Whether drawers are found from the letters: those of the whole office, where many may be empty. */
-export async function areFoundByLetters(session: Session, filter: PlaceFilter): Promise<boolean> {
-  if (!isOfAll(filter)) return false
-  const [row] = await session.rows<{ drawers: Integer }>(countDrawers, FEW_DRAWERS + 1)
-  return Number(row?.drawers ?? 0) > FEW_DRAWERS
-}
-
-type HoldingRow = PlaceRow & { readonly drawer: Integer; readonly fingerprint: string }
-
-type DrawerRow = HoldingRow &
-  Readonly<{ signature: Integer }> &
-  Readonly<Record<'error_class' | 'title', string>>
-
-const accountOf = (row: DrawerRow): DrawerAccount => ({
-  ...sumsOf(row),
-  drawer: Number(row.drawer),
-  place: placeOf(row),
-  group: Number(row.signature),
-  signature: { fingerprint: row.fingerprint, errorClass: row.error_class, title: row.title },
-})
+type DrawerRow = SumsRow & { readonly drawer: Integer }
 
 /** What a drawer holds at the moment, whatever it ever did. */
-export interface HoldingDrawer extends Pick<DrawerAccount, 'drawer' | 'place' | 'letters'> {
-  readonly fingerprint: string
-}
+export type HoldingDrawer = Pick<DrawerAccount, 'drawer' | 'letters'>
 
 /** The drawers that hold letters, of the places that match. */
 export async function readHoldingDrawers(session: Session, filter: PlaceFilter): Promise<HoldingDrawer[]> {
-  const rows = isOfAll(filter)
-    ? await session.rows<HoldingRow>((await areFoundByLetters(session, filter)) ? readHolding : readHeld)
-    : await session.rows<HoldingRow>(readHoldingOfPlaces, holding(await readAccounts(session, filter)))
-  return rows.map((row) => ({
-    drawer: Number(row.drawer),
-    place: placeOf(row),
-    fingerprint: row.fingerprint,
-    letters: lettersOf(row),
-  }))
+  const [accounts, areFew] = await Promise.all([readAccounts(session, filter), areDrawersFew(session)])
+  const places = holding(accounts)
+  if (places.length === 0) return []
+  const rows = await session.rows<DrawerRow>(readHolding[wayTo(filter, places, areFew)], places)
+  return rows.map((row) => ({ drawer: Number(row.drawer), letters: lettersOf(row) }))
 }
 
-/** Whether every place matches. */
-const isOfAll = ({ source, engine, originalQueue }: PlaceFilter): boolean =>
-  source == null && engine == null && originalQueue == null
-
-/** The accounts of the drawers of these signatures at these places. */
+/** The accounts of the drawers of these signatures at these places, by source, engine, queue and signature. */
 export async function readDrawerAccounts(
   session: Session,
   places: readonly number[],
   signatures: readonly number[],
 ): Promise<DrawerAccount[]> {
   if (places.length === 0 || signatures.length === 0) return []
-  return (await session.rows<DrawerRow>(readOfSignatures, places, signatures)).map(accountOf)
+  const rows = await session.rows<DrawerRow>(readOfSignatures, places, signatures)
+  const sums = new Map(rows.map((row) => [Number(row.drawer), sumsOf(row)]))
+  const drawers = await readDrawers(session, [...sums.keys()])
+  return drawers.sort(byLabel).flatMap(({ number, fingerprint, ...label }) => {
+    const counted = sums.get(number)
+    return counted === undefined
+      ? []
+      : { ...counted, drawer: number, fingerprint, place: { ...label, number: label.place } }
+  })
 }
 
 /** The accounts of what matches: of drawers where a signature is asked for, else of places. */
@@ -288,4 +229,4 @@ export const lettersIn = (counts: StatusCounts): number =>
   STATUSES.reduce((sum, status) => sum + counts[status], 0)
 
 /** The queue as everybody sees it; null when there is none. */
-export const queueOf = ({ queue }: PlaceLabel): string | null => (queue === '' ? null : queue)
+export const queueOf = ({ queue }: Pick<PlaceLabel, 'queue'>): string | null => (queue === '' ? null : queue)

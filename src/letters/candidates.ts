@@ -1,7 +1,7 @@
 /** Letters as bulk work looks at them: what decides whether they are acted on, and nothing of what is large. */
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import { eachOf, rowsOfEach } from '../db/each.ts'
+import { rowsGiven } from '../db/idioms.ts'
 import { at, integer, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
 import { PLACED, placeOf } from './detail.ts'
 import { isEngineSourceId } from './item-source-id.ts'
@@ -135,43 +135,44 @@ export interface CapturePlace {
 export const isBefore = (one: CapturePlace, other: CapturePlace): boolean =>
   one.capturedAt < other.capturedAt || (one.capturedAt === other.capturedAt && one.id < other.id)
 
-/**
- * The first pending letter of a key that is none of `$3`: as many steps into letters_pending_of_key as the key has letters among
- * those, and one more.
- */
-const readFirstOther = eachOf(
+/** The first pending letters of each key: as many steps into letters_pending_of_key. */
+const readFirst = sql(
   'letters.firstOfKeys',
-  { key: 'text' },
-  ({ key }) => `SELECT captured_at, id FROM bartleby.letters INDEXED BY letters_pending_of_key
-    WHERE engine = $2 AND instance_id = ${key} AND status = ${STATUS.Pending} AND id <> ALL($3::bigint[])
-    ORDER BY captured_at, id LIMIT 1`,
+  `SELECT found.* FROM unnest($1::text[], $2::int[]) AS given (key, most) CROSS JOIN LATERAL (
+     SELECT instance_id, captured_at, id FROM bartleby.letters INDEXED BY letters_pending_of_key
+     WHERE engine = $3 AND instance_id = given.key AND status = ${STATUS.Pending}
+     ORDER BY captured_at, id LIMIT given.most) AS found`,
+  { bigints: true },
 )
 
 interface FirstRow {
+  readonly instance_id: string
   readonly captured_at: Integer
   readonly id: Integer
 }
 
-/** Of each key of an engine, the first letter that is pending beside these; keys that have none are left out. */
+/**
+ * Of each key of an engine, the first letter that is pending beside these; keys that have none are left out. As many are read as the
+ * key has letters here, and one more: one of those is another, if there is another.
+ */
 export async function firstOthers(
   session: Session,
   engine: string,
   letters: readonly { readonly id: LetterId; readonly key: string }[],
 ): Promise<ReadonlyMap<string, CapturePlace>> {
-  const keys = [...new Set(letters.map(({ key }) => key))]
-  const rows = await rowsOfEach<FirstRow>(
-    session,
-    readFirstOther,
-    keys.map((key) => [key]),
-    engine,
-    letters.map(({ id }) => id),
-  )
-  return new Map(
-    rows.map(({ n, captured_at, id }) => [
-      keys[n] ?? '',
-      { capturedAt: instant(BigInt(captured_at)), id: letterId(id) },
-    ]),
-  )
+  // One more than there are of them: left out by the statement, all of them would be gone through for every step.
+  const asked = [...Map.groupBy(letters, ({ key }) => key)].map(([key, its]) => ({
+    ...{ key, most: its.length + 1 },
+  }))
+  const these = new Set(letters.map(({ id }) => id))
+  const firsts = new Map<string, CapturePlace>()
+  for (const row of await rowsGiven<FirstRow>(session, readFirst, asked, engine)) {
+    const place = { capturedAt: instant(BigInt(row.captured_at)), id: letterId(row.id) }
+    const first = firsts.get(row.instance_id)
+    if (!these.has(place.id) && (first === undefined || isBefore(place, first)))
+      firsts.set(row.instance_id, place)
+  }
+  return firsts
 }
 
 /** The source id stands for the instance of a message that names none. */

@@ -6,7 +6,7 @@
 import type { Instant } from '../core/clock.ts'
 import { said } from '../core/content.ts'
 import type { Integer, Transaction } from '../db/database.ts'
-import { rowsGiven, runGiven } from '../db/given.ts'
+import { rowsGiven, runGiven } from '../db/idioms.ts'
 import { missingValue } from '../db/missing-value.ts'
 import { type HistoryEntry, seriesNumber } from '../history/record.ts'
 import type { DeathNote } from './capture.ts'

@@ -1,7 +1,7 @@
 /** Letters as the store keeps them, and as everybody else sees them: one by its key or number, with its case file. */
 import { storedPayload, storedText } from '../core/content.ts'
 import { formatRowKey, keyNumber, parseRowKey } from '../core/row-key.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, type Session, type Statement, sql, type Transaction } from '../db/database.ts'
 import { at, flag, integer, oneOf, orNull, type RowOf, type RowShape, rowShape, text } from '../db/row.ts'
 import {
   type Act,
@@ -93,11 +93,26 @@ const LETTER = rowShape({
   editedReference: orNull(storedText),
 })
 
-/** Drawers and signatures by primary key; a join may begin with them and meet the letters of a whole drawer. */
-const LABEL = `(SELECT source FROM bartleby.drawers WHERE drawers.id = letters.drawer) AS source,
-  (SELECT queue FROM bartleby.drawers WHERE drawers.id = letters.drawer) AS queue,
-  (SELECT fingerprint FROM bartleby.signatures WHERE signatures.id =
-    (SELECT signature FROM bartleby.drawers WHERE drawers.id = letters.drawer)) AS fingerprint`
+/**
+ * Letters with the labels of their drawers. Drawers and signatures by primary key: a join may begin with them and meet the letters of a
+ * whole drawer. SQLite has no LATERAL.
+ */
+const labelled = (name: string, columns: string, where: string): Statement =>
+  sql(
+    name,
+    {
+      postgres: `SELECT ${columns}, label.* FROM bartleby.letters LEFT JOIN LATERAL (
+          SELECT source, queue, fingerprint FROM bartleby.drawers JOIN bartleby.signatures ON signatures.id = drawers.signature
+          WHERE drawers.id = letters.drawer LIMIT 1) AS label ON true
+        WHERE ${where}`,
+      sqlite: `SELECT ${columns}, (SELECT source FROM drawers WHERE drawers.id = letters.drawer) AS source,
+          (SELECT queue FROM drawers WHERE drawers.id = letters.drawer) AS queue,
+          (SELECT fingerprint FROM signatures WHERE signatures.id =
+            (SELECT signature FROM drawers WHERE drawers.id = letters.drawer)) AS fingerprint
+        FROM letters WHERE ${where}`,
+    },
+    { bigints: true },
+  )
 
 interface LabelRow {
   readonly source: SourceName
@@ -106,13 +121,7 @@ interface LabelRow {
 }
 
 /** One row by primary key. */
-const readOne = sql(
-  'letters.read',
-  `SELECT ${LETTER.columns}, ${LABEL} FROM bartleby.letters WHERE id = $1`,
-  {
-    bigints: true,
-  },
-)
+const readOne = labelled('letters.read', LETTER.columns, 'id = $1')
 
 /** By primary key; the rest of its row key must be its own. */
 const findByNumber = sql(
@@ -134,11 +143,7 @@ const findByShortKey = sql(
 )
 
 /** Rows by primary key, without what is large. */
-const readMany = sql(
-  'letters.summaries',
-  `SELECT ${SUMMARY.columns}, ${LABEL} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
-  { bigints: true },
-)
+const readMany = labelled('letters.summaries', SUMMARY.columns, 'id = ANY($1::bigint[])')
 
 /** The number of the letter with this row key in its engine. */
 export async function findLetter(session: Session, engine: string, rowKey: string): Promise<LetterId | null> {

@@ -222,46 +222,129 @@ export async function readSignature(session: Session, fingerprint: string): Prom
   }
 }
 
-/** The drawers that match, of all there are; $1 to $4 are NULL where anything matches. */
-const MATCHING = `SELECT id, place FROM bartleby.drawers
-   WHERE (CAST($1 AS text) IS NULL OR source = $1) AND (CAST($2 AS text) IS NULL OR engine = $2)
-     AND (CAST($3 AS text) IS NULL OR queue = $3)
-     AND (CAST($4 AS text) IS NULL OR signature = (SELECT id FROM bartleby.signatures WHERE fingerprint = $4))`
-const matchingDrawers = sql('drawers.matching', MATCHING)
-/** Of these, those that hold letters: one step into letters_in_drawer each. */
-const holdingDrawers = sql(
-  'drawers.holding',
-  `${MATCHING} AND (SELECT letters.id FROM bartleby.letters WHERE drawer = drawers.id
-     ORDER BY drawer, status, last_failure_at, letters.id LIMIT 1) IS NOT NULL`,
+/** Numbers of the places that match; places are few. $1 to $3 are NULL where any matches. */
+const matchingPlaces = sql(
+  'places.matching',
+  `SELECT id FROM bartleby.places
+   WHERE ($1::text IS NULL OR source = $1) AND ($2::text IS NULL OR engine = $2) AND ($3::text IS NULL OR queue = $3)`,
+)
+/** The drawers of a signature at these places: drawers_by_signature. */
+const drawersOfSignature = sql(
+  'drawers.ofSignature',
+  `SELECT id FROM bartleby.drawers
+   WHERE signature = (SELECT id FROM bartleby.signatures WHERE fingerprint = $2) AND place = ANY($1::int[])`,
 )
 
-/** A drawer's number, and that of its place. */
-export interface FoundDrawer {
-  readonly number: number
-  readonly place: number
+/** Drawers that statements begin with: each by primary key, so that what joins them need not read all there are. */
+const filed = (which: string): string =>
+  `filed AS MATERIALIZED (SELECT * FROM bartleby.drawers WHERE ${which} AND place = ANY($1::int[]))`
+
+/**
+ * Those of places ($1) that hold letters, and a few that hold none: `filed`. Cost: what holds letters, not what ever existed.
+ *
+ * Where there are few drawers: all of them, which is much less than a step for each. Of any place: a step into letters_in_drawer for
+ * each. Of few places: from one drawer of a place to the next drawer that holds letters, wherever that is, and on to the next of the
+ * place (drawers_by_place). Empty drawers are leapt over, and so are those of other places.
+ */
+const HOLDING = {
+  few: 'WITH filed AS (SELECT * FROM bartleby.drawers WHERE place = ANY($1::int[]))',
+  anywhere: `WITH RECURSIVE held (drawer) AS (
+      SELECT (SELECT min(drawer) FROM bartleby.letters)
+      UNION ALL
+      SELECT (SELECT min(drawer) FROM bartleby.letters WHERE letters.drawer > held.drawer) FROM held WHERE held.drawer IS NOT NULL
+    ), ${filed('id = ANY(ARRAY(SELECT drawer FROM held))')}`,
+  ofPlaces: `WITH RECURSIVE held (place, drawer) AS (
+      SELECT id, 0 FROM bartleby.places WHERE id = ANY($1::int[])
+      UNION ALL
+      SELECT place, (SELECT min(id) FROM bartleby.drawers WHERE drawers.place = held.place
+        AND id >= (SELECT min(letters.drawer) FROM bartleby.letters WHERE letters.drawer > held.drawer))
+      FROM held WHERE held.drawer IS NOT NULL
+    ), ${filed('id = ANY(ARRAY(SELECT drawer FROM held))')}`,
+} as const
+type Way = keyof typeof HOLDING
+
+/** Those of signatures ($2) at places ($1), by drawers_by_signature. */
+export const OF_SIGNATURES = `WITH ${filed('signature = ANY($2::int[])')}`
+
+/** A statement for each way to those that hold letters; `among` has their numbers where it pays to look them up. */
+export const eachWay = (
+  declare: (way: Way, withFiled: string, among: { readonly among?: string }) => Statement,
+): Readonly<Record<Way, Statement>> => ({
+  few: declare('few', HOLDING.few, {}),
+  anywhere: declare('anywhere', HOLDING.anywhere, { among: AMONG_FILED }),
+  ofPlaces: declare('ofPlaces', HOLDING.ofPlaces, { among: AMONG_FILED }),
+})
+
+/** The numbers of those that a statement begins with. */
+export const AMONG_FILED = 'SELECT id FROM filed'
+
+/** Which places are asked for; all parts given must hold. */
+export interface PlaceFilter {
+  readonly source?: SourceName | null | undefined
+  readonly engine?: string | null | undefined
+  readonly originalQueue?: string | null | undefined
 }
 
-/** The drawers whose labels match, or those of them that hold letters; all parts given must hold. */
+/** Places that are asked about one by one; each may leap onto all drawers that hold letters. */
+const MOST_LEAPT = 10
+/** Drawers that are read together, empty or not. */
+const FEW = 1_000
+
+/** From the first number to the last: there are no more drawers than that. */
+const readSpan = sql(
+  'drawers.span',
+  'SELECT (SELECT max(id) FROM bartleby.drawers) - (SELECT min(id) FROM bartleby.drawers) + 1 AS numbers',
+)
+
+/** Whether few drawers exist, as far as that is quickly told. */
+export async function areDrawersFew(session: Session): Promise<boolean> {
+  const [row] = await session.rows<{ numbers: Integer | null }>(readSpan)
+  return Number(row?.numbers ?? 0) <= FEW
+}
+
+/** The shortest way to the drawers of these places, which are those that match. */
+export function wayTo(
+  { source, engine, originalQueue }: PlaceFilter,
+  places: readonly number[],
+  areFew: boolean,
+): Way {
+  if (areFew) return 'few'
+  return places.length > MOST_LEAPT || (source ?? engine ?? originalQueue) == null ? 'anywhere' : 'ofPlaces'
+}
+
+/** Those that do hold letters, by one more step each; where there are few, all of them. */
+const holdingDrawers = eachWay((way, withFiled) =>
+  sql(
+    `drawers.holding.${way}`,
+    way === 'few'
+      ? `${withFiled} SELECT id FROM filed`
+      : `${withFiled} SELECT id FROM filed WHERE (SELECT letters.id FROM bartleby.letters WHERE letters.drawer = filed.id
+       ORDER BY letters.drawer, status, last_failure_at, letters.id LIMIT 1) IS NOT NULL`,
+  ),
+)
+
+/** The numbers of the drawers of a signature, or of those that hold letters; all parts given must hold. */
 export async function findDrawers(
   session: Session,
-  label: {
-    readonly source?: string | null | undefined
-    readonly engine?: string | null | undefined
-    readonly originalQueue?: string | null | undefined
-    readonly signature?: string | null | undefined
-  },
-  which: 'all' | 'holding' = 'all',
-): Promise<FoundDrawer[]> {
-  const { source, engine, originalQueue, signature } = label
-  const values = [source, engine, originalQueue, signature].map((text) => text ?? null)
+  filter: PlaceFilter & { readonly signature?: string | null | undefined },
+): Promise<number[]> {
+  const { source, engine, originalQueue, signature } = filter
+  const values = [source, engine, originalQueue].map((text) => text ?? null)
   // No label has U+0000, and PostgreSQL would refuse to look for it.
-  if (values.some((text) => text?.includes('\0'))) return []
-  const rows = await session.rows<{ id: Integer; place: Integer }>(
-    which === 'all' ? matchingDrawers : holdingDrawers,
-    ...values,
+  if ([...values, signature].some((text) => text?.includes('\0'))) return []
+  const [found, areFew] = await Promise.all([
+    session.rows<{ id: Integer }>(matchingPlaces, ...values),
+    areDrawersFew(session),
+  ])
+  const places = numbersOf(found)
+  return numbersOf(
+    signature == null
+      ? await session.rows<{ id: Integer }>(holdingDrawers[wayTo(filter, places, areFew)], places)
+      : await session.rows<{ id: Integer }>(drawersOfSignature, places, signature),
   )
-  return rows.map(({ id, place }) => ({ number: Number(id), place: Number(place) }))
 }
+
+const numbersOf = (rows: readonly { readonly id: Integer }[]): number[] => rows.map(({ id }) => Number(id))
 
 /** A source, engine and queue, as lists and counts show them. */
 export interface PlaceLabel {
@@ -293,3 +376,30 @@ export async function readDrawers(session: Session, numbers?: readonly number[])
     numbers === undefined ? await session.rows<Row>(readAll) : await session.rows<Row>(readSome, numbers)
   return rows.map(({ id, place, ...label }) => ({ ...label, number: Number(id), place: Number(place) }))
 }
+
+/** Labels of drawers that a server has read: they never change, and no number is given twice. */
+export class DrawerLabels {
+  #known = new Map<number, Drawer>()
+
+  /** The drawers with these numbers, by source, engine, queue and signature; those that are gone are left out. */
+  async of(session: Session, numbers: readonly number[]): Promise<Drawer[]> {
+    const unknown = numbers.filter((number) => !this.#known.has(number))
+    const known = numbers.flatMap((number) => this.#known.get(number) ?? [])
+    const read = unknown.length === 0 ? [] : await readDrawers(session, unknown)
+    if (this.#known.size + read.length > MAX_REMEMBERED && read.length > 0) this.#known = new Map()
+    for (const drawer of read.slice(0, MAX_REMEMBERED)) this.#known.set(drawer.number, drawer)
+    return [...known, ...read].sort(byLabel)
+  }
+}
+
+/** By source, engine, queue and signature. */
+export function byLabel(a: Drawer, b: Drawer): number {
+  return (
+    compare(a.source, b.source) ||
+    compare(a.engine, b.engine) ||
+    compare(a.queue, b.queue) ||
+    compare(a.fingerprint, b.fingerprint)
+  )
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -24,7 +24,7 @@ import { bury, PLAIN_RECORD } from './bury.ts'
 import { takingGiven } from './capture.ts'
 import { letterCounter } from './counts.ts'
 import { newRegisters, readDrawers } from './drawers.ts'
-import { removeEmptyDrawers } from './empty-drawers.ts'
+import { MOST_NUMBERS, removeEmptyDrawers, type Stretch, stretchOf } from './empty-drawers.ts'
 import { eraseLetters } from './erase.ts'
 import { Ledger } from './ledger.ts'
 import type { LetterId } from './letter.ts'
@@ -50,6 +50,13 @@ const fillPlace = sql(
   'test.fillPlace',
   `INSERT INTO bartleby.places (source, engine, queue) VALUES ('http', 'full', '')`,
 )
+const drawerOf = (id: string) =>
+  `INSERT INTO bartleby.drawers (id, source, engine, queue, signature, place) ${id}
+   VALUES ($1, 'http', 'full', $2, (SELECT max(id) FROM bartleby.signatures), (SELECT max(id) FROM bartleby.places))`
+const fillDrawer = sql('test.fillDrawer', {
+  postgres: drawerOf('OVERRIDING SYSTEM VALUE'),
+  sqlite: drawerOf(''),
+})
 const fillDrawers = sql(
   'test.fillDrawers',
   `INSERT INTO bartleby.drawers (source, engine, queue, signature, place)
@@ -135,7 +142,8 @@ class Server {
     const muchLater = instant(this.#clock.now() + 100n * DAY)
     await this.db.transaction('test', (tx) => forgetActivity(tx, muchLater, 31, 100_000))
     await this.db.transaction('test', async (tx) => {
-      for (let next: number | null = 0; next !== null; ) next = await removeEmptyDrawers(tx, next, 5_000)
+      let stretch: Stretch | null = await stretchOf(tx, muchLater)
+      while (stretch !== null) stretch = await removeEmptyDrawers(tx, stretch, 5_000)
     })
   }
 }
@@ -179,6 +187,23 @@ describe.each(stores)('drawers without letters on $name', (kind) => {
     const ledger = new Ledger(one.db, clock, { checkKnown: async () => {} })
     expect(await ledger.signature(gone?.fingerprint ?? '')).toMatchObject({ title: 'too slow', total: 0 })
     expect(await broken()).toEqual([])
+  })
+
+  it('are looked at in turns where they are many, also with one round a day, so that a round costs no more', async () => {
+    await one.db.transaction('test', async (tx) => {
+      await tx.run(fillPlace)
+      await tx.run(fillSignatures, MAX_SIGNATURES - 1)
+      for (const number of [1, MOST_NUMBERS + 1, 2 * MOST_NUMBERS, 2 * MOST_NUMBERS + 1])
+        await tx.run(fillDrawer, number, `queue-${number}`)
+    })
+    const left: (readonly number[])[] = []
+    for (let round = 0; round < 12; round++) {
+      await one.removeDrawers()
+      left.push((await drawers()).map(({ number }) => number))
+      clock.advance(DAY)
+    }
+    expect(left[0]?.length).toBeGreaterThan(1)
+    expect(left.at(-1)).toEqual([2 * MOST_NUMBERS + 1])
   })
 
   it('are made anew by a server that remembers them, under another number', async () => {

@@ -6,13 +6,17 @@
  * Whoever counts into a drawer locks it first (`counts.ts`). A drawer that is removed is locked against that, and looked at once more
  * while it is: by then all who were at it have committed, or will find it gone and run again.
  */
-import { type Integer, type Statement, sql, type Transaction } from '../db/database.ts'
+import type { Instant } from '../core/clock.ts'
+import { type Integer, type Statement, sql, type Transaction, type Value } from '../db/database.ts'
+import { HOUR_US } from './activity.ts'
 import { STATUS } from './letter.ts'
 
-/** The next drawers behind $1, but for the newest, by primary key. */
+const readNewest = sql('drawers.newest', 'SELECT max(id) AS id FROM bartleby.drawers')
+
+/** The next drawers behind $1, by primary key. */
 const readPage = sql(
   'drawers.page',
-  `SELECT id FROM bartleby.drawers WHERE id > $1 AND id < (SELECT max(id) FROM bartleby.drawers) ORDER BY id LIMIT $2`,
+  'SELECT id FROM bartleby.drawers WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3',
 )
 
 /** Nothing is told of the hours of a drawer: one look into the primary key. */
@@ -43,23 +47,44 @@ const removeTotals = sql(
 )
 const remove = sql('drawers.remove', 'DELETE FROM bartleby.drawers WHERE id = ANY($1::int[])')
 
-async function idsOf(tx: Transaction, statement: Statement, ...values: [number | number[], number?]) {
-  const given = values.filter((value) => value !== undefined)
-  return (await tx.rows<{ id: Integer }>(statement, ...given)).map(({ id }) => Number(id))
+async function idsOf(tx: Transaction, statement: Statement, ...values: readonly Value[]): Promise<number[]> {
+  return (await tx.rows<{ id: Integer }>(statement, ...values)).map(({ id }) => Number(id))
 }
 
-/** Removes the empty ones of the next `limit` drawers behind `after`; gives where to go on, null at the end. */
+/** Drawers behind a number, up to another one that is not among them. */
+export interface Stretch {
+  readonly after: number
+  readonly before: number
+}
+
+/** Numbers that a round looks at. */
+export const MOST_NUMBERS = 20_000
+
+/** The golden ratio: steps of it, however many at a time, meet all parts of a circle about equally often. */
+const GOLDEN = 0.618_033_988_75
+
+/** The drawers that a round looks at: all of some; of many a stretch, every hour another one, also where not every hour has a round. */
+export async function stretchOf(tx: Transaction, now: Instant): Promise<Stretch> {
+  const [newest = 0] = await idsOf(tx, readNewest)
+  const stretches = Math.ceil(newest / MOST_NUMBERS)
+  const turn = (Number(now / HOUR_US) * GOLDEN) % 1
+  const after = Math.floor(turn * stretches) * MOST_NUMBERS
+  return { after, before: Math.min(newest, after + MOST_NUMBERS + 1) }
+}
+
+/** Removes the empty ones of the next `limit` drawers of a stretch; gives what is left of it, null at its end. */
 export async function removeEmptyDrawers(
   tx: Transaction,
-  after: number,
+  { after, before }: Stretch,
   limit: number,
-): Promise<number | null> {
-  const page = await idsOf(tx, readPage, after, limit)
+): Promise<Stretch | null> {
+  const page = await idsOf(tx, readPage, after, before, limit)
   const locked = page.length === 0 ? [] : await idsOf(tx, lockEmpty, page)
   const empty = locked.length === 0 ? [] : await idsOf(tx, readEmpty, locked)
   if (empty.length > 0) {
     await tx.run(removeTotals, empty)
     await tx.run(remove, empty)
   }
-  return page.length < limit ? null : (page.at(-1) ?? null)
+  const last = page.at(-1)
+  return last === undefined || page.length < limit ? null : { after: last, before }
 }

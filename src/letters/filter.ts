@@ -75,7 +75,7 @@ export async function chooseLetters(session: Session, filter: LetterFilter): Pro
   if (statuses.length === 0) return null
   let drawers: number[] | null = null
   if ([source, engine, originalQueue, signature].some((text) => text !== undefined)) {
-    drawers = (await findDrawers(session, filter, 'holding')).map(({ number }) => number)
+    drawers = await findDrawers(session, filter)
     if (drawers.length === 0) return null
   }
   return {

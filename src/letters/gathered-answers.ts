@@ -5,8 +5,7 @@
 import type { Clock } from '../core/clock.ts'
 import { Gather } from '../core/gather.ts'
 import { type Database, StoreUnavailable, sql } from '../db/database.ts'
-import { rowsGiven, runGivenAtCommit } from '../db/given.ts'
-import { filledUp } from '../db/idioms.ts'
+import { filledUp, rowsGiven, runGivenAtCommit } from '../db/idioms.ts'
 import { type Answer, answerOf, dropKey, type OnceKey, scopeOf } from './idempotency.ts'
 import { inOffice, type OfficeWork } from './work.ts'
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { insistOnDocumentedStatuses } from '../../test/harness/documented.ts'
 import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
+import { stepping } from '../../test/redrive/stepping.ts'
 import { instant } from '../core/clock.ts'
 import { encodePageToken } from '../core/page-token.ts'
 import { signatureOf } from '../core/signature.ts'
@@ -10,6 +11,8 @@ import { type Integer, sql } from '../db/database.ts'
 import { EngineDirectory } from '../engines/definitions.ts'
 import { serveApi } from '../http/api-routes.ts'
 import { gate } from '../http/gate.ts'
+import { change } from './change.ts'
+import { lockLetter } from './detail.ts'
 import { Ledger } from './ledger.ts'
 import { type LetterId, type LetterStatus, STATUS } from './letter.ts'
 import type { FailureReport } from './report.ts'
@@ -271,6 +274,35 @@ describe.each(stores)('the ledger on $name', (kind) => {
       expect(group).toMatchObject({ firstSeenAt: failedAt, lastSeenAt: failedAt })
       expect(group.sample?.errorMessage).toBe(message.slice(0, 1_000))
     })
+  })
+
+  it('counts a letter once that goes to another place meanwhile', async () => {
+    const id = await store.capture({ errorMessage: 'on the move', originalQueue: 'here' })
+    const refile = () =>
+      inOffice(store.db, store.clock, 'test', async (work) => {
+        const letter = await lockLetter(work.tx, id)
+        if (letter === null) throw new Error('the letter is gone')
+        const { engine, source, lastFailureAt: failedAt, signature: fingerprint } = letter
+        const signature = { fingerprint, errorClass: letter.errorClass, title: letter.errorMessage }
+        const drawer = await store.registers.drawers.numberOf(work, {
+          ...{ source, engine, queue: 'there', signature, failedAt },
+        })
+        const before = { ...letter, status: STATUS[letter.status] }
+        await change(work, 'refile', [{ id, engine, before, drawer, lastFailureAt: failedAt, details: {} }], {
+          ...{ actor: 'nell', notes: null },
+        })
+      })
+    let questions = 0
+    const db = stepping(store.db, async (verb) => {
+      if (verb === 'letters.counts' && ++questions === 2) await refile()
+    })
+    const moving = fingerprint('on the move')
+    const looking = new Ledger(db, store.clock, new EngineDirectory({ context: 'publisher' }))
+    const { items } = await looking.counts()
+    expect(questions).toBeGreaterThan(1)
+    expect(items.filter(({ signature }) => signature === moving)).toMatchObject([
+      { originalQueue: 'here', count: 1 },
+    ])
   })
 
   describe('gauges', () => {

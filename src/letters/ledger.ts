@@ -4,7 +4,8 @@ import { failure } from '../core/errors.ts'
 import { decodePageToken, encodePageToken, type TokenFields } from '../core/page-token.ts'
 import type { Database } from '../db/database.ts'
 import { type Activity, type ActivityRange, readActivity } from './activity-series.ts'
-import { type AccountFilter, type PlaceFilter, readAccounts, type Standing, standingOf } from './books.ts'
+import { type AccountFilter, readAccounts, type Standing, standingOf } from './books.ts'
+import { DrawerLabels, type PlaceFilter } from './drawers.ts'
 import type { LetterFilter } from './filter.ts'
 import { type LetterGauge, type Pulse, readLetterGauges, readPulse } from './gauges.ts'
 import { type Overview, readOverview } from './overview.ts'
@@ -32,6 +33,7 @@ export class Ledger {
   readonly #db: Database
   readonly #clock: Clock
   readonly #engines: Pick<EngineNames, 'checkKnown'>
+  readonly #labels = new DrawerLabels()
 
   constructor(db: Database, clock: Clock, engines: Pick<EngineNames, 'checkKnown'>) {
     this.#db = db
@@ -61,7 +63,7 @@ export class Ledger {
   /** Exact counts of the letters that match, by the keys given or by all. */
   async counts(filter: TallyFilter = {}, by?: readonly TallyKey[]): Promise<Tally> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
-    return this.#db.session('letters.counts', (session) => tallyLetters(session, filter, by))
+    return this.#db.snapshot('letters.counts', (session) => tallyLetters(session, filter, by, this.#labels))
   }
 
   /** A page of the groups that hold letters, those with the most open ones first. */
@@ -72,7 +74,7 @@ export class Ledger {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
     const bound = tokenFilters(filter)
     const after = page.continuationToken == null ? null : cursorFrom(bound, page.continuationToken)
-    const { items, next } = await this.#db.session('letters.signatures', (session) =>
+    const { items, next } = await this.#db.snapshot('letters.signatures', (session) =>
       listSignatures(session, filter, { after, limit: page.limit ?? DEFAULT_LIMIT }, this.#clock.now()),
     )
     return { items, continuationToken: next === null ? null : encodePageToken(bound, cursorFields(next)) }

@@ -59,13 +59,13 @@ export async function listLetters(db: Database, filter: LetterFilter, request: P
   return db.snapshot('letters.list', async (session) => {
     const choice = await chooseLetters(session, filter)
     if (choice === null) return LAST_PAGE
-    // In one flight.
-    const [start, stretch] = await Promise.all([
-      cursor?.start ?? beginWalk(session, request.now),
+    const [start, stretch] =
       cursor === null
-        ? readFirst(session, choice, needle, request.limit)
-        : readNext(session, choice, needle, request.limit, cursor),
-    ])
+        ? await Promise.all([
+            beginWalk(session, request.now),
+            readFirst(session, choice, needle, request.limit),
+          ])
+        : [cursor.start, await readNext(session, choice, needle, request.limit, cursor)]
     return {
       items: await readSummaries(
         session,
@@ -97,18 +97,12 @@ async function readNext(
 ): Promise<Stretch> {
   const there = await readStretch(session, choice, position, needle, limit + 1)
   const span = { below: position, from: there.end?.at ?? choice.span.from }
-  const reopened = await reopenedSince(session, start, choice, span, limit + 1)
-  return mergeStretches(
-    [
-      await withoutReopened(session, start, there),
-      await withFacts(
-        session,
-        choice,
-        needle === null ? reopened : await containing(session, reopened, needle),
-      ),
-    ],
-    limit,
-  )
+  const [kept, reopened] = await Promise.all([
+    withoutReopened(session, start, there),
+    reopenedSince(session, start, choice, span, limit + 1),
+  ])
+  const found = needle === null ? reopened : await containing(session, reopened, needle)
+  return mergeStretches([kept, await withFacts(session, choice, found)], limit)
 }
 
 /** The next `limit` letters below a position that match and contain the text, when there is one; or fewer, see `Stretch`. */

@@ -136,3 +136,24 @@ export const placesMigration: Migration = {
     ${INDEXES.replaceAll('bartleby.', '')}
   `,
 }
+
+/**
+ * Drawers by two columns each: those of a place behind a number, and those of a signature at some places. By one column PostgreSQL without
+ * statistics reads all drawers of these places.
+ */
+const OF_SIGNATURES = 'CREATE INDEX drawers_by_signature ON bartleby.drawers (signature, place);'
+
+export const drawerMigration: Migration = {
+  number: 22,
+  name: 'drawers by place and by signature',
+  postgres: `
+    DROP INDEX bartleby.drawers_by_place, bartleby.drawers_by_signature;
+    CREATE INDEX drawers_by_place ON bartleby.drawers (place, id);
+    ${OF_SIGNATURES}
+  `,
+  // An index has the number of its row at the end anyway.
+  sqlite: `
+    DROP INDEX drawers_by_signature;
+    ${OF_SIGNATURES.replace('bartleby.', '')}
+  `,
+}

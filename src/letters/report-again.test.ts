@@ -3,12 +3,23 @@ import { LetterStore } from '../../test/harness/letter-store.ts'
 import { isProof } from '../../test/harness/limits.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { instant, later } from '../core/clock.ts'
+import { sql } from '../db/database.ts'
 import { verifyStore } from '../verify/verify.ts'
 import type { LetterSummary } from './letter.ts'
 import type { FailureReport } from './report.ts'
 
 const MINUTE = 60_000_000n
 const RETRY = { edit: null, notes: null, actor: 'nell' }
+
+const lockItem = sql('test.lockItem', 'SELECT id FROM bartleby.items WHERE case_id = $1 FOR UPDATE')
+const lockLetterAtOnce = sql(
+  'test.lockLetterAtOnce',
+  'SELECT id FROM bartleby.letters WHERE id = $1 FOR UPDATE NOWAIT',
+)
+const readWaiting = sql('test.waitingForMe', {
+  postgres: `SELECT pid FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))`,
+  sqlite: '',
+})
 
 describe.each(stores)('a report about a letter that there is, on $name', (kind) => {
   let store: LetterStore
@@ -310,6 +321,27 @@ describe.each(stores)('a report about a letter that there is, on $name', (kind) 
         ])
         expect((await file(letter)).letter.status).toBe('Pending')
       }
+      await booksAreRight()
+    })
+
+    it.runIf(kind.name === 'postgres')('never wait for each other in a circle', async () => {
+      const queueName = await freshQueue(1)
+      const { letter } = await reported({ originalQueue: queueName })
+      await retried(letter)
+      const { partition, items } = await store.lease(queueName)
+      const reporter = await store.db.transaction('test', async (tx) => {
+        await tx.rows(lockItem, letter.id)
+        const dying = store.queues.retry({
+          queueName,
+          partition,
+          items: items.map(({ id }) => ({ id, dead: true })),
+        })
+        await expect.poll(() => tx.rows(readWaiting)).toHaveLength(1)
+        // Nobody who waits for the item has the letter.
+        expect(await tx.rows(lockLetterAtOnce, letter.id)).toHaveLength(1)
+        return { dying }
+      })
+      await reporter.dying
       await booksAreRight()
     })
   })

@@ -11,7 +11,7 @@ import { elapsedMs, keepRunRow } from '../history/record.ts'
 import { FROM_THE_OLDEST, forgetSources, removeHistory } from '../history/retention.ts'
 import type { Run, Step } from '../work/run.ts'
 import { forgetActivity } from './activity.ts'
-import { removeEmptyDrawers } from './empty-drawers.ts'
+import { removeEmptyDrawers, stretchOf } from './empty-drawers.ts'
 import { forgetKeys } from './idempotency.ts'
 import { type Letter, OFFICE } from './letter.ts'
 import { LANE_START, type Lane, removeBatch } from './removal.ts'
@@ -198,9 +198,11 @@ const forgetOldKeys: Stage = async ({ tx, now }) => ({
   next: (await forgetKeys(tx, now, BATCH)) < BATCH ? null : [],
 })
 
-const removeDrawers: Stage = async ({ tx }, from) => {
-  const next = await removeEmptyDrawers(tx, Number(from?.[0] ?? 0), BATCH)
-  return { next: next === null ? null : [BigInt(next)] }
+const removeDrawers: Stage = async ({ tx, now }, from) => {
+  const [after, before] = (from ?? []).map(Number)
+  const stretch = after === undefined || before === undefined ? await stretchOf(tx, now) : { after, before }
+  const next = await removeEmptyDrawers(tx, stretch, BATCH)
+  return { next: next && [BigInt(next.after), BigInt(next.before)] }
 }
 
 const listed = (next: bigint | null): readonly bigint[] | null => (next === null ? null : [next])

@@ -10,8 +10,8 @@
  * letter was tried, what became of its retry) are looked up for one letter after the other, a bounded number for each page;
  * a page that found too little by then is short.
  */
-import { type Integer, type Session, type Statement, sql } from '../db/database.ts'
-import { type GivenRow, rowsGiven } from '../db/given.ts'
+import { type Integer, type Session, type Snapshot, type Statement, sql } from '../db/database.ts'
+import { type GivenRow, rowsGiven } from '../db/idioms.ts'
 import { type Choice, type Facts, isOfUnconfirmed } from './filter.ts'
 import { type Act, isUnconfirmed, type LetterId, letterId, STATUSES } from './letter.ts'
 import {
@@ -91,6 +91,39 @@ const MANY_LANES = 200
 const LANE_ROWS = 20_000
 /** Letters that a walk gives at most. */
 const MAX_WALK = 2_000
+
+/** All letters of statuses, of some drawers or of any; in no order. */
+const ALL = `SELECT id, last_failure_at AS at FROM bartleby.letters
+  WHERE status = ANY($1::int[]) AND (last_failure_at, id) < ($2, $3) AND last_failure_at >= $4`
+const readAll = sql('letters.all', ALL, { bigints: true })
+const readAllInDrawers = sql('letters.allInDrawers', `${ALL} AND drawer = ANY($5::int[])`, { bigints: true })
+
+/**
+ * All letters of a choice in bounded portions, in no order: one reading of them, whatever PostgreSQL takes for the best way. Null where
+ * an index of their own finds them.
+ */
+export function allLetters(session: Snapshot, choice: Choice): AsyncIterable<readonly LetterId[]> | null {
+  const { statuses, drawers, span, facts } = choice
+  if (choice.correlationId !== null || choice.instanceId !== null || isOfUnconfirmed(choice)) return null
+  const values = [statuses, span.below.at, span.below.id, span.from] as const
+  const batches =
+    drawers === null
+      ? session.batches<PositionRow>(readAll, ...values)
+      : session.batches<PositionRow>(readAllInDrawers, ...values, drawers)
+  return portionsOf(session, batches, facts)
+}
+
+async function* portionsOf(
+  session: Session,
+  batches: AsyncIterable<readonly PositionRow[]>,
+  facts: Facts | null,
+): AsyncGenerator<readonly LetterId[]> {
+  for await (const rows of batches) {
+    const stretch = { positions: rows.map(toPosition), end: null }
+    const found = facts === null ? stretch : await fitting(session, stretch, facts)
+    yield found.positions.map(({ id }) => id)
+  }
+}
 
 /** How many letters a walk may be asked for at once, so that it stays as cheap as a page. */
 export function walkLimit(choice: Choice): number {

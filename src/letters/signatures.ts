@@ -4,24 +4,28 @@
  */
 import { type Instant, instant } from '../core/clock.ts'
 import { cut } from '../core/mask.ts'
-import { type Integer, type Session, type Statement, sql } from '../db/database.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
 import { readTrends } from './activity-series.ts'
 import {
-  AMONG_HOLDING,
-  areFoundByLetters,
   type DrawerAccount,
-  HELD,
-  HOLDING,
   holding,
   lettersIn,
-  type PlaceFilter,
+  OF_LETTERS,
   queueOf,
   readAccounts,
   readDrawerAccounts,
+  WITH_SIGNATURE,
 } from './books.ts'
 import { letterCounter } from './counts.ts'
 import { readSummaries } from './detail.ts'
-import { type FiledSignature, readSignature } from './drawers.ts'
+import {
+  areDrawersFew,
+  eachWay,
+  type FiledSignature,
+  type PlaceFilter,
+  readSignature,
+  wayTo,
+} from './drawers.ts'
 import { type LetterId, type LetterStatus, letterId, type SourceName, STATUS, STATUSES } from './letter.ts'
 import { inOrder, type Position } from './positions.ts'
 
@@ -80,23 +84,20 @@ type Group = Omit<SignatureGroup, 'sample' | 'trend'> & {
 }
 
 /** A page of groups behind ($2, $3, $4), of drawers that hold letters. No more than the page leaves the store. */
-const readingPage = (name: string, head = '', among?: string): Statement =>
+const readPage = eachWay((way, withFiled, among) =>
   letterCounter.read(
-    name,
+    `letterCounts.bySignature.${way}`,
     'drawers',
-    (counted) => `${head}
+    (counted) => `${withFiled}
       SELECT id, fingerprint, error_class, title, first_seen_at, open, total FROM (
         SELECT signature, sum(CASE WHEN status = ${STATUS.Pending} THEN letters ELSE 0 END) AS open, sum(letters) AS total
-        FROM ${counted} JOIN bartleby.drawers ON drawers.id = counted.drawer
-        WHERE place = ANY($1::int[]) GROUP BY signature
-      ) AS groups JOIN bartleby.signatures ON signatures.id = groups.signature
+        FROM ${counted} JOIN filed ON filed.id = counted.drawer GROUP BY signature
+      ) AS groups ${WITH_SIGNATURE}
       WHERE total > 0 AND (-open, -total, fingerprint) > ($2, $3, $4)
       ORDER BY open DESC, total DESC, fingerprint LIMIT $5`,
-    { where: HELD, ...(among !== undefined && { among }), bigints: true },
-  )
-const readPage = readingPage('letterCounts.bySignature', HOLDING, AMONG_HOLDING)
-/** Of some places: a row for each of their drawers and statuses is passed over. */
-const readPageOfPlaces = readingPage('letterCounts.bySignatureOfPlaces')
+    { where: OF_LETTERS, ...among, bigints: true },
+  ),
+)
 
 interface PageRow {
   readonly id: Integer
@@ -122,15 +123,12 @@ export async function listSignatures(
   now: Instant,
 ): Promise<GroupPage> {
   const { open, total, signature } = page.after ?? START
-  const [standing, byLetters] = await Promise.all([
-    readAccounts(session, filter),
-    areFoundByLetters(session, filter),
-  ])
-  const places = holding(standing)
+  const [found, areFew] = await Promise.all([readAccounts(session, filter), areDrawersFew(session)])
+  const places = holding(found)
   if (places.length === 0) return { items: [], next: null }
   const values = [places, -open, -total, signature, page.limit + 1]
-  const found = await session.rows<PageRow>(byLetters ? readPage : readPageOfPlaces, ...values)
-  const shown = found.slice(0, page.limit).map((row) => ({
+  const rows = await session.rows<PageRow>(readPage[wayTo(filter, places, areFew)], ...values)
+  const shown = rows.slice(0, page.limit).map((row) => ({
     number: Number(row.id),
     fingerprint: row.fingerprint,
     errorClass: row.error_class,
@@ -143,16 +141,16 @@ export async function listSignatures(
     places,
     shown.map(({ number }) => number),
   )
-  const bySignature = Map.groupBy(accounts, ({ group }) => group)
+  const bySignature = Map.groupBy(accounts, ({ fingerprint }) => fingerprint)
   const groups = shown.map(({ counts, ...group }) => ({
-    ...toGroup(group, bySignature.get(group.number) ?? []),
+    ...toGroup(group, bySignature.get(group.fingerprint) ?? []),
     ...counts,
   }))
   const last = groups.at(-1)
   return {
     items: await complete(session, groups, now),
     next:
-      last === undefined || found.length <= page.limit
+      last === undefined || rows.length <= page.limit
         ? null
         : { open: last.open, total: last.total, signature: last.signature },
   }
@@ -267,23 +265,32 @@ const TREND_HOURS = 24
 
 /** The groups with what is looked up for those that are shown. */
 async function complete(session: Session, groups: readonly Group[], now: Instant): Promise<SignatureGroup[]> {
-  const lanes = groups.flatMap(lanesOf)
-  const newest = await readNewest(session, lanes)
-  const letters = await readSummaries(session, [...newest.values()])
-  const byId = new Map(letters.map((letter) => [letter.id, letter]))
-  const trends = await readTrends(
-    session,
-    groups.flatMap(({ drawers }) => drawers),
-    now,
-    TREND_HOURS,
-  )
+  const drawers = groups.flatMap((group) => group.drawers)
+  const [samples, trends] = await Promise.all([
+    readSamples(session, groups.flatMap(lanesOf)),
+    readTrends(session, drawers, now, TREND_HOURS),
+  ])
   return groups.map(({ accounts: _, drawers, ...group }) => {
-    const id = newest.get(group.signature)
-    const letter = id === undefined ? undefined : byId.get(id)
-    const sample = letter === undefined ? null : toSample(letter)
+    const sample = samples.get(group.signature) ?? null
     const trend = drawers.reduce((sum, drawer) => addedUp(sum, trends.get(drawer)), NO_TREND)
     return { ...group, sample, trend }
   })
+}
+
+/** A letter of each signature to look at. */
+async function readSamples(
+  session: Session,
+  lanes: readonly Lane[],
+): Promise<ReadonlyMap<string, SampleLetter>> {
+  const newest = await readNewest(session, lanes)
+  const letters = await readSummaries(session, [...newest.values()])
+  const byId = new Map(letters.map((letter) => [letter.id, toSample(letter)]))
+  const samples = new Map<string, SampleLetter>()
+  for (const [signature, id] of newest) {
+    const sample = byId.get(id)
+    if (sample !== undefined) samples.set(signature, sample)
+  }
+  return samples
 }
 
 const NO_TREND: readonly number[] = Array.from({ length: TREND_HOURS }, () => 0)

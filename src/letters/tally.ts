@@ -3,13 +3,12 @@ import type { Session } from '../db/database.ts'
 import {
   type Account,
   type AccountFilter,
-  type DrawerAccount,
-  type HoldingDrawer,
   queueOf,
   readFiled,
   readHoldingDrawers,
   type StatusCounts,
 } from './books.ts'
+import { DrawerLabels, type PlaceLabel } from './drawers.ts'
 import { type LetterStatus, STATUSES } from './letter.ts'
 
 /** What letters are counted by, in the order in which counts are sorted. */
@@ -34,12 +33,13 @@ export async function tallyLetters(
   session: Session,
   filter: TallyFilter = {},
   by: readonly TallyKey[] = TALLY_KEYS,
+  labels = new DrawerLabels(),
 ): Promise<Tally> {
   const keys = TALLY_KEYS.filter((key) => by.includes(key))
   const totals = { Pending: 0, Resolved: 0, Expired: 0 }
   const items: Counted[] = []
   const ofDrawers = keys.includes('signature') && filter.signature == null
-  const accounts = ofDrawers ? await readHoldingDrawers(session, filter) : await readFiled(session, filter)
+  const accounts = ofDrawers ? await readLabelled(session, filter, labels) : await readFiled(session, filter)
   for (const account of accounts) {
     for (const status of STATUSES) {
       const count = account.letters[status]
@@ -51,6 +51,28 @@ export async function tallyLetters(
   // The accounts come in the order of all keys, each of them once.
   const counted = keys.length === TALLY_KEYS.length ? items : addedUp(keys, items)
   return { items: counted.map(({ values, count }) => toItem(keys, values, count)), totals }
+}
+
+/** What a drawer holds, and where it is. */
+interface Labelled extends Pick<Account, 'letters'> {
+  readonly place: Pick<PlaceLabel, 'source' | 'engine' | 'queue'>
+  readonly fingerprint: string
+}
+
+/** The drawers that hold letters, in the order of all keys. Counts first: a drawer that was counted is there. */
+async function readLabelled(
+  session: Session,
+  filter: AccountFilter,
+  labels: DrawerLabels,
+): Promise<readonly Labelled[]> {
+  const held = await readHoldingDrawers(session, filter)
+  const letters = new Map(held.map((each) => [each.drawer, each.letters]))
+  const drawers = await labels.of(session, [...letters.keys()])
+  return drawers.map((place) => ({
+    place,
+    fingerprint: place.fingerprint,
+    letters: letters.get(place.number) ?? { Pending: 0, Resolved: 0, Expired: 0 },
+  }))
 }
 
 interface Counted {
@@ -75,11 +97,7 @@ function toItem(keys: readonly TallyKey[], values: readonly (string | null)[], c
   return item
 }
 
-function keyOf(
-  key: TallyKey,
-  account: Account | DrawerAccount | HoldingDrawer,
-  status: LetterStatus,
-): string | null {
+function keyOf(key: TallyKey, account: Account | Labelled, status: LetterStatus): string | null {
   switch (key) {
     case 'source':
       return account.place.source
@@ -90,8 +108,7 @@ function keyOf(
     case 'status':
       return status
     case 'signature':
-      if ('fingerprint' in account) return account.fingerprint
-      return 'signature' in account ? account.signature.fingerprint : null
+      return 'fingerprint' in account ? account.fingerprint : null
   }
 }
 

@@ -3,7 +3,7 @@
  * JSON, times with or without a zone, ids of any type; everything that depends on that is said here once.
  */
 import { failure } from '../core/errors.ts'
-import type { Dialect, Integer, Statement } from '../db/database.ts'
+import { type Dialect, forSqlite, type Integer, type Statement } from '../db/database.ts'
 import {
   COLUMN_NAMES,
   type ColumnName,
@@ -106,10 +106,17 @@ export function quotedColumns({ columns }: TableNames): Readonly<Record<ColumnNa
 /** A value of any type as text: ids, tenants and keys of others are of any. */
 export const asText = (expression: string): string => `CAST(${expression} AS text)`
 
-/** Times of a row: due since ever; never, because it waits for the one before it. */
+/**
+ * Times of a row: due since ever; due again, by every clock; never, because it waits for the one before it. What is let go or given back is
+ * not made fresh: dispatchers look for fresh rows from where they have been, and for those that were claimed in vain only among what is due again.
+ */
 const DUE_BOUNDS = {
-  postgres: { always: `'-infinity'::timestamptz`, never: `'infinity'::timestamptz` },
-  sqlite: { always: '0', never: '9223372036854775807' },
+  postgres: {
+    always: `'-infinity'::timestamptz`,
+    again: `'epoch'::timestamptz`,
+    never: `'infinity'::timestamptz`,
+  },
+  sqlite: { always: '0', again: '1', never: '9223372036854775807' },
 } as const
 
 /**
@@ -187,6 +194,9 @@ export function layoutOf(facts: TableFacts) {
     micros,
     time,
 
+    /** What clients read as text; SQLite does not care. */
+    text: (expression: string): string => (isPostgres ? asText(expression) : expression),
+
     /** A text as a value of a column's type; SQLite does not care. */
     typed: (column: ColumnName, text: string): string =>
       isPostgres ? `${text}::text::${types[column]}` : text,
@@ -239,7 +249,7 @@ export function layoutOf(facts: TableFacts) {
       return {
         name: `outbox.${verb}.${fingerprint}`,
         postgres,
-        sqlite: sqlite.replace(/\$(\d+)/g, '?$1'),
+        sqlite: forSqlite(sqlite),
         bigints,
       }
     },

@@ -118,7 +118,7 @@ function listStatements(
   const places = order.map((term, index) => (term === c.id ? 'id' : `place${index}`))
   const placed = order.map((term, index) => `${term} AS ${places[index]}`).join(', ')
   const reach = `FROM ${layout.sqlTable} WHERE ${where} ORDER BY ${by(order)} LIMIT ${LIST_REACH + 1}`
-  const chosen = `(${matches(layout, 'type', '$1')} AND ${matches(layout, 'tenant', '$2')})`
+  const chosen = `(${matches('type', '$1')} AND ${matches('tenant', '$2')})`
   const filters = `${asText(c.eventType)} AS type, ${asText(c.tenantId)} AS tenant`
   const found = filtered
     ? `SELECT ${places.join(', ')} FROM (SELECT ${placed}, ${filters} ${reach}) AS reach
@@ -152,10 +152,8 @@ function listedColumns(layout: Layout): string {
 }
 
 /** Whether a value is what was asked for, if anything was. */
-const matches = ({ dialect }: Layout, value: string, parameter: string): string => {
-  const asked = dialect === 'postgres' ? `${parameter}::text` : parameter
-  return `(${asked} IS NULL OR ${value} = ${asked})`
-}
+const matches = (value: string, parameter: string): string =>
+  `(${parameter}::text IS NULL OR ${value} = ${parameter}::text)`
 
 const messageOf = (row: Stored<ListedMessage>): ListedMessage => ({
   ...row,

@@ -346,7 +346,7 @@ async function deathsOf(
 }
 
 /**
- * Deletes the items by primary key; the capture files them, and tells what was lost with them. `$6` has the note of each, its id, its serial in the dead queue's
+ * Deletes the items by primary key; the capture files them, and tells what was lost with them. `$3` has the note of each, its id, its serial in the dead queue's
  * part `$7`, which is NULL when there is no dead queue, and its source id where that is another than its id. A source id that an imported
  * item of the dead queue has is skipped; where nothing was imported, nothing is looked for. Letters are numbered here, in the order of the items, which the joins of the capture do not keep.
  */
@@ -354,8 +354,8 @@ const takeAll = captureStatement(
   'items.bury',
   `gone AS (
      DELETE FROM bartleby.items AS item
-     WHERE item.part = $2 AND item.shelf = $3 AND item.id = ANY($4::bigint[]) AND item.leased = $5
-     RETURNING $6::jsonb -> item.id::text AS given, item.*
+     WHERE item.part = $4 AND item.shelf = $5 AND item.id = ANY($2::bigint[]) AND item.leased = $6
+     RETURNING $3::jsonb -> item.id::text AS given, item.*
    ), taken AS (
      SELECT coalesce(case_id, nextval('bartleby.letter_ids')) AS letter_id, (given ->> 0)::int AS note,
        coalesce(given ->> 3, given ->> 1) AS source_id,
@@ -454,21 +454,22 @@ const takingItems = (
     this.ended.push(...items)
   },
   all(deaths, notes) {
-    const given = givenByKey(
-      deaths.map(({ item, itemId, sourceId, grave }, i) => [
-        item.serial,
-        notes[i] ?? 0,
-        itemId,
-        grave?.serial ?? null,
-        ...(sourceId === itemId ? [] : [sourceId]),
-      ]),
+    const [serials, given] = givenByKey(
+      ['id', 'note', 'item_id', 'serial', 'source_id'],
+      deaths.map(({ item, itemId, sourceId, grave }, i) => ({
+        id: item.serial,
+        note: notes[i] ?? 0,
+        item_id: itemId,
+        serial: grave?.serial,
+        source_id: sourceId === itemId ? null : sourceId,
+      })),
     )
     const values = [
+      serials,
+      given,
       from.part,
       from.shelf,
-      deaths.map(({ item }) => item.serial),
       from.leased ? 1 : 0,
-      given,
       grave?.part ?? null,
       grave === null ? null : now,
       grave?.deadQueue ?? null,

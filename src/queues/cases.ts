@@ -5,8 +5,8 @@
 
 import type { Instant } from '../core/clock.ts'
 import { storable } from '../core/content.ts'
-import type { Transaction } from '../db/database.ts'
-import { changeEach, changingEach } from '../db/idioms.ts'
+import { sql, type Transaction } from '../db/database.ts'
+import { runGiven } from '../db/idioms.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { allocateLetterIds } from '../letters/capture.ts'
 import { type CaseFailure, fileCaseFailures } from '../letters/confirm.ts'
@@ -18,12 +18,11 @@ import { SHELF } from './schema.ts'
 import type { ItemFacts } from './sql/inspect.ts'
 
 /** By primary key of one partition, whatever shelf the items lie on. */
-const writeCases = changingEach(
+const writeCases = sql(
   'items.assignCases',
-  1,
-  'item.id',
-  ({ is, given }) => `UPDATE bartleby.items AS item SET case_id = ${given(0)}
-    WHERE item.part = $1 AND item.shelf IN (${SHELF.queue}, ${SHELF.scheduled}) AND ${is}`,
+  `UPDATE bartleby.items AS item SET case_id = given.case_id
+   WHERE item.part = $3 AND item.shelf IN (${SHELF.queue}, ${SHELF.scheduled}) AND item.id = ANY($1::bigint[])`,
+  { under: ['item.id', 'case_id'] },
 )
 
 /** An item by its serial, and the number of its case; null takes it away. */
@@ -38,8 +37,8 @@ export async function assignCases(
   part: number,
   assignments: readonly Assignment[],
 ): Promise<void> {
-  const rows = assignments.map(({ serial, caseId }) => [serial, caseId] as const)
-  if (rows.length > 0) await changeEach(tx, writeCases, [part], rows)
+  const rows = assignments.map(({ serial, caseId }) => ({ id: serial, case_id: caseId }))
+  await runGiven(tx, writeCases, rows, part)
 }
 
 /** The words for a failure whose consumer left some of them out. */

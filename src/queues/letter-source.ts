@@ -7,7 +7,7 @@ import { type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { type BartlebyError, failure } from '../core/errors.ts'
 import { type Integer, type Session, type Statement, sql, type Transaction } from '../db/database.ts'
-import { changeEach, changingEach } from '../db/idioms.ts'
+import { runGiven } from '../db/idioms.ts'
 import { type LetterId, letterId, type Placed } from '../letters/letter.ts'
 import { layLetters } from '../letters/lying/move.ts'
 import type {
@@ -228,14 +228,13 @@ const edited = (name: string): string =>
   `CASE WHEN letters.edited_${name} IS NULL THEN letters.${name} WHEN length(letters.edited_${name}) > 0 THEN letters.edited_${name} END`
 
 /** Letters by primary key, each with the serial that it gets. */
-const insertOfLetters = changingEach(
+const insertOfLetters = sql(
   'items.insertOfLetters',
-  3,
-  'letters.id',
-  ({ is, given }) => `INSERT INTO bartleby.items (${COLUMNS})
-    SELECT ${given(0)}, $1, ${SHELF.queue}, 0, 0, $2, $3, letters.id, ${edited('encoding')}, ${edited('kind')}, ${edited('reference')},
-      CASE WHEN letters.edited = 1 THEN letters.edited_payload ELSE letters.payload END
-    FROM bartleby.letters WHERE ${is}`,
+  `INSERT INTO bartleby.items (${COLUMNS})
+   SELECT given.serial, $3, ${SHELF.queue}, 0, 0, $4, $5, letters.id, ${edited('encoding')}, ${edited('kind')}, ${edited('reference')},
+     CASE WHEN letters.edited = 1 THEN letters.edited_payload ELSE letters.payload END
+   FROM unnest($1::bigint[], $2::bigint[]) AS given (id, serial), bartleby.letters
+   WHERE letters.id = given.id AND letters.id = ANY($1::bigint[])`,
 )
 
 /** Items of letters, all into one partition. */
@@ -251,7 +250,7 @@ interface LetterItems {
 /** Puts letters that are locked into a partition; each item carries its letter as its case. */
 async function insertLetters(tx: Transaction, items: LetterItems): Promise<void> {
   const { part, createdAt, expireAt, letters, serials } = items
-  const rows = letters.map((id, i) => [id, serials[i] ?? 0] as const)
-  const inserted = await changeEach(tx, insertOfLetters, [part, createdAt, expireAt], rows)
+  const rows = letters.map((id, i) => ({ id, serial: serials[i] }))
+  const inserted = await runGiven(tx, insertOfLetters, rows, part, createdAt, expireAt)
   if (inserted !== letters.length) throw new Error('letters are gone although they were locked')
 }

@@ -196,9 +196,14 @@ async function applyFates(
   undertaking: Undertaking,
 ): Promise<void> {
   const dying = granted.flatMap(({ fates }) => fates.dying)
+  // Items before letters, as everybody locks them: those that may have letters were only read so far.
+  const relapsed = dying.flatMap(({ item }) => (item.caseId === null ? [] : item.serial))
   // First, because it is the only step that can refuse: then the requests it concerns have no effect at all.
-  const refused =
-    dying.length > 0 && (await bury(cycle, partition, SHELF.queue, dying, undertaking)) === 'held'
+  const [, burial] = await Promise.all([
+    lockItems(cycle.tx, partition, relapsed),
+    dying.length > 0 ? bury(cycle, partition, SHELF.queue, dying, undertaking) : 'buried',
+  ])
+  const refused = burial === 'held'
   const applied = granted.filter(({ fates }) => !refused || fates.dying.length === 0)
   const scheduled = applied.flatMap(({ fates }) => fates.scheduled)
   const requeued = applied.flatMap(({ fates }) => fates.requeued)

@@ -2,8 +2,7 @@
 import { instant } from '../core/clock.ts'
 import { storable } from '../core/content.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import { eachOf, rowsOfEach } from '../db/each.ts'
-import { runGiven } from '../db/given.ts'
+import { rowsGiven, runGiven } from '../db/idioms.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
 import { isAhead, type Lane, type LanePlace, readLanes } from './lanes.ts'
 import type { Exception, ExceptionReason, RedriveNumber } from './redrive.ts'
@@ -49,6 +48,9 @@ const readNext = sql(
   { bigints: true },
 )
 
+/** Letters of one look at a lane: asked for more of a small table, PostgreSQL fetches and sorts all that is left of it. */
+const LOOK = 250
+
 /** The next letters of a lane, behind `behind`. */
 export async function nextLetters(
   session: Session,
@@ -56,19 +58,21 @@ export async function nextLetters(
   behind: LanePlace,
   limit: number,
 ): Promise<LaneLetter[]> {
-  const rows = await session.rows<{ captured_at: Integer; letter: Integer; version: Integer }>(
-    readNext,
-    redrive,
-    lane,
-    behind.capturedAt,
-    behind.letter,
-    limit,
-  )
-  return rows.map((row) => ({
-    capturedAt: instant(BigInt(row.captured_at)),
-    letter: letterId(row.letter),
-    version: Number(row.version),
-  }))
+  const letters: LaneLetter[] = []
+  type Row = { captured_at: Integer; letter: Integer; version: Integer }
+  for (let isMore = true; isMore && letters.length < limit; ) {
+    const { capturedAt, letter } = letters.at(-1) ?? behind
+    const most = Math.min(LOOK, limit - letters.length)
+    const rows = await session.rows<Row>(readNext, redrive, lane, capturedAt, letter, most)
+    for (const row of rows)
+      letters.push({
+        capturedAt: instant(BigInt(row.captured_at)),
+        letter: letterId(row.letter),
+        version: Number(row.version),
+      })
+    isMore = rows.length === most
+  }
+  return letters
 }
 
 /** Along the primary key, not further than the lane was looked at. */
@@ -92,14 +96,12 @@ export async function removeLetters(
 }
 
 /** A letter in a redrive, by redrive_letters_of. */
-const findMember = eachOf(
+const findMember = sql(
   'redriveLetters.member',
-  { letter: 'bigint', redrive: 'int' },
-  ({
-    letter,
-    redrive,
-  }) => `SELECT letter, redrive, lane, captured_at FROM bartleby.redrive_letters INDEXED BY redrive_letters_of
-    WHERE letter = ${letter} AND redrive = ${redrive} LIMIT 1`,
+  `SELECT found.* FROM unnest($1::bigint[], $2::int[]) AS given (letter, redrive) CROSS JOIN LATERAL (
+     SELECT letter, redrive, lane, captured_at FROM bartleby.redrive_letters INDEXED BY redrive_letters_of
+     WHERE letter = given.letter AND redrive = given.redrive LIMIT 1) AS found`,
+  { bigints: true },
 )
 
 /** Those of the letters that one of these redrives has still to send. */
@@ -112,9 +114,9 @@ export async function lettersAhead(
   const nameOf = ({ redrive, lane }: { readonly redrive: Integer; readonly lane: Integer }) =>
     `${redrive} ${lane}`
   const lanes = new Map((await readLanes(session, redrives)).map((lane) => [nameOf(lane), lane]))
-  const asked = letters.flatMap((letter) => redrives.map((redrive) => [letter, redrive]))
+  const asked = letters.flatMap((letter) => redrives.map((redrive) => ({ letter, redrive })))
   type Row = { letter: Integer; redrive: Integer; lane: Integer; captured_at: Integer }
-  const members = await rowsOfEach<Row>(session, findMember, asked)
+  const members = await rowsGiven<Row>(session, findMember, asked)
   return new Set(
     members.flatMap((member) => {
       const letter = letterId(member.letter)

@@ -3,23 +3,27 @@
  * once the set is frozen, key by key.
  */
 import { instant } from '../core/clock.ts'
-import type { Integer, Session } from '../db/database.ts'
-import { eachOf, rowsOfEach } from '../db/each.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
+import { rowsGiven } from '../db/idioms.ts'
 import { type CapturePlace, isBefore, readPlannables } from '../letters/candidates.ts'
 import { letterId, STATUS } from '../letters/letter.ts'
 import type { Lane } from './lanes.ts'
 import type { LaneLetter } from './members.ts'
 import type { RedriveNumber } from './redrive.ts'
 
-/** Of a key, the first pending letter that is not in the set: letters_pending_of_key, and redrive_letters_of for each step. */
-const readFirstOutside = eachOf(
+/**
+ * Of a key, the first pending letter that is not in the set: letters_pending_of_key, and redrive_letters_of for each step. Said by what it is
+ * not: of `IS NULL` PostgreSQL believes that all letters of a key have to be passed until one meets it.
+ */
+const readFirstOutside = sql(
   'redrive.firstOutside',
-  { key: 'text' },
-  ({ key }) => `SELECT captured_at, id FROM bartleby.letters INDEXED BY letters_pending_of_key
-    WHERE engine = $3 AND instance_id = ${key} AND status = ${STATUS.Pending}
-      AND (SELECT 1 FROM bartleby.redrive_letters AS member INDEXED BY redrive_letters_of
-        WHERE member.letter = letters.id AND member.redrive = $2) IS NULL
-    ORDER BY captured_at, id LIMIT 1`,
+  `SELECT found.* FROM unnest($1::text[]) AS given (key) CROSS JOIN LATERAL (
+     SELECT instance_id, captured_at, id FROM bartleby.letters INDEXED BY letters_pending_of_key
+     WHERE engine = $3 AND instance_id = given.key AND status = ${STATUS.Pending}
+       AND coalesce((SELECT 1 FROM bartleby.redrive_letters AS member INDEXED BY redrive_letters_of
+         WHERE member.letter = letters.id AND member.redrive = $2), 0) <> 1
+     ORDER BY captured_at, id LIMIT 1) AS found`,
+  { bigints: true },
 )
 
 /** Of each key the first pending letter outside the set; null: there is none. */
@@ -60,13 +64,13 @@ async function learn(
   const asked = keys.filter((key) => !firsts.has(key))
   if (asked.length === 0) return
   for (const key of asked) firsts.set(key, null)
-  const rows = await rowsOfEach<{ captured_at: Integer; id: Integer }>(
+  const rows = await rowsGiven<{ instance_id: string; captured_at: Integer; id: Integer }>(
     session,
     readFirstOutside,
-    asked.map((key) => [key]),
+    asked.map((key) => ({ key })),
     redrive,
     engine,
   )
-  for (const { n, captured_at, id } of rows)
-    firsts.set(asked[n] ?? '', { capturedAt: instant(BigInt(captured_at)), id: letterId(id) })
+  for (const { instance_id, captured_at, id } of rows)
+    firsts.set(instance_id, { capturedAt: instant(BigInt(captured_at)), id: letterId(id) })
 }

@@ -13,7 +13,7 @@ import { type Clock, later } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Xid } from '../core/xid.ts'
-import type { Database, Session, Transaction } from '../db/database.ts'
+import type { Database, Session, Snapshot, Transaction } from '../db/database.ts'
 import { type Plannable, readPlannables } from '../letters/candidates.ts'
 import { contentPortions, readContents } from '../letters/contents.ts'
 import { type LetterId, STATUS } from '../letters/letter.ts'
@@ -176,7 +176,7 @@ export class Planning implements Walk {
     this.#areMany = await isMoreThan(db, selection, action, FEW)
     // The next portion is read while this one is written.
     let written: Promise<unknown> = Promise.resolve()
-    const look = async (session: Session): Promise<void> => {
+    const look = async (session: Snapshot): Promise<void> => {
       this.#others = (await openRedrives(session)).map(({ number }) => number)
       for await (const { letters, duplicate, unknown } of selectLetters(session, selection, action)) {
         signal.throwIfAborted()
@@ -192,7 +192,7 @@ export class Planning implements Walk {
         written.catch(() => {})
       }
     }
-    await db.snapshot('redrive.select', look, { apart: true }).finally(() => written)
+    await db.snapshot('redrive.select', look, { apart: true, signal }).finally(() => written)
   }
 
   /** Takes letters out again that the recipe cannot be applied to. */

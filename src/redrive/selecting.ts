@@ -1,13 +1,12 @@
 /** Which letters a plan is about: those that match a filter, page by page, or those that were named. */
-import { setImmediate as othersTurn } from 'node:timers/promises'
-import type { Database, Session } from '../db/database.ts'
+import type { Database, Session, Snapshot } from '../db/database.ts'
 import { findLetter } from '../letters/detail.ts'
 import { chooseLetters, type LetterFilter } from '../letters/filter.ts'
 import type { LetterId } from '../letters/letter.ts'
 import type { LetterKey } from '../letters/letters.ts'
 import { readStretch } from '../letters/list.ts'
 import type { Position, Stretch } from '../letters/positions.ts'
-import { walkLimit } from '../letters/scan.ts'
+import { allLetters, walkLimit } from '../letters/scan.ts'
 import { needleOf } from '../letters/search.ts'
 import { totalOf } from '../letters/total.ts'
 import type { RedriveAction, Selection } from './redrive.ts'
@@ -33,7 +32,7 @@ function walkedFilters(filter: LetterFilter, action: RedriveAction): readonly Le
 
 /** All letters of a selection, in bounded portions. `session` is of one moment of the store, in which no letter moves. */
 export async function* selectLetters(
-  session: Session,
+  session: Snapshot,
   selection: Selection,
   action: RedriveAction,
 ): AsyncIterable<Selected> {
@@ -62,31 +61,23 @@ export async function isMoreThan(
 
 /** Letters of one portion at most. */
 const PORTION = 2_000
-/**
- * Letters of one walk at most. Asked for more at once, PostgreSQL without statistics reads and sorts all letters instead of walking
- * an index: of 60,000 small ones it does so for 500.
- */
-const WALK = 250
 
-async function* matching(session: Session, filter: LetterFilter): AsyncIterable<Selected> {
+async function* matching(session: Snapshot, filter: LetterFilter): AsyncIterable<Selected> {
   const needle = filter.q === undefined ? null : needleOf(filter.q)
   const choice = await chooseLetters(session, filter)
   if (choice === null) return
-  const portion = Math.min(PORTION, walkLimit(choice))
-  // A search asks its index anew with every walk.
-  const limit = needle === null ? Math.min(WALK, portion) : portion
-  const walks = Math.ceil(portion / limit)
+  // Read once: walked in steps, each with a limit, PostgreSQL may read and sort all of them for every step.
+  const all = needle === null ? allLetters(session, choice) : null
+  if (all !== null) {
+    for await (const letters of all) yield { letters, duplicate: 0, unknown: 0 }
+    return
+  }
+  const limit = Math.min(PORTION, walkLimit(choice))
   let below: Position | null = choice.span.below
   while (below !== null) {
-    const letters: LetterId[] = []
-    for (let walked = 0; walked < walks && below !== null; walked++) {
-      const stretch: Stretch = await readStretch(session, choice, below, needle, limit)
-      for (const { id } of stretch.positions) letters.push(id)
-      below = stretch.end
-      // A walk on SQLite holds the whole server up.
-      await othersTurn()
-    }
-    yield { letters, duplicate: 0, unknown: 0 }
+    const stretch: Stretch = await readStretch(session, choice, below, needle, limit)
+    below = stretch.end
+    yield { letters: stretch.positions.map(({ id }) => id), duplicate: 0, unknown: 0 }
   }
 }
 

@@ -4,8 +4,8 @@
  * dead jobs read it here.
  */
 import type { Instant } from '../core/clock.ts'
-import type { Integer, List, Session } from '../db/database.ts'
-import { eachOf, rowsOfEach } from '../db/each.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
+import { rowsGiven } from '../db/idioms.ts'
 import { type Account, readAccounts } from '../letters/books.ts'
 import { readJobEnds } from './job-ends.ts'
 import { idsOfQueue, JOB, WEBHOOKS } from './webhook.ts'
@@ -25,16 +25,13 @@ export interface DeadCount {
 }
 
 /** A consumer as it is called now: two looks into unique indexes. */
-const readConsumers = eachOf(
+const readConsumers = sql(
   'webhooks.deadConsumers',
-  { channel_id: 'text', consumer_id: 'text' },
-  ({
-    channel_id,
-    consumer_id,
-  }) => `SELECT channel_id, channel.name AS channel_name, consumer_id, consumer.name AS consumer_name,
-      consumer.number, consumer.created_at
-    FROM bartleby.webhook_channels AS channel JOIN bartleby.webhook_consumers AS consumer ON consumer.channel = channel.number
-    WHERE channel.channel_id = ${channel_id} AND consumer.consumer_id = ${consumer_id} LIMIT 1`,
+  `SELECT found.* FROM unnest($1::text[], $2::text[]) AS given (channel_id, consumer_id) CROSS JOIN LATERAL (
+     SELECT channel_id, channel.name AS channel_name, consumer_id, consumer.name AS consumer_name, consumer.number, consumer.created_at
+     FROM bartleby.webhook_channels AS channel JOIN bartleby.webhook_consumers AS consumer ON consumer.channel = channel.number
+     WHERE channel.channel_id = given.channel_id AND consumer.consumer_id = given.consumer_id LIMIT 1) AS found`,
+  { bigints: true },
 )
 
 interface ConsumerRow {
@@ -55,15 +52,16 @@ export async function readDeadCounts(
   { ends = false }: { readonly ends?: boolean } = {},
 ): Promise<readonly DeadCount[]> {
   const pending = new Map<string, Account>()
-  const asked: List[] = []
+  const asked: { readonly channel_id: string; readonly consumer_id: string }[] = []
   for (const account of await readAccounts(session, { source: WEBHOOKS, engine: WEBHOOKS })) {
     const ids = idsOfQueue(account.place.queue)
     if (ids === null) continue
     pending.set(JSON.stringify(ids), account)
-    asked.push(ids)
+    const [channel_id, consumer_id] = ids
+    asked.push({ channel_id, consumer_id })
   }
   // Not necessarily of the same moment: who is gone by then is not told, who is new has no letters yet.
-  const consumers = await rowsOfEach<ConsumerRow>(session, readConsumers, asked)
+  const consumers = await rowsGiven<ConsumerRow>(session, readConsumers, asked)
   const counts = consumers.flatMap((row): DeadCount[] => {
     const counted = pending.get(JSON.stringify([row.channel_id, row.consumer_id]))
     if (counted === undefined || isForerunner(counted, row)) return []

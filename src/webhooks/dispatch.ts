@@ -5,8 +5,8 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Xid, type Xids, xidsFrom } from '../core/xid.ts'
-import { type Integer, type List, sql, type Transaction, type Value } from '../db/database.ts'
-import { eachOf, rowsOfEach } from '../db/each.ts'
+import { type Integer, sql, type Transaction, type Value } from '../db/database.ts'
+import { rowsGiven } from '../db/idioms.ts'
 import type { Tallies } from './tallies.ts'
 import { JOB } from './webhook.ts'
 
@@ -64,12 +64,12 @@ interface ConsumerRow {
 const MOST_CONSUMERS = 1_000
 
 /** The next consumers of a channel, along the unique index of channel and id. */
-const readConsumers = eachOf(
+const readConsumers = sql(
   'webhooks.audience',
-  { channel: 'int', after: 'text' },
-  ({ channel, after }) => `SELECT channel, consumer_id, number, pulls FROM bartleby.webhook_consumers
-    WHERE (channel, consumer_id) > (${channel}, ${after}) AND channel <= ${channel}
-    ORDER BY channel, consumer_id LIMIT ${MOST_CONSUMERS}`,
+  `SELECT found.* FROM unnest($1::int[], $2::text[]) AS given (channel, after) CROSS JOIN LATERAL (
+     SELECT channel, consumer_id, number, pulls FROM bartleby.webhook_consumers
+     WHERE (channel, consumer_id) > (given.channel, given.after) AND channel <= given.channel
+     ORDER BY channel, consumer_id LIMIT ${MOST_CONSUMERS}) AS found`,
 )
 
 /** Reads who gets the messages of these channels, and keeps it so until the transaction ends. */
@@ -78,15 +78,15 @@ export async function readAudience(tx: Transaction, channels: Iterable<number>):
   const audience = new Map<number, Addressee[]>(numbers.map((number) => [number, []]))
   if (numbers.length === 0) return audience
   const locked = numbers.map((number) => shareChannel(tx, number))
-  let asked: List[] = numbers.map((number) => [number, ''])
+  let asked = numbers.map((channel) => ({ channel, after: '' }))
   while (asked.length > 0) {
     // In the flight of the locks, behind them: it sees what is committed when they are held.
-    const [rows] = await Promise.all([rowsOfEach<ConsumerRow>(tx, readConsumers, asked), ...locked])
+    const [rows] = await Promise.all([rowsGiven<ConsumerRow>(tx, readConsumers, asked), ...locked])
     for (const { channel, number, pulls } of rows)
       audience.get(Number(channel))?.push({ number: Number(number), pulls: Number(pulls) === 1 })
-    asked = [...Map.groupBy(rows, ({ n }) => n).values()].flatMap((some): List[] => {
+    asked = [...Map.groupBy(rows, ({ channel }) => Number(channel))].flatMap(([channel, some]) => {
       const last = some[MOST_CONSUMERS - 1]
-      return last === undefined ? [] : [[Number(last.channel), last.consumer_id]]
+      return last === undefined ? [] : { channel, after: last.consumer_id }
     })
   }
   for (const addressees of audience.values()) addressees.sort((a, b) => a.number - b.number)

@@ -98,7 +98,7 @@ const IN_TURN = 'ORDER BY priority DESC, created_at, id'
 /** The first of one state, in the order of its index: on SQLite the planner may prefer another one. */
 const firstOf = (state: JobState, index: string) =>
   `SELECT * FROM (SELECT ${WAITING} FROM bartleby.webhook_jobs INDEXED BY ${index}
-     WHERE consumer = $1 AND state = ${state} ${IN_TURN} LIMIT $2) AS first`
+     WHERE consumer = $1 AND state = ${state} ${IN_TURN} LIMIT (SELECT $2::int)) AS first`
 const EITHER = `${firstOf(JOB.ready, 'webhook_jobs_ready')} UNION ALL ${firstOf(JOB.later, 'webhook_jobs_later_of')}`
 
 const QUEUED = 'id, priority, created_at, extra_seconds, message_id, content_type, headers'

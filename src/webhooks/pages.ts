@@ -99,7 +99,7 @@ export function pageStatements(name: string, list: ListTable): PageStatements {
       `${name}.${side}`,
       `SELECT id, ${at} AS page_at, ${columns} FROM bartleby.${table} INDEXED BY ${index}
         WHERE ${of === undefined ? '' : `${of} = $4 AND `}(${at}, id) ${comparison} ($1, $2) ${where === undefined ? '' : `AND ${where}`}
-        ORDER BY ${at} ${order}, id ${order} LIMIT $3`,
+        ORDER BY ${at} ${order}, id ${order} LIMIT (SELECT $3::bigint)`,
       { bigints: true },
     )
   }

@@ -6,7 +6,7 @@
 import { type Instant, later } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
 import { type Integer, StoreUnavailable, sql, type Transaction } from '../db/database.ts'
-import { runGiven } from '../db/given.ts'
+import { runGiven } from '../db/idioms.ts'
 import { insertJobs, type JobBlock, jobBlock, pushedTo, readAudience, upToJobs } from './dispatch.ts'
 import type { Parts } from './parts.ts'
 import { Rounds } from './rounds.ts'

@@ -61,6 +61,9 @@ export interface MessageContent {
 export const JOB = { later: 0, ready: 1, inFlight: 2, delivered: 3, dead: 4 } as const
 export type JobState = (typeof JOB)[keyof typeof JOB]
 
+/** Of jobs that are known by their ids. That the state is this one would invite the index of all dead jobs. */
+export const IS_DEAD = `state > ${JOB.delivered}`
+
 export const JOB_STATUSES = ['QUEUED', 'INFLIGHT', 'DELIVERED', 'DEAD'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]
 

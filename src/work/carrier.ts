@@ -179,7 +179,10 @@ export class Carrier<Work extends RunWork> {
       .catch((error: unknown) =>
         log.error({ err: error, run: run.id }, 'run broke off; its lease ends by itself'),
       )
-      .finally(() => this.#walks.delete(run.id))
+      .finally(() => {
+        this.#walks.delete(run.id)
+        this.#parts.onChange()
+      })
     this.#walks.set(run.id, { walk, over })
   }
 

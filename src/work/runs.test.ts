@@ -1,4 +1,5 @@
 /** What every kind of run can rely on. The one here counts to its subject, in rows of a table. */
+import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { PATIENCE_MS } from '../../test/harness/limits.ts'
 import { type StoreKind, stores } from '../../test/harness/stores.ts'
@@ -11,6 +12,7 @@ import { migrate } from '../db/migrations.ts'
 import { openDatabase } from '../db/open.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import type { Run, RunCommand, RunWork, Step } from './run.ts'
+import { changeRun } from './run-rows.ts'
 import { Runs } from './runs.ts'
 
 const NOW = instant(1_800_000_000_000_000n)
@@ -127,6 +129,37 @@ describe.each(stores)('a run on $name', (kind: StoreKind) => {
     )
     expect(await one.runs.list({ kinds: ['other'], states: null, before: null, limit: 5 })).toEqual([])
     expect(await one.runs.list({ kinds: null, states: null, before: id, limit: 5 })).toEqual([])
+  })
+
+  it('is waited for also by who asks between the commit that began it and its first step', async () => {
+    const { runs } = server()
+    runs.define({
+      kind: 'walk',
+      walk: (run) => ({
+        go: async () => {
+          const over = { state: 'done', endedAt: NOW, lease: { owner: null, until: null } } as const
+          await db.transaction('test', async (tx) => void changeRun(tx, run, over))
+          return false
+        },
+        wake: () => {},
+        quiet: async () => {},
+      }),
+      command: async () => ({ run: null }),
+    })
+    const effects: (() => void)[] = []
+    const { id } = await db.transaction('test', (tx) =>
+      runs.begin(
+        { tx, now: NOW, afterCommit: (effect) => effects.push(effect) },
+        { kind: 'walk', about: '', subject: null, place: null, actor: 'nell' },
+      ),
+    )
+    const hasLooked = Promise.withResolvers<void>()
+    db.onCall(({ verb }) => verb === 'run.read' && hasLooked.resolve())
+    const over = runs.over(id, 1_000_000n)
+    await hasLooked.promise
+    await turn()
+    for (const effect of effects) effect()
+    expect(await over).toMatchObject({ state: 'done' })
   })
 
   it('is not begun when its transaction is rolled back', async () => {

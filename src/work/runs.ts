@@ -58,7 +58,7 @@ export class Runs<Work extends RunWork> {
   readonly #carrier: Carrier<Work>
   readonly #xids: Xids
   readonly #waits = new Set<() => void>()
-  /** Those who wait for the end of a run that another server is at. */
+  /** Those who wait for the end of a run that this server is not at, or not yet. */
   readonly #listening = new Set<() => void>()
   /** When the next round of a kind begins. */
   readonly #rounds = new Map<string, Instant>()
@@ -209,16 +209,19 @@ export class Runs<Work extends RunWork> {
     const patience = this.#wait(withinUs)
     try {
       for (;;) {
-        // Before the look: a walk that ends meanwhile is waited for no longer.
+        // Before the look: what ends meanwhile, or is only about to begin here, is waited for no longer.
         const here = this.#carrier.overHere(id)
-        const run = await this.read(id)
-        if (run?.state !== 'running' || patience.isOver()) return run
-        // Another server tells of its end; a word that was lost is made up for by a look.
+        // Who is at it tells of its end; a word of another server that was lost is made up for by a look.
         const look = this.#wait(LOOK_US)
         this.#listening.add(look.end)
-        await Promise.race([here ?? look.over, patience.over])
-        this.#listening.delete(look.end)
-        look.end()
+        try {
+          const run = await this.read(id)
+          if (run?.state !== 'running' || patience.isOver()) return run
+          await Promise.race([here ?? look.over, patience.over])
+        } finally {
+          this.#listening.delete(look.end)
+          look.end()
+        }
         // Then others may take it up, and its counts are those of the last step here.
         if (this.#carrier.isStopped) await here
       }

@@ -6,14 +6,12 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bartleby, type World } from '../../src/cli/terminal-double.ts'
 import { LetterClient, QueueClient } from '../../src/client/index.ts'
 import { type ServerHere, startServer } from '../harness/server.ts'
 
 // Starting a process takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 30_000 })
-
 const BYTES = Uint8Array.of(0xff, 0, 1, 10)
 const ORDER = '{"order":7,"total":12345678901234567890}'
 

@@ -1,9 +1,7 @@
 /** Who may see and do what: sign-in, roles, sessions that end, and a cookie that is of no use to other sites. */
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeBrowser, openView, type View } from '../harness/browser.ts'
 import { type ConsoleOffice, deadRotations, openConsoleOffice, reportedFailures, TOKENS } from './office.ts'
-
-vi.setConfig({ testTimeout: 40_000, hookTimeout: 40_000 })
 
 describeBrowser('a console with tokens', () => {
   let office: ConsoleOffice

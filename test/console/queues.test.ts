@@ -1,9 +1,7 @@
 /** Queues in the browser. */
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeBrowser, openView } from '../harness/browser.ts'
 import { type ConsoleOffice, openConsoleOffice } from './office.ts'
-
-vi.setConfig({ testTimeout: 40_000, hookTimeout: 40_000 })
 
 describeBrowser('the queues of the console', () => {
   let office: ConsoleOffice

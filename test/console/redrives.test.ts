@@ -1,10 +1,8 @@
 /** Redrives in a real browser, on a real server: planned, tried with a few, steered, repaired, and not bound to their tab. */
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { describeBrowser, openView, pictureOfFailure, type View } from '../harness/browser.ts'
 import { type ConsoleOffice, clearRotations, deadRotations, openConsoleOffice } from './office.ts'
-
-vi.setConfig({ testTimeout: 40_000, hookTimeout: 40_000 })
 
 const TITLE = /TimeoutError: connect ETIMEDOUT/
 const PENDING = '/letters?query=engine%3Ahmac%20status%3Apending'

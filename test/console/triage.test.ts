@@ -1,6 +1,6 @@
 /** Triage in a real browser, on a real server: from "how many" to "they arrived", with the mouse and with the keyboard alone. */
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { describeBrowser, openView, pictureOfFailure, type View } from '../harness/browser.ts'
 import {
   type ConsoleOffice,
@@ -9,8 +9,6 @@ import {
   openConsoleOffice,
   reportedFailures,
 } from './office.ts'
-
-vi.setConfig({ testTimeout: 40_000, hookTimeout: 40_000 })
 
 const TITLE = /TimeoutError: connect ETIMEDOUT/
 

@@ -8,8 +8,6 @@ import { query } from '../harness/postgres.ts'
 import { type ServerHere, startServer } from '../harness/server.ts'
 import { type FreshStore, freshPostgres, stores } from '../harness/stores.ts'
 
-const TIMEOUT_MS = 60_000
-
 const readyStatus = async ({ url }: ServerHere): Promise<number> =>
   (await fetch(`${url}/health/ready`)).status
 
@@ -34,7 +32,7 @@ describe.each(stores)('a store on $name that refuses every write', ({ fresh }) =
     await store?.dispose()
   })
 
-  it('makes the server unready until a write succeeds again', { timeout: TIMEOUT_MS }, async () => {
+  it('makes the server unready until a write succeeds again', async () => {
     expect(await readyStatus(server)).toBe(200)
     await store.refuseWrites()
     expect(await captureStatus(server)).toBeGreaterThanOrEqual(500)
@@ -50,7 +48,7 @@ describe.each(stores)('a store on $name that refuses every write', ({ fresh }) =
 })
 
 describe('a PostgreSQL that became read-only', () => {
-  it('makes the server unready, and calls are told to come again', { timeout: TIMEOUT_MS }, async () => {
+  it('makes the server unready, and calls are told to come again', async () => {
     const store = await freshPostgres()
     const database = new URL(store.url).pathname.slice(1)
     const setReadOnly = async (value: 'on' | 'off') => {
@@ -63,10 +61,10 @@ describe('a PostgreSQL that became read-only', () => {
     const server = await startServer({ store: store.url })
     try {
       await setReadOnly('on')
-      await expect.poll(() => captureStatus(server), { timeout: TIMEOUT_MS }).toBe(503)
+      await expect.poll(() => captureStatus(server)).toBe(503)
       expect(await readyStatus(server)).toBe(503)
       await setReadOnly('off')
-      await expect.poll(() => readyStatus(server), { timeout: TIMEOUT_MS }).toBe(200)
+      await expect.poll(() => readyStatus(server)).toBe(200)
     } finally {
       await server.stop()
       await store.dispose()
@@ -83,7 +81,7 @@ const endConnections = (url: string): Promise<void> =>
   )
 
 describe('a PostgreSQL that is too busy at the first start', () => {
-  it('is waited for with one line, and the server is ready', { timeout: TIMEOUT_MS }, async () => {
+  it('is waited for with one line, and the server is ready', async () => {
     const store = await freshPostgres()
     const lines: { level: number; msg: string; err?: object }[] = []
     const log = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
@@ -94,13 +92,13 @@ describe('a PostgreSQL that is too busy at the first start', () => {
     // The real clock: its rounds come by themselves.
     const server = await startServer({ store: `${store.url}?query_timeout=700`, testApi: false, log })
     try {
-      await expect.poll(() => lines.length, { timeout: TIMEOUT_MS }).toBeGreaterThan(0)
+      await expect.poll(() => lines.length).toBeGreaterThan(0)
       await pause(3_000)
       const troubles = lines.filter(({ level }) => level >= 40)
       expect(troubles.map(({ msg }) => msg)).toEqual(['the store cannot be used now; waiting for it'])
       expect(troubles.filter(({ err }) => err !== undefined)).toEqual([])
       await locker.query('ROLLBACK')
-      await expect.poll(() => lines.at(-1)?.msg, { timeout: TIMEOUT_MS }).toBe('the store answers again')
+      await expect.poll(() => lines.at(-1)?.msg).toBe('the store answers again')
       expect(await readyStatus(server)).toBe(200)
     } finally {
       await server.stop()

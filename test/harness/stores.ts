@@ -2,7 +2,7 @@
  * The stores that every promise must hold on. `fresh()` gives a store of its own without rows; `refuseWrites` makes
  * every write to it fail, as a full disk would, until `acceptWrites`.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
@@ -57,7 +57,20 @@ const SQLITE_BYTES = 512_000_000
 /** A new SQLite file in a temporary folder. */
 export async function freshSqlite(): Promise<FreshStore> {
   const folder = await mkdtemp(join(await quickFolder(SQLITE_BYTES), 'bartleby-sqlite-'))
-  const file = join(folder, 'store.db')
+  return sqliteIn(folder)
+}
+
+/** One with our tables. */
+async function filledSqlite(): Promise<FreshStore> {
+  const folder = await mkdtemp(join(await quickFolder(SQLITE_BYTES), 'bartleby-sqlite-'))
+  await copyFile(inject('sqliteTemplate'), fileIn(folder))
+  return sqliteIn(folder)
+}
+
+const fileIn = (folder: string): string => join(folder, 'store.db')
+
+function sqliteIn(folder: string): FreshStore {
+  const file = fileIn(folder)
   return {
     url: `sqlite:${file}`,
     refuseWrites: (only) =>
@@ -68,7 +81,7 @@ export async function freshSqlite(): Promise<FreshStore> {
 }
 
 export const stores: readonly StoreKind[] = [
-  { name: 'sqlite', fresh: freshSqlite },
+  { name: 'sqlite', fresh: filledSqlite },
   { name: 'postgres', fresh: freshPostgres },
 ]
 

@@ -18,6 +18,7 @@ const places: readonly Argument[] = [
   list(some.map((n) => n % 3)),
   list(some),
   list(some),
+  list(some),
 ]
 const sentPlaces: readonly Argument[] = [list(some.map(() => 'retry')), ...places.slice(1)]
 const partitions: readonly Argument[] = [list(some.map(() => TOPIC)), list(some)]

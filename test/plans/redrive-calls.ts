@@ -1,5 +1,4 @@
 /** Every statement of redrives on PostgreSQL with values that make a scan of the tables show, as load-redrives.ts fills them. */
-import { givenByKey } from '../../src/db/idioms.ts'
 import { type Argument, NOW } from './explain.ts'
 import { LARGE_REDRIVE, OPEN, redriveId, SMALL_REDRIVE } from './load-redrives.ts'
 
@@ -67,7 +66,7 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
 
   'letters.candidates': [letters],
   'letters.lockCandidates': [letters],
-  'letters.firstOfKeys': [keys, 'engine-2', letters],
+  'letters.firstOfKeys': [keys, of(2), 'engine-2'],
   'letters.contents': [letters],
   'letters.plannable': [letters],
   'outbox.departingLetters': [letters],
@@ -76,12 +75,6 @@ export const REDRIVE_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'letters.intend': [list(pending), LARGE_REDRIVE],
   'letters.forgo': [list(pending)],
   'letters.sentForRedrive': [500, 1, '"redrive":"c"'],
-  'items.insertOfLetters': [
-    7,
-    NOW,
-    LATER,
-    list(pending),
-    givenByKey(pending.map((id) => [id, 9_000_000 + id])),
-  ],
+  'items.insertOfLetters': [list(pending), list(pending.map((id) => 9_000_000 + id)), 7, NOW, LATER],
   'queues.keep': ['queue-7'],
 }

@@ -4,38 +4,48 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { later } from '../../src/core/clock.ts'
 import { type BartlebyError, failure } from '../../src/core/errors.ts'
 import { silentLog } from '../../src/core/log.ts'
+import { sql } from '../../src/db/database.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
+import { readSummaries } from '../../src/letters/detail.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
 import type { PlanRequest, RedriveDetail } from '../../src/redrive/redrive.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { LetterStore } from '../harness/letter-store.ts'
+import { PATIENCE_MS } from '../harness/limits.ts'
 import { PLAIN } from '../harness/redrive-office.ts'
 import { reused } from '../harness/reused-store.ts'
 import { stores } from '../harness/stores.ts'
 import { stepping } from './stepping.ts'
 
-/** So many different errors that a hundred letters are a portion of the list. */
-const ERRORS = 200
+/** Letters that are named are looked up two hundred at a time: these are two portions. */
 const LETTERS = 240
-const REQUEST: PlanRequest = {
-  selection: { by: 'filter', filter: { engine: 'hmac' } },
-  ...{ action: 'retry', queue: null, recipe: null, terms: PLAIN, reason: null, actor: 'nell' },
-}
+
+/** Plans that wait for a lock with what they read. */
+const readWaiting = sql('test.waiting', {
+  postgres: `SELECT count(*)::int AS readers FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'DECLARE%'`,
+  sqlite: '',
+})
 
 describe.each(stores)('a plan on $name that takes longer than a request', (kind) => {
   const place = reused(kind)
   let store: LetterStore
   let stops: (() => Promise<void>)[]
+  let request: PlanRequest
   beforeEach(async () => {
     stops = []
     store = await LetterStore.open(place)
     await store.createQueue('orders')
-    await store.captureMany(LETTERS, (i) => ({
+    const letters = await store.captureMany(LETTERS, (i) => ({
       originalQueue: 'orders',
-      errorClass: `Error${i % ERRORS}`,
       lastFailureAt: later(store.clock.now(), BigInt(i - LETTERS)),
     }))
+    const ids = await store.db.session('test', (session) => readSummaries(session, letters))
+    request = {
+      selection: { by: 'ids', ids },
+      ...{ action: 'retry', queue: null, recipe: null, terms: PLAIN, reason: null, actor: 'nell' },
+    }
   })
   afterEach(async () => {
     for (const stop of stops.reverse()) await stop()
@@ -46,13 +56,13 @@ describe.each(stores)('a plan on $name that takes longer than a request', (kind)
   const server = ({ holds = true } = {}) => {
     const reached = Promise.withResolvers<void>()
     const opened = Promise.withResolvers<void>()
-    if (!holds) opened.resolve()
     let portions = 0
-    const db = stepping(store.db, async (verb) => {
+    const halting = stepping(store.db, async (verb) => {
       if (verb !== 'redrive.freeze' || ++portions !== 2) return
       reached.resolve()
       await opened.promise
     })
+    const db = holds ? halting : store.db
     const runs: OfficeRuns = officeRuns(db, store.clock, silentLog)
     const source = store.queues.letterSource('http')
     const redrives = new Redrives({
@@ -83,7 +93,7 @@ describe.each(stores)('a plan on $name that takes longer than a request', (kind)
 
   /** Begins a plan, and gives how it is answered after half a minute. */
   const planOn = async ({ redrives, reached }: Server): Promise<RedriveDetail> => {
-    const asked = redrives.plan(REQUEST)
+    const asked = redrives.plan(request)
     await reached
     return answered(asked)
   }
@@ -118,14 +128,14 @@ describe.each(stores)('a plan on $name that takes longer than a request', (kind)
   it('is the same for a key, while it is being made and afterwards', async () => {
     const one = server()
     const key = { scope: 'nell POST /api/redrives', key: 'k' }
-    const first = one.redrives.plan(REQUEST, key)
+    const first = one.redrives.plan(request, key)
     await one.reached
-    const second = one.redrives.plan(REQUEST, key)
+    const second = one.redrives.plan(request, key)
     const { id } = await answered(first)
     expect(await answered(second)).toMatchObject({ id, state: 'planning' })
     one.open()
     await one.runs.settle()
-    expect(await one.redrives.plan(REQUEST, key)).toMatchObject({ id, state: 'planned' })
+    expect(await one.redrives.plan(request, key)).toMatchObject({ id, state: 'planned' })
     expect(await one.redrives.list({ limit: 9, before: null, states: ['planned'] })).toHaveLength(1)
   })
 
@@ -179,12 +189,31 @@ describe.each(stores)('a plan on $name that takes longer than a request', (kind)
   it('is refused to whoever still waits for it, and leaves nothing', async () => {
     const one = server()
     const key = { scope: 'nell POST /api/redrives', key: 'k' }
-    const asked = one.redrives.plan(REQUEST, key)
+    const asked = one.redrives.plan(request, key)
     await one.reached
     one.fail(failure('parameter_invalid', { parameter: 'repair', reason: 'it is too slow' }))
     await expect(asked).rejects.toMatchObject({ code: 'parameter_invalid' })
     await one.runs.settle()
     expect(await one.runs.open()).toEqual([])
-    expect(await one.redrives.plan(REQUEST, key)).toMatchObject({ state: 'planned' })
+    expect(await one.redrives.plan(request, key)).toMatchObject({ state: 'planned' })
+  })
+
+  it('lets its server stop while letters are read that take long', async () => {
+    if (store.db.dialect === 'sqlite') return
+    const one = server({ holds: false })
+    const [locked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const other = store.db.transaction('test', async (tx) => {
+      await store.db.script(tx, 'LOCK TABLE bartleby.letters IN ACCESS EXCLUSIVE MODE')
+      locked.resolve()
+      await released.promise
+    })
+    await locked.promise
+    const asked = one.redrives.plan({ ...request, selection: { by: 'filter', filter: {} } })
+    asked.catch(() => {})
+    const waiting = () => store.db.session('test', (session) => session.rows(readWaiting))
+    await expect.poll(waiting, { timeout: PATIENCE_MS }).toEqual([{ readers: 1 }])
+    await one.runs.stop()
+    released.resolve()
+    await other
   })
 })

@@ -15,7 +15,6 @@ import { reportOf } from '../harness/report.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const LETTERS = 3
-const TIMEOUT_MS = 120_000
 
 /** The commands under the heading Backup, each block a script. */
 const BACKUP = /^## Backup\n(.*?)^## /ms.exec(readFileSync(join(ROOT, 'docs/operations.md'), 'utf8'))?.[1]
@@ -60,7 +59,7 @@ describeProgram('sqlite3', 'the documented backup of a SQLite store', () => {
   })
   afterEach(() => rm(folder, { recursive: true, force: true }))
 
-  it('is restored whole', { timeout: TIMEOUT_MS }, async () => {
+  it('is restored whole', async () => {
     mkdirSync(join(folder, 'data'))
     const file = join(folder, 'data/bartleby.db')
     const office = await officeWithLetters(`sqlite:${file}`)
@@ -85,7 +84,7 @@ describeDebianPostgres('the documented backup of a PostgreSQL store', (postgres)
     folder = await mkdtemp(join(tmpdir(), 'bartleby-backup-'))
     store = await createDatabase(server.url)
     office = await officeWithLetters(store.url)
-  }, TIMEOUT_MS)
+  })
   afterAll(async () => {
     await office?.close()
     await rm(folder, { recursive: true, force: true })
@@ -95,7 +94,7 @@ describeDebianPostgres('the documented backup of a PostgreSQL store', (postgres)
     restored = await createDatabase(server.url)
   })
 
-  it('is restored whole', { timeout: TIMEOUT_MS }, async () => {
+  it('is restored whole', async () => {
     const env = { PATH, STORE: store.url, NEW_STORE: restored.url }
     expect(run(dumpPostgres, folder, env)).toEqual({ status: 0, output: '' })
     expect(run(restorePostgres, folder, env)).toMatchObject({
@@ -105,7 +104,7 @@ describeDebianPostgres('the documented backup of a PostgreSQL store', (postgres)
     expect(await lettersIn(restored.url)).toBe(LETTERS)
   })
 
-  it('is found wanting without its extension, and repaired', { timeout: TIMEOUT_MS }, async () => {
+  it('is found wanting without its extension, and repaired', async () => {
     const halfway = `pg_dump --schema=bartleby "$STORE" | psql --quiet --output=/dev/null --set=ON_ERROR_STOP=1 "$NEW_STORE"`
     const env = { PATH, STORE: store.url, NEW_STORE: restored.url }
     expect(run(halfway, folder, env).output).toContain('gin_trgm_ops')

@@ -5,11 +5,12 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { captureBody } from '../conformance/engines/desk.ts'
 import { describeDebianPostgres } from '../harness/debian.ts'
+import { sizeOf } from '../harness/limits.ts'
 import { createDatabase, type PostgresServer, query, type TestDatabase } from '../harness/postgres.ts'
 import { type ServerHere, startServer } from '../harness/server.ts'
 
-const IDLE_MS = 20_000
-const IDLE_LIMIT_S = 0.5
+const IDLE_MS = sizeOf(6_000, 20_000)
+const IDLE_LIMIT_S = sizeOf(0.2, 0.5)
 const WARM_UP = 5
 const CALLS = 15
 /** Less than compiling one plan takes, and more than two calls of some milliseconds differ by on a busy machine. */

@@ -3,19 +3,17 @@
  * next death of something that was sent. The partitions of the records are locked, so none of them can be stored meanwhile.
  */
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
-import { eachOf } from '../../db/each.ts'
 import { type DlqId, dlqId, type EventId } from '../event.ts'
 import { sendsOf } from './known-sends.ts'
 import { derivedId, type Incoming, placeOf, sourceIdOf } from './store-incoming.ts'
-import { rowsOn, STRETCH, stretchesOf } from './store-stretches.ts'
+import { rowsOn, stretchesOf, stretchQuery } from './store-stretches.ts'
 
 /** The records that are known on stretches of partitions, by primary key: not more than there are places on them. */
-const readOn = eachOf(
+const readOn = stretchQuery(
   'kafka.recordsOn',
-  STRETCH,
-  ({ topic, partition, first, last }) => `SELECT record_offset, fingerprint FROM bartleby.kafka_records
-    WHERE topic = ${topic} AND partition = ${partition} AND record_offset >= ${first} AND record_offset <= ${last}
-    ORDER BY topic, partition, record_offset`,
+  `SELECT record_offset, fingerprint FROM bartleby.kafka_records
+   WHERE topic = given.topic AND partition = given.partition AND record_offset >= given.first AND record_offset <= given.last
+   ORDER BY topic, partition, record_offset`,
 )
 
 /** Which of these names are taken, on their unique index. */

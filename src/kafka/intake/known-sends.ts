@@ -3,7 +3,7 @@
  * place where the broker put it, or, while that place is not on file, by looking like what was sent.
  */
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
-import { eachOf, rowsOfEach } from '../../db/each.ts'
+import { rowsGiven } from '../../db/idioms.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type EventFacts, type EventId, eventId, UNKNOWN } from '../event.ts'
 import { isTopicName } from '../names.ts'
@@ -11,7 +11,7 @@ import { UNPLACED } from '../send.ts'
 import { decodeHeaders, lastHeader } from '../wire/headers.ts'
 import { bufferOf } from '../wire/text.ts'
 import { type Incoming, placeOf } from './store-incoming.ts'
-import { rowsOn, STRETCH, type Stretch } from './store-stretches.ts'
+import { rowsOn, type Stretch, stretchQuery } from './store-stretches.ts'
 
 const SENDS = 'event_id, letter_id, reopened, resends, target, published_partition, published_offset'
 /** The letters of ids that were minted, by primary key. */
@@ -22,22 +22,21 @@ const readSends = sql(
 )
 
 /** What was sent to stretches of partitions, on kafka_sends_at. */
-const readSendsOn = eachOf(
+const readSendsOn = stretchQuery(
   'kafka.sendsOn',
-  STRETCH,
-  ({ topic, partition, first, last }) => `SELECT event_id, made_at FROM bartleby.kafka_sends
-    WHERE target = ${topic} AND published_partition = ${partition} AND published_offset >= ${first} AND published_offset <= ${last}
-      AND published_offset IS NOT NULL ORDER BY target, published_partition, published_offset`,
+  `SELECT event_id, made_at FROM bartleby.kafka_sends
+   WHERE target = given.topic AND published_partition = given.partition AND published_offset >= given.first AND published_offset <= given.last
+     AND published_offset IS NOT NULL ORDER BY target, published_partition, published_offset`,
 )
 
 /** One publish of a service is under way at a time; the others are those that nobody ever learned the end of. */
 const MOST_UNPLACED = 50
 /** The last publishes to topics whose place is not known, the newest first, on kafka_sends_unplaced. */
-const readUnplaced = eachOf(
+const readUnplaced = sql(
   'kafka.sendsUnplaced',
-  { topic: 'text' },
-  ({ topic }) => `SELECT event_id, target, record_key, headers FROM bartleby.kafka_sends
-    WHERE target = ${topic} AND ${UNPLACED} ORDER BY target DESC, made_at DESC LIMIT ${MOST_UNPLACED}`,
+  `SELECT found.* FROM unnest($1::text[]) AS given (topic) CROSS JOIN LATERAL (
+     SELECT event_id, target, record_key, headers FROM bartleby.kafka_sends
+     WHERE target = given.topic AND ${UNPLACED} ORDER BY target DESC, made_at DESC LIMIT ${MOST_UNPLACED}) AS found`,
 )
 
 type SendRow = Readonly<
@@ -107,10 +106,10 @@ async function sendsAtPlaces(tx: Transaction, all: readonly Incoming[]): Promise
 }
 
 const unplacedAt = (tx: Transaction, topics: readonly string[]): Promise<UnplacedRow[]> =>
-  rowsOfEach<UnplacedRow>(
+  rowsGiven<UnplacedRow>(
     tx,
     readUnplaced,
-    topics.map((topic) => [topic]),
+    topics.map((topic) => ({ topic })),
   )
 
 /** Whether a record is what became of a publish: all that a service of hexkit leaves as it is. It writes the value anew. */

@@ -1,7 +1,6 @@
 /** The books of partitions: how far each was read and what came of its records. Who stores records of a partition locks its row. */
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
-import { eachOf, rowsOfEach } from '../../db/each.ts'
-import { runGiven } from '../../db/given.ts'
+import { rowsGiven, runGiven } from '../../db/idioms.ts'
 import type { Stored } from '../ports.ts'
 
 /** Before every record there is. */
@@ -64,11 +63,12 @@ const addPartitions = sql(
 )
 
 /** Partitions by primary key, locked one after the other as they are asked for. */
-const lockPartitions = eachOf(
+const lockPartitions = sql(
   'kafka.lockPartitions',
-  { topic: 'text', partition: 'int' },
-  ({ topic, partition }) => `SELECT topic, partition, order_ts, next_offset FROM bartleby.kafka_partitions
-    WHERE topic = ${topic} AND partition = ${partition} FOR UPDATE`,
+  `SELECT found.* FROM unnest($1::text[], $2::int[]) AS given (topic, partition) CROSS JOIN LATERAL (
+     SELECT topic, partition, order_ts, next_offset FROM bartleby.kafka_partitions
+     WHERE topic = given.topic AND partition = given.partition FOR UPDATE) AS found`,
+  { bigints: true },
 )
 
 interface BookRow {
@@ -104,15 +104,11 @@ export async function openBooks(tx: Transaction, places: readonly Place[]): Prom
 }
 
 async function lockAll(tx: Transaction, places: readonly Place[]): Promise<readonly BookRow[]> {
-  const asked = places.map(({ topic, partition }) => [topic, partition])
+  const asked = places.map(({ topic, partition }) => ({ topic, partition }))
   // Both travel together.
   const [, rows] = await Promise.all([
-    runGiven(
-      tx,
-      addPartitions,
-      places.map(({ topic, partition }) => ({ topic, partition })),
-    ),
-    rowsOfEach<BookRow>(tx, lockPartitions, asked),
+    runGiven(tx, addPartitions, asked),
+    rowsGiven<BookRow>(tx, lockPartitions, asked),
   ])
   return rows
 }

@@ -2,8 +2,8 @@
  * Stretches of partitions: offsets that follow each other without a gap, as records mostly come. The store is asked about a stretch
  * at once, and answers with no more than what was asked about, however full the partition is.
  */
-import type { Statement, Transaction } from '../../db/database.ts'
-import { rowsOfEach } from '../../db/each.ts'
+import { type Integer, type Statement, sql, type Transaction } from '../../db/database.ts'
+import { rowsGiven } from '../../db/idioms.ts'
 
 export interface Stretch {
   readonly topic: string
@@ -31,8 +31,15 @@ export function stretchesOf(
   return [...done, ...open.values()]
 }
 
-/** What questions about stretches are asked about. */
-export const STRETCH = { topic: 'text', partition: 'int', first: 'bigint', last: 'bigint' } as const
+/** A question about stretches, each of which it calls `given`. */
+export const stretchQuery = (name: string, text: string): Statement =>
+  sql(
+    name,
+    `SELECT given.n AS n, found.*
+     FROM unnest($1::text[], $2::int[], $3::bigint[], $4::bigint[], $5::int[]) AS given (topic, partition, first, last, n)
+     CROSS JOIN LATERAL (${text}) AS found`,
+    { bigints: true },
+  )
 
 /** The answers to a question about stretches, each with the one that it is of. */
 export async function rowsOn<Row extends object, On extends Stretch = Stretch>(
@@ -40,10 +47,12 @@ export async function rowsOn<Row extends object, On extends Stretch = Stretch>(
   statement: Statement,
   stretches: readonly On[],
 ): Promise<(Row & { readonly on: On })[]> {
-  const asked = stretches.map(({ topic, partition, first, last }) => [topic, partition, first, last])
-  const rows = await rowsOfEach<Row>(tx, statement, asked)
+  const asked = stretches.map(({ topic, partition, first, last }, n) => ({
+    ...{ topic, partition, first, last, n },
+  }))
+  const rows = await rowsGiven<Row & { readonly n: Integer }>(tx, statement, asked)
   return rows.flatMap((row) => {
-    const on = stretches[row.n]
+    const on = stretches[Number(row.n)]
     return on === undefined ? [] : [{ ...row, on }]
   })
 }

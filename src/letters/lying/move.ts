@@ -1,7 +1,7 @@
 /** Moving letters within and between dead queues, and back into one. */
 import type { Instant } from '../../core/clock.ts'
 import { sql, type Transaction } from '../../db/database.ts'
-import { runGiven } from '../../db/given.ts'
+import { runGiven } from '../../db/idioms.ts'
 import type { LetterId } from '../letter.ts'
 
 /** Letters that are where they were read, and either leased or not; each is found by its whole place, on letters_lying. */

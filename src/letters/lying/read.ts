@@ -1,7 +1,7 @@
 /** Reading letters that lie in a dead queue: what decides their fate, lists, heads, schedules. */
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Integer, type Session, sql } from '../../db/database.ts'
-import { rowsGiven } from '../../db/given.ts'
+import { rowsGiven } from '../../db/idioms.ts'
 import { at, flag, integer, orNull, type RowOf, rowShape } from '../../db/row.ts'
 import { engineSourceId, itemIdOf } from '../item-source-id.ts'
 import { type Act, type DeathReason, isUnconfirmed, STATUS } from '../letter.ts'

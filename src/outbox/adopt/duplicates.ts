@@ -11,9 +11,9 @@ const LISTED_IDS = 5
 /** Looks for them in one pass over the table. Rows without tenant or key are never alike. */
 export async function findDuplicates(layout: Layout, run: RunSql): Promise<Duplicates> {
   const { c } = layout
-  const text = layout.dialect === 'postgres' ? '::text' : ''
+  const [tenantText, keyText] = [layout.text(c.tenantId), layout.text(c.idempotencyKey)]
   const groups = await run(
-    `SELECT ${c.tenantId}${text} AS tenant, ${c.idempotencyKey}${text} AS key, count(*) AS rows, count(*) OVER () AS total
+    `SELECT ${tenantText} AS tenant, ${keyText} AS key, count(*) AS rows, count(*) OVER () AS total
      FROM ${layout.sqlTable} WHERE ${c.tenantId} IS NOT NULL AND ${c.idempotencyKey} IS NOT NULL
      GROUP BY ${c.tenantId}, ${c.idempotencyKey} HAVING count(*) > 1 ORDER BY 3 DESC, 1, 2 LIMIT ${LISTED}`,
     [],
@@ -22,8 +22,8 @@ export async function findDuplicates(layout: Layout, run: RunSql): Promise<Dupli
   const duplicates: Duplicate[] = []
   for (const { tenant, key, rows } of groups) {
     const ids = await run(
-      `SELECT ${c.id}${text} AS id FROM ${layout.sqlTable}
-       WHERE ${c.tenantId}${text} = ${first[0]} AND ${c.idempotencyKey}${text} = ${first[1]}
+      `SELECT ${layout.text(c.id)} AS id FROM ${layout.sqlTable}
+       WHERE ${tenantText} = ${first[0]} AND ${keyText} = ${first[1]}
        ORDER BY ${c.createdAt}, ${c.id} LIMIT ${LISTED_IDS}`,
       [tenant, key],
     )

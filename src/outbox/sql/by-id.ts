@@ -3,18 +3,11 @@ import type { Statement, Value } from '../../db/database.ts'
 import type { Layout } from '../layout.ts'
 
 /** A list of row ids as a parameter. SQLite compares by type: whole numbers are numbers there. */
-export function idList({ dialect, types }: Layout, ids: readonly string[]): string {
-  if (dialect === 'postgres') return `{${ids.map((id) => JSON.stringify(id)).join(',')}}`
-  return /int/.test(types.id) ? `[${ids.join(',')}]` : JSON.stringify(ids)
-}
+export const idList = ({ types }: Layout, ids: readonly string[]): readonly (string | bigint)[] =>
+  /int/.test(types.id) ? ids.map((id) => (/^-?\d+$/.test(id) ? BigInt(id) : id)) : ids
 
 /** The rows of the list `$1`, by primary key. */
-export function inIdList(layout: Layout): string {
-  const { id } = layout.c
-  return layout.dialect === 'postgres'
-    ? `${id} = ANY($1::text[]::${layout.types.id}[])`
-    : `${id} IN (SELECT value FROM json_each($1))`
-}
+export const inIdList = ({ c, types }: Layout): string => `${c.id} = ANY($1::text[]::${types.id}[])`
 
 /** What is given for each of many rows beside its id. */
 type Given = Readonly<Record<string, 'text' | 'bigint' | 'boolean'>>

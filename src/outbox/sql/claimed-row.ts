@@ -1,7 +1,7 @@
 /** A claimed row: what is read of it, and the message that it makes. Columns of others may hold numbers, or nothing. */
 import { instant } from '../../core/clock.ts'
 import type { Integer } from '../../db/database.ts'
-import { asText, isTrue, type Layout, type Stored } from '../layout.ts'
+import { isTrue, type Layout, type Stored } from '../layout.ts'
 import type { ClaimedMessage } from '../message.ts'
 import type { ColumnName } from '../table-names.ts'
 
@@ -12,7 +12,7 @@ export type ClaimedRow = Stored<Omit<ClaimedMessage, 'headers'> & { readonly hea
 function claimedColumns(layout: Layout): Readonly<Record<keyof ClaimedRow, string>> {
   const { c } = layout
   const column = (name: ColumnName | 'isProcessed') => `${layout.sqlTable}.${c[name]}`
-  const text = (name: ColumnName) => (layout.dialect === 'postgres' ? asText(column(name)) : column(name))
+  const text = (name: ColumnName) => layout.text(column(name))
   return {
     id: text('id'),
     tenantId: text('tenantId'),

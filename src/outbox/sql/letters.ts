@@ -83,7 +83,7 @@ export const letterRowsOf = perLayout((layout: Layout) => ({
 export type LetterRows = ReturnType<typeof letterRowsOf>
 
 function readsOf(layout: Layout) {
-  const { c, sqlTable: table, dialect } = layout
+  const { c, sqlTable: table } = layout
   /** On the index of what the office has to be told, which holds nothing else. Bare, the last `id` would be the text. */
   const dueRows = (verb: string, behind: string): Statement =>
     layout.statement(
@@ -106,8 +106,7 @@ function readsOf(layout: Layout) {
     layout.statement(verb, `SELECT ${facts} FROM ${table} WHERE ${inIdList(layout)} ${locking}`, {
       bigints: true,
     })
-  // In a transaction of SQLite nobody else writes.
-  const locked = dialect === 'postgres' ? `ORDER BY ${table}.${c.id} FOR UPDATE` : ''
+  const locked = `ORDER BY ${table}.${c.id} FOR UPDATE`
   const rowsOf = (statement: Statement) => async (session: Session, ids: readonly string[]) => {
     if (ids.length === 0) return []
     const stored = await session.rows<Stored<OutboxRow>>(statement, idList(layout, ids))

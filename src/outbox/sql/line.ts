@@ -19,12 +19,6 @@ export interface Line {
 export const lineOf = ({ tenantId, orderingKey }: Pick<OutboxMessage, keyof Line>): Line | null =>
   orderingKey === null ? null : { tenantId, orderingKey }
 
-/**
- * Due, by every clock. What is let go or given back is not made fresh again: dispatchers look for fresh rows from where
- * they have been, and for those that were claimed in vain only among what is due again.
- */
-export const dueAgain = { postgres: `'epoch'::timestamptz`, sqlite: '1' } as const
-
 /** Letting go of parked rows in the lines of one table. */
 export const linesOf = perLayout((layout: Layout) => {
   const release = releasesOf(layout)
@@ -49,7 +43,7 @@ type OnDead = 'hold' | 'skip'
 function releasesOf(layout: Layout) {
   const { c, sqlTable: table } = layout
   const order = `${c.tenantId}, ${c.orderingKey}, ${c.deadAt}, ${c.createdAt}, ${c.id}`
-  const { never } = layout.dueBounds
+  const { again, never } = layout.dueBounds
   const waits = `${c.nextAttemptAt} = ${never} AND ${c.claimedUntil} IS NULL`
   const ofLine = (tenant: string, line: string) => `${c.tenantId} = ${tenant} AND ${c.orderingKey} = ${line}`
   /**
@@ -70,7 +64,6 @@ function releasesOf(layout: Layout) {
     layout.typed('tenantId', 'line."tenantId"'),
     layout.typed('orderingKey', 'line."orderingKey"'),
   ] as const
-  const again = dueAgain[layout.dialect]
   const free = layout.statement('release', {
     postgres: `
       UPDATE ${table} SET ${c.nextAttemptAt} = ${again}

@@ -39,16 +39,14 @@ const idOf = ({ id }: OldRow): string => String(id)
 export function purgesOf(layout: Layout) {
   const { c, sqlTable: table } = layout
   const keys = layout.keys.sqlTable
-  const postgres = layout.dialect === 'postgres'
-  const text = postgres ? '::text' : ''
   const recorded = layout.hasKeys
-    ? `(SELECT recorded_at FROM ${keys} AS known WHERE known.tenant_id = ${table}.${c.tenantId}${text}
+    ? `(SELECT recorded_at FROM ${keys} AS known WHERE known.tenant_id = ${layout.text(`${table}.${c.tenantId}`)}
         AND known.idempotency_key = ${lastingKeyOf(layout)})`
     : 'NULL'
   /** The oldest first, on the index of processed rows, behind the last one of the batch before. */
   const walk = layout.statement(
     'oldest',
-    `SELECT ${c.id}${text} AS id, ${c.processedAt}${text} AS processed, ${lastingKeyOf(layout)} AS key, ${recorded} AS recorded
+    `SELECT ${layout.text(c.id)} AS id, ${layout.text(c.processedAt)} AS processed, ${lastingKeyOf(layout)} AS key, ${recorded} AS recorded
      FROM ${table} WHERE ${c.processedAt} IS NOT NULL AND ${c.processedAt} < ${layout.time('processedAt', '$1')}
        AND NOT ${c.letterDue} AND (${c.processedAt}, ${c.id}) > (${layout.typed('processedAt', '$2')}, ${layout.typed('id', '$3')})
      ORDER BY ${table}.${c.processedAt}, ${table}.${c.id} LIMIT ${BATCH}`,
@@ -64,7 +62,8 @@ export function purgesOf(layout: Layout) {
       SELECT ctid FROM ${keys} WHERE recorded_at < $1 ORDER BY recorded_at LIMIT ${BATCH}))`,
     sqlite: `DELETE FROM ${keys} WHERE rowid IN (SELECT rowid FROM ${keys} WHERE recorded_at < $1 ORDER BY recorded_at LIMIT ${BATCH})`,
   })
-  const start = postgres ? '-infinity' : /int/.test(layout.types.processedAt) ? -(2n ** 63n) : ''
+  const start =
+    layout.dialect === 'postgres' ? '-infinity' : /int/.test(layout.types.processedAt) ? -(2n ** 63n) : ''
 
   /** One batch: rows whose keys are on record go, the keys of the others are recorded. */
   async function purgeBatch(tx: Transaction, cutoffs: Cutoffs, behind: Position) {

@@ -7,7 +7,6 @@ import type { Session } from '../../db/database.ts'
 import { asText, type Layout } from '../layout.ts'
 import type { Settlement } from '../message.ts'
 import { idList, inIdList, updateEach } from './by-id.ts'
-import { dueAgain } from './line.ts'
 
 export interface Settled {
   /** The ids of the rows that were written; the others are no longer this dispatcher's. */
@@ -80,7 +79,7 @@ function withFailure(layout: Layout): string {
 
 /** Failed, dead and given-back rows, by primary key. */
 function unprocessedStatement(layout: Layout) {
-  const { c, sqlTable: table, dialect } = layout
+  const { c, sqlTable: table, dueBounds } = layout
   return updateEach(layout, 'unprocessed', {
     given: { kind: 'text', error: 'text', at: 'bigint', failures: 'bigint' },
     others: 2,
@@ -88,7 +87,7 @@ function unprocessedStatement(layout: Layout) {
     ${c.retryCount} = coalesce(${table}.${c.retryCount}, 0) + given.failures,
     ${c.error} = CASE WHEN given.kind IN ('released', 'parked') THEN ${table}.${c.error} ELSE ${layout.typed('error', 'given.error')} END,
     ${c.nextAttemptAt} = CASE given.kind WHEN 'failed' THEN ${layout.time('nextAttemptAt', 'given.at')}
-      WHEN 'parked' THEN ${layout.dueBounds.never} WHEN 'released' THEN ${dueAgain[dialect]} END,
+      WHEN 'parked' THEN ${dueBounds.never} WHEN 'released' THEN ${dueBounds.again} END,
     ${c.claimedUntil} = NULL, ${c.claimedBy} = NULL,
     ${c.claimCount} = CASE WHEN given.kind IN ('failed', 'dead') OR ${c.claimCount} < 1 THEN 0 ELSE ${c.claimCount} - 1 END,
     ${c.deadAt} = CASE given.kind WHEN 'dead' THEN ${layout.time('deadAt', '$2')} END,

@@ -285,7 +285,7 @@ describeOwnBroker('a broker that does not take messages', () => {
     const topic = await kafka.newTopic()
     const transport = to({ topic, servers: [broker.bootstrap] })
     await transport.deliver(message({ orderingKey: '1' }), NEVER)
-    broker.freeze()
+    await broker.freeze()
     try {
       const late = await thrownBy(transport.deliver(message({ orderingKey: '2' }), AbortSignal.timeout(200)))
       expect(String(late)).toContain('TimeoutError')
@@ -294,7 +294,7 @@ describeOwnBroker('a broker that does not take messages', () => {
       await closing.close?.()
       expect(await begun).toBeInstanceOf(KafkaDeliveryFailed)
     } finally {
-      broker.thaw()
+      await broker.thaw()
     }
     await transport.deliver(message({ orderingKey: '3' }), NEVER)
     expect((await kafka.readTopic(topic)).map(({ key }) => text(key))).toContain('3')

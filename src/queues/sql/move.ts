@@ -1,36 +1,31 @@
 /** Moves of items and of lying letters within their queue: to the tail, onto another shelf. */
 import type { Instant } from '../../core/clock.ts'
 import { sql, type Transaction } from '../../db/database.ts'
-import { changeEach, changingEach } from '../../db/idioms.ts'
+import { runGiven } from '../../db/idioms.ts'
 import { moveLyingToTail, scheduleLying } from '../../letters/lying/move.ts'
 import { insistOn } from '../cycle.ts'
 import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'
 import type { ItemFacts } from './inspect.ts'
 
-/** Where an item lies: its part and its shelf, and whether it is leased there. */
-const THERE = 'item.part = $1 AND item.shelf = $2 AND item.leased = $3'
-/** Still as it was read: its lease was not extended. */
-const UNMOVED = 'coalesce(item.lease_deadline, 0) ='
+/** Items of a part and a shelf, leased there or not, still as they were read: the lease was not extended. */
+const THERE = `WHERE item.part = $3 AND item.shelf = $4 AND item.leased = $5 AND item.id = ANY($1::bigint[])
+  AND coalesce(item.lease_deadline, 0) = given.deadline`
 
 /** Un-leases items and gives them new serials at the tail of the queue. By primary key. */
-const moveToTail = changingEach(
+const moveToTail = sql(
   'items.toTail',
-  3,
-  'item.id',
-  ({ is, given }) => `
-    UPDATE bartleby.items AS item SET id = ${given(1)}, shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
-    WHERE ${THERE} AND ${is} AND ${UNMOVED} ${given(0)}`,
+  `UPDATE bartleby.items AS item SET id = given.tail, shelf = ${SHELF.queue}, leased = 0, lease_deadline = NULL, enqueue_at = NULL
+   ${THERE}`,
+  { under: ['item.id', 'deadline', 'tail'] },
 )
 
 /** Un-leases items and puts them on the scheduled shelf, where they keep their serials. */
-const moveToSchedule = changingEach(
+const moveToSchedule = sql(
   'items.toSchedule',
-  3,
-  'item.id',
-  ({ is, given }) => `
-    UPDATE bartleby.items AS item SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = ${given(1)}
-    WHERE ${THERE} AND ${is} AND ${UNMOVED} ${given(0)}`,
+  `UPDATE bartleby.items AS item SET shelf = ${SHELF.scheduled}, leased = 0, lease_deadline = NULL, enqueue_at = given.enqueue_at
+   ${THERE}`,
+  { under: ['item.id', 'deadline', 'enqueue_at'] },
 )
 
 /** Un-leases items that should die and cannot, and keeps them from being leased. */
@@ -41,12 +36,9 @@ const moveToHeld = sql(
 )
 
 /** Items that leave for good because their letter takes their place. By primary key. */
-const takeRelapsed = changingEach(
-  'items.takeRelapsed',
-  3,
-  'item.id',
-  ({ is, given }) => `DELETE FROM bartleby.items AS item WHERE ${THERE} AND ${is} AND ${UNMOVED} ${given(0)}`,
-)
+const takeRelapsed = sql('items.takeRelapsed', `DELETE FROM bartleby.items AS item ${THERE}`, {
+  under: ['item.id', 'deadline'],
+})
 
 /** An item as it was read: one whose deadline was moved meanwhile makes the move fail, because sums would be off. */
 export type Moving = Pick<ItemFacts, 'serial' | 'leaseDeadline' | 'isLetter'>
@@ -79,8 +71,8 @@ export async function placeAtTail(
   if (letters.length === all.length) return
   const moves = all
     .filter((move) => !move.isLetter)
-    .map((item) => [item.serial, deadlineOf(item), item.to] as const)
-  insistOn(moves.length, await changeEach(tx, moveToTail, [part, shelf, leased ? 1 : 0], moves))
+    .map((item) => ({ id: item.serial, deadline: deadlineOf(item), tail: item.to }))
+  insistOn(moves.length, await runGiven(tx, moveToTail, moves, part, shelf, leased ? 1 : 0))
 }
 
 /** Puts leased items on the scheduled shelf until the instant beside each. */
@@ -93,9 +85,8 @@ export async function scheduleItems(
   if (letters.length > 0) insistOn(letters.length, await scheduleLying(tx, part, letters))
   const moves = items
     .filter((item) => !item.isLetter)
-    .map((item) => [item.serial, deadlineOf(item), item.enqueueAt] as const)
-  if (moves.length > 0)
-    insistOn(moves.length, await changeEach(tx, moveToSchedule, [part, SHELF.queue, 1], moves))
+    .map((item) => ({ id: item.serial, deadline: deadlineOf(item), enqueue_at: item.enqueueAt }))
+  insistOn(moves.length, await runGiven(tx, moveToSchedule, moves, part, SHELF.queue, 1))
 }
 
 const uncountDelivery = sql(
@@ -120,9 +111,8 @@ export async function holdItems(tx: Transaction, part: number, serials: readonly
 
 /** Removes items whose letters are reopened; all of them must be as they were read. */
 export async function removeRelapsed(tx: Transaction, from: Origin, items: readonly Moving[]): Promise<void> {
-  const rows = items.map((item) => [item.serial, deadlineOf(item)] as const)
-  const removed = await changeEach(tx, takeRelapsed, [from.part, from.shelf, from.leased ? 1 : 0], rows)
-  insistOn(items.length, removed)
+  const rows = items.map((item) => ({ id: item.serial, deadline: deadlineOf(item) }))
+  insistOn(items.length, await runGiven(tx, takeRelapsed, rows, from.part, from.shelf, from.leased ? 1 : 0))
 }
 
 /** The deadline of its lease; 0 without one. */

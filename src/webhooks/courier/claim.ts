@@ -5,7 +5,7 @@
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Xid, xid } from '../../core/xid.ts'
 import { type Database, type Integer, sql, type Transaction } from '../../db/database.ts'
-import { rowsOfEach } from '../../db/each.ts'
+import { rowsGiven } from '../../db/idioms.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { Tallies } from '../tallies.ts'
 import { JOB } from '../webhook.ts'
@@ -62,26 +62,13 @@ const readReceivers = sql(
  */
 const claimReady = sql(
   'webhooks.claim',
-  {
-    postgres: `
-      WITH taken AS (
-        SELECT job.id FROM unnest($1::int[], $2::int[]) AS wanted (consumer, room)
-        CROSS JOIN LATERAL (
-          SELECT id FROM bartleby.webhook_jobs
-          WHERE state = ${JOB.ready} AND consumer = wanted.consumer
-            AND (SELECT pulls FROM bartleby.webhook_consumers WHERE number = wanted.consumer) = 0
-          ORDER BY priority DESC, created_at, id LIMIT wanted.room FOR UPDATE SKIP LOCKED
-        ) AS job
-      )
-      UPDATE bartleby.webhook_jobs SET state = ${JOB.inFlight}, claim = $3, changed_at = $4, due_at = $5
-      WHERE id = ANY(ARRAY(SELECT id FROM taken))
-      RETURNING id, message, consumer, priority, created_at, attempts, letter`,
-    sqlite: `
-      UPDATE webhook_jobs SET state = ${JOB.inFlight}, claim = $3, changed_at = $4, due_at = $5
-      WHERE id IN (SELECT id FROM webhook_jobs INDEXED BY webhook_jobs_ready WHERE state = ${JOB.ready} AND consumer = $1
-                   ORDER BY priority DESC, created_at, id LIMIT $2)
-      RETURNING id, message, consumer, priority, created_at, attempts, letter`,
-  },
+  `UPDATE bartleby.webhook_jobs SET state = ${JOB.inFlight}, claim = $3, changed_at = $4, due_at = $5
+   WHERE id = ANY(ARRAY(SELECT job.id FROM unnest($1::int[], $2::int[]) AS given (consumer, room) CROSS JOIN LATERAL (
+     SELECT id FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_ready
+     WHERE state = ${JOB.ready} AND consumer = given.consumer
+       AND (SELECT pulls FROM bartleby.webhook_consumers WHERE number = given.consumer) = 0
+     ORDER BY priority DESC, created_at, id LIMIT given.room FOR UPDATE SKIP LOCKED) AS job))
+   RETURNING id, message, consumer, priority, created_at, attempts, letter`,
   { bigints: true },
 )
 
@@ -122,10 +109,11 @@ export function claimJobs(db: Database, request: ClaimRequest): Promise<Claim> {
     const receivers = await receiversOf(tx, request.consumers)
     const { rooms, probes, closed } = await roomsOf(tx, receivers, request)
     const allotments = await allot(tx, rooms, request.most)
-    const wanted = new Map(allotments.map(({ consumer, allotted }) => [consumer, allotted]))
-    for (const [consumer, allotted] of wanted) if (allotted === 0) wanted.delete(consumer)
+    const wanted = allotments.flatMap(({ consumer, allotted }) =>
+      allotted === 0 ? [] : { consumer, room: allotted },
+    )
     const { claim, now, claimedUntil } = request
-    const rows = await rowsOfEach<JobRow>(tx, claimReady, [...wanted], claim, now, claimedUntil)
+    const rows = await rowsGiven<JobRow>(tx, claimReady, wanted, claim, now, claimedUntil)
     const taken = countsOf(rows)
     const known = new Set(receivers.map(({ number }) => number))
     const finished = new Set([...closed, ...request.consumers.filter((consumer) => !known.has(consumer))])

@@ -3,7 +3,7 @@
  */
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Integer, type Session, sql } from '../../db/database.ts'
-import { eachOf, rowsOfEach } from '../../db/each.ts'
+import { rowsGiven } from '../../db/idioms.ts'
 import { JOB } from '../webhook.ts'
 
 /**
@@ -32,14 +32,12 @@ export async function consumersWithReady(session: Session, now: Instant): Promis
 }
 
 /** The keys of the first ready jobs of each consumer, from webhook_jobs_ready. Cost: the keys that are asked for. No locks. */
-const readReady = eachOf(
+const readReady = sql(
   'webhooks.peek',
-  { consumer: 'int', room: 'int' },
-  ({
-    consumer,
-    room,
-  }) => `SELECT consumer, priority, created_at, id FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_ready
-    WHERE state = ${JOB.ready} AND consumer = ${consumer} ORDER BY priority DESC, created_at, id LIMIT ${room}`,
+  `SELECT found.* FROM unnest($1::int[], $2::int[]) AS given (consumer, room) CROSS JOIN LATERAL (
+     SELECT consumer, priority, created_at, id FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_ready
+     WHERE state = ${JOB.ready} AND consumer = given.consumer ORDER BY priority DESC, created_at, id LIMIT given.room) AS found`,
+  { bigints: true },
 )
 
 /** What decides the order of jobs. */
@@ -72,7 +70,8 @@ export async function peekReady(
   session: Session,
   rooms: ReadonlyMap<number, number>,
 ): Promise<readonly ReadyJob[]> {
-  const rows = await rowsOfEach<Row>(session, readReady, [...rooms])
+  const asked = [...rooms].map(([consumer, room]) => ({ consumer, room }))
+  const rows = await rowsGiven<Row>(session, readReady, asked)
   return rows.map((row) => ({
     consumer: Number(row.consumer),
     priority: Number(row.priority),

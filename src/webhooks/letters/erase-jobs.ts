@@ -5,13 +5,13 @@ import { type Erasure, eraseLetters } from '../../letters/erase.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { lockLetters } from '../../letters/locked.ts'
 import type { OfficeWork } from '../../letters/work.ts'
-import { JOB, WEBHOOKS } from '../webhook.ts'
+import { IS_DEAD, WEBHOOKS } from '../webhook.ts'
 
 /** Dead jobs by primary key, where their attempts were used up at their death or `$2`, the most retries, are. */
 const removeExhausted = sql(
   'webhooks.removeExhausted',
   `
-    DELETE FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) AND state = ${JOB.dead}
+    DELETE FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) AND ${IS_DEAD}
       AND (exhausted = 1 OR attempts >= $2) RETURNING letter, changed_at`,
   { bigints: true },
 )

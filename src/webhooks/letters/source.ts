@@ -25,7 +25,7 @@ import {
 import type { OfficeWork } from '../../letters/work.ts'
 import type { Parts } from '../parts.ts'
 import { Tallies } from '../tallies.ts'
-import { JOB, WEBHOOKS } from '../webhook.ts'
+import { IS_DEAD, JOB, WEBHOOKS } from '../webhook.ts'
 import { layJob } from './laying.ts'
 import { attemptsBefore } from './rounds.ts'
 
@@ -46,7 +46,7 @@ export async function requeueJobs(
 /** The dead jobs of letters that were given up: letters and jobs by primary key. */
 const removeOfLetters = sql(
   'webhooks.removeOfLetters',
-  `DELETE FROM bartleby.webhook_jobs WHERE state = ${JOB.dead} AND id IN (
+  `DELETE FROM bartleby.webhook_jobs WHERE ${IS_DEAD} AND id IN (
      SELECT source_id FROM bartleby.letters WHERE letters.id = ANY($1::bigint[]))`,
 )
 
@@ -71,7 +71,7 @@ export const webhookLetterSource = ({ onJobs }: Pick<Parts, 'onJobs'>): LetterSo
 const readFit = sql(
   'webhooks.fitJobs',
   `
-    SELECT id FROM bartleby.webhook_jobs AS job WHERE id = ANY($1::text[]) AND state = ${JOB.dead}
+    SELECT id FROM bartleby.webhook_jobs AS job WHERE id = ANY($1::text[]) AND ${IS_DEAD}
       AND (SELECT message.id FROM bartleby.webhook_messages AS message WHERE message.id = job.message) IS NOT NULL`,
 )
 
@@ -116,7 +116,7 @@ const startOver = sql(
   `
     UPDATE bartleby.webhook_jobs
     SET state = ${JOB.ready}, attempts = 0, exhausted = 0, changed_at = $2, due_at = NULL, claim = NULL
-    WHERE id = ANY($1::text[]) AND state = ${JOB.dead}
+    WHERE id = ANY($1::text[]) AND ${IS_DEAD}
     RETURNING id, consumer, (SELECT pulls FROM bartleby.webhook_consumers AS target WHERE target.number = consumer) AS pulls`,
 )
 
