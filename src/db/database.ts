@@ -215,7 +215,8 @@ export interface Transaction extends Session {
 export interface TransactionOptions {
   /**
    * All statements are asked for before `work` first waits: on PostgreSQL the COMMIT travels with them, and the whole takes one round trip.
-   * `work` cannot change its mind any more: what must not be committed has to fail as a statement.
+   * `work` cannot change its mind any more: what must not be committed has to fail as a statement. A `work` that fails all the same is
+   * reported as `CommittedAnyway`, unless it had asked for nothing.
    */
   readonly oneTrip?: boolean
 }
@@ -281,6 +282,11 @@ export function parameterFor(dialect: Dialect, value: Value): Exclude<Value, Lis
 }
 
 const isList = (value: Value): value is List => Array.isArray(value)
+
+/** A transaction of one trip was committed although its work failed. What it wrote is there: nobody may run it again. */
+export class CommittedAnyway extends Error {
+  override readonly name = 'CommittedAnyway'
+}
 
 /** The store cannot be used now: unreachable, full, locked for too long. Trying again later may work. */
 export class StoreUnavailable extends Error {

@@ -8,6 +8,7 @@ import { type Log, silentLog } from '../core/log.ts'
 import { withAttempts } from './attempts.ts'
 import {
   BATCH_ROWS,
+  CommittedAnyway,
   type Database,
   parameterFor,
   type Session,
@@ -134,7 +135,7 @@ class PostgresSession implements Session {
   }
 
   /** Unprepared text, for transaction control. */
-  text(text: string): Promise<unknown> {
+  text(text: string): Promise<pg.QueryResult> {
     return this.#client.query(text)
   }
 
@@ -200,10 +201,17 @@ class PostgresTransaction extends PostgresSession implements Transaction {
   isRerun = false
   readonly #atCommit: [Statement, readonly Value[]][] = []
   #firstFailure: unknown
+  #isEmpty = true
   #isOver = false
+
+  /** Whether nothing was asked for. */
+  get isEmpty(): boolean {
+    return this.#isEmpty
+  }
 
   protected override query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
     if (this.#isOver) return Promise.reject(new TypeError(`'${statement.name}' comes after the commit`))
+    this.#isEmpty = false
     const answer = super.query(statement, values)
     answer.catch((error: unknown) => {
       this.#firstFailure ??= error
@@ -227,9 +235,12 @@ class PostgresTransaction extends PostgresSession implements Transaction {
     const flight: Promise<unknown>[] = this.#atCommit.map(([statement, values]) =>
       this.run(statement, ...values),
     )
-    flight.push(this.text('COMMIT'))
+    const committed = this.text('COMMIT')
     this.#isOver = true
-    await allOf(...flight)
+    await allOf(...flight, committed)
+    // So does a COMMIT behind a failure that nobody was told of.
+    if ((await committed).command !== 'COMMIT')
+      throw this.#firstFailure ?? new Error('PostgreSQL rolled the transaction back')
   }
 }
 
@@ -531,18 +542,21 @@ async function commit<T>(tx: PostgresTransaction, work: (tx: Transaction) => Pro
   }
 }
 
-/** A failed statement makes a ROLLBACK of the COMMIT behind it. */
+/** A failed statement makes a ROLLBACK of the COMMIT behind it. Whatever else fails in the work comes too late for that. */
 async function commitInOneTrip<T>(
   tx: PostgresTransaction,
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
   const begun = tx.text(BEGIN)
-  const working = work(tx)
+  const working = (async () => work(tx))()
+  const committing = tx.commit()
   try {
-    const [result] = await allOf(working, begun, tx.commit())
+    const [result] = await allOf(working, begun, committing)
     return result
   } catch (error) {
-    throw tx.causeOf(error)
+    const [{ status }] = await Promise.allSettled([committing])
+    if (status === 'rejected' || tx.isEmpty) throw tx.causeOf(error)
+    throw new CommittedAnyway(`committed, although its work failed: ${messageOf(error)}`, { cause: error })
   }
 }
 

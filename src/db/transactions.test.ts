@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { barePostgres, bareStores, type FreshStore, freshSqlite } from '../../test/harness/stores.ts'
-import { type Database, type StoreCall, StoreUnavailable, sql } from './database.ts'
+import { CommittedAnyway, type Database, type StoreCall, StoreUnavailable, sql } from './database.ts'
 import { migrate } from './migrations.ts'
 import { openDatabase } from './open.ts'
 
@@ -27,7 +27,7 @@ const amountOf = async (db: Database, name: string): Promise<number> => {
 }
 
 describe('a transaction of one trip on PostgreSQL', () => {
-  it('refuses statements that come after its commit', async () => {
+  it('refuses statements that come after its commit, and says that the others are kept', async () => {
     const place = await barePostgres()
     const db = openDatabase(place.url, { poolSize: 2 })
     try {
@@ -40,8 +40,15 @@ describe('a transaction of one trip on PostgreSQL', () => {
         },
         { oneTrip: true },
       )
+      await expect(late).rejects.toThrow(CommittedAnyway)
       await expect(late).rejects.toThrow('comes after the commit')
-      expect(await amountOf(db, 'b')).toBeNaN()
+      expect([await amountOf(db, 'a'), await amountOf(db, 'b')]).toEqual([0, Number.NaN])
+
+      const asksNothing = () => {
+        throw new RangeError('changed my mind')
+      }
+      await expect(db.transaction('test', asksNothing, { oneTrip: true })).rejects.toThrow(RangeError)
+      expect(await amountOf(db, 'a')).toBe(0)
     } finally {
       await db.close()
       await place.dispose()
@@ -110,6 +117,16 @@ describe.each(bareStores)('a transaction on $name', (store) => {
     })
     await expect(failing).rejects.toThrow(/null/i)
     expect(await amountOf(db, 'a')).toBe(1)
+  })
+
+  it('does not succeed when nobody is told of a statement that failed', async () => {
+    if (db.dialect === 'sqlite') return
+    const failing = db.transaction('test', async (tx) => {
+      await tx.run(add, 'a', 1)
+      await tx.run(put, 'c', null).catch(() => {})
+    })
+    await expect(failing).rejects.toThrow(/null/i)
+    expect(await amountOf(db, 'a')).toBe(0)
   })
 
   it('says what failed, not what the statements sent behind it met', async () => {

@@ -25,6 +25,12 @@ const SLOW_LEASES = `
 /** The store on which cycles overlap. */
 const postgres = () => stores.find(({ name }) => name === 'postgres') ?? expect.fail('there is no PostgreSQL')
 
+/** Connections of a store under test. */
+const POOL_SIZE = 8
+
+/** Cycles are formed at the end of a turn of the event loop. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10))
+
 let store: LetterStore
 afterEach(() => store.close())
 
@@ -67,6 +73,32 @@ describe('a cycle that is rolled back', () => {
     const late = queues.complete({ queueName: 'jobs', ids: done })
     const next = queues.lease({ queueName: 'jobs', clientId: 'next', batchSize: 5 })
     await expect(late).rejects.toThrow('does not exist')
+    const given = [...(await slow).items, ...(await next).items].length
+
+    await db.transaction('test', (tx) => db.script(tx, 'DROP FUNCTION slowly CASCADE'))
+    expect(await count(LEASED)).toBe(given)
+    await expectClean()
+  })
+})
+
+describe('cycles that wait for a connection', () => {
+  it('do nothing twice and deny nothing that was done, though one began before the other', async () => {
+    store = await LetterStore.open(postgres())
+    const { queues, db } = store
+    await store.createQueue('jobs')
+    await queues.produce({ queueName: 'jobs', items: Array.from({ length: 30 }, () => ({ payload: 'x' })) })
+    const { items } = await queues.lease({ queueName: 'jobs', clientId: 'first', batchSize: 8 })
+    await db.transaction('test', (tx) => db.script(tx, SLOW_LEASES))
+
+    const { promise: held, resolve: release } = Promise.withResolvers<void>()
+    const holding = Array.from({ length: POOL_SIZE }, () => db.session('test', () => held))
+    const slow = queues.lease({ queueName: 'jobs', clientId: 'slow', batchSize: 5 })
+    await nextTurn()
+    const done = queues.complete({ queueName: 'jobs', ids: items.map(({ id }) => id) })
+    const next = queues.lease({ queueName: 'jobs', clientId: 'next', batchSize: 5 })
+    await nextTurn()
+    release()
+    await Promise.all([done, ...holding])
     const given = [...(await slow).items, ...(await next).items].length
 
     await db.transaction('test', (tx) => db.script(tx, 'DROP FUNCTION slowly CASCADE'))

@@ -5,13 +5,13 @@
 import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { Database, Dialect, Transaction } from '../db/database.ts'
+import type { Database, Transaction } from '../db/database.ts'
 import { isDividedByNone } from '../db/missing-value.ts'
 import type { Registers } from '../letters/drawers.ts'
-import { type Batch, Cycle, type Job, jobsOf, Mismatch, StaleQueue } from './cycle.ts'
+import { type Batch, Cycle, type Job, Mismatch, StaleQueue } from './cycle.ts'
 import type { Dealer, Waiter } from './dealer.ts'
 import type { DeathTurn } from './death-order.ts'
-import { canProduceAlone, type ProduceAsk, produce, produceAlone } from './produce.ts'
+import { type ProduceAsk, produce, produceAlone } from './produce.ts'
 import type { ProduceReceipt } from './queue.ts'
 import { insistOnVersion, type QueueRecord, readQueue, readQueueVersion } from './records.ts'
 import { complete, extend, problemWithSerials, retryLeased } from './settle.ts'
@@ -38,6 +38,16 @@ const MAX_RERUNS = 5
 
 /** Cycles that read items before these die, after one that did not was wrong: where sent-back items die again, all of them would be. */
 const READING_CYCLES = 50
+
+/**
+ * How the verbs of a cycle travel to PostgreSQL; to SQLite all go step by step.
+ *
+ *   steps      one after the other: some need several statements, or the answer to one before
+ *   flight     each is one statement, issued before the verb first waits: one trip instead of three, and one for the COMMIT
+ *   trip       the COMMIT travels with them: the statements count what they find, and fail where that is not what is meant
+ *   statement  nothing but produces: their one statement commits by itself
+ */
+type Way = 'steps' | 'flight' | 'trip' | 'statement'
 
 export class Committer {
   #queue: QueueRecord
@@ -74,9 +84,9 @@ export class Committer {
   async commit(batch: Batch, waiters: readonly Waiter[], turn: DeathTurn | null = null): Promise<Committed> {
     for (let reruns = 0; ; reruns++) {
       try {
-        if (this.#isProduceAlone(batch, waiters)) return await this.#commitProduces(batch)
-        if (reruns === 0 && this.#isOneTrip(batch, waiters))
-          return await this.#commitInOneTrip(batch, waiters)
+        const way = this.#wayOf(batch, waiters)
+        if (way === 'statement') return await this.#commitProduces(batch)
+        if (way === 'trip' && reruns === 0) return await this.#commitInOneTrip(batch, waiters)
         return await this.#commitAll(batch, waiters, turn)
       } catch (thrown) {
         const error = meaningOf(thrown)
@@ -106,17 +116,25 @@ export class Committer {
     })
   }
 
-  /** Whether every verb is one statement that needs no answer of another and counts for itself. */
-  #isOneTrip(batch: Batch, waiters: readonly Waiter[]): boolean {
+  /** The shortest way to the store at this moment. What changes meanwhile may end it: whoever waited asks again. */
+  #wayOf(batch: Batch, waiters: readonly Waiter[]): Way {
+    const { produces, completes, retries, deaths, extensions, sweeps } = batch
     const [only, ...more] = this.#queue.partitions
-    return (
-      isOneFlight(this.#context.db.dialect, this.#queue, batch) &&
+    const isOneFlight =
+      this.#context.db.dialect === 'postgres' &&
+      !this.#queue.holdsLetters &&
       only !== undefined &&
       more.length === 0 &&
+      retries.length + deaths.length + extensions.length + sweeps.length === 0 &&
+      produces.every(({ ask }) => ask.items.every(({ dedupeKey }) => dedupeKey === null)) &&
+      completes.every(({ ask }) => ask.partition.number === only.number)
+    if (!isOneFlight) return 'steps'
+    if (waiters.length + completes.length === 0 && produces.length > 0) return 'statement'
+    const isOneTrip =
       (waiters.length === 0 || this.#dealer.isQuick(only)) &&
-      !(batch.completes.length > 0 && this.#metCases) &&
-      batch.completes.every(({ ask }) => ask.runs === undefined)
-    )
+      !(completes.length > 0 && this.#metCases) &&
+      completes.every(({ ask }) => ask.runs === undefined)
+    return isOneTrip ? 'trip' : 'flight'
   }
 
   /** The statements and the COMMIT behind them travel together. Those that do not find what they are meant for fail, and all with them. */
@@ -124,6 +142,8 @@ export class Committer {
     const { db, clock } = this.#context
     let attempts = 0
     const run = async (tx: Transaction): Promise<Committed> => {
+      // Asked anew after the wait for a connection, and after a lost race: a lease that waits for another one would come after the COMMIT.
+      if (this.#wayOf(batch, waiters) !== 'trip') throw new StaleQueue()
       if (attempts++ > 0) this.#dealer.lookAgainEverywhere()
       const cycle = new Cycle(tx, this.#queue, clock.now(), { oneTrip: true })
       const insisting = insistOnVersion(tx, cycle.queue)
@@ -137,17 +157,13 @@ export class Committer {
     return db.transaction('queue.cycle', run, { oneTrip: true })
   }
 
-  #isProduceAlone({ produces, ...others }: Batch, waiters: readonly Waiter[]): boolean {
-    if (this.#context.db.dialect !== 'postgres' || produces.length === 0 || waiters.length > 0) return false
-    const asks = produces.map((job) => job.ask)
-    return jobsOf({ produces: [], ...others }).length === 0 && canProduceAlone(this.#queue, asks)
-  }
-
   /** A cycle of nothing but produces: its one statement commits by itself. */
-  #commitProduces({ produces }: Batch): Promise<Committed> {
+  #commitProduces(batch: Batch): Promise<Committed> {
     const { db, clock } = this.#context
+    const { produces } = batch
     const asks = produces.map((job) => job.ask)
     return db.statement('queue.produce', async (tx) => {
+      if (this.#wayOf(batch, []) !== 'statement') throw new StaleQueue()
       const cycle = new Cycle(tx, this.#queue, clock.now())
       answerProduces(cycle, produces, await produceAlone(cycle, asks))
       return { cycle, more: false }
@@ -159,7 +175,7 @@ export class Committer {
     const version = readQueueVersion(cycle.tx, cycle.queue.queueId)
     // Awaited below; a failure of the connection must not count as unhandled before that.
     version.catch(() => {})
-    if (isOneFlight(cycle.tx.dialect, cycle.queue, batch)) {
+    if (this.#wayOf(batch, waiters) !== 'steps') {
       const verbs = this.#startVerbs(cycle, batch, waiters)
       // All to their end, also when one fails: what a verb sends behind the rollback would commit by itself.
       await Promise.allSettled(verbs)
@@ -219,23 +235,6 @@ export class Committer {
     })
   }
 }
-
-/**
- * Whether every verb of the cycle is one statement, issued before the verb first waits. All of them then travel
- * together, in order, and cost one round trip instead of three: most of the time from produce to delivery.
- */
-const isOneFlight = (
-  dialect: Dialect,
-  queue: QueueRecord,
-  { produces, retries, deaths, extensions, sweeps }: Batch,
-): boolean =>
-  dialect === 'postgres' &&
-  !queue.holdsLetters &&
-  retries.length + deaths.length + extensions.length + sweeps.length === 0 &&
-  canProduceAlone(
-    queue,
-    produces.map((job) => job.ask),
-  )
 
 /** What a failure of the store says of a cycle of one trip. */
 function meaningOf(error: unknown): unknown {

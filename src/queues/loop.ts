@@ -11,7 +11,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
-import { StoreUnavailable } from '../db/database.ts'
+import { CommittedAnyway, StoreUnavailable } from '../db/database.ts'
 import { type CommitContext, Committer } from './commit.ts'
 import {
   type Arrival,
@@ -401,7 +401,7 @@ export class QueueLoop {
     }
   }
 
-  /** A cycle failed and nothing of it was written. The one failure that is no outage: the queue is gone. */
+  /** A cycle failed, and nothing of it was written as far as is known. The one failure that is no outage: the queue is gone. */
   async #fail(
     error: unknown,
     batch: Batch,
@@ -417,7 +417,8 @@ export class QueueLoop {
     }
     this.#failures++
     const queue = this.queue.queueName
-    if (!(error instanceof StoreUnavailable) && jobsOf(batch).length > 1) {
+    const mayBeWritten = error instanceof StoreUnavailable || error instanceof CommittedAnyway
+    if (!mayBeWritten && jobsOf(batch).length > 1) {
       // One request may be what the store cannot take: each gets a cycle of its own, so that only it fails.
       this.#context.log.error({ queue, err: error }, 'cycle failed; its requests are tried one by one')
       for (const single of singly(batch)) await this.#runCycle(single, [], turn)

@@ -5,7 +5,7 @@ import { type CountChange, emptiest, instantSum, readReadyCounts } from './count
 import { type Cycle, StaleQueue } from './cycle.ts'
 import { type DedupeAnswer, resolveDedupeKeys } from './dedupe.ts'
 import type { ProduceOutcome, ProduceReceipt } from './queue.ts'
-import { itemIdIn, type Partition, type QueueRecord } from './records.ts'
+import { itemIdIn, type Partition } from './records.ts'
 import { type Insertion, type ItemToInsert, insertItems, insertItemsAlone } from './sql/insert.ts'
 
 export interface ProduceAsk {
@@ -64,10 +64,6 @@ export async function produceAlone(cycle: Cycle, asks: readonly ProduceAsk[]): P
   announce(cycle, partition, insertion, serials)
   return receiptsOf(partition, asks, null, serials, items)
 }
-
-/** Whether `produceAlone` may be used for these requests. */
-export const canProduceAlone = (queue: QueueRecord, asks: readonly ProduceAsk[]): boolean =>
-  queue.partitions.length === 1 && asks.every((ask) => ask.items.every((item) => item.dedupeKey === null))
 
 async function choosePartitions(cycle: Cycle, asks: readonly ProduceAsk[]): Promise<Partition[]> {
   const { partitions } = cycle.queue
