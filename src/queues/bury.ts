@@ -18,7 +18,7 @@ import { engineSourceId } from '../letters/item-source-id.ts'
 import { STATUS } from '../letters/letter.ts'
 import { relocateLying } from '../letters/lying/move.ts'
 import { type CountChange, emptiestPartition, instantSum, negated, sumOfInstants } from './counts.ts'
-import { type Cycle, insistOn } from './cycle.ts'
+import { type Cycle, insistOn, Mismatch } from './cycle.ts'
 import { resolveFromDeadQueue } from './dead-queue.ts'
 import type { DeathPlace } from './death-order.ts'
 import { type MessageNames, readMessageNames } from './engine-queues.ts'
@@ -62,7 +62,11 @@ export async function bury(
     queue.deadQueue === '' ? null : readQueue(tx, queue.deadQueue),
     readEngineOf(tx, queue.queueName),
   ])
-  if (queue.deadQueue !== '' && deadQueue === null) return 'held'
+  if (queue.deadQueue !== '' && deadQueue === null) {
+    if (dying.some(({ item }) => item.isUnread))
+      throw new Mismatch('items that may not exist have no dead queue')
+    return 'held'
+  }
   const grave = deadQueue && {
     deadQueue,
     partition: await emptiestPartition(tx, deadQueue, (part) => cycle.changes.readyOf(part)),
@@ -223,7 +227,8 @@ function goneOf({ shelf, leased, isUnread }: Place, count: number, rows: readonl
     leased: leased ? -count : 0,
     held: shelf === SHELF.held ? -count : 0,
     created: instants('created'),
-    deadline: instants('deadline'),
+    // An import may give one to an item that is not leased.
+    ...(leased && { deadline: instants('deadline') }),
   }
 }
 
@@ -349,6 +354,7 @@ async function deathsOf(
  * Deletes the items by primary key; the capture files them, and tells what was lost with them. `$3` has the note of each, its id, its serial in the dead queue's
  * part `$7`, which is NULL when there is no dead queue, and its source id where that is another than its id. A source id that an imported
  * item of the dead queue has is skipped; where nothing was imported, nothing is looked for. Letters are numbered here, in the order of the items, which the joins of the capture do not keep.
+ * Items that were not read (`$11`) have new numbers even if they have cases: `cases` then says so, where a number that is taken would only look like a lost race.
  */
 const takeAll = captureStatement(
   'items.bury',
@@ -357,7 +363,7 @@ const takeAll = captureStatement(
      WHERE item.part = $4 AND item.shelf = $5 AND item.id = ANY($2::bigint[]) AND item.leased = $6
      RETURNING $3::jsonb -> item.id::text AS given, item.*
    ), taken AS (
-     SELECT coalesce(case_id, nextval('bartleby.letter_ids')) AS letter_id, (given ->> 0)::int AS note,
+     SELECT coalesce(CASE WHEN NOT $11::boolean THEN case_id END, nextval('bartleby.letter_ids')) AS letter_id, (given ->> 0)::int AS note,
        coalesce(given ->> 3, given ->> 1) AS source_id,
        CASE WHEN (SELECT true FROM bartleby.items WHERE part = $7 AND source_id IS NOT NULL LIMIT 1)
          THEN (SELECT true FROM bartleby.items AS holder
@@ -474,6 +480,7 @@ const takingItems = (
       grave === null ? null : now,
       grave?.deadQueue ?? null,
       from.partition,
+      from.isUnread,
     ]
     return { statement: takeAll, values }
   },

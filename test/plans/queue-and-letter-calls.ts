@@ -83,6 +83,7 @@ const burial = (errors: number): readonly Argument[] => [
   NOW,
   'queue-9',
   0,
+  'true',
 ]
 
 /** Calls and their values; `letters` is how many letters, and rows of history, the store has. */

@@ -67,8 +67,8 @@ const completeCounted = sql('items.completeCounted', {
       leased: 'CASE WHEN count(*) = $3 AND count(case_id) = 0 THEN - count(*) END',
       created_s: `- ${seconds('created_at')}`,
       created_us: `- ${micros('created_at')}`,
-      deadline_s: `- ${seconds('lease_deadline')}`,
-      deadline_us: `- ${micros('lease_deadline')}`,
+      deadline_s: `- coalesce(${seconds('lease_deadline')}, 0)`,
+      deadline_us: `- coalesce(${micros('lease_deadline')}, 0)`,
     })}`,
   sqlite: '',
 })
