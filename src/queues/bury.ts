@@ -32,7 +32,7 @@ import {
   readQueue,
 } from './records.ts'
 import { SHELF } from './schema.ts'
-import type { ItemFacts } from './sql/inspect.ts'
+import { type ItemFacts, lockItems } from './sql/inspect.ts'
 import { type Origin, removeRelapsed } from './sql/move.ts'
 import { removeAny } from './sql/remove.ts'
 
@@ -45,43 +45,95 @@ export interface Undertaking {
 /** 'held': the queue names a dead queue that does not exist, and nothing was changed. */
 export type BurialOutcome = 'buried' | 'held'
 
+/** Items that die in one partition. All are leased or none is, and all were read or none was. */
+export interface DyingThere {
+  readonly partition: Partition
+  readonly dying: readonly Dying[]
+}
+
 /**
- * Makes letters of dying items, in the dead queue that is configured now, or in none without one. Where the queue says so
+ * Makes letters of dying items of a shelf, in the dead queue that is configured now, or in none without one. Where the queue says so
  * then, they are deleted, but for those whose failure is on record or that were sent back from a letter. Order is kept.
- * All lie on one shelf, and all are leased or none is.
  */
 export async function bury(
   cycle: Cycle,
-  partition: Partition,
   shelf: number,
-  dying: readonly Dying[],
+  given: readonly DyingThere[],
   undertaking: Undertaking,
 ): Promise<BurialOutcome> {
   const { tx, queue } = cycle
+  const there = given.filter(({ dying }) => dying.length > 0)
+  if (there.length === 0) return 'buried'
   const [deadQueue, engine] = await Promise.all([
     queue.deadQueue === '' ? null : readQueue(tx, queue.deadQueue),
     readEngineOf(tx, queue.queueName),
   ])
   if (queue.deadQueue !== '' && deadQueue === null) {
-    if (dying.some(({ item }) => item.isUnread))
+    if (there.some(({ dying }) => dying[0]?.item.isUnread))
       throw new Mismatch('items that may not exist have no dead queue')
     return 'held'
   }
-  const grave = deadQueue && {
-    deadQueue,
-    partition: await emptiestPartition(tx, deadQueue, (part) => cycle.changes.readyOf(part)),
-  }
-
-  const letters = dying.filter(({ item }) => item.isLetter)
-  if (letters.length > 0) await buryLetters(cycle, partition, letters, grave)
-  const items = dying.filter(({ item }) => !item.isLetter)
   const isDeleted = ({ item, run, error }: Dying): boolean =>
-    queue.onDeath === 'delete' && grave === null && run === null && error === null && item.caseId === null
-  const kept = items.filter((each) => !isDeleted(each))
-  if (kept.length > 0) await makeLetters(cycle, partition, { shelf, engine }, kept, grave, undertaking)
-  const forgotten = items.filter(isDeleted)
-  if (forgotten.length > 0) await forget(cycle, partition, shelf, forgotten, undertaking.log)
+    queue.onDeath === 'delete' && deadQueue === null && run === null && error === null && item.caseId === null
+  const sorted = await Promise.all(
+    there.map(async ({ partition, dying }) => {
+      const items = dying.filter(({ item }) => !item.isLetter)
+      const kept = items.filter((each) => !isDeleted(each))
+      return {
+        partition,
+        letters: dying.filter(({ item }) => item.isLetter),
+        forgotten: items.filter(isDeleted),
+        deaths: await deathsOf(cycle, partition, shelf, kept, engine),
+      }
+    }),
+  )
+  const placeOf = await place(
+    cycle,
+    sorted.flatMap(({ deaths }) => deaths),
+    deadQueue !== null,
+    undertaking.registers,
+  )
+  await lockRelapsed(cycle, shelf, there)
+  for (const { partition, letters, forgotten, deaths } of sorted) {
+    const grave = deadQueue && {
+      deadQueue,
+      partition: await emptiestPartition(tx, deadQueue, (part) => cycle.changes.readyOf(part)),
+    }
+    if (letters.length > 0) await buryLetters(cycle, partition, letters, grave)
+    if (deaths.length > 0) await makeLetters(cycle, partition, shelf, deaths, placeOf, grave, undertaking)
+    if (forgotten.length > 0) await forget(cycle, partition, shelf, forgotten, undertaking.log)
+  }
   return 'buried'
+}
+
+/** Gives all deaths their places in the dead queue and in time, at once: others wait for that. */
+async function place(
+  { tx, now, turn }: Cycle,
+  deaths: readonly ItemDeath[],
+  hasDeadQueue: boolean,
+  { times }: Registers,
+): Promise<(death: ItemDeath) => DeathPlace> {
+  const give = async (those: readonly ItemDeath[]): Promise<DeathPlace[]> => {
+    const serials = hasDeadQueue ? await allocateSerials(tx, those.length) : []
+    return those.map(({ cause, instanceId }, i) => ({
+      serial: serials[i] ?? null,
+      capturedAt: instanceId === undefined ? null : times.take(cause.engine, instanceId, now),
+    }))
+  }
+  const places = await (turn?.placesOf(deaths, hasDeadQueue, give) ?? give(deaths))
+  const given = new Map(deaths.map(({ itemId }, i) => [itemId, places[i]]))
+  return ({ itemId }) => given.get(itemId) ?? { serial: null, capturedAt: null }
+}
+
+/** Items before letters, as everybody locks them, and none before the turn: those that may have letters were only read so far. */
+async function lockRelapsed({ tx }: Cycle, shelf: number, there: readonly DyingThere[]): Promise<void> {
+  const ascending = there.toSorted((a, b) => a.partition.part - b.partition.part)
+  await Promise.all(
+    ascending.map(({ partition, dying }) => {
+      const relapsed = dying.flatMap(({ item }) => (item.caseId === null ? [] : item.serial))
+      return lockItems(tx, partition, relapsed, shelf)
+    }),
+  )
 }
 
 /** Where letters are laid: a partition of a dead queue. */
@@ -93,24 +145,16 @@ interface Graveyard {
 async function makeLetters(
   cycle: Cycle,
   partition: Partition,
-  { shelf, engine }: { readonly shelf: number; readonly engine: string | null },
-  dying: readonly Dying[],
+  shelf: number,
+  unplaced: readonly ItemDeath[],
+  placeOf: (death: ItemDeath) => DeathPlace,
   grave: Graveyard | null,
   { registers }: Undertaking,
 ): Promise<void> {
-  const { tx, changes, now } = cycle
+  const { changes, now } = cycle
   const to = grave && { deadQueue: grave.deadQueue.queueName, part: grave.partition.part }
-  const unplaced = await deathsOf(cycle, partition, shelf, dying, engine)
-  const give = async (those: readonly ItemDeath[]): Promise<DeathPlace[]> => {
-    const serials = to === null ? [] : await allocateSerials(tx, those.length)
-    return those.map(({ cause, instanceId }, i) => ({
-      serial: serials[i] ?? null,
-      capturedAt: instanceId === undefined ? null : registers.times.take(cause.engine, instanceId, now),
-    }))
-  }
-  const places = await (cycle.turn?.placesOf(unplaced, to !== null, give) ?? give(unplaced))
-  const deaths = unplaced.map((death, i) => {
-    const { serial = null, capturedAt = null } = places[i] ?? {}
+  const deaths = unplaced.map((death) => {
+    const { serial, capturedAt } = placeOf(death)
     return {
       ...death,
       ...(capturedAt !== null && { capturedAt }),
@@ -118,11 +162,11 @@ async function makeLetters(
     }
   })
   const { part, number } = partition
-  const { leased = false, isUnread = false } = dying[0]?.item ?? {}
+  const { leased = false, isUnread = false } = deaths[0]?.item ?? {}
   const from = { part, shelf, leased, isUnread, partition: number }
   const taking = takingItems(cycle, from, to)
   const buried = await fileDeaths(cycle, registers, taking, deaths)
-  insistOn(dying.length, buried.taken + buried.reopened)
+  insistOn(deaths.length, buried.taken + buried.reopened)
 
   changes.add(part, departure(taking.ended, shelf))
   // The statement is ours, and says them.
@@ -131,7 +175,7 @@ async function makeLetters(
   if (to === null) return
   const laid = buried.captured + buried.reopened
   changes.add(to.part, { ready: laid, dead: laid, created: instantSum(now, laid) })
-  cycle.arrived(to.deadQueue, to.part, deaths[0]?.grave?.serial ?? 0)
+  cycle.arrived(to.deadQueue, to.part, Math.min(...deaths.map(({ grave }) => grave?.serial ?? 0)))
 }
 
 /** Letters that a consumer rejects are resolved; where their queue has a dead queue of its own by now, they move there. */

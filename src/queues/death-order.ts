@@ -21,19 +21,12 @@ export class DeathTurn {
   readonly #places = new Map<string, DeathPlace>()
   /** Lets the next cycle have its turn. */
   readonly end: () => void
-  #partitionsLeft = 1
-
   constructor(before: Promise<void>, end: () => void) {
     this.#before = before
     this.end = end
   }
 
-  /** Its items lie in so many partitions: once these have their places, the turn is over. */
-  begin(partitions: number): void {
-    this.#partitionsLeft = partitions
-  }
-
-  /** The places of deaths in one partition, in their order; `give` makes those that are missing. */
+  /** The places of all deaths of the cycle, in their order; `give` makes those that are missing. With it the turn is over. */
   async placesOf<D extends { readonly itemId: string }>(
     deaths: readonly D[],
     hasDeadQueue: boolean,
@@ -46,7 +39,7 @@ export class DeathTurn {
     })
     const given = missing.length === 0 ? [] : await give(missing)
     for (const [i, place] of given.entries()) this.#places.set(missing[i]?.itemId ?? '', place)
-    if (--this.#partitionsLeft === 0) this.end()
+    this.end()
     return deaths.map(({ itemId }) => this.#places.get(itemId))
   }
 }

@@ -82,6 +82,10 @@ async function killBoth(meanwhile: () => Promise<void> = async () => {}): Promis
 async function expectInOrder(): Promise<void> {
   const rows = await store.db.session('test', (session) => session.rows<{ payload: string }>(IN_ORDER))
   expect(rows.map(({ payload }) => payload)).toEqual([...payloads('first'), ...payloads('second')])
+  await expectClean()
+}
+
+async function expectClean(): Promise<void> {
   const { invariants } = await verifyStore(store.db, { clock: store.clock })
   expect(invariants.flatMap(({ violations }) => violations)).toEqual([])
 }
@@ -119,6 +123,42 @@ describe('deaths that overlap', () => {
     const [given] = (await waiting).items
     expect(Buffer.from(given?.payload ?? []).toString()).toBe('first-0')
     await expectInOrder()
+  })
+
+  it('of the same items, which failed before, in two partitions: none waits with a lock for the turn of another', async () => {
+    const { queues, db } = store
+    const settings = { queueName: 'twins', leaseTimeout: '1m', expireTimeout: '1h', requestedPartitions: 2 }
+    await queues.create({ ...settings, deadQueue: 'jobs-dead', maxAttempts: 2 })
+    for (const call of ['first', 'second'])
+      await queues.produce({ queueName: 'twins', items: payloads(call).map((payload) => ({ payload })) })
+    const leaseBoth = async () => {
+      const lease = { queueName: 'twins', clientId: 'one', batchSize: MANY }
+      const batches = [await queues.lease(lease), await queues.lease(lease)]
+      return batches.map(({ partition, items }) => ({
+        ...{ queueName: 'twins', partition },
+        items: items.map(({ id }) => ({ id, errorClass: 'Jammed' })),
+      }))
+    }
+    for (const call of await leaseBoth()) await queues.retry(call)
+    const calls = (await leaseBoth()).sort((a, b) => a.partition - b.partition)
+    const [one = expect.fail(), two = expect.fail()] = calls
+    const answers = await db.transaction('test', async (tx) => {
+      await tx.rows(
+        LOCK_ITEMS,
+        payloads('first').map((text) => Buffer.from(text)),
+      )
+      const both = [queues.retry(one), queues.retry(two)]
+      await expect.poll(lockWaits).toBe(1)
+      const again = queues.retry(two)
+      const settled = Promise.allSettled([...both, again])
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      return { settled }
+    })
+    const refused = (await answers.settled).flatMap((answer) =>
+      answer.status === 'rejected' ? String(answer.reason) : [],
+    )
+    expect(refused).toEqual([expect.stringMatching('does not exist')])
+    await expectClean()
   })
 
   it('go back to their queue where its settings allow more attempts by then', async () => {

@@ -101,6 +101,17 @@ interface Fates {
   readonly requeued: (Failed & { readonly unspent: boolean })[]
 }
 
+/** A request that is granted. */
+interface Granted {
+  readonly job: Job<RetryAsk, void>
+  readonly fates: Fates
+}
+
+interface Settled {
+  readonly partition: Partition
+  readonly granted: readonly Granted[]
+}
+
 /** An item that lives on, with the run that failed on it, or the error. */
 interface Failed {
   readonly item: ItemFacts
@@ -121,16 +132,15 @@ export async function retryLeased(
   const partitionOf = ({ ask }: Job<RetryAsk, void>) => cycle.partition(ask.partition)
   const dying = Map.groupBy(sorted.get(true) ?? [], partitionOf)
   const partitions = Map.groupBy([...(sorted.get(false) ?? []), ...retries], partitionOf)
-  cycle.turn?.begin(dying.size + partitions.size)
-  for (const [partition, mine] of dying) {
-    const granted = mine.map((job) => ({ job, fates: deathsIn(job.ask) }))
-    await applyFates(cycle, partition, granted, undertaking)
-  }
+  const settled: Settled[] = [...dying].map(([partition, mine]) => ({
+    partition,
+    granted: mine.map((job) => ({ job, fates: deathsIn(job.ask) })),
+  }))
   for (const [partition, mine] of partitions) {
     const serials = mine.flatMap(({ ask }) => ask.items.map(({ serial }) => serial)).sort((a, b) => a - b)
     const items = await readItems(cycle.tx, partition, serials)
     const found = new Map(items.map((item) => [item.serial, item]))
-    const granted: { readonly job: Job<RetryAsk, void>; readonly fates: Fates }[] = []
+    const granted: Granted[] = []
     for (const job of mine) {
       const fates = fatesOf(cycle, job.ask, found)
       // The settings have changed since it was taken for dead.
@@ -138,8 +148,15 @@ export async function retryLeased(
       if (fates !== null) granted.push({ job, fates })
       else await refuse(cycle, job)
     }
-    await applyFates(cycle, partition, granted, undertaking)
+    settled.push({ partition, granted })
   }
+  const there = settled.map(({ partition, granted }) => ({
+    partition,
+    dying: granted.flatMap(({ fates }) => fates.dying),
+  }))
+  // First, because it is the only step that can refuse: then the requests it concerns have no effect at all.
+  const burial = await bury(cycle, SHELF.queue, there, undertaking)
+  for (const each of settled) await applyFates(cycle, each, burial === 'held')
 }
 
 /**
@@ -189,21 +206,8 @@ function fatesOf(cycle: Cycle, ask: RetryAsk, found: ReadonlyMap<number, ItemFac
   return fates
 }
 
-async function applyFates(
-  cycle: Cycle,
-  partition: Partition,
-  granted: readonly { readonly job: Job<RetryAsk, void>; readonly fates: Fates }[],
-  undertaking: Undertaking,
-): Promise<void> {
-  const dying = granted.flatMap(({ fates }) => fates.dying)
-  // Items before letters, as everybody locks them: those that may have letters were only read so far.
-  const relapsed = dying.flatMap(({ item }) => (item.caseId === null ? [] : item.serial))
-  // First, because it is the only step that can refuse: then the requests it concerns have no effect at all.
-  const [, burial] = await Promise.all([
-    lockItems(cycle.tx, partition, relapsed),
-    dying.length > 0 ? bury(cycle, partition, SHELF.queue, dying, undertaking) : 'buried',
-  ])
-  const refused = burial === 'held'
+/** What becomes of those that live on, and the answers. */
+async function applyFates(cycle: Cycle, { partition, granted }: Settled, refused: boolean): Promise<void> {
   const applied = granted.filter(({ fates }) => !refused || fates.dying.length === 0)
   const scheduled = applied.flatMap(({ fates }) => fates.scheduled)
   const requeued = applied.flatMap(({ fates }) => fates.requeued)

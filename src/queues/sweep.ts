@@ -129,7 +129,7 @@ async function releaseHeld(
 ): Promise<void> {
   const items = await lockItems(cycle.tx, partition, serials, SHELF.held)
   const { dying, living } = judge(cycle, items, cycle.queue.maxAttempts)
-  if (dying.length > 0) await bury(cycle, partition, SHELF.held, dying, undertaking)
+  await bury(cycle, SHELF.held, [{ partition, dying }], undertaking)
   if (living.length === 0) return
   const tail = await sendToTail(cycle.tx, { part: partition.part, shelf: SHELF.held, leased: false }, living)
   cycle.changes.add(partition.part, { held: -living.length, ready: living.length })
@@ -142,8 +142,7 @@ async function settleDying(
   dying: readonly Dying[],
   undertaking: Undertaking,
 ): Promise<void> {
-  if (dying.length === 0) return
-  if ((await bury(cycle, partition, SHELF.queue, dying, undertaking)) === 'held')
+  if ((await bury(cycle, SHELF.queue, [{ partition, dying }], undertaking)) === 'held')
     await hold(cycle, partition, dying)
 }
 
