@@ -212,6 +212,8 @@ const INTERVAL_MS = 10
 const HELLO_EVERY_MS = 5_000
 /** A server that was not heard for this long is gone. */
 const GONE_AFTER_MS = 3 * HELLO_EVERY_MS
+/** One that did not hear itself for this long cannot hear: shorter, so that it knows before the others seem to be gone. */
+const DEAF_AFTER_MS = GONE_AFTER_MS - HELLO_EVERY_MS
 /** Others have answered by then, if there are any. */
 const ANSWERED_WITHIN_MS = 1_000
 
@@ -289,16 +291,17 @@ export class Announcer {
 
   /** Whether it is certain that nobody else listens. */
   #isAlone(): boolean {
-    if (this.#nowMs() - this.#startedMs < ANSWERED_WITHIN_MS || !this.#isThere(this.#self)) return false
+    if (this.#nowMs() - this.#startedMs < ANSWERED_WITHIN_MS) return false
+    if (!this.#isThere(this.#self, DEAF_AFTER_MS)) return false
     for (const server of this.#heardMs.keys())
       if (server !== this.#self && this.#isThere(server)) return false
     return true
   }
 
-  #isThere(server: string): boolean {
+  #isThere(server: string, withinMs = GONE_AFTER_MS): boolean {
     const heardMs = this.#heardMs.get(server)
     if (heardMs === undefined) return false
-    if (this.#nowMs() - heardMs < GONE_AFTER_MS) return true
+    if (this.#nowMs() - heardMs < withinMs) return true
     this.#heardMs.delete(server)
     return false
   }

@@ -81,6 +81,17 @@ describe('word between servers', () => {
     expect(channel.announcements()).toBe(1)
   })
 
+  it('is sent by a server that went deaf just before another said that it is there', async () => {
+    const channel = new Channel()
+    const first = await channel.server()
+    await channel.server()
+    channel.nowMs = 5_000
+    await channel.store().notify('', channel.said[0] ?? '')
+    channel.nowMs = 15_500
+    first.announcer.announce(ARRIVAL)
+    expect(channel.announcements()).toBe(1)
+  })
+
   it('is not sent for the sake of a server that was not heard for long', async () => {
     const channel = new Channel()
     const first = await channel.server()
