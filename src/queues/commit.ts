@@ -8,14 +8,22 @@ import type { Log } from '../core/log.ts'
 import type { Database, Transaction } from '../db/database.ts'
 import { isDividedByNone } from '../db/missing-value.ts'
 import type { Registers } from '../letters/drawers.ts'
-import { type Batch, Cycle, type Job, Mismatch, StaleQueue } from './cycle.ts'
+import { type Batch, Cycle, type Job, Mismatch, NotCompletable, StaleQueue } from './cycle.ts'
 import type { Dealer, Waiter } from './dealer.ts'
 import type { DeathTurn } from './death-order.ts'
 import { type ProduceAsk, produce, produceAlone } from './produce.ts'
 import type { ProduceReceipt } from './queue.ts'
-import { insistOnVersion, type QueueRecord, readQueue, readQueueVersion } from './records.ts'
-import { complete, extend, problemWithSerials, retryLeased } from './settle.ts'
+import {
+  insistOnVersion,
+  itemIdIn,
+  type Partition,
+  type QueueRecord,
+  readQueue,
+  readQueueVersion,
+} from './records.ts'
+import { complete, extend, problemAmong, retryLeased } from './settle.ts'
 import type { DueBatch } from './sql/due.ts'
+import { type LeaseMarks, readLeaseMarks } from './sql/inspect.ts'
 import { isUncounted } from './sql/remove.ts'
 import { claimEnded, sweep } from './sweep.ts'
 
@@ -36,8 +44,11 @@ export interface Committed {
 /** How often a cycle may be run again because its assumptions did not hold. */
 const MAX_RERUNS = 5
 
-/** Cycles that read items before these die, after one that did not was wrong: where sent-back items die again, all of them would be. */
-const READING_CYCLES = 50
+/**
+ * Cycles that are careful after one that was wrong about its items: they read those that die, and take a trip of their own for those that are
+ * completed. Where sent-back items come by, all of them would be wrong.
+ */
+const CAREFUL_CYCLES = 50
 
 /**
  * How the verbs of a cycle travel to PostgreSQL; to SQLite all go step by step.
@@ -53,14 +64,15 @@ export class Committer {
   #queue: QueueRecord
   readonly #context: CommitContext
   readonly #dealer: Dealer
-  /** Whether items that were completed last had cases: the next ones will have some too. */
-  #metCases = false
-  #readingCycles = 0
+  /** Called when the queue is another than before. */
+  readonly #onChange: () => void
+  #carefulCycles = 0
 
-  constructor(queue: QueueRecord, context: CommitContext, dealer: Dealer) {
+  constructor(queue: QueueRecord, context: CommitContext, dealer: Dealer, onChange: () => void) {
     this.#queue = queue
     this.#context = context
     this.#dealer = dealer
+    this.#onChange = onChange
   }
 
   /** The queue as far as this server knows it. */
@@ -70,6 +82,7 @@ export class Committer {
 
   replaceQueue(queue: QueueRecord): void {
     this.#queue = queue
+    this.#onChange()
   }
 
   /** Reads the settings anew. Throws `queue_unknown` when the queue is gone, or is another one by now. */
@@ -77,7 +90,7 @@ export class Committer {
     const { queueName, queueId } = this.#queue
     const stored = await this.#context.db.session('queue.refresh', (session) => readQueue(session, queueName))
     if (stored?.queueId !== queueId) throw failure('queue_unknown', { name: queueName })
-    this.#queue = stored
+    this.replaceQueue(stored)
   }
 
   /** Runs the cycle. When this returns, everything it decided is durable; replies are left in the cycle. */
@@ -97,8 +110,9 @@ export class Committer {
         // Also for a mismatch: this server may not know yet that letters lie in the queue.
         await this.refresh()
         if (!(error instanceof Mismatch)) continue
-        this.#readingCycles = READING_CYCLES
-        await this.#rejectMismatched(batch)
+        // Whoever names what is not leased is told so, and says nothing about the items of others.
+        const isAnswered = error instanceof NotCompletable && (await this.#rejectMismatched(batch))
+        if (!isAnswered) this.#carefulCycles = CAREFUL_CYCLES
       }
     }
   }
@@ -106,12 +120,12 @@ export class Committer {
   #commitAll(batch: Batch, waiters: readonly Waiter[], turn: DeathTurn | null): Promise<Committed> {
     const { db, clock } = this.#context
     let attempts = 0
-    if (this.#readingCycles > 0) this.#readingCycles--
-    const isReading = this.#readingCycles > 0
+    const isCareful = this.#carefulCycles > 0
+    if (isCareful) this.#carefulCycles--
     return db.transaction('queue.cycle', (tx) => {
       // What an attempt that was rolled back had leased is ready again.
       if (attempts++ > 0) this.#dealer.lookAgainEverywhere()
-      const readsFirst = isReading || attempts > 1
+      const readsFirst = isCareful || attempts > 1
       return this.#apply(new Cycle(tx, this.#queue, clock.now(), { turn, readsFirst }), batch, waiters)
     })
   }
@@ -132,7 +146,7 @@ export class Committer {
     if (waiters.length + completes.length === 0 && produces.length > 0) return 'statement'
     const isOneTrip =
       (waiters.length === 0 || this.#dealer.isQuick(only)) &&
-      !(completes.length > 0 && this.#metCases) &&
+      !(completes.length > 0 && this.#carefulCycles > 0) &&
       completes.every(({ ask }) => ask.runs === undefined)
     return isOneTrip ? 'trip' : 'flight'
   }
@@ -181,7 +195,6 @@ export class Committer {
       await Promise.allSettled(verbs)
       const [, , more] = await Promise.all(verbs)
       if ((await version) !== cycle.queue.version) throw new StaleQueue()
-      if (batch.completes.length > 0) this.#metCases = cycle.metCases
       cycle.writeCounts()
       return { cycle, more }
     }
@@ -221,25 +234,35 @@ export class Committer {
     return waiters.length > 0 && (await this.#dealer.deal(cycle, waiters))
   }
 
-  /** Answers the completions that cannot be granted and takes them out of the batch. */
-  async #rejectMismatched(batch: Batch): Promise<void> {
-    const jobs = batch.completes.splice(0)
-    await this.#context.db.session('queue.diagnose', async (session) => {
-      for (const job of jobs) {
-        const { partition: asked, serials } = job.ask
-        const partition = this.#queue.partitions[asked.number] ?? asked
-        const problem = await problemWithSerials(session, partition, serials, 'complete_not_leased')
-        if (problem === null) batch.completes.push(job)
-        else job.reject(problem)
+  /** Answers the completions that cannot be granted and takes them out of the batch; says whether there are any. */
+  async #rejectMismatched(batch: Batch): Promise<boolean> {
+    const jobs = [...batch.completes]
+    const partitionOf = ({ ask }: (typeof jobs)[number]) =>
+      this.#queue.partitions[ask.partition.number] ?? ask.partition
+    const marks = await this.#context.db.session('queue.diagnose', async (session) => {
+      const found = new Map<Partition, LeaseMarks>()
+      for (const [partition, mine] of Map.groupBy(jobs, partitionOf)) {
+        const serials = mine.flatMap(({ ask }) => ask.serials)
+        found.set(partition, await readLeaseMarks(session, partition, serials))
       }
+      return found
     })
+    batch.completes.length = 0
+    for (const job of jobs) {
+      const partition = partitionOf(job)
+      const ids = job.ask.serials.map((serial) => itemIdIn(partition, serial))
+      const problem = problemAmong(marks.get(partition) ?? new Map(), partition, ids, 'complete_not_leased')
+      if (problem === null) batch.completes.push(job)
+      else job.reject(problem)
+    }
+    return batch.completes.length < jobs.length
   }
 }
 
 /** What a failure of the store says of a cycle of one trip. */
 function meaningOf(error: unknown): unknown {
   if (isDividedByNone(error)) return new StaleQueue()
-  return isUncounted(error) ? new Mismatch('not all items were leased, or some have cases') : error
+  return isUncounted(error) ? new NotCompletable('not all items were leased, or some have cases') : error
 }
 
 function answerProduces(

@@ -6,6 +6,7 @@ import {
   type CompleteAsk,
   emptyBatch,
   gatheredItems,
+  hasRoom,
   type Job,
   jobsOf,
   type Permits,
@@ -55,6 +56,8 @@ describe('the requests of a cycle', () => {
       ...emptyBatch(),
       completes: range(1, 10).map((serial) => job<CompleteAsk, void>(ask(serial))),
     }
+    // Nor does what comes next count as picked up while these wait.
+    expect(hasRoom(pending, BREADTH.postgres)).toBe(false)
     expect(takeBatch(pending, BREADTH.postgres).completes).toHaveLength(2)
   })
 

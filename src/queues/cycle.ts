@@ -33,6 +33,9 @@ export class Mismatch extends Error {
   override readonly name = 'Mismatch'
 }
 
+/** A mismatch of completions: items are not leased, or have a case that the cycle did not look for. */
+export class NotCompletable extends Mismatch {}
+
 /** An item that should have died goes back to the tail, and its cycle is not permitted to put items there. */
 export class NotDead extends Error {
   override readonly name = 'NotDead'
@@ -54,8 +57,6 @@ export class Cycle implements OfficeWork {
   readonly turn: DeathTurn | null
   /** Whether its statements travel with the COMMIT: what depends on how many rows they find, they count and note themselves. */
   readonly oneTrip: boolean
-  /** Whether items that it completed had a case. */
-  metCases = false
   /** Whether items that die are read first: they were not as believed before. */
   readonly readsFirst: boolean
   readonly changes = new CountChanges()
@@ -237,11 +238,24 @@ export const BREADTH: Readonly<Record<Dialect, Breadth>> = {
 }
 const MAX_BYTES = 16_000_000
 
+/** What a run records is as large as its message. */
+const bytesOfRuns = (runs: Iterable<Run | null>): number => {
+  let bytes = 0
+  for (const run of runs) bytes += (run?.input?.length ?? 0) + (run?.output?.length ?? 0)
+  return bytes
+}
+const bytesOfProduce = ({ items }: ProduceAsk): number =>
+  items.reduce((bytes, { payload }) => bytes + payload.length, 0)
+const bytesOfComplete = ({ runs }: CompleteAsk): number => bytesOfRuns(runs?.values() ?? [])
+const bytesOfRetry = ({ items }: RetryAsk): number => bytesOfRuns(items.map(({ run }) => run))
+
 /** Whether a cycle could take all of `pending` and more. */
 export function hasRoom(pending: Batch, { items }: Breadth): boolean {
   if (gatheredItems(pending, EVERYTHING) >= items) return false
   let bytes = 0
-  for (const { ask } of pending.produces) for (const { payload } of ask.items) bytes += payload.length
+  for (const { ask } of pending.produces) bytes += bytesOfProduce(ask)
+  for (const { ask } of pending.completes) bytes += bytesOfComplete(ask)
+  for (const { ask } of [...pending.deaths, ...pending.retries]) bytes += bytesOfRetry(ask)
   return bytes < MAX_BYTES
 }
 
@@ -256,31 +270,30 @@ export function takeBatch(pending: Batch, breadth: Breadth, permits: Permits = E
   let items = 0
   let bytes = 0
   const isOpen = (): boolean => items < breadth.items && bytes < MAX_BYTES
-  const claim = (serials: readonly number[], isFirst: boolean, runs: Iterable<Run | null> = []): boolean => {
+  const claim = (serials: readonly number[], isFirst: boolean, weight = 0): boolean => {
     if (!(isFirst || isOpen()) || serials.some((serial) => named.has(serial))) return false
     for (const serial of serials) named.add(serial)
     items += serials.length
-    // What a run records is as large as its message.
-    for (const run of runs) bytes += (run?.input?.length ?? 0) + (run?.output?.length ?? 0)
+    bytes += weight
     return true
   }
 
   takeWhile(pending.completes, batch.completes, (ask, isFirst) =>
-    claim(ask.serials, isFirst, ask.runs?.values()),
+    claim(ask.serials, isFirst, bytesOfComplete(ask)),
   )
   takeWhile(pending.extensions, batch.extensions, (ask, isFirst) => claim(ask.serials, isFirst))
-  const claimRetry = ({ items }: RetryAsk, isFirst: boolean): boolean =>
+  const claimRetry = (ask: RetryAsk, isFirst: boolean): boolean =>
     claim(
-      items.map(({ serial }) => serial),
+      ask.items.map(({ serial }) => serial),
       isFirst,
-      items.map(({ run }) => run),
+      bytesOfRetry(ask),
     )
   if (permits.buries) takeWhile(pending.deaths, batch.deaths, claimRetry)
   if (!permits.inserts) return batch
   takeWhile(pending.produces, batch.produces, (ask, isFirst) => {
     if (!(isFirst || isOpen())) return false
     items += ask.items.length
-    for (const item of ask.items) bytes += item.payload.length
+    bytes += bytesOfProduce(ask)
     return true
   })
   if (permits.buries) takeWhile(pending.retries, batch.retries, claimRetry)

@@ -88,8 +88,8 @@ export class QueueLoop {
   readonly #cycles = new Set<CycleInFlight>()
   #insertsOverlapped = false
   readonly #deaths = new DeathOrder()
-  /** The dead queue that overlapping deaths come to; null while none overlap. */
-  #overlapped: string | null = null
+  /** The dead queues that overlapping deaths come to: those that were configured since they overlap. */
+  readonly #overlapped = new Set<string>()
   #cyclesStarted = 0
   #scheduled = false
   #paused = false
@@ -100,7 +100,9 @@ export class QueueLoop {
   constructor(queue: QueueRecord, context: LoopContext) {
     this.#context = context
     this.#breadth = BREADTH[context.db.dialect]
-    this.#committer = new Committer(queue, context, this.#dealer)
+    this.#committer = new Committer(queue, context, this.#dealer, () => {
+      if (this.#overlapped.size > 0) this.#overlapDeaths()
+    })
   }
 
   get queue(): QueueRecord {
@@ -332,20 +334,21 @@ export class QueueLoop {
     return !holdsLetters && (deadQueue === '' || !this.#context.deadQueues.isLeasedFrom(deadQueue))
   }
 
+  /** Asked of every queue: this server may not know yet that letters lie in it. */
   #lettersAreLate(): boolean {
-    return this.queue.holdsLetters && this.#context.deadQueues.isOverlapped(this.queue.queueName)
+    return this.#context.deadQueues.isOverlapped(this.queue.queueName)
   }
 
   #overlapDeaths(): void {
-    if (this.#overlapped !== null) return
-    this.#overlapped = this.queue.deadQueue
-    this.#context.deadQueues.overlap(this.#overlapped)
+    const { deadQueue } = this.queue
+    if (this.#overlapped.has(deadQueue)) return
+    this.#overlapped.add(deadQueue)
+    this.#context.deadQueues.overlap(deadQueue)
   }
 
   #endOverlap(): void {
-    if (this.#overlapped === null) return
-    this.#context.deadQueues.over(this.#overlapped)
-    this.#overlapped = null
+    for (const deadQueue of this.#overlapped) this.#context.deadQueues.over(deadQueue)
+    this.#overlapped.clear()
   }
 
   #dealing(): boolean {

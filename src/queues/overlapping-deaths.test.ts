@@ -61,15 +61,21 @@ const lockWaits = async (): Promise<number> => {
   return Number(row?.found)
 }
 
-/** Two calls whose items die; the second is over while the first is held up, and then `meanwhile`. */
-async function killBoth(meanwhile: () => Promise<void> = async () => {}): Promise<void> {
-  const { queues, db } = store
-  const [first, second] = [await leased('first'), await leased('second')]
-  const firstOver = await db.transaction('test', async (tx) => {
+/** What `act` gives, done while the items of a call are locked. */
+const whileLocked = <T>(call: string, act: () => Promise<T>): Promise<T> =>
+  store.db.transaction('test', async (tx) => {
     await tx.rows(
       LOCK_ITEMS,
-      payloads('first').map((text) => Buffer.from(text)),
+      payloads(call).map((text) => Buffer.from(text)),
     )
+    return act()
+  })
+
+/** Two calls whose items die; the second is over while the first is held up, and then `meanwhile`. */
+async function killBoth(meanwhile: () => Promise<void> = async () => {}): Promise<void> {
+  const { queues } = store
+  const [first, second] = [await leased('first'), await leased('second')]
+  const firstOver = await whileLocked('first', async () => {
     const dying = queues.retry({ queueName: 'jobs', items: first })
     await expect.poll(lockWaits).toBe(1)
     await queues.retry({ queueName: 'jobs', items: second })
@@ -115,6 +121,39 @@ describe('deaths that overlap', () => {
     expect(await lease('late')).toEqual(payloads('second'))
   })
 
+  it('are leased in that order also from a dead queue that was configured while they overlapped', async () => {
+    const { queues } = store
+    const settings = { leaseTimeout: '1m', expireTimeout: '240h', requestedPartitions: 1 }
+    const kill = (items: readonly { readonly id: string }[]) => queues.retry({ queueName: 'jobs', items })
+    const calls = [
+      await leased('held'),
+      await leased('beside'),
+      await leased('first'),
+      await leased('second'),
+    ]
+    const [held = [], beside = [], first = [], second = []] = calls
+    const { firstOver, early } = await whileLocked('first', async () => {
+      const { heldOver, firstOver } = await whileLocked('held', async () => {
+        const heldOver = kill(held)
+        await expect.poll(lockWaits).toBe(1)
+        await kill(beside)
+        await queues.create({ ...settings, queueName: 'other-dead' })
+        await queues.update({ ...settings, queueName: 'jobs', deadQueue: 'other-dead', maxAttempts: 1 })
+        const firstOver = kill(first)
+        await expect.poll(lockWaits).toBe(2)
+        return { heldOver, firstOver }
+      })
+      await heldOver
+      await kill(second)
+      const early = queues.lease({ queueName: 'other-dead', clientId: 'early', batchSize: MANY })
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      return { firstOver, early }
+    })
+    await firstOver
+    const given = (await early).items.map(({ payload }) => Buffer.from(payload).toString())
+    expect(given).toEqual(payloads('first'))
+  })
+
   it('wait for each other while somebody waits for letters', async () => {
     const { queues } = store
     const waiting = queues.lease({ queueName: 'jobs-dead', clientId: 'one', batchSize: 2 * MANY })
@@ -126,7 +165,7 @@ describe('deaths that overlap', () => {
   })
 
   it('of the same items, which failed before, in two partitions: none waits with a lock for the turn of another', async () => {
-    const { queues, db } = store
+    const { queues } = store
     const settings = { queueName: 'twins', leaseTimeout: '1m', expireTimeout: '1h', requestedPartitions: 2 }
     await queues.create({ ...settings, deadQueue: 'jobs-dead', maxAttempts: 2 })
     for (const call of ['first', 'second'])
@@ -142,11 +181,7 @@ describe('deaths that overlap', () => {
     for (const call of await leaseBoth()) await queues.retry(call)
     const calls = (await leaseBoth()).sort((a, b) => a.partition - b.partition)
     const [one = expect.fail(), two = expect.fail()] = calls
-    const answers = await db.transaction('test', async (tx) => {
-      await tx.rows(
-        LOCK_ITEMS,
-        payloads('first').map((text) => Buffer.from(text)),
-      )
+    const answers = await whileLocked('first', async () => {
       const both = [queues.retry(one), queues.retry(two)]
       await expect.poll(lockWaits).toBe(1)
       const again = queues.retry(two)

@@ -17,9 +17,9 @@ import {
   type CompleteAsk,
   type Cycle,
   type ExtendAsk,
-  insistOn,
   type Job,
   killsAll,
+  NotCompletable,
   NotDead,
   type RetryAsk,
 } from './cycle.ts'
@@ -28,7 +28,14 @@ import { isNearNow } from './produce.ts'
 import type { DeathReason, FailedRun, GivenError, Run } from './queue.ts'
 import { itemIdIn, type Partition } from './records.ts'
 import { SHELF } from './schema.ts'
-import { type ItemFacts, lockItems, readItems, readLeaseMarks, unread } from './sql/inspect.ts'
+import {
+  type ItemFacts,
+  type LeaseMarks,
+  lockItems,
+  readItems,
+  readLeaseMarks,
+  unread,
+} from './sql/inspect.ts'
 import { extendLeases, LEASE_GRACE_US } from './sql/lease.ts'
 import { scheduleItems, sendToTail, takeBackAttempts } from './sql/move.ts'
 import { removeCounted, removeLeased } from './sql/remove.ts'
@@ -70,9 +77,8 @@ async function completeIn(
   }
   if (cycle.oneTrip) return removeCounted(cycle.tx, partition.part, items)
   const { count, change, cases } = await removeLeased(cycle.tx, partition.part, items)
-  insistOn(items.length, count)
+  if (count !== items.length) throw new NotCompletable(`${count} of ${items.length} items were leased`)
   cycle.changes.add(partition.part, change)
-  cycle.metCases ||= cases.size > 0
   await recordOutcomes(cycle, records, cases)
 }
 
@@ -176,13 +182,9 @@ const deathsIn = ({ items }: RetryAsk): Fates => ({
 })
 
 async function refuse(cycle: Cycle, { ask, reject }: Job<RetryAsk, void>): Promise<void> {
-  const serials = ask.items.map(({ serial }) => serial)
-  const problem = await problemWithSerials(
-    cycle.tx,
-    cycle.partition(ask.partition),
-    serials,
-    'retry_not_leased',
-  )
+  const partition = cycle.partition(ask.partition)
+  const ids = ask.items.map(({ serial }) => itemIdIn(partition, serial))
+  const problem = await firstProblem(cycle.tx, partition, ids, 'retry_not_leased')
   cycle.afterCommit(() => reject(problem ?? failure('store_write_failed')))
 }
 
@@ -292,7 +294,8 @@ export async function extend(cycle: Cycle, { ask, resolve, reject }: Job<ExtendA
   // Locked: two extensions at once would both take the same old deadline off the sum of deadlines.
   const found = new Map((await lockItems(cycle.tx, partition, ascending)).map((item) => [item.serial, item]))
   if (!ask.serials.every((serial) => found.get(serial)?.leased)) {
-    const problem = await problemWithSerials(cycle.tx, partition, ask.serials, 'extend_not_leased')
+    const ids = ask.serials.map((serial) => itemIdIn(partition, serial))
+    const problem = await firstProblem(cycle.tx, partition, ids, 'extend_not_leased')
     cycle.afterCommit(() => reject(problem ?? failure('store_write_failed')))
     return
   }
@@ -318,20 +321,6 @@ export function serialsOf(partition: Partition, ids: readonly string[]): number[
   return new Set(serials).size === serials.length ? serials : null
 }
 
-/** The first problem with items that are known by their serials. */
-export const problemWithSerials = (
-  session: Session,
-  partition: Partition,
-  serials: readonly number[],
-  notLeased: NotLeasedCode,
-): Promise<BartlebyError | null> =>
-  firstProblem(
-    session,
-    partition,
-    serials.map((serial) => itemIdIn(partition, serial)),
-    notLeased,
-  )
-
 /** Checks form, existence and lease of each id in turn; null when there is nothing wrong (any more). */
 export async function firstProblem(
   session: Session,
@@ -341,7 +330,16 @@ export async function firstProblem(
 ): Promise<BartlebyError | null> {
   const wellFormed = ids.filter((id) => checkKsuid(id) === null)
   const serials = wellFormed.flatMap((id) => serialFromId(partition.idPrefix, id) ?? [])
-  const marks = await readLeaseMarks(session, partition, serials)
+  return problemAmong(await readLeaseMarks(session, partition, serials), partition, ids, notLeased)
+}
+
+/** The same by marks that were read. */
+export function problemAmong(
+  marks: LeaseMarks,
+  partition: Partition,
+  ids: readonly string[],
+  notLeased: NotLeasedCode,
+): BartlebyError | null {
   const seen = new Set<number>()
   for (const id of ids) {
     const reason = checkKsuid(id)

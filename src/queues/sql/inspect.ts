@@ -153,12 +153,15 @@ const asItem = ({ laidAt, ...letter }: Awaited<ReturnType<typeof lyingFacts>>[nu
   caseId: null,
 })
 
+/** By serial, whether items that are queued are leased. */
+export type LeaseMarks = ReadonlyMap<number, boolean>
+
 /** Which of `serials` are queued, and whether they are leased. */
 export async function readLeaseMarks(
   session: Session,
   partition: Partition,
   serials: readonly number[],
-): Promise<Map<number, boolean>> {
+): Promise<LeaseMarks> {
   const { part, holdsLetters } = partition
   const rows = await session.rows<{ id: Integer; leased: Integer }>(readLeased, part, serials)
   const marks = new Map(rows.map((row) => [Number(row.id), Number(row.leased) === 1]))
