@@ -22,9 +22,9 @@ export type {
   Result,
   When,
 } from './kafka/processors/processor.ts'
-export type { CaptureResult } from './letters/captures.ts'
 export type { LetterFilter } from './letters/filter.ts'
 export type { ReportedFailure as FailureReport, ReportedTime } from './letters/in-process-report.ts'
+export type { CaptureResult } from './letters/intake.ts'
 export type * from './letters/letter.ts'
 export type { Letters } from './letters/letters.ts'
 export { migrateStore, Office, type OfficeOptions } from './office.ts'

@@ -14,7 +14,7 @@ class Bench {
   readonly gather: Gather<number, number>
   readonly #ends: (() => void)[] = []
 
-  constructor(options: GatherOptions = {}) {
+  constructor(options: GatherOptions<number> = {}) {
     this.gather = new Gather(async (batch) => {
       this.batches.push(batch)
       await new Promise<void>((resolve) => this.#ends.push(resolve))
@@ -90,6 +90,27 @@ describe('calls that are gathered', () => {
     expect(bench.batches.slice(3)).toEqual([[7]])
     await bench.endAll()
     expect(await Promise.all(calls)).toEqual([2, 4, 6, 8, 10, 12, 14])
+  })
+
+  it('are never in two batches at once when they are about the same, and keep their order', async () => {
+    const bench = new Bench({ atOnce: 2, most: 2, subjectsOf: (one) => [String(one % 10)] })
+    const calls = bench.do(1, 2, 11, 3, 4)
+    await endOfTurn()
+    expect(bench.batches).toEqual([[1, 2]])
+    await bench.end()
+    expect(bench.batches.slice(1)).toEqual([[11, 3], [4]])
+    await bench.endAll()
+    expect(await Promise.all(calls)).toEqual([2, 4, 22, 6, 8])
+  })
+
+  it('about the same are so many in a batch, unless one call alone is more', async () => {
+    const subjectsOf = (one: number) => Array<string>(one === 5 ? 3 : 1).fill(one < 9 ? 'same' : `${one}`)
+    const bench = new Bench({ mostOfSubject: 2, subjectsOf })
+    const calls = bench.do(9, 1, 10, 2, 3, 5, 11)
+    await endOfTurn()
+    await bench.endAll()
+    expect(bench.batches).toEqual([[9, 1, 10, 2], [3], [5, 11]])
+    expect(await Promise.all(calls)).toEqual([18, 2, 20, 4, 6, 10, 22])
   })
 
   it('are done one by one when their batch fails: only the one to blame fails', async () => {

@@ -7,13 +7,17 @@
  */
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 
-export interface GatherOptions {
+export interface GatherOptions<In = never> {
   /** How many batches may be under way at the same time. Default 1. */
   readonly atOnce?: number
   /** How many calls make a batch at most. Default 1,000. */
   readonly most?: number
   /** How much a batch may weigh; one call alone may weigh more. */
   readonly mostWeight?: number
+  /** What a call is about. No two batches are about the same at once: they would wait for each other, or for ever. Default: nothing. */
+  readonly subjectsOf?: (one: In) => readonly string[]
+  /** How often a batch may be about the same; one call alone may be more often. */
+  readonly mostOfSubject?: number
   /** Whether an error would meet every call alone too, as when the store is away. Default: none would. */
   readonly meetsAll?: (error: unknown) => boolean
 }
@@ -21,24 +25,29 @@ export interface GatherOptions {
 interface Call<In, Out> {
   readonly one: In
   readonly weight: number
+  readonly subjects: readonly string[]
   readonly resolve: (out: Out) => void
   readonly reject: (error: unknown) => void
 }
 
 export class Gather<In, Out> {
   readonly #perform: (batch: readonly In[]) => Promise<readonly Out[]>
-  readonly #options: Required<GatherOptions>
+  readonly #options: Required<GatherOptions<In>>
   #calls: Call<In, Out>[] = []
+  /** What the batches that are under way are about. */
+  readonly #subjects = new Set<string>()
   readonly #underWay = new Set<Promise<void>>()
   #isAboutToBegin = false
 
   /** `perform` does a batch and gives the result of each of its calls, in their order. */
-  constructor(perform: (batch: readonly In[]) => Promise<readonly Out[]>, options: GatherOptions = {}) {
+  constructor(perform: (batch: readonly In[]) => Promise<readonly Out[]>, options: GatherOptions<In> = {}) {
     this.#perform = perform
     this.#options = {
       atOnce: 1,
       most: 1_000,
       mostWeight: Number.POSITIVE_INFINITY,
+      subjectsOf: () => [],
+      mostOfSubject: Number.POSITIVE_INFINITY,
       meetsAll: () => false,
       ...options,
     }
@@ -46,8 +55,9 @@ export class Gather<In, Out> {
 
   /** Does one, together with others that come at the same time. */
   do(one: In, weight = 1): Promise<Out> {
+    const subjects = this.#options.subjectsOf(one)
     return new Promise((resolve, reject) => {
-      this.#calls.push({ one, weight, resolve, reject })
+      this.#calls.push({ one, weight, subjects, resolve, reject })
       this.#beginSoon()
     })
   }
@@ -71,8 +81,13 @@ export class Gather<In, Out> {
   #begin(): void {
     while (this.#calls.length > 0 && this.#underWay.size < this.#options.atOnce) {
       const batch = this.#take()
+      // The next is about what is under way, and begins at the end of that.
+      if (batch.length === 0) return
+      const subjects = batch.flatMap((call) => call.subjects)
+      for (const subject of subjects) this.#subjects.add(subject)
       const run = this.#run(batch).finally(() => {
         this.#underWay.delete(run)
+        for (const subject of subjects) this.#subjects.delete(subject)
         this.#beginSoon()
       })
       this.#underWay.add(run)
@@ -80,12 +95,20 @@ export class Gather<In, Out> {
   }
 
   #take(): readonly Call<In, Out>[] {
-    const { most, mostWeight } = this.#options
+    const { most, mostWeight, mostOfSubject } = this.#options
+    const times = new Map<string, number>()
     let count = 0
     let weight = 0
-    for (const call of this.#calls) {
+    for (const { subjects, ...call } of this.#calls) {
       weight += call.weight
-      if (count === most || (count > 0 && weight > mostWeight)) break
+      let mostTimes = 0
+      for (const subject of subjects) {
+        const time = (times.get(subject) ?? 0) + 1
+        times.set(subject, time)
+        mostTimes = Math.max(mostTimes, time)
+      }
+      const isFull = count === most || weight > mostWeight || mostTimes > mostOfSubject
+      if ((isFull && count > 0) || subjects.some((subject) => this.#subjects.has(subject))) break
       count += 1
     }
     const batch = this.#calls.slice(0, count)

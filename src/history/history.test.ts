@@ -118,6 +118,27 @@ describe.each(stores)('the history on $name', (store) => {
       expect(durations).toEqual([0, 1, 2, 3, 4])
     })
 
+    it.each([
+      ['inputs', { input: { long: 'x'.repeat(6_000_000) } }],
+      ['errors', { status: 'Failed', error: 'x'.repeat(6_000_000) }],
+    ] as const)('shares no transaction with too many large %s', async (_, large) => {
+      let transactions = 0
+      db.onCall(({ verb }) => {
+        if (verb === 'history.record') transactions++
+      })
+      await Promise.all(Array.from({ length: 3 }, () => history.record(report(large))))
+      expect(transactions).toBeGreaterThanOrEqual(2)
+    })
+
+    it('is refused when its input has no JSON, and nobody else with it', async () => {
+      const round: Record<string, unknown> = {}
+      round.itself = round
+      const results = await Promise.allSettled(
+        [report({ input: round }), report()].map((one) => history.record(one)),
+      )
+      expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
+    })
+
     it('is refused when its engine or operation is not defined', async () => {
       const refused = (rest: Partial<RunReport>, code: string) =>
         expect(history.record(report(rest))).rejects.toMatchObject({ code })

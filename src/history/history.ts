@@ -4,17 +4,18 @@ import { failure } from '../core/errors.ts'
 import type { Gather } from '../core/gather.ts'
 import { decodePageToken, encodePageToken } from '../core/page-token.ts'
 import type { Database } from '../db/database.ts'
-import { type Ask, gatherAnswers, WEIGHT_OF_LETTER } from '../letters/gathered-answers.ts'
-import type { Answer, OnceKey } from '../letters/idempotency.ts'
+import { type Ask, gatherAnswers, weightOf } from '../db/gathered-answers.ts'
+import type { Answer, Moment, OnceKey } from '../db/idempotency.ts'
 import type { HistoryDetail, HistoryFilter, HistoryPage, KnownEngines } from './entry.ts'
 import { getHistory } from './get.ts'
 import {
   entriesOfSources,
   fileReports,
-  insistOnError,
   type KnownEntries,
+  type ReadReport,
   type Recorded,
   type RunReport,
+  readRun,
 } from './intake.ts'
 import { type HistoryCursor, listHistory } from './list.ts'
 
@@ -28,7 +29,7 @@ export interface PageRequest {
 
 /** A report, and what is answered once it is on record. */
 interface RecordAsk extends Ask {
-  readonly report: RunReport
+  readonly report: ReadReport
   answer(recorded: Recorded): Answer
 }
 
@@ -41,7 +42,8 @@ export class History {
     this.#db = db
     this.#engines = engines
     const reportsOf = (asks: readonly RecordAsk[]) => asks.map(({ report }) => report)
-    this.#records = gatherAnswers<RecordAsk, KnownEntries>(db, clock, 'history.record', {
+    this.#records = gatherAnswers<RecordAsk, Moment, KnownEntries>(db.dialect, {
+      within: (act) => db.transaction('history.record', (tx) => act({ tx, now: clock.now() })),
       look: ({ tx }, asks) => entriesOfSources(tx, reportsOf(asks)),
       act: async ({ tx, now }, asks, known) => {
         const recorded = await fileReports(tx, reportsOf(asks), now, known)
@@ -86,14 +88,11 @@ export class History {
   ): Promise<Answer> {
     this.#engines.check(report.engine)
     this.#engines.checkOwnOperation(report.engine, report.operation)
-    insistOnError(report)
-    const weight = WEIGHT_OF_LETTER + lengthOf(report.input) + lengthOf(report.output)
-    return this.#records.do({ once, report, answer }, weight)
+    const read = readRun(report)
+    const { input, output, error } = read
+    return this.#records.do({ once, report: read, answer }, weightOf(input, output, error))
   }
 }
-
-const lengthOf = (value: unknown): number =>
-  typeof value === 'string' || value instanceof Uint8Array ? value.length : 0
 
 /** What a token is bound to. */
 function tokenFilters({ from, to, ...texts }: HistoryFilter): Record<string, string> {

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import type { Instant } from '../core/clock.ts'
 import { refuse } from '../core/errors.ts'
 import { formatRowKey } from '../core/row-key.ts'
+import { sourceName } from '../core/source-name.ts'
 import { sql, type Transaction } from '../db/database.ts'
 import { filledUp, rowsGiven, runGivenAtCommit } from '../db/idioms.ts'
 import type { HistorySummary } from './entry.ts'
@@ -32,6 +33,12 @@ export interface RunReport {
   readonly sourceId?: string | null
 }
 
+/** A report whose input and output are as they will be kept. */
+export interface ReadReport extends RunReport {
+  readonly input: Uint8Array | null
+  readonly output: Uint8Array | null
+}
+
 /** The instance of what concerns none in particular. */
 const PUBLISHER = 'publisher'
 
@@ -42,7 +49,7 @@ export interface Recorded {
 }
 
 /** Source ids that are known, each by one step into the primary key. */
-const readKnown = sql(
+const readKnownSources = sql(
   'history.knownSources',
   `SELECT given.engine AS engine, given.source_id AS source_id
    FROM unnest($1::text[], $2::text[]) AS given (engine, source_id)
@@ -67,8 +74,14 @@ const insertSources = sql(
    FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::int[]) AS given (engine, source_id, created_at, history_id, series)`,
 )
 
+/** The report with what will be kept of it. */
+export function readRun(report: RunReport): ReadReport {
+  insistOnError(report)
+  return { ...report, input: contentOf(report.input), output: contentOf(report.output) }
+}
+
 /** Refuses a failure without a word about it: nobody could tell later what failed. */
-export function insistOnError({ status, error = null }: RunReport): void {
+function insistOnError({ status, error = null }: RunReport): void {
   if (status !== 'Failed' || (error !== null && error.trim() !== '')) return
   const what = error === null ? 'it is missing' : 'it is blank'
   throw refuse('error', `${what}; a record with status Failed says what failed`)
@@ -77,13 +90,15 @@ export function insistOnError({ status, error = null }: RunReport): void {
 /** Files reports, each unless its source id is known. Gives the entry of each, in their order. */
 export async function fileReports(
   tx: Transaction,
-  reports: readonly RunReport[],
+  reports: readonly ReadReport[],
   now: Instant,
   known: KnownEntries,
 ): Promise<readonly Recorded[]> {
   // A report without a source id is like no other.
-  const names = reports.map((report, place) => nameOf(report) ?? place)
-  const fresh = new Map<string | number, RunReport>()
+  const names = reports.map(({ engine, sourceId = null }, place) =>
+    sourceId === null ? place : sourceName({ engine, sourceId }),
+  )
+  const fresh = new Map<string | number, ReadReport>()
   for (const [place, name] of names.entries()) {
     const report = reports[place]
     if (report !== undefined && !known.has(name) && !fresh.has(name)) fresh.set(name, report)
@@ -103,13 +118,11 @@ export async function fileReports(
 /** Records what is new. */
 async function record(
   tx: Transaction,
-  reports: readonly RunReport[],
+  reports: readonly ReadReport[],
   now: Instant,
 ): Promise<HistorySummary[]> {
   const entries = reports.map((report) => ({
     ...report,
-    input: contentOf(report.input),
-    output: contentOf(report.output),
     instanceId: report.instanceId ?? PUBLISHER,
     correlationId: report.correlationId ?? randomUUID(),
     createdAt: now,
@@ -119,11 +132,16 @@ async function record(
     const row = rows[i]
     if (row === undefined) throw new Error('an entry that was just recorded is not there')
     const { createdAt, id, series } = row
-    return sourceId === null
-      ? []
-      : { engine, source_id: sourceId, created_at: createdAt, history_id: id, series }
+    const source = { engine, source_id: sourceId, created_at: createdAt, history_id: id, series }
+    return sourceId === null ? [] : { name: sourceName({ engine, sourceId }), source }
   })
-  runGivenAtCommit(tx, insertSources, sources)
+  // In one order, whoever writes them: of two servers one waits, and not both.
+  sources.sort((a, b) => (a.name < b.name ? -1 : 1))
+  runGivenAtCommit(
+    tx,
+    insertSources,
+    sources.map(({ source }) => source),
+  )
   return rows.flatMap(({ id }, i) => {
     const entry = entries[i]
     if (entry === undefined) return []
@@ -161,17 +179,17 @@ export async function entriesOfSources(
   const asked = reports.flatMap(({ engine, sourceId = null }) =>
     sourceId === null ? [] : { engine, source_id: sourceId },
   )
-  const known = await rowsGiven<{ engine: string; source_id: string }>(tx, readKnown, filledUp(tx, asked))
+  const known = await rowsGiven<{ engine: string; source_id: string }>(
+    tx,
+    readKnownSources,
+    filledUp(tx, asked),
+  )
   if (known.length === 0) return new Map()
   const labels = await readSeriesLabels(tx)
   const entries = new Map<unknown, HistorySummary>()
   for (const { engine, source_id: sourceId } of known) {
     const [row] = await tx.rows<SummaryRow>(readBySource, engine, sourceId)
-    if (row !== undefined) entries.set(nameOf({ engine, sourceId }), summaryOf(row, labels))
+    if (row !== undefined) entries.set(sourceName({ engine, sourceId }), summaryOf(row, labels))
   }
   return entries
 }
-
-/** No engine has a space in its name. */
-const nameOf = ({ engine, sourceId = null }: Pick<RunReport, 'engine' | 'sourceId'>): string | null =>
-  sourceId === null ? null : `${engine} ${sourceId}`

@@ -7,16 +7,16 @@ import { failure } from '../core/errors.ts'
 import { ZERO_TIME } from '../core/timestamp.ts'
 import type { Xid } from '../core/xid.ts'
 import type { Database, Session, Transaction } from '../db/database.ts'
+import { type Answer, answerOnce, keptAnswer, type OnceKey } from '../db/idempotency.ts'
 import { historyOfLetter, type LetterEvent } from '../history/of-letter.ts'
 import type { Run } from '../work/run.ts'
 import { runFields } from '../work/view.ts'
-import { type CaptureResult, Captures } from './captures.ts'
 import { findLetter, lockLetter, readFailures, readLetter } from './detail.ts'
 import type { Registers } from './drawers.ts'
 import { expiryKind, expiryRequest } from './expire.ts'
 import type { LetterFilter } from './filter.ts'
-import { type Answer, answerOf, answerOnce, type OnceKey } from './idempotency.ts'
 import { inProcessReport, type ReportedFailure } from './in-process-report.ts'
+import { type CaptureResult, ReportIntake } from './intake.ts'
 import { Ledger } from './ledger.ts'
 import type {
   Edit,
@@ -109,7 +109,7 @@ export class Letters {
   readonly #sources: ReadonlyMap<SourceName, LetterSource>
   readonly #retentionDays: number
   readonly #runs: OfficeRuns
-  readonly #captures: Captures
+  readonly #intake: ReportIntake
 
   constructor(db: Database, clock: Clock, options: LettersOptions) {
     const { registers, sources, engines, runs } = options
@@ -122,7 +122,7 @@ export class Letters {
     runs.define(expiryKind(sources))
     this.ledger = new Ledger(db, clock, engines)
     const sourceOf = this.#sourceOf.bind(this)
-    this.#captures = new Captures(db, clock, { registers, engines, sourceOf })
+    this.#intake = new ReportIntake(db, clock, { registers, engines, sourceOf })
   }
 
   /** A page of the letters that match, the newest failure first. A letter that is there for a whole walk is in it once. */
@@ -164,7 +164,7 @@ export class Letters {
     reports: readonly FailureReport[],
     answer: (results: readonly CaptureResult[]) => Answer,
   ): Promise<Answer> {
-    return this.#captures.file({ once, reports, answer })
+    return this.#intake.file({ once, reports, answer })
   }
 
   /** Sends a pending letter back to where it came from. */
@@ -259,7 +259,7 @@ export class Letters {
   async onceDone(once: OnceKey | null, act: () => Promise<Answer>): Promise<Answer> {
     if (once === null) return act()
     const known = await this.#db.session('idempotency.read', (session) =>
-      answerOf(session, once, this.#clock.now()),
+      keptAnswer(session, once, this.#clock.now()),
     )
     if (known !== null) return known
     const answer = await act()

@@ -47,6 +47,14 @@ export interface FailureReport {
   readonly actor: string
 }
 
+/** Whether reports about one source id tell of one failure: the second is a repetition then. */
+export const isSameFailure = (a: FailureReport, b: FailureReport): boolean =>
+  a.lastFailureAt === b.lastFailureAt &&
+  (a.lastFailureAt !== null || a.dequeueCount === b.dequeueCount) &&
+  a.errorMessage === b.errorMessage &&
+  a.errorClass === b.errorClass &&
+  a.errorStack === b.errorStack
+
 /** What letters need to know about engines. */
 export interface EngineNames {
   /** Refuses an engine that no letter can be filed under. */

@@ -7,12 +7,12 @@
  */
 import { type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import { forgetKeys } from '../db/idempotency.ts'
 import { elapsedMs, keepRunRow } from '../history/record.ts'
 import { FROM_THE_OLDEST, forgetSources, removeHistory } from '../history/retention.ts'
 import type { Run, Step } from '../work/run.ts'
 import { forgetActivity } from './activity.ts'
 import { removeEmptyDrawers, stretchOf } from './empty-drawers.ts'
-import { forgetKeys } from './idempotency.ts'
 import { type Letter, OFFICE } from './letter.ts'
 import { LANE_START, type Lane, removeBatch } from './removal.ts'
 import type { OfficeRuns } from './runs.ts'

@@ -4,7 +4,7 @@ import { failure, refuse } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { type Xid, Xids } from '../core/xid.ts'
 import type { Database, Session } from '../db/database.ts'
-import { type Answer, answerOf, answerOnce, dropKey, type OnceKey } from '../letters/idempotency.ts'
+import { type Answer, answerOnce, dropKey, keptAnswer, type OnceKey } from '../db/idempotency.ts'
 import type { SourceName } from '../letters/letter.ts'
 import type { EngineNames } from '../letters/report.ts'
 import type { OfficeRuns } from '../letters/runs.ts'
@@ -145,7 +145,7 @@ export class Redrives {
     const { db, clock, engines } = this.#options
     const { selection, action, queue } = request
     const isKnown = async (session: Session): Promise<Answer | null> =>
-      once === null ? null : answerOf(session, once, clock.now())
+      once === null ? null : keptAnswer(session, once, clock.now())
     const known = await db.session('idempotency.read', isKnown)
     if (known !== null) return this.#planned(plannedIn(known), once)
     if (selection.by === 'filter' && selection.filter.engine !== undefined)

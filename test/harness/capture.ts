@@ -1,6 +1,7 @@
 /** Reports that tests file in transactions of their own, about source ids that have no letters yet. */
-import { captureReports } from '../../src/letters/captures.ts'
+
 import type { Registers } from '../../src/letters/drawers.ts'
+import { captureReports } from '../../src/letters/intake.ts'
 import type { LetterId } from '../../src/letters/letter.ts'
 import type { FailureReport } from '../../src/letters/report.ts'
 import type { OfficeWork } from '../../src/letters/work.ts'

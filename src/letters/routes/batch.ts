@@ -8,7 +8,7 @@ import { type ApiCall, type ApiRequest, onceKeyOf } from '../../http/api-routes.
 import { describeCall } from '../../http/describe-api.ts'
 import { errorFields } from '../../http/envelope.ts'
 import { isObject, type JsonObject, refuseNulls, refuseUnknownFields } from '../../http/json-body.ts'
-import type { CaptureResult } from '../captures.ts'
+import type { CaptureResult } from '../intake.ts'
 import type { Letters } from '../letters.ts'
 import { type FailureReport, type ReportContext, readReport } from '../report.ts'
 import { CAPTURED, MOST_REPORTS, REPORT, REPORTS } from './describe.ts'

@@ -1,6 +1,7 @@
 /** The calls of `/api/dlq`: list, look at, capture, change, retry and expire letters. */
 import type { Clock } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
+import type { Answer } from '../../db/idempotency.ts'
 import { type ApiAnswer, type ApiCall, type ApiRequest, onceKeyOf } from '../../http/api-routes.ts'
 import { requireKafka } from '../../http/auth.ts'
 import { describeCall, pageOf } from '../../http/describe-api.ts'
@@ -13,7 +14,6 @@ import {
 } from '../../http/json-body.ts'
 import { flagOf, limitOf } from '../../http/query.ts'
 import { RUN } from '../../work/view.ts'
-import type { Answer } from '../idempotency.ts'
 import { type LetterStatus, type Retry, STATUSES } from '../letter.ts'
 import type { LetterKey, Letters } from '../letters.ts'
 import { optionalPayload } from '../payload.ts'

@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { failure, refuse } from '../../core/errors.ts'
 import { encodePageToken } from '../../core/page-token.ts'
 import { parseXid, type Xid } from '../../core/xid.ts'
+import { answerOnce } from '../../db/idempotency.ts'
 import {
   type ApiAnswer,
   type ApiCall,
@@ -16,7 +17,6 @@ import { type Caller, requireKafka } from '../../http/auth.ts'
 import { describeCall } from '../../http/describe-api.ts'
 import { type JsonObject, refuseUnknownFields } from '../../http/json-body.ts'
 import { limitOf, type Query } from '../../http/query.ts'
-import { answerOnce } from '../../letters/idempotency.ts'
 import { shown } from '../../letters/routes/parameters.ts'
 import { placeOf } from '../../work/routes.ts'
 import type { RedriveCommand } from '../commands.ts'

@@ -1,12 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { noting } from '../../test/harness/counted-statements.ts'
 import { LetterStore } from '../../test/harness/letter-store.ts'
 import { sizeOf } from '../../test/harness/limits.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { later } from '../core/clock.ts'
+import { type Integer, sql } from '../db/database.ts'
 import { verifyStore } from '../verify/verify.ts'
+import { captureReports } from './intake.ts'
 import type { FailureReport } from './report.ts'
+import { inOffice } from './work.ts'
 
 const AT_ONCE = sizeOf(40, 400)
+
+const readDeadlocks = sql('test.deadlocks', {
+  postgres: 'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()',
+  sqlite: '',
+})
 
 describe.each(stores)('captures at the same time on $name', (kind) => {
   let store: LetterStore
@@ -51,6 +60,45 @@ describe.each(stores)('captures at the same time on $name', (kind) => {
     const { items } = await store.letters.list({}, { limit: 100 })
     const listed = new Map(items.map((letter) => [letter.sourceId, letter]))
     expect(results.map(({ letter }) => letter)).toEqual(given.map(({ sourceId }) => listed.get(sourceId)))
+  })
+
+  it.each([
+    ['headers', { headers: Buffer.from(`{"long":"${'x'.repeat(6_000_000)}"}`) }],
+    ['messages', { errorMessage: 'x'.repeat(6_000_000) }],
+    ['stacks', { errorStack: 'x'.repeat(6_000_000) }],
+  ])('share no transaction with too many large %s', async (_, large) => {
+    transactions = 0
+    await captureAll(reports(3, large))
+    expect(transactions).toBeGreaterThanOrEqual(2)
+  })
+
+  it('of one failure are one look, however many there are', async () => {
+    const [report] = reports(1)
+    if (report === undefined) throw new Error('there is no report')
+    const asked: string[] = []
+    const nothing = { known: new Map(), queues: new Map() }
+    const desk = { registers: store.registers, sourceOf: () => store.queues.letterSource('http') }
+    const captured = await inOffice(store.db, store.clock, 'test', (work) =>
+      captureReports(noting(work, asked), desk, Array<FailureReport>(200).fill(report), nothing),
+    )
+    expect(captured.map(({ created }) => created)).toEqual(captured.map((_, i) => i === 0))
+    expect(new Set(captured.map(({ id }) => id)).size).toBe(1)
+    expect(asked.length).toBeLessThan(20)
+  })
+
+  it('of one source id are in transactions of their own after twenty', async () => {
+    const [report] = reports(1)
+    if (report === undefined) throw new Error('there is no report')
+    const at = store.clock.now()
+    transactions = 0
+    await captureAll(
+      Array.from({ length: 60 }, (_, i) => ({ ...report, lastFailureAt: later(at, BigInt(i)) })),
+    )
+    expect(transactions).toBeGreaterThanOrEqual(3)
+    const [letter] = (await captureAll([report])).map((result) => result.letter)
+    expect(letter?.dequeueCount).toBeGreaterThan(0)
+    const file = await store.letters.get(letter ?? { engine: '', rowKey: '' })
+    expect(file.failures).toHaveLength(60)
   })
 
   it('do not fail with one that cannot be filed', async () => {
@@ -126,5 +174,31 @@ describe.each(stores)('the same reports by two servers at once on $name', (kind)
     await one.close()
     await other.close()
     await place.dispose()
+  })
+})
+
+describe.runIf(stores.some(({ name }) => name === 'postgres'))('batches of one server', () => {
+  it('never wait for each other in a circle', async () => {
+    const kind = stores.find(({ name }) => name === 'postgres')
+    if (kind === undefined) throw new Error('there is no PostgreSQL')
+    const store = await LetterStore.open(kind)
+    for (let round = 0; round < 5; round++) {
+      const given = Array.from({ length: AT_ONCE }, () => store.report())
+      const ask = (reports: readonly FailureReport[]) =>
+        store.letters.captureOnce(null, reports, (results) => ({
+          status: 200,
+          body: results.filter(({ created }) => created).length,
+        }))
+      const first = ask(given)
+      // The first is under way.
+      await new Promise(setImmediate)
+      const answers = await Promise.all([first, ask(given.toReversed())])
+      expect(answers.map(({ body }) => body)).toEqual([AT_ONCE, 0])
+    }
+    const waited = await store.db.session('test', (session) =>
+      session.rows<{ deadlocks: Integer }>(readDeadlocks),
+    )
+    await store.close()
+    expect(waited.map(({ deadlocks }) => Number(deadlocks))).toEqual([0])
   })
 })

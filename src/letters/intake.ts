@@ -6,19 +6,20 @@ import type { Clock } from '../core/clock.ts'
 import { textBytes } from '../core/content.ts'
 import type { Gather } from '../core/gather.ts'
 import { formatRowKey } from '../core/row-key.ts'
+import { sourceName } from '../core/source-name.ts'
 import { type Database, type Integer, sql, type Transaction } from '../db/database.ts'
+import { type Ask, gatherAnswers, weightOf } from '../db/gathered-answers.ts'
+import type { Answer } from '../db/idempotency.ts'
 import { filledUp, rowsGiven } from '../db/idioms.ts'
 import { bury, PLAIN_RECORD } from './bury.ts'
 import { type DeathNote, type GivenDeath, takingGiven } from './capture.ts'
 import { readSummaries } from './detail.ts'
 import type { Registers } from './drawers.ts'
-import { type Ask, gatherAnswers, WEIGHT_OF_LETTER } from './gathered-answers.ts'
-import type { Answer } from './idempotency.ts'
 import { type LetterId, type LetterSummary, letterId, type SourceName } from './letter.ts'
-import type { EngineNames, FailureReport } from './report.ts'
+import { type EngineNames, type FailureReport, isSameFailure } from './report.ts'
 import { reportAgain } from './report-again.ts'
 import type { LetterSource } from './source.ts'
-import type { OfficeWork } from './work.ts'
+import { inOffice, type OfficeWork } from './work.ts'
 
 /** What captures are filed with. */
 export interface CaptureDesk {
@@ -39,7 +40,10 @@ export interface CaptureAsk extends Ask {
   answer(results: readonly CaptureResult[]): Answer
 }
 
-export class Captures {
+/** Different failures of one source id that one transaction has: they are filed one after the other. */
+export const MOST_OF_SOURCE_ID = 20
+
+export class ReportIntake {
   readonly #desk: CaptureDesk
   readonly #engines: Pick<EngineNames, 'check' | 'queueOf'>
   readonly #gather: Gather<CaptureAsk, Answer>
@@ -51,17 +55,29 @@ export class Captures {
   ) {
     this.#desk = desk
     this.#engines = engines
-    this.#gather = gatherAnswers(db, clock, 'letters.capture', {
-      look: (work, asks) => this.#look(work, asks),
-      act: (work, asks, seen) => this.#file(work, asks, seen),
-    })
+    this.#gather = gatherAnswers<CaptureAsk, OfficeWork, Seen>(
+      db.dialect,
+      {
+        within: (act) => inOffice(db, clock, 'letters.capture', act),
+        look: (work, asks) => this.#look(work, asks),
+        act: (work, asks, seen) => this.#file(work, asks, seen),
+      },
+      {
+        subjectsOf: ({ reports }) => reports.map(sourceName),
+        mostOfSubject: MOST_OF_SOURCE_ID,
+      },
+    )
   }
 
   /** Files the reports. When this returns, they are durable. */
   async file(ask: CaptureAsk): Promise<Answer> {
     for (const { engine } of ask.reports) this.#engines.check(engine)
-    const weight = ask.reports.reduce((sum, { payload }) => sum + payload.length + WEIGHT_OF_LETTER, 0)
-    return this.#gather.do(ask, weight)
+    const weightOfReport = ({ payload, headers, errorClass, errorMessage, errorStack }: FailureReport) =>
+      weightOf(payload, headers, errorClass, errorMessage, errorStack)
+    return this.#gather.do(
+      ask,
+      ask.reports.reduce((sum, report) => sum + weightOfReport(report), 0),
+    )
   }
 
   async #look({ tx }: OfficeWork, asks: readonly CaptureAsk[]): Promise<Seen> {
@@ -111,11 +127,12 @@ export interface Captured {
 }
 
 /** Letters of source ids, each by one step into letters_by_source. */
-const LETTER = 'SELECT id FROM bartleby.letters WHERE engine = given.engine AND source_id = given.source_id'
+const OF_SOURCE_ID =
+  'SELECT id FROM bartleby.letters WHERE engine = given.engine AND source_id = given.source_id'
 const readBySource = sql(
   'letters.bySource',
-  `SELECT given.engine AS engine, given.source_id AS source_id, (${LETTER}) AS id
-   FROM unnest($1::text[], $2::text[]) AS given (engine, source_id) WHERE (${LETTER}) IS NOT NULL`,
+  `SELECT given.engine AS engine, given.source_id AS source_id, (${OF_SOURCE_ID}) AS id
+   FROM unnest($1::text[], $2::text[]) AS given (engine, source_id) WHERE (${OF_SOURCE_ID}) IS NOT NULL`,
 )
 
 /** Files reports, those about one source id one after the other. Gives the letter of each. */
@@ -128,11 +145,17 @@ export async function captureReports(
   const captured = new Map<number, Captured>()
   let known: KnownLetters | null = seen
   // Retention may remove a letter between two looks at it: then its report is in the next round.
-  for (let rest = [...reports.keys()]; rest.length > 0; rest = rest.filter((place) => !captured.has(place))) {
-    const round = firstOfEach(reports, rest)
-    const there: KnownLetters = known ?? (await lettersOf(work.tx, [...round.values()]))
+  for (let rest = [...reports.entries()]; rest.length > 0; rest = rest.filter(([i]) => !captured.has(i))) {
+    const groups = Map.groupBy(rest, ([, report]) => sourceName(report))
+    const round = [...groups.values()].flatMap(([first]) => (first === undefined ? [] : [first]))
+    const there: KnownLetters =
+      known ??
+      (await lettersOf(
+        work.tx,
+        round.map(([, report]) => report),
+      ))
     known = null
-    const fresh = [...round].filter(([, report]) => !there.has(nameOf(report)))
+    const fresh = round.filter(([, report]) => !there.has(sourceName(report)))
     const filed = await fileNew(
       work,
       desk.registers,
@@ -143,34 +166,21 @@ export async function captureReports(
       const one = filed[i]
       if (one !== undefined) captured.set(place, one)
     }
-    const again = [...round].flatMap(([place, report]) => {
-      const id = there.get(nameOf(report))
+    const again = round.flatMap(([place, report]) => {
+      const id = there.get(sourceName(report))
       return id === undefined ? [] : { place, id, report }
     })
     const left = await reportAgain(work, desk, again)
     for (const { place, id } of again)
       if (left.has(id)) captured.set(place, { id, created: false, letter: null })
+    for (const [[place, first] = [-1, null], ...others] of groups.values()) {
+      const id = captured.get(place)?.id
+      if (first === null || id === undefined) continue
+      for (const [twin, report] of others)
+        if (isSameFailure(first, report)) captured.set(twin, { id, created: false, letter: null })
+    }
   }
   return [...reports.keys()].flatMap((place) => captured.get(place) ?? [])
-}
-
-/** No engine has a space in its name. */
-const nameOf = ({ engine, sourceId }: Pick<FailureReport, 'engine' | 'sourceId'>): string =>
-  `${engine} ${sourceId}`
-
-/** The first report about each source id, by its place. */
-function firstOfEach(
-  reports: readonly FailureReport[],
-  places: readonly number[],
-): ReadonlyMap<number, FailureReport> {
-  const first = new Map<string, readonly [number, FailureReport]>()
-  for (const place of places) {
-    const report = reports[place]
-    if (report === undefined) continue
-    const name = nameOf(report)
-    if (!first.has(name)) first.set(name, [place, report])
-  }
-  return new Map(first.values())
 }
 
 /** The letters that there are. */
@@ -179,7 +189,7 @@ async function lettersOf(tx: Transaction, reports: readonly FailureReport[]): Pr
   type Row = { readonly engine: string; readonly source_id: string; readonly id: Integer }
   const rows = await rowsGiven<Row>(tx, readBySource, filledUp(tx, asked))
   return new Map(
-    rows.map(({ engine, source_id: sourceId, id }) => [nameOf({ engine, sourceId }), letterId(id)]),
+    rows.map(({ engine, source_id: sourceId, id }) => [sourceName({ engine, sourceId }), letterId(id)]),
   )
 }
 

@@ -2,12 +2,10 @@
  * Calls that share a transaction with others, and whose first answer is given again under their idempotency keys. Whatever arrives
  * while a transaction is under way is in the next one; a call that cannot be done is tried again alone, so that it fails nobody else.
  */
-import type { Clock } from '../core/clock.ts'
-import { Gather } from '../core/gather.ts'
-import { type Database, StoreUnavailable, sql } from '../db/database.ts'
-import { filledUp, rowsGiven, runGivenAtCommit } from '../db/idioms.ts'
-import { type Answer, answerOf, dropKey, type OnceKey, scopeOf } from './idempotency.ts'
-import { inOffice, type OfficeWork } from './work.ts'
+import { Gather, type GatherOptions } from '../core/gather.ts'
+import { type Dialect, StoreUnavailable, sql } from './database.ts'
+import { type Answer, dropKey, keptAnswer, type Moment, type OnceKey, scopeOf } from './idempotency.ts'
+import { filledUp, rowsGiven, runGivenAtCommit } from './idioms.ts'
 
 /** A call that may be made again. */
 export interface Ask {
@@ -17,32 +15,38 @@ export interface Ask {
 
 /** What one transaction takes: about 16 MB, or a thousand letters, which are some 50 ms on SQLite. */
 const MOST_WEIGHT = 16_000_000
-export const WEIGHT_OF_LETTER = 16_000
+const WEIGHT_OF_ROW = 16_000
+
+/** What the parts of one row that is written weigh: about as many bytes as they have, and what each row takes. */
+export const weightOf = (...parts: readonly (string | Uint8Array | null | undefined)[]): number =>
+  parts.reduce((sum, part) => sum + (part?.length ?? 0), WEIGHT_OF_ROW)
 
 /** What is done with the calls of one transaction. */
-export interface Acting<One, Seen> {
+export interface Acting<One, Work extends Moment, Seen> {
+  /** Runs a transaction. */
+  within<T>(act: (work: Work) => Promise<T>): Promise<T>
   /** Reads what is needed of the store, in one flight with the look for keys. */
-  look(work: OfficeWork, asks: readonly One[]): Promise<Seen>
+  look(work: Work, asks: readonly One[]): Promise<Seen>
   /** Gives an answer for each, in their order; some of those that were looked for may have theirs. */
-  act(work: OfficeWork, asks: readonly One[], seen: Seen): Promise<readonly Answer[]>
+  act(work: Work, asks: readonly One[], seen: Seen): Promise<readonly Answer[]>
 }
 
-/** Calls that are done together. Their weight is in bytes, with `WEIGHT_OF_LETTER` for whatever is written. */
-export const gatherAnswers = <One extends Ask, Seen>(
-  db: Database,
-  clock: Clock,
-  verb: string,
-  acting: Acting<One, Seen>,
+/** Calls that are done together. Their weight is that of all rows that they write. */
+export const gatherAnswers = <One extends Ask, Work extends Moment, Seen>(
+  dialect: Dialect,
+  acting: Acting<One, Work, Seen>,
+  options: Pick<GatherOptions<One>, 'subjectsOf' | 'mostOfSubject'> = {},
 ): Gather<One, Answer> =>
-  new Gather((asks) => inOffice(db, clock, verb, (work) => answerEachOnce(work, asks, acting)), {
+  new Gather((asks) => acting.within((work) => answerEachOnce(work, asks, acting)), {
+    ...options,
     // While PostgreSQL works on one, the next is made ready.
-    atOnce: db.dialect === 'postgres' ? 2 : 1,
+    atOnce: dialect === 'postgres' ? 2 : 1,
     mostWeight: MOST_WEIGHT,
     meetsAll: (error) => error instanceof StoreUnavailable,
   })
 
 /** Keys that are there, each by one step into the primary key. */
-const readKnown = sql(
+const readKnownKeys = sql(
   'idempotency.known',
   `SELECT given.scope AS scope, given.key AS key FROM unnest($1::text[], $2::text[]) AS given (scope, key)
    WHERE (SELECT 1 FROM bartleby.idempotency_keys AS known
@@ -57,26 +61,26 @@ const insertAnswers = sql(
 )
 
 /** Does the calls whose keys were not answered before, each key once; of the others the answer is there. */
-async function answerEachOnce<One extends Ask, Seen>(
-  work: OfficeWork,
+async function answerEachOnce<One extends Ask, Work extends Moment, Seen>(
+  work: Work,
   asks: readonly One[],
-  { look, act }: Acting<One, Seen>,
+  { look, act }: Pick<Acting<One, Work, Seen>, 'look' | 'act'>,
 ): Promise<readonly Answer[]> {
   const { tx, now } = work
   // A call without a key is like no other.
-  const names = asks.map(({ once }, place) => (once === null ? place : nameOf(once)))
+  const names = asks.map(({ once }, place) => (once === null ? place : keyName(once)))
   const first = new Map<string | number | undefined, One>()
   for (const [i, ask] of asks.entries()) if (!first.has(names[i])) first.set(names[i], ask)
   const keys = [...first.values()].flatMap(({ once }) => once ?? [])
   const answers = new Map<string | number | undefined, Answer>()
   const [known, seen] = await Promise.all([
-    rowsGiven<OnceKey>(tx, readKnown, filledUp(tx, keys.map(keyRow))),
+    rowsGiven<OnceKey>(tx, readKnownKeys, filledUp(tx, keys.map(keyRow))),
     look(work, asks),
   ])
   for (const key of known) {
-    const answer = await answerOf(tx, key, now)
+    const answer = await keptAnswer(tx, key, now)
     if (answer === null) await dropKey(tx, key)
-    else answers.set(nameOf(key), answer)
+    else answers.set(keyName(key), answer)
   }
   const fresh = [...first].filter(([name]) => !answers.has(name))
   const made =
@@ -94,7 +98,7 @@ async function answerEachOnce<One extends Ask, Seen>(
     return once === null ? [] : { ...keyRow(once), status: answer.status, body: JSON.stringify(answer.body) }
   })
   // In one order, whoever writes them.
-  kept.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+  kept.sort((a, b) => (keyName(a) < keyName(b) ? -1 : 1))
   runGivenAtCommit(tx, insertAnswers, kept, now)
   return names.flatMap((name) => answers.get(name) ?? [])
 }
@@ -102,4 +106,4 @@ async function answerEachOnce<One extends Ask, Seen>(
 const keyRow = (once: OnceKey) => ({ scope: scopeOf(once), key: once.key })
 
 /** No key has a space. */
-const nameOf = (once: OnceKey): string => `${once.key} ${scopeOf(once)}`
+const keyName = (once: OnceKey): string => `${once.key} ${scopeOf(once)}`

@@ -4,8 +4,13 @@
  */
 import { hash } from 'node:crypto'
 import { type Instant, later } from '../core/clock.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
-import type { OfficeWork } from './work.ts'
+import { type Integer, type Session, sql, type Transaction } from './database.ts'
+
+/** A transaction, and when it began. */
+export interface Moment {
+  readonly tx: Transaction
+  readonly now: Instant
+}
 
 /** Whose key it is and for what (`scope`), and the key. */
 export interface OnceKey {
@@ -47,7 +52,7 @@ const readAnswer = sql(
 
 /** Runs `act` unless the key was answered before; then gives that answer. Call it first in a transaction. */
 export async function answerOnce(
-  { tx, now }: Pick<OfficeWork, 'tx' | 'now'>,
+  { tx, now }: Moment,
   once: OnceKey | null,
   act: () => Promise<Answer>,
 ): Promise<Answer> {
@@ -56,7 +61,7 @@ export async function answerOnce(
   const scope = scopeOf(once)
   const taken = await tx.run(takeKey, scope, key, now, later(now, -KEPT_US))
   if (taken === 0) {
-    const known = await answerOf(tx, once, now)
+    const known = await keptAnswer(tx, once, now)
     if (known === null) throw new Error('an idempotency key that is taken has no answer')
     return known
   }
@@ -66,7 +71,7 @@ export async function answerOnce(
 }
 
 /** The answer kept under a key; null when there is none. For acts that are more than one transaction. */
-export async function answerOf(session: Session, once: OnceKey, now: Instant): Promise<Answer | null> {
+export async function keptAnswer(session: Session, once: OnceKey, now: Instant): Promise<Answer | null> {
   const [row] = await session.rows<{ status: Integer; body: string }>(
     readAnswer,
     scopeOf(once),

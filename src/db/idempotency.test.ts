@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
-import { type Answer, answerOf, answerOnce, forgetKeys, type OnceKey } from './idempotency.ts'
-import { inOffice } from './work.ts'
+import { inOffice } from '../letters/work.ts'
+import { type Answer, answerOnce, forgetKeys, keptAnswer, type OnceKey } from './idempotency.ts'
 
 const DAY = 86_400_000_000n
 
@@ -71,6 +71,6 @@ describe.each(stores)('an idempotency key on $name', (kind) => {
     const forget = (most: number) => store.db.transaction('test', (tx) => forgetKeys(tx, now, most))
     expect(await forget(2)).toBe(2)
     while ((await forget(1_000)) > 0) {}
-    expect(await store.db.session('test', (session) => answerOf(session, kept, now))).not.toBeNull()
+    expect(await store.db.session('test', (session) => keptAnswer(session, kept, now))).not.toBeNull()
   })
 })
