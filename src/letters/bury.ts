@@ -411,10 +411,12 @@ async function failedAgain<D extends Death>(
   return { id, engine, before, note: newest, diedAs, deliveries: attempts, grave }
 }
 
-/** What is written on a letter about a failure, where it is not a death: the letter is at hand. */
-export const noteFailure = (
+/** What is written on letters about failures that are not deaths: the letters are at hand. */
+export function noteFailures(
   work: OfficeWork,
   registers: Registers,
-  death: Death,
-  operation: string,
-): Promise<DeathNote> => new Filing(work, registers, NONE).note(death, death.cause, operation)
+  failures: readonly { readonly death: Death; readonly operation: string }[],
+): Promise<readonly DeathNote[]> {
+  const filing = new Filing(work, registers, NONE)
+  return Promise.all(failures.map(({ death, operation }) => filing.note(death, death.cause, operation)))
+}

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { noting } from '../../test/harness/counted-statements.ts'
 import { LetterStore } from '../../test/harness/letter-store.ts'
 import { isProof } from '../../test/harness/limits.ts'
 import { stores } from '../../test/harness/stores.ts'
@@ -7,11 +8,17 @@ import { sql } from '../db/database.ts'
 import { verifyStore } from '../verify/verify.ts'
 import type { LetterSummary } from './letter.ts'
 import type { FailureReport } from './report.ts'
+import { reportAgain } from './report-again.ts'
+import { inOffice } from './work.ts'
 
 const MINUTE = 60_000_000n
 const RETRY = { edit: null, notes: null, actor: 'nell' }
 
 const lockItem = sql('test.lockItem', 'SELECT id FROM bartleby.items WHERE case_id = $1 FOR UPDATE')
+const lockItemAtOnce = sql(
+  'test.lockItemAtOnce',
+  'SELECT id FROM bartleby.items WHERE case_id = $1 FOR UPDATE NOWAIT',
+)
 const lockLetterAtOnce = sql(
   'test.lockLetterAtOnce',
   'SELECT id FROM bartleby.letters WHERE id = $1 FOR UPDATE NOWAIT',
@@ -323,6 +330,55 @@ describe.each(stores)('a report about a letter that there is, on $name', (kind) 
       }
       await booksAreRight()
     })
+
+    it('take the items of all their letters out of the way at once', async () => {
+      const originalQueue = await freshQueue()
+      const known = []
+      for (let i = 0; i < 6; i++) known.push(await reported({ originalQueue }))
+      for (const { letter } of known) await retried(letter)
+      // Half of them are being worked on.
+      await store.queues.lease({
+        queueName: originalQueue,
+        clientId: 'consumer',
+        batchSize: 3,
+        requestTimeout: '1s',
+      })
+      const asked: string[] = []
+      const desk = { registers: store.registers, sourceOf: () => store.queues.letterSource('http') }
+      const reports = known.map(({ report, letter: { id } }) => ({
+        id,
+        report: { ...report, ...NEWER(report) },
+      }))
+      await inOffice(store.db, store.clock, 'test', (work) => reportAgain(noting(work, asked), desk, reports))
+      expect(asked.filter((name) => name === 'items.waitForCases')).toHaveLength(1)
+      for (const { letter } of known) expect((await file(letter)).letter.status).toBe('Pending')
+      await booksAreRight()
+    })
+
+    it.runIf(kind.name === 'postgres')(
+      'lock items as cycles do, whatever the order of their letters',
+      async () => {
+        const originalQueue = await freshQueue()
+        const [older, newer] = [await reported({ originalQueue }), await reported({ originalQueue })]
+        // The item of the newer letter is the first of the queue.
+        await retried(newer.letter)
+        await retried(older.letter)
+        const { reporting } = await store.db.transaction('test', async (tx) => {
+          await tx.rows(lockItem, newer.letter.id)
+          const failed = [older, newer].map(({ report }) => ({ ...report, ...NEWER(report) }))
+          const reporting = store.letters.captureOnce(null, failed, (results) => ({
+            status: 200,
+            body: results.length,
+          }))
+          await expect.poll(() => tx.rows(readWaiting)).toHaveLength(1)
+          // Who waits for the first item has none behind it.
+          expect(await tx.rows(lockItemAtOnce, older.letter.id)).toHaveLength(1)
+          return { reporting }
+        })
+        expect((await reporting).body).toBe(2)
+        await booksAreRight()
+      },
+    )
 
     it.runIf(kind.name === 'postgres')('never wait for each other in a circle', async () => {
       const queueName = await freshQueue(1)

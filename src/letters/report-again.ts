@@ -13,11 +13,9 @@ import { isImported } from '../core/imported.ts'
 import { sql, type Transaction } from '../db/database.ts'
 import { rowsGiven } from '../db/idioms.ts'
 import { at, integer, oneOf, orNull, type RowOf, rowShape } from '../db/row.ts'
-import { noteFailure, PLAIN_RECORD } from './bury.ts'
-import type { DeathNote } from './capture.ts'
+import { type Death, noteFailures, PLAIN_RECORD } from './bury.ts'
 import { change, type Failed, NOBODY } from './change.ts'
 import { PLACED, placeOf } from './detail.ts'
-import type { Registers } from './drawers.ts'
 import type { CaptureDesk } from './intake.ts'
 import { type Act, type LetterId, type Placed, type SourceName, STATUS } from './letter.ts'
 import { type CaseRow, lockLettersOf } from './locked.ts'
@@ -82,34 +80,51 @@ export async function reportAgain(
   const seen = await onFile(tx, reports)
   const news = reports.filter(({ id }) => seen.get(id)?.isRepetition === false)
   if (news.length === 0) return new Set(seen.keys())
-  const disown = async ({ id }: KnownReport) => {
-    const source = seen.get(id)?.source
-    if (source !== undefined) await desk.sourceOf(source).disown?.(work, id)
-  }
-  // Items before letters, both ascending, as the cycles of queues lock them.
-  for (const known of news.toSorted((a, b) => (a.id < b.id ? -1 : 1))) await disown(known)
   const ids = news.map(({ id }) => id)
+  // Items before letters, as the cycles of queues lock them.
+  await disown(work, desk, ids, seen)
   const [cases, locked] = await Promise.all([lockLettersOf(tx, ids), onFile(tx, news)])
-  const failed: Failed[] = []
-  const reopened: (Placed & { readonly source: SourceName })[] = []
-  for (const known of news) {
-    const { id, report } = known
+  const failures = news.flatMap(({ id, report }) => {
     const [before, letter] = [cases.get(id), locked.get(id)]
     // Perhaps somebody reported the same at once.
-    if (before === undefined || letter === undefined || letter.isRepetition) continue
-    if (letter.version !== seen.get(id)?.version) await disown(known)
-    if (before.status !== STATUS.Pending) reopened.push({ ...letter, place: placeOf(letter) })
-    failed.push({
-      ...{ id, engine: before.engine, diedAs: null, grave: 'same', before },
-      note: await noteOf(work, desk.registers, before, report),
-      deliveries: deliveriesOf(letter, report) - letter.dequeueCount,
-    })
-  }
+    return before === undefined || letter === undefined || letter.isRepetition
+      ? []
+      : { before, letter, report, ...deathOf(work, before, report) }
+  })
+  const sentSince = failures.filter(({ letter: { id, version } }) => version !== seen.get(id)?.version)
+  await disown(
+    work,
+    desk,
+    sentSince.map(({ letter }) => letter.id),
+    locked,
+  )
+  const notes = await noteFailures(work, desk.registers, failures)
+  const failed = failures.flatMap(({ before, letter, report }, i): Failed | [] => {
+    const note = notes[i]
+    if (note === undefined) return []
+    const deliveries = deliveriesOf(letter, report) - letter.dequeueCount
+    return { id: letter.id, engine: before.engine, diedAs: null, grave: 'same', before, note, deliveries }
+  })
+  const reopened = failures.flatMap(({ before, letter }): (Placed & Pick<OnFile, 'source'>)[] =>
+    before.status === STATUS.Pending ? [] : [{ ...letter, place: placeOf(letter) }],
+  )
   for (const [source, letters] of Map.groupBy(reopened, ({ source }) => source))
     await desk.sourceOf(source).moved(work, letters, 'reopen')
   await change(work, 'reopen', failed, NOBODY)
   const gone = new Set(ids.filter((id) => !locked.has(id)))
   return new Set([...seen.keys()].filter((id) => !gone.has(id)))
+}
+
+/** Takes what retries of letters made out of the way of their reports, all of one source at once. */
+async function disown(
+  work: OfficeWork,
+  desk: CaptureDesk,
+  ids: readonly LetterId[],
+  letters: ReadonlyMap<LetterId, OnFile>,
+): Promise<void> {
+  const bySource = Map.groupBy(ids, (id) => letters.get(id)?.source)
+  for (const [source, those] of [...bySource].sort())
+    if (source !== undefined) await desk.sourceOf(source).disown?.(work, those)
 }
 
 async function onFile(
@@ -144,16 +159,15 @@ const isOld = ({ lastFailureAt }: FailureReport, last: Instant): boolean =>
   lastFailureAt === null || lastFailureAt <= last
 
 /** The letter stays where it was filed: only what it failed of is new. */
-function noteOf(
+function deathOf(
   work: OfficeWork,
-  registers: Registers,
   { id, source, engine, queue, status }: CaseRow,
   report: FailureReport,
-): Promise<DeathNote> {
+): { readonly death: Death; readonly operation: string } {
   const { errorClass, errorMessage, errorStack, failedBy, actor, firstFailureAt, sourceId } = report
   const lastFailureAt = report.lastFailureAt ?? work.now
   const isEarlier = firstFailureAt !== null && firstFailureAt < lastFailureAt
-  const death = {
+  const death: Death = {
     cause: {
       source,
       engine,
@@ -173,8 +187,8 @@ function noteOf(
     reportedCount: report.dequeueCount,
     firstFailureAt: isEarlier ? firstFailureAt : lastFailureAt,
     lastFailureAt,
-  } as const
-  return noteFailure(work, registers, death, status === STATUS.Pending ? 'capture' : 'reopen')
+  }
+  return { death, operation: status === STATUS.Pending ? 'capture' : 'reopen' }
 }
 
 /** The largest count that the store holds. */

@@ -107,10 +107,10 @@ export interface LetterSource {
     letters: readonly Of[],
   ): Promise<readonly (TakenBack<Of> | Refused)[]>
   /**
-   * The item of a retry failed, says somebody who reports it: it is taken out of its queue or, while somebody works on it, cut off
+   * Items of retries failed, says somebody who reports it: each is taken out of its queue or, while somebody works on it, cut off
    * from its letter. Left out: nobody but the source itself tells of such failures.
    */
-  disown?(work: OfficeWork, letter: LetterId): Promise<void>
+  disown?(work: OfficeWork, letters: readonly LetterId[]): Promise<void>
   /**
    * Letters that are discarded or expire leave their dead queues, or their messages are given up; those that are pending again, by a
    * restoration or another failure, lie where they belong; those that are removed are forgotten, and some of them may be another

@@ -174,18 +174,26 @@ async function itemsOf<Row extends Pick<SentItem, 'case_id'>>(
   return new Map(rows.map((row) => [letterId(row.case_id), row]))
 }
 
-/** The same, waited for: nothing that a cycle of its queue waits for is locked yet. */
+/** The same, waited for: nothing that a cycle of their queues waits for is locked yet. In the order in which cycles lock items. */
 const waitForSent = sql(
-  'items.waitForCase',
-  'SELECT case_id, part, shelf, id, leased, attempts FROM bartleby.items WHERE case_id = $1 FOR UPDATE',
+  'items.waitForCases',
+  `SELECT case_id, part, shelf, id, leased, attempts FROM bartleby.items WHERE case_id = ANY($1::bigint[])
+   ORDER BY part, id FOR UPDATE`,
 )
 
-async function disown({ tx }: OfficeWork, letter: LetterId): Promise<void> {
-  const [item] = await tx.rows<SentItem>(waitForSent, letter)
-  if (item === undefined) return
-  if (Number(item.leased) === 1)
-    await assignCases(tx, Number(item.part), [{ serial: Number(item.id), caseId: null }])
-  else await takeOut(tx, [item])
+async function disown({ tx }: OfficeWork, letters: readonly LetterId[]): Promise<void> {
+  const items = await tx.rows<SentItem>(waitForSent, letters)
+  const isLeased = ({ leased }: SentItem): boolean => Number(leased) === 1
+  for (const [part, mine] of Map.groupBy(items.filter(isLeased), ({ part }) => Number(part)))
+    await assignCases(
+      tx,
+      part,
+      mine.map(({ id }) => ({ serial: Number(id), caseId: null })),
+    )
+  await takeOut(
+    tx,
+    items.filter((item) => !isLeased(item)),
+  )
 }
 
 async function takeOut(tx: Transaction, items: readonly SentItem[]): Promise<void> {
