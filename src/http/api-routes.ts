@@ -57,8 +57,8 @@ interface CallRules {
   /** Whether it reads a body, and whether it can be left out. */
   readonly body?: 'required' | 'optional'
   readonly bodyLimit?: number
-  /** Where null is refused of each part of the body for itself; left out: of the body, by its schema. */
-  readonly refusesNulls?: boolean
+  /** The call refuses null in each part of its body for itself. Left out: it is refused before, by the schema of the body. */
+  readonly refusesNullsItself?: boolean
   /** How the call looks in the OpenAPI document. */
   readonly schema: Readonly<Record<string, unknown>>
 }
@@ -158,11 +158,11 @@ function whoPassed({ caller }: FastifyRequest): Caller {
 }
 
 async function read(call: CallRules, request: FastifyRequest): Promise<Omit<ApiRequest, 'caller'>> {
-  const { body, bodyLimit = BODY_LIMIT, query = [], schema, refusesNulls = false } = call
+  const { body, bodyLimit = BODY_LIMIT, query = [], schema, refusesNullsItself = false } = call
   const { method, params, raw, url } = request
   const asked = readQuery(url, query)
   const sent = body === undefined ? NO_BODY : await readJsonBody(raw, bodyLimit, body === 'required')
-  if (!refusesNulls) refuseNulls(schema.body, sent.fields)
+  if (!refusesNullsItself) refuseNulls(schema.body, sent.fields)
   return {
     method,
     path: pathOf(url),

@@ -113,6 +113,23 @@ describe.each(stores)('POST /api/dlq:batch on $name', (kind) => {
     expect(errors[6].code).toBe('parameter_invalid')
   })
 
+  it('has at most 20 different failures of a source id, and any number of repetitions', async () => {
+    const one = report()
+    const different = Array.from({ length: 22 }, (_, i) => ({ ...one, dequeueCount: i + 1 }))
+    const answer = await post({ letters: [...different, ...many(1), one, one] })
+    const others = ['refused', 'refused', 'created', 'known', 'known']
+    expect(results(answer)).toEqual(['created', ...Array(19).fill('known'), ...others])
+    expect(answer.data.results[20].error).toEqual({
+      code: 'parameter_invalid',
+      message:
+        'sourceId is invalid; it has 20 other failures in this batch, which is the most; send this one in another',
+      details: expect.anything(),
+    })
+    expect(results(await post({ letters: different.slice(20) }))).toEqual(['known', 'known'])
+    const { failures } = await store.letters.get(answer.data.results[0].letter)
+    expect(failures).toHaveLength(22)
+  })
+
   it.each([
     ['none', {}],
     ['null', { letters: null }],

@@ -4,17 +4,15 @@
  */
 import type { Clock } from '../../core/clock.ts'
 import { BartlebyError, refuse } from '../../core/errors.ts'
+import { sourceName } from '../../core/source-name.ts'
 import { type ApiCall, type ApiRequest, onceKeyOf } from '../../http/api-routes.ts'
 import { describeCall } from '../../http/describe-api.ts'
 import { errorFields } from '../../http/envelope.ts'
 import { isObject, type JsonObject, refuseNulls, refuseUnknownFields } from '../../http/json-body.ts'
-import type { CaptureResult } from '../intake.ts'
+import { type CaptureResult, MOST_OF_SOURCE_ID } from '../intake.ts'
 import type { Letters } from '../letters.ts'
-import { type FailureReport, type ReportContext, readReport } from '../report.ts'
-import { CAPTURED, MOST_REPORTS, REPORT, REPORTS } from './describe.ts'
-
-/** As much as one report may have. */
-const BATCH_LIMIT = 10_485_760
+import { type FailureReport, isSameFailure, type ReportContext, readReport } from '../report.ts'
+import { CAPTURED, MOST_REPORTS, REPORT, REPORT_BYTES, REPORTS } from './describe.ts'
 
 export const batchCall = (letters: Letters, clock: Clock): ApiCall => ({
   method: 'POST',
@@ -22,17 +20,17 @@ export const batchCall = (letters: Letters, clock: Clock): ApiCall => ({
   path: '/api/dlq::batch',
   role: 'operator',
   body: 'required',
-  bodyLimit: BATCH_LIMIT,
-  refusesNulls: true,
+  // As much as one report may have.
+  bodyLimit: REPORT_BYTES,
+  refusesNullsItself: true,
   schema: describeCall({
     operationId: 'letters.captureMany',
     tag: 'letters',
     summary:
-      'Put up to 1,000 failures on file in one transaction, each as by POST /api/dlq. One that cannot be filed is refused at its place, and the others are filed',
+      'Put up to 1,000 failures on file in one transaction, each as by POST /api/dlq, at most 20 different ones of a sourceId. One that cannot be filed is refused at its place, and the others are filed',
     role: 'operator',
     body: REPORTS,
     data: CAPTURED,
-    failures: [409],
     idempotent: true,
   }),
   answer: async (request) => {
@@ -42,11 +40,11 @@ export const batchCall = (letters: Letters, clock: Clock): ApiCall => ({
       correlationId: request.correlationId,
       actor: request.caller.name,
     }
-    const read = listOf(request).map((fields) => readOrRefuse(fields, context))
+    const read = withoutCrowds(listOf(request).map((fields) => readOrRefuse(fields, context)))
     const reports = read.flatMap((one) => (one instanceof BartlebyError ? [] : one))
     const { status, body } = await letters.captureOnce(onceKeyOf(request), reports, (results) => ({
       status: 200,
-      body: answerOf(read, results),
+      body: outcomesOf(read, results),
     }))
     return { status, data: body }
   },
@@ -61,7 +59,10 @@ function listOf({ body: { fields } }: ApiRequest): readonly unknown[] {
   return letters
 }
 
-function readOrRefuse(fields: unknown, context: ReportContext): FailureReport | BartlebyError {
+/** A report, or why it is none. */
+type ReadOrRefused = FailureReport | BartlebyError
+
+function readOrRefuse(fields: unknown, context: ReportContext): ReadOrRefused {
   try {
     if (!isObject(fields)) throw refuse('letters', 'it holds something else than an object')
     refuseNulls(REPORT_SCHEMA, fields)
@@ -72,9 +73,26 @@ function readOrRefuse(fields: unknown, context: ReportContext): FailureReport | 
   }
 }
 
+/** Failures of one source id are filed one after the other, and everybody else would wait for a thousand. */
+function withoutCrowds(read: readonly ReadOrRefused[]): readonly ReadOrRefused[] {
+  const different = new Map<string, FailureReport[]>()
+  return read.map((one) => {
+    if (one instanceof BartlebyError) return one
+    const before = different.get(sourceName(one)) ?? []
+    if (before.some((other) => isSameFailure(other, one))) return one
+    if (before.length === MOST_OF_SOURCE_ID)
+      return refuse(
+        'sourceId',
+        `it has ${MOST_OF_SOURCE_ID} other failures in this batch, which is the most; send this one in another`,
+      )
+    different.set(sourceName(one), [...before, one])
+    return one
+  })
+}
+
 const REPORT_SCHEMA: JsonObject = { properties: REPORT.fields, required: REPORT.required }
 
-function answerOf(read: readonly (FailureReport | BartlebyError)[], captured: readonly CaptureResult[]) {
+function outcomesOf(read: readonly ReadOrRefused[], captured: readonly CaptureResult[]) {
   const next = captured.values()
   const results = read.map((one) => {
     if (one instanceof BartlebyError) return { outcome: 'refused', error: errorFields(one) }

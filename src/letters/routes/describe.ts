@@ -163,6 +163,9 @@ export const REPORT = {
   },
 }
 
+/** The body of a report, which carries a whole message. */
+export const REPORT_BYTES = 10_485_760
+
 /** Reports of one batch. */
 export const MOST_REPORTS = 1_000
 

@@ -31,14 +31,13 @@ import {
   LETTER_DETAIL,
   LIST_QUERY,
   REPORT,
+  REPORT_BYTES,
   RETRIED,
   RETRY,
   TOTAL,
 } from './describe.ts'
 import { letterFilterOf } from './parameters.ts'
 
-/** A report carries a whole message. */
-const REPORT_LIMIT = 10_485_760
 const MAX_NOTES = 4_000
 const MAX_NAME = 256
 
@@ -98,7 +97,7 @@ const captureCall = (letters: Letters, clock: Clock): ApiCall => ({
   path: '/api/dlq',
   role: 'operator',
   body: 'required',
-  bodyLimit: REPORT_LIMIT,
+  bodyLimit: REPORT_BYTES,
   schema: describeCall({
     operationId: 'letters.capture',
     tag: 'letters',
