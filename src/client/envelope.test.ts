@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { bytesOf } from './bytes.ts'
+import type { WriteOptions } from './envelope.ts'
 import { HistoryClient } from './history.ts'
 import { LetterClient } from './letters.ts'
 import { RedriveClient } from './redrives.ts'
@@ -198,6 +199,22 @@ describe('a dry run', () => {
     await letters().retry(key, { payload: 'x', dryRun: true })
     expect(seen[0]?.url).toMatch(/\/retry\?dryRun=true$/)
     expect(keysSent()).toEqual([undefined])
+  })
+})
+
+describe('a report', () => {
+  const failed = { engine: 'http', sourceId: 's', errorMessage: 'no', originalMessage: 'x' }
+  it.each([
+    ['one', '/api/dlq', (options?: WriteOptions) => letters().capture(failed, options)],
+    ['many', '/api/dlq:batch', (options?: WriteOptions) => letters().captureMany([failed, failed], options)],
+  ])('of %s is repeated without a key, and with the one that is given', async (_, path, send) => {
+    answers = ['hang up', succeeded({})]
+    await send()
+    await send({ idempotencyKey: 'mine' })
+    expect(keysSent()).toEqual([undefined, undefined, 'mine'])
+    expect(new Set(seen.map(({ url }) => url))).toEqual(new Set([path]))
+    answers = ['hang up']
+    await expect(send({ idempotencyKey: null })).rejects.toMatchObject({ code: 'network' })
   })
 })
 

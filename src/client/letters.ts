@@ -77,20 +77,17 @@ export class LetterClient {
    * Puts a failure on file. For a known `sourceId` a repetition gives the letter as it is, and a new failure goes on top of it and
    * makes it pending again. So it is repeated when its connection fails, and no idempotency key is sent unless one is given.
    */
-  async capture(request: CaptureRequest, options: WriteOptions = {}): Promise<LetterItem> {
-    const body = reportFields(request)
-    if (options.idempotencyKey !== undefined) return write(this.#endpoint, 'POST', LETTERS, body, options)
-    // Its source id makes it one letter however often it is sent. A key would cost the office half as much again.
-    const report = { method: 'POST', path: LETTERS, body } as const
-    return (await answerOf<LetterItem>(this.#endpoint, report, options, true)).data
+  capture(request: CaptureRequest, options?: WriteOptions): Promise<LetterItem> {
+    return this.#report(LETTERS, reportFields(request), options)
   }
 
   /**
-   * Puts up to 1,000 failures on file in one transaction, each as `capture` does. One that cannot be filed is refused at its place in
-   * the results, and the others are filed.
+   * Puts up to 1,000 failures on file in one transaction, each as `capture` does, at most 20 different ones of a `sourceId`. One that
+   * cannot be filed is refused at its place in the results, and the others are filed. Repeated like `capture`: those that were filed
+   * by a call whose answer was lost are `known` then.
    */
   captureMany(requests: readonly CaptureRequest[], options?: WriteOptions): Promise<CapturedLetters> {
-    return write(this.#endpoint, 'POST', `${LETTERS}:batch`, { letters: requests.map(reportFields) }, options)
+    return this.#report(`${LETTERS}:batch`, { letters: requests.map(reportFields) }, options)
   }
 
   /** Sends a pending letter back to its queue; with `dryRun` it tells what would be sent, and changes nothing. */
@@ -176,6 +173,12 @@ export class LetterClient {
   /** The group of one signature, and what became of its retries. */
   signature(signature: string, options?: CallOptions): Promise<SignatureDetail> {
     return read(this.#endpoint, pathTo(SIGNATURES, signature), {}, options)
+  }
+
+  /** Source ids make each one letter however often it is sent. A key would cost the office half as much again, and keep the answer. */
+  async #report<Data>(path: string, body: object, options: WriteOptions = {}): Promise<Data> {
+    if (options.idempotencyKey !== undefined) return write(this.#endpoint, 'POST', path, body, options)
+    return (await answerOf<Data>(this.#endpoint, { method: 'POST', path, body }, options, true)).data
   }
 
   #move(

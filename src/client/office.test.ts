@@ -75,6 +75,18 @@ describe('a capture', () => {
     expect(await letters.get(first)).toMatchObject({ headers: { from: 'me' } })
   })
 
+  it('of many is a letter each, and says which are known or refused', async () => {
+    const request = { engine: 'hmac', originalMessage: 'x', errorMessage: 'no' }
+    const [one, two] = ['many-1', 'many-2'].map((sourceId) => ({ ...request, sourceId }))
+    if (one === undefined || two === undefined) throw new Error('there is no request')
+    const { results, ...counts } = await letters.captureMany([one, two, { ...one, sourceId: '' }, one])
+    expect(counts).toEqual({ created: 2, known: 1, refused: 1 })
+    expect(results.map(({ outcome }) => outcome)).toEqual(['created', 'created', 'refused', 'known'])
+    const [first] = results
+    if (first?.outcome !== 'created') throw new Error('the first was not filed')
+    expect(await letters.get(first.letter)).toMatchObject({ sourceId: 'many-1', status: 'Pending' })
+  })
+
   it('keeps its bytes', async () => {
     const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
     const letter = await letters.get(await captured({ originalMessage: bytes }))
