@@ -95,6 +95,7 @@ class PostgresSession implements Session {
   readonly #client: pg.ClientBase
   readonly #isPooled: boolean
   #isOver = false
+  #firstFailure: unknown
 
   constructor({ client, isPooled }: Connection) {
     this.#client = client
@@ -113,13 +114,23 @@ class PostgresSession implements Session {
     for (const values of rows) await this.query(statement, values)
   }
 
-  protected query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
+  private query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
     // Of several that go on at once, one may fail and end the session before the others are done.
     if (this.#isOver)
       return Promise.reject(new Error(`'${statement.name}' came after the end of its session`))
     const query = { text: statement.postgres, values: values.map(toParameter), ...this.patience }
     const isNamed = statement.plan !== 'anew' && !this.#isPooled
-    return this.#client.query(isNamed ? { ...query, name: statement.name } : query)
+    const answer = this.#client.query(isNamed ? { ...query, name: statement.name } : query)
+    answer.catch((error: unknown) => {
+      this.#firstFailure ??= error
+    })
+    return answer
+  }
+
+  /** What failed. Statements behind it in one flight only say that the transaction is aborted, and that may be heard first. */
+  causeOf(error: unknown): unknown {
+    const isAfterwards = error instanceof pg.DatabaseError && error.code === IN_FAILED_TRANSACTION
+    return isAfterwards ? (this.#firstFailure ?? error) : error
   }
 
   /** How long an answer may take, where that is not as usual. */
@@ -198,21 +209,6 @@ class SingleStatements extends PostgresSession implements Transaction {
 class PostgresTransaction extends PostgresSession implements Transaction {
   isRerun = false
   readonly #atCommit: [Statement, readonly Value[]][] = []
-  #firstFailure: unknown
-
-  protected override query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
-    const answer = super.query(statement, values)
-    answer.catch((error: unknown) => {
-      this.#firstFailure ??= error
-    })
-    return answer
-  }
-
-  /** What failed. Statements behind it in one flight only say that the transaction is aborted, and that may be heard first. */
-  causeOf(error: unknown): unknown {
-    const isAfterwards = error instanceof pg.DatabaseError && error.code === IN_FAILED_TRANSACTION
-    return isAfterwards ? (this.#firstFailure ?? error) : error
-  }
 
   atCommit(statement: Statement, ...values: readonly Value[]): void {
     this.#atCommit.push([statement, values])
@@ -321,7 +317,7 @@ export class PostgresDatabase implements Database {
         return result
       } catch (error) {
         signal?.throwIfAborted()
-        throw error
+        throw session.causeOf(error)
       } finally {
         signal?.removeEventListener('abort', connection.drop)
         // Nobody waits for rows that nobody wants; ROLLBACK would come behind them.

@@ -62,6 +62,15 @@ describe.each(places)('a snapshot on $name', (store) => {
     await expect(failing).rejects.toThrow('changed my mind')
   })
 
+  it('says what failed, not what the statements sent behind it met', async () => {
+    const failing = db.snapshot('test', async (session) => {
+      const first = session.run(enter, 2)
+      const second = session.rows(count)
+      await Promise.all([first.finally(() => Promise.allSettled([second])), second])
+    })
+    await expect(failing).rejects.toThrow(/read-?only|readonly/)
+  })
+
   it('refuses to write, and leaves a store behind that can be written', async () => {
     for (let i = 0; i < 4; i++) {
       await expect(db.snapshot('test', (session) => session.run(enter, 2))).rejects.toThrow(
