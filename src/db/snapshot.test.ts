@@ -219,8 +219,11 @@ describe.each(bareStores.filter(({ name }) => name === 'postgres'))(
       expect
         .poll(
           async () =>
-            (await holder.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"))
-              .rowCount,
+            (
+              await holder.query(
+                "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'",
+              )
+            ).rowCount,
           { timeout: PATIENCE_MS },
         )
         .toBe(1)
