@@ -39,6 +39,7 @@ const SORTED: Readonly<Record<string, string>> = {
   'webhooks.addAll.webhook_totals': 'the same',
   'letters.newest': 'a page, which its index gives in order',
   'letters.newestInDrawers': 'the same',
+  'letters.newestAndDrawers': 'the same',
   'lying.lockFacts': 'the letters of one call',
   'lying.lockToResolve': 'the same',
 }
@@ -91,6 +92,7 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
     'letters.oldestPending',
     'letters.oldestPendingAt',
     'letters.newest',
+    'letters.newestAndDrawers',
     'letters.countNewest',
     'letters.nextToExpire',
   ],
