@@ -96,7 +96,8 @@ class PostgresSession implements Session {
   readonly dialect = 'postgres'
   readonly #client: pg.ClientBase
   readonly #isPooled: boolean
-  #isOver = false
+  protected isOver = false
+  protected firstFailure: unknown
 
   constructor({ client, isPooled }: Connection) {
     this.#client = client
@@ -117,11 +118,20 @@ class PostgresSession implements Session {
 
   protected query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
     // Of several that go on at once, one may fail and end the session before the others are done.
-    if (this.#isOver)
-      return Promise.reject(new Error(`'${statement.name}' came after the end of its session`))
+    if (this.isOver) return Promise.reject(new Error(`'${statement.name}' came after the end of its session`))
     const query = { text: statement.postgres, values: values.map(toParameter), ...this.patience }
     const isNamed = statement.plan !== 'anew' && !this.#isPooled
-    return this.#client.query(isNamed ? { ...query, name: statement.name } : query)
+    const answer = this.#client.query(isNamed ? { ...query, name: statement.name } : query)
+    answer.catch((error: unknown) => {
+      this.firstFailure ??= error
+    })
+    return answer
+  }
+
+  /** What failed. Statements behind it in one flight only say that the transaction is aborted, and that may be heard first. */
+  causeOf(error: unknown): unknown {
+    const isAfterwards = error instanceof pg.DatabaseError && error.code === IN_FAILED_TRANSACTION
+    return isAfterwards ? (this.firstFailure ?? error) : error
   }
 
   /** How long an answer may take, where that is not as usual. */
@@ -131,7 +141,7 @@ class PostgresSession implements Session {
 
   /** The connection is somebody else's from here on. */
   end(): void {
-    this.#isOver = true
+    this.isOver = true
   }
 
   /** Unprepared text, for transaction control. */
@@ -200,9 +210,7 @@ class SingleStatements extends PostgresSession implements Transaction {
 class PostgresTransaction extends PostgresSession implements Transaction {
   isRerun = false
   readonly #atCommit: [Statement, readonly Value[]][] = []
-  #firstFailure: unknown
   #isEmpty = true
-  #isOver = false
 
   /** Whether nothing was asked for. */
   get isEmpty(): boolean {
@@ -210,23 +218,12 @@ class PostgresTransaction extends PostgresSession implements Transaction {
   }
 
   protected override query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {
-    if (this.#isOver) return Promise.reject(new TypeError(`'${statement.name}' comes after the commit`))
     this.#isEmpty = false
-    const answer = super.query(statement, values)
-    answer.catch((error: unknown) => {
-      this.#firstFailure ??= error
-    })
-    return answer
-  }
-
-  /** What failed. Statements behind it in one flight only say that the transaction is aborted, and that may be heard first. */
-  causeOf(error: unknown): unknown {
-    const isAfterwards = error instanceof pg.DatabaseError && error.code === IN_FAILED_TRANSACTION
-    return isAfterwards ? (this.#firstFailure ?? error) : error
+    return super.query(statement, values)
   }
 
   atCommit(statement: Statement, ...values: readonly Value[]): void {
-    if (this.#isOver) throw new TypeError(`'${statement.name}' comes after the commit`)
+    if (this.isOver) throw new TypeError(`'${statement.name}' came after the end of its session`)
     this.#atCommit.push([statement, values])
   }
 
@@ -236,11 +233,11 @@ class PostgresTransaction extends PostgresSession implements Transaction {
       this.run(statement, ...values),
     )
     const committed = this.text('COMMIT')
-    this.#isOver = true
+    this.end()
     await allOf(...flight, committed)
     // So does a COMMIT behind a failure that nobody was told of.
     if ((await committed).command !== 'COMMIT')
-      throw this.#firstFailure ?? new Error('PostgreSQL rolled the transaction back')
+      throw this.firstFailure ?? new Error('PostgreSQL rolled the transaction back')
   }
 }
 
@@ -342,7 +339,7 @@ export class PostgresDatabase implements Database {
         return result
       } catch (error) {
         signal?.throwIfAborted()
-        throw error
+        throw session.causeOf(error)
       } finally {
         signal?.removeEventListener('abort', connection.drop)
         // Nobody waits for rows that nobody wants; ROLLBACK would come behind them.

@@ -62,6 +62,15 @@ describe.each(places)('a snapshot on $name', (store) => {
     await expect(failing).rejects.toThrow('changed my mind')
   })
 
+  it('says what failed, not what the statements sent behind it met', async () => {
+    const failing = db.snapshot('test', async (session) => {
+      const first = session.run(enter, 2)
+      const second = session.rows(count)
+      await Promise.all([first.finally(() => Promise.allSettled([second])), second])
+    })
+    await expect(failing).rejects.toThrow(/read-?only|readonly/)
+  })
+
   it('refuses to write, and leaves a store behind that can be written', async () => {
     for (let i = 0; i < 4; i++) {
       await expect(db.snapshot('test', (session) => session.run(enter, 2))).rejects.toThrow(
@@ -210,8 +219,11 @@ describe.each(bareStores.filter(({ name }) => name === 'postgres'))(
       expect
         .poll(
           async () =>
-            (await holder.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"))
-              .rowCount,
+            (
+              await holder.query(
+                "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'",
+              )
+            ).rowCount,
           { timeout: PATIENCE_MS },
         )
         .toBe(1)

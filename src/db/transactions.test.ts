@@ -41,7 +41,7 @@ describe('a transaction of one trip on PostgreSQL', () => {
         { oneTrip: true },
       )
       await expect(late).rejects.toThrow(CommittedAnyway)
-      await expect(late).rejects.toThrow('comes after the commit')
+      await expect(late).rejects.toThrow("'test.make' came after the end of its session")
       expect([await amountOf(db, 'a'), await amountOf(db, 'b')]).toEqual([0, Number.NaN])
 
       const asksNothing = () => {

@@ -10,12 +10,11 @@ import { letterCounter } from './counts.ts'
 import {
   AMONG_FILED,
   areDrawersFew,
-  byLabel,
+  type DrawerLabels,
   eachWay,
   OF_SIGNATURES,
   type PlaceFilter,
   type PlaceLabel,
-  readDrawers,
   readSignature,
   wayTo,
 } from './drawers.ts'
@@ -176,12 +175,13 @@ export async function readDrawerAccounts(
   session: Session,
   places: readonly number[],
   signatures: readonly number[],
+  labels: DrawerLabels,
 ): Promise<DrawerAccount[]> {
   if (places.length === 0 || signatures.length === 0) return []
   const rows = await session.rows<DrawerRow>(readOfSignatures, places, signatures)
   const sums = new Map(rows.map((row) => [Number(row.drawer), sumsOf(row)]))
-  const drawers = await readDrawers(session, [...sums.keys()])
-  return drawers.sort(byLabel).flatMap(({ number, fingerprint, ...label }) => {
+  const drawers = await labels.of(session, [...sums.keys()])
+  return drawers.flatMap(({ number, fingerprint, ...label }) => {
     const counted = sums.get(number)
     return counted === undefined
       ? []
@@ -193,11 +193,12 @@ export async function readDrawerAccounts(
 export async function readFiled(
   session: Session,
   filter: AccountFilter,
+  labels: DrawerLabels,
 ): Promise<readonly (Account | DrawerAccount)[]> {
   const accounts = await readAccounts(session, filter)
   if (filter.signature == null) return accounts
   const signature = await readSignature(session, filter.signature)
-  return signature === null ? [] : readDrawerAccounts(session, holding(accounts), [signature.number])
+  return signature === null ? [] : readDrawerAccounts(session, holding(accounts), [signature.number], labels)
 }
 
 /** The numbers of the places that hold letters. */

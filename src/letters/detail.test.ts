@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { captureFromQueue, reopen } from '../../test/harness/letter-acts.ts'
 import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
-import { lockLetter, readFailures, readLetter, readLetterById, readSummaries } from './detail.ts'
+import { lockLetter, readFailures, readLetter, readLetterById, readUnlabelled } from './detail.ts'
 import { type Letter, type LetterId, letterId } from './letter.ts'
 
 describe.each(stores)('a letter on $name', (kind) => {
@@ -101,7 +101,7 @@ describe.each(stores)('a letter on $name', (kind) => {
   it('is left out of summaries when it is gone', async () => {
     const ids = await store.captureMany(2)
     const [first, second] = ids as [LetterId, LetterId]
-    const read = (ids: LetterId[]) => store.db.session('test', (session) => readSummaries(session, ids))
+    const read = (ids: LetterId[]) => store.db.session('test', (session) => readUnlabelled(session, ids))
     expect((await read([second, letterId(9_999_999), first])).map(({ id }) => id)).toEqual([second, first])
     expect(await read([])).toEqual([])
   })

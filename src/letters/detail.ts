@@ -1,8 +1,9 @@
 /** Letters as the store keeps them, and as everybody else sees them: one by its key or number, with its case file. */
 import { storedPayload, storedText } from '../core/content.ts'
 import { formatRowKey, keyNumber, parseRowKey } from '../core/row-key.ts'
-import { type Integer, type Session, type Statement, sql, type Transaction } from '../db/database.ts'
+import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import { at, flag, integer, oneOf, orNull, type RowOf, type RowShape, rowShape, text } from '../db/row.ts'
+import type { Drawer, DrawerLabels } from './drawers.ts'
 import {
   type Act,
   type DeathReason,
@@ -13,7 +14,6 @@ import {
   type LetterSummary,
   letterId,
   type Place,
-  type SourceName,
   STATUSES,
 } from './letter.ts'
 import { lockLetters } from './locked.ts'
@@ -39,6 +39,7 @@ const SUMMARY_FIELDS = {
   resolvedBy: orNull(text),
   notes: orNull(text),
   deadQueue: orNull(text),
+  drawer: integer,
 } as const
 const SUMMARY = rowShape(SUMMARY_FIELDS)
 
@@ -72,7 +73,6 @@ const LETTER = rowShape({
   ...PLACED,
   itemCreatedAt: orNull(at),
   expiredAt: orNull(at),
-  drawer: integer,
   version: integer,
   partition: orNull(integer),
   errorStack: orNull(text),
@@ -93,35 +93,18 @@ const LETTER = rowShape({
   editedReference: orNull(storedText),
 })
 
-/**
- * Letters with the labels of their drawers. Drawers and signatures by primary key: a join may begin with them and meet the letters of a
- * whole drawer. SQLite has no LATERAL.
- */
-const labelled = (name: string, columns: string, where: string): Statement =>
-  sql(
-    name,
-    {
-      postgres: `SELECT ${columns}, label.* FROM bartleby.letters LEFT JOIN LATERAL (
-          SELECT source, queue, fingerprint FROM bartleby.drawers JOIN bartleby.signatures ON signatures.id = drawers.signature
-          WHERE drawers.id = letters.drawer LIMIT 1) AS label ON true
-        WHERE ${where}`,
-      sqlite: `SELECT ${columns}, (SELECT source FROM drawers WHERE drawers.id = letters.drawer) AS source,
-          (SELECT queue FROM drawers WHERE drawers.id = letters.drawer) AS queue,
-          (SELECT fingerprint FROM signatures WHERE signatures.id =
-            (SELECT signature FROM drawers WHERE drawers.id = letters.drawer)) AS fingerprint
-        FROM letters WHERE ${where}`,
-    },
-    { bigints: true },
-  )
+type Label = Pick<Drawer, 'source' | 'queue' | 'fingerprint'>
 
-interface LabelRow {
-  readonly source: SourceName
-  readonly queue: string
-  readonly fingerprint: string
-}
-
-/** One row by primary key. */
-const readOne = labelled('letters.read', LETTER.columns, 'id = $1')
+/** One row by primary key, and the label of its drawer. */
+const readOne = sql(
+  'letters.read',
+  `SELECT ${LETTER.columns}, (SELECT source FROM bartleby.drawers WHERE drawers.id = letters.drawer) AS source,
+     (SELECT queue FROM bartleby.drawers WHERE drawers.id = letters.drawer) AS queue,
+     (SELECT fingerprint FROM bartleby.signatures WHERE signatures.id =
+       (SELECT signature FROM bartleby.drawers WHERE drawers.id = letters.drawer)) AS fingerprint
+   FROM bartleby.letters WHERE id = $1`,
+  { bigints: true },
+)
 
 /** By primary key; the rest of its row key must be its own. */
 const findByNumber = sql(
@@ -143,7 +126,11 @@ const findByShortKey = sql(
 )
 
 /** Rows by primary key, without what is large. */
-const readMany = labelled('letters.summaries', SUMMARY.columns, 'id = ANY($1::bigint[])')
+const readMany = sql(
+  'letters.summaries',
+  `SELECT ${SUMMARY.columns} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
+  { bigints: true },
+)
 
 /** The number of the letter with this row key in its engine. */
 export async function findLetter(session: Session, engine: string, rowKey: string): Promise<LetterId | null> {
@@ -165,7 +152,7 @@ export async function readLetter(session: Session, engine: string, rowKey: strin
 
 /** The letter with this number. */
 export async function readLetterById(session: Session, id: LetterId): Promise<Letter | null> {
-  const [row] = await session.rows<LabelRow>(readOne, id)
+  const [row] = await session.rows<Label>(readOne, id)
   return row === undefined ? null : toLetter(row)
 }
 
@@ -178,10 +165,28 @@ export async function lockLetter(tx: Transaction, id: LetterId): Promise<Letter 
 }
 
 /** What lists show of these letters, in the order given; letters that are gone are left out. */
-export async function readSummaries(session: Session, ids: readonly LetterId[]): Promise<LetterSummary[]> {
+export async function readSummaries(
+  session: Session,
+  ids: readonly LetterId[],
+  labels: DrawerLabels,
+): Promise<LetterSummary[]> {
+  const letters = await readUnlabelled(session, ids)
+  const drawers = await labels.of(session, [...new Set(letters.map(({ drawer }) => drawer))])
+  const found = new Map(drawers.map((drawer) => [drawer.number, drawer]))
+  return letters.flatMap(({ drawer, ...letter }) => {
+    const label = found.get(drawer)
+    return label === undefined ? [] : labelled(letter, label)
+  })
+}
+
+/** What the row of a letter tells, and the number of the drawer that tells the rest. */
+type Unlabelled = Omit<LetterSummary, 'source' | 'originalQueue' | 'signature'> & { readonly drawer: number }
+
+/** The same without what is told by their drawers. */
+export async function readUnlabelled(session: Session, ids: readonly LetterId[]): Promise<Unlabelled[]> {
   if (ids.length === 0) return []
-  const rows = await session.rows<LabelRow>(readMany, ids)
-  const found = new Map(rows.map(toSummary).map((letter) => [letter.id, letter]))
+  const rows = await session.rows<object>(readMany, ids)
+  const found = new Map(rows.map(toUnlabelled).map((letter) => [letter.id, letter]))
   return ids.flatMap((id) => found.get(id) ?? [])
 }
 
@@ -219,26 +224,33 @@ export async function readFailures(session: Session, letter: Letter): Promise<Fa
   return [...before, { number, failedAt: lastFailureAt, failedBy, errorClass, errorMessage, errorStack }]
 }
 
-function toSummary(row: LabelRow): LetterSummary {
+function toUnlabelled(row: object): Unlabelled {
   const { capturedAt, shortKey, ...letter } = SUMMARY.read(row)
   const instanceId = letter.instanceId ?? letter.sourceId
   return {
     ...letter,
     rowKey: formatRowKey({ name: instanceId, at: capturedAt, number: keyNumber(letter.id, shortKey) }),
-    source: row.source,
     instanceId,
-    originalQueue: row.queue === '' ? null : row.queue,
     correlationId: letter.correlationId ?? letter.sourceId,
-    signature: row.fingerprint,
   }
 }
 
-function toLetter(row: LabelRow): Letter {
+const labelled = (
+  letter: Omit<Unlabelled, 'drawer'>,
+  { source, queue, fingerprint }: Label,
+): LetterSummary => ({
+  ...letter,
+  source,
+  originalQueue: queue === '' ? null : queue,
+  signature: fingerprint,
+})
+
+function toLetter(row: Label): Letter {
   const letter = LETTER.read(row)
   const { edited, editedEncoding, editedKind, editedReference } = letter
   return {
     ...letter,
-    ...toSummary(row),
+    ...labelled(toUnlabelled(row), row),
     originalPartition: letter.partition,
     editedPayload: edited ? letter.editedPayload : null,
     editedHeaders: {

@@ -377,7 +377,10 @@ export async function readDrawers(session: Session, numbers?: readonly number[])
   return rows.map(({ id, place, ...label }) => ({ ...label, number: Number(id), place: Number(place) }))
 }
 
-/** Labels of drawers that a server has read: they never change, and no number is given twice. */
+/**
+ * Labels of drawers that a server has read: they never change, and no number is given twice once it was seen by others. Not for a
+ * transaction that may have made one.
+ */
 export class DrawerLabels {
   #known = new Map<number, Drawer>()
 
@@ -393,7 +396,7 @@ export class DrawerLabels {
 }
 
 /** By source, engine, queue and signature. */
-export function byLabel(a: Drawer, b: Drawer): number {
+function byLabel(a: Drawer, b: Drawer): number {
   return (
     compare(a.source, b.source) ||
     compare(a.engine, b.engine) ||

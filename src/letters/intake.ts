@@ -15,6 +15,7 @@ import { bury, PLAIN_RECORD } from './bury.ts'
 import { type DeathNote, type GivenDeath, takingGiven } from './capture.ts'
 import { readSummaries } from './detail.ts'
 import type { Registers } from './drawers.ts'
+import { DrawerLabels } from './drawers.ts'
 import { type LetterId, type LetterSummary, letterId, type SourceName } from './letter.ts'
 import { type EngineNames, type FailureReport, isSameFailure } from './report.ts'
 import { reportAgain } from './report-again.ts'
@@ -96,7 +97,8 @@ export class ReportIntake {
     const reports = asks.flatMap((ask) => ask.reports)
     const captured = await captureReports(work, this.#desk, reports, seen)
     const again = captured.flatMap(({ id, letter }) => (letter === null ? id : []))
-    const read = await readSummaries(work.tx, [...new Set(again)])
+    // Labels of this transaction only: a drawer that it makes is gone when it is rolled back.
+    const read = await readSummaries(work.tx, [...new Set(again)], new DrawerLabels())
     const known = new Map(read.map((letter) => [letter.id, letter]))
     const results = captured.map(({ id, created, letter }) => {
       const filed = letter ?? known.get(id)

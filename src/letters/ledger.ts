@@ -33,7 +33,8 @@ export class Ledger {
   readonly #db: Database
   readonly #clock: Clock
   readonly #engines: Pick<EngineNames, 'checkKnown'>
-  readonly #labels = new DrawerLabels()
+  /** What was read for one answer need not be read for the next. */
+  readonly labels = new DrawerLabels()
 
   constructor(db: Database, clock: Clock, engines: Pick<EngineNames, 'checkKnown'>) {
     this.#db = db
@@ -57,13 +58,13 @@ export class Ledger {
   /** How many letters match; exactly where that is known without counting them. */
   async total(filter: LetterFilter = {}): Promise<Total> {
     if (filter.engine !== undefined) await this.#engines.checkKnown(filter.engine)
-    return totalOf(this.#db, filter)
+    return totalOf(this.#db, filter, this.labels)
   }
 
   /** Exact counts of the letters that match, by the keys given or by all. */
   async counts(filter: TallyFilter = {}, by?: readonly TallyKey[]): Promise<Tally> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
-    return this.#db.snapshot('letters.counts', (session) => tallyLetters(session, filter, by, this.#labels))
+    return this.#db.snapshot('letters.counts', (session) => tallyLetters(session, filter, by, this.labels))
   }
 
   /** A page of the groups that hold letters, those with the most open ones first. */
@@ -75,7 +76,13 @@ export class Ledger {
     const bound = tokenFilters(filter)
     const after = page.continuationToken == null ? null : cursorFrom(bound, page.continuationToken)
     const { items, next } = await this.#db.snapshot('letters.signatures', (session) =>
-      listSignatures(session, filter, { after, limit: page.limit ?? DEFAULT_LIMIT }, this.#clock.now()),
+      listSignatures(
+        session,
+        filter,
+        { after, limit: page.limit ?? DEFAULT_LIMIT },
+        this.labels,
+        this.#clock.now(),
+      ),
     )
     return { items, continuationToken: next === null ? null : encodePageToken(bound, cursorFields(next)) }
   }
@@ -83,7 +90,7 @@ export class Ledger {
   /** The group of one signature; a failure when no letter ever had it. */
   async signature(fingerprint: string): Promise<SignatureDetail> {
     const group = await this.#db.session('letters.signature', (session) =>
-      readSignatureGroup(session, fingerprint, this.#clock.now()),
+      readSignatureGroup(session, fingerprint, this.labels, this.#clock.now()),
     )
     if (group === null) throw failure('signature_unknown', { signature: fingerprint.slice(0, 64) })
     return group

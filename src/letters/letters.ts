@@ -128,11 +128,8 @@ export class Letters {
   /** A page of the letters that match, the newest failure first. A letter that is there for a whole walk is in it once. */
   async list(filter: LetterFilter = {}, page: PageRequest = {}): Promise<Page> {
     if (filter.engine !== undefined) await this.engines.checkKnown(filter.engine)
-    return listLetters(this.#db, filter, {
-      limit: page.limit ?? DEFAULT_LIMIT,
-      token: page.continuationToken ?? null,
-      now: this.#clock.now(),
-    })
+    const { limit = DEFAULT_LIMIT, continuationToken: token = null } = page
+    return listLetters(this.#db, filter, { limit, token, now: this.#clock.now() }, this.ledger.labels)
   }
 
   /** One letter with its case file; a failure when there is none. */

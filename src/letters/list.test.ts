@@ -5,6 +5,7 @@ import { keysOf } from '../../test/harness/row-keys.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { later } from '../core/clock.ts'
 import { encodePageToken } from '../core/page-token.ts'
+import { DrawerLabels } from './drawers.ts'
 import { filterFields, type LetterFilter } from './filter.ts'
 import type { LetterId } from './letter.ts'
 import { listLetters } from './list.ts'
@@ -18,8 +19,10 @@ describe.each(stores)('lists of letters on $name', (kind) => {
   })
   afterAll(() => store?.close())
 
+  /** What a server has read stays known to it. */
+  const labels = new DrawerLabels()
   const page = (filter: LetterFilter, token: string | null = null, limit = 50) =>
-    listLetters(store.db, filter, { limit, token, now: store.clock.now() })
+    listLetters(store.db, filter, { limit, token, now: store.clock.now() }, labels)
 
   /** All pages of a walk; `between` runs after each. */
   const walk = async (

@@ -14,6 +14,7 @@ import { failure } from '../core/errors.ts'
 import { decodePageToken, encodePageToken, type TokenFields } from '../core/page-token.ts'
 import { type Database, type Integer, type Session, sql } from '../db/database.ts'
 import { readSummaries } from './detail.ts'
+import { DrawerLabels } from './drawers.ts'
 import { type Choice, chooseLetters, filterFields, type LetterFilter } from './filter.ts'
 import { type LetterId, type LetterSummary, letterId } from './letter.ts'
 import {
@@ -52,7 +53,12 @@ interface Cursor {
 }
 
 /** One page of the letters that match. Refuses a token that was made for another filter. */
-export async function listLetters(db: Database, filter: LetterFilter, request: PageRequest): Promise<Page> {
+export async function listLetters(
+  db: Database,
+  filter: LetterFilter,
+  request: PageRequest,
+  labels = new DrawerLabels(),
+): Promise<Page> {
   const fields = filterFields(filter)
   const needle = filter.q === undefined ? null : needleOf(filter.q)
   const cursor = request.token === null ? null : readCursor(db, fields, request.token)
@@ -70,6 +76,7 @@ export async function listLetters(db: Database, filter: LetterFilter, request: P
       items: await readSummaries(
         session,
         stretch.positions.map(({ id }) => id),
+        labels,
       ),
       continuationToken:
         stretch.end === null ? null : encodePageToken(fields, writeCursor({ position: stretch.end, start })),

@@ -9,7 +9,7 @@ import { type ActivityName, DAY_US, HOUR_US, MINUTE_US, WHOLE_OFFICE } from './a
 import { readFirstHour, readSeries } from './activity-series.ts'
 import { readAccounts, type StatusCounts, standingOf } from './books.ts'
 import { startOf } from './counts.ts'
-import { readSummaries } from './detail.ts'
+import { readUnlabelled } from './detail.ts'
 import { letterId, SOURCES, type SourceName, STATUS } from './letter.ts'
 
 export interface Overview {
@@ -70,7 +70,7 @@ export async function readOverview(session: Session, now: Instant): Promise<Over
 async function oldestPending(session: Session): Promise<Overview['oldestPending']> {
   const [row] = await session.rows<{ id: Integer }>(readOldest)
   if (row === undefined) return null
-  const [letter] = await readSummaries(session, [letterId(row.id)])
+  const [letter] = await readUnlabelled(session, [letterId(row.id)])
   if (letter === undefined) return null
   return { engine: letter.engine, rowKey: letter.rowKey, lastFailureAt: letter.lastFailureAt }
 }

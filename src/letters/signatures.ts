@@ -17,9 +17,10 @@ import {
   WITH_SIGNATURE,
 } from './books.ts'
 import { letterCounter } from './counts.ts'
-import { readSummaries } from './detail.ts'
+import { readUnlabelled } from './detail.ts'
 import {
   areDrawersFew,
+  type DrawerLabels,
   eachWay,
   type FiledSignature,
   type PlaceFilter,
@@ -120,6 +121,7 @@ export async function listSignatures(
   session: Session,
   filter: PlaceFilter,
   page: { readonly after: GroupCursor | null; readonly limit: number },
+  labels: DrawerLabels,
   now: Instant,
 ): Promise<GroupPage> {
   const { open, total, signature } = page.after ?? START
@@ -140,6 +142,7 @@ export async function listSignatures(
     session,
     places,
     shown.map(({ number }) => number),
+    labels,
   )
   const bySignature = Map.groupBy(accounts, ({ fingerprint }) => fingerprint)
   const groups = shown.map(({ counts, ...group }) => ({
@@ -160,12 +163,13 @@ export async function listSignatures(
 export async function readSignatureGroup(
   session: Session,
   fingerprint: string,
+  labels: DrawerLabels,
   now: Instant,
 ): Promise<SignatureDetail | null> {
   const signature = await readSignature(session, fingerprint)
   if (signature === null) return null
   const places = (await readAccounts(session)).map(({ place }) => place.number)
-  const accounts = await readDrawerAccounts(session, places, [signature.number])
+  const accounts = await readDrawerAccounts(session, places, [signature.number], labels)
   const [group] = await complete(session, [toGroup(signature, accounts)], now)
   if (group === undefined) return null
   const sum = (of: (account: DrawerAccount) => number) => accounts.reduce((sum, each) => sum + of(each), 0)
@@ -283,7 +287,7 @@ async function readSamples(
   lanes: readonly Lane[],
 ): Promise<ReadonlyMap<string, SampleLetter>> {
   const newest = await readNewest(session, lanes)
-  const letters = await readSummaries(session, [...newest.values()])
+  const letters = await readUnlabelled(session, [...newest.values()])
   const byId = new Map(letters.map((letter) => [letter.id, toSample(letter)]))
   const samples = new Map<string, SampleLetter>()
   for (const [signature, id] of newest) {

@@ -39,7 +39,9 @@ export async function tallyLetters(
   const totals = { Pending: 0, Resolved: 0, Expired: 0 }
   const items: Counted[] = []
   const ofDrawers = keys.includes('signature') && filter.signature == null
-  const accounts = ofDrawers ? await readLabelled(session, filter, labels) : await readFiled(session, filter)
+  const accounts = ofDrawers
+    ? await readLabelled(session, filter, labels)
+    : await readFiled(session, filter, labels)
   for (const account of accounts) {
     for (const status of STATUSES) {
       const count = account.letters[status]

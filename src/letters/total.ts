@@ -5,6 +5,7 @@
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { type Database, type Integer, type Session, sql } from '../db/database.ts'
 import { readFiled } from './books.ts'
+import { DrawerLabels } from './drawers.ts'
 import { type Choice, chooseLetters, type LetterFilter, statusesOf } from './filter.ts'
 import { readStretch } from './list.ts'
 import type { Position, Stretch } from './positions.ts'
@@ -20,9 +21,13 @@ export interface Total {
 const MOST_COUNTED = 10_000
 
 /** How many letters match. Refuses a text that cannot be looked for. */
-export async function totalOf(db: Database, filter: LetterFilter): Promise<Total> {
+export async function totalOf(
+  db: Database,
+  filter: LetterFilter,
+  labels = new DrawerLabels(),
+): Promise<Total> {
   if (isInBooks(filter)) {
-    const total = await db.session('letters.total', (session) => totalInBooks(session, filter))
+    const total = await db.session('letters.total', (session) => totalInBooks(session, filter, labels))
     return { total, exact: true }
   }
   const needle = filter.q === undefined ? null : needleOf(filter.q)
@@ -42,11 +47,11 @@ function isInBooks(filter: LetterFilter): boolean {
   )
 }
 
-async function totalInBooks(session: Session, filter: LetterFilter): Promise<number> {
+async function totalInBooks(session: Session, filter: LetterFilter, labels: DrawerLabels): Promise<number> {
   const statuses = statusesOf(filter)
   const isUnconfirmed = filter.outcome === 'unconfirmed' && statuses.length > 0
   let total = 0
-  for (const { letters, unconfirmed } of await readFiled(session, filter)) {
+  for (const { letters, unconfirmed } of await readFiled(session, filter, labels)) {
     total += isUnconfirmed ? unconfirmed : statuses.reduce((sum, status) => sum + letters[status], 0)
   }
   return total

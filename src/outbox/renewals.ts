@@ -68,11 +68,11 @@ export class Renewals {
         const until = later(clock.now(), this.#claimUs)
         const some = renewable.slice(from, from + MAX_RENEWED)
         const ids = some.map(({ message }) => message.id)
-        const ours = await (await table()).renew(db, ids, claimedBy, until)
+        const { renewed, locked } = await (await table()).renew(db, ids, claimedBy, until)
         this.#isAway = false
         for (const held of some) {
-          if (ours.has(held.message.id)) held.claimedUntil = until
-          else this.#lose(held, 'another dispatcher has the message')
+          if (renewed.has(held.message.id)) held.claimedUntil = until
+          else if (!locked.has(held.message.id)) this.#lose(held, 'another dispatcher has the message')
         }
       }
     } catch (error) {

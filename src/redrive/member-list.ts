@@ -4,7 +4,7 @@ import { decodePageToken, encodePageToken } from '../core/page-token.ts'
 import { type Database, type Integer, type Session, sql } from '../db/database.ts'
 import { at } from '../db/row.ts'
 import { type Candidate, readCandidates } from '../letters/candidates.ts'
-import { readSummaries } from '../letters/detail.ts'
+import { readUnlabelled } from '../letters/detail.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
 import { isAhead, readLanes } from './lanes.ts'
 import { outcomeOf } from './members.ts'
@@ -107,7 +107,7 @@ async function toMembers(session: Session, redrive: Redrive, rows: readonly Row[
     exceptions.set(letter, { ...row, letter, outcome: outcomeOf(row.outcome) })
   }
   const candidates = await readCandidates(session, ids)
-  const summaries = new Map((await readSummaries(session, ids)).map((letter) => [letter.id, letter]))
+  const summaries = new Map((await readUnlabelled(session, ids)).map((letter) => [letter.id, letter]))
   return rows.map((row) => {
     const letter = letterId(row.letter)
     const lane = lanes.get(Number(row.lane))

@@ -186,10 +186,12 @@ describeOwnBroker('what was interrupted', () => {
       await expect.poll(() => kafka.endOffset(service.retry)).toBe(1n)
       await expect
         .poll(async () => {
-          const waiting = 'SELECT count(*)::int AS found FROM pg_locks WHERE NOT granted'
+          // Here, and not in the databases of others; a renewal of the lease may wait beside it.
+          const waiting = `SELECT count(*)::int AS found FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'`
           return (await locker.query<{ found: number }>(waiting)).rows[0]?.found
         })
-        .toBe(1)
+        .toBeGreaterThan(0)
       await victim.kill9()
       expect(await call).toBeNull()
       await locker.query('ROLLBACK')

@@ -78,7 +78,8 @@ async function deliver({ layout, db }: Toured): Promise<void> {
   if (await table.suspectsWait(db, NOW, 2)) await claim('hold', null, { suspects: true, limit: 1 })
   const claimed = messages.map(({ id }) => id)
   const ids = claimed.length > 0 ? claimed : [idOf(layout, 1), idOf(layout, 2)]
-  await table.renew(db, ids, ME, instant(NOW + 90_000_000n))
+  // One of them is not ours, so that it is asked which still are.
+  await table.renew(db, [...ids, idOf(layout, 3)], ME, instant(NOW + 90_000_000n))
   await db.transaction('settle', (tx) => table.settle(tx, ids.map(settlementOf), ME, NOW))
   const lines = [HELD_LINE, 'line-1', 'line-2'].map((orderingKey) => ({ tenantId: TENANT, orderingKey }))
   await table.lines.release(db, lines, 'hold')

@@ -133,7 +133,8 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ['letters.capture.alike', 'of ten', () => [NOW, ...remains, ...deathNote('http')]],
   ['letters.capture', 'of ten', () => [NOW, ...remains, ...deathNotes(10, 'http')]],
   ['letters.newest', 'first page', () => ['{0,1,2}', HIGHEST, HIGHEST, LOWEST, 51, 51]],
-  ['letters.newest', 'deep page', () => ['{0,1,2}', NOW + 500n, 500, LOWEST, 51, 51]],
+  ['letters.newestAndDrawers', '', () => ['{0,1,2}', HIGHEST, HIGHEST, LOWEST, 51, 51], 51],
+  ['letters.newest', 'deep page', () => ['{0,1,2}', NOW + 500n, 500, LOWEST, 51, 51], 51],
   ...[1, 51].map(
     (each): Call => [
       'letters.newestInDrawers',

@@ -40,6 +40,7 @@ const SORTED: Readonly<Record<string, string>> = {
   'webhooks.addAll.webhook_totals': 'the same',
   'letters.newest': 'a page, which its index gives in order',
   'letters.newestInDrawers': 'the same',
+  'letters.newestAndDrawers': 'the same',
   'lying.lockFacts': 'the letters of one call',
   'lying.lockToResolve': 'the same',
 }
@@ -92,6 +93,7 @@ const INDEXES: Readonly<Record<string, readonly string[]>> = {
     'letters.oldestPending',
     'letters.oldestPendingAt',
     'letters.newest',
+    'letters.newestAndDrawers',
     'letters.countNewest',
     'letters.nextToExpire',
   ],

@@ -6,7 +6,7 @@ import { type BartlebyError, failure } from '../../src/core/errors.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { sql } from '../../src/db/database.ts'
 import { EngineDirectory } from '../../src/engines/definitions.ts'
-import { readSummaries } from '../../src/letters/detail.ts'
+import { readUnlabelled } from '../../src/letters/detail.ts'
 import { type OfficeRuns, officeRuns } from '../../src/letters/runs.ts'
 import type { PlanRequest, RedriveDetail } from '../../src/redrive/redrive.ts'
 import { Redrives } from '../../src/redrive/redrives.ts'
@@ -41,7 +41,7 @@ describe.each(stores)('a plan on $name that takes longer than a request', (kind)
       originalQueue: 'orders',
       lastFailureAt: later(store.clock.now(), BigInt(i - LETTERS)),
     }))
-    const ids = await store.db.session('test', (session) => readSummaries(session, letters))
+    const ids = await store.db.session('test', (session) => readUnlabelled(session, letters))
     request = {
       selection: { by: 'ids', ids },
       ...{ action: 'retry', queue: null, recipe: null, terms: PLAIN, reason: null, actor: 'nell' },

@@ -64,15 +64,16 @@ function releasesOf(layout: Layout) {
     layout.typed('tenantId', 'line."tenantId"'),
     layout.typed('orderingKey', 'line."orderingKey"'),
   ] as const
+  // A row that somebody has locked is left to him, or to the next sweep: two that let go could wait for each other in a circle.
   const free = layout.statement('release', {
     postgres: `
       UPDATE ${table} SET ${c.nextAttemptAt} = ${again}
-      WHERE ${c.id} = ANY(ARRAY(
+      WHERE ${c.id} = ANY(ARRAY(SELECT ${c.id} FROM ${table} WHERE ${c.id} = ANY(ARRAY(
         SELECT next.id FROM jsonb_to_recordset($1::jsonb) AS line ("tenantId" text, "orderingKey" text)
         CROSS JOIN LATERAL (${front(...given)} LIMIT 1) AS first
         CROSS JOIN LATERAL (${front(...given)} LIMIT ${MAX_RUN}) AS next
         WHERE first.waits AND next.waits AND NOT ${busy(...given)} AND NOT ${holds(...given, '$2::boolean')}
-      )) AND ${waits}`,
+      )) AND ${waits} FOR UPDATE SKIP LOCKED))`,
     sqlite: `
       UPDATE ${table} SET ${c.nextAttemptAt} = ${again}
       WHERE ${c.id} IN (SELECT next.id FROM (${front('$1', '$2')} LIMIT 1) AS first, (${front('$1', '$2')} LIMIT ${MAX_RUN}) AS next

@@ -37,19 +37,41 @@ function suspicionsOf(layout: Layout) {
     (await db.session('outbox.suspects', (session) => session.rows(statement, now, suspectFrom))).length > 0
 }
 
-/** Claims that are still needed last longer; gives the ids that are still ours. By primary key. */
+export interface Renewed {
+  readonly renewed: ReadonlySet<string>
+  /** Ours as well, but somebody has them locked: most often the settlement that ends the claim. */
+  readonly locked: ReadonlySet<string>
+}
+
+/** Claims that are still needed last longer. By primary key; waits for no lock, so that it is part of no circle of those who do. */
 function renewalsOf(layout: Layout) {
-  const { c } = layout
-  const statement = layout.statement(
-    'renew',
-    `UPDATE ${layout.sqlTable} SET ${c.claimedUntil} = ${layout.time('claimedUntil', '$3')}
-     WHERE ${inIdList(layout)} AND ${c.claimedBy} = $2 AND ${c.processedAt} IS NULL RETURNING ${asText(c.id)} AS id`,
-  )
-  return async (db: Database, ids: readonly string[], claimedBy: string, until: Instant) => {
-    const rows = await db.transaction('outbox.renew', (tx) =>
-      tx.rows<{ id: string }>(statement, idList(layout, ids), claimedBy, until),
+  const { c, sqlTable: table } = layout
+  const ours = `${inIdList(layout)} AND ${c.claimedBy} = $2 AND ${c.processedAt} IS NULL`
+  const update = (which: string) =>
+    `UPDATE ${table} SET ${c.claimedUntil} = ${layout.time('claimedUntil', '$3')} WHERE ${which} RETURNING ${asText(c.id)} AS id`
+  const renew = layout.statement('renew', {
+    postgres: update(
+      `${c.id} = ANY(ARRAY(SELECT ${c.id} FROM ${table} WHERE ${ours} FOR UPDATE SKIP LOCKED))`,
+    ),
+    sqlite: update(ours),
+  })
+  const stillOurs = layout.statement('stillOurs', `SELECT ${asText(c.id)} AS id FROM ${table} WHERE ${ours}`)
+  return async (
+    db: Database,
+    ids: readonly string[],
+    claimedBy: string,
+    until: Instant,
+  ): Promise<Renewed> => {
+    const idsOf = (rows: readonly { id: string }[]) => new Set(rows.map(({ id }) => id))
+    const list = idList(layout, ids)
+    const renewed = idsOf(
+      await db.transaction('outbox.renew', (tx) => tx.rows<{ id: string }>(renew, list, claimedBy, until)),
     )
-    return new Set(rows.map(({ id }) => id))
+    if (renewed.size === ids.length) return { renewed, locked: new Set() }
+    const kept = await db.session('outbox.stillOurs', (session) =>
+      session.rows<{ id: string }>(stillOurs, list, claimedBy),
+    )
+    return { renewed, locked: idsOf(kept.filter(({ id }) => !renewed.has(id))) }
   }
 }
 
