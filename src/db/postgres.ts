@@ -235,7 +235,7 @@ class PostgresTransaction extends PostgresSession implements Transaction {
     const committed = this.text('COMMIT')
     this.end()
     await allOf(...flight, committed)
-    // So does a COMMIT behind a failure that nobody was told of.
+    // Behind a failure that the work kept to itself it rolls back, and only its tag says so.
     if ((await committed).command !== 'COMMIT')
       throw this.firstFailure ?? new Error('PostgreSQL rolled the transaction back')
   }

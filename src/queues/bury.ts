@@ -17,7 +17,15 @@ import type { Registers } from '../letters/drawers.ts'
 import { engineSourceId } from '../letters/item-source-id.ts'
 import { STATUS } from '../letters/letter.ts'
 import { relocateLying } from '../letters/lying/move.ts'
-import { type CountChange, emptiestPartition, instantSum, negated, sumOfInstants } from './counts.ts'
+import {
+  type CountChange,
+  emptiestPartition,
+  instantSum,
+  micros,
+  negated,
+  seconds,
+  sumOfInstants,
+} from './counts.ts'
 import { type Cycle, insistOn, Mismatch } from './cycle.ts'
 import { resolveFromDeadQueue } from './dead-queue.ts'
 import type { DeathPlace } from './death-order.ts'
@@ -257,8 +265,8 @@ function departure(items: readonly ItemFacts[], shelf: number): CountChange {
 interface Gone extends Readonly<Record<'created_s' | 'created_us' | 'deadline_s' | 'deadline_us', Integer>> {
   readonly cases: Integer
 }
-const GONE = `, sum(item_created_at / 1000000) AS created_s, sum(item_created_at % 1000000) AS created_us,
-  coalesce(sum(lease_deadline / 1000000), 0) AS deadline_s, coalesce(sum(lease_deadline % 1000000), 0) AS deadline_us, count(case_id) AS cases`
+const GONE = `, ${seconds('item_created_at')} AS created_s, ${micros('item_created_at')} AS created_us,
+  coalesce(${seconds('lease_deadline')}, 0) AS deadline_s, coalesce(${micros('lease_deadline')}, 0) AS deadline_us, count(case_id) AS cases`
 
 /** What a place loses with items that a statement took, all leased there or none. Those that were not read have no case. */
 function goneOf({ shelf, leased, isUnread }: Place, count: number, rows: readonly Gone[]): CountChange {

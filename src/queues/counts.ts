@@ -48,6 +48,10 @@ const split = (totalUs: bigint): InstantSum => ({
   micros: totalUs % 1_000_000n,
 })
 
+/** The same in SQL, over the rows of a statement; NULL without any. */
+export const seconds = (column: string): string => `sum(${column} / 1000000)`
+export const micros = (column: string): string => `sum(${column} % 1000000)`
+
 export const negated = ({ seconds, micros }: InstantSum): InstantSum => ({
   seconds: -seconds,
   micros: -micros,

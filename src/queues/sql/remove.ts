@@ -2,7 +2,7 @@
 import { type Integer, type Session, sql, type Transaction, type Value } from '../../db/database.ts'
 import { missingValue } from '../../db/missing-value.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
-import { type CountChange, countedFrom } from '../counts.ts'
+import { type CountChange, countedFrom, micros, seconds } from '../counts.ts'
 import { SHELF } from '../schema.ts'
 import { runsOf } from './lease.ts'
 
@@ -15,8 +15,6 @@ interface RemovedRow extends Readonly<Record<Counted, Integer> & Record<Summed, 
   readonly cases: string | null
 }
 
-const seconds = (column: string): string => `sum(${column} / 1000000)`
-const micros = (column: string): string => `sum(${column} % 1000000)`
 const CASES = `string_agg(id || ':' || case_id || ':' || attempts, ',') FILTER (WHERE case_id IS NOT NULL) AS cases`
 
 /** Sums over items of any shelf; scheduled ones count neither as queued nor in the ages. */
