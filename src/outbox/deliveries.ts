@@ -70,12 +70,15 @@ export class Deliveries {
   }
 
   #deliverMore(transport: Transport): void {
-    const { held, settings } = this.#context
+    const { held, settings, clock } = this.#context
     while (this.#active < settings.concurrency && !this.#stopping) {
       const next = held.next()
       if (next === undefined) return
-      this.#active += 1
-      void this.#deliver(transport, next)
+      if (clock.now() >= next.claimedUntil) this.#breakOff(next, GIVEN_BACK)
+      else {
+        this.#active += 1
+        void this.#deliver(transport, next)
+      }
     }
   }
 
@@ -88,14 +91,9 @@ export class Deliveries {
 
   async #deliver(transport: Transport, held: Held): Promise<void> {
     const { clock, settings, meter } = this.#context
-    const now = clock.now()
-    if (now >= held.claimedUntil) {
-      this.#breakOff(held, GIVEN_BACK)
-      return this.#delivered(transport)
-    }
     const startedMs = performance.now()
     const ends = new AbortController()
-    held.deliverBy = later(now, microseconds(settings.deliveryTimeoutSeconds))
+    held.deliverBy = later(clock.now(), microseconds(settings.deliveryTimeoutSeconds))
     try {
       await new Promise<void>((resolve, reject) => {
         held.cutShort = (reason) => {

@@ -260,6 +260,33 @@ describe.each(stores)('a dispatcher on $name', (kind) => {
     letGo()
   })
 
+  it('gives back a whole batch whose claims have lapsed, however large it is, and delivers it then', async () => {
+    const numbers =
+      kind.name === 'postgres'
+        ? 'SELECT n FROM generate_series(1, 10000) AS n'
+        : 'WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000) SELECT n FROM numbers'
+    await outbox.query(
+      `INSERT INTO outbox_messages (tenant_id, event_type, payload)
+       SELECT 't', 'created', CAST(CAST(n AS text) AS ${kind.name === 'postgres' ? 'bytea' : 'blob'}) FROM (${numbers}) AS given`,
+    )
+    const got: OutboxMessage[] = []
+    const each = dispatcher(
+      async (message) => {
+        // As on a machine that slept: the claims are over before anybody could renew them.
+        if (got.length === 0) clock.advance(60n * second)
+        got.push(message)
+      },
+      { batchSize: 10_000, concurrency: 1, claimSeconds: 60 },
+    )
+    await each.drain()
+    expect(new Set(texts(got)).size).toBe(10_000)
+    expect(got).toHaveLength(10_000)
+    const left = await outbox.query(
+      'SELECT id FROM outbox_messages WHERE processed_at IS NULL OR claim_count > 0',
+    )
+    expect(left).toEqual([])
+  })
+
   it('gives up a message that was claimed again and again and never settled, and says so', async () => {
     const id = await outbox.insert()
     await outbox.query(
