@@ -58,14 +58,14 @@ describe('the room of a consumer', () => {
     for (const room of [8, 9, 10, 10]) {
       expect(allowances.roomOf(one, false)).toBe(room)
       begin(one)
-      allowances.ended(1, 'success', 0.01)
+      allowances.ended(1, 'success')
     }
   })
 
   it('is half of the free workers for one that has all trust', () => {
     const { allowances, begin } = allowing(40, 9)
     begin(receiver(1))
-    allowances.ended(1, 'success', 0.01)
+    allowances.ended(1, 'success')
     begin(receiver(2), 30)
     expect(allowances.roomOf(receiver(1), true)).toBe(5)
     expect(allowances.roomOf(receiver(3), true)).toBe(3)
@@ -75,36 +75,13 @@ describe('the room of a consumer', () => {
     const { allowances, begin } = allowing(200)
     const one = receiver(1, { mostAtOnce: 8 })
     begin(one, 8)
-    for (let i = 0; i < 8; i++) allowances.ended(1, 'timeout', 30)
+    for (let i = 0; i < 8; i++) allowances.ended(1, 'timeout')
     allowances.sweep()
     for (const room of [1, 2, 3]) {
       expect(allowances.roomOf(one, false)).toBe(room)
       begin(one)
-      allowances.ended(1, 'success', 0.01)
+      allowances.ended(1, 'success')
     }
-  })
-
-  it('is a few ahead for one that has all trust and answers soon, and none for one that is slow or has a rate', () => {
-    const { allowances, begin } = allowing(200)
-    const [quick, slow, rated] = [
-      receiver(1, { mostAtOnce: 10 }),
-      receiver(2, { mostAtOnce: 10 }),
-      receiver(3, { mostAtOnce: 10, mostPerSecond: 1_000 }),
-    ]
-    for (const [each, seconds] of [[quick, 0.02] as const, [slow, 3] as const, [rated, 0.02] as const]) {
-      expect(allowances.aheadOf(each)).toBe(0)
-      for (let i = 0; i < 3; i++) {
-        begin(each)
-        allowances.ended(each.number, 'success', seconds)
-      }
-      begin(each, 10)
-    }
-    expect([quick, slow, rated].map((each) => allowances.aheadOf(each))).toEqual([10, 0, 0])
-    for (let i = 0; i < 4; i++) allowances.waits(quick, 1)
-    expect([allowances.aheadOf(quick), allowances.waiting]).toEqual([6, 4])
-    expect([allowances.mayHaveRoom(1, true), allowances.mayBegin(1, true)]).toEqual([true, false])
-    allowances.ended(1, 'success', 0.02)
-    expect([allowances.roomOf(quick, true), allowances.mayBegin(1, true)]).toEqual([0, true])
   })
 
   it('is what its rate allows, and grows evenly', () => {

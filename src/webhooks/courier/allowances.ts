@@ -1,8 +1,7 @@
 /**
  * How many attempts each consumer may have at the same time, and how many in a second. Trust is earned: a consumer begins with a
  * few attempts, every success allows one more, and a time-out takes half of them away. So those that hang hold few workers, and
- * whatever they hold, no consumer gets more than a share of those that are free. Jobs are claimed ahead only for those that have all
- * trust, and only as many as they get through while the next claim is made.
+ * whatever they hold, no consumer gets more than a share of those that are free.
  */
 import { type Clock, type Instant, later, microseconds } from '../../core/clock.ts'
 import type { WebhookSettings } from '../settings.ts'
@@ -10,14 +9,10 @@ import type { Receiver } from './claim.ts'
 
 interface Allowance {
   running: number
-  /** Claimed, and not begun. */
-  waiting: number
   /** Its own limit, as it was last seen. */
   most: number
   /** Attempts that it is trusted with, however many it may have. */
   trusted: number
-  /** How long its latest attempts took, about; infinite before the first. */
-  seconds: number
   /** Its rate, as it was last seen. */
   bucket: Bucket | null
 }
@@ -28,10 +23,6 @@ const FIRST_TRUST = 8
 const SHARE = { untried: 4, trusted: 2 } as const
 /** One that is alone leaves one in so many workers to whoever comes next. */
 const RESERVE = 4
-/** What is claimed ahead is begun within about this time. */
-const AHEAD_SECONDS = 0.05
-/** Of how long attempts take, the latest one counts for one in so many. */
-const SECONDS_WEIGHT = 8
 /** Those that are trusted with less, and get nothing any more, perhaps because they were deleted, are remembered up to so many. */
 const MOST_REMEMBERED = 10_000
 
@@ -40,7 +31,6 @@ export class Allowances {
   readonly #delivery: WebhookSettings['delivery']
   readonly #all = new Map<number, Allowance>()
   #running = 0
-  #waiting = 0
 
   constructor(clock: Clock, delivery: WebhookSettings['delivery']) {
     this.#clock = clock
@@ -52,45 +42,15 @@ export class Allowances {
     return this.#running
   }
 
-  /** Jobs that were claimed and wait for an attempt. */
-  get waiting(): number {
-    return this.#waiting
-  }
-
   /** How many more attempts may begin at a consumer, when others have ready jobs too or not. Changes nothing. */
   roomOf(receiver: Receiver, othersWait: boolean): number {
     const known = this.#of(receiver)
-    const room = this.#limitOf(known, othersWait) - known.running - known.waiting
+    const room = this.#limitOf(known, othersWait) - known.running
     return Math.max(0, Math.min(room, known.bucket?.available(this.#clock.now()) ?? room))
   }
 
-  /** How many jobs of a consumer may be claimed beyond its room. Changes nothing. */
-  aheadOf(receiver: Receiver): number {
-    return this.#aheadOf(this.#of(receiver))
-  }
-
-  /** How many jobs of some consumers may be claimed beyond their rooms. */
-  mayWait(consumers: readonly number[]): number {
-    let jobs = 0
-    for (const consumer of consumers) {
-      const known = this.#all.get(consumer)
-      if (known !== undefined) jobs += this.#aheadOf(known)
-    }
-    return jobs
-  }
-
-  /** Whether a consumer may have room, or jobs claimed ahead, as far as is known without asking the store. */
+  /** Whether a consumer may have room, as far as is known without asking the store. */
   mayHaveRoom(consumer: number, othersWait: boolean): boolean {
-    const known = this.#all.get(consumer)
-    if (known === undefined) return true
-    const room = this.#limitOf(known, othersWait) - known.running - known.waiting
-    if (room <= 0) return this.#aheadOf(known) > 0
-    return known.bucket === null || known.bucket.available(this.#clock.now()) > 0
-  }
-
-  /** Whether an attempt at a consumer may begin that was claimed ahead. */
-  mayBegin(consumer: number, othersWait: boolean): boolean {
-    if (this.#running >= this.#delivery.workers) return false
     const known = this.#all.get(consumer)
     if (known === undefined) return true
     if (known.running >= this.#limitOf(known, othersWait)) return false
@@ -102,14 +62,6 @@ export class Allowances {
     return this.#all.get(consumer)?.bucket?.nextAt(this.#clock.now()) ?? null
   }
 
-  /** A job was claimed that cannot begin yet; or it waits no longer. */
-  waits(receiver: Receiver, jobs: 1 | -1): void {
-    const known = this.#of(receiver)
-    known.waiting += jobs
-    this.#all.set(receiver.number, known)
-    this.#waiting += jobs
-  }
-
   /** An attempt begins. */
   began(receiver: Receiver): void {
     const known = this.#of(receiver)
@@ -119,13 +71,11 @@ export class Allowances {
     this.#running += 1
   }
 
-  /** An attempt is over, after so many seconds. */
-  ended(consumer: number, outcome: 'success' | 'timeout' | 'other', seconds: number): void {
+  /** An attempt is over. */
+  ended(consumer: number, outcome: 'success' | 'timeout' | 'other'): void {
     this.#running -= 1
     const known = this.#all.get(consumer)
     if (known === undefined) return
-    const isFirst = known.seconds === Number.POSITIVE_INFINITY
-    known.seconds = isFirst ? seconds : known.seconds + (seconds - known.seconds) / SECONDS_WEIGHT
     // Half of what it had, which may be far below what it may have.
     if (outcome === 'timeout')
       known.trusted = Math.max(1, Math.floor(Math.min(known.trusted, known.running) / 2))
@@ -136,8 +86,8 @@ export class Allowances {
   /** Forgets consumers about which there is nothing to remember. */
   sweep(): void {
     const now = this.#clock.now()
-    for (const [consumer, { running, waiting, trusted, bucket }] of this.#all) {
-      if (running + waiting > 0 || bucket?.isFull(now) === false) continue
+    for (const [consumer, { running, trusted, bucket }] of this.#all) {
+      if (running > 0 || bucket?.isFull(now) === false) continue
       if (trusted >= FIRST_TRUST || this.#all.size > MOST_REMEMBERED) this.#all.delete(consumer)
     }
   }
@@ -149,19 +99,10 @@ export class Allowances {
     const fresh = () => (mostPerSecond === null ? null : new Bucket(mostPerSecond, this.#clock.now()))
     return {
       running: known?.running ?? 0,
-      waiting: known?.waiting ?? 0,
       most: mostAtOnce ?? this.#delivery.consumerWorkers,
       trusted: known?.trusted ?? FIRST_TRUST,
-      seconds: known?.seconds ?? Number.POSITIVE_INFINITY,
       bucket: hasThisRate ? known.bucket : fresh(),
     }
-  }
-
-  /** As many as run, and no more than those get through soon: what waits is claimed from all other servers. */
-  #aheadOf({ running, waiting, most, trusted, seconds, bucket }: Allowance): number {
-    if (bucket !== null || trusted < most) return 0
-    const soon = Math.floor((running * AHEAD_SECONDS) / Math.max(seconds, TINY))
-    return Math.max(0, Math.min(running, soon) - waiting)
   }
 
   /** Attempts that it may have now in all. */

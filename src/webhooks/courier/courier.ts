@@ -1,7 +1,7 @@
 /**
- * The courier: claims the ready jobs of push consumers, as many as have room and some ahead of that, delivers each and settles what
- * came of it. It hears of ready jobs from whoever makes them, and looks for them itself every now and then, so that none waits for
- * ever. Whatever happens to a job that was claimed, it is settled, handed back, or its claim lapses and recovery has it.
+ * The courier: claims the ready jobs of push consumers, as many as have room, delivers each and settles what came of it. It hears
+ * of ready jobs from whoever makes them, and looks for them itself every now and then, so that none waits for ever. One that
+ * was claimed begins at once; whatever happens to it, it is settled, handed back, or its claim lapses and recovery has it.
  */
 import { backoffDelayMs } from '../../core/backoff.ts'
 import { Changes } from '../../core/changes.ts'
@@ -85,7 +85,6 @@ export class Courier {
       allowances: this.#allowances,
       breaker: this.#breaker,
       settling: this.#settling,
-      othersWait: () => this.#othersWait,
       onFreed: (consumer, mayHaveMore) => (mayHaveMore ? this.wake([consumer]) : this.#moved()),
     })
     const everyUs = microseconds(delivery.rationalDelaySeconds)
@@ -131,7 +130,6 @@ export class Courier {
   /** Claims nothing more. What still runs after `withinMs` is cut short and handed back. */
   async stop(withinMs = STOP_MS): Promise<void> {
     this.#stopping = true
-    this.#attempts.stop()
     this.#rateAlarm?.cancel()
     let isQuiet = false
     void Promise.all([this.#discovery.stop(), this.#recovery.stop(), this.#claiming]).then(() => {
@@ -151,17 +149,10 @@ export class Courier {
     await this.#origins.close()
   }
 
-  /** Jobs that may be claimed now: one for each free worker, and as many ahead as there are workers. */
+  /** Attempts that may begin now. */
   get #free(): number {
     const { workers, maxQueue } = this.#options.settings.delivery
-    const { running, waiting } = this.#allowances
-    return Math.min(2 * workers - running - waiting, maxQueue - this.held, this.#contents.room)
-  }
-
-  /** The same, where these consumers are asked: most of them have nothing claimed ahead. */
-  #freeFor(consumers: readonly number[]): number {
-    const { workers } = this.#options.settings.delivery
-    return Math.min(this.#free, workers - this.#allowances.running + this.#allowances.mayWait(consumers))
+    return Math.min(workers - this.#allowances.running, maxQueue - this.held, this.#contents.room)
   }
 
   get #othersWait(): boolean {
@@ -183,7 +174,6 @@ export class Courier {
     } catch (error) {
       log.warn({ err: error }, 'ready webhook jobs could not be looked for; the next round tries again')
     }
-    this.#attempts.beginMore()
     this.#allowances.sweep()
     await this.#origins.sweep()
   }
@@ -208,10 +198,9 @@ export class Courier {
 
   /** Waits a moment for more attempts to end: a transaction for each of them would cost more than the attempts. */
   async #gather(): Promise<void> {
-    const { running, waiting } = this.#allowances
+    const { running } = this.#allowances
     if (running < FEW_RUNNING) return
-    const isEnough = () => this.#allowances.running + this.#allowances.waiting <= (running + waiting) / 2
-    await this.#changes.within(GATHER_MS, () => this.#stopping || isEnough())
+    await this.#changes.within(GATHER_MS, () => this.#stopping || this.#allowances.running <= running / 2)
   }
 
   async #claim(): Promise<void> {
@@ -219,19 +208,14 @@ export class Courier {
     this.#isMoved = false
     const othersWait = this.#othersWait
     const consumers = this.#askable(othersWait)
-    const most = this.#freeFor(consumers)
+    const most = this.#free
     if (this.#stopping || consumers.length === 0 || most <= 0) return this.#awaitRates()
     this.#woken.clear()
     const now = clock.now()
-    const rooms = new Map<number, number>()
     const { jobs, receivers, finished } = await claimJobs(db, {
       consumers,
       most,
-      roomOf: (receiver) => {
-        const room = this.#allowances.roomOf(receiver, othersWait)
-        rooms.set(receiver.number, room)
-        return room + this.#allowances.aheadOf(receiver)
-      },
+      roomOf: (receiver) => this.#allowances.roomOf(receiver, othersWait),
       claim: this.#xids.next(),
       now,
       claimedUntil: later(now, claimUs(settings.delivery)),
@@ -247,7 +231,7 @@ export class Courier {
     const othersStand = consumers.length === MOST_ASKED && finished.size > 0
     if (jobs.length > 0 || othersStand) this.#isMoved = true
     else this.#awaitRates()
-    if (jobs.length > 0) await this.#attempts.begin(jobs, rooms)
+    if (jobs.length > 0) await this.#attempts.begin(jobs, () => this.#stopping)
   }
 
   #askable(othersWait: boolean): readonly number[] {
