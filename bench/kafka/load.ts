@@ -25,7 +25,7 @@ export async function loadLetters({ store, letters }: Extract<Task, { act: 'load
   const startMs = performance.now()
   for (let from = 0; from < letters; from += BATCH) {
     const count = Math.min(BATCH, letters - from)
-    await records.store(
+    const keep = records.prepare(
       Array.from({ length: count }, (_, i) => {
         const { key, value, headers = [] } = deadEvent(from + i)
         return {
@@ -42,6 +42,7 @@ export async function loadLetters({ store, letters }: Extract<Task, { act: 'load
         }
       }),
     )
+    await keep()
     if (from % 50_000 === 0 && !process.stderr.write(`  ${from.toLocaleString('en')} letters\n`))
       await once(process.stderr, 'drain')
   }

@@ -86,9 +86,10 @@ async function takeIn(url: string): Promise<void> {
   if (settings === null) throw new Error('Kafka is not enabled')
   const registers = newRegisters()
   const store = createRecordStore({ db, clock: new SystemClock(), registers, settings })
-  await store.store([
+  const records = [
     record({ offset: 0, service: 'wps' }),
     record({ offset: 1, service: 'stranger', eventId: UNASSIGNED }),
-  ])
+  ]
+  await store.prepare(records)()
   await db.close()
 }

@@ -23,11 +23,10 @@ export interface Gap {
 /** Keeps records as letters: `intake/store.ts`. */
 export interface RecordStore {
   /**
-   * Stores records, each partition's in the order of its offsets, in one transaction. When this returns they are durable, and their
-   * offsets may be committed. Throws `StoreUnavailable` when the store is away; nothing is stored then.
+   * Works out what can be known of records before the store is asked. What it gives stores them, each partition's in the order of its
+   * offsets, in one transaction: when that returns they are durable, and their offsets may be committed. It throws `StoreUnavailable`
+   * when the store is away; nothing is stored then, and it may be called again.
    */
-  store(records: readonly RawRecord[]): Promise<Stored>
-  /** The same in two steps: works out what can be known of records before the store is asked. What it gives stores them. */
   prepare(records: readonly RawRecord[]): () => Promise<Stored>
   /** Puts on record that offsets of a partition were lost. */
   gap(gap: Gap): Promise<void>

@@ -228,7 +228,7 @@ export class KafkaStore {
 
   /** Stores records, in one transaction. */
   take(...records: readonly RawRecord[]): Promise<Stored> {
-    return this.records.store(records)
+    return this.records.prepare(records)()
   }
 
   /** Stores one record and gives its event. */

@@ -35,7 +35,9 @@ export interface RoundParts {
   readonly onMoved: () => Promise<void>
 }
 
-/** Of `fetch_max_bytes` each of the two answers in memory gets half, and more than this makes nothing faster. */
+/** One under way, one being prepared, one being stored: together they are no larger than `fetch_max_bytes`. */
+const ANSWERS_IN_MEMORY = 3
+/** More than this makes nothing faster. */
 const MOST_FETCH_BYTES = 8_388_608
 
 const GONE = ['UNKNOWN_TOPIC_OR_PARTITION', 'UNKNOWN_TOPIC_ID', 'INCONSISTENT_TOPIC_ID']
@@ -107,7 +109,8 @@ async function fetch(
   if (version === undefined) throw new Error('the broker is older than Kafka 2.7')
   const asks = readers.map((reader) => ({ ...reader, reader, offset: reader.fetchAt }))
   const byKey = new Map(asks.map((ask) => [partitionKey(ask.topic, ask.partition), ask]))
-  const maxBytes = Math.max(1, Math.min(MOST_FETCH_BYTES, Math.floor(settings.fetchMaxBytes / 2)))
+  const share = Math.floor(settings.fetchMaxBytes / ANSWERS_IN_MEMORY)
+  const maxBytes = Math.max(1, Math.min(MOST_FETCH_BYTES, share))
   const answers = await fetchPartitions(link.library, connection, version, asks, maxBytes)
   return answers.flatMap((answer) => {
     const ask = byKey.get(partitionKey(answer.topic, answer.partition))

@@ -278,6 +278,23 @@ describeKafka('intake', () => {
     expect(store.records[0]?.timestampMs).toBeGreaterThan(1_600_000_000_000n)
   })
 
+  it('asks for a third of what it may have in memory: three answers are there at once', async () => {
+    const kafka = await kafkaBroker()
+    const topic = await kafka.newTopic()
+    for (let i = 0; i < 30; i++) await kafka.produce(topic, [{ value: Buffer.alloc(1_000, 'x') }])
+    const chunks: number[] = []
+    class SizingStore extends MemoryStore {
+      override prepare(records: readonly RawRecord[]): () => Promise<Stored> {
+        chunks.push(records.reduce((bytes, { value }) => bytes + (value?.length ?? 0), 0))
+        return super.prepare(records)
+      }
+    }
+    const { store } = read({ ...reads(kafka, topic), fetchMaxBytes: 12_000 }, new SizingStore())
+    await expect.poll(() => store.size).toBe(30)
+    expect(Math.max(...chunks) * 3).toBeLessThanOrEqual(12_000)
+    expect(Math.max(...chunks)).toBeGreaterThan(1_000)
+  })
+
   it('takes records that are larger than what it asks for', async () => {
     const kafka = await kafkaBroker()
     const topic = await kafka.newTopic({ config: { 'max.message.bytes': '12000000' } })

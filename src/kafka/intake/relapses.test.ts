@@ -321,7 +321,7 @@ describe.each(stores)('an event that died again, on $name', (kind) => {
       await kafka.discard(event)
     }
     // An operator may find a letter pending that was resolved a moment before, and is refused.
-    await Promise.all([other.store(again), ...events.map((event) => act(event).catch(() => {}))])
+    await Promise.all([other.prepare(again)(), ...events.map((event) => act(event).catch(() => {}))])
     expect((await kafka.events()).map(({ attempts }) => attempts)).toEqual(events.map(() => 2))
   })
 
@@ -333,8 +333,8 @@ describe.each(stores)('an event that died again, on $name', (kind) => {
       const event = await kafka.dead()
       const minted = await kafka.publish(event)
       const stored = await Promise.all([
-        kafka.records.store([deadAgain(kafka, minted, { partition: 1 })]),
-        other.store([deadAgain(kafka, minted, { partition: 2 })]),
+        kafka.records.prepare([deadAgain(kafka, minted, { partition: 1 })])(),
+        other.prepare([deadAgain(kafka, minted, { partition: 2 })])(),
       ])
       expect(stored.map(({ reopened }) => reopened).sort()).toEqual([0, 1])
     }

@@ -199,7 +199,7 @@ describe.each(stores)('records on $name', (kind) => {
         records,
       ]
       const stored = await Promise.all(
-        halves.map((half, i) => (i % 2 === 0 ? kafka.records : other).store(half)),
+        halves.map((half, i) => (i % 2 === 0 ? kafka.records : other).prepare(half)()),
       )
       expect(stored.reduce((sum, { created }) => sum + created, 0)).toBe(60)
       expect(stored.reduce((sum, { duplicates }) => sum + duplicates, 0)).toBe(110)
@@ -254,8 +254,8 @@ describe.each(stores)('records on $name', (kind) => {
       for (let i = 0; i < 5; i++) {
         const eventId = randomUUID()
         await Promise.all([
-          kafka.records.store([kafka.record({ eventId, partition: 1 })]),
-          other.store([kafka.record({ eventId, partition: 2 })]),
+          kafka.records.prepare([kafka.record({ eventId, partition: 1 })])(),
+          other.prepare([kafka.record({ eventId, partition: 2 })])(),
         ])
         const events = await kafka.events()
         expect(events.filter((event) => event.dlqId === eventId)).toHaveLength(1)

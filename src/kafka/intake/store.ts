@@ -1,5 +1,5 @@
 /**
- * Keeps records as letters. One call is one transaction: what it stored is durable when it returns, with letters, counts, history,
+ * Keeps records as letters. One chunk is one transaction: what it stored is durable when it returns, with letters, counts, history,
  * order and register all or none. A record that is here already is counted and changes nothing, so whatever is read twice is stored
  * once, also by two servers at once: who stores records of a partition locks it.
  */
@@ -41,17 +41,15 @@ export function createRecordStore({
   settings,
   listener,
 }: RecordStoreOptions): RecordStore {
-  const prepare: RecordStore['prepare'] = (records) => {
-    const all = incoming(records, settings)
-    return async () => {
-      if (all.length === 0) return NOTHING_STORED
-      const done = await inOffice(db, clock, 'kafka.store', (work) => storeAll(work, registers, all))
-      return tell(done, listener)
-    }
-  }
   return {
-    prepare,
-    store: async (records) => prepare(records)(),
+    prepare(records) {
+      const all = incoming(records, settings)
+      return async () => {
+        if (all.length === 0) return NOTHING_STORED
+        const done = await inOffice(db, clock, 'kafka.store', (work) => storeAll(work, registers, all))
+        return tell(done, listener)
+      }
+    },
     async gap(gap) {
       await inOffice(db, clock, 'kafka.gap', (work) => recordGap(work, gap))
       listener?.gap?.(gap)

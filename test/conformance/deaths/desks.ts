@@ -226,7 +226,7 @@ async function kafka(kind: StoreKind): Promise<DeathDesk> {
     let before = 0
     return {
       die: () => store.take(record),
-      dieElsewhere: () => other.store([record]),
+      dieElsewhere: () => other.prepare([record])(),
       // Whoever reads the topic finds it again; the office must not have a trace of it.
       async isAlive() {
         const received = (await store.partitions()).reduce((sum, partition) => sum + partition.received, 0)
