@@ -354,6 +354,7 @@ async function wire(
     log,
     registers,
     runs,
+    announcer: queues.announcer,
     settings: webhookSettings(options.webhooks ?? {}),
   })
   const sources = new Map<SourceName, LetterSource>([

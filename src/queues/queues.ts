@@ -8,6 +8,7 @@ import { usFromNs } from '../core/duration.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
 import { checkKsuid, serialFromId } from '../core/ksuid.ts'
 import type { Log } from '../core/log.ts'
+import type { Announcer } from '../db/announcer.ts'
 import { type Database, type Session, StoreUnavailable } from '../db/database.ts'
 import type { Registers } from '../letters/drawers.ts'
 import type { OfficeRuns } from '../letters/runs.ts'
@@ -102,6 +103,11 @@ export class StoreQueues implements Queues {
     this.#clearing = { db, clock, registers: options.registers, announce: this.#announce }
     this.#runs = options.runs
     defineRemoval(options.runs, this.#clearing)
+  }
+
+  /** Tells other servers of what is ready here. It starts and stops with the queues. */
+  get announcer(): Announcer {
+    return this.#loops.announcer
   }
 
   /** Starts sweeping and listening; the queues can be used before that. */

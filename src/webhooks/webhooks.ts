@@ -11,7 +11,7 @@ import type { LetterSource } from '../letters/source.ts'
 import { addressRanges } from '../outgoing/address-ranges.ts'
 import { WebhookAdmin } from './admin.ts'
 import { Broadcasts } from './broadcasts.ts'
-import { Courier } from './courier/courier.ts'
+import { Courier, type CourierOptions } from './courier/courier.ts'
 import { BulkRuns } from './dead/bulk-runs.ts'
 import { DeadJobs } from './dead/dead-jobs.ts'
 import { readPausedConsumers, readWebhookGauges } from './gauges.ts'
@@ -19,7 +19,6 @@ import { Jobs } from './jobs.ts'
 import { webhookLetterSource } from './letters/source.ts'
 import { Messages } from './messages.ts'
 import { WebhookMetrics } from './metrics.ts'
-import type { CourierParts } from './parts.ts'
 import { definePruning } from './pruning.ts'
 import { Consumers } from './registry/consumers.ts'
 import { Channels, Producers } from './registry/holders.ts'
@@ -28,7 +27,7 @@ import { Seeding } from './seed.ts'
 import type { WebhookSettings } from './settings.ts'
 import { Status } from './status.ts'
 
-interface WebhookParts extends CourierParts {
+interface WebhookParts extends CourierOptions {
   readonly runs: OfficeRuns
 }
 
@@ -55,7 +54,7 @@ export class Webhooks {
   readonly #runs: OfficeRuns
   readonly #log: Log
 
-  constructor({ db, clock, log, registers, runs, settings }: WebhookParts) {
+  constructor({ db, clock, log, registers, runs, settings, announcer }: WebhookParts) {
     const xids = new Xids(clock)
     const onJobs = (consumers: ReadonlySet<number>): void => this.courier.wake(consumers)
     const common = { db, clock, log, registers, settings, xids, onJobs }
@@ -68,7 +67,7 @@ export class Webhooks {
     this.messages = new Messages(db)
     this.seeding = new Seeding(db, clock, xids, settings.seed)
     this.broadcasts = new Broadcasts(common)
-    this.courier = new Courier(common)
+    this.courier = new Courier({ ...common, announcer })
     this.jobs = new Jobs(common)
     this.dead = new DeadJobs(db)
     this.bulk = new BulkRuns({ runs, settings, onJobs })

@@ -8,6 +8,7 @@ import { instant } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { type Xid, xid } from '../../src/core/xid.ts'
+import { Announcer } from '../../src/db/announcer.ts'
 import { type Database, type Integer, type Session, sql } from '../../src/db/database.ts'
 import { type Fold, foldCounts } from '../../src/db/fold.ts'
 import { leasedLock } from '../../src/db/lock.ts'
@@ -173,6 +174,7 @@ export class CountedOffice {
       log: silentLog,
       registers: newRegisters(),
       runs,
+      announcer: new Announcer(db, silentLog),
       settings: webhookSettings(this.settings),
     })
     return { runs, webhooks }

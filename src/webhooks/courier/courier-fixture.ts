@@ -6,6 +6,7 @@ import { instant, microseconds } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { TestClock } from '../../core/test-clock.ts'
 import { type Xid, Xids, xidAfter } from '../../core/xid.ts'
+import { Announcer } from '../../db/announcer.ts'
 import type { Database, Integer } from '../../db/database.ts'
 import { migrate } from '../../db/migrations.ts'
 import { openDatabase } from '../../db/open.ts'
@@ -77,6 +78,7 @@ export class Depot {
   readonly xids = new Xids(this.clock)
   readonly place: FreshStore
   readonly #couriers: Courier[] = []
+  readonly #announcers: Announcer[] = []
   readonly #receivers: Receiver[] = []
   readonly #others: Database[] = []
   #numbers = CHANNEL
@@ -106,6 +108,7 @@ export class Depot {
   /** Ends what a test has begun, and leaves nothing of it. */
   async clear(): Promise<void> {
     await Promise.all(this.#couriers.splice(0).map((courier) => courier.stop(0)))
+    for (const announcer of this.#announcers.splice(0)) announcer.stop()
     await Promise.all(this.#receivers.splice(0).map((receiver) => receiver.close()))
     await Promise.all(this.#others.splice(0).map((db) => db.close()))
     this.log.lines.length = 0
@@ -197,7 +200,10 @@ export class Depot {
       recovery: { enabled: recovery },
     }
     const registers = another ? newRegisters() : this.registers
-    const courier = new Courier({ db, clock: this.clock, log: this.log, registers, settings })
+    const announcer = new Announcer(db, this.log)
+    void announcer.start()
+    this.#announcers.push(announcer)
+    const courier = new Courier({ db, clock: this.clock, log: this.log, registers, settings, announcer })
     this.#couriers.push(courier)
     courier.start()
     return courier

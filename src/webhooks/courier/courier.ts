@@ -7,13 +7,13 @@ import { backoffDelayMs } from '../../core/backoff.ts'
 import { Changes } from '../../core/changes.ts'
 import { type Alarm, later, microseconds } from '../../core/clock.ts'
 import { Xids } from '../../core/xid.ts'
+import { type Announcer, WEBHOOK_JOBS } from '../../db/announcer.ts'
 import { addressRanges } from '../../outgoing/address-ranges.ts'
 import { Origins } from '../../outgoing/origins.ts'
 import type { CourierParts } from '../parts.ts'
 import { Rounds } from '../rounds.ts'
 import { claimUs } from '../settings.ts'
 import { Allowances } from './allowances.ts'
-import { Announcer } from './announcer.ts'
 import { type Attempted, Attempts } from './attempts.ts'
 import { Breaker } from './breaker.ts'
 import { claimJobs } from './claim.ts'
@@ -28,13 +28,19 @@ const MOST_ASKED = 200
 const GATHER_MS = 5
 const FEW_RUNNING = 8
 const SPARE_CONNECTIONS = 16
+/** The shortest time between two notifications to other servers: while this one is full, there is always something to say. */
+const ANNOUNCE_MS = 50
 /** The whole server has ten seconds, and some of them pass after this on a busy machine. */
 const STOP_MS = 6_000
 const LAST_WRITES_MS = 1_000
 const OUTAGE = { baseMs: 100, factor: 2, maxMs: 2_000, jitter: 0.3 }
 
+export interface CourierOptions extends CourierParts {
+  readonly announcer: Pick<Announcer, 'announce' | 'onWord'>
+}
+
 export class Courier {
-  readonly #options: CourierParts
+  readonly #options: CourierOptions
   readonly #changes = new Changes()
   readonly #xids: Xids
   readonly #allowances: Allowances
@@ -45,7 +51,6 @@ export class Courier {
   readonly #recovery: Recovery
   readonly #attempts: Attempts
   readonly #discovery: Rounds
-  readonly #announcer: Announcer
   /** Consumers that may have ready jobs; those that were asked last stand last. */
   readonly #wanted = new Set<number>()
   /** Those of them that got jobs since the last claim began. */
@@ -56,7 +61,7 @@ export class Courier {
   #claiming: Promise<void> | null = null
   #stopping = false
 
-  constructor(options: CourierParts) {
+  constructor(options: CourierOptions) {
     const { db, clock, log, settings } = options
     const { delivery } = settings
     const ranges = addressRanges(delivery.refusedAddresses)
@@ -89,7 +94,6 @@ export class Courier {
     })
     const everyUs = microseconds(delivery.rationalDelaySeconds)
     this.#discovery = new Rounds(clock, everyUs, () => this.#discover())
-    this.#announcer = new Announcer(db, log)
   }
 
   /** Jobs that were claimed and are not settled. */
@@ -104,7 +108,9 @@ export class Courier {
 
   /** Begins to deliver. */
   start(): void {
-    this.#announcer.listen((consumers) => this.#hear(consumers))
+    this.#options.announcer.onWord(({ about, number }) => {
+      if (about === WEBHOOK_JOBS) this.#hear([number])
+    })
     this.#discovery.now()
     this.#recovery.start()
     this.#claiming ??= this.#claimForEver()
@@ -115,8 +121,13 @@ export class Courier {
     const all = [...consumers]
     const isAway = this.#claiming === null || this.#stopping || this.#free <= 0
     const hasRoom = (consumer: number) => this.#allowances.mayHaveRoom(consumer, this.#othersWait)
-    this.#announcer.announce(isAway ? all : all.filter((consumer) => !hasRoom(consumer)))
+    this.#announce(isAway ? all : all.filter((consumer) => !hasRoom(consumer)))
     this.#hear(all)
+  }
+
+  #announce(consumers: readonly number[]): void {
+    for (const number of consumers)
+      this.#options.announcer.announce({ about: WEBHOOK_JOBS, number, from: 0 }, ANNOUNCE_MS)
   }
 
   #hear(consumers: Iterable<number>): void {
@@ -144,7 +155,6 @@ export class Courier {
     await this.#changes.until(haveEnded)
     await this.#changes.within(LAST_WRITES_MS, () => this.held === 0)
     this.#settling.stop()
-    this.#announcer.stop()
     await this.#breaker.idle()
     await this.#origins.close()
   }
@@ -226,7 +236,7 @@ export class Courier {
       if (!finished.has(consumer) || this.#woken.has(consumer)) this.#wanted.add(consumer)
     }
     // More than this server has room for.
-    this.#announcer.announce(consumers.filter((consumer) => !finished.has(consumer)))
+    this.#announce(consumers.filter((consumer) => !finished.has(consumer)))
     // There may be more behind them; and behind those that were asked in vain stand others that were not.
     const othersStand = consumers.length === MOST_ASKED && finished.size > 0
     if (jobs.length > 0 || othersStand) this.#isMoved = true

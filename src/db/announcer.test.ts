@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { silentLog } from '../core/log.ts'
-import type { Arrival } from './cycle.ts'
-import { Announcer } from './loops.ts'
+import { Announcer, WEBHOOK_JOBS, type Word } from './announcer.ts'
 
-const ARRIVAL: Arrival = { queueName: 'q', part: 1, firstSerial: 7 }
+const ARRIVAL: Word = { about: 'q', number: 1, from: 7 }
 const HELLO = /^[^~]+$/
 
 /** A channel as PostgreSQL has them: everybody who listens hears everything, the sender too. */
@@ -26,9 +25,10 @@ class Channel {
   }
 
   async server(options: { isDeaf?: boolean } = {}) {
-    const heard: Arrival[] = []
+    const heard: Word[] = []
     const announcer = new Announcer(this.store(options.isDeaf), silentLog, () => this.nowMs)
-    await announcer.start((arrival) => heard.push(arrival))
+    announcer.onWord((word) => heard.push(word))
+    await announcer.start()
     return { announcer, heard }
   }
 
@@ -46,11 +46,28 @@ describe('word between servers', () => {
     expect(first.heard).toEqual([])
   })
 
+  it('names hundreds of webhook consumers in notifications that PostgreSQL takes, and what is left when it stops', async () => {
+    const channel = new Channel()
+    const first = await channel.server()
+    const second = await channel.server()
+    const words = Array.from({ length: 400 }, (_, i) => ({
+      about: WEBHOOK_JOBS,
+      number: 2_000_000_000 + i,
+      from: 0,
+    }))
+    for (const word of words) first.announcer.announce(word, 60_000)
+    expect(second.heard).toEqual(words.slice(0, 1))
+    first.announcer.stop()
+    expect(second.heard).toEqual(words)
+    expect(Math.max(...channel.said.map((payload) => payload.length))).toBeLessThan(8_000)
+  })
+
   it('is not sent by a server that is alone', async () => {
     const channel = new Channel()
     const { announcer } = await channel.server()
     channel.nowMs = 2_000
     announcer.announce(ARRIVAL)
+    announcer.announce({ about: WEBHOOK_JOBS, number: 5, from: 0 })
     expect(channel.announcements()).toBe(0)
   })
 

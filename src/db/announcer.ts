@@ -1,0 +1,157 @@
+/**
+ * Word between servers on one store: something became ready, look. A hint: all of them look every now and then anyway, and behind a
+ * pooler they hear nothing.
+ *
+ * A notification takes a commit of its own, for which all others wait, and wakes every server. So at most one goes out in an interval
+ * about the same thing, the first at once; and none while no other server is there. Servers say that they are: when they start, to
+ * newcomers, and every few seconds. Who cannot hear itself cannot hear others either, and announces everything.
+ */
+import type { Log } from '../core/log.ts'
+import type { Database } from './database.ts'
+
+/** Items of a part of a queue, from a serial on; or jobs of a webhook consumer. */
+export interface Word {
+  /** The name of a queue, or `WEBHOOK_JOBS`. */
+  readonly about: string
+  /** The part, or the consumer. */
+  readonly number: number
+  /** The lowest that was said since the last notification. */
+  readonly from: number
+}
+
+/** No queue has this name. */
+export const WEBHOOK_JOBS = ''
+
+const CHANNEL = 'bartleby_arrivals'
+/** The shortest time between two notifications about a queue. */
+const INTERVAL_MS = 10
+/** Numbers in one notification, which holds 8,000 bytes. */
+const MOST_NAMED = 250
+const HELLO_EVERY_MS = 5_000
+/** A server that was not heard for this long is gone. */
+const GONE_AFTER_MS = 3 * HELLO_EVERY_MS
+/** One that did not hear itself for this long cannot hear: shorter, so that it knows before the others seem to be gone. */
+const DEAF_AFTER_MS = GONE_AFTER_MS - HELLO_EVERY_MS
+/** Others have answered by then, if there are any. */
+const ANSWERED_WITHIN_MS = 1_000
+
+interface Outgoing {
+  /** What was not said yet: the lowest of each number. */
+  readonly unsaid: Map<number, number>
+  timer: NodeJS.Timeout | undefined
+}
+
+type Store = Pick<Database, 'dialect' | 'notify' | 'listen'>
+
+export class Announcer {
+  readonly #db: Store
+  readonly #log: Log
+  readonly #nowMs: () => number
+  readonly #listeners: ((word: Word) => void)[] = []
+  readonly #outgoing = new Map<string, Outgoing>()
+  readonly #self = crypto.randomUUID()
+  /** When each server was last heard, this one too. */
+  readonly #heardMs = new Map<string, number>()
+  #startedMs = Number.POSITIVE_INFINITY
+  #hellos: NodeJS.Timeout | undefined
+  #stopped = false
+
+  constructor(db: Store, log: Log, nowMs = () => performance.now()) {
+    this.#db = db
+    this.#log = log
+    this.#nowMs = nowMs
+  }
+
+  /** Calls `listener` with what other servers say, about whatever it is. */
+  onWord(listener: (word: Word) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  async start(): Promise<void> {
+    if (this.#db.dialect === 'sqlite') return
+    await this.#db.listen(CHANNEL, (payload) => this.#hear(payload))
+    if (this.#stopped) return
+    this.#startedMs = this.#nowMs()
+    this.#say(this.#self)
+    this.#hellos = setInterval(() => this.#say(this.#self), HELLO_EVERY_MS)
+    this.#hellos.unref()
+  }
+
+  /** Tells other servers, if there are any; about the same thing no more often than `everyMs`. */
+  announce({ about, number, from }: Word, everyMs = INTERVAL_MS): void {
+    if (this.#stopped || this.#db.dialect === 'sqlite' || this.#isAlone()) return
+    let outgoing = this.#outgoing.get(about)
+    if (outgoing === undefined) {
+      outgoing = { unsaid: new Map(), timer: undefined }
+      this.#outgoing.set(about, outgoing)
+    }
+    const known = outgoing.unsaid.get(number) ?? from
+    outgoing.unsaid.set(number, Math.min(known, from))
+    if (outgoing.timer === undefined) this.#send(about, outgoing, everyMs)
+  }
+
+  /** Says what was not said yet. Not waited for: a store that does not answer must not hold up the end. */
+  stop(): void {
+    clearInterval(this.#hellos)
+    for (const [about, outgoing] of this.#outgoing) {
+      clearTimeout(outgoing.timer)
+      while (outgoing.unsaid.size > 0) this.#sayOf(about, outgoing)
+    }
+    this.#stopped = true
+  }
+
+  #hear(payload: string): void {
+    const [server = '', about, ...entries] = payload.split('~')
+    const isNew = !this.#isThere(server)
+    this.#heardMs.set(server, this.#nowMs())
+    if (server === this.#self) return
+    if (isNew) this.#say(this.#self)
+    if (about === undefined) return
+    for (const entry of entries) {
+      const [number, from] = entry.split(':').map(Number)
+      if (number === undefined || from === undefined) continue
+      for (const listener of this.#listeners) listener({ about, number, from })
+    }
+  }
+
+  /** Whether it is certain that nobody else listens. */
+  #isAlone(): boolean {
+    if (this.#nowMs() - this.#startedMs < ANSWERED_WITHIN_MS) return false
+    if (!this.#isThere(this.#self, DEAF_AFTER_MS)) return false
+    for (const server of this.#heardMs.keys())
+      if (server !== this.#self && this.#isThere(server)) return false
+    return true
+  }
+
+  #isThere(server: string, withinMs = GONE_AFTER_MS): boolean {
+    const heardMs = this.#heardMs.get(server)
+    if (heardMs === undefined) return false
+    if (this.#nowMs() - heardMs < withinMs) return true
+    this.#heardMs.delete(server)
+    return false
+  }
+
+  #send(about: string, outgoing: Outgoing, everyMs: number): void {
+    this.#sayOf(about, outgoing)
+    outgoing.timer = setTimeout(() => {
+      outgoing.timer = undefined
+      if (outgoing.unsaid.size > 0) this.#send(about, outgoing, everyMs)
+      else this.#outgoing.delete(about)
+    }, everyMs)
+    outgoing.timer.unref()
+  }
+
+  #sayOf(about: string, { unsaid }: Outgoing): void {
+    const named = [...unsaid].slice(0, MOST_NAMED)
+    for (const [number] of named) unsaid.delete(number)
+    // '~' cannot be part of a queue name.
+    this.#say([this.#self, about, ...named.map(([number, from]) => `${number}:${from}`)].join('~'))
+  }
+
+  #say(words: string): void {
+    if (this.#stopped) return
+    this.#db.notify(CHANNEL, words).catch((error: unknown) => {
+      this.#log.debug({ err: error }, 'other servers were not told; they will look')
+    })
+  }
+}
