@@ -5,7 +5,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
-import { type Integer, sql } from '../db/database.ts'
+import { type Integer, type Statement, sql } from '../db/database.ts'
 import { allocateLetterIds } from '../letters/capture.ts'
 import { type CaseFailure, closeCasesOf, fileCaseFailures } from '../letters/confirm.ts'
 import type { Registers } from '../letters/drawers.ts'
@@ -49,16 +49,7 @@ export async function settleJobs(
   const living = settlements.filter((job): job is Move => job.to !== JOB.dead)
   const dying = settlements.filter((job): job is Death => job.to === JOB.dead)
   const moves = await withCases(work, living)
-  const isDelivered = ({ to }: Move) => to === JOB.delivered
-  const [delivered, others] = await Promise.all([
-    deliverJobs(work, tallies, moves.filter(isDelivered)),
-    moveJobs(
-      work,
-      tallies,
-      moves.filter((move) => !isDelivered(move)),
-    ),
-  ])
-  const ids = new Set([...delivered, ...others])
+  const ids = await moveJobs(work, tallies, moves)
   const moved = moves.filter(({ id }) => ids.has(id))
   await Promise.all([
     fileCaseFailures(
@@ -111,21 +102,6 @@ const deliverMany = sql(
     RETURNING id, consumer`,
 )
 
-/** Ends jobs that were delivered, as far as their claims still hold; gives those that it ended. */
-async function deliverJobs(
-  { tx, now }: OfficeWork,
-  tallies: Tallies,
-  delivered: readonly Move[],
-): Promise<readonly Xid[]> {
-  if (delivered.length === 0) return []
-  const claims = Object.fromEntries(delivered.map(({ id, claim }) => [id, claim]))
-  const list = Object.keys(claims).sort()
-  const rows = await tx.rows<MovedRow>(deliverMany, list, JSON.stringify(claims), now)
-  for (const [consumer, jobs] of Map.groupBy(rows, (row) => row.consumer))
-    tallies.moved(Number(consumer), JOB.inFlight, JOB.delivered, jobs.length)
-  return rows.map(({ id }) => xid(id))
-}
-
 interface MovedRow {
   readonly id: string
   readonly consumer: Integer
@@ -136,19 +112,32 @@ async function moveJobs(
   { tx, now }: OfficeWork,
   tallies: Tallies,
   moves: readonly Move[],
-): Promise<readonly Xid[]> {
-  if (moves.length === 0) return []
+): Promise<ReadonlySet<Xid>> {
   const to = new Map(moves.map((move) => [move.id, move.to]))
-  const given = Object.fromEntries(
-    // As text: JSON numbers would lose the digits beyond 2^53.
-    moves.map(({ id, claim, to, failure, dueAt, letter }) => [
-      id,
-      [claim, to, failure === null ? 0 : 1, dueAt?.toString() ?? null, letter?.toString() ?? null],
-    ]),
-  )
-  const list = [...to.keys()].sort()
-  const rows = await tx.rows<MovedRow>(moveMany, list, JSON.stringify(given), now)
-  for (const { id, consumer } of rows)
+  const write = async (statement: Statement, some: readonly Move[], given: (move: Move) => unknown) => {
+    if (some.length === 0) return []
+    const list = some.map(({ id }) => id).sort()
+    const byId = JSON.stringify(Object.fromEntries(some.map((move) => [move.id, given(move)])))
+    return tx.rows<MovedRow>(statement, list, byId, now)
+  }
+  const isDelivered = ({ to }: Move) => to === JOB.delivered
+  const rows = await Promise.all([
+    write(deliverMany, moves.filter(isDelivered), ({ claim }) => claim),
+    write(
+      moveMany,
+      moves.filter((move) => !isDelivered(move)),
+      // As text: JSON numbers would lose the digits beyond 2^53.
+      ({ claim, to, failure, dueAt, letter }) => [
+        claim,
+        to,
+        failure === null ? 0 : 1,
+        dueAt?.toString() ?? null,
+        letter?.toString() ?? null,
+      ],
+    ),
+  ])
+  const moved = rows.flat()
+  for (const { id, consumer } of moved)
     tallies.moved(Number(consumer), JOB.inFlight, to.get(xid(id)) ?? JOB.ready)
-  return rows.map(({ id }) => xid(id))
+  return new Set(moved.map(({ id }) => xid(id)))
 }
