@@ -92,7 +92,7 @@ export async function renewAll(work: OfficeWork, round: readonly Reopening[]): P
   const write = (
     statement: Statement,
     values: (each: Reopening & { readonly bytes: EntryBytes }, index: number) => Value[],
-  ): Promise<void> => tx.runEach(statement, all.map(values))
+  ): Promise<unknown> => tx.runEach(statement, all.map(values))
   const all = round.map((each) => ({ ...each, bytes: bytesOf(each.entry) }))
   const isNull = ({ record }: Entry): number => (record.value === null ? 1 : 0)
   await write(keepLink, ({ entry, letterId, send, bytes }) => [
