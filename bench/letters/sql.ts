@@ -76,10 +76,10 @@ export function insertLetters(dialect: Dialect, range: Range): string {
   const { schema, bytes, padded } = words[dialect]
   const lying = (value: string) => `CASE WHEN part IS NOT NULL AND status = 0 THEN ${value} END`
   return `INSERT INTO ${schema}letters (id, captured_at, first_failure_at, last_failure_at, item_created_at, resolved_at,
-      laid_at, serial, part, drawer, version, dequeue_count, partition, attempts, status, shelf, engine, source_id,
+      expired_at, laid_at, serial, part, drawer, version, dequeue_count, partition, attempts, status, shelf, engine, source_id,
       instance_id, correlation_id, reason, error_class, error_message, resolution, resolved_by, notes, dead_queue, kind,
       payload, short_key)
-    SELECT n, at, at - 60000000, at, at - 3600000000, CASE WHEN status = 1 THEN at + 1000 END,
+    SELECT n, at, at - 60000000, at, at - 3600000000, CASE WHEN status = 1 THEN at + 1000 END, CASE WHEN status = 2 THEN at + 1000 END,
       ${lying('at')}, ${lying('n')}, ${lying('part')}, drawer, CASE WHEN status = 0 THEN 1 ELSE 2 END, 3,
       CASE WHEN part IS NOT NULL THEN 0 END, 0, status, ${lying('0')}, engine, ${sourceId(padded)},
       ${instanceId(range)}, CASE WHEN lone = 0 THEN 'run-' || n END,

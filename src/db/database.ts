@@ -181,8 +181,8 @@ export interface Session {
   rows<Row>(statement: Statement, ...values: readonly Value[]): Promise<Row[]>
   /** Runs a statement and gives the number of rows it changed. */
   run(statement: Statement, ...values: readonly Value[]): Promise<number>
-  /** Runs a statement once per row of values: SQLite's way to write a batch (PostgreSQL unnests arrays). */
-  runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<void>
+  /** Runs a statement once per row of values, SQLite's way to write a batch (PostgreSQL unnests arrays); gives the number of rows changed. */
+  runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<number>
 }
 
 /** A session on one moment of the store, which can only read. */

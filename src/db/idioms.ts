@@ -68,17 +68,12 @@ export function givenByKey(
 }
 
 /** Runs a statement with rows; gives how many it changed. What is the same for all comes behind their columns. */
-export async function runGiven(
+export const runGiven = (
   session: Session,
   statement: Statement,
   rows: readonly GivenRow[],
   ...same: readonly Value[]
-): Promise<number> {
-  let changed = 0
-  for (const values of runsOf(session, statement, rows, same))
-    changed += await session.run(statement, ...values)
-  return changed
-}
+): Promise<number> => session.runEach(statement, runsOf(session, statement, rows, same))
 
 /** The same with the commit, for writes whose result nobody needs. */
 export function runGivenAtCommit(

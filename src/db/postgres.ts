@@ -112,8 +112,10 @@ class PostgresSession implements Session {
     return (await this.query(statement, values)).rowCount ?? 0
   }
 
-  async runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<void> {
-    for (const values of rows) await this.query(statement, values)
+  async runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<number> {
+    let changed = 0
+    for (const values of rows) changed += await this.run(statement, ...values)
+    return changed
   }
 
   protected query(statement: Statement, values: readonly Value[]): Promise<pg.QueryResult> {

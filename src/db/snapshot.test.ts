@@ -134,8 +134,8 @@ describe.each(places)('a snapshot on $name', (store) => {
     })
   })
 
-  it('answers what is asked behind rows that take long', async () => {
-    if (db.dialect === 'sqlite') return
+  // SQLite has no time limit, and has answered before anything else is asked.
+  it.runIf(store.name === 'postgres')('answers what is asked behind rows that take long', async () => {
     const hasty = openDatabase(`${place.url}?query_timeout=500`, { poolSize: 1 })
     const slow = sql('test.slow', {
       postgres: `SELECT n FROM generate_series(1, ${BATCH_ROWS + 1}) AS n WHERE n <= ${BATCH_ROWS} OR pg_sleep(1) IS NOT NULL`,

@@ -99,9 +99,13 @@ class SqliteSession implements Transaction, Snapshot {
     return Number(this.#prepareRun(statement).run(...values.map(toParameter)).changes)
   }
 
-  async runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<void> {
+  async runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<number> {
+    // About a table that only PostgreSQL has.
+    if (statement.sqlite === '') return 0
     const prepared = this.#prepareRun(statement)
-    for (const values of rows) prepared.run(...values.map(toParameter))
+    let changed = 0
+    for (const values of rows) changed += Number(prepared.run(...values.map(toParameter)).changes)
+    return changed
   }
 
   async *batches<Row>(statement: Statement, ...values: readonly Value[]): AsyncGenerator<readonly Row[]> {

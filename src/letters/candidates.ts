@@ -135,6 +135,53 @@ export interface CapturePlace {
 export const isBefore = (one: CapturePlace, other: CapturePlace): boolean =>
   one.capturedAt < other.capturedAt || (one.capturedAt === other.capturedAt && one.id < other.id)
 
+/** Some letters of a key, by what they have in common. */
+export interface LettersOfKey {
+  readonly key: string
+  readonly letters: number
+  /** The one that was captured last. */
+  readonly last: CapturePlace
+}
+
+/** Adds a letter to what is known of its key. */
+export function addToKey(keys: Map<string, LettersOfKey>, key: string, place: CapturePlace): void {
+  const { letters, last } = keys.get(key) ?? { letters: 0, last: place }
+  keys.set(key, { key, letters: letters + 1, last: isBefore(last, place) ? place : last })
+}
+
+/** For each key, steps along letters_pending_of_key up to the last of its letters; no more than one over the most that any key has. */
+const readMixed = sql(
+  'letters.mixedKeys',
+  `SELECT asked.key FROM jsonb_to_recordset($1::jsonb) AS asked (key text, letters int, captured_at bigint, id bigint)
+   WHERE (SELECT count(*) FROM (
+     SELECT 1 FROM bartleby.letters INDEXED BY letters_pending_of_key
+     WHERE engine = $2 AND instance_id = asked.key AND status = ${STATUS.Pending}
+       AND (captured_at, letters.id) <= (asked.captured_at, asked.id) LIMIT $3) AS those) > asked.letters`,
+)
+
+/** Keys that are asked about at once. */
+const MOST_KEYS = 1_000
+
+/** The keys of an engine that have others pending before the last of these letters, which all are pending. */
+export async function mixedKeys(
+  session: Session,
+  engine: string,
+  keys: readonly LettersOfKey[],
+): Promise<ReadonlySet<string>> {
+  const mixed = new Set<string>()
+  for (let from = 0; from < keys.length; from += MOST_KEYS) {
+    const some = keys.slice(from, from + MOST_KEYS)
+    const most = some.reduce((most, { letters }) => Math.max(most, letters), 0)
+    // Digits of instants would be lost in numbers.
+    const asked = some.map(({ key, letters, last: { capturedAt, id } }) => ({
+      ...{ key, letters, captured_at: `${capturedAt}`, id: `${id}` },
+    }))
+    const rows = await session.rows<{ key: string }>(readMixed, JSON.stringify(asked), engine, most + 1)
+    for (const { key } of rows) mixed.add(key)
+  }
+  return mixed
+}
+
 /** The first pending letters of each key: as many steps into letters_pending_of_key. */
 const readFirst = sql(
   'letters.firstOfKeys',

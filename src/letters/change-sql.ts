@@ -213,7 +213,7 @@ const drawersFor = (act: TransitionName): Statement => {
   const isAllowed = allowed(act)
   return sql(`letters.${act}.drawers`, {
     postgres: '',
-    sqlite: `SELECT drawer, 1 AS letters FROM letters WHERE id = ANY($1)${isAllowed === null ? '' : ` AND ${isAllowed}`}`,
+    sqlite: `SELECT drawer FROM letters WHERE id = ANY($1)${isAllowed === null ? '' : ` AND ${isAllowed}`}`,
   })
 }
 

@@ -184,10 +184,11 @@ async function write(
         throw missingValue(error) === 'letters.status' ? notAllChanged(act, letters.length, 'fewer') : error
       })
     }
-    const groups = await tx.rows<Group>(sqlite.drawers, ids)
+    const rows = await tx.rows<Pick<Group, 'drawer'>>(sqlite.drawers, ids)
     for (const { statement, needs } of sqlite.writings)
       await runGiven(tx, statement, given, ...needs.map((name) => same[name]))
-    return groups
+    const drawers = Map.groupBy(rows, ({ drawer }) => drawer)
+    return [...drawers].map(([drawer, those]) => ({ drawer, letters: those.length }))
   }
   if (!transitionOf(act).sets.includes('failure')) return writeAll()
   // Before it is replaced, in one flight with that.

@@ -4,11 +4,14 @@
  */
 import type { Session, Transaction } from '../db/database.ts'
 import {
+  addToKey,
   type Candidate,
   type CapturePlace,
   firstOthers,
   isBefore,
+  type LettersOfKey,
   lockCandidates,
+  mixedKeys,
 } from '../letters/candidates.ts'
 import { contentPortions, type KeptEdit, readContents } from '../letters/contents.ts'
 import type { LetterId } from '../letters/letter.ts'
@@ -139,7 +142,11 @@ export async function keepOrder(
 ): Promise<EligibilitySoFar> {
   const all = { fit: letters, exceptions: [], next: null }
   if (!isSending(action) || terms.order !== 'key' || !isOfQueues(source)) return all
-  const keyed = letters.flatMap(({ id, key }) => (key === null ? [] : [{ id, key }]))
+  const keys = new Map<string, LettersOfKey>()
+  for (const letter of letters) if (letter.key !== null) addToKey(keys, letter.key, letter)
+  const mixed = await mixedKeys(session, engine, [...keys.values()])
+  if (mixed.size === 0) return all
+  const keyed = letters.flatMap(({ id, key }) => (key !== null && mixed.has(key) ? [{ id, key }] : []))
   const firsts = await firstOthers(session, engine, keyed)
   const held = letters.filter((letter) => isHeldBack(letter, firsts))
   if (held.length === 0) return all

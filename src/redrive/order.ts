@@ -5,7 +5,14 @@
 import { instant } from '../core/clock.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
 import { rowsGiven } from '../db/idioms.ts'
-import { type CapturePlace, isBefore, readPlannables } from '../letters/candidates.ts'
+import {
+  addToKey,
+  type CapturePlace,
+  isBefore,
+  type LettersOfKey,
+  mixedKeys,
+  readPlannables,
+} from '../letters/candidates.ts'
 import { letterId, STATUS } from '../letters/letter.ts'
 import type { Lane } from './lanes.ts'
 import type { LaneLetter } from './members.ts'
@@ -25,6 +32,31 @@ const readFirstOutside = sql(
      ORDER BY captured_at, id LIMIT 1) AS found`,
   { bigints: true },
 )
+
+/** Keys whose letters are counted while a plan is made. */
+const MOST_COUNTED = 50_000
+
+/** The letters of a plan by their keys. Few plans hold letters back: those that have all letters of their keys are not gone through again. */
+export class KeysOfPlan {
+  readonly #byEngine = new Map<string, Map<string, LettersOfKey>>()
+  #size = 0
+
+  add(engine: string, key: string, place: CapturePlace): void {
+    if (this.#size > MOST_COUNTED) return
+    const keys = this.#byEngine.get(engine) ?? new Map<string, LettersOfKey>()
+    this.#byEngine.set(engine, keys)
+    if (!keys.has(key)) this.#size++
+    addToKey(keys, key, place)
+  }
+
+  /** Whether no other letter is pending before one of these. `session` is of the moment at which they were found. */
+  async areWhole(session: Session): Promise<boolean> {
+    if (this.#size > MOST_COUNTED) return false
+    for (const [engine, keys] of this.#byEngine)
+      if ((await mixedKeys(session, engine, [...keys.values()])).size > 0) return false
+    return true
+  }
+}
 
 /** Of each key the first pending letter outside the set; null: there is none. */
 export type FirstsOfKeys = Map<string, CapturePlace | null>

@@ -32,7 +32,7 @@ import {
   removeLetters,
 } from './members.ts'
 import { wordsOf } from './obstacles.ts'
-import { blockedOf, type FirstsOfKeys } from './order.ts'
+import { blockedOf, type FirstsOfKeys, KeysOfPlan } from './order.ts'
 import { isSending, PLAN_VALID_US, type PlanNumbers, type RedriveNumber } from './redrive.ts'
 import { forgetRedrive, removeSomeLetters } from './removal.ts'
 import type { Recipe } from './repair/recipe.ts'
@@ -86,6 +86,9 @@ export class Planning implements Walk {
   readonly #numbers = { inFlight: 0, noDestination: 0, orderBlocked: 0, duplicate: 0, invalid: 0 }
   /** Redrives whose letters are left to them. */
   #others: readonly RedriveNumber[] = []
+  readonly #keys = new KeysOfPlan()
+  /** Whether nothing comes before a letter of the set that is not in it, too. */
+  #isInOrder = false
   #areMany = false
   #dealt = 0
   readonly #budget = new RepairBudget()
@@ -191,6 +194,7 @@ export class Planning implements Walk {
         written = this.#write('redrive.freeze', (tx) => insertLetters(tx, number, dealt))
         written.catch(() => {})
       }
+      this.#isInOrder = await this.#keys.areWhole(session)
     }
     await db.snapshot('redrive.select', look, { apart: true, signal }).finally(() => written)
   }
@@ -199,18 +203,18 @@ export class Planning implements Walk {
   async #repair(): Promise<void> {
     const { recipe } = this.#request
     if (recipe === null) return
-    for (const lane of this.#lanes.values())
-      this.#numbers.invalid += await this.#takeOut(lane, (letters) =>
-        this.#beyondRepair(recipe, lane, letters),
-      )
+    for (const lane of this.#lanes.values()) {
+      const taken = await this.#takeOut(lane, (letters) => this.#beyondRepair(recipe, lane, letters))
+      this.#numbers.invalid += taken
+      if (taken > 0) this.#isInOrder = false
+    }
   }
 
   /** Takes letters out again that must not go before an earlier one. */
   async #keepOrder(): Promise<void> {
-    const { action, terms } = this.#request
-    if (!isSending(action) || terms.order !== 'key') return
+    if (this.#isInOrder) return
     for (const lane of this.#lanes.values()) {
-      if (!lane.hasKeys || !isOfQueues(lane.source)) continue
+      if (!lane.hasKeys) continue
       const firsts: FirstsOfKeys = new Map()
       this.#numbers.orderBlocked += await this.#takeOut(lane, (letters) =>
         this.#parts.db.session('redrive.order', (session) => blockedOf(session, lane, letters, firsts)),
@@ -300,8 +304,12 @@ export class Planning implements Walk {
   #deal({ letter, way }: Eligible): DealtLetter {
     const lane = this.#laneOf(way, this.#shareOf(letter, way))
     lane.planned++
-    lane.hasKeys ||= letter.key !== null
-    const { id, capturedAt, version } = letter
+    const { id, key, capturedAt, version } = letter
+    const { action, terms } = this.#request
+    if (key !== null && isSending(action) && terms.order === 'key' && isOfQueues(way.source)) {
+      lane.hasKeys = true
+      this.#keys.add(way.engine, key, letter)
+    }
     return { lane: lane.lane, letter: id, capturedAt, version }
   }
 

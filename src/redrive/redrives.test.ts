@@ -5,6 +5,7 @@ import type { BartlebyError } from '../core/errors.ts'
 import { Office } from '../office.ts'
 import type { Members } from './member-list.ts'
 import type { MemberOutcome, PlanRequest, RedriveDetail } from './redrive.ts'
+import { parseRecipe } from './repair/recipe.ts'
 
 const codeOf = (act: Promise<unknown>): Promise<string> =>
   act.then(
@@ -321,6 +322,17 @@ describe.each(stores)('redrives on $name', (kind) => {
     const anyhow = await plan({ selection, terms: { ...PLAIN, order: 'none' } })
     expect(anyhow.numbers).toMatchObject({ eligible: 6, orderBlocked: 0 })
     expect((await plan()).numbers).toMatchObject({ eligible: 7, orderBlocked: 0 })
+  })
+
+  it('holds letters back behind an earlier one of their key that its recipe takes out', async () => {
+    const recipe = parseRecipe({ patch: [{ op: 'remove', path: '/a' }] })
+    const reported = (instanceId: string, payload: string) =>
+      desk.reported(orders, { instanceId, payload: Buffer.from(payload) })
+    for (const key of ['k', 'l']) for (let i = 0; i < 3; i++) await reported(key, '{"a":1}')
+    expect((await plan({ recipe })).numbers).toMatchObject({ eligible: 6, invalid: 0, orderBlocked: 0 })
+    await reported('m', '{}')
+    for (let i = 0; i < 2; i++) await reported('m', '{"a":1}')
+    expect((await plan({ recipe })).numbers).toMatchObject({ eligible: 6, invalid: 1, orderBlocked: 2 })
   })
 
   it('discards many with a reason, and restores them', async () => {

@@ -123,7 +123,10 @@ export async function insertJobs(
   for (const [addressees, messages] of countedAudiences(blocks)) {
     for (const { number } of addressees) tallies.moved(number, null, JOB.ready, messages)
   }
-  if (tx.dialect === 'sqlite') return tx.runEach(insertMany, rowsOf(now, blocks))
+  if (tx.dialect === 'sqlite') {
+    await tx.runEach(insertMany, rowsOf(now, blocks))
+    return
+  }
   const ids: Xid[] = []
   const messages: Xid[] = []
   const priorities: number[] = []

@@ -18,6 +18,11 @@ const REST = 6
 const LONGEST_REST_MS = 500
 /** On SQLite nothing of a batch leaves the event loop: others get their turn. */
 const TURN_MS = 1
+/**
+ * The turn of others between steps that nobody is in a hurry for. A call is a millisecond on its way to the store: of writes beside an
+ * expiry a quarter met the next step as well with a turn of one, an eighth with two, a twentieth with three.
+ */
+export const LONG_TURN_MS = 3
 
 /** What the store has committed since its statistics began. */
 const readCommits = sql('runs.commits', {
@@ -43,10 +48,10 @@ export class Courtesy {
   }
 
   /** Leaves the store to others for a while, after work of `tookMs`; beside live traffic for `times` as long. */
-  async rest(tookMs: number, signal: AbortSignal, times = REST): Promise<void> {
+  async rest(tookMs: number, signal: AbortSignal, times = REST, turnMs = TURN_MS): Promise<void> {
     if (performance.now() - this.#lookedAtMs >= LOOK_MS) await this.#look()
     if (!this.#isLive && this.#db.dialect === 'postgres') return
-    const restMs = this.#isLive ? Math.max(TURN_MS, Math.min(LONGEST_REST_MS, times * tookMs)) : TURN_MS
+    const restMs = this.#isLive ? Math.max(turnMs, Math.min(LONGEST_REST_MS, times * tookMs)) : turnMs
     await pause(restMs, undefined, { signal }).catch(() => {})
   }
 

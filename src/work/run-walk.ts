@@ -2,7 +2,7 @@
 import { type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { StoreUnavailable } from '../db/database.ts'
-import type { Courtesy } from './courtesy.ts'
+import { type Courtesy, LONG_TURN_MS } from './courtesy.ts'
 import { Pace } from './pace.ts'
 import { RecentRate } from './recent-rate.ts'
 import type { RunKind, RunWork, Step, Walk } from './run.ts'
@@ -98,7 +98,7 @@ export class RunWalk implements Walk {
       this.#pace.sent(ALL, taken.rows)
       this.#pace.change(taken.rate)
       this.#rate.add(taken.rows)
-      await courtesy.rest(performance.now() - startedMs, signal, this.#kind.rest)
+      await courtesy.rest(performance.now() - startedMs, signal, this.#kind.rest, LONG_TURN_MS)
       return true
     } catch (error) {
       return this.#onTrouble(error)

@@ -99,7 +99,9 @@ export class WatchedPostgres implements Database {
     rows: async (statement, ...values) => (await this.#inTurn(statement, values)).rows,
     run: async (statement, ...values) => (await this.#inTurn(statement, values)).rowCount ?? 0,
     runEach: async (statement, rows) => {
-      for (const values of rows) await this.#inTurn(statement, values)
+      let changed = 0
+      for (const values of rows) changed += (await this.#inTurn(statement, values)).rowCount ?? 0
+      return changed
     },
     atCommit: () => {
       throw new TypeError('nothing is committed')

@@ -73,8 +73,10 @@ class InterceptedSession implements Session {
     return this.#session.run(statement, ...values)
   }
 
-  async runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<void> {
-    for (const values of rows) await this.run(statement, ...values)
+  async runEach(statement: Statement, rows: Iterable<readonly Value[]>): Promise<number> {
+    let changed = 0
+    for (const values of rows) changed += await this.run(statement, ...values)
+    return changed
   }
 }
 

@@ -89,8 +89,10 @@ export async function renewAll(work: OfficeWork, round: readonly Reopening[]): P
     return
   }
   const before = await takeIntakes(tx, round.length)
-  const write = (statement: Statement, values: (each: Reopening, index: number) => Value[]): Promise<void> =>
-    tx.runEach(statement, round.map(values))
+  const write = (
+    statement: Statement,
+    values: (each: Reopening, index: number) => Value[],
+  ): Promise<unknown> => tx.runEach(statement, round.map(values))
   const isNull = ({ record }: Entry): number => (record.value === null ? 1 : 0)
   await write(keepLink, ({ entry, letterId, send }) => [
     ...[letterId, now, send, entry.bytes.payload, isNull(entry)],
