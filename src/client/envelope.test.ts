@@ -218,6 +218,15 @@ describe('a report', () => {
   })
 })
 
+describe('a report with a time that is none', () => {
+  it('is refused like any other failure: by its promise', async () => {
+    const failed = { engine: 'http', sourceId: 's', errorMessage: 'no', originalMessage: 'x' }
+    const never = { ...failed, lastFailureAtUtc: new Date(Number.NaN) }
+    await expect(letters().capture(never)).rejects.toThrow('Invalid time')
+    await expect(letters().captureMany([never])).rejects.toThrow('Invalid time')
+  })
+})
+
 describe('bytes', () => {
   it('travel as base64, text as it is', async () => {
     const failed = { engine: 'http', sourceId: 's', errorMessage: 'no' }

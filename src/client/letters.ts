@@ -77,7 +77,7 @@ export class LetterClient {
    * Puts a failure on file. For a known `sourceId` a repetition gives the letter as it is, and a new failure goes on top of it and
    * makes it pending again. So it is repeated when its connection fails, and no idempotency key is sent unless one is given.
    */
-  capture(request: CaptureRequest, options?: WriteOptions): Promise<LetterItem> {
+  async capture(request: CaptureRequest, options?: WriteOptions): Promise<LetterItem> {
     return this.#report(LETTERS, reportFields(request), options)
   }
 
@@ -86,7 +86,7 @@ export class LetterClient {
    * cannot be filed is refused at its place in the results, and the others are filed. Repeated like `capture`: those that were filed
    * by a call whose answer was lost are `known` then.
    */
-  captureMany(requests: readonly CaptureRequest[], options?: WriteOptions): Promise<CapturedLetters> {
+  async captureMany(requests: readonly CaptureRequest[], options?: WriteOptions): Promise<CapturedLetters> {
     return this.#report(`${LETTERS}:batch`, { letters: requests.map(reportFields) }, options)
   }
 
