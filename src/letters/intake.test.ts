@@ -86,6 +86,23 @@ describe.each(stores)('captures at the same time on $name', (kind) => {
     expect(asked.length).toBeLessThan(20)
   })
 
+  it.runIf(kind.name === 'sqlite')('let others have their turns meanwhile', async () => {
+    const given = reports(1_000)
+    const nothing = { known: new Map(), queues: new Map() }
+    const desk = { registers: store.registers, sourceOf: () => store.queues.letterSource('http') }
+    const again = given.map((report) => ({ ...report, errorMessage: 'it failed again' }))
+    await inOffice(store.db, store.clock, 'test', async (work) => {
+      let turns = 0
+      let next = setImmediate(function turn() {
+        turns++
+        next = setImmediate(turn)
+      })
+      await captureReports(work, desk, [...given, ...again], nothing)
+      clearImmediate(next)
+      expect(turns).toBeGreaterThanOrEqual(8)
+    })
+  })
+
   it('of one source id are in transactions of their own after twenty', async () => {
     const [report] = reports(1)
     if (report === undefined) throw new Error('there is no report')

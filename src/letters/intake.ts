@@ -2,6 +2,7 @@
  * Reported failures: each becomes a letter, or goes onto the letter that its source id has. What is reported while a transaction is under
  * way shares the next one; however many reports it has, those that are new are looked for, filed and read by one statement each.
  */
+import { setImmediate as endOfTurn } from 'node:timers/promises'
 import type { Clock } from '../core/clock.ts'
 import { textBytes } from '../core/content.ts'
 import type { Gather } from '../core/gather.ts'
@@ -98,7 +99,8 @@ export class ReportIntake {
     const captured = await captureReports(work, this.#desk, reports, seen)
     const again = captured.flatMap(({ id, letter }) => (letter === null ? id : []))
     // Labels of this transaction only: a drawer that it makes is gone when it is rolled back.
-    const read = await readSummaries(work.tx, [...new Set(again)], new DrawerLabels())
+    const labels = new DrawerLabels()
+    const read = await inBites(work.tx, [...new Set(again)], (bite) => readSummaries(work.tx, bite, labels))
     const known = new Map(read.map((letter) => [letter.id, letter]))
     const results = captured.map(({ id, created, letter }) => {
       const filed = letter ?? known.get(id)
@@ -150,19 +152,23 @@ export async function captureReports(
   for (let rest = [...reports.entries()]; rest.length > 0; rest = rest.filter(([i]) => !captured.has(i))) {
     const groups = Map.groupBy(rest, ([, report]) => sourceName(report))
     const round = [...groups.values()].flatMap(([first]) => (first === undefined ? [] : [first]))
-    const there: KnownLetters =
-      known ??
-      (await lettersOf(
+    const look = async () => {
+      await letOthers(work.tx)
+      return lettersOf(
         work.tx,
         round.map(([, report]) => report),
-      ))
+      )
+    }
+    const there: KnownLetters = known ?? (await look())
     known = null
     const fresh = round.filter(([, report]) => !there.has(sourceName(report)))
-    const filed = await fileNew(
-      work,
-      desk.registers,
-      fresh.map(([, report]) => report),
-      queues,
+    const filed = await inBites(work.tx, fresh, (bite) =>
+      fileNew(
+        work,
+        desk.registers,
+        bite.map(([, report]) => report),
+        queues,
+      ),
     )
     for (const [i, [place]] of fresh.entries()) {
       const one = filed[i]
@@ -172,7 +178,7 @@ export async function captureReports(
       const id = there.get(sourceName(report))
       return id === undefined ? [] : { place, id, report }
     })
-    const left = await reportAgain(work, desk, again)
+    const left = new Set(await inBites(work.tx, again, (bite) => reportAgain(work, desk, bite)))
     for (const { place, id } of again)
       if (left.has(id)) captured.set(place, { id, created: false, letter: null })
     for (const [[place, first] = [-1, null], ...others] of groups.values()) {
@@ -184,6 +190,26 @@ export async function captureReports(
   }
   return [...reports.keys()].flatMap((place) => captured.get(place) ?? [])
 }
+
+/** Reports that are filed within a turn of the event loop on SQLite, whose statements hold it: some 15 ms. */
+const BITE = 200
+
+/** Does a few after the other on SQLite; others have their turns between them. */
+async function inBites<In, Out>(
+  tx: Transaction,
+  all: readonly In[],
+  act: (bite: readonly In[]) => Promise<Iterable<Out>>,
+): Promise<readonly Out[]> {
+  const outs: Out[] = []
+  const size = tx.dialect === 'sqlite' ? BITE : all.length
+  for (let from = 0; from < all.length; from += size) {
+    if (from > 0) await letOthers(tx)
+    outs.push(...(await act(all.slice(from, from + size))))
+  }
+  return outs
+}
+
+const letOthers = async ({ dialect }: Transaction) => dialect === 'sqlite' && (await endOfTurn())
 
 /** The letters that there are. */
 async function lettersOf(tx: Transaction, reports: readonly FailureReport[]): Promise<KnownLetters> {
