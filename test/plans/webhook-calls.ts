@@ -71,7 +71,7 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.prolongPause': [PAUSED, NOW, 60, 'reason'],
   'webhooks.endPause': [PAUSED],
   'webhooks.holdProbe': [PAUSED, ALL_DUE, LATER],
-  'webhooks.releaseProbe': [PAUSED, NOW],
+  'webhooks.releaseProbe': [PAUSED, NOW, NOW],
   'webhooks.setLimits': [PUSHED, 1, 1],
   'webhooks.rotateSecret': [PUSHED, 'secret', NOW],
   'webhooks.dropPreviousSecret': [PUSHED],

@@ -107,8 +107,9 @@ export class Attempts {
   }
 
   async #settle(job: ClaimedJob, outcome: Outcome): Promise<void> {
-    const { settling, onFreed } = this.#parts
+    const { settling, breaker, onFreed } = this.#parts
     await settling.settle({ job, outcome })
+    if (outcome.kind === 'handedBack') await breaker.handedBack(job)
     this.#held -= 1
     onFreed(job.receiver.number, outcome.kind === 'handedBack')
   }

@@ -77,6 +77,24 @@ describe.each(stores)('a consumer whose every delivery fails, on $name', (store:
     expect(depot.log.lines.at(-1)?.message).toContain('delivered to again')
   })
 
+  it('is tried by another server at once when the one that tried it stops', async () => {
+    let hangs = true
+    const receiver = await depot.receiver((response) => {
+      if (!hangs) response.writeHead(200).end()
+    })
+    const consumer = await depot.consumer({ url: receiver.url() })
+    await depot.message({ consumers: [consumer] })
+    await pauseConsumer(depot.db, consumer, { now: depot.clock.now(), seconds: 5, reason: 'it fails' })
+    depot.clock.advance(5_000_000n)
+    const stopping = depot.courier({ breaker })
+    await receiver.gets(1)
+    await stopping.stop(0)
+    hangs = false
+    depot.courier({ breaker }, { another: true })
+    await depot.until(JOB.delivered)
+    await expect.poll(() => depot.pauseOf(consumer), SOON).toBeNull()
+  })
+
   it('is paused for parts of seconds too', async () => {
     const consumer = await depot.consumer({ url: 'http://localhost' })
     const now = depot.clock.now()

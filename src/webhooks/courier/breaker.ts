@@ -8,7 +8,7 @@ import { formatTimestamp } from '../../core/timestamp.ts'
 import type { CourierParts } from '../parts.ts'
 import type { AttemptFailure } from './attempt.ts'
 import type { ClaimedJob, Receiver } from './claim.ts'
-import { pauseConsumer, prolongPause, resumeConsumer } from './pauses.ts'
+import { pauseConsumer, prolongPause, releaseProbe, resumeConsumer } from './pauses.ts'
 
 /** Failures without a success between them. */
 interface Streak {
@@ -39,14 +39,14 @@ export class Breaker {
   succeeded({ receiver, isProbe }: ClaimedJob): void {
     const wasPaused = isProbe || this.#streaks.get(receiver.number)?.isPaused === true
     this.#streaks.delete(receiver.number)
-    if (wasPaused) this.#write(receiver, () => this.#resume(receiver))
+    if (wasPaused) void this.#write(receiver, () => this.#resume(receiver))
   }
 
   failed({ receiver, isProbe }: ClaimedJob, failure: AttemptFailure): void {
     const { clock, settings } = this.#parts
     const { failures, forSeconds } = settings.delivery.breaker
     if (isProbe) {
-      this.#write(receiver, () => this.#prolong(receiver, failure))
+      void this.#write(receiver, () => this.#prolong(receiver, failure))
       return
     }
     if (failures === 0) return
@@ -56,7 +56,18 @@ export class Breaker {
     const isOver = streak.failures >= failures && later(streak.since, microseconds(forSeconds)) <= now
     if (!isOver || streak.isPaused) return
     streak.isPaused = true
-    this.#write(receiver, () => this.#pause(receiver, streak, failure))
+    void this.#write(receiver, () => this.#pause(receiver, streak, failure))
+  }
+
+  /** A job was handed back. If it was the one that is tried after a pause, another is, and does not wait for its claim to be over. */
+  async handedBack({ receiver, isProbe, claimedUntil }: ClaimedJob): Promise<void> {
+    const { db, clock } = this.#parts
+    if (!isProbe) return
+    await this.#write(receiver, () =>
+      db.statement('webhooks.releaseProbe', (tx) =>
+        releaseProbe(tx, receiver.number, clock.now(), claimedUntil),
+      ),
+    )
   }
 
   /** A new streak; in place of the one that began first, when there are too many. */
@@ -110,7 +121,7 @@ export class Breaker {
   }
 
   /** What cannot be written is decided anew by the next attempt: meanwhile the pause stands as it is, and has an end. */
-  #write(receiver: Receiver, act: () => Promise<void>): void {
+  #write(receiver: Receiver, act: () => Promise<void>): Promise<void> {
     const write = act()
       .catch((error: unknown) => {
         const streak = this.#streaks.get(receiver.number)
@@ -122,6 +133,7 @@ export class Breaker {
       })
       .finally(() => this.#writes.delete(write))
     this.#writes.add(write)
+    return write
   }
 }
 

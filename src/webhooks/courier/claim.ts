@@ -121,7 +121,8 @@ export function claimJobs(db: Database, request: ClaimRequest): Promise<Claim> {
     const tallies = new Tallies()
     for (const [consumer, jobs] of taken) tallies.moved(consumer, JOB.ready, JOB.inFlight, jobs)
     tallies.write(tx)
-    for (const consumer of probes) if (!taken.has(consumer)) await releaseProbe(tx, consumer, now)
+    for (const consumer of probes)
+      if (!taken.has(consumer)) await releaseProbe(tx, consumer, now, claimedUntil)
     return { jobs: jobsOf(rows, receivers, probes, request), receivers, finished }
   })
 }

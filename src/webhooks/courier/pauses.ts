@@ -37,9 +37,10 @@ const holdEnd = sql(
   `UPDATE bartleby.webhook_consumers SET paused_until = $3 WHERE number = $1 AND paused_until <= $2 AND pulls = 0`,
 )
 
+/** Lets others have the probe, if it is still the one that was taken until $3. One row by its number. */
 const releaseEnd = sql(
   'webhooks.releaseProbe',
-  'UPDATE bartleby.webhook_consumers SET paused_until = $2 WHERE number = $1 AND paused_until IS NOT NULL',
+  'UPDATE bartleby.webhook_consumers SET paused_until = $2 WHERE number = $1 AND paused_until = $3',
 )
 
 export interface Pause {
@@ -88,7 +89,12 @@ export async function holdProbe(
   return (await tx.run(holdEnd, consumer, now, until)) > 0
 }
 
-/** There was no job to try. */
-export async function releaseProbe(tx: Transaction, consumer: number, now: Instant): Promise<void> {
-  await tx.run(releaseEnd, consumer, now)
+/** No job was tried: somebody else may. */
+export async function releaseProbe(
+  tx: Transaction,
+  consumer: number,
+  now: Instant,
+  heldUntil: Instant,
+): Promise<void> {
+  await tx.run(releaseEnd, consumer, now, heldUntil)
 }
