@@ -261,19 +261,20 @@ function departure(items: readonly ItemFacts[], shelf: number): CountChange {
   }
 }
 
-/** Sums over items that a statement took away; `cases` is how many of them had one. */
+/** Sums over items that a statement took away; `unlike` is how many have a case or were never delivered, and so do not die for certain. */
 interface Gone extends Readonly<Record<'created_s' | 'created_us' | 'deadline_s' | 'deadline_us', Integer>> {
-  readonly cases: Integer
+  readonly unlike: Integer
 }
 const GONE = `, ${seconds('item_created_at')} AS created_s, ${micros('item_created_at')} AS created_us,
-  coalesce(${seconds('lease_deadline')}, 0) AS deadline_s, coalesce(${micros('lease_deadline')}, 0) AS deadline_us, count(case_id) AS cases`
+  coalesce(${seconds('lease_deadline')}, 0) AS deadline_s, coalesce(${micros('lease_deadline')}, 0) AS deadline_us,
+  count(*) FILTER (WHERE case_id IS NOT NULL OR dequeue_count = 0) AS unlike`
 
-/** What a place loses with items that a statement took, all leased there or none. Those that were not read have no case. */
+/** What a place loses with items that a statement took, all leased there or none. Those that were not read are like most. */
 function goneOf({ shelf, leased, isUnread }: Place, count: number, rows: readonly Gone[]): CountChange {
   const sum = (column: keyof Gone) => rows.reduce((all, row) => all + BigInt(row[column]), 0n)
   const instants = (of: 'created' | 'deadline') =>
     negated(instantSum(instant(sum(`${of}_s`) * 1_000_000n + sum(`${of}_us`)), 1))
-  if (isUnread) insistOn(0, Number(sum('cases')))
+  if (isUnread) insistOn(0, Number(sum('unlike')))
   return {
     ready: shelf === SHELF.queue && !leased ? -count : 0,
     leased: leased ? -count : 0,
@@ -406,7 +407,7 @@ async function deathsOf(
  * Deletes the items by primary key; the capture files them, and tells what was lost with them. `$3` has the note of each, its id, its serial in the dead queue's
  * part `$7`, which is NULL when there is no dead queue, and its source id where that is another than its id. A source id that an imported
  * item of the dead queue has is skipped; where nothing was imported, nothing is looked for. Letters are numbered here, in the order of the items, which the joins of the capture do not keep.
- * Items that were not read (`$11`) have new numbers even if they have cases: `cases` then says so, where a number that is taken would only look like a lost race.
+ * Items that were not read (`$11`) have new numbers even if they have cases: `unlike` then says so, where a number that is taken would only look like a lost race.
  */
 const takeAll = captureStatement(
   'items.bury',
@@ -443,7 +444,7 @@ const tallyItems = sql(
   'items.tallyFiled',
   {
     postgres: '',
-    sqlite: `SELECT count(*) AS taken${GONE.replaceAll('item_created_at', 'created_at')} FROM items WHERE ${THESE}`,
+    sqlite: `SELECT count(*) AS taken${GONE.replaceAll('item_created_at', 'created_at').replace('dequeue_count', 'attempts')} FROM items WHERE ${THESE}`,
   },
   { bigints: true },
 )
@@ -474,9 +475,9 @@ interface TakenItem {
   readonly payload: Uint8Array | null
 }
 
-const goneWith = ({ created_at, lease_deadline, case_id }: TakenItem): Gone => ({
+const goneWith = ({ created_at, lease_deadline, case_id, attempts }: TakenItem): Gone => ({
   ...{ created_s: 0, created_us: created_at, deadline_s: 0, deadline_us: lease_deadline ?? 0 },
-  cases: case_id === null ? 0 : 1,
+  unlike: case_id === null && Number(attempts) > 0 ? 0 : 1,
 })
 
 /** Where items lie, whether all are leased there, and whether they die without having been read. */

@@ -117,7 +117,8 @@ export class Committer {
     }
   }
 
-  #commitAll(batch: Batch, waiters: readonly Waiter[], turn: DeathTurn | null): Promise<Committed> {
+  async #commitAll(batch: Batch, waiters: readonly Waiter[], turn: DeathTurn | null): Promise<Committed> {
+    await turn?.before
     const { db, clock } = this.#context
     let attempts = 0
     const isCareful = this.#carefulCycles > 0

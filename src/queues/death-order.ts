@@ -3,7 +3,7 @@
  * their cycles were formed, whichever of these is faster. So each cycle waits for the ones before it to have been given their serials and
  * times, which is long before these commit; and what was given stays given when a cycle is run again.
  *
- * Nothing is locked before a turn is taken. A cycle that waited here with a lock could be what the one before waits for.
+ * Nothing is held before a turn is taken, no lock and no connection: a cycle that waited with either could be what the one before waits for.
  */
 import type { Instant } from '../core/clock.ts'
 
@@ -17,12 +17,13 @@ export interface DeathPlace {
 
 /** The turn of one cycle. */
 export class DeathTurn {
-  readonly #before: Promise<void>
+  /** Resolves when all before it had theirs. Waited for without a connection. */
+  readonly before: Promise<void>
   readonly #places = new Map<string, DeathPlace>()
   /** Lets the next cycle have its turn. */
   readonly end: () => void
   constructor(before: Promise<void>, end: () => void) {
-    this.#before = before
+    this.before = before
     this.end = end
   }
 
@@ -32,7 +33,6 @@ export class DeathTurn {
     hasDeadQueue: boolean,
     give: (deaths: readonly D[]) => Promise<readonly DeathPlace[]>,
   ): Promise<readonly (DeathPlace | undefined)[]> {
-    await this.#before
     const missing = deaths.filter(({ itemId }) => {
       const place = this.#places.get(itemId)
       return place === undefined || (hasDeadQueue && place.serial === null)

@@ -1,9 +1,15 @@
 /** Deaths of one queue in two transactions at once: whichever ends first, letters are in the order of the calls. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { LetterStore } from '../../test/harness/letter-store.ts'
-import { stores } from '../../test/harness/stores.ts'
+import { type FreshStore, stores } from '../../test/harness/stores.ts'
+import { silentLog } from '../core/log.ts'
 import { type Integer, sql } from '../db/database.ts'
+import { openDatabase } from '../db/open.ts'
+import { newRegisters } from '../letters/drawers.ts'
+import { officeRuns } from '../letters/runs.ts'
 import { verifyStore } from '../verify/verify.ts'
+import { StoreQueues } from './queues.ts'
 
 /** The store on which cycles overlap. */
 const postgres = stores.find(({ name }) => name === 'postgres') ?? expect.fail('there is no PostgreSQL')
@@ -35,9 +41,11 @@ const LOSE_ONE_RACE = `
   END $$;
   CREATE TRIGGER lose_one BEFORE INSERT ON bartleby.letters FOR EACH ROW EXECUTE FUNCTION lose_one()`
 
+let place: FreshStore
 let store: LetterStore
 beforeEach(async () => {
-  store = await LetterStore.open(postgres)
+  place = await postgres.fresh()
+  store = await LetterStore.open({ ...postgres, fresh: async () => place })
   await store.createQueue('jobs', 1)
   // What they die of is on file: who files it first holds up the others until its commit.
   await store.queues.retry({ queueName: 'jobs', items: await leased('before') })
@@ -205,5 +213,36 @@ describe('deaths that overlap', () => {
     const [{ total: live = 0 } = {}] = (await queues.stats('jobs')).partitions
     const [{ total: dead = 0 } = {}] = (await queues.stats('jobs-dead')).partitions
     expect(live + dead).toBe(MANY)
+  })
+})
+
+describe('deaths of a server with a single connection', () => {
+  it('wait for their turn without it: the cycle before may need it to end its own', async () => {
+    const { clock, queues: other } = store
+    const db = openDatabase(place.url, { poolSize: 1 })
+    const runs = officeRuns(db, clock, silentLog)
+    const parts = { registers: newRegisters(), runs, maxPendingRequests: 1_000, dedupeWindowUs: 1n }
+    const queues = new StoreQueues(db, clock, silentLog, parts)
+    try {
+      const settings = { leaseTimeout: '1m', expireTimeout: '240h', requestedPartitions: 1 }
+      const tasks = { ...settings, queueName: 'tasks', deadQueue: 'jobs-dead' }
+      await other.create({ ...tasks, maxAttempts: 3 })
+      const items = [...payloads('lives'), ...payloads('dies')].map((payload) => ({ payload }))
+      await queues.produce({ queueName: 'tasks', items })
+      const leased = await queues.lease({ queueName: 'tasks', clientId: 'one', batchSize: 2 * MANY })
+      const ids = leased.items.map(({ id }) => ({ id }))
+      // Changed elsewhere: the first cycle has to read the settings anew, and is still before the second.
+      await other.update({ ...tasks, maxAttempts: 4 })
+      const living = queues.retry({ queueName: 'tasks', items: ids.slice(0, MANY) })
+      await nextTurn()
+      await nextTurn()
+      const dying = ids.slice(MANY).map(({ id }) => ({ id, dead: true }))
+      await Promise.all([living, queues.retry({ queueName: 'tasks', items: dying })])
+    } finally {
+      await queues.drain()
+      await runs.stop()
+      await db.close()
+    }
+    await expectClean()
   })
 })

@@ -38,6 +38,18 @@ describe.each(stores)('on $name', (kind) => {
     return runs
   }
 
+  it('an imported item that is leased and was never delivered goes back to the tail', async () => {
+    await store.createQueue('jobs', 1)
+    const [imported] = await store.queues.importItems({
+      queueName: 'jobs',
+      items: [{ isLeased: true, payload: Buffer.from('x') }],
+    })
+    const id = imported?.outcome === 'imported' ? imported.item.id : expect.fail('it was not imported')
+    await store.queues.retry({ queueName: 'jobs', items: [{ id }] })
+    expect((await store.statuses()).real).toEqual([0, 0, 0])
+    await expectClean()
+  })
+
   it('an imported item that was never leased, with a deadline, expires without its deadline being counted', async () => {
     await store.createQueue('jobs', 1)
     const leaseDeadline = later(store.clock.now(), HOUR_US)
