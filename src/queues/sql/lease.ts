@@ -27,11 +27,14 @@ export interface LeasedRow extends ItemContent {
 /** The wire's and PostgreSQL's limit. An import may begin there; counting on would fail every lease after it. */
 const MAX_ATTEMPTS = 2 ** 31 - 1
 
-/** The serials of the first `$4` ready items behind `$2`, in order. */
+/**
+ * The serials of the first `$4` ready items behind `$2`, in order. The number is hidden from PostgreSQL: of a queue that was just filled it
+ * believes that it has hardly more, and would sort all of it in the first five leases of every connection.
+ */
 const READY = `SELECT id FROM bartleby.items INDEXED BY items_in_order
   WHERE (part, shelf, id) > ($1, ${SHELF.queue}, $2) AND (part, shelf) <= ($1, ${SHELF.queue})
     AND leased <> 1 AND (expire_at IS NULL OR expire_at >= $3)
-  ORDER BY part, shelf, id LIMIT $4`
+  ORDER BY part, shelf, id LIMIT (SELECT $4::bigint)`
 
 /**
  * Leases the first `$4` ready items behind serial `$2`, in order. Scans the primary key of one partition from
