@@ -85,8 +85,8 @@ interface Both {
 
 /** The redrive and the lane, when this server may go on with them; null when it may not. */
 async function holdBoth({ tx }: OfficeWork, lane: Lane, owner: string): Promise<Both | null> {
-  const held = await holdLane(tx, lane)
-  const redrive = await readRedriveByNumber(tx, lane.redrive)
+  // In one flight; the redrive is read when the lane is locked.
+  const [held, redrive] = await Promise.all([holdLane(tx, lane), readRedriveByNumber(tx, lane.redrive)])
   const isOurs = redrive?.owner === owner && isWorking(redrive.state)
   return held === null || !isOurs ? null : { held, redrive }
 }

@@ -53,8 +53,8 @@ export async function lockEligible(
   letters: readonly LaneLetter[],
 ): Promise<Eligibility> {
   const ids = letters.map(({ letter }) => letter)
-  const candidates = await lockCandidates(tx, ids)
-  const taken = await lettersAhead(tx, ids, await startedBefore(tx, redrive))
+  const [candidates, others] = await Promise.all([lockCandidates(tx, ids), startedBefore(tx, redrive)])
+  const taken = await lettersAhead(tx, ids, others)
   const fit: Candidate[] = []
   const exceptions: Exception[] = []
   for (const { letter, version } of letters) {

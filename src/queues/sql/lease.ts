@@ -30,9 +30,12 @@ const MAX_ATTEMPTS = 2 ** 31 - 1
 
 const BEHIND = `(part, shelf, id) > ($1, ${SHELF.queue}, $2) AND (part, shelf) <= ($1, ${SHELF.queue})`
 const IS_READY = 'leased <> 1 AND (expire_at IS NULL OR expire_at >= $3)'
-/** The first `$4` ready items behind `$2`, in order. */
+/**
+ * The first `$4` ready items behind `$2`, in order. The number is hidden from PostgreSQL: of a queue that was just filled it believes that it
+ * has hardly more, and would sort all of it in the first five leases of every connection.
+ */
 const ready = (columns: string): string => `SELECT ${columns} FROM bartleby.items INDEXED BY items_in_order
-  WHERE ${BEHIND} AND ${IS_READY} ORDER BY part, shelf, id LIMIT $4`
+  WHERE ${BEHIND} AND ${IS_READY} ORDER BY part, shelf, id LIMIT (SELECT $4::bigint)`
 
 const NEXT_ATTEMPT = `least(attempts, ${MAX_ATTEMPTS - 1}) + 1`
 const CONTENT = 'case_id, encoding, kind, reference, payload'
