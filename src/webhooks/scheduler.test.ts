@@ -61,10 +61,12 @@ describe.each(stores)('scheduled messages on $name', (kind) => {
       const { user, system } = process.threadCpuUsage(before)
       return user + system
     }
-    await workFor(400)
-    const few = await workFor(500)
-    expect(await workFor(8_000)).toBeLessThan(few * 16 * 3)
-    expect(await dispatchedOf(channel)).toHaveLength(8_900)
+    await workFor(1_000)
+    const few = await workFor(2_000)
+    const many = await workFor(8_000)
+    // Four times as many; sixteen times the work would be its square.
+    expect(many).toBeLessThan(few * 4 * 2.5)
+    expect(await dispatchedOf(channel)).toHaveLength(11_000)
   })
 
   it('become messages with jobs when their time has come, and not before', async () => {
