@@ -19,6 +19,8 @@ export class Renewals {
   #renewing: Promise<void> | undefined
   /** The last renewal did not reach the store. */
   #isAway = false
+  /** Messages whose claims it could not renew, because somebody has their rows locked. */
+  #locked: ReadonlySet<string> = new Set()
 
   constructor(context: DispatcherContext) {
     this.#context = context
@@ -52,7 +54,8 @@ export class Renewals {
       if (held.deliverBy !== null && held.deliverBy <= now)
         held.cutShort?.(new DeliveryTimedOut('the delivery took too long and was cut short'))
       // Before another dispatcher begins to deliver it as well.
-      if (isInDoubt && leftUs <= this.#pauseUs * 2n) this.#lose(held, 'the claim could not be renewed')
+      const mayLapse = isInDoubt || this.#locked.has(held.message.id)
+      if (mayLapse && leftUs <= this.#pauseUs * 2n) this.#lose(held, 'the claim could not be renewed')
       if (leftUs < (this.#claimUs * 2n) / 3n) renewable.push(held)
     }
     if (renewable.length > 0)
@@ -63,6 +66,7 @@ export class Renewals {
 
   async #renew(renewable: readonly Held[]): Promise<void> {
     const { table, db, claimedBy, clock, log, name } = this.#context
+    const lockedIds = new Set<string>()
     try {
       for (let from = 0; from < renewable.length; from += MAX_RENEWED) {
         const until = later(clock.now(), this.#claimUs)
@@ -72,9 +76,11 @@ export class Renewals {
         this.#isAway = false
         for (const held of some) {
           if (renewed.has(held.message.id)) held.claimedUntil = until
-          else if (!locked.has(held.message.id)) this.#lose(held, 'another dispatcher has the message')
+          else if (locked.has(held.message.id)) lockedIds.add(held.message.id)
+          else this.#lose(held, 'another dispatcher has the message')
         }
       }
+      this.#locked = lockedIds
     } catch (error) {
       this.#isAway = true
       log.warn({ err: error, outbox: name }, 'claims of outbox messages could not be renewed')

@@ -25,6 +25,8 @@ async function hold(id: string): Promise<void> {
 it('a message that waits in its line and is held by another transaction keeps no other line waiting', async () => {
   await bench.outbox.insert({ payload: 'a1', line: 'a' })
   const held = await bench.outbox.insert({ payload: 'a2', line: 'a' })
+  // Freed without the one before it, it would be claimed and parked again without end, and `drain` never over.
+  await bench.outbox.insert({ payload: 'a3', line: 'a' })
   await bench.outbox.insert({ payload: 'b1', line: 'b' })
   await bench.outbox.insert({ payload: 'b2', line: 'b' })
   const delivered: string[] = []
@@ -51,7 +53,7 @@ it('a message that waits in its line and is held by another transaction keeps no
       bench.clock.advance(60n * SECOND)
       return delivered.toSorted()
     })
-    .toEqual(['a1', 'a2', 'b1', 'b2'])
+    .toEqual(['a1', 'a2', 'a3', 'b1', 'b2'])
 })
 
 it('a claim on a message that another transaction holds is renewed later, those on others at once', async () => {
@@ -75,4 +77,23 @@ it('a claim on a message that another transaction holds is renewed later, those 
   gate.open()
   await bench.until('processed_at IS NOT NULL AND claimed_by IS NULL', 2)
   expect(gate.begun.toSorted()).toEqual(['free', 'held'])
+})
+
+it('a delivery ends before the claim on its message does, when another transaction keeps that from being renewed', async () => {
+  const id = await bench.outbox.insert()
+  const ends: string[] = []
+  const hangs = (_message: unknown, signal: AbortSignal) =>
+    new Promise<void>(() => signal.addEventListener('abort', () => ends.push(String(signal.reason))))
+  const each = bench.dispatcher(hangs, { claimSeconds: 30, deliveryTimeoutSeconds: 600 })
+  await each.start()
+  await bench.until('claimed_by IS NOT NULL', 1)
+  await hold(id)
+  bench.clock.advance(29n * SECOND)
+  await expect
+    .poll(() => {
+      bench.clock.advance(SECOND / 20n)
+      return ends
+    })
+    .toEqual([expect.stringMatching('the claim could not be renewed')])
+  await holder.query('ROLLBACK')
 })

@@ -64,16 +64,21 @@ function releasesOf(layout: Layout) {
     layout.typed('tenantId', 'line."tenantId"'),
     layout.typed('orderingKey', 'line."orderingKey"'),
   ] as const
-  // A row that somebody has locked is left to him, or to the next sweep: two that let go could wait for each other in a circle.
+  // A row that somebody has locked is left to him, or to the next sweep: two that let go could wait for each other in a circle. So is a line
+  // whose first row is locked: those behind it would be claimed, and parked again, without end.
   const free = layout.statement('release', {
     postgres: `
-      UPDATE ${table} SET ${c.nextAttemptAt} = ${again}
-      WHERE ${c.id} = ANY(ARRAY(SELECT ${c.id} FROM ${table} WHERE ${c.id} = ANY(ARRAY(
-        SELECT next.id FROM jsonb_to_recordset($1::jsonb) AS line ("tenantId" text, "orderingKey" text)
+      WITH found AS MATERIALIZED (
+        SELECT first.id AS first, next.id FROM jsonb_to_recordset($1::jsonb) AS line ("tenantId" text, "orderingKey" text)
         CROSS JOIN LATERAL (${front(...given)} LIMIT 1) AS first
         CROSS JOIN LATERAL (${front(...given)} LIMIT ${MAX_RUN}) AS next
         WHERE first.waits AND next.waits AND NOT ${busy(...given)} AND NOT ${holds(...given, '$2::boolean')}
-      )) AND ${waits} FOR UPDATE SKIP LOCKED))`,
+      ), free AS MATERIALIZED (
+        SELECT ${c.id} AS id FROM ${table} WHERE ${c.id} = ANY(ARRAY(SELECT id FROM found)) AND ${waits} FOR UPDATE SKIP LOCKED
+      )
+      UPDATE ${table} SET ${c.nextAttemptAt} = ${again}
+      WHERE ${c.id} = ANY(ARRAY(
+        SELECT id FROM found WHERE id IN (SELECT id FROM free) AND first IN (SELECT id FROM free)))`,
     sqlite: `
       UPDATE ${table} SET ${c.nextAttemptAt} = ${again}
       WHERE ${c.id} IN (SELECT next.id FROM (${front('$1', '$2')} LIMIT 1) AS first, (${front('$1', '$2')} LIMIT ${MAX_RUN}) AS next
