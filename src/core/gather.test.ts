@@ -8,7 +8,7 @@ async function twoTurns(): Promise<void> {
   await endOfTurn()
 }
 
-/** Batches that end when the test says so. Doubles numbers; 13 fails every batch that it is in. */
+/** Batches that end when the test says so. Doubles numbers; 13 and 99 fail every batch that they are in. */
 class Bench {
   readonly batches: (readonly number[])[] = []
   readonly gather: Gather<number, number>
@@ -19,6 +19,7 @@ class Bench {
       this.batches.push(batch)
       await new Promise<void>((resolve) => this.#ends.push(resolve))
       if (batch.includes(13)) throw new Error('13 is bad luck')
+      if (batch.includes(99)) throw new RangeError('99 is too much for anybody')
       return batch.map((one) => one * 2)
     }, options)
   }
@@ -133,6 +134,18 @@ describe('calls that are gathered', () => {
     await bench.endAll()
     expect(bench.batches).toEqual([[1, 13]])
     expect((await settled).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  })
+
+  it('that are done one by one fail at once from there on', async () => {
+    const bench = new Bench({ meetsAll: (error) => error instanceof RangeError })
+    const settled = Promise.allSettled(bench.do(13, 1, 99, 3, 4))
+    await endOfTurn()
+    await bench.endAll()
+    expect(bench.batches).toEqual([[13, 1, 99, 3, 4], [13], [1], [99]])
+    const reasons = (await settled).map((each) =>
+      each.status === 'rejected' ? each.reason.name : each.value,
+    )
+    expect(reasons).toEqual(['Error', 2, 'RangeError', 'RangeError', 'RangeError'])
   })
 
   it('go on after a failure', async () => {

@@ -36,7 +36,7 @@ export class Gather<In, Out> {
   #calls: Call<In, Out>[] = []
   /** What the batches that are under way are about. */
   readonly #subjects = new Set<string>()
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #underWay = new Set<Promise<unknown>>()
   #isAboutToBegin = false
 
   /** `perform` does a batch and gives the result of each of its calls, in their order. */
@@ -85,7 +85,7 @@ export class Gather<In, Out> {
       if (batch.length === 0) return
       const subjects = batch.flatMap((call) => call.subjects)
       for (const subject of subjects) this.#subjects.add(subject)
-      const run = this.#run(batch).finally(() => {
+      const run: Promise<unknown> = this.#run(batch).finally(() => {
         this.#underWay.delete(run)
         for (const subject of subjects) this.#subjects.delete(subject)
         this.#beginSoon()
@@ -116,16 +116,27 @@ export class Gather<In, Out> {
     return batch
   }
 
-  async #run(batch: readonly Call<In, Out>[]): Promise<void> {
+  /** Gives the error that would meet every other call too, if there was one. */
+  async #run(batch: readonly Call<In, Out>[]): Promise<{ readonly met: unknown } | null> {
     try {
       const outs = await this.#perform(batch.map(({ one }) => one))
       if (outs.length !== batch.length) throw new Error(`${batch.length} calls got ${outs.length} results`)
       // As many as there are calls.
       for (const [i, call] of batch.entries()) call.resolve(outs[i] as Out)
+      return null
     } catch (error) {
-      if (batch.length === 1 || this.#options.meetsAll(error)) for (const call of batch) call.reject(error)
-      // One of them may be to blame: the others must not fail with it.
-      else for (const call of batch) await this.#run([call])
+      const meetsAll = this.#options.meetsAll(error)
+      if (batch.length === 1 || meetsAll) {
+        for (const call of batch) call.reject(error)
+        return meetsAll ? { met: error } : null
+      }
     }
+    // One of them may be to blame: the others must not fail with it.
+    let away: { readonly met: unknown } | null = null
+    for (const call of batch) {
+      if (away === null) away = await this.#run([call])
+      else call.reject(away.met)
+    }
+    return away
   }
 }
