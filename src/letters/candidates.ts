@@ -159,8 +159,9 @@ const readMixed = sql(
        AND (captured_at, letters.id) <= (asked.captured_at, asked.id) LIMIT $3) AS those) > asked.letters`,
 )
 
-/** Keys that are asked about at once. */
+/** Keys that are asked about at once, and steps of all of them: one statement must not take long. */
 const MOST_KEYS = 1_000
+export const MOST_STEPS = 20_000
 
 /** The keys of an engine that have others pending before the last of these letters, which all are pending. */
 export async function mixedKeys(
@@ -169,9 +170,17 @@ export async function mixedKeys(
   keys: readonly LettersOfKey[],
 ): Promise<ReadonlySet<string>> {
   const mixed = new Set<string>()
-  for (let from = 0; from < keys.length; from += MOST_KEYS) {
-    const some = keys.slice(from, from + MOST_KEYS)
-    const most = some.reduce((most, { letters }) => Math.max(most, letters), 0)
+  // Those with few letters first: as many steps are made for each as the one with the most may need.
+  const rest = keys.toSorted((a, b) => b.letters - a.letters)
+  while (rest.length > 0) {
+    const some: LettersOfKey[] = []
+    let most = 0
+    for (let next = rest.at(-1); next !== undefined && some.length < MOST_KEYS; next = rest.at(-1)) {
+      if (some.length > 0 && (some.length + 1) * (next.letters + 1) > MOST_STEPS) break
+      most = next.letters
+      some.push(next)
+      rest.pop()
+    }
     // Digits of instants would be lost in numbers.
     const asked = some.map(({ key, letters, last: { capturedAt, id } }) => ({
       ...{ key, letters, captured_at: `${capturedAt}`, id: `${id}` },

@@ -10,6 +10,7 @@ import {
   type CapturePlace,
   isBefore,
   type LettersOfKey,
+  MOST_STEPS,
   mixedKeys,
   readPlannables,
 } from '../letters/candidates.ts'
@@ -52,8 +53,11 @@ export class KeysOfPlan {
   /** Whether no other letter is pending before one of these. `session` is of the moment at which they were found. */
   async areWhole(session: Session): Promise<boolean> {
     if (this.#size > MOST_COUNTED) return false
-    for (const [engine, keys] of this.#byEngine)
-      if ((await mixedKeys(session, engine, [...keys.values()])).size > 0) return false
+    for (const [engine, keys] of this.#byEngine) {
+      const all = [...keys.values()]
+      if (all.some(({ letters }) => letters > MOST_STEPS)) return false
+      if ((await mixedKeys(session, engine, all)).size > 0) return false
+    }
     return true
   }
 }
