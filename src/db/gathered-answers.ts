@@ -13,9 +13,14 @@ export interface Ask {
   readonly once: OnceKey | null
 }
 
-/** What one transaction takes: about 16 MB, or a thousand letters, which are some 50 ms on SQLite. */
+/** What one transaction takes: about 16 MB, or a thousand letters. */
 const MOST_WEIGHT = 16_000_000
 const WEIGHT_OF_ROW = 16_000
+/**
+ * Rows that SQLite writes in a turn of the event loop, which it holds: some 15 ms. What calls share ends within one: another connection of
+ * this process that asked for the file meanwhile would wait for a thread that is its own.
+ */
+export const ROWS_OF_TURN = 200
 
 /** What the parts of one row that is written weigh: about as many bytes as they have, and what each row takes. */
 export const weightOf = (...parts: readonly (string | Uint8Array | null | undefined)[]): number =>
@@ -41,7 +46,7 @@ export const gatherAnswers = <One extends Ask, Work extends Moment, Seen>(
     ...options,
     // While PostgreSQL works on one, the next is made ready.
     atOnce: dialect === 'postgres' ? 2 : 1,
-    mostWeight: MOST_WEIGHT,
+    mostWeight: dialect === 'sqlite' ? ROWS_OF_TURN * WEIGHT_OF_ROW : MOST_WEIGHT,
     meetsAll: (error) => error instanceof StoreUnavailable,
   })
 

@@ -9,7 +9,7 @@ import type { Gather } from '../core/gather.ts'
 import { formatRowKey } from '../core/row-key.ts'
 import { sourceName } from '../core/source-name.ts'
 import { type Database, type Integer, sql, type Transaction } from '../db/database.ts'
-import { type Ask, gatherAnswers, weightOf } from '../db/gathered-answers.ts'
+import { type Ask, gatherAnswers, ROWS_OF_TURN, weightOf } from '../db/gathered-answers.ts'
 import type { Answer } from '../db/idempotency.ts'
 import { filledUp, rowsGiven } from '../db/idioms.ts'
 import { bury, PLAIN_RECORD } from './bury.ts'
@@ -161,6 +161,14 @@ export async function captureReports(
     }
     const there: KnownLetters = known ?? (await look())
     known = null
+    // What is there is locked before anything new is filed, as everybody does.
+    const again = round.flatMap(([place, report]) => {
+      const id = there.get(sourceName(report))
+      return id === undefined ? [] : { place, id, report }
+    })
+    const left = new Set(await inBites(work.tx, again, (bite) => reportAgain(work, desk, bite)))
+    for (const { place, id } of again)
+      if (left.has(id)) captured.set(place, { id, created: false, letter: null })
     const fresh = round.filter(([, report]) => !there.has(sourceName(report)))
     const filed = await inBites(work.tx, fresh, (bite) =>
       fileNew(
@@ -174,13 +182,6 @@ export async function captureReports(
       const one = filed[i]
       if (one !== undefined) captured.set(place, one)
     }
-    const again = round.flatMap(([place, report]) => {
-      const id = there.get(sourceName(report))
-      return id === undefined ? [] : { place, id, report }
-    })
-    const left = new Set(await inBites(work.tx, again, (bite) => reportAgain(work, desk, bite)))
-    for (const { place, id } of again)
-      if (left.has(id)) captured.set(place, { id, created: false, letter: null })
     for (const [[place, first] = [-1, null], ...others] of groups.values()) {
       const id = captured.get(place)?.id
       if (first === null || id === undefined) continue
@@ -191,9 +192,6 @@ export async function captureReports(
   return [...reports.keys()].flatMap((place) => captured.get(place) ?? [])
 }
 
-/** Reports that are filed within a turn of the event loop on SQLite, whose statements hold it: some 15 ms. */
-const BITE = 200
-
 /** Does a few after the other on SQLite; others have their turns between them. */
 async function inBites<In, Out>(
   tx: Transaction,
@@ -201,7 +199,7 @@ async function inBites<In, Out>(
   act: (bite: readonly In[]) => Promise<Iterable<Out>>,
 ): Promise<readonly Out[]> {
   const outs: Out[] = []
-  const size = tx.dialect === 'sqlite' ? BITE : all.length
+  const size = tx.dialect === 'sqlite' ? ROWS_OF_TURN : all.length
   for (let from = 0; from < all.length; from += size) {
     if (from > 0) await letOthers(tx)
     outs.push(...(await act(all.slice(from, from + size))))
