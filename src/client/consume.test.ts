@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { SERVER_EPOCH_MS, StubServer } from '../../test/harness/stub-server.ts'
 import { QueueClient } from './client.ts'
 import type { ConsumerOptions, ConsumerProblem, ItemContext, ItemHandler } from './consume.ts'
 import { DeadLetterError } from './errors.ts'
-import { SERVER_EPOCH_MS, StubServer } from './stub-server.ts'
 import type { LeasedItem } from './types.ts'
 
 let server: StubServer

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { WorkBench } from '../../test/harness/engine-at-work.ts'
 import { type StoreKind, stores } from '../../test/harness/stores.ts'
-import { WorkBench } from './work-bench.ts'
 
 describe.each(stores)('the unified tables in $name', (kind: StoreKind) => {
   it('put, get, list, patch and expire what engines leave behind', async () => {

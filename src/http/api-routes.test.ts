@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
+import { closeServers, scriptedServer } from '../../test/harness/scripted-server.ts'
 import { instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { StoreUnavailable } from '../db/database.ts'
 import { type ApiCall, type ApiRequest, onceKeyOf, serveApi } from './api-routes.ts'
 import { gate } from './gate.ts'
-import { closeServers, scriptedServer } from './scripted-server.ts'
 
 const clock = new TestClock()
 clock.freeze(instant(1_798_761_600_120_000n))

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
+import { closeServers, scriptedServer } from '../../test/harness/scripted-server.ts'
 import { failure } from '../core/errors.ts'
-import { closeServers, scriptedServer } from './scripted-server.ts'
 
 afterEach(closeServers)
 

@@ -9,7 +9,7 @@ import {
   type Script,
   type ScriptedServer,
   scriptedServer,
-} from './scripted-server.ts'
+} from '../../test/harness/scripted-server.ts'
 
 afterEach(closeServers)
 

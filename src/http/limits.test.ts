@@ -3,8 +3,6 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { instant } from '../core/clock.ts'
-import { TestClock } from '../core/test-clock.ts'
 import {
   closeServers,
   received,
@@ -12,7 +10,9 @@ import {
   type ScriptedServer,
   scriptedServer,
   unknownQueue,
-} from './scripted-server.ts'
+} from '../../test/harness/scripted-server.ts'
+import { instant } from '../core/clock.ts'
+import { TestClock } from '../core/test-clock.ts'
 
 const sockets: Socket[] = []
 afterEach(async () => {

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { METHODS } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Asked, KafkaHttp, TOKEN } from '../../test/harness/kafka-http.ts'
+import { closeServers, scriptedServer } from '../../test/harness/scripted-server.ts'
 import { freshSqlite } from '../../test/harness/stores.ts'
-import { closeServers, scriptedServer } from '../http/scripted-server.ts'
 import { KAFKA_CALLS } from './routes.ts'
 
 const SQLITE = { name: 'sqlite', fresh: freshSqlite } as const

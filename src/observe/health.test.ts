@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { closeServers, scriptedServer } from '../../test/harness/scripted-server.ts'
 import { instant } from '../core/clock.ts'
-import { closeServers, scriptedServer } from '../http/scripted-server.ts'
 import type { IntakeStanding } from '../kafka/ports.ts'
 import type { HealthStatus } from '../outbox/health.ts'
 import type { OutboxReading } from '../outbox/readings.ts'

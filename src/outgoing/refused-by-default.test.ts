@@ -4,9 +4,9 @@
  */
 import { isIP } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { message } from '../../test/harness/outbox-message.ts'
+import { closeAfterEach, post } from '../../test/harness/webhook-attempts.ts'
 import { httpTransportOver } from '../outbox/transports/http.ts'
-import { message } from '../outbox/transports/stub-message.ts'
-import { closeAfterEach, post } from '../webhooks/courier/attempt-fixture.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from '../webhooks/settings.ts'
 import type { Network } from './connector.ts'
 

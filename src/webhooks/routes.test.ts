@@ -1,8 +1,8 @@
 import { METHODS } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
+import { closeServers } from '../../test/harness/scripted-server.ts'
+import { getAsSent, producer, scriptedWebhooks, settings } from '../../test/harness/scripted-webhooks.ts'
 import { failure } from '../core/errors.ts'
-import { closeServers } from '../http/scripted-server.ts'
-import { getAsSent, producer, scriptedWebhooks, settings } from './routes/scripted-webhooks.ts'
 import { WEBHOOK_CALLS } from './routes.ts'
 
 afterEach(closeServers)

@@ -2,7 +2,6 @@
 import { hash } from 'node:crypto'
 import type { Config } from '../../src/config/index.ts'
 import { silentLog } from '../../src/core/log.ts'
-import { type Script, type ScriptedServer, scriptedServer } from '../../src/http/scripted-server.ts'
 import { KafkaCounters } from '../../src/kafka/counters.ts'
 import { type OutgoingRecord, STATE } from '../../src/kafka/event.ts'
 import { KafkaMetrics } from '../../src/kafka/metrics.ts'
@@ -13,6 +12,7 @@ import { reassign } from '../../src/kafka/reassign.ts'
 import { ReturnPath } from '../../src/kafka/return/return-path.ts'
 import type { ServedKafka } from '../../src/kafka/routes/call.ts'
 import { KafkaStore, type SettingsDraft } from './kafka-store.ts'
+import { type Script, type ScriptedServer, scriptedServer } from './scripted-server.ts'
 import type { StoreKind } from './stores.ts'
 
 /** A token of the Kafka part, and the hash that the settings have. */

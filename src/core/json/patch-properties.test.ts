@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { jsonTexts, pathsIn, valueAt } from '../../../test/harness/json-texts.ts'
 import { membersOf, parseExactly, sameJson } from './exact.ts'
 import { type PatchOperation, patchText } from './patch.ts'
 import { pointerBelow, stepsOf } from './pointer.ts'
-import { jsonTexts, pathsIn, valueAt } from './texts-fixture.ts'
 import { isJson } from './tokens.ts'
 
 const RUNS = { numRuns: 300 }

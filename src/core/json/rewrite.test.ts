@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { jsonTexts } from '../../../test/harness/json-texts.ts'
 import { parseExactly, sameJson } from './exact.ts'
 import { rewriteText } from './rewrite.ts'
-import { jsonTexts } from './texts-fixture.ts'
 
 describe('a document that is rewritten', () => {
   it('means the other', () => {

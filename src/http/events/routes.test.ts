@@ -5,12 +5,17 @@ import { get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { redriveAt } from '../../../test/harness/redrive.ts'
+import {
+  closeServers,
+  type Script,
+  type ScriptedServer,
+  scriptedServer,
+} from '../../../test/harness/scripted-server.ts'
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
 import type { Standing } from '../../letters/books.ts'
 import { VERSION } from '../../observe/version.ts'
 import type { RedriveStanding } from '../../redrive/redrive.ts'
-import { closeServers, type Script, type ScriptedServer, scriptedServer } from '../scripted-server.ts'
 import { MOST_LISTENERS, MOST_OF_ONE } from './live-counts.ts'
 
 const SECOND = 1_000_001n

@@ -1,11 +1,11 @@
 /** Signing in, out and being known, as a browser and as other programs see it. */
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
+import { closeServers, type ScriptedServer, scriptedServer } from '../../../test/harness/scripted-server.ts'
 import { instant } from '../../core/clock.ts'
 import { failure } from '../../core/errors.ts'
 import { TestClock } from '../../core/test-clock.ts'
 import { VERSION } from '../../observe/version.ts'
-import { closeServers, type ScriptedServer, scriptedServer } from '../scripted-server.ts'
 
 afterEach(closeServers)
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { Desk, refusal, TESTER } from '../../../test/harness/kafka-return.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { UNKNOWN } from '../event.ts'
-import { Desk, refusal, TESTER } from './return-fixture.ts'
 
 describe.each(stores)('discarding on $name', (kind) => {
   let desk: Desk

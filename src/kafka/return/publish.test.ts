@@ -1,11 +1,19 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import {
+  AWAY,
+  Desk,
+  DOUBT,
+  refusal,
+  refusalId,
+  TESTER,
+  TOO_LARGE,
+} from '../../../test/harness/kafka-return.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { type Integer, sql } from '../../db/database.ts'
 import type { EventId } from '../event.ts'
 import type { Decision, PublishOutcome } from '../ports.ts'
 import { SEND } from '../send.ts'
 import { shownBytes } from '../wire/headers.ts'
-import { AWAY, Desk, DOUBT, refusal, refusalId, TESTER, TOO_LARGE } from './return-fixture.ts'
 
 const readSends = sql(
   'test.kafka.sends',

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { Desk, refusalId, TESTER } from '../../../test/harness/kafka-return.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { lockHold } from './claim.ts'
-import { Desk, refusalId, TESTER } from './return-fixture.ts'
 import type { ReturnPath } from './return-path.ts'
 
 describe.each(stores)('after a crash on $name', (kind) => {

@@ -1,9 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { PermanentError } from '../../core/thrown.ts'
-import { HttpDeliveryFailed } from '../../outgoing/answer.ts'
-import type { Network } from '../../outgoing/connector.ts'
-import { httpTransportOver } from './http.ts'
+import { message } from '../../../test/harness/outbox-message.ts'
 import {
   answering,
   closeAfterEach,
@@ -14,8 +11,11 @@ import {
   textOf,
   thrownBy,
   to,
-} from './http-bench.ts'
-import { message } from './stub-message.ts'
+} from '../../../test/harness/outbox-over-http.ts'
+import { PermanentError } from '../../core/thrown.ts'
+import { HttpDeliveryFailed } from '../../outgoing/answer.ts'
+import type { Network } from '../../outgoing/connector.ts'
+import { httpTransportOver } from './http.ts'
 
 closeAfterEach()
 

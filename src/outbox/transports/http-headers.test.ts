@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { message } from '../../../test/harness/outbox-message.ts'
+import { httpReceiver, type Received, type Receiver } from '../../../test/harness/stub-receiver.ts'
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
-import { httpReceiver, type Received, type Receiver } from '../../outgoing/stub-receiver.ts'
 import type { OutboxMessage } from '../message.ts'
 import { type HttpTransportOptions, httpTransport } from './http.ts'
-import { message } from './stub-message.ts'
 
 const NEVER = new AbortController().signal
 const clock = new TestClock()

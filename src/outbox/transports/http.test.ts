@@ -1,9 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { PermanentError } from '../../core/thrown.ts'
-import { HttpDeliveryFailed } from '../../outgoing/answer.ts'
-import { RetryLater } from '../transport.ts'
-import { type HttpTransportOptions, httpTransport } from './http.ts'
+import { message } from '../../../test/harness/outbox-message.ts'
 import {
   answering,
   closeAfterEach,
@@ -13,8 +10,11 @@ import {
   textOf,
   thrownBy,
   to,
-} from './http-bench.ts'
-import { message } from './stub-message.ts'
+} from '../../../test/harness/outbox-over-http.ts'
+import { PermanentError } from '../../core/thrown.ts'
+import { HttpDeliveryFailed } from '../../outgoing/answer.ts'
+import { RetryLater } from '../transport.ts'
+import { type HttpTransportOptions, httpTransport } from './http.ts'
 
 closeAfterEach()
 

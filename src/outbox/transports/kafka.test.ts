@@ -11,6 +11,7 @@ import {
   topicsAt,
 } from '../../../test/harness/kafka.ts'
 import { OutboxStore } from '../../../test/harness/outbox.ts'
+import { message } from '../../../test/harness/outbox-message.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { PermanentError } from '../../core/thrown.ts'
 import type { RawRecord } from '../../kafka/event.ts'
@@ -19,7 +20,6 @@ import { createDispatcher } from '../create-dispatcher.ts'
 import type { Transport } from '../transport.ts'
 import { type KafkaTransportOptions, kafkaTransport } from './kafka.ts'
 import { KafkaDeliveryFailed } from './kafka-sender.ts'
-import { message } from './stub-message.ts'
 
 const NEVER = new AbortController().signal
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { LetterStore } from '../../../test/harness/letter-store.ts'
+import { message } from '../../../test/harness/outbox-message.ts'
 import { type FreshStore, stores } from '../../../test/harness/stores.ts'
 import { failure } from '../../core/errors.ts'
 import { PermanentError } from '../../core/thrown.ts'
@@ -7,7 +8,6 @@ import { sql } from '../../db/database.ts'
 import { Office } from '../../office.ts'
 import type { LeasedItem, Queues } from '../../queues/queue.ts'
 import { localQueueTransport, queueTransport } from './queue.ts'
-import { message } from './stub-message.ts'
 
 const NEVER = new AbortController().signal
 const EVERY_BYTE = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))

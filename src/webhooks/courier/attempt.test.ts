@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { answering, closeAfterEach, post, receiving, receivingRaw } from './attempt-fixture.ts'
+import {
+  answering,
+  closeAfterEach,
+  post,
+  receiving,
+  receivingRaw,
+} from '../../../test/harness/webhook-attempts.ts'
 
 closeAfterEach()
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type StoreKind, stores } from '../../../test/harness/stores.ts'
+import { Depot, SOON } from '../../../test/harness/webhook-courier.ts'
 import { JOB } from '../webhook.ts'
-import { Depot, SOON } from './courier-fixture.ts'
 import { pauseConsumer, prolongPause, resumeConsumer } from './pauses.ts'
 
 describe.each(stores)('a consumer whose every delivery fails, on $name', (store: StoreKind) => {

@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest'
+import {
+  answering,
+  closeAfterEach,
+  JOB_ID,
+  post,
+  receivingRaw,
+} from '../../../test/harness/webhook-attempts.ts'
 import { readWebhookSecret, signWebhook } from '../../core/standard-webhooks.ts'
 import { parseXid } from '../../core/xid.ts'
-import { answering, closeAfterEach, JOB_ID, post, receivingRaw } from './attempt-fixture.ts'
 
 closeAfterEach()
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type StoreKind, stores } from '../../../test/harness/stores.ts'
+import { Depot } from '../../../test/harness/webhook-courier.ts'
 import { type Xid, xid, xidAfter } from '../../core/xid.ts'
 import { Contents } from './contents.ts'
-import { Depot } from './courier-fixture.ts'
 
 describe.each(stores)('the contents of messages, on $name', (store: StoreKind) => {
   let depot: Depot

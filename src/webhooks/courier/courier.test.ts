@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type StoreKind, stores } from '../../../test/harness/stores.ts'
+import { Depot, SOON } from '../../../test/harness/webhook-courier.ts'
 import { sql } from '../../db/database.ts'
 import { JOB } from '../webhook.ts'
-import { Depot, SOON } from './courier-fixture.ts'
 
 const stealClaim = sql('test.courier.steal', "UPDATE bartleby.webhook_jobs SET claim = 'another'")
 

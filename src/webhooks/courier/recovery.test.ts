@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type StoreKind, stores } from '../../../test/harness/stores.ts'
+import { Depot } from '../../../test/harness/webhook-courier.ts'
 import { instant } from '../../core/clock.ts'
 import { type Database, StoreUnavailable, type Transaction } from '../../db/database.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from '../settings.ts'
 import { JOB } from '../webhook.ts'
-import { Depot } from './courier-fixture.ts'
 import { Recovery } from './recovery.ts'
 
 describe.each(stores)('recovery, on $name', (store: StoreKind) => {

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type StoreKind, stores } from '../../../test/harness/stores.ts'
+import { Depot } from '../../../test/harness/webhook-courier.ts'
 import { microseconds } from '../../core/clock.ts'
 import { JOB } from '../webhook.ts'
-import { Depot } from './courier-fixture.ts'
 
 describe.each(stores)('a job that is not delivered, on $name', (store: StoreKind) => {
   let depot: Depot

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
-import { closeServers, type Script } from '../../http/scripted-server.ts'
+import { closeServers, type Script } from '../../../test/harness/scripted-server.ts'
+import { scriptedWebhooks, settings } from '../../../test/harness/scripted-webhooks.ts'
 import { Refused } from '../refusal.ts'
-import { scriptedWebhooks, settings } from './scripted-webhooks.ts'
 
 afterEach(closeServers)
 

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { closeServers, dial, received, type Script } from '../../http/scripted-server.ts'
+import { closeServers, dial, received, type Script } from '../../../test/harness/scripted-server.ts'
+import { SENDER, scriptedWebhooks } from '../../../test/harness/scripted-webhooks.ts'
 import type { MessageDraft } from '../broadcasts.ts'
 import { Refused } from '../refusal.ts'
-import { SENDER, scriptedWebhooks } from './scripted-webhooks.ts'
 
 afterEach(closeServers)
 

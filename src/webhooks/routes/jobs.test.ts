@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { closeServers } from '../../http/scripted-server.ts'
+import { closeServers } from '../../../test/harness/scripted-server.ts'
+import { consumer, scriptedWebhooks } from '../../../test/harness/scripted-webhooks.ts'
 import { Refused } from '../refusal.ts'
-import { consumer, scriptedWebhooks } from './scripted-webhooks.ts'
 
 afterEach(closeServers)
 

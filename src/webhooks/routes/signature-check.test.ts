@@ -1,10 +1,10 @@
 import { createHash, createHmac } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
+import { closeServers, type Script } from '../../../test/harness/scripted-server.ts'
+import { getAsSent, ID, scriptedWebhooks, settings } from '../../../test/harness/scripted-webhooks.ts'
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
-import { closeServers, type Script } from '../../http/scripted-server.ts'
 import { DEFAULT_WEBHOOK_SETTINGS } from '../settings.ts'
-import { getAsSent, ID, scriptedWebhooks, settings } from './scripted-webhooks.ts'
 
 afterEach(closeServers)
 

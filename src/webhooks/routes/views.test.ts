@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { closeServers } from '../../http/scripted-server.ts'
-import { ID, scriptedWebhooks } from './scripted-webhooks.ts'
+import { closeServers } from '../../../test/harness/scripted-server.ts'
+import { ID, scriptedWebhooks } from '../../../test/harness/scripted-webhooks.ts'
 import { endpoint } from './views.ts'
 
 afterEach(closeServers)

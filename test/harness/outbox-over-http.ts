@@ -2,11 +2,11 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { afterEach } from 'vitest'
-import { instant } from '../../core/clock.ts'
-import { TestClock } from '../../core/test-clock.ts'
-import { httpReceiver, type Receiver, rawReceiver } from '../../outgoing/stub-receiver.ts'
-import type { Transport } from '../transport.ts'
-import { type HttpTransportOptions, httpTransport } from './http.ts'
+import { instant } from '../../src/core/clock.ts'
+import { TestClock } from '../../src/core/test-clock.ts'
+import type { Transport } from '../../src/outbox/transport.ts'
+import { type HttpTransportOptions, httpTransport } from '../../src/outbox/transports/http.ts'
+import { httpReceiver, type Receiver, rawReceiver } from './stub-receiver.ts'
 
 /** The signal of a delivery that nobody breaks off. */
 export const NEVER = new AbortController().signal

@@ -1,7 +1,7 @@
 /** JSON as others write it: any white space, numbers of any length, escapes where none are needed, members twice. For tests. */
 import fc from 'fast-check'
-import { membersOf } from './exact.ts'
-import { pointerBelow, stepsOf } from './pointer.ts'
+import { membersOf } from '../../src/core/json/exact.ts'
+import { pointerBelow, stepsOf } from '../../src/core/json/pointer.ts'
 
 const spaces = fc.constantFrom('', '', ' ', '\n  ', '\t', '\r\n')
 

@@ -1,15 +1,15 @@
 /** For tests of engines: a store with queues, a clock that stands still until it is moved, and readers of the outcome. */
 import { vi } from 'vitest'
-import { PATIENCE_MS } from '../../test/harness/limits.ts'
-import type { FreshStore, StoreKind } from '../../test/harness/stores.ts'
-import type { Log } from '../core/log.ts'
-import { TestClock } from '../core/test-clock.ts'
-import type { HistoryDetail } from '../history/entry.ts'
-import type { Letter } from '../letters/letter.ts'
-import { Office } from '../office.ts'
-import type { EngineSettings } from './definitions.ts'
-import type { Engine } from './engine.ts'
-import type { EngineMessage, EngineOptions } from './options.ts'
+import type { Log } from '../../src/core/log.ts'
+import { TestClock } from '../../src/core/test-clock.ts'
+import type { EngineSettings } from '../../src/engines/definitions.ts'
+import type { Engine } from '../../src/engines/engine.ts'
+import type { EngineMessage, EngineOptions } from '../../src/engines/options.ts'
+import type { HistoryDetail } from '../../src/history/entry.ts'
+import type { Letter } from '../../src/letters/letter.ts'
+import { Office } from '../../src/office.ts'
+import { PATIENCE_MS } from './limits.ts'
+import type { FreshStore, StoreKind } from './stores.ts'
 
 export const SECOND = 1_000_000n
 export const MINUTE = 60n * SECOND

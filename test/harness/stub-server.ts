@@ -2,7 +2,7 @@
  * For tests only: a queue server of one queue, in memory, behind the `fetch` of a client. It keeps what the
  * consumer can see (leases, deadlines, all-or-nothing checks) and can be told to fail.
  */
-import type { Fetch } from './transport.ts'
+import type { Fetch } from '../../src/client/transport.ts'
 
 interface StubItem {
   id: string

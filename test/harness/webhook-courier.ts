@@ -1,22 +1,22 @@
 /** For tests only: a store with one channel, its consumers and their jobs, and couriers that deliver from it. Its clock stands still. */
 import type { ServerResponse } from 'node:http'
 import { expect } from 'vitest'
-import type { FreshStore, StoreKind } from '../../../test/harness/stores.ts'
-import { instant, microseconds } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
-import { TestClock } from '../../core/test-clock.ts'
-import { type Xid, Xids, xidAfter } from '../../core/xid.ts'
-import { Announcer } from '../../db/announcer.ts'
-import type { Database, Integer } from '../../db/database.ts'
-import { migrate } from '../../db/migrations.ts'
-import { openDatabase } from '../../db/open.ts'
-import { newRegisters } from '../../letters/drawers.ts'
-import { MIGRATIONS } from '../../migrations.ts'
-import { httpReceiver, type Received, type Receiver } from '../../outgoing/stub-receiver.ts'
-import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../settings.ts'
-import { type Counted, readTalliesOf, Tallies } from '../tallies.ts'
-import { type HeaderList, JOB, type JobState } from '../webhook.ts'
-import { Courier } from './courier.ts'
+import { instant, microseconds } from '../../src/core/clock.ts'
+import type { Log } from '../../src/core/log.ts'
+import { TestClock } from '../../src/core/test-clock.ts'
+import { type Xid, Xids, xidAfter } from '../../src/core/xid.ts'
+import { Announcer } from '../../src/db/announcer.ts'
+import type { Database, Integer } from '../../src/db/database.ts'
+import { migrate } from '../../src/db/migrations.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import { newRegisters } from '../../src/letters/drawers.ts'
+import { MIGRATIONS } from '../../src/migrations.ts'
+import { Courier } from '../../src/webhooks/courier/courier.ts'
+import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../../src/webhooks/settings.ts'
+import { type Counted, readTalliesOf, Tallies } from '../../src/webhooks/tallies.ts'
+import { type HeaderList, JOB, type JobState } from '../../src/webhooks/webhook.ts'
+import type { FreshStore, StoreKind } from './stores.ts'
+import { httpReceiver, type Received, type Receiver } from './stub-receiver.ts'
 import {
   CHANNEL,
   changeConsumer,
@@ -31,7 +31,7 @@ import {
   readConsumer,
   readJobs,
   readLetters,
-} from './courier-rows.ts'
+} from './webhook-courier-rows.ts'
 
 /** How often a test looks for what happens at once. */
 export const SOON = { interval: 5 }

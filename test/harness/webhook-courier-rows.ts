@@ -1,7 +1,7 @@
 /** For tests only: the rows of couriers' stores, as tests write and read them. */
-import type { Xid } from '../../core/xid.ts'
-import { type Integer, type Session, sql } from '../../db/database.ts'
-import type { JobState } from '../webhook.ts'
+import type { Xid } from '../../src/core/xid.ts'
+import { type Integer, type Session, sql } from '../../src/db/database.ts'
+import type { JobState } from '../../src/webhooks/webhook.ts'
 
 export const CHANNEL = 1
 

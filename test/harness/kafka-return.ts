@@ -3,15 +3,8 @@
  * paths on it as there are servers. Every test takes a service of its own.
  */
 import { randomUUID } from 'node:crypto'
-import {
-  KafkaStore,
-  kafkaSettingsFor,
-  type RecordDraft,
-  type SettingsDraft,
-} from '../../../test/harness/kafka-store.ts'
-import type { StoreKind } from '../../../test/harness/stores.ts'
-import { silentLog } from '../../core/log.ts'
-import type { Database } from '../../db/database.ts'
+import { silentLog } from '../../src/core/log.ts'
+import type { Database } from '../../src/db/database.ts'
 import {
   type Caller,
   type EventId,
@@ -20,7 +13,7 @@ import {
   type StateName,
   type StoredEvent,
   stateName,
-} from '../event.ts'
+} from '../../src/kafka/event.ts'
 import type {
   Decision,
   EventProcessors,
@@ -28,11 +21,13 @@ import type {
   Publisher,
   PublishOutcome,
   ResolveRequest,
-} from '../ports.ts'
-import { KafkaRefused } from '../refusal.ts'
-import { shownBytes } from '../wire/headers.ts'
-import type { Resolution } from './prepare.ts'
-import { ReturnPath } from './return-path.ts'
+} from '../../src/kafka/ports.ts'
+import { KafkaRefused } from '../../src/kafka/refusal.ts'
+import type { Resolution } from '../../src/kafka/return/prepare.ts'
+import { ReturnPath } from '../../src/kafka/return/return-path.ts'
+import { shownBytes } from '../../src/kafka/wire/headers.ts'
+import { KafkaStore, kafkaSettingsFor, type RecordDraft, type SettingsDraft } from './kafka-store.ts'
+import type { StoreKind } from './stores.ts'
 
 /** Publishes nothing, remembers everything, and says what it was told to say. */
 export class ScriptedPublisher implements Publisher {
