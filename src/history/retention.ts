@@ -39,13 +39,9 @@ const removeByIds = sql('history.removeByIds', {
 /** The same of the source ids, on the index of their time. */
 const removeSources = sql(
   'history.removeSources',
-  {
-    postgres: `DELETE FROM bartleby.history_sources WHERE ctid = ANY(ARRAY(SELECT ctid FROM bartleby.history_sources
-                 WHERE created_at < $1 AND created_at >= $3 ORDER BY created_at LIMIT $2)) RETURNING created_at`,
-    sqlite: `DELETE FROM history_sources WHERE (engine, source_id) IN (
-               SELECT engine, source_id FROM history_sources INDEXED BY history_sources_created
-               WHERE created_at < $1 AND created_at >= $3 ORDER BY created_at LIMIT $2) RETURNING created_at`,
-  },
+  `DELETE FROM bartleby.history_sources WHERE (engine, source_id) IN (
+     SELECT engine, source_id FROM bartleby.history_sources INDEXED BY history_sources_created
+     WHERE created_at < $1 AND created_at >= $3 ORDER BY created_at LIMIT $2) RETURNING created_at`,
   { bigints: true },
 )
 
