@@ -49,7 +49,7 @@ export const declaredStatements = (): readonly Statement[] => [...declared.value
 
 /** The first rows of a range that go, by their key: PostgreSQL takes them by where they lie, and does not look each up again. */
 const FIRST_GO =
-  /(DELETE FROM (\S+) WHERE) \(?([\w, ]+?)\)? IN \(\s*SELECT \3 (FROM \2\s[^;]*? LIMIT [^()]+)\)/
+  /(DELETE FROM (\S+) WHERE) \(?([\w, ]+?)\)? IN \(\s*SELECT \3 (FROM \2\s[^;]*? LIMIT (?:\(SELECT [^()]+\)|[^()])+)\)/
 
 /** The text of a statement as PostgreSQL takes it. */
 export const forPostgres = (text: string): string =>
