@@ -194,7 +194,6 @@ export class Office {
       await parts.queues.start()
       for (const clerk of parts.clerks) clerk.start()
       parts.outboxes.start()
-      parts.redrives.begin()
       if (options.webhooks !== undefined) await parts.webhooks.start()
       await parts.kafka?.start()
       parts.runs.start()
@@ -397,7 +396,6 @@ async function wire(
       sources,
       engines: directory,
       retentionDays,
-      carriesOut,
     }),
     history: new History(db, clock, directory),
     directory,
