@@ -10,6 +10,7 @@ import { delimiter, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { PATIENCE_MS } from '../harness/limits.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 export const examplesFolder = join(root, 'examples/outbox')
@@ -63,7 +64,7 @@ export interface Ended {
 export async function run(
   program: string,
   args: readonly string[],
-  { env = {}, timeoutMs = 30_000 }: { env?: Readonly<Record<string, string>>; timeoutMs?: number } = {},
+  { env = {}, timeoutMs = PATIENCE_MS }: { env?: Readonly<Record<string, string>>; timeoutMs?: number } = {},
 ): Promise<Ended> {
   const path = `${join(root, 'node_modules/.bin')}${delimiter}${process.env.PATH}`
   const child = spawn(program, args, {
