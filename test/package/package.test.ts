@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { barePostgres, freshSqlite } from '../harness/stores.ts'
 import { httpReceiver } from '../harness/stub-receiver.ts'
-import { examplesFolder, prepareExamples } from '../outbox/examples-package.ts'
+import { examplesFolder, prepareExamples, skipWithoutLibraries } from '../outbox/examples-package.ts'
 import { codeBlocks } from '../outbox/guide.ts'
 import { codeWith, type DocumentedCode, documentedCode } from './documented.ts'
 import { installPackage, link, type Project, root, run } from './installed.ts'
@@ -136,7 +136,7 @@ describe('the documentation, with the installed package', () => {
   })
 
   it('has whole programs with right types', async (test) => {
-    await skipWithoutLibraries(test)
+    skipWithoutLibraries(test, await prepareExamples())
     const folder = join(project.folder, 'programs')
     mkdirSync(join(folder, 'node_modules'), { recursive: true })
     const theirs = join(examplesFolder, 'node_modules')
@@ -228,9 +228,4 @@ async function checkTypes(folder: string, options: { readonly skipLibCheck: bool
   }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
   await run(folder, ['tsc', '-p', '.'])
-}
-
-async function skipWithoutLibraries({ skip }: TestContext): Promise<void> {
-  const missing = await prepareExamples()
-  if (missing !== null) skip(`examples/outbox cannot be installed: ${missing}`)
 }
