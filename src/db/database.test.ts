@@ -23,6 +23,20 @@ describe('one text for both stores', () => {
     expect(inSqlite('WHERE (at, id) < ($1, $2) AND at >= $12')).toBe(
       'WHERE (at, id) < (?1, ?2) AND at >= ?12',
     )
+    expect(inSqlite('WHERE (a, b) >= ($1, $2) AND (a, b) <= ($1, $2)')).toBe('WHERE a = ?1 AND b = ?2')
+  })
+
+  it('takes the first rows that go by where they lie on PostgreSQL, and by their key on SQLite', () => {
+    const text = `DELETE FROM bartleby.t WHERE (a, b) IN (
+      SELECT a, b FROM bartleby.t INDEXED BY t_oldest
+      WHERE (at, c) > ($1, 0) ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING at`
+    const { postgres, sqlite } = sql('test.firstGo', text)
+    expect(postgres.replaceAll(/\s+/g, ' ')).toBe(
+      'DELETE FROM bartleby.t WHERE ctid = ANY(ARRAY(SELECT ctid FROM bartleby.t WHERE (at, c) > ($1, 0) ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING at',
+    )
+    expect(sqlite.replaceAll(/\s+/g, ' ')).toBe(
+      'DELETE FROM t WHERE (a, b) IN ( SELECT a, b FROM t INDEXED BY t_oldest WHERE (at, c) > (?1, 0) ORDER BY at LIMIT ?2) RETURNING at',
+    )
   })
 
   it('translates lists, casts, locks and the schema', () => {

@@ -3,9 +3,10 @@
  * they do not; tables are named `bartleby.<table>` and parameters are `$1`, `$2`, …
  *
  * One text may say what only one store knows, and is translated for the other: lists (`= ANY($1::bigint[])`, `<> ALL(…)`, `unnest($1::int[]) AS asked (value)`), casts of
- * parameters (`$1::int`), ranges of an index (`(a, b) > ($1, $2) AND a <= $1`), the schema, row locks (`FOR UPDATE`), `least`, `greatest`, `convert_to(…, 'UTF8')`, records (`jsonb_to_recordset($1::jsonb) AS kept (id bigint, words text)`,
+ * parameters (`$1::int`), ranges of an index (`(a, b) > ($1, $2) AND a <= $1`), the schema, locks (`FOR UPDATE`, `pg_advisory_xact_lock`), `least`, `greatest`, `position`, `convert_to(…, 'UTF8')`, records (`jsonb_to_recordset($1::jsonb) AS kept (id bigint, words text)`,
  * `json_array_elements($1::json) AS asked (value)`), what is set for a transaction
- * and rows of values (`given`, see `idioms.ts`) are PostgreSQL's; the index to keep to (`INDEXED BY`) is SQLite's.
+ * and rows of values (`given`, see `idioms.ts`) are PostgreSQL's; the index to keep to (`INDEXED BY`) and the keys of the first rows that go
+ * (`DELETE FROM a WHERE (b, c) IN (SELECT b, c FROM a … LIMIT $1)`) are SQLite's.
  */
 
 export type Dialect = 'postgres' | 'sqlite'
@@ -46,7 +47,15 @@ const declared = new Map<string, Statement>()
 /** Every statement of the modules loaded so far; tests look at the plans of all of them. */
 export const declaredStatements = (): readonly Statement[] => [...declared.values()]
 
-const forPostgres = (text: string): string => text.replace(/ (?:NOT INDEXED|INDEXED BY \w+)/g, '')
+/** The first rows of a range that go, by their key: PostgreSQL takes them by where they lie, and does not look each up again. */
+const FIRST_GO =
+  /(DELETE FROM (\S+) WHERE) \(?([\w, ]+?)\)? IN \(\s*SELECT \3 (FROM \2\s[^;]*? LIMIT (?:\(SELECT [^()]+\)|[^()])+)\)/
+
+/** The text of a statement as PostgreSQL takes it. */
+export const forPostgres = (text: string): string =>
+  text
+    .replace(/ (?:NOT INDEXED|INDEXED BY \w+)/g, '')
+    .replace(FIRST_GO, '$1 ctid = ANY(ARRAY(SELECT ctid $4))')
 
 /** Rows that go with a statement: their columns are its first values. */
 const GIVEN = /\s+FROM unnest\([^)]+\) AS given \(([^)]+)\)(, |\s+CROSS JOIN LATERAL )?/
@@ -109,15 +118,14 @@ const rangeByEquality = (whole: string, ...found: readonly (string | undefined)[
     (list = '') => list.split(', '),
   ) as [string[], string[], string[], string[]]
   const isRange =
-    first.length < columns.length &&
+    (first.length < columns.length || found[1] === '>=') &&
     first.every((column, at) => column === columns[at] && bounds[at] === values[at])
   if (!isRange) return whole
   const [rest, limits] = [columns.slice(first.length), values.slice(first.length)].map((list) =>
     list.length === 1 ? list[0] : `(${list.join(', ')})`,
   )
-  return [...first.map((column, at) => `${column} = ${values[at]}`), `${rest} ${found[1]} ${limits}`].join(
-    ' AND ',
-  )
+  const equal = first.map((column, at) => `${column} = ${values[at]}`)
+  return [...equal, ...(first.length < columns.length ? [`${rest} ${found[1]} ${limits}`] : [])].join(' AND ')
 }
 
 /** The text of a statement as SQLite takes it. */
@@ -131,6 +139,8 @@ export const forSqlite = (text: string): string =>
     .replace(/\bleast\(/g, 'min(')
     .replace(/\bgreatest\(/g, 'max(')
     .replace(/json_array_elements\((\$\d+)::json\) AS (\w+) \(value\)/g, 'json_each($1) AS $2')
+    .replace(/position\((.+) IN (\w+)\)/g, 'instr($2, $1)')
+    .replace(/\bpg_(?:try_)?advisory_xact_lock(?:_shared)?\((?:[^()]|\([^()]*\))*\)/g, '1')
     .replace(/, set_config\([^)]*\) AS \w+/g, '')
     .replace(/= ANY\((\$\d+)(?:::[^[\]]*\[\])*\)/g, 'IN (SELECT value FROM json_each($1))')
     .replace(/unnest\((\$\d+)::\w+\[\]\) AS (\w+) \(value\)/g, 'json_each($1) AS $2')

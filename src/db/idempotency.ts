@@ -93,12 +93,11 @@ export async function dropKey(tx: Transaction, once: OnceKey): Promise<void> {
 }
 
 /** The oldest first, by the index on their time. */
-const removeKeys = sql('idempotency.remove', {
-  postgres: `DELETE FROM bartleby.idempotency_keys WHERE ctid = ANY(ARRAY(
-               SELECT ctid FROM bartleby.idempotency_keys WHERE answered_at < $1 ORDER BY answered_at LIMIT $2))`,
-  sqlite: `DELETE FROM idempotency_keys WHERE (scope, key) IN (
-             SELECT scope, key FROM idempotency_keys WHERE answered_at < $1 ORDER BY answered_at LIMIT $2)`,
-})
+const removeKeys = sql(
+  'idempotency.remove',
+  `DELETE FROM bartleby.idempotency_keys WHERE (scope, key) IN (
+     SELECT scope, key FROM bartleby.idempotency_keys WHERE answered_at < $1 ORDER BY answered_at LIMIT $2)`,
+)
 
 /** Forgets at most `limit` keys that are older than a day; gives how many. */
 export const forgetKeys = (tx: Transaction, now: Instant, limit: number): Promise<number> =>

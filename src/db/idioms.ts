@@ -25,6 +25,13 @@
  * - **Rows of a list that others are joined to** are found by it as well, `JOIN … ON b.id = a.b AND b.id = ANY(ARRAY(SELECT b FROM list))`: of a join
  *   alone PostgreSQL believes that all rows are worth a hash table.
  * - **A look at one row** in a list of columns is a scalar subquery: EXISTS may be answered by reading all rows into a hash table.
+ * - **A part of a statement that others begin with** is `AS MATERIALIZED`: it is read once, and what is joined to it is looked up by its keys. PostgreSQL would
+ *   put a part that is used once into the join, and begin with the other side when it knows nothing. What takes numbers or locks rows must not run twice either.
+ * - **The first rows that go** are `DELETE FROM a WHERE (b, c) IN (SELECT b, c FROM a … LIMIT $1)`. PostgreSQL gets `ctid = ANY(ARRAY(…))`: rows by where they lie, found
+ *   first and once. Of a join with its own table it would believe that all rows are worth a hash table.
+ * - **A condition that ends the transaction** is a statement that fails, because the commit travels with it and nobody reads the answer first: `SELECT 1 / count(*)` where one
+ *   row is wanted, and `SET status = CASE WHEN status IN (0) THEN 1 END` where a column is NOT NULL. In WHERE it would be another way to find the rows, see above.
+ * - **A column that SQLite shall not look for** has a plus in front (`+created_at`): the condition holds, and its index is another one's. PostgreSQL gets the column.
  *
  * What is only another word in the other store is translated, see database.ts.
  */

@@ -1,18 +1,19 @@
 /** Taking history out that is past its time: the oldest first, one bounded batch at a time. */
 import type { Instant } from '../core/clock.ts'
-import { type Integer, type Statement, sql, type Transaction } from '../db/database.ts'
+import { type Integer, type Statement, sql, type Transaction, type Value } from '../db/database.ts'
 import { readSeriesLabels } from './rows.ts'
 
 /**
  * The oldest rows before `$1` of all series, by primary key: up to `$2` of each, and of these the oldest. `$3` skips the
- * range in which earlier batches left dead rows. SQLite reads one series after the other.
+ * range in which earlier batches left dead rows. SQLite reads one series after the other. PostgreSQL is told the series: of their table it
+ * expects a thousand rows before it was analysed, and plans at a cost that JIT begins at.
  */
 const removeRows = sql(
   'history.remove',
   {
     postgres: `
       DELETE FROM bartleby.history WHERE ctid = ANY(ARRAY(
-        SELECT oldest.place FROM bartleby.history_series AS each CROSS JOIN LATERAL (
+        SELECT oldest.place FROM unnest($4::int[]) AS each (id) CROSS JOIN LATERAL (
           SELECT ctid AS place, created_at, id FROM bartleby.history
           WHERE (series, created_at) >= (each.id, $3) AND (series, created_at) < (each.id, $1)
           ORDER BY series, created_at, id LIMIT $2
@@ -39,13 +40,9 @@ const removeByIds = sql('history.removeByIds', {
 /** The same of the source ids, on the index of their time. */
 const removeSources = sql(
   'history.removeSources',
-  {
-    postgres: `DELETE FROM bartleby.history_sources WHERE ctid = ANY(ARRAY(SELECT ctid FROM bartleby.history_sources
-                 WHERE created_at < $1 AND created_at >= $3 ORDER BY created_at LIMIT $2)) RETURNING created_at`,
-    sqlite: `DELETE FROM history_sources WHERE (engine, source_id) IN (
-               SELECT engine, source_id FROM history_sources INDEXED BY history_sources_created
-               WHERE created_at < $1 AND created_at >= $3 ORDER BY created_at LIMIT $2) RETURNING created_at`,
-  },
+  `DELETE FROM bartleby.history_sources WHERE (engine, source_id) IN (
+     SELECT engine, source_id FROM bartleby.history_sources INDEXED BY history_sources_created
+     WHERE created_at < $1 AND created_at >= $3 ORDER BY created_at LIMIT (SELECT $2::bigint)) RETURNING created_at`,
   { bigints: true },
 )
 
@@ -65,9 +62,10 @@ export async function removeHistory(
   from: bigint,
   limit: number,
 ): Promise<RemovedHistory> {
-  if (tx.dialect === 'postgres') return removeBatch(tx, removeRows, before, from, limit)
+  const all = [...(await readSeriesLabels(tx)).keys()]
+  if (tx.dialect === 'postgres') return removeBatch(tx, removeRows, before, from, limit, all)
   const due: { readonly id: Integer; readonly created_at: Integer }[] = []
-  for (const series of (await readSeriesLabels(tx)).keys()) {
+  for (const series of all) {
     due.push(...(await tx.rows<(typeof due)[number]>(readOldest, before, limit, from, series)))
   }
   due.sort((a, b) => (BigInt(a.created_at) < BigInt(b.created_at) ? -1 : 1))
@@ -90,8 +88,13 @@ async function removeBatch(
   before: Instant,
   from: bigint,
   limit: number,
+  ...series: readonly Value[]
 ): Promise<RemovedHistory> {
-  return batchOf(await tx.rows<{ created_at: Integer }>(statement, before, limit, from), from, limit)
+  return batchOf(
+    await tx.rows<{ created_at: Integer }>(statement, before, limit, from, ...series),
+    from,
+    limit,
+  )
 }
 
 function batchOf(rows: readonly { created_at: Integer }[], from: bigint, limit: number): RemovedHistory {

@@ -52,12 +52,11 @@ const FEWEST_DAYS = 31
 
 /** The oldest rows, by the index of their age. */
 const removeOldest = (table: string, keys: string): Statement =>
-  sql(`letterActivity.remove.${table}`, {
-    postgres: `DELETE FROM bartleby.${table} WHERE ctid = ANY(ARRAY(
-                 SELECT ctid FROM bartleby.${table} WHERE at < $1 ORDER BY at LIMIT $2))`,
-    sqlite: `DELETE FROM ${table} WHERE (${keys}) IN (
-               SELECT ${keys} FROM ${table} INDEXED BY ${table}_oldest WHERE at < $1 ORDER BY at LIMIT $2)`,
-  })
+  sql(
+    `letterActivity.remove.${table}`,
+    `DELETE FROM bartleby.${table} WHERE (${keys}) IN (
+       SELECT ${keys} FROM bartleby.${table} INDEXED BY ${table}_oldest WHERE at < $1 ORDER BY at LIMIT $2)`,
+  )
 
 const removeMinutes = removeOldest('letter_minutes', 'act, at')
 const removeHours = removeOldest('letter_hours', 'subject, act, at')

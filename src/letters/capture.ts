@@ -4,6 +4,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { type Integer, type List, type Statement, sql, type Transaction, type Value } from '../db/database.ts'
+import { takeNumbers } from '../db/numbers.ts'
 import type { Cause, Death, Left, Taking } from './bury.ts'
 import type { Grave } from './change.ts'
 import { type LetterId, letterId, STATUS } from './letter.ts'
@@ -115,12 +116,6 @@ function capturing(name: string, also: string, ctes: string, dying: string): Sta
     sqlite: '',
   })
 }
-
-/** The numbers, and on SQLite the first of them. */
-const nextLetterIds = sql('letters.nextIds', {
-  postgres: `SELECT nextval('bartleby.letter_ids') AS id FROM generate_series(1, $1::int)`,
-  sqlite: `UPDATE serials SET last = last + $1 WHERE name = 'letters' RETURNING last - $1 + 1 AS id`,
-})
 
 const insertLetter = sql('letters.insert', {
   postgres: '',
@@ -333,13 +328,8 @@ export async function captureOne(
 }
 
 /** As many fresh numbers for letters, or for the cases of what may become one; ascending. */
-export async function allocateLetterIds(tx: Transaction, count: number): Promise<readonly LetterId[]> {
-  if (count === 0) return []
-  const rows = await tx.rows<{ id: Integer }>(nextLetterIds, count)
-  if (tx.dialect === 'postgres') return rows.map(({ id }) => letterId(id))
-  const first = BigInt(rows[0]?.id ?? 0)
-  return Array.from({ length: count }, (_, i) => letterId(first + BigInt(i)))
-}
+export const allocateLetterIds = async (tx: Transaction, count: number): Promise<readonly LetterId[]> =>
+  (await takeNumbers(tx, 'letters', count)).map(letterId)
 
 /** A death of which the source gives what is left: it keeps its row, or never had one here. */
 export interface GivenDeath extends Death {

@@ -293,7 +293,7 @@ export const removeTexts = sql('letters.removeTexts', {
  * Waits for who files texts at the moment, and keeps others from it until the transaction ends: a text that is filed after it was
  * removed would stay for ever. Take it last, when all rows are locked: then nobody waits for who waits for it.
  */
-export const keepFilingOut = sql('letters.keepFilingOut', {
-  postgres: `SELECT pg_advisory_xact_lock_shared(hashtextextended('bartleby.letter_texts', 0))`,
-  sqlite: 'SELECT 1',
-})
+export const keepFilingOut = sql(
+  'letters.keepFilingOut',
+  `SELECT pg_advisory_xact_lock_shared(hashtextextended('bartleby.letter_texts', 0))`,
+)

@@ -23,10 +23,10 @@ const MAX_RANGES = 100
  * Only one transaction files at a time: of two, the slower could put the text that a letter had over the one it has.
  * Ends with the transaction. A database of ours has no other lock of this kind.
  */
-const takeTurn = sql('filing.takeTurn', {
-  postgres: `SELECT pg_try_advisory_xact_lock(hashtextextended('bartleby.letter_texts', 0)) AS taken`,
-  sqlite: 'SELECT 1 AS taken',
-})
+const takeTurn = sql(
+  'filing.takeTurn',
+  `SELECT pg_try_advisory_xact_lock(hashtextextended('bartleby.letter_texts', 0)) AS taken`,
+)
 
 /** The oldest that wait, by primary key. */
 const readRanges = sql(

@@ -23,10 +23,10 @@ export async function forgoRedrive(
 const AFTER = 'letter_id = $1 AND correlation_id IS NOT NULL AND letter_version > $2'
 
 /** The history of one letter, on history_of_letter. */
-const findSend = sql('letters.sentForRedrive', {
-  postgres: `SELECT 1 AS sent FROM bartleby.history WHERE ${AFTER} AND position(convert_to($3, 'UTF8') IN output) > 0 LIMIT 1`,
-  sqlite: `SELECT 1 AS sent FROM history WHERE ${AFTER} AND instr(output, CAST($3 AS BLOB)) > 0 LIMIT 1`,
-})
+const findSend = sql(
+  'letters.sentForRedrive',
+  `SELECT 1 AS sent FROM bartleby.history WHERE ${AFTER} AND position(convert_to($3, 'UTF8') IN output) > 0 LIMIT 1`,
+)
 
 /** Whether history says that this redrive sent the letter, whatever was done to it since it had this version. */
 export async function wasSentFor(

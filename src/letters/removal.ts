@@ -29,7 +29,7 @@ const nextOf = (lane: Lane): Statement => {
   return sql(
     `letters.nextToRemove.${lane}`,
     `SELECT id, engine, ${since} AS since FROM bartleby.letters INDEXED BY ${index}
-     WHERE status = ${status} AND ${since} < $1 AND (${since}, id) > ($2, $3) ORDER BY ${since}, id LIMIT $4
+     WHERE status = ${status} AND ${since} < $1 AND (${since}, id) > ($2, $3) ORDER BY ${since}, id LIMIT (SELECT $4::bigint)
      FOR UPDATE SKIP LOCKED`,
     { bigints: true },
   )

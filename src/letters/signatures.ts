@@ -5,6 +5,7 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { cut } from '../core/mask.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
+import { rowsGiven } from '../db/idioms.ts'
 import { readTrends } from './activity-series.ts'
 import {
   type DrawerAccount,
@@ -245,17 +246,11 @@ function lanesOf({ signature, open, accounts }: Group): Lane[] {
  */
 const newestOfLanes = sql(
   'letters.samples',
-  {
-    postgres: `
-      SELECT lane.drawer, newest.id, newest.at FROM unnest($1::int[], $2::int[]) AS lane (drawer, status)
-      CROSS JOIN LATERAL (
-        SELECT id, last_failure_at AS at FROM bartleby.letters
-        WHERE (drawer, status) >= (lane.drawer, lane.status) AND (drawer, status) <= (lane.drawer, lane.status)
-        ORDER BY drawer DESC, status DESC, last_failure_at DESC, id DESC LIMIT 1) AS newest`,
-    sqlite: `
-      SELECT drawer, id, last_failure_at AS at FROM letters INDEXED BY letters_in_drawer
-      WHERE drawer = $1 AND status = $2 ORDER BY last_failure_at DESC, id DESC LIMIT 1`,
-  },
+  `SELECT newest.drawer, newest.id, newest.at FROM unnest($1::int[], $2::int[]) AS given (drawer, status)
+   CROSS JOIN LATERAL (
+     SELECT drawer, id, last_failure_at AS at FROM bartleby.letters INDEXED BY letters_in_drawer
+     WHERE (drawer, status) >= (given.drawer, given.status) AND (drawer, status) <= (given.drawer, given.status)
+     ORDER BY drawer DESC, status DESC, last_failure_at DESC, id DESC LIMIT 1) AS newest`,
   { bigints: true },
 )
 
@@ -321,17 +316,9 @@ async function readNewest(session: Session, lanes: readonly Lane[]): Promise<Map
   return new Map([...heads].map(([signature, { id }]) => [signature, id]))
 }
 
-async function readHeads(session: Session, lanes: readonly Lane[]): Promise<SightedRow[]> {
-  if (lanes.length === 0) return []
-  if (session.dialect === 'postgres') {
-    return session.rows(
-      newestOfLanes,
-      lanes.map(({ drawer }) => drawer),
-      lanes.map(({ status }) => STATUS[status]),
-    )
-  }
-  const heads = await Promise.all(
-    lanes.map(({ drawer, status }) => session.rows<SightedRow>(newestOfLanes, drawer, STATUS[status])),
+const readHeads = (session: Session, lanes: readonly Lane[]): Promise<SightedRow[]> =>
+  rowsGiven(
+    session,
+    newestOfLanes,
+    lanes.map(({ drawer, status }) => ({ drawer, status: STATUS[status] })),
   )
-  return heads.flat()
-}

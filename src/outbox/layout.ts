@@ -3,7 +3,7 @@
  * JSON, times with or without a zone, ids of any type; everything that depends on that is said here once.
  */
 import { failure } from '../core/errors.ts'
-import { type Dialect, forSqlite, type Integer, type Statement } from '../db/database.ts'
+import { type Dialect, forPostgres, forSqlite, type Integer, type Statement } from '../db/database.ts'
 import {
   COLUMN_NAMES,
   type ColumnName,
@@ -248,7 +248,7 @@ export function layoutOf(facts: TableFacts) {
       const { postgres, sqlite } = typeof text === 'string' ? { postgres: text, sqlite: text } : text
       return {
         name: `outbox.${verb}.${fingerprint}`,
-        postgres,
+        postgres: forPostgres(postgres),
         sqlite: forSqlite(sqlite),
         bigints,
       }

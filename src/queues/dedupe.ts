@@ -26,12 +26,11 @@ const readKey = sql(
 )
 
 /** Keys whose window is over, oldest first, a bounded number. */
-const forgetKeys = sql('dedupe.forget', {
-  postgres: `DELETE FROM bartleby.dedupe_keys WHERE ctid = ANY(ARRAY(
-               SELECT ctid FROM bartleby.dedupe_keys WHERE until < $1 ORDER BY until LIMIT $2 FOR UPDATE SKIP LOCKED))`,
-  sqlite: `DELETE FROM dedupe_keys WHERE (queue_id, key) IN
-             (SELECT queue_id, key FROM dedupe_keys WHERE until < $1 ORDER BY until LIMIT $2)`,
-})
+const forgetKeys = sql(
+  'dedupe.forget',
+  `DELETE FROM bartleby.dedupe_keys WHERE (queue_id, key) IN (
+     SELECT queue_id, key FROM bartleby.dedupe_keys WHERE until < $1 ORDER BY until LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+)
 const forgetQueueKeys = sql('dedupe.forgetQueue', 'DELETE FROM bartleby.dedupe_keys WHERE queue_id = $1')
 
 interface KeyedItem {

@@ -83,10 +83,7 @@ async function send(
 }
 
 /** One row by its unique name; whoever deletes the queue waits for the transaction, or is waited for. */
-const keepQueue = sql('queues.keep', {
-  postgres: 'SELECT id FROM bartleby.queues WHERE name = $1 FOR KEY SHARE',
-  sqlite: 'SELECT id FROM queues WHERE name = $1',
-})
+const keepQueue = sql('queues.keep', 'SELECT id FROM bartleby.queues WHERE name = $1 FOR KEY SHARE')
 
 async function kept(tx: Transaction, queueName: string): Promise<QueueRecord | null> {
   const [[row], queue] = await Promise.all([tx.rows(keepQueue, queueName), readQueue(tx, queueName)])

@@ -6,6 +6,7 @@ import { type Instant, instant } from '../core/clock.ts'
 import { storedText, textBytes } from '../core/content.ts'
 import { idFromSerial, newIdPrefix } from '../core/ksuid.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { takeNumbers } from '../db/numbers.ts'
 import type { ItemId, OnDeath, QueueInfo } from './queue.ts'
 
 export interface Partition {
@@ -134,21 +135,8 @@ const dropPart = sql(
   'INSERT INTO bartleby.dropped_parts (part, dropped_at) VALUES ($1, $2)',
 )
 
-const nextQueueId = sql('queues.nextId', {
-  postgres: `SELECT nextval('bartleby.queue_ids') AS id`,
-  sqlite: `UPDATE serials SET last = last + 1 WHERE name = 'queues' RETURNING last AS id`,
-})
-
-const nextPart = sql('queues.nextPart', {
-  postgres: `SELECT nextval('bartleby.parts') AS id`,
-  sqlite: `UPDATE serials SET last = last + 1 WHERE name = 'parts' RETURNING last AS id`,
-})
-
 /** Create, update and delete take turns, so that what they checked about other queues still holds at commit. */
-const takeTurn = sql('queues.turn', {
-  postgres: 'SELECT pg_advisory_xact_lock(1853002)',
-  sqlite: 'SELECT 1',
-})
+const takeTurn = sql('queues.turn', 'SELECT pg_advisory_xact_lock(1853002)')
 
 /** Keeps other changes of queue settings away until the transaction ends. */
 export const takeSettingsTurn = async (tx: Transaction): Promise<void> => {
@@ -235,7 +223,7 @@ export async function createQueue(
   queue: QueueInfo,
   holdsLetters: boolean,
 ): Promise<QueueRecord> {
-  const queueId = await nextSerial(tx, nextQueueId)
+  const [queueId = 0] = await takeNumbers(tx, 'queues', 1)
   await tx.run(
     insertQueue,
     queueId,
@@ -253,8 +241,7 @@ export async function createQueue(
     holdsLetters,
   )
   const partitions: Partition[] = []
-  for (let number = 0; number < queue.requestedPartitions; number++) {
-    const part = await nextSerial(tx, nextPart)
+  for (const [number, part] of (await takeNumbers(tx, 'parts', queue.requestedPartitions)).entries()) {
     const partition = { part, number, idPrefix: newIdPrefix(queue.createdAt), holdsLetters }
     await tx.run(insertPartition, part, queueId, number, partition.idPrefix)
     await tx.run(insertTotals, part)
@@ -294,38 +281,9 @@ export async function dropQueue(tx: Transaction, queue: QueueRecord, now: Instan
   for (const { part } of queue.partitions) await tx.run(dropPart, part, now)
 }
 
-async function nextSerial(tx: Transaction, statement: typeof nextPart): Promise<number> {
-  const [row] = await tx.rows<{ id: Integer }>(statement)
-  return Number(row?.id)
-}
-
-/** The first of the serials taken, and the whole list only when another server took some in between. */
-const takeSerials = sql('serials.take', {
-  postgres: `
-    SELECT min(serial) AS first, CASE WHEN max(serial) - min(serial) + 1 <> $1 THEN array_agg(serial)::text END AS serials
-    FROM (SELECT nextval('bartleby.serials') AS serial FROM generate_series(1, $1::int)) AS taken`,
-  sqlite: `UPDATE serials SET last = last + $1 WHERE name = 'items' RETURNING last - $1 + 1 AS first, NULL AS serials`,
-})
-
 /** Takes `count` fresh serials, ascending. */
-export async function allocateSerials(tx: Transaction, count: number): Promise<number[]> {
-  if (count === 0) return []
-  const [row] = await tx.rows<TakenSerials>(takeSerials, count)
-  return serialsTaken(row, count)
-}
-
-/** How statements that take serials report them: see `takeSerials`. */
-export interface TakenSerials {
-  readonly first: Integer
-  readonly serials: string | null
-}
-
-/** The serials that such a row stands for. */
-export function serialsTaken(row: TakenSerials | undefined, count: number): number[] {
-  if (row?.serials != null) return row.serials.slice(1, -1).split(',').map(Number)
-  const first = Number(row?.first)
-  return Array.from({ length: count }, (_, i) => first + i)
-}
+export const allocateSerials = (tx: Transaction, count: number): Promise<number[]> =>
+  takeNumbers(tx, 'items', count)
 
 async function withPartitions(session: Session, row: QueueRow): Promise<QueueRecord> {
   return toRecord(row, await session.rows<PartitionRow>(readPartitions, Number(row.id)))

@@ -12,11 +12,11 @@ const BATCH = 2_000
 
 /** Along the primary key. */
 const removeSome = (table: 'redrive_letters' | 'redrive_exceptions', key: string, start: string) =>
-  sql(`redrives.forget.${table}`, {
-    postgres: `DELETE FROM bartleby.${table} WHERE ctid = ANY(ARRAY(
-                 SELECT ctid FROM bartleby.${table} WHERE (${key}) > ($1, ${start}) AND redrive <= $1 ORDER BY ${key} LIMIT $2))`,
-    sqlite: `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE redrive = $1 ORDER BY ${key} LIMIT $2)`,
-  })
+  sql(
+    `redrives.forget.${table}`,
+    `DELETE FROM bartleby.${table} WHERE (${key}) IN (
+       SELECT ${key} FROM bartleby.${table} WHERE (${key}) > ($1, ${start}) AND redrive <= $1 ORDER BY ${key} LIMIT $2)`,
+  )
 
 const LETTERS = removeSome('redrive_letters', 'redrive, lane, captured_at, letter', '-1, 0, 0')
 const PARTS = [LETTERS, removeSome('redrive_exceptions', 'redrive, letter', '-1')]

@@ -5,6 +5,7 @@ import { adoptTable } from '../../src/outbox/adopt/adopt.ts'
 import type { AdoptOptions } from '../../src/outbox/adopt/report.ts'
 import { readLayout } from '../../src/outbox/layout.ts'
 import { COLUMN_NAMES, nameTable } from '../../src/outbox/table-names.ts'
+import { startPooler } from '../harness/pooler.ts'
 import { reused } from '../harness/reused-store.ts'
 import { barePostgres, type FreshStore } from '../harness/stores.ts'
 import { connect, everythingIn, makeLegacyTable } from './legacy-table.ts'
@@ -451,5 +452,23 @@ describe('an adoption that is stopped while it builds an index', () => {
       ),
     ])
     expect(await indexNames()).toContain('OutboxMessages_line')
+  })
+})
+
+describe('an adoption through a pooler', () => {
+  it('is refused before anything is touched, and says what to give', async () => {
+    await makeLegacyTable(client, 'bigint', 10)
+    const before = await columnsOf('"OutboxMessages"')
+    const pooler = await startPooler(place.url)
+    try {
+      // Who comes first signs in at the server itself.
+      await (await connect(pooler.url)).end()
+      await expect(adoptTable(pooler.url, PASCAL)).rejects.toThrow(
+        /a pooler stands between.*give PostgreSQL's own address/,
+      )
+    } finally {
+      await pooler.close()
+    }
+    expect(await columnsOf('"OutboxMessages"')).toEqual(before)
   })
 })

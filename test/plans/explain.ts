@@ -19,6 +19,9 @@ export const CALLS_UNTIL_KEPT = 5
 /** Plans that are worse than this are not waited for. */
 const LONGEST_MS = 20_000
 
+/** `jit_above_cost` of a stock PostgreSQL. */
+export const JIT_COST = 100_000
+
 /** A table or index of more pages is large. */
 const FEW_PAGES = 60
 
@@ -221,11 +224,15 @@ export class ExplainedStore {
     )
   }
 
-  /** What is wrong with the generic plan of a statement that is not run. */
-  async faultsUnmeasured({ postgres }: Statement): Promise<readonly string[]> {
+  /** What is wrong with the generic plan of a statement, which is not run. */
+  async faultsOfGeneric({ postgres }: Statement): Promise<readonly string[]> {
     const [plan] = await this.#plansOf(`EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${postgres}`)
     if (plan === undefined) throw new Error('EXPLAIN gave nothing')
-    return nodesOf(plan).flatMap((node) => this.#faultOf(node) ?? [])
+    const cost = plan['Total Cost'] ?? 0
+    return [
+      ...(cost >= JIT_COST ? [`costs ${cost}`] : []),
+      ...nodesOf(plan).flatMap((node) => this.#faultOf(node) ?? []),
+    ]
   }
 
   #faultOf(node: PlanNode): string | null {

@@ -3,6 +3,7 @@
  * dead queue. One drawer and one series are rare and old: what they hold is the hardest to find.
  */
 import type { Instant } from '../../src/core/clock.ts'
+import { ERASE_OPERATION } from '../../src/letters/erase.ts'
 
 /** Drawers and series that all letters and rows are spread over; the one behind the last is the rare one. */
 export const DRAWERS = 200
@@ -43,7 +44,7 @@ export function letterScript(rows: number, now: Instant): string {
         CASE WHEN lying THEN ${DEAD_PART} END, CASE WHEN lying THEN CASE WHEN n % 1000 = 0 THEN 1 ELSE 0 END END,
         CASE WHEN lying THEN n END, CASE WHEN lying THEN ${now} END, CASE WHEN n % 1000 = 0 THEN ${now} + n END, status,
         CASE WHEN status = 1 THEN 'retry' END, CASE WHEN status = 1 AND n % 20 <> 1 THEN ${now} + n END,
-        CASE WHEN ours THEN 'queues' ELSE 'engine-' || n % 5 END, ${named('source', 'n')},
+        CASE WHEN ours THEN 'queues' WHEN n % 20 = 9 THEN 'webhooks' WHEN n % 20 = 13 THEN 'kafka' ELSE 'engine-' || n % 5 END, ${named('source', 'n')},
         CASE WHEN NOT ours THEN 'instance-' || n % 1000 END, CASE WHEN NOT ours THEN ${named('correlation', 'n')} END,
         'failed', 'Error', 'message ' || n, '\\x68656c6c6f'
       FROM (SELECT n, n % 100 = 0 AS lying, n % 2 = 0 AS ours,
@@ -72,6 +73,9 @@ export function letterScript(rows: number, now: Instant): string {
       SELECT 'caller POST /api/dlq', 'key-' || n, ${now} + n, 200, '{}' FROM generate_series(1, ${Math.min(rows, 20_000)}) AS n;
     INSERT INTO bartleby.history_series (engine, operation, status)
       SELECT 'engine-' || n % 10, 'operation-' || n, n % 2 FROM generate_series(1, ${SERIES + 1}) AS n;
+    UPDATE bartleby.history_series SET (engine, operation, status) = (told.engine, told.operation, 0)
+      FROM (VALUES (1, 'queues', 'capture'), (4, 'engine-3', 'retry'), (6, 'office', '${ERASE_OPERATION}')) AS told (id, engine, operation)
+      WHERE history_series.id = told.id;
     INSERT INTO bartleby.history
         (created_at, duration_ms, letter_id, series, letter_version, correlation_id, instance_id)
       SELECT ${now} + n, 1, CASE WHEN n % 4 <> 1 THEN n END, ${series}, CASE WHEN n % 4 <> 1 THEN 1 END,

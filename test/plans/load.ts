@@ -51,5 +51,6 @@ export function loadScript(sizes: Sizes, now: Instant): string {
         CASE WHEN n % 10 = 0 THEN 10000000 + n END
       FROM generate_series(1, ${sizes.others}) AS n;
     INSERT INTO bartleby.dedupe_keys SELECT 1 + n % 2000, convert_to('key-' || n, 'UTF8'), 'id', 0, ${now} + n
-      FROM generate_series(1, 20000) AS n;`
+      FROM generate_series(1, 20000) AS n;
+    SELECT setval('bartleby.serials', 50000000);`
 }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Layout, readLayout } from '../../src/outbox/layout.ts'
 import { sizeOf } from '../harness/limits.ts'
 import { barePostgres, type FreshStore } from '../harness/stores.ts'
+import { JIT_COST } from './explain.ts'
 import { hasNumbers, keysOf, lifeOf, scriptsOf } from './outbox-load.ts'
 import { makeTable, tablesOf } from './outbox-tables.ts'
 import { BATCH, readPages, tour } from './outbox-tour.ts'
@@ -82,9 +83,10 @@ describe.each(tablesOf(sizeOf(80_000, 200_000)))('an outbox in a table of $of, o
   const mostRowsOf = (name: string): number =>
     table.size <= SMALL_TABLE && IN_THOUSANDS.includes(name) ? table.size + MOST_ROWS : MOST_ROWS
 
-  const faultsOf = ({ name, sorted, rows, pages }: Sighting): readonly string[] => [
+  const faultsOf = ({ name, sorted, rows, pages, cost }: Sighting): readonly string[] => [
     ...(sorted > LARGEST_BATCH ? [`${name} sorts ${sorted} rows`] : []),
     ...(rows > mostRowsOf(name) ? [`${name} meets ${rows} rows`] : []),
+    ...(cost >= JIT_COST ? [`${name} costs ${cost}`] : []),
     ...(pages > FEW_PAGES + rows * MOST_PAGES_PER_ROW
       ? [`${name} touches ${pages} pages for ${rows} rows`]
       : []),

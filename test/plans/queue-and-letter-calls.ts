@@ -12,6 +12,7 @@ const LOWEST = -9_223_372_036_854_775_808n
 
 const list = (values: Iterable<Argument>) => `{${[...values].join(',')}}`
 const range = (first: number, length: number) => Array.from({ length }, (_, i) => first + i)
+const EVERY_SERIES = list(range(1, SERIES + 1))
 const EVERY_PLACE = list(range(1, 50))
 const lanes = range(0, 60)
 /** Not those that lists are read from: what is written is rolled back and stays in the indexes for a while. */
@@ -84,6 +85,113 @@ const burial = (errors: number): readonly Argument[] => [
   'queue-9',
   0,
   'true',
+]
+
+/** Where letters lie in a dead queue, where they go, and by when. */
+const lyingAt = [list(lying.map(() => DEAD_PART)), list(lying.map(() => 0)), list(lying)] as const
+const insertedAlike = [PART, NOW, NOW, 'hello', '{1,2}', '{1,1}', null, null, null, null]
+const insertedMixed = [PART, NOW, NOW, 'hello', ...range(0, 8).map(() => '{1}'), '{}', '{}']
+const counted = [7, 1, ...range(0, 9).map(() => 1)]
+const KEY = ['caller POST /api/dlq', 'key-7'] as const
+
+/** What is written one by one or by its key, what is cleared away, and what is asked now and then. */
+const KEPT_ASIDE: readonly Call[] = [
+  ['cases.close', '', () => [letters]],
+  [
+    'cases.fileFailure',
+    '',
+    () => ['[{"id":7,"place":1,"failed_at":1,"error_class":"Error","error_message":"message"}]'],
+  ],
+  ['cases.read', '', () => [letters]],
+  ['counts.add', '', () => [PART, ...range(0, 9)]],
+  ['counts.addAll', '', () => [`{${PART}}`, ...range(0, 9).map(() => '{1}')]],
+  ['counts.forget.partition_totals', '', () => [`{${PART}}`]],
+  ['counts.forgetDeltas', '', () => [`{${PART}}`]],
+  ['dedupe.claim', '', () => [7, 'key-6', 'id', 0, NOW, NOW]],
+  ['dedupe.forget', '', () => [HIGHEST, 500]],
+  ['dedupe.forgetQueue', '', () => [7]],
+  ['dedupe.read', '', () => [7, 'key-6']],
+  ['deletedQueues.batches', '', () => [`{${PART}}`]],
+  ['drawers.newest', '', () => []],
+  ['drawers.read', '', () => ['queues', 'queues', 'queue-0', 3]],
+  ['drawers.removeTotals', '', () => ['{1,2}']],
+  ['due.claim', '', () => ['{1,2,3}']],
+  ['due.held', '', () => ['{}', 1_000]],
+  ['filing.ranges', '', () => [10]],
+  ['filing.write', '', () => ['{1,2}', '{one,two}']],
+  ['history.byDefaultInstance', '', () => [HIGHEST, 0, LOWEST, 51, 'correlation-000000007']],
+  [
+    'history.insert',
+    '',
+    () => [`{${NOW}}`, '{1}', '{7}', '{1}', '{2}', '{correlation}', '{}', '{}', '{}', '{}', '{}', '{}'],
+  ],
+  ['history.insertSources', '', () => ['{engine-9}', '{source}', `{${NOW}}`, '{1}', '{1}']],
+  ['history.letterKey', '', () => [7]],
+  ['history.plainCapture', '', () => [9, NOW + 8n, 8]],
+  ['history.plainLetter', '', () => [8]],
+  ['history.plainLetterOf', '', () => ['source-000000008']],
+  ['history.remove', 'of ten of each series', () => [HIGHEST, 10, LOWEST, EVERY_SERIES]],
+  ['history.remove', 'of a batch', () => [HIGHEST, 500, LOWEST, EVERY_SERIES], (SERIES + 1) * 500],
+  ['history.removeSources', '', () => [HIGHEST, 500, LOWEST]],
+  ['history.updateRun', '', () => [8, NOW + 7n, 7, 5, null]],
+  ['idempotency.drop', '', () => KEY],
+  ['idempotency.insertAll', '', () => ['{scope}', '{key}', '{200}', '{body}', NOW]],
+  ['idempotency.keep', '', () => [...KEY, 200, 'body']],
+  ['idempotency.read', '', () => [...KEY, NOW]],
+  ['idempotency.remove', '', () => [HIGHEST, 500]],
+  ['idempotency.take', '', () => [...KEY, NOW, NOW]],
+  [
+    'items.importMany',
+    '',
+    () => [PART, NOW, '[{"id":30000001,"leased":0,"attempts":0,"source_id":"7331","payload":"00"}]'],
+  ],
+  ['items.insertAlike', '', () => insertedAlike],
+  ['items.insertAlikeAlone', '', () => [...insertedAlike, ...counted]],
+  ['items.insertPacked', '', () => insertedMixed],
+  ['items.insertAlone', '', () => [...insertedMixed, ...counted]],
+  ['items.namingPayloads', '', () => [PART, 0, leased]],
+  ['items.ready', '', () => [PART, LEASED, NOW, 10]],
+  ['items.sentBack', '', () => [110, '{4000010}', '{0}']],
+  ['items.uncountDelivery', '', () => [PART, leased]],
+  ['letterAttempts.read', '', () => [1, 50]],
+  ['letterCounts.add', '', () => [1, 0, NOW, 1, NOW]],
+  ['letterCounts.forget.letter_totals', '', () => ['{1,2}']],
+  ['letterCounts.forgetDeltas', '', () => ['{1,2}']],
+  ['letterTexts.ofRange', '', () => [1, 100, 100]],
+  ['letters.keepFailures', '', () => [letters, NOW]],
+  ['letters.lockCases', '', () => [letters]],
+  [
+    'letters.mixedKeys',
+    'of one key',
+    () => [`[{"key":"instance-7","letters":1,"captured_at":${NOW + 900_000n},"id":900000}]`, 'engine-2', 51],
+    51,
+  ],
+  ['letters.nextToRemove.expired', '', () => [HIGHEST, LOWEST, 0, 25]],
+  ['letters.nextToRemove.resolved', '', () => [HIGHEST, LOWEST, 0, 25]],
+  ['letters.ofQueueItem', '', () => ['source-000000008']],
+  ['letters.oldestPendingAt', '', () => []],
+  ['letters.readCases', '', () => [letters]],
+  // Of a few thousand all may be read.
+  ['letters.removeAttempts', '', () => [letters], 1_250],
+  ['letters.removeTexts', '', () => [letters]],
+  [
+    'letters.samples',
+    'of sixty lanes',
+    () => [list(lanes.map((i) => 1 + (i % DRAWERS))), list(lanes.map((i) => i % 3))],
+  ],
+  ['lying.extend', '', () => [DEAD_PART, list(lying), 0, NOW]],
+  ['lying.lay', '', () => [list(pending), list(pending.map((id) => 1_000_000 + id)), 8, NOW]],
+  ['lying.lease', '', () => [DEAD_PART, list(lying), 0, NOW]],
+  ['lying.lessee', '', () => [DEAD_PART, list(lying), 0, 'lessee']],
+  ['lying.lockToResolve', '', () => [DEAD_PART, list(lying), '{0,1}', 0]],
+  ['lying.marks', '', () => [DEAD_PART, list(lying), 0]],
+  ['lying.ofPart', '', () => [DEAD_PART, 0, 0, 5, 1]],
+  ['lying.shelf', '', () => [DEAD_PART, 0, 0, 5, 1]],
+  ['lying.toPart', '', () => [...lyingAt, list(lying), 8, 'queue-8', NOW]],
+  ['lying.toSchedule', '', () => [...lyingAt, list(lying.map(() => NOW))]],
+  ['outbox.lettersOfRows', '', () => ['{source-000000008,source-000000009}']],
+  ['outbox.sourcesOfLetters', '', () => [letters]],
+  ['walk.reopenedAmong', '', () => [NOW, '1:1:', letters]],
 ]
 
 /** Calls and their values; `letters` is how many letters, and rows of history, the store has. */
@@ -264,4 +372,5 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
     many.length,
   ],
   ['idempotency.known', 'of many', () => [...same('caller POST /api/dlq'), sources], many.length],
+  ...KEPT_ASIDE,
 ]

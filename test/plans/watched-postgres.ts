@@ -27,6 +27,8 @@ export interface Sighting {
   readonly rows: number
   /** Pages that were touched, in reading and in writing. */
   readonly pages: number
+  /** What PostgreSQL thought that it would cost. */
+  readonly cost: number
 }
 
 export class WatchedPostgres implements Database {
@@ -152,5 +154,6 @@ function sightingOf(name: string, plan: PlanNode): Sighting {
     sorted: Math.max(0, ...nodes.filter((node) => node['Node Type'].endsWith('Sort')).map(rowsMet)),
     rows: Math.round([plan, ...scans].reduce((sum, node) => sum + rowsMet(node), 0)),
     pages: pagesTouched(plan),
+    cost: plan['Total Cost'] ?? 0,
   }
 }

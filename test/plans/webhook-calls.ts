@@ -7,6 +7,8 @@ const HIGHEST = 9_223_372_036_854_775_807n
 const LOWEST = -9_223_372_036_854_775_808n
 const LAST = 'zzzzzzzzzzzzzzzzzzzz'
 const LATER = NOW + 30_000_000n
+/** A consumer without jobs. */
+const NOBODY = 1_000_000
 /** Everything that waits for its time is due by then. */
 const ALL_DUE = NOW + 3_600_000_000n
 
@@ -180,7 +182,7 @@ export const WEBHOOKS_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'webhooks.changeConsumer': [PUSHED, NOW, 'name', 'token', 'http://localhost', 0, LATER],
   'webhooks.listConsumers.older': [...older, CHANNEL],
   'webhooks.listConsumers.newer': [...newer, CHANNEL],
-  'webhooks.findJobOf': [PUSHED],
+  'webhooks.findJobOf': [NOBODY],
   'webhooks.deleteConsumer': [PUSHED, NOW],
   'webhooks.rememberSeed': ['seed', 'hash', NOW],
   'webhooks.readSeed': ['seed'],

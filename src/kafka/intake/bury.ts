@@ -5,6 +5,7 @@
  */
 import { type Instant, instant } from '../../core/clock.ts'
 import { sql, type Transaction } from '../../db/database.ts'
+import { takeNumbers } from '../../db/numbers.ts'
 import { bury, type Death, type Taking } from '../../letters/bury.ts'
 import { captureStatement } from '../../letters/capture.ts'
 import type { Registers } from '../../letters/drawers.ts'
@@ -15,7 +16,7 @@ import { type EventId, STATE } from '../event.ts'
 import { type KnownSend, readSendsByIds } from './known-sends.ts'
 import { correlationOf, type Entry } from './store-incoming.ts'
 import { packed, unpacked } from './store-packed.ts'
-import { insertRecord, registration, renewAll, takeIntakes } from './store-renew.ts'
+import { insertRecord, registration, renewAll } from './store-renew.ts'
 import { type Settled, settleOpenSends } from './store-settle.ts'
 import type { Sorted } from './store-sort.ts'
 
@@ -131,7 +132,7 @@ function takingRecords(
   settled: Settled[],
 ): Taking<RecordDeath> {
   const { tx } = work
-  let intake: number | null = null
+  let intakes: number[] | null = null
   return {
     letters,
     refiles: true,
@@ -145,9 +146,10 @@ function takingRecords(
     // Each has a note of its own, in this order: records are told apart by their correlation ids.
     all: (deaths) => ({ statement: captureMany, values: packed(deaths.map(({ entry }) => entry)) }),
     async each({ entry }, id) {
-      intake = (intake ?? (await takeIntakes(tx, created))) + 1
+      intakes ??= await takeNumbers(tx, 'kafkaIntake', created)
       const { record, facts } = entry
       const { key, facts: packedFacts, ...content } = entry.bytes
+      const intake = intakes.shift() ?? null
       const place = [entry.orderTs, record.offset, intake, record.timestampMs, entry.sameKey] as const
       const valueNull = record.value === null ? 1 : 0
       const names = [entry.dlqId, facts.service, facts.originalTopic, record.topic] as const

@@ -1,5 +1,6 @@
 /** Letters and events become those of the records that they died of again; what they were goes to their chains. */
-import { type Statement, sql, type Transaction, type Value } from '../../db/database.ts'
+import { type Statement, sql, type Value } from '../../db/database.ts'
+import { takeNumbers } from '../../db/numbers.ts'
 import { renewContents, renewingContents } from '../../letters/contents.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
@@ -88,7 +89,7 @@ export async function renewAll(work: OfficeWork, round: readonly Reopening[]): P
     )
     return
   }
-  const before = await takeIntakes(tx, round.length)
+  const intakes = await takeNumbers(tx, 'kafkaIntake', round.length)
   const write = (
     statement: Statement,
     values: (each: Reopening, index: number) => Value[],
@@ -100,25 +101,13 @@ export async function renewAll(work: OfficeWork, round: readonly Reopening[]): P
   await write(renewEvent, ({ entry, letterId }, index) => [
     ...[letterId, entry.orderTs, entry.record.offset, entry.record.timestampMs, entry.sameKey],
     ...[entry.record.partition, isNull(entry), entry.dlqId, entry.facts.service, entry.facts.originalTopic],
-    ...[entry.record.topic, entry.bytes.key, entry.bytes.facts, before + index + 1],
+    ...[entry.record.topic, entry.bytes.key, entry.bytes.facts, intakes[index] ?? null],
   ])
   await write(renewContents, ({ entry, letterId }) => [
     ...[letterId, correlationOf(entry), entry.record.partition, entry.bytes.kind, entry.bytes.reference],
     ...[entry.bytes.headers, entry.bytes.payload],
   ])
   await write(insertRecord, ({ entry, letterId }) => registration(entry, letterId))
-}
-
-const nextIntake = sql('kafka.nextIntake', {
-  postgres: '',
-  sqlite: `UPDATE serials SET last = last + $1 WHERE name = 'kafka_intake' RETURNING last`,
-})
-
-/** Takes numbers of the intake sequence on SQLite; gives the one before the first of them. */
-export async function takeIntakes(tx: Transaction, count: number): Promise<number> {
-  const [row] = await tx.rows<{ last: number }>(nextIntake, count)
-  if (row === undefined) throw new Error('there is no intake sequence')
-  return row.last - count
 }
 
 export const insertRecord = sql('kafka.insertRecord', {

@@ -125,7 +125,6 @@ export async function headsOfLying(
   session: Session,
   parts: readonly number[],
 ): Promise<{ readonly part: number; readonly serial: number; readonly at: Instant }[]> {
-  if (parts.length === 0) return []
   const rows = await rowsGiven<{ part: Integer; serial: Integer; laid_at: Integer }>(
     session,
     readHeads,

@@ -57,11 +57,10 @@ export function purgesOf(layout: Layout) {
     `DELETE FROM ${table} WHERE ${inIdList(layout)} AND NOT ${c.letterDue}`,
   )
   const record = recordsOf(layout)
-  const forget = layout.statement('forgetKeys', {
-    postgres: `DELETE FROM ${keys} WHERE ctid = ANY(ARRAY(
-      SELECT ctid FROM ${keys} WHERE recorded_at < $1 ORDER BY recorded_at LIMIT ${BATCH}))`,
-    sqlite: `DELETE FROM ${keys} WHERE rowid IN (SELECT rowid FROM ${keys} WHERE recorded_at < $1 ORDER BY recorded_at LIMIT ${BATCH})`,
-  })
+  const forget = layout.statement(
+    'forgetKeys',
+    `DELETE FROM ${keys} WHERE rowid IN (SELECT rowid FROM ${keys} WHERE recorded_at < $1 ORDER BY recorded_at LIMIT ${BATCH})`,
+  )
   const start =
     layout.dialect === 'postgres' ? '-infinity' : /int/.test(layout.types.processedAt) ? -(2n ** 63n) : ''
 

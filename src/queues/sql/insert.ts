@@ -2,8 +2,9 @@
 import type { Instant } from '../../core/clock.ts'
 import { textBytes } from '../../core/content.ts'
 import { type Integer, sql, type Transaction, type Value } from '../../db/database.ts'
+import { numbersTaken, type TakenNumbers } from '../../db/numbers.ts'
 import { type CountChange, countChangeFrom, countValues } from '../counts.ts'
-import { allocateSerials, serialsTaken, type TakenSerials } from '../records.ts'
+import { allocateSerials } from '../records.ts'
 import { SHELF } from '../schema.ts'
 
 export interface ItemToInsert {
@@ -52,7 +53,7 @@ const ALIKE = {
 }
 
 const TAKEN = `
-  SELECT min(id) AS first, CASE WHEN max(id) - min(id) + 1 <> count(*) THEN array_agg(id)::text END AS serials
+  SELECT min(id) AS first, CASE WHEN max(id) - min(id) + 1 <> count(*) THEN array_agg(id)::text END AS numbers
   FROM made`
 
 const insertingAll = (name: string, { text }: typeof MIXED) =>
@@ -109,8 +110,8 @@ export async function insertItems(tx: Transaction, insertion: Insertion): Promis
   const { items } = insertion
   if (tx.dialect === 'postgres') {
     const { way, values } = packed(insertion)
-    const [row] = await tx.rows<TakenSerials>(insertPacked[way], ...values)
-    return serialsTaken(row, items.length)
+    const [row] = await tx.rows<TakenNumbers>(insertPacked[way], ...values)
+    return numbersTaken(row, items.length)
   }
   const fresh = await allocateSerials(tx, items.filter((item) => item.serial === undefined).length)
   let next = 0
@@ -152,14 +153,14 @@ export async function insertItemsAlone(
   change: CountChange,
 ): Promise<number[] | null> {
   const { way, values } = packed(insertion)
-  const [row] = await tx.rows<TakenSerials & { first: Integer | null }>(
+  const [row] = await tx.rows<TakenNumbers & { first: Integer | null }>(
     insertAlone[way],
     ...values,
     queue.queueId,
     queue.version,
     ...countValues(change),
   )
-  return row?.first == null ? null : serialsTaken(row, insertion.items.length)
+  return row?.first == null ? null : numbersTaken(row, insertion.items.length)
 }
 
 function packed({ part, createdAt, expireAt, items }: Insertion): {

@@ -3,6 +3,7 @@
  * dead job goes on counting, so the history row of that retry says how many there were before.
  */
 import { type Integer, type Session, sql } from '../../db/database.ts'
+import { rowsGiven } from '../../db/idioms.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 
 /** What history keeps of a retry beside its receipt: the attempts that the job had made before it. */
@@ -11,19 +12,10 @@ export type TakenFacts = { readonly attemptsBefore: number }
 /** The newest row that history has of each letter, on history_of_letter: of a letter that was retried, that of its retry. */
 const readNewest = sql(
   'webhooks.retriesOfLetters',
-  {
-    postgres: `
-      SELECT asked.id, newest.output FROM unnest($1::bigint[]) AS asked (id)
-      CROSS JOIN LATERAL (SELECT output, series FROM bartleby.history
-        WHERE letter_id = asked.id AND correlation_id IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT 1) AS newest
-      WHERE (SELECT operation FROM bartleby.history_series AS kind WHERE kind.id = newest.series) = 'retry'`,
-    sqlite: `
-      SELECT letter_id AS id, output FROM json_each($1) AS asked
-      CROSS JOIN history ON history.id = (SELECT newest.id FROM history AS newest INDEXED BY history_of_letter
-        WHERE newest.letter_id = asked.value AND newest.correlation_id IS NOT NULL
-        ORDER BY newest.created_at DESC, newest.id DESC LIMIT 1)
-      WHERE (SELECT operation FROM history_series AS kind WHERE kind.id = history.series) = 'retry'`,
-  },
+  `SELECT newest.letter_id, newest.output FROM unnest($1::bigint[]) AS given (id) CROSS JOIN LATERAL (
+     SELECT letter_id, output, series FROM bartleby.history INDEXED BY history_of_letter
+     WHERE letter_id = given.id AND correlation_id IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT 1) AS newest
+   WHERE (SELECT operation FROM bartleby.history_series AS kind WHERE kind.id = newest.series) = 'retry'`,
   { bigints: true },
 )
 
@@ -32,9 +24,12 @@ export async function attemptsBefore(
   session: Session,
   letters: readonly LetterId[],
 ): Promise<ReadonlyMap<LetterId, number>> {
-  if (letters.length === 0) return new Map()
-  const rows = await session.rows<{ id: Integer; output: Uint8Array | null }>(readNewest, letters)
-  return new Map(rows.map(({ id, output }) => [letterId(id), attemptsIn(output)]))
+  const rows = await rowsGiven<{ letter_id: Integer; output: Uint8Array | null }>(
+    session,
+    readNewest,
+    letters.map((id) => ({ id })),
+  )
+  return new Map(rows.map(({ letter_id, output }) => [letterId(letter_id), attemptsIn(output)]))
 }
 
 function attemptsIn(output: Uint8Array | null): number {

@@ -52,7 +52,7 @@ export const CONSUMERS = holderKind<Consumer, Row>({
 const findJob = sql(
   'webhooks.findJobOf',
   `SELECT 1 AS found FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_by_state
-    WHERE consumer = $1 LIMIT 1`,
+   WHERE (consumer, state) >= ($1, 0) AND consumer <= $1 ORDER BY consumer, state, changed_at LIMIT 1`,
 )
 
 /** One row by its number, if it is still the one that was read. */

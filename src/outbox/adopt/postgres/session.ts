@@ -6,6 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
 import { StoreUnavailable } from '../../../db/database.ts'
+import { isPooled } from '../../../db/pooler.ts'
 import type { RunSql } from '../../layout.ts'
 import { AdoptionBlocked, type AdoptSettings, patiently } from '../report.ts'
 
@@ -13,6 +14,7 @@ import { AdoptionBlocked, type AdoptSettings, patiently } from '../report.ts'
 export const LOCK_TIMEOUT_MS = 250
 const STEP_BACK = { baseMs: 100, factor: 2, maxMs: 2_000, jitter: 0.5 }
 const WATCH_MS = 500
+const CONNECT_TIMEOUT_MS = 10_000
 /** Long enough for the server to notice that a killed adoption is gone. */
 const OTHER_ADOPTION_MS = 10_000
 
@@ -60,7 +62,7 @@ export class AdoptSession {
       const client = new driver.Client({
         connectionString: url,
         application_name: name,
-        connectionTimeoutMillis: 10_000,
+        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
         keepAlive: true,
       })
       // The statement that meets a lost connection says so.
@@ -78,6 +80,10 @@ export class AdoptSession {
         `SELECT pg_backend_pid() AS pid, current_setting('server_version_num')::int AS version`,
       )
       if (rows[0].version < OLDEST_SERVER) throw new AdoptionBlocked('adoption needs PostgreSQL 13 or newer')
+      if (await isPooled(client, CONNECT_TIMEOUT_MS))
+        throw new AdoptionBlocked(
+          "a pooler stands between, and an adoption needs a session of its own: give PostgreSQL's own address",
+        )
       await client.query(WITHOUT_LIMITS)
       // So that the server notices within a second that a killed adoption is gone. Not known everywhere.
       await client.query(`SET client_connection_check_interval = '1s'`).catch(() => {})
@@ -115,10 +121,7 @@ export class AdoptSession {
     }
   }
 
-  /**
-   * Makes sure that no other adoption of the table runs. The lock belongs to the session, which a pooler that lends
-   * connections by the transaction would give away: such a pooler does not suit an adoption.
-   */
+  /** Makes sure that no other adoption of the table runs. The lock belongs to the session. */
   async alone(sqlTable: string, table: string): Promise<void> {
     const key = `hashtext(coalesce(to_regclass($2)::oid::text, $2))`
     const deadlineMs = performance.now() + Math.min(OTHER_ADOPTION_MS, this.#settings.lockWaitMs)
