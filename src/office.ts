@@ -15,7 +15,7 @@ import { type Database, type StoreCall, sql } from './db/database.ts'
 import { CountFolder } from './db/fold.ts'
 import { type MigrationReport, migrate } from './db/migrations.ts'
 import { openDatabase } from './db/open.ts'
-import { outageLog } from './db/outage-log.ts'
+import { outageLog, tellOfUpgrade } from './db/outage-log.ts'
 import { requirePostgresItself } from './db/postgres-itself.ts'
 import { requireComplete, slowBecause } from './db/schema/incomplete.ts'
 import { missingParts, partName, type SchemaPart } from './db/schema/parts.ts'
@@ -180,7 +180,7 @@ export class Office {
     let office: Office | undefined
     try {
       if (options.unsupportedStore !== true) await requirePostgresItself(db)
-      await migrate(db, MIGRATIONS)
+      await tellOfUpgrade(options.log ?? silentLog, migrate(db, MIGRATIONS))
       const missing = await db.session('schema.parts', missingParts)
       requireComplete(missing)
       if (missing.length > 0) (options.log ?? silentLog).warn({}, slowBecause(missing))
@@ -194,7 +194,6 @@ export class Office {
       await parts.queues.start()
       for (const clerk of parts.clerks) clerk.start()
       parts.outboxes.start()
-      parts.redrives.begin()
       if (options.webhooks !== undefined) await parts.webhooks.start()
       await parts.kafka?.start()
       parts.runs.start()
@@ -397,7 +396,6 @@ async function wire(
       sources,
       engines: directory,
       retentionDays,
-      carriesOut,
     }),
     history: new History(db, clock, directory),
     directory,

@@ -2,6 +2,9 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -10,19 +13,31 @@ import { type ServerHere, startServer } from './harness/server.ts'
 
 const program = fileURLToPath(new URL('../examples/engine.py', import.meta.url))
 const QUEUE = 'hmac-rotation-queue'
+const guide = readFileSync(new URL('../docs/guide.md', import.meta.url), 'utf8')
+/** What the guide says that the server is to be told. */
+const DEFINITION = /^```yaml\n(engines:\n {2}definitions:\n {4}hmac: [\s\S]*?)^```$/m.exec(guide)?.[1] ?? ''
 const hasPython = spawnSync('python3', ['--version']).status === 0
 
 it('is shown by the guide as it is', () => {
-  const guide = readFileSync(new URL('../docs/guide.md', import.meta.url), 'utf8')
   expect(guide).toContain(`\`\`\`python\n${readFileSync(program, 'utf8')}\`\`\``)
 })
 
-describe.skipIf(!hasPython)('an engine in Python', () => {
+describe.skipIf(!hasPython).each([
+  ['whose queue the server knows', DEFINITION, 'hmac'],
+  ['on a server that was told nothing', '', 'queues'],
+])('an engine in Python %s', (_, settings, filedUnder) => {
+  let folder: string
   let server: ServerHere
   beforeAll(async () => {
-    server = await startServer({ store: 'sqlite::memory:' })
+    folder = await mkdtemp(join(tmpdir(), 'bartleby-python-'))
+    const config = join(folder, 'bartleby.yaml')
+    await writeFile(config, settings)
+    server = await startServer({ store: 'sqlite::memory:', config })
   })
-  afterAll(() => server.stop())
+  afterAll(async () => {
+    await server?.stop()
+    await rm(folder, { recursive: true })
+  })
 
   async function runEngine(): Promise<void> {
     const env = { ...process.env, BARTLEBY_URL: server.url, ENGINE_DELAY_SECONDS: '0' }
@@ -42,6 +57,7 @@ describe.skipIf(!hasPython)('an engine in Python', () => {
     const runs = (await history.list({ engine: 'hmac', operation: 'rotate' })).items
     expect(runs.map(({ status }) => status).toSorted()).toEqual(['Failed', 'Failed', 'Failed', 'Succeeded'])
     const found = (await letters.list({ originalQueue: QUEUE })).items
+    expect(found.map(({ engine }) => engine)).toEqual([filedUnder])
     expect(found).toMatchObject([{ errorClass: 'KeyError', errorMessage: "'instanceId'", dequeueCount: 3 }])
     expect((await queues.stats(QUEUE)).partitions.map(({ total }) => total)).toEqual([0])
   })

@@ -31,12 +31,14 @@ export async function onStore<T>(
   otherwise: ExitCode,
   work: (db: Database) => Promise<T>,
 ): Promise<T> {
-  const { store } = await configOf(flags, terminal)
+  const { store, unsupportedStore } = await configOf(flags, terminal)
   await requireStore(store, otherwise)
   const { openDatabase } = await import('../db/open.ts')
+  const { requirePostgresItself } = await import('../db/postgres-itself.ts')
   let db: Database | undefined
   try {
     db = openDatabase(store, { poolSize: 2 })
+    if (!unsupportedStore) await requirePostgresItself(db)
     return await work(db)
   } catch (error) {
     throw failureOf(error, otherwise)

@@ -4,7 +4,7 @@ import type { ConfigFlags } from '../config/index.ts'
 import type { InvariantReport, VerifyReport } from '../verify/verify.ts'
 import { CommandFailure, EXIT } from './exit.ts'
 import { showProgress } from './progress.ts'
-import { onStore } from './store.ts'
+import { onStore, UNSUPPORTED_STORE } from './store.ts'
 import { printable, type Terminal } from './terminal.ts'
 
 interface Flags extends ConfigFlags {
@@ -15,6 +15,7 @@ export const verifyCommand = (terminal: Terminal): Command =>
   new Command('verify')
     .description('Check that the store keeps its promises, and show the rows that break them. Reads only.')
     .option('--store <url>', 'sqlite:PATH or postgres://…; sqlite:./data/bartleby.db unless configured')
+    .option('--unsupported-store', UNSUPPORTED_STORE)
     .option('--config <file>', 'configuration in YAML')
     .option('--json', 'print the report as JSON, without progress')
     .addHelpText(
@@ -49,7 +50,7 @@ Exit codes:
   0  all promises are kept
   1  some are broken; the rows are printed
   2  wrong usage or configuration
-  3  it could not be checked: the store is not there, cannot be reached, or is of another version`,
+  3  it could not be checked: the store is not there, cannot be reached, is of another version, or on no PostgreSQL`,
     )
     .action(({ json, ...flags }: Flags) => verify(flags, json === true, terminal))
 

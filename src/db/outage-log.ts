@@ -38,6 +38,25 @@ export function outageLog(log: Log, db: Database): Log {
   }
 }
 
+/** An upgrade that takes longer is told of: somebody looks at a server that does not listen yet. */
+const UPGRADE_TOLD_MS = 2_000
+
+/** Waits for an upgrade of the schema, however long that takes, and tells of a long one when it begins to be one and when it is over. */
+export async function tellOfUpgrade<T>(log: Log, upgrade: Promise<T>): Promise<T> {
+  let isTold = false
+  const timer = setTimeout(() => {
+    isTold = true
+    log.warn({}, 'the schema of the store is not ready: there is much to do, or others lock it; waiting')
+  }, UPGRADE_TOLD_MS)
+  try {
+    const done = await upgrade
+    if (isTold) log.info({}, 'the schema of the store is ready')
+    return done
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** The outage that an entry is about, however deep it lies. */
 function outageIn(details: object): StoreUnavailable | null {
   let error: unknown = 'err' in details ? details.err : null

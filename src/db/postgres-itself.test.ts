@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { query } from '../../test/harness/postgres.ts'
 import { freshPostgres } from '../../test/harness/stores.ts'
+import { bartleby } from '../cli/terminal-double.ts'
 import { migrateStore, Office } from '../office.ts'
 import { isPostgresItself } from './postgres-itself.ts'
 
@@ -33,6 +34,16 @@ describe('a server that says of itself', () => {
   })
 })
 
+/** Commands that open a store themselves, and the code with which each says that it could not. */
+const COMMANDS = [
+  ['migrate', 1],
+  ['migrate --repair', 1],
+  ['verify', 3],
+  ['webhooks verify', 2],
+] as const
+const REFUSAL =
+  /the store is on 'PostgreSQL 11.2-YB-2.20 on x86_64', which is not PostgreSQL itself: .*--unsupported-store/
+
 describe('a store on a server that only speaks like PostgreSQL', () => {
   it('is refused with a sentence, unless somebody insists', async () => {
     const store = await freshPostgres()
@@ -44,11 +55,16 @@ describe('a store on a server that only speaks like PostgreSQL', () => {
         `CREATE FUNCTION public.version() RETURNS text LANGUAGE sql AS $$ SELECT 'PostgreSQL 11.2-YB-2.20 on x86_64' $$;
          ALTER DATABASE ${database} SET search_path = public, pg_catalog`,
       )
-      const sentence =
-        /^the store is on 'PostgreSQL 11.2-YB-2.20 on x86_64', which is not PostgreSQL itself: .*--unsupported-store/
-      await expect(Office.open({ store: store.url })).rejects.toThrow(sentence)
-      await expect(migrateStore(store.url)).rejects.toThrow(sentence)
+      await expect(Office.open({ store: store.url })).rejects.toThrow(REFUSAL)
+      await expect(migrateStore(store.url)).rejects.toThrow(REFUSAL)
       await (await Office.open({ store: store.url, unsupportedStore: true })).close()
+      for (const [command, code] of COMMANDS) {
+        const args = [...command.split(' '), '--store', store.url]
+        const refused = { command, code, out: '', err: expect.stringMatching(REFUSAL) }
+        expect({ command, ...(await bartleby(args)) }).toMatchObject(refused)
+        const insisted = await bartleby([...args, '--unsupported-store'])
+        expect({ command, ...insisted }).toMatchObject({ command, code: 0, err: '' })
+      }
     } finally {
       await store.dispose()
     }

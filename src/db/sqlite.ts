@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto'
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { BartlebyError } from '../core/errors.ts'
 import { withAttempts } from './attempts.ts'
 import {
   BATCH_ROWS,
@@ -22,6 +21,7 @@ import {
   type Value,
 } from './database.ts'
 import { isPlaceGone } from './missing-value.ts'
+import { StoreCalls } from './store-calls.ts'
 
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6
@@ -163,7 +163,7 @@ export class SqliteDatabase implements Database {
   readonly #connection: DatabaseSync
   readonly #session: SqliteSession
   readonly #idleReaders: Reader[] = []
-  readonly #listeners: ((call: StoreCall) => void)[] = []
+  readonly #calls = new StoreCalls()
   #last: Promise<unknown> = Promise.resolve()
   #closed = false
 
@@ -226,7 +226,7 @@ export class SqliteDatabase implements Database {
   async listen(): Promise<void> {}
 
   onCall(listener: (call: StoreCall) => void): void {
-    this.#listeners.push(listener)
+    this.#calls.listen(listener)
   }
 
   async close(): Promise<void> {
@@ -279,21 +279,12 @@ export class SqliteDatabase implements Database {
   }
 
   async #observed<T>(verb: string, call: () => Promise<T>, writes = false): Promise<T> {
-    const startedAt = performance.now()
-    let ok = false
-    let refused = false
     try {
-      const result = await call()
-      ok = true
-      return result
+      return await this.#calls.observe(verb, call, writes)
     } catch (error) {
-      refused = writes && !(error instanceof BartlebyError)
       throw isOutage(error)
         ? new StoreUnavailable(`SQLite failed: ${messageOf(error)}`, { cause: error })
         : error
-    } finally {
-      const seconds = (performance.now() - startedAt) / 1000
-      for (const listener of this.#listeners) listener({ verb, seconds, ok, writes, refused })
     }
   }
 }

@@ -10,6 +10,7 @@ import { BartlebyError, failure } from '../core/errors.ts'
 import { SystemClock } from '../core/system-clock.ts'
 import { historyRoutes } from '../history/routes.ts'
 import { kafkaAdminRoutes } from '../kafka/admin-routes.ts'
+import { REASSIGNMENT } from '../kafka/event.ts'
 import { kafkaRequestId } from '../kafka/routes/request.ts'
 import { expiresKafka } from '../letters/expire.ts'
 import { letterRoutes } from '../letters/routes.ts'
@@ -225,7 +226,7 @@ export async function createHttpServer(
     runs: office.runs,
     once: (verb, key, act) => office.letters.once(verb, key, act),
     checkReach: async (run, caller) => {
-      if (expiresKafka(run)) requireKafka(caller)
+      if (run.kind === REASSIGNMENT || expiresKafka(run)) requireKafka(caller)
       if (run.kind === REDRIVE_RUN) await checkReach(office.redrives, run.id, caller)
     },
     ...scope,

@@ -15,6 +15,9 @@ import type { LetterId } from '../letters/letter.ts'
 /** The source and the engine of these letters. */
 export const KAFKA = 'kafka'
 
+/** The kind of run that gives events of nobody's to their services. */
+export const REASSIGNMENT = 'kafka-reassignment'
+
 /** The service, or the original topic, of letters that have none. No legal name contains a tilde. */
 export const UNKNOWN = '~unknown'
 

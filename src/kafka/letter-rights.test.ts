@@ -5,6 +5,7 @@ import { KafkaHttp, TOKEN } from '../../test/harness/kafka-http.ts'
 import { freshSqlite } from '../../test/harness/stores.ts'
 import { failure } from '../core/errors.ts'
 import { type Xid, xid } from '../core/xid.ts'
+import type { Run } from '../work/run.ts'
 
 const SQLITE = { name: 'sqlite', fresh: freshSqlite } as const
 
@@ -14,6 +15,22 @@ afterEach(() => http.close())
 const DLQ_ID = '8b3b8f2e-1c55-4c5e-9d5b-0d4f5f3f3a11'
 const KAFKA_REDRIVE = xid('cv6mqvhqmt5c73e8q1ug')
 const OTHER_REDRIVE = xid('cv6mqvhqmt5c73e8q1v0')
+
+/** Runs, of which a call reads only what it is about. */
+const RUNS: ReadonlyMap<Xid, Pick<Run, 'kind' | 'subject'>> = new Map([
+  [xid('cv6mqvhqmt5c73e8q200'), { kind: 'expire', subject: { before: '1', engine: 'kafka' } }],
+  [xid('cv6mqvhqmt5c73e8q20g'), { kind: 'expire', subject: { before: '1', engine: null } }],
+  [xid('cv6mqvhqmt5c73e8q210'), { kind: 'kafka-reassignment', subject: null }],
+  [KAFKA_REDRIVE, { kind: 'redrive', subject: null }],
+])
+const OTHER_RUNS: typeof RUNS = new Map([
+  [xid('cv6mqvhqmt5c73e8q21g'), { kind: 'expire', subject: { before: '1', engine: 'billing' } }],
+  [xid('cv6mqvhqmt5c73e8q220'), { kind: 'retention', subject: null }],
+  [OTHER_REDRIVE, { kind: 'redrive', subject: null }],
+])
+const VERBS = ['pause', 'resume', 'cancel'] as const
+const steeringOf = (runs: typeof RUNS): readonly Act[] =>
+  [...runs.keys()].flatMap((id) => VERBS.map((verb) => ['POST', `/api/runs/${id}/${verb}`, {}] as const))
 
 /** Letters and redrives that only write down what is done to them. */
 async function open(tokens: readonly { name: string; role: 'viewer' | 'operator' }[] = []) {
@@ -38,6 +55,7 @@ async function open(tokens: readonly { name: string; role: 'viewer' | 'operator'
           destinations: [{ source: id === KAFKA_REDRIVE ? 'kafka' : 'queues' }],
         }),
       } as object,
+      runs: { read: async (id: Xid) => ({ id, ...(RUNS.get(id) ?? OTHER_RUNS.get(id)) }) as Run },
     },
   })
   return done
@@ -55,6 +73,7 @@ const ACTS: readonly Act[] = [
     (verb) => ['POST', `/api/redrives/${KAFKA_REDRIVE}/${verb}`, {}] as const,
   ),
   ['POST', `/api/redrives/${KAFKA_REDRIVE}/rate`, { rate: 5 }],
+  ...steeringOf(RUNS),
 ]
 const answerTo = async ([method, url, body]: Act, token: string | null, headers = {}) => {
   const reply = await http.ask(url, { method, body, token, headers })
@@ -91,10 +110,11 @@ describe('letters of Kafka on a server without tokens', () => {
       ['POST', '/api/dlq/billing/x/retry', {}],
       ['POST', '/api/dlq/expire', { olderThanDays: 9, engine: 'billing' }],
       ['POST', `/api/redrives/${OTHER_REDRIVE}/start`, {}],
+      ...steeringOf(OTHER_RUNS),
     ]
     for (const act of others) expect((await answerTo(act, null))[1]).toBe(200)
     for (const act of others) expect((await answerTo(act, 'whatever'))[1]).toBe(200)
-    expect(done).toHaveLength(6)
+    expect(done).toHaveLength(2 * others.length)
     const session = (await http.ask('/api/session', { token: null })).json().data
     expect(session).toMatchObject({ signedIn: true, name: 'anyone', reach: 'all-but-kafka' })
   })

@@ -8,8 +8,8 @@ import {
 import { stores } from '../../test/harness/stores.ts'
 import { silentLog } from '../core/log.ts'
 import { type OfficeRuns, officeRuns } from '../letters/runs.ts'
-import { STATE, type StoredEvent, UNKNOWN } from './event.ts'
-import { type Assignment, defineReassignment, REASSIGNMENT, type Reassigner, reassign } from './reassign.ts'
+import { REASSIGNMENT, STATE, type StoredEvent, UNKNOWN } from './event.ts'
+import { type Assignment, defineReassignment, type Reassigner, reassign } from './reassign.ts'
 
 describe.each(stores)('giving events to a service, on $name', (kind) => {
   let opened: KafkaStore | undefined

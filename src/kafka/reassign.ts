@@ -19,6 +19,7 @@ import {
   KAFKA,
   type QueueOrder,
   type RawRecord,
+  REASSIGNMENT,
   STATE,
   type StoredEvent,
   SYSTEM,
@@ -112,8 +113,6 @@ const readUnknown = sql(
    WHERE ${NEXT} ORDER BY event.service, ${QUEUE_ORDER} LIMIT $6`,
   { bigints: true },
 )
-
-export const REASSIGNMENT = 'kafka-reassignment'
 
 /** How far a round is: behind this event. Numbers beyond 2^53 are in digits. */
 type Place = readonly [orderTs: string, topic: string, partition: number, offset: string, intake: string]

@@ -150,6 +150,13 @@ describe.each(stores)('lists of letters on $name', (kind) => {
     expect(await walk({ engine, status: 'Expired' }, 70)).toEqual([])
   })
 
+  it('leave nothing out where more is asked for than a walk gives', async () => {
+    const engine = 'more-than-a-walk'
+    await cloneLetter(store, await store.capture({ engine }), 4_500)
+    for (const filter of [{ engine }, { engine, status: 'Pending' }] as const)
+      expect(new Set(await walk(filter, 10_000)).size).toBe(4_501)
+  })
+
   it('refuse a token of another filter, of another list, or of nobody', async () => {
     const engine = 'tokens'
     await store.captureMany(3, () => ({ engine }))

@@ -32,46 +32,56 @@ interface Sighted extends PositionRow {
   readonly drawer: Integer
 }
 
+/** Letters that a walk gives at most, and one more, by which a page knows that there is another. */
+const MAX_WALK = 2_000
+const MOST_OF_LANE = MAX_WALK + 1
+
 /**
  * The newest of each lane behind a letter, down to a time, and of these the newest: `$n` of them, and up to `$n - 1` of each. SQLite
  * gives as many of each. A lane is a range of its index: where equalities say the same PostgreSQL may sort all of the lane, or take
  * another index with an order by time and walk past the letters of all other lanes.
+ *
+ * `hidden`: how many are wanted is kept from PostgreSQL. In sight it has a plan made for every call, which took as long as to read. Hidden, a
+ * tenth of what can be is expected: of a lane's letters, so that sixty lanes of a million letters looked dear enough to compile their plan
+ * (JIT), unless no more than `MOST_OF_LANE` can be.
  */
 const newestOfLanes = (
   name: string,
   index: string,
-  { key, columns, limit }: { key: readonly string[]; columns: string; limit: (n: number) => string },
+  { key, columns, hidden }: { key: readonly string[]; columns: string; hidden: boolean },
 ): Statement => {
   const n = key.length
+  const limit = (value: number) => (hidden ? `(SELECT $${value}::bigint)` : `$${value}`)
   const lists = key.map((_, i) => `$${i + 1}::int[]`)
   const [keys, lane] = [key.join(', '), key.map((column) => `given.${column}`).join(', ')]
   return sql(
     name,
     `SELECT sighted.* FROM unnest(${lists.join(', ')}) AS given (${keys}) CROSS JOIN LATERAL (
-       SELECT id, last_failure_at AS at, ${columns} FROM bartleby.letters INDEXED BY ${index}
+       ${hidden ? 'SELECT * FROM (' : ''}SELECT id, last_failure_at AS at, ${columns} FROM bartleby.letters INDEXED BY ${index}
        WHERE (${keys}, last_failure_at, id) < (${lane}, $${n + 1}, $${n + 2}) AND (${keys}, last_failure_at) >= (${lane}, $${n + 3})
-       ORDER BY ${key.map((column) => `${column} DESC, `).join('')}last_failure_at DESC, id DESC LIMIT ${limit(n + 4)}) AS sighted
+       ORDER BY ${key.map((column) => `${column} DESC, `).join('')}last_failure_at DESC, id DESC
+       ${hidden ? `LIMIT ${MOST_OF_LANE}) AS lane ` : ''}LIMIT ${limit(n + 4)}) AS sighted
      ORDER BY sighted.at DESC, sighted.id DESC LIMIT ${limit(n + 5)}`,
     { bigints: true },
   )
 }
 
-/**
- * Of what the index has alone. How many are wanted is hidden: a number in sight has PostgreSQL make a plan for every call, which took as
- * long as to read. It expects a tenth of a lane then, and takes that in the order of the index, three times as cheap as any other way.
- */
-const IN_INDEX = { columns: 'status', limit: (n: number) => `(SELECT $${n}::bigint)` }
-const newestOf = newestOfLanes('letters.newest', 'letters_newest', { ...IN_INDEX, key: ['status'] })
+/** Of what the index has alone. */
+const newestOf = newestOfLanes('letters.newest', 'letters_newest', {
+  key: ['status'],
+  columns: 'status',
+  hidden: true,
+})
 const newestInDrawers = newestOfLanes('letters.newestInDrawers', 'letters_in_drawer', {
-  ...IN_INDEX,
   key: ['drawer', 'status'],
   columns: 'status, drawer',
+  hidden: true,
 })
 /** With what the index has not: of a tenth of a million letters PostgreSQL would rather sort all in another index that has it. */
 const newestAndDrawers = newestOfLanes('letters.newestAndDrawers', 'letters_newest', {
   key: ['status'],
   columns: 'status, drawer',
-  limit: (n) => `$${n}`,
+  hidden: false,
 })
 
 /** The newest with one value in an indexed column: a range of its index, in its order. */
@@ -107,8 +117,6 @@ const MANY_LANES = 200
 
 /** Rows that a walk along the lanes reads at most, all lanes together. */
 const LANE_ROWS = 20_000
-/** Letters that a walk gives at most. */
-const MAX_WALK = 2_000
 
 /** All letters of statuses, of some drawers or of any; in no order. */
 const ALL = `SELECT id, last_failure_at AS at FROM bartleby.letters
@@ -150,15 +158,16 @@ export function walkLimit(choice: Choice): number {
 }
 
 /**
- * The next `limit` letters of the span, whatever their attempts and outcomes are, unless an index knows them; fewer when it
+ * The next letters of the span, as many as are wanted, whatever their attempts and outcomes are, unless an index knows them; fewer when it
  * ends, or when too many had to be passed over.
  */
 export async function scanLetters(
   session: Session,
   choice: Choice,
   span: Span,
-  limit: number,
+  wanted: number,
 ): Promise<Stretch> {
+  const limit = Math.min(wanted, MOST_OF_LANE)
   if (choice.correlationId !== null || choice.instanceId !== null) {
     return scanNarrow(session, choice, span, limit)
   }

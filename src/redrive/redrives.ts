@@ -1,5 +1,5 @@
 /** Redrives: what the rest of the office and its users ask of them. Plans are made here, commands given, and progress told. */
-import { type Alarm, type Clock, later } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import { failure, refuse } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { type Xid, Xids } from '../core/xid.ts'
@@ -27,7 +27,7 @@ import {
   type RedriveState,
   type SampleLetter,
 } from './redrive.ts'
-import { forgetRedrive, oldRedrives } from './removal.ts'
+import { redriveRemoval } from './removal.ts'
 import { Repairer } from './repair/repairer.ts'
 import { insertRedrive, newestRedrives, openRedrives, readRedrive, type StoredRedrive } from './rows.ts'
 import { sampleOf } from './sample.ts'
@@ -41,8 +41,6 @@ export interface RedrivesOptions {
   readonly engines: EngineNames
   /** How long redrives that ended are kept. */
   readonly retentionDays: number
-  /** False: others carry out what is started here, and forget what is old. */
-  readonly carriesOut: boolean
 }
 
 /** Who wants to hear of what this server does. */
@@ -77,9 +75,6 @@ const plainly: AnswerCommand<RedriveDetail> = (_work, run) => run()
 const MOST_PLANS = 4
 /** Whoever asks for a plan waits for it so long; then it is looked at like everything else that takes longer than a request. */
 const PLAN_WAIT_US = 30_000_000n
-const FORGET_EVERY_US = 60_000_000n
-const HOUR_US = 3_600_000_000n
-const DAY_US = 24n * HOUR_US
 
 const STARTED: readonly RedriveState[] = ['canary', 'running', 'paused', 'done', 'stopped', 'cancelled']
 
@@ -94,8 +89,6 @@ export class Redrives {
   /** Plans that somebody waits for here, and why there will be none. */
   readonly #awaited = new Map<Xid, { waiting: number; refusal?: unknown }>()
   #plans = 0
-  #alarm: Alarm | undefined
-  #forgetting: Promise<void> | undefined
 
   constructor(options: RedrivesOptions) {
     const { db, clock, log, sources, runs } = options
@@ -122,18 +115,12 @@ export class Redrives {
       walk: (run, at) => new Planning({ db, clock, log, repairer: this.#planRepairer, refused, ...at }, run),
       command,
     })
-  }
-
-  /** Begins to forget what nobody needs any more. */
-  begin(): void {
-    if (this.#options.carriesOut) this.#forgetLater()
+    runs.define(redriveRemoval(options.retentionDays))
   }
 
   /** Ends what is no run; those have ended before. */
   async stop(): Promise<void> {
     this.#stopped.abort(failure('service_stopping'))
-    this.#alarm?.cancel()
-    await this.#forgetting
     await Promise.all([this.#planRepairer.close(), this.#repairer.close()])
   }
 
@@ -284,9 +271,8 @@ export class Redrives {
   }
 
   /** Test control: resolves when nothing is left to do before the clock moves. */
-  async settle(): Promise<void> {
-    await this.#forgetting
-    await this.#options.runs.settle()
+  settle(): Promise<void> {
+    return this.#options.runs.settle()
   }
 
   #tell(tell: (listener: Partial<RedriveListener>) => void): void {
@@ -326,28 +312,5 @@ export class Redrives {
     const reason =
       queue === null ? 'a move needs the queue to move to' : `there is no queue '${queue}', create it first`
     throw refuse('queue', reason)
-  }
-
-  #forgetLater(): void {
-    const { clock } = this.#options
-    this.#alarm = clock.alarm(later(clock.now(), FORGET_EVERY_US), () => {
-      this.#forgetting = this.#forget().finally(() => {
-        if (!this.#stopped.signal.aborted) this.#forgetLater()
-      })
-    })
-  }
-
-  /** Plans that were never started, an hour after they could be; and what ended long ago. Never rejects. */
-  async #forget(): Promise<void> {
-    const { db, clock, log, retentionDays } = this.#options
-    try {
-      const now = clock.now()
-      for (const old of await oldRedrives(db, now - HOUR_US, now - BigInt(retentionDays) * DAY_US)) {
-        if (this.#stopped.signal.aborted) return
-        await forgetRedrive(db, old)
-      }
-    } catch (error) {
-      log.warn({ err: error }, 'old redrives were not removed; the next round tries again')
-    }
   }
 }

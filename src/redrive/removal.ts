@@ -1,6 +1,8 @@
 /** Forgetting redrives: plans that were never started, and those that ended long ago, in bounded batches. */
 import { xid } from '../core/xid.ts'
 import { type Database, type Integer, sql, type Transaction } from '../db/database.ts'
+import type { OfficeWork } from '../letters/work.ts'
+import type { RunKind } from '../work/run.ts'
 import { removeRun } from '../work/run-rows.ts'
 import { type Redrive, type RedriveNumber, redriveNumber } from './redrive.ts'
 import { hideRedrive, removeRedrive } from './rows.ts'
@@ -28,42 +30,52 @@ const removeRest = (['redrive_lanes', 'redrive_outcomes'] as const).map((table) 
 export const removeSomeLetters = async (tx: Transaction, number: RedriveNumber): Promise<boolean> =>
   (await tx.run(LETTERS, number, BATCH)) === BATCH
 
-/** Removes everything that is kept of a redrive, its row last: what is cut short is found again, and nobody is shown it. */
-export async function forgetRedrive(
-  db: Database,
+/**
+ * Removes some of what is kept of a redrive, its row last; false when nothing is left. What is cut short is found again, and nobody is
+ * shown it.
+ */
+async function forgetSome(
+  tx: Transaction,
   { number, id }: Pick<Redrive, 'number' | 'id'>,
-): Promise<void> {
-  await db.transaction('redrive.forget', async (tx) => {
-    await removeRun(tx, id)
-    await hideRedrive(tx, number)
-  })
-  for (const statement of PARTS) {
-    for (;;) {
-      const removed = await db.transaction('redrive.forget', (tx) => tx.run(statement, number, BATCH))
-      if (removed < BATCH) break
-    }
-  }
-  await db.transaction('redrive.forget', async (tx) => {
-    for (const statement of removeRest) await tx.run(statement, number)
-    await removeRedrive(tx, number)
-  })
+  most: number,
+): Promise<boolean> {
+  await removeRun(tx, id)
+  await hideRedrive(tx, number)
+  for (const statement of PARTS) if ((await tx.run(statement, number, most)) === most) return true
+  for (const statement of removeRest) await tx.run(statement, number)
+  await removeRedrive(tx, number)
+  return false
+}
+
+/** Removes everything that is kept of a redrive. */
+export async function forgetRedrive(db: Database, redrive: Pick<Redrive, 'number' | 'id'>): Promise<void> {
+  while (await db.transaction('redrive.forget', (tx) => forgetSome(tx, redrive, BATCH)));
 }
 
 /** Plans, dropped or not, whose time was over before $1 and redrives that ended before $2. Redrives are few. */
 const readOld = sql(
   'redrives.old',
   `SELECT number, id FROM bartleby.redrives WHERE (started_at IS NULL AND state <> 'planning' AND valid_until < $1)
-     OR (ended_at IS NOT NULL AND ended_at < $2) ORDER BY number LIMIT 100`,
+     OR (ended_at IS NOT NULL AND ended_at < $2) ORDER BY number LIMIT 1`,
 )
 
-/** Redrives that nobody needs any more. */
-export async function oldRedrives(
-  db: Database,
-  plansBefore: bigint,
-  endedBefore: bigint,
-): Promise<Pick<Redrive, 'number' | 'id'>[]> {
-  const rows = await db.session('redrive.old', (session) =>
-    session.rows<{ number: Integer; id: string }>(readOld, plansBefore, endedBefore),
-  )
-  return rows.map(({ number, id }) => ({ number: redriveNumber(number), id: xid(id) }))
-}
+const HOUR_US = 3_600_000_000n
+const EVERY_US = 600_000_000n
+
+/** How plans that were never started are forgotten, an hour after they could be, and redrives that ended long ago. */
+export const redriveRemoval = (retentionDays: number): RunKind<OfficeWork> => ({
+  kind: 'redrive-removal',
+  batch: BATCH,
+  rounds: {
+    about: 'plans that were never started, and redrives that ended long ago',
+    firstUs: EVERY_US,
+    everyUs: EVERY_US,
+  },
+  step: async ({ tx, now }, _run, most) => {
+    const times = [now - HOUR_US, now - BigInt(retentionDays) * 24n * HOUR_US]
+    const [old] = await tx.rows<{ number: Integer; id: string }>(readOld, ...times)
+    if (old === undefined) return { next: 'finished' }
+    const redrive = { number: redriveNumber(old.number), id: xid(old.id) }
+    return { done: (await forgetSome(tx, redrive, most)) ? 0 : 1, next: 'more' }
+  },
+})

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { captureBody } from '../conformance/engines/desk.ts'
 import { query } from '../harness/postgres.ts'
 import { type ServerHere, startServer } from '../harness/server.ts'
-import { type FreshStore, freshPostgres, stores } from '../harness/stores.ts'
+import { barePostgres, type FreshStore, freshPostgres, stores } from '../harness/stores.ts'
 
 const readyStatus = async ({ url }: ServerHere): Promise<number> =>
   (await fetch(`${url}/health/ready`)).status
@@ -81,10 +81,49 @@ const endConnections = (url: string): Promise<void> =>
   )
 
 describe('a PostgreSQL that is too busy at the first start', () => {
+  interface Line {
+    readonly level: number
+    readonly msg: string
+    readonly err?: object
+  }
+
+  /** A log whose lines are kept. */
+  const keptLog = () => {
+    const lines: Line[] = []
+    return { lines, log: pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) }) }
+  }
+  const troublesIn = (lines: readonly Line[]) => lines.filter(({ level }) => level >= 40)
+
+  it('and empty is waited for with one line, and the server is ready', async () => {
+    const store = await barePostgres()
+    const { lines, log } = keptLog()
+    const locker = new pg.Client({ connectionString: store.url })
+    await locker.connect()
+    await locker.query('BEGIN; LOCK TABLE pg_catalog.pg_class IN SHARE MODE')
+    const starting = startServer({ store: store.url, testApi: false, log })
+    let server: ServerHere | undefined
+    try {
+      await expect.poll(() => lines.length).toBeGreaterThan(0)
+      await pause(1_000)
+      expect(lines.map(({ msg }) => msg)).toEqual([
+        'the schema of the store is not ready: there is much to do, or others lock it; waiting',
+      ])
+      await locker.query('ROLLBACK')
+      server = await starting
+      expect(lines[1]?.msg).toBe('the schema of the store is ready')
+      expect(await readyStatus(server)).toBe(200)
+      expect(await captureStatus(server)).toBe(201)
+      expect(troublesIn(lines)).toHaveLength(1)
+    } finally {
+      await locker.end()
+      await (server ?? (await starting)).stop()
+      await store.dispose()
+    }
+  })
+
   it('is waited for with one line, and the server is ready', async () => {
     const store = await freshPostgres()
-    const lines: { level: number; msg: string; err?: object }[] = []
-    const log = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
+    const { lines, log } = keptLog()
     const locker = new pg.Client({ connectionString: store.url })
     await locker.connect()
     await locker.query(`BEGIN; LOCK TABLE bartleby.letter_changes, bartleby.webhook_deltas,
@@ -94,7 +133,7 @@ describe('a PostgreSQL that is too busy at the first start', () => {
     try {
       await expect.poll(() => lines.length).toBeGreaterThan(0)
       await pause(3_000)
-      const troubles = lines.filter(({ level }) => level >= 40)
+      const troubles = troublesIn(lines)
       expect(troubles.map(({ msg }) => msg)).toEqual(['the store cannot be used now; waiting for it'])
       expect(troubles.filter(({ err }) => err !== undefined)).toEqual([])
       await locker.query('ROLLBACK')

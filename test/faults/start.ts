@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import { bartleby } from '../../src/cli/terminal-double.ts'
+import { PATIENCE_MS } from '../harness/limits.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -48,7 +49,7 @@ async function serveBoundByModes(command: readonly string[]): Promise<Ended> {
     env: { ...process.env, BARTLEBY_LOG_LEVEL: 'silent' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000)
+  const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
   let out = ''
   let err = ''
   child.stdout.on('data', (chunk: Buffer) => {

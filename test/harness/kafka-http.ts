@@ -42,8 +42,8 @@ export interface KafkaHttpOptions {
   readonly settings?: SettingsDraft
   readonly tokens?: Config['auth']['tokens']
   readonly http?: Partial<Config['http']>
-  /** The calls on letters and redrives that a test expects. */
-  readonly office?: Pick<Script, 'letters' | 'redriveCalls'>
+  /** The calls on letters, redrives and runs that a test expects. */
+  readonly office?: Pick<Script, 'letters' | 'redriveCalls' | 'runs'>
 }
 
 /** What is asked of the API; with its token, unless `token` says otherwise. */

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** How a test gives itself, a hook or a wait a limit of its own. */
+/** How a test gives itself, a hook, a wait or what it measures a limit of its own. */
 const OWN_LIMITS = [
   /^\s*\}, \d[\d_]{3,}\)$/m,
   /\b(?:it|test|describe)\b[^\n]*, \{ timeout: \d/,
@@ -13,6 +13,7 @@ const OWN_LIMITS = [
   /\bsetConfig\([^\n]*Timeout: \d/,
   /\{ (?:interval: \d+, )?timeout: TIMEOUT_MS \}/,
   /\binterval: \d+, timeout: \d/,
+  /\bperformance\.now\(\) - \w+\)\.toBeLessThan(?:OrEqual)?\(\d/,
 ]
 
 it('gives no test a limit of its own: on a busy machine it would fail for being late', () => {

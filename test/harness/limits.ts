@@ -13,5 +13,8 @@ export function sizeOf<T>(daily: T, full: T): T {
 /** The longest a single fact is waited for. */
 export const PATIENCE_MS = sizeOf(90_000, 900_000)
 
+/** SIGTERM to the end of the process, as docs/operations.md promises; a stop that waits for nothing keeps it on a busy machine too. */
+export const STOP_PROMISED_MS = 10_000
+
 /** The longest a whole test, or a hook around it, may take. */
 export const TEST_LIMIT_MS = sizeOf(300_000, 2_400_000)

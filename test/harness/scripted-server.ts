@@ -12,6 +12,7 @@ import { createHttpServer, type HttpServer } from '../../src/http/server.ts'
 import type { ServedKafka } from '../../src/kafka/routes/call.ts'
 import type { Standing } from '../../src/letters/books.ts'
 import type { Letters } from '../../src/letters/letters.ts'
+import type { OfficeRuns } from '../../src/letters/runs.ts'
 import type { Office } from '../../src/office.ts'
 import type { Queues } from '../../src/queues/queue.ts'
 import type { RedriveStanding } from '../../src/redrive/redrive.ts'
@@ -43,6 +44,8 @@ export interface Script {
   readonly letters?: Partial<Letters>
   /** The calls on redrives that a test expects. */
   readonly redriveCalls?: Partial<Redrives>
+  /** The calls on runs that a test expects. */
+  readonly runs?: Partial<Pick<OfficeRuns, keyof OfficeRuns>>
   /** What reads the redrives that are under way; left out, there are none. */
   readonly redrives?: () => Promise<readonly RedriveStanding[]>
   /** Default: info. */
@@ -73,6 +76,7 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
       listen: () => {},
       ...script.redriveCalls,
     },
+    runs: { ...script.runs },
     history: {},
     outboxes: { all: () => [] },
     webhooks: {

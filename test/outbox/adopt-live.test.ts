@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readLayout } from '../../src/outbox/layout.ts'
 import { seededRandom } from '../crash/random.ts'
-import { sizeOf } from '../harness/limits.ts'
+import { PATIENCE_MS, sizeOf } from '../harness/limits.ts'
 import { barePostgres, type FreshStore } from '../harness/stores.ts'
 import { type Adoption, startAdoption } from './adopt-process.ts'
 import { connect, type IdType, makeLegacyTable, oldProducer, oldReader } from './legacy-table.ts'
@@ -62,7 +62,7 @@ describe.each(TABLES)('a table of $rows rows with ids of type $id', ({ id, rows 
     for (const program of programs) {
       expect(program.failures, seed).toEqual([])
       expect(program.done, seed).toBeGreaterThan(10)
-      expect(program.slowestMs, seed).toBeLessThan(5_000)
+      expect(program.slowestMs, seed).toBeLessThan(sizeOf(PATIENCE_MS, 5_000))
     }
     expect(await theOne('SELECT count(*)::int FROM "OutboxMessages" WHERE "IdempotencyKey" IS NULL')).toBe(0)
     expect(await theOne('SELECT count(*)::int FROM "OutboxMessages"')).toBe(rows + (programs[0]?.done ?? 0))

@@ -10,6 +10,8 @@ import { delimiter, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { TestContext } from 'vitest'
+import { PATIENCE_MS } from '../harness/limits.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 export const examplesFolder = join(root, 'examples/outbox')
@@ -44,6 +46,14 @@ export async function prepareExamples(): Promise<string | null> {
   }
 }
 
+/** Skips a test of the examples where they cannot be run, as `prepareExamples` says; with `CI=true` it fails instead. */
+export function skipWithoutLibraries({ skip }: Pick<TestContext, 'skip'>, missing: string | null): void {
+  if (missing === null) return
+  const why = `the libraries of examples/outbox cannot be installed: ${missing}`
+  if (process.env.CI === 'true') throw new Error(why)
+  skip(why)
+}
+
 async function contentOf(...names: readonly string[]): Promise<string> {
   return (await Promise.all(names.map((name) => readFile(join(examplesFolder, name), 'utf8')))).join('\n')
 }
@@ -63,7 +73,7 @@ export interface Ended {
 export async function run(
   program: string,
   args: readonly string[],
-  { env = {}, timeoutMs = 30_000 }: { env?: Readonly<Record<string, string>>; timeoutMs?: number } = {},
+  { env = {}, timeoutMs = PATIENCE_MS }: { env?: Readonly<Record<string, string>>; timeoutMs?: number } = {},
 ): Promise<Ended> {
   const path = `${join(root, 'node_modules/.bin')}${delimiter}${process.env.PATH}`
   const child = spawn(program, args, {

@@ -1,9 +1,9 @@
 /** The examples of docs/outbox.md: each is run as its reader would run it, against a database of its own. */
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import { beforeAll, describe, expect, it, type TestContext } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { barePostgres, freshSqlite } from '../harness/stores.ts'
-import { prepareExamples, run } from './examples-package.ts'
+import { prepareExamples, run, skipWithoutLibraries } from './examples-package.ts'
 import { codeBlocks } from './guide.ts'
 
 /** What the guide says that they print. */
@@ -23,10 +23,6 @@ beforeAll(async () => {
   if (missing !== null) console.warn(`examples/outbox cannot be installed, its tests are skipped: ${missing}`)
 })
 
-function skipWhereMissing({ skip }: TestContext): void {
-  if (missing !== null) skip(missing)
-}
-
 async function runExample(name: string, databaseUrl: string): Promise<string> {
   const { code, output } = await run(process.execPath, ['--conditions=bartleby-source', `${name}.ts`], {
     env: { DATABASE_URL: databaseUrl },
@@ -38,7 +34,7 @@ async function runExample(name: string, databaseUrl: string): Promise<string> {
 describe('an example of the outbox', () => {
   for (const name of ON_POSTGRES) {
     it(`delivers what was committed, once, and nothing else, with ${name}`, async (test) => {
-      skipWhereMissing(test)
+      skipWithoutLibraries(test, missing)
       const store = await barePostgres()
       try {
         expect(await runExample(name, store.url)).toBe(PRINTED)
@@ -50,7 +46,7 @@ describe('an example of the outbox', () => {
   }
 
   it('does so with node:sqlite', async (test) => {
-    skipWhereMissing(test)
+    skipWithoutLibraries(test, missing)
     const store = await freshSqlite()
     try {
       expect(await runExample('sqlite', store.url)).toBe(PRINTED)
@@ -75,8 +71,20 @@ async function countIn(url: string): Promise<Record<string, number>> {
 }
 
 describe('the examples of the outbox', () => {
+  afterEach(() => void vi.unstubAllEnvs())
+
+  it('are skipped where their libraries cannot be had, and fail on a build machine', () => {
+    const skip = vi.fn<() => never>()
+    vi.stubEnv('CI', '')
+    skipWithoutLibraries({ skip }, 'npm ci: ENOTFOUND')
+    const why = 'the libraries of examples/outbox cannot be installed: npm ci: ENOTFOUND'
+    expect(skip).toHaveBeenCalledExactlyOnceWith(why)
+    vi.stubEnv('CI', 'true')
+    expect(() => skipWithoutLibraries({ skip }, 'npm ci: ENOTFOUND')).toThrow(why)
+  })
+
   it('have the types of the libraries that they use', async (test) => {
-    skipWhereMissing(test)
-    expect(await run('tsc', ['-p', '.'], { timeoutMs: 50_000 })).toEqual({ code: 0, output: '' })
+    skipWithoutLibraries(test, missing)
+    expect(await run('tsc', ['-p', '.'])).toEqual({ code: 0, output: '' })
   })
 })

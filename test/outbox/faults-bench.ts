@@ -61,8 +61,8 @@ export class FaultBench {
   }
 
   /** Waits until so many rows match. */
-  async until(condition: string, count: number, timeout = 8_000): Promise<void> {
-    await expect.poll(() => this.count(condition), { timeout, interval: 20, message: condition }).toBe(count)
+  async until(condition: string, count: number): Promise<void> {
+    await expect.poll(() => this.count(condition), { interval: 20, message: condition }).toBe(count)
   }
 
   /** Many rows in one statement. */

@@ -4,6 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { seededRandom } from '../crash/random.ts'
+import { PATIENCE_MS } from '../harness/limits.ts'
 import { OutboxStore } from '../harness/outbox.ts'
 import { reused } from '../harness/reused-store.ts'
 import { stores } from '../harness/stores.ts'
@@ -105,7 +106,7 @@ describe.concurrent.each(stores)('a message on $name that ends its process', (ki
           )[0]?.n,
         )
       // As a supervisor would: whenever it has ended, it is started again.
-      const endsAt = performance.now() + 40_000
+      const endsAt = performance.now() + PATIENCE_MS
       while ((await left()) > 0 && performance.now() < endsAt) {
         if (fleet.size === 0) await fleet.add()
         await expect.poll(async () => fleet.size === 0 || (await left()) === 0).toBe(true)

@@ -7,7 +7,6 @@ import type pg from 'pg'
 declare global {
   const office: OpenOffice
   function ship(order: unknown, options?: { readonly signal: AbortSignal }): Promise<void>
-  function rotate(message: object, signal: AbortSignal): Promise<void>
   const letter: LetterDetail
 
   const createKey: typeof Outboxes.createKey

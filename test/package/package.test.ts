@@ -4,10 +4,11 @@ import { once } from 'node:events'
 import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Office } from '../../src/office.ts'
 import { barePostgres, freshSqlite } from '../harness/stores.ts'
 import { httpReceiver } from '../harness/stub-receiver.ts'
-import { examplesFolder, prepareExamples } from '../outbox/examples-package.ts'
+import { examplesFolder, prepareExamples, skipWithoutLibraries } from '../outbox/examples-package.ts'
 import { codeBlocks } from '../outbox/guide.ts'
 import { codeWith, type DocumentedCode, documentedCode } from './documented.ts'
 import { installPackage, link, type Project, root, run } from './installed.ts'
@@ -136,7 +137,7 @@ describe('the documentation, with the installed package', () => {
   })
 
   it('has whole programs with right types', async (test) => {
-    await skipWithoutLibraries(test)
+    skipWithoutLibraries(test, await prepareExamples())
     const folder = join(project.folder, 'programs')
     mkdirSync(join(folder, 'node_modules'), { recursive: true })
     const theirs = join(examplesFolder, 'node_modules')
@@ -160,24 +161,28 @@ describe('the documentation, with the installed package', () => {
     expect(await runModule('library.ts', code)).toBe('0')
   })
 
-  it.each(['README-md', 'docs-guide-md'])('runs the engine of %s', async (page) => {
-    const engine = codeWith(
+  it.each(['README-md', 'docs-guide-md'])('runs the engine of %s as it stands', async (page) => {
+    const store = `sqlite:${join(project.folder, `engine-${page}.db`)}`
+    const example = codeWith(
       blocks.filter(({ name }) => name.startsWith(page)),
       'office.engine(',
     )
-    // The program that it stands in: work for the engine, and an end when the work is in history.
-    const code = `${engine.replaceAll(/sqlite:[^']*/g, 'sqlite::memory:')}
-      async function rotate() {}
-      const [queue] = await office.queues.list()
-      await office.queues.produce({ queueName: queue.queueName, items: [{ payload: '{"instanceId":"tenant-7"}' }] })
-      let done
-      while (done === undefined) {
-        await new Promise((resolve) => setTimeout(resolve, 20))
-        ;[done] = (await office.history.list({ engine: engine.name })).items
-      }
-      console.log(done.operation, done.status)
-      await office.close()`
-    expect(await runModule(`engine-${page}.ts`, code)).toBe('rotate Succeeded')
+    writeFileSync(join(project.folder, `engine-${page}.ts`), example.replace(/sqlite:[^']*/, store))
+    const program = spawn(process.execPath, [`engine-${page}.ts`], { cwd: project.folder, stdio: 'inherit' })
+    const office = await Office.open({ store })
+    try {
+      // The queue is made by the engine.
+      await expect.poll(async () => (await office.queues.list()).length).toBe(1)
+      await office.queues.produce({ queueName: 'hmac', items: [{ payload: '{"instanceId":"tenant-7"}' }] })
+      await expect
+        .poll(async () => (await office.history.list({ engine: 'hmac' })).items)
+        .toMatchObject([{ operation: 'rotate', status: 'Succeeded' }])
+      expect(program.exitCode).toBeNull()
+    } finally {
+      await office.close()
+      program.kill()
+      if (program.exitCode === null) await once(program, 'exit')
+    }
   })
 
   it('runs the outbox of the README', async () => {
@@ -228,9 +233,4 @@ async function checkTypes(folder: string, options: { readonly skipLibCheck: bool
   }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
   await run(folder, ['tsc', '-p', '.'])
-}
-
-async function skipWithoutLibraries({ skip }: TestContext): Promise<void> {
-  const missing = await prepareExamples()
-  if (missing !== null) skip(`examples/outbox cannot be installed: ${missing}`)
 }

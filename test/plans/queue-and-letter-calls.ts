@@ -365,7 +365,12 @@ export const QUEUE_AND_LETTER_CALLS: readonly Call[] = [
   ['history.bySource', '', () => ['engine-1', 'source-000000008']],
   ['history.knownSources', 'of many', () => [...same('engine-1'), sources], many.length],
   ['letters.bySource', 'of many', () => [...same('engine-1'), sources], many.length],
-  ['letters.onFile', 'of many', () => [list(many), ...same('Error', 'message'), '{}', '{}', ...same(1)]],
+  [
+    'letters.onFile',
+    'of many',
+    () => [list(many), ...same('Error', 'message'), '{}', '{}', ...same(1)],
+    many.length,
+  ],
   ['idempotency.known', 'of many', () => [...same('caller POST /api/dlq'), sources], many.length],
   ...KEPT_ASIDE,
 ]

@@ -29,9 +29,8 @@ describe.each(stores)('a redrive that is forgotten on $name', (kind) => {
         runs,
         sources: new Map([[source.name, source]]),
       },
-      ...{ engines: new EngineDirectory({ context: 'publisher' }), retentionDays: 0, carriesOut: true },
+      ...{ engines: new EngineDirectory({ context: 'publisher' }), retentionDays: 0 },
     })
-    redrives.begin()
     runs.start()
   })
   afterEach(async () => {
@@ -54,7 +53,7 @@ describe.each(stores)('a redrive that is forgotten on $name', (kind) => {
   it('leaves its letters to nobody', async () => {
     const first = await run()
     expect(first).toMatchObject({ state: 'done', counts: { sent: 1, unconfirmed: 1 } })
-    store.clock.advance(61_000_000n)
+    store.clock.advance(601_000_000n)
     await expect.poll(() => redrives.read(first.id).catch(({ code }) => code)).toBe('redrive_unknown')
 
     const second = await run()

@@ -67,7 +67,7 @@ describe.each(stores)('a plan on $name that takes longer than a request', (kind)
     const source = store.queues.letterSource('http')
     const redrives = new Redrives({
       ...{ db, clock: store.clock, log: silentLog, runs, sources: new Map([[source.name, source]]) },
-      ...{ engines: new EngineDirectory({ context: 'publisher' }), retentionDays: 30, carriesOut: true },
+      ...{ engines: new EngineDirectory({ context: 'publisher' }), retentionDays: 30 },
     })
     stops.push(async () => {
       opened.resolve()

@@ -56,7 +56,7 @@ describe.each(stores)('a plan on $name while letters move', (kind) => {
     const runs = officeRuns(db, store.clock, silentLog, { carriesOut: false })
     const redrives = new Redrives({
       ...{ db, clock: store.clock, log: silentLog, runs, sources: new Map([[source.name, source]]) },
-      ...{ engines: new EngineDirectory({ context: 'publisher' }), retentionDays: 30, carriesOut: false },
+      ...{ engines: new EngineDirectory({ context: 'publisher' }), retentionDays: 30 },
     })
     opened.push(runs, redrives)
     return redrives

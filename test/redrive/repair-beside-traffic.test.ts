@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Office } from '../../src/office.ts'
 import { sizeOf } from '../harness/limits.ts'
 import { type SpawnedServer, spawnServer } from '../harness/server.ts'
-import { type FreshStore, freshSqlite } from '../harness/stores.ts'
+import { type FreshStore, stores } from '../harness/stores.ts'
 
 const LETTERS = sizeOf(80, 300)
 const ASKED_EVERY_MS = 50
@@ -71,12 +71,12 @@ interface Reply {
   readonly error?: { readonly code: string; readonly message: string }
 }
 
-describe('a server whose letters are repaired', () => {
+describe.each(stores)('a server on $name whose letters are repaired', (kind) => {
   let store: FreshStore
   let server: SpawnedServer
 
   beforeAll(async () => {
-    store = await freshSqlite()
+    store = await kind.fresh()
     await fill(store.url)
     server = await spawnServer({ store: store.url })
   })

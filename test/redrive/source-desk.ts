@@ -18,9 +18,8 @@ export class SourceDesk {
     this.#runs = officeRuns(db, clock, silentLog)
     this.redrives = new Redrives({
       ...{ db, clock, log: silentLog, runs: this.#runs, sources: new Map([[source.name, source]]) },
-      ...{ engines: new EngineDirectory({ context: 'publisher' }), retentionDays: 90, carriesOut: true },
+      ...{ engines: new EngineDirectory({ context: 'publisher' }), retentionDays: 90 },
     })
-    this.redrives.begin()
     this.#runs.start()
   }
 

@@ -7,15 +7,15 @@ import { describe, expect, it, vi } from 'vitest'
 import { type Database, type Integer, sql } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { JOB } from '../../src/webhooks/webhook.ts'
-import { PATIENCE_MS } from '../harness/limits.ts'
+import { PATIENCE_MS, STOP_PROMISED_MS, sizeOf } from '../harness/limits.ts'
 import { doorTo } from '../harness/proxy.ts'
 import { type RunningServer, spawnServer, startServer } from '../harness/server.ts'
 import { freshPostgres, stores } from '../harness/stores.ts'
 import { WebhookClient } from '../harness/webhook-client.ts'
 import { type CallbackAnswer, WebhookReceiver } from '../harness/webhook-receiver.ts'
 
-/** All of a stop. */
-const STOP_MS = 10_000
+/** All of a stop, of which attempts that hang take six seconds. */
+const STOP_MS = sizeOf(PATIENCE_MS, STOP_PROMISED_MS)
 const SENDER = {
   'X-Broker-Channel-Token': 'ctok',
   'X-Broker-Producer-ID': 'shop',

@@ -4,7 +4,7 @@ import type { ConfigFlags } from '../../config/index.ts'
 import type { WebhookCheckReport } from '../../verify/webhook-check.ts'
 import { CommandFailure, EXIT } from '../exit.ts'
 import { showProgress } from '../progress.ts'
-import { onStore } from '../store.ts'
+import { onStore, UNSUPPORTED_STORE } from '../store.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { grouped } from '../words.ts'
@@ -18,6 +18,7 @@ export const verifyCommand = (terminal: Terminal): Command =>
   new Command('verify')
     .description('Check that the counts of dead jobs, and all others of webhooks, are what counting gives.')
     .option('--store <url>', 'sqlite:PATH or postgres://…; sqlite:./data/bartleby.db unless configured')
+    .option('--unsupported-store', UNSUPPORTED_STORE)
     .option('--config <file>', 'configuration in YAML')
     .option('--repair', 'put wrong counts right; servers may go on meanwhile')
     .option('--json', 'print the report as JSON, without progress')
@@ -35,8 +36,8 @@ Examples:
 Exit codes:
   0  all counts are right, or were put right
   1  some are wrong; they are printed
-  2  it could not run: wrong usage or configuration, or the store is not there, cannot be reached, or is of
-     another version`,
+  2  it could not run: wrong usage or configuration, or the store is not there, cannot be reached, is of
+     another version, or on no PostgreSQL`,
     )
     .action(({ json, repair, ...flags }: Flags) =>
       verify(flags, { json: json === true, repair: repair === true }, terminal),

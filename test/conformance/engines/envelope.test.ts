@@ -123,9 +123,9 @@ offices(
       const reply = await desk.wire.raw('/api/counts', { method: 'GET' })
       const { timestamp } = JSON.parse(Buffer.from(reply.bytes).toString())
       const at = instantOf(timestamp)
-      // The two clocks are anchored apart; they agree to within a few milliseconds.
-      expect(at).toBeGreaterThan(before - 50_000n)
-      expect(at).toBeLessThan(systemNow() + 50_000n)
+      // The server's clock follows its database's, which it knows no better than a round trip on a busy machine tells.
+      expect(at).toBeGreaterThan(before - 5_000_000n)
+      expect(at).toBeLessThan(systemNow() + 5_000_000n)
     })
   },
   { liveClock: true },

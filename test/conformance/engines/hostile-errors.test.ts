@@ -47,7 +47,7 @@ offices('an error text', (desk) => {
     })
     if (letter === undefined) expect.fail('nothing was captured')
     // A catastrophe takes minutes. How busy the machine is, a text of the same size tells.
-    expect(tookMs).toBeLessThan(1_000 + 20 * plainMs)
+    expect(tookMs).toBeLessThan(10_000 + 20 * plainMs)
     const { errorMessage } = await desk.letter(letter)
     const bytes = Buffer.byteLength(errorMessage)
     expect(bytes).toBeLessThanOrEqual(KIB_32 + MARK_BYTES)

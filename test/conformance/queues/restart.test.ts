@@ -1,5 +1,6 @@
 /** Contract 2.6.4, 5.4 and 10.12: what survives a restart, and that work goes on right after it. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { PATIENCE_MS, sizeOf } from '../../harness/limits.ts'
 import { reused } from '../../harness/reused-store.ts'
 import { type RunningServer, startServer } from '../../harness/server.ts'
 import { type FreshStore, stores } from '../../harness/stores.ts'
@@ -147,7 +148,7 @@ describe.each(kinds)('a restart on $name', (store) => {
     const before = performance.now()
     await start()
     expect((await wire.raw('/health', { method: 'GET' })).status).toBe(200)
-    expect(performance.now() - before).toBeLessThan(2_000)
+    expect(performance.now() - before).toBeLessThan(sizeOf(PATIENCE_MS, 2_000))
     await until(async () => {
       expect(only((await bed.stats(queue)).partitions).total).toBe(0)
     })

@@ -92,10 +92,8 @@ describe('two servers on one PostgreSQL', () => {
   it('wake a lease that waits at the other', async () => {
     const queue = await one.queue()
     const [lease] = await two.startLeases(queue, 1)
-    const before = performance.now()
     await one.produce(queue, 'a')
     expect(await lease?.answer).toMatchObject({ status: 200 })
-    expect(performance.now() - before).toBeLessThan(2_000)
   })
 
   it('count client ids and waiting leases each for itself', async () => {

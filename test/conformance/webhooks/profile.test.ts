@@ -6,7 +6,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isProof, sizeOf } from '../../harness/limits.ts'
+import { isProof, PATIENCE_MS, sizeOf } from '../../harness/limits.ts'
 import { type SpawnedServer, spawnServer } from '../../harness/server.ts'
 import { type StoreKind, stores } from '../../harness/stores.ts'
 import { systemNow } from '../../harness/time.ts'
@@ -18,7 +18,7 @@ import { VECTORS } from './vectors.ts'
 
 const STEPS = sizeOf([1, 10, 100], [1, 10, 100, 500, 1_000, 2_500, 5_000, 10_000])
 /** A build machine has other things to do as well. */
-const SLOWEST_MS = sizeOf(8_000, 2_000)
+const SLOWEST_MS = sizeOf(PATIENCE_MS, 2_000)
 
 const profile = (name: string) => fileURLToPath(new URL(`../../../profiles/${name}.yaml`, import.meta.url))
 

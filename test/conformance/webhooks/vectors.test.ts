@@ -85,7 +85,7 @@ brokers('the vectors', (ground) => {
     if (step.sleepMs !== undefined) await ground().pass(step.sleepMs / 1000)
   }
 
-  it.each(VECTORS.steps.map((step) => [step.id, step] as const))('%s', (_, step) => run(step), 30_000)
+  it.each(VECTORS.steps.map((step) => [step.id, step] as const))('%s', (_, step) => run(step))
 
   it('have brought no callback that was not awaited', async () => {
     await ground().pass(10, 1)

@@ -1,0 +1,82 @@
+/** The ear of a server: one connection that hears what others notify. After a loss it comes back by itself, and polling covers the gap. */
+import pg from 'pg'
+import type { Log } from '../core/log.ts'
+import { isPooled } from './pooler.ts'
+import { CONNECT_TIMEOUT_MS } from './postgres-connection.ts'
+
+export class Ear {
+  readonly #connection: pg.ClientConfig
+  readonly #log: Log
+  readonly #heard = new Map<string, (payload: string) => void>()
+  /** undefined: nobody listens yet, or nothing can be heard, through a pooler. */
+  #ear: pg.Client | undefined
+  #opened: Promise<void> | undefined
+  #retry: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(connection: pg.ClientConfig, log: Log) {
+    this.#connection = connection
+    this.#log = log
+  }
+
+  async listen(channel: string, hear: (payload: string) => void): Promise<void> {
+    this.#heard.set(channel, hear)
+    if (this.#opened === undefined) {
+      this.#opened = this.#open()
+      return this.#opened
+    }
+    // Not before it is known who is there: on a connection of a pooler nobody listens.
+    await this.#opened
+    // One connection hears all channels; while it is lost this fails, and the next one listens to all of them.
+    if (this.#ear !== undefined) await listenTo(this.#ear, channel).catch(() => {})
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#retry)
+    await this.#ear?.end().catch(() => {})
+  }
+
+  async #open(): Promise<void> {
+    const ear = new pg.Client({ ...this.#connection, application_name: 'bartleby-listen' })
+    ear.on('notification', ({ channel, payload }) => this.#heard.get(channel)?.(payload ?? ''))
+    // Every one of them: a server that shuts down says so and then closes, and an error that nobody hears ends the process.
+    const lost = () => {
+      if (this.#ear === ear) this.#reopen()
+    }
+    ear.on('error', lost)
+    ear.on('end', lost)
+    this.#ear = ear
+    try {
+      await ear.connect()
+      if (await isPooled(ear, CONNECT_TIMEOUT_MS)) return await this.#goDeaf(ear)
+      for (const channel of this.#heard.keys()) await listenTo(ear, channel)
+    } catch {
+      await ear.end().catch(() => {})
+    }
+  }
+
+  /** A pooler would give the connection that listens to somebody else. */
+  async #goDeaf(ear: pg.Client): Promise<void> {
+    this.#ear = undefined
+    const { host, database } = ear
+    this.#log.warn(
+      { host, database },
+      'PostgreSQL is reached through a pooler: statements are not prepared, and what others do is looked for now and then; to hear of it ' +
+        "at once, give PostgreSQL's own address: for the store as postgres.listenUrl, for an outbox in another database as its url",
+    )
+    await ear.end().catch(() => {})
+  }
+
+  #reopen(): void {
+    if (this.#closed || this.#retry !== undefined) return
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined
+      this.#opened = this.#open()
+    }, 1_000)
+    this.#retry.unref()
+  }
+}
+
+const listenTo = (ear: pg.Client, channel: string): Promise<unknown> =>
+  ear.query(`LISTEN ${ear.escapeIdentifier(channel)}`)
