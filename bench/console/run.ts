@@ -7,6 +7,7 @@ import { loadLetters } from '../letters/load.ts'
 import type { Dialect } from '../letters/sql.ts'
 import { writePart } from '../page.ts'
 import { table } from '../report.ts'
+import type { ServerFlags } from '../servers/postgres.ts'
 import { type Flags, readFlags, usage } from './flags.ts'
 import { launchBrowser, type PageTime, scriptBytes, timePages } from './pages.ts'
 import { startServer } from './server.ts'
@@ -21,13 +22,17 @@ interface Outcome {
 }
 
 /** Runs the benchmark that the arguments ask for; gives the exit code. */
-export async function benchConsole(args: readonly string[], signal: AbortSignal): Promise<number> {
+export async function benchConsole(
+  args: readonly string[],
+  signal: AbortSignal,
+  server: ServerFlags,
+): Promise<number> {
   const flags = readFlags(args)
   if (flags === null) {
     console.log(usage)
     return 0
   }
-  const grounds = await Grounds.open(flags.stores)
+  const grounds = await Grounds.open(flags.stores, server)
   const outcomes: Outcome[] = []
   try {
     for (const store of flags.stores) {

@@ -7,19 +7,24 @@ import { inChild } from '../fork.ts'
 import { Grounds, storeTitles } from '../grounds.ts'
 import { writeLetters } from '../page.ts'
 import { table } from '../report.ts'
+import type { ServerFlags } from '../servers/postgres.ts'
 import { type Flags, readFlags, usage } from './flags.ts'
 import { type SizeOutcome, storeTable } from './report.ts'
 import type { Dialect } from './sql.ts'
 import type { Outcome, Task } from './task.ts'
 
 /** Runs the benchmark that the arguments ask for; gives the exit code. */
-export async function benchLetters(args: readonly string[], signal: AbortSignal): Promise<number> {
+export async function benchLetters(
+  args: readonly string[],
+  signal: AbortSignal,
+  server: ServerFlags,
+): Promise<number> {
   const flags = readFlags(args)
   if (flags === null) {
     console.log(usage)
     return 0
   }
-  const grounds = await Grounds.open(flags.stores)
+  const grounds = await Grounds.open(flags.stores, server)
   const tables: string[] = []
   const failures: string[] = []
   try {

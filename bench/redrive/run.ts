@@ -8,6 +8,7 @@ import { Grounds, storeTitles } from '../grounds.ts'
 import type { Dialect } from '../letters/sql.ts'
 import { writeSections } from '../page.ts'
 import { table } from '../report.ts'
+import type { ServerFlags } from '../servers/postgres.ts'
 import { type Flags, type Part, readFlags, usage } from './flags.ts'
 import { lettersOfRate } from './rate.ts'
 import {
@@ -28,13 +29,17 @@ const RATE = 500
 const SERVER_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=30']
 
 /** Runs the benchmark that the arguments ask for; gives the exit code. */
-export async function benchRedrive(args: readonly string[], signal: AbortSignal): Promise<number> {
+export async function benchRedrive(
+  args: readonly string[],
+  signal: AbortSignal,
+  server: ServerFlags,
+): Promise<number> {
   const flags = readFlags(args)
   if (flags === null) {
     console.log(usage)
     return 0
   }
-  const grounds = await Grounds.open(flags.stores)
+  const grounds = await Grounds.open(flags.stores, server)
   const bench = new RedriveBench(grounds, flags, signal)
   const sections: [title: string, text: string][] = []
   try {
