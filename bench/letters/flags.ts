@@ -4,6 +4,7 @@ import type { Dialect } from './sql.ts'
 
 export const usage = `npm run bench -- letters [options]
   --only STORE   postgres or sqlite; default: both
+  --letters LIST how many letters there are, from few to many; default: 1000,1000000
   --large        23,000,000 letters too (PostgreSQL only; about 50 GB of disk)
   --quick        1,000 and 50,000 letters, fewer samples: to see that everything runs
   --write        write the result to docs/benchmarks.md
@@ -36,6 +37,7 @@ export function readFlags(args: readonly string[]): Flags | null {
     args: [...args],
     options: {
       only: { type: 'string' },
+      letters: { type: 'string' },
       large: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
@@ -48,7 +50,7 @@ export function readFlags(args: readonly string[]): Flags | null {
     throw new Error(`--only: '${values.only}' is neither postgres nor sqlite\n\n${usage}`)
   }
   const expireAt = values.quick ? 50_000 : 1_000_000
-  const counts = [1_000, expireAt]
+  const counts = values.letters?.split(',').map(countOf) ?? [1_000, expireAt]
   return {
     stores: only === undefined ? stores : [only],
     counts: { postgres: values.large ? [...counts, 23_000_000] : counts, sqlite: counts },
@@ -58,4 +60,11 @@ export function readFlags(args: readonly string[]): Flags | null {
       : { samples: 500, stormItems: 60_000, captureSeconds: 10, calmSeconds: 10 },
     write: values.write,
   }
+}
+
+function countOf(text: string): number {
+  const count = Number(text.replaceAll('_', ''))
+  if (!Number.isInteger(count) || count < 1_000)
+    throw new Error(`--letters: '${text}' is no whole number from 1,000 on\n\n${usage}`)
+  return count
 }

@@ -7,6 +7,9 @@ export interface Figure {
   readonly value: number
 }
 
+/** What takes more than so many times as long as with the fewest letters is not flat. */
+export const MOST_GROWTH = 2
+
 /** Calls before the first that is measured: statements prepared, pages cached, code compiled. */
 const warmUpCalls = 30
 

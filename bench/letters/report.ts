@@ -1,6 +1,6 @@
 /** The table of one store: a line per figure, a column per size, how it grew, and the goal with whether it is met. */
 import { table } from '../report.ts'
-import type { Figure } from './measure.ts'
+import { type Figure, MOST_GROWTH } from './measure.ts'
 import type { Outcome } from './task.ts'
 
 interface Goal {
@@ -11,9 +11,9 @@ interface Goal {
 
 const fastEnough = (limitMs: number): Goal => ({
   text: `≤ ${limitMs} ms, ≤ 2x`,
-  met: (value, growth) => value <= limitMs && growth <= 2,
+  met: (value, growth) => value <= limitMs && growth <= MOST_GROWTH,
 })
-const flat: Goal = { text: '≤ 2x', met: (_, growth) => growth <= 2 }
+const flat: Goal = { text: '≤ 2x', met: (_, growth) => growth <= MOST_GROWTH }
 
 const goals: Readonly<Record<string, Goal>> = {
   'counts, p50': flat,
@@ -57,6 +57,15 @@ export function storeTable(title: string, sizes: readonly SizeOutcome[]): string
     ['counts against COUNT at the end', ...books, '', ''],
   ])
 }
+
+/** The plans of what is not flat, a block for each call at each size. */
+export const planTexts = (sizes: readonly SizeOutcome[]): string[] =>
+  sizes.flatMap(({ letters, outcome }) =>
+    (outcome?.plans ?? []).map(
+      ({ name, texts }) =>
+        `Plans of "${name}" with ${letters.toLocaleString('en')} letters:\n\n\`\`\`\n${texts.join('\n\n')}\n\`\`\``,
+    ),
+  )
 
 function judged(name: string, figures: readonly (Figure | undefined)[]): [growth: string, goal: string] {
   const first = figures[0]

@@ -9,7 +9,8 @@ import { writeLetters } from '../page.ts'
 import { table } from '../report.ts'
 import type { ServerFlags } from '../servers/postgres.ts'
 import { type Flags, readFlags, usage } from './flags.ts'
-import { type SizeOutcome, storeTable } from './report.ts'
+import type { Figure } from './measure.ts'
+import { planTexts, type SizeOutcome, storeTable } from './report.ts'
 import type { Dialect } from './sql.ts'
 import type { Outcome, Task } from './task.ts'
 
@@ -33,7 +34,9 @@ export async function benchLetters(
       for (const letters of flags.counts[store]) {
         console.error(`${store}, ${letters.toLocaleString('en')} letters …`)
         try {
-          sizes.push({ letters, outcome: await measure(store, letters, flags, grounds, signal) })
+          const fewest = sizes[0]?.outcome?.figures ?? []
+          const outcome = await measure(store, letters, fewest, flags, grounds, signal)
+          sizes.push({ letters, outcome })
         } catch (error) {
           if (signal.aborted) throw error
           const reason = error instanceof Error ? error.message : String(error)
@@ -42,7 +45,7 @@ export async function benchLetters(
           sizes.push({ letters, outcome: null })
         }
       }
-      tables.push(storeTable(storeTitles[store], sizes))
+      tables.push(storeTable(storeTitles[store], sizes), ...planTexts(sizes))
     }
   } finally {
     await grounds.close()
@@ -61,11 +64,12 @@ export async function benchLetters(
 function measure(
   store: Dialect,
   letters: number,
+  fewest: readonly Figure[],
   { expireAt, sizes }: Flags,
   grounds: Grounds,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const task = { letters, expire: letters === expireAt, sizes }
+  const task = { letters, expire: letters === expireAt, fewest, sizes }
   const program = join(import.meta.dirname, 'child.ts')
   return grounds.onStore(store, (url) =>
     inChild<Outcome>(program, { ...task, store: url } satisfies Task, {
