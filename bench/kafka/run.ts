@@ -10,6 +10,7 @@ import { Grounds, storeTitles } from '../grounds.ts'
 import type { Dialect } from '../letters/sql.ts'
 import { writePart } from '../page.ts'
 import { table } from '../report.ts'
+import { serverNodeFlags } from '../servers/bartleby.ts'
 import type { ServerFlags } from '../servers/postgres.ts'
 import { timePreviews, timeProcessing, untilTakenIn, withServer } from './calls.ts'
 import { deadEvents } from './events.ts'
@@ -147,6 +148,7 @@ class KafkaBench {
     const rate = await inChild<Rate>(join(import.meta.dirname, 'child.ts'), task, {
       signal: this.#signal,
       onText: (text) => process.stderr.write(text),
+      ...(task.act === 'intake' && { nodeFlags: serverNodeFlags }),
     })
     console.error(`${task.act}: ${Math.round(rate.perSecond)}/s, ${Math.round(rate.peakRssMb)} MB`)
     return rate

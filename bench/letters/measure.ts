@@ -3,7 +3,7 @@
 /** One line of the report at one size. `name` is the line, so it is the same at every size. */
 export interface Figure {
   readonly name: string
-  readonly unit: 'ms' | '/s' | '%' | 's' | 'letters'
+  readonly unit: 'ms' | '/s' | '%' | 's' | 'MB' | 'letters'
   readonly value: number
 }
 

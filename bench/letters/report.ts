@@ -25,6 +25,7 @@ const goals: Readonly<Record<string, Goal>> = {
   'captures over HTTP, 16 callers': { text: '≥ 4,000/s, SQLite 6,000/s', met: (value) => value >= 4_000 },
   'captures over HTTP in batches, 4 callers': { text: '≥ 20,000/s', met: (value) => value >= 20_000 },
   'deaths : completions': { text: '≥ 50%', met: (value) => value >= 50 },
+  'peak RSS of the server': { text: '< 256 MB', met: (value) => value < 256 },
   'a writer during bulk expire, worst': { text: '≤ 100 ms', met: (value) => value <= 100 },
 }
 
@@ -87,6 +88,8 @@ function shown(figure: Figure | undefined): string {
       return `${value.toFixed(value < 10 ? 2 : 1)} ms`
     case '%':
       return `${value.toFixed(0)}%`
+    case 'MB':
+      return `${value.toFixed(0)} MB`
     case 's':
       return `${value.toFixed(1)} s`
     case '/s':

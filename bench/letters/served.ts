@@ -1,5 +1,6 @@
 /** What goes over HTTP, with the published client: reading, and capturing what died elsewhere. */
 import { LetterClient } from '../../src/client/index.ts'
+import { peakRssMb } from '../meter.ts'
 import { startBartleby } from '../servers/bartleby.ts'
 import { payload } from '../system.ts'
 import { type Figure, spread, timed } from './measure.ts'
@@ -18,6 +19,7 @@ export async function measureServed(store: string, samples: number, seconds: num
       ...spread('first page over HTTP', await timed(samples, () => letters.list({ limit: 50 })), 0.95),
       await captureRate(letters, seconds),
       await batchRate(letters, seconds),
+      { name: 'peak RSS of the server', unit: 'MB', value: peakRssMb(server.pid ?? 0) },
     ]
   } finally {
     await server.stop()

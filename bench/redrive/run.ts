@@ -8,6 +8,7 @@ import { Grounds, storeTitles } from '../grounds.ts'
 import type { Dialect } from '../letters/sql.ts'
 import { writeSections } from '../page.ts'
 import { table } from '../report.ts'
+import { serverNodeFlags } from '../servers/bartleby.ts'
 import type { ServerFlags } from '../servers/postgres.ts'
 import { type Flags, type Part, readFlags, usage } from './flags.ts'
 import { lettersOfRate } from './rate.ts'
@@ -25,8 +26,6 @@ import { type Answers, type Source, type SourceFigure, sources, type Task, type 
 
 const KEYS = 1_000
 const RATE = 500
-/** As `npm start` runs a server. */
-const SERVER_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=30']
 
 /** Runs the benchmark that the arguments ask for; gives the exit code. */
 export async function benchRedrive(
@@ -155,7 +154,7 @@ class RedriveBench {
     const figure = await inChild<Answers[Act]>(join(import.meta.dirname, 'child.ts'), task, {
       signal: this.#signal,
       onText: (text) => process.stderr.write(text),
-      nodeFlags: task.act === 'load' || task.act === 'bare' ? [] : SERVER_FLAGS,
+      nodeFlags: task.act === 'load' || task.act === 'bare' ? [] : serverNodeFlags,
     })
     console.error(`  ${task.act}: ${JSON.stringify(figure)}`)
     return figure
