@@ -12,6 +12,9 @@ import { type Flags, readFlags, usage } from './flags.ts'
 import { launchBrowser, type PageTime, scriptBytes, timePages } from './pages.ts'
 import { startServer } from './server.ts'
 
+/** The median of opening the first page. */
+const MOST_MS = 700
+
 interface Outcome {
   readonly store: Dialect
   readonly pages: readonly PageTime[]
@@ -85,21 +88,23 @@ function outcomeTable(
 ): string {
   const rows = pages.map(({ name, ms }) => {
     const sorted = [...ms].sort((a, b) => a - b)
+    const middle = sorted[sorted.length >> 1] ?? Number.NaN
     return [
       `${name}: until it can be used`,
-      `${whole(sorted[sorted.length >> 1])} ms`,
+      `${whole(middle)} ms`,
       `${whole(sorted.at(-1))} ms`,
+      name.startsWith('overview') ? `≤ ${MOST_MS} ms ${middle <= MOST_MS ? 'met' : '**missed**'}` : '',
     ]
   })
   return [
     `### ${storeTitles[store]}, ${flags.letters.toLocaleString('en')} letters`,
     table(
-      ['', `median of ${flags.loads}`, 'worst'],
+      ['', `median of ${flags.loads}`, 'worst', 'goal'],
       [
         ...rows,
-        ['script of the first page, compressed', `${(scriptBytes / 1024).toFixed(0)} KiB`, ''],
-        ['server at rest, no console', `${idlePercent.toFixed(2)}% of a core`, ''],
-        ['server at rest, a console open', `${openPercent.toFixed(2)}% of a core`, ''],
+        ['script of the first page, compressed', `${(scriptBytes / 1024).toFixed(0)} KiB`, '', ''],
+        ['server at rest, no console', `${idlePercent.toFixed(2)}% of a core`, '', ''],
+        ['server at rest, a console open', `${openPercent.toFixed(2)}% of a core`, '', ''],
       ],
     ),
   ].join('\n\n')
