@@ -5,13 +5,15 @@ import type { Dialect } from './sql.ts'
 export const usage = `npm run bench -- letters [options]
   --only STORE   postgres or sqlite; default: both
   --letters LIST how many letters there are, from few to many; default: 1000,1000000
+  --runs N       runs of each on the same letters, median and half of their range are told; they share the calls (default 1)
   --large        23,000,000 letters too (PostgreSQL only; about 50 GB of disk)
   --quick        1,000 and 50,000 letters, fewer samples: to see that everything runs
   --write        write the result to docs/benchmarks.md
   --help`
 
 export interface Sizes {
-  /** Calls that are timed of everything that is read. */
+  readonly runs: number
+  /** Calls that are timed of everything that is read, in one run. */
   readonly samples: number
   /** Items of one round of deaths, and of one of completions. */
   readonly stormItems: number
@@ -38,6 +40,7 @@ export function readFlags(args: readonly string[]): Flags | null {
     options: {
       only: { type: 'string' },
       letters: { type: 'string' },
+      runs: { type: 'string', default: '1' },
       large: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
@@ -49,6 +52,9 @@ export function readFlags(args: readonly string[]): Flags | null {
   if (values.only !== undefined && only === undefined) {
     throw new Error(`--only: '${values.only}' is neither postgres nor sqlite\n\n${usage}`)
   }
+  const runs = Number(values.runs)
+  if (!Number.isInteger(runs) || runs < 1)
+    throw new Error(`--runs: '${values.runs}' is not a whole number above 0\n\n${usage}`)
   const expireAt = values.quick ? 50_000 : 1_000_000
   const counts = values.letters?.split(',').map(countOf) ?? [1_000, expireAt]
   return {
@@ -56,8 +62,14 @@ export function readFlags(args: readonly string[]): Flags | null {
     counts: { postgres: values.large ? [...counts, 23_000_000] : counts, sqlite: counts },
     expireAt,
     sizes: values.quick
-      ? { samples: 60, stormItems: 6_000, captureSeconds: 1, calmSeconds: 1 }
-      : { samples: 500, stormItems: 60_000, captureSeconds: 10, calmSeconds: 10 },
+      ? { runs, samples: Math.ceil(60 / runs), stormItems: 6_000, captureSeconds: 1, calmSeconds: 1 }
+      : {
+          runs,
+          samples: Math.ceil(500 / runs),
+          stormItems: 60_000,
+          captureSeconds: Math.ceil(10 / runs),
+          calmSeconds: 10,
+        },
     write: values.write,
   }
 }

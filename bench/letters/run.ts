@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { inChild } from '../fork.ts'
-import { Grounds, storeTitles } from '../grounds.ts'
+import { Grounds } from '../grounds.ts'
 import { writeLetters } from '../page.ts'
 import { table } from '../report.ts'
 import type { ServerFlags } from '../servers/postgres.ts'
@@ -45,7 +45,7 @@ export async function benchLetters(
           sizes.push({ letters, outcome: null })
         }
       }
-      tables.push(storeTable(storeTitles[store], sizes), ...planTexts(sizes))
+      tables.push(storeTable(store, sizes), ...planTexts(sizes))
     }
   } finally {
     await grounds.close()
@@ -79,10 +79,13 @@ function measure(
   )
 }
 
+const runs = ({ runs: many }: Flags['sizes']): string =>
+  many === 1 ? 'One run' : `${many} runs on the same letters, median ± half of the range,`
+
 const notes = ({ sizes }: Flags): string =>
   [
-    `${sizes.samples} calls of everything that is read, one after the other; pages of 50. Letters of 20 places and 200 errors, 60% of them pending, payload of 140 bytes.`,
-    `Deaths and completions: ${sizes.stormItems} items a round, by 1,000, four consumers, in turns, median of three; every death is a letter, its counts and its history.`,
+    `${runs(sizes)} of ${sizes.samples} calls of everything that is read, one after the other, and of captures for ${sizes.captureSeconds} s; pages of 50. Letters of 20 places and 200 errors, 60% of them pending, payload of 140 bytes.`,
+    `Deaths and completions: ${sizes.stormItems} items a round, by 1,000, four consumers, in turns, three rounds; every death is a letter, its counts and its history.`,
     'Growth is the value with the most letters over that with the fewest. The writer beside the bulk expiry produces single items, one after the other.',
     'Clients and servers share the cores. After every run the counts were compared with COUNT, for every drawer and status.',
   ]
