@@ -1,10 +1,11 @@
 /** The command line of the benchmark. */
 import { parseArgs } from 'node:util'
+import { serverUsage } from './servers/postgres.ts'
 import { isSystemName, type SystemName, systemNames } from './systems/index.ts'
 import { type Sizes, type WorkloadName, workloadNames } from './task.ts'
 
 export const usage = `npm run bench -- [options]
-npm run bench -- letters [options]   what letters cost, few and many; see letters --help
+npm run bench -- PART [options]      letters, outbox, webhooks, kafka, redrive or console; see PART --help
   --only LIST          systems and workloads, comma-separated; default: all
                        systems:   ${systemNames.join(', ')}
                        workloads: ${workloadNames.join(', ')}
@@ -14,7 +15,9 @@ npm run bench -- letters [options]   what letters cost, few and many; see letter
   --idle-transaction   hold a transaction open in another session during the soak
   --quick              15,000 items, soak 9 s, shorter everything
   --write              write the result to docs/benchmarks.md
-  --help`
+  --help
+All benchmarks also take:
+${serverUsage}`
 
 export interface Flags {
   readonly systems: readonly SystemName[]

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Dialect } from './letters/sql.ts'
 import { machineFacts } from './machine.ts'
-import { type PostgresServer, startPostgres } from './servers/postgres.ts'
+import { type PostgresServer, type ServerFlags, startPostgres } from './servers/postgres.ts'
 
 /** The stores as people call them. */
 export const storeTitles: Readonly<Record<Dialect, string>> = { postgres: 'PostgreSQL', sqlite: 'SQLite' }
@@ -23,13 +23,13 @@ export class Grounds {
     this.#postgres = postgres
   }
 
-  static async open(stores: readonly Dialect[]): Promise<Grounds> {
+  static async open(stores: readonly Dialect[], server: ServerFlags): Promise<Grounds> {
     const folder = await mkdtemp(join(tmpdir(), 'bartleby-bench-'))
     // The database server runs as another user when this one is root.
     await chmod(folder, 0o755)
     process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
     const facts = machineFacts(folder)
-    const postgres = stores.includes('postgres') ? await startPostgres(folder) : null
+    const postgres = stores.includes('postgres') ? await startPostgres(folder, server) : null
     if (postgres !== null) facts.push(['PostgreSQL', `${postgres.version}; ${postgres.settings}`])
     return new Grounds(folder, facts, postgres)
   }

@@ -98,7 +98,8 @@ function procFile(processId: number, file: string): string {
   }
 }
 
-function peakRssMb(processId: number): number {
+/** The most that a process has taken so far. */
+export function peakRssMb(processId: number): number {
   return Number(/VmHWM:\s+(\d+) kB/.exec(procFile(processId, 'status'))?.[1] ?? 0) / 1024
 }
 

@@ -15,12 +15,19 @@ const columns: readonly Column[] = [
   rate('enqueue by 1,000 (/s)', 'enqueue'),
   rate('enqueue single, 16 callers (/s)', 'single'),
   rate('drain preloaded (/s)', 'drain'),
-  { ...rate('soak, first 10 s (/s)', 'soak'), value: (m) => m.soak?.firstPerSecond },
-  { ...rate('soak, last 10 s (/s)', 'soak'), value: (m) => m.soak?.lastPerSecond },
+  { ...rate('soak, at first (/s)', 'soak'), value: (m) => m.soak?.firstPerSecond },
+  { ...rate('soak, at last (/s)', 'soak'), value: (m) => m.soak?.lastPerSecond },
   { ...millis('latency p50 (ms)'), value: (m) => m.latency?.p50Ms },
   { ...millis('latency p99 (ms)'), value: (m) => m.latency?.p99Ms },
   rate('dead-letter storm (/s)', 'storm'),
 ]
+
+/** Beside nobody else's: who is slow from the beginning stays so. */
+const steadiness: Column = {
+  ...rate('soak, last : first', 'soak'),
+  value: (m) => (m.soak === undefined ? null : m.soak.lastPerSecond / m.soak.firstPerSecond),
+  show: (ratio) => `${(100 * ratio).toFixed(0)}%`,
+}
 
 const costs: readonly Column[] = [
   cost('WAL B/item, enqueue', 'enqueue', (m) => m.walBytesPerItem, 0),
@@ -56,7 +63,7 @@ export function report(
   notes: readonly string[],
 ): string {
   const sections = [
-    figuresTable(results, names, columns),
+    figuresTable(results, names, [...columns, steadiness]),
     ratiosTable(results, names),
     costsTable(results, names),
     table(

@@ -14,36 +14,43 @@ import { machineFacts } from './machine.ts'
 import { writeQueues } from './page.ts'
 import { report } from './report.ts'
 import { Results } from './results.ts'
-import { type PostgresServer, startPostgres } from './servers/postgres.ts'
+import { type PostgresServer, startPostgres, takeServerFlags } from './servers/postgres.ts'
 import { redisVersion, withRedis } from './servers/redis.ts'
 import { systems } from './systems/index.ts'
-import type { Measurement, Task } from './task.ts'
+import { longSoakSeconds, type Measurement, type Task } from './task.ts'
 
 const runTimeoutMs = 15 * 60_000
 
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
 
-const args = process.argv.slice(2)
-if (args[0] === 'letters') {
-  process.exitCode = await (await import('./letters/run.ts')).benchLetters(args.slice(1), interrupted.signal)
-} else if (args[0] === 'outbox') {
-  process.exitCode = await (await import('./outbox/run.ts')).benchOutbox(args.slice(1), interrupted.signal)
-} else if (args[0] === 'webhooks') {
-  process.exitCode = await (await import('./webhooks/run.ts')).benchWebhooks(
-    args.slice(1),
-    interrupted.signal,
-  )
-} else if (args[0] === 'kafka') {
-  process.exitCode = await (await import('./kafka/run.ts')).benchKafka(args.slice(1), interrupted.signal)
-} else if (args[0] === 'redrive') {
-  process.exitCode = await (await import('./redrive/run.ts')).benchRedrive(args.slice(1), interrupted.signal)
-} else if (args[0] === 'console') {
-  process.exitCode = await (await import('./console/run.ts')).benchConsole(args.slice(1), interrupted.signal)
-} else {
-  const flags = readFlags(args)
-  if (flags === null) console.log(usage)
-  else process.exitCode = await bench(flags)
+const { server, rest: args } = takeServerFlags(process.argv.slice(2))
+const [part = '', ...others] = args
+const given = [others, interrupted.signal, server] as const
+switch (part) {
+  case 'letters':
+    process.exitCode = await (await import('./letters/run.ts')).benchLetters(...given)
+    break
+  case 'outbox':
+    process.exitCode = await (await import('./outbox/run.ts')).benchOutbox(...given)
+    break
+  case 'webhooks':
+    process.exitCode = await (await import('./webhooks/run.ts')).benchWebhooks(...given)
+    break
+  case 'kafka':
+    process.exitCode = await (await import('./kafka/run.ts')).benchKafka(...given)
+    break
+  case 'redrive':
+    process.exitCode = await (await import('./redrive/run.ts')).benchRedrive(...given)
+    break
+  case 'console':
+    process.exitCode = await (await import('./console/run.ts')).benchConsole(...given)
+    break
+  default: {
+    const flags = readFlags(args)
+    if (flags === null) console.log(usage)
+    else process.exitCode = await bench(flags)
+  }
 }
 
 async function bench({ systems: asked, workloads, runs, sizes, write }: Flags): Promise<number> {
@@ -56,7 +63,7 @@ async function bench({ systems: asked, workloads, runs, sizes, write }: Flags): 
   await chmod(root, 0o755)
   process.once('exit', () => rmSync(root, { recursive: true, force: true }))
   const facts = machineFacts(root)
-  const postgres = await startPostgres(root)
+  const postgres = await startPostgres(root, server)
   try {
     for (const workload of workloads) {
       for (let run = 1; run <= runs; run++) {
@@ -94,7 +101,7 @@ async function bench({ systems: asked, workloads, runs, sizes, write }: Flags): 
     ],
   )
   const notes = [
-    `${runs} runs each, median ± half of the range; ${sizes.items} items, payload of 140 bytes, no-op consumer; soak ${sizes.soakSeconds} s` +
+    `${runs} runs each, median ± half of the range; ${sizes.items} items, payload of 140 bytes, no-op consumer; soak ${sizes.soakSeconds} s, ${soakCompared(sizes)} compared` +
       `${sizes.idleTransaction ? ' with an idle transaction held open' : ''}; latency at 100 items/s.`,
     'Clients and servers share the cores. Books were balanced after every run: sent = done + dead + waiting, nothing delivered twice.',
     'Redis may lose its last second in a crash; PostgreSQL and SQLite lose nothing that was acknowledged.',
@@ -103,6 +110,11 @@ async function bench({ systems: asked, workloads, runs, sizes, write }: Flags): 
   console.log(text)
   if (write) await writeQueues(text)
   return results.failures.length === 0 ? 0 : 1
+}
+
+function soakCompared({ soakSeconds }: Flags['sizes']): string {
+  const isLong = soakSeconds >= longSoakSeconds
+  return isLong ? 'first and last minute by the median of their seconds' : 'first and last ten seconds'
 }
 
 /** One run of one workload on one system, with fresh stores. */

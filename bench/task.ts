@@ -4,6 +4,9 @@ import type { SystemName } from './systems/index.ts'
 export const workloadNames = ['enqueue', 'single', 'drain', 'soak', 'latency', 'storm'] as const
 export type WorkloadName = (typeof workloadNames)[number]
 
+/** From here on minutes are compared, by the median of their seconds. */
+export const longSoakSeconds = 600
+
 export interface Sizes {
   /** Items of enqueue, drain and storm. */
   readonly items: number

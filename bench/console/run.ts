@@ -7,9 +7,13 @@ import { loadLetters } from '../letters/load.ts'
 import type { Dialect } from '../letters/sql.ts'
 import { writePart } from '../page.ts'
 import { table } from '../report.ts'
+import type { ServerFlags } from '../servers/postgres.ts'
 import { type Flags, readFlags, usage } from './flags.ts'
 import { launchBrowser, type PageTime, scriptBytes, timePages } from './pages.ts'
 import { startServer } from './server.ts'
+
+/** The median of opening the first page. */
+const MOST_MS = 700
 
 interface Outcome {
   readonly store: Dialect
@@ -21,13 +25,17 @@ interface Outcome {
 }
 
 /** Runs the benchmark that the arguments ask for; gives the exit code. */
-export async function benchConsole(args: readonly string[], signal: AbortSignal): Promise<number> {
+export async function benchConsole(
+  args: readonly string[],
+  signal: AbortSignal,
+  server: ServerFlags,
+): Promise<number> {
   const flags = readFlags(args)
   if (flags === null) {
     console.log(usage)
     return 0
   }
-  const grounds = await Grounds.open(flags.stores)
+  const grounds = await Grounds.open(flags.stores, server)
   const outcomes: Outcome[] = []
   try {
     for (const store of flags.stores) {
@@ -80,21 +88,23 @@ function outcomeTable(
 ): string {
   const rows = pages.map(({ name, ms }) => {
     const sorted = [...ms].sort((a, b) => a - b)
+    const middle = sorted[sorted.length >> 1] ?? Number.NaN
     return [
       `${name}: until it can be used`,
-      `${whole(sorted[sorted.length >> 1])} ms`,
+      `${whole(middle)} ms`,
       `${whole(sorted.at(-1))} ms`,
+      name.startsWith('overview') ? `≤ ${MOST_MS} ms ${middle <= MOST_MS ? 'met' : '**missed**'}` : '',
     ]
   })
   return [
     `### ${storeTitles[store]}, ${flags.letters.toLocaleString('en')} letters`,
     table(
-      ['', `median of ${flags.loads}`, 'worst'],
+      ['', `median of ${flags.loads}`, 'worst', 'goal'],
       [
         ...rows,
-        ['script of the first page, compressed', `${(scriptBytes / 1024).toFixed(0)} KiB`, ''],
-        ['server at rest, no console', `${idlePercent.toFixed(2)}% of a core`, ''],
-        ['server at rest, a console open', `${openPercent.toFixed(2)}% of a core`, ''],
+        ['script of the first page, compressed', `${(scriptBytes / 1024).toFixed(0)} KiB`, '', ''],
+        ['server at rest, no console', `${idlePercent.toFixed(2)}% of a core`, '', ''],
+        ['server at rest, a console open', `${openPercent.toFixed(2)}% of a core`, '', ''],
       ],
     ),
   ].join('\n\n')

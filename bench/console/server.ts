@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { serverNodeFlags } from '../servers/bartleby.ts'
 
 const root = join(import.meta.dirname, '../..')
 const READY = /bartleby listening on (\S+)/
@@ -18,7 +19,8 @@ export interface Server {
 }
 
 export async function startServer(store: string): Promise<Server> {
-  const child = spawn('node', ['bin/bartleby.js', 'serve', '--port', '0', '--store', store], {
+  const command = ['bin/bartleby.js', 'serve', '--port', '0', '--store', store]
+  const child = spawn('node', [...serverNodeFlags, ...command], {
     cwd: root,
     env: { ...process.env, BARTLEBY_LOG_LEVEL: 'silent' },
     stdio: ['ignore', 'pipe', 'inherit'],

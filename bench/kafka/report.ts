@@ -4,7 +4,7 @@ import type { Rate, Times } from './task.ts'
 
 export type Line = readonly [what: string, figure: string, beside: string, ratio: string, goal: string]
 
-const INTAKE_SHARE = 0.4
+const INTAKE_SHARE = 0.5
 const PREVIEW_MS = 20
 const PREVIEW_AT = 1_000_000
 const PROCESS_MS = 50
@@ -28,7 +28,7 @@ export function intakeLines(store: string, rates: readonly Rate[], bare: readonl
       perSecond(rate),
       `bare loop ${perSecond(floor)}`,
       `${(share * 100).toFixed(0)}%`,
-      judged('≥ 40%', share >= INTAKE_SHARE),
+      judged('≥ 50%', share >= INTAKE_SHARE),
     ],
     [
       `${store}: memory of intake, at most`,

@@ -10,6 +10,8 @@ import { Grounds, storeTitles } from '../grounds.ts'
 import type { Dialect } from '../letters/sql.ts'
 import { writePart } from '../page.ts'
 import { table } from '../report.ts'
+import { serverNodeFlags } from '../servers/bartleby.ts'
+import type { ServerFlags } from '../servers/postgres.ts'
 import { timePreviews, timeProcessing, untilTakenIn, withServer } from './calls.ts'
 import { deadEvents } from './events.ts'
 import { type Flags, readFlags, usage } from './flags.ts'
@@ -22,14 +24,18 @@ const WRITE_BATCH = 500
 const WARM_UP = 30
 
 /** Runs the benchmark that the arguments ask for; gives the exit code. */
-export async function benchKafka(args: readonly string[], signal: AbortSignal): Promise<number> {
+export async function benchKafka(
+  args: readonly string[],
+  signal: AbortSignal,
+  server: ServerFlags,
+): Promise<number> {
   const flags = readFlags(args)
   if (flags === null) {
     console.log(usage)
     return 0
   }
   const broker = await startBroker()
-  const grounds = await Grounds.open(flags.stores)
+  const grounds = await Grounds.open(flags.stores, server)
   try {
     const bench = new KafkaBench(flags, grounds, broker, signal)
     const lines: Line[] = []
@@ -142,6 +148,7 @@ class KafkaBench {
     const rate = await inChild<Rate>(join(import.meta.dirname, 'child.ts'), task, {
       signal: this.#signal,
       onText: (text) => process.stderr.write(text),
+      ...(task.act === 'intake' && { nodeFlags: serverNodeFlags }),
     })
     console.error(`${task.act}: ${Math.round(rate.perSecond)}/s, ${Math.round(rate.peakRssMb)} MB`)
     return rate

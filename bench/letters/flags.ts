@@ -4,13 +4,16 @@ import type { Dialect } from './sql.ts'
 
 export const usage = `npm run bench -- letters [options]
   --only STORE   postgres or sqlite; default: both
+  --letters LIST how many letters there are, from few to many, and nothing is expired at the end; default: 1000,1000000
+  --runs N       runs of each on the same letters, median and half of their range are told; they share the calls (default 1)
   --large        23,000,000 letters too (PostgreSQL only; about 50 GB of disk)
   --quick        1,000 and 50,000 letters, fewer samples: to see that everything runs
   --write        write the result to docs/benchmarks.md
   --help`
 
 export interface Sizes {
-  /** Calls that are timed of everything that is read. */
+  readonly runs: number
+  /** Calls that are timed of everything that is read, in one run. */
   readonly samples: number
   /** Items of one round of deaths, and of one of completions. */
   readonly stormItems: number
@@ -22,8 +25,8 @@ export interface Flags {
   readonly stores: readonly Dialect[]
   /** How many letters there are, from few to many. */
   readonly counts: Readonly<Record<Dialect, readonly number[]>>
-  /** All pending letters are expired at this size. */
-  readonly expireAt: number
+  /** All pending letters are expired at this size, if at any. */
+  readonly expireAt: number | null
   readonly sizes: Sizes
   readonly write: boolean
 }
@@ -36,6 +39,8 @@ export function readFlags(args: readonly string[]): Flags | null {
     args: [...args],
     options: {
       only: { type: 'string' },
+      letters: { type: 'string' },
+      runs: { type: 'string', default: '1' },
       large: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
@@ -47,15 +52,31 @@ export function readFlags(args: readonly string[]): Flags | null {
   if (values.only !== undefined && only === undefined) {
     throw new Error(`--only: '${values.only}' is neither postgres nor sqlite\n\n${usage}`)
   }
-  const expireAt = values.quick ? 50_000 : 1_000_000
-  const counts = [1_000, expireAt]
+  const runs = Number(values.runs)
+  if (!Number.isInteger(runs) || runs < 1)
+    throw new Error(`--runs: '${values.runs}' is not a whole number above 0\n\n${usage}`)
+  const many = values.quick ? 50_000 : 1_000_000
+  const counts = values.letters?.split(',').map(countOf) ?? [1_000, many]
   return {
     stores: only === undefined ? stores : [only],
     counts: { postgres: values.large ? [...counts, 23_000_000] : counts, sqlite: counts },
-    expireAt,
+    expireAt: values.letters === undefined ? many : null,
     sizes: values.quick
-      ? { samples: 60, stormItems: 6_000, captureSeconds: 1, calmSeconds: 1 }
-      : { samples: 500, stormItems: 60_000, captureSeconds: 10, calmSeconds: 10 },
+      ? { runs, samples: Math.ceil(60 / runs), stormItems: 6_000, captureSeconds: 1, calmSeconds: 1 }
+      : {
+          runs,
+          samples: Math.ceil(500 / runs),
+          stormItems: 60_000,
+          captureSeconds: Math.ceil(10 / runs),
+          calmSeconds: 10,
+        },
     write: values.write,
   }
+}
+
+function countOf(text: string): number {
+  const count = Number(text.replaceAll('_', ''))
+  if (!Number.isInteger(count) || count < 1_000)
+    throw new Error(`--letters: '${text}' is no whole number from 1,000 on\n\n${usage}`)
+  return count
 }

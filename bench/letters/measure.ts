@@ -3,9 +3,40 @@
 /** One line of the report at one size. `name` is the line, so it is the same at every size. */
 export interface Figure {
   readonly name: string
-  readonly unit: 'ms' | '/s' | '%' | 's' | 'letters'
+  readonly unit: 'ms' | '/s' | '%' | 's' | 'MB' | 'letters'
   readonly value: number
+  /** Of several runs; `value` is their median then. */
+  readonly spread?: number
 }
+
+/** The median of some runs, and half of their range as a share of it. */
+export interface Middle {
+  readonly median: number
+  readonly spread: number
+}
+
+/** Null when there was no run. */
+export function middleOf<T>(runs: readonly T[] | undefined, value: (figure: T) => number): Middle | null {
+  const values = rising((runs ?? []).map(value))
+  const [least] = values
+  const most = values.at(-1)
+  if (least === undefined || most === undefined) return null
+  const middle = median(values)
+  return { median: middle, spread: middle === 0 ? 0 : (most - least) / 2 / middle }
+}
+
+/** One figure for each name: the middle of those that were taken more than once. */
+export function middles(figures: readonly Figure[]): Figure[] {
+  return [...Map.groupBy(figures, ({ name }) => name).values()].flatMap((runs) => {
+    const middle = middleOf(runs, ({ value }) => value)
+    const [first] = runs
+    if (first === undefined || middle === null) return []
+    return runs.length === 1 ? first : { ...first, value: middle.median, spread: middle.spread }
+  })
+}
+
+/** What takes more than so many times as long as with the fewest letters is not flat. */
+export const MOST_GROWTH = 2
 
 /** Calls before the first that is measured: statements prepared, pages cached, code compiled. */
 const warmUpCalls = 30

@@ -29,21 +29,43 @@ const filters: readonly (readonly [name: string, filter: Filter])[] = [
   ['search, no hit', { q: words.none }],
 ]
 
-export async function measureReads({ letters }: Office, samples: number): Promise<Figure[]> {
-  const figures = [
-    ...spread('counts', await timed(samples, () => letters.ledger.counts()), 0.99),
-    ...spread('first page', await timed(samples, () => letters.list({}, { limit })), 0.95),
-    ...spread('deep page (100th on)', await deepPages(letters, samples), 0.95),
+/** A call that is measured. */
+export interface Read {
+  readonly name: string
+  readonly high: 0.95 | 0.99
+  call(at: number): Promise<unknown>
+}
+
+/** All calls that are measured; so many deep pages are looked up. */
+export async function readsOf({ letters }: Office, deepPages: number): Promise<Read[]> {
+  const deep = await deepTokens(letters, deepPages)
+  const page = (name: string, filter: Filter): Read => ({
+    name,
+    high: 0.95,
+    call: () => letters.list(filter, { limit }),
+  })
+  return [
+    { name: 'counts', high: 0.99, call: () => letters.ledger.counts() },
+    page('first page', {}),
+    {
+      name: 'deep page (100th on)',
+      high: 0.95,
+      call: (at) => letters.list({}, { limit, continuationToken: deep[at % deep.length] ?? null }),
+    },
+    ...filters.map(([name, filter]) => page(name, filter)),
+    { name: 'signatures', high: 0.95, call: () => letters.ledger.signatures() },
   ]
-  for (const [name, filter] of filters) {
-    figures.push(...spread(name, await timed(samples, () => letters.list(filter, { limit })), 0.95))
-  }
-  figures.push(...spread('signatures', await timed(samples, () => letters.ledger.signatures()), 0.95))
+}
+
+export async function measureReads(office: Office, samples: number): Promise<Figure[]> {
+  const figures: Figure[] = []
+  for (const { name, high, call } of await readsOf(office, samples))
+    figures.push(...spread(name, await timed(samples, call), high))
   return figures
 }
 
-/** Walks to the deep pages, then times them one by one. */
-async function deepPages(letters: Office['letters'], samples: number): Promise<number[]> {
+/** Walks to the deep pages. */
+async function deepTokens(letters: Office['letters'], pages: number): Promise<string[]> {
   const tokens: string[] = []
   let token: string | null = null
   do {
@@ -53,9 +75,6 @@ async function deepPages(letters: Office['letters'], samples: number): Promise<n
     )
     token = page.continuationToken
     if (token !== null) tokens.push(token)
-  } while (token !== null && tokens.length < deepFrom + samples)
-  const deep = tokens.slice(Math.min(deepFrom, Math.floor(tokens.length / 2)))
-  return timed(samples, (at) =>
-    letters.list({}, { limit, continuationToken: deep[at % deep.length] ?? null }),
-  )
+  } while (token !== null && tokens.length < deepFrom + pages)
+  return tokens.slice(Math.min(deepFrom, Math.floor(tokens.length / 2)))
 }

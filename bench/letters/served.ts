@@ -1,7 +1,9 @@
 /** What goes over HTTP, with the published client: reading, and capturing what died elsewhere. */
 import { LetterClient } from '../../src/client/index.ts'
+import { peakRssMb } from '../meter.ts'
 import { startBartleby } from '../servers/bartleby.ts'
 import { payload } from '../system.ts'
+import type { Sizes } from './flags.ts'
 import { type Figure, spread, timed } from './measure.ts'
 
 const callers = 16
@@ -9,16 +11,27 @@ const callers = 16
 const batchCallers = 4
 const batchSize = 1_000
 
-export async function measureServed(store: string, samples: number, seconds: number): Promise<Figure[]> {
+/** What is read comes first: it is measured with the letters that were loaded. */
+export async function measureServed(
+  store: string,
+  { runs, samples, captureSeconds }: Sizes,
+): Promise<Figure[]> {
   const server = await startBartleby(store)
   try {
     const letters = new LetterClient({ url: server.url, fetch: server.fetch })
-    return [
-      ...spread('counts over HTTP', await timed(samples, () => letters.counts()), 0.99),
-      ...spread('first page over HTTP', await timed(samples, () => letters.list({ limit: 50 })), 0.95),
-      await captureRate(letters, seconds),
-      await batchRate(letters, seconds),
-    ]
+    const figures: Figure[] = []
+    for (let run = 0; run < runs; run++) {
+      figures.push(
+        ...spread('counts over HTTP', await timed(samples, () => letters.counts()), 0.99),
+        ...spread('first page over HTTP', await timed(samples, () => letters.list({ limit: 50 })), 0.95),
+      )
+    }
+    for (let run = 0; run < runs; run++) {
+      figures.push(await captureRate(letters, run, captureSeconds))
+      figures.push(await batchRate(letters, run, captureSeconds))
+    }
+    figures.push({ name: 'peak RSS of the server', unit: 'MB', value: peakRssMb(server.pid ?? 0) })
+    return figures
   } finally {
     await server.stop()
   }
@@ -32,17 +45,19 @@ const report = (sourceId: string, n: number) => ({
   errorClass: 'TimeoutError',
 })
 
-async function captureRate(letters: LetterClient, seconds: number): Promise<Figure> {
+async function captureRate(letters: LetterClient, run: number, seconds: number): Promise<Figure> {
   const value = await rateOf(callers, seconds, async (caller, n) => {
-    await letters.capture(report(`bench-${caller}-${n}`, n))
+    await letters.capture(report(`bench-${run}-${caller}-${n}`, n))
     return 1
   })
   return { name: `captures over HTTP, ${callers} callers`, unit: '/s', value }
 }
 
-async function batchRate(letters: LetterClient, seconds: number): Promise<Figure> {
+async function batchRate(letters: LetterClient, run: number, seconds: number): Promise<Figure> {
   const value = await rateOf(batchCallers, seconds, async (caller, n) => {
-    const reports = Array.from({ length: batchSize }, (_, i) => report(`batch-${caller}-${n}-${i}`, n + i))
+    const reports = Array.from({ length: batchSize }, (_, i) =>
+      report(`batch-${run}-${caller}-${n}-${i}`, n + i),
+    )
     const { created } = await letters.captureMany(reports)
     if (created !== batchSize) throw new Error(`${created} of ${batchSize} letters were created`)
     return created

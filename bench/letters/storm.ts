@@ -4,7 +4,7 @@
  */
 import type { Office } from '../../src/index.ts'
 import { payload } from '../system.ts'
-import { type Figure, median } from './measure.ts'
+import type { Figure } from './measure.ts'
 
 const queueName = 'storm'
 const deadQueue = 'storm-dead'
@@ -15,29 +15,31 @@ const warmUpItems = 4_000
 
 type Ending = 'complete' | 'die'
 
+/** Figures of every round. */
 export async function measureStorm({ queues }: Office, items: number): Promise<Figure[]> {
   const settings = { leaseTimeout: '5m', expireTimeout: '24h', requestedPartitions: 1 }
   await queues.create({ ...settings, queueName: deadQueue })
   await queues.create({ ...settings, queueName, deadQueue })
-  const rates: Record<Ending, number[]> = { complete: [], die: [] }
+  const figures: Figure[] = []
   for (let round = 0; round <= rounds; round++) {
-    for (const ending of ['complete', 'die'] as const) {
-      const count = round === 0 ? warmUpItems : items
+    const count = round === 0 ? warmUpItems : items
+    const rate = async (ending: Ending): Promise<number> => {
       await produce(queues, count)
-      const perSecond = await settle(queues, ending, count)
-      if (round > 0) rates[ending].push(perSecond)
+      return settle(queues, ending, count)
     }
+    const completed = await rate('complete')
+    const died = await rate('die')
+    if (round === 0) continue
+    figures.push(
+      { name: 'queue completions', unit: '/s', value: completed },
+      { name: 'queue deaths (captures)', unit: '/s', value: died },
+      { name: 'deaths : completions', unit: '%', value: (100 * died) / completed },
+    )
   }
   const dead = rounds * items + warmUpItems
   const [part] = (await queues.stats(deadQueue)).partitions
   if (part?.total !== dead) throw new Error(`${dead} items died and ${part?.total} lie in the dead queue`)
-  const completed = median(rates.complete)
-  const died = median(rates.die)
-  return [
-    { name: 'queue completions', unit: '/s', value: completed },
-    { name: 'queue deaths (captures)', unit: '/s', value: died },
-    { name: 'deaths : completions', unit: '%', value: (100 * died) / completed },
-  ]
+  return figures
 }
 
 async function produce(queues: Office['queues'], count: number): Promise<void> {

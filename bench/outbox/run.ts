@@ -8,6 +8,7 @@ import { Grounds, storeTitles } from '../grounds.ts'
 import { installPeers } from '../install.ts'
 import type { Dialect } from '../letters/sql.ts'
 import { table } from '../report.ts'
+import type { ServerFlags } from '../servers/postgres.ts'
 import { type Flags, readFlags, type Sizes, usage } from './flags.ts'
 import { writeOutbox } from './page.ts'
 import { dispatchRuns, nameOf } from './plan.ts'
@@ -16,14 +17,18 @@ import { StoreResults } from './results.ts'
 import type { Answers, Orders } from './task.ts'
 
 /** Runs the benchmark that the arguments ask for; gives the exit code. */
-export async function benchOutbox(args: readonly string[], signal: AbortSignal): Promise<number> {
+export async function benchOutbox(
+  args: readonly string[],
+  signal: AbortSignal,
+  server: ServerFlags,
+): Promise<number> {
   const flags = readFlags(args)
   if (flags === null) {
     console.log(usage)
     return 0
   }
   const versions = await installPeers()
-  const grounds = await Grounds.open(flags.stores)
+  const grounds = await Grounds.open(flags.stores, server)
   const facts = [...grounds.facts]
   if (flags.stores.includes('postgres'))
     facts.push(['peer', `pg-transactional-outbox ${versions['pg-transactional-outbox']}`])

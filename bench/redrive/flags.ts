@@ -6,6 +6,7 @@ export const usage = `npm run bench -- redrive [options]
   --store STORE    postgres or sqlite; default: both
   --part PART      run, keyed, sources, live, cancel or rate; default: all
   --letters COUNT  how many are planned and sent in 'run'; default: 1,000,000 on PostgreSQL, 200,000 on SQLite
+  --runs N         runs of 'run' and 'keyed', in turns with bare SQL; median and half of their range are told (default 1)
   --quick          small numbers: to see that everything runs
   --write          write the result to docs/benchmarks.md; a store that was not measured stays there as it is
   --help`
@@ -27,6 +28,7 @@ export interface Sizes {
 export interface Flags {
   readonly stores: readonly Dialect[]
   readonly parts: readonly Part[]
+  readonly runs: number
   readonly sizes: Readonly<Record<Dialect, Sizes>>
   readonly write: boolean
 }
@@ -63,6 +65,7 @@ export function readFlags(args: readonly string[]): Flags | null {
       store: { type: 'string' },
       part: { type: 'string' },
       letters: { type: 'string' },
+      runs: { type: 'string' },
       quick: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -73,12 +76,13 @@ export function readFlags(args: readonly string[]): Flags | null {
     throw new Error(`--write: a store is written with all of its parts, leave out --part\n\n${usage}`)
   const store = oneOf('store', stores, values.store)
   const part = oneOf('part', parts, values.part)
-  const run = countOf('letters', values.letters)
+  const run = countOf('letters', values.letters, 1_000)
   const sized = (sizes: Sizes): Sizes =>
     run === undefined ? sizes : { ...sizes, letters: { ...sizes.letters, run } }
   return {
     stores: store === undefined ? stores : [store],
     parts: part === undefined ? parts : [part],
+    runs: countOf('runs', values.runs, 1) ?? 1,
     sizes: {
       postgres: sized(values.quick ? quickSizes : usual.postgres),
       sqlite: sized(values.quick ? quickSizes : usual.sqlite),
@@ -94,10 +98,12 @@ function oneOf<T extends string>(flag: string, allowed: readonly T[], given: str
   return found
 }
 
-function countOf(flag: string, given: string | undefined): number | undefined {
+function countOf(flag: string, given: string | undefined, least: number): number | undefined {
   if (given === undefined) return undefined
   const count = Number(given.replaceAll(/[_,]/g, ''))
-  if (!Number.isInteger(count) || count < 1_000)
-    throw new Error(`--${flag}: '${given}' is no whole number from 1,000 on\n\n${usage}`)
+  if (!Number.isInteger(count) || count < least)
+    throw new Error(
+      `--${flag}: '${given}' is no whole number from ${least.toLocaleString('en')} on\n\n${usage}`,
+    )
   return count
 }

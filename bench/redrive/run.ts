@@ -8,6 +8,8 @@ import { Grounds, storeTitles } from '../grounds.ts'
 import type { Dialect } from '../letters/sql.ts'
 import { writeSections } from '../page.ts'
 import { table } from '../report.ts'
+import { serverNodeFlags } from '../servers/bartleby.ts'
+import type { ServerFlags } from '../servers/postgres.ts'
 import { type Flags, type Part, readFlags, usage } from './flags.ts'
 import { lettersOfRate } from './rate.ts'
 import {
@@ -20,21 +22,32 @@ import {
   runLines,
   sourceLines,
 } from './report.ts'
-import { type Answers, type Source, type SourceFigure, sources, type Task, type TaskOf } from './task.ts'
+import {
+  type Answers,
+  type BareFigure,
+  type RunFigure,
+  type Source,
+  type SourceFigure,
+  sources,
+  type Task,
+  type TaskOf,
+} from './task.ts'
 
 const KEYS = 1_000
 const RATE = 500
-/** As `npm start` runs a server. */
-const SERVER_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=30']
 
 /** Runs the benchmark that the arguments ask for; gives the exit code. */
-export async function benchRedrive(args: readonly string[], signal: AbortSignal): Promise<number> {
+export async function benchRedrive(
+  args: readonly string[],
+  signal: AbortSignal,
+  server: ServerFlags,
+): Promise<number> {
   const flags = readFlags(args)
   if (flags === null) {
     console.log(usage)
     return 0
   }
-  const grounds = await Grounds.open(flags.stores)
+  const grounds = await Grounds.open(flags.stores, server)
   const bench = new RedriveBench(grounds, flags, signal)
   const sections: [title: string, text: string][] = []
   try {
@@ -83,22 +96,27 @@ class RedriveBench {
   }
 
   async #part(dialect: Dialect, part: Part): Promise<Line[]> {
+    const { runs } = this.#flags
     const { letters, liveSeconds, cancels, windowSeconds } = this.#flags.sizes[dialect]
     switch (part) {
       case 'run': {
-        const figure = await this.#onLetters(dialect, letters.run, null, (store) =>
-          this.#child({ act: 'run', store }),
-        )
-        const bare = await this.#grounds.onStore(dialect, (store) =>
-          this.#child({ act: 'bare', store, letters: letters.run }),
-        )
-        return runLines(dialect, figure, bare)
+        const figures: RunFigure[] = []
+        const bare: BareFigure[] = []
+        for (let run = 0; run < runs; run++) {
+          figures.push(await this.#run(dialect, letters.run, null))
+          bare.push(
+            await this.#grounds.onStore(dialect, (store) =>
+              this.#child({ act: 'bare', store, letters: letters.run }),
+            ),
+          )
+        }
+        return runLines(dialect, figures, bare)
       }
-      case 'keyed':
-        return keyedLines(
-          KEYS,
-          await this.#onLetters(dialect, letters.keyed, KEYS, (store) => this.#child({ act: 'run', store })),
-        )
+      case 'keyed': {
+        const figures: RunFigure[] = []
+        for (let run = 0; run < runs; run++) figures.push(await this.#run(dialect, letters.keyed, KEYS))
+        return keyedLines(KEYS, figures)
+      }
       case 'sources': {
         const figures = new Map<Source, SourceFigure>()
         for (const from of sources)
@@ -133,6 +151,10 @@ class RedriveBench {
     }
   }
 
+  #run(dialect: Dialect, letters: number, keys: number | null): Promise<RunFigure> {
+    return this.#onLetters(dialect, letters, keys, (store) => this.#child({ act: 'run', store }))
+  }
+
   /** Runs `work` with a store that has so many letters, all of them pending. */
   #onLetters<T>(
     dialect: Dialect,
@@ -150,16 +172,16 @@ class RedriveBench {
     const figure = await inChild<Answers[Act]>(join(import.meta.dirname, 'child.ts'), task, {
       signal: this.#signal,
       onText: (text) => process.stderr.write(text),
-      nodeFlags: task.act === 'load' || task.act === 'bare' ? [] : SERVER_FLAGS,
+      nodeFlags: task.act === 'load' || task.act === 'bare' ? [] : serverNodeFlags,
     })
     console.error(`  ${task.act}: ${JSON.stringify(figure)}`)
     return figure
   }
 }
 
-const notes = ({ sizes }: Flags): string =>
+const notes = ({ runs, sizes }: Flags): string =>
   [
-    `Letters of 20 errors, all pending, with payloads of 140 bytes, go back to one queue in one call of the library. Loaded by SQL, each measurement in a store and a process of its own, with the memory settings of \`npm start\`; one run of each.`,
+    `Letters of 20 errors, all pending, with payloads of 140 bytes, go back to one queue in one call of the library. Loaded by SQL, each measurement in a store and a process of its own, with the memory settings of \`npm start\`; ${runs === 1 ? 'one run of each' : `${runs} runs of each redrive without a rate, median ± half of the range, and what else is told is of the run in the middle`}.`,
     'Bare SQL: one connection, three tables with a primary key each, 1,000 letters to a transaction: copied to a queue, marked, and noted in a history. It asks nothing about a letter and counts nothing.',
     'The goal of a plan is 30 s for 1,000,000 letters, and that of `bartleby verify` 300 s, in proportion.',
     `Live traffic: four callers produce ten items, lease and complete them, without a pause; ${sizes.postgres.liveSeconds} s without a redrive and ${sizes.postgres.liveSeconds} s beside one, in three turns each. On PostgreSQL another server in another process carries the redrive out; on SQLite there is one server.`,

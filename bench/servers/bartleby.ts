@@ -6,6 +6,9 @@ import { Pool } from 'undici'
 import type { Fetch } from '../../src/client/index.ts'
 import { freePort } from './port.ts'
 
+/** What `npm start` gives Node, and what the command then sets by itself, for processes that stand for a server. */
+export const serverNodeFlags = ['--max-semi-space-size=4', '--heap-growing-percent=30'] as const
+
 const program = join(import.meta.dirname, '../../bin/bartleby.js')
 const startTimeoutMs = 20_000
 
@@ -31,7 +34,7 @@ export async function startBartleby(
     store,
     ...(config === undefined ? [] : ['--config', config]),
   ]
-  const server = spawn(process.execPath, [program, 'serve', ...flags], {
+  const server = spawn(process.execPath, [...serverNodeFlags, program, 'serve', ...flags], {
     env: { ...process.env, BARTLEBY_LOG_LEVEL: 'warn' },
     stdio: ['ignore', 'ignore', 'inherit'],
   })

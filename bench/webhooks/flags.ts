@@ -5,6 +5,7 @@ import type { Dialect } from '../letters/sql.ts'
 export const usage = `npm run bench -- webhooks [options]
   --store STORE  postgres or sqlite; default: both (--only is the same)
   --part PART    deliver, backlog, hang, dlq-status or bulk; default: all
+  --consumers N  so many consumers in deliver; default: 1, then 10, then 50
   --large        23,000,000 dead jobs too in dlq-status (PostgreSQL only; about 60 GB of disk), and 1,000,000 in bulk
   --quick        small numbers: to see that everything runs
   --write        write the result to docs/benchmarks.md; parts that were not measured stay there as they are
@@ -92,6 +93,7 @@ export function readFlags(args: readonly string[]): Flags | null {
       store: { type: 'string' },
       only: { type: 'string' },
       part: { type: 'string' },
+      consumers: { type: 'string' },
       large: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
@@ -101,7 +103,11 @@ export function readFlags(args: readonly string[]): Flags | null {
   if (values.help) return null
   const store = oneOf('store', stores, values.store) ?? oneOf('only', stores, values.only)
   const part = oneOf('part', parts, values.part)
-  const sizes = values.quick ? quick : usual
+  const given = values.quick ? quick : usual
+  const consumers = values.consumers === undefined ? given.consumers : [Number(values.consumers)]
+  if (!consumers.every((count) => Number.isInteger(count) && count > 0))
+    throw new Error(`--consumers: '${values.consumers}' is not a whole number above 0\n\n${usage}`)
+  const sizes = { ...given, consumers }
   const { dead } = sizes
   return {
     stores: store === undefined ? stores : [store],

@@ -1,9 +1,10 @@
 /** The tables of one part on one store: every figure beside what it is measured against, with its goal; then the books. */
+import { type Middle, middleOf } from '../letters/measure.ts'
 import { table } from '../report.ts'
 import type { Books } from './books.ts'
 import type { Part, Sizes } from './flags.ts'
 import { hangings, nameOfDeliver, nameOfHang } from './plan.ts'
-import { type Middle, middleOf, type StoreResults } from './results.ts'
+import type { StoreResults } from './results.ts'
 import type { DeliverFigure, Times } from './task.ts'
 
 type Line = readonly [what: string, figure: string, beside: string, ratio: string, goal: string]
@@ -49,6 +50,9 @@ const lines: Readonly<Record<Part, (results: StoreResults, sizes: Sizes) => Line
   bulk: bulkLines,
 }
 
+const JUDGED_CONSUMERS = 10
+const LEAST_DELIVERIES = 8_000
+
 function deliverLines({ deliver }: StoreResults): Line[] {
   return [...deliver].flatMap(([consumers, runs]) => {
     const name = nameOfDeliver(consumers)
@@ -66,7 +70,9 @@ function deliverLines({ deliver }: StoreResults): Line[] {
         spread(rate),
         `bare loop: ${spread(floor)}`,
         percent(rate.median / floor.median),
-        '',
+        consumers === JUDGED_CONSUMERS
+          ? judged(`≥ ${perSecond(LEAST_DELIVERIES)}`, rate.median >= LEAST_DELIVERIES)
+          : '',
       ],
       [`broadcasts meanwhile, ${name}`, spread(broadcasts), '', '', ''],
       [`broadcast to arrival, ${name}, p50`, way(({ p50Ms }) => p50Ms), at, '', ''],

@@ -1,5 +1,4 @@
 /** All that was measured on one store. */
-import { median, rising } from '../letters/measure.ts'
 import type {
   BacklogFigure,
   BulkAct,
@@ -8,12 +7,6 @@ import type {
   DlqStatusFigure,
   HangFigure,
 } from './task.ts'
-
-/** The median of some runs, and half of their range as a share of it. */
-export interface Middle {
-  readonly median: number
-  readonly spread: number
-}
 
 export class StoreResults {
   /** By the number of consumers, and by how many hang; one figure for each run. */
@@ -28,14 +21,4 @@ export class StoreResults {
 /** Adds one more run. */
 export function addRun<T>(runs: Map<number, T[]>, key: number, figure: T): void {
   runs.set(key, [...(runs.get(key) ?? []), figure])
-}
-
-/** Null when there was no run. */
-export function middleOf<T>(runs: readonly T[] | undefined, value: (figure: T) => number): Middle | null {
-  const values = rising((runs ?? []).map(value))
-  const [least] = values
-  const most = values.at(-1)
-  if (least === undefined || most === undefined) return null
-  const middle = median(values)
-  return { median: middle, spread: middle === 0 ? 0 : (most - least) / 2 / middle }
 }

@@ -8,6 +8,7 @@ import { Grounds, storeTitles } from '../grounds.ts'
 import type { Dialect } from '../letters/sql.ts'
 import { writeSections } from '../page.ts'
 import { table } from '../report.ts'
+import type { ServerFlags } from '../servers/postgres.ts'
 import { type Flags, type Part, readFlags, usage } from './flags.ts'
 import { notes } from './notes.ts'
 import { hangings, inTurns, nameOfDeliver, nameOfHang } from './plan.ts'
@@ -16,13 +17,17 @@ import { addRun, StoreResults } from './results.ts'
 import { type Answers, bulkActs, type Orders } from './task.ts'
 
 /** Runs the benchmark that the arguments ask for; gives the exit code. */
-export async function benchWebhooks(args: readonly string[], signal: AbortSignal): Promise<number> {
+export async function benchWebhooks(
+  args: readonly string[],
+  signal: AbortSignal,
+  server: ServerFlags,
+): Promise<number> {
   const flags = readFlags(args)
   if (flags === null) {
     console.log(usage)
     return 0
   }
-  const grounds = await Grounds.open(flags.stores)
+  const grounds = await Grounds.open(flags.stores, server)
   const sections: [title: string, text: string][] = []
   try {
     for (const part of flags.parts) {
