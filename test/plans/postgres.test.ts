@@ -49,8 +49,9 @@ const GENERIC: Readonly<Record<string, string>> = {
   'letterCounts.holding.anywhere': 'the same',
   'letterCounts.bySignature.anywhere': 'the same',
   'lying.holders': 'the same',
-  'history.remove':
-    'planned for its values: of limits that it does not know PostgreSQL expects a tenth of all rows',
+  'history.bySeries':
+    'planned for its values, which cost less: of a limit that it does not know PostgreSQL expects a tenth of all',
+  'letters.countInDrawers': 'the same',
   'redriveExceptions.count': 'wants all that one redrive left out, and that may be all there is',
 }
 
