@@ -17,7 +17,7 @@ import { Results } from './results.ts'
 import { type PostgresServer, startPostgres, takeServerFlags } from './servers/postgres.ts'
 import { redisVersion, withRedis } from './servers/redis.ts'
 import { systems } from './systems/index.ts'
-import { longSoakSeconds, type Measurement, type Task } from './task.ts'
+import { type Measurement, soakWindow, type Task } from './task.ts'
 
 const runTimeoutMs = 15 * 60_000
 
@@ -101,7 +101,7 @@ async function bench({ systems: asked, workloads, runs, sizes, write }: Flags): 
     ],
   )
   const notes = [
-    `${runs} runs each, median ± half of the range; ${sizes.items} items, payload of 140 bytes, no-op consumer; soak ${sizes.soakSeconds} s, ${soakCompared(sizes)} compared` +
+    `${runs} runs each, median ± half of the range; ${sizes.items} items, payload of 140 bytes, no-op consumer; soak ${sizes.soakSeconds} s, first and last ${soakWindow(sizes.soakSeconds)} s compared` +
       `${sizes.idleTransaction ? ' with an idle transaction held open' : ''}; latency at 100 items/s.`,
     'Clients and servers share the cores. Books were balanced after every run: sent = done + dead + waiting, nothing delivered twice.',
     'Redis may lose its last second in a crash; PostgreSQL and SQLite lose nothing that was acknowledged.',
@@ -110,11 +110,6 @@ async function bench({ systems: asked, workloads, runs, sizes, write }: Flags): 
   console.log(text)
   if (write) await writeQueues(text)
   return results.failures.length === 0 ? 0 : 1
-}
-
-function soakCompared({ soakSeconds }: Flags['sizes']): string {
-  const isLong = soakSeconds >= longSoakSeconds
-  return isLong ? 'first and last minute by the median of their seconds' : 'first and last ten seconds'
 }
 
 /** One run of one workload on one system, with fresh stores. */

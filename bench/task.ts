@@ -5,7 +5,11 @@ export const workloadNames = ['enqueue', 'single', 'drain', 'soak', 'latency', '
 export type WorkloadName = (typeof workloadNames)[number]
 
 /** From here on minutes are compared, by the median of their seconds. */
-export const longSoakSeconds = 600
+const longSoakSeconds = 600
+
+/** How much of a soak is compared at both of its ends. */
+export const soakWindow = (soakSeconds: number): number =>
+  soakSeconds >= longSoakSeconds ? 60 : Math.min(10, Math.floor(soakSeconds / 3))
 
 export interface Sizes {
   /** Items of enqueue, drain and storm. */

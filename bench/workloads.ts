@@ -4,7 +4,7 @@ import { Books } from './books.ts'
 import { median } from './letters/measure.ts'
 import type { Meter } from './meter.ts'
 import { type Consumer, type Ending, payload, payloads, type System } from './system.ts'
-import { longSoakSeconds, type Measurement, type Sizes, type WorkloadName } from './task.ts'
+import { type Measurement, type Sizes, soakWindow, type WorkloadName } from './task.ts'
 
 const batch = 1_000
 const warmUpItems = 4_000
@@ -91,9 +91,8 @@ const workloads: Record<WorkloadName, Workload> = {
     const measurement = await meter.finish(books.delivered - before)
     await settled(system, books)
     await consumer.stop()
-    const isLong = sizes.soakSeconds >= longSoakSeconds
-    const window = isLong ? 60 : Math.min(10, Math.floor(sizes.soakSeconds / 3))
-    const rate = isLong ? median : mean
+    const window = soakWindow(sizes.soakSeconds)
+    const rate = window === 60 ? median : mean
     // The first second is the start-up.
     return {
       ...measurement,

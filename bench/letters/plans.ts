@@ -1,6 +1,7 @@
 /** The plans of calls that take longer the more letters there are, as PostgreSQL carries them out in a session of the office. */
+import { createRequire } from 'node:module'
 import { setTimeout as pause } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { Office } from '../../src/index.ts'
 import { type Figure, MOST_GROWTH } from './measure.ts'
 import { readsOf } from './reads.ts'
@@ -62,8 +63,12 @@ export async function plansOf(
 /** What PostgreSQL tells the connections of this process beside its answers, from now on. */
 function hearNotices(): string[] {
   const heard: string[] = []
-  const { emit } = pg.Client.prototype
-  pg.Client.prototype.emit = function (this: pg.Client, event: string | symbol, ...args: unknown[]) {
+  // The driver of the office: peers bring one of their own, which is what this folder would get.
+  const { prototype }: typeof pg.Client = createRequire(import.meta.resolve('../../src/index.ts'))(
+    'pg',
+  ).Client
+  const { emit } = prototype
+  prototype.emit = function (this: pg.Client, event: string | symbol, ...args: unknown[]) {
     if (event === 'notice') heard.push(messageOf(args[0]))
     return Reflect.apply(emit, this, [event, ...args])
   }
