@@ -9,14 +9,18 @@ import type { RawRecord } from '../../../src/kafka/event.ts'
 import { reassign } from '../../../src/kafka/reassign.ts'
 import { readLetterById } from '../../../src/letters/detail.ts'
 import { newRegisters } from '../../../src/letters/drawers.ts'
-import { type Letter, letterId } from '../../../src/letters/letter.ts'
+import { type Letter, type LetterStatus, letterId } from '../../../src/letters/letter.ts'
 import { Letters } from '../../../src/letters/letters.ts'
+import { lockLetters } from '../../../src/letters/locked.ts'
 import type { FailureReport } from '../../../src/letters/report.ts'
 import { officeRuns } from '../../../src/letters/runs.ts'
+import { inOffice } from '../../../src/letters/work.ts'
 import { recordEngineQueues } from '../../../src/queues/engine-queues.ts'
 import { StoreQueues } from '../../../src/queues/queues.ts'
+import { settleJobs } from '../../../src/webhooks/settle-jobs.ts'
+import { Tallies } from '../../../src/webhooks/tallies.ts'
 import { JOB } from '../../../src/webhooks/webhook.ts'
-import { DeadJobStore } from '../../harness/dead-job-store.ts'
+import { claimOf, DeadJobStore } from '../../harness/dead-job-store.ts'
 import { KafkaStore } from '../../harness/kafka-store.ts'
 import { LetterStore } from '../../harness/letter-store.ts'
 import { OutboxOffice } from '../../harness/outbox-office.ts'
@@ -40,17 +44,27 @@ export interface DeathDesk {
   doomed(): Promise<Doomed>
   /** What a letter stands for is sent back, and about to die again. */
   sentBack(letter: Letter): Promise<Doomed>
-  /** The same after the letter was given up meanwhile; left out where nothing can die then. */
-  givenUp?(letter: Letter, status: 'Resolved' | 'Expired'): Promise<Doomed>
-  /** What a letter stands for is sent back, and done. Left out: nobody tells of it. */
+  /** The same although the letter was given up meanwhile, or nobody did anything with it. */
+  givenUp?(letter: Letter, status: LetterStatus): Promise<Doomed>
+  /** What a letter stands for was sent back by the office, and is done now. */
   confirmed?(letter: Letter): Promise<unknown>
-  /** A consumer of its dead queue, or its message itself, says that it is done. */
-  completed?(letter: Letter): Promise<unknown>
+  /** All that comes before a consumer of its dead queue, or its message itself, says that it is done; gives what says so. */
+  completed?(letter: Letter): Promise<() => Promise<unknown>>
   /** It turns out to come from another queue. */
   refiled?(letter: Letter): Promise<unknown>
   /** The users of its source erase it. */
   erased?(letter: Letter): Promise<unknown>
   close(): Promise<void>
+}
+
+/** What not every source has. */
+export type Hook = 'givenUp' | 'confirmed' | 'completed' | 'refiled' | 'erased'
+
+/** What a desk has, where its source does not say that it lacks it. */
+export function hookOf<H extends Hook>(desk: DeathDesk, hook: H): NonNullable<DeathDesk[H]> {
+  const found = desk[hook]
+  if (found === undefined) throw new Error(`the desk has no '${hook}', and does not say why`)
+  return found
 }
 
 const ids = sql('test.deaths.letters', 'SELECT id FROM bartleby.letters ORDER BY id', { bigints: true })
@@ -126,11 +140,8 @@ const queues =
         await letters.retry(letter, SENT)
         return leased()
       },
-      async confirmed(letter) {
-        await letters.retry(letter, SENT)
-        await completeAll(store, 'jobs')
-      },
-      completed: (letter) => completeAll(store, letter.deadQueue ?? ''),
+      confirmed: () => completeAll(store, 'jobs'),
+      completed: async (letter) => () => completeAll(store, letter.deadQueue ?? ''),
       async close() {
         await other.drain()
         await close()
@@ -160,13 +171,24 @@ const webhooks =
         await letters.retry(letter, SENT)
         return inFlight(xid(letter.sourceId))
       },
-      ...(type === 'pull' && {
-        async confirmed(letter: Letter) {
-          await letters.retry(letter, SENT)
-          for (const state of ['INFLIGHT', 'DELIVERED'])
-            await store.jobs.move(consumer, letter.sourceId, state, 0)
-        },
-      }),
+      async confirmed(letter) {
+        const id = xid(letter.sourceId)
+        if (type === 'pull') {
+          for (const state of ['INFLIGHT', 'DELIVERED']) await store.jobs.move(consumer, id, state, 0)
+          return
+        }
+        await store.take([id])
+        // As a courier settles what it delivered.
+        await inOffice(db, store.store.clock, 'test.delivered', async (work) => {
+          await lockLetters(work.tx, [letter.id])
+          const tallies = new Tallies()
+          const delivered = { to: JOB.delivered, dueAt: null, failure: null } as const
+          await settleJobs(work, store.registers, tallies, [
+            { id, claim: claimOf(id), letter: letter.id, ...delivered },
+          ])
+          tallies.write(work.tx)
+        })
+      },
       erased: ({ sourceId }) => store.jobs.erase(consumer, sourceId),
       close: () => store.close(),
     }
@@ -207,10 +229,17 @@ const outbox =
         await letters.retry(letter, SENT)
         return rejecting()
       },
-      async confirmed(letter) {
-        await letters.retry(letter, SENT)
+      async confirmed() {
         office.deliver = async () => {}
         await office.dispatch()
+      },
+      // It arrived, and before the office was told somebody made its letter pending again.
+      async completed(letter) {
+        await letters.retry(letter, SENT)
+        office.deliver = async () => {}
+        await office.deliverOnly()
+        await letters.change(letter, { status: 'Pending', notes: null, actor: 'nell' })
+        return () => office.clerk.reconcileNow()
       },
       close: () => office.close(),
     }
@@ -252,7 +281,8 @@ async function kafka(kind: StoreKind): Promise<DeathDesk> {
       const event = await store.again({ letterId: id })
       const minted = await store.publish(event)
       await store.restore(event)
-      await (status === 'Expired' ? store.expire(event) : store.discard(event))
+      if (status === 'Expired') await store.expire(event)
+      if (status === 'Resolved') await store.discard(event)
       clock.advance(1_000n)
       return read(store.record({ originalEventId: minted }))
     },
@@ -283,12 +313,9 @@ async function reports(kind: StoreKind): Promise<DeathDesk> {
       clock.advance(1_000n)
       return reported(store.report({ instanceId: 'one', sourceId: letter.sourceId }))
     },
-    async confirmed(letter) {
-      await letters.retry(letter, SENT)
-      await completeAll(store, 'hmac-rotation-queue')
-    },
+    confirmed: () => completeAll(store, 'hmac-rotation-queue'),
     async givenUp(letter, status) {
-      await letters.change(letter, { status, notes: null, actor: 'nell' })
+      if (status !== 'Pending') await letters.change(letter, { status, notes: null, actor: 'nell' })
       clock.advance(1_000n)
       return reported(store.report({ instanceId: 'one', sourceId: letter.sourceId }))
     },
@@ -299,13 +326,39 @@ async function reports(kind: StoreKind): Promise<DeathDesk> {
   }
 }
 
-export const DEATHS = [
-  { of: 'a queue', open: queues(null) },
-  { of: 'the queue of an engine', open: queues('hmac') },
-  { of: 'webhooks that are pushed', open: webhooks('push') },
-  { of: 'webhooks that are pulled', open: webhooks('pull') },
-  { of: 'an outbox in the store', open: outbox(false) },
-  { of: 'an outbox in another database', open: outbox(true) },
-  { of: 'Kafka', open: kafka },
-  { of: 'reports', open: reports },
-] as const
+/** Why a source lacks what others have: these tests are skipped for it, and no others. */
+export type Lacks = Readonly<Partial<Record<Hook, string>>>
+
+const LIVES_ONCE = 'what was sent back is taken back or at an end when its letter is given up'
+const KNOWS_WHENCE = 'only records of Kafka may name another service than that of their topic'
+const OWN_QUEUE = 'its letters lie in no dead queue'
+const KEEPS = 'nobody but users of webhooks erases what is pending'
+
+interface DeathPlace {
+  readonly of: string
+  readonly open: (kind: StoreKind) => Promise<DeathDesk>
+  readonly lacks: Lacks
+}
+
+const QUEUES_LACK: Lacks = { givenUp: LIVES_ONCE, refiled: KNOWS_WHENCE, erased: KEEPS }
+const WEBHOOKS_LACK: Lacks = { givenUp: LIVES_ONCE, completed: OWN_QUEUE, refiled: KNOWS_WHENCE }
+const OUTBOXES_LACK: Lacks = QUEUES_LACK
+
+export const DEATHS: readonly DeathPlace[] = [
+  { of: 'a queue', open: queues(null), lacks: QUEUES_LACK },
+  { of: 'the queue of an engine', open: queues('hmac'), lacks: QUEUES_LACK },
+  { of: 'webhooks that are pushed', open: webhooks('push'), lacks: WEBHOOKS_LACK },
+  { of: 'webhooks that are pulled', open: webhooks('pull'), lacks: WEBHOOKS_LACK },
+  { of: 'an outbox in the store', open: outbox(false), lacks: OUTBOXES_LACK },
+  { of: 'an outbox in another database', open: outbox(true), lacks: OUTBOXES_LACK },
+  {
+    of: 'Kafka',
+    open: kafka,
+    lacks: {
+      confirmed: 'nobody tells what became of a record that was read again',
+      completed: OWN_QUEUE,
+      erased: KEEPS,
+    },
+  },
+  { of: 'reports', open: reports, lacks: { completed: OWN_QUEUE, refiled: KNOWS_WHENCE, erased: KEEPS } },
+]
