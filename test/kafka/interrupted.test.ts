@@ -179,6 +179,8 @@ describeOwnBroker('what was interrupted', () => {
       const producing = turnstile.stop('produce', 'request')
       const call = process(victim, service).catch(() => null)
       await producing
+      const leased = new TestClock()
+      leased.freeze(instant(new SystemClock().now()))
       // Nobody can settle a letter that is locked.
       await locker.query('BEGIN')
       await locker.query('SELECT id FROM bartleby.letters FOR UPDATE')
@@ -197,7 +199,7 @@ describeOwnBroker('what was interrupted', () => {
       await locker.query('ROLLBACK')
 
       // Another server leaves it alone while the lease lasts, and one to which it has run out says that nobody knows.
-      const early = await here.another()
+      const early = await here.another({ clock: leased })
       expect(await shown(early, service)).toMatchObject([{ bartleby: { state: 'publishing' } }])
       await early.stop()
       const clock = new TestClock()
