@@ -166,7 +166,8 @@ export class Dispatcher {
     while (!this.#stopping) {
       const moved = await this.#claimBatch()
       await this.#context.changes.until(() => this.#stopping || isIdle())
-      if (!moved && !(await this.#claimSuspect())) return
+      if (moved || (await this.#claimSuspect())) continue
+      if (!(await this.#maintenance.lookAtLines())) return
     }
   }
 

@@ -1,6 +1,6 @@
 /** What a dispatcher does beside delivering: purging what is past its time, and looking for lines that stand still. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Alarm, instant, later } from '../core/clock.ts'
+import { type Alarm, type Instant, instant, later } from '../core/clock.ts'
 import type { DispatcherParts } from './dispatcher.ts'
 import type { Line } from './sql/line.ts'
 import type { Purged } from './sql/purge.ts'
@@ -18,6 +18,7 @@ export class Maintenance {
   readonly #stopped = new AbortController()
   #alarm: Alarm | undefined
   #round: Promise<void> = Promise.resolve()
+  #lookedAt: Instant | null = null
 
   constructor(parts: DispatcherParts, onReleased: () => void) {
     this.#parts = parts
@@ -60,12 +61,27 @@ export class Maintenance {
     )
   }
 
-  async #once(): Promise<void> {
-    const { log, name } = this.#parts
-    try {
+  /** For who only drains and has no rounds: false when lines were looked at in the last minute. */
+  async lookAtLines(): Promise<boolean> {
+    const now = this.#parts.clock.now()
+    if (this.#lookedAt !== null && now < later(this.#lookedAt, ROUND_US)) return false
+    await this.#trying(() => this.#sweepLines())
+    return true
+  }
+
+  #once(): Promise<void> {
+    return this.#trying(async () => {
       await this.#sweepLines()
       const purged = await this.purge()
+      const { log, name } = this.#parts
       if (purged.rows + purged.keys > 0) log.info({ outbox: name, ...purged }, 'outbox purged')
+    })
+  }
+
+  async #trying(work: () => Promise<void>): Promise<void> {
+    const { log, name } = this.#parts
+    try {
+      await work()
     } catch (error) {
       log.warn({ err: error, outbox: name }, 'upkeep of the outbox failed; it is tried again in a minute')
     }
@@ -73,7 +89,8 @@ export class Maintenance {
 
   /** Lets lines go on whose first message was removed, or settled by a dispatcher that ended right after. */
   async #sweepLines(): Promise<void> {
-    const { db, settings } = this.#parts
+    const { db, settings, clock } = this.#parts
+    this.#lookedAt = clock.now()
     const table = await this.#parts.table()
     let after: Line | null = null
     do {
