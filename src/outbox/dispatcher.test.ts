@@ -200,6 +200,17 @@ describe.each(stores)('a dispatcher on $name', (kind) => {
     expect(texts(got)).toEqual(Array.from({ length: 100 }, (_, i) => String(i)))
   })
 
+  it('goes on, also by drains alone, with a line that somebody else left standing', async () => {
+    const first = await outbox.insert({ payload: 'a1', line: 'a' })
+    await outbox.insert({ payload: 'a2', line: 'a' })
+    const refusing = dispatcher(() => Promise.reject(new Error('not now')), { baseRetryDelaySeconds: 3_600 })
+    await refusing.drain()
+    await outbox.query('DELETE FROM outbox_messages WHERE id = $1', Number(first))
+    const got: OutboxMessage[] = []
+    await dispatcher(async (message) => void got.push(message)).drain()
+    expect(texts(got)).toEqual(['a2'])
+  })
+
   it('holds back the later ones of a line while one waits for its retry, and nobody else', async () => {
     for (const payload of ['a1', 'a2', 'b1', 'a3', 'b2', 'free'])
       await outbox.insert({ payload, ...(payload === 'free' ? {} : { line: payload.slice(0, 1) }) })
