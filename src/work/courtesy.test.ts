@@ -17,6 +17,9 @@ describe('the courtesy of redrives', () => {
         await pause(LOOK_MS)
         await courtesy.rest(0, signal)
       }
+      // Before the first batch: nothing that a run is beside.
+      await calls('office.open')
+      expect(courtesy.isLive).toBe(false)
       await calls('redrive.batch')
       expect(courtesy.isLive).toBe(false)
       await calls('queues.lease')

@@ -12,6 +12,8 @@ const LIVE_CALLS = 60
 const LIVE_COMMITS = 400
 /** How long is counted before it is judged again. */
 const LOOK_MS = 400
+/** What was counted before a run began, or while none was under way, says nothing of now: the calls of a start once cost half a second. */
+const STALE_MS = 5_000
 
 /** Of the time that a batch took: it has a seventh of one process of the store, which live traffic hardly feels. */
 const REST = 6
@@ -36,7 +38,8 @@ export class Courtesy {
   #calls = 0
   #own = 0
   #commits: number | null = null
-  #lookedAtMs = performance.now()
+  #lookedAtMs = 0
+  #restedAtMs = Number.NEGATIVE_INFINITY
   #isLive = false
 
   constructor(db: Database) {
@@ -49,10 +52,14 @@ export class Courtesy {
 
   /** Leaves the store to others for a while, after work of `tookMs`; beside live traffic for `times` as long. */
   async rest(tookMs: number, signal: AbortSignal, times = REST, turnMs = TURN_MS): Promise<void> {
-    if (performance.now() - this.#lookedAtMs >= LOOK_MS) await this.#look()
+    const nowMs = performance.now()
+    if (nowMs - this.#restedAtMs > STALE_MS) this.#begin(nowMs)
+    else if (nowMs - this.#lookedAtMs >= LOOK_MS) await this.#look()
+    this.#restedAtMs = performance.now()
     if (!this.#isLive && this.#db.dialect === 'postgres') return
     const restMs = this.#isLive ? Math.max(turnMs, Math.min(LONGEST_REST_MS, times * tookMs)) : turnMs
     await pause(restMs, undefined, { signal }).catch(() => {})
+    this.#restedAtMs = performance.now()
   }
 
   /** Whether others use the store so much that they would feel two batches at once. */
@@ -66,6 +73,11 @@ export class Courtesy {
     const commits = await this.#readCommits()
     const others = commits === null || this.#commits === null ? 0 : commits - this.#commits - this.#own
     this.#isLive = this.#calls / seconds > LIVE_CALLS || others / seconds > LIVE_COMMITS
+    this.#begin(nowMs, commits)
+  }
+
+  /** Counts from now on. */
+  #begin(nowMs: number, commits: number | null = null): void {
     this.#commits = commits
     this.#calls = 0
     this.#own = 0
