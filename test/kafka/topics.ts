@@ -103,7 +103,16 @@ export function topicsAt(bootstrap: string): Topics {
     newTopic: ({ name = newName(), partitions = 1, config = {} } = {}) =>
       withAdmin(async (admin) => {
         const configs = Object.entries(config).map(([name, value]) => ({ name, value }))
-        await admin.createTopics({ topics: [name], partitions, replicas: 1, configs })
+        // A broker that was frozen has no place for replicas until its controller counts it in again.
+        for (let tries = 0; ; tries++) {
+          try {
+            await admin.createTopics({ topics: [name], partitions, replicas: 1, configs })
+            break
+          } catch (error) {
+            if (tries === 50) throw error
+            await sleep(100)
+          }
+        }
         await hasPartitions(admin, name, partitions)
         return name
       }),
