@@ -53,8 +53,10 @@ export class Courtesy {
   /** Leaves the store to others for a while, after work of `tookMs`; beside live traffic for `times` as long. */
   async rest(tookMs: number, signal: AbortSignal, times = REST, turnMs = TURN_MS): Promise<void> {
     const nowMs = performance.now()
-    if (nowMs - this.#restedAtMs > STALE_MS) this.#begin(nowMs)
-    else if (nowMs - this.#lookedAtMs >= LOOK_MS) await this.#look()
+    if (nowMs - this.#restedAtMs > STALE_MS) {
+      this.#isLive = false
+      this.#begin(nowMs)
+    } else if (nowMs - this.#lookedAtMs >= LOOK_MS) await this.#look()
     this.#restedAtMs = performance.now()
     if (!this.#isLive && this.#db.dialect === 'postgres') return
     const restMs = this.#isLive ? Math.max(turnMs, Math.min(LONGEST_REST_MS, times * tookMs)) : turnMs
