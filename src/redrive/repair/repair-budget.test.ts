@@ -33,4 +33,12 @@ describe('the recipe of a plan', () => {
     for (let letter = 1; letter < letters; letter++) budget.spend([trial])
     expect(() => budget.spend([trial])).toThrow(said)
   })
+  it('is refused for letters whose process was ended, whatever each of them was ended for', () => {
+    const budget = new RepairBudget()
+    for (let letter = 0; letter < 9; letter++)
+      budget.spend([refused(letter % 2 === 0 ? TOO_LONG : TOO_MUCH_MEMORY)])
+    expect(() => budget.spend([refused(TOO_LONG)])).toThrow(
+      'it took longer than 1 s or used too much memory for each of 10 letters',
+    )
+  })
 })

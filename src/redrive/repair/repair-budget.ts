@@ -32,16 +32,20 @@ export class RepairBudget {
       this.#workMs += trial.workMs
       this.#growthBytes += trial.growthBytes
     }
-    if (this.#tooLong >= broken)
-      throw tooCostly(`it took longer than ${LETTER_MS / 1_000} s for each of ${this.#tooLong} letters`)
-    if (this.#tooMuchMemory >= broken)
-      throw tooCostly(`it used too much memory for each of ${this.#tooMuchMemory} letters`)
+    const ended = this.#tooLong + this.#tooMuchMemory
+    if (ended >= broken) throw tooCostly(`it ${this.#whyEnded()} for each of ${ended} letters`)
     if (this.#workMs > workMs)
       throw tooCostly(`it took longer than the ${workMs / 1_000} s that the letters of a plan have together`)
     if (this.#growthBytes > growthBytes)
       throw tooCostly(
         `it makes the payloads of the plan ${this.#growthBytes} bytes larger than they are, at most ${growthBytes / GIB} GiB is allowed`,
       )
+  }
+
+  #whyEnded(): string {
+    const took = `took longer than ${LETTER_MS / 1_000} s`
+    if (this.#tooMuchMemory === 0) return took
+    return this.#tooLong === 0 ? 'used too much memory' : `${took} or used too much memory`
   }
 }
 

@@ -33,6 +33,9 @@ process.on('disconnect', () => process.exit())
 try {
   // Should the machine run out of memory, it is this process that Linux takes first.
   writeFileSync('/proc/self/oom_score_adj', '1000')
+  // A process that asks for too much is ended by V8, and where cores are kept all its memory, with the payloads, would be written to
+  // disk: over a gigabyte, and seconds, for every letter.
+  writeFileSync('/proc/self/coredump_filter', '0')
 } catch {
   // Another system.
 }

@@ -1,3 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { SOURCES, type SourceName } from '../../letters/letter.ts'
 import type { RepairResult } from './apply-recipe.ts'
@@ -134,6 +139,33 @@ describe('letters that are repaired', () => {
     const bomb = expect.stringMatching(/^the repair (?:used too much memory|took longer than 1 s)$/)
     expect(results).toEqual([done, bomb, done, bomb, done])
   })
+
+  it.skipIf(process.platform !== 'linux')(
+    'leave no core of a gigabyte behind, where cores are kept',
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'bartleby-cores-'))
+      const code = `
+      import { Repairer } from '${new URL('./repairer.ts', import.meta.url)}'
+      import { parseRecipe } from '${new URL('./recipe.ts', import.meta.url)}'
+      const repairer = new Repairer()
+      const letter = { source: 'queues', encoding: 'json', kind: '', reference: '', payload: Buffer.from('{}') }
+      await repairer.repair(parseRecipe({ mapping: '$length($pad("", 500000000))' }), [letter])
+      await repairer.close()`
+      try {
+        // Who may not raise the limit keeps no cores either.
+        const command = `ulimit -c unlimited; exec '${process.execPath}' --input-type=module --eval "$0"`
+        const program = spawn('sh', ['-c', command, code], {
+          cwd: folder,
+          stdio: ['ignore', 'ignore', 'inherit'],
+        })
+        expect(await once(program, 'exit')).toEqual([0, null])
+        const sizes = (await readdir(folder)).map(async (name) => (await stat(join(folder, name))).size)
+        for (const size of await Promise.all(sizes)) expect(size).toBeLessThan(1_048_576)
+      } finally {
+        await rm(folder, { recursive: true })
+      }
+    },
+  )
 
   it('are tried out without their payloads, and with what they cost', async () => {
     const recipe = parseRecipe({ patch: [{ op: 'copy', from: '/a', path: '/b' }] })
