@@ -5,7 +5,6 @@
  * Locks are taken in this order: the run, the redrive, its lanes. Batches at hand are waited for at the lanes, which takes a moment;
  * when it returns, nothing is sent any more that it forbids.
  */
-import { type Instant, later } from '../core/clock.ts'
 import { said } from '../core/content.ts'
 import { failure } from '../core/errors.ts'
 import { formatMicros } from '../core/timestamp.ts'
@@ -14,7 +13,7 @@ import { recordHistory } from '../history/record.ts'
 import { OFFICE, type RedriveAct } from '../letters/letter.ts'
 import type { OfficeRuns } from '../letters/runs.ts'
 import type { OfficeWork } from '../letters/work.ts'
-import { LEASE_US, type RunCommand } from '../work/run.ts'
+import { keptLease, type RunCommand } from '../work/run.ts'
 import { changeRun, lockRun, type Run, type RunChange, type RunState } from '../work/run-rows.ts'
 import { readProgress } from './counts.ts'
 import { holdLanes } from './lanes.ts'
@@ -62,8 +61,7 @@ export async function commandRedrive(
       ...{ actor, expected: redrive.numbers.eligible, rate: redrive.terms.rate },
     })
   } else if (run !== null) {
-    const lease = act === 'resume' ? runs.leaseAt(now) : leaseOf(run, changed, now)
-    const followed = follow(work, run, changed, counts, lease)
+    const followed = follow(work, run, changed, counts, act === 'resume' ? runs.leaseAt(now) : null)
     work.afterCommit(() => runs.changed(followed))
     run = followed
   }
@@ -150,19 +148,11 @@ export async function decide(
   }
   await writeRedrive(tx, changed)
   const counts = await record(work, redrive, { act: VERBS[state], actor: OFFICE_ACTOR, notes: note })
-  follow(work, run, changed, counts, leaseOf(run, changed, now))
+  follow(work, run, changed, counts)
   return true
 }
 
 const isUnderWay = ({ state }: StoredRedrive): boolean => isWorking(state) || state === 'planning'
-
-type RunLease = RunChange['lease']
-
-/** Who is at a redrive stays at it as long as there is something to do. */
-function leaseOf({ owner }: Run, { state }: StoredRedrive, now: Instant): RunLease {
-  if (!isWorking(state)) return { owner: null, until: null }
-  return { owner, until: owner === null ? now : later(now, LEASE_US) }
-}
 
 /** How a run is called whose redrive is in these states. What is planned, and not started, has none. */
 export const RUN_STATES: Readonly<Partial<Record<RedriveState, RunState>>> = {
@@ -172,14 +162,17 @@ export const RUN_STATES: Readonly<Partial<Record<RedriveState, RunState>>> = {
 
 /** The run of a redrive is what the redrive is, and has done as much. What a plan has looked at, its run says alone. */
 function follow(
-  { tx }: OfficeWork,
+  { tx, now }: OfficeWork,
   run: Run,
-  { state, note, endedAt, terms }: StoredRedrive,
+  redrive: StoredRedrive,
   { sent, skipped, failed }: RedriveCounts,
-  lease: RunLease,
+  resumedBy: RunChange['lease'] | null = null,
 ): Run {
+  const { note, endedAt, terms } = redrive
+  const state = RUN_STATES[redrive.state] ?? run.state
+  const lease = resumedBy ?? keptLease({ owner: run.owner, state }, now)
   return changeRun(tx, run, {
-    ...{ state: RUN_STATES[state] ?? run.state, note, endedAt, rate: terms.rate, lease },
+    ...{ state, note, endedAt, rate: terms.rate, lease },
     ...(run.kind === REDRIVE_RUN ? { done: sent, skipped, failed } : {}),
     rateNow: lease.owner === null ? null : run.rateNow,
     version: run.version + 1,

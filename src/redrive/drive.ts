@@ -9,10 +9,8 @@ import type { Database } from '../db/database.ts'
 import type { SourceName } from '../letters/letter.ts'
 import type { LetterSource } from '../letters/source.ts'
 import { inOffice } from '../letters/work.ts'
-import type { Courtesy } from '../work/courtesy.ts'
 import { Pace } from '../work/pace.ts'
-import { RecentRate } from '../work/recent-rate.ts'
-import type { Walk } from '../work/run.ts'
+import type { Course, Here, Next } from '../work/run.ts'
 import { noteProgress, type Run } from '../work/run-rows.ts'
 import { type BatchDone, runBatch } from './batch.ts'
 import { decide, type Verdict } from './commands.ts'
@@ -42,16 +40,12 @@ export interface Step {
   readonly failed: number
 }
 
-export interface DriveParts {
+export interface DriveParts extends Here {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
-  readonly owner: string
-  /** Ends it after the batch at hand; whoever is next goes on with it. */
-  readonly signal: AbortSignal
   readonly sources: ReadonlyMap<SourceName, LetterSource>
   readonly repairer: Repairer
-  readonly courtesy: Courtesy
   readonly onStep: (step: Step) => void
   readonly onEnded: (state: RedriveState) => void
 }
@@ -62,85 +56,47 @@ const LOOK_US = 250_000n
 const BATCH = { postgres: 1_000, sqlite: 250 } as const
 /** Lanes at once. PostgreSQL has a process for each of them. */
 const AT_ONCE = { postgres: 2, sqlite: 1 } as const
-/** Letters of a rate are sent this often, so that a high one does not cost a transaction for each of them. */
-const TICK_US = 50_000n
-/** How often what may pass is tried again, and how far apart. */
-const MOST_TRIES = 30
-const TRY_AGAIN_US = 1_000_000n
 
-export class Drive implements Walk {
+export class Drive implements Course {
   readonly #parts: DriveParts
   readonly #id: Xid
   readonly #pace: Pace
-  readonly #rate: RecentRate
   readonly #lanes = new LaneTurns()
   /** As it was last looked at. */
   #seen: StoredRedrive | null = null
   #lookAt: Instant
   /** What was noted last of how far it is. */
   #noted = ''
-  #tries = 0
-  /** Ends the wait at hand. */
-  #wakeUp: (() => void) | null = null
-  #isWoken = false
-  readonly #onQuiet = new Set<() => void>()
 
   constructor(parts: DriveParts, { id, rate }: Run) {
     this.#parts = parts
     this.#id = id
     this.#pace = new Pace(parts.clock, rate)
-    this.#rate = new RecentRate(parts.clock)
     this.#lookAt = parts.clock.now()
   }
 
-  async go(): Promise<boolean> {
-    const { signal } = this.#parts
-    try {
-      while (!signal.aborted) if (!(await this.#round())) return false
-      return true
-    } finally {
-      for (const quiet of this.#onQuiet) quiet()
-    }
-  }
-
-  wake(): void {
-    this.#isWoken = true
-    this.#wakeUp?.()
-  }
-
-  quiet(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const quiet = () => {
-      this.#onQuiet.delete(quiet)
-      resolve()
-    }
-    this.#onQuiet.add(quiet)
-    this.wake()
-    return promise
-  }
-
-  /** One round: look, when it is time; send; wait, when nothing can be sent. False: it is over, here at least. */
-  async #round(): Promise<boolean> {
+  /** Looks, when it is time; sends; waits, when nothing can be sent. */
+  readonly round = async (isWoken: boolean): Promise<Next> => {
     const { clock, courtesy, signal } = this.#parts
-    try {
-      if (this.#seen === null) await this.#waitForOthers()
-      if (this.#isWoken || clock.now() >= this.#lookAt) {
-        this.#isWoken = false
-        if (!(await this.#look())) return false
-      }
-      const startedMs = performance.now()
-      if (await this.#send()) {
-        // From when its last letter was sent its outcomes are waited for.
-        if (this.#isCanaryOut) this.wake()
-        await courtesy.rest(performance.now() - startedMs, signal)
-      } else if (this.#lanes.areDone && this.#redrive.state === 'running')
-        return await this.#decide({ state: 'done', note: null })
-      else await this.#wait(this.#nextAt())
-      this.#tries = 0
-      return true
-    } catch (error) {
-      return this.#onTrouble(error)
+    if (this.#seen === null) await this.#waitForOthers()
+    if ((isWoken || clock.now() >= this.#lookAt) && (await this.#look()) === 'over') return 'over'
+    const startedMs = performance.now()
+    if (!(await this.#send())) {
+      const isDone = this.#lanes.areDone && this.#redrive.state === 'running'
+      return isDone ? this.#decide({ state: 'done', note: null }) : this.#nextAt()
     }
+    // From when its last letter was sent its outcomes are waited for.
+    if (this.#isCanaryOut) this.#lookNext()
+    await courtesy.rest(performance.now() - startedMs, signal)
+    return 'more'
+  }
+
+  readonly pause = (note: string): Promise<Next> => this.#decide({ state: 'paused', note })
+  readonly obstacle = (error: unknown): string | null => (isObstacle(error) ? wordsOf(error) : null)
+  readonly isPassing = isPassing
+
+  #lookNext(): void {
+    this.#lookAt = this.#parts.clock.now()
   }
 
   get #redrive(): StoredRedrive {
@@ -156,29 +112,29 @@ export class Drive implements Walk {
     })
   }
 
-  /** Reads the redrive anew, and what became of its letters; false when it is not to go on. */
-  async #look(): Promise<boolean> {
+  /** Reads the redrive anew, and what became of its letters. */
+  async #look(): Promise<'more' | 'over'> {
     const { db, clock, owner } = this.#parts
     this.#lookAt = later(clock.now(), LOOK_US)
     const looked = await db.session('redrive.look', async (session) => {
       const redrive = await readRedrive(session, this.#id)
       return redrive === null ? null : { redrive, ...(await readProgress(session, redrive)) }
     })
-    if (looked === null || looked.redrive.owner !== owner) return false
+    if (looked === null || looked.redrive.owner !== owner) return 'over'
     this.#seen = looked.redrive
     // Another server may have had it for a while, and what a batch did is not always heard of.
     this.#lanes.learn(looked.lanes)
-    if (!isWorking(looked.redrive.state)) return false
+    if (!isWorking(looked.redrive.state)) return 'over'
     this.#pace.change(looked.redrive.terms.rate)
     await this.#noteProgress(looked.counts)
     const verdict = (await this.#stopVerdict(looked.counts)) ?? (await this.#canaryVerdict(looked.counts))
-    return verdict === null || this.#decide(verdict)
+    return verdict === null ? 'more' : this.#decide(verdict)
   }
 
   /** For whoever looks at runs. */
   async #noteProgress({ sent: done, skipped, failed }: RedriveCounts): Promise<void> {
     const { db, owner } = this.#parts
-    const progress = { done, skipped, failed, rateNow: this.#rate.perSecond }
+    const progress = { done, skipped, failed, rateNow: this.#pace.perSecond }
     const noted = JSON.stringify(progress)
     if (noted === this.#noted) return
     this.#noted = noted
@@ -215,23 +171,17 @@ export class Drive implements Walk {
     this.#seen = { ...this.#redrive, ...change }
   }
 
-  /** False when it does not go on here. */
-  async #decide(verdict: Verdict): Promise<boolean> {
+  async #decide(verdict: Verdict): Promise<'more' | 'over'> {
     const { db, clock, log, owner, onEnded } = this.#parts
     const isDecided = await inOffice(db, clock, 'redrive.decide', (work) =>
       decide(work, this.#id, owner, verdict),
     )
-    if (!isDecided) {
-      this.wake()
-      return true
-    }
+    this.#lookNext()
+    if (!isDecided) return 'more'
     log.info({ redrive: this.#id, state: verdict.state, note: verdict.note }, 'redrive changed its state')
-    if (verdict.state === 'running') {
-      this.wake()
-      return true
-    }
+    if (verdict.state === 'running') return 'more'
     if (verdict.state !== 'paused') onEnded(verdict.state)
-    return false
+    return 'over'
   }
 
   /** Whether the last letter of the canary was sent. Looks before that would let lanes try in vain that wait for others. */
@@ -277,7 +227,7 @@ export class Drive implements Walk {
     if (source === undefined) throw new Error(`no source is named '${lane.source}'`)
     const terms = { owner, size, source, repairer }
     const result = await runBatch(db, clock, this.#redrive, lane, terms)
-    if (result.outcome === 'halted') this.wake()
+    if (result.outcome === 'halted') this.#lookNext()
     else this.#count(lane, result)
   }
 
@@ -286,44 +236,12 @@ export class Drive implements Walk {
     this.#lanes.count(lane, step)
     this.#pace.sent(placeOf(lane), sent)
     this.#pace.change(terms.rate)
-    this.#rate.add(sent)
     this.#parts.onStep({ action: this.#redrive.action, ...step })
   }
 
   /** When there may be something to do again. */
   #nextAt(): Instant {
-    const now = this.#parts.clock.now()
-    const tick = later(now, TICK_US)
-    const due = this.#lanes.open().map((lane) => this.#pace.nextAt(placeOf(lane)))
-    const [soonest] = this.#redrive.state === 'running' ? due.sort((a, b) => (a < b ? -1 : 1)) : []
-    const send = soonest === undefined ? this.#lookAt : soonest > tick ? soonest : tick
-    return send < this.#lookAt ? send : this.#lookAt
-  }
-
-  async #wait(until: Instant): Promise<void> {
-    if (this.#isWoken || this.#parts.signal.aborted) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const alarm = this.#parts.clock.alarm(until, resolve)
-    this.#wakeUp = resolve
-    for (const quiet of this.#onQuiet) quiet()
-    await promise
-    alarm.cancel()
-    this.#wakeUp = null
-  }
-
-  /** What passes is tried again; what does not pauses the redrive. */
-  async #onTrouble(error: unknown): Promise<boolean> {
-    const { log, clock } = this.#parts
-    if (isObstacle(error)) return this.#decide({ state: 'paused', note: wordsOf(error) })
-    log.warn({ err: error, redrive: this.#id }, 'redrive was held up; it tries again')
-    this.#tries++
-    if (this.#tries >= MOST_TRIES && !isPassing(error)) {
-      const words = error instanceof Error ? error.message : String(error)
-      return this.#decide({ state: 'paused', note: `it failed ${MOST_TRIES} times on this server: ${words}` })
-    }
-    this.#lookAt = later(clock.now(), TRY_AGAIN_US)
-    await this.#wait(this.#lookAt)
-    this.wake()
-    return true
+    const open = this.#redrive.state === 'running' ? this.#lanes.open() : []
+    return this.#pace.wakeAt(open.map(placeOf), this.#lookAt)
   }
 }

@@ -18,7 +18,7 @@ import { type Plannable, readPlannables } from '../letters/candidates.ts'
 import { contentPortions, readContents } from '../letters/contents.ts'
 import { type LetterId, STATUS } from '../letters/letter.ts'
 import { inOffice } from '../letters/work.ts'
-import type { Walk } from '../work/run.ts'
+import type { Course, Here } from '../work/run.ts'
 import { lockRun, noteProgress, type Run, removeRun } from '../work/run-rows.ts'
 import { decide } from './commands.ts'
 import { isOfQueues, type Way, Ways } from './destinations.ts'
@@ -41,13 +41,10 @@ import type { Repairer } from './repair/repairer.ts'
 import { notePlan, openRedrives, readRedrive, type StoredRedrive } from './rows.ts'
 import { isMoreThan, selectLetters } from './selecting.ts'
 
-interface PlanParts {
+interface PlanParts extends Here {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
-  readonly owner: string
-  /** Ends a plan that is being made. */
-  readonly signal: AbortSignal
   readonly repairer: Repairer
   /** Tells whoever waits for the plan why there is none; false when nobody does. */
   refused(id: Xid, error: unknown): boolean
@@ -74,10 +71,9 @@ interface PlannedLane extends Lane {
 }
 
 /** A plan that is being made on this server. Taken up from another it is begun anew: its moment of the store is gone. */
-export class Planning implements Walk {
+export class Planning implements Course {
   readonly #parts: PlanParts
   readonly #run: Run
-  readonly #over = Promise.withResolvers<void>()
   #read: StoredRedrive | null = null
   #ways: Ways | null = null
   readonly #lanes = new Map<string, PlannedLane>()
@@ -98,7 +94,8 @@ export class Planning implements Walk {
     this.#run = run
   }
 
-  async go(): Promise<boolean> {
+  /** All of it. A plan that was cancelled is found out about at its next write. */
+  readonly round = async (): Promise<'over' | 'left'> => {
     const { id, resumed } = this.#run
     try {
       this.#read = await this.#parts.db.session('redrive.read', (session) => readRedrive(session, id))
@@ -107,19 +104,10 @@ export class Planning implements Walk {
       await this.#repair()
       await this.#keepOrder()
       await this.#complete()
-      return false
+      return 'over'
     } catch (error) {
-      return await this.#onTrouble(error)
-    } finally {
-      this.#over.resolve()
+      return this.#onTrouble(error)
     }
-  }
-
-  /** A plan that was cancelled is found out about at its next write. */
-  wake(): void {}
-
-  quiet(): Promise<void> {
-    return this.#over.promise
   }
 
   /** What was asked for. */
@@ -155,21 +143,21 @@ export class Planning implements Walk {
     return { matched: eligible + sum(Object.values(this.#numbers)), eligible, ...this.#numbers }
   }
 
-  /** Refused, it is given up; anything else may be otherwise next time. True: it is left to whoever takes it up. */
-  async #onTrouble(error: unknown): Promise<boolean> {
+  /** Refused, it is given up; anything else may be otherwise next time, for whoever takes it up. */
+  async #onTrouble(error: unknown): Promise<'over' | 'left'> {
     const { db, clock, log, owner, signal, refused } = this.#parts
     const { id, resumed } = this.#run
-    if (error instanceof PlanLost) return false
+    if (error instanceof PlanLost) return 'over'
     if (refused(id, error)) {
       await forgetRedrive(db, this.#request).catch(() => {})
-      return false
+      return 'over'
     }
-    if (signal.aborted) return true
+    if (signal.aborted) return 'left'
     log.warn({ err: error, redrive: id }, 'a redrive was not planned')
-    if (!(error instanceof BartlebyError) && resumed < MOST_TRIES) return true
+    if (!(error instanceof BartlebyError) && resumed < MOST_TRIES) return 'left'
     const note = error instanceof BartlebyError ? wordsOf(error) : `it could not be planned: ${error}`
     await inOffice(db, clock, 'redrive.decide', (work) => decide(work, id, owner, { state: 'stopped', note }))
-    return false
+    return 'over'
   }
 
   /** Looks at the letters as they are now, portion by portion, and writes down those that can be acted on. */

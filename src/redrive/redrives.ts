@@ -10,7 +10,6 @@ import type { EngineNames } from '../letters/report.ts'
 import type { OfficeRuns } from '../letters/runs.ts'
 import type { LetterSource } from '../letters/source.ts'
 import { inOffice, type OfficeWork } from '../letters/work.ts'
-import { Courtesy } from '../work/courtesy.ts'
 import { commandRedrive, type RedriveCommand } from './commands.ts'
 import { destinationsOf, readProgress, readSummaries, summaryOf } from './counts.ts'
 import { queueExists } from './destinations.ts'
@@ -96,7 +95,6 @@ export class Redrives {
     this.#xids = new Xids(clock)
     this.#planRepairer = new Repairer(log)
     this.#repairer = new Repairer(log)
-    const courtesy = new Courtesy(db)
     const tell = (): Pick<DriveParts, 'onStep' | 'onEnded'> => ({
       onStep: (step) => this.#tell(({ step: hear }) => hear?.(step)),
       onEnded: (state) => this.#tell(({ ended }) => ended?.(state)),
@@ -104,15 +102,16 @@ export class Redrives {
     const command = (work: OfficeWork, id: Xid, asked: RedriveCommand) => this.#command(work, id, asked)
     runs.define({
       kind: REDRIVE_RUN,
-      walk: (run, at) =>
-        new Drive({ db, clock, log, sources, repairer: this.#repairer, courtesy, ...at, ...tell() }, run),
+      walk: (run, here) =>
+        new Drive({ db, clock, log, sources, repairer: this.#repairer, ...here, ...tell() }, run),
       command,
       resumed: () => this.#tell(({ resumed }) => resumed?.()),
     })
     const refused = (id: Xid, error: unknown): boolean => this.#refuse(id, error)
     runs.define({
       kind: PLAN_RUN,
-      walk: (run, at) => new Planning({ db, clock, log, repairer: this.#planRepairer, refused, ...at }, run),
+      walk: (run, here) =>
+        new Planning({ db, clock, log, repairer: this.#planRepairer, refused, ...here }, run),
       command,
     })
     runs.define(redriveRemoval(options.retentionDays))

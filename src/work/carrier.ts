@@ -6,8 +6,9 @@ import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Xid } from '../core/xid.ts'
 import type { Database } from '../db/database.ts'
-import { Courtesy } from './courtesy.ts'
-import { LEASE_US, type RunKind, type RunWork, type Step, type Walk, type WalkedKind } from './run.ts'
+import { Courtesy, LONG_TURN_MS } from './courtesy.ts'
+import { Pace } from './pace.ts'
+import { type Course, LEASE_US, type RunKind, type RunWork, type Step, type WalkedKind } from './run.ts'
 import {
   changeRun,
   type Lease,
@@ -21,7 +22,7 @@ import {
   runsLeft,
   takeRun,
 } from './run-rows.ts'
-import { RunWalk, type StepTaken } from './run-walk.ts'
+import { RunWalk } from './run-walk.ts'
 
 export interface CarrierParts<Work extends RunWork> {
   readonly db: Database
@@ -43,6 +44,8 @@ export const LOOK_US = 1_000_000n
 /** Runs that one server is at; what is more waits, or is another's. */
 const MOST_WALKS = 20
 const CHANNEL = 'bartleby_runs'
+/** A rate of rows is kept by one allowance for all. */
+const ALL = ''
 
 export class Carrier<Work extends RunWork> {
   /** Unique among all running servers. */
@@ -50,7 +53,7 @@ export class Carrier<Work extends RunWork> {
   readonly kinds = new Map<string, RunKind<Work> | WalkedKind<Work>>()
   readonly #parts: CarrierParts<Work>
   readonly #courtesy: Courtesy
-  readonly #walks = new Map<Xid, { readonly walk: Walk; readonly over: Promise<void> }>()
+  readonly #walks = new Map<Xid, { readonly walk: RunWalk; readonly over: Promise<void> }>()
   readonly #stopped = new AbortController()
   #alarm: Alarm | undefined
   #looking: Promise<void> | undefined
@@ -170,9 +173,10 @@ export class Carrier<Work extends RunWork> {
     }
     const kind = this.kinds.get(run.kind)
     if (kind === undefined || this.isStopped) return
-    const { log } = this.#parts
-    const at = { owner: this.owner, signal: this.#stopped.signal }
-    const walk = 'walk' in kind ? kind.walk(run, at) : this.#stepping(kind, run)
+    const { clock, log } = this.#parts
+    const here = { owner: this.owner, signal: this.#stopped.signal, courtesy: this.#courtesy }
+    const course = 'walk' in kind ? kind.walk(run, here) : this.#stepping(kind, run)
+    const walk = new RunWalk({ clock, log, signal: here.signal }, run, course)
     const over = walk
       .go()
       .then((isLeft) => (isLeft ? this.#leave(run.id) : undefined))
@@ -186,21 +190,30 @@ export class Carrier<Work extends RunWork> {
     this.#walks.set(run.id, { walk, over })
   }
 
-  #stepping(kind: RunKind<Work>, run: Run): Walk {
-    const { clock, log } = this.#parts
-    return new RunWalk(
-      {
-        clock,
-        log,
-        courtesy: this.#courtesy,
-        signal: this.#stopped.signal,
-        read: () => this.#readOwn(run.id),
-        step: (most, rateNow) => this.#step(kind, run.id, most, rateNow),
-        pause: (note) => this.#pause(run.id, note),
-      },
-      run,
-      kind,
-    )
+  /** One step after the other, at the rate of the run, with rests for others. */
+  #stepping(kind: RunKind<Work>, { id, rate }: Run): Course {
+    const { clock } = this.#parts
+    const pace = new Pace(clock, rate)
+    /** Changes are told, but that may be lost: a run that waits for its rate looks for them too. */
+    let lookAt: Instant | null = null
+    const round: Course['round'] = async (isWoken) => {
+      if (lookAt !== null && (isWoken || clock.now() >= lookAt)) {
+        const run = await this.#readOwn(id)
+        if (run === null) return 'over'
+        pace.change(run.rate)
+      }
+      const most = Math.min(kind.batch, pace.allowed(ALL))
+      lookAt = most < 1 ? later(clock.now(), LOOK_US) : null
+      if (lookAt !== null) return pace.wakeAt([ALL], lookAt)
+      const startedMs = performance.now()
+      const taken = await this.#step(kind, id, most, pace.perSecond)
+      if (taken?.next !== 'more') return 'over'
+      pace.sent(ALL, taken.rows)
+      pace.change(taken.rate)
+      await this.#courtesy.rest(performance.now() - startedMs, this.#stopped.signal, kind.rest, LONG_TURN_MS)
+      return 'more'
+    }
+    return { round, pause: (note) => this.#pause(id, note) }
   }
 
   /** The run, when it is to go on here. */
@@ -220,7 +233,7 @@ export class Carrier<Work extends RunWork> {
   }
 
   /** One step in one transaction; null when the run does not go on here. */
-  async #step(kind: RunKind<Work>, id: Xid, most: number, rateNow: number | null): Promise<StepTaken | null> {
+  async #step(kind: RunKind<Work>, id: Xid, most: number, rateNow: number | null) {
     const { inWork, log } = this.#parts
     const taken = await inWork(`run.${kind.kind}`, async (work) => {
       const run = await lockRun(work.tx, id)
@@ -255,12 +268,13 @@ export class Carrier<Work extends RunWork> {
   }
 
   /** Halts a run that cannot go on here, unless it is another's by now. */
-  async #pause(id: Xid, note: string): Promise<void> {
+  async #pause(id: Xid, note: string): Promise<'over'> {
     const { inWork, pause } = this.#parts
     await inWork('run.pause', async (work) => {
       const run = await lockRun(work.tx, id)
       if (run !== null && this.#isOwn(run)) await pause(work, run, note)
     })
+    return 'over'
   }
 
   /** Others hear that it is theirs. */

@@ -72,6 +72,8 @@ export class Courtesy {
   async #look(): Promise<void> {
     const nowMs = performance.now()
     const seconds = (nowMs - this.#lookedAtMs) / 1_000
+    // Of runs that end their steps at once one looks: another would find what is counted from now on, which is nothing.
+    this.#lookedAtMs = nowMs
     const commits = await this.#readCommits()
     const others = commits === null || this.#commits === null ? 0 : commits - this.#commits - this.#own
     this.#isLive = this.#calls / seconds > LIVE_CALLS || others / seconds > LIVE_COMMITS

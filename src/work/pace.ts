@@ -1,12 +1,17 @@
 /**
- * The rate of a redrive, for each destination by itself: letters become due one after the other, and what was not sent when it was
- * due is made up for, up to a second of it. So the rate is kept on average although letters leave in batches, and a server that
- * stood still for long does not flood anybody afterwards.
+ * How fast a run goes, and may go. The rate of a redrive is kept for each destination by itself: letters become due one after the
+ * other, and what was not sent when it was due is made up for, up to a second of it. So it is kept on average although letters leave
+ * in batches, and a server that stood still for long does not flood anybody afterwards.
  */
 import { type Clock, type Instant, instant, later } from '../core/clock.ts'
 
 /** What is made up for at most. */
 const MOST_LATE_US = 1_000_000n
+/** Letters of a rate are sent this often, so that a high one does not cost a transaction for each of them. */
+const TICK_US = 50_000n
+/** How fast it goes is measured over the last seconds; less time than the shortest says nothing. */
+const WINDOW_US = 5_000_000n
+const SHORTEST_US = 200_000n
 
 interface Allowance {
   /** Since when letters of this rate are due, `sent` of them gone. */
@@ -17,11 +22,14 @@ interface Allowance {
 export class Pace {
   readonly #clock: Clock
   readonly #allowances = new Map<string, Allowance>()
+  readonly #since: Instant
+  #steps: { readonly at: Instant; readonly letters: number }[] = []
   #rate: number | null
 
   constructor(clock: Clock, rate: number | null) {
     this.#clock = clock
     this.#rate = rate
+    this.#since = clock.now()
   }
 
   /** Another rate from now on. */
@@ -45,14 +53,39 @@ export class Pace {
 
   /** So many were sent to it. */
   sent(destination: string, letters: number): void {
-    if (this.#rate === null) return
-    this.#allowanceOf(destination, this.#clock.now()).sent += letters
+    const now = this.#clock.now()
+    this.#steps.push({ at: now, letters })
+    if (this.#rate !== null) this.#allowanceOf(destination, now).sent += letters
+  }
+
+  /** Letters a second, to all destinations together, during the last seconds; null when it is too early to say. */
+  get perSecond(): number | null {
+    const now = this.#clock.now()
+    const from = now - WINDOW_US
+    this.#steps = this.#steps.filter(({ at }) => at >= from)
+    const spanUs = now - (this.#since > from ? this.#since : from)
+    if (spanUs < SHORTEST_US) return null
+    const letters = this.#steps.reduce((sum, step) => sum + step.letters, 0)
+    return (letters * 1e6) / Number(spanUs)
   }
 
   /** When the next letter may be sent to it; now, or before, when one may. */
   nextAt(destination: string): Instant {
     const now = this.#clock.now()
     return this.#rate === null ? now : dueAt(this.#allowanceOf(destination, now), this.#rate)
+  }
+
+  /** When there is something to do again: the next letter to one of these, a tick from now at least, or a look at the store. */
+  wakeAt(destinations: readonly string[], lookAt: Instant): Instant {
+    const tick = later(this.#clock.now(), TICK_US)
+    let sendAt: Instant | null = null
+    for (const destination of destinations) {
+      const next = this.nextAt(destination)
+      if (sendAt === null || next < sendAt) sendAt = next
+    }
+    if (sendAt === null || lookAt < tick) return lookAt
+    if (sendAt < tick) return tick
+    return sendAt < lookAt ? sendAt : lookAt
   }
 
   #allowanceOf(destination: string, now: Instant): Allowance {

@@ -10,10 +10,11 @@
  * elsewhere within five seconds. A step holds the row of its run, checks behind the lock that the run is still this server's, and
  * moves place and counts with what it does: after a crash all of it has happened or nothing.
  */
-import type { Instant } from '../core/clock.ts'
+import { type Instant, later } from '../core/clock.ts'
 import type { Xid } from '../core/xid.ts'
 import type { Transaction } from '../db/database.ts'
-import type { Run, RunState } from './run-rows.ts'
+import type { Courtesy } from './courtesy.ts'
+import type { Run, RunChange, RunState } from './run-rows.ts'
 
 export { RUN_STATES, type Run, type RunPage, type RunState } from './run-rows.ts'
 
@@ -55,14 +56,27 @@ export interface RunKind<Work extends RunWork, Subject = unknown, Place = unknow
   step(work: Work, run: Run<Subject, Place>, most: number): Promise<Step<Place>>
 }
 
-/** One run under way on this server. */
-export interface Walk {
-  /** Goes on until the run is over, paused, another server's, or this one stops; true when it is left to others then. */
-  go(): Promise<boolean>
-  /** Somebody changed something about the run, or it has to stop: it looks at once. */
-  wake(): void
-  /** Resolves when there is nothing to do before the clock moves, and when it is over. */
-  quiet(): Promise<void>
+/** What follows a round: another, at once or at an instant; none here; or none here, and the run is left to others. */
+export type Next = 'more' | Instant | 'over' | 'left'
+
+/** What a run does on this server, round by round; `RunWalk` waits between rounds, and tries again what failed. */
+export interface Course {
+  /** `isWoken`: somebody may have changed something about the run, or a round failed. */
+  readonly round: (isWoken: boolean) => Promise<Next>
+  /** Halts the run. Left out: one that failed breaks off, and its lease ends by itself. */
+  readonly pause?: (note: string) => Promise<Next>
+  /** What an error says that would only come again, for a note; null: it may pass. */
+  readonly obstacle?: (error: unknown) => string | null
+  /** Whether it is waited for without an end, like a store that is away. */
+  readonly isPassing?: (error: unknown) => boolean
+}
+
+/** Where a run is under way. */
+export interface Here {
+  readonly owner: string
+  /** Ends it after the round at hand; whoever is next goes on with it. */
+  readonly signal: AbortSignal
+  readonly courtesy: Courtesy
 }
 
 /**
@@ -71,7 +85,7 @@ export interface Walk {
  */
 export interface WalkedKind<Work extends RunWork> {
   readonly kind: string
-  walk(run: Run, at: { readonly owner: string; readonly signal: AbortSignal }): Walk
+  walk(run: Run, here: Here): Course
   /** What is done to the run, in its own words. */
   command(work: Work, id: Xid, command: RunCommand): Promise<{ readonly run: Run | null }>
   /** A run was taken up that another server, or an earlier one, had begun. */
@@ -88,6 +102,12 @@ export interface Rounds {
 
 /** A server that does not come back has lost a run after so long: with a look every second, another is at it within five. */
 export const LEASE_US = 3_000_000n
+
+/** Whoever is at a run stays at it as long as there is something to do. */
+export function keptLease({ owner, state }: Pick<Run, 'owner' | 'state'>, now: Instant): RunChange['lease'] {
+  if (state !== 'running') return { owner: null, until: null }
+  return { owner, until: owner === null ? now : later(now, LEASE_US) }
+}
 
 /** What is asked for. */
 export interface RunRequest<Subject = unknown, Place = unknown> {

@@ -136,13 +136,11 @@ describe.each(stores)('a run on $name', (kind: StoreKind) => {
     runs.define({
       kind: 'walk',
       walk: (run) => ({
-        go: async () => {
+        round: async () => {
           const over = { state: 'done', endedAt: NOW, lease: { owner: null, until: null } } as const
           await db.transaction('test', async (tx) => void changeRun(tx, run, over))
-          return false
+          return 'over'
         },
-        wake: () => {},
-        quiet: async () => {},
       }),
       command: async () => ({ run: null }),
     })

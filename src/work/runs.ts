@@ -7,6 +7,7 @@ import type { Database } from '../db/database.ts'
 import { Carrier, LOOK_US } from './carrier.ts'
 import {
   COMMANDS,
+  keptLease,
   noteOf,
   type Rounds,
   type RunAct,
@@ -285,15 +286,8 @@ export class Runs<Work extends RunWork> {
           lease: isHere ? this.#carrier.lease() : { owner: null, until: now },
         }
       }
-      case 'rate': {
-        const isHeld = run.owner !== null && run.state === 'running'
-        return {
-          rate: command.rate,
-          lease: isHeld
-            ? { owner: run.owner, until: this.#carrier.lease().until }
-            : { owner: null, until: now },
-        }
-      }
+      case 'rate':
+        return { rate: command.rate, lease: keptLease(run, now) }
     }
   }
 
