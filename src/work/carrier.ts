@@ -262,7 +262,6 @@ export class Carrier<Work extends RunWork> {
     if (next === 'more') return { lease: this.lease() }
     const nobody = { owner: null, until: null }
     if (next === 'finished') return { state: 'done', endedAt: now, rateNow: null, lease: nobody }
-    if ('until' in next) return { dueAt: next.until, rateNow: null, lease: { owner: null, until: now } }
     const endedAt = next.state === 'failed' ? now : null
     return { ...next, endedAt, rateNow: null, lease: nobody }
   }

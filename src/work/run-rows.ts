@@ -23,8 +23,6 @@ const RUN = rowShape({
   note: orNull(text),
   startedAt: at,
   endedAt: orNull(at),
-  /** It has nothing to do before; null: it has. */
-  dueAt: orNull(at),
   /** Never less than is done; null: nobody knows. */
   expected: orNull(integer),
   done: integer,
@@ -57,23 +55,13 @@ export interface Lease {
 /** Leaves the store as it is when an open run has the name. */
 const insertRow = sql(
   'runs.insert',
-  `INSERT INTO bartleby.runs (id, kind, name, about, subject, place, actor, state, started_at, due_at, expected, rate, owner, owned_until)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, 'running', $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING`,
+  `INSERT INTO bartleby.runs (id, kind, name, about, subject, place, actor, state, started_at, expected, rate, owner, owned_until)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, 'running', $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING`,
 )
 
 export type NewRun = Pick<
   Run,
-  | 'id'
-  | 'kind'
-  | 'name'
-  | 'about'
-  | 'subject'
-  | 'place'
-  | 'actor'
-  | 'startedAt'
-  | 'dueAt'
-  | 'expected'
-  | 'rate'
+  'id' | 'kind' | 'name' | 'about' | 'subject' | 'place' | 'actor' | 'startedAt' | 'expected' | 'rate'
 >
 
 /** Adds a run; false when one of its name is open. Without an owner whoever looks first takes it up. */
@@ -82,9 +70,9 @@ export async function insertRun(
   run: NewRun,
   lease: { readonly owner: string | null; readonly until: Instant },
 ): Promise<boolean> {
-  const { id, kind, name, about, subject, place, actor, startedAt, dueAt, expected, rate } = run
+  const { id, kind, name, about, subject, place, actor, startedAt, expected, rate } = run
   const json = [JSON.stringify(subject), JSON.stringify(place)] as const
-  const values = [id, kind, name, about, ...json, actor, startedAt, dueAt, expected, rate] as const
+  const values = [id, kind, name, about, ...json, actor, startedAt, expected, rate] as const
   return (await tx.run(insertRow, ...values, lease.owner, lease.until)) === 1
 }
 
@@ -209,9 +197,9 @@ export async function openRuns(session: Session): Promise<readonly Run[]> {
   return (await session.rows<object>(readOpen)).map(RUN.read)
 }
 
-const LEFT = `state = 'running' AND (owner IS NULL OR owned_until < $1) AND (due_at IS NULL OR due_at <= $1)`
+const LEFT = `state = 'running' AND (owner IS NULL OR owned_until < $1)`
 
-/** Open runs that nobody is at and that have something to do, on runs_open. */
+/** Open runs that nobody is at, on runs_open. */
 const readLeft = sql(
   'runs.left',
   `SELECT id, kind FROM bartleby.runs INDEXED BY runs_open WHERE ended_at IS NULL AND ${LEFT} ORDER BY started_at`,
@@ -225,9 +213,9 @@ export async function runsLeft(session: Session, now: Instant): Promise<readonly
 
 /**
  * One row by primary key, when nobody is at it; one whose step is under way is left to that. A run that nobody has been at since it
- * was begun, or since it waited, is not resumed.
+ * was begun is not resumed.
  */
-const TAKEN = `owner = $3, owned_until = $4, due_at = NULL,
+const TAKEN = `owner = $3, owned_until = $4,
   resumed = resumed + CASE WHEN owner IS NULL AND owned_until IS NOT NULL THEN 0 ELSE 1 END`
 const takeRow = sql(
   'runs.take',
@@ -302,7 +290,6 @@ export interface RunChange {
   readonly note?: string | null
   readonly place?: unknown
   readonly endedAt?: Instant | null
-  readonly dueAt?: Instant | null
   readonly expected?: number | null
   readonly done?: number
   readonly skipped?: number
@@ -317,18 +304,18 @@ export interface RunChange {
 /** One row by primary key, which is locked. */
 const changeRow = sql(
   'runs.change',
-  `UPDATE bartleby.runs SET state = $2, note = $3, place = $4, ended_at = $5, due_at = $6, expected = $7, done = $8, skipped = $9,
-     failed = $10, rate = $11, rate_now = $12, version = $13, owner = $14, owned_until = $15 WHERE id = $1`,
+  `UPDATE bartleby.runs SET state = $2, note = $3, place = $4, ended_at = $5, expected = $6, done = $7, skipped = $8,
+     failed = $9, rate = $10, rate_now = $11, version = $12, owner = $13, owned_until = $14 WHERE id = $1`,
 )
 
 /** Writes what changes, with the commit; everything else stays as `run`, which is locked, has it. Gives the run as it is then. */
 export function changeRun(tx: Transaction, run: Run, { lease, ...change }: RunChange): Run {
   const next = { ...run, ...change, owner: lease.owner }
-  const { state, note, endedAt, dueAt, done, skipped, failed, rate, rateNow, version } = next
+  const { state, note, endedAt, done, skipped, failed, rate, rateNow, version } = next
   // Rows that came to be meanwhile and were done too are expected from then on.
   const expected = next.expected === null ? null : Math.max(next.expected, done + skipped + failed)
   const counts = [expected, done, skipped, failed] as const
-  const values = [state, note, JSON.stringify(next.place), endedAt, dueAt, ...counts] as const
+  const values = [state, note, JSON.stringify(next.place), endedAt, ...counts] as const
   tx.atCommit(changeRow, run.id, ...values, rate, rateNow, version, lease.owner, lease.until)
   return { ...next, expected }
 }

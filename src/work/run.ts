@@ -35,12 +35,7 @@ export interface Step<Place = unknown> {
   readonly failed?: number
   /** Another number of rows than was expected so far. */
   readonly expected?: number | null
-  /** `until`: there is nothing to do before, and whoever looks then goes on. */
-  readonly next:
-    | 'more'
-    | 'finished'
-    | { readonly until: Instant }
-    | { readonly state: 'paused' | 'failed'; readonly note: string }
+  readonly next: 'more' | 'finished' | { readonly state: 'paused' | 'failed'; readonly note: string }
 }
 
 /** A kind of run. Every server defines the same kinds, and any of them goes on with a run of these. */
@@ -120,8 +115,6 @@ export interface RunRequest<Subject = unknown, Place = unknown> {
   readonly rate?: number | null
   /** Given, and one of this name is open: that is the run. */
   readonly name?: string
-  /** Left out: at once. */
-  readonly dueAt?: Instant
   /** Left out: a new one. */
   readonly id?: Xid
   /** It is begun here, also where runs are left to others. */

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { PATIENCE_MS } from '../../test/harness/limits.ts'
 import { type StoreKind, stores } from '../../test/harness/stores.ts'
-import { type Instant, instant } from '../core/clock.ts'
+import { instant } from '../core/clock.ts'
 import { silentLog } from '../core/log.ts'
 import { TestClock } from '../core/test-clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
@@ -84,7 +84,7 @@ describe.each(stores)('a run on $name', (kind: StoreKind) => {
     return made
   }
 
-  const begin = ({ runs }: Server, more: { rate?: number; name?: string; dueAt?: Instant } = {}) =>
+  const begin = ({ runs }: Server, more: { rate?: number; name?: string } = {}) =>
     runs.inWork('test.begin', (work) =>
       runs.begin<number, number>(work, {
         kind: 'count',
@@ -330,22 +330,6 @@ describe.each(stores)('a run on $name', (kind: StoreKind) => {
     expect((await begin(other, { name: 'daily' })).id).not.toBe(id)
     await command(one, id, CANCEL)
     expect((await begin(other, { name: 'hourly' })).id).not.toBe(id)
-  })
-
-  it('waits until it is due, and is taken up then by whoever looks', async () => {
-    const [one, other] = [server(), server()]
-    one.next = other.next = ({ done }) =>
-      done === 3 ? { until: instant(clock.now() + 3_600_000_000n) } : null
-    const { id } = await begin(one, { dueAt: instant(NOW + 60_000_000n) })
-    await pass(59)
-    expect(await counted()).toBe(0)
-    await pass(2)
-    expect(await one.runs.read(id)).toMatchObject({ state: 'running', done: 6, owner: null })
-    await one.runs.stop()
-    await pass(3_590)
-    expect(await counted()).toBe(6)
-    await pass(11)
-    expect(await other.runs.read(id)).toMatchObject({ state: 'done', done: 10, resumed: 0 })
   })
 
   it('can say itself that it cannot go on', async () => {

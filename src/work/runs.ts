@@ -122,10 +122,10 @@ export class Runs<Work extends RunWork> {
   /** Writes down what is to be done; it begins when the transaction is durable. Gives the open run when it has a name and there is one. */
   async begin<Subject, Place>(work: RunWork, request: RunRequest<Subject, Place>): Promise<Run> {
     const { tx, now } = work
-    const { expected = null, rate = null, name = null, dueAt = null, ...rest } = request
+    const { expected = null, rate = null, name = null, ...rest } = request
     const { id = this.#xids.next(), isHere: isAlwaysHere = false, ...asked } = rest
-    const run: NewRun = { ...asked, id, name, startedAt: now, dueAt, expected, rate }
-    const isHere = (this.#carriesOut || isAlwaysHere) && dueAt === null && !this.#carrier.isStopped
+    const run: NewRun = { ...asked, id, name, startedAt: now, expected, rate }
+    const isHere = (this.#carriesOut || isAlwaysHere) && !this.#carrier.isStopped
     const lease = isHere ? this.#carrier.lease() : { owner: null, until: now }
     if (!(await insertRun(tx, run, lease))) {
       const open = name === null ? null : await readOpenRun(tx, name)
@@ -278,14 +278,8 @@ export class Runs<Work extends RunWork> {
           rateNow: null,
           lease: nobody,
         }
-      case 'resume': {
-        const isHere = this.#carriesOut && run.dueAt === null
-        return {
-          state: 'running',
-          note: null,
-          lease: isHere ? this.#carrier.lease() : { owner: null, until: now },
-        }
-      }
+      case 'resume':
+        return { state: 'running', note: null, lease: this.leaseAt(now) }
       case 'rate':
         return { rate: command.rate, lease: keptLease(run, now) }
     }

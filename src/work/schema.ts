@@ -1,7 +1,7 @@
 /**
  * The table of runs. An open run has few neighbours on `runs_open`; ids ascend with time, so the newest are the end of the primary key.
  *
- * Instants are microseconds since 1970.
+ * Instants are microseconds since 1970. `due_at` is of an earlier version and always empty: to drop it would need a migration.
  */
 import type { Migration } from '../db/migrations.ts'
 

@@ -21,7 +21,8 @@ export function runFields(run: Run) {
     startedBy: run.actor,
     startedAtUtc: formatMicros(run.startedAt),
     endedAtUtc: optional(run.endedAt),
-    dueAtUtc: optional(run.dueAt),
+    // No kind of run waits for an instant; clients know the field.
+    dueAtUtc: null,
     note: run.note,
     resumed: run.resumed,
     isHeld: run.owner !== null,
