@@ -31,6 +31,9 @@ function* rules(): Iterable<Rule> {
     if (others.every(({ resets }) => resets.includes(column)))
       yield { column, fault: `status = ${STATUS.Pending} AND ${filled(column)}` }
   yield { column: 'resolution', fault: `status <> ${STATUS.Pending} AND resolution IS NULL` }
+  // What a consumer completes in a dead queue was not sent by anybody; the message of an outbox, which has none, turns out to have been.
+  for (const column of ['sent_as', 'sent_to'])
+    yield { column, fault: `resolution = 'complete' AND dead_queue IS NOT NULL AND ${filled(column)}` }
   for (const act of ENDS) yield* rulesOf(act, TRANSITIONS[act])
   // What of Kafka is being sent is leased without a place.
   for (const [column, empty] of Object.entries(PLACE_COLUMNS)) {
@@ -49,7 +52,6 @@ function* rulesOf(act: (typeof ENDS)[number], { to, sets, resets }: Transition):
   for (const column of resets)
     if (column !== 'place' && !later.some((set) => set === column))
       yield { column, fault: `${is} AND ${filled(column)}` }
-  // What a consumer completes in a dead queue was not sent by anybody.
   for (const column of sets)
     if (ALWAYS.includes(column) && (act !== 'complete' || column === 'resolved_at'))
       yield { column, fault: `${is} AND ${column} IS NULL` }

@@ -93,6 +93,11 @@ const BREAKAGES: readonly Breakage[] = [
       written: { status: String(act === 'expire' ? STATUS.Resolved : STATUS.Expired) },
     },
   ]),
+  {
+    title: 'was completed in its dead queue and says what an earlier retry made',
+    letter: 'completed',
+    written: filling(['sent_as', 'sent_to']),
+  },
   { title: 'lies nowhere and has a place', letter: 'discarded', written: filling(PLACE) },
   {
     title: 'lies in a dead queue and has no place there',
