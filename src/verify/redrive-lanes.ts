@@ -1,6 +1,7 @@
 /** Redrives and their lanes: what they count is what their letters, the notes on these, and history say. */
 import type { Integer, Session } from '../db/database.ts'
 import { KAFKA } from '../kafka/event.ts'
+import { STATUS } from '../letters/letter.ts'
 import { outcomesOf } from '../letters/outcomes.ts'
 import { type PlacedLane, readLanes } from '../redrive/lanes.ts'
 import {
@@ -58,8 +59,8 @@ interface AuditedLane extends Omit<PlacedLane, 'redrive'> {
   readonly next: NextLetter | null
 }
 
-/** `underWay`: sent over a network, and not counted yet. */
-const NOTHING = { behind: 0, ahead: 0, skipped: 0, failed: 0, underWay: 0 }
+/** `underWay`: sent over a network, and not counted yet. `confirmed`, `returned`: sent, and this was the last that was heard of them. */
+const NOTHING = { behind: 0, ahead: 0, skipped: 0, failed: 0, underWay: 0, confirmed: 0, returned: 0 }
 type LaneCensus = typeof NOTHING
 
 /** All redrives and their lanes, which are few. */
@@ -120,8 +121,9 @@ function* placesOf(audit: Audit, { redrives, lanes }: Register, file: CaseFile):
       recorded: file.transitions.filter(({ output }) => names(output, lane.redrive)).length,
     }
     yield* member.isBehind ? passed(audit, lane, member) : remaining(lane, member)
-    if (Number(letter?.redrive) === Number(redrive))
-      isSent ||= member.isBehind ? note === undefined : lane.next?.letter === id
+    if (letter === undefined || Number(letter.redrive) !== Number(redrive)) continue
+    isSent ||= member.isBehind ? note === undefined : lane.next?.letter === id
+    if (member.isBehind && note === undefined) countOutcome(lane, letter)
   }
   // Of a redrive that was forgotten nothing is known.
   const named = redrives.get(Number(letter?.redrive))
@@ -130,6 +132,13 @@ function* placesOf(audit: Audit, { redrives, lanes }: Register, file: CaseFile):
       what: `letter ${id} says that redrive ${named.id} sent it, which has not`,
       row: { redrive: named.id, letter: id, engine: letter?.engine, sourceId: letter?.sourceId },
     }
+}
+
+/** Of one that went over a network and failed meanwhile for another reason, nobody has heard that it came back. */
+function countOutcome({ census, redrive, source }: AuditedLane, { confirmed_at, status }: FoundRow): void {
+  if (!isSending(redrive.action)) return
+  if (confirmed_at !== null) census.confirmed++
+  else if (Number(status) === STATUS.Pending && source !== KAFKA) census.returned++
 }
 
 /** A letter of a lane. */
@@ -220,11 +229,14 @@ async function* totals(
   for (const [number, redrive] of redrives) {
     const { id } = redrive
     let [sent, leftOut, underWay] = [0, 0, 0]
+    const found = { confirmed: 0, returned: 0 }
     for (const lane of lanesOf.get(redrive) ?? []) {
       yield* laneFaults(lane)
       sent += lane.sent
       leftOut += lane.census.skipped + lane.census.failed
       underWay += lane.census.underWay
+      found.confirmed += lane.census.confirmed
+      found.returned += lane.census.returned
     }
     // Others are on letters that are in no lane, or not behind its place.
     const notes = notesOf.get(number) ?? 0
@@ -238,6 +250,17 @@ async function* totals(
       yield {
         what: `redrive ${id} heard of ${confirmed + returned} letters, and has sent ${sent}`,
         row: { redrive: id, sent, confirmed, returned },
+      }
+    // Of letters that something else was done to since, or that are gone, only the counts know.
+    if (found.confirmed > confirmed || found.returned > returned)
+      yield {
+        what: `redrive ${id} counts ${confirmed} confirmed and ${returned} returned letters, and has ${found.confirmed} and ${found.returned}`,
+        row: {
+          redrive: id,
+          confirmed,
+          returned,
+          found: `${found.confirmed} confirmed, ${found.returned} returned`,
+        },
       }
   }
 }

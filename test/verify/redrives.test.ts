@@ -50,10 +50,10 @@ const BREAKAGES: readonly Breakage[] = [
   },
   {
     title: 'a lane that counts more than it has passed',
-    breaks: ['I10'],
+    breaks: ['I10', 'R1'],
     sql: ({ paused }) =>
       `UPDATE bartleby.redrive_lanes SET sent = sent + 1 WHERE redrive = ${numberOf(paused)}`,
-    says: ['has passed 1 letters, and counts 2'],
+    says: ['has passed 1 letters, and counts 2', 'has 2 sent, 0 skipped and 0 failed letters of 3'],
     row: ({ paused }) => ({ redrive: paused.id, planned: '3', sent: '2', passed: '1' }),
   },
   {
@@ -131,6 +131,50 @@ const BREAKAGES: readonly Breakage[] = [
     }),
     says: ['heard of 4 letters, and has sent 3'],
     row: ({ done }) => ({ redrive: done.id, sent: '3', confirmed: '2', returned: '2' }),
+  },
+  {
+    title: 'letters that came back, and fewer that were heard of',
+    breaks: ['I10'],
+    sql: ({ done }) => ({
+      postgres: `INSERT INTO bartleby.redrive_outcome_deltas (redrive, confirmed, returned) VALUES (${numberOf(done)}, 0, -1)`,
+      sqlite: `UPDATE redrive_outcomes SET returned = returned - 1 WHERE redrive = ${numberOf(done)}`,
+    }),
+    says: ['counts 1 confirmed and 1 returned letters, and has 1 and 2'],
+    row: ({ done }) => ({ redrive: done.id, confirmed: '1', returned: '1' }),
+  },
+  {
+    title: 'a letter that was confirmed, and none that was heard of',
+    breaks: ['I10'],
+    sql: ({ done }) => ({
+      postgres: `INSERT INTO bartleby.redrive_outcome_deltas (redrive, confirmed, returned) VALUES (${numberOf(done)}, -1, 0)`,
+      sqlite: `UPDATE redrive_outcomes SET confirmed = confirmed - 1 WHERE redrive = ${numberOf(done)}`,
+    }),
+    says: ['counts 0 confirmed and 2 returned letters, and has 1 and 2'],
+    row: ({ done }) => ({ redrive: done.id, confirmed: '0', returned: '2' }),
+  },
+  {
+    title: 'a run that is over and has done less than its redrive',
+    breaks: ['R1'],
+    sql: ({ done }) => `UPDATE bartleby.runs SET done = done - 1 WHERE id = '${done.id}'`,
+    says: [
+      'has 3 sent, 1 skipped and 0 failed letters of 4, and its run counts 2 sent, 1 skipped and 0 failed letters of 4',
+    ],
+    row: ({ done }) => ({ redrive: done.id, lanes: '3,1,0', run: '2,1,0' }),
+  },
+  {
+    title: 'a run that has skipped what its redrive has sent',
+    breaks: ['R1'],
+    sql: ({ done }) =>
+      `UPDATE bartleby.runs SET done = done - 1, skipped = skipped + 1 WHERE id = '${done.id}'`,
+    says: ['and its run counts 2 sent, 2 skipped'],
+    row: ({ done }) => ({ redrive: done.id, lanes: '3,1,0', run: '2,2,0' }),
+  },
+  {
+    title: 'a run that expects more letters than its redrive has',
+    breaks: ['R1'],
+    sql: ({ paused }) => `UPDATE bartleby.runs SET expected = expected + 1 WHERE id = '${paused.id}'`,
+    says: ['has 1 sent, 0 skipped and 0 failed letters of 3, and its run counts 1 sent'],
+    row: ({ paused }) => ({ redrive: paused.id, lanes: '1,0,0', run: '1,0,0' }),
   },
   {
     title: 'a letter that names a redrive which did not send it',
