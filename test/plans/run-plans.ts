@@ -7,7 +7,7 @@ const id = (number: number): string => `r${String(number).padStart(19, '0')}`
 const OPEN = id(3)
 
 export const RUN_CALLS: Readonly<Record<string, readonly Argument[]>> = {
-  'runs.insert': [id(0), 'purge', null, 'c/k', '{}', '{}', 'actor', NOW, null, 10, null, 'owner', LATER],
+  'runs.insert': [id(0), 'purge', null, 'c/k', '{}', '{}', 'actor', NOW, 10, null, 'owner', LATER],
   'runs.oldest': ['', 100],
   'runs.removeThese': [`{${OPEN}}`],
   'runs.remove': [OPEN],
@@ -21,7 +21,7 @@ export const RUN_CALLS: Readonly<Record<string, readonly Argument[]>> = {
   'runs.renew': ['owner', LATER, `{${OPEN}}`],
   'runs.leave': [OPEN, 'owner'],
   'runs.lock': [OPEN],
-  'runs.change': [OPEN, 'running', null, '{}', null, null, 10, 5, 0, 0, null, null, 1, 'owner', LATER],
+  'runs.change': [OPEN, 'running', null, '{}', null, 10, 5, 0, 0, null, null, 1, 'owner', LATER],
   'runs.commits': [],
 }
 
