@@ -1,25 +1,29 @@
 /** The rows of lanes: where their letters go, how far they are, and what became of the letters so far. */
 import { type Instant, instant } from '../core/clock.ts'
-import { type Integer, type Session, sql, type Transaction, type Value } from '../db/database.ts'
+import { type Session, sql, type Transaction, type Value } from '../db/database.ts'
+import { at, integer, oneOf, type RowOf, rowShape, text } from '../db/row.ts'
 import { type LetterId, letterId, type SourceName } from '../letters/letter.ts'
 import { LET_GO } from '../work/let-go.ts'
 import { type RedriveNumber, redriveNumber } from './redrive.ts'
 
-/** Letters of one source, engine and destination that are sent one batch after the other. */
-export interface Lane {
-  readonly redrive: RedriveNumber
-  readonly lane: number
-  readonly source: SourceName
-  readonly engine: string
-  readonly destination: string
-}
+const LANE = rowShape({
+  redrive: redriveNumber,
+  lane: integer,
+  source: oneOf<SourceName>(),
+  engine: text,
+  destination: text,
+  planned: integer,
+  sent: integer,
+  skipped: integer,
+  failed: integer,
+  /** The last letter that was looked at. */
+  atCaptured: at,
+  atLetter: letterId,
+})
 
-export interface CountedLane extends Lane {
-  readonly planned: number
-  readonly sent: number
-  readonly skipped: number
-  readonly failed: number
-}
+/** Letters of one source, engine and destination that are sent one batch after the other. */
+export type Lane = Pick<RowOf<typeof LANE>, 'redrive' | 'lane' | 'source' | 'engine' | 'destination'>
+export type CountedLane = Omit<RowOf<typeof LANE>, 'atCaptured' | 'atLetter'>
 
 /** What is left of it. */
 export const remainingOf = (lane: Omit<CountedLane, keyof Lane>): number =>
@@ -33,8 +37,12 @@ export interface LanePlace {
 
 /** A lane and how far it is. */
 export interface PlacedLane extends CountedLane {
-  /** The last letter that was looked at. */
   readonly behind: LanePlace
+}
+
+function toLane(row: object): PlacedLane {
+  const { atCaptured: capturedAt, atLetter: letter, ...lane } = LANE.read(row)
+  return { ...lane, behind: { capturedAt, letter } }
 }
 
 /** Whether a letter of a lane was not looked at yet. */
@@ -58,33 +66,17 @@ export async function insertLanes(
     await tx.run(insertRow, redrive, lane, source, engine, destination, planned)
 }
 
-const COLUMNS = `redrive, lane, source, engine, destination, planned, sent, skipped, failed,
-  at_captured AS "capturedAt", at_letter AS letter`
-
-type Row = {
-  readonly [Column in keyof CountedLane]: CountedLane[Column] extends number ? Integer : CountedLane[Column]
-} & { readonly capturedAt: Integer; readonly letter: Integer }
-
-const toLane = ({ source, engine, destination, ...row }: Row): PlacedLane => ({
-  ...{ redrive: redriveNumber(row.redrive), lane: Number(row.lane), source, engine, destination },
-  planned: Number(row.planned),
-  sent: Number(row.sent),
-  skipped: Number(row.skipped),
-  failed: Number(row.failed),
-  behind: { capturedAt: instant(BigInt(row.capturedAt)), letter: letterId(row.letter) },
-})
-
 /** Along the primary key. */
 const readOf = sql(
   'redriveLanes.read',
-  `SELECT ${COLUMNS} FROM bartleby.redrive_lanes WHERE redrive = ANY($1::int[]) ORDER BY redrive, lane`,
+  `SELECT ${LANE.columns} FROM bartleby.redrive_lanes WHERE redrive = ANY($1::int[]) ORDER BY redrive, lane`,
   { bigints: true },
 )
 
 /** The lanes of these redrives, in their order. */
 export async function readLanes(session: Session, redrives: readonly RedriveNumber[]): Promise<PlacedLane[]> {
   if (redrives.length === 0) return []
-  return (await session.rows<Row>(readOf, redrives)).map(toLane)
+  return (await session.rows<object>(readOf, redrives)).map(toLane)
 }
 
 /** Along the primary key, locked until the transaction ends. */
@@ -101,13 +93,13 @@ export async function holdLanes(tx: Transaction, redrive: RedriveNumber): Promis
 /** One row by primary key, locked until the transaction ends. */
 const lockOne = sql(
   'redriveLanes.lock',
-  `SELECT ${COLUMNS}, ${LET_GO} FROM bartleby.redrive_lanes WHERE redrive = $1 AND lane = $2 FOR UPDATE`,
+  `SELECT ${LANE.columns}, ${LET_GO} FROM bartleby.redrive_lanes WHERE redrive = $1 AND lane = $2 FOR UPDATE`,
   { bigints: true },
 )
 
 /** The lane, which nobody else can walk before the transaction ends; null when it is gone with its redrive. */
 export async function holdLane(tx: Transaction, { redrive, lane }: Lane): Promise<PlacedLane | null> {
-  const [row] = await tx.rows<Row>(lockOne, redrive, lane)
+  const [row] = await tx.rows<object>(lockOne, redrive, lane)
   return row === undefined ? null : toLane(row)
 }
 

@@ -12,12 +12,11 @@
  * beginning to its end, so how far it is says what became of each of its letters: behind, it was sent, unless it is among the
  * exceptions; ahead, it remains.
  */
-import type { Instant } from '../core/clock.ts'
-import type { Xid } from '../core/xid.ts'
 import type { LetterFilter } from '../letters/filter.ts'
 import type { LetterId, RedriveRef, SourceName } from '../letters/letter.ts'
 import type { LetterKey } from '../letters/letters.ts'
 import type { Recipe } from './repair/recipe.ts'
+import type { StoredRedrive } from './rows.ts'
 
 declare const redriveNumberBrand: unique symbol
 
@@ -175,32 +174,7 @@ export interface Exception {
 }
 
 /** A redrive as it stands in its row, without its counts. */
-export interface Redrive {
-  readonly number: RedriveNumber
-  readonly id: Xid
-  readonly state: RedriveState
-  /** What a paused one goes on as. */
-  readonly resumesAs: WorkingState | null
-  readonly action: RedriveAction
-  readonly queue: string | null
-  readonly selection: Selection
-  readonly numbers: PlanNumbers
-  readonly terms: Terms
-  readonly recipe: Recipe | null
-  readonly reason: string | null
-  readonly plannedBy: string
-  readonly plannedAt: Instant
-  readonly validUntil: Instant
-  readonly startedBy: string | null
-  readonly startedAt: Instant | null
-  readonly endedAt: Instant | null
-  /** Why it is in its state, when that needs words: what it stopped or paused for. */
-  readonly note: string | null
-  /** How often another server, or this one after a restart, went on with it. */
-  readonly resumed: number
-  /** Whether a server is at it now. */
-  readonly isHeld: boolean
-}
+export type Redrive = Omit<StoredRedrive, 'owner' | 'canarySentAt' | 'recent' | 'rateMeasured'>
 
 /** How letters and history name a redrive. */
 export const refOf = ({ number, id, recipe }: Redrive): RedriveRef => ({

@@ -1,81 +1,83 @@
 /** The rows of redrives: what was asked for, in which state it is, and which server is at its run. */
 import { type Instant, instant } from '../core/clock.ts'
-import type { Xid } from '../core/xid.ts'
+import { type Xid, xid } from '../core/xid.ts'
 import { type Integer, type Session, type Statement, sql, type Transaction } from '../db/database.ts'
+import { at, number, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
 import type { LetterFilter } from '../letters/filter.ts'
 import type { LetterKey } from '../letters/letters.ts'
 import { LET_GO } from '../work/let-go.ts'
 import {
   type PlanNumbers,
   type PlanRequest,
-  type Redrive,
+  type RedriveAction,
   type RedriveNumber,
   type RedriveState,
   redriveNumber,
   type Selection,
   type Terms,
+  type WorkingState,
 } from './redrive.ts'
 import { readRecipe, showRecipe } from './repair/recipe.ts'
 
 /** Hidden while its letters are being removed. */
 const FORGOTTEN = 'forgotten'
 
-/** Of the run, by primary key. Not a join: PostgreSQL would go through all runs as long as it takes redrives for few. */
-const ofRun = (column: string): string =>
-  `(SELECT ${column} FROM bartleby.runs AS run WHERE run.id = redrives.id)`
+const REDRIVE = rowShape({
+  number: redriveNumber,
+  id: xid,
+  state: oneOf<RedriveState>(),
+  /** What a paused one goes on as. */
+  resumesAs: orNull(oneOf<WorkingState>()),
+  action: oneOf<RedriveAction>(),
+  queue: orNull(text),
+  selection: readSelection,
+  // Written below, from values of these types.
+  numbers: (value: string) => JSON.parse(value) as PlanNumbers,
+  terms: (value: string) => JSON.parse(value) as Terms,
+  recipe: orNull(readRecipe),
+  reason: orNull(text),
+  plannedBy: text,
+  plannedAt: at,
+  validUntil: at,
+  startedBy: orNull(text),
+  startedAt: orNull(at),
+  endedAt: orNull(at),
+  /** Why it is in its state, when that needs words: what it stopped or paused for. */
+  note: orNull(text),
+  /** When all letters of the canary were sent. */
+  canarySentAt: orNull(at),
+  /** What the stop rule remembers, as it wrote it. */
+  recent: orNull(text),
+})
+
+/** What its run says: while it is planned, and from its start on. */
+const OF_RUN = rowShape({
+  /** How often another server, or this one after a restart, went on with it. */
+  resumed: (value: Integer | null) => Number(value ?? 0),
+  /** Letters a second, as the server that is at it measured it. */
+  rateNow: orNull(number),
+  owner: orNull(text),
+})
 
 /** A redrive with what only the server that is at it needs. */
-export interface StoredRedrive extends Redrive {
-  readonly owner: string | null
-  /** When all letters of the canary were sent. */
-  readonly canarySentAt: Instant | null
-  /** What the stop rule remembers, as it wrote it. */
-  readonly recent: string | null
-  /** Letters a second, as that server measured it. */
+export interface StoredRedrive
+  extends RowOf<typeof REDRIVE>,
+    Pick<RowOf<typeof OF_RUN>, 'resumed' | 'owner'> {
   readonly rateMeasured: number | null
+  /** Whether a server is at it now. */
+  readonly isHeld: boolean
 }
 
-/** A redrive with who is at its run: while it is planned, and from its start on. */
-const COLUMNS = `number, id, state, resumes_as AS "resumesAs", action, queue, selection, numbers, terms, recipe, reason,
-  planned_by AS "plannedBy", planned_at AS "plannedAt", valid_until AS "validUntil", started_by AS "startedBy",
-  started_at AS "startedAt", ended_at AS "endedAt", note, canary_sent_at AS "canarySentAt", recent,
-  ${ofRun('resumed')} AS resumed, ${ofRun('rate_now')} AS "rateMeasured", ${ofRun('owner')} AS owner`
+/** Of the run, by primary key. Not a join: PostgreSQL would go through all runs as long as it takes redrives for few. */
+const ofRun = (column: string): string =>
+  `(SELECT ${column} FROM bartleby.runs AS run WHERE run.id = redrives.id) AS ${column}`
 
-/** As the store has it: JSON is text, and instants are numbers. */
-interface Stored {
-  readonly number: Integer
-  readonly selection: string
-  readonly numbers: string
-  readonly terms: string
-  readonly recipe: string | null
-  readonly plannedAt: Integer
-  readonly validUntil: Integer
-  readonly startedAt: Integer | null
-  readonly endedAt: Integer | null
-  readonly canarySentAt: Integer | null
-  readonly resumed: Integer | null
+const COLUMNS = [REDRIVE.columns, ...OF_RUN.columns.split(', ').map(ofRun)].join(', ')
+
+function toRedrive(row: object): StoredRedrive {
+  const { resumed, rateNow: rateMeasured, owner } = OF_RUN.read(row)
+  return { ...REDRIVE.read(row), resumed, rateMeasured, owner, isHeld: owner !== null }
 }
-
-type Row = Omit<StoredRedrive, keyof Stored | 'isHeld'> & Stored & { readonly let_go?: unknown }
-
-const at = (value: Integer | null): Instant | null => (value === null ? null : instant(BigInt(value)))
-
-const toRedrive = ({ let_go: _, ...row }: Row): StoredRedrive => ({
-  ...row,
-  number: redriveNumber(row.number),
-  selection: readSelection(row.selection),
-  // Written below, from values of these types.
-  numbers: JSON.parse(row.numbers) as PlanNumbers,
-  terms: JSON.parse(row.terms) as Terms,
-  recipe: row.recipe === null ? null : readRecipe(row.recipe),
-  plannedAt: instant(BigInt(row.plannedAt)),
-  validUntil: instant(BigInt(row.validUntil)),
-  startedAt: at(row.startedAt),
-  endedAt: at(row.endedAt),
-  canarySentAt: at(row.canarySentAt),
-  resumed: Number(row.resumed ?? 0),
-  isHeld: row.owner !== null,
-})
 
 /** Instants travel as text: JSON has no numbers for them. */
 const writeSelection = (selection: Selection): string =>
@@ -160,7 +162,7 @@ const find = async (
   statement: Statement,
   key: string | number,
 ): Promise<StoredRedrive | null> => {
-  const [row] = await session.rows<Row>(statement, key)
+  const [row] = await session.rows<object>(statement, key)
   return row === undefined ? null : toRedrive(row)
 }
 
@@ -193,7 +195,7 @@ export async function newestRedrives(
   before: Xid | null,
   limit: number,
 ): Promise<StoredRedrive[]> {
-  const rows = await session.rows<Row>(readPage, before ?? LAST_ID, states, limit)
+  const rows = await session.rows<object>(readPage, before ?? LAST_ID, states, limit)
   return rows.map(toRedrive)
 }
 
@@ -207,7 +209,7 @@ const readOpen = sql(
 
 /** Redrives that are under way or paused. */
 export async function openRedrives(session: Session): Promise<StoredRedrive[]> {
-  return (await session.rows<Row>(readOpen)).map(toRedrive)
+  return (await session.rows<object>(readOpen)).map(toRedrive)
 }
 
 /** One row by primary key, which is locked. */
