@@ -13,7 +13,7 @@ import { recordHistory } from '../history/record.ts'
 import { OFFICE, type RedriveAct } from '../letters/letter.ts'
 import type { OfficeRuns } from '../letters/runs.ts'
 import type { OfficeWork } from '../letters/work.ts'
-import { keptLease, type RunCommand } from '../work/run.ts'
+import { keptLease, noteOf, type RunCommand } from '../work/run.ts'
 import { changeRun, lockRun, type Run, type RunChange, type RunState } from '../work/run-rows.ts'
 import { readProgress } from './counts.ts'
 import { holdLanes } from './lanes.ts'
@@ -54,7 +54,8 @@ export async function commandRedrive(
   const changed = { ...redrive, ...changeBy(redrive, command, work) }
   await writeRedrive(tx, changed)
   const { act, actor } = command
-  const counts = await record(work, redrive, { act, actor, notes: notesOf(redrive, command) })
+  const notes = command.act === 'start' ? redrive.reason : noteOf(command).notes
+  const counts = await record(work, redrive, { act, actor, notes })
   if (act === 'start') {
     run = await runs.begin(work, {
       ...{ id, kind: REDRIVE_RUN, about: `${redrive.action} of letters`, subject: {}, place: null },
@@ -105,19 +106,6 @@ function changeBy(
   }
 }
 
-function notesOf({ reason }: StoredRedrive, command: RedriveCommand): string | null {
-  switch (command.act) {
-    case 'start':
-      return reason
-    case 'resume':
-      return null
-    case 'rate':
-      return command.rate === null ? 'no limit' : `${command.rate} a second`
-    default:
-      return command.reason
-  }
-}
-
 /** What a server decides about a redrive that it is at: that it goes on after its canary, pauses, stops or is done. */
 export interface Verdict {
   readonly state: Extract<RedriveState, 'running' | 'paused' | 'stopped' | 'done'>
@@ -125,8 +113,6 @@ export interface Verdict {
 }
 
 const VERBS = { running: 'go-on', paused: 'pause', stopped: 'stop', done: 'finish' } as const
-/** Who decides when nobody asked. */
-const OFFICE_ACTOR = 'office'
 
 /** Makes the redrive what the verdict says, unless somebody else decided something meanwhile; gives whether it did. */
 export async function decide(
@@ -147,7 +133,7 @@ export async function decide(
     canarySentAt: state === 'paused' ? null : redrive.canarySentAt,
   }
   await writeRedrive(tx, changed)
-  const counts = await record(work, redrive, { act: VERBS[state], actor: OFFICE_ACTOR, notes: note })
+  const counts = await record(work, redrive, { act: VERBS[state], actor: OFFICE, notes: note })
   follow(work, run, changed, counts)
   return true
 }

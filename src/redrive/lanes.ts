@@ -3,7 +3,7 @@ import { type Instant, instant } from '../core/clock.ts'
 import { type Session, sql, type Transaction, type Value } from '../db/database.ts'
 import { at, integer, oneOf, type RowOf, rowShape, text } from '../db/row.ts'
 import { type LetterId, letterId, type SourceName } from '../letters/letter.ts'
-import { LET_GO } from '../work/let-go.ts'
+import { LET_GO } from '../work/run-rows.ts'
 import { type RedriveNumber, redriveNumber } from './redrive.ts'
 
 const LANE = rowShape({

@@ -5,7 +5,7 @@ import { type Integer, type Session, type Statement, sql, type Transaction } fro
 import { at, number, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
 import type { LetterFilter } from '../letters/filter.ts'
 import type { LetterKey } from '../letters/letters.ts'
-import { LET_GO } from '../work/let-go.ts'
+import { LET_GO } from '../work/run-rows.ts'
 import {
   type PlanNumbers,
   type PlanRequest,

@@ -54,7 +54,6 @@ export const retention: Invariant = {
       },
     }
   },
-  rows: () => 0,
 }
 
 /** A capture of a plain queue that is not known to be of any letter: whether that is still there, nobody can tell. */

@@ -24,7 +24,6 @@ export const oneState: Invariant = {
       if (file.captures.length > 0 && file.id !== NO_LETTER) yield* strayCaptures(file)
     },
   }),
-  rows: () => 0,
 }
 
 /** Captures of a letter that are there more than once, not where it was captured, or not the first of it. */

@@ -9,8 +9,8 @@ import { formatMicros } from '../core/timestamp.ts'
 import { STATUS, UNNAMED_INSTANCE } from '../letters/letter.ts'
 import { isOfQueues } from '../redrive/destinations.ts'
 import { isSending } from '../redrive/redrive.ts'
+import { redrivePages } from './i10-redrives.ts'
 import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
-import { redrivePages } from './redrive-lanes.ts'
 import { batchesOf, read } from './walk.ts'
 
 /** Letters with a key, those of one key beside each other in the order of their capture. */

@@ -30,8 +30,8 @@ export interface Invariant {
   readonly promise: string
   /** Begins to look at the case files of letters, which all checks look at together. */
   ofLetters?(audit: Audit): LetterCheck | Promise<LetterCheck>
-  /** How many rows `check` looks at, as far as that is known beforehand. */
-  rows(sizes: Sizes): number
+  /** How many rows `check` looks at, as far as that is known beforehand; left out: few. */
+  rows?(sizes: Sizes): number
   /** Looks at everything else. */
   check?(audit: Audit): AsyncIterable<Finding>
 }

@@ -83,17 +83,8 @@ const listCall = <Work extends RunWork>(runs: Runs<Work>): ApiCall => ({
   answer: async ({ query }) => {
     const [kinds, states] = [namesOf(query, 'kind'), statesOf(query)]
     const filters = { list: 'runs', kind: kinds?.join(',') ?? '', state: states?.join(',') ?? '' }
-    const limit = limitOf(query)
-    const found = await runs.list({ kinds, states, before: placeOf(query, filters), limit: limit + 1 })
-    const items = found.slice(0, limit)
-    const last = found.length > limit ? items.at(-1) : undefined
-    return {
-      status: 200,
-      data: {
-        items: items.map(runFields),
-        continuationToken: last === undefined ? null : encodePageToken(filters, { before: last.id }),
-      },
-    }
+    const page = await newestFirst(query, filters, (span) => runs.list({ kinds, states, ...span }))
+    return { status: 200, data: { ...page, items: page.items.map(runFields) } }
   },
 })
 
@@ -173,8 +164,24 @@ function statesOf(query: Query): readonly RunState[] | null {
   return given === null ? null : RUN_STATES.filter((known) => given.includes(known))
 }
 
+/** A page of a list that goes by ids; `read` gives one more than the page has. */
+export async function newestFirst<Item extends { readonly id: Xid }>(
+  query: Query,
+  filters: Readonly<Record<string, string>>,
+  read: (span: { readonly before: Xid | null; readonly limit: number }) => Promise<readonly Item[]>,
+): Promise<{ readonly items: readonly Item[]; readonly continuationToken: string | null }> {
+  const limit = limitOf(query)
+  const found = await read({ before: placeOf(query, filters), limit: limit + 1 })
+  const items = found.slice(0, limit)
+  const last = found.length > limit ? items.at(-1) : undefined
+  return {
+    items,
+    continuationToken: last === undefined ? null : encodePageToken(filters, { before: last.id }),
+  }
+}
+
 /** Behind which a page of a list begins; null: it is the first. */
-export function placeOf(query: Query, filters: Readonly<Record<string, string>>): Xid | null {
+function placeOf(query: Query, filters: Readonly<Record<string, string>>): Xid | null {
   const token = query.get('continuationToken')
   if (token === undefined) return null
   const before = parseXid(decodePageToken(filters, token).before ?? '')

@@ -3,7 +3,13 @@ import type { Instant } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import { at, integer, json, number, oneOf, orNull, type RowOf, rowShape, text } from '../db/row.ts'
-import { LET_GO } from './let-go.ts'
+
+/**
+ * Selected beside what is locked: locks of servers that stand still. A server that is frozen, or whose machine is gone, in the middle of
+ * a transaction keeps its locks as long as PostgreSQL believes in its connection, which can be hours; nobody could go on with its run, or
+ * cancel it. So whoever locks one asks PostgreSQL to end the transaction when nothing was heard of it for as long as its lease lasts.
+ */
+export const LET_GO = `set_config('idle_in_transaction_session_timeout', '3s', true) AS let_go`
 
 export const RUN_STATES = ['running', 'paused', 'done', 'cancelled', 'failed'] as const
 export type RunState = (typeof RUN_STATES)[number]

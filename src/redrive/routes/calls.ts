@@ -2,7 +2,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../../core/clock.ts'
 import { failure, refuse } from '../../core/errors.ts'
-import { encodePageToken } from '../../core/page-token.ts'
 import { parseXid, type Xid } from '../../core/xid.ts'
 import { answerOnce } from '../../db/idempotency.ts'
 import {
@@ -18,7 +17,7 @@ import { describeCall } from '../../http/describe-api.ts'
 import { type JsonObject, refuseUnknownFields } from '../../http/json-body.ts'
 import { limitOf, type Query } from '../../http/query.ts'
 import { shown } from '../../letters/routes/parameters.ts'
-import { placeOf } from '../../work/routes.ts'
+import { newestFirst } from '../../work/routes.ts'
 import type { RedriveCommand } from '../commands.ts'
 import { MEMBER_OUTCOMES, type MemberOutcome, REDRIVE_STATES, type RedriveState } from '../redrive.ts'
 import type { Redrives } from '../redrives.ts'
@@ -146,15 +145,9 @@ const listCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
   answer: async ({ query }) => {
     const states = statesOf(query)
     const filters = { list: 'redrives', state: states?.join(',') ?? '' }
-    const limit = limitOf(query)
-    const found = await redrives.list({ limit: limit + 1, before: placeOf(query, filters), states })
-    const items = found.slice(0, limit)
-    const last = found.length > limit ? items.at(-1) : undefined
+    const page = await newestFirst(query, filters, (span) => redrives.list({ states, ...span }))
     const now = clock.now()
-    return ok({
-      items: items.map((redrive) => redriveFields(redrive, now)),
-      continuationToken: last === undefined ? null : encodePageToken(filters, { before: last.id }),
-    })
+    return ok({ ...page, items: page.items.map((redrive) => redriveFields(redrive, now)) })
   },
 })
 

@@ -1,12 +1,48 @@
 /**
+ * Letters and the items of queues.
+ *
+ * I4: a letter has at most one item on its way, and only while it is resolved by that retry and waits for the outcome.
+ * An item of a letter that is pending again, discarded or confirmed would be worked on a second time.
+ *
  * I5: what was captured is gone from where it was. No item lives that a letter was captured from, whether the item is
  * known by its case or by its id; and every item has a serial that an id can be made of.
+ *
+ * I7: the item of a retry that nobody edited carries the letter's payload, byte for byte.
  */
 import { idFromSerial, KSUID_LENGTH } from '../core/ksuid.ts'
 import { engineSourceId, itemIdOf } from '../letters/item-source-id.ts'
+import { STATUS, STATUSES } from '../letters/letter.ts'
 import { isLive, isSerial, itemRow } from './audit.ts'
 import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
-import { read, type Side, textKey, together } from './walk.ts'
+import { batchesOf, read, type Side, textKey, together } from './walk.ts'
+
+export const oneRetry: Invariant = {
+  id: 'I4',
+  promise: 'a letter has at most one item on its way, and waits for it',
+  ofLetters: (audit) => ({
+    *look({ id, letter, items }) {
+      if (items.length > 1)
+        yield {
+          what: `${items.length} items carry the case of letter ${id}`,
+          row: { letter: id, items: items.length },
+        }
+      if (items.length === 0 || letter === undefined || isWaiting(letter)) return
+      const { engine, resolution } = letter
+      const status = STATUSES[Number(letter.status)] ?? letter.status
+      for (const { part, serial } of items)
+        if (isLive(audit, part))
+          yield {
+            what: `letter ${id} is ${status} and does not wait for the item of its retry, which lives`,
+            row: { letter: id, engine, status, resolution, ...itemRow(audit, part, serial) },
+          }
+    },
+  }),
+}
+
+/** Whether a letter waits for the item of its retry; one that has seen its capture only is for I5 to judge. */
+const isWaiting = ({ version, status, resolution, confirmed_at }: FoundRow): boolean =>
+  Number(version) === 1 ||
+  (Number(status) === STATUS.Resolved && resolution === 'retry' && confirmed_at === null)
 
 export const noCopy: Invariant = {
   id: 'I5',
@@ -89,4 +125,31 @@ const isOfItems = ({ source }: { readonly source: string }): boolean =>
 function idOf({ partitions }: Audit, { part, key }: FoundRow): string | undefined {
   const partition = partitions.get(Number(part))
   return partition && isSerial(key) ? idFromSerial(partition.idPrefix, Number(key)) : undefined
+}
+
+const bytes = (table: string): string => `coalesce(length(${table}.payload), 0)`
+
+/** Compared by the store, payloads do not travel. No payload is stored as NULL or as no bytes. */
+const readBytes = read(
+  'casePayloads',
+  `SELECT item.part, item.id AS serial, letter.id AS letter, letter.engine, ${bytes('letter')} AS "letterBytes", ${bytes('item')} AS "itemBytes",
+     CASE WHEN item.payload <> letter.payload OR ${bytes('item')} <> ${bytes('letter')} THEN 1 ELSE 0 END AS differs
+   FROM bartleby.items AS item JOIN bartleby.letters AS letter ON letter.id = item.case_id
+   WHERE item.case_id IS NOT NULL AND letter.edited = 0`,
+)
+
+export const sameBytes: Invariant = {
+  id: 'I7',
+  promise: 'an unedited retry carries the bytes of its letter',
+  rows: ({ cases }) => cases,
+  async *check(audit) {
+    for await (const rows of batchesOf(audit, readBytes)) {
+      for (const { part, serial, letter, engine, letterBytes, itemBytes, differs } of rows)
+        if (Number(differs) === 1)
+          yield {
+            what: `the item of letter ${letter} has another payload, and nobody edited it`,
+            row: { letter, engine, letterBytes, itemBytes, ...itemRow(audit, part, serial) },
+          }
+    }
+  },
 }
