@@ -1,16 +1,16 @@
 /** The letters of redrives: the frozen set in the order of its lanes, and those of it that were not sent. */
-import { instant } from '../core/clock.ts'
 import { storable } from '../core/content.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import { rowsGiven, runGiven } from '../db/idioms.ts'
+import { at, integer, type RowOf, rowShape } from '../db/row.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
 import { isAhead, type Lane, type LanePlace, readLanes } from './lanes.ts'
 import type { Exception, ExceptionReason, RedriveNumber } from './redrive.ts'
 
+const LETTER = rowShape({ capturedAt: at, letter: letterId, version: integer })
+
 /** A letter of a lane, in the version in which it was planned. */
-export interface LaneLetter extends LanePlace {
-  readonly version: number
-}
+export type LaneLetter = RowOf<typeof LETTER>
 
 /** A letter with the lane that it was dealt to. */
 export interface DealtLetter extends LaneLetter {
@@ -42,7 +42,7 @@ export const insertLetters = (
 /** Along the primary key, from a place on. */
 const readNext = sql(
   'redriveLetters.next',
-  `SELECT captured_at, letter, version FROM bartleby.redrive_letters
+  `SELECT ${LETTER.columns} FROM bartleby.redrive_letters
    WHERE (redrive, lane, captured_at, letter) > ($1, $2, $3, $4) AND (redrive, lane) <= ($1, $2)
    ORDER BY redrive, lane, captured_at, letter LIMIT $5`,
   { bigints: true },
@@ -59,17 +59,11 @@ export async function nextLetters(
   limit: number,
 ): Promise<LaneLetter[]> {
   const letters: LaneLetter[] = []
-  type Row = { captured_at: Integer; letter: Integer; version: Integer }
   for (let isMore = true; isMore && letters.length < limit; ) {
     const { capturedAt, letter } = letters.at(-1) ?? behind
     const most = Math.min(LOOK, limit - letters.length)
-    const rows = await session.rows<Row>(readNext, redrive, lane, capturedAt, letter, most)
-    for (const row of rows)
-      letters.push({
-        capturedAt: instant(BigInt(row.captured_at)),
-        letter: letterId(row.letter),
-        version: Number(row.version),
-      })
+    const rows = await session.rows<object>(readNext, redrive, lane, capturedAt, letter, most)
+    letters.push(...rows.map(LETTER.read))
     isMore = rows.length === most
   }
   return letters
@@ -121,7 +115,7 @@ export async function lettersAhead(
     members.flatMap((member) => {
       const letter = letterId(member.letter)
       const lane = lanes.get(nameOf(member))
-      const place = { capturedAt: instant(BigInt(member.captured_at)), letter }
+      const place = { capturedAt: at(member.captured_at), letter }
       return lane !== undefined && isAhead(lane, place) ? letter : []
     }),
   )

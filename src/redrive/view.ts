@@ -4,6 +4,7 @@ import { type Instant, instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { LetterFilter } from '../letters/filter.ts'
 import { showPayload } from '../letters/payload.ts'
+import { measuredRate, optionalTime } from '../work/view.ts'
 import { remainingOf } from './lanes.ts'
 import {
   COUNTS,
@@ -20,10 +21,6 @@ import { redriveSentence } from './sentence.ts'
 
 /** What of a payload is shown in a sample, in bytes. */
 export const MAX_SHOWN_PAYLOAD = 65_536
-
-const RATE_DIGITS = 3
-
-const optional = (at: Instant | null): string | null => (at === null ? null : formatMicros(at))
 
 /** A redrive as lists show it. */
 export const redriveFields = (redrive: RedriveStanding, now: Instant) => fieldsOf(redrive, now, [])
@@ -43,7 +40,7 @@ export const redriveNews = (redrive: RedriveStanding) => ({
   sentence: redriveSentence(redrive),
   action: redrive.action,
   counts: picked(COUNTS, redrive.counts),
-  rateNow: measured(redrive.rateNow),
+  rateNow: measuredRate(redrive.rateNow),
   secondsLeft: redrive.secondsLeft,
   note: redrive.note,
   resumed: redrive.resumed,
@@ -69,18 +66,14 @@ const fieldsOf = (redrive: RedriveStanding, now: Instant, destinations: readonly
   validUntilUtc: formatMicros(redrive.validUntil),
   isExpired: redrive.state === 'planned' && now >= redrive.validUntil,
   startedBy: redrive.startedBy,
-  startedAtUtc: optional(redrive.startedAt),
-  endedAtUtc: optional(redrive.endedAt),
+  startedAtUtc: optionalTime(redrive.startedAt),
+  endedAtUtc: optionalTime(redrive.endedAt),
   note: redrive.note,
   resumed: redrive.resumed,
   isHeld: redrive.isHeld,
-  rateNow: measured(redrive.rateNow),
+  rateNow: measuredRate(redrive.rateNow),
   secondsLeft: redrive.secondsLeft,
 })
-
-/** More digits than are known would be new to those who watch every time. */
-const measured = (rate: number | null): number | null =>
-  rate === null ? null : Number(rate.toPrecision(RATE_DIGITS))
 
 /** By their names: what else the store keeps beside them is not for the outside. */
 const picked = <Name extends string>(

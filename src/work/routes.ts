@@ -38,20 +38,9 @@ export async function runRoutes<Work extends RunWork>(
   serveApi(app, options, [
     listCall(options.runs),
     getCall(options.runs),
-    steer(options, 'pause', 'Halt a run; nothing more is done after the answer', ({ caller }, reason) => ({
-      act: 'pause',
-      actor: caller.name,
-      reason,
-    })),
-    steer(options, 'resume', 'Let a paused run go on where it was', ({ caller }) => ({
-      act: 'resume',
-      actor: caller.name,
-    })),
-    steer(options, 'cancel', 'End a run; what was not done stays as it is', ({ caller }, reason) => ({
-      act: 'cancel',
-      actor: caller.name,
-      reason,
-    })),
+    steer(options, 'pause', 'Halt a run; nothing more is done after the answer'),
+    steer(options, 'resume', 'Let a paused run go on where it was'),
+    steer(options, 'cancel', 'End a run; what was not done stays as it is'),
   ])
 }
 
@@ -108,7 +97,6 @@ const steer = <Work extends RunWork>(
   { runs, once, checkReach }: RunRoutesOptions<Work>,
   verb: 'pause' | 'resume' | 'cancel',
   summary: string,
-  commandOf: (request: ApiRequest, reason: string | null) => RunCommand,
 ): ApiCall => ({
   method: 'POST',
   path: `/api/runs/:id/${verb}`,
@@ -129,7 +117,8 @@ const steer = <Work extends RunWork>(
     const { fields } = request.body
     refuseUnknownFields(fields, verb === 'resume' ? [] : Object.keys(WHY.fields))
     const reason = optionalText(fields, 'reason', { max: MAX_REASON, min: 0 })?.trim() || null
-    const command = commandOf(request, reason)
+    const actor = request.caller.name
+    const command: RunCommand = verb === 'resume' ? { act: verb, actor } : { act: verb, actor, reason }
     const { id, ...run } = await readRun(runs, request)
     await checkReach({ id, ...run }, request.caller)
     const { status, body } = await once(`run.${verb}`, onceKeyOf(request), async (work) => ({

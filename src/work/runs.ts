@@ -261,23 +261,15 @@ export class Runs<Work extends RunWork> {
   }
 
   #changeBy(run: Run, command: RunCommand, now: Instant): RunChange {
-    const nobody = { owner: null, until: null }
     switch (command.act) {
       case 'pause':
+      case 'cancel': {
+        const isOver = command.act === 'cancel'
         return {
-          state: 'paused',
-          note: command.reason ?? `by ${command.actor}`,
-          rateNow: null,
-          lease: nobody,
+          ...{ state: isOver ? 'cancelled' : 'paused', endedAt: isOver ? now : null, rateNow: null },
+          ...{ note: command.reason ?? `by ${command.actor}`, lease: { owner: null, until: null } },
         }
-      case 'cancel':
-        return {
-          state: 'cancelled',
-          note: command.reason ?? `by ${command.actor}`,
-          endedAt: now,
-          rateNow: null,
-          lease: nobody,
-        }
+      }
       case 'resume':
         return { state: 'running', note: null, lease: this.leaseAt(now) }
       case 'rate':

@@ -4,7 +4,11 @@ import { formatMicros } from '../core/timestamp.ts'
 import { INTEGER, objectOf, pageOf, TEXT, TEXT_OR_NULL, TIME, TIME_OR_NULL } from '../http/describe-api.ts'
 import { RUN_STATES, type Run } from './run-rows.ts'
 
-const optional = (at: Instant | null): string | null => (at === null ? null : formatMicros(at))
+export const optionalTime = (at: Instant | null): string | null => (at === null ? null : formatMicros(at))
+
+/** More digits than are known would be new to those who watch every time. */
+export const measuredRate = (rate: number | null): number | null =>
+  rate === null ? null : Number(rate.toPrecision(3))
 
 /** A run as lists show it. */
 export function runFields(run: Run) {
@@ -20,13 +24,13 @@ export function runFields(run: Run) {
     rate: run.rate,
     startedBy: run.actor,
     startedAtUtc: formatMicros(run.startedAt),
-    endedAtUtc: optional(run.endedAt),
+    endedAtUtc: optionalTime(run.endedAt),
     // No kind of run waits for an instant; clients know the field.
     dueAtUtc: null,
     note: run.note,
     resumed: run.resumed,
     isHeld: run.owner !== null,
-    rateNow: rateNow === null ? null : Number(rateNow.toPrecision(3)),
+    rateNow: measuredRate(rateNow),
     secondsLeft: isUnderWay && remaining !== null ? Math.ceil(remaining / rateNow) : null,
   }
 }

@@ -54,53 +54,48 @@ export async function redriveRoutes(app: FastifyInstance, options: RedriveRoutes
     listCall(options),
     getCall(options),
     lettersCall(options),
-    ...STEERINGS.map((steering) => steerCall(options, steering)),
+    ...VERBS.map((verb) => steerCall(options, verb, STEERINGS[verb])),
   ])
 }
 
-/** A command on a redrive, as a call takes it. */
-interface Steering {
-  readonly verb: RedriveCommand['act']
-  readonly summary: string
-  readonly body?: Parameters<typeof describeCall>[0]['body']
-  /** What cannot be read is refused before anything is looked up. */
-  command(fields: JsonObject, actor: string): RedriveCommand
-}
-
-const STEERINGS: readonly Steering[] = [
-  {
-    verb: 'start',
-    summary: 'Begin to carry out a plan; it can be done once, and within half an hour',
-    command: (fields, actor) => withoutFields(fields, { act: 'start', actor }),
-  },
-  {
-    verb: 'pause',
-    summary: 'Halt a redrive; no letter leaves after the answer',
-    body: WHY,
-    command: (fields, actor) => ({ act: 'pause', actor, reason: readWhy(fields) }),
-  },
-  {
-    verb: 'resume',
-    summary: 'Let a paused redrive go on where it was',
-    command: (fields, actor) => withoutFields(fields, { act: 'resume', actor }),
-  },
-  {
-    verb: 'cancel',
+/** The commands on a redrive, as calls take them. */
+const STEERINGS: Readonly<
+  Record<
+    RedriveCommand['act'],
+    { readonly summary: string; readonly body?: Parameters<typeof describeCall>[0]['body'] }
+  >
+> = {
+  start: { summary: 'Begin to carry out a plan; it can be done once, and within half an hour' },
+  pause: { summary: 'Halt a redrive; no letter leaves after the answer', body: WHY },
+  resume: { summary: 'Let a paused redrive go on where it was' },
+  cancel: {
     summary: 'End a redrive, or give up a plan; letters that were not sent stay as they are',
     body: WHY,
-    command: (fields, actor) => ({ act: 'cancel', actor, reason: readWhy(fields) }),
   },
-  {
-    verb: 'rate',
-    summary: 'Change how fast a redrive may go, also while it runs',
-    body: NEW_RATE,
-    command: (fields, actor) => {
+  rate: { summary: 'Change how fast a redrive may go, also while it runs', body: NEW_RATE },
+}
+const VERBS = ['start', 'pause', 'resume', 'cancel', 'rate'] as const
+
+/** What cannot be read is refused before anything is looked up. */
+function commandOf(act: RedriveCommand['act'], fields: JsonObject, actor: string): RedriveCommand {
+  switch (act) {
+    case 'start':
+    case 'resume': {
+      // Whoever sends fields expects something of them.
+      const [name] = Object.keys(fields)
+      if (name !== undefined) throw refuse(name, 'this call takes no fields')
+      return { act, actor }
+    }
+    case 'pause':
+    case 'cancel':
+      refuseUnknownFields(fields, Object.keys(WHY.fields))
+      return { act, actor, reason: readReason(fields, false) }
+    case 'rate':
       refuseUnknownFields(fields, Object.keys(NEW_RATE.fields))
       if (fields.rate === undefined) throw refuse('rate', 'it is missing, give a number or null')
-      return { act: 'rate', actor, rate: readRate(fields.rate) }
-    },
-  },
-]
+      return { act, actor, rate: readRate(fields.rate) }
+  }
+}
 
 const planCall = ({ redrives, clock }: RedriveCallsOptions): ApiCall => ({
   method: 'POST',
@@ -194,7 +189,8 @@ const lettersCall = ({ redrives }: RedriveCallsOptions): ApiCall => ({
 /** A call that changes how one redrive goes on, and answers with how it stands then. */
 const steerCall = (
   { redrives }: RedriveCallsOptions,
-  { verb, summary, body: asked, command: read }: Steering,
+  verb: RedriveCommand['act'],
+  { summary, body: asked }: (typeof STEERINGS)[RedriveCommand['act']],
 ): ApiCall => ({
   method: 'POST',
   path: `/api/redrives/:id/${verb}`,
@@ -213,7 +209,7 @@ const steerCall = (
   }),
   answer: async (request) => {
     const id = idOf(request)
-    const command = read(request.body.fields, request.caller.name)
+    const command = commandOf(verb, request.body.fields, request.caller.name)
     await checkReach(redrives, id, request.caller)
     const { status, body } = await redrives.steer(id, command, (work, run) =>
       answerOnce(work, onceKeyOf(request), async () => ({
@@ -239,18 +235,6 @@ function idOf({ params: { id: text = '' } }: ApiRequest): Xid {
   const id = parseXid(text)
   if (id === null) throw failure('redrive_unknown', { id: shown(text) })
   return id
-}
-
-/** Whoever sends fields expects something of them. */
-function withoutFields(fields: JsonObject, command: RedriveCommand): RedriveCommand {
-  const [name] = Object.keys(fields)
-  if (name !== undefined) throw refuse(name, 'this call takes no fields')
-  return command
-}
-
-function readWhy(fields: JsonObject): string | null {
-  refuseUnknownFields(fields, Object.keys(WHY.fields))
-  return readReason(fields, false)
 }
 
 /** null when it is not given: all that were started. */

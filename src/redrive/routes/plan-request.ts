@@ -16,23 +16,10 @@ import {
   type RedriveOrder,
 } from '../redrive.ts'
 import { parseRecipe, type Recipe } from '../repair/recipe.ts'
+import { PLAN } from './describe.ts'
 import { oneOf } from './refusal.ts'
 import { readSelection } from './selection.ts'
 import { readCanary, readRate, readStopRule } from './terms.ts'
-
-export const PLAN_FIELDS = [
-  'filter',
-  'signature',
-  'ids',
-  'action',
-  'queue',
-  'repair',
-  'rate',
-  'canary',
-  'stopRule',
-  'order',
-  'reason',
-] as const
 
 const MAX_REASON = 4_000
 const MAX_QUEUE_NAME = 512
@@ -41,7 +28,7 @@ const MAX_WORD = 64
 /** The plan in a body; `actor` is who asks. */
 export function readPlanRequest(body: JsonBody, actor: string): PlanRequest {
   const { fields } = body
-  refuseUnknownFields(fields, PLAN_FIELDS)
+  refuseUnknownFields(fields, Object.keys(PLAN.fields))
   const action = readAction(fields)
   const selection = readSelection(fields)
   const queue = readQueue(fields, action)
