@@ -72,10 +72,12 @@ interface PlannableRow {
   readonly unconfirmed: Integer
 }
 
-/** Those of the letters that are there, in any order. */
+/** Those of the letters that are there, in the order in which they are asked for: lanes are numbered as letters come. */
 export async function readPlannables(session: Session, ids: readonly LetterId[]): Promise<Plannable[]> {
   const rows = await session.rows<PlannableRow>(readPlannable, ids)
-  return rows.map((row) => ({
+  const byId = new Map(rows.map((row) => [letterId(row.id), row]))
+  const found = ids.flatMap((id) => byId.get(id) ?? [])
+  return found.map((row) => ({
     id: letterId(row.id),
     version: Number(row.version),
     status: Number(row.status),
