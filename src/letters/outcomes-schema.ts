@@ -2,13 +2,10 @@
  * What letters know of the redrive that sent them, and the counts of what became of those: a letter that is confirmed, or that dies
  * again, is counted for its redrive in the transaction in which that happens. The edited headers are those of queue items.
  */
-import type { Migration } from '../db/migrations.ts'
+import { inSqlite, type Migration } from '../db/migrations.ts'
 import { STATUS } from './letter.ts'
 
-export const outcomesMigration: Migration = {
-  number: 10,
-  name: 'outcomes of redrives',
-  postgres: `
+const OUTCOMES = `
     -- The redrive that sent it back last; NULL: none did, or something else was done to it since.
     ALTER TABLE bartleby.letters ADD COLUMN redrive int;
     -- What an operator made of these; NULL: nothing, empty: they are sent empty.
@@ -29,20 +26,11 @@ export const outcomesMigration: Migration = {
       redrive int NOT NULL,
       confirmed bigint NOT NULL,
       returned bigint NOT NULL
-    ) WITH (autovacuum_vacuum_scale_factor = 0.01);
-  `,
-  sqlite: `
-    ALTER TABLE letters ADD COLUMN redrive INTEGER;
-    ALTER TABLE letters ADD COLUMN edited_encoding BLOB;
-    ALTER TABLE letters ADD COLUMN edited_kind BLOB;
-    ALTER TABLE letters ADD COLUMN edited_reference BLOB;
-    CREATE INDEX letters_pending_of_key ON letters (engine, instance_id, captured_at)
-      WHERE status = ${STATUS.Pending} AND instance_id IS NOT NULL;
+    ) WITH (autovacuum_vacuum_scale_factor = 0.01);`
 
-    CREATE TABLE redrive_outcomes (
-      redrive INTEGER PRIMARY KEY,
-      confirmed INTEGER NOT NULL,
-      returned INTEGER NOT NULL
-    ) STRICT;
-  `,
+export const outcomesMigration: Migration = {
+  number: 10,
+  name: 'outcomes of redrives',
+  postgres: OUTCOMES,
+  sqlite: inSqlite(OUTCOMES),
 }

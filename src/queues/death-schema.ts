@@ -1,10 +1,7 @@
 /** What queues say about the death of their items, and which queues are those of engines. */
-import type { Migration } from '../db/migrations.ts'
+import { inSqlite, type Migration } from '../db/migrations.ts'
 
-export const deathMigration: Migration = {
-  number: 12,
-  name: 'deaths of queues',
-  postgres: `
+const DEATHS = `
     -- What becomes of an item that dies while the queue has no dead queue: 'letter' or 'delete'. NULL: letter; the queue is
     -- older than the choice, and nobody was told yet.
     ALTER TABLE bartleby.queues ADD COLUMN on_death text;
@@ -13,14 +10,11 @@ export const deathMigration: Migration = {
     CREATE TABLE bartleby.engine_queues (
       queue text COLLATE "C" PRIMARY KEY,
       engine text COLLATE "C" NOT NULL
-    );
-  `,
-  sqlite: `
-    ALTER TABLE queues ADD COLUMN on_death TEXT;
+    );`
 
-    CREATE TABLE engine_queues (
-      queue TEXT PRIMARY KEY,
-      engine TEXT NOT NULL
-    ) STRICT, WITHOUT ROWID;
-  `,
+export const deathMigration: Migration = {
+  number: 12,
+  name: 'deaths of queues',
+  postgres: DEATHS,
+  sqlite: inSqlite(DEATHS),
 }
