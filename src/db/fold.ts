@@ -63,7 +63,6 @@ export async function foldCounts(
 /** One row by primary key. */
 const readLastFold = sql('folds.last', {
   postgres: 'SELECT folded_at FROM bartleby.count_folds WHERE name = $1',
-  sqlite: '',
 })
 
 /**

@@ -212,7 +212,6 @@ function changingAll(act: TransitionName): string {
 const drawersFor = (act: TransitionName): Statement => {
   const isAllowed = allowed(act)
   return sql(`letters.${act}.drawers`, {
-    postgres: '',
     sqlite: `SELECT drawer FROM letters WHERE id = ANY($1)${isAllowed === null ? '' : ` AND ${isAllowed}`}`,
   })
 }
@@ -237,7 +236,7 @@ function changesOf(act: TransitionName): Changing {
   const statement = sql(`letters.${act}`, { postgres: all.text, sqlite: one.text })
   const writings = [{ statement, needs: one.needs }]
   if (transitionOf(act).word !== null) {
-    const history = sql(`letters.${act}.record`, { postgres: '', sqlite: record.text })
+    const history = sql(`letters.${act}.record`, { sqlite: record.text })
     writings.push({ statement: history, needs: record.needs })
   }
   return {

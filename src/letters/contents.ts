@@ -140,7 +140,6 @@ export const renewingContents = (given: string, ids: string): string =>
 
 /** The same for SQLite, one letter after the other: its number, then the contents in this order. */
 export const renewContents = sql('letters.renewContents', {
-  postgres: '',
   sqlite: `UPDATE letters SET ${RENEWED.map((column, i) => `${column} = $${i + 2}`).join(', ')}, edited = 0, edited_payload = NULL
            WHERE id = $1`,
 })

@@ -167,16 +167,12 @@ const LATENESS_US = 120_000_000n
 /** Reopenings at the same instant that a token has room for. */
 const MAX_SEEN = 100
 
-const readMoment = sql('walk.moment', {
-  postgres: 'SELECT pg_current_snapshot()::text AS seen',
-  sqlite: '',
-})
+const readMoment = sql('walk.moment', { postgres: 'SELECT pg_current_snapshot()::text AS seen' })
 
 /** The latest reopenings, on letter_attempts_superseded. */
 const readLatest = sql(
   'walk.latest',
   {
-    postgres: '',
     sqlite: `SELECT superseded_at AS at, letter_id || '.' || number AS seen
              FROM letter_attempts INDEXED BY letter_attempts_superseded WHERE superseded_at IS NOT NULL
              ORDER BY superseded_at DESC LIMIT $1`,

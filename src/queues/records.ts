@@ -95,7 +95,6 @@ const readVersion = sql('queues.version', 'SELECT version FROM bartleby.queues W
 /** Fails when the queue is gone or has other settings, and with it the transaction. */
 const insistOnCurrent = sql('queues.insistOnCurrent', {
   postgres: 'SELECT 1 / count(*) AS current FROM bartleby.queues WHERE id = $1 AND version = $2',
-  sqlite: '',
 })
 
 /** A queue that names `$1` as its dead queue, on its partial index. */

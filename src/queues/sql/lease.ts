@@ -76,12 +76,10 @@ const leaseCounted = sql('items.leaseCounted', {
     UPDATE bartleby.items SET leased = 1, lease_deadline = $5, attempts = ${NEXT_ATTEMPT}
     WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY(ARRAY(SELECT id FROM picked))
     RETURNING id, attempts, ${CONTENT}`,
-  sqlite: '',
 })
 
 /** SQLite: leases what was read, the last of which is `$4`. There is one writer: it is still all that is ready up to there. */
 const markLeased = sql('items.markLeased', {
-  postgres: '',
   sqlite: `UPDATE items INDEXED BY items_in_order SET leased = 1, lease_deadline = $5, attempts = ${NEXT_ATTEMPT}
            WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND id <= $4 AND ${IS_READY}`,
 })
