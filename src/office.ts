@@ -17,9 +17,15 @@ import { type MigrationReport, migrate } from './db/migrations.ts'
 import { openDatabase } from './db/open.ts'
 import { outageLog, tellOfUpgrade } from './db/outage-log.ts'
 import { requirePostgresItself } from './db/postgres-itself.ts'
-import { requireComplete, slowBecause } from './db/schema/incomplete.ts'
-import { missingParts, partName, type SchemaPart } from './db/schema/parts.ts'
-import { type RepairReport, repairSchema } from './db/schema/repair.ts'
+import {
+  missingParts,
+  partName,
+  type RepairReport,
+  repairSchema,
+  requireComplete,
+  type SchemaPart,
+  slowBecause,
+} from './db/schema/parts.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { StoreClock } from './db/store-clock.ts'
 import { WriteProof } from './db/write-proof.ts'

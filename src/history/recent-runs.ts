@@ -5,7 +5,7 @@
 import type { Instant } from '../core/clock.ts'
 import { type Database, type Integer, sql } from '../db/database.ts'
 import { rowsGiven } from '../db/idioms.ts'
-import { readSeriesLabels, type SeriesLabel } from './rows.ts'
+import { readSeriesLabels, type SeriesLabel } from './entry.ts'
 
 /** What is read at most, over all series. */
 const MAX_ROWS = 50_000

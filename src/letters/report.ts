@@ -4,6 +4,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { refuse } from '../core/errors.ts'
+import { isEngineSourceId } from '../core/source-id.ts'
 import type { Session } from '../db/database.ts'
 import {
   type JsonObject,
@@ -13,7 +14,6 @@ import {
   refuseUnknownFields,
   requiredText,
 } from '../http/json-body.ts'
-import { isEngineSourceId } from './item-source-id.ts'
 import { OFFICE, SOURCES, type SourceName } from './letter.ts'
 import { requiredPayload } from './payload.ts'
 

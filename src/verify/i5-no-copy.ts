@@ -3,7 +3,7 @@
  * known by its case or by its id; and every item has a serial that an id can be made of.
  */
 import { idFromSerial, KSUID_LENGTH } from '../core/ksuid.ts'
-import { engineSourceId, itemIdOf } from '../letters/item-source-id.ts'
+import { engineSourceId, itemIdOf } from '../core/source-id.ts'
 import { isLive, isSerial, itemRow } from './audit.ts'
 import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'
 import { read, type Side, textKey, together } from './walk.ts'

@@ -6,7 +6,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Clock } from '../../../src/core/clock.ts'
 import { type Database, sql } from '../../../src/db/database.ts'
-import { historyOfLetter } from '../../../src/history/of-letter.ts'
+import { historyOfLetter } from '../../../src/history/get.ts'
 import { kafkaLetterSource } from '../../../src/kafka/source.ts'
 import { ACTIVITY_NAMES, type ActivityName } from '../../../src/letters/activity.ts'
 import { readAccounts } from '../../../src/letters/books.ts'
