@@ -5,7 +5,7 @@
 import { type Statement, sql } from '../db/database.ts'
 import type { GivenRow } from '../db/idioms.ts'
 import { STATUS, STATUSES } from './letter.ts'
-import { PLACE_COLUMNS } from './lying/place.ts'
+import { PLACE_COLUMNS } from './lying/read.ts'
 import { type StateColumn, type Transition, type TransitionName, transitionOf } from './transitions.ts'
 
 /** The failure that stands on a letter. */

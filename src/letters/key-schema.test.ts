@@ -9,7 +9,7 @@ import { getHistory, historyOfLetter } from '../history/get.ts'
 import { recordHistory } from '../history/record.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { readLetter } from './detail.ts'
-import { keyMigration } from './key-schema.ts'
+import { keyMigration } from './life-schema.ts'
 
 const AT = instant(1_800_000_000_000_000n)
 const TIME = '20270115T080000000000Z'

@@ -15,7 +15,6 @@ import { findLetter, lockLetter, readFailures, readLetter } from './detail.ts'
 import type { Registers } from './drawers.ts'
 import { expiryKind, expiryRequest } from './expire.ts'
 import type { LetterFilter } from './filter.ts'
-import { inProcessReport, type ReportedFailure } from './in-process-report.ts'
 import { type CaptureResult, ReportIntake } from './intake.ts'
 import { Ledger } from './ledger.ts'
 import type {
@@ -30,10 +29,9 @@ import type {
   SourceName,
 } from './letter.ts'
 import { listLetters, type Page } from './list.ts'
-import type { EngineNames, FailureReport } from './report.ts'
+import { type EngineNames, type FailureReport, inProcessReport, type ReportedFailure } from './report.ts'
 import { type Change, changeLetter } from './restore.ts'
 import { DEFAULT_RETENTION_DAYS, keptUntil } from './retention.ts'
-import type { OfficeRuns } from './runs.ts'
 import {
   type Edits,
   isOutside,
@@ -46,7 +44,7 @@ import {
   sendBack,
 } from './source.ts'
 import { insistOnStatus } from './transitions.ts'
-import { inOffice, type OfficeWork } from './work.ts'
+import { inOffice, type OfficeRuns, type OfficeWork } from './work.ts'
 
 export interface LettersOptions {
   readonly registers: Registers

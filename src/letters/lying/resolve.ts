@@ -5,7 +5,7 @@ import type { HistoryEntry } from '../../history/record.ts'
 import { change } from '../change.ts'
 import { letterId } from '../letter.ts'
 import type { OfficeWork } from '../work.ts'
-import { lockingAt } from './place.ts'
+import { lockingAt } from './read.ts'
 
 /** A letter that left its dead queue, with where it lay. */
 const LIFTED = rowShape({

@@ -12,7 +12,7 @@ import { ACTIVITY_NAMES, type ActivityName } from '../../../src/letters/activity
 import { readAccounts } from '../../../src/letters/books.ts'
 import { readLetterById } from '../../../src/letters/detail.ts'
 import { type Letter, type LetterStatus, STATUS } from '../../../src/letters/letter.ts'
-import { PLACE_COLUMNS } from '../../../src/letters/lying/place.ts'
+import { PLACE_COLUMNS } from '../../../src/letters/lying/read.ts'
 import { forgoRedrive } from '../../../src/letters/redriven.ts'
 import { isRefused, NO_EDITS } from '../../../src/letters/source.ts'
 import {
