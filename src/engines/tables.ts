@@ -11,7 +11,7 @@ import type { LetterSummary } from '../letters/letter.ts'
 import type { CaseFile, ExpireRequest, LetterKey, Letters } from '../letters/letters.ts'
 import type { Page } from '../letters/list.ts'
 import type { FailureReport, ReportedFailure } from '../letters/report.ts'
-import type { Change } from '../letters/restore.ts'
+import type { Change } from '../letters/source.ts'
 
 /** Which page: how long, and the token of the one before. */
 export interface TablePage {

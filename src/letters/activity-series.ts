@@ -12,6 +12,7 @@ import {
   DAY_US,
   HOUR_US,
   MINUTE_US,
+  ofEachActivity,
   WHOLE_OFFICE,
 } from './activity.ts'
 import { type AccountFilter, readAccounts } from './books.ts'
@@ -159,14 +160,4 @@ export async function readTrends(
   return trends
 }
 
-function emptySeries(buckets: number): Record<ActivityName, number[]> {
-  const zeros = () => Array.from({ length: buckets }, () => 0)
-  return {
-    arrived: zeros(),
-    retried: zeros(),
-    confirmed: zeros(),
-    returned: zeros(),
-    discarded: zeros(),
-    expired: zeros(),
-  }
-}
+const emptySeries = (buckets: number) => ofEachActivity(() => Array.from({ length: buckets }, () => 0))

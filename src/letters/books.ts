@@ -5,7 +5,7 @@
  */
 import { type Instant, instant } from '../core/clock.ts'
 import type { Integer, Session } from '../db/database.ts'
-import { type ActivityName, EVER } from './activity.ts'
+import { type ActivityName, EVER, ofEachActivity } from './activity.ts'
 import { letterCounter } from './counts.ts'
 import {
   AMONG_FILED,
@@ -87,14 +87,7 @@ function sumsOf(row: SumsRow): Sums {
   return {
     letters: lettersOf(row),
     unconfirmed: count(STATUS.unconfirmed),
-    ever: {
-      arrived: count(EVER.arrived),
-      retried: count(EVER.retried),
-      confirmed: count(EVER.confirmed),
-      returned: count(EVER.returned),
-      discarded: count(EVER.discarded),
-      expired: count(EVER.expired),
-    },
+    ever: ofEachActivity((name) => count(EVER[name])),
     lastSeenAt: instant(BigInt(row.last_seen_at)),
   }
 }

@@ -30,9 +30,10 @@ import type {
 } from './letter.ts'
 import { listLetters, type Page } from './list.ts'
 import { type EngineNames, type FailureReport, inProcessReport, type ReportedFailure } from './report.ts'
-import { type Change, changeLetter } from './restore.ts'
 import { DEFAULT_RETENTION_DAYS, keptUntil } from './retention.ts'
 import {
+  type Change,
+  changeLetter,
   type Edits,
   isOutside,
   type LetterSource,

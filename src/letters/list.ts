@@ -10,8 +10,7 @@
  * last instant that was visible are remembered one by one.
  */
 import { type Instant, instant, later } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
-import { decodePageToken, encodePageToken, type TokenFields } from '../core/page-token.ts'
+import { decodePageToken, encodePageToken, malformed, type TokenFields } from '../core/page-token.ts'
 import { type Database, type Integer, type Session, sql } from '../db/database.ts'
 import { readSummaries } from './detail.ts'
 import { DrawerLabels } from './drawers.ts'
@@ -151,8 +150,6 @@ function storedInteger(text: string | undefined): bigint {
   if (BigInt.asIntN(64, value) !== value) throw malformed()
   return value
 }
-
-const malformed = () => failure('continuation_token_invalid', { reason: 'it is malformed' })
 
 /** The beginning of a walk: what had been reopened by then is where it is now. */
 interface WalkStart {

@@ -69,30 +69,21 @@ export const queueCalls: readonly QueueCall[] = [
   ),
 ]
 
+const list = (path: string, summary: string, what: 'listItems' | 'listScheduled'): QueueCall =>
+  question(
+    { path, summary, role: 'viewer' },
+    StorageItemsListRequestSchema,
+    StorageItemsListResponseSchema,
+    async ({ queueName, partition, pivot, limit }, { queues }) => {
+      const items = await queues[what]({ queueName, partition, pivot, limit })
+      return { items: items.map(storageItem) }
+    },
+  )
+
 /** On items as they lie in the store: list, import, delete. */
 export const storageCalls: readonly QueueCall[] = [
-  question(
-    { path: '/v1/storage/items.list', summary: 'List the queued items of a partition by id', role: 'viewer' },
-    StorageItemsListRequestSchema,
-    StorageItemsListResponseSchema,
-    async ({ queueName, partition, pivot, limit }, { queues }) => {
-      const items = await queues.listItems({ queueName, partition, pivot, limit })
-      return { items: items.map(storageItem) }
-    },
-  ),
-  question(
-    {
-      path: '/v1/storage/scheduled.list',
-      summary: 'List the scheduled items of a partition by id',
-      role: 'viewer',
-    },
-    StorageItemsListRequestSchema,
-    StorageItemsListResponseSchema,
-    async ({ queueName, partition, pivot, limit }, { queues }) => {
-      const items = await queues.listScheduled({ queueName, partition, pivot, limit })
-      return { items: items.map(storageItem) }
-    },
-  ),
+  list('/v1/storage/items.list', 'List the queued items of a partition by id', 'listItems'),
+  list('/v1/storage/scheduled.list', 'List the scheduled items of a partition by id', 'listScheduled'),
   question(
     {
       path: '/v1/storage/items.import',
