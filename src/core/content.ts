@@ -16,6 +16,14 @@ export const storedText = (bytes: Uint8Array | null): string =>
 /** The payload that was stored. */
 export const storedPayload = (bytes: Uint8Array | null): Uint8Array => bytes ?? EMPTY
 
+/** What an item or a letter holds, as it is stored. */
+export interface StoredContent {
+  readonly encoding: Uint8Array | null
+  readonly kind: Uint8Array | null
+  readonly reference: Uint8Array | null
+  readonly payload: Uint8Array | null
+}
+
 /** The payload to store: strings are their UTF-8 bytes. */
 export function payloadBytes(payload: Uint8Array | string | undefined): Uint8Array {
   if (payload === undefined) return EMPTY

@@ -11,6 +11,12 @@ import { failure } from './errors.ts'
 /** Names; their order does not matter. Name the list among them: two lists may have the same filters. */
 export type TokenFields = Readonly<Record<string, string>>
 
+/** Which page: how long, and the token of the one before. */
+export interface PageRequest {
+  readonly limit?: number
+  readonly continuationToken?: string | null
+}
+
 const PURPOSE = 'bartleby page token 1'
 const SEAL_BYTES = 16
 /** Far beyond what any list needs, and little to hash. */

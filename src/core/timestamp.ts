@@ -5,7 +5,7 @@
 
 import { type Instant, instant } from './clock.ts'
 
-export type ParsedTimestamp =
+type ParsedTimestamp =
   | { readonly ok: true; readonly at: Instant }
   | { readonly ok: false; readonly reason: string }
 

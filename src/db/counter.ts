@@ -23,7 +23,7 @@ export interface Totals {
   readonly spread?: (changes: string) => string
 }
 
-export interface CounterShape<Of extends string> {
+interface CounterShape<Of extends string> {
   /** Begins the names of its statements; that of the fold is the verb of the store's metrics. */
   readonly name: string
   /** The name of the lock, under which the time of the last fold is kept too. */
@@ -51,7 +51,7 @@ export interface Counter<Of extends string> extends Fold {
   forget(tx: Transaction, values: readonly number[]): Promise<void>
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   readonly where?: string
   /** A query for the values of the first key that are asked for. Totals are sought by it, also without statistics. */
   readonly among?: string

@@ -1,7 +1,14 @@
 /** The history of the office: append-only, one entry per operation of an engine and per act on a letter. */
 import type { Clock } from '../core/clock.ts'
 import type { Gather } from '../core/gather.ts'
-import { boundTo, decodePageToken, encodePageToken, malformed, type TokenFields } from '../core/page-token.ts'
+import {
+  boundTo,
+  decodePageToken,
+  encodePageToken,
+  malformed,
+  type PageRequest,
+  type TokenFields,
+} from '../core/page-token.ts'
 import type { Database } from '../db/database.ts'
 import { type Ask, gatherAnswers, weightOf } from '../db/gathered-answers.ts'
 import type { Answer, Moment, OnceKey } from '../db/idempotency.ts'
@@ -19,12 +26,6 @@ import {
 import { type HistoryCursor, listHistory } from './list.ts'
 
 const DEFAULT_LIMIT = 50
-
-/** Which page: how long, and the token of the one before. */
-export interface PageRequest {
-  readonly limit?: number
-  readonly continuationToken?: string | null
-}
 
 /** A report, and what is answered once it is on record. */
 interface RecordAsk extends Ask {

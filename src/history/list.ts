@@ -22,7 +22,7 @@ export interface HistoryCursor {
   readonly id: bigint
 }
 
-export interface ListedHistory {
+interface ListedHistory {
   readonly items: readonly HistorySummary[]
   /** Where the next page begins; null when there is none. */
   readonly next: HistoryCursor | null

@@ -16,11 +16,11 @@ export interface RecentRun {
 }
 
 /** A series with its newest runs, the newest first. */
-export interface RecentSeries extends SeriesLabel {
+interface RecentSeries extends SeriesLabel {
   readonly runs: readonly RecentRun[]
 }
 
-export interface RecentRuns {
+interface RecentRuns {
   readonly series: readonly RecentSeries[]
   /** How many runs of a series were read at most: those that are older are not among them. */
   readonly limit: number

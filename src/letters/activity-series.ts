@@ -29,7 +29,7 @@ export const RANGES = {
 export type ActivityRange = keyof typeof RANGES
 
 /** Numbers of each activity, one for every bucket, the oldest first. */
-export type ActivitySeries = Readonly<Record<ActivityName, readonly number[]>>
+type ActivitySeries = Readonly<Record<ActivityName, readonly number[]>>
 
 export interface Activity {
   readonly range: ActivityRange
@@ -67,7 +67,7 @@ async function subjectsOf(session: Session, filter: AccountFilter): Promise<read
 }
 
 /** Rows of a time, added up by its buckets. */
-export interface SeriesRequest {
+interface SeriesRequest {
   /** The whole office, places (below zero) or drawers; of anything but whole hours only the office is known. */
   readonly subjects: readonly number[]
   readonly activities: readonly ActivityName[]

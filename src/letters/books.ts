@@ -152,7 +152,7 @@ const readHolding = eachWay((way, withFiled, among) => {
 type DrawerRow = SumsRow & { readonly drawer: Integer }
 
 /** What a drawer holds at the moment, whatever it ever did. */
-export type HoldingDrawer = Pick<DrawerAccount, 'drawer' | 'letters'>
+type HoldingDrawer = Pick<DrawerAccount, 'drawer' | 'letters'>
 
 /** The drawers that hold letters, of the places that match. */
 export async function readHoldingDrawers(session: Session, filter: PlaceFilter): Promise<HoldingDrawer[]> {

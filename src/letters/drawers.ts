@@ -27,7 +27,7 @@ export const newRegisters = (): Registers => ({
   times: new CaptureTimes(),
 })
 
-export interface DrawerLabel {
+interface DrawerLabel {
   readonly source: SourceName
   readonly engine: string
   /** The queue that the letters came from; '' when there is none. */

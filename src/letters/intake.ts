@@ -36,7 +36,7 @@ export interface CaptureResult {
 }
 
 /** Reports that are filed together, all or none, and what is answered then. */
-export interface CaptureAsk extends Ask {
+interface CaptureAsk extends Ask {
   readonly reports: readonly FailureReport[]
   answer(results: readonly CaptureResult[]): Answer
 }

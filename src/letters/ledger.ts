@@ -1,7 +1,14 @@
 /** The office in numbers: what is on file, by what, and in which groups. Reads only. */
 import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
-import { boundTo, decodePageToken, encodePageToken, malformed, type TokenFields } from '../core/page-token.ts'
+import {
+  boundTo,
+  decodePageToken,
+  encodePageToken,
+  malformed,
+  type PageRequest,
+  type TokenFields,
+} from '../core/page-token.ts'
 import type { Database } from '../db/database.ts'
 import { type Activity, type ActivityRange, readActivity } from './activity-series.ts'
 import { type AccountFilter, readAccounts, type Standing, standingOf } from './books.ts'
@@ -20,7 +27,7 @@ import {
 import { type Tally, type TallyFilter, type TallyKey, tallyLetters } from './tally.ts'
 import { type Total, totalOf } from './total.ts'
 
-export interface SignaturePage {
+interface SignaturePage {
   readonly items: readonly SignatureGroup[]
   readonly continuationToken: string | null
 }
@@ -66,10 +73,7 @@ export class Ledger {
   }
 
   /** A page of the groups that hold letters, those with the most open ones first. */
-  async signatures(
-    filter: PlaceFilter = {},
-    page: { readonly limit?: number; readonly continuationToken?: string | null } = {},
-  ): Promise<SignaturePage> {
+  async signatures(filter: PlaceFilter = {}, page: PageRequest = {}): Promise<SignaturePage> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
     const { source, engine, originalQueue } = filter
     const bound = boundTo('signatures', { source, engine, originalQueue })

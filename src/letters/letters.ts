@@ -4,6 +4,7 @@
  */
 import { type Clock, type Instant, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
+import type { PageRequest } from '../core/page-token.ts'
 import { ZERO_TIME } from '../core/timestamp.ts'
 import type { Xid } from '../core/xid.ts'
 import type { Database, Session, Transaction } from '../db/database.ts'
@@ -11,6 +12,7 @@ import { type Answer, answerOnce, keptAnswer, type OnceKey } from '../db/idempot
 import { historyOfLetter, type LetterEvent } from '../history/get.ts'
 import type { Run } from '../work/run.ts'
 import { runFields } from '../work/view.ts'
+import { DAY_US } from './activity.ts'
 import { findLetter, lockLetter, readFailures, readLetter } from './detail.ts'
 import type { Registers } from './drawers.ts'
 import { expiryKind, expiryRequest } from './expire.ts'
@@ -47,7 +49,7 @@ import {
 import { insistOnStatus } from './transitions.ts'
 import { inOffice, type OfficeRuns, type OfficeWork } from './work.ts'
 
-export interface LettersOptions {
+interface LettersOptions {
   readonly registers: Registers
   readonly sources: ReadonlyMap<SourceName, LetterSource>
   readonly engines: EngineNames
@@ -70,12 +72,6 @@ export interface ExpireRequest {
   readonly actor: string
 }
 
-/** Which page: how long, and the token of the one before. */
-export interface PageRequest {
-  readonly limit?: number
-  readonly continuationToken?: string | null
-}
-
 /** A letter with everything on file about it. */
 export interface CaseFile {
   readonly letter: Letter
@@ -93,7 +89,6 @@ export interface Preview {
   readonly edited: boolean
 }
 
-const DAY_US = 86_400_000_000n
 const MAX_EVENTS = 100
 /** How long a call waits for the end of an expiry before it answers with the run. */
 const ANSWER_WAIT_US = 30_000_000n

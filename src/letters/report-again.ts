@@ -58,7 +58,7 @@ const readOnFile = sql(
 )
 
 /** A report about a letter that there is. */
-export interface KnownReport {
+interface KnownReport {
   readonly id: LetterId
   readonly report: FailureReport
 }

@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto'
 import type { Instant } from '../core/clock.ts'
 import { refuse } from '../core/errors.ts'
 import { isEngineSourceId } from '../core/source-id.ts'
+import type { ErrorDescription } from '../core/thrown.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import type { Session } from '../db/database.ts'
 import {
@@ -24,7 +25,7 @@ import { requiredPayload } from './payload.ts'
  * A failure that somebody reports: another system over HTTP, or a source that keeps no items here. Reported again for a source id
  * that has its letter, it is a repetition or a new failure: see `report-again.ts`.
  */
-export interface FailureReport {
+export interface FailureReport extends ErrorDescription {
   readonly source: SourceName
   readonly engine: string
   readonly instanceId: string
@@ -42,9 +43,6 @@ export interface FailureReport {
   readonly firstFailureAt: Instant | null
   /** null: the reporter does not say; the time of receipt stands for it. */
   readonly lastFailureAt: Instant | null
-  readonly errorClass: string
-  readonly errorMessage: string
-  readonly errorStack: string | null
   readonly failedBy: string | null
   /** Who reports it. */
   readonly actor: string
@@ -77,7 +75,7 @@ export interface ReportContext {
   readonly actor: string
 }
 
-export const REPORT_FIELDS = [
+const REPORT_FIELDS = [
   'engine',
   'instanceId',
   'originalQueue',

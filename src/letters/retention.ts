@@ -12,7 +12,7 @@ import { forgetKeys } from '../db/idempotency.ts'
 import { elapsedMs, keepRunRow } from '../history/record.ts'
 import { FROM_THE_OLDEST, forgetSources, removeHistory } from '../history/retention.ts'
 import type { Run, Step } from '../work/run.ts'
-import { forgetActivity } from './activity.ts'
+import { DAY_US, forgetActivity } from './activity.ts'
 import { change, NOBODY } from './change.ts'
 import { removeEmptyDrawers, stretchOf } from './empty-drawers.ts'
 import { type Letter, letterId, OFFICE, STATUS } from './letter.ts'
@@ -35,7 +35,6 @@ export interface Removed {
 /** How long letters that are resolved or expired are kept, unless somebody says otherwise. */
 export const DEFAULT_RETENTION_DAYS = 90
 
-const DAY_US = 86_400_000_000n
 const KIND = 'retention'
 /** A server that is started anew every half hour would otherwise never come to it. */
 const ROUNDS = { about: 'what is past its time', firstUs: 60_000_000n, everyUs: 3_600_000_000n }

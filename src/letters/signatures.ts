@@ -74,7 +74,7 @@ export interface GroupCursor {
   readonly signature: string
 }
 
-export interface GroupPage {
+interface GroupPage {
   readonly items: readonly SignatureGroup[]
   /** null on the last page. */
   readonly next: GroupCursor | null

@@ -41,6 +41,7 @@ import {
 } from './records.ts'
 import { SHELF } from './schema.ts'
 import { type ItemFacts, lockItems } from './sql/inspect.ts'
+import type { ContentRow } from './sql/lease.ts'
 import { type Origin, removeRelapsed } from './sql/move.ts'
 import { removeAny } from './sql/remove.ts'
 
@@ -51,10 +52,10 @@ export interface Undertaking {
 }
 
 /** 'held': the queue names a dead queue that does not exist, and nothing was changed. */
-export type BurialOutcome = 'buried' | 'held'
+type BurialOutcome = 'buried' | 'held'
 
 /** Items that die in one partition. All are leased or none is, and all were read or none was. */
-export interface DyingThere {
+interface DyingThere {
   readonly partition: Partition
   readonly dying: readonly Dying[]
 }
@@ -461,15 +462,10 @@ const readHolder = sql('items.sourceHolder', {
   sqlite: 'SELECT 1 AS found FROM items WHERE part = $1 AND source_id = CAST($2 AS BLOB)',
 })
 
-interface TakenItem {
+interface TakenItem extends ContentRow {
   readonly created_at: Integer
   readonly lease_deadline: Integer | null
   readonly case_id: Integer | null
-  readonly attempts: Integer
-  readonly encoding: Uint8Array | null
-  readonly kind: Uint8Array | null
-  readonly reference: Uint8Array | null
-  readonly payload: Uint8Array | null
 }
 
 const goneWith = ({ created_at, lease_deadline, case_id, attempts }: TakenItem): Gone => ({

@@ -17,7 +17,7 @@ import {
 import { limitOf } from '../http/query.ts'
 import { ON_DEATH, type QueueOverview, type Queues } from './queue.ts'
 
-export interface QueueOverviewOptions extends ApiScope {
+interface QueueOverviewOptions extends ApiScope {
   readonly queues: Pick<Queues, 'overview'>
   /** Pending letters by the name of the queue that they came from. */
   readonly pendingLetters: () => Promise<ReadonlyMap<string, number>>

@@ -14,7 +14,7 @@ import { itemCalls } from './routes/items.ts'
 import { queueCalls, storageCalls, testControlCalls } from './routes/queues.ts'
 import { file_queues, ReplySchema } from './wire/queues_pb.ts'
 
-export interface QueueRoutesOptions extends Served {
+interface QueueRoutesOptions extends Served {
   readonly maxProduceBytes: number
 }
 

@@ -136,7 +136,7 @@ export function checkListQueues(request: ListQueuesRequest) {
 }
 
 /** Settings whose form is right; 0 means not given. */
-export interface ParsedTimeouts {
+interface ParsedTimeouts {
   readonly leaseTimeoutNs: bigint
   readonly expireTimeoutNs: bigint
 }

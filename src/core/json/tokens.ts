@@ -65,7 +65,7 @@ export function stringEnd(text: string, start: number): number {
 }
 
 /** The name of a member, and where it ends and its value begins. */
-export interface MemberName {
+interface MemberName {
   readonly name: string
   readonly nameEnd: number
   readonly valueStart: number

@@ -1,6 +1,6 @@
 /** Letters moved within and between dead queues and back into one, leased from one, and taken out by the calls of queues. */
 import type { Instant } from '../../core/clock.ts'
-import { storable } from '../../core/content.ts'
+import { type StoredContent, storable } from '../../core/content.ts'
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import { runGiven } from '../../db/idioms.ts'
 import { at, flag, integer, orNull, type RowOf, rowShape, text } from '../../db/row.ts'
@@ -23,7 +23,7 @@ const moveToTail = sql(
 )
 
 /** A letter in a dead queue, and the serial that it gets. */
-export interface TailMove {
+interface TailMove {
   readonly serial: number
   readonly tail: number
 }
@@ -100,13 +100,9 @@ const leaseThese = sql(
    RETURNING serial, attempts, encoding, kind, reference, payload`,
 )
 
-export interface LeasedLetterRow {
+interface LeasedLetterRow extends StoredContent {
   readonly serial: Integer
   readonly attempts: Integer
-  readonly encoding: Uint8Array | null
-  readonly kind: Uint8Array | null
-  readonly reference: Uint8Array | null
-  readonly payload: Uint8Array | null
 }
 
 /** Leases those of `serials` that are still free. */

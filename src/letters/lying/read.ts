@@ -40,7 +40,7 @@ const FACTS = rowShape({
 })
 
 /** What decides the fate of a letter whose lease has ended. */
-export type LyingFacts = RowOf<typeof FACTS>
+type LyingFacts = RowOf<typeof FACTS>
 
 /** By their places, on letters_lying; locked until the transaction ends. */
 const lockFacts = sql('lying.lockFacts', lockingAt(FACTS.columns, 'leased >= 0'), { bigints: true })

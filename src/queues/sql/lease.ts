@@ -1,6 +1,6 @@
 /** lease, extend: give items to a client until a deadline. */
 import { type Instant, later } from '../../core/clock.ts'
-import { storedPayload, storedText } from '../../core/content.ts'
+import { type StoredContent, storedPayload, storedText } from '../../core/content.ts'
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { extendLying, leaseLying } from '../../letters/lying/move.ts'
@@ -104,12 +104,8 @@ interface Lease {
 }
 
 /** What an item or a letter holds, as it is stored, and how often it was delivered. */
-export interface ContentRow {
+export interface ContentRow extends StoredContent {
   readonly attempts: Integer
-  readonly encoding: Uint8Array | null
-  readonly kind: Uint8Array | null
-  readonly reference: Uint8Array | null
-  readonly payload: Uint8Array | null
 }
 
 /** Leases up to `limit` ready items with a serial greater than `after`, in ascending order; `counted` where the statement counts them itself. */
