@@ -23,10 +23,10 @@ export type {
   When,
 } from './kafka/processors/processor.ts'
 export type { LetterFilter } from './letters/filter.ts'
-export type { ReportedFailure as FailureReport, ReportedTime } from './letters/in-process-report.ts'
 export type { CaptureResult } from './letters/intake.ts'
 export type * from './letters/letter.ts'
 export type { Letters } from './letters/letters.ts'
+export type { ReportedFailure as FailureReport, ReportedTime } from './letters/report.ts'
 export { migrateStore, Office, type OfficeOptions } from './office.ts'
 export type * from './queues/queue.ts'
 export type * from './redrive/redrive.ts'

@@ -5,13 +5,16 @@ import { secretMigration } from './db/secrets.ts'
 import { historyMigration } from './history/schema.ts'
 import { kafkaMigration, unplacedSendsMigration } from './kafka/schema.ts'
 import { activityMigration } from './letters/activity-schema.ts'
-import { keyMigration } from './letters/key-schema.ts'
-import { deathIdMigration, endsMigration, lifeMigration } from './letters/life-schema.ts'
-import { outcomesMigration } from './letters/outcomes-schema.ts'
+import {
+  deathIdMigration,
+  endsMigration,
+  keyMigration,
+  lifeMigration,
+  outcomesMigration,
+} from './letters/life-schema.ts'
 import { drawerMigration, placesMigration } from './letters/places-schema.ts'
 import { letterMigration } from './letters/schema.ts'
-import { deathMigration } from './queues/death-schema.ts'
-import { deadLetterMigration, queueMigration } from './queues/schema.ts'
+import { deadLetterMigration, deathMigration, queueMigration } from './queues/schema.ts'
 import { redriveMembersMigration, redriveMigration, redriveRunsMigration } from './redrive/schema.ts'
 import { webhookMigration } from './webhooks/schema.ts'
 import { runMigration } from './work/schema.ts'

@@ -17,9 +17,15 @@ import { type MigrationReport, migrate } from './db/migrations.ts'
 import { openDatabase } from './db/open.ts'
 import { outageLog, tellOfUpgrade } from './db/outage-log.ts'
 import { requirePostgresItself } from './db/postgres-itself.ts'
-import { requireComplete, slowBecause } from './db/schema/incomplete.ts'
-import { missingParts, partName, type SchemaPart } from './db/schema/parts.ts'
-import { type RepairReport, repairSchema } from './db/schema/repair.ts'
+import {
+  missingParts,
+  partName,
+  type RepairReport,
+  repairSchema,
+  requireComplete,
+  type SchemaPart,
+  slowBecause,
+} from './db/schema/parts.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { StoreClock } from './db/store-clock.ts'
 import { WriteProof } from './db/write-proof.ts'
@@ -42,8 +48,8 @@ import type { SourceName } from './letters/letter.ts'
 import { Letters } from './letters/letters.ts'
 import { outcomeCounter } from './letters/outcomes.ts'
 import { DEFAULT_RETENTION_DAYS, type Removed, Retention } from './letters/retention.ts'
-import { type OfficeRuns, officeRuns } from './letters/runs.ts'
 import type { LetterSource } from './letters/source.ts'
+import { type OfficeRuns, officeRuns } from './letters/work.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { VerifyRun } from './observe/verify-run.ts'
 import { Outboxes, type OutboxSettings } from './outbox/outboxes.ts'

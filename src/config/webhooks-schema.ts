@@ -3,7 +3,7 @@
  * that is out of range stops the start: retries that are not those that were asked for would show only when messages die.
  */
 import Type, { type Static } from 'typebox'
-import { hasControlCharacter } from '../core/control-characters.ts'
+import { hasControlCharacter } from '../core/content.ts'
 import { ADDRESS_RANGE_FORM, addressRanges } from '../outgoing/address-ranges.ts'
 import { parseCallbackUrl } from '../webhooks/registry/callback-url.ts'
 import { isStorable } from '../webhooks/registry/texts.ts'

@@ -2,6 +2,7 @@
  * Text and payload as the stores keep them. Those of items are bytes, with NULL for "empty": U+0000 is legal in their text, and
  * PostgreSQL would refuse it as such. What others say (errors, notes, names) is text, cut and cleaned.
  */
+import type { ErrorDescription } from './thrown.ts'
 
 const EMPTY = new Uint8Array(0)
 
@@ -14,6 +15,14 @@ export const storedText = (bytes: Uint8Array | null): string =>
 
 /** The payload that was stored. */
 export const storedPayload = (bytes: Uint8Array | null): Uint8Array => bytes ?? EMPTY
+
+/** What an item or a letter holds, as it is stored. */
+export interface StoredContent {
+  readonly encoding: Uint8Array | null
+  readonly kind: Uint8Array | null
+  readonly reference: Uint8Array | null
+  readonly payload: Uint8Array | null
+}
 
 /** The payload to store: strings are their UTF-8 bytes. */
 export function payloadBytes(payload: Uint8Array | string | undefined): Uint8Array {
@@ -30,15 +39,12 @@ const MAX_STACK_BYTES = 65_536
 const MAX_CLASS_BYTES = 256
 const CUT_MARK = '… [cut]'
 
-/** What is said of an error. */
-export interface ErrorTexts {
-  readonly errorClass: string
-  readonly errorMessage: string
-  readonly errorStack: string | null
-}
-
 /** The texts of an error as letters keep them. */
-export const storableError = ({ errorClass, errorMessage, errorStack }: ErrorTexts): ErrorTexts => ({
+export const storableError = ({
+  errorClass,
+  errorMessage,
+  errorStack,
+}: ErrorDescription): ErrorDescription => ({
   errorClass: storable(errorClass, MAX_CLASS_BYTES),
   errorMessage: storable(errorMessage, MAX_MESSAGE_BYTES),
   errorStack: errorStack === null ? null : storable(errorStack, MAX_STACK_BYTES),
@@ -70,3 +76,6 @@ export function storable(text: string, maxBytes: number): string {
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
   return bytes.subarray(0, end).toString('utf8') + CUT_MARK
 }
+
+/** Whether an id or a name holds a control character, which terminals and logs would obey instead of showing. */
+export const hasControlCharacter = (text: string): boolean => /\p{Cc}/u.test(text)

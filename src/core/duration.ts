@@ -4,7 +4,7 @@
  * Nanoseconds are bigint: as a number they are exact only up to 104 days.
  */
 
-export type ParsedDuration =
+type ParsedDuration =
   | { readonly ok: true; readonly ns: bigint }
   | { readonly ok: false; readonly reason: string }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from './clock.ts'
-import { formatHttpDate } from './http-date.ts'
+import { formatHttpDate } from './timestamp.ts'
 
 describe('an HTTP date', () => {
   it.each([

@@ -1,16 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { instant } from './clock.ts'
-import {
-  checkKsuid,
-  formatKsuid,
-  idFromSerial,
-  MAX_KSUID,
-  newIdPrefix,
-  nextKsuid,
-  parseKsuid,
-  serialFromId,
-} from './ksuid.ts'
+import { checkKsuid, formatKsuid, idFromSerial, MAX_KSUID, newIdPrefix, serialFromId } from './ksuid.ts'
 
 const WRONG_LENGTH = 'Valid encoded KSUIDs are 27 characters'
 const OUT_OF_BOUNDS =
@@ -21,14 +12,20 @@ const VECTORS = [
   [`17c49e80${'f'.repeat(32)}`, '3OGEenGdYbbSuncjWUfij8gddRn', '3OGEenGdYbbSuncjWUfij8gddRo'],
 ] as const
 
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const numberOf = (text: string): bigint =>
+  [...text].reduce((value, digit) => value * 62n + BigInt(ALPHABET.indexOf(digit)), 0n)
+/** The one that follows; a payload overflow carries into the seconds. */
+const nextOf = (text: string): string => formatKsuid(numberOf(text) + 1n)
+
 const numbers = fc.bigInt({ min: 0n, max: 2n ** 160n - 1n })
 const serials = fc.maxSafeNat()
 
 describe('a KSUID', () => {
   it.each(VECTORS)('of %s is %s and then %s', (hex, text, next) => {
     expect(formatKsuid(BigInt(`0x${hex}`))).toBe(text)
-    expect(parseKsuid(text)).toEqual({ ok: true, value: BigInt(`0x${hex}`) })
-    expect(nextKsuid(text)).toBe(next)
+    expect(numberOf(text)).toBe(BigInt(`0x${hex}`))
+    expect(nextOf(text)).toBe(next)
   })
 
   it('reaches from zeros to the largest', () => {
@@ -36,7 +33,7 @@ describe('a KSUID', () => {
     expect(formatKsuid(2n ** 160n - 1n)).toBe(MAX_KSUID)
     expect(() => formatKsuid(2n ** 160n)).toThrow(RangeError)
     expect(() => formatKsuid(-1n)).toThrow(RangeError)
-    expect(() => nextKsuid(MAX_KSUID)).toThrow(RangeError)
+    expect(() => nextOf(MAX_KSUID)).toThrow(RangeError)
   })
 
   it.each([
@@ -52,7 +49,6 @@ describe('a KSUID', () => {
     ['3OGEefTZywrEH2GvWZYyDARoCmé', WRONG_LENGTH],
     ['3OGEefTZywrEH2GvWZYyDARoCé', OUT_OF_BOUNDS],
   ])('%j is refused: %s', (text, reason) => {
-    expect(parseKsuid(text)).toEqual({ ok: false, reason })
     expect(checkKsuid(text)).toBe(reason)
   })
 
@@ -69,7 +65,7 @@ describe('a KSUID', () => {
       fc.property(numbers, (value) => {
         const text = formatKsuid(value)
         expect(checkKsuid(text)).toBeNull()
-        expect(parseKsuid(text)).toEqual({ ok: true, value })
+        expect(numberOf(text)).toBe(value)
       }),
     )
   })
@@ -93,7 +89,7 @@ describe('ids by serial number', () => {
     const upTo = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER - 1 })
     fc.assert(
       fc.property(fc.oneof(upTo, fc.constantFrom(0, 61, 62 ** 4 - 1, 62 ** 8 - 1)), (serial) => {
-        expect(idFromSerial(prefix, serial + 1)).toBe(nextKsuid(idFromSerial(prefix, serial)))
+        expect(idFromSerial(prefix, serial + 1)).toBe(nextOf(idFromSerial(prefix, serial)))
       }),
     )
   })
@@ -101,7 +97,7 @@ describe('ids by serial number', () => {
   it('end at 2^53', () => {
     const last = idFromSerial(prefix, Number.MAX_SAFE_INTEGER)
     expect(serialFromId(prefix, last)).toBe(Number.MAX_SAFE_INTEGER)
-    expect(serialFromId(prefix, nextKsuid(last))).toBeNull()
+    expect(serialFromId(prefix, nextOf(last))).toBeNull()
     expect(serialFromId(prefix, `${prefix}zzzzzzzzz`)).toBeNull()
     expect(() => idFromSerial(prefix, Number.MAX_SAFE_INTEGER + 1)).toThrow(RangeError)
     expect(() => idFromSerial(prefix, -1)).toThrow(RangeError)
@@ -114,8 +110,7 @@ describe('ids by serial number', () => {
   })
 
   it('carry the second in which their prefix was made', () => {
-    const parsed = parseKsuid(idFromSerial(prefix, 0))
-    expect(parsed.ok && (parsed.value >> 128n) + 1_400_000_000n).toBe(1_798_761_600n)
+    expect((numberOf(idFromSerial(prefix, 0)) >> 128n) + 1_400_000_000n).toBe(1_798_761_600n)
   })
 
   it('stay within the largest KSUID, whenever their prefix was made', () => {

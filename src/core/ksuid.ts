@@ -1,15 +1,10 @@
 /**
- * KSUIDs: 160-bit ids of 27 base62 characters whose byte order is their order in time. Two ways to make
- * them: as numbers (`parseKsuid`, `formatKsuid`, `nextKsuid`), and, for the hot path, as a fixed random
- * prefix of 18 characters plus a serial number in the last 9. Ids of one prefix ascend with their serial,
- * and 62^9 exceeds 2^53, so a plain number counts them.
+ * KSUIDs: 160-bit ids of 27 base62 characters whose byte order is their order in time. Ours are a random prefix of
+ * 18 characters plus a serial number in the last 9. Ids of one prefix ascend with their serial, and 62^9 exceeds 2^53,
+ * so a plain number counts them.
  */
 import { randomBytes } from 'node:crypto'
 import type { Instant } from './clock.ts'
-
-export type ParsedKsuid =
-  | { readonly ok: true; readonly value: bigint }
-  | { readonly ok: false; readonly reason: string }
 
 /** The largest KSUID: 160 one bits. */
 export const MAX_KSUID = 'aWgEPTl1tmebfsQzFP4bxwgy80V'
@@ -52,15 +47,6 @@ export function checkKsuid(text: string): string | null {
   return text > MAX_KSUID ? refusal(text) : null
 }
 
-/** Reads a KSUID as its 160-bit number. */
-export function parseKsuid(text: string): ParsedKsuid {
-  const reason = checkKsuid(text)
-  if (reason !== null) return { ok: false, reason }
-  let value = 0n
-  for (let i = 0; i < KSUID_LENGTH; i++) value = value * 62n + BigInt(digitOf(text.charCodeAt(i)))
-  return { ok: true, value }
-}
-
 /** Writes a 160-bit number as a KSUID. */
 export function formatKsuid(value: bigint): string {
   if (value < 0n || value > LARGEST) throw new RangeError('a KSUID is a number of 160 bits')
@@ -69,13 +55,6 @@ export function formatKsuid(value: bigint): string {
     text = ALPHABET.charAt(Number(rest % 62n)) + text
   }
   return text
-}
-
-/** The KSUID that follows `text`; a payload overflow carries into the seconds. */
-export function nextKsuid(text: string): string {
-  const parsed = parseKsuid(text)
-  if (!parsed.ok) throw new RangeError(parsed.reason)
-  return formatKsuid(parsed.value + 1n)
 }
 
 /**

@@ -36,14 +36,14 @@ export interface LetterQueryProblem {
   readonly allowed: readonly string[]
 }
 
-export interface ParsedLetterQuery {
+interface ParsedLetterQuery {
   /** What the terms without problems ask for. */
   readonly filter: LetterParameters
   readonly problems: readonly LetterQueryProblem[]
 }
 
 /** A key of the language, for lists of what can be asked. */
-export interface LetterQueryKey {
+interface LetterQueryKey {
   readonly key: string
   readonly means: string
   readonly example: string

@@ -11,10 +11,22 @@ import { failure } from './errors.ts'
 /** Names; their order does not matter. Name the list among them: two lists may have the same filters. */
 export type TokenFields = Readonly<Record<string, string>>
 
+/** Which page: how long, and the token of the one before. */
+export interface PageRequest {
+  readonly limit?: number
+  readonly continuationToken?: string | null
+}
+
 const PURPOSE = 'bartleby page token 1'
 const SEAL_BYTES = 16
 /** Far beyond what any list needs, and little to hash. */
 const MAX_CHARACTERS = 4_096
+
+/** What a token of a list is bound to: the filters that are given. */
+export const boundTo = (list: string, filters: Readonly<Record<string, unknown>>): TokenFields => {
+  const given = Object.entries(filters).filter(([, value]) => value != null)
+  return { ...Object.fromEntries(given.map(([name, value]) => [name, String(value)])), list }
+}
 
 /** The token of the page after `cursor`, in a list with these filters. The page size is none of them. */
 export function encodePageToken(filters: TokenFields, cursor: TokenFields): string {
@@ -26,13 +38,13 @@ export function encodePageToken(filters: TokenFields, cursor: TokenFields): stri
 export function decodePageToken(filters: TokenFields, token: string): Record<string, string> {
   const bytes = Buffer.from(token.slice(0, MAX_CHARACTERS), 'base64url')
   // Decoding skips what it does not know; only what encodes to the same text again was a token.
-  if (bytes.toString('base64url') !== token || bytes.length <= SEAL_BYTES) throw unusable('it is malformed')
+  if (bytes.toString('base64url') !== token || bytes.length <= SEAL_BYTES) throw malformed()
   const place = bytes.subarray(SEAL_BYTES)
   if (!bytes.subarray(0, SEAL_BYTES).equals(seal(filters, place))) {
     throw unusable('it was changed, or made for a list with other filters')
   }
   const cursor = parse(place)
-  if (cursor === null) throw unusable('it is malformed')
+  if (cursor === null) throw malformed()
   return cursor
 }
 
@@ -59,3 +71,6 @@ function seal(filters: TokenFields, place: Uint8Array): Buffer {
 }
 
 const unusable = (reason: string) => failure('continuation_token_invalid', { reason })
+
+/** The refusal of a token whose cursor is none of its list. */
+export const malformed = () => unusable('it is malformed')

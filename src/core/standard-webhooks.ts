@@ -12,7 +12,7 @@ const SHORTEST_SECRET = 24
 const LONGEST_SECRET = 64
 
 /** What is wrong with a secret, when something is; the secret itself is never part of it. */
-export type ReadSecret =
+type ReadSecret =
   | { readonly ok: true; readonly key: KeyObject }
   | { readonly ok: false; readonly reason: string }
 
@@ -29,7 +29,7 @@ export function readWebhookSecret(secret: string): ReadSecret {
   return { ok: true, key: createSecretKey(bytes) }
 }
 
-export interface WebhookHeaders {
+interface WebhookHeaders {
   readonly 'webhook-id': string
   readonly 'webhook-timestamp': string
   readonly 'webhook-signature': string

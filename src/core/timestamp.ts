@@ -1,10 +1,11 @@
 /**
- * Instants as text (RFC 3339) and as protobuf parts (seconds and nanoseconds). Microseconds are kept, what
+ * Instants as text (RFC 3339, HTTP dates) and as protobuf parts (seconds and nanoseconds). Microseconds are kept, what
  * is finer is cut down: rounding up would differ from what the client sent. Years 0001 to 9999.
  */
+
 import { type Instant, instant } from './clock.ts'
 
-export type ParsedTimestamp =
+type ParsedTimestamp =
   | { readonly ok: true; readonly at: Instant }
   | { readonly ok: false; readonly reason: string }
 
@@ -72,6 +73,10 @@ export function formatMicros(at: Instant): string {
 
 /** Writes RFC 3339 in UTC with whole seconds, cut down, as the webhook API shows every instant. */
 export const formatSeconds = (at: Instant): string => formatTimestamp(instant(at - floorMod(at, 1_000_000n)))
+
+/** The HTTP date of the second in which `at` lies, such as `Sun, 15 Nov 2026 01:08:28 GMT`: cut down and never rounded. */
+export const formatHttpDate = (at: Instant): string =>
+  new Date(Number((at - floorMod(at, 1_000_000n)) / 1_000n)).toUTCString()
 
 /** The instant of a protobuf timestamp. */
 export const instantFromParts = (seconds: bigint, nanos: number): Instant =>

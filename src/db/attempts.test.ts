@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { withAttempts } from './attempts.ts'
+import { withAttempts } from './store-calls.ts'
 
 const lost = new Error('lost the race')
 const broken = new Error('broken')

@@ -23,7 +23,7 @@ export interface Totals {
   readonly spread?: (changes: string) => string
 }
 
-export interface CounterShape<Of extends string> {
+interface CounterShape<Of extends string> {
   /** Begins the names of its statements; that of the fold is the verb of the store's metrics. */
   readonly name: string
   /** The name of the lock, under which the time of the last fold is kept too. */
@@ -51,7 +51,7 @@ export interface Counter<Of extends string> extends Fold {
   forget(tx: Transaction, values: readonly number[]): Promise<void>
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   readonly where?: string
   /** A query for the values of the first key that are asked for. Totals are sought by it, also without statistics. */
   readonly among?: string
@@ -109,7 +109,6 @@ const foldStatement = <Of extends string>({ name, deltas, totals }: CounterShape
         .map((each) => `folded_${each.table} AS (\n        ${folding(each, 'taken')}\n      )`)
         .join(', ')}
       SELECT EXISTS (SELECT 1 FROM mine) AS held, count(*) AS folded, max(id) AS last FROM taken`,
-    sqlite: '',
   })
 
 /** So many changes are appended one by one: for short lists PostgreSQL makes a plan in every call, which takes longer than they do. */
@@ -131,17 +130,16 @@ export function counter<Of extends string>(shape: CounterShape<Of>): Counter<Of>
   const append = (source: string): string =>
     `INSERT INTO bartleby.${deltas} (${[...Object.keys(looked), ...columns].join(', ')}) ${changes(source)}`
 
-  const appendOne = sql(`${name}.add`, { postgres: append(`(VALUES (${values}))`), sqlite: '' })
+  const appendOne = sql(`${name}.add`, { postgres: append(`(VALUES (${values}))`) })
   const appendAll = sql(`${name}.addAll`, {
     postgres: append(`unnest(${types.map((type, i) => `$${i + 1}::${type}[]`).join(', ')})`),
-    sqlite: '',
   })
   /** SQLite adds to the totals at once, each by primary key: one change as it is, many added up before. */
   const adds = (verb: string, source: string, insert: (each: Totals) => string): readonly Statement[] =>
     all.map((each) => {
       const given = `change (${columns.join(', ')}) AS (${source})`
       const text = `WITH ${given}, taken AS (SELECT ${found.join('')}change.* FROM change) ${insert(each)}`
-      return sql(`${name}.${verb}.${each.table}`, { postgres: '', sqlite: text })
+      return sql(`${name}.${verb}.${each.table}`, { sqlite: text })
     })
   const addOneTo = adds(
     'add',
@@ -166,7 +164,7 @@ export function counter<Of extends string>(shape: CounterShape<Of>): Counter<Of>
   const removal = (table: string, key: string): string =>
     `DELETE FROM bartleby.${table} WHERE ${key} = ANY($1::int[])`
   const key = columns[0] ?? ''
-  const forgetDeltas = sql(`${name}.forgetDeltas`, { postgres: removal(deltas, key), sqlite: '' })
+  const forgetDeltas = sql(`${name}.forgetDeltas`, { postgres: removal(deltas, key) })
   const forgetTotals = all
     .filter(({ keys }) => keys[0] === key)
     .map(({ table }) => sql(`${name}.forget.${table}`, removal(table, key)))

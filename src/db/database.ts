@@ -37,10 +37,8 @@ export interface Statement {
 /** The column that is the key of rows, and the names of what stands under it. */
 type Under = readonly [key: string, ...columns: string[]]
 
-interface StatementText {
-  readonly postgres: string
-  readonly sqlite: string
-}
+/** Left out: the other store alone is asked. */
+type StatementText = Partial<Readonly<Record<Dialect, string>>>
 
 const declared = new Map<string, Statement>()
 
@@ -77,7 +75,7 @@ const oneGiven = (text: string): string => {
  * Rows whose values stand under a key: `$1` has the keys and `$2` an object with a list of whole numbers for each; `given.…` is one of
  * them. SQLite is given one row at a time here, too.
  */
-function underKey(text: string, [key, ...columns]: Under): StatementText {
+function underKey(text: string, [key, ...columns]: Under): Readonly<Record<Dialect, string>> {
   const valued = (placeOf: (at: number) => string) => (_: string, name: string) =>
     placeOf(columns.indexOf(name))
   const behind = (place: string, n: string) => (Number(n) > 2 ? `$${Number(n) - 1 + columns.length}` : place)
@@ -158,7 +156,7 @@ export function sql(
   const { under } = options
   const once = (text: string) =>
     under === undefined ? { postgres: text, sqlite: text } : underKey(text, under)
-  const variants = typeof text === 'string' ? once(text) : text
+  const variants = typeof text === 'string' ? once(text) : { postgres: '', sqlite: '', ...text }
   const columns = under?.map((column) => column.replace(/^\w+\./, ''))
   const statement = {
     name,

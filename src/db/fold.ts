@@ -63,7 +63,6 @@ export async function foldCounts(
 /** One row by primary key. */
 const readLastFold = sql('folds.last', {
   postgres: 'SELECT folded_at FROM bartleby.count_folds WHERE name = $1',
-  sqlite: '',
 })
 
 /**
@@ -85,7 +84,7 @@ const EVERY_MS = 1_000
 /** Deltas that committed late, below those already folded, are picked up this often. */
 const FROM_START_EVERY = 30
 
-export interface CountFolderOptions {
+interface CountFolderOptions {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log

@@ -27,7 +27,7 @@ export const weightOf = (...parts: readonly (string | Uint8Array | null | undefi
   parts.reduce((sum, part) => sum + (part?.length ?? 0), WEIGHT_OF_ROW)
 
 /** What is done with the calls of one transaction. */
-export interface Acting<One, Work extends Moment, Seen> {
+interface Acting<One, Work extends Moment, Seen> {
   /** Runs a transaction. */
   within<T>(act: (work: Work) => Promise<T>): Promise<T>
   /** Reads what is needed of the store, in one flight with the look for keys. */

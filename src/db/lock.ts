@@ -2,8 +2,7 @@
  * Leased, owned locks: a row that says who works on something and until when. A holder that dies loses the
  * lock when its lease ends; nothing has to be cleaned up.
  */
-import type { Clock, Instant } from '../core/clock.ts'
-import { later } from '../core/clock.ts'
+import { type Clock, type Instant, later } from '../core/clock.ts'
 import { type Database, sql, type Transaction } from './database.ts'
 import type { Migration } from './migrations.ts'
 
@@ -15,7 +14,7 @@ export const lockMigration: Migration = {
 }
 
 /** The parameters of `takingLock`, as a statement numbers them: `$1`. */
-export interface LockParameters {
+interface LockParameters {
   readonly name: string
   readonly owner: string
   /** When the lease ends. */
@@ -37,7 +36,7 @@ const takeLock = sql('locks.take', takingLock({ name: '$1', owner: '$2', deadlin
 const holdLock = sql('locks.hold', 'UPDATE bartleby.locks SET owner = owner WHERE name = $1 AND owner = $2')
 const dropLock = sql('locks.drop', 'DELETE FROM bartleby.locks WHERE name = $1 AND owner = $2')
 
-export interface LeasedLock {
+interface LeasedLock {
   /** Takes or renews the lock for `leaseUs`; false when another owner holds it. */
   take(leaseUs: bigint): Promise<boolean>
   /**

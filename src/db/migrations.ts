@@ -18,18 +18,24 @@ export interface MigrationReport {
 }
 
 /**
- * Tables and indexes in the words of SQLite, of those of PostgreSQL: one type of integers, no collations, sequences and settings of
- * storage. `kind` says how rows are kept: by primary key, unless it is `STRICT` alone.
+ * Tables and indexes in the words of SQLite, of those of PostgreSQL: one type of integers, no collations, sequences, deltas of
+ * counts (`counter.ts`) and settings of storage. Rows are kept by a number where that is their primary key, else by their primary key;
+ * `kind` says otherwise. An index has that number at the end anyway: letters, items and history have it as their id.
  */
-export const inSqlite = (postgres: string, kind = 'STRICT, WITHOUT ROWID'): string =>
+export const inSqlite = (postgres: string, kind?: 'STRICT'): string =>
   postgres
     .replace(/^ *--.*\n/gm, '')
-    .replace(/bartleby\.| COLLATE "C"| DEFAULT nextval\([^)]*\)/g, '')
+    .replace(/^ *CREATE (?:TABLE|INDEX) \S*_deltas[^;]*;\n?/gm, '')
+    .replace(/bartleby\.| COLLATE "C"| DEFAULT nextval\([^)]*\)| GENERATED \w+(?: DEFAULT)? AS IDENTITY/g, '')
     .replace(/\b(?:bigint|int|smallint)\b/g, 'INTEGER')
     .replace(/\b(?:text|uuid)\b/g, 'TEXT')
     .replace(/\bbytea\b/g, 'BLOB')
     .replace(/\bdouble precision\b/g, 'REAL')
-    .replace(/^( *\))(?: WITH \(.*\))?;$/gm, `$1 ${kind};`)
+    .replace(/(CREATE INDEX \w+\s+ON (?:letters|items|history) [^;]*), id\)/g, '$1)')
+    .replace(/(CREATE TABLE [^;]*?\))(?: WITH \([^;]*\))?;/g, (_, table: string) => {
+      const isNumbered = table.includes(' INTEGER PRIMARY KEY')
+      return `${table} ${kind ?? (isNumbered ? 'STRICT' : 'STRICT, WITHOUT ROWID')};`
+    })
 
 /** The store was made by a newer version of the program. */
 export class StoreTooNew extends Error {

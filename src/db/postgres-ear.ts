@@ -1,8 +1,7 @@
 /** The ear of a server: one connection that hears what others notify. After a loss it comes back by itself, and polling covers the gap. */
 import pg from 'pg'
 import type { Log } from '../core/log.ts'
-import { isPooled } from './pooler.ts'
-import { CONNECT_TIMEOUT_MS } from './postgres-connection.ts'
+import { CONNECT_TIMEOUT_MS, isPooled } from './postgres-connection.ts'
 
 export class Ear {
   readonly #connection: pg.ClientConfig

@@ -15,7 +15,7 @@ const OTHERS =
 export const isPostgresItself = (version: string): boolean => ITSELF.test(version) && !OTHERS.test(version)
 
 /** The store is on a server that Bartleby was never proved on. */
-export class StoreUnsupported extends Error {
+class StoreUnsupported extends Error {
   override readonly name = 'StoreUnsupported'
 
   constructor(version: string) {

@@ -4,7 +4,6 @@
  */
 import pg from 'pg'
 import { type Log, silentLog } from '../core/log.ts'
-import { withAttempts } from './attempts.ts'
 import type {
   Database,
   Session,
@@ -15,10 +14,10 @@ import type {
   TransactionOptions,
 } from './database.ts'
 import { isPlaceGone } from './missing-value.ts'
-import { isPooled } from './pooler.ts'
 import {
   CONNECT_TIMEOUT_MS,
   DroppableClient,
+  isPooled,
   type LentConnection,
   onConnection,
 } from './postgres-connection.ts'
@@ -32,7 +31,7 @@ import {
   PostgresTransaction,
   SingleStatements,
 } from './postgres-session.ts'
-import { StoreCalls } from './store-calls.ts'
+import { StoreCalls, withAttempts } from './store-calls.ts'
 
 /**
  * The longest that a connection keeps a plan. PostgreSQL plans by the true size of a table, but a plan that was made while the

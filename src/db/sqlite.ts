@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto'
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { withAttempts } from './attempts.ts'
 import {
   BATCH_ROWS,
   type Database,
@@ -21,7 +20,7 @@ import {
   type Value,
 } from './database.ts'
 import { isPlaceGone } from './missing-value.ts'
-import { StoreCalls } from './store-calls.ts'
+import { StoreCalls, withAttempts } from './store-calls.ts'
 
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6

@@ -1,7 +1,10 @@
-/** Tells whoever watches how each use of a store went: how long it took, and whether the store was why a write failed. */
+/** Uses of a store: those that watch are told how each went, and transactions that lost a race are repeated a bounded number of times. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { backoffDelayMs } from '../core/backoff.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { StoreCall } from './database.ts'
 
+/** Tells how long a use took, and whether the store was why a write failed. */
 export class StoreCalls {
   readonly #listeners: ((call: StoreCall) => void)[] = []
 
@@ -23,6 +26,24 @@ export class StoreCalls {
     } finally {
       const seconds = (performance.now() - startedAt) / 1000
       for (const listener of this.#listeners) listener({ verb, seconds, ok, writes, refused })
+    }
+  }
+}
+
+const MAX_ATTEMPTS = 6
+const PAUSE = { baseMs: 2, factor: 2, maxMs: 100, jitter: 0.5 }
+
+/** Runs `attempt` again while `lostRace(error)` says so; gives up with the last error. */
+export async function withAttempts<T>(
+  attempt: (isRerun: boolean) => Promise<T>,
+  lostRace: (error: unknown) => boolean,
+): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await attempt(tries > 1)
+    } catch (error) {
+      if (tries >= MAX_ATTEMPTS || !lostRace(error)) throw error
+      await pause(backoffDelayMs(tries, PAUSE))
     }
   }
 }

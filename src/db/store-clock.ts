@@ -22,7 +22,6 @@ const WORTH_A_WARNING_MS = 1_000
 /** The database's time, which goes on within a transaction. */
 const readTime = sql('clock.read', {
   postgres: 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms',
-  sqlite: '',
 })
 
 /** What one look showed. */

@@ -3,8 +3,8 @@
  * removed, and a worker that started has its queue on record.
  */
 import type { Database, Session } from '../db/database.ts'
+import { readSeriesLabels } from '../history/entry.ts'
 import { seriesHasEngine } from '../history/record.ts'
-import { readSeriesLabels } from '../history/rows.ts'
 import { type EngineQueue, readEngineQueues } from '../queues/records.ts'
 
 /** With a session, as part of its transaction. */

@@ -1,7 +1,8 @@
-/** What history shows: entries as lists and details have them, and what lists are filtered by. */
-import type { Instant } from '../core/clock.ts'
-import type { Session } from '../db/database.ts'
-import type { HistoryStatus } from './record.ts'
+/** What history shows: entries as lists and details have them, what lists are filtered by, and the rows that entries are made of. */
+import { type Instant, instant } from '../core/clock.ts'
+import { formatRowKey, keyNumber } from '../core/row-key.ts'
+import { type Integer, type Session, sql } from '../db/database.ts'
+import { HISTORY_STATUSES, type HistoryStatus } from './record.ts'
 
 /** An entry as lists show it: without input and output. */
 export interface HistorySummary {
@@ -55,4 +56,83 @@ export interface KnownEngines {
   checkKnown(engine: string, session?: Session): Promise<void>
   /** An operation to look for, of the engine, or of any when none is named. */
   checkKnownOperation(engine: string | null, operation: string): Promise<void>
+}
+
+/** Of a capture without a correlation id of its own it is the source id of its letter: one look at that by primary key. */
+const CORRELATION_ID = `coalesce(history.correlation_id,
+  (SELECT letters.source_id FROM bartleby.letters WHERE letters.id = history.letter_id), '')`
+
+/** What a list needs of a row: nothing that may be large. */
+export const SUMMARY_COLUMNS = `history.id, history.created_at, history.duration_ms, history.series,
+  ${CORRELATION_ID} AS correlation_id, history.instance_id, history.actor, history.short_key`
+
+/** Everything about a row. */
+export const DETAIL_COLUMNS = `${SUMMARY_COLUMNS}, letter_id, letter_version, notes, error, input, output`
+
+export interface SummaryRow {
+  readonly id: Integer
+  readonly created_at: Integer
+  readonly duration_ms: Integer
+  readonly series: Integer
+  readonly correlation_id: string
+  readonly instance_id: string | null
+  readonly actor: string | null
+  readonly short_key: Integer | null
+}
+
+export interface DetailRow extends SummaryRow {
+  readonly letter_id: Integer | null
+  readonly letter_version: Integer | null
+  readonly notes: string | null
+  readonly error: string | null
+  readonly input: Uint8Array | null
+  readonly output: Uint8Array | null
+}
+
+/** What the number of a series stands for. */
+export interface SeriesLabel {
+  readonly engine: string
+  readonly operation: string
+  readonly status: HistoryStatus
+}
+
+export type SeriesLabels = ReadonlyMap<number, SeriesLabel>
+
+/** All series: some for every engine and operation that was ever recorded. Never more than a few hundred. */
+const readLabels = sql(
+  'history.labels',
+  'SELECT id, engine, operation, status FROM bartleby.history_series ORDER BY id',
+)
+
+/** Every series there is. */
+export async function readSeriesLabels(session: Session): Promise<SeriesLabels> {
+  const rows = await session.rows<{ id: Integer; engine: string; operation: string; status: Integer }>(
+    readLabels,
+  )
+  return new Map(
+    rows.map(({ id, engine, operation, status }) => [
+      Number(id),
+      { engine, operation, status: HISTORY_STATUSES[Number(status)] ?? 'Failed' },
+    ]),
+  )
+}
+
+/** A row as lists show it. */
+export function summaryOf(row: SummaryRow, labels: SeriesLabels): HistorySummary {
+  const label = labels.get(Number(row.series))
+  if (label === undefined) throw new Error(`history row ${row.id} is of an unknown series`)
+  const { correlation_id: correlationId } = row
+  const createdAt = instant(BigInt(row.created_at))
+  const number = keyNumber(row.id, row.short_key)
+  return {
+    engine: label.engine,
+    rowKey: formatRowKey({ name: correlationId, at: createdAt, number }),
+    instanceId: row.instance_id ?? correlationId,
+    operation: label.operation,
+    status: label.status,
+    durationMs: Number(row.duration_ms),
+    createdAt,
+    correlationId,
+    actor: row.actor,
+  }
 }

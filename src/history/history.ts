@@ -1,8 +1,14 @@
 /** The history of the office: append-only, one entry per operation of an engine and per act on a letter. */
 import type { Clock } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
 import type { Gather } from '../core/gather.ts'
-import { decodePageToken, encodePageToken } from '../core/page-token.ts'
+import {
+  boundTo,
+  decodePageToken,
+  encodePageToken,
+  malformed,
+  type PageRequest,
+  type TokenFields,
+} from '../core/page-token.ts'
 import type { Database } from '../db/database.ts'
 import { type Ask, gatherAnswers, weightOf } from '../db/gathered-answers.ts'
 import type { Answer, Moment, OnceKey } from '../db/idempotency.ts'
@@ -20,12 +26,6 @@ import {
 import { type HistoryCursor, listHistory } from './list.ts'
 
 const DEFAULT_LIMIT = 50
-
-/** Which page: how long, and the token of the one before. */
-export interface PageRequest {
-  readonly limit?: number
-  readonly continuationToken?: string | null
-}
 
 /** A report, and what is answered once it is on record. */
 interface RecordAsk extends Ask {
@@ -57,7 +57,7 @@ export class History {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
     if (filter.operation != null)
       await this.#engines.checkKnownOperation(filter.engine ?? null, filter.operation)
-    const bound = tokenFilters(filter)
+    const bound = boundTo('history', { ...filter })
     const after = page.continuationToken == null ? null : cursorFrom(bound, page.continuationToken)
     const { items, next } = await this.#db.session('history.list', (session) =>
       listHistory(session, filter, after, page.limit ?? DEFAULT_LIMIT),
@@ -94,17 +94,8 @@ export class History {
   }
 }
 
-/** What a token is bound to. */
-function tokenFilters({ from, to, ...texts }: HistoryFilter): Record<string, string> {
-  const fields = Object.entries({ ...texts, from: from?.toString(), to: to?.toString() })
-  const given = fields.filter((field): field is [string, string] => field[1] != null)
-  return { ...Object.fromEntries(given), list: 'history' }
-}
-
-function cursorFrom(filters: Record<string, string>, token: string): HistoryCursor {
+function cursorFrom(filters: TokenFields, token: string): HistoryCursor {
   const { at = '', id = '' } = decodePageToken(filters, token)
-  if (!/^-?\d{1,18}$/.test(at) || !/^-?\d{1,18}$/.test(id)) {
-    throw failure('continuation_token_invalid', { reason: 'it is malformed' })
-  }
+  if (!/^-?\d{1,18}$/.test(at) || !/^-?\d{1,18}$/.test(id)) throw malformed()
   return { at: BigInt(at), id: BigInt(id) }
 }

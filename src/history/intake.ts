@@ -6,12 +6,17 @@ import { randomUUID } from 'node:crypto'
 import type { Instant } from '../core/clock.ts'
 import { refuse } from '../core/errors.ts'
 import { formatRowKey } from '../core/row-key.ts'
-import { sourceName } from '../core/source-name.ts'
+import { sourceName } from '../core/source-id.ts'
 import { sql, type Transaction } from '../db/database.ts'
 import { filledUp, rowsGiven, runGivenAtCommit } from '../db/idioms.ts'
-import type { HistorySummary } from './entry.ts'
+import {
+  type HistorySummary,
+  readSeriesLabels,
+  SUMMARY_COLUMNS,
+  type SummaryRow,
+  summaryOf,
+} from './entry.ts'
 import { type HistoryStatus, recordHistory } from './record.ts'
-import { readSeriesLabels, SUMMARY_COLUMNS, type SummaryRow, summaryOf } from './rows.ts'
 
 /** An operation that a worker reports. */
 export interface RunReport {

@@ -4,7 +4,7 @@
  * Letters that were captured together have the same time, so a few hundred rows may be passed on the way.
  */
 import { type Integer, type Session, type Statement, sql } from '../db/database.ts'
-import { DETAIL_COLUMNS, type DetailRow, type SeriesLabels } from './rows.ts'
+import { DETAIL_COLUMNS, type DetailRow, type SeriesLabels } from './entry.ts'
 
 /** The engine of what died in a plain queue. */
 export const PLAIN_ENGINE = 'queues'

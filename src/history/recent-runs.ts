@@ -5,7 +5,7 @@
 import type { Instant } from '../core/clock.ts'
 import { type Database, type Integer, sql } from '../db/database.ts'
 import { rowsGiven } from '../db/idioms.ts'
-import { readSeriesLabels, type SeriesLabel } from './rows.ts'
+import { readSeriesLabels, type SeriesLabel } from './entry.ts'
 
 /** What is read at most, over all series. */
 const MAX_ROWS = 50_000
@@ -16,11 +16,11 @@ export interface RecentRun {
 }
 
 /** A series with its newest runs, the newest first. */
-export interface RecentSeries extends SeriesLabel {
+interface RecentSeries extends SeriesLabel {
   readonly runs: readonly RecentRun[]
 }
 
-export interface RecentRuns {
+interface RecentRuns {
   readonly series: readonly RecentSeries[]
   /** How many runs of a series were read at most: those that are older are not among them. */
   readonly limit: number

@@ -1,7 +1,7 @@
 /** Taking history out that is past its time: the oldest first, one bounded batch at a time. */
 import type { Instant } from '../core/clock.ts'
 import { type Integer, type Statement, sql, type Transaction, type Value } from '../db/database.ts'
-import { readSeriesLabels } from './rows.ts'
+import { readSeriesLabels } from './entry.ts'
 
 /**
  * The oldest rows before `$1` of all series, by primary key: up to `$2` of each, and of these the oldest. `$3` skips the
@@ -19,21 +19,18 @@ const removeRows = sql(
           ORDER BY series, created_at, id LIMIT $2
         ) AS oldest ORDER BY oldest.created_at, oldest.id LIMIT $2
       )) RETURNING created_at`,
-    sqlite: '',
   },
   { bigints: true },
 )
 const readOldest = sql(
   'history.oldest',
   {
-    postgres: '',
     sqlite: `SELECT id, created_at FROM history INDEXED BY history_in_series
              WHERE series = $4 AND created_at < $1 AND created_at >= $3 ORDER BY created_at, id LIMIT $2`,
   },
   { bigints: true },
 )
 const removeByIds = sql('history.removeByIds', {
-  postgres: '',
   sqlite: 'DELETE FROM history WHERE id IN (SELECT value FROM json_each($1))',
 })
 

@@ -33,7 +33,7 @@ import type { History } from './history.ts'
 import type { RunReport } from './intake.ts'
 import { HISTORY_STATUSES, type HistoryStatus } from './record.ts'
 
-export interface HistoryRoutesOptions extends ApiScope {
+interface HistoryRoutesOptions extends ApiScope {
   readonly history: History
 }
 

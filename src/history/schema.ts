@@ -6,12 +6,9 @@
  * The capture of a plain queue's letter has no correlation of its own: NULL means the letter's source id, as it does in
  * the letter. A storm then writes its rows into the index of their series and into no other.
  */
-import type { Migration } from '../db/migrations.ts'
+import { inSqlite, type Migration } from '../db/migrations.ts'
 
-export const historyMigration: Migration = {
-  number: 4,
-  name: 'history',
-  postgres: `
+const TABLES = `
     CREATE TABLE bartleby.history_series (
       id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
       engine text COLLATE "C" NOT NULL,
@@ -38,9 +35,10 @@ export const historyMigration: Migration = {
       input bytea,
       output bytea,
       PRIMARY KEY (series, created_at, id)
-    );
-    CREATE INDEX history_by_correlation ON bartleby.history (correlation_id, created_at, id)
-      WHERE correlation_id IS NOT NULL;
+    );`
+
+const INDEXES = `
+    CREATE INDEX history_by_correlation ON bartleby.history (correlation_id, created_at, id) WHERE correlation_id IS NOT NULL;
     CREATE INDEX history_by_instance ON bartleby.history (instance_id, created_at, id) WHERE instance_id IS NOT NULL;
     CREATE INDEX history_of_letter ON bartleby.history (letter_id, created_at, id)
       WHERE letter_id IS NOT NULL AND correlation_id IS NOT NULL;
@@ -53,44 +51,19 @@ export const historyMigration: Migration = {
       series int NOT NULL,
       PRIMARY KEY (engine, source_id)
     );
-    CREATE INDEX history_sources_created ON bartleby.history_sources (created_at);
-  `,
-  sqlite: `
-    CREATE TABLE history_series (
-      id INTEGER PRIMARY KEY,
-      engine TEXT NOT NULL,
-      operation TEXT NOT NULL,
-      status INTEGER NOT NULL,
-      UNIQUE (engine, operation, status)
-    ) STRICT;
-    CREATE TABLE history (
-      id INTEGER PRIMARY KEY,
-      created_at INTEGER NOT NULL,
-      duration_ms INTEGER NOT NULL,
-      letter_id INTEGER,
-      series INTEGER NOT NULL,
-      letter_version INTEGER,
-      correlation_id TEXT,
-      instance_id TEXT,
-      actor TEXT,
-      notes TEXT,
-      error TEXT,
-      input BLOB,
-      output BLOB
-    ) STRICT;
+    CREATE INDEX history_sources_created ON bartleby.history_sources (created_at);`
+
+/** By number in SQLite, and so with an index of their order. */
+const BY_NUMBER = TABLES.replace('IDENTITY,', 'IDENTITY PRIMARY KEY,').replace(
+  /,\s+PRIMARY KEY \(series[^)]+\)/,
+  '',
+)
+
+export const historyMigration: Migration = {
+  number: 4,
+  name: 'history',
+  postgres: TABLES + INDEXES,
+  sqlite: `${inSqlite(BY_NUMBER)}
     CREATE INDEX history_in_series ON history (series, created_at);
-    CREATE INDEX history_by_correlation ON history (correlation_id, created_at) WHERE correlation_id IS NOT NULL;
-    CREATE INDEX history_by_instance ON history (instance_id, created_at) WHERE instance_id IS NOT NULL;
-    CREATE INDEX history_of_letter ON history (letter_id, created_at)
-      WHERE letter_id IS NOT NULL AND correlation_id IS NOT NULL;
-    CREATE TABLE history_sources (
-      engine TEXT NOT NULL,
-      source_id TEXT NOT NULL,
-      created_at INTEGER NOT NULL,
-      history_id INTEGER NOT NULL,
-      series INTEGER NOT NULL,
-      PRIMARY KEY (engine, source_id)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX history_sources_created ON history_sources (created_at);
-  `,
+    ${inSqlite(INDEXES)}`,
 }

@@ -7,7 +7,7 @@ import {
 } from '../../test/harness/kafka-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { silentLog } from '../core/log.ts'
-import { type OfficeRuns, officeRuns } from '../letters/runs.ts'
+import { type OfficeRuns, officeRuns } from '../letters/work.ts'
 import { REASSIGNMENT, STATE, type StoredEvent, UNKNOWN } from './event.ts'
 import { type Assignment, defineReassignment, type Reassigner, reassign } from './reassign.ts'
 

@@ -11,8 +11,7 @@ import { change } from '../letters/change.ts'
 import { lockLetter } from '../letters/detail.ts'
 import type { Registers } from '../letters/drawers.ts'
 import { STATUS } from '../letters/letter.ts'
-import type { OfficeRuns } from '../letters/runs.ts'
-import { inOffice, type OfficeWork } from '../letters/work.ts'
+import { inOffice, type OfficeRuns, type OfficeWork } from '../letters/work.ts'
 import {
   type Caller,
   type EventFacts,

@@ -7,37 +7,14 @@
  * Stores that have letters already begin with what these tell: all of them arrived, those that a retry resolved were retried,
  * and some of these were confirmed. When that was is not known.
  */
-import type { Migration } from '../db/migrations.ts'
+import { inSqlite, type Migration } from '../db/migrations.ts'
 import { ACTIVITY } from './activity.ts'
 import { STATUS } from './letter.ts'
 
 /** The grain of rows that counted for ever; a later version counts that beside the statuses. */
 const EVER = 2
 
-/** `schema` is 'bartleby.' where there are schemas. */
-const takeStock = (schema: string): string => `
-    UPDATE ${schema}drawers SET origin = (
-      SELECT min(first.id) FROM ${schema}drawers AS first
-      WHERE first.source = drawers.source AND first.engine = drawers.engine AND first.queue = drawers.queue);
-
-    CREATE TEMPORARY TABLE outcomes AS
-      SELECT drawer, count(*) AS retried, count(confirmed_at) AS confirmed FROM ${schema}letters
-      WHERE resolution = 'retry' GROUP BY drawer;
-    INSERT INTO ${schema}letter_totals (drawer, status, letters, last_seen_at)
-      SELECT drawer, ${STATUS.unconfirmed}, retried - confirmed, 0 FROM outcomes;
-    INSERT INTO ${schema}letter_activity (grain, subject, act, at, letters)
-      SELECT ${EVER}, drawer, ${ACTIVITY.retried}, 0, retried FROM outcomes;
-    INSERT INTO ${schema}letter_activity (grain, subject, act, at, letters)
-      SELECT ${EVER}, drawer, ${ACTIVITY.confirmed}, 0, confirmed FROM outcomes;
-    DROP TABLE outcomes;`
-
-const captured = (counts: string): string =>
-  `SELECT ${EVER}, drawer, ${ACTIVITY.arrived}, 0, sum(letters) FROM ${counts} WHERE status = ${STATUS.captured} GROUP BY drawer;`
-
-export const activityMigration: Migration = {
-  number: 8,
-  name: 'letter activity',
-  postgres: `
+const TABLES = `
     -- The first drawer of the same source, engine and queue; NULL: itself.
     ALTER TABLE bartleby.drawers ADD COLUMN origin int;
 
@@ -63,29 +40,35 @@ export const activityMigration: Migration = {
     ) WITH (autovacuum_vacuum_scale_factor = 0.01);
 
     -- Letters that were sent back and of which nothing was heard yet. Without their status: letters_newest would do for it.
-    CREATE INDEX letters_unconfirmed ON bartleby.letters (last_failure_at, id)
-      WHERE resolution = 'retry' AND confirmed_at IS NULL;
-    ${takeStock('bartleby.')}
+    CREATE INDEX letters_unconfirmed ON bartleby.letters (last_failure_at, id) WHERE resolution = 'retry' AND confirmed_at IS NULL;`
+
+const STOCK = `
+    UPDATE bartleby.drawers SET origin = (
+      SELECT min(first.id) FROM bartleby.drawers AS first
+      WHERE first.source = drawers.source AND first.engine = drawers.engine AND first.queue = drawers.queue);
+
+    CREATE TEMPORARY TABLE outcomes AS
+      SELECT drawer, count(*) AS retried, count(confirmed_at) AS confirmed FROM bartleby.letters
+      WHERE resolution = 'retry' GROUP BY drawer;
+    INSERT INTO bartleby.letter_totals (drawer, status, letters, last_seen_at)
+      SELECT drawer, ${STATUS.unconfirmed}, retried - confirmed, 0 FROM outcomes;
     INSERT INTO bartleby.letter_activity (grain, subject, act, at, letters)
+      SELECT ${EVER}, drawer, ${ACTIVITY.retried}, 0, retried FROM outcomes;
+    INSERT INTO bartleby.letter_activity (grain, subject, act, at, letters)
+      SELECT ${EVER}, drawer, ${ACTIVITY.confirmed}, 0, confirmed FROM outcomes;
+    DROP TABLE outcomes;
+    INSERT INTO bartleby.letter_activity (grain, subject, act, at, letters)`
+
+const captured = (counts: string): string =>
+  `SELECT ${EVER}, drawer, ${ACTIVITY.arrived}, 0, sum(letters) FROM ${counts} WHERE status = ${STATUS.captured} GROUP BY drawer;`
+
+export const activityMigration: Migration = {
+  number: 8,
+  name: 'letter activity',
+  postgres: `${TABLES} ${STOCK}
       ${captured('(SELECT * FROM bartleby.letter_totals UNION ALL SELECT drawer, status, letters, last_seen_at FROM bartleby.letter_deltas) AS counted')}
   `,
-  sqlite: `
-    ALTER TABLE drawers ADD COLUMN origin INTEGER;
-
-    CREATE TABLE letter_activity (
-      grain INTEGER NOT NULL,
-      subject INTEGER NOT NULL,
-      act INTEGER NOT NULL,
-      at INTEGER NOT NULL,
-      letters INTEGER NOT NULL,
-      PRIMARY KEY (grain, subject, act, at)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX letter_minutes_oldest ON letter_activity (at) WHERE grain = 0;
-    CREATE INDEX letter_hours_oldest ON letter_activity (at) WHERE grain = 1;
-
-    CREATE INDEX letters_unconfirmed ON letters (last_failure_at) WHERE resolution = 'retry' AND confirmed_at IS NULL;
-    ${takeStock('')}
-    INSERT INTO letter_activity (grain, subject, act, at, letters)
+  sqlite: `${inSqlite(TABLES + STOCK)}
       ${captured('letter_totals')}
   `,
 }

@@ -12,6 +12,7 @@ import {
   DAY_US,
   HOUR_US,
   MINUTE_US,
+  ofEachActivity,
   WHOLE_OFFICE,
 } from './activity.ts'
 import { type AccountFilter, readAccounts } from './books.ts'
@@ -28,7 +29,7 @@ export const RANGES = {
 export type ActivityRange = keyof typeof RANGES
 
 /** Numbers of each activity, one for every bucket, the oldest first. */
-export type ActivitySeries = Readonly<Record<ActivityName, readonly number[]>>
+type ActivitySeries = Readonly<Record<ActivityName, readonly number[]>>
 
 export interface Activity {
   readonly range: ActivityRange
@@ -66,7 +67,7 @@ async function subjectsOf(session: Session, filter: AccountFilter): Promise<read
 }
 
 /** Rows of a time, added up by its buckets. */
-export interface SeriesRequest {
+interface SeriesRequest {
   /** The whole office, places (below zero) or drawers; of anything but whole hours only the office is known. */
   readonly subjects: readonly number[]
   readonly activities: readonly ActivityName[]
@@ -159,14 +160,4 @@ export async function readTrends(
   return trends
 }
 
-function emptySeries(buckets: number): Record<ActivityName, number[]> {
-  const zeros = () => Array.from({ length: buckets }, () => 0)
-  return {
-    arrived: zeros(),
-    retried: zeros(),
-    confirmed: zeros(),
-    returned: zeros(),
-    discarded: zeros(),
-    expired: zeros(),
-  }
-}
+const emptySeries = (buckets: number) => ofEachActivity(() => Array.from({ length: buckets }, () => 0))

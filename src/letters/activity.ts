@@ -19,14 +19,13 @@ export const ACTIVITY = {
 } as const
 export type ActivityName = keyof typeof ACTIVITY
 
-export const ACTIVITY_NAMES: readonly ActivityName[] = [
-  'arrived',
-  'retried',
-  'confirmed',
-  'returned',
-  'discarded',
-  'expired',
-]
+// The keys are what the object has, in the order of their numbers.
+export const ACTIVITY_NAMES = Object.keys(ACTIVITY) as readonly ActivityName[]
+
+/** Something for each activity. */
+export const ofEachActivity = <Of>(of: (name: ActivityName) => Of): Record<ActivityName, Of> =>
+  // All of them have one.
+  Object.fromEntries(ACTIVITY_NAMES.map((name) => [name, of(name)])) as Record<ActivityName, Of>
 
 /** What was ever done is counted beside the statuses: letters that arrived are those that were captured. */
 export const EVER: Readonly<Record<ActivityName, number>> = {

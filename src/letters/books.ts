@@ -5,7 +5,7 @@
  */
 import { type Instant, instant } from '../core/clock.ts'
 import type { Integer, Session } from '../db/database.ts'
-import { type ActivityName, EVER } from './activity.ts'
+import { type ActivityName, EVER, ofEachActivity } from './activity.ts'
 import { letterCounter } from './counts.ts'
 import {
   AMONG_FILED,
@@ -87,14 +87,7 @@ function sumsOf(row: SumsRow): Sums {
   return {
     letters: lettersOf(row),
     unconfirmed: count(STATUS.unconfirmed),
-    ever: {
-      arrived: count(EVER.arrived),
-      retried: count(EVER.retried),
-      confirmed: count(EVER.confirmed),
-      returned: count(EVER.returned),
-      discarded: count(EVER.discarded),
-      expired: count(EVER.expired),
-    },
+    ever: ofEachActivity((name) => count(EVER[name])),
     lastSeenAt: instant(BigInt(row.last_seen_at)),
   }
 }
@@ -159,7 +152,7 @@ const readHolding = eachWay((way, withFiled, among) => {
 type DrawerRow = SumsRow & { readonly drawer: Integer }
 
 /** What a drawer holds at the moment, whatever it ever did. */
-export type HoldingDrawer = Pick<DrawerAccount, 'drawer' | 'letters'>
+type HoldingDrawer = Pick<DrawerAccount, 'drawer' | 'letters'>
 
 /** The drawers that hold letters, of the places that match. */
 export async function readHoldingDrawers(session: Session, filter: PlaceFilter): Promise<HoldingDrawer[]> {

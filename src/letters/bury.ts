@@ -119,7 +119,7 @@ interface TakenAlike {
 export type Left = Omit<Remains, 'sourceId' | 'grave'>
 
 /** What came of deaths. */
-export interface Buried<D> {
+interface Buried<D> {
   /** Those that still died when their rows were locked. */
   readonly deaths: readonly D[]
   /** Rows that the source gave up for new letters, and how many of these there are. */

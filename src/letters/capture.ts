@@ -113,12 +113,10 @@ function capturing(name: string, also: string, ctes: string, dying: string): Sta
       SELECT note, count(*) AS taken, count(CASE WHEN NOT skipped THEN 1 END) AS letters,
         min(CASE WHEN NOT skipped THEN letter_id END) AS first, max(CASE WHEN NOT skipped THEN letter_id END) AS last${also}
       FROM taken GROUP BY note`,
-    sqlite: '',
   })
 }
 
 const insertLetter = sql('letters.insert', {
-  postgres: '',
   sqlite: `INSERT INTO letters (${LETTER}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1, $10, $11, 0, ${STATUS.Pending}, $12, 0,
              $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, NULL)`,
 })
@@ -132,14 +130,12 @@ export function captureAlike(name: string, taken: string): Statement {
   const first = 1 + Math.max(...[...taken.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place)))
   const values = Object.keys(NOTE).map((column, i) => `$${first + i} AS ${column}`)
   return sql(name, {
-    postgres: '',
     sqlite: `INSERT INTO letters (${LETTER}) SELECT ${FILED} FROM (${taken}) CROSS JOIN (SELECT ${values.join(', ')})`,
   })
 }
 
 /** The captures of letters `$2` to `$3`, which share a note. */
 const recordAlike = sql('letters.recordAlike', {
-  postgres: '',
   sqlite: `INSERT INTO history (${HISTORY}) SELECT $1, $4, id, $5, 1, $6, $7, $8, $9, $10, $11, NULL
            FROM letters WHERE id BETWEEN $2 AND $3 ORDER BY id`,
 })
@@ -172,7 +168,6 @@ const recordValues = (note: DeathNote): readonly Value[] => [
 ]
 
 const insertRecord = sql('letters.recordCapture', {
-  postgres: '',
   sqlite: `INSERT INTO history (${HISTORY})
            VALUES ($1, $3, $2, $4, 1, $5, $6, $7, $8, $9, $10, NULL)`,
 })

@@ -5,7 +5,7 @@
 import { type Statement, sql } from '../db/database.ts'
 import type { GivenRow } from '../db/idioms.ts'
 import { STATUS, STATUSES } from './letter.ts'
-import { PLACE_COLUMNS } from './lying/place.ts'
+import { PLACE_COLUMNS } from './lying/read.ts'
 import { type StateColumn, type Transition, type TransitionName, transitionOf } from './transitions.ts'
 
 /** The failure that stands on a letter. */
@@ -212,7 +212,6 @@ function changingAll(act: TransitionName): string {
 const drawersFor = (act: TransitionName): Statement => {
   const isAllowed = allowed(act)
   return sql(`letters.${act}.drawers`, {
-    postgres: '',
     sqlite: `SELECT drawer FROM letters WHERE id = ANY($1)${isAllowed === null ? '' : ` AND ${isAllowed}`}`,
   })
 }
@@ -237,7 +236,7 @@ function changesOf(act: TransitionName): Changing {
   const statement = sql(`letters.${act}`, { postgres: all.text, sqlite: one.text })
   const writings = [{ statement, needs: one.needs }]
   if (transitionOf(act).word !== null) {
-    const history = sql(`letters.${act}.record`, { postgres: '', sqlite: record.text })
+    const history = sql(`letters.${act}.record`, { sqlite: record.text })
     writings.push({ statement: history, needs: record.needs })
   }
   return {

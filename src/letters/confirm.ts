@@ -4,6 +4,7 @@
  */
 import type { Instant } from '../core/clock.ts'
 import { storable } from '../core/content.ts'
+import type { ErrorDescription } from '../core/thrown.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import { at, integer, oneOf, orNull, rowShape, text } from '../db/row.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
@@ -79,14 +80,11 @@ const fileFailures = sql(
 )
 
 /** A failure of an item that lives on. */
-export interface CaseFailure {
+export interface CaseFailure extends ErrorDescription {
   readonly caseId: LetterId
   /** Left out: now. */
   readonly failedAt?: Instant
   readonly failedBy: string | null
-  readonly errorClass: string
-  readonly errorMessage: string
-  readonly errorStack: string | null
   readonly correlationId: string | null
 }
 

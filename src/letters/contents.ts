@@ -1,11 +1,11 @@
 /** The contents of many letters: what a repair works on, and where it keeps what it made of them. */
-import { storedPayload, storedText } from '../core/content.ts'
+import { type StoredContent, storedPayload, storedText } from '../core/content.ts'
 import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
 import { runGiven } from '../db/idioms.ts'
 import { type HeaderEdit, type LetterId, letterId } from './letter.ts'
 
 /** A letter as a retry would send it now, edits included. */
-export interface SendableContent {
+interface SendableContent {
   readonly id: LetterId
   readonly encoding: string
   readonly kind: string
@@ -25,12 +25,8 @@ const readThese = sql(
   `SELECT ${CONTENT} FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
 )
 
-interface Row {
+interface Row extends StoredContent {
   readonly id: Integer
-  readonly encoding: Uint8Array | null
-  readonly kind: Uint8Array | null
-  readonly reference: Uint8Array | null
-  readonly payload: Uint8Array | null
 }
 
 /** What these letters would be sent with. */
@@ -140,7 +136,6 @@ export const renewingContents = (given: string, ids: string): string =>
 
 /** The same for SQLite, one letter after the other: its number, then the contents in this order. */
 export const renewContents = sql('letters.renewContents', {
-  postgres: '',
   sqlite: `UPDATE letters SET ${RENEWED.map((column, i) => `${column} = $${i + 2}`).join(', ')}, edited = 0, edited_payload = NULL
            WHERE id = $1`,
 })

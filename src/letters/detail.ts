@@ -193,32 +193,27 @@ export async function readUnlabelled(session: Session, ids: readonly LetterId[])
 /** More failures than this are not shown: the newest are. */
 const MAX_FAILURES = 1_000
 
+const FAILURE = rowShape({
+  number: integer,
+  failedAt: at,
+  failedBy: orNull(text),
+  errorClass: text,
+  errorMessage: text,
+  errorStack: orNull(text),
+})
+
 /** The newest of a letter, by primary key. */
 const readAttempts = sql(
   'letterAttempts.read',
-  `SELECT number, failed_at, failed_by, error_class, error_message, error_stack FROM bartleby.letter_attempts
+  `SELECT ${FAILURE.columns} FROM bartleby.letter_attempts
    WHERE letter_id = $1 ORDER BY letter_id DESC, number DESC LIMIT $2`,
   { bigints: true },
 )
 
 /** Every failure on file, the oldest first; the last is the one that stands on the letter. */
 export async function readFailures(session: Session, letter: Letter): Promise<Failure[]> {
-  const rows = await session.rows<{
-    number: Integer
-    failed_at: Integer
-    failed_by: string | null
-    error_class: string
-    error_message: string
-    error_stack: string | null
-  }>(readAttempts, letter.id, MAX_FAILURES - 1)
-  const before = rows.reverse().map((row) => ({
-    number: Number(row.number),
-    failedAt: at(row.failed_at),
-    failedBy: row.failed_by,
-    errorClass: row.error_class,
-    errorMessage: row.error_message,
-    errorStack: row.error_stack,
-  }))
+  const rows = await session.rows<object>(readAttempts, letter.id, MAX_FAILURES - 1)
+  const before = rows.reverse().map(FAILURE.read)
   const { failedBy, errorClass, errorMessage, errorStack, lastFailureAt } = letter
   const number = (before.at(-1)?.number ?? 0) + 1
   return [...before, { number, failedAt: lastFailureAt, failedBy, errorClass, errorMessage, errorStack }]

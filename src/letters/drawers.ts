@@ -4,9 +4,10 @@
  * its number is never given again: so every server remembers those it has seen, and whoever counts into one finds out whether it is
  * still there.
  */
-import { type Instant, instant } from '../core/clock.ts'
+import type { Instant } from '../core/clock.ts'
 import type { Signature } from '../core/signature.ts'
 import { type Integer, type Session, type Statement, sql, type Value } from '../db/database.ts'
+import { at, integer, rowShape, text } from '../db/row.ts'
 import { SeriesNumbers } from '../history/record.ts'
 import { CaptureTimes } from './capture-times.ts'
 import type { SourceName } from './letter.ts'
@@ -26,7 +27,7 @@ export const newRegisters = (): Registers => ({
   times: new CaptureTimes(),
 })
 
-export interface DrawerLabel {
+interface DrawerLabel {
   readonly source: SourceName
   readonly engine: string
   /** The queue that the letters came from; '' when there is none. */
@@ -36,10 +37,11 @@ export interface DrawerLabel {
   readonly failedAt: Instant
 }
 
+const FILED = rowShape({ id: integer, errorClass: text, title: text, firstSeenAt: at })
 /** One row by its unique fingerprint. */
 const findSignature = sql(
   'signatures.read',
-  'SELECT id, error_class, title, first_seen_at FROM bartleby.signatures WHERE fingerprint = $1',
+  `SELECT ${FILED.columns} FROM bartleby.signatures WHERE fingerprint = $1`,
   { bigints: true },
 )
 /** The same, where it has a drawer: one step into drawers_by_signature more. */
@@ -210,16 +212,10 @@ export interface FiledSignature extends Signature {
 export async function readSignature(session: Session, fingerprint: string): Promise<FiledSignature | null> {
   // PostgreSQL would refuse to look for U+0000.
   if (fingerprint.includes('\0')) return null
-  type Row = { id: Integer; error_class: string; title: string; first_seen_at: Integer }
-  const [row] = await session.rows<Row>(findSignature, fingerprint)
+  const [row] = await session.rows<object>(findSignature, fingerprint)
   if (row === undefined) return null
-  return {
-    number: Number(row.id),
-    fingerprint,
-    errorClass: row.error_class,
-    title: row.title,
-    firstSeenAt: instant(BigInt(row.first_seen_at)),
-  }
+  const { id, ...signature } = FILED.read(row)
+  return { number: id, fingerprint, ...signature }
 }
 
 /** Numbers of the places that match; places are few. $1 to $3 are NULL where any matches. */

@@ -7,7 +7,7 @@ import type { Clock } from '../core/clock.ts'
 import { textBytes } from '../core/content.ts'
 import type { Gather } from '../core/gather.ts'
 import { formatRowKey } from '../core/row-key.ts'
-import { sourceName } from '../core/source-name.ts'
+import { sourceName } from '../core/source-id.ts'
 import { type Database, type Integer, sql, type Transaction } from '../db/database.ts'
 import { type Ask, gatherAnswers, ROWS_OF_TURN, weightOf } from '../db/gathered-answers.ts'
 import type { Answer } from '../db/idempotency.ts'
@@ -15,8 +15,7 @@ import { filledUp, rowsGiven } from '../db/idioms.ts'
 import { bury, PLAIN_RECORD } from './bury.ts'
 import { type DeathNote, type GivenDeath, takingGiven } from './capture.ts'
 import { readSummaries } from './detail.ts'
-import type { Registers } from './drawers.ts'
-import { DrawerLabels } from './drawers.ts'
+import { DrawerLabels, type Registers } from './drawers.ts'
 import { type LetterId, type LetterSummary, letterId, type SourceName } from './letter.ts'
 import { type EngineNames, type FailureReport, isSameFailure } from './report.ts'
 import { reportAgain } from './report-again.ts'
@@ -37,7 +36,7 @@ export interface CaptureResult {
 }
 
 /** Reports that are filed together, all or none, and what is answered then. */
-export interface CaptureAsk extends Ask {
+interface CaptureAsk extends Ask {
   readonly reports: readonly FailureReport[]
   answer(results: readonly CaptureResult[]): Answer
 }

@@ -1,7 +1,14 @@
 /** The office in numbers: what is on file, by what, and in which groups. Reads only. */
 import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
-import { decodePageToken, encodePageToken, type TokenFields } from '../core/page-token.ts'
+import {
+  boundTo,
+  decodePageToken,
+  encodePageToken,
+  malformed,
+  type PageRequest,
+  type TokenFields,
+} from '../core/page-token.ts'
 import type { Database } from '../db/database.ts'
 import { type Activity, type ActivityRange, readActivity } from './activity-series.ts'
 import { type AccountFilter, readAccounts, type Standing, standingOf } from './books.ts'
@@ -20,9 +27,7 @@ import {
 import { type Tally, type TallyFilter, type TallyKey, tallyLetters } from './tally.ts'
 import { type Total, totalOf } from './total.ts'
 
-export type SignatureFilter = PlaceFilter
-
-export interface SignaturePage {
+interface SignaturePage {
   readonly items: readonly SignatureGroup[]
   readonly continuationToken: string | null
 }
@@ -68,12 +73,10 @@ export class Ledger {
   }
 
   /** A page of the groups that hold letters, those with the most open ones first. */
-  async signatures(
-    filter: SignatureFilter = {},
-    page: { readonly limit?: number; readonly continuationToken?: string | null } = {},
-  ): Promise<SignaturePage> {
+  async signatures(filter: PlaceFilter = {}, page: PageRequest = {}): Promise<SignaturePage> {
     if (filter.engine != null) await this.#engines.checkKnown(filter.engine)
-    const bound = tokenFilters(filter)
+    const { source, engine, originalQueue } = filter
+    const bound = boundTo('signatures', { source, engine, originalQueue })
     const after = page.continuationToken == null ? null : cursorFrom(bound, page.continuationToken)
     const { items, next } = await this.#db.snapshot('letters.signatures', (session) =>
       listSignatures(
@@ -112,13 +115,6 @@ export class Ledger {
   }
 }
 
-/** What a token is bound to. */
-function tokenFilters({ source, engine, originalQueue }: SignatureFilter): TokenFields {
-  const fields = Object.entries({ source, engine, originalQueue })
-  const given = fields.filter((field): field is [string, string] => field[1] != null)
-  return { ...Object.fromEntries(given), list: 'signatures' }
-}
-
 const cursorFields = ({ open, total, signature }: GroupCursor): TokenFields => ({
   open: String(open),
   total: String(total),
@@ -128,8 +124,7 @@ const cursorFields = ({ open, total, signature }: GroupCursor): TokenFields => (
 function cursorFrom(filters: TokenFields, token: string): GroupCursor {
   const { open = '', total = '', signature = '' } = decodePageToken(filters, token)
   // PostgreSQL would refuse to look for U+0000.
-  if (![open, total].every((count) => /^-?\d{1,16}$/.test(count)) || signature.includes('\0')) {
-    throw failure('continuation_token_invalid', { reason: 'it is malformed' })
-  }
+  if (![open, total].every((count) => /^-?\d{1,16}$/.test(count)) || signature.includes('\0'))
+    throw malformed()
   return { open: Number(open), total: Number(total), signature }
 }

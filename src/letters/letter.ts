@@ -10,6 +10,7 @@
  * A Resolved letter whose item completes is *confirmed*; a Resolved or Expired one is removed when its time is over.
  */
 import type { Instant } from '../core/clock.ts'
+import type { ErrorDescription } from '../core/thrown.ts'
 import type { OfficeWork } from './work.ts'
 
 declare const letterIdBrand: unique symbol
@@ -89,14 +90,11 @@ export const SOURCE_OPERATIONS: Partial<Readonly<Record<SourceName, readonly str
 }
 
 /** One failure, as the case file keeps it. */
-export interface Failure {
+export interface Failure extends ErrorDescription {
   /** The attempt's number over the letter's life. */
   readonly number: number
   readonly failedAt: Instant
   readonly failedBy: string | null
-  readonly errorClass: string
-  readonly errorMessage: string
-  readonly errorStack: string | null
 }
 
 /** A letter as lists show it: everything but what is large. */

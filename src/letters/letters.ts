@@ -4,18 +4,19 @@
  */
 import { type Clock, type Instant, later } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
+import type { PageRequest } from '../core/page-token.ts'
 import { ZERO_TIME } from '../core/timestamp.ts'
 import type { Xid } from '../core/xid.ts'
 import type { Database, Session, Transaction } from '../db/database.ts'
 import { type Answer, answerOnce, keptAnswer, type OnceKey } from '../db/idempotency.ts'
-import { historyOfLetter, type LetterEvent } from '../history/of-letter.ts'
+import { historyOfLetter, type LetterEvent } from '../history/get.ts'
 import type { Run } from '../work/run.ts'
 import { runFields } from '../work/view.ts'
+import { DAY_US } from './activity.ts'
 import { findLetter, lockLetter, readFailures, readLetter } from './detail.ts'
 import type { Registers } from './drawers.ts'
 import { expiryKind, expiryRequest } from './expire.ts'
 import type { LetterFilter } from './filter.ts'
-import { inProcessReport, type ReportedFailure } from './in-process-report.ts'
 import { type CaptureResult, ReportIntake } from './intake.ts'
 import { Ledger } from './ledger.ts'
 import type {
@@ -30,11 +31,11 @@ import type {
   SourceName,
 } from './letter.ts'
 import { listLetters, type Page } from './list.ts'
-import type { EngineNames, FailureReport } from './report.ts'
-import { type Change, changeLetter } from './restore.ts'
+import { type EngineNames, type FailureReport, inProcessReport, type ReportedFailure } from './report.ts'
 import { DEFAULT_RETENTION_DAYS, keptUntil } from './retention.ts'
-import type { OfficeRuns } from './runs.ts'
 import {
+  type Change,
+  changeLetter,
   type Edits,
   isOutside,
   type LetterSource,
@@ -46,9 +47,9 @@ import {
   sendBack,
 } from './source.ts'
 import { insistOnStatus } from './transitions.ts'
-import { inOffice, type OfficeWork } from './work.ts'
+import { inOffice, type OfficeRuns, type OfficeWork } from './work.ts'
 
-export interface LettersOptions {
+interface LettersOptions {
   readonly registers: Registers
   readonly sources: ReadonlyMap<SourceName, LetterSource>
   readonly engines: EngineNames
@@ -71,12 +72,6 @@ export interface ExpireRequest {
   readonly actor: string
 }
 
-/** Which page: how long, and the token of the one before. */
-export interface PageRequest {
-  readonly limit?: number
-  readonly continuationToken?: string | null
-}
-
 /** A letter with everything on file about it. */
 export interface CaseFile {
   readonly letter: Letter
@@ -94,7 +89,6 @@ export interface Preview {
   readonly edited: boolean
 }
 
-const DAY_US = 86_400_000_000n
 const MAX_EVENTS = 100
 /** How long a call waits for the end of an expiry before it answers with the run. */
 const ANSWER_WAIT_US = 30_000_000n

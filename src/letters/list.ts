@@ -10,8 +10,7 @@
  * last instant that was visible are remembered one by one.
  */
 import { type Instant, instant, later } from '../core/clock.ts'
-import { failure } from '../core/errors.ts'
-import { decodePageToken, encodePageToken, type TokenFields } from '../core/page-token.ts'
+import { decodePageToken, encodePageToken, malformed, type TokenFields } from '../core/page-token.ts'
 import { type Database, type Integer, type Session, sql } from '../db/database.ts'
 import { readSummaries } from './detail.ts'
 import { DrawerLabels } from './drawers.ts'
@@ -152,8 +151,6 @@ function storedInteger(text: string | undefined): bigint {
   return value
 }
 
-const malformed = () => failure('continuation_token_invalid', { reason: 'it is malformed' })
-
 /** The beginning of a walk: what had been reopened by then is where it is now. */
 interface WalkStart {
   /** Whatever was reopened after the beginning has this instant or a later one. */
@@ -167,16 +164,12 @@ const LATENESS_US = 120_000_000n
 /** Reopenings at the same instant that a token has room for. */
 const MAX_SEEN = 100
 
-const readMoment = sql('walk.moment', {
-  postgres: 'SELECT pg_current_snapshot()::text AS seen',
-  sqlite: '',
-})
+const readMoment = sql('walk.moment', { postgres: 'SELECT pg_current_snapshot()::text AS seen' })
 
 /** The latest reopenings, on letter_attempts_superseded. */
 const readLatest = sql(
   'walk.latest',
   {
-    postgres: '',
     sqlite: `SELECT superseded_at AS at, letter_id || '.' || number AS seen
              FROM letter_attempts INDEXED BY letter_attempts_superseded WHERE superseded_at IS NOT NULL
              ORDER BY superseded_at DESC LIMIT $1`,

@@ -9,7 +9,7 @@
 
 import type { Instant } from '../core/clock.ts'
 import { storableError } from '../core/content.ts'
-import { isImported } from '../core/imported.ts'
+import { isImported } from '../core/source-id.ts'
 import { sql, type Transaction } from '../db/database.ts'
 import { rowsGiven } from '../db/idioms.ts'
 import { at, integer, oneOf, orNull, type RowOf, rowShape } from '../db/row.ts'
@@ -58,7 +58,7 @@ const readOnFile = sql(
 )
 
 /** A report about a letter that there is. */
-export interface KnownReport {
+interface KnownReport {
   readonly id: LetterId
   readonly report: FailureReport
 }

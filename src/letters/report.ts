@@ -2,8 +2,13 @@
  * A failure that another system reports as JSON, read field by field: whatever cannot be kept as it was given is
  * refused by name. Error texts are the exception: they are cleaned and cut by the capture, never a reason to lose one.
  */
+
+import { randomUUID } from 'node:crypto'
 import type { Instant } from '../core/clock.ts'
 import { refuse } from '../core/errors.ts'
+import { isEngineSourceId } from '../core/source-id.ts'
+import type { ErrorDescription } from '../core/thrown.ts'
+import { formatMicros } from '../core/timestamp.ts'
 import type { Session } from '../db/database.ts'
 import {
   type JsonObject,
@@ -13,7 +18,6 @@ import {
   refuseUnknownFields,
   requiredText,
 } from '../http/json-body.ts'
-import { isEngineSourceId } from './item-source-id.ts'
 import { OFFICE, SOURCES, type SourceName } from './letter.ts'
 import { requiredPayload } from './payload.ts'
 
@@ -21,7 +25,7 @@ import { requiredPayload } from './payload.ts'
  * A failure that somebody reports: another system over HTTP, or a source that keeps no items here. Reported again for a source id
  * that has its letter, it is a repetition or a new failure: see `report-again.ts`.
  */
-export interface FailureReport {
+export interface FailureReport extends ErrorDescription {
   readonly source: SourceName
   readonly engine: string
   readonly instanceId: string
@@ -39,9 +43,6 @@ export interface FailureReport {
   readonly firstFailureAt: Instant | null
   /** null: the reporter does not say; the time of receipt stands for it. */
   readonly lastFailureAt: Instant | null
-  readonly errorClass: string
-  readonly errorMessage: string
-  readonly errorStack: string | null
   readonly failedBy: string | null
   /** Who reports it. */
   readonly actor: string
@@ -74,7 +75,7 @@ export interface ReportContext {
   readonly actor: string
 }
 
-export const REPORT_FIELDS = [
+const REPORT_FIELDS = [
   'engine',
   'instanceId',
   'originalQueue',
@@ -172,4 +173,63 @@ function readHeaders(value: unknown): Uint8Array | null {
     if (typeof text !== 'string') throw refuse('headers', `'${name.toWellFormed()}' is no text`)
   }
   return Buffer.from(JSON.stringify(value), 'utf8')
+}
+
+/** An instant of the office's clock, a date, or a text as on the wire. */
+export type ReportedTime = Instant | Date | string
+
+/**
+ * A failure that an application in the office's own process reports: the fields of `POST /api/dlq`, under the same
+ * names and with the same defaults, limits and refusals.
+ */
+export interface ReportedFailure {
+  readonly engine: string
+  /** Yours for this failure: the same one twice is one letter. */
+  readonly sourceId: string
+  /** Bytes are kept as they are, texts as UTF-8. */
+  readonly originalMessage: Uint8Array | string
+  readonly errorMessage: string
+  readonly errorClass?: string
+  readonly errorStack?: string
+  /** Left out: `publisher`. */
+  readonly instanceId?: string
+  /** Left out: the queue of the engine. */
+  readonly originalQueue?: string
+  /** Left out: 1. */
+  readonly dequeueCount?: number
+  readonly firstFailureAtUtc?: ReportedTime
+  /** Left out: now. */
+  readonly lastFailureAtUtc?: ReportedTime
+  /** Left out: a new one. */
+  readonly correlationId?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Who reports, where nobody else is named. */
+const ACTOR = 'library'
+
+/** What the capture needs of it; refuses what is missing, malformed or unknown, by name. */
+export function inProcessReport(
+  report: ReportedFailure,
+  { engines, now }: { readonly engines: EngineNames; readonly now: Instant },
+): FailureReport {
+  const { originalMessage, firstFailureAtUtc, lastFailureAtUtc, ...others } = report
+  const fields = {
+    ...others,
+    ...(originalMessage instanceof Uint8Array
+      ? {
+          originalMessage: Buffer.from(originalMessage).toString('base64'),
+          originalMessageEncoding: 'base64',
+        }
+      : { originalMessage }),
+    firstFailureAtUtc: timeText(firstFailureAtUtc),
+    lastFailureAtUtc: timeText(lastFailureAtUtc),
+  }
+  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+  return readReport(given, { engines, now, correlationId: randomUUID(), actor: ACTOR })
+}
+
+function timeText(time: ReportedTime | undefined): string | undefined {
+  if (typeof time === 'bigint') return formatMicros(time)
+  return time instanceof Date ? time.toISOString() : time
 }

@@ -11,8 +11,7 @@ import { change } from './change.ts'
 import { lockLetter, readLetterById } from './detail.ts'
 import type { LetterId } from './letter.ts'
 import { type Removed, Retention } from './retention.ts'
-import { type OfficeRuns, officeRuns } from './runs.ts'
-import { inOffice } from './work.ts'
+import { inOffice, type OfficeRuns, officeRuns } from './work.ts'
 
 const HOUR = 3_600_000_000n
 const DAY = 24n * HOUR

@@ -7,17 +7,17 @@
  */
 import { type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import { type Integer, type Statement, sql } from '../db/database.ts'
 import { forgetKeys } from '../db/idempotency.ts'
 import { elapsedMs, keepRunRow } from '../history/record.ts'
 import { FROM_THE_OLDEST, forgetSources, removeHistory } from '../history/retention.ts'
 import type { Run, Step } from '../work/run.ts'
-import { forgetActivity } from './activity.ts'
+import { DAY_US, forgetActivity } from './activity.ts'
+import { change, NOBODY } from './change.ts'
 import { removeEmptyDrawers, stretchOf } from './empty-drawers.ts'
-import { type Letter, OFFICE } from './letter.ts'
-import { LANE_START, type Lane, removeBatch } from './removal.ts'
-import type { OfficeRuns } from './runs.ts'
+import { type Letter, letterId, OFFICE, STATUS } from './letter.ts'
 import type { LetterSource } from './source.ts'
-import type { OfficeWork } from './work.ts'
+import type { OfficeRuns, OfficeWork } from './work.ts'
 
 export interface RetentionOptions {
   readonly retentionDays: number
@@ -35,7 +35,6 @@ export interface Removed {
 /** How long letters that are resolved or expired are kept, unless somebody says otherwise. */
 export const DEFAULT_RETENTION_DAYS = 90
 
-const DAY_US = 86_400_000_000n
 const KIND = 'retention'
 /** A server that is started anew every half hour would otherwise never come to it. */
 const ROUNDS = { about: 'what is past its time', firstUs: 60_000_000n, everyUs: 3_600_000_000n }
@@ -75,6 +74,24 @@ interface Batch {
 }
 
 type Stage = (work: OfficeWork, from: readonly bigint[] | null, before: Instant) => Promise<Batch>
+
+const LONG_AGO = -(2n ** 63n)
+
+/** The oldest letters of a lane behind ($2, $3), in the order of its index; what others have locked is left for the next run. */
+const oldest = (lane: string, status: number, since: string): Statement =>
+  sql(
+    `letters.nextToRemove.${lane}`,
+    `SELECT id, engine, ${since} AS since FROM bartleby.letters INDEXED BY letters_${lane}
+     WHERE status = ${status} AND ${since} < $1 AND (${since}, id) > ($2, $3) ORDER BY ${since}, id LIMIT (SELECT $4::bigint)
+     FOR UPDATE SKIP LOCKED`,
+    { bigints: true },
+  )
+
+/** An expired letter is kept from the later of its last failure and its expiry; a reporter's clock may be ahead of ours. */
+const LANES = {
+  resolved: oldest('resolved', STATUS.Resolved, 'resolved_at'),
+  expired: oldest('expired', STATUS.Expired, 'greatest(expired_at, last_failure_at)'),
+}
 
 export class Retention {
   readonly #runs: OfficeRuns
@@ -136,13 +153,33 @@ export class Retention {
     return { place: next, done: removed.letters + removed.history, next: isOver ? 'finished' : 'more' }
   }
 
-  #removing(lane: Lane): Stage {
+  /**
+   * Takes letters of a lane out for good, with their attempts, their searchable text and what their sources keep about them; the counts
+   * keep how many. A pending letter is in neither lane.
+   */
+  #removing(lane: keyof typeof LANES): Stage {
     return async (work, from, before) => {
-      const [since, id] = from ?? []
-      const after = since === undefined || id === undefined ? LANE_START : { since, id }
-      const { sources = [] } = this.#options
-      const { engines, next } = await removeBatch(work, sources, lane, before, after, BATCH)
-      return { letters: engines, next: next && [next.since, next.id] }
+      const [since = LONG_AGO, id = 0n] = from ?? []
+      const rows = await work.tx.rows<{ id: Integer; engine: string; since: Integer }>(
+        LANES[lane],
+        before,
+        since,
+        id,
+        BATCH,
+      )
+      const last = rows.at(-1)
+      if (last === undefined) return { next: null }
+      const gone = rows.map((row) => ({
+        id: letterId(row.id),
+        engine: row.engine,
+        deadQueue: null,
+        place: null,
+      }))
+      await change(work, 'remove', gone, NOBODY)
+      for (const source of this.#options.sources ?? []) await source.moved(work, gone, 'remove')
+      const letters = new Map<string, number>()
+      for (const { engine } of gone) letters.set(engine, (letters.get(engine) ?? 0) + 1)
+      return { letters, next: rows.length < BATCH ? null : [BigInt(last.since), BigInt(last.id)] }
     }
   }
 

@@ -7,7 +7,7 @@ import { countCalls } from './routes/counts.ts'
 import { dlqCalls } from './routes/dlq.ts'
 import { signatureCalls } from './routes/signatures.ts'
 
-export interface LetterRoutesOptions extends ApiScope {
+interface LetterRoutesOptions extends ApiScope {
   readonly letters: Letters
   /** How the sources are, for the overview; left out, all are well. */
   readonly sourceHealth?: AskSources

@@ -12,16 +12,9 @@
  *
  * Instants are microseconds since 1970. Texts of callers that may hold U+0000 are bytes.
  */
-import type { Migration } from '../db/migrations.ts'
+import { inSqlite, type Migration } from '../db/migrations.ts'
 
-export const letterMigration: Migration = {
-  number: 3,
-  name: 'letters',
-  postgres: `
-    CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public;
-
-    CREATE SEQUENCE bartleby.letter_ids AS bigint;
-
+const LETTERS = `
     CREATE TABLE bartleby.signatures (
       id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
       -- The version of the algorithm and the hash: '1-9f86d081884c7d65'.
@@ -145,10 +138,9 @@ export const letterMigration: Migration = {
       id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
       first_letter bigint NOT NULL,
       last_letter bigint NOT NULL
-    ) WITH (autovacuum_vacuum_scale_factor = 0.01);
-    CREATE TABLE bartleby.letter_texts (letter_id bigint PRIMARY KEY, words text NOT NULL);
-    CREATE INDEX letter_texts_words ON bartleby.letter_texts USING gin (words public.gin_trgm_ops);
+    ) WITH (autovacuum_vacuum_scale_factor = 0.01);`
 
+const KEYS = `
     CREATE TABLE bartleby.idempotency_keys (
       -- Whose key it is and for what: caller, method and path.
       scope text COLLATE "C" NOT NULL,
@@ -158,121 +150,29 @@ export const letterMigration: Migration = {
       body text NOT NULL,
       PRIMARY KEY (scope, key)
     );
-    CREATE INDEX idempotency_keys_answered ON bartleby.idempotency_keys (answered_at);
+    CREATE INDEX idempotency_keys_answered ON bartleby.idempotency_keys (answered_at);`
+
+/** By number in SQLite. */
+const BY_NUMBER = LETTERS.replace('id bigint NOT NULL', 'id bigint PRIMARY KEY').replace(
+  /ALTER TABLE .* ADD PRIMARY KEY.*;/,
+  '',
+)
+
+export const letterMigration: Migration = {
+  number: 3,
+  name: 'letters',
+  postgres: `
+    CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public;
+    CREATE SEQUENCE bartleby.letter_ids AS bigint;
+    ${LETTERS}
+    CREATE TABLE bartleby.letter_texts (letter_id bigint PRIMARY KEY, words text NOT NULL);
+    CREATE INDEX letter_texts_words ON bartleby.letter_texts USING gin (words public.gin_trgm_ops);
+    ${KEYS}
   `,
   sqlite: `
     INSERT INTO serials VALUES ('letters', 0);
-
-    CREATE TABLE signatures (
-      id INTEGER PRIMARY KEY,
-      fingerprint TEXT NOT NULL UNIQUE,
-      error_class TEXT NOT NULL,
-      title TEXT NOT NULL,
-      first_seen_at INTEGER NOT NULL
-    ) STRICT;
-
-    CREATE TABLE drawers (
-      id INTEGER PRIMARY KEY,
-      source TEXT NOT NULL,
-      engine TEXT NOT NULL,
-      queue TEXT NOT NULL,
-      signature INTEGER NOT NULL,
-      UNIQUE (source, engine, queue, signature)
-    ) STRICT;
-
-    CREATE TABLE letters (
-      id INTEGER PRIMARY KEY,
-      captured_at INTEGER NOT NULL,
-      first_failure_at INTEGER NOT NULL,
-      last_failure_at INTEGER NOT NULL,
-      item_created_at INTEGER,
-      resolved_at INTEGER,
-      confirmed_at INTEGER,
-      laid_at INTEGER,
-      lease_deadline INTEGER,
-      enqueue_at INTEGER,
-      serial INTEGER,
-      part INTEGER,
-      drawer INTEGER NOT NULL,
-      version INTEGER NOT NULL,
-      dequeue_count INTEGER NOT NULL,
-      partition INTEGER,
-      attempts INTEGER NOT NULL DEFAULT 0,
-      status INTEGER NOT NULL,
-      shelf INTEGER,
-      leased INTEGER NOT NULL DEFAULT 0,
-      edited INTEGER NOT NULL DEFAULT 0,
-      engine TEXT NOT NULL,
-      source_id TEXT NOT NULL,
-      died_as TEXT,
-      instance_id TEXT,
-      correlation_id TEXT,
-      reason TEXT NOT NULL,
-      error_class TEXT NOT NULL,
-      error_message TEXT NOT NULL,
-      error_stack TEXT,
-      failed_by TEXT,
-      resolution TEXT,
-      resolved_by TEXT,
-      notes TEXT,
-      sent_as TEXT,
-      sent_to TEXT,
-      dead_queue TEXT,
-      leased_by TEXT,
-      encoding BLOB,
-      kind BLOB,
-      reference BLOB,
-      headers BLOB,
-      payload BLOB,
-      edited_payload BLOB
-    ) STRICT;
-    CREATE UNIQUE INDEX letters_by_source ON letters (engine, source_id);
-    CREATE UNIQUE INDEX letters_by_row_key ON letters (engine, instance_id, captured_at) WHERE instance_id IS NOT NULL;
-    CREATE INDEX letters_by_instance ON letters (instance_id, last_failure_at) WHERE instance_id IS NOT NULL;
-    CREATE INDEX letters_by_correlation ON letters (correlation_id, last_failure_at) WHERE correlation_id IS NOT NULL;
-    CREATE INDEX letters_in_drawer ON letters (drawer, status, last_failure_at);
-    CREATE INDEX letters_newest ON letters (status, last_failure_at);
-    CREATE INDEX letters_resolved ON letters (resolved_at) WHERE status = 1;
-    CREATE UNIQUE INDEX letters_lying ON letters (part, shelf, serial) WHERE part IS NOT NULL;
-    CREATE INDEX letters_scheduled ON letters (enqueue_at, serial) WHERE shelf = 1;
-
-    CREATE TABLE letter_attempts (
-      letter_id INTEGER NOT NULL,
-      number INTEGER NOT NULL,
-      failed_at INTEGER NOT NULL,
-      superseded_at INTEGER,
-      failed_by TEXT,
-      error_class TEXT NOT NULL,
-      error_message TEXT NOT NULL,
-      error_stack TEXT,
-      correlation_id TEXT,
-      PRIMARY KEY (letter_id, number)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX letter_attempts_superseded ON letter_attempts (superseded_at) WHERE superseded_at IS NOT NULL;
-
-    CREATE TABLE letter_totals (
-      drawer INTEGER NOT NULL,
-      status INTEGER NOT NULL,
-      letters INTEGER NOT NULL,
-      last_seen_at INTEGER NOT NULL,
-      PRIMARY KEY (drawer, status)
-    ) STRICT, WITHOUT ROWID;
-
-    CREATE TABLE letters_to_file (
-      id INTEGER PRIMARY KEY,
-      first_letter INTEGER NOT NULL,
-      last_letter INTEGER NOT NULL
-    ) STRICT;
+    ${inSqlite(BY_NUMBER)}
     CREATE VIRTUAL TABLE letter_texts USING fts5 (words, tokenize = 'trigram', content = '', contentless_delete = 1);
-
-    CREATE TABLE idempotency_keys (
-      scope TEXT NOT NULL,
-      key TEXT NOT NULL,
-      answered_at INTEGER NOT NULL,
-      status INTEGER NOT NULL,
-      body TEXT NOT NULL,
-      PRIMARY KEY (scope, key)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX idempotency_keys_answered ON idempotency_keys (answered_at);
+    ${inSqlite(KEYS)}
   `,
 }

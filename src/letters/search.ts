@@ -171,12 +171,9 @@ async function readCandidates(session: Session, needle: string): Promise<LetterI
   return [...new Set([...unfiled, ...filed].map(({ id }) => letterId(id)))]
 }
 
-const savepoint = sql('search.savepoint', { postgres: 'SAVEPOINT search', sqlite: '' })
-const rollback = sql('search.rollback', { postgres: 'ROLLBACK TO SAVEPOINT search', sqlite: '' })
-const limitTime = sql('search.limitTime', {
-  postgres: `SELECT set_config('statement_timeout', $1, true)`,
-  sqlite: '',
-})
+const savepoint = sql('search.savepoint', { postgres: 'SAVEPOINT search' })
+const rollback = sql('search.rollback', { postgres: 'ROLLBACK TO SAVEPOINT search' })
+const limitTime = sql('search.limitTime', { postgres: `SELECT set_config('statement_timeout', $1, true)` })
 
 async function readFiledCandidates(session: Session, coded: string): Promise<{ id: Integer }[] | null> {
   if (session.dialect === 'sqlite') return session.rows(readFiled, coded, MAX_CANDIDATES + 1)

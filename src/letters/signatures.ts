@@ -6,6 +6,7 @@ import { type Instant, instant } from '../core/clock.ts'
 import { cut } from '../core/mask.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
 import { rowsGiven } from '../db/idioms.ts'
+import { at, integer, rowShape, text } from '../db/row.ts'
 import { readTrends } from './activity-series.ts'
 import {
   type DrawerAccount,
@@ -73,7 +74,7 @@ export interface GroupCursor {
   readonly signature: string
 }
 
-export interface GroupPage {
+interface GroupPage {
   readonly items: readonly SignatureGroup[]
   /** null on the last page. */
   readonly next: GroupCursor | null
@@ -85,13 +86,23 @@ type Group = Omit<SignatureGroup, 'sample' | 'trend'> & {
   readonly drawers: readonly number[]
 }
 
+const GROUP = rowShape({
+  id: integer,
+  fingerprint: text,
+  errorClass: text,
+  title: text,
+  firstSeenAt: at,
+  open: integer,
+  total: integer,
+})
+
 /** A page of groups behind ($2, $3, $4), of drawers that hold letters. No more than the page leaves the store. */
 const readPage = eachWay((way, withFiled, among) =>
   letterCounter.read(
     `letterCounts.bySignature.${way}`,
     'drawers',
     (counted) => `${withFiled}
-      SELECT id, fingerprint, error_class, title, first_seen_at, open, total FROM (
+      SELECT ${GROUP.columns} FROM (
         SELECT signature, sum(CASE WHEN status = ${STATUS.Pending} THEN letters ELSE 0 END) AS open, sum(letters) AS total
         FROM ${counted} JOIN filed ON filed.id = counted.drawer GROUP BY signature
       ) AS groups ${WITH_SIGNATURE}
@@ -100,16 +111,6 @@ const readPage = eachWay((way, withFiled, among) =>
     { where: OF_LETTERS, ...among, bigints: true },
   ),
 )
-
-interface PageRow {
-  readonly id: Integer
-  readonly fingerprint: string
-  readonly error_class: string
-  readonly title: string
-  readonly first_seen_at: Integer
-  readonly open: Integer
-  readonly total: Integer
-}
 
 /** Before every group. */
 const START: GroupCursor = { open: Number.MAX_SAFE_INTEGER, total: 0, signature: '' }
@@ -130,25 +131,18 @@ export async function listSignatures(
   const places = holding(found)
   if (places.length === 0) return { items: [], next: null }
   const values = [places, -open, -total, signature, page.limit + 1]
-  const rows = await session.rows<PageRow>(readPage[wayTo(filter, places, areFew)], ...values)
-  const shown = rows.slice(0, page.limit).map((row) => ({
-    number: Number(row.id),
-    fingerprint: row.fingerprint,
-    errorClass: row.error_class,
-    title: row.title,
-    firstSeenAt: instant(BigInt(row.first_seen_at)),
-    counts: { open: Number(row.open), total: Number(row.total) },
-  }))
+  const rows = await session.rows<object>(readPage[wayTo(filter, places, areFew)], ...values)
+  const shown = rows.slice(0, page.limit).map(GROUP.read)
   const accounts = await readDrawerAccounts(
     session,
     places,
-    shown.map(({ number }) => number),
+    shown.map(({ id }) => id),
     labels,
   )
   const bySignature = Map.groupBy(accounts, ({ fingerprint }) => fingerprint)
-  const groups = shown.map(({ counts, ...group }) => ({
+  const groups = shown.map((group) => ({
     ...toGroup(group, bySignature.get(group.fingerprint) ?? []),
-    ...counts,
+    ...{ open: group.open, total: group.total },
   }))
   const last = groups.at(-1)
   return {
@@ -186,7 +180,7 @@ export async function readSignatureGroup(
 }
 
 function toGroup(
-  { fingerprint, errorClass, title, firstSeenAt }: FiledSignature,
+  { fingerprint, errorClass, title, firstSeenAt }: Omit<FiledSignature, 'number'>,
   accounts: readonly DrawerAccount[],
 ): Group {
   const held = accounts.filter(({ letters }) => lettersIn(letters) > 0)

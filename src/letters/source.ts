@@ -6,17 +6,23 @@ import type { BartlebyError } from '../core/errors.ts'
 import type { Session } from '../db/database.ts'
 import { type Before, change } from './change.ts'
 import { keepEdits } from './contents.ts'
+import { readLetterById } from './detail.ts'
 import {
   type Edit,
+  isUnconfirmed,
   type Letter,
   type LetterId,
+  type LetterStatus,
   type Outgoing,
   type Placed,
   RETRIED,
+  type RedriveRef,
   type Sending,
   type SourceName,
+  STATUS,
   sentBy,
 } from './letter.ts'
+import { insistOnStatus } from './transitions.ts'
 import type { OfficeWork } from './work.ts'
 
 /** A letter as its source knows it: nothing of what is large. */
@@ -205,4 +211,52 @@ export async function restoreLetters(
   const those = back.map(({ letter }) => letter)
   if (those.length > 0) await source.moved(work, those, 'restore')
   return answers.filter(isRefused)
+}
+
+/**
+ * What an operator makes of a letter without sending it: discard and expire it, and restore it from either. A letter
+ * that was retried can be restored until its item is being worked on: the item is taken back first.
+ */
+export interface Change {
+  readonly status: LetterStatus
+  /** Blank ones are none. */
+  readonly notes: string | null
+  readonly actor: string
+  /** The redrive that discards it; left out: none does. */
+  readonly redrive?: RedriveRef
+}
+
+/** Gives a locked letter another status; gives the letter as it is then. */
+export async function changeLetter(
+  work: OfficeWork,
+  source: LetterSource,
+  letter: Letter,
+  { status, notes, actor, redrive }: Change,
+): Promise<Letter> {
+  const { id, engine } = letter
+  const how = { actor, notes: notes?.trim() === '' ? null : notes }
+  switch (status) {
+    case 'Resolved': {
+      insistOnStatus(letter, 'discard')
+      await source.moved(work, [letter], 'discard')
+      const details = redrive === undefined ? {} : { details: sentBy(redrive) }
+      await change(work, 'discard', [{ id, engine, ...details }], { ...how, redrive })
+      break
+    }
+    case 'Expired':
+      insistOnStatus(letter, 'expire')
+      await source.moved(work, [letter], 'expire')
+      await change(work, 'expire', [{ id, engine }], how)
+      break
+    case 'Pending': {
+      insistOnStatus(letter, 'restore')
+      const before = { ...letter, status: STATUS[letter.status] }
+      const restoring = { ...letter, before, isUnconfirmed: isUnconfirmed(letter) }
+      const [refused] = await restoreLetters(work, source, [restoring], how)
+      if (refused !== undefined) throw refused.refusal
+    }
+  }
+  const changed = await readLetterById(work.tx, id)
+  if (changed === null) throw new Error(`letter ${id} is gone although it was locked`)
+  return changed
 }

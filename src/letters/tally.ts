@@ -20,7 +20,7 @@ export interface TallyFilter extends AccountFilter {
 }
 
 /** The letters that have the same keys; a key that is not counted by is left out, and no count is zero. */
-export type TallyItem = Readonly<Partial<Record<TallyKey, string | null>>> & { readonly count: number }
+type TallyItem = Readonly<Partial<Record<TallyKey, string | null>>> & { readonly count: number }
 
 export interface Tally {
   readonly items: readonly TallyItem[]

@@ -43,7 +43,7 @@ const readRange = sql(
 )
 
 /** A letter's number with the text to find it by. */
-export interface LetterWords {
+interface LetterWords {
   readonly id: LetterId
   readonly words: string
 }

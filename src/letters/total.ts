@@ -85,12 +85,11 @@ const countInDrawers = sql('letters.countInDrawers', {
 
 /** What lies in lanes of an index is counted there. */
 async function countLanes(session: Session, { statuses, drawers, span }: Choice): Promise<Total> {
-  const list = (values: readonly number[]) => values
-  const lanes = [list(statuses), span.from, span.below.at, MOST_COUNTED + 1] as const
+  const lanes = [statuses, span.from, span.below.at, MOST_COUNTED + 1] as const
   const [row] =
     drawers === null
       ? await session.rows<{ letters: Integer }>(countNewest, ...lanes)
-      : await session.rows<{ letters: Integer }>(countInDrawers, ...lanes, list(drawers))
+      : await session.rows<{ letters: Integer }>(countInDrawers, ...lanes, drawers)
   const letters = Number(row?.letters ?? 0)
   return { total: Math.min(letters, MOST_COUNTED), exact: letters <= MOST_COUNTED }
 }

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { Instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
-import type { LetterEvent } from '../history/of-letter.ts'
+import type { LetterEvent } from '../history/get.ts'
 import type { Failure, LetterSummary, Outgoing } from './letter.ts'
 import type { CaseFile } from './letters.ts'
 import { type PayloadEncoding, showPayload } from './payload.ts'

@@ -3,8 +3,13 @@
  * is left for after its commit.
  */
 import type { Clock, Instant } from '../core/clock.ts'
+import { said } from '../core/content.ts'
+import type { Log } from '../core/log.ts'
 import type { Database, Transaction } from '../db/database.ts'
+import { recordHistory } from '../history/record.ts'
+import { Runs } from '../work/runs.ts'
 import { LetterChanges } from './counts.ts'
+import { OFFICE } from './letter.ts'
 
 export interface OfficeWork {
   readonly tx: Transaction
@@ -34,3 +39,37 @@ export async function inOffice<T>(
   for (const effect of effects) effect()
   return result
 }
+
+/** Runs whose steps are transactions of the office; history keeps what people did to them. */
+export type OfficeRuns = Runs<OfficeWork>
+
+/** The runs of an office; each part defines its kinds. */
+export const officeRuns = (
+  db: Database,
+  clock: Clock,
+  log: Log,
+  { carriesOut = true }: { readonly carriesOut?: boolean } = {},
+): OfficeRuns =>
+  new Runs({
+    db,
+    clock,
+    log,
+    carriesOut,
+    inWork: (verb, act) => inOffice(db, clock, verb, act),
+    record: async ({ tx, now }, { id, kind, expected, done, skipped, failed }, { act, actor, notes }) => {
+      await recordHistory(tx, [
+        {
+          engine: OFFICE,
+          operation: `run.${act}`,
+          status: 'Succeeded',
+          instanceId: null,
+          correlationId: id,
+          createdAt: now,
+          durationMs: 0,
+          actor: said(actor),
+          notes: said(notes),
+          output: Buffer.from(JSON.stringify({ kind, expected, done, skipped, failed })),
+        },
+      ])
+    },
+  })

@@ -21,7 +21,6 @@ const WRITERS = [
   'letters/change-sql.ts',
   'letters/contents.ts',
   'letters/life-schema.ts',
-  'letters/lying/lease.ts',
   'letters/lying/move.ts',
   'queues/schema.ts',
 ]
@@ -31,7 +30,7 @@ const WRITERS_BY_NAME = [
   'db/counter.ts',
   'kafka/source.ts',
   'letters/activity.ts',
-  'queues/deleted-queues.ts',
+  'queues/clear.ts',
   'redrive/removal.ts',
   'webhooks/registry/holder-kind.ts',
 ]

@@ -8,13 +8,13 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { MAX_MESSAGE_BYTES, storable } from '../core/content.ts'
 import type { Log } from '../core/log.ts'
+import { engineSourceId } from '../core/source-id.ts'
 import { type Integer, sql } from '../db/database.ts'
 import { givenByKey } from '../db/idioms.ts'
 import { type HistoryEntry, recordHistory } from '../history/record.ts'
 import { type Cause, type Death, bury as fileDeaths, PLAIN_RECORD, type Taking } from '../letters/bury.ts'
 import { captureAlike, captureStatement } from '../letters/capture.ts'
 import type { Registers } from '../letters/drawers.ts'
-import { engineSourceId } from '../letters/item-source-id.ts'
 import { STATUS } from '../letters/letter.ts'
 import { relocateLying } from '../letters/lying/move.ts'
 import {
@@ -41,6 +41,7 @@ import {
 } from './records.ts'
 import { SHELF } from './schema.ts'
 import { type ItemFacts, lockItems } from './sql/inspect.ts'
+import type { ContentRow } from './sql/lease.ts'
 import { type Origin, removeRelapsed } from './sql/move.ts'
 import { removeAny } from './sql/remove.ts'
 
@@ -51,10 +52,10 @@ export interface Undertaking {
 }
 
 /** 'held': the queue names a dead queue that does not exist, and nothing was changed. */
-export type BurialOutcome = 'buried' | 'held'
+type BurialOutcome = 'buried' | 'held'
 
 /** Items that die in one partition. All are leased or none is, and all were read or none was. */
-export interface DyingThere {
+interface DyingThere {
   readonly partition: Partition
   readonly dying: readonly Dying[]
 }
@@ -443,36 +444,28 @@ const THESE = 'part = $1 AND shelf = $2 AND id = ANY($3) AND leased = $4'
 const tallyItems = sql(
   'items.tallyFiled',
   {
-    postgres: '',
     sqlite: `SELECT count(*) AS taken${GONE.replaceAll('item_created_at', 'created_at').replace('dequeue_count', 'attempts')} FROM items WHERE ${THESE}`,
   },
   { bigints: true },
 )
-const removeItems = sql('items.removeFiled', { postgres: '', sqlite: `DELETE FROM items WHERE ${THESE}` })
+const removeItems = sql('items.removeFiled', { sqlite: `DELETE FROM items WHERE ${THESE}` })
 
 const takeOne = sql(
   'items.take',
   {
-    postgres: '',
     sqlite: `DELETE FROM items WHERE part = $1 AND shelf = $2 AND id = $3 AND leased = $4
              RETURNING created_at, lease_deadline, case_id, attempts, encoding, kind, reference, payload`,
   },
   { bigints: true },
 )
 const readHolder = sql('items.sourceHolder', {
-  postgres: '',
   sqlite: 'SELECT 1 AS found FROM items WHERE part = $1 AND source_id = CAST($2 AS BLOB)',
 })
 
-interface TakenItem {
+interface TakenItem extends ContentRow {
   readonly created_at: Integer
   readonly lease_deadline: Integer | null
   readonly case_id: Integer | null
-  readonly attempts: Integer
-  readonly encoding: Uint8Array | null
-  readonly kind: Uint8Array | null
-  readonly reference: Uint8Array | null
-  readonly payload: Uint8Array | null
 }
 
 const goneWith = ({ created_at, lease_deadline, case_id, attempts }: TakenItem): Gone => ({

@@ -3,7 +3,7 @@ import { LetterStore } from '../../test/harness/letter-store.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { silentLog } from '../core/log.ts'
 import { type Integer, sql } from '../db/database.ts'
-import { officeRuns } from '../letters/runs.ts'
+import { officeRuns } from '../letters/work.ts'
 import { verifyStore } from '../verify/verify.ts'
 import { StoreQueues } from './queues.ts'
 

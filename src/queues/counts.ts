@@ -10,7 +10,7 @@ import type { Integer, Session, Transaction, Value } from '../db/database.ts'
 import type { Partition, QueueRecord } from './records.ts'
 
 /** What is counted of a partition. `dead` are dead letters among the others. */
-const COUNTED = ['ready', 'leased', 'scheduled', 'held', 'dead'] as const
+export const COUNTED = ['ready', 'leased', 'scheduled', 'held', 'dead'] as const
 type Counted = (typeof COUNTED)[number]
 
 /** All columns that are added up. */

@@ -1,5 +1,5 @@
 /** The dead queue's side of letters: what taking them out means for its counts. The letters themselves are the letters module's. */
-import { type Lifted, type Resolving, resolveLying } from '../letters/lying/resolve.ts'
+import { type Lifted, type Resolving, resolveLying } from '../letters/lying/move.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { type CountChange, negated, sumOfInstants } from './counts.ts'
 import type { Partition } from './records.ts'

@@ -10,7 +10,7 @@
 import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
 import { usFromNs } from '../core/duration.ts'
 import { failure } from '../core/errors.ts'
-import { noteLessee } from '../letters/lying/lease.ts'
+import { noteLessee } from '../letters/lying/move.ts'
 import { instantSum, readReadyCounts } from './counts.ts'
 import type { Cycle } from './cycle.ts'
 import type { LeasedBatch, LeasedItem } from './queue.ts'

@@ -6,7 +6,7 @@ import { TestClock } from '../core/test-clock.ts'
 import { type Database, type Integer, sql } from '../db/database.ts'
 import { openDatabase } from '../db/open.ts'
 import { Office } from '../office.ts'
-import { REMOVAL } from './deleted-queues.ts'
+import { REMOVAL } from './clear.ts'
 
 const TABLES = ['items', 'lease_batches', 'partition_totals', 'dropped_parts']
 const COUNTS = TABLES.map((table) => sql(`test.${table}`, `SELECT count(*) AS rows FROM bartleby.${table}`))

@@ -42,7 +42,7 @@ import type { LeasedBatch, ProduceReceipt } from './queue.ts'
 import type { QueueRecord } from './records.ts'
 import type { DueWork } from './sql/due.ts'
 
-export interface LoopContext extends CommitContext {
+interface LoopContext extends CommitContext {
   readonly maxPendingRequests: number
   /** Called after a commit: wakes other queues and servers, and tells when something comes due. */
   readonly onCommit: (arrivals: readonly Arrival[], nextDeadline: Instant | null) => void

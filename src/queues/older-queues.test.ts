@@ -5,7 +5,7 @@ import { migrate } from '../db/migrations.ts'
 import { openDatabase } from '../db/open.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { Office } from '../office.ts'
-import { deathMigration } from './death-schema.ts'
+import { deathMigration } from './schema.ts'
 
 const insert = sql(
   'test.olderQueue',

@@ -7,7 +7,7 @@ import { silentLog } from '../core/log.ts'
 import { type Integer, sql } from '../db/database.ts'
 import { openDatabase } from '../db/open.ts'
 import { newRegisters } from '../letters/drawers.ts'
-import { officeRuns } from '../letters/runs.ts'
+import { officeRuns } from '../letters/work.ts'
 import { verifyStore } from '../verify/verify.ts'
 import { StoreQueues } from './queues.ts'
 

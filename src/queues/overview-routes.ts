@@ -1,8 +1,7 @@
 /** Queues on the office API, for those who look after them: `GET /api/queues`. */
 import type { FastifyInstance } from 'fastify'
 import { formatGoDuration } from '../core/duration.ts'
-import { failure } from '../core/errors.ts'
-import { decodePageToken, encodePageToken } from '../core/page-token.ts'
+import { decodePageToken, encodePageToken, malformed } from '../core/page-token.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { type ApiCall, type ApiScope, serveApi } from '../http/api-routes.ts'
 import {
@@ -18,7 +17,7 @@ import {
 import { limitOf } from '../http/query.ts'
 import { ON_DEATH, type QueueOverview, type Queues } from './queue.ts'
 
-export interface QueueOverviewOptions extends ApiScope {
+interface QueueOverviewOptions extends ApiScope {
   readonly queues: Pick<Queues, 'overview'>
   /** Pending letters by the name of the queue that they came from. */
   readonly pendingLetters: () => Promise<ReadonlyMap<string, number>>
@@ -87,8 +86,7 @@ const listCall = ({ queues, pendingLetters }: QueueOverviewOptions): ApiCall => 
 
 function nameIn(token: string): string {
   const { name } = decodePageToken(FILTERS, token)
-  if (name === undefined || name.includes('~'))
-    throw failure('continuation_token_invalid', { reason: 'it is malformed' })
+  if (name === undefined || name.includes('~')) throw malformed()
   return name
 }
 

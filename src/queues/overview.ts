@@ -5,7 +5,7 @@
 import type { Instant } from '../core/clock.ts'
 import type { Session } from '../db/database.ts'
 import { headsOfLying } from '../letters/lying/read.ts'
-import { type PartitionCounts, readCounts } from './counts.ts'
+import { COUNTED, type PartitionCounts, readCounts } from './counts.ts'
 import type { QueueOverview } from './queue.ts'
 import { type QueuePage, type QueueRecord, readQueueRecords } from './records.ts'
 import { type Head, headsOfItems } from './sql/inspect.ts'
@@ -55,11 +55,7 @@ function overviewOf(
     const at = heads.get(part)?.at
     if (at !== undefined && (oldestAt === null || at < oldestAt)) oldestAt = at
     if (count === undefined) continue
-    depth.ready += count.ready
-    depth.leased += count.leased
-    depth.scheduled += count.scheduled
-    depth.held += count.held
-    depth.dead += count.dead
+    for (const counted of COUNTED) depth[counted] += count[counted]
   }
   return { ...info, ...depth, oldestAt, partitions: partitions.length }
 }

@@ -15,7 +15,7 @@ import { insertItems } from './sql/insert.ts'
 export type Announce = (arrivals: readonly Arrival[], nextDeadline: Instant | null) => void
 
 /** Where items were put. */
-export interface PutReceipt {
+interface PutReceipt {
   readonly partition: Partition
   /** In the order of the items. */
   readonly serials: readonly number[]

@@ -4,6 +4,7 @@
  * validates them is part of the contract; they are parsed in `validate.ts` and nowhere else.
  */
 import type { Instant } from '../core/clock.ts'
+import type { ErrorDescription } from '../core/thrown.ts'
 import type { DeathReason, LetterId } from '../letters/letter.ts'
 
 export type { DeathReason } from '../letters/letter.ts'
@@ -115,11 +116,7 @@ export interface Run {
   readonly output: Uint8Array | null
 }
 
-export interface FailedRun extends Run {
-  readonly errorClass: string
-  readonly errorMessage: string
-  readonly errorStack: string | null
-}
+export type FailedRun = Run & ErrorDescription
 
 export interface LeasedBatch {
   readonly queueName: string

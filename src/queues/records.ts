@@ -2,11 +2,12 @@
  * Queues, their partitions and their engines as rows: create, read, update, delete. And the serials of their items: one ascending sequence
  * per store, so that ids of a partition ascend across servers for calls that do not overlap, whatever their clocks say.
  */
-import { type Instant, instant } from '../core/clock.ts'
+import type { Instant } from '../core/clock.ts'
 import { storedText, textBytes } from '../core/content.ts'
 import { idFromSerial, newIdPrefix } from '../core/ksuid.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, type Session, sql, type Transaction, type Value } from '../db/database.ts'
 import { takeNumbers } from '../db/numbers.ts'
+import { at, integer, type RowOf, rowShape, text } from '../db/row.ts'
 import type { ItemId, OnDeath, QueueInfo } from './queue.ts'
 
 export interface Partition {
@@ -45,36 +46,33 @@ interface PartitionRow {
   readonly id_prefix: string
 }
 
-interface QueueRow {
-  readonly id: Integer
-  readonly name: string
-  readonly version: Integer
-  readonly namespace: string
-  readonly created_at: Integer
-  readonly updated_at: Integer
-  readonly lease_timeout_ns: Integer
-  readonly expire_timeout_ns: Integer
-  readonly max_attempts: Integer
-  readonly requested_partitions: Integer
-  readonly dead_queue: string | null
-  readonly reference: Uint8Array | null
-  /** null in a queue that is older than the choice. */
-  readonly on_death: OnDeath | null
-  readonly holds_letters: boolean | Integer
-}
-
-const COLUMNS =
-  'id, name, version, namespace, created_at, updated_at, lease_timeout_ns, expire_timeout_ns, max_attempts, requested_partitions, dead_queue, reference, on_death, holds_letters'
+const QUEUE = rowShape({
+  id: integer,
+  name: text,
+  version: integer,
+  namespace: text,
+  createdAt: at,
+  updatedAt: at,
+  leaseTimeoutNs: (ns: Integer) => BigInt(ns),
+  expireTimeoutNs: (ns: Integer) => BigInt(ns),
+  maxAttempts: integer,
+  requestedPartitions: integer,
+  deadQueue: (name: string | null) => name ?? '',
+  reference: storedText,
+  /** NULL in a queue that is older than the choice. */
+  onDeath: (said: OnDeath | null) => said ?? 'letter',
+  holdsLetters: (holds: boolean | Integer) => holds === true || Number(holds) === 1,
+})
 
 /** One row by its unique name. */
-const readByName = sql('queues.read', `SELECT ${COLUMNS} FROM bartleby.queues WHERE name = $1`, {
+const readByName = sql('queues.read', `SELECT ${QUEUE.columns} FROM bartleby.queues WHERE name = $1`, {
   bigints: true,
 })
 
 /** By name, in byte order, on the unique index; stops at the limit. */
 const readPage = sql(
   'queues.page',
-  `SELECT ${COLUMNS} FROM bartleby.queues WHERE name >= $1 AND namespace = $2 ORDER BY name LIMIT $3`,
+  `SELECT ${QUEUE.columns} FROM bartleby.queues WHERE name >= $1 AND namespace = $2 ORDER BY name LIMIT $3`,
   { bigints: true },
 )
 
@@ -95,7 +93,6 @@ const readVersion = sql('queues.version', 'SELECT version FROM bartleby.queues W
 /** Fails when the queue is gone or has other settings, and with it the transaction. */
 const insistOnCurrent = sql('queues.insistOnCurrent', {
   postgres: 'SELECT 1 / count(*) AS current FROM bartleby.queues WHERE id = $1 AND version = $2',
-  sqlite: '',
 })
 
 /** A queue that names `$1` as its dead queue, on its partial index. */
@@ -103,7 +100,7 @@ const readUser = sql('queues.user', 'SELECT name FROM bartleby.queues WHERE dead
 
 const insertQueue = sql(
   'queues.insert',
-  `INSERT INTO bartleby.queues (${COLUMNS}) VALUES ($1, $2, 1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+  `INSERT INTO bartleby.queues (${QUEUE.columns}) VALUES ($1, $2, 1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 )
 
 const insertPartition = sql(
@@ -147,32 +144,36 @@ export const takeSettingsTurn = async (tx: Transaction): Promise<void> => {
 export async function readQueue(session: Session, name: string): Promise<QueueRecord | null> {
   // No queue has a NUL in its name, and PostgreSQL refuses the question.
   if (name.includes('\0')) return null
-  const [row] = await session.rows<QueueRow>(readByName, name)
+  const [row] = await session.rows<object>(readByName, name)
   if (row === undefined) return null
-  const queue = await withPartitions(session, row)
+  const read = QUEUE.read(row)
+  const queue = recordOf(read, await session.rows<PartitionRow>(readPartitions, read.id))
   // A queue without partitions was deleted between the two statements.
   return queue.partitions.length === 0 ? null : queue
 }
 
 /** Queues from the first name >= `pivot` on, in byte order. */
 export async function readQueues(session: Session, page: QueuePage): Promise<QueueInfo[]> {
-  return (await pageOf(session, page)).map(toInfo)
+  return (await pageOf(session, page)).map(({ id, version, holdsLetters, name, ...info }) => ({
+    queueName: name,
+    ...info,
+  }))
 }
 
 /** The same with their partitions; two statements, however many they are. */
 export async function readQueueRecords(session: Session, page: QueuePage): Promise<QueueRecord[]> {
   const rows = await pageOf(session, page)
   if (rows.length === 0) return []
-  const ids = rows.map(({ id }) => Number(id))
+  const ids = rows.map(({ id }) => id)
   const partitions = await session.rows<PartitionRow & { readonly queue_id: Integer }>(readPartitionsOf, ids)
   const byQueue = Map.groupBy(partitions, ({ queue_id }) => Number(queue_id))
-  return rows.map((row) => toRecord(row, byQueue.get(Number(row.id)) ?? []))
+  return rows.map((row) => recordOf(row, byQueue.get(row.id) ?? []))
 }
 
-function pageOf(session: Session, page: QueuePage): Promise<QueueRow[]> {
+async function pageOf(session: Session, page: QueuePage): Promise<RowOf<typeof QUEUE>[]> {
   const pivot = page.pivot.split('\0', 1)[0] ?? ''
   const namespace = page.namespace.split('\0', 1)[0] ?? ''
-  return session.rows<QueueRow>(readPage, pivot, namespace, page.limit)
+  return (await session.rows<object>(readPage, pivot, namespace, page.limit)).map(QUEUE.read)
 }
 
 /** The version of a queue now; null when it is gone. */
@@ -231,13 +232,7 @@ export async function createQueue(
     queue.namespace,
     queue.createdAt,
     queue.updatedAt,
-    queue.leaseTimeoutNs,
-    queue.expireTimeoutNs,
-    queue.maxAttempts,
-    queue.requestedPartitions,
-    queue.deadQueue || null,
-    textBytes(queue.reference),
-    queue.onDeath,
+    ...settingsOf(queue),
     holdsLetters,
   )
   const partitions: Partition[] = []
@@ -252,18 +247,7 @@ export async function createQueue(
 
 /** Writes the changed settings; partitions stay as they are. */
 export async function saveQueue(tx: Transaction, queueId: number, queue: QueueInfo): Promise<void> {
-  await tx.run(
-    updateQueue,
-    queueId,
-    queue.updatedAt,
-    queue.leaseTimeoutNs,
-    queue.expireTimeoutNs,
-    queue.maxAttempts,
-    queue.requestedPartitions,
-    queue.deadQueue || null,
-    textBytes(queue.reference),
-    queue.onDeath,
-  )
+  await tx.run(updateQueue, queueId, queue.updatedAt, ...settingsOf(queue))
 }
 
 /**
@@ -285,36 +269,28 @@ export async function dropQueue(tx: Transaction, queue: QueueRecord, now: Instan
 export const allocateSerials = (tx: Transaction, count: number): Promise<number[]> =>
   takeNumbers(tx, 'items', count)
 
-async function withPartitions(session: Session, row: QueueRow): Promise<QueueRecord> {
-  return toRecord(row, await session.rows<PartitionRow>(readPartitions, Number(row.id)))
-}
-
-function toRecord(row: QueueRow, partitions: readonly PartitionRow[]): QueueRecord {
-  const holdsLetters = row.holds_letters === true || Number(row.holds_letters) === 1
-  return {
-    ...toInfo(row),
-    queueId: Number(row.id),
-    version: Number(row.version),
-    holdsLetters,
-    partitions: partitions.map((partition) => ({
-      part: Number(partition.part),
-      number: Number(partition.number),
-      idPrefix: partition.id_prefix,
-      holdsLetters,
-    })),
-  }
-}
-
-const toInfo = (row: QueueRow): QueueInfo => ({
-  queueName: row.name,
-  createdAt: instant(BigInt(row.created_at)),
-  updatedAt: instant(BigInt(row.updated_at)),
-  leaseTimeoutNs: BigInt(row.lease_timeout_ns),
-  expireTimeoutNs: BigInt(row.expire_timeout_ns),
-  deadQueue: row.dead_queue ?? '',
-  reference: storedText(row.reference),
-  maxAttempts: Number(row.max_attempts),
-  requestedPartitions: Number(row.requested_partitions),
-  namespace: row.namespace,
-  onDeath: row.on_death ?? 'letter',
+const recordOf = (
+  { id, name, ...queue }: RowOf<typeof QUEUE>,
+  partitions: readonly PartitionRow[],
+): QueueRecord => ({
+  ...queue,
+  queueName: name,
+  queueId: id,
+  partitions: partitions.map((partition) => ({
+    part: Number(partition.part),
+    number: Number(partition.number),
+    idPrefix: partition.id_prefix,
+    holdsLetters: queue.holdsLetters,
+  })),
 })
+
+/** The settings that an update may change, in the order of their columns. */
+const settingsOf = (queue: QueueInfo): readonly Value[] => [
+  queue.leaseTimeoutNs,
+  queue.expireTimeoutNs,
+  queue.maxAttempts,
+  queue.requestedPartitions,
+  queue.deadQueue || null,
+  textBytes(queue.reference),
+  queue.onDeath,
+]

@@ -3,18 +3,18 @@
  * `Authorization` header (the server's gate), path, body up to its limit, content type, operation, `Accept`.
  * Calls run in Fastify's first hook: its own body parsing would judge the content type before the body.
  */
+
+import type { DescMessage } from '@bufbuild/protobuf'
 import type { FastifyInstance } from 'fastify'
 import { unreachable } from '../http/api-routes.ts'
-import { messageSchema } from '../http/proto-schema.ts'
-import { answering, type Served } from './routes/call.ts'
-import { callSchema } from './routes/describe.ts'
+import { queueErrorCodes } from '../http/facades.ts'
+import { type JsonSchema, messageReference, messageSchema } from '../http/proto-schema.ts'
+import { answering, type QueueCall, type Served } from './routes/call.ts'
 import { itemCalls } from './routes/items.ts'
-import { queueCalls } from './routes/queues.ts'
-import { storageCalls } from './routes/storage.ts'
-import { testControlCalls } from './routes/test-control.ts'
-import { file_queues } from './wire/queues_pb.ts'
+import { queueCalls, storageCalls, testControlCalls } from './routes/queues.ts'
+import { file_queues, ReplySchema } from './wire/queues_pb.ts'
 
-export interface QueueRoutesOptions extends Served {
+interface QueueRoutesOptions extends Served {
   readonly maxProduceBytes: number
 }
 
@@ -37,4 +37,40 @@ export async function queueRoutes(app: FastifyInstance, options: QueueRoutesOpti
       handler: unreachable,
     })
   }
+}
+
+const binary = (message: DescMessage): JsonSchema => ({
+  type: 'string',
+  format: 'binary',
+  description: `The message ${message.name} of proto/queues.proto`,
+})
+
+const inBothFormats = (message: DescMessage) => ({
+  'application/json': { schema: messageReference(message) },
+  'application/protobuf': { schema: binary(message) },
+})
+
+/** How a call looks in the OpenAPI document: both formats, and every code it can answer. */
+function callSchema(call: QueueCall): Readonly<Record<string, unknown>> {
+  const errors = queueErrorCodes().map(([code, text]) => [
+    code,
+    { description: text, content: inBothFormats(ReplySchema) },
+  ])
+  return {
+    operationId: call.path.slice('/v1/'.length),
+    summary: call.summary,
+    description: `Needs the role ${call.role} once tokens are configured.`,
+    tags: [tagOf(call.path)],
+    body: { content: inBothFormats(call.request) },
+    response: {
+      200: { description: 'OK', content: inBothFormats(call.reply) },
+      ...Object.fromEntries(errors),
+    },
+  }
+}
+
+function tagOf(path: string): string {
+  if (path.startsWith('/v1/queues.')) return 'queues'
+  if (path.startsWith('/v1/storage/')) return 'storage'
+  return path.startsWith('/v1/test.') ? 'test control' : 'items'
 }

@@ -14,19 +14,12 @@
  * Instants are microseconds since 1970; NULL is the zero time. Text of callers is stored as bytes, because
  * U+0000 is legal in it and not in PostgreSQL's text; NULL is the empty string.
  */
-import type { Migration } from '../db/migrations.ts'
+import { inSqlite, type Migration } from '../db/migrations.ts'
 
 /** Where an item lies within its partition. */
 export const SHELF = { queue: 0, scheduled: 1, held: 2 } as const
 
-export const queueMigration: Migration = {
-  number: 2,
-  name: 'queues',
-  postgres: `
-    CREATE SEQUENCE bartleby.serials AS bigint;
-    CREATE SEQUENCE bartleby.queue_ids AS int;
-    CREATE SEQUENCE bartleby.parts AS int;
-
+const QUEUES = `
     CREATE TABLE bartleby.queues (
       id int PRIMARY KEY,
       name text COLLATE "C" NOT NULL UNIQUE,
@@ -50,32 +43,10 @@ export const queueMigration: Migration = {
       number int NOT NULL,
       id_prefix text NOT NULL,
       UNIQUE (queue_id, number)
-    );
+    );`
 
-    CREATE TABLE bartleby.items (
-      id bigint NOT NULL,
-      created_at bigint NOT NULL,
-      expire_at bigint,
-      enqueue_at bigint,
-      lease_deadline bigint,
-      part int NOT NULL,
-      attempts int NOT NULL,
-      shelf smallint NOT NULL,
-      leased smallint NOT NULL,
-      max_attempts int,
-      encoding bytea,
-      kind bytea,
-      reference bytea,
-      payload bytea,
-      source_id bytea,
-      died_at bigint,
-      death_reason text,
-      death_queue text,
-      death_partition int,
-      death_attempts int,
-      death_created_at bigint,
-      PRIMARY KEY (part, shelf, id)
-    ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
+/** And all that is beside the items. */
+const INDEXES = `
     CREATE INDEX items_expiring ON bartleby.items (expire_at) WHERE shelf = 0 AND expire_at IS NOT NULL;
     CREATE INDEX items_scheduled ON bartleby.items (enqueue_at, id) WHERE shelf = 1;
     CREATE INDEX items_held ON bartleby.items (part, id) WHERE shelf = 2;
@@ -115,36 +86,46 @@ export const queueMigration: Migration = {
     CREATE INDEX dedupe_keys_until ON bartleby.dedupe_keys (until);
 
     -- Partitions of deleted queues, until their rows are gone.
-    CREATE TABLE bartleby.dropped_parts (part int PRIMARY KEY, dropped_at bigint NOT NULL);
+    CREATE TABLE bartleby.dropped_parts (part int PRIMARY KEY, dropped_at bigint NOT NULL);`
+
+export const queueMigration: Migration = {
+  number: 2,
+  name: 'queues',
+  postgres: `
+    CREATE SEQUENCE bartleby.serials AS bigint;
+    CREATE SEQUENCE bartleby.queue_ids AS int;
+    CREATE SEQUENCE bartleby.parts AS int;
+    ${QUEUES}
+    CREATE TABLE bartleby.items (
+      id bigint NOT NULL,
+      created_at bigint NOT NULL,
+      expire_at bigint,
+      enqueue_at bigint,
+      lease_deadline bigint,
+      part int NOT NULL,
+      attempts int NOT NULL,
+      shelf smallint NOT NULL,
+      leased smallint NOT NULL,
+      max_attempts int,
+      encoding bytea,
+      kind bytea,
+      reference bytea,
+      payload bytea,
+      source_id bytea,
+      died_at bigint,
+      death_reason text,
+      death_queue text,
+      death_partition int,
+      death_attempts int,
+      death_created_at bigint,
+      PRIMARY KEY (part, shelf, id)
+    ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
+    ${INDEXES}
   `,
   sqlite: `
     CREATE TABLE serials (name TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     INSERT INTO serials VALUES ('items', 0), ('queues', 0), ('parts', 0);
-
-    CREATE TABLE queues (
-      id INTEGER PRIMARY KEY,
-      name TEXT NOT NULL UNIQUE,
-      version INTEGER NOT NULL DEFAULT 1,
-      namespace TEXT NOT NULL,
-      created_at INTEGER NOT NULL,
-      updated_at INTEGER NOT NULL,
-      lease_timeout_ns INTEGER NOT NULL,
-      expire_timeout_ns INTEGER NOT NULL,
-      max_attempts INTEGER NOT NULL,
-      requested_partitions INTEGER NOT NULL,
-      dead_queue TEXT,
-      reference BLOB
-    ) STRICT;
-    CREATE INDEX queues_by_dead_queue ON queues (dead_queue) WHERE dead_queue IS NOT NULL;
-
-    CREATE TABLE partitions (
-      part INTEGER PRIMARY KEY,
-      queue_id INTEGER NOT NULL,
-      number INTEGER NOT NULL,
-      id_prefix TEXT NOT NULL,
-      UNIQUE (queue_id, number)
-    ) STRICT;
-
+    ${inSqlite(QUEUES)}
     -- The row id is the serial, so an index on (part, shelf) is already ordered by id.
     CREATE TABLE items (
       id INTEGER PRIMARY KEY,
@@ -170,37 +151,7 @@ export const queueMigration: Migration = {
       payload BLOB
     ) STRICT;
     CREATE INDEX items_in_order ON items (part, shelf);
-    CREATE INDEX items_expiring ON items (expire_at) WHERE shelf = 0 AND expire_at IS NOT NULL;
-    CREATE INDEX items_scheduled ON items (enqueue_at) WHERE shelf = 1;
-    CREATE INDEX items_held ON items (part) WHERE shelf = 2;
-    CREATE UNIQUE INDEX items_by_source ON items (part, source_id) WHERE source_id IS NOT NULL;
-
-    CREATE TABLE lease_batches (
-      id INTEGER PRIMARY KEY,
-      part INTEGER NOT NULL,
-      due_at INTEGER NOT NULL,
-      deadline INTEGER NOT NULL,
-      runs TEXT NOT NULL
-    ) STRICT;
-    CREATE INDEX lease_batches_due ON lease_batches (due_at);
-
-    CREATE TABLE partition_totals (
-      part INTEGER PRIMARY KEY,
-      ready INTEGER NOT NULL, leased INTEGER NOT NULL, scheduled INTEGER NOT NULL, held INTEGER NOT NULL, dead INTEGER NOT NULL,
-      created_s INTEGER NOT NULL, created_us INTEGER NOT NULL, deadline_s INTEGER NOT NULL, deadline_us INTEGER NOT NULL
-    ) STRICT;
-
-    CREATE TABLE dedupe_keys (
-      queue_id INTEGER NOT NULL,
-      key BLOB NOT NULL,
-      item_id TEXT NOT NULL,
-      partition INTEGER NOT NULL,
-      until INTEGER NOT NULL,
-      PRIMARY KEY (queue_id, key)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX dedupe_keys_until ON dedupe_keys (until);
-
-    CREATE TABLE dropped_parts (part INTEGER PRIMARY KEY, dropped_at INTEGER NOT NULL) STRICT;
+    ${inSqlite(INDEXES)}
   `,
 }
 
@@ -275,4 +226,23 @@ export const deadLetterMigration: Migration = {
     ALTER TABLE items ADD COLUMN case_id INTEGER;
     CREATE UNIQUE INDEX items_by_case ON items (case_id) WHERE case_id IS NOT NULL;
   `,
+}
+
+/** What queues say about the death of their items, and which queues are those of engines. */
+const DEATHS = `
+    -- What becomes of an item that dies while the queue has no dead queue: 'letter' or 'delete'. NULL: letter; the queue is
+    -- older than the choice, and nobody was told yet.
+    ALTER TABLE bartleby.queues ADD COLUMN on_death text;
+
+    -- The engine whose letters the items become that die in a queue. A row outlives its queue.
+    CREATE TABLE bartleby.engine_queues (
+      queue text COLLATE "C" PRIMARY KEY,
+      engine text COLLATE "C" NOT NULL
+    );`
+
+export const deathMigration: Migration = {
+  number: 12,
+  name: 'deaths of queues',
+  postgres: DEATHS,
+  sqlite: inSqlite(DEATHS),
 }

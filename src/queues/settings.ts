@@ -2,9 +2,9 @@
 import type { Clock, Instant } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import type { Database, Transaction } from '../db/database.ts'
-import type { OfficeRuns } from '../letters/runs.ts'
+import type { OfficeRuns } from '../letters/work.ts'
+import { beginRemoval } from './clear.ts'
 import { forgetDedupeKeysOf } from './dedupe.ts'
-import { beginRemoval } from './deleted-queues.ts'
 import type { QueueInfo, QueueSettings } from './queue.ts'
 import {
   createQueue,

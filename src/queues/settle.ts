@@ -308,7 +308,7 @@ export async function extend(cycle: Cycle, { ask, resolve, reject }: Job<ExtendA
   cycle.afterCommit(() => resolve(deadline))
 }
 
-export type NotLeasedCode = 'complete_not_leased' | 'retry_not_leased' | 'extend_not_leased'
+type NotLeasedCode = 'complete_not_leased' | 'retry_not_leased' | 'extend_not_leased'
 
 /** The serials of the ids, or null when an id is malformed, foreign to the partition or repeated. */
 export function serialsOf(partition: Partition, ids: readonly string[]): number[] | null {

@@ -180,13 +180,10 @@ function byPartition(
   partitions: ReadonlyMap<number, Partition>,
 ): Map<Partition, number[]> {
   const grouped = new Map<Partition, number[]>()
-  for (const { part, serial } of due) {
+  for (const [part, items] of Map.groupBy(due, (item) => item.part)) {
     const partition = partitions.get(part)
-    if (partition === undefined) continue
-    const serials = grouped.get(partition)
-    if (serials === undefined) grouped.set(partition, [serial])
-    else serials.push(serial)
+    const serials = items.map(({ serial }) => serial).sort((a, b) => a - b)
+    if (partition !== undefined) grouped.set(partition, serials)
   }
-  for (const serials of grouped.values()) serials.sort((a, b) => a - b)
   return grouped
 }

@@ -28,7 +28,7 @@ const PASS_LEASED = 8_000
 /** A store that fails is tried again after this. */
 const BACKOFF = { baseMs: 500, factor: 1.5, maxMs: 5_000, jitter: 0.2 }
 
-export interface SweeperContext {
+interface SweeperContext {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log

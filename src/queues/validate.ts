@@ -3,22 +3,22 @@
  * failure is the answer. Durations are parsed here and nowhere else.
  */
 
-import { hasControlCharacter } from '../core/control-characters.ts'
+import { hasControlCharacter } from '../core/content.ts'
 import { formatGoDuration, parseGoDuration } from '../core/duration.ts'
 import { failure } from '../core/errors.ts'
-import type {
-  ClearRequest,
-  CompleteRequest,
-  LeaseRequest,
-  ListQueuesRequest,
-  NewItem,
-  OnDeath,
-  ProduceRequest,
-  QueueInfo,
-  QueueSettings,
-  RetryRequest,
+import {
+  type ClearRequest,
+  type CompleteRequest,
+  type LeaseRequest,
+  type ListQueuesRequest,
+  type NewItem,
+  ON_DEATH,
+  type OnDeath,
+  type ProduceRequest,
+  type QueueInfo,
+  type QueueSettings,
+  type RetryRequest,
 } from './queue.ts'
-import { ON_DEATH } from './queue.ts'
 
 const MILLISECOND_NS = 1_000_000n
 const MIN_REQUEST_TIMEOUT_NS = 10n * MILLISECOND_NS
@@ -136,7 +136,7 @@ export function checkListQueues(request: ListQueuesRequest) {
 }
 
 /** Settings whose form is right; 0 means not given. */
-export interface ParsedTimeouts {
+interface ParsedTimeouts {
   readonly leaseTimeoutNs: bigint
   readonly expireTimeoutNs: bigint
 }

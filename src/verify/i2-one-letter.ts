@@ -2,7 +2,7 @@
  * I2: a source id has one letter, however often it fails, and each of its failures is in history: the capture, and
  * every time that it died again and was reopened.
  */
-import type { SeriesLabel } from '../history/rows.ts'
+import type { SeriesLabel } from '../history/entry.ts'
 import type { Audit, CaseFile, Finding, FoundRow, Invariant, LetterCheck } from './invariant.ts'
 import { batchesOf, read } from './walk.ts'
 

@@ -1,7 +1,7 @@
 /** The words of verify: a promise of the store, what breaks it, and what a check gets to work with. */
 import type { Instant } from '../core/clock.ts'
 import type { Integer, Snapshot } from '../db/database.ts'
-import type { SeriesLabels } from '../history/rows.ts'
+import type { SeriesLabels } from '../history/entry.ts'
 import type { Drawer } from '../letters/drawers.ts'
 
 /** Something in the store that must not be. */

@@ -10,7 +10,7 @@
  * I7: the item of a retry that nobody edited carries the letter's payload, byte for byte.
  */
 import { idFromSerial, KSUID_LENGTH } from '../core/ksuid.ts'
-import { engineSourceId, itemIdOf } from '../letters/item-source-id.ts'
+import { engineSourceId, itemIdOf } from '../core/source-id.ts'
 import { STATUS, STATUSES } from '../letters/letter.ts'
 import { isLive, isSerial, itemRow } from './audit.ts'
 import type { Audit, Finding, FoundRow, Invariant } from './invariant.ts'

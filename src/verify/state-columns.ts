@@ -1,7 +1,7 @@
 /** What a letter says of its end, of its retry and of its place fits its status: the rules are those of the table of transitions. */
 import { KAFKA } from '../kafka/event.ts'
 import { STATUS, STATUSES } from '../letters/letter.ts'
-import { PLACE_COLUMNS } from '../letters/lying/place.ts'
+import { PLACE_COLUMNS } from '../letters/lying/read.ts'
 import { type StateColumn, TRANSITIONS, type Transition } from '../letters/transitions.ts'
 import type { Finding, FoundRow } from './invariant.ts'
 

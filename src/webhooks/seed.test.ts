@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { stores } from '../../test/harness/stores.ts'
 import { WebhookRegistry } from '../../test/harness/webhook-registry.ts'
-import { formatHttpDate } from '../core/http-date.ts'
+import { formatHttpDate } from '../core/timestamp.ts'
 import { Xids } from '../core/xid.ts'
 import { sql } from '../db/database.ts'
 import { Seeding } from './seed.ts'

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { STATUS } from '../../src/letters/letter.ts'
-import { PLACE_COLUMNS } from '../../src/letters/lying/place.ts'
+import { PLACE_COLUMNS } from '../../src/letters/lying/read.ts'
 import { TRANSITIONS, type TransitionName, transitionOf } from '../../src/letters/transitions.ts'
 import { type FreshStore, stores } from '../harness/stores.ts'
 import { copyOf, type Fates, fillStore } from './busy-store.ts'

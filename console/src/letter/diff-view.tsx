@@ -1,7 +1,7 @@
 /** What will be sent against what came, line by line. The comparison is loaded when it is first needed. */
 import { Checkbox, Text } from '@mantine/core'
 import { useDeferredValue, useEffect, useMemo, useState } from 'react'
-import { indentJson } from '../../../src/core/json/indent.ts'
+import { indentJson } from '../../../src/core/json/tokens.ts'
 import { visible } from '../kit/visible.ts'
 import { type DiffLine, shownLines } from './diff-lines.ts'
 import { compact } from './exact-json.ts'

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { indentJson } from '../../../src/core/json/indent.ts'
-import { isJson, stringOf } from '../../../src/core/json/tokens.ts'
+import { indentJson, isJson, stringOf } from '../../../src/core/json/tokens.ts'
 import { childrenOf, compact, type JsonSpan, jsonRoot } from './exact-json.ts'
 
 const written = (text: string, { start, end }: JsonSpan): string => text.slice(start, end)

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { bytesOf } from '../../client/bytes.ts'
 import type { CaptureRequest, LetterDetail } from '../../client/letter-types.ts'
-import { IMPORT_PREFIX, isImported } from '../../core/imported.ts'
+import { IMPORT_PREFIX, isImported } from '../../core/source-id.ts'
 import { given } from '../flags.ts'
 
 /** Letters of these are the office's own; others report under `http`. */

@@ -1,6 +1,6 @@
 /** Payloads for people: text as lines, JSON indented, anything else as hexadecimal. Nothing in it can command the terminal. */
 import { textOf } from '../../client/bytes.ts'
-import { indentJson } from '../../core/json/indent.ts'
+import { indentJson } from '../../core/json/tokens.ts'
 import { printable } from '../terminal.ts'
 import { grouped } from '../words.ts'
 

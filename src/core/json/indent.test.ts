@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { indentJson } from './indent.ts'
+import { indentJson } from './tokens.ts'
 
 describe('indented JSON', () => {
   it('has a line per member and element, and values as they were written', () => {

@@ -11,7 +11,7 @@ export type PatchOperation =
   | { readonly op: 'move' | 'copy'; readonly from: string; readonly path: string }
 
 /** The new text, or what stood in the way. */
-export type PatchResult =
+type PatchResult =
   | { readonly ok: true; readonly text: string }
   /** Why the operation with this number cannot be done. */
   | { readonly ok: false; readonly index: number; readonly reason: string }

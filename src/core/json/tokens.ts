@@ -65,7 +65,7 @@ export function stringEnd(text: string, start: number): number {
 }
 
 /** The name of a member, and where it ends and its value begins. */
-export interface MemberName {
+interface MemberName {
   readonly name: string
   readonly nameEnd: number
   readonly valueStart: number
@@ -111,4 +111,27 @@ export function isNestedDeeper(text: string, levels: number): boolean {
     if (depth > levels) return true
   }
   return false
+}
+
+/** The text with a line for each member and element; null when it is no JSON. Only white space differs: nothing is read. */
+export function indentJson(text: string): string | null {
+  if (!isJson(text)) return null
+  const parts: string[] = []
+  let depth = 0
+  let isEmpty = false
+  const newLine = () => parts.push('\n', '  '.repeat(depth))
+  for (let at = skipSpace(text, 0), end = 0; at < text.length; at = skipSpace(text, end)) {
+    end = tokenEnd(text, at)
+    const code = text.charCodeAt(at)
+    if (isClosing(code)) {
+      depth--
+      if (!isEmpty) newLine()
+    }
+    const token = text.slice(at, end)
+    parts.push(token === ':' ? ': ' : token)
+    isEmpty = isOpening(code) && isClosing(text.charCodeAt(skipSpace(text, end)))
+    if (isOpening(code)) depth++
+    if (token === ',' || (isOpening(code) && !isEmpty)) newLine()
+  }
+  return parts.join('')
 }

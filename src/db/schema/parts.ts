@@ -1,21 +1,14 @@
 /**
  * The parts of a store's schema, and which of them a live store lacks. What must be there is docs/schema.*.sql, which the package
- * carries: the end state of all migrations. A restore that went wrong halfway leaves a store that looks like one and lacks indexes.
+ * carries: the end state of all migrations. A restore that went wrong halfway leaves a store that looks like one and lacks indexes. It
+ * is refused where a promise is in danger, named where it is only slow, and repaired as far as that goes without loss.
  */
 import { readFileSync } from 'node:fs'
-import { type Dialect, type Session, sql } from '../database.ts'
+import { type Database, type Dialect, type Session, StoreUnavailable, sql } from '../database.ts'
 import { SqliteDatabase } from '../sqlite.ts'
 
 /** A key is a primary key or a unique constraint. */
-export type PartKind =
-  | 'extension'
-  | 'sequence'
-  | 'table'
-  | 'column'
-  | 'key'
-  | 'unique index'
-  | 'index'
-  | 'trigger'
+type PartKind = 'extension' | 'sequence' | 'table' | 'column' | 'key' | 'unique index' | 'index' | 'trigger'
 
 export interface SchemaPart {
   readonly kind: PartKind
@@ -28,7 +21,7 @@ export interface SchemaPart {
 /** Without these the office is slow, or cannot search; without any other it could break a promise. */
 const DISPENSABLE: readonly PartKind[] = ['extension', 'index']
 
-export const isDispensable = ({ kind }: SchemaPart): boolean => DISPENSABLE.includes(kind)
+const isDispensable = ({ kind }: SchemaPart): boolean => DISPENSABLE.includes(kind)
 
 export const partName = ({ kind, name }: SchemaPart): string => `${kind} ${name}`
 
@@ -120,4 +113,91 @@ function partOfLine(table: string, line: string): readonly SchemaPart[] {
   }
   const column = /^\w+/.exec(line)?.[0]
   return column === undefined ? [] : [{ kind: 'column', name: `${table}.${column}`, statement: null }]
+}
+
+const REPAIR = 'stop all servers and run `bartleby migrate --repair`'
+
+/** The store lacks something that a promise rests on. */
+class StoreIncomplete extends Error {
+  override readonly name = 'StoreIncomplete'
+
+  constructor(missing: readonly SchemaPart[]) {
+    const lost = missing.filter(({ statement }) => statement === null)
+    const remedy =
+      lost.length === 0
+        ? REPAIR
+        : 'it cannot be made anew: restore the store from a backup (docs/operations.md)'
+    super(`the store lacks ${listed(lost.length === 0 ? missing : lost)}; ${remedy}`)
+  }
+}
+
+/** Throws where something is missing that a promise rests on. */
+export function requireComplete(missing: readonly SchemaPart[]): void {
+  const needed = missing.filter((part) => !isDispensable(part))
+  if (needed.length > 0) throw new StoreIncomplete(needed)
+}
+
+/** A sentence about what is missing and not needed to keep promises. */
+export const slowBecause = (missing: readonly SchemaPart[]): string =>
+  `the store lacks ${listed(missing)}, and is slow without; ${REPAIR}`
+
+const MOST = 10
+
+function listed(parts: readonly SchemaPart[]): string {
+  const names = parts.slice(0, MOST).map(partName)
+  const others = parts.length - names.length
+  return names.join(', ') + (others > 0 ? ` and ${others} more` : '')
+}
+
+export interface RepairReport {
+  /** What was made: `unique index letters_by_source`. */
+  readonly made: readonly string[]
+  /** What could not be made, and why. */
+  readonly failed: readonly { readonly part: string; readonly why: string }[]
+}
+
+/** The extension before the indexes that need it, keys before the rest. */
+const ORDER: readonly SchemaPart['kind'][] = ['extension', 'key', 'unique index', 'index', 'trigger']
+
+/** An interrupted build leaves an index that is there and not valid. */
+const findInvalid = sql('schema.invalid', {
+  postgres: `SELECT relname AS name FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+             WHERE relnamespace = to_regnamespace('bartleby') AND NOT indisvalid`,
+  sqlite: `SELECT name FROM sqlite_schema WHERE false`,
+})
+
+/**
+ * Makes what is missing, each part in a transaction of its own: one that cannot be made holds up no other. Servers should be stopped:
+ * building an index keeps writers of its table waiting.
+ */
+export async function repairSchema(db: Database): Promise<RepairReport> {
+  const missing = await db.session('schema.parts', missingParts)
+  const made: string[] = []
+  const failed: { part: string; why: string }[] = []
+  for (const part of missing.toSorted((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind))) {
+    try {
+      await makePart(db, part)
+      made.push(partName(part))
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error
+      failed.push({ part: partName(part), why: whyOf(error) })
+    }
+  }
+  return { made, failed }
+}
+
+async function makePart(db: Database, { name, statement }: SchemaPart): Promise<void> {
+  if (statement === null) throw new Error('only a backup has it')
+  await db.transaction('schema.repair', async (tx) => {
+    const invalid = await tx.rows<{ name: string }>(findInvalid)
+    if (invalid.some((index) => index.name === name)) await db.script(tx, `DROP INDEX bartleby."${name}"`)
+    await db.script(tx, statement)
+  })
+}
+
+/** PostgreSQL says in a second sentence which row stands in the way. */
+function whyOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const detail = 'detail' in error && typeof error.detail === 'string' ? `: ${error.detail}` : ''
+  return `${error.message}${detail}`
 }

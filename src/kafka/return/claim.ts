@@ -9,7 +9,7 @@ import { recordHistory } from '../../history/record.ts'
 import { change } from '../../letters/change.ts'
 import type { LetterId } from '../../letters/letter.ts'
 import { lockLetters } from '../../letters/locked.ts'
-import { markHeld } from '../../letters/lying/lease.ts'
+import { markHeld } from '../../letters/lying/move.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import {
   type Caller,

@@ -1,8 +1,14 @@
-/** Moving letters within and between dead queues, and back into one. */
+/** Letters moved within and between dead queues and back into one, leased from one, and taken out by the calls of queues. */
 import type { Instant } from '../../core/clock.ts'
-import { sql, type Transaction } from '../../db/database.ts'
+import { type StoredContent, storable } from '../../core/content.ts'
+import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import { runGiven } from '../../db/idioms.ts'
-import type { LetterId } from '../letter.ts'
+import { at, flag, integer, orNull, type RowOf, rowShape, text } from '../../db/row.ts'
+import type { HistoryEntry } from '../../history/record.ts'
+import { change } from '../change.ts'
+import { type LetterId, letterId } from '../letter.ts'
+import type { OfficeWork } from '../work.ts'
+import { lockingAt, OURS } from './read.ts'
 
 /** Letters that are where they were read, and either leased or not; each is found by its whole place, on letters_lying. */
 const FROM_THERE = `FROM unnest($1::int[], $2::int[], $3::bigint[], $4::bigint[]) AS given (part, shelf, serial, next)
@@ -17,7 +23,7 @@ const moveToTail = sql(
 )
 
 /** A letter in a dead queue, and the serial that it gets. */
-export interface TailMove {
+interface TailMove {
   readonly serial: number
   readonly tail: number
 }
@@ -82,4 +88,107 @@ export async function layLetters(
 ): Promise<void> {
   const rows = ids.map((id, i) => ({ id, serial: serials[i] }))
   await runGiven(tx, layThese, rows, part, at)
+}
+
+const MAX_CLIENT_BYTES = 1_024
+
+/** Touches no index. A lease does not wait for letters that somebody is acting on: they are skipped. */
+const leaseThese = sql(
+  'lying.lease',
+  `UPDATE bartleby.letters SET leased = 1, lease_deadline = $4, attempts = attempts + 1
+   WHERE id = ANY(ARRAY(SELECT id FROM bartleby.letters INDEXED BY letters_lying WHERE ${OURS} AND leased = 0 FOR UPDATE SKIP LOCKED))
+   RETURNING serial, attempts, encoding, kind, reference, payload`,
+)
+
+interface LeasedLetterRow extends StoredContent {
+  readonly serial: Integer
+  readonly attempts: Integer
+}
+
+/** Leases those of `serials` that are still free. */
+export const leaseLying = (
+  tx: Transaction,
+  part: number,
+  serials: readonly number[],
+  deadline: Instant,
+): Promise<LeasedLetterRow[]> => tx.rows<LeasedLetterRow>(leaseThese, part, serials, 0, deadline)
+
+const nameLessee = sql('lying.lessee', `UPDATE bartleby.letters SET leased_by = $4 WHERE ${OURS}`)
+
+/** Remembers which client got these letters: it is who resolves them. */
+export function noteLessee(
+  tx: Transaction,
+  part: number,
+  serials: readonly number[],
+  clientId: string,
+): void {
+  tx.atCommit(nameLessee, part, serials, 0, storable(clientId, MAX_CLIENT_BYTES))
+}
+
+const extendThese = sql(
+  'lying.extend',
+  `UPDATE bartleby.letters SET lease_deadline = $4 WHERE ${OURS} AND leased = 1`,
+)
+
+/** Moves the deadline of leased letters; gives how many there were. */
+export const extendLying = (
+  tx: Transaction,
+  part: number,
+  serials: readonly number[],
+  deadline: Instant,
+): Promise<number> => tx.run(extendThese, part, serials, 0, deadline)
+
+/** One row by primary key. */
+const markOne = sql('lying.markHeld', 'UPDATE bartleby.letters SET leased = $2 WHERE id = $1')
+
+/** A locked letter that lies in no dead queue is being sent, or is not any more: what is leased is left alone by bulk work. */
+export async function markHeld(tx: Transaction, id: LetterId, isHeld: boolean): Promise<void> {
+  await tx.run(markOne, id, isHeld ? 1 : 0)
+}
+
+/** A letter that left its dead queue, with where it lay. */
+const LIFTED = rowShape({
+  id: letterId,
+  engine: text,
+  leasedBy: orNull(text),
+  serial: integer,
+  shelf: integer,
+  leased: flag,
+  laidAt: at,
+  leaseDeadline: orNull(at),
+})
+export type Lifted = RowOf<typeof LIFTED>
+
+/** By their places, on letters_lying. */
+const lockThese = sql('lying.lockToResolve', lockingAt(LIFTED.columns, 'leased >= $4'), { bigints: true })
+
+/** What a queue call that takes letters out of a dead queue does to them. */
+export interface Resolving {
+  readonly act: 'complete' | 'discard'
+  /** Who; null for the client that holds the lease. */
+  readonly by: string | null
+  /** The history rows of the runs that led to it, by serial: each doubles as the row of its letter's resolution. */
+  readonly runs?: ReadonlyMap<number, HistoryEntry>
+  readonly leasedOnly: boolean
+  readonly shelves: readonly number[]
+}
+
+/** Resolves what is there of these letters; the counts of their dead queue are up to the caller. */
+export async function resolveLying(
+  work: OfficeWork,
+  part: number,
+  serials: readonly number[],
+  { act, by, runs, shelves, leasedOnly }: Resolving,
+): Promise<readonly Lifted[]> {
+  if (serials.length === 0) return []
+  const rows = await work.tx.rows<object>(lockThese, part, serials, shelves, leasedOnly ? 1 : 0)
+  const lifted = rows.map(LIFTED.read)
+  const letters = lifted.map(({ id, engine, serial, leasedBy }) => ({
+    id,
+    engine,
+    actor: by ?? leasedBy,
+    run: runs?.get(serial),
+  }))
+  await change(work, act, letters, { actor: by, notes: null })
+  return lifted
 }

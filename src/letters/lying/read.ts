@@ -1,11 +1,34 @@
 /** Reading letters that lie in a dead queue: what decides their fate, lists, heads, schedules. */
 import { type Instant, instant } from '../../core/clock.ts'
+import { engineSourceId, itemIdOf } from '../../core/source-id.ts'
 import { type Integer, type Session, sql } from '../../db/database.ts'
 import { rowsGiven } from '../../db/idioms.ts'
 import { at, flag, integer, orNull, type RowOf, rowShape } from '../../db/row.ts'
-import { engineSourceId, itemIdOf } from '../item-source-id.ts'
 import { type Act, type DeathReason, isUnconfirmed, STATUS } from '../letter.ts'
-import { lockingAt, OURS } from './place.ts'
+
+/** How a letter that lies in a dead queue is found, on letters_lying. Parameters: part, serials, shelf. */
+export const OURS = 'part = $1 AND shelf = $3 AND serial = ANY($2::bigint[])'
+
+/**
+ * Letters at their places, on several shelves, locked until the transaction ends in the order of their numbers: that of everybody who
+ * locks letters. Sorts those of one call.
+ */
+export const lockingAt = (columns: string, condition: string): string =>
+  `SELECT ${columns} FROM bartleby.letters INDEXED BY letters_lying
+   WHERE part = $1 AND shelf = ANY($3::int[]) AND serial = ANY($2::bigint[]) AND ${condition} ORDER BY id FOR UPDATE`
+
+/** The columns of a letter's place in a dead queue, and what they are where it lies in none. */
+export const PLACE_COLUMNS = {
+  part: 'NULL',
+  shelf: 'NULL',
+  serial: 'NULL',
+  laid_at: 'NULL',
+  leased: '0',
+  lease_deadline: 'NULL',
+  leased_by: 'NULL',
+  enqueue_at: 'NULL',
+  attempts: '0',
+} as const
 
 const FACTS = rowShape({
   serial: integer,
@@ -17,7 +40,7 @@ const FACTS = rowShape({
 })
 
 /** What decides the fate of a letter whose lease has ended. */
-export type LyingFacts = RowOf<typeof FACTS>
+type LyingFacts = RowOf<typeof FACTS>
 
 /** By their places, on letters_lying; locked until the transaction ends. */
 const lockFacts = sql('lying.lockFacts', lockingAt(FACTS.columns, 'leased >= 0'), { bigints: true })

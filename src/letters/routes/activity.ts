@@ -11,7 +11,7 @@ import { type SourceName, STATUSES } from '../letter.ts'
 import { SOURCE, shown, sourceOf } from './parameters.ts'
 
 /** How a source is: well, worth a look, not working, or not in use. */
-export const SOURCE_HEALTHS = ['ok', 'warn', 'fail', 'off'] as const
+const SOURCE_HEALTHS = ['ok', 'warn', 'fail', 'off'] as const
 
 export interface SourceHealth {
   readonly source: SourceName

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../core/clock.ts'
 import { BartlebyError, refuse } from '../../core/errors.ts'
-import { sourceName } from '../../core/source-name.ts'
+import { sourceName } from '../../core/source-id.ts'
 import { type ApiCall, type ApiRequest, onceKeyOf } from '../../http/api-routes.ts'
 import { describeCall } from '../../http/describe-api.ts'
 import { errorFields } from '../../http/envelope.ts'

@@ -18,7 +18,7 @@ import { type LetterStatus, type Retry, STATUSES } from '../letter.ts'
 import type { LetterKey, Letters } from '../letters.ts'
 import { optionalPayload } from '../payload.ts'
 import { readReport } from '../report.ts'
-import type { Change } from '../restore.ts'
+import type { Change } from '../source.ts'
 import { letterDetail, letterFields, outgoingFields } from '../view.ts'
 import { batchCall } from './batch.ts'
 import {

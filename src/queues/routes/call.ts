@@ -29,7 +29,7 @@ export interface CallScope {
 }
 
 /** Writes a reply once its format is known. */
-export type WriteReply = (format: Format) => Encoded
+type WriteReply = (format: Format) => Encoded
 
 export interface QueueCall {
   readonly path: string
@@ -43,7 +43,7 @@ export interface QueueCall {
   answer(body: Buffer, format: Format, scope: CallScope): Promise<WriteReply>
 }
 
-export type CallFacts = Pick<QueueCall, 'path' | 'summary' | 'role'> & { readonly limit?: QueueCall['limit'] }
+type CallFacts = Pick<QueueCall, 'path' | 'summary' | 'role'> & { readonly limit?: QueueCall['limit'] }
 
 /** The limit of calls that name no other. */
 const USUAL_LIMIT = 256_000

@@ -1,16 +1,28 @@
-/** The calls on queues themselves: create, update, delete, list, look up. */
+/** The calls on queues themselves, on items as they lie in the store, and those that tests steer a server with. */
 
+import { parseGoDuration, usFromNs } from '../../core/duration.ts'
+import { failure } from '../../core/errors.ts'
+import { parseTimestamp } from '../../core/timestamp.ts'
 import type { QueueSettings } from '../queue.ts'
 import {
   type QueueInfo,
   QueueInfoSchema,
+  QueuePauseRequestSchema,
   QueuesDeleteRequestSchema,
   QueuesInfoRequestSchema,
   QueuesListRequestSchema,
   QueuesListResponseSchema,
+  StorageItemsDeleteRequestSchema,
+  StorageItemsImportRequestSchema,
+  StorageItemsImportResponseSchema,
+  StorageItemsListRequestSchema,
+  StorageItemsListResponseSchema,
+  type TestClockRequest,
+  TestClockRequestSchema,
 } from '../wire/queues_pb.ts'
-import { queueInfo } from '../wire/replies.ts'
-import { command, type QueueCall, question } from './call.ts'
+import { importedItem, queueInfo, storageItem } from '../wire/replies.ts'
+import { importItem } from '../wire/requests.ts'
+import { command, type QueueCall, question, type TimeControl } from './call.ts'
 
 const settings = (message: QueueInfo): QueueSettings => ({
   queueName: message.queueName,
@@ -24,6 +36,7 @@ const settings = (message: QueueInfo): QueueSettings => ({
   onDeath: message.onDeath,
 })
 
+/** On queues themselves: create, update, delete, list, look up. */
 export const queueCalls: readonly QueueCall[] = [
   command(
     { path: '/v1/queues.create', summary: 'Create a queue', role: 'admin' },
@@ -55,3 +68,74 @@ export const queueCalls: readonly QueueCall[] = [
     async ({ queueName }, { queues }) => queueInfo(await queues.info(queueName)),
   ),
 ]
+
+const list = (path: string, summary: string, what: 'listItems' | 'listScheduled'): QueueCall =>
+  question(
+    { path, summary, role: 'viewer' },
+    StorageItemsListRequestSchema,
+    StorageItemsListResponseSchema,
+    async ({ queueName, partition, pivot, limit }, { queues }) => {
+      const items = await queues[what]({ queueName, partition, pivot, limit })
+      return { items: items.map(storageItem) }
+    },
+  )
+
+/** On items as they lie in the store: list, import, delete. */
+export const storageCalls: readonly QueueCall[] = [
+  list('/v1/storage/items.list', 'List the queued items of a partition by id', 'listItems'),
+  list('/v1/storage/scheduled.list', 'List the scheduled items of a partition by id', 'listScheduled'),
+  question(
+    {
+      path: '/v1/storage/items.import',
+      summary: 'Put items into a partition as they were elsewhere',
+      role: 'operator',
+      limit: 64_000_000,
+    },
+    StorageItemsImportRequestSchema,
+    StorageItemsImportResponseSchema,
+    async ({ queueName, partition, items }, { queues }) => {
+      const outcomes = await queues.importItems({ queueName, partition, items: items.map(importItem) })
+      return { items: items.map((item, index) => importedItem(item, outcomes[index])) }
+    },
+  ),
+  command(
+    {
+      path: '/v1/storage/items.delete',
+      summary: 'Delete items, leased or scheduled ones too',
+      role: 'admin',
+    },
+    StorageItemsDeleteRequestSchema,
+    ({ queueName, partition, ids }, { queues }) => queues.deleteItems({ queueName, partition, ids }),
+  ),
+]
+
+/** They exist only on a server that was started for tests. */
+export const testControlCalls: readonly QueueCall[] = [
+  command(
+    { path: '/v1/queue.pause', summary: 'Hold or release everything that changes a queue', role: 'admin' },
+    QueuePauseRequestSchema,
+    ({ queueName, pause }, { queues }) => queues.pause(queueName, pause),
+  ),
+  command(
+    { path: '/v1/test.clock', summary: 'Freeze or advance the clock', role: 'admin' },
+    TestClockRequestSchema,
+    async (message, { time }) => {
+      if (time === undefined) throw new Error('the time of this server cannot be moved')
+      await move(time, message)
+    },
+  ),
+]
+
+function move(time: TimeControl, { freeze, advance }: TestClockRequest): Promise<void> {
+  if (freeze !== undefined && advance === undefined) {
+    const parsed = parseTimestamp(freeze)
+    if (!parsed.ok) throw failure('clock_malformed', { reason: parsed.reason })
+    return time.freezeClock(parsed.at)
+  }
+  if (advance !== undefined && freeze === undefined) {
+    const parsed = parseGoDuration(advance)
+    if (!parsed.ok) throw failure('clock_malformed', { reason: parsed.reason })
+    return time.advanceClock(usFromNs(parsed.ns))
+  }
+  throw failure('clock_malformed', { reason: freeze === undefined ? 'nothing given' : 'both given' })
+}

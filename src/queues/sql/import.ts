@@ -29,11 +29,9 @@ const importMany = sql('items.importMany', {
       encoding text, kind text, reference text, source_id text, payload text)
     ${KEEP_FIRST}
     RETURNING id`,
-  sqlite: '',
 })
 
 const importOne = sql('items.importOne', {
-  postgres: '',
   sqlite: `INSERT INTO items (${COLUMNS}) VALUES ($1, $2, ${SHELF.queue}, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
            ${KEEP_FIRST}`,
 })

@@ -57,7 +57,7 @@ const TAKEN = `
   FROM made`
 
 const insertingAll = (name: string, { text }: typeof MIXED) =>
-  sql(name, { postgres: `WITH made AS (${text} RETURNING id) ${TAKEN}`, sqlite: '' })
+  sql(name, { postgres: `WITH made AS (${text} RETURNING id) ${TAKEN}` })
 const insertPacked = {
   mixed: insertingAll('items.insertPacked', MIXED),
   alike: insertingAll('items.insertAlike', ALIKE),
@@ -74,7 +74,6 @@ const insertingAlone = (name: string, { text, places }: typeof MIXED) =>
     made AS (${text} WHERE EXISTS (SELECT FROM current) RETURNING id),
     counted AS (${countChangeFrom('current', places + 3)})
     ${TAKEN}`,
-    sqlite: '',
   })
 const insertAlone = {
   mixed: insertingAlone('items.insertAlone', MIXED),
@@ -88,7 +87,6 @@ const inserting = (name: string, rows: number) => {
     (_, i) => `($1 + ${i}, $2, $3, 0, 0, $4, $5, $6, $7, $8, $9, $${10 + i})`,
   )
   return sql(name, {
-    postgres: '',
     sqlite: `INSERT INTO items (id, part, shelf, leased, attempts, created_at, expire_at, enqueue_at, encoding, kind, reference, payload)
              VALUES ${values.join(', ')}`,
   })

@@ -1,9 +1,9 @@
 /** Reading items: what a request asks about, lists, peeks. */
 import { type Instant, instant } from '../../core/clock.ts'
 import { storedText } from '../../core/content.ts'
+import { itemIdOf } from '../../core/source-id.ts'
 import { type Integer, type Session, type Statement, sql, type Transaction } from '../../db/database.ts'
 import { at, orNull } from '../../db/row.ts'
-import { itemIdOf } from '../../letters/item-source-id.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { type LyingRow, listLying, lyingFacts, lyingMarks } from '../../letters/lying/read.ts'
 import type { StoredItem } from '../queue.ts'

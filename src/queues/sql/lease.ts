@@ -1,9 +1,9 @@
 /** lease, extend: give items to a client until a deadline. */
 import { type Instant, later } from '../../core/clock.ts'
-import { storedPayload, storedText } from '../../core/content.ts'
+import { type StoredContent, storedPayload, storedText } from '../../core/content.ts'
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
-import { extendLying, leaseLying } from '../../letters/lying/lease.ts'
+import { extendLying, leaseLying } from '../../letters/lying/move.ts'
 import { readySerials } from '../../letters/lying/read.ts'
 import { countedFrom } from '../counts.ts'
 import { insistOn } from '../cycle.ts'
@@ -76,12 +76,10 @@ const leaseCounted = sql('items.leaseCounted', {
     UPDATE bartleby.items SET leased = 1, lease_deadline = $5, attempts = ${NEXT_ATTEMPT}
     WHERE part = $1 AND shelf = ${SHELF.queue} AND id = ANY(ARRAY(SELECT id FROM picked))
     RETURNING id, attempts, ${CONTENT}`,
-  sqlite: '',
 })
 
 /** SQLite: leases what was read, the last of which is `$4`. There is one writer: it is still all that is ready up to there. */
 const markLeased = sql('items.markLeased', {
-  postgres: '',
   sqlite: `UPDATE items INDEXED BY items_in_order SET leased = 1, lease_deadline = $5, attempts = ${NEXT_ATTEMPT}
            WHERE part = $1 AND shelf = ${SHELF.queue} AND id > $2 AND id <= $4 AND ${IS_READY}`,
 })
@@ -106,12 +104,8 @@ interface Lease {
 }
 
 /** What an item or a letter holds, as it is stored, and how often it was delivered. */
-export interface ContentRow {
+export interface ContentRow extends StoredContent {
   readonly attempts: Integer
-  readonly encoding: Uint8Array | null
-  readonly kind: Uint8Array | null
-  readonly reference: Uint8Array | null
-  readonly payload: Uint8Array | null
 }
 
 /** Leases up to `limit` ready items with a serial greater than `after`, in ascending order; `counted` where the statement counts them itself. */

@@ -116,4 +116,4 @@ export async function removeRelapsed(tx: Transaction, from: Origin, items: reado
 }
 
 /** The deadline of its lease; 0 without one. */
-export const deadlineOf = ({ leaseDeadline }: Moving): bigint => leaseDeadline ?? 0n
+const deadlineOf = ({ leaseDeadline }: Moving): bigint => leaseDeadline ?? 0n

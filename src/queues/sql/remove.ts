@@ -45,7 +45,7 @@ const removing = (remove: string, tally: string, those: string, sums = TALLY_LEA
 })
 
 const tallying = (tally: string, those: string, sums: string) => ({
-  tally: sql(tally, { postgres: '', sqlite: `SELECT ${sums} FROM items WHERE ${those}` }, { bigints: true }),
+  tally: sql(tally, { sqlite: `SELECT ${sums} FROM items WHERE ${those}` }, { bigints: true }),
 })
 
 const LEASED = `part = $1 AND shelf = ${SHELF.queue} AND leased = 1`
@@ -68,7 +68,6 @@ const completeCounted = sql('items.completeCounted', {
       deadline_s: `- coalesce(${seconds('lease_deadline')}, 0)`,
       deadline_us: `- coalesce(${micros('lease_deadline')}, 0)`,
     })}`,
-  sqlite: '',
 })
 
 /** Removes leased items without cases and counts them; `isUncounted` tells of the failure when that is not what they are. */
@@ -86,7 +85,7 @@ export const isUncounted = (error: unknown): boolean => missingValue(error) === 
 /** Neighbours, as most that complete at once are: a list SQLite parses, sorts and looks up one by one. */
 const RUN = `${LEASED} AND id >= $2 AND id <= $3`
 const leasedRun = {
-  remove: sql('items.completeRun', { postgres: '', sqlite: `DELETE FROM items WHERE ${RUN}` }),
+  remove: sql('items.completeRun', { sqlite: `DELETE FROM items WHERE ${RUN}` }),
   ...tallying('items.tallyRun', RUN, TALLY_LEASED),
 }
 const any = removing(

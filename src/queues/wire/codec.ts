@@ -82,7 +82,7 @@ export function encodeMessage<D extends DescMessage>(
   return format === 'protobuf' ? toBinary(schema, message) : toJsonString(schema, message)
 }
 
-export type Negotiated =
+type Negotiated =
   | { readonly format: Format }
   /** What the header says, when that is no format of ours. */
   | { readonly format: undefined; readonly given: string }

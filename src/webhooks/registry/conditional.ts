@@ -4,7 +4,7 @@
  * the same exactly one is made.
  */
 import { type Instant, later } from '../../core/clock.ts'
-import { formatHttpDate } from '../../core/http-date.ts'
+import { formatHttpDate } from '../../core/timestamp.ts'
 import { Refused } from '../refusal.ts'
 
 interface Modified {

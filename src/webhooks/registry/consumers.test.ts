@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stores } from '../../../test/harness/stores.ts'
 import { refusalOf, WebhookRegistry } from '../../../test/harness/webhook-registry.ts'
-import { formatHttpDate } from '../../core/http-date.ts'
+import { formatHttpDate } from '../../core/timestamp.ts'
 import { sql } from '../../db/database.ts'
 import { shareChannel } from '../dispatch.ts'
 import { Tallies } from '../tallies.ts'

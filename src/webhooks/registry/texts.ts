@@ -1,5 +1,5 @@
 /** Ids, names and tokens: what clients may choose. */
-import { hasControlCharacter } from '../../core/control-characters.ts'
+import { hasControlCharacter } from '../../core/content.ts'
 import { Refused } from '../refusal.ts'
 
 const MOST_CHARACTERS = 255

@@ -1,7 +1,6 @@
 /** Producers, channels and consumers as the webhook API shows them, and lists of where they are. */
 import { isUtf8 } from 'node:buffer'
-import { formatHttpDate } from '../../core/http-date.ts'
-import { formatSeconds } from '../../core/timestamp.ts'
+import { formatHttpDate, formatSeconds } from '../../core/timestamp.ts'
 import { TEXT } from '../../http/describe-api.ts'
 import type { Page } from '../pages.ts'
 import { withoutCredentials } from '../registry/callback-url.ts'

@@ -1,6 +1,6 @@
 /** What every source promises about what dies in it: one letter for each, in one piece, whoever else is at it. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { historyOfLetter } from '../../../src/history/of-letter.ts'
+import { historyOfLetter } from '../../../src/history/get.ts'
 import { LetterChanges } from '../../../src/letters/counts.ts'
 import { readFailures } from '../../../src/letters/detail.ts'
 import type { Letter } from '../../../src/letters/letter.ts'

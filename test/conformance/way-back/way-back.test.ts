@@ -1,7 +1,7 @@
 /** What every source promises about the way back of its letters. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { BartlebyError } from '../../../src/core/errors.ts'
-import { historyOfLetter } from '../../../src/history/of-letter.ts'
+import { historyOfLetter } from '../../../src/history/get.ts'
 import { lockLetter, readLetterById } from '../../../src/letters/detail.ts'
 import type { Letter } from '../../../src/letters/letter.ts'
 import {

@@ -1,10 +1,10 @@
 /** Several servers on one store tell the same, whichever of them did what: also new ones, and with clocks that differ. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { instant } from '../../../src/core/clock.ts'
-import { formatHttpDate } from '../../../src/core/http-date.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { NODE_SOURCES } from '../../../src/core/system-clock.ts'
 import { TestClock } from '../../../src/core/test-clock.ts'
+import { formatHttpDate } from '../../../src/core/timestamp.ts'
 import { foldCounts } from '../../../src/db/fold.ts'
 import { StoreClock } from '../../../src/db/store-clock.ts'
 import { letterCounter } from '../../../src/letters/counts.ts'

@@ -5,7 +5,7 @@
 import { expect } from 'vitest'
 import { type Instant, later } from '../../../src/core/clock.ts'
 import { BartlebyError } from '../../../src/core/errors.ts'
-import { formatHttpDate } from '../../../src/core/http-date.ts'
+import { formatHttpDate } from '../../../src/core/timestamp.ts'
 import { type Xid, xid } from '../../../src/core/xid.ts'
 import { type Database, type Integer, sql } from '../../../src/db/database.ts'
 import { foldCounts } from '../../../src/db/fold.ts'

@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
 import { StoreUnavailable } from '../../../db/database.ts'
-import { isPooled } from '../../../db/pooler.ts'
+import { isPooled } from '../../../db/postgres-connection.ts'
 import type { RunSql } from '../../layout.ts'
 import { AdoptionBlocked, type AdoptSettings, patiently } from '../report.ts'
 
