@@ -5,13 +5,15 @@ export type { Log } from '../core/log.ts'
 export { TestClock } from '../core/test-clock.ts'
 export { PermanentError } from '../core/thrown.ts'
 export type { Adapter } from './adapters/adapter.ts'
-export { drizzleAdapter } from './adapters/drizzle.ts'
-export { knexAdapter } from './adapters/knex.ts'
-export { kyselyAdapter } from './adapters/kysely.ts'
+export {
+  drizzleAdapter,
+  knexAdapter,
+  kyselyAdapter,
+  postgresAdapter,
+  prismaAdapter,
+  sqliteAdapter,
+} from './adapters/libraries.ts'
 export { pgAdapter } from './adapters/pg.ts'
-export { postgresAdapter } from './adapters/postgres.ts'
-export { prismaAdapter } from './adapters/prisma.ts'
-export { sqliteAdapter } from './adapters/sqlite.ts'
 export { adoptTable } from './adopt/adopt.ts'
 export type { AdoptOptions, AdoptReport } from './adopt/report.ts'
 export { createDispatcher, type DispatcherOptions, type RunningDispatcher } from './create-dispatcher.ts'

@@ -1,8 +1,7 @@
 /** `bartleby outbox status`: how much waits in an outbox, and whether that is well. Reads only. */
 import { Command } from 'commander'
 import { parameterFor, type Session, type Statement, type Value } from '../../db/database.ts'
-import type { OutboxHealth } from '../../outbox/health.ts'
-import type { Backlog } from '../../outbox/look.ts'
+import type { Backlog, OutboxHealth } from '../../outbox/health.ts'
 import { CommandFailure, EXIT, failureOf } from '../exit.ts'
 import { applicationDatabase } from '../store.ts'
 import { printable, type Terminal } from '../terminal.ts'
@@ -55,7 +54,7 @@ async function status(flags: Flags, terminal: Terminal): Promise<void> {
 async function look(flags: Flags) {
   // Loaded when they are needed, as in `serve`.
   const { readLayout } = await import('../../outbox/layout.ts')
-  const { readBacklog } = await import('../../outbox/look.ts')
+  const { readBacklog } = await import('../../outbox/health.ts')
   const { SystemClock } = await import('../../core/system-clock.ts')
   return withSession(flags.url, async (session) => {
     const layout = await readLayout(session.dialect, tableOptionsOf(flags), (text, parameters) =>
