@@ -1,7 +1,7 @@
 /** `bartleby history`: operations of engines and acts on letters. */
 import type { Command } from 'commander'
 import { bytesOf, type TextEncoding } from '../client/bytes.ts'
-import type { HistoryDetail, HistoryItem } from '../client/history-types.ts'
+import type { HistoryDetail, HistoryItem } from '../client/history.ts'
 import { wholeNumber } from './flags.ts'
 import { payloadText } from './letters/payload-text.ts'
 import {

@@ -16,8 +16,8 @@ export {
   type QueueErrorCode,
   type TransportCode,
 } from './errors.ts'
+export type * from './history.ts'
 export { HistoryClient } from './history.ts'
-export type * from './history-types.ts'
 export type * from './letter-types.ts'
 export { LetterClient } from './letters.ts'
 export type * from './redrive-types.ts'

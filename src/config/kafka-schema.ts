@@ -4,7 +4,14 @@
  */
 import Type, { type Static } from 'typebox'
 import { isTopicName } from '../kafka/names.ts'
-import { COMPRESSIONS, ORIGINAL, PROFILES, SASL_MECHANISMS, SECURITY_PROTOCOLS } from '../kafka/settings.ts'
+import {
+  COMPRESSIONS,
+  type KafkaService,
+  ORIGINAL,
+  PROFILES,
+  SASL_MECHANISMS,
+  SECURITY_PROTOCOLS,
+} from '../kafka/settings.ts'
 import { isServer } from './kafka-connection-rules.ts'
 import { type Fixed, oneOf, section } from './kinds.ts'
 
@@ -157,3 +164,28 @@ const ConnectionSchema = section(CONNECTION_KEYS)
 
 /** How brokers are reached, as it is given. */
 export type ConnectionSection = Fixed<Static<typeof ConnectionSchema>>
+
+type ShortForm = Extract<ServiceEntry, readonly unknown[]>
+
+/** Whether a service is given as `[dlq_topic, retry_topic]`. */
+export const isShort = (entry: ServiceEntry): entry is ShortForm => Array.isArray(entry)
+
+/** The listed services, in the order of the section. */
+export const servicesOf = ({ services }: KafkaSection): readonly KafkaService[] =>
+  Object.entries(services ?? {}).map(([name, entry]) => serviceOf(name, entry))
+
+function serviceOf(name: string, entry: ServiceEntry): KafkaService {
+  const given = isShort(entry) ? { dlq_topic: entry[0], retry_topic: entry[1] } : entry
+  const {
+    dlq_topic: dlqTopic,
+    // hexkit 5 and later read from there; 4.x has to be told.
+    retry_topic: retryTopic = `retry-${name}`,
+    profile = 'hexkit',
+    aliases = [],
+    original_topics: originalTopics = [],
+    types = [],
+    strip_headers: stripHeaders = [],
+    key_format: keyFormat = 'plain',
+  }: Exclude<ServiceEntry, ShortForm> = given
+  return { name, dlqTopic, retryTopic, profile, aliases, originalTopics, types, stripHeaders, keyFormat }
+}

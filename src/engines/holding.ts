@@ -1,4 +1,4 @@
-/** A message that an engine holds: leased, being handled, not settled yet. */
+/** A message that an engine holds: leased, being handled, not settled yet; and what can end its run beside the handler. */
 import type { Instant } from '../core/clock.ts'
 import type { LeasedItem } from '../queues/queue.ts'
 
@@ -16,4 +16,19 @@ export class Holding {
     this.partition = partition
     this.leaseDeadline = item.leaseDeadline
   }
+}
+
+/** A handler did not return in time. It is left to itself, and what it still returns is ignored. */
+export class HandlerTimedOut extends Error {
+  override readonly name = 'HandlerTimedOut'
+}
+
+/** The message is no longer this worker's: its lease ended and somebody else may have it. */
+export class LeaseLost extends Error {
+  override readonly name = 'LeaseLost'
+}
+
+/** The engine was stopped while the handler ran. */
+export class EngineStopped extends Error {
+  override readonly name = 'EngineStopped'
 }

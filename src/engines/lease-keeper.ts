@@ -6,8 +6,8 @@
 import { type Alarm, type Clock, type Instant, later } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { LeaseLost } from './failure.ts'
 import type { Holding } from './holding.ts'
+import { LeaseLost } from './holding.ts'
 
 export interface KeeperOptions {
   readonly clock: Clock

@@ -2,8 +2,7 @@
 import { commandGroup, SERVER_HELP } from '../office.ts'
 import { discardCommand, restoreCommand, retryCommand } from './act.ts'
 import { expireCommand } from './expire.ts'
-import { exportCommand } from './export.ts'
-import { importCommand } from './import.ts'
+import { exportCommand, importCommand } from './files.ts'
 import { listCommand } from './list.ts'
 import { showCommand } from './show.ts'
 

@@ -10,9 +10,8 @@ import { waitMsOf } from '../redrive/start.ts'
 import type { Style } from '../style.ts'
 import { type Field, fieldLines, indented } from '../table.ts'
 import { printable } from '../terminal.ts'
-import type { ActFlags } from './act-on-many.ts'
-import { diffLines } from './payload-diff.ts'
-import { payloadText, sizeText } from './payload-text.ts'
+import type { ActFlags } from './act.ts'
+import { diffLines, payloadText, sizeText } from './payload-text.ts'
 import { letterNamed } from './which.ts'
 
 /** Sends a letter back, or with `--dry-run` shows what would be sent. */

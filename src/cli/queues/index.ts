@@ -1,7 +1,14 @@
 /** `bartleby queues …`: everything that can be done with queues of a running server. */
 import { commandGroup, SERVER_HELP } from '../office.ts'
-import { clearCommand, peekCommand, statsCommand } from './contents.ts'
-import { completeCommand, leaseCommand, produceCommand, retryCommand } from './items.ts'
+import {
+  clearCommand,
+  completeCommand,
+  leaseCommand,
+  peekCommand,
+  produceCommand,
+  retryCommand,
+  statsCommand,
+} from './items.ts'
 import { createCommand, deleteCommand, infoCommand, listCommand, updateCommand } from './settings.ts'
 
 export const queuesCommand = commandGroup(

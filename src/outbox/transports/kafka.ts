@@ -6,7 +6,6 @@
  * of each. The tenant is no part of it: other producers of the same topic, who know nothing of tenants, then find the same partition for
  * the same key. A message without an ordering key has its idempotency key there, which spreads them evenly.
  */
-
 import type { Producer } from '@platformatic/kafka'
 import { ConfigError } from '../../config/config-error.ts'
 import { isServer, problemsOfConnection } from '../../config/kafka-connection-rules.ts'

@@ -1,5 +1,4 @@
 /** Inserting rows: what both databases promise and need, and how each does it. Statements are bounded, so that memory is too. */
-
 import { listFor } from '../../db/database.ts'
 import type { AdapterRow } from '../adapters/adapter.ts'
 import type { Layout, RunSql } from '../layout.ts'

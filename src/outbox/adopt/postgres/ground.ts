@@ -6,8 +6,13 @@ import { type Filling, fillingOf, fillStep, lackingOf, newKeyOf } from '../fill.
 import { type Ground, type Step, scriptStep } from '../plan.ts'
 import type { AdoptSettings, Findings } from '../report.ts'
 import { addedColumns, addingColumns, type Target } from '../target.ts'
-import { readFacts, refuseForeignNamesakes, type TableFacts } from './catalog.ts'
-import { indexSteps, noteMissingIdIndex } from './indexes.ts'
+import {
+  indexSteps,
+  noteMissingIdIndex,
+  readFacts,
+  refuseForeignNamesakes,
+  type TableFacts,
+} from './indexes.ts'
 import { AdoptSession, brief } from './session.ts'
 
 /** Opens a PostgreSQL database to adopt a table in it. */
