@@ -13,20 +13,17 @@ import {
   SECURITY_PROTOCOLS,
 } from '../kafka/settings.ts'
 import { isServer } from './kafka-connection-rules.ts'
-import { type Fixed, oneOf, section } from './kinds.ts'
+import { type Fixed, oneOf, section, wholeNumber } from './kinds.ts'
 
 const HOUR_MS = 3_600_000
 const MOST_BYTES = 2_147_483_647
 
-const whole = (minimum: number, maximum: number) =>
-  Type.Optional(
-    Type.Integer({ minimum, maximum, description: `a whole number from ${minimum} to ${maximum}` }),
-  )
+const whole = (minimum: number, maximum: number) => Type.Optional(wholeNumber(minimum, maximum))
 const yesOrNo = () => Type.Optional(Type.Boolean({ description: 'true or false' }))
 const among = <const Values extends readonly string[]>(values: Values) => Type.Optional(oneOf(values))
 
 const TOPIC_FORM = "1 to 249 letters, digits, '.', '_' or '-'"
-const topic = () => Type.Refine(Type.String({ description: TOPIC_FORM }), isTopicName)
+export const topic = () => Type.Refine(Type.String({ description: TOPIC_FORM }), isTopicName)
 
 /** What Kafka and headers carry as a name of somebody; Kafka itself allows any text. */
 const name = () =>
@@ -77,7 +74,7 @@ const retryTopic = () =>
 const ServiceSchema = Type.Union(
   [
     Type.Tuple([topic(), retryTopic()]),
-    Type.Object(
+    section(
       {
         dlq_topic: topic(),
         retry_topic: Type.Optional(retryTopic()),
@@ -94,7 +91,7 @@ const ServiceSchema = Type.Union(
         ),
         key_format: among(['plain', 'uber']),
       },
-      { additionalProperties: false, description: SERVICE_FORM },
+      SERVICE_FORM,
     ),
   ],
   { description: SERVICE_FORM },
@@ -108,18 +105,18 @@ const matching = () =>
 const MODULE = /^(?![A-Za-z][A-Za-z\d+.-]+:)[^\0]*[^\0/\\]\.(?:js|mjs|cjs|ts)$/
 const MODULE_FORM = 'the path of a .js, .mjs, .cjs or .ts file, relative to the configuration file; no URL'
 
-const ProcessorSchema = Type.Object(
+const ProcessorSchema = section(
   {
     match: Type.Optional(
-      Type.Object(
+      section(
         { service: matching(), topic: matching(), type: matching() },
-        { additionalProperties: false, description: 'a mapping with service, topic and type' },
+        'a mapping with service, topic and type',
       ),
     ),
     module: Type.String({ pattern: MODULE, description: MODULE_FORM }),
     export: Type.Optional(Type.String({ minLength: 1, description: 'the name of an export' })),
   },
-  { additionalProperties: false, description: 'a mapping with module, match and export' },
+  'a mapping with module, match and export',
 )
 
 export const KafkaSchema = section({
