@@ -9,6 +9,7 @@ import { untilAborted } from '../outgoing/until-aborted.ts'
 import { type Backlog, healthOf, type Looked, lookAt, type OutboxHealth } from './health.ts'
 import type { MeterSnapshot } from './meter.ts'
 import type { OutboxHandle, OutboxHandles } from './outbox-handle.ts'
+import { snakeCase } from './table-names.ts'
 
 export interface OutboxReading {
   readonly outbox: string
@@ -88,41 +89,24 @@ export class OutboxReadings {
   }
 }
 
-/** Families with one number for each outbox: what they are called, where the number stands, and what it is. */
+/** Families with one number for each outbox, by what the number is called; and what it is. */
 const GAUGES = {
-  backlog: ['backlog', 'Messages that are still to be delivered.'],
-  failed_pending: ['failedPending', 'Messages still to be delivered that have failed before.'],
-  oldest_age_seconds: [
-    'oldestAgeSeconds',
-    'Age of the oldest message that is still to be delivered; 0 when there is none.',
-  ],
-  dead: ['dead', 'Messages that nobody tries to deliver any more.'],
-  throughput_per_second: [
-    'throughputPerSecond',
-    'Messages that this server delivered per second, over the latest window.',
-  ],
-  failure_ratio: [
-    'failureRatio',
-    'Share of the deliveries of this server that failed, over the latest window.',
-  ],
+  backlog: 'Messages that are still to be delivered.',
+  failedPending: 'Messages still to be delivered that have failed before.',
+  oldestAgeSeconds: 'Age of the oldest message that is still to be delivered; 0 when there is none.',
+  dead: 'Messages that nobody tries to deliver any more.',
+  throughputPerSecond: 'Messages that this server delivered per second, over the latest window.',
+  failureRatio: 'Share of the deliveries of this server that failed, over the latest window.',
 } as const satisfies Families
 
 const TOTALS = {
-  dispatched_total: ['dispatched', 'Messages that this server delivered, since it started.'],
-  failures_total: ['failures', 'Deliveries of this server that failed, since it started.'],
-  duplicates_total: [
-    'duplicates',
-    'Messages added with a key that was there already, since this server started.',
-  ],
-  conflicts_total: [
-    'conflicts',
-    'Duplicates with another payload than the message that stands, since this server started.',
-  ],
+  dispatched: 'Messages that this server delivered, since it started.',
+  failures: 'Deliveries of this server that failed, since it started.',
+  duplicates: 'Messages added with a key that was there already, since this server started.',
+  conflicts: 'Duplicates with another payload than the message that stands, since this server started.',
 } as const satisfies Families
 
-type Families = Readonly<
-  Record<string, readonly [number: Exclude<keyof Backlog | keyof MeterSnapshot, 'durations'>, help: string]>
->
+type Families = Readonly<Partial<Record<Exclude<keyof Backlog | keyof MeterSnapshot, 'durations'>, string>>>
 
 /**
  * The metrics of all outboxes in Prometheus' text format; nothing when there is no outbox. Totals and durations are those of the
@@ -145,13 +129,14 @@ export function outboxMetrics(readings: readonly OutboxReading[]): string {
 }
 
 const familiesOf = (families: Families, type: 'gauge' | 'counter', readings: readonly OutboxReading[]) =>
-  Object.entries(families).flatMap(([name, [number, help]]) => {
+  Object.entries(families).flatMap(([number, help]) => {
     const samples = readings.flatMap(({ outbox, looked, meter }): Sample[] => {
-      const numbers: Partial<Backlog> & MeterSnapshot = { ...meter, ...(looked.ok ? looked.backlog : {}) }
+      const numbers: Readonly<Record<string, unknown>> = { ...meter, ...(looked.ok ? looked.backlog : {}) }
       const value = numbers[number]
-      return value === undefined ? [] : [{ labels: { outbox }, value }]
+      return typeof value === 'number' ? [{ labels: { outbox }, value }] : []
     })
-    return family(`bartleby_outbox_${name}`, type, help, samples)
+    const name = `bartleby_outbox_${snakeCase(number)}${type === 'counter' ? '_total' : ''}`
+    return family(name, type, help, samples)
   })
 
 function histogram({ outbox, meter: { durations } }: OutboxReading): Sample[] {
