@@ -113,6 +113,16 @@ export const table = (headings: readonly string[], rows: readonly (readonly (str
     undefined,
   )
 
+/** The same by what each column has of a row. */
+export const tableOf = <Row>(
+  rows: readonly Row[],
+  columns: Readonly<Record<string, (row: Row) => string | number>>,
+): string =>
+  table(
+    Object.keys(columns),
+    rows.map((row) => Object.values(columns).map((cell) => cell(row))),
+  )
+
 /** A column of counts. */
 export const counted = <Row>(heading: string, of: (row: Row) => number): Column<Row> => ({
   heading,

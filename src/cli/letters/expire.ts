@@ -36,15 +36,12 @@ until then: bartleby letters restore --query status:expired. The command says un
       const { total, exact } = await totalOf(desk, { ...engine, status: 'Pending', toDate })
       const of = flags.engine === undefined ? '' : ` of engine '${printable(flags.engine)}'`
       const plan = `expire ${grouped(total)}${exact ? '' : ' or more'} pending letters${of}`
-      if (total === 0) return terminal.out(flags.json ? '{"expired":0}' : 'no pending letters are that old')
+      if (total === 0) return desk.printLine({ expired: 0 }, 'no pending letters are that old')
       const until = await restorableUntil(desk)
       await confirmCount(`${plan}; they can be restored until ${until}`, total, flags, terminal)
       const expired = await desk.letters.expireOlder({ olderThanDays, ...engine })
-      terminal.out(
-        flags.json
-          ? JSON.stringify({ expired })
-          : `${grouped(expired)} letters were expired; they can be restored until ${until}`,
-      )
+      const sentence = `${grouped(expired)} letters were expired; they can be restored until ${until}`
+      desk.printLine({ expired }, sentence)
     })
 
 /** So long letters are kept that expire now. */

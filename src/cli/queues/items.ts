@@ -16,7 +16,7 @@ import { formatTimestamp, parseTimestamp } from '../../core/timestamp.ts'
 import { reasonOf, usage } from '../exit.ts'
 import { confirmName, durationNs, given, wholeNumber } from '../flags.ts'
 import { type OfficeFlags, officeCommand, type TextFlags } from '../office.ts'
-import { table } from '../table.ts'
+import { tableOf } from '../table.ts'
 import { printable, readAll, type Terminal } from '../terminal.ts'
 
 type TimeFlags = TextFlags<'at' | 'in'>
@@ -89,18 +89,20 @@ export const leaseCommand = (terminal: Terminal): Command =>
     })
 
 function leaseTable({ queueName, partition, items }: LeasedBatch): string {
-  const rows = table(
-    ['ID', 'ATTEMPTS', 'LEASED UNTIL', 'KIND', 'REFERENCE', 'PAYLOAD'],
-    items.map((item) => [
-      item.id,
-      item.attempts,
-      item.leaseDeadline.toISOString(),
-      item.kind || '-',
-      item.reference || '-',
-      preview(item.payload),
-    ]),
-  )
+  const rows = tableOf(items, {
+    ID: ({ id }) => id,
+    ATTEMPTS: ({ attempts }) => attempts,
+    'LEASED UNTIL': ({ leaseDeadline }) => leaseDeadline.toISOString(),
+    ...CONTENT,
+  })
   return `${rows}\nwhen done: bartleby queues complete ${queueName} --partition ${partition} ID…`
+}
+
+/** What an item carries, in columns. */
+const CONTENT = {
+  KIND: ({ kind }: ItemContent) => kind || '-',
+  REFERENCE: ({ reference }: ItemContent) => reference || '-',
+  PAYLOAD: ({ payload }: ItemContent) => preview(payload),
 }
 
 export const completeCommand = (terminal: Terminal): Command =>
@@ -189,18 +191,15 @@ export const statsCommand = (terminal: Terminal): Command =>
   )
 
 function statsTable({ partitions, leaseWaiting, inFlight }: QueueStats): string {
-  const counts = table(
-    ['PARTITION', 'ITEMS', 'LEASED', 'SCHEDULED', 'AVERAGE AGE', 'LEASE LEFT', 'FAILURES'],
-    partitions.map((partition) => [
-      partition.partition,
-      partition.total,
-      partition.totalLeased,
-      partition.scheduled,
-      partition.averageAge,
-      partition.averageLeasedAge,
-      partition.failures,
-    ]),
-  )
+  const counts = tableOf(partitions, {
+    PARTITION: ({ partition }) => partition,
+    ITEMS: ({ total }) => total,
+    LEASED: ({ totalLeased }) => totalLeased,
+    SCHEDULED: ({ scheduled }) => scheduled,
+    'AVERAGE AGE': ({ averageAge }) => averageAge,
+    'LEASE LEFT': ({ averageLeasedAge }) => averageLeasedAge,
+    FAILURES: ({ failures }) => failures,
+  })
   return `${counts}\n${leaseWaiting} consumers waiting, ${inFlight} requests in flight`
 }
 
@@ -247,20 +246,14 @@ export const peekCommand = (terminal: Terminal): Command =>
       print(items.map(itemForJson), () => (items.length === 0 ? none : peekTable(items)))
     })
 
-function peekTable(items: readonly PeekedItem[]): string {
-  return table(
-    ['ID', 'ATTEMPTS', 'CREATED', 'DIED IN', 'KIND', 'REFERENCE', 'PAYLOAD'],
-    items.map((item) => [
-      item.id,
-      item.attempts,
-      item.createdAt.toISOString(),
-      item.death === null ? '-' : `${item.death.queueName} (${item.death.reason})`,
-      item.kind || '-',
-      item.reference || '-',
-      preview(item.payload),
-    ]),
-  )
-}
+const peekTable = (items: readonly PeekedItem[]): string =>
+  tableOf(items, {
+    ID: ({ id }) => id,
+    ATTEMPTS: ({ attempts }) => attempts,
+    CREATED: ({ createdAt }) => createdAt.toISOString(),
+    'DIED IN': ({ death }) => (death === null ? '-' : `${death.queueName} (${death.reason})`),
+    ...CONTENT,
+  })
 
 const PREVIEW_LENGTH = 60
 

@@ -5,7 +5,7 @@ import type { QueueOverview } from '../../client/source-types.ts'
 import { createWithDeadQueue } from '../../client/with-dead-queue.ts'
 import { confirmName, given, wholeNumber } from '../flags.ts'
 import { type Desk, listAll, type OfficeFlags, officeCommand, type TextFlags } from '../office.ts'
-import { table } from '../table.ts'
+import { table, tableOf } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { ageOf, nowMs } from '../words.ts'
 
@@ -160,39 +160,31 @@ function settingsOf(queueName: string, flags: SettingsFlags): QueueSettings {
 const show = async ({ queues, print }: Desk, queueName: string): Promise<void> =>
   print(await queues.info(queueName), queueCard)
 
-function queuesTable(queues: readonly Queue[]): string {
-  return table(
-    ['QUEUE', 'LEASE', 'EXPIRE', 'ATTEMPTS', 'DEAD QUEUE', 'PARTITIONS', 'REFERENCE'],
-    queues.map((queue) => [
-      queue.queueName,
-      queue.leaseTimeout,
-      queue.expireTimeout,
-      attemptsOf(queue),
-      queue.deadQueue || '-',
-      queue.requestedPartitions,
-      queue.reference || '-',
-    ]),
-  )
-}
+const queuesTable = (queues: readonly Queue[]): string =>
+  tableOf(queues, {
+    QUEUE: ({ queueName }) => queueName,
+    LEASE: ({ leaseTimeout }) => leaseTimeout,
+    EXPIRE: ({ expireTimeout }) => expireTimeout,
+    ATTEMPTS: attemptsOf,
+    'DEAD QUEUE': ({ deadQueue }) => deadQueue || '-',
+    PARTITIONS: ({ requestedPartitions }) => requestedPartitions,
+    REFERENCE: ({ reference }) => reference || '-',
+  })
 
 /** What lies in each queue. */
-function depthsTable(queues: readonly QueueOverview[], now: number): string {
-  return table(
-    ['QUEUE', 'READY', 'LEASED', 'SCHEDULED', 'HELD', 'DEAD', 'LETTERS', 'OLDEST', 'ATTEMPTS', 'DEAD QUEUE'],
-    queues.map((queue) => [
-      queue.name,
-      queue.ready,
-      queue.leased,
-      queue.scheduled,
-      queue.held,
-      queue.dead,
-      queue.letters,
-      ageOf(queue.oldestAtUtc, now),
-      attemptsOf(queue),
-      queue.deadQueue ?? (queue.onDeath === 'delete' ? '- (deleted)' : '-'),
-    ]),
-  )
-}
+const depthsTable = (queues: readonly QueueOverview[], now: number): string =>
+  tableOf(queues, {
+    QUEUE: ({ name }) => name,
+    READY: ({ ready }) => ready,
+    LEASED: ({ leased }) => leased,
+    SCHEDULED: ({ scheduled }) => scheduled,
+    HELD: ({ held }) => held,
+    DEAD: ({ dead }) => dead,
+    LETTERS: ({ letters }) => letters,
+    OLDEST: ({ oldestAtUtc }) => ageOf(oldestAtUtc, now),
+    ATTEMPTS: attemptsOf,
+    'DEAD QUEUE': ({ deadQueue, onDeath }) => deadQueue ?? (onDeath === 'delete' ? '- (deleted)' : '-'),
+  })
 
 function queueCard(queue: Queue): string {
   return table(
