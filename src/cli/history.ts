@@ -13,7 +13,7 @@ import {
   type TextFlags,
 } from './office.ts'
 import { type Style, statusIn } from './style.ts'
-import { type Column, type Field, fieldLines, indented } from './table.ts'
+import { type Column, type Field, fieldLines, indented, statusColumn } from './table.ts'
 import { printable, type Terminal } from './terminal.ts'
 import { secondsOf } from './words.ts'
 
@@ -48,11 +48,7 @@ const COLUMNS: readonly Column<HistoryItem>[] = [
   { heading: 'TIME', text: ({ createdAtUtc }) => secondsOf(createdAtUtc) },
   { heading: 'ENGINE', text: ({ engine }) => engine, most: 20 },
   { heading: 'OPERATION', text: ({ operation }) => operation, most: 24 },
-  {
-    heading: 'STATUS',
-    text: ({ status }) => status,
-    paint: ({ status }, text, style) => statusIn(style, status, text),
-  },
+  statusColumn,
   { heading: 'MS', text: ({ durationMs }) => String(durationMs), right: true },
   { heading: 'INSTANCE', text: ({ instanceId }) => instanceId, most: 30 },
   { heading: 'ROW KEY', text: ({ rowKey }) => rowKey },

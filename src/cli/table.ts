@@ -2,7 +2,7 @@
  * Rows in columns, and names with their values. Columns fit a width: each is as wide as its first rows need, one takes what is left.
  * Later rows keep to the same columns, so that a long list can be printed page by page.
  */
-import { PLAIN, type Style } from './style.ts'
+import { PLAIN, type Style, stateIn, statusIn } from './style.ts'
 import { printable } from './terminal.ts'
 import { cut, padEnd, padStart, widthOf } from './text-width.ts'
 import { grouped } from './words.ts'
@@ -128,6 +128,22 @@ export const counted = <Row>(heading: string, of: (row: Row) => number): Column<
   heading,
   text: (row) => grouped(of(row)),
   right: true,
+})
+
+/** A column of statuses of letters or of history, each in its colour. */
+export const statusColumn: Column<{ readonly status: string }> = {
+  heading: 'STATUS',
+  text: ({ status }) => status,
+  paint: ({ status }, text, style) => statusIn(style, status, text),
+}
+
+/** The same of states of runs and redrives. */
+export const stateColumn = <Row extends { readonly state: string }>(
+  text: (row: Row) => string = ({ state }) => state,
+): Column<Row> => ({
+  heading: 'STATE',
+  text,
+  paint: ({ state }, shown, style) => stateIn(style, state, shown),
 })
 
 export type Field = readonly [name: string, value: string | null]

@@ -95,7 +95,6 @@ export function healthBody(
   missing: readonly string[] = [],
 ) {
   const status = pass ? 'pass' : 'fail'
-  const check = { componentType: 'datastore', status, time }
   const troubles = kafka === null ? [] : publicTroubles(kafka)
   const unwell =
     pausedConsumers > 0 ||
@@ -106,22 +105,38 @@ export function healthBody(
     status: pass && unwell ? 'warn' : status,
     version: VERSION,
     checks: {
-      'queues:storage': [pass ? check : { ...check, output: 'storage check failed' }],
+      'queues:storage': [check('datastore', status, time, pass ? null : 'storage check failed')],
       ...Object.fromEntries(
         outboxes.map((reading) => [`outbox:${reading.outbox}`, [outboxCheck(reading, time)]]),
       ),
-      ...(pausedConsumers === 0 ? {} : { 'webhooks:deliveries': [pauseCheck(pausedConsumers, time)] }),
-      ...(missing.length === 0 ? {} : { 'store:schema': [schemaCheck(missing, time)] }),
-      ...(kafka === null ? {} : { 'kafka:intake': [intakeCheck(troubles, time)] }),
+      // Without their names, which are nobody's business who has no token.
+      ...(pausedConsumers > 0 && {
+        'webhooks:deliveries': [check('component', 'warn', time, pausedText(pausedConsumers))],
+      }),
+      ...(missing.length > 0 && { 'store:schema': [check('datastore', 'warn', time, missingText(missing))] }),
+      ...(kafka !== null && {
+        'kafka:intake': [check('component', unwellIf(troubles), time, troubles.join('; ') || null)],
+      }),
     },
   }
 }
 
+const check = (componentType: string, status: string, time: string, output: string | null) => ({
+  componentType,
+  status,
+  time,
+  ...(output === null ? {} : { output }),
+})
+
+const unwellIf = (troubles: readonly string[]): string => (troubles.length === 0 ? 'pass' : 'warn')
+
+const missingText = (missing: readonly string[]): string =>
+  `missing: ${missing.join(', ')}; \`bartleby migrate --repair\` makes what is missing`
+
 function outboxCheck({ looked, health: { status, reasons } }: OutboxReading, time: string) {
-  const check = { componentType: 'component', status: CHECK_STATUS[status], time }
-  if (status === 'ok') return check
   // Everybody may read this: what a database said about its failure is for those with a token.
-  return { ...check, output: looked.ok ? reasons.join('; ') : looked.trouble.what }
+  const output = looked.ok ? reasons.join('; ') : looked.trouble.what
+  return check('component', CHECK_STATUS[status], time, status === 'ok' ? null : output)
 }
 
 /** The body of `/health/ready`. What does not work while requests can be served is named, and does not fail the server. */
@@ -139,26 +154,6 @@ export function readyBody(
     ...(degraded.length > 0 ? { degraded } : {}),
   }
 }
-
-const schemaCheck = (missing: readonly string[], time: string) => ({
-  componentType: 'datastore',
-  status: 'warn',
-  time,
-  output: `missing: ${missing.join(', ')}; \`bartleby migrate --repair\` makes what is missing`,
-})
-
-function intakeCheck(troubles: readonly string[], time: string) {
-  const check = { componentType: 'component', status: troubles.length === 0 ? 'pass' : 'warn', time }
-  return troubles.length === 0 ? check : { ...check, output: troubles.join('; ') }
-}
-
-/** Without their names, which are nobody's business who has no token. */
-const pauseCheck = (paused: number, time: string) => ({
-  componentType: 'component',
-  status: 'warn',
-  time,
-  output: pausedText(paused),
-})
 
 /** Why deliveries of webhooks are worth a look. */
 const pausedText = (paused: number): string =>
@@ -179,13 +174,8 @@ async function within<T, Otherwise>(
   }
 }
 
-/** Who is asked. */
-export interface HealthWitnesses {
-  /** The outboxes that are configured, after so many milliseconds at the latest. */
-  readonly outboxes: (options: { readonly patienceMs: number }) => Promise<readonly OutboxReading[]>
-  /** How many consumers of webhooks are paused, because all deliveries to them failed. */
-  readonly pausedConsumers: () => Promise<number>
-  /** How intake of dead events stands; null where there is none. */
+/** Who is asked; of Kafka null where there is no intake. */
+export interface HealthWitnesses extends Required<Pick<HealthOptions, 'outboxes' | 'pausedConsumers'>> {
   readonly kafka: (() => IntakeStanding) | null
 }
 
@@ -215,10 +205,7 @@ export const sourceHealth =
 
 const ok = (source: SourceName): SourceHealth => ({ source, health: 'ok', note: null })
 
-const HEALTH = { ok: 'ok', degraded: 'warn', unhealthy: 'fail' } as const satisfies Record<
-  HealthStatus,
-  SourceHealth['health']
->
+const HEALTH = { ...CHECK_STATUS, ok: 'ok' } as const satisfies Record<HealthStatus, SourceHealth['health']>
 
 function outboxHealth(readings: readonly OutboxReading[]): SourceHealth {
   if (readings.length === 0) return { source: 'outbox', health: 'off', note: 'no outbox is configured' }
