@@ -49,10 +49,7 @@ export function loadConfig(sources: ConfigSources): Config {
       { where: 'flag --host', settings: { host: flags.host } },
       { where: 'flag --port', settings: { port: numberOf(flags.port) } },
       { where: 'flag --store', settings: { store: flags.store } },
-      {
-        where: 'flag --unsupported-store',
-        settings: { unsupportedStore: flags.unsupportedStore },
-      },
+      { where: 'flag --unsupported-store', settings: { unsupportedStore: flags.unsupportedStore } },
     ]),
   )
   const testApi = testApiOf(env, problems)
@@ -78,22 +75,17 @@ export const configFileOf = ({ file, env, flags = {} }: ConfigSources): string |
   file ?? flags.config ?? textOf(env.BARTLEBY_CONFIG)
 
 function environmentSettings(env: NodeJS.ProcessEnv): Settings {
+  const variable = (name: string, settings: (text: string | undefined) => Settings) => ({
+    where: `environment ${name}`,
+    settings: settings(textOf(env[name])),
+  })
   return checked([
-    { where: 'environment BARTLEBY_HOST', settings: { host: textOf(env.BARTLEBY_HOST) } },
-    { where: 'environment BARTLEBY_PORT', settings: { port: numberOf(textOf(env.BARTLEBY_PORT)) } },
-    { where: 'environment BARTLEBY_STORE', settings: { store: textOf(env.BARTLEBY_STORE) } },
-    {
-      where: 'environment BARTLEBY_UNSUPPORTED_STORE',
-      settings: { unsupportedStore: yesOrNoOf(textOf(env.BARTLEBY_UNSUPPORTED_STORE)) },
-    },
-    {
-      where: 'environment BARTLEBY_POSTGRES_LISTEN_URL',
-      settings: nested('postgres', 'listenUrl', textOf(env.BARTLEBY_POSTGRES_LISTEN_URL)),
-    },
-    {
-      where: 'environment BARTLEBY_LOG_LEVEL',
-      settings: nested('log', 'level', textOf(env.BARTLEBY_LOG_LEVEL)),
-    },
+    variable('BARTLEBY_HOST', (host) => ({ host })),
+    variable('BARTLEBY_PORT', (text) => ({ port: numberOf(text) })),
+    variable('BARTLEBY_STORE', (store) => ({ store })),
+    variable('BARTLEBY_UNSUPPORTED_STORE', (text) => ({ unsupportedStore: yesOrNoOf(text) })),
+    variable('BARTLEBY_POSTGRES_LISTEN_URL', (url) => nested('postgres', 'listenUrl', url)),
+    variable('BARTLEBY_LOG_LEVEL', (level) => nested('log', 'level', level)),
   ])
 }
 

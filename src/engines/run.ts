@@ -11,7 +11,7 @@ import type { Log } from '../core/log.ts'
 import { describeError, PermanentError } from '../core/thrown.ts'
 import type { LetterId } from '../letters/letter.ts'
 import type { FailedRun, Run } from '../queues/queue.ts'
-import { HandlerTimedOut, type Holding } from './holding.ts'
+import { HandlerTimedOut, type Holding } from './lease-keeper.ts'
 import { cleanInstanceId, correlationIdIn, outputBytes, PUBLISHER, readMessage } from './message.ts'
 import type { EngineTerms, RunContext } from './options.ts'
 

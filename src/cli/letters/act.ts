@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { LetterKey, LetterStatus } from '../../client/letter-types.ts'
 import { formatLetterQuery, type LetterParameters } from '../../core/letter-query.ts'
-import { CommandFailure, EXIT, usage } from '../exit.ts'
+import { failed, usage } from '../exit.ts'
 import { wholeNumber } from '../flags.ts'
 import { type Desk, officeCommand, type TextFlags } from '../office.ts'
 import { confirmPlan, makePlan } from '../redrive/plan.ts'
@@ -185,7 +185,7 @@ async function actOnMatching(
     const shown = { letters: PREVIEWED, width: terminal.screen?.columns }
     return print(plan, (_, style) => `${planText(plan, { ...shown, style })}\n\nnothing was changed`)
   }
-  if (plan.counts.planned === 0) throw new CommandFailure(EXIT.failed, printable(plan.sentence))
+  if (plan.counts.planned === 0) throw failed(printable(plan.sentence))
   await confirmPlan(plan, flags, terminal)
   await seeThrough(desk, await redrives.start(plan.id), waitMs)
 }

@@ -8,7 +8,7 @@ import { payloadFields } from '../../client/bytes.ts'
 import { writeAnswered } from '../../client/envelope.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { CaptureRequest, LetterDetail, LetterKey } from '../../client/letter-types.ts'
-import { CommandFailure, EXIT, reasonOf, usage } from '../exit.ts'
+import { failed, reasonOf, usage } from '../exit.ts'
 import { wholeNumber } from '../flags.ts'
 import { type Desk, type OfficeFlags, officeCommand, refusalText } from '../office.ts'
 import { showProgress } from '../progress.ts'
@@ -169,7 +169,7 @@ async function importLetters(desk: Desk, file: string, { asEngine }: ImportFlags
   if (tally.refused > 0) {
     const more = tally.refused > refusals.length ? `\n  … and ${tally.refused - refusals.length} more` : ''
     const lines = refusals.map((each) => `\n  ${each}`).join('')
-    throw new CommandFailure(EXIT.failed, `${grouped(tally.refused)} were refused:${lines}${more}`)
+    throw failed(`${grouped(tally.refused)} were refused:${lines}${more}`)
   }
 }
 

@@ -91,7 +91,7 @@ async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatch
     to === 'log' ? null : posting(flags, terminal),
   ])
   const log = pino({ level: logLevel }, pino.destination(2))
-  const { logTransport } = await import('../../outbox/transports/log.ts')
+  const { logTransport } = await import('../../outbox/transport.ts')
   try {
     return createDispatcher({
       url: flags.url,

@@ -5,7 +5,7 @@ import { OfficeClientError } from '../../client/errors.ts'
 import type { RedriveDetail, RedriveItem, RedriveLetter } from '../../client/redrive-types.ts'
 import { sleep } from '../../client/waiting.ts'
 import { isOver, isSending } from '../../redrive/redrive.ts'
-import { CommandFailure, EXIT, reasonOf } from '../exit.ts'
+import { failed, reasonOf } from '../exit.ts'
 import { waitTimeoutMs } from '../flags.ts'
 import { type Desk, type OfficeFlags, officeCommand } from '../office.ts'
 import { styleOf } from '../style.ts'
@@ -91,8 +91,7 @@ ${ENDS}`,
         const waitMs = waitMsOf(flags)
         const redrive = await desk.redrives.read(id)
         if (redrive.state === 'planned' || redrive.state === 'planning') {
-          throw new CommandFailure(
-            EXIT.failed,
+          throw failed(
             `it was not started; start it with: bartleby redrive start ${redrive.id} --watch${desk.place}`,
           )
         }
@@ -124,15 +123,14 @@ export async function seeThrough(desk: Desk, started: RedriveDetail, waitMs: num
   print(redrive, accountOf)
   const { id, state } = redrive
   if (left) {
-    throw new CommandFailure(
-      EXIT.failed,
+    throw failed(
       `left before its end; ${goesOn}. Look again with: bartleby redrive watch ${id}${place}\n  end it with: bartleby redrive cancel ${id}${place}`,
     )
   }
   const failure = await failureOf(desk, redrive, waitMs !== null)
   if (failure === null) return
   const next = state === 'paused' ? `; go on with: bartleby redrive resume ${id}${place}` : ''
-  throw new CommandFailure(EXIT.failed, `${failure}${next}`)
+  throw failed(`${failure}${next}`)
 }
 
 const SHOWN_FAILURES = 5

@@ -2,8 +2,8 @@
 import type { RedriveCounts, RedriveItem } from '../../client/redrive-types.ts'
 import { isOver, isSending, type RedriveAction } from '../../redrive/redrive.ts'
 import { type Style, stateIn } from '../style.ts'
+import { wrapped } from '../table.ts'
 import { printable } from '../terminal.ts'
-import { wrapped } from '../text-width.ts'
 import { durationText, grouped, lettersText, rateText, timesText } from '../words.ts'
 
 const MOST_CELLS = 60

@@ -5,7 +5,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { columnsOf, type Layout, newKeyOf, type RunSql } from '../layout.ts'
-import type { Step } from './plan.ts'
+import type { Step } from './report.ts'
 import { AdoptionBlocked, type AdoptSettings, type Findings } from './report.ts'
 
 /** A row that has to be filled. */

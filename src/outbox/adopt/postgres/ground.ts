@@ -3,8 +3,8 @@ import { columnsOf, type Layout, newKeyOf } from '../../layout.ts'
 import { indexesOf, outboxSchema, sideTablesOf } from '../../schema.ts'
 import { quote, type TableName } from '../../table-names.ts'
 import { type Filling, fillingOf, fillStep, lackingOf } from '../fill.ts'
-import { type Ground, type Step, scriptStep } from '../plan.ts'
 import type { AdoptSettings, Findings } from '../report.ts'
+import { type Ground, type Step, scriptStep } from '../report.ts'
 import { addedColumns, addingColumns, type Target } from '../target.ts'
 import {
   indexSteps,

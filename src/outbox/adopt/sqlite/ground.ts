@@ -11,8 +11,14 @@ import { indexesOf, indexStatement, keyTriggerOf, outboxSchema, sideTablesOf } f
 import { quote, type TableNames } from '../../table-names.ts'
 import { rekeyStep } from '../duplicates.ts'
 import { type Filling, fillingOf, fillStep, lackingOf } from '../fill.ts'
-import { type Ground, type Step, scriptStep } from '../plan.ts'
-import { type AdoptSettings, type Findings, patiently } from '../report.ts'
+import {
+  type AdoptSettings,
+  type Findings,
+  type Ground,
+  patiently,
+  type Step,
+  scriptStep,
+} from '../report.ts'
 import { addedColumns, addingColumns, noIdIndex, type Target } from '../target.ts'
 
 /** Opens an SQLite file to adopt a table in it. */
