@@ -12,9 +12,8 @@ import {
   SERVER_HELP,
   type TextFlags,
 } from './office.ts'
-import { type Style, statusIn } from './style.ts'
 import { type Column, type Field, fieldLines, indented, statusColumn } from './table.ts'
-import { printable, type Terminal } from './terminal.ts'
+import { printable, type Style, statusIn, type Terminal } from './terminal.ts'
 import { secondsOf } from './words.ts'
 
 type Filter = 'engine' | 'instanceId' | 'status' | 'operation' | 'fromDate' | 'toDate' | 'correlationId'

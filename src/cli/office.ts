@@ -16,9 +16,8 @@ import {
 import { type Endpoint, endpointOf } from '../client/transport.ts'
 import { withoutPassword } from '../config/config-error.ts'
 import { CommandFailure, EXIT, EXIT_HELP, usage } from './exit.ts'
-import { type Style, styleOf } from './style.ts'
 import { type Column, columnsText } from './table.ts'
-import { printable, type Terminal } from './terminal.ts'
+import { printable, type Style, styleOf, type Terminal } from './terminal.ts'
 
 export const DEFAULT_URL = 'http://127.0.0.1:1853'
 

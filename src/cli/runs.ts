@@ -11,9 +11,8 @@ import {
   officeCommand,
   SERVER_HELP,
 } from './office.ts'
-import { type Style, stateIn } from './style.ts'
 import { type Column, counted, type Field, fieldLines, stateColumn } from './table.ts'
-import { printable, type Terminal } from './terminal.ts'
+import { printable, type Style, stateIn, type Terminal } from './terminal.ts'
 import { ageOf, grouped, nowMs, secondsOf } from './words.ts'
 
 interface ListFlags extends OfficeFlags {

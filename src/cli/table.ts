@@ -2,8 +2,7 @@
  * Rows in columns, and names with their values. Columns fit a width: each is as wide as its first rows need, one takes what is left.
  * Later rows keep to the same columns, so that a long list can be printed page by page.
  */
-import { PLAIN, type Style, stateIn, statusIn } from './style.ts'
-import { printable } from './terminal.ts'
+import { PLAIN, printable, type Style, stateIn, statusIn } from './terminal.ts'
 import { grouped } from './words.ts'
 
 export interface Column<Row> {

@@ -1,7 +1,7 @@
 /** Payloads for people: text as lines, JSON indented, anything else as hexadecimal. Nothing in it can command the terminal. */
 import { textOf } from '../../client/bytes.ts'
 import { indentJson } from '../../core/json/indent.ts'
-import type { Style } from '../style.ts'
+import type { Style } from '../terminal.ts'
 import { printable } from '../terminal.ts'
 import { grouped } from '../words.ts'
 

@@ -5,9 +5,9 @@ import type { RunningDispatcher } from '../../outbox/create-dispatcher.ts'
 import type { Transport } from '../../outbox/transport.ts'
 import { EXIT, failureOf } from '../exit.ts'
 import { given } from '../flags.ts'
-import { listenForStop } from '../stop-signal.ts'
 import { applicationDatabase } from '../store.ts'
 import type { Terminal } from '../terminal.ts'
+import { listenForStop } from '../terminal.ts'
 import { numberOf, pair, type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
 
 interface Flags extends TableFlags {

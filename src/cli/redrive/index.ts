@@ -1,7 +1,7 @@
 /** `bartleby redrive …`: acts on many letters, planned first, then carried out by the server under control. */
 import type { Command } from 'commander'
 import { pathTo } from '../../client/envelope.ts'
-import type { RedriveItem, RedriveLetter } from '../../client/redrive-types.ts'
+import type { RedriveItem, RedriveLetter } from '../../client/redrives.ts'
 import { MEMBER_OUTCOMES, REDRIVE_STATES } from '../../redrive/redrive.ts'
 import { usage } from '../exit.ts'
 import { wholeNumber } from '../flags.ts'

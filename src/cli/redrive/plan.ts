@@ -1,7 +1,7 @@
 /** `bartleby redrive plan`: what would be done to which letters; with `--start` it is done at once. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
-import type { RedriveDetail, RedrivePlanRequest } from '../../client/redrive-types.ts'
+import type { RedriveDetail, RedrivePlanRequest } from '../../client/redrives.ts'
 import { CommandFailure, EXIT, failed, usage } from '../exit.ts'
 import { confirmCount, wholeNumber } from '../flags.ts'
 import { QUERY_HELP } from '../letters/which.ts'

@@ -4,7 +4,7 @@ import { type ServerHere, startServer } from '../../../test/harness/server.ts'
 import { type FreshStore, freshSqlite } from '../../../test/harness/stores.ts'
 import { bartleby, type World } from '../../../test/harness/terminal-double.ts'
 import { QueueClient } from '../../client/index.ts'
-import type { RedriveDetail } from '../../client/redrive-types.ts'
+import type { RedriveDetail } from '../../client/redrives.ts'
 
 let server: ServerHere
 let queues: QueueClient

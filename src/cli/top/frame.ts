@@ -3,8 +3,8 @@ import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/lett
 import type { QueueOverview } from '../../client/source-types.ts'
 import { letterColumns } from '../letters/list.ts'
 import { groupColumns } from '../signatures.ts'
-import type { Style } from '../style.ts'
 import { type Column, columnsText, counted, cut, widthOf } from '../table.ts'
+import type { Style } from '../terminal.ts'
 import { printable } from '../terminal.ts'
 import { ageOf, grouped } from '../words.ts'
 
