@@ -10,7 +10,7 @@ import { describeCall, INTEGER, objectOf, TEXT, TIME } from '../http/describe-ap
 import type { Ledger } from '../letters/ledger.ts'
 import type { Office } from '../office.ts'
 import { queueOverviewRoutes } from '../queues/overview-routes.ts'
-import { verifyRoutes } from './verify-run.ts'
+import { verifyRoutes } from './verify-routes.ts'
 import { VERSION } from './version.ts'
 
 export interface OperatorRoutesOptions extends ApiScope {

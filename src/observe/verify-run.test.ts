@@ -7,7 +7,8 @@ import { stores } from '../../test/harness/stores.ts'
 import { silentLog } from '../core/log.ts'
 import { StoreUnavailable, sql } from '../db/database.ts'
 import { gate } from '../http/gate.ts'
-import { VerifyRun, verifyRoutes } from './verify-run.ts'
+import { verifyRoutes } from './verify-routes.ts'
+import { VerifyRun } from './verify-run.ts'
 
 const token = (name: string, role: 'operator' | 'admin') => ({
   name,

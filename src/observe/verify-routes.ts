@@ -1,0 +1,82 @@
+/** Verify on the office API: `GET` tells how the last run stands, `POST` starts one. */
+import type { FastifyInstance } from 'fastify'
+import type { Instant } from '../core/clock.ts'
+import { formatMicros } from '../core/timestamp.ts'
+import { type ApiCall, type ApiScope, serveApi } from '../http/api-routes.ts'
+import {
+  type ApiDescription,
+  describeCall,
+  INTEGER,
+  objectOf,
+  TEXT,
+  TEXT_OR_NULL,
+  TIME_OR_NULL,
+} from '../http/describe-api.ts'
+import type { VerifyRun, VerifyStanding } from './verify-run.ts'
+
+export interface VerifyRoutesOptions extends ApiScope {
+  readonly verifyRun: Pick<VerifyRun, 'look' | 'start'>
+}
+
+const STATES: readonly VerifyStanding['state'][] = ['never', 'running', 'done', 'failed']
+
+const STANDING = objectOf({
+  state: { type: 'string', enum: STATES },
+  startedAtUtc: TIME_OR_NULL,
+  finishedAtUtc: TIME_OR_NULL,
+  progress: {
+    ...objectOf({ label: TEXT, done: INTEGER, expected: INTEGER }),
+    type: ['object', 'null'],
+    description: 'Rows looked at, while it runs',
+  },
+  error: { ...TEXT_OR_NULL, description: 'Why the store could not be checked' },
+  checks: {
+    type: 'array',
+    description: 'Every promise of the store, once all of them are checked',
+    items: objectOf({
+      id: TEXT,
+      title: TEXT,
+      holds: { type: 'boolean' },
+      findings: INTEGER,
+      samples: { type: 'array', items: TEXT, maxItems: 5 },
+    }),
+  },
+})
+
+/** Adds the calls to a server. */
+export async function verifyRoutes(app: FastifyInstance, options: VerifyRoutesOptions): Promise<void> {
+  const { verifyRun } = options
+  const call = (
+    { method, role }: Pick<ApiCall, 'method' | 'role'>,
+    { operationId, summary }: Pick<ApiDescription, 'operationId' | 'summary'>,
+    act: () => void,
+  ): ApiCall => ({
+    method,
+    path: '/api/verify',
+    role,
+    schema: describeCall({ operationId, tag: 'settings', summary, role, data: STANDING }),
+    answer: async () => {
+      act()
+      return { status: 200, data: standingOnWire(verifyRun.look()) }
+    },
+  })
+  const get = 'The check of the promises of the store that runs on this server, or the last that did'
+  const start = 'Starts to check the promises of the store, unless this server does so already. Reads only'
+  serveApi(app, options, [
+    call({ method: 'GET', role: 'viewer' }, { operationId: 'verify.get', summary: get }, () => {}),
+    call({ method: 'POST', role: 'admin' }, { operationId: 'verify.start', summary: start }, () =>
+      verifyRun.start(),
+    ),
+  ])
+}
+
+const standingOnWire = ({ startedAt, finishedAt, ...standing }: VerifyStanding) => ({
+  state: standing.state,
+  startedAtUtc: timeOrNull(startedAt),
+  finishedAtUtc: timeOrNull(finishedAt),
+  progress: standing.progress,
+  error: standing.error,
+  checks: standing.checks,
+})
+
+const timeOrNull = (at: Instant | null): string | null => (at === null ? null : formatMicros(at))
