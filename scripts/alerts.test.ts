@@ -7,7 +7,7 @@ import { SystemClock } from '../src/core/system-clock.ts'
 import { KafkaCounters } from '../src/kafka/counters.ts'
 import { KafkaMetrics } from '../src/kafka/metrics.ts'
 import { OutboxMeter } from '../src/outbox/meter.ts'
-import { outboxMetrics } from '../src/outbox/metrics.ts'
+import { outboxMetrics } from '../src/outbox/readings.ts'
 import { type ServerHere, startServer } from '../test/harness/server.ts'
 
 const read = (name: string): string =>

@@ -25,6 +25,9 @@ export class CommandFailure extends Error {
 /** Ends a command because it was not asked for what can be done. */
 export const usage = (message: string): CommandFailure => new CommandFailure(EXIT.usage, message)
 
+/** Ends a command because what it was asked for did not come about. */
+export const failed = (message: string): CommandFailure => new CommandFailure(EXIT.failed, message)
+
 /** One line that says what went wrong. Connection errors of several addresses come with an empty message. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError } from 'commander'
 import { parseGoDuration } from '../core/duration.ts'
-import { CommandFailure, EXIT, reasonOf, usage } from './exit.ts'
+import { failed, reasonOf, usage } from './exit.ts'
 import { readAll, type Terminal } from './terminal.ts'
 
 /** A whole number given as a flag; undefined when it was not given. */
@@ -80,7 +80,7 @@ async function insist(
 ): Promise<void> {
   if (!terminal.stdin.isTTY) throw usage(`this will ${deed}; add --yes to go on`)
   const answer = await terminal.ask(`This will ${deed}. Type the ${what} to go on: `)
-  if (!isMeant(answer)) throw new CommandFailure(EXIT.failed, 'nothing was changed')
+  if (!isMeant(answer)) throw failed('nothing was changed')
 }
 
 /** Those of them that were given. */

@@ -1,7 +1,7 @@
 /** `bartleby history`: operations of engines and acts on letters. */
 import type { Command } from 'commander'
 import { bytesOf, type TextEncoding } from '../client/bytes.ts'
-import type { HistoryDetail, HistoryItem } from '../client/history-types.ts'
+import type { HistoryDetail, HistoryItem } from '../client/history.ts'
 import { wholeNumber } from './flags.ts'
 import { payloadText } from './letters/payload-text.ts'
 import {
@@ -12,9 +12,8 @@ import {
   SERVER_HELP,
   type TextFlags,
 } from './office.ts'
-import { type Style, statusIn } from './style.ts'
-import { type Column, type Field, fieldLines, indented } from './table.ts'
-import { printable, type Terminal } from './terminal.ts'
+import { type Column, type Field, fieldLines, indented, statusColumn } from './table.ts'
+import { printable, type Style, statusIn, type Terminal } from './terminal.ts'
 import { secondsOf } from './words.ts'
 
 type Filter = 'engine' | 'instanceId' | 'status' | 'operation' | 'fromDate' | 'toDate' | 'correlationId'
@@ -48,11 +47,7 @@ const COLUMNS: readonly Column<HistoryItem>[] = [
   { heading: 'TIME', text: ({ createdAtUtc }) => secondsOf(createdAtUtc) },
   { heading: 'ENGINE', text: ({ engine }) => engine, most: 20 },
   { heading: 'OPERATION', text: ({ operation }) => operation, most: 24 },
-  {
-    heading: 'STATUS',
-    text: ({ status }) => status,
-    paint: ({ status }, text, style) => statusIn(style, status, text),
-  },
+  statusColumn,
   { heading: 'MS', text: ({ durationMs }) => String(durationMs), right: true },
   { heading: 'INSTANCE', text: ({ instanceId }) => instanceId, most: 30 },
   { heading: 'ROW KEY', text: ({ rowKey }) => rowKey },

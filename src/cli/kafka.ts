@@ -5,7 +5,7 @@ import type { LetterCounts } from '../client/letter-types.ts'
 import type { ConfigFlags } from '../config/index.ts'
 import type { overviewOnWire, placeOnWire } from '../kafka/admin-view.ts'
 import type { KafkaCheck } from '../kafka/check.ts'
-import { CommandFailure, EXIT, usage } from './exit.ts'
+import { failed, usage } from './exit.ts'
 import { commandGroup, DEFAULT_URL, type OfficeFlags, officeCommand } from './office.ts'
 import { configOf } from './store.ts'
 import { table } from './table.ts'
@@ -49,11 +49,7 @@ async function checkBrokers(flags: ConfigFlags, json: boolean, terminal: Termina
   const checks = await checkKafka(settings)
   terminal.out(json ? JSON.stringify(checks, null, 2) : checks.map(lineOf).join('\n'))
   const missing = checks.filter(({ verdict }) => verdict === 'missing').length
-  if (missing > 0)
-    throw new CommandFailure(
-      EXIT.failed,
-      missing === 1 ? '1 thing is missing' : `${missing} things are missing`,
-    )
+  if (missing > 0) throw failed(missing === 1 ? '1 thing is missing' : `${missing} things are missing`)
 }
 
 const MARKS = { fine: '✓', missing: '✗', unknown: '?' } as const

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { bartleby } from '../../test/harness/terminal-double.ts'
 import { table } from './table.ts'
 import { printable } from './terminal.ts'
-import { bartleby } from './terminal-double.ts'
 
 interface Sent {
   readonly path: string

@@ -16,9 +16,8 @@ import {
 import { type Endpoint, endpointOf } from '../client/transport.ts'
 import { withoutPassword } from '../config/config-error.ts'
 import { CommandFailure, EXIT, EXIT_HELP, usage } from './exit.ts'
-import { type Style, styleOf } from './style.ts'
 import { type Column, columnsText } from './table.ts'
-import { printable, type Terminal } from './terminal.ts'
+import { printable, type Style, styleOf, type Terminal } from './terminal.ts'
 
 export const DEFAULT_URL = 'http://127.0.0.1:1853'
 
@@ -140,6 +139,8 @@ export interface Desk {
   readonly goesOn: string
   /** Prints the value as JSON where `--json` was given, else in words. */
   print<Value>(value: Value, inWords: (value: Value, style: Style) => string): void
+  /** The same in one line of JSON, or a sentence. */
+  printLine(value: unknown, sentence: string): void
   /** The same for a list, which is a table; `none` is said where it is empty. */
   printList<Row>(rows: readonly Row[], columns: readonly Column<Row>[], none: string): void
 }
@@ -209,6 +210,7 @@ function deskAt(
     redrives: new RedriveClient(connection),
     runs: new RunClient(connection),
     print,
+    printLine: (value, sentence) => terminal.out(json ? JSON.stringify(value) : sentence),
     printList: (rows, columns, none) =>
       print(rows, () =>
         rows.length === 0 ? none : columnsText(columns, rows, terminal.screen?.columns, style),

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { bartleby as here } from '../../test/harness/terminal-double.ts'
 import { QueueClient } from '../client/index.ts'
-import { bartleby as here } from './terminal-double.ts'
 
 // Starting a process takes seconds on a busy machine.
 const bin = fileURLToPath(new URL('../../bin/bartleby.js', import.meta.url))

@@ -1,8 +1,8 @@
 /** `bartleby runs` against a real server. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ServerHere, startServer } from '../../test/harness/server.ts'
+import { bartleby } from '../../test/harness/terminal-double.ts'
 import { LetterClient, type RunItem } from '../client/index.ts'
-import { bartleby } from './terminal-double.ts'
 
 let server: ServerHere
 beforeAll(async () => {

@@ -11,9 +11,8 @@ import {
   officeCommand,
   SERVER_HELP,
 } from './office.ts'
-import { type Style, stateIn } from './style.ts'
-import { type Column, counted, type Field, fieldLines } from './table.ts'
-import { printable, type Terminal } from './terminal.ts'
+import { type Column, counted, type Field, fieldLines, stateColumn } from './table.ts'
+import { printable, type Style, stateIn, type Terminal } from './terminal.ts'
 import { ageOf, grouped, nowMs, secondsOf } from './words.ts'
 
 interface ListFlags extends OfficeFlags {
@@ -90,11 +89,7 @@ function runText(run: RunItem, style: Style): string {
 const columnsAt = (now: number): readonly Column<RunItem>[] => [
   { heading: 'ID', text: ({ id }) => id },
   { heading: 'KIND', text: ({ kind }) => kind },
-  {
-    heading: 'STATE',
-    text: ({ state }) => state,
-    paint: ({ state }, text, style) => stateIn(style, state, text),
-  },
+  stateColumn(),
   counted('DONE', ({ counts }) => counts.done),
   {
     heading: 'LEFT',

@@ -6,9 +6,9 @@ import { Command } from 'commander'
 import type { Config, ConfigFlags, ConfigSources } from '../config/index.ts'
 import type { RunningServer } from '../http/serve.ts'
 import { CommandFailure, EXIT, EXIT_HELP, failureOf, isWrongOption, reasonOf } from './exit.ts'
-import { listenForStop } from './stop-signal.ts'
 import { UNSUPPORTED_STORE } from './store.ts'
 import type { Terminal } from './terminal.ts'
+import { listenForStop } from './terminal.ts'
 
 interface Flags extends ConfigFlags {
   readonly demo?: boolean

@@ -10,8 +10,8 @@ import {
   SERVER_HELP,
   type TextFlags,
 } from './office.ts'
-import type { Style } from './style.ts'
 import { type Column, counted, type Field, fieldLines, indented } from './table.ts'
+import type { Style } from './terminal.ts'
 import { printable, type Terminal } from './terminal.ts'
 import { ageOf, grouped, nowMs, secondsOf, sparkline } from './words.ts'
 

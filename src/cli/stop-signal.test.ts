@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { listenForStop } from './stop-signal.ts'
+import { listenForStop } from './terminal.ts'
 
 let signals: EventEmitter
 let exits: number[]

@@ -2,9 +2,7 @@
  * Rows in columns, and names with their values. Columns fit a width: each is as wide as its first rows need, one takes what is left.
  * Later rows keep to the same columns, so that a long list can be printed page by page.
  */
-import { PLAIN, type Style } from './style.ts'
-import { printable } from './terminal.ts'
-import { cut, padEnd, padStart, widthOf } from './text-width.ts'
+import { PLAIN, printable, type Style, stateIn, statusIn } from './terminal.ts'
 import { grouped } from './words.ts'
 
 export interface Column<Row> {
@@ -113,11 +111,37 @@ export const table = (headings: readonly string[], rows: readonly (readonly (str
     undefined,
   )
 
+/** The same by what each column has of a row. */
+export const tableOf = <Row>(
+  rows: readonly Row[],
+  columns: Readonly<Record<string, (row: Row) => string | number>>,
+): string =>
+  table(
+    Object.keys(columns),
+    rows.map((row) => Object.values(columns).map((cell) => cell(row))),
+  )
+
 /** A column of counts. */
 export const counted = <Row>(heading: string, of: (row: Row) => number): Column<Row> => ({
   heading,
   text: (row) => grouped(of(row)),
   right: true,
+})
+
+/** A column of statuses of letters or of history, each in its colour. */
+export const statusColumn: Column<{ readonly status: string }> = {
+  heading: 'STATUS',
+  text: ({ status }) => status,
+  paint: ({ status }, text, style) => statusIn(style, status, text),
+}
+
+/** The same of states of runs and redrives. */
+export const stateColumn = <Row extends { readonly state: string }>(
+  text: (row: Row) => string = ({ state }) => state,
+): Column<Row> => ({
+  heading: 'STATE',
+  text,
+  paint: ({ state }, shown, style) => stateIn(style, state, shown),
 })
 
 export type Field = readonly [name: string, value: string | null]
@@ -133,3 +157,59 @@ export const indented = (lines: readonly string[]): readonly string[] => lines.m
 /** Lines under a title, after a blank one; nothing where there are no lines. */
 export const section = (title: string, lines: readonly string[], style: Style): readonly string[] =>
   lines.length === 0 ? [] : ['', style.bold(title), ...indented(lines)]
+
+const SEGMENTER = new Intl.Segmenter('en', { granularity: 'grapheme' })
+
+/** East Asian scripts and symbols that terminals draw two columns wide; not complete, and near enough to line up. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u
+const ASCII = /^[\x20-\x7e]*$/
+
+/** The columns that a printable text takes. */
+export function widthOf(text: string): number {
+  if (ASCII.test(text)) return text.length
+  let width = 0
+  for (const { segment } of SEGMENTER.segment(text)) width += graphemeWidth(segment)
+  return width
+}
+
+const graphemeWidth = (grapheme: string): number => {
+  if (/^[\p{Mn}\p{Me}\p{Cf}]+$/u.test(grapheme)) return 0
+  return WIDE.test(grapheme) || grapheme.includes('\ufe0f') ? 2 : 1
+}
+
+/** The text, or its beginning and an ellipsis, in at most that many columns. */
+export function cut(text: string, columns: number): string {
+  if (ASCII.test(text)) return text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`
+  // Of a very long text only what could fit is measured.
+  const near = text.slice(0, columns * 16)
+  if (near.length === text.length && widthOf(text) <= columns) return text
+  let kept = ''
+  let width = 0
+  for (const { segment } of SEGMENTER.segment(near)) {
+    width += graphemeWidth(segment)
+    if (width > columns - 1) break
+    kept += segment
+  }
+  return `${kept}…`
+}
+
+/** The text with spaces after it, to that many columns. */
+export const padEnd = (text: string, columns: number): string =>
+  text + ' '.repeat(Math.max(0, columns - widthOf(text)))
+
+/** The text with spaces before it, to that many columns. */
+export const padStart = (text: string, columns: number): string =>
+  ' '.repeat(Math.max(0, columns - widthOf(text))) + text
+
+/** The text in lines of at most that many columns, broken between words; a word that is longer stands alone. */
+export function wrapped(text: string, columns: number): readonly string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last !== undefined && widthOf(last) + 1 + widthOf(word) <= columns)
+      lines.splice(-1, 1, `${last} ${word}`)
+    else lines.push(word)
+  }
+  return lines
+}

@@ -1,7 +1,8 @@
 /** What a command may touch of the world outside, so that tests can give it another one. */
+
+import type { EventEmitter } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import type { Readable } from 'node:stream'
-import { onStopSignal } from './stop-signal.ts'
 
 export interface Terminal {
   out(text: string): void
@@ -106,3 +107,114 @@ export const printable = (text: string): string =>
       (code.length <= 2 ? `\\x${code.padStart(2, '0')}` : `\\u${code.padStart(4, '0')}`)
     )
   })
+
+/**
+ * Makes a text look as its name says: on terminals only and never with NO_COLOR, so that what is piped or kept stays plain text.
+ */
+export interface Style {
+  readonly bold: (text: string) => string
+  readonly dim: (text: string) => string
+  readonly red: (text: string) => string
+  readonly green: (text: string) => string
+  readonly yellow: (text: string) => string
+  readonly cyan: (text: string) => string
+}
+
+const wrapped =
+  (start: number, end: number) =>
+  (text: string): string =>
+    text === '' ? '' : `\u001b[${start}m${text}\u001b[${end}m`
+
+const COLOURED: Style = {
+  bold: wrapped(1, 22),
+  dim: wrapped(2, 22),
+  red: wrapped(31, 39),
+  green: wrapped(32, 39),
+  yellow: wrapped(33, 39),
+  cyan: wrapped(36, 39),
+}
+
+const asIs = (text: string): string => text
+
+export const PLAIN: Style = { bold: asIs, dim: asIs, red: asIs, green: asIs, yellow: asIs, cyan: asIs }
+
+/** The style that stdout of this terminal can show. An empty NO_COLOR says nothing, as its convention has it. */
+export const styleOf = ({ screen, env }: Pick<Terminal, 'screen' | 'env'>): Style =>
+  screen !== undefined && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb' ? COLOURED : PLAIN
+
+/** A status in its colour. */
+export function statusIn(style: Style, status: string, text = status): string {
+  if (status === 'Pending' || status === 'Failed') return style.yellow(text)
+  return status === 'Expired' ? style.dim(text) : style.green(text)
+}
+
+/** The state of a run or of a redrive in its colour. */
+export function stateIn(style: Style, state: string, text = state): string {
+  if (state === 'done') return style.green(text)
+  if (state === 'failed' || state === 'stopped' || state === 'cancelled') return style.red(text)
+  return state === 'paused' ? style.yellow(text) : style.cyan(text)
+}
+
+/*
+ * SIGINT and SIGTERM: the first asks for a stop in good order, a second one ends the process at once, because
+ * an operator who asks twice means it. So does a stop that takes too long.
+ */
+
+/** After the first signal everything must have ended within this time. */
+const STOP_LIMIT_MS = 9_500
+
+/**
+ * What follows this closely is the same request: Ctrl-C reaches npm, its shell and the server alike, and npm
+ * passes its own signal on to the server as well.
+ */
+const SAME_REQUEST_MS = 500
+
+/** What a shell shows for a program that died of the signal. */
+const SIGNAL_EXIT = { SIGINT: 130, SIGTERM: 143 } as const
+
+type StopSignal = keyof typeof SIGNAL_EXIT
+
+const SIGNALS: readonly StopSignal[] = ['SIGINT', 'SIGTERM']
+
+const STOP_TOO_SLOW_EXIT = 1
+
+type Signals = Pick<EventEmitter, 'on' | 'off'>
+
+/** Calls `first` at the first signal; another one that is no copy of it ends the process. Gives what ends the listening. */
+export function onStopSignal(
+  first: () => void,
+  signals: Signals = process,
+  exit: (code: number) => void = process.exit,
+): () => void {
+  let firstAtMs: number | undefined
+  const listen = (signal: StopSignal) => {
+    const nowMs = performance.now()
+    if (firstAtMs === undefined) {
+      firstAtMs = nowMs
+      first()
+    } else if (nowMs - firstAtMs > SAME_REQUEST_MS) {
+      exit(SIGNAL_EXIT[signal])
+    }
+  }
+  for (const signal of SIGNALS) signals.on(signal, listen)
+  return () => {
+    for (const signal of SIGNALS) signals.off(signal, listen)
+  }
+}
+
+/**
+ * Resolves at the first signal. Listening begins at once, so that a signal while the server still starts is
+ * not lost, and never ends: a copy of the signal may arrive while the process is about to end.
+ */
+export function listenForStop(
+  signals: Signals = process,
+  exit: (code: number) => void = process.exit,
+): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const stop = () => {
+    setTimeout(() => exit(STOP_TOO_SLOW_EXIT), STOP_LIMIT_MS).unref()
+    resolve()
+  }
+  onStopSignal(stop, signals, exit)
+  return promise
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { cut, padEnd, padStart, widthOf, wrapped } from './text-width.ts'
+import { cut, padEnd, padStart, widthOf, wrapped } from './table.ts'
 
 describe('the width of a text', () => {
   it.each([

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { barePostgres } from '../../test/harness/stores.ts'
+import { bartleby } from '../../test/harness/terminal-double.ts'
 import { migrateStore } from '../office.ts'
-import { bartleby } from './terminal-double.ts'
 
 let folder: string
 let file: string

@@ -2,7 +2,7 @@
 import { Command } from 'commander'
 import type { ConfigFlags } from '../config/index.ts'
 import type { InvariantReport, VerifyReport } from '../verify/verify.ts'
-import { CommandFailure, EXIT } from './exit.ts'
+import { EXIT, failed } from './exit.ts'
 import { showProgress } from './progress.ts'
 import { onStore, UNSUPPORTED_STORE } from './store.ts'
 import { printable, type Terminal } from './terminal.ts'
@@ -68,7 +68,7 @@ async function verify(flags: ConfigFlags, json: boolean, terminal: Terminal): Pr
     }
   })
   terminal.out(json ? JSON.stringify(report, null, 2) : textOf(report))
-  if (!report.clean) throw new CommandFailure(EXIT.failed, summaryOf(report))
+  if (!report.clean) throw failed(summaryOf(report))
 }
 
 function textOf({ invariants }: VerifyReport): string {

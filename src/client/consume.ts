@@ -9,9 +9,8 @@
  */
 import type { QueueClient } from './client.ts'
 import { DeadLetterError, QueueClientError } from './errors.ts'
-import { givenError, LARGEST_FAILED_BATCH } from './given-error.ts'
 import { HeldItem, LeaseKeeper, type LeaseTerms } from './held.ts'
-import { Settler } from './settle.ts'
+import { givenError, LARGEST_FAILED_BATCH, Settler } from './settle.ts'
 import { durationMs } from './times.ts'
 import type { LeasedBatch, LeasedItem, RetryItem } from './types.ts'
 import { Bell, backoffMs, sleep, spread } from './waiting.ts'

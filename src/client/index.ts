@@ -16,11 +16,11 @@ export {
   type QueueErrorCode,
   type TransportCode,
 } from './errors.ts'
+export type * from './history.ts'
 export { HistoryClient } from './history.ts'
-export type * from './history-types.ts'
 export type * from './letter-types.ts'
 export { LetterClient } from './letters.ts'
-export type * from './redrive-types.ts'
+export type * from './redrives.ts'
 export { RedriveClient } from './redrives.ts'
 export { RunClient, type RunItem, type RunListRequest, type RunState } from './runs.ts'
 export type { Time } from './times.ts'

@@ -4,7 +4,7 @@
  */
 import type { TextEncoding } from './bytes.ts'
 import type { PageRequest } from './envelope.ts'
-import type { HistoryStatus } from './history-types.ts'
+import type { HistoryStatus } from './history.ts'
 import type { Time } from './times.ts'
 
 export type LetterStatus = 'Pending' | 'Resolved' | 'Expired'

@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { addToken } from './add-token.ts'
 import { ConfigError } from './config-error.ts'
+import { addToken } from './file.ts'
 import { loadConfig } from './load.ts'
 
 const ops = { name: 'ops', role: 'operator', sha256: 'ab'.repeat(32) } as const

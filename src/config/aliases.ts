@@ -77,3 +77,11 @@ function withTables(engines: unknown, tables: Settings): Settings {
     tables: { ...(isRecord(given.tables) ? given.tables : {}), ...Object.fromEntries(values) },
   }
 }
+
+/** The same without them, all the way down: null is what YAML makes of such a key, undefined what code does. */
+export function withoutNothing(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNothing)
+  if (!isRecord(value)) return value
+  const given = Object.entries(value).filter(([, inner]) => inner !== null && inner !== undefined)
+  return Object.fromEntries(given.map(([key, inner]) => [key, withoutNothing(inner)]))
+}

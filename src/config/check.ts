@@ -1,11 +1,10 @@
 /** Compares what one source of configuration gives with the schema and tells all that is wrong with it. */
 import { problemWithName } from '../engines/definitions.ts'
-import { isRecord, problemsOfAliases, withoutAliases } from './aliases.ts'
+import { isRecord, problemsOfAliases, withoutAliases, withoutNothing } from './aliases.ts'
 import { compare } from './compare.ts'
 import { shown } from './config-error.ts'
 import { problemsOfKafka } from './kafka-rules.ts'
 import type { KafkaSection } from './kafka-schema.ts'
-import { withoutNothing } from './nothing.ts'
 import { problemWithTransport, tableOf } from './outbox-schema.ts'
 import { GivenSchema } from './schema.ts'
 import { problemsOfWebhooks } from './webhooks-schema.ts'

@@ -7,7 +7,7 @@ import { type KafkaService, ORIGINAL } from '../kafka/settings.ts'
 import { shown } from './config-error.ts'
 import { problemsOfConnection } from './kafka-connection-rules.ts'
 import type { KafkaSection } from './kafka-schema.ts'
-import { isShort, servicesOf } from './kafka-services.ts'
+import { isShort, servicesOf } from './kafka-schema.ts'
 
 /** The problems of a section whose keys are right one by one. Nothing in it is null. */
 export function problemsOfKafka(given: KafkaSection): readonly string[] {

@@ -4,22 +4,26 @@
  */
 import Type, { type Static } from 'typebox'
 import { isTopicName } from '../kafka/names.ts'
-import { COMPRESSIONS, ORIGINAL, PROFILES, SASL_MECHANISMS, SECURITY_PROTOCOLS } from '../kafka/settings.ts'
+import {
+  COMPRESSIONS,
+  type KafkaService,
+  ORIGINAL,
+  PROFILES,
+  SASL_MECHANISMS,
+  SECURITY_PROTOCOLS,
+} from '../kafka/settings.ts'
 import { isServer } from './kafka-connection-rules.ts'
-import { type Fixed, oneOf, section } from './kinds.ts'
+import { type Fixed, oneOf, section, wholeNumber } from './kinds.ts'
 
 const HOUR_MS = 3_600_000
 const MOST_BYTES = 2_147_483_647
 
-const whole = (minimum: number, maximum: number) =>
-  Type.Optional(
-    Type.Integer({ minimum, maximum, description: `a whole number from ${minimum} to ${maximum}` }),
-  )
+const whole = (minimum: number, maximum: number) => Type.Optional(wholeNumber(minimum, maximum))
 const yesOrNo = () => Type.Optional(Type.Boolean({ description: 'true or false' }))
 const among = <const Values extends readonly string[]>(values: Values) => Type.Optional(oneOf(values))
 
 const TOPIC_FORM = "1 to 249 letters, digits, '.', '_' or '-'"
-const topic = () => Type.Refine(Type.String({ description: TOPIC_FORM }), isTopicName)
+export const topic = () => Type.Refine(Type.String({ description: TOPIC_FORM }), isTopicName)
 
 /** What Kafka and headers carry as a name of somebody; Kafka itself allows any text. */
 const name = () =>
@@ -70,7 +74,7 @@ const retryTopic = () =>
 const ServiceSchema = Type.Union(
   [
     Type.Tuple([topic(), retryTopic()]),
-    Type.Object(
+    section(
       {
         dlq_topic: topic(),
         retry_topic: Type.Optional(retryTopic()),
@@ -87,7 +91,7 @@ const ServiceSchema = Type.Union(
         ),
         key_format: among(['plain', 'uber']),
       },
-      { additionalProperties: false, description: SERVICE_FORM },
+      SERVICE_FORM,
     ),
   ],
   { description: SERVICE_FORM },
@@ -101,18 +105,18 @@ const matching = () =>
 const MODULE = /^(?![A-Za-z][A-Za-z\d+.-]+:)[^\0]*[^\0/\\]\.(?:js|mjs|cjs|ts)$/
 const MODULE_FORM = 'the path of a .js, .mjs, .cjs or .ts file, relative to the configuration file; no URL'
 
-const ProcessorSchema = Type.Object(
+const ProcessorSchema = section(
   {
     match: Type.Optional(
-      Type.Object(
+      section(
         { service: matching(), topic: matching(), type: matching() },
-        { additionalProperties: false, description: 'a mapping with service, topic and type' },
+        'a mapping with service, topic and type',
       ),
     ),
     module: Type.String({ pattern: MODULE, description: MODULE_FORM }),
     export: Type.Optional(Type.String({ minLength: 1, description: 'the name of an export' })),
   },
-  { additionalProperties: false, description: 'a mapping with module, match and export' },
+  'a mapping with module, match and export',
 )
 
 export const KafkaSchema = section({
@@ -157,3 +161,28 @@ const ConnectionSchema = section(CONNECTION_KEYS)
 
 /** How brokers are reached, as it is given. */
 export type ConnectionSection = Fixed<Static<typeof ConnectionSchema>>
+
+type ShortForm = Extract<ServiceEntry, readonly unknown[]>
+
+/** Whether a service is given as `[dlq_topic, retry_topic]`. */
+export const isShort = (entry: ServiceEntry): entry is ShortForm => Array.isArray(entry)
+
+/** The listed services, in the order of the section. */
+export const servicesOf = ({ services }: KafkaSection): readonly KafkaService[] =>
+  Object.entries(services ?? {}).map(([name, entry]) => serviceOf(name, entry))
+
+function serviceOf(name: string, entry: ServiceEntry): KafkaService {
+  const given = isShort(entry) ? { dlq_topic: entry[0], retry_topic: entry[1] } : entry
+  const {
+    dlq_topic: dlqTopic,
+    // hexkit 5 and later read from there; 4.x has to be told.
+    retry_topic: retryTopic = `retry-${name}`,
+    profile = 'hexkit',
+    aliases = [],
+    original_topics: originalTopics = [],
+    types = [],
+    strip_headers: stripHeaders = [],
+    key_format: keyFormat = 'plain',
+  }: Exclude<ServiceEntry, ShortForm> = given
+  return { name, dlqTopic, retryTopic, profile, aliases, originalTopics, types, stripHeaders, keyFormat }
+}

@@ -1,12 +1,13 @@
 /** The kinds of values that keys of a configuration have. Each `description` completes the sentence "allowed: …" in an error. */
 import Type from 'typebox'
+import { ADDRESS_RANGE_FORM, addressRanges } from '../outgoing/address-ranges.ts'
 
 /** A whole number within bounds. */
-export const wholeNumber = (minimum: number, maximum: number, byDefault: number) =>
+export const wholeNumber = (minimum: number, maximum: number, byDefault?: number) =>
   Type.Integer({
     minimum,
     maximum,
-    default: byDefault,
+    ...(byDefault === undefined ? {} : { default: byDefault }),
     description: `a whole number from ${minimum} to ${maximum}`,
   })
 
@@ -33,9 +34,18 @@ export const oneOf = <const Values extends readonly string[]>(values: Values, by
     }),
   )
 
+/** A range of addresses. */
+export const addressRange = () =>
+  Type.Refine(
+    Type.String({ description: ADDRESS_RANGE_FORM }),
+    (range) => !('problem' in addressRanges([range])),
+  )
+
 /** Every section may be left out, and unknown keys are errors. */
-export const section = <Properties extends Type.TProperties>(properties: Properties) =>
-  Type.Object(properties, { additionalProperties: false, description: 'a mapping' })
+export const section = <Properties extends Type.TProperties>(
+  properties: Properties,
+  description = 'a mapping',
+) => Type.Object(properties, { additionalProperties: false, description })
 
 /** What a schema allows, to be read only. */
 export type Fixed<T> = T extends object ? { readonly [Key in keyof T]: Fixed<T[Key]> } : T

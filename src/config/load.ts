@@ -1,12 +1,12 @@
 /** Puts a configuration together: flags win over the environment, the environment over the file, the file over defaults. */
+import { BlockList, isIP } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { Value } from 'typebox/value'
 import { absoluteFiles, type KafkaOptions, withAbsolutePaths } from '../kafka/options.ts'
-import { isRecord } from './aliases.ts'
+import { isRecord, withoutNothing } from './aliases.ts'
 import { checkSettings } from './check.ts'
 import { ConfigError, shown } from './config-error.ts'
 import { readConfigFile } from './file.ts'
-import { withoutNothing } from './nothing.ts'
 import type { OutboxEntry } from './outbox-schema.ts'
 import { type Config, FileSchema } from './schema.ts'
 
@@ -49,10 +49,7 @@ export function loadConfig(sources: ConfigSources): Config {
       { where: 'flag --host', settings: { host: flags.host } },
       { where: 'flag --port', settings: { port: numberOf(flags.port) } },
       { where: 'flag --store', settings: { store: flags.store } },
-      {
-        where: 'flag --unsupported-store',
-        settings: { unsupportedStore: flags.unsupportedStore },
-      },
+      { where: 'flag --unsupported-store', settings: { unsupportedStore: flags.unsupportedStore } },
     ]),
   )
   const testApi = testApiOf(env, problems)
@@ -78,22 +75,17 @@ export const configFileOf = ({ file, env, flags = {} }: ConfigSources): string |
   file ?? flags.config ?? textOf(env.BARTLEBY_CONFIG)
 
 function environmentSettings(env: NodeJS.ProcessEnv): Settings {
+  const variable = (name: string, settings: (text: string | undefined) => Settings) => ({
+    where: `environment ${name}`,
+    settings: settings(textOf(env[name])),
+  })
   return checked([
-    { where: 'environment BARTLEBY_HOST', settings: { host: textOf(env.BARTLEBY_HOST) } },
-    { where: 'environment BARTLEBY_PORT', settings: { port: numberOf(textOf(env.BARTLEBY_PORT)) } },
-    { where: 'environment BARTLEBY_STORE', settings: { store: textOf(env.BARTLEBY_STORE) } },
-    {
-      where: 'environment BARTLEBY_UNSUPPORTED_STORE',
-      settings: { unsupportedStore: yesOrNoOf(textOf(env.BARTLEBY_UNSUPPORTED_STORE)) },
-    },
-    {
-      where: 'environment BARTLEBY_POSTGRES_LISTEN_URL',
-      settings: nested('postgres', 'listenUrl', textOf(env.BARTLEBY_POSTGRES_LISTEN_URL)),
-    },
-    {
-      where: 'environment BARTLEBY_LOG_LEVEL',
-      settings: nested('log', 'level', textOf(env.BARTLEBY_LOG_LEVEL)),
-    },
+    variable('BARTLEBY_HOST', (host) => ({ host })),
+    variable('BARTLEBY_PORT', (text) => ({ port: numberOf(text) })),
+    variable('BARTLEBY_STORE', (store) => ({ store })),
+    variable('BARTLEBY_UNSUPPORTED_STORE', (text) => ({ unsupportedStore: yesOrNoOf(text) })),
+    variable('BARTLEBY_POSTGRES_LISTEN_URL', (url) => nested('postgres', 'listenUrl', url)),
+    variable('BARTLEBY_LOG_LEVEL', (level) => nested('log', 'level', level)),
   ])
 }
 
@@ -138,3 +130,25 @@ const yesOrNoOf = (value: string | undefined): boolean | string | undefined =>
 /** Digits become a number; anything else stays, to be refused as it was given. */
 const numberOf = (value: number | string | undefined): number | string | undefined =>
   typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
+
+const LOOPBACK = new BlockList()
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
+LOOPBACK.addAddress('::1', 'ipv6')
+
+/** True for a host that only this machine can reach. Names other than localhost may resolve to anything. */
+export function isLoopback(host: string): boolean {
+  const family = isIP(host)
+  if (family === 0) return host.toLowerCase() === 'localhost'
+  return LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6')
+}
+
+/** Throws when other machines could reach the server and no token is configured. */
+export function checkExposure(config: Pick<Config, 'host' | 'auth'>): void {
+  if (isLoopback(config.host) || config.auth.tokens.length > 0) return
+  throw new ConfigError([
+    `host: ${shown(config.host)} can be reached from other machines, but auth.tokens is empty: anyone could read ` +
+      "and change everything. Run 'bartleby token create', put the entry it prints under auth.tokens in the " +
+      'configuration file, and start with --config FILE (or BARTLEBY_CONFIG=FILE). To serve this machine only, ' +
+      "use '127.0.0.1' as host.",
+  ])
+}

@@ -5,32 +5,21 @@ import { BartlebyError } from '../core/errors.ts'
 import { isTopicName } from '../kafka/names.ts'
 import { COMPRESSIONS } from '../kafka/settings.ts'
 import { DISPATCHER_RANGES, OUTBOX_NAME, OUTBOX_NAME_FORM, RETENTION_RANGE } from '../outbox/options.ts'
+import type { Range } from '../outbox/refusal.ts'
 import { NAMINGS, nameTable, type TableOptions } from '../outbox/table-names.ts'
-import { ADDRESS_RANGE_FORM, addressRanges } from '../outgoing/address-ranges.ts'
 import { isRecord } from './aliases.ts'
 import { problemsOfConnection } from './kafka-connection-rules.ts'
-import { CONNECTION_KEYS, type ConnectionSection } from './kafka-schema.ts'
+import { CONNECTION_KEYS, type ConnectionSection, topic } from './kafka-schema.ts'
+import { addressRange, oneOf, section, wholeNumber } from './kinds.ts'
 import { readStoreUrl } from './store-url.ts'
 
 const OUTBOX_URL_FORMS = "'sqlite:PATH' or 'postgres://USER:PASSWORD@HOST:PORT/DATABASE'"
 
-interface Range {
-  readonly from: number
-  readonly to: number
-  readonly whole: boolean
-}
-
 const numberIn = ({ from, to, whole }: Range) =>
   Type.Optional(
     whole
-      ? Type.Integer({ minimum: from, maximum: to, description: `a whole number from ${from} to ${to}` })
+      ? wholeNumber(from, to)
       : Type.Number({ minimum: from, maximum: to, description: `a number from ${from} to ${to}` }),
-  )
-
-const choice = <const Values extends readonly string[]>(values: Values) =>
-  // An enum of a list that is given by name is text to the compiler.
-  Type.Unsafe<Values[number]>(
-    Type.Enum(values, { description: `one of ${values.map((value) => `'${value}'`).join(', ')}` }),
   )
 
 const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
@@ -56,9 +45,9 @@ const TransportSchema = Type.Union(
         isTopicForm(text) ||
         isHttp(text),
     ),
-    Type.Object(
+    section(
       {
-        type: choice(TRANSPORT_TYPES),
+        type: oneOf(TRANSPORT_TYPES),
         url: Type.Optional(httpUrl()),
         headers: Type.Optional(texts('a mapping of headers')),
         secret: Type.Optional(secret()),
@@ -66,13 +55,7 @@ const TransportSchema = Type.Union(
         timeoutSeconds: numberIn({ from: 0.01, to: 86_400, whole: false }),
         connections: numberIn({ from: 1, to: 10_000, whole: true }),
         refusedAddresses: Type.Optional(
-          Type.Array(
-            Type.Refine(
-              Type.String({ description: ADDRESS_RANGE_FORM }),
-              (range) => !('problem' in addressRanges([range])),
-            ),
-            { description: 'a list of address ranges' },
-          ),
+          Type.Array(addressRange(), { description: 'a list of address ranges' }),
         ),
         queue: Type.Optional(
           Type.String({
@@ -80,13 +63,11 @@ const TransportSchema = Type.Union(
             description: "1 to 500 characters without white space, control characters and '~'",
           }),
         ),
-        topic: Type.Optional(
-          Type.Refine(Type.String({ description: "1 to 249 letters, digits, '.', '_' or '-'" }), isTopicName),
-        ),
-        compression: Type.Optional(choice(COMPRESSIONS)),
+        topic: Type.Optional(topic()),
+        compression: Type.Optional(oneOf(COMPRESSIONS)),
         ...CONNECTION_KEYS,
       },
-      { additionalProperties: false, description: 'a mapping with type' },
+      'a mapping with type',
     ),
   ],
   {
@@ -97,12 +78,12 @@ const TransportSchema = Type.Union(
 
 const limits = () =>
   Type.Optional(
-    Type.Object(
+    section(
       {
         degraded: Type.Optional(Type.Number({ minimum: 0, description: 'a number from 0' })),
         unhealthy: Type.Optional(Type.Number({ minimum: 0, description: 'a number from 0' })),
       },
-      { additionalProperties: false, description: 'a mapping with degraded and unhealthy' },
+      'a mapping with degraded and unhealthy',
     ),
   )
 
@@ -115,12 +96,12 @@ const numbers = Object.fromEntries(ranges) as Record<
 
 const TABLE_KEYS = {
   table: Type.Optional(Type.String({ pattern: /^[^\0]{1,128}$/, description: 'the name of a table' })),
-  naming: Type.Optional(choice(NAMINGS)),
+  naming: Type.Optional(oneOf(NAMINGS)),
   columns: Type.Optional(texts('a mapping of columns to their names')),
 }
 const TableSchema = Type.Object(TABLE_KEYS)
 
-export const OutboxSchema = Type.Object(
+export const OutboxSchema = section(
   {
     name: Type.String({ pattern: OUTBOX_NAME, description: OUTBOX_NAME_FORM }),
     url: Type.Optional(
@@ -134,24 +115,21 @@ export const OutboxSchema = Type.Object(
     transport: Type.Optional(TransportSchema),
     ...numbers,
     useExponentialBackoff: Type.Optional(Type.Boolean({ description: 'true or false' })),
-    onDead: Type.Optional(choice(['hold', 'skip'])),
+    onDead: Type.Optional(oneOf(['hold', 'skip'])),
     retention: Type.Optional(
-      Type.Object(
+      section(
         { processed: numberIn(RETENTION_RANGE), keys: numberIn(RETENTION_RANGE) },
-        { additionalProperties: false, description: 'a mapping with processed and keys, in days' },
+        'a mapping with processed and keys, in days',
       ),
     ),
     health: Type.Optional(
-      Type.Object(
+      section(
         { backlog: limits(), oldestAgeSeconds: limits(), failureRatio: limits() },
-        {
-          additionalProperties: false,
-          description: 'a mapping with backlog, oldestAgeSeconds and failureRatio',
-        },
+        'a mapping with backlog, oldestAgeSeconds and failureRatio',
       ),
     ),
   },
-  { additionalProperties: false, description: 'a mapping with name and transport' },
+  'a mapping with name and transport',
 )
 
 /** What each type of transport has. */

@@ -6,9 +6,8 @@ import Type, { type Static } from 'typebox'
 import { parseGoDuration } from '../core/duration.ts'
 import { ENGINE_CONTEXTS, NAME_FORM, NAME_PATTERN } from '../engines/definitions.ts'
 import type { KafkaOptions } from '../kafka/options.ts'
-import { ADDRESS_RANGE_FORM, addressRanges } from '../outgoing/address-ranges.ts'
 import { KafkaSchema } from './kafka-schema.ts'
-import { type Fixed, oneOf, section, wholeNumber, yesOrNo } from './kinds.ts'
+import { addressRange, type Fixed, oneOf, section, wholeNumber, yesOrNo } from './kinds.ts'
 import { OutboxSchema } from './outbox-schema.ts'
 import { readStoreUrl, STORE_URL_FORMS } from './store-url.ts'
 import { type CheckedWebhooks, WebhooksSchema } from './webhooks-schema.ts'
@@ -20,14 +19,14 @@ export const ROLES = ['viewer', 'operator', 'admin'] as const
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /** What the console shows the environment in: nobody should take production for anything else. */
-export const COLOURS = ['gray', 'red', 'orange', 'yellow', 'green', 'blue', 'violet'] as const
+const COLOURS = ['gray', 'red', 'orange', 'yellow', 'green', 'blue', 'violet'] as const
 
 const isPositiveDuration = (text: string): boolean => {
   const parsed = parseGoDuration(text)
   return parsed.ok && parsed.ns > 0n
 }
 
-export const TokenSchema = Type.Object(
+const TokenSchema = section(
   {
     name: Type.String({
       pattern: /^[\w.@-]{1,64}$/,
@@ -40,11 +39,11 @@ export const TokenSchema = Type.Object(
       secret: true,
     }),
   },
-  { additionalProperties: false, description: 'a mapping with name, role and sha256' },
+  'a mapping with name, role and sha256',
 )
 
 /** An engine of the user's own, or one put in the place of a preset. */
-const EngineSchema = Type.Object(
+const EngineSchema = section(
   {
     queue: Type.Optional(
       Type.Union([Type.String({ pattern: /^[^\s~\p{Cc}]{1,500}$/u }), Type.Null()], {
@@ -56,7 +55,7 @@ const EngineSchema = Type.Object(
       description: 'a list of names',
     }),
   },
-  { additionalProperties: false, description: 'a mapping with operations and, when it has one, queue' },
+  'a mapping with operations and, when it has one, queue',
 )
 
 const tableName = (byDefault: string) =>
@@ -94,13 +93,7 @@ const HTTP_KEYS = {
   bodyTimeoutSeconds: wholeNumber(1, 86_400, 30),
   connectionsWithoutToken: wholeNumber(1, 1_000_000, 200),
   wrongTokensPerMinute: wholeNumber(1, 100_000, 100),
-  trustedProxies: Type.Array(
-    Type.Refine(
-      Type.String({ description: ADDRESS_RANGE_FORM }),
-      (range) => !('problem' in addressRanges([range])),
-    ),
-    { default: [], description: 'a list of address ranges' },
-  ),
+  trustedProxies: Type.Array(addressRange(), { default: [], description: 'a list of address ranges' }),
   readTimeoutSeconds: wholeNumber(1, 86_400, 240),
   writeTimeoutSeconds: wholeNumber(1, 86_400, 240),
   maxBodyBytes: wholeNumber(1, 1_073_741_824, 16_777_216),

@@ -26,8 +26,7 @@ const token = () =>
   Type.Refine(Type.String({ minLength: 1, description: STORABLE, secret: true }), (text) => isStorable(text))
 
 const SEED_ENTRY = { id: id(), name: Type.Optional(id()), token: Type.Optional(token()) }
-const entry = <Properties extends Type.TProperties>(properties: Properties, keys: string) =>
-  Type.Object(properties, { additionalProperties: false, description: `a mapping with ${keys}` })
+const SEED_FORM = 'a mapping with id, name and token'
 
 const { delivery, scheduler, dlq, gatewayAuth } = DEFAULTS
 
@@ -121,16 +120,16 @@ export const WebhooksSchema = section({
     ),
   }),
   seed: section({
-    channels: Type.Array(entry(SEED_ENTRY, 'id, name and token'), {
+    channels: Type.Array(section(SEED_ENTRY, SEED_FORM), {
       default: [],
       description: 'a list of channels',
     }),
-    producers: Type.Array(entry(SEED_ENTRY, 'id, name and token'), {
+    producers: Type.Array(section(SEED_ENTRY, SEED_FORM), {
       default: [],
       description: 'a list of producers',
     }),
     consumers: Type.Array(
-      entry(
+      section(
         {
           ...SEED_ENTRY,
           channel: id(),
@@ -140,7 +139,7 @@ export const WebhooksSchema = section({
           ),
           type: Type.Optional(oneOf(CONSUMER_TYPES)),
         },
-        'id, channel, callbackUrl, name, token and type',
+        'a mapping with id, channel, callbackUrl, name, token and type',
       ),
       { default: [], description: 'a list of consumers' },
     ),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { query } from '../../test/harness/postgres.ts'
 import { freshPostgres } from '../../test/harness/stores.ts'
-import { bartleby } from '../cli/terminal-double.ts'
+import { bartleby } from '../../test/harness/terminal-double.ts'
 import { migrateStore, Office } from '../office.ts'
 import { isPostgresItself } from './postgres-itself.ts'
 

@@ -4,8 +4,7 @@ import type { Office } from '../office.ts'
 import { shortHash } from '../outbox/table-names.ts'
 import { createOutbox, type Outbox } from '../outbox/writer.ts'
 import { CHANNEL, OUTBOX, OUTBOX_TABLE, PRODUCER } from './config.ts'
-import { type Occasion, shopEvent } from './payloads.ts'
-import { CUSTOMERS } from './people.ts'
+import { CUSTOMERS, type Occasion, shopEvent } from './payloads.ts'
 
 export class Partners {
   readonly #office: Office

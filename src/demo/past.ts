@@ -9,7 +9,7 @@ import type { LetterStatus } from '../letters/letter.ts'
 import type { LetterKey } from '../letters/letters.ts'
 import { billing, ENGINE_ROLES, type EngineRole, payments, provisioning } from './engine-roles.ts'
 import { type PastGroup, type PastParts, PastWork } from './past-work.ts'
-import { DISCARD_NOTES, OPERATORS, RETRY_NOTES } from './people.ts'
+import { DISCARD_NOTES, OPERATORS, RETRY_NOTES } from './payloads.ts'
 
 const MINUTE_US = 60_000_000n
 const HOUR_US = 60n * MINUTE_US

@@ -4,8 +4,7 @@ import type { JsonObject } from '../http/json-body.ts'
 import type { LetterSummary } from '../letters/letter.ts'
 import { readReport } from '../letters/report.ts'
 import type { Office } from '../office.ts'
-import { label, type Occasion, signUp } from './payloads.ts'
-import { CUSTOMERS } from './people.ts'
+import { CUSTOMERS, label, type Occasion, signUp } from './payloads.ts'
 import { customerExists, feedUnreadable, templateBroken } from './troubles.ts'
 
 interface Reporter {

@@ -3,7 +3,7 @@ import { MINUTE, SECOND, signalled, WorkBench } from '../../test/harness/engine-
 import { type StoreKind, stores } from '../../test/harness/stores.ts'
 import { PermanentError } from '../core/thrown.ts'
 import { ENGINE_CONTEXTS, PRESETS } from './definitions.ts'
-import { LeaseLost } from './failure.ts'
+import { LeaseLost } from './lease-keeper.ts'
 import type { RunContext } from './options.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

@@ -10,19 +10,18 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { backoffDelayMs } from '../core/backoff.ts'
+import { Changes } from '../core/changes.ts'
 import type { Clock } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { engineQueueSettings } from '../queues/engine-queues.ts'
 import type { LeasedBatch, Queues } from '../queues/queue.ts'
 import type { EngineDirectory } from './definitions.ts'
-import { EngineStopped } from './failure.ts'
-import { Holding } from './holding.ts'
-import { LeaseKeeper } from './lease-keeper.ts'
+import { EngineStopped, Holding, LeaseKeeper } from './lease-keeper.ts'
 import { type EngineOptions, type EngineTerms, termsOf } from './options.ts'
 import { type RunOffice, runOn } from './run.ts'
 import { SETBACK, Settler } from './settle.ts'
-import { Bell, pause } from './waiting.ts'
+import { pause } from './waiting.ts'
 
 /** What an engine needs of the office it belongs to. */
 export interface EngineOffice {
@@ -69,7 +68,7 @@ class QueueEngine implements Engine {
   readonly #polling = new AbortController()
   /** Aborts when stop waits no longer: results that could not be written by then are given up. */
   readonly #quitting = new AbortController()
-  readonly #roomMade = new Bell()
+  readonly #changes = new Changes()
   readonly #held = new Set<Holding>()
   readonly #tasks = new Set<Promise<void>>()
   /** Leased messages without a verdict, to be given back. */
@@ -130,7 +129,7 @@ class QueueEngine implements Engine {
 
   async #finish(timeoutMs: number): Promise<void> {
     this.#polling.abort()
-    this.#roomMade.ring()
+    this.#changes.signal()
     // A start that failed has told its caller.
     await this.#started?.catch(() => {})
     await this.#leasing
@@ -164,11 +163,9 @@ class QueueEngine implements Engine {
     const { queues, clock, log } = this.#office
     const { queueName, concurrency } = this.#terms
     for (let setbacks = 0; !signal.aborted; ) {
+      await this.#changes.until(() => this.#held.size < concurrency || signal.aborted)
+      if (signal.aborted) return
       const room = concurrency - this.#held.size
-      if (room <= 0) {
-        await this.#roomMade.wait()
-        continue
-      }
       try {
         const request = { queueName, clientId: this.#clientId, batchSize: room, requestTimeout: POLL_TIMEOUT }
         this.#accept(await queues.lease(request, signal))
@@ -207,7 +204,7 @@ class QueueEngine implements Engine {
         this.#keeper.release(holding)
         this.#held.delete(holding)
         this.#tasks.delete(task)
-        this.#roomMade.ring()
+        this.#changes.signal()
       })
       this.#tasks.add(task)
     }

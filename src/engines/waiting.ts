@@ -1,4 +1,4 @@
-/** How engines wait: for time by the office's clock, for an event, for room. Every wait can be ended. */
+/** How engines wait: for time by the office's clock, and for room. Every wait can be ended. */
 import { type Clock, later } from '../core/clock.ts'
 
 /** Resolves when `us` have passed on the clock, or as soon as `signal` aborts. */
@@ -13,27 +13,6 @@ export function pause(clock: Clock, us: bigint, signal: AbortSignal): Promise<vo
     const alarm = clock.alarm(later(clock.now(), us), end)
     signal.addEventListener('abort', end)
   })
-}
-
-/** Wakes one loop. A ring that nobody waits for is remembered. */
-export class Bell {
-  #rung = false
-  #wake: (() => void) | undefined
-
-  ring(): void {
-    this.#rung = true
-    this.#wake?.()
-  }
-
-  async wait(): Promise<void> {
-    if (!this.#rung) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-      this.#wake = undefined
-    }
-    this.#rung = false
-  }
 }
 
 /** Lets a bounded number of calls through at a time; the others wait in their order. */

@@ -6,7 +6,7 @@
  */
 import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isLoopback } from '../config/exposure.ts'
+import { isLoopback } from '../config/load.ts'
 import type { Clock } from '../core/clock.ts'
 import { failure } from '../core/errors.ts'
 import { pathOf, sendError } from './facades.ts'

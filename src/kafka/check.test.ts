@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeKafka, kafkaBroker, newName, serviceOf, settingsFor } from '../../test/harness/kafka.ts'
-import { bartleby } from '../cli/terminal-double.ts'
+import { bartleby } from '../../test/harness/terminal-double.ts'
 import { checkKafka } from './check.ts'
 
 describeKafka('checking a configuration', () => {

@@ -7,7 +7,9 @@ import type { Clock } from '../core/clock.ts'
 import { formatTimestamp } from '../core/timestamp.ts'
 import type { IntakeStanding } from '../kafka/ports.ts'
 import { publicTroubles } from '../kafka/standing.ts'
-import type { HealthStatus } from '../outbox/health.ts'
+import type { SourceName } from '../letters/letter.ts'
+import type { AskSources, SourceHealth } from '../letters/routes/activity.ts'
+import { type HealthStatus, worstOf } from '../outbox/health.ts'
 import type { OutboxReading } from '../outbox/readings.ts'
 import { VERSION } from './version.ts'
 
@@ -93,7 +95,6 @@ export function healthBody(
   missing: readonly string[] = [],
 ) {
   const status = pass ? 'pass' : 'fail'
-  const check = { componentType: 'datastore', status, time }
   const troubles = kafka === null ? [] : publicTroubles(kafka)
   const unwell =
     pausedConsumers > 0 ||
@@ -104,22 +105,38 @@ export function healthBody(
     status: pass && unwell ? 'warn' : status,
     version: VERSION,
     checks: {
-      'queues:storage': [pass ? check : { ...check, output: 'storage check failed' }],
+      'queues:storage': [check('datastore', status, time, pass ? null : 'storage check failed')],
       ...Object.fromEntries(
         outboxes.map((reading) => [`outbox:${reading.outbox}`, [outboxCheck(reading, time)]]),
       ),
-      ...(pausedConsumers === 0 ? {} : { 'webhooks:deliveries': [pauseCheck(pausedConsumers, time)] }),
-      ...(missing.length === 0 ? {} : { 'store:schema': [schemaCheck(missing, time)] }),
-      ...(kafka === null ? {} : { 'kafka:intake': [intakeCheck(troubles, time)] }),
+      // Without their names, which are nobody's business who has no token.
+      ...(pausedConsumers > 0 && {
+        'webhooks:deliveries': [check('component', 'warn', time, pausedText(pausedConsumers))],
+      }),
+      ...(missing.length > 0 && { 'store:schema': [check('datastore', 'warn', time, missingText(missing))] }),
+      ...(kafka !== null && {
+        'kafka:intake': [check('component', unwellIf(troubles), time, troubles.join('; ') || null)],
+      }),
     },
   }
 }
 
+const check = (componentType: string, status: string, time: string, output: string | null) => ({
+  componentType,
+  status,
+  time,
+  ...(output === null ? {} : { output }),
+})
+
+const unwellIf = (troubles: readonly string[]): string => (troubles.length === 0 ? 'pass' : 'warn')
+
+const missingText = (missing: readonly string[]): string =>
+  `missing: ${missing.join(', ')}; \`bartleby migrate --repair\` makes what is missing`
+
 function outboxCheck({ looked, health: { status, reasons } }: OutboxReading, time: string) {
-  const check = { componentType: 'component', status: CHECK_STATUS[status], time }
-  if (status === 'ok') return check
   // Everybody may read this: what a database said about its failure is for those with a token.
-  return { ...check, output: looked.ok ? reasons.join('; ') : looked.trouble.what }
+  const output = looked.ok ? reasons.join('; ') : looked.trouble.what
+  return check('component', CHECK_STATUS[status], time, status === 'ok' ? null : output)
 }
 
 /** The body of `/health/ready`. What does not work while requests can be served is named, and does not fail the server. */
@@ -138,32 +155,12 @@ export function readyBody(
   }
 }
 
-const schemaCheck = (missing: readonly string[], time: string) => ({
-  componentType: 'datastore',
-  status: 'warn',
-  time,
-  output: `missing: ${missing.join(', ')}; \`bartleby migrate --repair\` makes what is missing`,
-})
-
-function intakeCheck(troubles: readonly string[], time: string) {
-  const check = { componentType: 'component', status: troubles.length === 0 ? 'pass' : 'warn', time }
-  return troubles.length === 0 ? check : { ...check, output: troubles.join('; ') }
-}
-
-/** Without their names, which are nobody's business who has no token. */
-const pauseCheck = (paused: number, time: string) => ({
-  componentType: 'component',
-  status: 'warn',
-  time,
-  output: pausedText(paused),
-})
-
 /** Why deliveries of webhooks are worth a look. */
-export const pausedText = (paused: number): string =>
+const pausedText = (paused: number): string =>
   `deliveries to ${paused === 1 ? '1 consumer' : `${paused} consumers`} are paused, because all of them failed`
 
 /** What it gives, or `otherwise` when it fails or takes longer. */
-export async function within<T, Otherwise>(
+async function within<T, Otherwise>(
   ms: number,
   asked: Promise<T>,
   otherwise: Otherwise,
@@ -175,4 +172,66 @@ export async function within<T, Otherwise>(
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Who is asked; of Kafka null where there is no intake. */
+export interface HealthWitnesses extends Required<Pick<HealthOptions, 'outboxes' | 'pausedConsumers'>> {
+  readonly kafka: (() => IntakeStanding) | null
+}
+
+/** The overview answers within half a second. */
+const OVERVIEW_PATIENCE_MS = 400
+
+/**
+ * How the sources of letters are, for those who may see the office: which is well, which needs a look and why, and which is not in
+ * use. Queues, engines and HTTP are the office itself: they are well when it can be asked at all.
+ */
+export const sourceHealth =
+  ({ outboxes, pausedConsumers, kafka }: HealthWitnesses): AskSources =>
+  async () => {
+    const [readings, paused] = await Promise.all([
+      outboxes({ patienceMs: OVERVIEW_PATIENCE_MS }),
+      within(OVERVIEW_PATIENCE_MS, pausedConsumers(), null),
+    ])
+    return [
+      ok('queues'),
+      ok('engines'),
+      outboxHealth(readings),
+      webhookHealth(paused),
+      kafkaHealth(kafka?.() ?? null),
+      ok('http'),
+    ]
+  }
+
+const ok = (source: SourceName): SourceHealth => ({ source, health: 'ok', note: null })
+
+const HEALTH = { ...CHECK_STATUS, ok: 'ok' } as const satisfies Record<HealthStatus, SourceHealth['health']>
+
+function outboxHealth(readings: readonly OutboxReading[]): SourceHealth {
+  if (readings.length === 0) return { source: 'outbox', health: 'off', note: 'no outbox is configured' }
+  const unwell = readings.filter(({ health }) => health.status !== 'ok')
+  const notes = unwell.map(({ outbox, health }) => `${outbox}: ${health.reasons.join(', ')}`)
+  return {
+    source: 'outbox',
+    health: HEALTH[worstOf(readings.map(({ health }) => health.status))],
+    note: notes.length === 0 ? null : notes.join('; '),
+  }
+}
+
+/** `paused` is null when that could not be found out. */
+function webhookHealth(paused: number | null): SourceHealth {
+  if (paused === 0) return ok('webhooks')
+  const note =
+    paused === null ? 'whether deliveries are paused could not be found out in time' : pausedText(paused)
+  return { source: 'webhooks', health: 'warn', note }
+}
+
+function kafkaHealth(standing: IntakeStanding | null): SourceHealth {
+  if (standing === null) return { source: 'kafka', health: 'off', note: 'Kafka is not enabled' }
+  const { state } = standing
+  const troubles = standing.troubles.length > 0 ? standing.troubles : publicTroubles(standing)
+  if (state === 'stopped')
+    return { source: 'kafka', health: 'fail', note: troubles.join('; ') || 'intake has stopped' }
+  if (troubles.length === 0) return ok('kafka')
+  return { source: 'kafka', health: 'warn', note: troubles.join('; ') }
 }

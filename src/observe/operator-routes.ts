@@ -1,13 +1,17 @@
 /** The calls for those who look after an office: its queues and engines, its settings, and whether its store keeps its promises. */
+import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import type { Config } from '../config/index.ts'
+import { type Config, parseStoreUrl, type TokenEntry } from '../config/index.ts'
+import type { Instant } from '../core/clock.ts'
+import { formatMicros } from '../core/timestamp.ts'
 import { engineRoutes } from '../engines/routes.ts'
-import type { ApiScope } from '../http/api-routes.ts'
+import { type ApiScope, serveApi } from '../http/api-routes.ts'
+import { describeCall, INTEGER, objectOf, TEXT, TIME } from '../http/describe-api.ts'
+import type { Ledger } from '../letters/ledger.ts'
 import type { Office } from '../office.ts'
 import { queueOverviewRoutes } from '../queues/overview-routes.ts'
-import { pendingLetters } from './pending-letters.ts'
-import { settingsRoutes } from './settings-routes.ts'
 import { verifyRoutes } from './verify-routes.ts'
+import { VERSION } from './version.ts'
 
 export interface OperatorRoutesOptions extends ApiScope {
   readonly office: Office
@@ -40,4 +44,99 @@ export async function operatorRoutes(
     tokens: config.auth.tokens,
   })
   await app.register(verifyRoutes, { ...scope, verifyRun: office.verifyRun })
+}
+
+export interface SettingsRoutesOptions extends ApiScope {
+  readonly startedAt: Instant
+  /** As it is configured; its user, password and options are never told. */
+  readonly store: string
+  readonly retentionDays: number
+  readonly environment: { readonly name: string; readonly colour: string }
+  readonly tokens: readonly TokenEntry[]
+}
+
+const SETTINGS = objectOf({
+  version: TEXT,
+  node: TEXT,
+  startedAtUtc: TIME,
+  store: objectOf({ kind: { type: 'string', enum: ['sqlite', 'postgres'] }, place: TEXT }),
+  retentionDays: INTEGER,
+  environment: objectOf({ name: TEXT, colour: TEXT }),
+  tokens: {
+    type: ['array', 'null'],
+    items: objectOf({ name: TEXT, role: TEXT }),
+    description: 'Whose tokens there are; null unless an admin asks',
+  },
+  tokensConfigured: { type: 'boolean' },
+})
+
+/** Adds the call to a server. */
+export async function settingsRoutes(app: FastifyInstance, options: SettingsRoutesOptions): Promise<void> {
+  const { startedAt, store, retentionDays, environment, tokens } = options
+  const settings = {
+    version: VERSION,
+    node: process.version,
+    startedAtUtc: formatMicros(startedAt),
+    store: storePlace(store),
+    retentionDays,
+    environment: { name: environment.name, colour: environment.colour },
+  }
+  serveApi(app, options, [
+    {
+      method: 'GET',
+      path: '/api/settings',
+      role: 'viewer',
+      schema: describeCall({
+        operationId: 'settings.get',
+        tag: 'settings',
+        summary: 'What this server runs with: version, store, retention, tokens. No secrets',
+        role: 'viewer',
+        data: SETTINGS,
+      }),
+      answer: async ({ caller }) => ({
+        status: 200,
+        data: {
+          ...settings,
+          tokens: caller.role === 'admin' ? tokens.map(({ name, role }) => ({ name, role })) : null,
+          tokensConfigured: tokens.length > 0,
+        },
+      }),
+    },
+  ])
+}
+
+const POSTGRES_PORT = '5432'
+
+/** Where a store is, without user, password and options. */
+export function storePlace(url: string): { readonly kind: 'sqlite' | 'postgres'; readonly place: string } {
+  const store = parseStoreUrl(url)
+  switch (store.kind) {
+    case 'memory':
+      return { kind: 'sqlite', place: 'in memory' }
+    case 'sqlite':
+      return { kind: 'sqlite', place: resolve(store.path) }
+    case 'postgres': {
+      const { hostname, port, pathname } = new URL(store.url)
+      const database = pathname.slice(1)
+      // What is left out is for the driver to decide, from its environment or the name of the user.
+      return {
+        kind: 'postgres',
+        place: `${hostname || 'default host'}:${port || POSTGRES_PORT}/${database || 'default database'}`,
+      }
+    }
+  }
+}
+
+/** How many letters are pending, by engine or by the queue they came from. Letters without one are left out. */
+export async function pendingLetters(
+  ledger: Pick<Ledger, 'counts'>,
+  key: 'engine' | 'originalQueue',
+): Promise<ReadonlyMap<string, number>> {
+  const { items } = await ledger.counts({ status: 'Pending' }, [key])
+  const pending = new Map<string, number>()
+  for (const item of items) {
+    const name = item[key]
+    if (name != null) pending.set(name, item.count)
+  }
+  return pending
 }

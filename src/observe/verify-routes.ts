@@ -3,7 +3,15 @@ import type { FastifyInstance } from 'fastify'
 import type { Instant } from '../core/clock.ts'
 import { formatMicros } from '../core/timestamp.ts'
 import { type ApiCall, type ApiScope, serveApi } from '../http/api-routes.ts'
-import { describeCall, INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME_OR_NULL } from '../http/describe-api.ts'
+import {
+  type ApiDescription,
+  describeCall,
+  INTEGER,
+  objectOf,
+  TEXT,
+  TEXT_OR_NULL,
+  TIME_OR_NULL,
+} from '../http/describe-api.ts'
 import type { VerifyRun, VerifyStanding } from './verify-run.ts'
 
 export interface VerifyRoutesOptions extends ApiScope {
@@ -38,39 +46,28 @@ const STANDING = objectOf({
 /** Adds the calls to a server. */
 export async function verifyRoutes(app: FastifyInstance, options: VerifyRoutesOptions): Promise<void> {
   const { verifyRun } = options
-  const answer = () => ({ status: 200, data: standingOnWire(verifyRun.look()) })
-  const calls: ApiCall[] = [
-    {
-      method: 'GET',
-      path: '/api/verify',
-      role: 'viewer',
-      schema: describeCall({
-        operationId: 'verify.get',
-        tag: 'settings',
-        summary: 'The check of the promises of the store that runs on this server, or the last that did',
-        role: 'viewer',
-        data: STANDING,
-      }),
-      answer: async () => answer(),
+  const call = (
+    { method, role }: Pick<ApiCall, 'method' | 'role'>,
+    { operationId, summary }: Pick<ApiDescription, 'operationId' | 'summary'>,
+    act: () => void,
+  ): ApiCall => ({
+    method,
+    path: '/api/verify',
+    role,
+    schema: describeCall({ operationId, tag: 'settings', summary, role, data: STANDING }),
+    answer: async () => {
+      act()
+      return { status: 200, data: standingOnWire(verifyRun.look()) }
     },
-    {
-      method: 'POST',
-      path: '/api/verify',
-      role: 'admin',
-      schema: describeCall({
-        operationId: 'verify.start',
-        tag: 'settings',
-        summary: 'Starts to check the promises of the store, unless this server does so already. Reads only',
-        role: 'admin',
-        data: STANDING,
-      }),
-      answer: async () => {
-        verifyRun.start()
-        return answer()
-      },
-    },
-  ]
-  serveApi(app, options, calls)
+  })
+  const get = 'The check of the promises of the store that runs on this server, or the last that did'
+  const start = 'Starts to check the promises of the store, unless this server does so already. Reads only'
+  serveApi(app, options, [
+    call({ method: 'GET', role: 'viewer' }, { operationId: 'verify.get', summary: get }, () => {}),
+    call({ method: 'POST', role: 'admin' }, { operationId: 'verify.start', summary: start }, () =>
+      verifyRun.start(),
+    ),
+  ])
 }
 
 const standingOnWire = ({ startedAt, finishedAt, ...standing }: VerifyStanding) => ({

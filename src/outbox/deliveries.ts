@@ -9,7 +9,7 @@ import type { DispatcherContext } from './dispatcher.ts'
 import type { Held } from './held.ts'
 import type { ClaimedMessage } from './message.ts'
 import type { DispatcherSettings } from './options.ts'
-import { delayAfter, errorText } from './retry.ts'
+import { delayAfter, errorText } from './options.ts'
 import { GIVEN_BACK, type Outcome, PARKED, type Settling } from './settling.ts'
 import { ClaimLost, isLocal, type LocalTransport, type Transport } from './transport.ts'
 

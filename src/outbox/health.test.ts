@@ -6,7 +6,7 @@ import { openDatabase } from '../db/open.ts'
 import { DEFAULT_THRESHOLDS, FEWEST_ATTEMPTS, healthOf, judge, lookAt, worstOf } from './health.ts'
 import { readLayout } from './layout.ts'
 import type { OutboxHandle } from './outbox-handle.ts'
-import { onDatabase } from './read-table.ts'
+import { onDatabase } from './sql/table.ts'
 
 const WELL = { backlog: 0, oldestAgeSeconds: 0, failureRatio: 0, attempts: 1_000 }
 const judged = (changes: Partial<typeof WELL>) => judge({ ...WELL, ...changes }, DEFAULT_THRESHOLDS)

@@ -7,9 +7,8 @@
 import type { Clock } from '../core/clock.ts'
 import type { Dialect } from '../db/database.ts'
 import { type Adapter, checkAdapter, checkDialect } from './adapters/adapter.ts'
-import { type GivenSettings, readSettings } from './options.ts'
+import { type GivenSettings, readSettings, retryHorizonSeconds } from './options.ts'
 import { checkNumber, refuse, refuseUnknown, whole } from './refusal.ts'
-import { retryHorizonSeconds } from './retry.ts'
 import { nameTable, quote } from './table-names.ts'
 import { refuseField } from './writing/payload.ts'
 

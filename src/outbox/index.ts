@@ -5,13 +5,15 @@ export type { Log } from '../core/log.ts'
 export { TestClock } from '../core/test-clock.ts'
 export { PermanentError } from '../core/thrown.ts'
 export type { Adapter } from './adapters/adapter.ts'
-export { drizzleAdapter } from './adapters/drizzle.ts'
-export { knexAdapter } from './adapters/knex.ts'
-export { kyselyAdapter } from './adapters/kysely.ts'
+export {
+  drizzleAdapter,
+  knexAdapter,
+  kyselyAdapter,
+  postgresAdapter,
+  prismaAdapter,
+  sqliteAdapter,
+} from './adapters/libraries.ts'
 export { pgAdapter } from './adapters/pg.ts'
-export { postgresAdapter } from './adapters/postgres.ts'
-export { prismaAdapter } from './adapters/prisma.ts'
-export { sqliteAdapter } from './adapters/sqlite.ts'
 export { adoptTable } from './adopt/adopt.ts'
 export type { AdoptOptions, AdoptReport } from './adopt/report.ts'
 export { createDispatcher, type DispatcherOptions, type RunningDispatcher } from './create-dispatcher.ts'
@@ -22,8 +24,7 @@ export { type MeterSnapshot, OutboxMeter } from './meter.ts'
 export { DISPATCHER_DEFAULTS, type DispatcherSettings } from './options.ts'
 export { outboxSchema } from './schema.ts'
 export type { Naming, TableOptions } from './table-names.ts'
-export { type LocalTransport, RetryLater, type Transport } from './transport.ts'
+export { type LocalTransport, logTransport, RetryLater, type Transport } from './transport.ts'
 export { type HttpTransportOptions, httpTransport } from './transports/http.ts'
 export { type KafkaTransportOptions, kafkaTransport } from './transports/kafka.ts'
-export { logTransport } from './transports/log.ts'
 export { createOutbox, type Outbox } from './writer.ts'

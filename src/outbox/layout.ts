@@ -10,6 +10,7 @@ import {
   nameTable,
   OPTIONAL_COLUMNS,
   quote,
+  SQLITE_UUID,
   shortHash,
   type TableName,
   type TableNames,
@@ -254,6 +255,12 @@ export function layoutOf(facts: TableFacts) {
       }
     },
   }
+}
+
+/** A new key as a value of the column's type. */
+export function newKeyOf({ dialect, types }: Layout): string {
+  if (dialect === 'sqlite') return SQLITE_UUID
+  return types.idempotencyKey === 'uuid' ? 'gen_random_uuid()' : 'gen_random_uuid()::text'
 }
 
 /** What is made of a layout, once for each. */

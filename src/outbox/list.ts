@@ -5,8 +5,8 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { isTimestamp } from '../core/timestamp.ts'
 import type { Integer, Session, Statement } from '../db/database.ts'
+import { deadOf, failedOf } from './health.ts'
 import { asText, type Layout, perLayout, type Stored } from './layout.ts'
-import { deadOf, failedOf } from './look.ts'
 import type { OutboxStatus } from './message.ts'
 import type { ColumnName } from './table-names.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { OUTBOX_NOW, PostedOutbox, type TestRow } from '../../test/harness/outbox-post.ts'
 import { freshPostgres, stores } from '../../test/harness/stores.ts'
-import { readBacklog } from './look.ts'
+import { readBacklog } from './health.ts'
 
 const SECOND = 1_000_000n
 const ago = (seconds: number) => OUTBOX_NOW - BigInt(seconds) * SECOND

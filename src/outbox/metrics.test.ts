@@ -5,9 +5,8 @@ import { SystemClock } from '../core/system-clock.ts'
 import { openDatabase } from '../db/open.ts'
 import { Metrics } from '../observe/metrics.ts'
 import { readLayout } from './layout.ts'
-import { outboxMetrics } from './metrics.ts'
-import { onDatabase } from './read-table.ts'
-import { OutboxReadings } from './readings.ts'
+import { OutboxReadings, outboxMetrics } from './readings.ts'
+import { onDatabase } from './sql/table.ts'
 
 describe('outboxes as Prometheus sees them', () => {
   it('are nothing where there is none', () => {

@@ -15,9 +15,9 @@ import type { OutboxHandle } from './outbox-handle.ts'
 import { refuse } from './refusal.ts'
 import { ServedOutbox, type ServedSettings } from './served-outbox.ts'
 import type { LocalTransport, Transport } from './transport.ts'
+import { logTransport } from './transport.ts'
 import { type HttpTransportOptions, httpTransport } from './transports/http.ts'
 import { type KafkaTransportOptions, kafkaTransport, kafkaTransportOn } from './transports/kafka.ts'
-import { logTransport } from './transports/log.ts'
 import { localQueueTransport, queueTransport } from './transports/queue.ts'
 
 /**

@@ -10,9 +10,9 @@ import { healthRoutes } from '../observe/health.ts'
 import { readLayout } from './layout.ts'
 import { LIST_REACH } from './list.ts'
 import type { OutboxHandle } from './outbox-handle.ts'
-import { onDatabase } from './read-table.ts'
 import { OutboxReadings } from './readings.ts'
 import { outboxRoutes } from './routes.ts'
+import { onDatabase } from './sql/table.ts'
 
 const ago = (seconds: number) => OUTBOX_NOW - BigInt(seconds) * 1_000_000n
 

@@ -7,43 +7,15 @@
  */
 import type { Dialect } from '../db/database.ts'
 import { dueOf, quotedColumns } from './layout.ts'
-import { type ColumnName, nameTable, quote, type TableNames, type TableOptions } from './table-names.ts'
-
-/** A random uuid made by SQLite: version 4, in lower case. */
-export const SQLITE_UUID = `lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-' ||
-  substr('89ab', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))`
-
-/** The types of new columns, on PostgreSQL and SQLite. Times that only dispatchers write are whole microseconds on SQLite. */
-const TYPES = {
-  id: ['bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY', 'INTEGER PRIMARY KEY AUTOINCREMENT'],
-  tenantId: ['text NOT NULL', 'TEXT NOT NULL'],
-  eventType: ['text NOT NULL', 'TEXT NOT NULL'],
-  createdAt: [
-    'timestamptz NOT NULL DEFAULT clock_timestamp()',
-    `INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000000 AS INTEGER))`,
-  ],
-  retryCount: ['integer NOT NULL DEFAULT 0', 'INTEGER NOT NULL DEFAULT 0'],
-  idempotencyKey: ['uuid NOT NULL DEFAULT gen_random_uuid()', `TEXT NOT NULL DEFAULT (${SQLITE_UUID})`],
-  processedAt: ['timestamptz', 'INTEGER'],
-  error: ['text', 'TEXT'],
-  earlierFailures: ['jsonb', 'TEXT'],
-  nextAttemptAt: ['timestamptz', 'INTEGER'],
-  claimedUntil: ['timestamptz', 'INTEGER'],
-  claimedBy: ['text', 'TEXT'],
-  claimCount: ['integer NOT NULL DEFAULT 0', 'INTEGER NOT NULL DEFAULT 0'],
-  deadAt: ['timestamptz', 'INTEGER'],
-  orderingKey: ['text', 'TEXT'],
-  headers: ['json', 'TEXT'],
-  correlationId: ['text', 'TEXT'],
-  letterId: ['bigint', 'INTEGER'],
-  letterDue: ['boolean NOT NULL DEFAULT false', 'INTEGER NOT NULL DEFAULT 0'],
-  // Behind the others: to read a column behind a large payload, SQLite walks all of its pages.
-  payload: ['bytea NOT NULL', 'BLOB NOT NULL'],
-} as const satisfies Record<ColumnName, readonly [postgres: string, sqlite: string]>
-
-/** The type of a new column. */
-export const columnType = (dialect: Dialect, name: ColumnName): string =>
-  TYPES[name][dialect === 'postgres' ? 0 : 1]
+import {
+  COLUMN_NAMES,
+  columnType,
+  nameTable,
+  quote,
+  SQLITE_UUID,
+  type TableNames,
+  type TableOptions,
+} from './table-names.ts'
 
 export interface IndexDefinition {
   readonly name: string
@@ -126,10 +98,9 @@ END;`
 /** Everything that a new outbox needs, as a script that can be run again. */
 export function outboxSchema(dialect: Dialect, options: TableOptions = {}): string {
   const names = nameTable(options)
-  // Object.keys forgets what the keys are.
-  const columns = (Object.keys(TYPES) as ColumnName[]).map(
-    (name) => `  ${quote(names.columns[name])} ${columnType(dialect, name)}`,
-  )
+  // The payload behind the others: to read a column behind a large one, SQLite walks all of its pages.
+  const order = [...COLUMN_NAMES.filter((name) => name !== 'payload'), 'payload'] as const
+  const columns = order.map((name) => `  ${quote(names.columns[name])} ${columnType(dialect, name)}`)
   const indexes = indexesOf(names, dialect).map((index) => `${indexStatement(names, index)};`)
   const table = `CREATE TABLE IF NOT EXISTS ${names.sqlTable} (\n${columns.join(',\n')}\n)`
   // Every message is updated twice, and its rows leave the small indexes: pages need room, and tidying often.

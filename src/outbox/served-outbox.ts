@@ -6,18 +6,19 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseStoreUrl } from '../config/store-url.ts'
 import { backoffDelayMs } from '../core/backoff.ts'
 import { BartlebyError } from '../core/errors.ts'
-import type { Database } from '../db/database.ts'
+import { type Database, type StoreCall, StoreUnavailable } from '../db/database.ts'
+import { openDatabase } from '../db/open.ts'
+import type { PostgresOptions } from '../db/postgres.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { DEFAULT_THRESHOLDS, type HealthThresholds } from './health.ts'
-import { openLate } from './late-database.ts'
 import type { Layout } from './layout.ts'
 import { OutboxMeter } from './meter.ts'
 import { type GivenSettings, readSettings } from './options.ts'
 import type { OutboxHandle } from './outbox-handle.ts'
 import type { OutboxesContext } from './outboxes.ts'
-import { isWhole, once, readTable } from './read-table.ts'
 import { outboxSchema } from './schema.ts'
 import type { MessageTable } from './sql/table.ts'
+import { isWhole, once, readTable } from './sql/table.ts'
 import { nameTable, type TableOptions, tableOptionsOf } from './table-names.ts'
 import type { LocalTransport, Transport } from './transport.ts'
 
@@ -138,5 +139,45 @@ function thresholdsOf(given: ServedSettings['health'] = {}): HealthThresholds {
     backlog: { ...DEFAULT_THRESHOLDS.backlog, ...given.backlog },
     oldestAgeSeconds: { ...DEFAULT_THRESHOLDS.oldestAgeSeconds, ...given.oldestAgeSeconds },
     failureRatio: { ...DEFAULT_THRESHOLDS.failureRatio, ...given.failureRatio },
+  }
+}
+
+/**
+ * Opens the database that a URL names, at the latest when it is used. PostgreSQL is connected to on first use anyway; a file of
+ * SQLite may be locked by another program, lie on a disk that is not mounted yet, or be no database: whoever uses it meets the
+ * outage until it can be opened.
+ */
+const openLate = (url: string, postgres: PostgresOptions): Database =>
+  parseStoreUrl(url).kind === 'sqlite' ? lateFile(url, postgres) : openDatabase(url, postgres)
+
+function lateFile(url: string, options: PostgresOptions): Database {
+  const listeners: ((call: StoreCall) => void)[] = []
+  let file: Database | undefined
+  let isClosed = false
+  const opened = (): Database => {
+    if (file === undefined) {
+      if (isClosed) throw new StoreUnavailable('the database was closed')
+      file = openDatabase(url, options)
+      for (const listener of listeners) file.onCall(listener)
+    }
+    return file
+  }
+  return {
+    dialect: 'sqlite',
+    transaction: async (verb, work) => opened().transaction(verb, work),
+    statement: async (verb, work) => opened().statement(verb, work),
+    session: async (verb, work) => opened().session(verb, work),
+    snapshot: async (verb, work, terms) => opened().snapshot(verb, work, terms),
+    script: async (tx, text) => opened().script(tx, text),
+    async notify() {},
+    async listen() {},
+    onCall(listener) {
+      listeners.push(listener)
+      file?.onCall(listener)
+    },
+    async close() {
+      isClosed = true
+      await file?.close()
+    },
   }
 }

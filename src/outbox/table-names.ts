@@ -3,39 +3,54 @@
  * others keep their own names, so that their producers go on writing them.
  */
 import { createHash } from 'node:crypto'
+import type { Dialect } from '../db/database.ts'
 import { refuse } from './refusal.ts'
 
-/** The columns of an outbox, with their names in both namings. */
-const NAMES = {
-  id: ['id', 'Id'],
-  tenantId: ['tenant_id', 'TenantId'],
-  eventType: ['event_type', 'EventType'],
-  payload: ['payload', 'Payload'],
-  createdAt: ['created_at', 'CreatedAt'],
-  retryCount: ['retry_count', 'RetryCount'],
-  idempotencyKey: ['idempotency_key', 'IdempotencyKey'],
-  processedAt: ['processed_at', 'ProcessedAt'],
-  error: ['error', 'Error'],
-  /** The failures before the last one, as JSON. Tables that were made without it keep the last one alone. */
-  earlierFailures: ['earlier_failures', 'EarlierFailures'],
-  nextAttemptAt: ['next_attempt_at', 'NextAttemptAt'],
-  claimedUntil: ['claimed_until', 'ClaimedUntil'],
-  claimedBy: ['claimed_by', 'ClaimedBy'],
-  /** Claims since the row was last settled: a message that kills its dispatcher is known by it. */
-  claimCount: ['claim_count', 'ClaimCount'],
-  deadAt: ['dead_at', 'DeadAt'],
-  orderingKey: ['ordering_key', 'OrderingKey'],
-  headers: ['headers', 'Headers'],
-  correlationId: ['correlation_id', 'CorrelationId'],
-  /** The number of the letter that the row became when it died. */
-  letterId: ['letter_id', 'LetterId'],
-  /** The office does not know yet that the row died, or that it arrived after all. */
-  letterDue: ['letter_due', 'LetterDue'],
-} as const
+/** A random uuid made by SQLite: version 4, in lower case. */
+export const SQLITE_UUID = `lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-' ||
+  substr('89ab', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))`
 
-export type ColumnName = keyof typeof NAMES
+/**
+ * The columns of an outbox, with the types of new ones on PostgreSQL and SQLite. Times that only dispatchers write are whole
+ * microseconds on SQLite.
+ */
+const TYPES = {
+  id: ['bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY', 'INTEGER PRIMARY KEY AUTOINCREMENT'],
+  tenantId: ['text NOT NULL', 'TEXT NOT NULL'],
+  eventType: ['text NOT NULL', 'TEXT NOT NULL'],
+  payload: ['bytea NOT NULL', 'BLOB NOT NULL'],
+  createdAt: [
+    'timestamptz NOT NULL DEFAULT clock_timestamp()',
+    `INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000000 AS INTEGER))`,
+  ],
+  retryCount: ['integer NOT NULL DEFAULT 0', 'INTEGER NOT NULL DEFAULT 0'],
+  idempotencyKey: ['uuid NOT NULL DEFAULT gen_random_uuid()', `TEXT NOT NULL DEFAULT (${SQLITE_UUID})`],
+  processedAt: ['timestamptz', 'INTEGER'],
+  error: ['text', 'TEXT'],
+  /** The failures before the last one, as JSON. Tables that were made without it keep the last one alone. */
+  earlierFailures: ['jsonb', 'TEXT'],
+  nextAttemptAt: ['timestamptz', 'INTEGER'],
+  claimedUntil: ['timestamptz', 'INTEGER'],
+  claimedBy: ['text', 'TEXT'],
+  /** Claims since the row was last settled: a message that kills its dispatcher is known by it. */
+  claimCount: ['integer NOT NULL DEFAULT 0', 'INTEGER NOT NULL DEFAULT 0'],
+  deadAt: ['timestamptz', 'INTEGER'],
+  orderingKey: ['text', 'TEXT'],
+  headers: ['json', 'TEXT'],
+  correlationId: ['text', 'TEXT'],
+  /** The number of the letter that the row became when it died. */
+  letterId: ['bigint', 'INTEGER'],
+  /** The office does not know yet that the row died, or that it arrived after all. */
+  letterDue: ['boolean NOT NULL DEFAULT false', 'INTEGER NOT NULL DEFAULT 0'],
+} as const satisfies Readonly<Record<string, readonly [postgres: string, sqlite: string]>>
+
+export type ColumnName = keyof typeof TYPES
 // Object.keys forgets what the keys are.
-export const COLUMN_NAMES = Object.keys(NAMES) as readonly ColumnName[]
+export const COLUMN_NAMES = Object.keys(TYPES) as readonly ColumnName[]
+
+/** The type of a new column. */
+export const columnType = (dialect: Dialect, name: ColumnName): string =>
+  TYPES[name][dialect === 'postgres' ? 0 : 1]
 
 /** What a table can do without. */
 export const OPTIONAL_COLUMNS: readonly ColumnName[] = ['earlierFailures']
@@ -132,17 +147,19 @@ function nameColumns(naming: Naming, given: NonNullable<TableOptions['columns']>
       refuse(`columns.${name}`, `there is no such column; there are ${known.join(', ')}`)
     checkName(`columns.${name}`, column)
   }
-  const which = naming === 'snake' ? 0 : 1
-  const names = Object.fromEntries(COLUMN_NAMES.map((name) => [name, NAMES[name][which]]))
+  const names = Object.fromEntries(known.map((name) => [name, inNaming(naming, name)]))
   // Every column has a name now.
-  const columns = {
-    ...names,
-    isProcessed: naming === 'snake' ? 'is_processed' : 'IsProcessed',
-    ...given,
-  } as TableNames['columns']
+  const columns = { ...names, ...given } as TableNames['columns']
   refuseTwins(columns, Object.keys(given))
   return columns
 }
+
+/** `tenantId` as `tenant_id` or `TenantId`. */
+const inNaming = (naming: Naming, name: string): string =>
+  naming === 'snake' ? snakeCase(name) : name.charAt(0).toUpperCase() + name.slice(1)
+
+export const snakeCase = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** Two columns of one name would be written in place of each other. */
 function refuseTwins(columns: TableNames['columns'], given: readonly string[]): void {

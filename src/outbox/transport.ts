@@ -1,6 +1,9 @@
 /** How messages leave: to a receiver outside, or within the database in the transaction that settles them. */
+
+import type { Log } from '../core/log.ts'
 import type { Transaction } from '../db/database.ts'
 import type { OutboxMessage } from './message.ts'
+import { checkFunctions, checkNames } from './refusal.ts'
 
 /** Delivers messages to where they belong. */
 export interface Transport {
@@ -44,4 +47,17 @@ export class DeliveryTimedOut extends Error {
 /** The message is no longer this dispatcher's. */
 export class ClaimLost extends Error {
   override readonly name = 'ClaimLost'
+}
+
+/** "Delivers" messages into the log, to see an outbox at work before there is a receiver: one line each, without what is in them. */
+export function logTransport(options: { readonly log: Log }): Transport {
+  checkNames(options, ['log'])
+  const { log } = options
+  checkFunctions('log', log, ['info'])
+  return {
+    name: 'log',
+    async deliver({ id, key, eventType, tenantId, payload }) {
+      log.info({ id, key, eventType, tenantId, bytes: payload.length }, 'outbox message delivered to the log')
+    },
+  }
 }

@@ -20,8 +20,7 @@ import { type WorkerLog, workerLog } from './worker-log.ts'
 import { readMessage } from './writing/draft.ts'
 import { type Fitter, fitterFor, type NewRow } from './writing/fit.ts'
 import type { Insertion } from './writing/insertion.ts'
-import { insertionOnPostgres } from './writing/insertion-postgres.ts'
-import { insertionOnSqlite } from './writing/insertion-sqlite.ts'
+import { insertionOnPostgres, insertionOnSqlite } from './writing/insertion.ts'
 import { refuseField } from './writing/payload.ts'
 
 /** What is counted while messages are added. */

@@ -7,11 +7,12 @@ import { DEFAULT_THRESHOLDS } from '../../src/outbox/health.ts'
 import { type Layout, readLayout } from '../../src/outbox/layout.ts'
 import { OutboxMeter } from '../../src/outbox/meter.ts'
 import type { OutboxHandle } from '../../src/outbox/outbox-handle.ts'
-import { onDatabase } from '../../src/outbox/read-table.ts'
-import { columnType, indexesOf, indexStatement, outboxSchema } from '../../src/outbox/schema.ts'
+import { indexesOf, indexStatement, outboxSchema } from '../../src/outbox/schema.ts'
+import { onDatabase } from '../../src/outbox/sql/table.ts'
 import {
   COLUMN_NAMES,
   type ColumnName,
+  columnType,
   nameTable,
   quote,
   shortHash,

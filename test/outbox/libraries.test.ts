@@ -9,11 +9,13 @@ import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Adapter } from '../../src/outbox/adapters/adapter.ts'
-import { drizzleAdapter } from '../../src/outbox/adapters/drizzle.ts'
-import { knexAdapter } from '../../src/outbox/adapters/knex.ts'
-import { kyselyAdapter } from '../../src/outbox/adapters/kysely.ts'
-import { postgresAdapter } from '../../src/outbox/adapters/postgres.ts'
-import { prismaAdapter } from '../../src/outbox/adapters/prisma.ts'
+import {
+  drizzleAdapter,
+  knexAdapter,
+  kyselyAdapter,
+  postgresAdapter,
+  prismaAdapter,
+} from '../../src/outbox/adapters/libraries.ts'
 import { createInbox, inboxSchema } from '../../src/outbox/inbox.ts'
 import { createKey } from '../../src/outbox/keys.ts'
 import { outboxSchema } from '../../src/outbox/schema.ts'

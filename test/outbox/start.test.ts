@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createDispatcher } from '../../src/outbox/create-dispatcher.ts'
-import { once } from '../../src/outbox/read-table.ts'
 import { outboxSchema } from '../../src/outbox/schema.ts'
+import { once } from '../../src/outbox/sql/table.ts'
 import { type ServerHere, startServer } from '../harness/server.ts'
 
 describe('an outbox that is not ready when the server starts', () => {

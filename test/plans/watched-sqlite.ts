@@ -4,7 +4,7 @@ import type { Database, Session, Snapshot, Statement, Transaction, Value } from 
 import { openDatabase } from '../../src/db/open.ts'
 import { addFunctions } from '../../src/db/sqlite.ts'
 import type { Adapter } from '../../src/outbox/adapters/adapter.ts'
-import { sqliteAdapter } from '../../src/outbox/adapters/sqlite.ts'
+import { sqliteAdapter } from '../../src/outbox/adapters/libraries.ts'
 import { asSnapshot } from '../harness/as-snapshot.ts'
 
 /** How SQLite goes about a statement, step by step. */

@@ -1,9 +1,9 @@
 /** Every promise, broken by hand: verify finds it, names the row, and finds nothing else. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { bartleby } from '../../src/cli/terminal-double.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { verifyStore } from '../../src/verify/verify.ts'
 import { type FreshStore, stores } from '../harness/stores.ts'
+import { bartleby } from '../harness/terminal-double.ts'
 import { copyOf, type Fates, fillStore } from './busy-store.ts'
 import { same, type Tampering, tamper, verify } from './tampering.ts'
 

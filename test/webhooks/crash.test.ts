@@ -5,11 +5,11 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
-import { bartleby } from '../../src/cli/terminal-double.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { seededRandom } from '../crash/random.ts'
 import { isProof, PATIENCE_MS, sizeOf } from '../harness/limits.ts'
 import { stores } from '../harness/stores.ts'
+import { bartleby } from '../harness/terminal-double.ts'
 import { auditJobs, jobStates } from './crash-audit.ts'
 import { Fleet } from './crash-fleet.ts'
 import { Producer } from './crash-producer.ts'

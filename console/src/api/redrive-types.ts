@@ -4,7 +4,7 @@ import type {
   RedriveDestination,
   RedriveItem,
   RedriveSample,
-} from '../../../src/client/redrive-types.ts'
+} from '../../../src/client/redrives.ts'
 import type { LetterFilter } from './types.ts'
 
 export type {
@@ -21,14 +21,14 @@ export type {
   RedriveState,
   RedriveStopRule,
   RepairHeader,
-} from '../../../src/client/redrive-types.ts'
+} from '../../../src/client/redrives.ts'
 
 import type {
   RedriveAction,
   RedriveOrder,
   RedriveOutcome,
   RepairHeader,
-} from '../../../src/client/redrive-types.ts'
+} from '../../../src/client/redrives.ts'
 
 /** A redrive as lists have it. */
 export interface Redrive extends Omit<RedriveItem, 'filter'> {

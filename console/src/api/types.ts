@@ -1,5 +1,5 @@
 /** What the server answers. Letters, signatures and history are as the client library has them. */
-export type * from '../../../src/client/history-types.ts'
+export type * from '../../../src/client/history.ts'
 export type {
   LetterAttempt,
   LetterCounts,

@@ -1,13 +1,18 @@
-/** `bartleby letters retry|discard|restore`: one letter by its name, or all that match a query. */
+/** `bartleby letters retry|discard|restore|expire`: one letter by its name, all that match a query, or those that nobody looked at for long. */
 import type { Command } from 'commander'
 import type { LetterKey, LetterStatus } from '../../client/letter-types.ts'
-import type { LetterParameters } from '../../core/letter-query.ts'
-import { usage } from '../exit.ts'
-import { type Desk, officeCommand } from '../office.ts'
+import { formatLetterQuery, type LetterParameters } from '../../core/letter-query.ts'
+import { failed, usage } from '../exit.ts'
+import { confirmCount, wholeNumber } from '../flags.ts'
+import { type Desk, type OfficeFlags, officeCommand, type TextFlags } from '../office.ts'
+import { confirmPlan, makePlan } from '../redrive/plan.ts'
+import { type Chosen, MOST_IDS, planBody } from '../redrive/plan-flags.ts'
+import { seeThrough, waitMsOf } from '../redrive/start.ts'
+import { planText } from '../redrive/text.ts'
 import { printable, type Terminal } from '../terminal.ts'
-import { type ActFlags, actOnMatching } from './act-on-many.ts'
+import { grouped, nowMs, secondsOf } from '../words.ts'
 import { retryOne } from './retry-one.ts'
-import { filterOf, letterNamed, withFilterFlags } from './which.ts'
+import { type FilterFlags, filterOf, letterNamed, totalOf, walkLetters, withFilterFlags } from './which.ts'
 
 const MANY_HELP = `
 Many letters are a redrive of the server: it plans which they are, the command says how many and asks (--yes answers), starts it and
@@ -145,4 +150,101 @@ function withStatus({ name, was, from }: Deed, filter: LetterParameters): Letter
     throw usage(`only ${needed.join(' and ')} letters can be ${was}, and the filter asks for ${status}`)
   }
   return { ...filter, status }
+}
+
+export interface ActFlags extends FilterFlags, TextFlags<'notes' | 'limit' | 'waitTimeout' | 'payloadFile'> {
+  readonly yes?: boolean
+  readonly dryRun?: boolean
+  readonly wait?: boolean
+}
+
+/** Letters that a dry run shows. */
+const PREVIEWED = 3
+
+/** As much of a plan as there is to say when nothing was planned. */
+const NOTHING = { numbers: { matched: 0 }, counts: { planned: 0 } }
+
+/** Does it to the letters that match, as a redrive of the server: planned, agreed to, started and watched to its end. */
+async function actOnMatching(
+  desk: Desk,
+  action: 'retry' | 'discard' | 'restore',
+  filter: LetterParameters,
+  flags: ActFlags,
+): Promise<void> {
+  const { terminal, redrives, print } = desk
+  if (flags.payloadFile !== undefined) throw usage('--payload-file is for one letter; name it')
+  const waitMs = waitMsOf(flags)
+  const chosen = await chosenOf(desk, filter, flags.limit)
+  const none = () => `no letters match ${printable(formatLetterQuery(filter, nowMs()))}`
+  if ('ids' in chosen && chosen.ids.length === 0) return print(NOTHING, none)
+  const { notes } = flags
+  const terms = { action, ...(notes !== undefined && { reason: notes }) }
+  const plan = await makePlan(desk, planBody(chosen, terms, undefined))
+  if (plan.numbers.matched === 0) return print(plan, none)
+  if (flags.dryRun) {
+    const shown = { letters: PREVIEWED, width: terminal.screen?.columns }
+    return print(plan, (_, style) => `${planText(plan, { ...shown, style })}\n\nnothing was changed`)
+  }
+  if (plan.counts.planned === 0) throw failed(printable(plan.sentence))
+  await confirmPlan(plan, flags, terminal)
+  await seeThrough(desk, await redrives.start(plan.id), waitMs)
+}
+
+/** All that match; or with a limit the newest of them, by name. */
+async function chosenOf(
+  desk: Desk,
+  filter: LetterParameters,
+  limitText: string | undefined,
+): Promise<Chosen> {
+  const limit = wholeNumber('--limit', limitText, 1)
+  if (limit === undefined) return { filter }
+  if (limit > MOST_IDS)
+    throw usage(`--limit is '${limit}'; expected at most ${MOST_IDS}, or none for all that match`)
+  const ids: LetterKey[] = []
+  for await (const { engine, rowKey } of walkLetters(desk, filter, limit)) ids.push({ engine, rowKey })
+  return { ids }
+}
+
+interface ExpireFlags extends OfficeFlags {
+  readonly olderThanDays: string
+  readonly engine?: string
+  readonly yes?: boolean
+}
+
+const DAY_MS = 86_400_000
+
+export const expireCommand = (terminal: Terminal): Command =>
+  officeCommand(
+    'letters expire',
+    'Give up pending letters that failed last more than so many days ago; they can be restored for as long as they are kept.',
+    ['expire --older-than-days 90', 'expire --older-than-days 30 --engine hmac --yes'],
+  )
+    .requiredOption('--older-than-days <n>', 'at least 1')
+    .option('--engine <engine>', 'only of this engine')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText(
+      'after',
+      `
+Expired letters are kept for \`engines.tables.retentionDays\` (90) from now on, however long ago they failed, and can be restored
+until then: bartleby letters restore --query status:expired. The command says until when.`,
+    )
+    .work(terminal, async (desk, flags: ExpireFlags) => {
+      const olderThanDays = wholeNumber('--older-than-days', flags.olderThanDays, 1)
+      const engine = flags.engine === undefined ? {} : { engine: flags.engine }
+      const toDate = new Date(nowMs() - olderThanDays * DAY_MS).toISOString()
+      const { total, exact } = await totalOf(desk, { ...engine, status: 'Pending', toDate })
+      const of = flags.engine === undefined ? '' : ` of engine '${printable(flags.engine)}'`
+      const plan = `expire ${grouped(total)}${exact ? '' : ' or more'} pending letters${of}`
+      if (total === 0) return desk.printLine({ expired: 0 }, 'no pending letters are that old')
+      const until = await restorableUntil(desk)
+      await confirmCount(`${plan}; they can be restored until ${until}`, total, flags, terminal)
+      const expired = await desk.letters.expireOlder({ olderThanDays, ...engine })
+      const sentence = `${grouped(expired)} letters were expired; they can be restored until ${until}`
+      desk.printLine({ expired }, sentence)
+    })
+
+/** So long letters are kept that expire now. */
+async function restorableUntil({ call }: Desk): Promise<string> {
+  const { retentionDays } = await call<{ readonly retentionDays: number }>('GET', '/api/settings')
+  return secondsOf(new Date(nowMs() + retentionDays * DAY_MS).toISOString())
 }

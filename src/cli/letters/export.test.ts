@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, WriteStream } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { bartleby } from '../terminal-double.ts'
+import { bartleby } from '../../../test/harness/terminal-double.ts'
 
 const LETTER = { engine: 'hmac', rowKey: 'a' }
 const ANSWERS: Readonly<Record<string, object>> = {

@@ -1,9 +1,7 @@
 /** `bartleby letters …`: find dead letters, understand them, send them back. */
 import { commandGroup, SERVER_HELP } from '../office.ts'
-import { discardCommand, restoreCommand, retryCommand } from './act.ts'
-import { expireCommand } from './expire.ts'
-import { exportCommand } from './export.ts'
-import { importCommand } from './import.ts'
+import { discardCommand, expireCommand, restoreCommand, retryCommand } from './act.ts'
+import { exportCommand, importCommand } from './files.ts'
 import { listCommand } from './list.ts'
 import { showCommand } from './show.ts'
 

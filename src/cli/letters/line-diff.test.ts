@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { lineDiff } from './payload-diff.ts'
+import { lineDiff } from './payload-text.ts'
 
 const shown = (before: string, after: string) =>
   lineDiff(before.split(''), after.split(''))

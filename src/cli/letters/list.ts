@@ -4,9 +4,9 @@ import type { LetterItem } from '../../client/letter-types.ts'
 import type { LetterParameters } from '../../core/letter-query.ts'
 import { wholeNumber } from '../flags.ts'
 import { type Desk, officeCommand } from '../office.ts'
-import { statusIn, styleOf } from '../style.ts'
-import { type Column, type Layout, layOut } from '../table.ts'
+import { type Column, type Layout, layOut, statusColumn } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
+import { styleOf } from '../terminal.ts'
 import { ageOf, grouped, nowMs } from '../words.ts'
 import { type FilterFlags, filterOf, QUERY_HELP, totalOf, walkLetters, withFilterFlags } from './which.ts'
 
@@ -96,11 +96,7 @@ export const letterColumns = (
   now: number,
   names: 'row keys' | 'instances' | 'short' = 'instances',
 ): readonly Column<LetterItem>[] => [
-  {
-    heading: 'STATUS',
-    text: ({ status }) => status,
-    paint: ({ status }, text, style) => statusIn(style, status, text),
-  },
+  statusColumn,
   { heading: 'ENGINE', text: ({ engine }) => engine, most: 20 },
   { heading: 'QUEUE', text: ({ originalQueue }) => originalQueue ?? '-', most: 28, least: 12 },
   names === 'row keys'

@@ -3,16 +3,15 @@ import { bytesOf } from '../../client/bytes.ts'
 import { OfficeClientError } from '../../client/errors.ts'
 import type { LetterDetail, LetterKey, RetryPreview } from '../../client/letter-types.ts'
 import { sleep } from '../../client/waiting.ts'
-import { CommandFailure, EXIT } from '../exit.ts'
+import { failed } from '../exit.ts'
 import { readNamed } from '../flags.ts'
 import type { Desk } from '../office.ts'
 import { waitMsOf } from '../redrive/start.ts'
-import type { Style } from '../style.ts'
 import { type Field, fieldLines, indented } from '../table.ts'
+import type { Style } from '../terminal.ts'
 import { printable } from '../terminal.ts'
-import type { ActFlags } from './act-on-many.ts'
-import { diffLines } from './payload-diff.ts'
-import { payloadText, sizeText } from './payload-text.ts'
+import type { ActFlags } from './act.ts'
+import { diffLines, payloadText, sizeText } from './payload-text.ts'
 import { letterNamed } from './which.ts'
 
 /** Sends a letter back, or with `--dry-run` shows what would be sent. */
@@ -34,13 +33,10 @@ export async function retryOne(desk: Desk, key: LetterKey, flags: ActFlags): Pro
   else if (outcome === 'confirmed') terminal.out('confirmed: its item was completed')
   if (outcome === 'returned') {
     const { errorMessage } = await letters.get(letter)
-    throw new CommandFailure(EXIT.failed, `it came back: ${printable(errorMessage.split('\n', 1)[0] ?? '')}`)
+    throw failed(`it came back: ${printable(errorMessage.split('\n', 1)[0] ?? '')}`)
   }
   if (outcome === 'unconfirmed') {
-    throw new CommandFailure(
-      EXIT.failed,
-      `it is not known yet what became of it; look again with letters show`,
-    )
+    throw failed(`it is not known yet what became of it; look again with letters show`)
   }
 }
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { byteLines, mapInOrder } from './streams.ts'
+import { byteLines, mapInOrder } from './files.ts'
 
 describe('work in order', () => {
   const numbers = async function* (count: number, log: string[] = []) {

@@ -1,7 +1,7 @@
 /** `bartleby outbox adopt`: makes an outbox of a table while its producers and readers go on. */
 import { Command } from 'commander'
 import type { AdoptOptions, AdoptReport, StepOutcome, StepReport } from '../../outbox/adopt/report.ts'
-import { CommandFailure, EXIT, failureOf } from '../exit.ts'
+import { CommandFailure, EXIT, failed, failureOf } from '../exit.ts'
 import { showProgress } from '../progress.ts'
 import { printable, type Terminal } from '../terminal.ts'
 import { grouped } from '../words.ts'
@@ -91,13 +91,13 @@ async function adopt(flags: Flags, terminal: Terminal): Promise<void> {
     const { adoptTable } = await import('../../outbox/adopt/adopt.ts')
     report = await adoptTable(flags.url, options)
   } catch (error) {
-    throw await failed(error, stop.signal)
+    throw await explained(error, stop.signal)
   } finally {
     progress.end()
     release()
   }
   terminal.out(flags.json ? JSON.stringify(report, null, 2) : textOf(report, flags.dryRun === true))
-  if (!report.complete && flags.dryRun !== true) throw new CommandFailure(EXIT.failed, shortfallOf(report))
+  if (!report.complete && flags.dryRun !== true) throw failed(shortfallOf(report))
 }
 
 function optionsOf(flags: Flags): AdoptOptions {
@@ -105,7 +105,7 @@ function optionsOf(flags: Flags): AdoptOptions {
   return { ...tableOptionsOf(flags), chunk, lockWaitSeconds: lockWait, enforce, rekeyDuplicates, dryRun }
 }
 
-async function failed(error: unknown, signal: AbortSignal): Promise<CommandFailure> {
+async function explained(error: unknown, signal: AbortSignal): Promise<CommandFailure> {
   if (signal.aborted)
     return new CommandFailure(EXIT.failed, 'stopped; the same command goes on from there', { cause: error })
   const { StoreUnavailable } = await import('../../db/database.ts')

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { OutboxStore } from '../../../test/harness/outbox.ts'
 import { stores } from '../../../test/harness/stores.ts'
-import { bartleby } from '../terminal-double.ts'
+import { bartleby } from '../../../test/harness/terminal-double.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 

@@ -5,9 +5,9 @@ import type { RunningDispatcher } from '../../outbox/create-dispatcher.ts'
 import type { Transport } from '../../outbox/transport.ts'
 import { EXIT, failureOf } from '../exit.ts'
 import { given } from '../flags.ts'
-import { listenForStop } from '../stop-signal.ts'
 import { applicationDatabase } from '../store.ts'
 import type { Terminal } from '../terminal.ts'
+import { listenForStop } from '../terminal.ts'
 import { numberOf, pair, type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
 
 interface Flags extends TableFlags {
@@ -91,7 +91,7 @@ async function create(flags: Flags, terminal: Terminal): Promise<RunningDispatch
     to === 'log' ? null : posting(flags, terminal),
   ])
   const log = pino({ level: logLevel }, pino.destination(2))
-  const { logTransport } = await import('../../outbox/transports/log.ts')
+  const { logTransport } = await import('../../outbox/transport.ts')
   try {
     return createDispatcher({
       url: flags.url,

@@ -1,9 +1,122 @@
-/** `bartleby outbox …`: tables of messages in the databases of applications. */
+/** `bartleby outbox …`: tables of messages in the databases of applications; and `status`, how much waits in one of them. */
 import { Command } from 'commander'
-import type { Terminal } from '../terminal.ts'
+import { parameterFor, type Session, type Statement, type Value } from '../../db/database.ts'
+import type { Backlog, OutboxHealth } from '../../outbox/health.ts'
+import { EXIT, failed, failureOf } from '../exit.ts'
+import { applicationDatabase } from '../store.ts'
+import { printable, type Terminal } from '../terminal.ts'
+import { grouped } from '../words.ts'
 import { adoptCommand } from './adopt.ts'
 import { dispatchCommand } from './dispatch.ts'
-import { statusCommand } from './status.ts'
+import { type TableFlags, tableOptionsOf, withTableFlags } from './table-flags.ts'
+
+interface Flags extends TableFlags {
+  readonly json?: boolean
+}
+
+const statusCommand = (terminal: Terminal): Command =>
+  withTableFlags(new Command('status'))
+    .description('Show how much waits in an outbox, and whether it is well. Reads only.')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+The backlog and the age of its oldest message are held against the thresholds that outboxes have unless they
+are configured otherwise: degraded above 10,000 messages or 60 s, unhealthy above 100,000 or 600 s. How many
+deliveries fail is known to the server that makes them: see GET /api/outbox/health.
+
+Examples:
+  $ bartleby outbox status --url postgres://app:secret@db/shop
+  $ bartleby outbox status --url sqlite:./shop.db --naming pascal
+  $ bartleby outbox status --url postgres://app:secret@db/shop --json | jq .backlog
+
+Exit codes:
+  0  it is ok, or degraded
+  1  it is unhealthy
+  2  wrong usage
+  3  it could not be looked at: the database is not there or cannot be reached, or the table is no outbox`,
+    )
+    .action((flags: Flags) => status(flags, terminal))
+
+async function status(flags: Flags, terminal: Terminal): Promise<void> {
+  const { table, backlog } = await look(flags).catch((error: unknown) => {
+    throw failureOf(error, EXIT.nothing)
+  })
+  const { DEFAULT_THRESHOLDS, judge } = await import('../../outbox/health.ts')
+  const health = judge({ ...backlog, failureRatio: 0, attempts: 0 }, DEFAULT_THRESHOLDS)
+  terminal.out(
+    flags.json === true
+      ? JSON.stringify({ table, ...backlog, health }, null, 2)
+      : await textOf(table, backlog, health),
+  )
+  if (health.status === 'unhealthy') throw failed(`the outbox is unhealthy: ${health.reasons.join(', ')}`)
+}
+
+async function look(flags: Flags) {
+  // Loaded when they are needed, as in `serve`.
+  const { readLayout } = await import('../../outbox/layout.ts')
+  const { readBacklog } = await import('../../outbox/health.ts')
+  const { SystemClock } = await import('../../core/system-clock.ts')
+  return withSession(flags.url, async (session) => {
+    const layout = await readLayout(session.dialect, tableOptionsOf(flags), (text, parameters) =>
+      session.rows(
+        { name: '', postgres: text, sqlite: text, bigints: false },
+        // Names of tables.
+        ...(parameters as readonly string[]),
+      ),
+    )
+    const backlog = await readBacklog(session, layout, new SystemClock().now())
+    return { table: layout.table, backlog }
+  })
+}
+
+async function withSession<T>(url: string, work: (session: Session) => Promise<T>): Promise<T> {
+  const store = await applicationDatabase(url)
+  if (store.kind === 'sqlite') return withFile(store.path, work)
+  const { openDatabase } = await import('../../db/open.ts')
+  const db = openDatabase(url, { poolSize: 1 })
+  try {
+    return await db.session('outbox.status', work)
+  } finally {
+    await db.close()
+  }
+}
+
+/** A file of others is only read: opened as a store of ours, its journal would be changed for good. */
+async function withFile<T>(path: string, work: (session: Session) => Promise<T>): Promise<T> {
+  const { DatabaseSync } = await import('node:sqlite')
+  const file = new DatabaseSync(path, { readOnly: true, timeout: 5_000 })
+  const refuse = (): never => {
+    throw new TypeError('this session only reads')
+  }
+  try {
+    return await work({
+      dialect: 'sqlite',
+      async rows<Row>({ sqlite, bigints }: Statement, ...values: readonly Value[]) {
+        const statement = file.prepare(sqlite)
+        statement.setReadBigInts(bigints)
+        // What rows are is the statement's business.
+        return statement.all(...values.map((value) => parameterFor('sqlite', value))) as Row[]
+      },
+      run: refuse,
+      runEach: refuse,
+    })
+  } finally {
+    file.close()
+  }
+}
+
+async function textOf(table: string, backlog: Backlog, { status, reasons }: OutboxHealth): Promise<string> {
+  const { formatGoDuration } = await import('../../core/duration.ts')
+  const age = formatGoDuration(BigInt(Math.floor(backlog.oldestAgeSeconds)) * 1_000_000_000n)
+  return [
+    `${printable(table)} is ${status}${reasons.length === 0 ? '' : `: ${reasons.join(', ')}`}`,
+    `  backlog     ${grouped(backlog.backlog)}`,
+    `  failed      ${grouped(backlog.failedPending)}`,
+    `  oldest age  ${age}`,
+    `  dead        ${grouped(backlog.dead)}`,
+  ].join('\n')
+}
 
 export function outboxCommand(terminal: Terminal): Command {
   const outbox = new Command('outbox')

@@ -5,9 +5,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { PostedOutbox } from '../../../test/harness/outbox-post.ts'
 import { stores } from '../../../test/harness/stores.ts'
+import { bartleby } from '../../../test/harness/terminal-double.ts'
 import { SystemClock } from '../../core/system-clock.ts'
 import { outboxSchema } from '../../outbox/schema.ts'
-import { bartleby } from '../terminal-double.ts'
 
 const status = (url: string, ...flags: string[]) => bartleby(['outbox', 'status', '--url', url, ...flags])
 const ago = (seconds: number) => new SystemClock().now() - BigInt(seconds) * 1_000_000n

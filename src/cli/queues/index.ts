@@ -1,8 +1,226 @@
-/** `bartleby queues …`: everything that can be done with queues of a running server. */
-import { commandGroup, SERVER_HELP } from '../office.ts'
-import { clearCommand, peekCommand, statsCommand } from './contents.ts'
-import { completeCommand, leaseCommand, produceCommand, retryCommand } from './items.ts'
-import { createCommand, deleteCommand, infoCommand, listCommand, updateCommand } from './settings.ts'
+/** `bartleby queues …`: everything that can be done with queues of a running server; and the queues themselves, to list, make and change. */
+import { type Command, Option } from 'commander'
+import { type Queue, type QueueClient, QueueClientError, type QueueSettings } from '../../client/index.ts'
+import type { QueueOverview } from '../../client/source-types.ts'
+import { createWithDeadQueue } from '../../client/with-dead-queue.ts'
+import { confirmName, given, wholeNumber } from '../flags.ts'
+import {
+  commandGroup,
+  type Desk,
+  listAll,
+  type OfficeFlags,
+  officeCommand,
+  SERVER_HELP,
+  type TextFlags,
+} from '../office.ts'
+import { table, tableOf } from '../table.ts'
+import type { Terminal } from '../terminal.ts'
+import { ageOf, nowMs } from '../words.ts'
+import {
+  clearCommand,
+  completeCommand,
+  leaseCommand,
+  peekCommand,
+  produceCommand,
+  retryCommand,
+  statsCommand,
+} from './items.ts'
+
+/** Queues per call when all are listed. */
+const PAGE = 1000
+
+interface SettingsFlags
+  extends OfficeFlags,
+    TextFlags<'leaseTimeout' | 'expireTimeout' | 'reference' | 'maxAttempts' | 'partitions'> {
+  /** false: `--no-dead-queue`. */
+  readonly deadQueue?: string | false
+  readonly onDeath?: 'letter' | 'delete'
+}
+
+const listCommand = (terminal: Terminal): Command =>
+  officeCommand('queues list', 'List all queues with what lies in them, or with their settings.', [
+    'list',
+    'list --settings',
+    "list --json | jq '.[] | select(.letters > 0) | .name'",
+  ])
+    .option('--settings', 'show how they are set up')
+    .work(terminal, (desk, flags: OfficeFlags & { readonly settings?: boolean }) =>
+      flags.settings ? listSettings(desk) : listDepths(desk),
+    )
+
+const NO_QUEUES = 'no queues yet; make one with `bartleby queues create NAME`'
+
+async function listDepths(desk: Desk): Promise<void> {
+  const queues = await listAll<QueueOverview>(desk, '/api/queues', {})
+  desk.print(queues, () => (queues.length === 0 ? NO_QUEUES : depthsTable(queues, nowMs())))
+}
+
+async function listSettings({ queues: client, print }: Desk): Promise<void> {
+  const queues = await allQueues(client)
+  print(queues, () => (queues.length === 0 ? NO_QUEUES : queuesTable(queues)))
+}
+
+/** Page after page; the pivot is part of the page it begins. */
+async function allQueues(client: QueueClient): Promise<readonly Queue[]> {
+  const queues: Queue[] = []
+  for (;;) {
+    const pivot = queues.pop()?.queueName
+    const page = await client.list({ limit: PAGE, ...(pivot !== undefined && { pivot }) })
+    queues.push(...page)
+    if (page.length < PAGE) return queues
+  }
+}
+
+const infoCommand = (terminal: Terminal): Command =>
+  officeCommand('queues info <queue>', 'Show the settings of a queue.', ['info orders']).work(terminal, show)
+
+const createCommand = (terminal: Terminal): Command =>
+  officeCommand('queues create <queue>', 'Make a queue.', [
+    'create orders --lease-timeout 5m --max-attempts 3 --dead-queue orders-dead',
+    'create ticks --expire-timeout 1h --on-death delete',
+  ])
+    .option('--lease-timeout <duration>', 'how long a consumer keeps an item', '1m')
+    .option('--expire-timeout <duration>', 'how long an item may wait before it is dead', '24h')
+    .option('--max-attempts <n>', 'deliveries before an item is dead; 0 is unlimited', '0')
+    .option(
+      '--dead-queue <queue>',
+      'where dead items go; created first, with the same timeouts, when it is missing',
+    )
+    .addOption(onDeath())
+    .option('--partitions <n>', 'how many partitions', '1')
+    .option('--reference <text>', 'a note of yours')
+    .work(terminal, async (desk, queueName: string, flags: SettingsFlags) => {
+      await createBoth(desk.queues, settingsOf(queueName, flags), flags.json ? terminal.err : terminal.out)
+      if (flags.json) await show(desk, queueName)
+      else terminal.out(`created queue '${queueName}'`)
+    })
+
+const onDeath = (): Option =>
+  new Option(
+    '--on-death <fate>',
+    'what becomes of an item that dies while there is no dead queue; a new queue makes letters',
+  ).choices(['letter', 'delete'])
+
+/** The queue, and before it a dead queue that is missing; `say` is told of that one at once, since the other may still be refused. */
+async function createBoth(
+  client: QueueClient,
+  settings: QueueSettings,
+  say: (text: string) => void,
+): Promise<void> {
+  const { deadQueue = '', leaseTimeout = '', expireTimeout = '' } = settings
+  await createWithDeadQueue({
+    create: () => client.create(settings),
+    createDeadQueue: async () => {
+      await client.create({ queueName: deadQueue, leaseTimeout, expireTimeout, requestedPartitions: 1 })
+      say(`created its dead queue '${deadQueue}' first: it was not there; it has the same timeouts`)
+    },
+    codeOf: (thrown) => (thrown instanceof QueueClientError ? thrown.code : null),
+  })
+}
+
+const updateCommand = (terminal: Terminal): Command =>
+  officeCommand('queues update <queue>', 'Change settings of a queue; those not named stay.', [
+    'update orders --max-attempts 5',
+    'update orders --no-dead-queue',
+    'update ticks --on-death delete',
+  ])
+    .option('--lease-timeout <duration>', 'how long a consumer keeps an item')
+    .option('--expire-timeout <duration>', 'how long an item may wait before it is dead')
+    .option('--max-attempts <n>', 'deliveries before an item is dead; 0 is unlimited')
+    .option('--dead-queue <queue>', 'where dead items go')
+    .option('--no-dead-queue', 'dead items go nowhere and are letters all the same')
+    .addOption(onDeath())
+    .option('--reference <text>', 'a note of yours')
+    .work(terminal, async (desk, queueName: string, flags: SettingsFlags) => {
+      const { maxAttempts, reference, deadQueue } = await desk.queues.info(queueName)
+      // The call overwrites these three, so that what was not named has to be sent again.
+      await desk.queues.update({ maxAttempts, reference, deadQueue, ...settingsOf(queueName, flags) })
+      if (flags.json) await show(desk, queueName)
+      else terminal.out(`updated queue '${queueName}'`)
+    })
+
+const deleteCommand = (terminal: Terminal): Command =>
+  officeCommand('queues delete <queue>', 'Remove a queue and all its items.', [
+    'delete orders',
+    'delete orders-dead --force --yes',
+  ])
+    .option('--force', 'also when it is the dead queue of another queue')
+    .option('-y, --yes', 'do not ask')
+    .work(
+      terminal,
+      async (
+        { queues, print },
+        queueName: string,
+        flags: OfficeFlags & { force?: boolean; yes?: boolean },
+      ) => {
+        const deed = `delete the queue '${queueName}' and all its items`
+        await confirmName(deed, { kind: 'queue', name: queueName }, flags.yes, terminal)
+        await queues.delete({ queueName, ...(flags.force && { force: true }) })
+        print({ deleted: queueName }, () => `deleted queue '${queueName}'`)
+      },
+    )
+
+function settingsOf(queueName: string, flags: SettingsFlags): QueueSettings {
+  const { leaseTimeout, expireTimeout, deadQueue, onDeath, reference } = flags
+  const settings = {
+    leaseTimeout,
+    expireTimeout,
+    deadQueue: deadQueue === false ? '' : deadQueue,
+    onDeath,
+    reference,
+    maxAttempts: wholeNumber('--max-attempts', flags.maxAttempts, 0),
+    requestedPartitions: wholeNumber('--partitions', flags.partitions, 1),
+  }
+  return { queueName, ...given(settings) }
+}
+
+const show = async ({ queues, print }: Desk, queueName: string): Promise<void> =>
+  print(await queues.info(queueName), queueCard)
+
+const queuesTable = (queues: readonly Queue[]): string =>
+  tableOf(queues, {
+    QUEUE: ({ queueName }) => queueName,
+    LEASE: ({ leaseTimeout }) => leaseTimeout,
+    EXPIRE: ({ expireTimeout }) => expireTimeout,
+    ATTEMPTS: attemptsOf,
+    'DEAD QUEUE': ({ deadQueue }) => deadQueue || '-',
+    PARTITIONS: ({ requestedPartitions }) => requestedPartitions,
+    REFERENCE: ({ reference }) => reference || '-',
+  })
+
+/** What lies in each queue. */
+const depthsTable = (queues: readonly QueueOverview[], now: number): string =>
+  tableOf(queues, {
+    QUEUE: ({ name }) => name,
+    READY: ({ ready }) => ready,
+    LEASED: ({ leased }) => leased,
+    SCHEDULED: ({ scheduled }) => scheduled,
+    HELD: ({ held }) => held,
+    DEAD: ({ dead }) => dead,
+    LETTERS: ({ letters }) => letters,
+    OLDEST: ({ oldestAtUtc }) => ageOf(oldestAtUtc, now),
+    ATTEMPTS: attemptsOf,
+    'DEAD QUEUE': ({ deadQueue, onDeath }) => deadQueue ?? (onDeath === 'delete' ? '- (deleted)' : '-'),
+  })
+
+function queueCard(queue: Queue): string {
+  return table(
+    ['queue', queue.queueName],
+    [
+      ['lease timeout', queue.leaseTimeout],
+      ['expire timeout', queue.expireTimeout],
+      ['max attempts', attemptsOf(queue)],
+      ['dead queue', queue.deadQueue || '-'],
+      ['partitions', String(queue.requestedPartitions)],
+      ['reference', queue.reference || '-'],
+      ['created', queue.createdAt.toISOString()],
+      ['updated', queue.updatedAt.toISOString()],
+    ],
+  )
+}
+
+const attemptsOf = ({ maxAttempts }: Pick<Queue, 'maxAttempts'>): string =>
+  maxAttempts === 0 ? 'unlimited' : String(maxAttempts)
 
 export const queuesCommand = commandGroup(
   'queues',

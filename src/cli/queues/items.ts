@@ -1,18 +1,23 @@
-/** `bartleby queues produce|lease|complete|retry`: single items, by hand. */
+/** `bartleby queues produce|lease|complete|retry|stats|clear|peek`: single items, by hand, and what lies in a queue. */
 import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import type { Command } from 'commander'
-import type { LeasedBatch } from '../../client/index.ts'
+import {
+  type ItemContent,
+  type LeasedBatch,
+  type PeekedItem,
+  type QueueStats,
+  textOf,
+} from '../../client/index.ts'
 import { later } from '../../core/clock.ts'
 import { usFromNs } from '../../core/duration.ts'
 import { SystemClock } from '../../core/system-clock.ts'
 import { formatTimestamp, parseTimestamp } from '../../core/timestamp.ts'
 import { reasonOf, usage } from '../exit.ts'
-import { durationNs, given, wholeNumber } from '../flags.ts'
+import { confirmName, durationNs, given, wholeNumber } from '../flags.ts'
 import { type OfficeFlags, officeCommand, type TextFlags } from '../office.ts'
-import { table } from '../table.ts'
-import { readAll, type Terminal } from '../terminal.ts'
-import { itemForJson, preview } from './contents.ts'
+import { tableOf } from '../table.ts'
+import { printable, readAll, type Terminal } from '../terminal.ts'
 
 type TimeFlags = TextFlags<'at' | 'in'>
 
@@ -84,18 +89,20 @@ export const leaseCommand = (terminal: Terminal): Command =>
     })
 
 function leaseTable({ queueName, partition, items }: LeasedBatch): string {
-  const rows = table(
-    ['ID', 'ATTEMPTS', 'LEASED UNTIL', 'KIND', 'REFERENCE', 'PAYLOAD'],
-    items.map((item) => [
-      item.id,
-      item.attempts,
-      item.leaseDeadline.toISOString(),
-      item.kind || '-',
-      item.reference || '-',
-      preview(item.payload),
-    ]),
-  )
+  const rows = tableOf(items, {
+    ID: ({ id }) => id,
+    ATTEMPTS: ({ attempts }) => attempts,
+    'LEASED UNTIL': ({ leaseDeadline }) => leaseDeadline.toISOString(),
+    ...CONTENT,
+  })
   return `${rows}\nwhen done: bartleby queues complete ${queueName} --partition ${partition} ID…`
+}
+
+/** What an item carries, in columns. */
+const CONTENT = {
+  KIND: ({ kind }: ItemContent) => kind || '-',
+  REFERENCE: ({ reference }: ItemContent) => reference || '-',
+  PAYLOAD: ({ payload }: ItemContent) => preview(payload),
 }
 
 export const completeCommand = (terminal: Terminal): Command =>
@@ -161,4 +168,108 @@ function timeOf({ at, in: delay }: TimeFlags): string | undefined {
   if (delay === undefined) return undefined
   const ns = durationNs('--in', delay, 'such as 90s, 10m or 1h30m')
   return formatTimestamp(later(new SystemClock().now(), usFromNs(ns)))
+}
+
+interface ClearFlags extends OfficeFlags {
+  readonly queued?: boolean
+  readonly leased?: boolean
+  readonly scheduled?: boolean
+  readonly yes?: boolean
+}
+
+interface PeekFlags extends OfficeFlags {
+  readonly partition: string
+  readonly limit: string
+}
+
+export const statsCommand = (terminal: Terminal): Command =>
+  officeCommand('queues stats <queue>', 'Count the items of a queue, by partition.', ['stats orders']).work(
+    terminal,
+    async ({ queues, print }, queueName: string) => {
+      print(await queues.stats(queueName), statsTable)
+    },
+  )
+
+function statsTable({ partitions, leaseWaiting, inFlight }: QueueStats): string {
+  const counts = tableOf(partitions, {
+    PARTITION: ({ partition }) => partition,
+    ITEMS: ({ total }) => total,
+    LEASED: ({ totalLeased }) => totalLeased,
+    SCHEDULED: ({ scheduled }) => scheduled,
+    'AVERAGE AGE': ({ averageAge }) => averageAge,
+    'LEASE LEFT': ({ averageLeasedAge }) => averageLeasedAge,
+    FAILURES: ({ failures }) => failures,
+  })
+  return `${counts}\n${leaseWaiting} consumers waiting, ${inFlight} requests in flight`
+}
+
+export const clearCommand = (terminal: Terminal): Command =>
+  officeCommand('queues clear <queue>', 'Delete items of a queue, in all partitions.', [
+    'clear orders --queued',
+    'clear orders --queued --leased --scheduled --yes',
+  ])
+    .option('--queued', 'items that wait to be leased')
+    .option('--leased', 'with --queued: also items that are leased')
+    .option('--scheduled', 'items that wait for their time')
+    .option('-y, --yes', 'do not ask')
+    .work(terminal, async ({ queues, print }, queueName: string, flags: ClearFlags) => {
+      if (!flags.queued && !flags.scheduled) {
+        throw usage('say what to delete: --queued, --scheduled or both')
+      }
+      if (flags.leased && !flags.queued) throw usage('--leased needs --queued')
+      const kinds = (['queued', 'leased', 'scheduled'] as const).filter((kind) => flags[kind])
+      const deed = `delete the ${kinds.join(', ')} items of '${queueName}'`
+      await confirmName(deed, { kind: 'queue', name: queueName }, flags.yes, terminal)
+      await queues.clear({
+        queueName,
+        queue: flags.queued ?? false,
+        scheduled: flags.scheduled ?? false,
+        destructive: flags.leased ?? false,
+      })
+      print({ cleared: queueName, kinds }, () => `cleared queue '${queueName}'`)
+    })
+
+export const peekCommand = (terminal: Terminal): Command =>
+  officeCommand('queues peek <queue>', 'Show the next items of a queue without leasing them.', [
+    'peek orders',
+    'peek orders-dead --limit 100 --json',
+  ])
+    .option('--partition <n>', 'which partition', '0')
+    .option('--limit <n>', 'how many items, up to 1000', '10')
+    .work(terminal, async ({ queues, print }, queueName: string, flags: PeekFlags) => {
+      const items = await queues.peek({
+        queueName,
+        partition: wholeNumber('--partition', flags.partition, 0),
+        limit: wholeNumber('--limit', flags.limit, 1),
+      })
+      const none = `nothing to lease in partition ${flags.partition} of '${queueName}'`
+      print(items.map(itemForJson), () => (items.length === 0 ? none : peekTable(items)))
+    })
+
+const peekTable = (items: readonly PeekedItem[]): string =>
+  tableOf(items, {
+    ID: ({ id }) => id,
+    ATTEMPTS: ({ attempts }) => attempts,
+    CREATED: ({ createdAt }) => createdAt.toISOString(),
+    'DIED IN': ({ death }) => (death === null ? '-' : `${death.queueName} (${death.reason})`),
+    ...CONTENT,
+  })
+
+const PREVIEW_LENGTH = 60
+
+/** An item for programs: the payload as base64, and as text where it is text. */
+function itemForJson<Item extends ItemContent>({ payload, ...item }: Item) {
+  return {
+    ...item,
+    payload: textOf(payload) ?? null,
+    payloadBase64: Buffer.from(payload).toString('base64'),
+  }
+}
+
+/** The beginning of a payload for people. */
+function preview(payload: Uint8Array): string {
+  const text = textOf(payload)
+  if (text === undefined) return `<${payload.length} bytes>`
+  const shown = printable(text)
+  return shown.length <= PREVIEW_LENGTH ? shown : `${shown.slice(0, PREVIEW_LENGTH - 1)}…`
 }

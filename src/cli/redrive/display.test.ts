@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { redriveAt } from '../../../test/harness/redrive.ts'
 import { redriveFields } from '../../redrive/view.ts'
 import { processTerminal, type Terminal } from '../terminal.ts'
-import { displayOn } from './follow.ts'
+import { displayOn } from './start.ts'
 
 const at = (sent: number, state: 'running' | 'paused' = 'running') => {
   const redrive = redriveAt({ state, counts: { planned: 10, sent } })

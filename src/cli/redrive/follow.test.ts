@@ -1,8 +1,8 @@
 /** Watching a redrive of a server that goes away and comes back, answers as told. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { redriveAt } from '../../../test/harness/redrive.ts'
+import { bartleby } from '../../../test/harness/terminal-double.ts'
 import { redriveFields } from '../../redrive/view.ts'
-import { bartleby } from '../terminal-double.ts'
 
 type Answer = Parameters<typeof redriveAt>[0] | 'away' | 'unknown'
 

@@ -1,7 +1,7 @@
 /** `bartleby redrive …`: acts on many letters, planned first, then carried out by the server under control. */
 import type { Command } from 'commander'
 import { pathTo } from '../../client/envelope.ts'
-import type { RedriveItem, RedriveLetter } from '../../client/redrive-types.ts'
+import type { RedriveItem, RedriveLetter } from '../../client/redrives.ts'
 import { MEMBER_OUTCOMES, REDRIVE_STATES } from '../../redrive/redrive.ts'
 import { usage } from '../exit.ts'
 import { wholeNumber } from '../flags.ts'
@@ -13,8 +13,7 @@ import {
   type MakeCommand,
   type OfficeFlags,
 } from '../office.ts'
-import { stateIn } from '../style.ts'
-import { type Column, counted } from '../table.ts'
+import { type Column, counted, stateColumn } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
 import { ageOf, grouped, nowMs } from '../words.ts'
 import { planCommand } from './plan.ts'
@@ -78,11 +77,7 @@ const list = (terminal: Terminal): Command =>
 
 const redriveColumns = (now: number): readonly Column<RedriveItem>[] => [
   { heading: 'ID', text: ({ id }) => id },
-  {
-    heading: 'STATE',
-    text: ({ state, isExpired }) => (state === 'planned' && isExpired ? 'expired' : state),
-    paint: ({ state }, text, style) => stateIn(style, state, text),
-  },
+  stateColumn(({ state, isExpired }) => (state === 'planned' && isExpired ? 'expired' : state)),
   { heading: 'ACTION', text: ({ action }) => action },
   counted('PLANNED', ({ counts }) => counts.planned),
   counted('SENT', ({ counts }) => counts.sent),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PLAIN } from '../style.ts'
+import { PLAIN } from '../terminal.ts'
 import { durationText, rateText, timesText } from '../words.ts'
 import { leftOut, numberLines } from './text.ts'
 import { countLines } from './watch-frame.ts'

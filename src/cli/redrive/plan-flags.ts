@@ -7,7 +7,7 @@ import type {
   RedrivePlanRequest,
   RedriveRepair,
   RedriveStopRule,
-} from '../../client/redrive-types.ts'
+} from '../../client/redrives.ts'
 import { parseExactly } from '../../core/json/exact.ts'
 import type { LetterParameters } from '../../core/letter-query.ts'
 import {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { redriveAt } from '../../../test/harness/redrive.ts'
-import type { RedriveDetail as Answer } from '../../client/redrive-types.ts'
+import type { RedriveDetail as Answer } from '../../client/redrives.ts'
 import { instant } from '../../core/clock.ts'
 import type { RedriveDetail, SampleLetter } from '../../redrive/redrive.ts'
 import { redriveDetail } from '../../redrive/view.ts'
-import { PLAIN } from '../style.ts'
+import { PLAIN } from '../terminal.ts'
 import { detailText, nextStep, planText } from './text.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)

@@ -1,8 +1,8 @@
 /** `bartleby redrive plan`: what would be done to which letters; with `--start` it is done at once. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
-import type { RedriveDetail, RedrivePlanRequest } from '../../client/redrive-types.ts'
-import { CommandFailure, EXIT, usage } from '../exit.ts'
+import type { RedriveDetail, RedrivePlanRequest } from '../../client/redrives.ts'
+import { CommandFailure, EXIT, failed, usage } from '../exit.ts'
 import { confirmCount, wholeNumber } from '../flags.ts'
 import { QUERY_HELP } from '../letters/which.ts'
 import type { Desk } from '../office.ts'
@@ -106,8 +106,7 @@ export async function makePlan(
     await pause(LOOK_MS)
     plan = await redrives.read(plan.id)
   }
-  if (plan.state === 'stopped' || plan.state === 'cancelled')
-    throw new CommandFailure(EXIT.failed, printable(plan.sentence))
+  if (plan.state === 'stopped' || plan.state === 'cancelled') throw failed(printable(plan.sentence))
   return plan
 }
 

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ServerHere, startServer } from '../../../test/harness/server.ts'
 import { type FreshStore, freshSqlite } from '../../../test/harness/stores.ts'
+import { bartleby, type World } from '../../../test/harness/terminal-double.ts'
 import { QueueClient } from '../../client/index.ts'
-import type { RedriveDetail } from '../../client/redrive-types.ts'
-import { bartleby, type World } from '../terminal-double.ts'
+import type { RedriveDetail } from '../../client/redrives.ts'
 
 let server: ServerHere
 let queues: QueueClient

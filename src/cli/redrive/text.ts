@@ -9,13 +9,12 @@ import type {
   RedriveItem,
   RedriveNumbers,
   RedriveSample,
-} from '../../client/redrive-types.ts'
+} from '../../client/redrives.ts'
 import { formatLetterQuery } from '../../core/letter-query.ts'
 import { isSending } from '../../redrive/redrive.ts'
-import { diffLines } from '../letters/payload-diff.ts'
-import { payloadText, sizeText } from '../letters/payload-text.ts'
-import type { Style } from '../style.ts'
+import { diffLines, payloadText, sizeText } from '../letters/payload-text.ts'
 import { type Column, columnsText, counted, type Field, fieldLines, indented, section } from '../table.ts'
+import type { Style } from '../terminal.ts'
 import { printable } from '../terminal.ts'
 import { durationText, grouped, lettersText, nowMs, rateText, secondsOf } from '../words.ts'
 import { progressOf } from './watch-frame.ts'

@@ -1,9 +1,8 @@
 /** A redrive under way, on a terminal and in a line. Pure: the same redrive gives the same picture. */
-import type { RedriveCounts, RedriveItem } from '../../client/redrive-types.ts'
+import type { RedriveCounts, RedriveItem } from '../../client/redrives.ts'
 import { isOver, isSending, type RedriveAction } from '../../redrive/redrive.ts'
-import { type Style, stateIn } from '../style.ts'
-import { printable } from '../terminal.ts'
-import { wrapped } from '../text-width.ts'
+import { wrapped } from '../table.ts'
+import { printable, type Style, stateIn } from '../terminal.ts'
 import { durationText, grouped, lettersText, rateText, timesText } from '../words.ts'
 
 const MOST_CELLS = 60

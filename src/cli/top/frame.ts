@@ -3,10 +3,9 @@ import type { LetterCounts, LetterItem, SignatureGroup } from '../../client/lett
 import type { QueueOverview } from '../../client/source-types.ts'
 import { letterColumns } from '../letters/list.ts'
 import { groupColumns } from '../signatures.ts'
-import type { Style } from '../style.ts'
-import { type Column, columnsText, counted } from '../table.ts'
+import { type Column, columnsText, counted, cut, widthOf } from '../table.ts'
+import type { Style } from '../terminal.ts'
 import { printable } from '../terminal.ts'
-import { cut, widthOf } from '../text-width.ts'
 import { ageOf, grouped } from '../words.ts'
 
 /** How an office is at a moment. */

@@ -1,11 +1,117 @@
 /** `bartleby webhooks …`: consumers of webhooks with their jobs, requeues and purges under way, and what is done with one of them. */
 import type { Command } from 'commander'
+import { pathTo } from '../../client/envelope.ts'
 import type { consumerOnWire, runOnWire } from '../../webhooks/admin-routes.ts'
+import { usage } from '../exit.ts'
+import { confirmName, wholeNumber } from '../flags.ts'
 import { commandGroup, listAll, type OfficeFlags, officeCommand, SERVER_HELP } from '../office.ts'
-import { table } from '../table.ts'
-import type { Terminal } from '../terminal.ts'
-import { limitsCommand, purgeCommand, requeueCommand, resumeCommand, secretCommand } from './act.ts'
+import { table, tableOf } from '../table.ts'
+import { printable, type Terminal } from '../terminal.ts'
+import { grouped } from '../words.ts'
 import { verifyCommand } from './verify.ts'
+
+const OF = '<channel> <consumer>'
+
+/** The path of what can be done with one consumer. */
+const consumerPath = (channel: string, consumer: string, act: string): string =>
+  `${pathTo('/api/webhooks/channels', channel)}/${pathTo('consumers', consumer)}/${act}`
+
+const named = (channel: string, consumer: string): string =>
+  printable(`consumer '${consumer}' of channel '${channel}'`)
+
+const resumeCommand = (terminal: Terminal): Command =>
+  officeCommand(
+    `webhooks resume ${OF}`,
+    'End the pause of a consumer: its jobs are delivered again at once.',
+    ['resume orders billing'],
+  ).work(terminal, async ({ call, printLine }, channel: string, consumer: string) => {
+    const answer = await call<{ resumed: boolean }>('POST', consumerPath(channel, consumer, 'resume'))
+    const text = answer.resumed ? 'is delivered to again' : 'was not paused'
+    printLine(answer, `${named(channel, consumer)} ${text}`)
+  })
+
+interface LimitFlags extends OfficeFlags {
+  readonly atOnce?: string
+  readonly perSecond?: string
+}
+
+const limitsCommand = (terminal: Terminal): Command =>
+  officeCommand(
+    `webhooks limits ${OF}`,
+    'Limit the attempts that each server makes at a consumer; a limit that is not given is the default of the server again.',
+    ['limits orders billing --at-once 5', 'limits orders billing --per-second 0.5', 'limits orders billing'],
+  )
+    .option('--at-once <number>', 'attempts of a server at the same time')
+    .option('--per-second <number>', 'attempts of a server per second')
+    .work(terminal, async ({ call, printLine }, channel: string, consumer: string, flags: LimitFlags) => {
+      const wanted = {
+        mostAtOnce: wholeNumber('--at-once', flags.atOnce, 1) ?? null,
+        mostPerSecond: rateOf(flags.perSecond),
+      }
+      await call('PUT', consumerPath(channel, consumer, 'limits'), wanted)
+      const shown = (limit: number | null) => (limit === null ? 'as many as the server allows' : limit)
+      const text = `of each server at once ${shown(wanted.mostAtOnce)}, per second ${shown(wanted.mostPerSecond)}`
+      printLine(wanted, `${named(channel, consumer)}: ${text}`)
+    })
+
+function rateOf(text: string | undefined): number | null {
+  if (text === undefined) return null
+  if (!/^\d{1,7}(\.\d{1,6})?$/.test(text) || Number(text) === 0)
+    throw usage(`--per-second is '${text}'; expected a number above 0`)
+  return Number(text)
+}
+
+interface SecretFlags extends OfficeFlags {
+  readonly dropPrevious?: boolean
+  readonly off?: boolean
+}
+
+const secretCommand = (terminal: Terminal): Command =>
+  officeCommand(
+    `webhooks secret ${OF}`,
+    'Make a new signing secret and print it, this once; the one before it signs too until it is dropped.',
+    ['secret orders billing', 'secret orders billing --drop-previous', 'secret orders billing --off'],
+  )
+    .option('--drop-previous', 'make none; from now on only the newest secret signs')
+    .option('--off', 'make none; from now on deliveries are not signed')
+    .work(terminal, async ({ call, printLine }, channel: string, consumer: string, flags: SecretFlags) => {
+      if (flags.off && flags.dropPrevious) throw usage('give one of --drop-previous and --off')
+      if (flags.off || flags.dropPrevious) {
+        const what = flags.off ? 'secrets' : 'secrets/previous'
+        await call('DELETE', consumerPath(channel, consumer, what))
+        const text = flags.off ? 'are not signed any more' : 'are signed with the newest secret only'
+        return printLine({}, `deliveries to ${named(channel, consumer)} ${text}`)
+      }
+      const made = await call<{ secret: string }>('POST', consumerPath(channel, consumer, 'secrets'))
+      // The secret alone, so that it can be piped to where it is kept.
+      printLine(made, made.secret)
+    })
+
+const requeueCommand = (terminal: Terminal): Command =>
+  officeCommand(
+    `webhooks requeue ${OF}`,
+    'Requeue all dead jobs of a consumer. Of many it goes on in the background: see `runs`.',
+    ['requeue orders billing'],
+  ).work(terminal, async ({ call, printLine }, channel: string, consumer: string) => {
+    await call('POST', consumerPath(channel, consumer, 'requeue'))
+    printLine({}, `the dead jobs of ${named(channel, consumer)} are being requeued`)
+  })
+
+type PurgeFlags = OfficeFlags & { readonly yes?: boolean }
+
+const purgeCommand = (terminal: Terminal): Command =>
+  officeCommand(
+    `webhooks purge ${OF}`,
+    'Erase all dead jobs of a consumer whose attempts are used up, with their letters.',
+    ['purge orders billing', 'purge orders billing --yes --json'],
+  )
+    .option('--yes', 'do not ask')
+    .work(terminal, async ({ call, printLine }, channel: string, consumer: string, flags: PurgeFlags) => {
+      const deed = `erase all dead jobs of ${named(channel, consumer)} for good`
+      await confirmName(deed, { kind: 'consumer', name: consumer }, flags.yes, terminal)
+      const answer = await call<{ purged: number }>('POST', consumerPath(channel, consumer, 'purge'))
+      printLine(answer, `${grouped(answer.purged)} dead jobs were erased`)
+    })
 
 type ShownConsumer = ReturnType<typeof consumerOnWire>
 type ShownRun = ReturnType<typeof runOnWire>
@@ -24,20 +130,17 @@ const status = (terminal: Terminal): Command =>
 
 function consumersText(consumers: readonly ShownConsumer[]): string {
   if (consumers.length === 0) return 'there are no consumers'
-  const all = table(
-    ['CHANNEL', 'CONSUMER', 'TYPE', 'QUEUED', 'IN FLIGHT', 'DELIVERED', 'DEAD', 'OLDEST DEAD', 'STATE'],
-    consumers.map((each) => [
-      each.channelId,
-      each.consumerId,
-      each.type,
-      each.queued,
-      each.inFlight,
-      each.delivered,
-      each.dead,
-      each.oldestDeadAtUtc ?? '-',
-      each.state,
-    ]),
-  )
+  const all = tableOf(consumers, {
+    CHANNEL: ({ channelId }) => channelId,
+    CONSUMER: ({ consumerId }) => consumerId,
+    TYPE: ({ type }) => type,
+    QUEUED: ({ queued }) => queued,
+    'IN FLIGHT': ({ inFlight }) => inFlight,
+    DELIVERED: ({ delivered }) => delivered,
+    DEAD: ({ dead }) => dead,
+    'OLDEST DEAD': ({ oldestDeadAtUtc }) => oldestDeadAtUtc ?? '-',
+    STATE: ({ state }) => state,
+  })
   const reasons = consumers.flatMap(({ channelId, consumerId, pauseReason }) =>
     pauseReason === null ? [] : [[channelId, consumerId, pauseReason]],
   )
@@ -57,19 +160,16 @@ const runs = (terminal: Terminal): Command =>
 
 function runsText(shown: readonly ShownRun[]): string {
   if (shown.length === 0) return 'there are no runs'
-  return table(
-    ['STARTED', 'KIND', 'CHANNEL', 'CONSUMER', 'DONE', 'OF', 'STATE', 'BY'],
-    shown.map((run) => [
-      run.startedAtUtc,
-      run.kind,
-      run.channelId,
-      run.consumerId,
-      run.done,
-      run.expected,
-      run.state,
-      run.by,
-    ]),
-  )
+  return tableOf(shown, {
+    STARTED: ({ startedAtUtc }) => startedAtUtc,
+    KIND: ({ kind }) => kind,
+    CHANNEL: ({ channelId }) => channelId,
+    CONSUMER: ({ consumerId }) => consumerId,
+    DONE: ({ done }) => done,
+    OF: ({ expected }) => expected,
+    STATE: ({ state }) => state,
+    BY: ({ by }) => by,
+  })
 }
 
 export const webhooksCommand = commandGroup(

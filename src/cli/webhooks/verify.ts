@@ -2,7 +2,7 @@
 import { Command } from 'commander'
 import type { ConfigFlags } from '../../config/index.ts'
 import type { WebhookCheckReport } from '../../verify/webhook-check.ts'
-import { CommandFailure, EXIT } from '../exit.ts'
+import { EXIT, failed } from '../exit.ts'
 import { showProgress } from '../progress.ts'
 import { onStore, UNSUPPORTED_STORE } from '../store.ts'
 import { table } from '../table.ts'
@@ -69,7 +69,7 @@ async function verify(
   })
   terminal.out(json ? JSON.stringify(found, null, 2) : textOf(found))
   const wrong = left.mismatches.length + left.tallies.length
-  if (wrong > 0) throw new CommandFailure(EXIT.failed, `${wrong} of the counts of webhooks are wrong`)
+  if (wrong > 0) throw failed(`${wrong} of the counts of webhooks are wrong`)
 }
 
 function textOf({ checked, mismatches, tallies, repaired }: WebhookCheckReport): string {

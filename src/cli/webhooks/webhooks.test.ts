@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ServerHere, startServer } from '../../../test/harness/server.ts'
 import { type FreshStore, freshSqlite } from '../../../test/harness/stores.ts'
-import { bartleby } from '../terminal-double.ts'
+import { bartleby } from '../../../test/harness/terminal-double.ts'
 
 describe('bartleby webhooks', () => {
   let place: FreshStore

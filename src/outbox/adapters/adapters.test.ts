@@ -7,13 +7,15 @@ import type { NewMessage } from '../message.ts'
 import { outboxSchema } from '../schema.ts'
 import { createOutbox } from '../writer.ts'
 import { cutAtParameters } from './adapter.ts'
-import { drizzleAdapter } from './drizzle.ts'
-import { knexAdapter } from './knex.ts'
-import { kyselyAdapter } from './kysely.ts'
+import {
+  drizzleAdapter,
+  knexAdapter,
+  kyselyAdapter,
+  postgresAdapter,
+  prismaAdapter,
+  sqliteAdapter,
+} from './libraries.ts'
 import { type PgAdapterOptions, type PgClientLike, pgAdapter } from './pg.ts'
-import { postgresAdapter } from './postgres.ts'
-import { prismaAdapter } from './prisma.ts'
-import { sqliteAdapter } from './sqlite.ts'
 
 const MESSAGE = { tenantId: 't', eventType: 'e', payload: {} } satisfies NewMessage
 

@@ -6,8 +6,8 @@
 import { columnsOf } from '../layout.ts'
 import { checkNumber, decimal, refuse } from '../refusal.ts'
 import { nameTable, tableOptionsOf } from '../table-names.ts'
-import { type Ground, runPlan } from './plan.ts'
 import type { AdoptOptions, AdoptReport, AdoptSettings, Findings } from './report.ts'
+import { type Ground, runPlan } from './report.ts'
 import { targetOf } from './target.ts'
 
 const MOST_CHUNK = 1_000_000

@@ -1,9 +1,7 @@
 /** Rows that share a tenant and a key: they stand in the way of the unique index. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Layout, RunSql } from '../layout.ts'
-import { newKeyOf } from './fill.ts'
-import type { Step } from './plan.ts'
-import type { AdoptSettings, Duplicate, Duplicates, Findings } from './report.ts'
+import { type Layout, newKeyOf, type RunSql } from '../layout.ts'
+import type { AdoptSettings, Duplicate, Duplicates, Findings, Step } from './report.ts'
 
 const LISTED = 20
 const LISTED_IDS = 5

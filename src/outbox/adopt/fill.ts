@@ -4,16 +4,9 @@
  * and met again in the next pass, so that it never waits while it holds locks itself.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { columnsOf, type Layout, type RunSql } from '../layout.ts'
-import { SQLITE_UUID } from '../schema.ts'
-import type { Step } from './plan.ts'
+import { columnsOf, type Layout, newKeyOf, type RunSql } from '../layout.ts'
+import type { Step } from './report.ts'
 import { AdoptionBlocked, type AdoptSettings, type Findings } from './report.ts'
-
-/** A new key as a value of the column's type. */
-export function newKeyOf({ dialect, types }: Layout): string {
-  if (dialect === 'sqlite') return SQLITE_UUID
-  return types.idempotencyKey === 'uuid' ? 'gen_random_uuid()' : 'gen_random_uuid()::text'
-}
 
 /** A row that has to be filled. */
 export function lackingOf(layout: Layout, table = ''): string {

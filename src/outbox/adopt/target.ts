@@ -6,10 +6,10 @@ import { BartlebyError } from '../../core/errors.ts'
 import type { Dialect } from '../../db/database.ts'
 import { type Layout, layoutOf } from '../layout.ts'
 import { refuse } from '../refusal.ts'
-import { columnType } from '../schema.ts'
 import {
   COLUMN_NAMES,
   type ColumnName,
+  columnType,
   NEEDED_COLUMNS,
   quote,
   type TableNames,

@@ -5,7 +5,7 @@ import { openDatabase } from '../../db/open.ts'
 import { inOffice } from '../../letters/work.ts'
 import { verifyStore } from '../../verify/verify.ts'
 import { readLayout } from '../layout.ts'
-import { onDatabase } from '../read-table.ts'
+import { onDatabase } from '../sql/table.ts'
 
 // In the same store there is one transaction, and nothing of it stays.
 const apart = PLACES.filter(({ elsewhere }) => elsewhere !== null)

@@ -9,7 +9,7 @@ import type { DeathReason, LetterId } from '../../letters/letter.ts'
 import type { CaseRow } from '../../letters/locked.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import type { OutboxRow } from '../sql/letters.ts'
-import type { Compared } from './compare.ts'
+import type { Compared } from './reconcile.ts'
 import { OUTBOX } from './rows-of-letters.ts'
 
 /** `Class: message`, as dispatchers write it. A class may be of several words: what was thrown may be no error. */

@@ -1,5 +1,5 @@
 /**
- * Rows and their letters are compared (compare.ts) and made to agree.
+ * Rows and their letters are compared and made to agree.
  * The mark comes off the row in the same transaction or, when the outbox lies in another database, after it: a crash in
  * between compares them twice, which changes nothing.
  *
@@ -11,15 +11,15 @@ import { type Database, sql } from '../../db/database.ts'
 import { change } from '../../letters/change.ts'
 import { closeCasesOf } from '../../letters/confirm.ts'
 import type { Registers } from '../../letters/drawers.ts'
-import { lockLettersOf } from '../../letters/locked.ts'
+import { type LetterId, STATUS } from '../../letters/letter.ts'
+import { type CaseRow, lockLettersOf } from '../../letters/locked.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import type { Layout } from '../layout.ts'
 import type { OutboxHandle } from '../outbox-handle.ts'
 import { letterRowsOf, type OutboxRow, type ReconciledRow, type RowOfLetter } from '../sql/letters.ts'
 import { type Line, lineOf } from '../sql/line.ts'
 import { buryRows } from './bury.ts'
-import { type Compared, compare } from './compare.ts'
-import { lettersOf } from './rows-of-letters.ts'
+import { lettersOf, type RowAndLetter } from './rows-of-letters.ts'
 
 /** The office that has the letters. */
 export interface ReconciledOffice {
@@ -122,3 +122,47 @@ async function agree(
 }
 
 const ARRIVED = 'Delivered'
+
+/**
+ * What has to happen so that a row and its letter agree.
+ *
+ *   row \ letter   none       Pending       Resolved or Expired
+ *   dead           capture    –             reopen
+ *   processed      –          complete      confirm, when it was retried
+ *   given up       let go     lay back      let go
+ *   pending        –          –             –
+ *
+ * Given up are dead rows whose letter was discarded or has expired; letting go means what waits behind them in their
+ * line. What is compared twice, or was half done when something crashed, comes to a dash.
+ */
+type Difference = 'none' | 'capture' | 'reopen' | 'complete' | 'confirm' | 'lay back' | 'let go'
+
+/** A row with its letter, where it has one, and what has to happen to them. */
+export interface Compared extends Omit<RowAndLetter, 'letterId'> {
+  readonly letter: CaseRow | null
+  readonly difference: Difference
+}
+
+/** `letters` are those that were found, as they are while they are locked; `rows` are the rows of these, likewise. */
+function compare(
+  found: readonly RowAndLetter[],
+  letters: ReadonlyMap<LetterId, CaseRow>,
+  rows: ReadonlyMap<string, OutboxRow>,
+): readonly Compared[] {
+  return found.flatMap(({ row: seen, letterId, sourceId }) => {
+    const row = letterId === null ? seen : rows.get(seen.id)
+    const letter = letterId === null ? null : (letters.get(letterId) ?? null)
+    // Otherwise somebody has acted on it in the meantime.
+    if (row?.letterDue !== true || row.key !== seen.key) return []
+    return [{ row, letter, sourceId, difference: differenceOf(row, letter) }]
+  })
+}
+
+function differenceOf({ deadAt, isProcessed }: OutboxRow, letter: CaseRow | null): Difference {
+  const isPending = letter?.status === STATUS.Pending
+  if (deadAt !== null && isProcessed) return isPending ? 'lay back' : 'let go'
+  if (deadAt !== null && letter === null) return 'capture'
+  if (deadAt !== null) return isPending ? 'none' : 'reopen'
+  if (!isProcessed || letter === null) return 'none'
+  return isPending ? 'complete' : 'confirm'
+}

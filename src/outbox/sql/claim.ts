@@ -11,7 +11,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Instant, instant } from '../../core/clock.ts'
 import type { Database, Integer, Session, Transaction } from '../../db/database.ts'
-import type { Layout } from '../layout.ts'
+import { type Layout, newKeyOf } from '../layout.ts'
 import type { ClaimedMessage } from '../message.ts'
 import { idList } from './by-id.ts'
 import { type ClaimedRow, claimedRow, messageOf } from './claimed-row.ts'
@@ -100,7 +100,7 @@ function postgresClaims(layout: Layout) {
       RETURNING ${c.tenantId}::text AS tenant, ${c.orderingKey}::text AS line
     ), claimed AS (
       UPDATE ${table} SET ${c.claimedUntil} = ${layout.time('claimedUntil', '$3')}, ${c.claimedBy} = $2,
-        ${c.claimCount} = coalesce(${c.claimCount}, 0) + 1, ${c.idempotencyKey} = coalesce(${c.idempotencyKey}, ${newKey(layout)})
+        ${c.claimCount} = coalesce(${c.claimCount}, 0) + 1, ${c.idempotencyKey} = coalesce(${c.idempotencyKey}, ${newKeyOf(layout)})
       WHERE ${c.id} = ANY(ARRAY(SELECT id FROM taken))
       RETURNING ${selected}, ${c.createdAt} AS first, ${c.id} AS second
     )
@@ -109,7 +109,7 @@ function postgresClaims(layout: Layout) {
     FROM (SELECT 1) AS one LEFT JOIN claimed ON true ORDER BY claimed.first, claimed.second`,
       sqlite: '',
     })
-  // All of them: also those that others gave no time.
+  // All of them: also those that others gave no time, and legacy rows, which get their key when they are first used.
   const claimAll = claimFrom('claim', '')
   const claimLater = claimFrom('claimLater', `AND ${c.createdAt} >= ${layout.time('createdAt', '$8')}`)
 
@@ -136,10 +136,6 @@ function postgresClaims(layout: Layout) {
     }
   }
 }
-
-/** Legacy rows get their key when they are first used. */
-const newKey = ({ types }: Layout): string =>
-  types.idempotencyKey === 'uuid' ? 'gen_random_uuid()' : `gen_random_uuid()::text`
 
 interface Position {
   readonly id: Integer | string

@@ -1,7 +1,8 @@
 /** All that a dispatcher does with one table, its statements made once. */
 import type { Instant } from '../../core/clock.ts'
-import type { Database } from '../../db/database.ts'
-import { asText, type Layout } from '../layout.ts'
+import type { Database, Value } from '../../db/database.ts'
+import { asText, type Layout, type RunSql, readLayout } from '../layout.ts'
+import { shortHash, type TableOptions } from '../table-names.ts'
 import { idList, inIdList } from './by-id.ts'
 import { claimsOf } from './claim.ts'
 import { linesOf } from './line.ts'
@@ -91,4 +92,48 @@ function wakeSwitchOf(layout: Layout): (db: Database, waiting: boolean) => Promi
       // A hint that is lost in a crash costs one poll: it need not wait for the disk.
       await Promise.all([tx.rows(hurry), tx.run(flip, waiting ? 'true' : 'false')])
     })
+}
+
+/** Runs single statements on a database. */
+export const onDatabase =
+  (db: Database): RunSql =>
+  (text, parameters) =>
+    db.session('outbox.inspect', (session) =>
+      session.rows<Record<string, unknown>>(
+        { name: `outbox.inspect.${shortHash(text)}`, postgres: text, sqlite: text, bigints: false },
+        // Names of tables.
+        ...(parameters as readonly Value[]),
+      ),
+    )
+
+/** The table of an outbox, looked at. */
+export const readTable = async (db: Database, options: TableOptions): Promise<MessageTable> =>
+  messageTable(await readLayout(db.dialect, options, onDatabase(db)))
+
+/** Whether the small tables beside it are there too; while a table is being adopted they may come after its columns. */
+export const isWhole = ({ layout }: MessageTable): boolean =>
+  layout.hasKeys && (layout.hasWake || layout.dialect === 'sqlite')
+
+/** How long an answer is used that is not the last word. */
+const PROVISIONAL_MS = 10_000
+
+/** Asks once. A failure is not remembered, and an answer that is not `final` only for some seconds. */
+export function once<T>(ask: () => Promise<T>, final: (answer: T) => boolean): () => Promise<T> {
+  let asked: Promise<T> | undefined
+  let usedUntilMs = Number.POSITIVE_INFINITY
+  return () => {
+    if (asked !== undefined && performance.now() < usedUntilMs) return asked
+    usedUntilMs = Number.POSITIVE_INFINITY
+    asked = ask().then(
+      (answer) => {
+        if (!final(answer)) usedUntilMs = performance.now() + PROVISIONAL_MS
+        return answer
+      },
+      (error: unknown) => {
+        asked = undefined
+        throw error
+      },
+    )
+    return asked
+  }
 }

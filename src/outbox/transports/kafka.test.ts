@@ -18,8 +18,7 @@ import type { RawRecord } from '../../kafka/event.ts'
 import { Office } from '../../office.ts'
 import { createDispatcher } from '../create-dispatcher.ts'
 import type { Transport } from '../transport.ts'
-import { type KafkaTransportOptions, kafkaTransport } from './kafka.ts'
-import { KafkaDeliveryFailed } from './kafka-sender.ts'
+import { KafkaDeliveryFailed, type KafkaTransportOptions, kafkaTransport } from './kafka.ts'
 
 const NEVER = new AbortController().signal
 

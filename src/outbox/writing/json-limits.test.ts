@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { columnProblem } from './json-limits.ts'
+import { columnProblem } from './payload.ts'
 
 const NUMBER = 'holds a number beyond what a column of jsonb can keep'
 

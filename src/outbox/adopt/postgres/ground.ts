@@ -1,13 +1,18 @@
 /** Adoption on PostgreSQL: the steps in their order, each safe while producers and readers use the table. */
-import { columnsOf, type Layout } from '../../layout.ts'
+import { columnsOf, type Layout, newKeyOf } from '../../layout.ts'
 import { indexesOf, outboxSchema, sideTablesOf } from '../../schema.ts'
 import { quote, type TableName } from '../../table-names.ts'
-import { type Filling, fillingOf, fillStep, lackingOf, newKeyOf } from '../fill.ts'
-import { type Ground, type Step, scriptStep } from '../plan.ts'
+import { type Filling, fillingOf, fillStep, lackingOf } from '../fill.ts'
 import type { AdoptSettings, Findings } from '../report.ts'
+import { type Ground, type Step, scriptStep } from '../report.ts'
 import { addedColumns, addingColumns, type Target } from '../target.ts'
-import { readFacts, refuseForeignNamesakes, type TableFacts } from './catalog.ts'
-import { indexSteps, noteMissingIdIndex } from './indexes.ts'
+import {
+  indexSteps,
+  noteMissingIdIndex,
+  readFacts,
+  refuseForeignNamesakes,
+  type TableFacts,
+} from './indexes.ts'
 import { AdoptSession, brief } from './session.ts'
 
 /** Opens a PostgreSQL database to adopt a table in it. */

@@ -1,17 +1,16 @@
-/** The indexes of an adopted PostgreSQL table, built while others write. */
-import type { Layout } from '../../layout.ts'
+/** What PostgreSQL knows about the table that is to be adopted, and its indexes, built while others write. */
+import type { Layout, RunSql } from '../../layout.ts'
+import { refuse } from '../../refusal.ts'
 import { type IndexDefinition, indexesOf, indexStatement } from '../../schema.ts'
-import { quote } from '../../table-names.ts'
+import { quote, type TableNames } from '../../table-names.ts'
 import { findDuplicates, rekeyStep } from '../duplicates.ts'
-import type { Step } from '../plan.ts'
-import type { AdoptSettings, Findings, StepOutcome } from '../report.ts'
+import type { AdoptSettings, Findings, Step, StepOutcome } from '../report.ts'
 import { noIdIndex } from '../target.ts'
-import type { IndexFacts, TableFacts } from './catalog.ts'
 import { type AdoptSession, codeOf } from './session.ts'
 
 const UNIQUE_VIOLATION = '23505'
 
-export interface IndexWork {
+interface IndexWork {
   readonly session: AdoptSession
   readonly layout: Layout
   readonly facts: TableFacts
@@ -97,3 +96,100 @@ export function noteMissingIdIndex({ layout, facts, findings }: IndexWork): void
   )
   if (!found) findings.notes.push(noIdIndex(layout, 'CREATE UNIQUE INDEX CONCURRENTLY'))
 }
+
+export interface TableFacts {
+  readonly schema: string
+  /** Storage parameters that its owner has set. */
+  readonly settings: ReadonlySet<string>
+  readonly columns: ReadonlyMap<string, { readonly notNull: boolean; readonly hasDefault: boolean }>
+  readonly indexes: readonly IndexFacts[]
+  /** Constraints by name, and whether all rows are known to satisfy them. */
+  readonly constraints: ReadonlyMap<string, boolean>
+}
+
+interface IndexFacts {
+  readonly name: string
+  /** False while it is being built, or when that was given up. */
+  readonly valid: boolean
+  /** It can tell the writer that a message is there already: unique on all rows, at once, on columns alone. */
+  readonly decides: boolean
+  readonly columns: readonly string[]
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  p: 'a partitioned table, whose indexes cannot be built while others write',
+  v: 'a view',
+  m: 'a materialized view',
+  f: 'a foreign table',
+}
+
+/** Looks at a table that exists; refuses what is no plain table. */
+export async function readFacts(names: TableNames, run: RunSql): Promise<TableFacts> {
+  const [table] = await run(
+    `SELECT n.nspname AS schema, c.relkind AS kind,
+       ARRAY(SELECT split_part(setting, '=', 1) FROM unnest(c.reloptions) AS setting) AS settings
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)`,
+    [names.sqlTable],
+  )
+  const kind = String(table?.kind)
+  if (kind !== 'r') refuse('table', `'${names.table}' is ${KINDS[kind] ?? 'no table'}`)
+  const columns = await run(
+    `SELECT attname AS name, attnotnull AS "notNull", atthasdef AS "hasDefault" FROM pg_attribute
+     WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`,
+    [names.sqlTable],
+  )
+  const constraints = await run(
+    'SELECT conname AS name, convalidated AS valid FROM pg_constraint WHERE conrelid = to_regclass($1)',
+    [names.sqlTable],
+  )
+  return {
+    schema: String(table?.schema),
+    settings: new Set(textsOf(table?.settings)),
+    columns: new Map(
+      columns.map(({ name, notNull, hasDefault }) => [
+        String(name),
+        { notNull: notNull === true, hasDefault: hasDefault === true },
+      ]),
+    ),
+    indexes: await readIndexes(names, run),
+    constraints: new Map(constraints.map(({ name, valid }) => [String(name), valid === true])),
+  }
+}
+
+async function readIndexes(names: TableNames, run: RunSql): Promise<readonly IndexFacts[]> {
+  const rows = await run(
+    `SELECT c.relname AS name, x.indisvalid AND x.indisready AND x.indislive AS valid,
+       x.indisunique AND x.indimmediate AND x.indpred IS NULL AND x.indexprs IS NULL AS decides,
+       ARRAY(SELECT a.attname::text FROM unnest(x.indkey::int2[]) WITH ORDINALITY AS k (attnum, place)
+         JOIN pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = k.attnum
+         WHERE k.place <= x.indnkeyatts ORDER BY k.place) AS columns
+     FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid WHERE x.indrelid = to_regclass($1)`,
+    [names.sqlTable],
+  )
+  return rows.map(({ name, valid, decides, columns }) => ({
+    name: String(name),
+    valid: valid === true,
+    decides: decides === true,
+    columns: textsOf(columns),
+  }))
+}
+
+/** Another table of the schema may have an index of that name: then none would be made for this one. */
+export async function refuseForeignNamesakes(
+  facts: TableFacts,
+  indexes: readonly string[],
+  run: RunSql,
+): Promise<void> {
+  const own = facts.indexes.map(({ name }) => name)
+  const others = indexes.filter((name) => !own.includes(name))
+  const [namesake] = await run(
+    `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE n.nspname = $1 AND c.relname = ANY($2::text[]) LIMIT 1`,
+    [facts.schema, others],
+  )
+  if (namesake === undefined) return
+  const name = quote(String(namesake.name))
+  refuse('table', `its index would be called ${name}, and something else in the schema is; rename that first`)
+}
+
+const textsOf = (list: unknown): string[] => (Array.isArray(list) ? list.map(String) : [])

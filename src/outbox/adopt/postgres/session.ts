@@ -14,7 +14,8 @@ import { AdoptionBlocked, type AdoptSettings, patiently } from '../report.ts'
 export const LOCK_TIMEOUT_MS = 250
 const STEP_BACK = { baseMs: 100, factor: 2, maxMs: 2_000, jitter: 0.5 }
 const WATCH_MS = 500
-const CONNECT_TIMEOUT_MS = 10_000
+/** Longer than a server allows itself (src/db/postgres-connection.ts): a person waits, and connects once. */
+const ADOPT_CONNECT_TIMEOUT_MS = 10_000
 /** Long enough for the server to notice that a killed adoption is gone. */
 const OTHER_ADOPTION_MS = 10_000
 
@@ -62,7 +63,7 @@ export class AdoptSession {
       const client = new driver.Client({
         connectionString: url,
         application_name: name,
-        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+        connectionTimeoutMillis: ADOPT_CONNECT_TIMEOUT_MS,
         keepAlive: true,
       })
       // The statement that meets a lost connection says so.
@@ -80,7 +81,7 @@ export class AdoptSession {
         `SELECT pg_backend_pid() AS pid, current_setting('server_version_num')::int AS version`,
       )
       if (rows[0].version < OLDEST_SERVER) throw new AdoptionBlocked('adoption needs PostgreSQL 13 or newer')
-      if (await isPooled(client, CONNECT_TIMEOUT_MS))
+      if (await isPooled(client, ADOPT_CONNECT_TIMEOUT_MS))
         throw new AdoptionBlocked(
           "a pooler stands between, and an adoption needs a session of its own: give PostgreSQL's own address",
         )

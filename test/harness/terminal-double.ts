@@ -1,7 +1,7 @@
-/** For tests only: runs a command in a world of its own and tells what it printed. */
+/** Runs a command in a world of its own and tells what it printed. */
 import { Readable } from 'node:stream'
-import { run } from './main.ts'
-import type { Screen, Terminal } from './terminal.ts'
+import { run } from '../../src/cli/main.ts'
+import type { Screen, Terminal } from '../../src/cli/terminal.ts'
 
 export interface World {
   readonly env?: Record<string, string>
