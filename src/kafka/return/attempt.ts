@@ -10,11 +10,10 @@ import { randomUUID } from 'node:crypto'
 import { inOffice } from '../../letters/work.ts'
 import { STATE } from '../event.ts'
 import { type Claim, discardEvent, hold, lockHold, note, noteOf, release } from './claim.ts'
-import type { Obstacle } from './obstacle.ts'
 import { type Ended, prepare, prepareAgain, type Ready } from './prepare.ts'
 import { intend, intendAgain, publish } from './publish.ts'
 import { type Again, locate, outOfTurn } from './service-queue.ts'
-import type { ReturnParts, Target, Terms } from './terms.ts'
+import type { Obstacle, ReturnParts, Target, Terms } from './terms.ts'
 
 /** Makes an attempt. `live` has the token of its claim meanwhile. */
 export async function attempt(

@@ -21,7 +21,7 @@ import {
   type State,
   type StoredEvent,
 } from '../event.ts'
-import type { Obstacle } from './obstacle.ts'
+import type { Obstacle } from './terms.ts'
 import { leaseUs, type ReturnParts, type Terms } from './terms.ts'
 
 export interface Claim {

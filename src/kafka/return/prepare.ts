@@ -18,11 +18,10 @@ import { hasLaterSameKey } from '../later-same-key.ts'
 import type { Change, Override } from '../ports.ts'
 import { isPassageTopic, type KafkaService, type KafkaSettings, serviceNamed } from '../settings.ts'
 import { guard } from './guard.ts'
-import type { Obstacle } from './obstacle.ts'
 import { sentRecord } from './publish.ts'
 import { type Rendering, renderRecord, topicOf } from './render.ts'
 import { outOfTurn, peek } from './service-queue.ts'
-import type { ReturnParts, Target, Terms } from './terms.ts'
+import type { Obstacle, ReturnParts, Target, Terms } from './terms.ts'
 
 /** A record that may leave. */
 export interface Ready {

@@ -260,7 +260,7 @@ describe.each(stores)('an event in flight on $name', (kind) => {
 
     it('is closed without sending', async () => {
       const { service, event, id } = await uncertainOne()
-      await desk.path.discardNext({ service, dlqId: null, caller: TESTER })
+      await desk.discardNext(service)
       expect(await desk.standing(event)).toEqual({ state: 'discarded', status: 'Resolved', eventId: id })
       expect(await desk.store.letter(event)).toMatchObject({ notes: 'assumed published' })
       expect(desk.sentIds(service)).toEqual([id])
@@ -268,7 +268,7 @@ describe.each(stores)('an event in flight on $name', (kind) => {
       const letter = await desk.store.letter(event)
       await desk.store.letters.change(letter, { status: 'Pending', notes: null, actor: 'nell' })
       expect(await desk.standing(event)).toMatchObject({ state: 'uncertain' })
-      await desk.path.discard(event.dlqId, TESTER)
+      await desk.discard(event.dlqId)
       expect(await desk.store.letter(event)).toMatchObject({ notes: 'assumed published' })
     })
 

@@ -15,8 +15,7 @@ import type { PublishOutcome } from '../ports.ts'
 import { SEND } from '../send.ts'
 import { decodeHeaders, encodeHeaders } from '../wire/headers.ts'
 import { type Claim, type Hold, hold, letGo, lockHold, note, outputOf } from './claim.ts'
-import type { Obstacle } from './obstacle.ts'
-import type { ReturnParts } from './terms.ts'
+import type { Obstacle, ReturnParts } from './terms.ts'
 
 const insertSend = sql(
   'kafka.insertSend',

@@ -6,12 +6,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { inOffice } from '../../letters/work.ts'
 import type { Caller, StoredEvent } from '../event.ts'
 import { isUuid } from '../names.ts'
-import type { ResolveRequest } from '../ports.ts'
 import { eventNamed } from '../stored-event.ts'
 import { attempt } from './attempt.ts'
 import { discardEvent } from './claim.ts'
-import { type Obstacle, refusalOf } from './obstacle.ts'
-import { type Ended, type Resolution, rehearse } from './prepare.ts'
+import { type Ended, rehearse } from './prepare.ts'
 import { Clerk, letLapse } from './recover.ts'
 import {
   type Again,
@@ -23,9 +21,9 @@ import {
   lockEvent,
   ServiceTurns,
 } from './service-queue.ts'
-import type { QueueHead, ReturnParts, Target, Terms } from './terms.ts'
+import type { Obstacle, QueueHead, ReturnParts, Target, Terms } from './terms.ts'
 
-/** Refusals of calls on queues are `KafkaRefused`. */
+/** One door for whoever asks: calls on queues, the office's retry and redrives differ in target and terms. What was in the way is a value. */
 export class ReturnPath {
   readonly #parts: ReturnParts
   readonly #turns = new ServiceTurns()
@@ -51,38 +49,6 @@ export class ReturnPath {
     await Promise.all([this.#clerk.stop(), Promise.allSettled(this.#calls)])
   }
 
-  /** Processes the next event of a queue. */
-  async process(request: ResolveRequest): Promise<Resolution> {
-    const target = headOf(request)
-    return resolutionOf(target, await this.send(target, this.#termsOf(request)))
-  }
-
-  /** The same without writing anything. */
-  async dryRun(request: ResolveRequest): Promise<Resolution> {
-    const target = headOf(request)
-    return resolutionOf(target, await this.rehearse(target, this.#termsOf(request)))
-  }
-
-  /** Discards the next event of a service. No processor runs. */
-  async discardNext(request: Pick<ResolveRequest, 'service' | 'dlqId' | 'caller'>): Promise<StoredEvent> {
-    const target = headOf({ ...request, topic: null })
-    const result = await this.#inTurn(request.service, () => this.#tryDiscardNext(target, request.caller))
-    if ('why' in result) throw refusalOf(result, target)
-    return result
-  }
-
-  /** Discards an event by its id, wherever it stands; false when there is none to discard, or it is resolved already. */
-  async discard(dlqId: string, caller: Caller): Promise<boolean> {
-    if (!isUuid(dlqId)) return false
-    const id = dlqId.toLowerCase()
-    const result = await this.#counted(() =>
-      this.#untilFree(this.#deadline(), () => this.#tryDiscard(id, caller)),
-    )
-    if (!('why' in result)) return true
-    if (result.why === 'empty') return false
-    throw refusalOf(result, headOf({ service: '', topic: null, dlqId: id }))
-  }
-
   /** Sends an event back: the next of a queue, or that of a letter. */
   send(target: Target, terms: Terms): Promise<Ended> {
     return this.#inTurn(target.service, () => attempt(this.#parts, this.#live, target, terms))
@@ -93,25 +59,23 @@ export class ReturnPath {
     return rehearse(this.#parts, target, terms)
   }
 
-  #termsOf({ caller, override, mintCorrelationId, resend }: ResolveRequest): Terms {
-    return {
-      caller,
-      override,
-      edit: null,
-      mintCorrelationId,
-      resend: resend || this.#parts.settings.onUncertain === 'resend',
-      mayDiscard: true,
-      notes: null,
-    }
+  /** Discards the next event of a queue. No processor runs. */
+  discardNext(target: QueueHead, caller: Caller): Promise<StoredEvent | Obstacle> {
+    const parts = this.#parts
+    return this.#inTurn(target.service, () =>
+      inOffice(parts.db, parts.clock, 'kafka.discard', async (work) => {
+        const event = await locate(work.tx, target, work.now)
+        if ('letterId' in event) await discardEvent(parts, work, event, 'operator', caller)
+        return event
+      }),
+    )
   }
 
-  #tryDiscardNext(target: QueueHead, caller: Caller): Promise<StoredEvent | Obstacle | Again> {
-    const parts = this.#parts
-    return inOffice(parts.db, parts.clock, 'kafka.discard', async (work) => {
-      const event = await locate(work.tx, target, work.now)
-      if ('letterId' in event) await discardEvent(parts, work, event, 'operator', caller)
-      return event
-    })
+  /** Discards an event by its id, wherever it stands, unless there is none, or it is resolved already. */
+  async discard(dlqId: string, caller: Caller): Promise<StoredEvent | Obstacle> {
+    if (!isUuid(dlqId)) return EMPTY
+    const id = dlqId.toLowerCase()
+    return this.#counted(() => this.#untilFree(this.#deadline(), () => this.#tryDiscard(id, caller)))
   }
 
   /** Takes only its own letter: what else is in flight of the service does not matter. */
@@ -196,12 +160,3 @@ const busy = (by: Pick<InFlight, 'service' | 'dlqId'> | null, service = ''): Obs
   service: by?.service ?? service,
   dlqId: by?.dlqId ?? null,
 })
-
-const headOf = ({ service, topic, dlqId }: Omit<QueueHead, 'by'>): QueueHead => ({
-  ...{ by: 'queue', service, topic, dlqId },
-})
-
-function resolutionOf(target: QueueHead, ended: Ended): Resolution {
-  if ('why' in ended) throw refusalOf(ended, target)
-  return ended
-}

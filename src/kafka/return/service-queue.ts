@@ -11,8 +11,7 @@ import { Turns } from '../../outgoing/turns.ts'
 import { type DlqId, dlqId, STATE, type StoredEvent } from '../event.ts'
 import { earlierOpenSameKey } from '../later-same-key.ts'
 import { canHaveLetters, eventOfLetter } from '../stored-event.ts'
-import type { Obstacle } from './obstacle.ts'
-import type { OneLetter, QueueHead, Target } from './terms.ts'
+import type { Obstacle, OneLetter, QueueHead, Target } from './terms.ts'
 
 /** An event in flight, and who has it for how long. */
 export interface InFlight {
