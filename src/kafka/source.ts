@@ -11,7 +11,7 @@ import type { Departing, LetterSource, Refused, Rendered, Sent } from '../letter
 import { insistOnStatus } from '../letters/transitions.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { KAFKA, type OutgoingRecord, STATE, SYSTEM, UNKNOWN } from './event.ts'
-import type { Ended, Ready } from './return/prepare.ts'
+import type { Ended, Ready } from './return/attempt.ts'
 import type { ReturnPath } from './return/return-path.ts'
 import type { Obstacle, OneLetter, Terms } from './return/terms.ts'
 import { SEND } from './send.ts'

@@ -22,7 +22,7 @@ import type {
   PublishOutcome,
 } from '../../src/kafka/ports.ts'
 import { KafkaRefused } from '../../src/kafka/refusal.ts'
-import type { Resolution } from '../../src/kafka/return/prepare.ts'
+import type { Resolution } from '../../src/kafka/return/attempt.ts'
 import { ReturnPath } from '../../src/kafka/return/return-path.ts'
 import {
   discardNamed,

@@ -4,7 +4,7 @@ import { stores } from '../../../test/harness/stores.ts'
 import { sql } from '../../db/database.ts'
 import type { ResolveRequest } from '../routes/resolve.ts'
 import { shownBytes } from '../wire/headers.ts'
-import type { Resolution } from './prepare.ts'
+import type { Resolution } from './attempt.ts'
 
 const TABLES = [
   'letters',

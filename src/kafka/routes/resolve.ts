@@ -5,7 +5,7 @@
  */
 import type { Caller, StoredEvent } from '../event.ts'
 import { KafkaRefused } from '../refusal.ts'
-import type { Resolution } from '../return/prepare.ts'
+import type { Resolution } from '../return/attempt.ts'
 import type { Obstacle, QueueHead, Terms } from '../return/terms.ts'
 import type { KafkaCalls } from './call.ts'
 

@@ -9,7 +9,7 @@ import { formatMicros, formatTimestamp, isTimestamp, ZERO_TIME } from '../../cor
 import type { ChainLink, Sent } from '../chain.ts'
 import { type OutgoingRecord, type RawHeader, type StoredEvent, stateName } from '../event.ts'
 import type { EventDetail, QueuePart } from '../queue-reader.ts'
-import type { Resolution } from '../return/prepare.ts'
+import type { Resolution } from '../return/attempt.ts'
 import { lastHeader, shownBytes } from '../wire/headers.ts'
 import { shownJson } from '../wire/json.ts'
 import type { KafkaCalls } from './call.ts'
