@@ -104,7 +104,7 @@ export interface IntakeStanding {
   readonly since: Instant
 }
 
-/** Told of everything that is counted; the metrics listen: `counters.ts`. */
+/** Told of everything that is counted; the metrics listen: `metrics.ts`. */
 export interface KafkaListener {
   stored?(topic: string, stored: Stored): void
   quarantined?(service: string, reasons: readonly string[]): void

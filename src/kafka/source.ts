@@ -23,7 +23,7 @@ export interface LetterReturn {
   readonly path: Pick<ReturnPath, 'send' | 'rehearse'>
 }
 
-export interface KafkaSourceOptions {
+interface KafkaSourceOptions {
   /** null: Kafka is not enabled on this server. */
   readonly returnWay: () => LetterReturn | null
   /** Told of events that the office discards or lets expire. */

@@ -4,7 +4,7 @@
  * most a twentieth of one connection, and a small backlog is always told as it is.
  */
 import type { Clock } from '../core/clock.ts'
-import { untilAborted } from '../outgoing/until-aborted.ts'
+import { untilAborted } from '../outgoing/waiting.ts'
 import { healthOf, type Looked, lookAt, type OutboxHealth } from './health.ts'
 import type { MeterSnapshot } from './meter.ts'
 import type { OutboxHandle, OutboxHandles } from './outbox-handle.ts'

@@ -3,11 +3,11 @@
  * is logged and tried again: until it works, the records are read twice at worst, and the store knows them.
  */
 import type { Log } from '../../core/log.ts'
+import { rest } from '../../outgoing/waiting.ts'
 import { troubleOf } from '../client.ts'
 import type { Offset, OffsetAnswer } from './reader-group.ts'
-import { rest } from './reader-wait.ts'
 
-export interface CommitsOptions {
+interface CommitsOptions {
   readonly commit: (offsets: readonly Offset[]) => Promise<readonly OffsetAnswer[]>
   readonly onCommitted: (offset: Offset) => void
   readonly log: Log

@@ -6,10 +6,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broker, Connection, ConnectionPool } from '@platformatic/kafka'
-import { isTrouble } from '../client.ts'
-import type { BrokerLink } from '../client-link.ts'
+import { type BrokerLink, isTrouble } from '../client.ts'
 
-export interface GroupOptions {
+interface GroupOptions {
   readonly groupId: string
   readonly topics: readonly string[]
   readonly sessionTimeoutMs: number
@@ -214,7 +213,7 @@ const memberIdOf = (error: unknown): string => {
   return response?.memberId ?? ''
 }
 
-export interface Membership {
+interface Membership {
   readonly memberId: string
   readonly topics: readonly string[]
 }

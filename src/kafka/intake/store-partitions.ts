@@ -26,7 +26,7 @@ export function advance(
 }
 
 /** A partition with what the transaction at hand adds to its books. */
-export class PartitionBook implements Progress {
+class PartitionBook implements Progress {
   readonly topic: string
   readonly partition: number
   orderTs: bigint

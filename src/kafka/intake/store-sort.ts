@@ -2,9 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from '../../db/database.ts'
 import { type DlqId, dlqId, type EventId, type Warning } from '../event.ts'
-import { type Known, takenAmong } from './known-records.ts'
-import { isElsewhere, type KnownSend } from './known-sends.ts'
-
+import { isElsewhere, type Known, type KnownSend, takenAmong } from './known-records.ts'
 import {
   derivedId,
   type Entry,
@@ -22,7 +20,7 @@ export interface Sorted {
 }
 
 /** A record that is not here yet, with its name. */
-export interface Named {
+interface Named {
   readonly each: Incoming
   readonly id: DlqId
   readonly isReused: boolean

@@ -23,10 +23,10 @@ import {
   storedByTopic,
   sum,
 } from './store-partitions.ts'
-import type { Settled } from './store-settle.ts'
+import type { Settled } from './store-renew.ts'
 import { arrange, type Sorted, sendsOf, sortOut } from './store-sort.ts'
 
-export interface RecordStoreOptions {
+interface RecordStoreOptions {
   readonly db: Database
   readonly clock: Clock
   readonly registers: Registers

@@ -1,6 +1,6 @@
 /** Which topics the brokers have, and where their partitions are. One that is missing is an answer like any other. */
 import type { Broker } from '@platformatic/kafka'
-import type { BrokerLink } from '../client-link.ts'
+import type { BrokerLink } from '../client.ts'
 
 export interface FoundTopic {
   readonly name: string

@@ -44,7 +44,7 @@ const putReceipt = sql(
 )
 
 /** A record on its way. */
-export interface Publishing {
+interface Publishing {
   readonly claim: Claim
   readonly eventId: EventId
   readonly record: OutgoingRecord

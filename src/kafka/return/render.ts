@@ -20,7 +20,7 @@ export interface Rendering {
 }
 
 /** What is rendered of an event, and for whom. */
-export type Renderable = Pick<StoredEvent, 'originalTopic' | 'key' | 'value' | 'headers' | 'facts'>
+type Renderable = Pick<StoredEvent, 'originalTopic' | 'key' | 'value' | 'headers' | 'facts'>
 export type Ways = Pick<
   KafkaService,
   'profile' | 'keyFormat' | 'retryTopic' | 'originalTopics' | 'stripHeaders'

@@ -116,7 +116,7 @@ export const publishableText = ({ record }: Published, extra: string | null): st
   )
 
 /** What an event's detail adds. */
-export interface Seen {
+interface Seen {
   readonly detail: EventDetail
   /** Whether a value that is no JSON is shown too. */
   readonly withValue: boolean

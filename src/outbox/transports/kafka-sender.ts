@@ -14,7 +14,7 @@ import {
   troubleOf,
 } from '../../kafka/client.ts'
 import type { Compression, ConnectionSettings } from '../../kafka/settings.ts'
-import { untilAborted } from '../../outgoing/until-aborted.ts'
+import { untilAborted } from '../../outgoing/waiting.ts'
 
 /** Delivery to Kafka failed; the next try may succeed. */
 export class KafkaDeliveryFailed extends Error {
