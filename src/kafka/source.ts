@@ -10,12 +10,11 @@ import type { Edit, LetterId } from '../letters/letter.ts'
 import type { Departing, LetterSource, Refused, Rendered, Sent } from '../letters/source.ts'
 import { insistOnStatus } from '../letters/transitions.ts'
 import type { OfficeWork } from '../letters/work.ts'
-import { KAFKA, type OutgoingRecord, STATE, SYSTEM, UNKNOWN } from './event.ts'
+import { KAFKA, type OutgoingRecord, SEND, STATE, SYSTEM, UNKNOWN } from './event.ts'
 import type { Ended, Ready } from './return/attempt.ts'
 import type { ReturnPath } from './return/return-path.ts'
 import type { Obstacle, OneLetter, Terms } from './return/terms.ts'
-import { SEND } from './send.ts'
-import { lastHeader, shownBytes } from './wire/headers.ts'
+import { lastHeader, shownBytes } from './wire/bytes.ts'
 
 /** The return path, and where its letters are. */
 export interface LetterReturn {

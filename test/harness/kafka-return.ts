@@ -31,7 +31,7 @@ import {
   resolveNext,
 } from '../../src/kafka/routes/resolve.ts'
 import type { KafkaSettings } from '../../src/kafka/settings.ts'
-import { shownBytes } from '../../src/kafka/wire/headers.ts'
+import { shownBytes } from '../../src/kafka/wire/bytes.ts'
 import { KafkaStore, kafkaSettingsFor, type RecordDraft, type SettingsDraft } from './kafka-store.ts'
 import type { StoreKind } from './stores.ts'
 

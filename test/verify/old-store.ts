@@ -8,26 +8,11 @@ import { instant } from '../../src/core/clock.ts'
 import { TestClock } from '../../src/core/test-clock.ts'
 import { Xids } from '../../src/core/xid.ts'
 import type { Database } from '../../src/db/database.ts'
-import { STATE } from '../../src/kafka/event.ts'
-import { SEND } from '../../src/kafka/send.ts'
+import { STATE, SEND } from '../../src/kafka/event.ts'
 import { TALLY } from '../../src/webhooks/tallies.ts'
 import { JOB } from '../../src/webhooks/webhook.ts'
 import { addLetters, lettersOf } from './old-letters.ts'
-import {
-  type Add,
-  at,
-  FIRST_SECOND,
-  insertion,
-  itemId,
-  LATER,
-  type Made,
-  PAYLOAD,
-  PREFIX,
-  PUBLISHED,
-  type Row,
-  SENDS,
-  type Since,
-} from './old-rows.ts'
+import { type Add, at, FIRST_SECOND, insertion, itemId, LATER, type Made, PAYLOAD, PREFIX, PUBLISHED, type Row, SENDS, type Since } from './old-rows.ts'
 
 const TERMS = '{"rate":5,"canary":null,"stopRule":null,"order":"key"}'
 const NUMBERS =

@@ -14,10 +14,10 @@ import { type CaseRow, lockLettersOf } from '../../letters/locked.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { type EventId, STATE } from '../event.ts'
 import { type KnownSend, readSendsByIds } from './known-records.ts'
+import type { Sorted } from './store.ts'
 import { correlationOf, type Entry } from './store-incoming.ts'
 import { packed, unpacked } from './store-packed.ts'
 import { insertRecord, registration, renewAll, type Settled, settleOpenSends } from './store-renew.ts'
-import type { Sorted } from './store-sort.ts'
 
 /** The letters that records may reopen, locked until the transaction ends. */
 interface Cases {

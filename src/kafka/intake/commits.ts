@@ -5,6 +5,7 @@
 import type { Log } from '../../core/log.ts'
 import { rest } from '../../outgoing/waiting.ts'
 import { troubleOf } from '../client.ts'
+import { partitionKey } from '../event.ts'
 import type { Offset, OffsetAnswer } from './reader-group.ts'
 
 interface CommitsOptions {
@@ -27,13 +28,13 @@ export class Commits {
 
   /** The records before this offset are durable. */
   note(offset: Offset): void {
-    this.#waiting.set(keyOf(offset), offset)
+    this.#waiting.set(partitionKey(offset), offset)
     this.#start()
   }
 
   /** Another member reads this partition now. */
   forget(partition: Pick<Offset, 'topic' | 'partition'>): void {
-    this.#waiting.delete(keyOf(partition))
+    this.#waiting.delete(partitionKey(partition))
   }
 
   /** Tries what waits once more, and ends. */
@@ -76,11 +77,9 @@ export class Commits {
   }
 
   #done(offset: Offset): void {
-    const key = keyOf(offset)
+    const key = partitionKey(offset)
     // A later one may have come while this one was under way.
     if (this.#waiting.get(key)?.offset === offset.offset) this.#waiting.delete(key)
     this.#options.onCommitted(offset)
   }
 }
-
-const keyOf = ({ topic, partition }: Pick<Offset, 'topic' | 'partition'>): string => `${topic}:${partition}`

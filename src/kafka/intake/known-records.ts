@@ -8,11 +8,9 @@
 import { type Integer, type Statement, sql, type Transaction } from '../../db/database.ts'
 import { rowsGiven } from '../../db/idioms.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
-import { type DlqId, dlqId, type EventFacts, type EventId, eventId, UNKNOWN } from '../event.ts'
+import { type DlqId, dlqId, type EventFacts, type EventId, eventId, UNKNOWN, UNPLACED } from '../event.ts'
 import { isTopicName } from '../names.ts'
-import { UNPLACED } from '../send.ts'
-import { decodeHeaders, lastHeader } from '../wire/headers.ts'
-import { bufferOf } from '../wire/text.ts'
+import { bufferOf, decodeHeaders, lastHeader } from '../wire/bytes.ts'
 import { derivedId, type Incoming, placeOf, sourceIdOf } from './store-incoming.ts'
 
 /**

@@ -7,6 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broker, Connection, ConnectionPool } from '@platformatic/kafka'
 import { type BrokerLink, isTrouble } from '../client.ts'
+import { partitionKey } from '../event.ts'
 
 interface GroupOptions {
   readonly groupId: string
@@ -96,14 +97,14 @@ export class Group {
     const codes = new Map(
       answer.topics.flatMap(({ name, partitions }) =>
         partitions.map(({ partitionIndex, errorCode }) => [
-          `${name}:${partitionIndex}`,
+          partitionKey({ topic: name, partition: partitionIndex }),
           this.#link.code(errorCode),
         ]),
       ),
     )
     const answers = offsets.map((offset) => ({
       ...offset,
-      code: codes.get(`${offset.topic}:${offset.partition}`) ?? '',
+      code: codes.get(partitionKey(offset)) ?? '',
     }))
     if (answers.some(({ code }) => MOVED.includes(code))) this.#coordinator = null
     return answers

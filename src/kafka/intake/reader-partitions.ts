@@ -2,15 +2,14 @@
  * The partitions that this member reads: where each is, how far, and what keeps it from going on. How intake stands is written to the
  * board when it happens, and logged once.
  */
-
 import type { Clock, Instant } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { type BrokerLink, troubleOf } from '../client.ts'
+import { type BrokerLink, type TopicsFound, troubleOf } from '../client.ts'
+import { partitionKey } from '../event.ts'
 import type { IntakeStanding, PartitionStanding } from '../ports.ts'
 import type { Commits } from './commits.ts'
 import type { BatchUnreadable } from './reader-batches.ts'
 import type { Group, TopicPartitions } from './reader-group.ts'
-import type { TopicsFound } from './topics.ts'
 
 interface ReadersParts {
   readonly link: BrokerLink
@@ -39,7 +38,7 @@ export class PartitionReaders {
   }
 
   of(topic: string, partition: number): PartitionReader | undefined {
-    return this.#readers.get(partitionKey(topic, partition))
+    return this.#readers.get(partitionKey({ topic, partition }))
   }
 
   /** Makes the readers what the group assigned: those that stay go on where they are, new ones begin where the group committed. */
@@ -52,7 +51,7 @@ export class PartitionReaders {
         const reader = this.of(topic, partition) ?? newReader(topic, partition, at.id)
         reader.leader = at.leaders[partition] ?? -1
         reader.fetchAt = reader.doneAt
-        readers.set(partitionKey(topic, partition), reader)
+        readers.set(partitionKey(reader), reader)
       }
     }
     for (const [key, reader] of this.#readers) if (!readers.has(key)) this.#parts.commits.forget(reader)
@@ -173,8 +172,6 @@ export interface PartitionReader {
   /** It is left alone until brokers are asked again where topics are. */
   isResting: boolean
 }
-
-export const partitionKey = (topic: string, partition: number): string => `${topic}:${partition}`
 
 export class Board {
   readonly #clock: Clock

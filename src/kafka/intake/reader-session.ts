@@ -8,12 +8,11 @@
  */
 import type { ConnectionPool } from '@platformatic/kafka'
 import { aborted, atMost, rest, untilAborted } from '../../outgoing/waiting.ts'
-import { breakConnections, troubleOf } from '../client.ts'
+import { areOthers, breakConnections, lookUpTopics, type TopicsFound, troubleOf } from '../client.ts'
 import { Commits } from './commits.ts'
 import { Group, type TopicPartitions } from './reader-group.ts'
 import { nameOf, PartitionReaders } from './reader-partitions.ts'
 import { type RoundParts, readFrom } from './reader-round.ts'
-import { areOthers, lookUpTopics, type TopicsFound } from './topics.ts'
 
 interface SessionParts
   extends Pick<RoundParts, 'settings' | 'store' | 'listener' | 'log' | 'link' | 'board'> {

@@ -6,12 +6,11 @@ import { type BackoffPolicy, backoffDelayMs } from '../../core/backoff.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { rest, untilAborted } from '../../outgoing/waiting.ts'
-import { BrokerLink, troubleOf } from '../client.ts'
+import { BrokerLink, lookUpTopics, type TopicsFound, troubleOf } from '../client.ts'
 import type { IntakeStanding, KafkaListener, RecordStore } from '../ports.ts'
 import { dlqTopicsOf, type KafkaSettings } from '../settings.ts'
 import { Board } from './reader-partitions.ts'
 import { ReadingSession } from './reader-session.ts'
-import { lookUpTopics, type TopicsFound } from './topics.ts'
 
 interface ReaderParts {
   readonly settings: KafkaSettings

@@ -22,8 +22,7 @@ import {
 import { isUuidV4 } from '../names.ts'
 import type { KafkaSettings } from '../settings.ts'
 import { factsBytes } from '../stored-event.ts'
-import { lastHeader } from '../wire/headers.ts'
-import { bufferOf, latin1 } from '../wire/text.ts'
+import { bufferOf, lastHeader, latin1 } from '../wire/bytes.ts'
 import { readEvent } from './read-event.ts'
 import { bytesOf, type EntryBytes, sameKeyOfRecord } from './store-packed.ts'
 
@@ -103,7 +102,7 @@ export const placeOf = (topic: string, partition: number, offset: bigint): strin
 
 /** The same with what it is: the source id of its letter. */
 export const sourceIdOf = (place: string, fingerprint: Uint8Array): string =>
-  `${place}:${Buffer.from(fingerprint.buffer, fingerprint.byteOffset, fingerprint.byteLength).toString('hex')}`
+  `${place}:${bufferOf(fingerprint).toString('hex')}`
 
 /** What letters say about a failure that no header explains. */
 const UNKNOWN_CLASS = 'unknown'

@@ -9,7 +9,7 @@ import { Worker } from 'node:worker_threads'
 import { ConfigError } from '../../config/config-error.ts'
 import { type StoredEvent, UNKNOWN } from '../event.ts'
 import type { Decision } from '../ports.ts'
-import { shownBytes } from '../wire/headers.ts'
+import { shownBytes } from '../wire/bytes.ts'
 import type { DeadEvent } from './processor.ts'
 
 /** What one thread may hold; the biggest events are some tens of megabytes. */

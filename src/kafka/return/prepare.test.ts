@@ -3,7 +3,7 @@ import { Desk, DOUBT, refusal, refusalId } from '../../../test/harness/kafka-ret
 import { stores } from '../../../test/harness/stores.ts'
 import { sql } from '../../db/database.ts'
 import type { ResolveRequest } from '../routes/resolve.ts'
-import { shownBytes } from '../wire/headers.ts'
+import { shownBytes } from '../wire/bytes.ts'
 import type { Resolution } from './attempt.ts'
 
 const TABLES = [

@@ -10,10 +10,9 @@ import {
 } from '../../../test/harness/kafka-return.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { type Integer, sql } from '../../db/database.ts'
-import type { EventId } from '../event.ts'
+import { type EventId, SEND } from '../event.ts'
 import type { Decision, PublishOutcome } from '../ports.ts'
-import { SEND } from '../send.ts'
-import { shownBytes } from '../wire/headers.ts'
+import { shownBytes } from '../wire/bytes.ts'
 
 const readSends = sql(
   'test.kafka.sends',

@@ -10,10 +10,17 @@ import { change, NOBODY } from '../../letters/change.ts'
 import { replaceEdit } from '../../letters/contents.ts'
 import { RETRIED, sentBy } from '../../letters/letter.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
-import { type Caller, type EventId, KAFKA, type OutgoingRecord, STATE, type StoredEvent } from '../event.ts'
+import {
+  type Caller,
+  type EventId,
+  KAFKA,
+  type OutgoingRecord,
+  SEND,
+  STATE,
+  type StoredEvent,
+} from '../event.ts'
 import type { PublishOutcome } from '../ports.ts'
-import { SEND } from '../send.ts'
-import { decodeHeaders, encodeHeaders } from '../wire/headers.ts'
+import { decodeHeaders, encodeHeaders } from '../wire/bytes.ts'
 import { type Claim, type Hold, hold, letGo, lockHold, note, outputOf } from './claim.ts'
 import type { Obstacle, ReturnParts } from './terms.ts'
 

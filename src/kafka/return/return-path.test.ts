@@ -4,7 +4,7 @@ import { Desk, headerIn, refusal, refusalId, TESTER } from '../../../test/harnes
 import { stores } from '../../../test/harness/stores.ts'
 import { UNKNOWN } from '../event.ts'
 import type { Decision } from '../ports.ts'
-import { lastHeader, shownBytes } from '../wire/headers.ts'
+import { lastHeader, shownBytes } from '../wire/bytes.ts'
 
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
