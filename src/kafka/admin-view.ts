@@ -8,7 +8,7 @@ import type { EventDetail } from './queue-reader.ts'
 import { recordTime } from './routes/views.ts'
 import type { KafkaService, KafkaSettings } from './settings.ts'
 import { lagOf } from './standing.ts'
-import { shownBytes } from './wire/headers.ts'
+import { shownBytes } from './wire/bytes.ts'
 
 /** The services that are listed, and how intake stands. */
 export const overviewOnWire = (settings: KafkaSettings, standing: IntakeStanding) => ({

@@ -2,8 +2,16 @@
 import { type Instant, instant } from '../core/clock.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
 import { type LetterId, letterId } from '../letters/letter.ts'
-import { type DlqId, dlqId, type EventFacts, type EventId, eventId, type StoredEvent } from './event.ts'
-import { type SendOutcomeName, sendOutcomeName } from './send.ts'
+import {
+  type DlqId,
+  dlqId,
+  type EventFacts,
+  type EventId,
+  eventId,
+  type SendOutcomeName,
+  type StoredEvent,
+  sendOutcomeName,
+} from './event.ts'
 import { factsOf } from './stored-event.ts'
 
 export interface Sent {

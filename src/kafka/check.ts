@@ -3,9 +3,7 @@
  * group and commits nothing, so it can run beside a server.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isTrouble, troubleOf } from './client.ts'
-import { BrokerLink } from './client-link.ts'
-import { lookUpTopics, type TopicsFound } from './intake/topics.ts'
+import { BrokerLink, isTrouble, lookUpTopics, type TopicsFound, troubleOf } from './client.ts'
 import { dlqTopicsOf, type KafkaSettings, ORIGINAL } from './settings.ts'
 
 export interface KafkaCheck {

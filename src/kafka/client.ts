@@ -1,9 +1,10 @@
 /**
  * The client library: loaded when Kafka is used and not before, told how brokers are reached, and its errors reduced to a code and a
- * message. Its own errors carry whole requests and responses, and those carry payloads: nothing else of them may go further.
+ * message. Its own errors carry whole requests and responses, and those carry payloads: nothing else of them may go further. For those
+ * who speak the protocol themselves: connections to the brokers of a cluster, and which topics they have.
  */
 import { isIP } from 'node:net'
-import type { Base, BaseOptions, ConnectionPool } from '@platformatic/kafka'
+import type { Base, BaseOptions, Broker, Connection, ConnectionPool } from '@platformatic/kafka'
 import type { ConnectionSettings } from './settings.ts'
 
 export type KafkaLibrary = typeof import('@platformatic/kafka')
@@ -51,7 +52,7 @@ export const hostOf = (server: string): string =>
 const given = <Key extends string>(options: Readonly<Record<Key, string | null>>): { [K in Key]?: string } =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null)) as { [K in Key]?: string }
 
-export interface KafkaTrouble {
+interface KafkaTrouble {
   /** What a broker said (`TOPIC_AUTHORIZATION_FAILED`), the system (`ECONNREFUSED`), or the library (`PLT_KFK_TIMEOUT`). */
   readonly code: string
   readonly message: string
@@ -125,4 +126,166 @@ function quiet(pool: ConnectionPool): ConnectionPool {
 /** Breaks all connections of a pool without waiting for anybody. */
 export function breakConnections(pool: ConnectionPool): void {
   for (const [, connection] of pool) connection.socket?.destroy()
+}
+
+type ApiVersions = ReadonlyMap<number, { readonly min: number; readonly max: number }>
+
+const REQUEST_TIMEOUT_MS = 30_000
+
+/**
+ * Connections to the brokers of a cluster, for those who speak its protocol themselves. Brokers answer the requests of a connection one
+ * after the other; so what waits on purpose (for records, for a group to gather) asks in a pool of its own.
+ */
+export class BrokerLink {
+  readonly library: KafkaLibrary
+  /** For what is answered at once. */
+  readonly asking: ConnectionPool
+  readonly #options: BaseOptions
+  readonly #servers: readonly Broker[]
+  readonly #pools: ConnectionPool[] = []
+  #brokers: ReadonlyMap<number, Broker> = new Map()
+  readonly #versions = new WeakMap<Connection, ApiVersions>()
+
+  /** Loads the library; connects to nothing yet. */
+  static async open(settings: ConnectionSettings): Promise<BrokerLink> {
+    return new BrokerLink(await loadKafkaLibrary(), settings)
+  }
+
+  private constructor(library: KafkaLibrary, settings: ConnectionSettings) {
+    this.library = library
+    this.#options = clientOptions(settings)
+    this.#servers = settings.servers.map((server) => library.parseBroker(server))
+    this.asking = this.newPool()
+  }
+
+  /** Further connections, closed with the others. Whoever asks in them is told after `requestTimeoutMs` that nobody answers. */
+  newPool(requestTimeoutMs = REQUEST_TIMEOUT_MS): ConnectionPool {
+    const pool = poolOf(this.library, { ...this.#options, requestTimeout: requestTimeoutMs })
+    this.#pools.push(pool)
+    return pool
+  }
+
+  /** A connection to whichever broker can be reached: those of the configuration first, then the others that are known. */
+  any(): Promise<Connection> {
+    return this.asking.getFirstAvailable([...this.#servers, ...this.#brokers.values()])
+  }
+
+  /** What the cluster said of its brokers. */
+  remember(brokers: ReadonlyMap<number, Broker>): void {
+    this.#brokers = brokers
+  }
+
+  async to(node: number, pool: ConnectionPool = this.asking): Promise<Connection> {
+    const broker = this.#brokers.get(node)
+    if (broker === undefined) throw new Error(`broker ${node} is not known`)
+    return pool.get(broker)
+  }
+
+  /** What the broker at the other end can do, by the number of the request; asked once. */
+  async versions(connection: Connection): Promise<ApiVersions> {
+    const known = this.#versions.get(connection)
+    if (known !== undefined) return known
+    const { apiKeys } = await this.library.apiVersionsV3.api.async(connection, 'bartleby', '1')
+    const versions = new Map(
+      apiKeys.map(({ apiKey, minVersion, maxVersion }) => [apiKey, { min: minVersion, max: maxVersion }]),
+    )
+    this.#versions.set(connection, versions)
+    return versions
+  }
+
+  /** The library throws answers in which anything went wrong; here each part of an answer has an outcome of its own. */
+  answered<Answer>(asked: Promise<Answer>): Promise<Answer> {
+    return asked.catch((error: unknown) => {
+      // Set by the library on errors that it found inside an answer.
+      const { response } = error as { readonly response?: Answer }
+      if (response === undefined) throw error
+      return response
+    })
+  }
+
+  /** The name of a number in an answer; '' for 0, when all is well. */
+  code(errorCode: number): string {
+    if (errorCode === 0) return ''
+    const names: Readonly<Record<number, string>> = this.library.protocolErrorsCodesById
+    return names[errorCode] ?? `ERROR_${errorCode}`
+  }
+
+  close(): void {
+    for (const pool of this.#pools) {
+      // Breaking comes first: closing alone would wait for answers.
+      breakConnections(pool)
+      pool.close(() => {})
+    }
+  }
+}
+
+export interface FoundTopic {
+  readonly name: string
+  /** Another one when the topic was deleted and made anew; '' on brokers that have none. */
+  readonly id: string
+  /** The broker that leads each partition; −1 while there is none. */
+  readonly leaders: readonly number[]
+  /** Whether we may do this with it; null where that was not asked, or the brokers do not say. */
+  readonly mayRead: boolean | null
+  readonly mayWrite: boolean | null
+}
+
+export interface TopicsFound {
+  readonly found: ReadonlyMap<string, FoundTopic>
+  readonly missing: readonly string[]
+  /** Not to be seen by us: brokers do not say whether they exist. */
+  readonly forbidden: readonly string[]
+  readonly brokers: ReadonlyMap<number, Broker>
+}
+
+const METADATA_KEY = 3
+const TOPIC_AUTHORIZATION_FAILED = 29
+
+/** The bits of rights in an answer, and what it says when nobody asked for them. */
+const READ = 1 << 3
+const WRITE = 1 << 4
+const NOT_SAID = -2_147_483_648
+
+/** Asks the first broker that can be reached. Rights are asked for on demand only: brokers write a line of audit for each that is not granted. */
+export async function lookUpTopics(
+  link: BrokerLink,
+  topics: readonly string[],
+  { withRights = false } = {},
+): Promise<TopicsFound> {
+  const { library } = link
+  const connection = await link.any()
+  const newest = (await link.versions(connection)).get(METADATA_KEY)?.max ?? 0
+  const answer =
+    newest >= 12
+      ? await link.answered(library.metadataV12.api.async(connection, [...topics], false, withRights))
+      : await link.answered(library.metadataV9.api.async(connection, [...topics], false, false, withRights))
+  const found = new Map<string, FoundTopic>()
+  const missing: string[] = []
+  const forbidden: string[] = []
+  for (const topic of answer.topics) {
+    const name = topic.name ?? ''
+    if (topic.errorCode === TOPIC_AUTHORIZATION_FAILED) forbidden.push(name)
+    else if (topic.errorCode !== 0 || topic.partitions.length === 0) missing.push(name)
+    else {
+      const leaders: number[] = []
+      for (const { partitionIndex, leaderId } of topic.partitions) leaders[partitionIndex] = leaderId
+      const rights = topic.topicAuthorizedOperations
+      const may = (right: number) => (rights === NOT_SAID ? null : (rights & right) !== 0)
+      const id = 'topicId' in topic ? String(topic.topicId) : ''
+      found.set(name, { name, id, leaders, mayRead: may(READ), mayWrite: may(WRITE) })
+    }
+  }
+  const brokers = new Map(answer.brokers.map(({ nodeId, host, port }) => [nodeId, { host, port }]))
+  link.remember(brokers)
+  return { found, missing, forbidden, brokers }
+}
+
+/** Whether a later look found other topics, other partitions, or a topic that was made anew. Leaders move all the time. */
+export function areOthers(before: TopicsFound, after: TopicsFound): boolean {
+  if (before.found.size !== after.found.size) return true
+  for (const [name, { id, leaders }] of before.found) {
+    const now = after.found.get(name)
+    if (now === undefined || now.id !== id || now.leaders.length !== leaders.length) return true
+  }
+  return before.forbidden.join() !== after.forbidden.join()
 }

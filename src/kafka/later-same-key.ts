@@ -39,7 +39,7 @@ const findEarlierOpen = find(
 )
 
 /** What decides about it. */
-export type Keyed = Pick<StoredEvent, 'service' | 'originalTopic' | 'key' | 'facts' | 'order'>
+type Keyed = Pick<StoredEvent, 'service' | 'originalTopic' | 'key' | 'facts' | 'order'>
 
 /** Whether a letter with the same key has a later place in the order and was not discarded. No such letter is no proof. */
 export const hasLaterSameKey = async (session: Session, event: Keyed): Promise<boolean> =>

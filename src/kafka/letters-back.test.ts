@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { AWAY, Desk, DOUBT, refusalId, TESTER, TOO_LARGE } from '../../test/harness/kafka-return.ts'
+import { AWAY, Desk, DOUBT, refusalId, TOO_LARGE } from '../../test/harness/kafka-return.ts'
 import { stores } from '../../test/harness/stores.ts'
 import { BartlebyError } from '../core/errors.ts'
 import type { StoredEvent } from './event.ts'
@@ -162,7 +162,7 @@ describe.each(stores)('the office on $name', (kind) => {
     ])
     const stray = await desk.store.dead({ topic: `${service}_dlq`, service: 'nobody' })
     expect(await failureOf(retry(stray))).toBe(`letter_service_unknown ${stray.dlqId}`)
-    await desk.path.discard(stray.dlqId, TESTER)
+    await desk.discard(stray.dlqId)
   })
 
   it('waits for what is in flight, and sends a letter once', async () => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../core/clock.ts'
-import { KafkaCounters } from './counters.ts'
-import { KafkaMetrics } from './metrics.ts'
+import { KafkaCounters, KafkaMetrics } from './metrics.ts'
 import type { IntakeStanding } from './ports.ts'
 
 const WELL: IntakeStanding = {

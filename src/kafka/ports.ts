@@ -1,6 +1,6 @@
 /** What the parts of this module are to each other. Each is implemented once, in the file that its comment names. */
 import type { Instant } from '../core/clock.ts'
-import type { Caller, OutgoingRecord, RawRecord, StoredEvent } from './event.ts'
+import type { OutgoingRecord, RawRecord, StoredEvent } from './event.ts'
 
 /** What came of storing records; the sum of the last three is the first. */
 export interface Stored {
@@ -74,20 +74,7 @@ export interface EventProcessors {
   close(): Promise<void>
 }
 
-/** What one operator wants to be done with the next event of a queue, or with one by its id. */
-export interface ResolveRequest {
-  readonly service: string
-  /** null: of all topics of the service. */
-  readonly topic: string | null
-  /** The event must be this one; null: whichever is next. */
-  readonly dlqId: string | null
-  readonly caller: Caller
-  readonly mintCorrelationId: boolean
-  readonly resend: boolean
-  /** Replaces topic, type, key and value, and keeps processors out. */
-  readonly override: Override | null
-}
-
+/** Replaces topic, type, key and value, and keeps processors out. */
 export interface Override {
   readonly topic: string
   readonly type: string
@@ -117,7 +104,7 @@ export interface IntakeStanding {
   readonly since: Instant
 }
 
-/** Told of everything that is counted; the metrics listen: `counters.ts`. */
+/** Told of everything that is counted; the metrics listen: `metrics.ts`. */
 export interface KafkaListener {
   stored?(topic: string, stored: Stored): void
   quarantined?(service: string, reasons: readonly string[]): void

@@ -36,7 +36,7 @@ export interface EventDetail {
 }
 
 /** A part of a queue as it was at one moment. */
-export interface Preview extends NextEvents {
+interface Preview extends NextEvents {
   /** One for each event; null where none was wanted. */
   readonly details: readonly (EventDetail | null)[]
 }

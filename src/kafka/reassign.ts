@@ -26,9 +26,8 @@ import {
   UNKNOWN,
   type Warning,
 } from './event.ts'
-import { queueOf } from './intake/cause.ts'
 import { type Assigned, readEvent } from './intake/read-event.ts'
-import { withWarnings } from './intake/store-incoming.ts'
+import { queueOf, withWarnings } from './intake/store-incoming.ts'
 import { sameKeyOfRecord } from './intake/store-packed.ts'
 import { isTopicName, isUuid } from './names.ts'
 import { outputOf } from './return/claim.ts'

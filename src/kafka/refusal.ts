@@ -2,7 +2,7 @@
 import type { Reason } from './event.ts'
 
 /** The refusals with their data, as the contract has them. */
-export interface RefusalData {
+interface RefusalData {
   readonly previewParamsError: { readonly skip: number; readonly limit: number }
   readonly overrideValidationError: {
     readonly event: object
@@ -27,9 +27,9 @@ export interface RefusalData {
   readonly processingTimeoutError: { readonly dlq_id: string; readonly message: string }
   readonly kafkaUnavailableError: Readonly<Record<never, never>>
 }
-export type RefusalId = keyof RefusalData
+type RefusalId = keyof RefusalData
 
-export const REFUSAL_STATUS: Readonly<Record<RefusalId, number>> = {
+const REFUSAL_STATUS: Readonly<Record<RefusalId, number>> = {
   previewParamsError: 400,
   overrideValidationError: 400,
   unexpectedBodyError: 400,

@@ -1,11 +1,13 @@
 /**
  * The Kafka API on HTTP. Calls run in Fastify's first hook, as those of the other APIs do: its own parsing would judge a body before
- * its sender. Who sends a request is asked before everything else, also where there is no call.
+ * its sender. Who sends a request is asked before everything else, also where there is no call. The API has tokens of its own, which
+ * are good for nothing else; those of the server are good here too, as far as their role goes. Whoever has neither learns nothing: not
+ * even whether a path or a service exists. There is no open door, also not on this machine.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TokenEntry } from '../config/index.ts'
 import { BartlebyError } from '../core/errors.ts'
-import type { Role } from '../http/auth.ts'
+import { authenticator, type Caller, knownTokens, type Role, requireRole } from '../http/auth.ts'
 import { ClientGone } from '../http/body.ts'
 import { pathOf } from '../http/facades.ts'
 import type { WrongTokens } from '../http/wrong-tokens.ts'
@@ -14,7 +16,6 @@ import { serviceCalls } from './routes/by-service.ts'
 import { topicCalls } from './routes/by-topic.ts'
 import type { KafkaCall, KafkaCalls } from './routes/call.ts'
 import { describeCall, roleOf } from './routes/describe.ts'
-import { type Admission, type Door, doorOf } from './routes/door.ts'
 import {
   type Answer,
   bodyTooLarge,
@@ -30,7 +31,7 @@ import {
 } from './routes/reply.ts'
 import { hasRequestId, KafkaRequest, type RequestLimits, ShapeRefused } from './routes/request.ts'
 
-export interface KafkaRoutesOptions extends RequestLimits {
+interface KafkaRoutesOptions extends RequestLimits {
   readonly calls: KafkaCalls
   /** The tokens of the server. */
   readonly tokens: readonly TokenEntry[]
@@ -182,4 +183,39 @@ function fits(pattern: string, path: string): boolean {
       segment.startsWith(':') ? given[index] !== '' : segment === given[index],
     )
   )
+}
+
+/** Whom a request comes from, by the name that history knows; or why it does not pass. */
+type Admission =
+  | { readonly actor: string }
+  | { readonly refused: 'unauthenticated' | 'wrong_token' | 'role_too_low' }
+
+/** Decides by an `Authorization` header, and by the role that tokens of the server need; `visitor` came with a session instead. */
+type Door = (authorization: string | undefined, needed: Role, visitor?: Caller) => Admission
+
+const CREDENTIALS = /^([!-~]+) +(.+)$/
+
+/** `hashes` are the tokens of the Kafka part; `tokens` those of the server. */
+function doorOf(hashes: readonly string[], tokens: readonly TokenEntry[]): Door {
+  // Without any tokens the server trusts everybody; this API does not.
+  const authenticate = authenticator(knownTokens(tokens, hashes), null)
+  return (authorization, needed, visitor) => {
+    if (authorization === undefined && visitor !== undefined) return admitByRole(() => visitor, needed)
+    const [, scheme, token] = CREDENTIALS.exec(authorization?.trim() ?? '') ?? []
+    if (scheme?.toLowerCase() !== 'bearer' || token === undefined) return { refused: 'unauthenticated' }
+    // Headers arrive byte by byte: these are the bytes of the token as they were sent.
+    const sent = Buffer.from(token, 'latin1').toString()
+    return admitByRole(() => authenticate(`Bearer ${sent}`), needed)
+  }
+}
+
+function admitByRole(identify: () => Caller, needed: Role): Admission {
+  try {
+    const caller = identify()
+    requireRole(caller, needed)
+    return { actor: caller.name }
+  } catch (error) {
+    if (!(error instanceof BartlebyError)) throw error
+    return { refused: error.code === 'role_insufficient' ? 'role_too_low' : 'wrong_token' }
+  }
 }

@@ -14,8 +14,7 @@
  * Value and headers are those of the letter. Instants are microseconds since 1970, times of records milliseconds.
  */
 import { inSqlite, type Migration } from '../db/migrations.ts'
-import { STATE } from './event.ts'
-import { UNPLACED } from './send.ts'
+import { STATE, UNPLACED } from './event.ts'
 
 const OPEN = `state < ${STATE.published}`
 const IN_FLIGHT = `state IN (${STATE.claimed}, ${STATE.publishing})`

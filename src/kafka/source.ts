@@ -10,13 +10,11 @@ import type { Edit, LetterId } from '../letters/letter.ts'
 import type { Departing, LetterSource, Refused, Rendered, Sent } from '../letters/source.ts'
 import { insistOnStatus } from '../letters/transitions.ts'
 import type { OfficeWork } from '../letters/work.ts'
-import { KAFKA, type OutgoingRecord, STATE, SYSTEM, UNKNOWN } from './event.ts'
-import { failureOf } from './return/obstacle.ts'
-import type { Ended, Ready } from './return/prepare.ts'
+import { KAFKA, type OutgoingRecord, SEND, STATE, SYSTEM, UNKNOWN } from './event.ts'
+import type { Ended, Ready } from './return/attempt.ts'
 import type { ReturnPath } from './return/return-path.ts'
-import type { OneLetter, Terms } from './return/terms.ts'
-import { SEND } from './send.ts'
-import { lastHeader, shownBytes } from './wire/headers.ts'
+import type { Obstacle, OneLetter, Terms } from './return/terms.ts'
+import { lastHeader, shownBytes } from './wire/bytes.ts'
 
 /** The return path, and where its letters are. */
 export interface LetterReturn {
@@ -24,7 +22,7 @@ export interface LetterReturn {
   readonly path: Pick<ReturnPath, 'send' | 'rehearse'>
 }
 
-export interface KafkaSourceOptions {
+interface KafkaSourceOptions {
   /** null: Kafka is not enabled on this server. */
   readonly returnWay: () => LetterReturn | null
   /** Told of events that the office discards or lets expire. */
@@ -130,6 +128,35 @@ async function resolvedMeanwhile(db: Database, { id, engine, sourceId }: Departi
   insistOnStatus(letter, 'retry')
   // It is open again by now.
   return failure('letter_service_busy', { service: targetOf(letter).service })
+}
+
+/** What the office says when a letter is not sent back. */
+function failureOf(obstacle: Obstacle): BartlebyError {
+  switch (obstacle.why) {
+    case 'busy':
+      return failure('letter_service_busy', { service: obstacle.service })
+    case 'earlier_same_key':
+      return failure('letter_not_next', { before: obstacle.before })
+    case 'guarded':
+      return obstacle.reasons.includes('service_unknown')
+        ? failure('letter_service_unknown', { dlqId: obstacle.event.dlqId })
+        : failure('letter_guarded', { reasons: obstacle.reasons.join(', ') })
+    case 'override_guarded':
+      return failure('letter_guarded', { reasons: obstacle.reasons.join(', ') })
+    case 'processor_failed':
+    case 'processor_timeout':
+      return failure('letter_processor_failed', { message: obstacle.message })
+    case 'processor_discards':
+      return failure('letter_processor_discards')
+    case 'uncertain':
+    case 'doubt':
+      return failure('letter_uncertain', { eventId: obstacle.eventId })
+    case 'kafka_away':
+      return failure('letter_kafka_away', { reason: obstacle.message })
+    case 'empty':
+    case 'not_next':
+      throw new Error(`a call on a letter does not meet '${obstacle.why}'`)
+  }
 }
 
 /** What would be sent, in the words of the office. */

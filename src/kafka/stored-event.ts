@@ -5,7 +5,7 @@ import { type Integer, type Session, type Statement, sql } from '../db/database.
 import { type LetterId, letterId } from '../letters/letter.ts'
 import { dlqId, type EventFacts, eventId, type State, type StoredEvent, UNKNOWN } from './event.ts'
 import { isServiceName, isTopicName } from './names.ts'
-import { decodeHeaders } from './wire/headers.ts'
+import { decodeHeaders, utf8 } from './wire/bytes.ts'
 
 export const QUEUE_ORDER = 'event.order_ts, event.topic, event.partition, event.record_offset, event.intake'
 
@@ -71,7 +71,7 @@ export const factsBytes = (facts: EventFacts): Uint8Array => Buffer.from(JSON.st
 
 export const factsOf = (bytes: Uint8Array): EventFacts =>
   // Written by `factsBytes`.
-  JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')) as EventFacts
+  JSON.parse(utf8(bytes)) as EventFacts
 
 /** Events with their letters, both by primary key, in any order. */
 const eventsBy = (name: string, columns: string): Statement =>

@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { family, type Sample } from '../observe/exposition.ts'
-import { untilAborted } from '../outgoing/until-aborted.ts'
+import { untilAborted } from '../outgoing/waiting.ts'
 import { type Backlog, healthOf, type Looked, lookAt, type OutboxHealth } from './health.ts'
 import type { MeterSnapshot } from './meter.ts'
 import type { OutboxHandle, OutboxHandles } from './outbox-handle.ts'

@@ -45,7 +45,7 @@ const CARRIERS = [
   return { within, bytes }
 })
 
-export type AddressRanges = { readonly problem: string } | { refuses(address: string): boolean }
+type AddressRanges = { readonly problem: string } | { refuses(address: string): boolean }
 
 /** Reads a list of ranges; `problem` says what is wrong with the first one that is none. */
 export function addressRanges(list: readonly string[]): AddressRanges {

@@ -20,12 +20,18 @@ import type {
   KafkaListener,
   Publisher,
   PublishOutcome,
-  ResolveRequest,
 } from '../../src/kafka/ports.ts'
 import { KafkaRefused } from '../../src/kafka/refusal.ts'
-import type { Resolution } from '../../src/kafka/return/prepare.ts'
+import type { Resolution } from '../../src/kafka/return/attempt.ts'
 import { ReturnPath } from '../../src/kafka/return/return-path.ts'
-import { shownBytes } from '../../src/kafka/wire/headers.ts'
+import {
+  discardNamed,
+  discardNext,
+  type ResolveRequest,
+  resolveNext,
+} from '../../src/kafka/routes/resolve.ts'
+import type { KafkaSettings } from '../../src/kafka/settings.ts'
+import { shownBytes } from '../../src/kafka/wire/bytes.ts'
 import { KafkaStore, kafkaSettingsFor, type RecordDraft, type SettingsDraft } from './kafka-store.ts'
 import type { StoreKind } from './stores.ts'
 
@@ -107,6 +113,7 @@ export class Desk {
   decide: Decide = () => PUBLISH
   readonly #settings: SettingsDraft
   readonly #paths: ReturnPath[] = []
+  readonly #settingsOf = new WeakMap<ReturnPath, KafkaSettings>()
   #services = 0
 
   private constructor(store: KafkaStore, settings: SettingsDraft) {
@@ -138,11 +145,12 @@ export class Desk {
 
   /** The return path of another server, or of the same after a restart. */
   another({ settings, instance = randomUUID(), db = this.db }: PathOptions = {}): ReturnPath {
+    const given = kafkaSettingsFor({ ...this.#settings, ...settings })
     const path = new ReturnPath({
       db,
       clock: this.store.clock,
       log: silentLog,
-      settings: kafkaSettingsFor({ ...this.#settings, ...settings }),
+      settings: given,
       publisher: this.publisher,
       processors: {
         decide: async (event) => this.decide(event),
@@ -152,6 +160,7 @@ export class Desk {
       instance,
     })
     this.#paths.push(path)
+    this.#settingsOf.set(path, given)
     return path
   }
 
@@ -190,11 +199,24 @@ export class Desk {
   }
 
   process(service: string, request: Partial<ResolveRequest> = {}, path = this.path): Promise<Resolution> {
-    return path.process(requestOf(service, request))
+    return this.#resolve(requestOf(service, request), path, false)
   }
 
   dryRun(service: string, request: Partial<ResolveRequest> = {}, path = this.path): Promise<Resolution> {
-    return path.dryRun(requestOf(service, request))
+    return this.#resolve(requestOf(service, request), path, true)
+  }
+
+  #resolve(request: ResolveRequest, path: ReturnPath, isDryRun: boolean): Promise<Resolution> {
+    const settings = this.#settingsOf.get(path) ?? kafkaSettingsFor(this.#settings)
+    return resolveNext({ returnPath: path, settings }, request, isDryRun)
+  }
+
+  discardNext(service: string, dlqId: string | null = null, path = this.path): Promise<StoredEvent> {
+    return discardNext({ returnPath: path }, { service, topic: null, dlqId }, TESTER)
+  }
+
+  discard(dlqId: string, path = this.path): Promise<boolean> {
+    return discardNamed({ returnPath: path }, dlqId, TESTER)
   }
 
   /** Keys of what was sent for a service so far. */
@@ -241,7 +263,7 @@ export class Desk {
 }
 
 /** A request for the next event of a service, as API A makes it. */
-export const requestOf = (service: string, request: Partial<ResolveRequest> = {}): ResolveRequest => ({
+const requestOf = (service: string, request: Partial<ResolveRequest> = {}): ResolveRequest => ({
   service,
   topic: null,
   dlqId: null,

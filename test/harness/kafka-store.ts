@@ -22,7 +22,7 @@ import type { KafkaListener, RecordStore, Stored } from '../../src/kafka/ports.t
 import type { KafkaSettings } from '../../src/kafka/settings.ts'
 import { kafkaLetterSource, type LetterReturn } from '../../src/kafka/source.ts'
 import { EVENT_COLUMNS, type EventRow, QUEUE_ORDER, toEvent } from '../../src/kafka/stored-event.ts'
-import { encodeHeaders } from '../../src/kafka/wire/headers.ts'
+import { encodeHeaders } from '../../src/kafka/wire/bytes.ts'
 import { change } from '../../src/letters/change.ts'
 import { readLetterById } from '../../src/letters/detail.ts'
 import { newRegisters, type Registers } from '../../src/letters/drawers.ts'

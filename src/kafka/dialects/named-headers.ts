@@ -1,6 +1,6 @@
 /** The headers of a record by their names. */
 import type { RawHeader } from '../event.ts'
-import { latin1 } from '../wire/text.ts'
+import { latin1 } from '../wire/bytes.ts'
 import { FAMILIES } from './families.ts'
 
 export type HeaderValue = Uint8Array | null

@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { ExceptionFacts, Origin } from '../event.ts'
-import { bufferOf, latin1, shownText } from '../wire/text.ts'
+import { bufferOf, latin1, shownText } from '../wire/bytes.ts'
 import { type Encoding, FAMILIES, type Family, type FamilyHeader, type Field } from './families.ts'
 import type { HeaderValue, NamedHeaders } from './named-headers.ts'
 

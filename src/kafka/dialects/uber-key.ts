@@ -1,7 +1,7 @@
 /** `key_format: uber`: keys of dead records that are a protobuf message about where the record was, with its original key in it. */
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
 import { isTopicName } from '../names.ts'
-import { bufferOf, latin1 } from '../wire/text.ts'
+import { bufferOf, latin1 } from '../wire/bytes.ts'
 import type { Told } from './told.ts'
 
 const ATTEMPTS = 1

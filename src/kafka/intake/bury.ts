@@ -13,15 +13,14 @@ import type { LetterId } from '../../letters/letter.ts'
 import { type CaseRow, lockLettersOf } from '../../letters/locked.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { type EventId, STATE } from '../event.ts'
-import { type KnownSend, readSendsByIds } from './known-sends.ts'
+import { type KnownSend, readSendsByIds } from './known-records.ts'
+import type { Sorted } from './store.ts'
 import { correlationOf, type Entry } from './store-incoming.ts'
 import { packed, unpacked } from './store-packed.ts'
-import { insertRecord, registration, renewAll } from './store-renew.ts'
-import { type Settled, settleOpenSends } from './store-settle.ts'
-import type { Sorted } from './store-sort.ts'
+import { insertRecord, registration, renewAll, type Settled, settleOpenSends } from './store-renew.ts'
 
 /** The letters that records may reopen, locked until the transaction ends. */
-export interface Cases {
+interface Cases {
   readonly letters: ReadonlyMap<LetterId, CaseRow>
   /** The publishes of these letters. */
   readonly sends: ReadonlyMap<EventId, KnownSend>

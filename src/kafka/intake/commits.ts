@@ -3,11 +3,12 @@
  * is logged and tried again: until it works, the records are read twice at worst, and the store knows them.
  */
 import type { Log } from '../../core/log.ts'
+import { rest } from '../../outgoing/waiting.ts'
 import { troubleOf } from '../client.ts'
+import { partitionKey } from '../event.ts'
 import type { Offset, OffsetAnswer } from './reader-group.ts'
-import { rest } from './reader-wait.ts'
 
-export interface CommitsOptions {
+interface CommitsOptions {
   readonly commit: (offsets: readonly Offset[]) => Promise<readonly OffsetAnswer[]>
   readonly onCommitted: (offset: Offset) => void
   readonly log: Log
@@ -27,13 +28,13 @@ export class Commits {
 
   /** The records before this offset are durable. */
   note(offset: Offset): void {
-    this.#waiting.set(keyOf(offset), offset)
+    this.#waiting.set(partitionKey(offset), offset)
     this.#start()
   }
 
   /** Another member reads this partition now. */
   forget(partition: Pick<Offset, 'topic' | 'partition'>): void {
-    this.#waiting.delete(keyOf(partition))
+    this.#waiting.delete(partitionKey(partition))
   }
 
   /** Tries what waits once more, and ends. */
@@ -76,11 +77,9 @@ export class Commits {
   }
 
   #done(offset: Offset): void {
-    const key = keyOf(offset)
+    const key = partitionKey(offset)
     // A later one may have come while this one was under way.
     if (this.#waiting.get(key)?.offset === offset.offset) this.#waiting.delete(key)
     this.#options.onCommitted(offset)
   }
 }
-
-const keyOf = ({ topic, partition }: Pick<Offset, 'topic' | 'partition'>): string => `${topic}:${partition}`

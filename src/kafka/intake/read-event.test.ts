@@ -7,9 +7,9 @@ import { recordOf, VECTORS } from '../../../test/kafka/vectors.ts'
 import { FAMILIES } from '../dialects/families.ts'
 import { type EventFacts, type RawRecord, REASONS, WARNINGS } from '../event.ts'
 import { serviceNamed } from '../settings.ts'
-import { shownBytes } from '../wire/headers.ts'
-import { ownDlqId } from './identity.ts'
+import { shownBytes } from '../wire/bytes.ts'
 import { readEvent } from './read-event.ts'
+import { ownDlqId } from './store-incoming.ts'
 
 const MINTED = '11111111-1111-4111-8111-111111111111'
 

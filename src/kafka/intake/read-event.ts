@@ -21,9 +21,8 @@ import {
 import { isAllowed, isTopicName, isUuidV4 } from '../names.ts'
 import { renderRecord, type Ways } from '../return/render.ts'
 import { isPassageTopic, type KafkaService, type KafkaSettings, ORIGINAL } from '../settings.ts'
+import { isAsciiText, isText, latin1, recordSize, shownText } from '../wire/bytes.ts'
 import { isReadableForPython } from '../wire/json.ts'
-import { recordSize } from '../wire/record-size.ts'
-import { isAsciiText, isText, latin1, shownText } from '../wire/text.ts'
 import { readOldEventId, serviceOf } from './service-of.ts'
 
 const NOTHING: Told = { origin: {}, exception: {}, attempts: null }

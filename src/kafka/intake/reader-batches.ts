@@ -15,7 +15,7 @@ export interface Aborted {
 }
 
 /** What a broker gave of a partition. */
-export interface PartitionBytes {
+interface PartitionBytes {
   readonly topic: string
   readonly partition: number
   /** Where reading goes on; batches may begin before it. */
@@ -24,7 +24,7 @@ export interface PartitionBytes {
   readonly aborted: readonly Aborted[]
 }
 
-export interface DecodedBatch {
+interface DecodedBatch {
   readonly records: readonly RawRecord[]
   /** The offset behind the batch. */
   readonly next: bigint

@@ -9,7 +9,7 @@ import { Cursor } from './reader-cursor.ts'
 
 /** Versions by which this asks: from 13 on, topics go by their ids, so that one that was made anew is told from the old one. */
 export const FETCH_VERSIONS = [17, 16, 15, 14, 13, 12] as const
-export type FetchVersion = (typeof FETCH_VERSIONS)[number]
+type FetchVersion = (typeof FETCH_VERSIONS)[number]
 export const FETCH_KEY = 1
 
 const READ_COMMITTED = 1
@@ -19,7 +19,7 @@ const PARTITION_BYTES = 4_194_304
 /** No session: every request says all that it wants. */
 const NO_SESSION = { id: 0, epoch: -1 } as const
 
-export interface PartitionAsk {
+interface PartitionAsk {
   readonly topic: string
   readonly topicId: string
   readonly partition: number

@@ -6,10 +6,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broker, Connection, ConnectionPool } from '@platformatic/kafka'
-import { isTrouble } from '../client.ts'
-import type { BrokerLink } from '../client-link.ts'
+import { type BrokerLink, isTrouble } from '../client.ts'
+import { partitionKey } from '../event.ts'
 
-export interface GroupOptions {
+interface GroupOptions {
   readonly groupId: string
   readonly topics: readonly string[]
   readonly sessionTimeoutMs: number
@@ -97,14 +97,14 @@ export class Group {
     const codes = new Map(
       answer.topics.flatMap(({ name, partitions }) =>
         partitions.map(({ partitionIndex, errorCode }) => [
-          `${name}:${partitionIndex}`,
+          partitionKey({ topic: name, partition: partitionIndex }),
           this.#link.code(errorCode),
         ]),
       ),
     )
     const answers = offsets.map((offset) => ({
       ...offset,
-      code: codes.get(`${offset.topic}:${offset.partition}`) ?? '',
+      code: codes.get(partitionKey(offset)) ?? '',
     }))
     if (answers.some(({ code }) => MOVED.includes(code))) this.#coordinator = null
     return answers
@@ -214,7 +214,7 @@ const memberIdOf = (error: unknown): string => {
   return response?.memberId ?? ''
 }
 
-export interface Membership {
+interface Membership {
   readonly memberId: string
   readonly topics: readonly string[]
 }

@@ -7,16 +7,15 @@ import type { ConnectionPool } from '@platformatic/kafka'
 import { type BackoffPolicy, backoffDelayMs } from '../../core/backoff.ts'
 import type { Log } from '../../core/log.ts'
 import { StoreUnavailable } from '../../db/database.ts'
-import type { BrokerLink } from '../client-link.ts'
-import type { RawRecord } from '../event.ts'
+import { rest } from '../../outgoing/waiting.ts'
+import type { BrokerLink } from '../client.ts'
+import { partitionKey, type RawRecord } from '../event.ts'
 import type { Gap, KafkaListener, RecordStore, Stored } from '../ports.ts'
 import type { KafkaSettings } from '../settings.ts'
 import type { Commits } from './commits.ts'
 import { BatchUnreadable, decodeBatches, nextOffset } from './reader-batches.ts'
-import { type Board, type PartitionReader, partitionKey } from './reader-board.ts'
 import { FETCH_KEY, FETCH_VERSIONS, fetchPartitions, type PartitionAnswer } from './reader-fetch.ts'
-import type { PartitionReaders } from './reader-partitions.ts'
-import { rest } from './reader-wait.ts'
+import type { Board, PartitionReader, PartitionReaders } from './reader-partitions.ts'
 
 export interface RoundParts {
   readonly settings: KafkaSettings
@@ -108,12 +107,12 @@ async function fetch(
   const version = FETCH_VERSIONS.find((version) => version <= newest && (hasIds || version < 13))
   if (version === undefined) throw new Error('the broker is older than Kafka 2.7')
   const asks = readers.map((reader) => ({ ...reader, reader, offset: reader.fetchAt }))
-  const byKey = new Map(asks.map((ask) => [partitionKey(ask.topic, ask.partition), ask]))
+  const byKey = new Map(asks.map((ask) => [partitionKey(ask), ask]))
   const share = Math.floor(settings.fetchMaxBytes / ANSWERS_IN_MEMORY)
   const maxBytes = Math.max(1, Math.min(MOST_FETCH_BYTES, share))
   const answers = await fetchPartitions(link.library, connection, version, asks, maxBytes)
   return answers.flatMap((answer) => {
-    const ask = byKey.get(partitionKey(answer.topic, answer.partition))
+    const ask = byKey.get(partitionKey(answer))
     return ask === undefined ? [] : [{ reader: ask.reader, from: ask.offset, answer }]
   })
 }

@@ -7,16 +7,14 @@
  *    └────── the group gathers anew ◄───────┘
  */
 import type { ConnectionPool } from '@platformatic/kafka'
-import { untilAborted } from '../../outgoing/until-aborted.ts'
-import { breakConnections, troubleOf } from '../client.ts'
+import { aborted, atMost, rest, untilAborted } from '../../outgoing/waiting.ts'
+import { areOthers, breakConnections, lookUpTopics, type TopicsFound, troubleOf } from '../client.ts'
 import { Commits } from './commits.ts'
 import { Group, type TopicPartitions } from './reader-group.ts'
 import { nameOf, PartitionReaders } from './reader-partitions.ts'
 import { type RoundParts, readFrom } from './reader-round.ts'
-import { aborted, atMost, rest } from './reader-wait.ts'
-import { areOthers, lookUpTopics, type TopicsFound } from './topics.ts'
 
-export interface SessionParts
+interface SessionParts
   extends Pick<RoundParts, 'settings' | 'store' | 'listener' | 'log' | 'link' | 'board'> {
   readonly wanted: readonly string[]
   /** Topics that were made anew since they were read last. */
@@ -26,7 +24,7 @@ export interface SessionParts
 }
 
 /** Why a session came to its end without an error. */
-export type SessionEnd = 'stopped' | 'changed'
+type SessionEnd = 'stopped' | 'changed'
 
 const HEARTBEAT_MS = 3_000
 const MOVED_PAUSE_MS = 200

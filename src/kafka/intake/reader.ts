@@ -5,17 +5,14 @@
 import { type BackoffPolicy, backoffDelayMs } from '../../core/backoff.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { untilAborted } from '../../outgoing/until-aborted.ts'
-import { troubleOf } from '../client.ts'
-import { BrokerLink } from '../client-link.ts'
+import { rest, untilAborted } from '../../outgoing/waiting.ts'
+import { BrokerLink, lookUpTopics, type TopicsFound, troubleOf } from '../client.ts'
 import type { IntakeStanding, KafkaListener, RecordStore } from '../ports.ts'
 import { dlqTopicsOf, type KafkaSettings } from '../settings.ts'
-import { Board } from './reader-board.ts'
+import { Board } from './reader-partitions.ts'
 import { ReadingSession } from './reader-session.ts'
-import { rest } from './reader-wait.ts'
-import { lookUpTopics, type TopicsFound } from './topics.ts'
 
-export interface ReaderParts {
+interface ReaderParts {
   readonly settings: KafkaSettings
   readonly store: RecordStore
   readonly clock: Clock

@@ -14,7 +14,7 @@ export interface Claims {
   readonly consumerGroup: string | null
 }
 
-export interface Found {
+interface Found {
   readonly service: KafkaService | null
   /** Whether it was not named by the record. */
   readonly guessed: boolean

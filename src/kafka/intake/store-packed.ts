@@ -6,7 +6,7 @@ import { textBytes } from '../../core/content.ts'
 import type { List, Value } from '../../db/database.ts'
 import { eventKey, sameKeyOf } from '../later-same-key.ts'
 import { factsBytes } from '../stored-event.ts'
-import { encodeHeaders, shownBytes } from '../wire/headers.ts'
+import { encodeHeaders, shownBytes } from '../wire/bytes.ts'
 import type { Entry, Incoming } from './store-incoming.ts'
 
 /** What a letter and an event keep of a record, in bytes; NULL where there is nothing. */

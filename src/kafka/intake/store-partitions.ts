@@ -1,6 +1,7 @@
 /** The books of partitions: how far each was read and what came of its records. Who stores records of a partition locks its row. */
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
 import { rowsGiven, runGiven } from '../../db/idioms.ts'
+import { partitionKey } from '../event.ts'
 import type { Stored } from '../ports.ts'
 
 /** Before every record there is. */
@@ -26,31 +27,12 @@ export function advance(
 }
 
 /** A partition with what the transaction at hand adds to its books. */
-export class PartitionBook implements Progress {
-  readonly topic: string
-  readonly partition: number
-  orderTs: bigint
-  nextOffset: bigint
-  received = 0
-  duplicates = 0
-  created = 0
-  reopened = 0
-  gaps = 0
-
-  constructor(topic: string, partition: number, progress: Progress) {
-    this.topic = topic
-    this.partition = partition
-    this.orderTs = progress.orderTs
-    this.nextOffset = progress.nextOffset
-  }
-}
+interface PartitionBook extends Place, Progress, Record<keyof Stored | 'gaps', number> {}
 
 interface Place {
   readonly topic: string
   readonly partition: number
 }
-
-const key = ({ topic, partition }: Place): string => `${topic}:${partition}`
 
 /** The partitions that are new, in a fixed order; of two who make the same, the second waits for the first. */
 const addPartitions = sql(
@@ -90,15 +72,15 @@ export type Books = ReadonlyMap<string, PartitionBook>
 
 /** Opens the books of the partitions of these records and locks them until the transaction ends. */
 export async function openBooks(tx: Transaction, places: readonly Place[]): Promise<Books> {
-  const sorted = [...new Map(places.map((place) => [key(place), place])).values()].sort((a, b) =>
+  const sorted = [...new Map(places.map((place) => [partitionKey(place), place])).values()].sort((a, b) =>
     a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : a.partition - b.partition,
   )
   const rows = await lockAll(tx, sorted)
   return new Map(
     rows.map((row) => {
+      const place = { topic: row.topic, partition: Number(row.partition) }
       const progress = { orderTs: BigInt(row.order_ts), nextOffset: BigInt(row.next_offset) }
-      const book = new PartitionBook(row.topic, Number(row.partition), progress)
-      return [key(book), book]
+      return [partitionKey(place), { ...place, ...progress, ...NOTHING_STORED, gaps: 0 }]
     }),
   )
 }
@@ -114,7 +96,7 @@ async function lockAll(tx: Transaction, places: readonly Place[]): Promise<reado
 }
 
 export function bookOf(books: Books, place: Place): PartitionBook {
-  const book = books.get(key(place))
+  const book = books.get(partitionKey(place))
   if (book === undefined) throw new Error(`partition ${place.partition} of '${place.topic}' has no book`)
   return book
 }

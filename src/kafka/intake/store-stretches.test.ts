@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { stretchesOf } from './store-stretches.ts'
+import { stretchesOf } from './known-records.ts'
 
 const at = (partition: number, ...offsets: number[]) =>
   offsets.map((offset) => ({ topic: 'dlq', partition, offset: BigInt(offset) }))

@@ -12,7 +12,7 @@ import { stores } from '../../../test/harness/stores.ts'
 import { StoreUnavailable } from '../../db/database.ts'
 import { UNKNOWN } from '../event.ts'
 import type { Gap } from '../ports.ts'
-import { derivedDlqId, fingerprintOf } from './identity.ts'
+import { derivedDlqId, fingerprintOf } from './store-incoming.ts'
 
 const text = (bytes: Uint8Array | null | undefined): string | null =>
   bytes == null ? null : Buffer.from(bytes).toString()

@@ -7,7 +7,7 @@ import { BytesUnreadable } from './reader-cursor.ts'
 export const MOST_BYTES = 268_435_456
 
 const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
-export type BatchCompression = (typeof COMPRESSIONS)[number]
+type BatchCompression = (typeof COMPRESSIONS)[number]
 
 /** The compression that has this number in the head of a batch. */
 export function compressionOf(kind: number): BatchCompression {

@@ -8,8 +8,7 @@ import { describeError } from '../../core/thrown.ts'
 import type { StoredEvent } from '../event.ts'
 import type { Decision, EventProcessors } from '../ports.ts'
 import type { KafkaSettings, ProcessorSettings } from '../settings.ts'
-import { sentEvent } from './calls.ts'
-import { type RunRequest, Thread, type ThreadListener } from './thread.ts'
+import { type RunRequest, sentEvent, Thread, type ThreadListener } from './thread.ts'
 
 /** Services are resolved one event at a time, each for itself: more than two rarely meet, and threads cost memory. */
 const MOST_THREADS = 2

@@ -1,23 +1,26 @@
 /**
  * The thread in which processors run. Whatever they do to it, an endless loop, `process.exit`, a heap that only grows, the server ends
- * this thread and starts another.
+ * this thread and starts another. Whatever is not exactly a result is a failure and never a discard: a key that does not exist here was
+ * meant to do something, and an event that went out without it would be wrong without a trace.
  */
 import { isUtf8 } from 'node:buffer'
 import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { format } from 'node:util'
 import { parentPort, workerData } from 'node:worker_threads'
+import { isRecord } from '../../config/aliases.ts'
 import { storedText } from '../../core/content.ts'
 import { describeError } from '../../core/thrown.ts'
-import type { Decision } from '../ports.ts'
-import { readJson } from '../wire/json.ts'
-import type { FromThread, ModuleExport, SentEvent, ToThread } from './calls.ts'
+import type { Change, Decision } from '../ports.ts'
+import { readJson, writeJson } from '../wire/json.ts'
 import type { DeadEvent, Processor, When } from './processor.ts'
-import { decisionOf } from './result.ts'
+import type { FromThread, ModuleExport, SentEvent, ToThread } from './thread.ts'
 
 const MOST_LINES = 100
 const MOST_LINE_CHARACTERS = 1_000
 const MOST_MESSAGE_CHARACTERS = 2_000
+/** Longer reasons are cut: they stand in the history. */
+const MOST_REASON_CHARACTERS = 1_000
 
 if (parentPort === null) throw new Error('processors run in a thread')
 const port = parentPort
@@ -204,6 +207,74 @@ function exportOf(namespace: Readonly<Record<string, unknown>>, name: string): u
 /** What it takes and gives is checked when it is called. */
 const isFunction = <Kind extends Processor | When>(value: unknown): value is Kind =>
   typeof value === 'function'
+
+/** The decision that a result means. Throws a TypeError with what is wrong with it. */
+function decisionOf(result: unknown): Decision {
+  if (!isRecord(result)) throw new TypeError(`the processor returned ${kindOf(result)}, not a result`)
+  // Read once: it may be an object that answers differently each time.
+  const { action, ...rest } = { ...result }
+  switch (action) {
+    case 'publish': {
+      onlyKeys('the result', rest, ['change'])
+      return { action, change: changeOf(rest.change) }
+    }
+    case 'discard': {
+      onlyKeys('the result', rest, ['reason'])
+      return { action, reason: givenText('reason', rest.reason)?.slice(0, MOST_REASON_CHARACTERS) ?? null }
+    }
+    case undefined:
+      throw new TypeError("the processor returned an object without action; give 'publish' or 'discard'")
+    default:
+      throw new TypeError(`the processor returned an action that does not exist; give 'publish' or 'discard'`)
+  }
+}
+
+const TEXTS = ['topic', 'type', 'key', 'correlationId'] as const
+
+function changeOf(given: unknown): Change {
+  if (given === undefined) return {}
+  if (!isRecord(given)) throw new TypeError(`change of the result is ${kindOf(given)}, not an object`)
+  const change = { ...given }
+  onlyKeys('change', change, ['topic', 'type', 'key', 'payload', 'rawValue', 'correlationId'])
+  const texts = TEXTS.flatMap((key) => {
+    const text = givenText(`change.${key}`, change[key])
+    return text === undefined ? [] : [[key, text] as const]
+  })
+  const value = changedValue(change.payload, change.rawValue)
+  return { ...Object.fromEntries(texts), ...(value === undefined ? {} : { value }) }
+}
+
+function changedValue(payload: unknown, rawValue: unknown): Uint8Array | undefined {
+  if (payload !== undefined && rawValue !== undefined) {
+    throw new TypeError('change has both payload and rawValue; give one of them')
+  }
+  if (payload !== undefined) return new Uint8Array(writeJson(payload))
+  if (rawValue === undefined) return undefined
+  if (!(rawValue instanceof Uint8Array)) {
+    throw new TypeError(`change.rawValue is ${kindOf(rawValue)}, not a Uint8Array`)
+  }
+  return new Uint8Array(rawValue)
+}
+
+function givenText(key: string, given: unknown): string | undefined {
+  if (given === undefined || typeof given === 'string') return given
+  throw new TypeError(`${key} is ${kindOf(given)}, not a string`)
+}
+
+function onlyKeys(where: string, given: object, known: readonly string[]): void {
+  for (const key of Object.keys(given)) {
+    if (!known.includes(key)) {
+      throw new TypeError(`${where} has no '${key.slice(0, 80)}'; it has ${known.join(', ')}`)
+    }
+  }
+}
+
+/** What something is, without its content. */
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  if (Array.isArray(value)) return 'an array'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
 
 // As the server gave it. Not awaited here: Node would complain on standard error of modules that are never done loading.
 void loadModules(workerData as readonly ModuleExport[]).then((loaded) => {

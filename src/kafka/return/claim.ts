@@ -21,7 +21,7 @@ import {
   type State,
   type StoredEvent,
 } from '../event.ts'
-import type { Obstacle } from './obstacle.ts'
+import type { Obstacle } from './terms.ts'
 import { leaseUs, type ReturnParts, type Terms } from './terms.ts'
 
 export interface Claim {
@@ -170,7 +170,7 @@ export async function discardEvent(
 const MAX_ERROR_BYTES = 4_096
 
 /** History of an attempt that changed no letter. */
-export interface Note {
+interface Note {
   readonly operation: keyof typeof KAFKA_OPERATIONS
   readonly caller: Caller
   readonly details: object

@@ -16,8 +16,7 @@ describe.each(stores)('discarding on $name', (kind) => {
     await desk.check()
   })
 
-  const discardNext = (service: string, dlqId: string | null = null) =>
-    desk.path.discardNext({ service, dlqId, caller: TESTER })
+  const discardNext = (service: string, dlqId: string | null = null) => desk.discardNext(service, dlqId)
 
   it('closes the next event, and no processor runs', async () => {
     const service = desk.service()
@@ -58,10 +57,10 @@ describe.each(stores)('discarding on $name', (kind) => {
     const service = desk.service()
     const [, second] = await desk.deadOnes(service, 3)
     if (second === undefined) throw new Error('no events')
-    expect(await desk.path.discard(second.dlqId.toUpperCase(), TESTER)).toBe(true)
-    expect(await desk.path.discard(second.dlqId, TESTER)).toBe(false)
+    expect(await desk.discard(second.dlqId.toUpperCase())).toBe(true)
+    expect(await desk.discard(second.dlqId)).toBe(false)
     expect(await desk.history(second)).toEqual(['discarded by nell'])
-    for (const id of [randomUUID(), 'no id', '']) expect(await desk.path.discard(id, TESTER)).toBe(false)
+    for (const id of [randomUUID(), 'no id', '']) expect(await desk.discard(id)).toBe(false)
     await desk.process(service)
     await desk.process(service)
     expect(desk.sentKeys(service)).toEqual(['k0', 'k2'])
@@ -72,9 +71,9 @@ describe.each(stores)('discarding on $name', (kind) => {
     const event = await desk.dead(service)
     await desk.process(service)
     const again = await desk.dead(service, { originalEventId: desk.sentIds(service)[0] ?? '' })
-    expect(await desk.path.discard(event.dlqId, TESTER)).toBe(false)
+    expect(await desk.discard(event.dlqId)).toBe(false)
     expect(await desk.standing(event)).toMatchObject({ state: 'pending' })
-    expect(await desk.path.discard(again.dlqId, TESTER)).toBe(true)
+    expect(await desk.discard(again.dlqId)).toBe(true)
   })
 
   it('works on letters that no service has', async () => {

@@ -3,7 +3,7 @@ import { kafkaSettingsFor, type ServiceDraft } from '../../../test/harness/kafka
 import { recordOf, VECTORS } from '../../../test/kafka/vectors.ts'
 import type { OutgoingRecord, Reason } from '../event.ts'
 import type { KafkaSettings } from '../settings.ts'
-import { recordSize } from '../wire/record-size.ts'
+import { recordSize } from '../wire/bytes.ts'
 import { guard } from './guard.ts'
 
 const ID = '0b0f7a52-6a3e-4f0c-9d0e-2f1f7a1c5b11'

@@ -2,15 +2,13 @@
  * The last look at a record before it is written to a topic. A bad record on a retry topic stops a hexkit service at every start until
  * somebody moves its offset, or is ignored and forgotten: neither can be undone, so every record passes here, in rehearsals too.
  */
-
 import { scanJson } from '../../core/json/scan.ts'
 import { NamedHeaders } from '../dialects/named-headers.ts'
 import type { OutgoingRecord, Reason } from '../event.ts'
 import { isAllowed, isTopicName, isUuidV4 } from '../names.ts'
 import { isPassageTopic, type KafkaService, type KafkaSettings, ORIGINAL } from '../settings.ts'
+import { isAsciiText, latin1, recordSize } from '../wire/bytes.ts'
 import { isReadableForPython } from '../wire/json.ts'
-import { recordSize } from '../wire/record-size.ts'
-import { isAsciiText, latin1 } from '../wire/text.ts'
 
 const HEXKIT_HEADERS: ReadonlySet<string> = new Set(['original_topic', 'type', 'event_id', 'correlation_id'])
 

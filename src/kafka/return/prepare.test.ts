@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Desk, DOUBT, refusal, refusalId } from '../../../test/harness/kafka-return.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { sql } from '../../db/database.ts'
-import type { ResolveRequest } from '../ports.ts'
-import { shownBytes } from '../wire/headers.ts'
-import type { Resolution } from './prepare.ts'
+import type { ResolveRequest } from '../routes/resolve.ts'
+import { shownBytes } from '../wire/bytes.ts'
+import type { Resolution } from './attempt.ts'
 
 const TABLES = [
   'letters',

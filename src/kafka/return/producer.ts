@@ -8,10 +8,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Connection } from '@platformatic/kafka'
 import type { Log } from '../../core/log.ts'
-import { isTrouble, type KafkaLibrary, troubleOf } from '../client.ts'
-import { BrokerLink } from '../client-link.ts'
+import {
+  BrokerLink,
+  type FoundTopic,
+  isTrouble,
+  type KafkaLibrary,
+  lookUpTopics,
+  troubleOf,
+} from '../client.ts'
 import type { OutgoingRecord } from '../event.ts'
-import { type FoundTopic, lookUpTopics } from '../intake/topics.ts'
 import type { Publisher, PublishOutcome } from '../ports.ts'
 import type { KafkaSettings } from '../settings.ts'
 
@@ -275,6 +280,7 @@ function messageOf(
   }
 }
 
+/** A view of its own each time: names are keys of a map by what they are, not by what they say. */
 const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 type FailureWhy = Extract<PublishOutcome, { outcome: 'failed' }>['why']

@@ -10,10 +10,9 @@ import {
 } from '../../../test/harness/kafka-return.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { type Integer, sql } from '../../db/database.ts'
-import type { EventId } from '../event.ts'
+import { type EventId, SEND } from '../event.ts'
 import type { Decision, PublishOutcome } from '../ports.ts'
-import { SEND } from '../send.ts'
-import { shownBytes } from '../wire/headers.ts'
+import { shownBytes } from '../wire/bytes.ts'
 
 const readSends = sql(
   'test.kafka.sends',
@@ -260,7 +259,7 @@ describe.each(stores)('an event in flight on $name', (kind) => {
 
     it('is closed without sending', async () => {
       const { service, event, id } = await uncertainOne()
-      await desk.path.discardNext({ service, dlqId: null, caller: TESTER })
+      await desk.discardNext(service)
       expect(await desk.standing(event)).toEqual({ state: 'discarded', status: 'Resolved', eventId: id })
       expect(await desk.store.letter(event)).toMatchObject({ notes: 'assumed published' })
       expect(desk.sentIds(service)).toEqual([id])
@@ -268,7 +267,7 @@ describe.each(stores)('an event in flight on $name', (kind) => {
       const letter = await desk.store.letter(event)
       await desk.store.letters.change(letter, { status: 'Pending', notes: null, actor: 'nell' })
       expect(await desk.standing(event)).toMatchObject({ state: 'uncertain' })
-      await desk.path.discard(event.dlqId, TESTER)
+      await desk.discard(event.dlqId)
       expect(await desk.store.letter(event)).toMatchObject({ notes: 'assumed published' })
     })
 

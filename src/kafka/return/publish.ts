@@ -10,13 +10,19 @@ import { change, NOBODY } from '../../letters/change.ts'
 import { replaceEdit } from '../../letters/contents.ts'
 import { RETRIED, sentBy } from '../../letters/letter.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
-import { type Caller, type EventId, KAFKA, type OutgoingRecord, STATE, type StoredEvent } from '../event.ts'
+import {
+  type Caller,
+  type EventId,
+  KAFKA,
+  type OutgoingRecord,
+  SEND,
+  STATE,
+  type StoredEvent,
+} from '../event.ts'
 import type { PublishOutcome } from '../ports.ts'
-import { SEND } from '../send.ts'
-import { decodeHeaders, encodeHeaders } from '../wire/headers.ts'
+import { decodeHeaders, encodeHeaders } from '../wire/bytes.ts'
 import { type Claim, type Hold, hold, letGo, lockHold, note, outputOf } from './claim.ts'
-import type { Obstacle } from './obstacle.ts'
-import type { ReturnParts } from './terms.ts'
+import type { Obstacle, ReturnParts } from './terms.ts'
 
 const insertSend = sql(
   'kafka.insertSend',
@@ -45,7 +51,7 @@ const putReceipt = sql(
 )
 
 /** A record on its way. */
-export interface Publishing {
+interface Publishing {
   readonly claim: Claim
   readonly eventId: EventId
   readonly record: OutgoingRecord

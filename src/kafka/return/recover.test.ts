@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { Desk, refusalId, TESTER } from '../../../test/harness/kafka-return.ts'
+import { Desk, refusalId } from '../../../test/harness/kafka-return.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { lockHold } from './claim.ts'
 import type { ReturnPath } from './return-path.ts'
@@ -72,7 +72,7 @@ describe.each(stores)('after a crash on $name', (kind) => {
     const hold = await desk.db.transaction('test', (tx) => lockHold(tx, event.letterId))
     expect(hold).toMatchObject({ claimedBy: 'nell on server-9', state: 2 })
     desk.passLease()
-    expect(await desk.path.discard(event.dlqId, TESTER)).toBe(true)
+    expect(await desk.discard(event.dlqId)).toBe(true)
   })
 
   it('a lease is longer than a processor and a publish may take together', async () => {
@@ -238,8 +238,8 @@ describe.each(stores)('after a crash on $name', (kind) => {
     const claimed = await diesClaiming(desk.crashing())
     const publishing = await diesPublishing(desk.crashing())
     desk.passLease()
-    expect(await desk.path.discard(claimed.event.dlqId, TESTER)).toBe(true)
-    await desk.path.discardNext({ service: publishing.service, dlqId: null, caller: TESTER })
+    expect(await desk.discard(claimed.event.dlqId)).toBe(true)
+    await desk.discardNext(publishing.service)
     expect(await desk.store.letter(claimed.event)).toMatchObject({ notes: 'Discarded' })
     expect(await desk.store.letter(publishing.event)).toMatchObject({ notes: 'assumed published' })
   })

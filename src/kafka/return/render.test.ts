@@ -4,7 +4,7 @@ import { header, kafkaSettingsFor } from '../../../test/harness/kafka-store.ts'
 import { letterId } from '../../letters/letter.ts'
 import { dlqId, type EventFacts, eventId, type RawHeader, STATE, type StoredEvent } from '../event.ts'
 import type { KafkaService } from '../settings.ts'
-import { shownBytes } from '../wire/headers.ts'
+import { shownBytes } from '../wire/bytes.ts'
 import { type Rendering, renderRecord } from './render.ts'
 
 const FACTS: EventFacts = {

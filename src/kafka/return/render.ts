@@ -4,7 +4,7 @@ import { isStrippedHeader } from '../dialects/families.ts'
 import { type EventId, type OutgoingRecord, type RawHeader, type StoredEvent, UNKNOWN } from '../event.ts'
 import type { Change, Override } from '../ports.ts'
 import { type KafkaService, ORIGINAL } from '../settings.ts'
-import { lastHeader } from '../wire/headers.ts'
+import { lastHeader, utf8 } from '../wire/bytes.ts'
 import { escapeNonAscii } from '../wire/json.ts'
 
 export interface Rendering {
@@ -20,7 +20,7 @@ export interface Rendering {
 }
 
 /** What is rendered of an event, and for whom. */
-export type Renderable = Pick<StoredEvent, 'originalTopic' | 'key' | 'value' | 'headers' | 'facts'>
+type Renderable = Pick<StoredEvent, 'originalTopic' | 'key' | 'value' | 'headers' | 'facts'>
 export type Ways = Pick<
   KafkaService,
   'profile' | 'keyFormat' | 'retryTopic' | 'originalTopics' | 'stripHeaders'
@@ -30,7 +30,7 @@ export type Ways = Pick<
 export function renderRecord(event: Renderable, service: Ways, rendering: Rendering): OutgoingRecord {
   const target = service.retryTopic === ORIGINAL ? topicOf(event, rendering) : Buffer.from(service.retryTopic)
   return {
-    topic: target === null ? '' : textOf(target),
+    topic: target === null ? '' : utf8(target),
     key: outgoingKey(event, service, rendering),
     value: outgoingValue(event, service, rendering),
     headers:
@@ -108,12 +108,9 @@ function genericHeaders(
     ['correlation_id', change.correlationId],
   ])
   return headers
-    .filter(({ name }) => !isStrippedHeader(facts.family, textOf(name), stripHeaders))
+    .filter(({ name }) => !isStrippedHeader(facts.family, utf8(name), stripHeaders))
     .map((kept) => {
-      const value = changed.get(textOf(kept.name))
+      const value = changed.get(utf8(kept.name))
       return value === undefined ? kept : { ...kept, value: Buffer.from(value) }
     })
 }
-
-const textOf = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')

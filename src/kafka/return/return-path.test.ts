@@ -4,7 +4,7 @@ import { Desk, headerIn, refusal, refusalId, TESTER } from '../../../test/harnes
 import { stores } from '../../../test/harness/stores.ts'
 import { UNKNOWN } from '../event.ts'
 import type { Decision } from '../ports.ts'
-import { lastHeader, shownBytes } from '../wire/headers.ts'
+import { lastHeader, shownBytes } from '../wire/bytes.ts'
 
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
@@ -176,7 +176,7 @@ describe.each(stores)('processing on $name', (kind) => {
       })
       expect(desk.told).toEqual([`${service} refused`])
       // The service is free again.
-      await desk.path.discardNext({ service, dlqId: null, caller: TESTER })
+      await desk.discardNext(service)
     })
 
     it('is not let through with the bytes of another text', async () => {
@@ -192,7 +192,7 @@ describe.each(stores)('processing on $name', (kind) => {
         id: 'publishGuardError',
         data: { dlq_id: event.dlqId, reasons: ['service_unknown'] },
       })
-      await desk.path.discard(event.dlqId, TESTER)
+      await desk.discard(event.dlqId)
     })
 
     it('is refused as the caller’s fault when it claims to come from a topic of dead events', async () => {
@@ -340,7 +340,7 @@ describe.each(stores)('processing on $name', (kind) => {
       const newer = await desk.dead(service, { key: 'same' })
       const refused = { id: 'publishGuardError', data: { dlq_id: event.dlqId, reasons: ['later_same_key'] } }
       expect(await refusal(desk.process(service, {}, path))).toMatchObject(refused)
-      await desk.path.discard(newer.dlqId, TESTER)
+      await desk.discard(newer.dlqId)
       await desk.process(service, {}, path)
       expect(desk.sentKeys(service)).toEqual(['same'])
     })

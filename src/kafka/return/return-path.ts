@@ -1,31 +1,34 @@
 /**
  * How dead events leave. Calls on one service come one after the other: within this server in the order in which they were made,
  * and among servers as the store has it, where one event of a service is in flight at a time. Whoever gets no turn in time is told.
+ *
+ * After a crash, what is held by nobody any more is let go. What was claimed is pending again; of what was being published nobody
+ * knows whether it arrived, and it is shown so. Live claims are left alone, whoever has them.
  */
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Alarm, later } from '../../core/clock.ts'
 import { inOffice } from '../../letters/work.ts'
-import type { Caller, StoredEvent } from '../event.ts'
+import { type Caller, STATE, type StoredEvent, SYSTEM } from '../event.ts'
 import { isUuid } from '../names.ts'
-import type { ResolveRequest } from '../ports.ts'
 import { eventNamed } from '../stored-event.ts'
-import { attempt } from './attempt.ts'
-import { discardEvent } from './claim.ts'
-import { type Obstacle, refusalOf } from './obstacle.ts'
-import { type Ended, type Resolution, rehearse } from './prepare.ts'
-import { Clerk, letLapse } from './recover.ts'
+import { attempt, type Ended, rehearse } from './attempt.ts'
+import { discardEvent, isClaimOf, letGo, lockHold } from './claim.ts'
+import { endUncertain } from './publish.ts'
 import {
   type Again,
+  allInFlight,
   type InFlight,
   inFlightOf,
   inTheWay,
   isOpen,
+  isOver,
   locate,
   lockEvent,
   ServiceTurns,
 } from './service-queue.ts'
-import type { QueueHead, ReturnParts, Target, Terms } from './terms.ts'
+import type { Obstacle, QueueHead, ReturnParts, Target, Terms } from './terms.ts'
 
-/** Refusals of calls on queues are `KafkaRefused`. */
+/** One door for whoever asks: calls on queues, the office's retry and redrives differ in target and terms. What was in the way is a value. */
 export class ReturnPath {
   readonly #parts: ReturnParts
   readonly #turns = new ServiceTurns()
@@ -51,38 +54,6 @@ export class ReturnPath {
     await Promise.all([this.#clerk.stop(), Promise.allSettled(this.#calls)])
   }
 
-  /** Processes the next event of a queue. */
-  async process(request: ResolveRequest): Promise<Resolution> {
-    const target = headOf(request)
-    return resolutionOf(target, await this.send(target, this.#termsOf(request)))
-  }
-
-  /** The same without writing anything. */
-  async dryRun(request: ResolveRequest): Promise<Resolution> {
-    const target = headOf(request)
-    return resolutionOf(target, await this.rehearse(target, this.#termsOf(request)))
-  }
-
-  /** Discards the next event of a service. No processor runs. */
-  async discardNext(request: Pick<ResolveRequest, 'service' | 'dlqId' | 'caller'>): Promise<StoredEvent> {
-    const target = headOf({ ...request, topic: null })
-    const result = await this.#inTurn(request.service, () => this.#tryDiscardNext(target, request.caller))
-    if ('why' in result) throw refusalOf(result, target)
-    return result
-  }
-
-  /** Discards an event by its id, wherever it stands; false when there is none to discard, or it is resolved already. */
-  async discard(dlqId: string, caller: Caller): Promise<boolean> {
-    if (!isUuid(dlqId)) return false
-    const id = dlqId.toLowerCase()
-    const result = await this.#counted(() =>
-      this.#untilFree(this.#deadline(), () => this.#tryDiscard(id, caller)),
-    )
-    if (!('why' in result)) return true
-    if (result.why === 'empty') return false
-    throw refusalOf(result, headOf({ service: '', topic: null, dlqId: id }))
-  }
-
   /** Sends an event back: the next of a queue, or that of a letter. */
   send(target: Target, terms: Terms): Promise<Ended> {
     return this.#inTurn(target.service, () => attempt(this.#parts, this.#live, target, terms))
@@ -93,25 +64,23 @@ export class ReturnPath {
     return rehearse(this.#parts, target, terms)
   }
 
-  #termsOf({ caller, override, mintCorrelationId, resend }: ResolveRequest): Terms {
-    return {
-      caller,
-      override,
-      edit: null,
-      mintCorrelationId,
-      resend: resend || this.#parts.settings.onUncertain === 'resend',
-      mayDiscard: true,
-      notes: null,
-    }
+  /** Discards the next event of a queue. No processor runs. */
+  discardNext(target: QueueHead, caller: Caller): Promise<StoredEvent | Obstacle> {
+    const parts = this.#parts
+    return this.#inTurn(target.service, () =>
+      inOffice(parts.db, parts.clock, 'kafka.discard', async (work) => {
+        const event = await locate(work.tx, target, work.now)
+        if ('letterId' in event) await discardEvent(parts, work, event, 'operator', caller)
+        return event
+      }),
+    )
   }
 
-  #tryDiscardNext(target: QueueHead, caller: Caller): Promise<StoredEvent | Obstacle | Again> {
-    const parts = this.#parts
-    return inOffice(parts.db, parts.clock, 'kafka.discard', async (work) => {
-      const event = await locate(work.tx, target, work.now)
-      if ('letterId' in event) await discardEvent(parts, work, event, 'operator', caller)
-      return event
-    })
+  /** Discards an event by its id, wherever it stands, unless there is none, or it is resolved already. */
+  async discard(dlqId: string, caller: Caller): Promise<StoredEvent | Obstacle> {
+    if (!isUuid(dlqId)) return EMPTY
+    const id = dlqId.toLowerCase()
+    return this.#counted(() => this.#untilFree(this.#deadline(), () => this.#tryDiscard(id, caller)))
   }
 
   /** Takes only its own letter: what else is in flight of the service does not matter. */
@@ -197,11 +166,82 @@ const busy = (by: Pick<InFlight, 'service' | 'dlqId'> | null, service = ''): Obs
   dlqId: by?.dlqId ?? null,
 })
 
-const headOf = ({ service, topic, dlqId }: Omit<QueueHead, 'by'>): QueueHead => ({
-  ...{ by: 'queue', service, topic, dlqId },
-})
+/** Lets go of one event whose claim is over, unless it is under another by now, or was prolonged. */
+function letLapse(parts: ReturnParts, { letterId, claim, leaseUntil }: InFlight): Promise<void> {
+  return inOffice(parts.db, parts.clock, 'kafka.recover', async (work) => {
+    const held = await lockHold(work.tx, letterId)
+    if (held === null || held.claim !== claim || held.leaseUntil !== leaseUntil) return
+    const { eventId, service, state } = held
+    if (state === STATE.claimed) {
+      await letGo(work.tx, letterId, STATE.pending, eventId)
+      return
+    }
+    if (eventId === null) throw new Error(`letter ${letterId} is being published under no id`)
+    await endUncertain(work, held, eventId, {
+      caller: SYSTEM,
+      details: { event_id: eventId },
+      error: 'the server that was publishing it did not say in time what came of it',
+    })
+    work.afterCommit(() => parts.listener?.trouble?.(service, 'uncertain'))
+  })
+}
 
-function resolutionOf(target: QueueHead, ended: Ended): Resolution {
-  if ('why' in ended) throw refusalOf(ended, target)
-  return ended
+const EVERY_US = 5_000_000n
+
+/** Looks every few seconds for events that somebody held and let go of without a word. */
+class Clerk {
+  readonly #parts: ReturnParts
+  /** The claims that this process has. */
+  readonly #live: ReadonlySet<string>
+  #alarm: Alarm | undefined
+  #round: Promise<void> = Promise.resolve()
+  #isStopped = false
+
+  constructor(parts: ReturnParts, live: ReadonlySet<string>) {
+    this.#parts = parts
+    this.#live = live
+  }
+
+  /** A first round now, for what this server held before it ended; then one every few seconds. */
+  start(): Promise<void> {
+    return this.#look(true)
+  }
+
+  /** Ends after the round at hand. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#alarm?.cancel()
+    await this.#round
+  }
+
+  #look(isStart: boolean): Promise<void> {
+    this.#round = this.#recover(isStart)
+    return this.#round
+  }
+
+  async #recover(isStart: boolean): Promise<void> {
+    const { clock, log } = this.#parts
+    // A start that failed is made up for.
+    let isLeft = isStart
+    try {
+      await this.#letAllLapse(isStart)
+      isLeft = false
+    } catch (error) {
+      log.warn({ err: error }, 'events that nobody holds any more could not be let go; it is tried again')
+    }
+    if (this.#isStopped) return
+    this.#alarm = clock.alarm(later(clock.now(), EVERY_US), () => void this.#look(isLeft))
+  }
+
+  async #letAllLapse(isStart: boolean): Promise<void> {
+    const { db, clock, instance } = this.#parts
+    const held = await db.session('kafka.inFlight', allInFlight)
+    const now = clock.now()
+    for (const each of held) {
+      // A file has one server at a time: on SQLite whoever held something is gone.
+      const isOfBefore = db.dialect === 'sqlite' || isClaimOf(each.claimedBy, instance)
+      const isAbandoned = isStart && isOfBefore && !this.#live.has(each.claim)
+      if (isAbandoned || isOver(each, now)) await letLapse(this.#parts, each)
+    }
+  }
 }

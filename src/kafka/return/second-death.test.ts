@@ -161,7 +161,7 @@ describe.each(stores)('a retry that fails before its publish is settled, on $nam
     const [first, second] = [await desk.dead(service, alike), await desk.dead(service, alike)]
     desk.publisher.next(DOUBT)
     await refusalId(desk.process(service))
-    await desk.path.discard(first.dlqId, { actor: 'nell', requestId: null })
+    await desk.discard(first.dlqId)
     desk.store.clock.advance(1_000n)
     const stored = failDuring(service, PUBLISHED)
     await desk.process(service)

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { AWAY, Desk, refusal, refusalId, requestOf, TESTER } from '../../../test/harness/kafka-return.ts'
+import { AWAY, Desk, refusal, refusalId } from '../../../test/harness/kafka-return.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import type { StoredEvent } from '../event.ts'
 import { ServiceTurns } from './service-queue.ts'
@@ -98,13 +98,12 @@ describe.each(stores)('calls at the same time on $name', (kind) => {
     await flight.begun
     const busy = { id: 'dlqBusyError', status: 409, data: { service, dlq_id: event.dlqId } }
     const other = desk.another({ settings })
-    const caller = TESTER
     expect(
       await Promise.all([
         refusal(desk.process(service, {}, path)),
         refusal(desk.process(service, {}, other)),
-        refusal(path.discardNext({ service, dlqId: null, caller })),
-        refusal(other.discard(event.dlqId, caller)),
+        refusal(desk.discardNext(service, null, path)),
+        refusal(desk.discard(event.dlqId, other)),
       ]),
     ).toEqual([busy, busy, busy, busy])
     flight.release()
@@ -126,8 +125,8 @@ describe.each(stores)('calls at the same time on $name', (kind) => {
     const other = desk.another(kind.name === 'sqlite' ? {} : { db: desk.store.another().db })
     const outcomes = await Promise.all(
       events.flatMap(({ dlqId }) => [
-        refusalId(desk.path.process(requestOf(service, { dlqId }))),
-        other.discard(dlqId, TESTER),
+        refusalId(desk.process(service, { dlqId })),
+        desk.discard(dlqId, other),
       ]),
     )
     const isResolved = async (event: StoredEvent) => (await desk.standing(event)).state
@@ -149,8 +148,8 @@ describe.each(stores)('calls at the same time on $name', (kind) => {
     const flight = desk.publisher.hold()
     const call = desk.process(service)
     await flight.begun
-    expect(await desk.path.discard(second.dlqId, TESTER)).toBe(true)
-    const waiting = desk.path.discard(first.dlqId, TESTER)
+    expect(await desk.discard(second.dlqId)).toBe(true)
+    const waiting = desk.discard(first.dlqId)
     flight.release()
     await call
     // It was published while the other waited.

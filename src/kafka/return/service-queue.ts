@@ -7,12 +7,11 @@ import { type Instant, instant } from '../../core/clock.ts'
 import { type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { lockLetters } from '../../letters/locked.ts'
-import { Turns } from '../../outgoing/turns.ts'
+import { Turns } from '../../outgoing/waiting.ts'
 import { type DlqId, dlqId, STATE, type StoredEvent } from '../event.ts'
 import { earlierOpenSameKey } from '../later-same-key.ts'
 import { canHaveLetters, eventOfLetter } from '../stored-event.ts'
-import type { Obstacle } from './obstacle.ts'
-import type { OneLetter, QueueHead, Target } from './terms.ts'
+import type { Obstacle, OneLetter, QueueHead, Target } from './terms.ts'
 
 /** An event in flight, and who has it for how long. */
 export interface InFlight {

@@ -1,9 +1,9 @@
-/** What attempts to send events back are made with: which event, on what terms, for whom, and how long it may be held. */
+/** What attempts to send events back are made with: which event, on what terms, for whom, how long it may be held, and what can be in the way. */
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Database } from '../../db/database.ts'
 import type { LetterId, RedriveRef, Settled } from '../../letters/letter.ts'
-import type { Caller } from '../event.ts'
+import type { Caller, DlqId, EventId, Reason, StoredEvent } from '../event.ts'
 import type { EventProcessors, KafkaListener, Override, Publisher } from '../ports.ts'
 import type { KafkaSettings } from '../settings.ts'
 
@@ -62,3 +62,29 @@ export interface Terms {
   /** Runs in the transaction that writes that it was published. */
   readonly settled?: Settled | undefined
 }
+
+/** What was in the way of an attempt. The Kafka API and the office each put it into their own words. */
+export type Obstacle =
+  /** Nothing is unresolved there. */
+  | { readonly why: 'empty' }
+  /** Another event is next. */
+  | { readonly why: 'not_next'; readonly expected: DlqId }
+  /** Another event of the service is in flight, and was for as long as one waits. */
+  | { readonly why: 'busy'; readonly service: string; readonly dlqId: DlqId | null }
+  /** An unresolved event with the same key comes before it. */
+  | { readonly why: 'earlier_same_key'; readonly before: string }
+  | { readonly why: 'guarded'; readonly event: StoredEvent; readonly reasons: readonly Reason[] }
+  /** What the caller gave is not allowed: `given`. Or the topic that the event names is none to come from. */
+  | { readonly why: 'override_guarded'; readonly given: object; readonly reasons: readonly Reason[] }
+  | {
+      readonly why: 'processor_failed' | 'processor_timeout'
+      readonly event: StoredEvent
+      readonly message: string
+    }
+  | { readonly why: 'processor_discards' }
+  /** It may have been published before. */
+  | { readonly why: 'uncertain'; readonly dlqId: DlqId; readonly eventId: EventId }
+  /** It may have been published just now. */
+  | { readonly why: 'doubt'; readonly eventId: EventId; readonly message: string }
+  /** It was not published. */
+  | { readonly why: 'kafka_away'; readonly message: string }

@@ -3,12 +3,12 @@ import { BartlebyError } from '../../core/errors.ts'
 import { INTEGER, TEXT } from '../../http/describe-api.ts'
 import { UNKNOWN } from '../event.ts'
 import { isUuid, isUuidV4 } from '../names.ts'
-import type { ResolveRequest } from '../ports.ts'
 import { KafkaRefused } from '../refusal.ts'
 import type { KafkaCall, KafkaCalls } from './call.ts'
 import { DETAIL, FLAGS, PREVIEW_EVENT, RESOLVE_QUERY } from './describe.ts'
 import { type Answer, empty, json, noContent } from './reply.ts'
 import { type KafkaRequest, ShapeRefused } from './request.ts'
+import { discardNamed, discardNext, type ResolveRequest, resolveNext } from './resolve.ts'
 import { dryRunText, extraOfResolution, outcomeHeaders, previewAnswer, previewText } from './views.ts'
 
 /** Enough to see that a body is not empty. */
@@ -93,7 +93,7 @@ async function dryRun(request: KafkaRequest, calls: KafkaCalls): Promise<Answer>
   const wanted = request.flag('detail')
   const asked = resolveFlags(request)
   const service = await knownService(request, calls)
-  const found = await calls.returnPath.dryRun({ ...asked, service, dlqId: null })
+  const found = await resolveNext(calls, { ...asked, service, dlqId: null }, true)
   const headers = { ...outcomeHeaders(found), ETag: `"${found.event.dlqId}"` }
   if (found.outcome === 'discarded') return empty(headers)
   return json(dryRunText(found, await extraOfResolution(calls, found, { wanted, isDryRun: true })), headers)
@@ -103,7 +103,7 @@ async function processNext(request: KafkaRequest, calls: KafkaCalls): Promise<An
   const asked = resolveFlags(request)
   const service = await knownService(request, calls)
   await insistOnNoBody(request)
-  const done = await calls.returnPath.process({ ...asked, service, dlqId: condition(request) })
+  const done = await resolveNext(calls, { ...asked, service, dlqId: condition(request) }, false)
   return noContent(outcomeHeaders(done))
 }
 
@@ -112,16 +112,16 @@ async function discard(request: KafkaRequest, calls: KafkaCalls): Promise<Answer
   if (isUuid(named)) return discardById(named, request, calls)
   const service = await knownService(request, calls)
   await insistOnNoBody(request)
-  await calls.returnPath.discardNext({ service, dlqId: condition(request), caller: request.caller })
+  await discardNext(calls, { service, topic: null, dlqId: condition(request) }, request.caller)
   return noContent()
 }
 
 /** Also of an event that is gone, or never was: who asks twice is told the same. */
-async function discardById(id: string, request: KafkaRequest, { returnPath }: KafkaCalls): Promise<Answer> {
+async function discardById(id: string, request: KafkaRequest, calls: KafkaCalls): Promise<Answer> {
   if (!isUuidV4(id)) {
     throw new ShapeRefused([{ loc: ['path', 'dlq_id'], kind: 'uuid_version', input: JSON.stringify(id) }])
   }
-  await returnPath.discard(id.toLowerCase(), request.caller)
+  await discardNamed(calls, id.toLowerCase(), request.caller)
   return noContent()
 }
 

@@ -6,7 +6,7 @@ import { type Asked, KafkaHttp } from '../../../test/harness/kafka-http.ts'
 import { dlqIds, SERVICES } from '../../../test/harness/kafka-store.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import vectors from '../../../test/kafka/vectors.json' with { type: 'json' }
-import { lastHeader, shownBytes } from '../wire/headers.ts'
+import { lastHeader, shownBytes } from '../wire/bytes.ts'
 import { recordTime } from './views.ts'
 
 const NOBODY = '00000000-0000-4000-8000-000000000000'

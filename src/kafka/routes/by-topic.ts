@@ -16,6 +16,7 @@ import {
 import { type ProcessBody, readProcessBody } from './override.ts'
 import { type Answer, json, refused } from './reply.ts'
 import type { KafkaRequest } from './request.ts'
+import { resolveNext } from './resolve.ts'
 import {
   extraOfResolution,
   outcomeHeaders,
@@ -103,7 +104,7 @@ async function processNext(request: KafkaRequest, calls: KafkaCalls): Promise<An
   const { caller } = request
   const asked = { service, topic, dlqId, caller, mintCorrelationId, resend, override }
   try {
-    const done = await (isDryRun ? calls.returnPath.dryRun(asked) : calls.returnPath.process(asked))
+    const done = await resolveNext(calls, asked, isDryRun)
     const text =
       done.outcome === 'discarded'
         ? 'null'

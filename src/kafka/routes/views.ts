@@ -9,8 +9,8 @@ import { formatMicros, formatTimestamp, isTimestamp, ZERO_TIME } from '../../cor
 import type { ChainLink, Sent } from '../chain.ts'
 import { type OutgoingRecord, type RawHeader, type StoredEvent, stateName } from '../event.ts'
 import type { EventDetail, QueuePart } from '../queue-reader.ts'
-import type { Resolution } from '../return/prepare.ts'
-import { lastHeader, shownBytes } from '../wire/headers.ts'
+import type { Resolution } from '../return/attempt.ts'
+import { lastHeader, shownBytes } from '../wire/bytes.ts'
 import { shownJson } from '../wire/json.ts'
 import type { KafkaCalls } from './call.ts'
 import { type Answer, json } from './reply.ts'
@@ -116,7 +116,7 @@ export const publishableText = ({ record }: Published, extra: string | null): st
   )
 
 /** What an event's detail adds. */
-export interface Seen {
+interface Seen {
   readonly detail: EventDetail
   /** Whether a value that is no JSON is shown too. */
   readonly withValue: boolean

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { recordSize } from './record-size.ts'
+import { recordSize } from './bytes.ts'
 
 const bytes = (length: number): Uint8Array => new Uint8Array(length)
 

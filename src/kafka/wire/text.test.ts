@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isAsciiText, isText, shownText } from './text.ts'
+import { isAsciiText, isText, shownText } from './bytes.ts'
 
 describe('bytes as text', () => {
   it('are shown as they are, or in base64 when they are no text', () => {

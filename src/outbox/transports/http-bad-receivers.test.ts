@@ -13,8 +13,8 @@ import {
   to,
 } from '../../../test/harness/outbox-over-http.ts'
 import { PermanentError } from '../../core/thrown.ts'
-import { HttpDeliveryFailed } from '../../outgoing/answer.ts'
 import type { Network } from '../../outgoing/connector.ts'
+import { HttpDeliveryFailed } from '../../outgoing/exchange.ts'
 import { httpTransportOver } from './http.ts'
 
 closeAfterEach()

@@ -12,7 +12,7 @@ import {
   to,
 } from '../../../test/harness/outbox-over-http.ts'
 import { PermanentError } from '../../core/thrown.ts'
-import { HttpDeliveryFailed } from '../../outgoing/answer.ts'
+import { HttpDeliveryFailed } from '../../outgoing/exchange.ts'
 import { RetryLater } from '../transport.ts'
 import { type HttpTransportOptions, httpTransport } from './http.ts'
 

@@ -15,18 +15,18 @@ import { readWebhookSecret, signWebhook } from '../../core/standard-webhooks.ts'
 import { SystemClock } from '../../core/system-clock.ts'
 import { PermanentError } from '../../core/thrown.ts'
 import { addressRanges, REFUSED_BY_DEFAULT } from '../../outgoing/address-ranges.ts'
+import { Connections } from '../../outgoing/connections.ts'
+import { type Network, SYSTEM_NETWORK } from '../../outgoing/connector.ts'
 import {
   type Answer,
   excerptOf,
   HttpDeliveryFailed,
   isSuccess,
   phrase,
+  post,
   redirection,
   target,
-} from '../../outgoing/answer.ts'
-import { Connections } from '../../outgoing/connections.ts'
-import { type Network, SYSTEM_NETWORK } from '../../outgoing/connector.ts'
-import { post } from '../../outgoing/exchange.ts'
+} from '../../outgoing/exchange.ts'
 import type { OutboxMessage } from '../message.ts'
 import { checkNames, checkNumber, refuse, shown, whole } from '../refusal.ts'
 import { RetryLater, type Transport } from '../transport.ts'

@@ -28,7 +28,7 @@ import {
   SASL_MECHANISMS,
   SECURITY_PROTOCOLS,
 } from '../../kafka/settings.ts'
-import { untilAborted } from '../../outgoing/until-aborted.ts'
+import { untilAborted } from '../../outgoing/waiting.ts'
 import type { OutboxMessage } from '../message.ts'
 import { checkNames, refuse, shown } from '../refusal.ts'
 import type { Transport } from '../transport.ts'

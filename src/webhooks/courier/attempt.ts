@@ -5,10 +5,17 @@
 import { type Clock, later, microseconds } from '../../core/clock.ts'
 import { describeError } from '../../core/thrown.ts'
 import type { Xid } from '../../core/xid.ts'
-import { type Answer, excerptOf, isSuccess, phrase, redirection, target } from '../../outgoing/answer.ts'
+import type { Origins } from '../../outgoing/connections.ts'
 import { AddressRefused } from '../../outgoing/connector.ts'
-import { post } from '../../outgoing/exchange.ts'
-import type { Origins } from '../../outgoing/origins.ts'
+import {
+  type Answer,
+  excerptOf,
+  isSuccess,
+  phrase,
+  post,
+  redirection,
+  target,
+} from '../../outgoing/exchange.ts'
 import type { WebhookSettings } from '../settings.ts'
 import { callbackHeaders } from './callback-headers.ts'
 import type { ClaimedJob, Receiver } from './claim.ts'

@@ -3,7 +3,7 @@
  * is free as soon as its attempt is over; what is being written down holds up nobody.
  */
 import { later, microseconds } from '../../core/clock.ts'
-import type { Origins } from '../../outgoing/origins.ts'
+import type { Origins } from '../../outgoing/connections.ts'
 import type { Parts } from '../parts.ts'
 import type { WebhookSettings } from '../settings.ts'
 import type { Allowances } from './allowances.ts'
