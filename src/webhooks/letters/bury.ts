@@ -137,8 +137,8 @@ const lockJobs = sql(
 
 const DIED = `state = ${JOB.dead}, changed_at = $3, due_at = NULL, claim = NULL`
 
-/** Jobs by primary key, which are locked; `$2` says of each whether its attempts are used up. */
-const endJobs = sql(
+/** Locked jobs by primary key are dead; `$2` says of each whether its attempts are used up. */
+export const endJobs = sql(
   'webhooks.endJobs',
   `
     UPDATE bartleby.webhook_jobs SET ${DIED}, exhausted = CAST($2::jsonb -> id ->> 0 AS smallint) WHERE id = ANY($1::text[])`,

@@ -3,19 +3,25 @@
  * dead job goes on counting, so the history row of that retry says how many there were before.
  */
 import { type Integer, type Session, sql } from '../../db/database.ts'
-import { rowsGiven } from '../../db/idioms.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 
 /** What history keeps of a retry beside its receipt: the attempts that the job had made before it. */
 export type TakenFacts = { readonly attemptsBefore: number }
 
 /** The newest row that history has of each letter, on history_of_letter: of a letter that was retried, that of its retry. */
+const newestOf = (columns: string, letter: string): string =>
+  `SELECT ${columns} FROM bartleby.history INDEXED BY history_of_letter
+   WHERE letter_id = ${letter} AND correlation_id IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT 1`
+const IS_RETRY = `(SELECT operation FROM bartleby.history_series AS kind WHERE kind.id = newest.series) = 'retry'`
 const readNewest = sql(
   'webhooks.retriesOfLetters',
-  `SELECT newest.letter_id, newest.output FROM unnest($1::bigint[]) AS given (id) CROSS JOIN LATERAL (
-     SELECT letter_id, output, series FROM bartleby.history INDEXED BY history_of_letter
-     WHERE letter_id = given.id AND correlation_id IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT 1) AS newest
-   WHERE (SELECT operation FROM bartleby.history_series AS kind WHERE kind.id = newest.series) = 'retry'`,
+  {
+    postgres: `SELECT letter_id, output FROM unnest($1::bigint[]) AS asked (letter) CROSS JOIN LATERAL (
+                 ${newestOf('letter_id, output, series', 'asked.letter')}) AS newest WHERE ${IS_RETRY}`,
+    // No row of history has its number twice there, and nothing joins a list with the first of each.
+    sqlite: `SELECT letter_id, output FROM bartleby.history AS newest WHERE id IN (
+               SELECT (${newestOf('id', 'asked.value')}) FROM json_each($1) AS asked) AND ${IS_RETRY}`,
+  },
   { bigints: true },
 )
 
@@ -24,11 +30,8 @@ export async function attemptsBefore(
   session: Session,
   letters: readonly LetterId[],
 ): Promise<ReadonlyMap<LetterId, number>> {
-  const rows = await rowsGiven<{ letter_id: Integer; output: Uint8Array | null }>(
-    session,
-    readNewest,
-    letters.map((id) => ({ id })),
-  )
+  if (letters.length === 0) return new Map()
+  const rows = await session.rows<{ letter_id: Integer; output: Uint8Array | null }>(readNewest, letters)
   return new Map(rows.map(({ letter_id, output }) => [letterId(letter_id), attemptsIn(output)]))
 }
 

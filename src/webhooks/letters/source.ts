@@ -26,7 +26,7 @@ import type { OfficeWork } from '../../letters/work.ts'
 import type { Parts } from '../parts.ts'
 import { Tallies } from '../tallies.ts'
 import { IS_DEAD, JOB, WEBHOOKS } from '../webhook.ts'
-import { layJob } from './laying.ts'
+import { layJobs } from './laying.ts'
 import { attemptsBefore } from './rounds.ts'
 
 /** Locks the letters of dead jobs of one consumer and sends them back, as far as they are pending; gives those that left. */
@@ -57,13 +57,14 @@ export const webhookLetterSource = ({ onJobs }: Pick<Parts, 'onJobs'>): LetterSo
   send: (work, rendered) => send(work, rendered, onJobs),
   takeBack,
   async moved(work, letters, act) {
-    const { tx } = work
-    if (act === 'discard' || act === 'expire')
-      await tx.run(
-        removeOfLetters,
-        letters.map(({ id }) => id),
-      )
-    if (act === 'reopen') for (const { id } of letters) await layJob(work, id)
+    const ids = letters.map(({ id }) => id)
+    if (act === 'discard' || act === 'expire') await work.tx.run(removeOfLetters, ids)
+    if (act !== 'reopen') return
+    const laid = await layJobs(work, ids)
+    for (const id of ids) {
+      const answer = laid.get(id)
+      if (answer instanceof BartlebyError) throw answer
+    }
   },
 })
 
@@ -151,23 +152,19 @@ export const jobGone = (letter: Departing): Refused => ({
   refusal: failure('letter_job_gone', { id: letter.sourceId }),
 })
 
-/** The jobs of letters that shall be pending again are dead again, as `layJob` has it. */
+/** The jobs of letters that shall be pending again are dead again. */
 async function takeBack<Of extends Restoring>(
   work: OfficeWork,
   letters: readonly Of[],
 ): Promise<readonly (TakenBack<Of> | Refused)[]> {
   const sent = letters.filter(({ isUnconfirmed }) => isUnconfirmed).map(({ id }) => id)
   const before = await attemptsBefore(work.tx, sent)
-  const answers: (TakenBack<Of> | Refused)[] = []
-  for (const letter of letters) {
-    try {
-      const waited = await layJob(work, letter.id)
-      const isOurs = letter.isUnconfirmed && waited !== null
-      answers.push({ letter, deliveries: isOurs ? waited - (before.get(letter.id) ?? 0) : 0 })
-    } catch (error) {
-      if (!(error instanceof BartlebyError)) throw error
-      answers.push({ letter, refusal: error })
-    }
-  }
-  return answers
+  const ids = letters.map(({ id }) => id)
+  const laid = await layJobs(work, ids)
+  return letters.map((letter) => {
+    const attempts = laid.get(letter.id) ?? null
+    if (attempts instanceof BartlebyError) return { letter, refusal: attempts }
+    const isOurs = letter.isUnconfirmed && attempts !== null
+    return { letter, deliveries: isOurs ? attempts - (before.get(letter.id) ?? 0) : 0 }
+  })
 }
