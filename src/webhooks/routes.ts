@@ -5,7 +5,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
+import { unreachable } from '../http/api-routes.ts'
 import { ClientGone } from '../http/body.ts'
+import { paramsOf, type RequestLimits, sendAnswer } from '../http/exact-answer.ts'
 import { Refused } from './refusal.ts'
 import { broadcastCall } from './routes/broadcast.ts'
 import { type CalledWebhooks, type CallScope, roleOf, type WebhookCall } from './routes/call.ts'
@@ -15,8 +17,8 @@ import { jobCalls } from './routes/jobs.ts'
 import { messageCalls } from './routes/messages.ts'
 import { WebhookPaths } from './routes/paths.ts'
 import { registryCalls } from './routes/registry.ts'
-import { INTERNAL, refused, STOPPING, sendAnswer } from './routes/reply.ts'
-import { type RequestLimits, WebhookRequest } from './routes/request.ts'
+import { INTERNAL, refused, STOPPING } from './routes/reply.ts'
+import { WebhookRequest } from './routes/request.ts'
 import { DLQ_STATUS, statusCalls } from './routes/status.ts'
 
 export interface WebhookRoutesOptions extends RequestLimits {
@@ -75,8 +77,7 @@ async function perform(
   reply: FastifyReply,
 ): Promise<void> {
   // An id that is empty is no id, and its path no path.
-  // Fastify gives the named parts of a path as texts.
-  if (Object.values(request.params as Readonly<Record<string, string>>).includes('')) {
+  if (Object.values(paramsOf(request)).includes('')) {
     answerUnrouted(request, reply)
     return
   }
@@ -101,8 +102,4 @@ async function perform(
       sendAnswer(request, reply, INTERNAL, writeTimeoutSeconds)
     }
   }
-}
-
-function unreachable(): never {
-  throw new Error('the call was answered by its first hook')
 }

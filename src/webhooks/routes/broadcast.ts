@@ -2,11 +2,12 @@
  * The call that everything begins with: a producer sends a message to a channel. Who may not send is told so before the body is
  * read; then date, body and id are looked at, in this order.
  */
+import type { Answer } from '../../http/exact-answer.ts'
 import { readMetadataHeaders, readPriority, readScheduledFor } from '../broadcast-headers.ts'
 import { Refused } from '../refusal.ts'
 import { type CallScope, CHANNEL_TOKEN, type WebhookCall } from './call.ts'
 import { messageUrl, scheduledUrl } from './links.ts'
-import { type Answer, created } from './reply.ts'
+import { created } from './reply.ts'
 import type { WebhookRequest } from './request.ts'
 
 const DEFAULT_CONTENT_TYPE = 'application/octet-stream'

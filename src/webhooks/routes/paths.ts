@@ -2,7 +2,8 @@
  * What the webhook API answers where no call is: a wrong method is told the right ones, a slash too many is sent to the path
  * without it, everything else is unknown. Paths are taken as they were sent; nothing is resolved.
  */
-import { type Answer, methodNotAllowed, methodsOf, moved, UNKNOWN_PATH } from './reply.ts'
+import type { Answer } from '../../http/exact-answer.ts'
+import { methodNotAllowed, methodsOf, moved, UNKNOWN_PATH } from './reply.ts'
 
 /** A path as a list of its segments; null stands for any text. */
 type Pattern = readonly (string | null)[]

@@ -5,14 +5,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { BartlebyError } from '../../core/errors.ts'
-import { readBody } from '../../http/body.ts'
+import { paramsOf, queryOf, type RequestLimits, readWithin } from '../../http/exact-answer.ts'
 import type { PageRequest } from '../pages.ts'
 import { Refused } from '../refusal.ts'
-
-export interface RequestLimits {
-  readonly maxBodyBytes: number
-  readonly readTimeoutSeconds: number
-}
 
 /** Forms and short JSON: a few texts of 255 characters, each of them percent-encoded. */
 const SMALL_BODY_BYTES = 1_048_576
@@ -60,8 +55,7 @@ export class WebhookRequest {
 
   /** A variable part of the path, decoded. */
   param(name: string): string {
-    // Fastify gives the named parts of a path as texts.
-    return (this.#request.params as Readonly<Record<string, string>>)[name] ?? ''
+    return paramsOf(this.#request)[name] ?? ''
   }
 
   /** The first value of a header, as text. */
@@ -76,9 +70,7 @@ export class WebhookRequest {
 
   /** The query of the address. */
   query(): URLSearchParams {
-    const { url } = this.#request
-    const start = url.indexOf('?')
-    return new URLSearchParams(start < 0 ? '' : url.slice(start))
+    return queryOf(this.#request)
   }
 
   /** The whole body. */
@@ -106,25 +98,20 @@ export class WebhookRequest {
 
   #read(limit: number): Promise<Buffer> {
     const { raw, signedBody } = this.#request
-    if (signedBody === null) return readWithin(raw, limit, this.#limits.readTimeoutSeconds)
+    if (signedBody === null) return readRequest(raw, limit, this.#limits.readTimeoutSeconds)
     return signedBody.length > limit
       ? Promise.reject(new Refused('body_too_large'))
       : Promise.resolve(signedBody)
   }
 }
 
-/** A body of at most so many bytes, sent in at most so much time; a slower client is cut off. */
-export async function readWithin(raw: IncomingMessage, limit: number, seconds: number): Promise<Buffer> {
-  const timer = setTimeout(() => raw.destroy(), seconds * 1_000)
+/** The same as `readWithin`, refused in the words of this API. */
+export async function readRequest(raw: IncomingMessage, limit: number, seconds: number): Promise<Buffer> {
   try {
-    return await readBody(raw, limit)
+    return await readWithin(raw, limit, seconds)
   } catch (error) {
-    if (!(error instanceof BartlebyError)) throw error
-    if (error.code === 'body_too_large') throw new Refused('body_too_large')
-    if (error.code === 'body_late') throw new Refused('body_late')
-    throw error
-  } finally {
-    clearTimeout(timer)
+    const code = error instanceof BartlebyError ? error.code : null
+    throw code === 'body_too_large' || code === 'body_late' ? new Refused(code) : error
   }
 }
 

@@ -5,13 +5,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../core/clock.ts'
 import { ClientGone } from '../../http/body.ts'
+import { type RequestLimits, sendAnswer } from '../../http/exact-answer.ts'
 import { facadeOf, pathOf } from '../../http/facades.ts'
 import { isPage } from '../../http/gate.ts'
 import { checkDigest, exemption, gatewayKey, readSignature, SIGNATURE_HEADER } from '../gateway.ts'
 import { Refused } from '../refusal.ts'
 import type { WebhookSettings } from '../settings.ts'
-import { INTERNAL, refused, sendAnswer } from './reply.ts'
-import { firstHeader, type RequestLimits, readWithin } from './request.ts'
+import { INTERNAL, refused } from './reply.ts'
+import { firstHeader, readRequest } from './request.ts'
 
 export interface SignatureCheckOptions extends RequestLimits {
   readonly gatewayAuth: WebhookSettings['gatewayAuth']
@@ -34,7 +35,7 @@ export function signatureCheck(options: SignatureCheckOptions) {
   const check = async (request: FastifyRequest): Promise<void> => {
     const { raw } = request
     const signature = readSignature(firstHeader(raw, SIGNATURE_HEADER), clock.now(), toleranceSeconds)
-    const body = await readWithin(raw, maxBodyBytes, readTimeoutSeconds)
+    const body = await readRequest(raw, maxBodyBytes, readTimeoutSeconds)
     checkDigest(signature, body, key)
     request.signedBody = body
   }

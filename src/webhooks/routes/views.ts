@@ -1,13 +1,15 @@
 /** Producers, channels and consumers as the webhook API shows them, and lists of where they are. */
+
 import { isUtf8 } from 'node:buffer'
 import { formatHttpDate } from '../../core/http-date.ts'
 import { formatSeconds } from '../../core/timestamp.ts'
 import { TEXT } from '../../http/describe-api.ts'
+import type { Answer } from '../../http/exact-answer.ts'
 import type { Page } from '../pages.ts'
 import { withoutCredentials } from '../registry/callback-url.ts'
 import type { Channel, Consumer, Holder, Producer } from '../webhook.ts'
 import { channelUrl, deadJobsUrl, pageLinks } from './links.ts'
-import { type Answer, json } from './reply.ts'
+import { json } from './reply.ts'
 
 /** What all of them show, the token only if it may be seen. */
 const holder = (id: string, { name, token, updatedAt }: Holder, exposeTokens: boolean) => ({
