@@ -2,9 +2,10 @@
  * What the API shows of messages: those that were dispatched, and those that were scheduled, be they dispatched or not. Lists
  * never read payloads.
  */
-import { type Instant, instant } from '../core/clock.ts'
+import type { Instant } from '../core/clock.ts'
 import { type Xid, xid, xidAfter } from '../core/xid.ts'
-import { type Database, type Integer, type Session, sql } from '../db/database.ts'
+import { type Database, type Session, sql } from '../db/database.ts'
+import { at, integer, orNull, type RowOf, rowShape, text } from '../db/row.ts'
 import {
   EMPTY_PAGE,
   PAGE_SIZE,
@@ -58,19 +59,21 @@ export interface ScheduledView extends ListedMessage {
   readonly headers: HeaderList
 }
 
-interface Row {
-  readonly id: string
-  readonly payload: Uint8Array
-  readonly content_type: string
-  readonly headers: string
-  readonly priority: Integer
-  readonly received_at: Integer | null
-  readonly scheduled_for: Integer | null
-  readonly first_job: string | null
-  readonly jobs: Integer
-  readonly producer_id: string | null
-  readonly producer_name: string | null
-}
+const ROW = rowShape({
+  id: xid,
+  payload: (value: Uint8Array) => value,
+  contentType: text,
+  // As it was written when the message was accepted.
+  headers: (value: string) => JSON.parse(value) as HeaderList,
+  priority: integer,
+  receivedAt: orNull(at),
+  scheduledFor: orNull(at),
+  firstJob: orNull(xid),
+  jobs: integer,
+  producerId: (value: string | null) => value ?? '',
+  producerName: (value: string | null) => value ?? '',
+})
+type Row = RowOf<typeof ROW>
 
 /** One row by the unique index on channel and public id, and its producer. No locks. */
 const read = sql(
@@ -82,12 +85,7 @@ const read = sql(
   { bigints: true },
 )
 
-interface JobRow {
-  readonly state: Integer
-  readonly changed_at: Integer
-  readonly name: string
-  readonly callback_url: string
-}
+const JOB_ROW = rowShape({ state: integer, changedAt: at, name: text, callbackUrl: text })
 
 const ofConsumer = (column: string): string =>
   `(SELECT ${column} FROM bartleby.webhook_consumers AS target WHERE target.number = job.consumer) AS ${column}`
@@ -143,11 +141,11 @@ export class Messages {
   get(channel: Channel, messageId: string): Promise<MessageView | null> {
     return this.#db.session('webhooks.readMessage', async (session) => {
       const row = await readRow(session, channel, messageId)
-      if (row === null || row.received_at === null) return null
-      const receivedAt = instant(BigInt(row.received_at))
+      if (row === null || row.receivedAt === null) return null
+      const { producerName, receivedAt } = row
       return {
         ...contentOf(row, messageId),
-        producerName: row.producer_name ?? '',
+        producerName,
         receivedAt,
         dispatchedAt: receivedAt,
         status: 'DISPATCHED',
@@ -177,14 +175,14 @@ export class Messages {
     const row = await this.#db.session('webhooks.readScheduled', (session) =>
       readRow(session, channel, messageId),
     )
-    if (row === null || row.scheduled_for === null) return null
+    if (row === null || row.scheduledFor === null) return null
     return {
       ...contentOf(row, messageId),
-      priority: Number(row.priority),
-      producedBy: row.producer_id ?? '',
-      dispatchSchedule: instant(BigInt(row.scheduled_for)),
-      dispatchedAt: row.received_at === null ? null : instant(BigInt(row.received_at)),
-      status: row.received_at === null ? 'SCHEDULED' : 'DISPATCHED',
+      priority: row.priority,
+      producedBy: row.producerId,
+      dispatchSchedule: row.scheduledFor,
+      dispatchedAt: row.receivedAt,
+      status: row.receivedAt === null ? 'SCHEDULED' : 'DISPATCHED',
     }
   }
 
@@ -229,29 +227,23 @@ function newestFirst(a: ListRow, b: ListRow): number {
 
 async function readRow(session: Session, channel: Channel, messageId: string): Promise<Row | null> {
   if (!isStorable(messageId)) return null
-  const [row] = await session.rows<Row>(read, channel.number, messageId)
-  return row ?? null
+  const [row] = await session.rows<object>(read, channel.number, messageId)
+  return row === undefined ? null : ROW.read(row)
 }
 
-async function jobsOf(session: Session, { first_job, jobs }: Row): Promise<JobSummary[]> {
-  if (first_job === null || Number(jobs) === 0) return []
-  const last = xidAfter(xid(first_job), Number(jobs) - 1)
-  const rows = await session.rows<JobRow>(readJobs, first_job, last)
-  return rows.map(({ state, changed_at, name, callback_url }) => ({
-    listenerEndpoint: callback_url,
+async function jobsOf(session: Session, { firstJob, jobs }: Row): Promise<JobSummary[]> {
+  if (firstJob === null || jobs === 0) return []
+  const rows = await session.rows<object>(readJobs, firstJob, xidAfter(firstJob, jobs - 1))
+  return rows.map(JOB_ROW.read).map(({ state, changedAt, name, callbackUrl }) => ({
+    listenerEndpoint: callbackUrl,
     listenerName: name,
-    status: statusOf(Number(state)),
-    statusChangedAt: instant(BigInt(changed_at)),
+    status: statusOf(state),
+    statusChangedAt: changedAt,
   }))
 }
 
-const contentOf = (row: Row, messageId: string) => ({
-  id: xid(row.id),
-  messageId,
-  payload: row.payload,
-  contentType: row.content_type,
-  // As it was written when the message was accepted.
-  headers: JSON.parse(row.headers) as HeaderList,
+const contentOf = ({ id, payload, contentType, headers }: Row, messageId: string) => ({
+  ...{ id, messageId, payload, contentType, headers },
 })
 
 const toListed = ({ id, message_id }: ListRow): ListedMessage => ({ id: xid(id), messageId: message_id })

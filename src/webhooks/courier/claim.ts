@@ -6,25 +6,31 @@ import { type Instant, instant } from '../../core/clock.ts'
 import { type Xid, xid } from '../../core/xid.ts'
 import { type Database, type Integer, sql, type Transaction } from '../../db/database.ts'
 import { rowsGiven } from '../../db/idioms.ts'
+import { at, integer, number, orNull, type RowOf, rowShape, text } from '../../db/row.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { Tallies } from '../tallies.ts'
 import { JOB } from '../webhook.ts'
 import { holdProbe, releaseProbe } from './pauses.ts'
 import { byUrgency, countsOf, peekReady } from './peek.ts'
 
+const RECEIVER = rowShape({
+  number: integer,
+  channelId: text,
+  consumerId: text,
+  token: text,
+  callbackUrl: text,
+  secret: orNull(text),
+  previousSecret: orNull(text),
+  mostAtOnce: orNull(integer),
+  mostPerSecond: orNull(number),
+  /** Nothing is claimed for it before; null: it is not paused. */
+  pausedUntil: orNull(at),
+})
+
 /** A push consumer as it was when its jobs were claimed. */
-export interface Receiver {
-  readonly number: number
-  readonly channelId: string
-  readonly consumerId: string
-  readonly token: string
-  readonly callbackUrl: string
+export interface Receiver extends Omit<RowOf<typeof RECEIVER>, 'secret' | 'previousSecret'> {
   /** Deliveries are signed with these; the second one while the first replaces it. */
   readonly secrets: readonly string[]
-  readonly mostAtOnce: number | null
-  readonly mostPerSecond: number | null
-  /** Nothing is claimed for it before; null: it is not paused. */
-  readonly pausedUntil: Instant | null
 }
 
 export interface ClaimedJob {
@@ -135,32 +141,12 @@ function isFinished(
   return (taken.get(consumer) ?? 0) < allotted || (ready !== null && ready < room && ready === allotted)
 }
 
-interface ReceiverRow {
-  readonly number: Integer
-  readonly channel_id: string
-  readonly consumer_id: string
-  readonly token: string
-  readonly callback_url: string
-  readonly secret: string | null
-  readonly previous_secret: string | null
-  readonly most_at_once: Integer | null
-  readonly most_per_second: number | null
-  readonly paused_until: Integer | null
-}
-
 async function receiversOf(tx: Transaction, consumers: readonly number[]): Promise<readonly Receiver[]> {
-  const rows = await tx.rows<ReceiverRow>(readReceivers, consumers)
-  const receivers = rows.map((row) => ({
-    number: Number(row.number),
-    channelId: row.channel_id,
-    consumerId: row.consumer_id,
-    token: row.token,
-    callbackUrl: row.callback_url,
-    secrets: [row.secret, row.previous_secret].filter((secret) => secret !== null),
-    mostAtOnce: row.most_at_once === null ? null : Number(row.most_at_once),
-    mostPerSecond: row.most_per_second,
-    pausedUntil: row.paused_until === null ? null : instant(BigInt(row.paused_until)),
-  }))
+  const rows = await tx.rows<object>(readReceivers, consumers)
+  const receivers = rows.map((row) => {
+    const { secret, previousSecret, ...receiver } = RECEIVER.read(row)
+    return { ...receiver, secrets: [secret, previousSecret].filter((each) => each !== null) }
+  })
   // Those that are tried after a pause are locked one by one: in an order that all servers keep.
   return receivers.sort((a, b) => a.number - b.number)
 }

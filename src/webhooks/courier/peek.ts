@@ -1,9 +1,10 @@
 /**
  * Looking at ready jobs without taking them: which consumers have any, and which jobs go first when there is not room for all.
  */
-import { type Instant, instant } from '../../core/clock.ts'
+import type { Instant } from '../../core/clock.ts'
 import { type Integer, type Session, sql } from '../../db/database.ts'
 import { rowsGiven } from '../../db/idioms.ts'
+import { at, integer, type RowOf, rowShape, text } from '../../db/row.ts'
 import { JOB } from '../webhook.ts'
 
 /**
@@ -31,11 +32,13 @@ export async function consumersWithReady(session: Session, now: Instant): Promis
   return rows.map(({ consumer }) => Number(consumer))
 }
 
+const READY = rowShape({ consumer: integer, priority: integer, createdAt: at, id: text })
+
 /** The keys of the first ready jobs of each consumer, from webhook_jobs_ready. Cost: the keys that are asked for. No locks. */
 const readReady = sql(
   'webhooks.peek',
   `SELECT found.* FROM unnest($1::int[], $2::int[]) AS given (consumer, room) CROSS JOIN LATERAL (
-     SELECT consumer, priority, created_at, id FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_ready
+     SELECT ${READY.columns} FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_ready
      WHERE state = ${JOB.ready} AND consumer = given.consumer ORDER BY priority DESC, created_at, id LIMIT given.room) AS found`,
   { bigints: true },
 )
@@ -54,30 +57,13 @@ export function byUrgency(a: Urgency, b: Urgency): number {
   return a.id < b.id ? -1 : 1
 }
 
-interface ReadyJob extends Urgency {
-  readonly consumer: number
-}
-
-interface Row {
-  readonly consumer: Integer
-  readonly priority: Integer
-  readonly created_at: Integer
-  readonly id: string
-}
-
 /** The first ready jobs of these consumers, up to so many of each. */
 export async function peekReady(
   session: Session,
   rooms: ReadonlyMap<number, number>,
-): Promise<readonly ReadyJob[]> {
+): Promise<readonly RowOf<typeof READY>[]> {
   const asked = [...rooms].map(([consumer, room]) => ({ consumer, room }))
-  const rows = await rowsGiven<Row>(session, readReady, asked)
-  return rows.map((row) => ({
-    consumer: Number(row.consumer),
-    priority: Number(row.priority),
-    createdAt: instant(BigInt(row.created_at)),
-    id: row.id,
-  }))
+  return (await rowsGiven<object>(session, readReady, asked)).map(READY.read)
 }
 
 /** How many there are of each consumer. */

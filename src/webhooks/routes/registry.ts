@@ -3,10 +3,18 @@ import { objectOf, TEXT, TIME } from '../../http/describe-api.ts'
 import type { JsonSchema } from '../../http/proto-schema.ts'
 import type { WebhookSettings } from '../settings.ts'
 import { type CallScope, existing, findChannel, findConsumer, type WebhookCall } from './call.ts'
-import { channelUrl, consumerUrl, producerUrl } from './links.ts'
 import { NO_CONTENT } from './reply.ts'
 import type { WebhookRequest } from './request.ts'
-import { channelView, consumerView, listResult, producerView, resource } from './views.ts'
+import {
+  channelUrl,
+  channelView,
+  consumerUrl,
+  consumerView,
+  listResult,
+  producerUrl,
+  producerView,
+  resource,
+} from './views.ts'
 
 const CONDITION = 'If-Unmodified-Since'
 
