@@ -30,7 +30,6 @@ export type KnownToken = TokenEntry & Pick<Caller, 'reach'>
 /** Everyone, while no tokens are configured. */
 export const ANYONE: Caller = { name: 'anyone', role: 'admin' }
 
-/** Schemes have no case. */
 /** The same where the Kafka part has tokens: it trusts nobody without one, also not on this machine. */
 export const ANYONE_BUT_KAFKA: Caller = { ...ANYONE, reach: 'all-but-kafka' }
 
@@ -59,6 +58,7 @@ export function requireKafka({ reach }: Caller): void {
   if (reach === 'all-but-kafka') throw failure('kafka_token_missing')
 }
 
+/** Schemes have no case. */
 const SCHEME = /^bearer /i
 
 /** True when the header may be sent at all; its scheme is checked even while everything is open. */

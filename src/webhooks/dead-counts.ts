@@ -10,12 +10,18 @@ import { at, integer, type RowOf, rowShape, text } from '../db/row.ts'
 import { type Account, readAccounts } from '../letters/books.ts'
 import { idsOfQueue, JOB, type JobState, WEBHOOKS } from './webhook.ts'
 
+const CONSUMER = rowShape({
+  channelId: text,
+  channelName: text,
+  consumerId: text,
+  consumerName: text,
+  number: integer,
+  createdAt: at,
+})
+type ConsumerRow = RowOf<typeof CONSUMER>
+
 /** The dead jobs of one consumer. */
-export interface DeadCount {
-  readonly channelId: string
-  readonly channelName: string
-  readonly consumerId: string
-  readonly consumerName: string
+export interface DeadCount extends Omit<ConsumerRow, 'number' | 'createdAt'> {
   /** The number of the consumer. */
   readonly consumer: number
   readonly deadCount: number
@@ -33,16 +39,6 @@ const readConsumers = sql(
      WHERE channel.channel_id = given.channel_id AND consumer.consumer_id = given.consumer_id LIMIT 1) AS found`,
   { bigints: true },
 )
-
-const CONSUMER = rowShape({
-  channelId: text,
-  channelName: text,
-  consumerId: text,
-  consumerName: text,
-  number: integer,
-  createdAt: at,
-})
-type ConsumerRow = RowOf<typeof CONSUMER>
 
 /**
  * The consumers that ever had a dead job, also when they have none now, by channel and consumer id in the order of their bytes.

@@ -93,15 +93,16 @@ const readQueued = sql(
   { bigints: true },
 )
 
-interface QueuedRow {
-  readonly id: string
-  readonly priority: Integer
-  readonly extra_seconds: Integer
-  readonly message_id: string
-  readonly content_type: string
-  readonly headers: string
-  readonly payload: Uint8Array
-}
+const QUEUED_ROW = rowShape({
+  id: xid,
+  priority: integer,
+  extraSeconds: integer,
+  messageId: text,
+  contentType: text,
+  // As the broadcast wrote it.
+  headers: (value: string) => JSON.parse(value) as HeaderList,
+  payload: (value: Uint8Array) => value,
+})
 
 /** The first jobs of a consumer that wait, due or not: the highest priority first, then the oldest. Fewer, where they are large. */
 export async function readQueuedJobs(
@@ -109,19 +110,11 @@ export async function readQueuedJobs(
   consumer: number,
   limit: number,
 ): Promise<readonly QueuedJob[]> {
-  const rows = await session.rows<QueuedRow>(readQueued, consumer, limit)
-  return rows.map((row) => ({
-    id: xid(row.id),
-    priority: Number(row.priority),
-    incrementalTimeout: Number(row.extra_seconds),
-    message: {
-      messageId: row.message_id,
-      contentType: row.content_type,
-      // As the broadcast wrote it.
-      headers: JSON.parse(row.headers) as HeaderList,
-      payload: row.payload,
-    },
-  }))
+  const rows = await session.rows<object>(readQueued, consumer, limit)
+  return rows.map((row) => {
+    const { id, priority, extraSeconds, ...message } = QUEUED_ROW.read(row)
+    return { id, priority, incrementalTimeout: extraSeconds, message }
+  })
 }
 
 /** A consumer and its channel, each by the unique index of its number. */

@@ -35,30 +35,6 @@ export interface JobSummary {
   readonly statusChangedAt: Instant
 }
 
-export interface MessageView extends ListedMessage {
-  readonly payload: Uint8Array
-  readonly contentType: string
-  readonly producerName: string
-  readonly receivedAt: Instant
-  readonly dispatchedAt: Instant
-  readonly status: 'DISPATCHED'
-  /** Newest first. */
-  readonly jobs: readonly JobSummary[]
-  readonly headers: HeaderList
-}
-
-export interface ScheduledView extends ListedMessage {
-  readonly payload: Uint8Array
-  readonly contentType: string
-  readonly priority: number
-  /** The public id of the producer. */
-  readonly producedBy: string
-  readonly dispatchSchedule: Instant
-  readonly dispatchedAt: Instant | null
-  readonly status: 'SCHEDULED' | 'DISPATCHED'
-  readonly headers: HeaderList
-}
-
 const ROW = rowShape({
   id: xid,
   payload: (value: Uint8Array) => value,
@@ -98,33 +74,20 @@ const readJobs = sql(
   { bigints: true },
 )
 
+/** A list of a channel's messages along `webhook_messages_<index>`. */
+const listed = (name: string, index: string, at: string, where: string) =>
+  pageStatements(`webhooks.${name}`, {
+    ...{ table: 'webhook_messages', columns: 'message_id', at, of: 'channel', where },
+    index: `webhook_messages_${index}`,
+  })
+
 /** What was dispatched, in the order in which it was. */
-const dispatched = pageStatements('webhooks.listMessages', {
-  table: 'webhook_messages',
-  columns: 'message_id',
-  index: 'webhook_messages_newest',
-  at: 'received_at',
-  of: 'channel',
-  where: 'received_at IS NOT NULL',
-})
+const dispatched = listed('listMessages', 'newest', 'received_at', 'received_at IS NOT NULL')
 
 /** What was scheduled has an index for those that wait and one for the others: a few of one kind are found among many of the other. */
-const waiting = pageStatements('webhooks.listWaiting', {
-  table: 'webhook_messages',
-  columns: 'message_id',
-  index: 'webhook_messages_waiting_newest',
-  at: 'created_at',
-  of: 'channel',
-  where: 'next_try_at IS NOT NULL',
-})
-const scheduledAndSent = pageStatements('webhooks.listScheduledAndSent', {
-  table: 'webhook_messages',
-  columns: 'message_id',
-  index: 'webhook_messages_sent_newest',
-  at: 'created_at',
-  of: 'channel',
-  where: 'scheduled_for IS NOT NULL AND received_at IS NOT NULL',
-})
+const waiting = listed('listWaiting', 'waiting_newest', 'created_at', 'next_try_at IS NOT NULL')
+const IS_SENT = 'scheduled_for IS NOT NULL AND received_at IS NOT NULL'
+const scheduledAndSent = listed('listScheduledAndSent', 'sent_newest', 'created_at', IS_SENT)
 
 interface ListRow extends PageRow {
   readonly message_id: string
@@ -138,7 +101,7 @@ export class Messages {
   }
 
   /** A message with all of its jobs. A scheduled one is none before it is dispatched. */
-  get(channel: Channel, messageId: string): Promise<MessageView | null> {
+  get(channel: Channel, messageId: string) {
     return this.#db.session('webhooks.readMessage', async (session) => {
       const row = await readRow(session, channel, messageId)
       if (row === null || row.receivedAt === null) return null
@@ -148,7 +111,8 @@ export class Messages {
         producerName,
         receivedAt,
         dispatchedAt: receivedAt,
-        status: 'DISPATCHED',
+        status: 'DISPATCHED' as const,
+        /** Newest first. */
         jobs: await jobsOf(session, row),
       }
     })
@@ -171,7 +135,7 @@ export class Messages {
   }
 
   /** A message that was scheduled, whether it is dispatched by now or not. */
-  async scheduled(channel: Channel, messageId: string): Promise<ScheduledView | null> {
+  async scheduled(channel: Channel, messageId: string) {
     const row = await this.#db.session('webhooks.readScheduled', (session) =>
       readRow(session, channel, messageId),
     )
@@ -179,10 +143,11 @@ export class Messages {
     return {
       ...contentOf(row, messageId),
       priority: row.priority,
+      /** The public id of the producer. */
       producedBy: row.producerId,
       dispatchSchedule: row.scheduledFor,
       dispatchedAt: row.receivedAt,
-      status: row.receivedAt === null ? 'SCHEDULED' : 'DISPATCHED',
+      status: row.receivedAt === null ? ('SCHEDULED' as const) : ('DISPATCHED' as const),
     }
   }
 
@@ -199,6 +164,9 @@ export class Messages {
     return pageOf(rows, toListed)
   }
 }
+
+export type MessageView = NonNullable<Awaited<ReturnType<Messages['get']>>>
+export type ScheduledView = NonNullable<Awaited<ReturnType<Messages['scheduled']>>>
 
 async function readScheduled(
   session: Session,

@@ -9,9 +9,8 @@ import { StoreUnavailable, sql, type Transaction } from '../db/database.ts'
 import { runGiven } from '../db/idioms.ts'
 import { integer, type RowOf, rowShape } from '../db/row.ts'
 import { insertJobs, type JobBlock, jobBlock, pushedTo, readAudience, upToJobs } from './dispatch.ts'
-import type { Parts } from './parts.ts'
 import { Rounds } from './rounds.ts'
-import type { WebhookSettings } from './settings.ts'
+import type { Parts, WebhookSettings } from './settings.ts'
 import { Tallies } from './tallies.ts'
 
 /** A message by its channel's number, and how often it has failed. */

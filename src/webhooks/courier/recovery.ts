@@ -7,13 +7,10 @@ import { xid } from '../../core/xid.ts'
 import { type Integer, StoreUnavailable, sql } from '../../db/database.ts'
 import { integer, orNull, type RowOf, rowShape } from '../../db/row.ts'
 import { letterId } from '../../letters/letter.ts'
-import { lockLetters } from '../../letters/locked.ts'
 import { inOffice } from '../../letters/work.ts'
-import type { CourierParts } from '../parts.ts'
 import { Rounds } from '../rounds.ts'
-import type { WebhookSettings } from '../settings.ts'
-import { lettersOf, type Settlement, settleJobs } from '../settle-jobs.ts'
-import { Tallies } from '../tallies.ts'
+import type { CourierParts, WebhookSettings } from '../settings.ts'
+import { type Settlement, settleAlone } from '../settle-jobs.ts'
 import { JOB, WEBHOOKS } from '../webhook.ts'
 import { retryAt } from './settling.ts'
 
@@ -186,10 +183,7 @@ export class Recovery {
     const { db, clock, registers, settings } = this.#parts
     return inOffice(db, clock, 'webhooks.recover', async (work) => {
       const settlements = lapsed.map((job) => settlementOf(job, settings.delivery, work.now))
-      const tallies = new Tallies()
-      await lockLetters(work.tx, lettersOf(settlements))
-      const ended = await settleJobs(work, registers, tallies, settlements)
-      tallies.write(work.tx)
+      const ended = await settleAlone(work, registers, settlements)
       for (const job of settlements) {
         const dueAt = job.to === JOB.dead ? null : job.dueAt
         if (dueAt !== null && ended.has(job.id)) work.afterCommit(() => this.expect(dueAt))

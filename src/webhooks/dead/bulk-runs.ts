@@ -12,7 +12,7 @@ import type { Run, RunKind, Step } from '../../work/run.ts'
 import { readDeadCounts } from '../dead-counts.ts'
 import { readConsumerNames } from '../job-sql.ts'
 import { eraseJobs, requeueJobs, webhookLetterSource } from '../letters/source.ts'
-import type { Parts } from '../parts.ts'
+import type { Parts } from '../settings.ts'
 import { type Consumer, JOB, queueOfConsumer } from '../webhook.ts'
 
 export const BULK_KINDS = ['requeue', 'purge'] as const

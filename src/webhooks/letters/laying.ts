@@ -7,6 +7,7 @@ import { storedText } from '../../core/content.ts'
 import { BartlebyError, failure } from '../../core/errors.ts'
 import { type Xid, xid, xidAfter } from '../../core/xid.ts'
 import { type Integer, sql, type Transaction } from '../../db/database.ts'
+import { integer, orNull, type RowOf, rowShape, text } from '../../db/row.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import { shareChannels } from '../dispatch.ts'
@@ -23,32 +24,15 @@ const readLetters = sql(
   { bigints: true },
 )
 
-interface LetterRow {
-  readonly id: Integer
-  readonly source_id: string
-  readonly reference: Uint8Array | null
-  readonly reason: string
-  readonly queue: string
-}
+const LETTER = rowShape({ id: letterId, sourceId: xid, reference: storedText, reason: text, queue: text })
 
 /** A letter whose job is to be dead, and where that job belongs. */
-interface Laying {
-  readonly id: LetterId
-  readonly job: Xid
-  readonly isExhausted: boolean
-  readonly queue: string
-  readonly channel: string
-  readonly consumer: string
-  readonly message: string
-}
-
-function layingOf({ id, source_id, reference, reason, queue }: LetterRow): Laying {
+function layingOf(row: object) {
+  const { id, sourceId: job, reference: message, reason, queue } = LETTER.read(row)
   const [channel, consumer] = idsOfQueue(queue) ?? ['', queue]
-  return {
-    ...{ id: letterId(id), job: xid(source_id), isExhausted: reason === 'attempts', queue },
-    ...{ channel, consumer, message: storedText(reference) },
-  }
+  return { id, job, exhausted: reason === 'attempts' ? 1 : 0, queue, channel, consumer, message }
 }
+type Laying = ReturnType<typeof layingOf>
 
 /** Channels by the unique index of their ids. */
 const readChannels = sql(
@@ -65,37 +49,30 @@ const readConsumers = sql(
      FROM json_array_elements($1::json) AS asked (value)) AS pair`,
 )
 
+const MESSAGE = rowShape({
+  ...{ id: xid, channel: integer, messageId: text, priority: String, firstJob: orNull(xid), jobs: integer },
+})
+
 /** One look for each pair of a channel and a message's id, then by primary key. Locked, so that none is pruned before its job is there. */
 const lockMessages = sql(
   'webhooks.messagesToLay',
-  `SELECT id, channel, message_id, priority, first_job, jobs FROM bartleby.webhook_messages WHERE id = ANY(ARRAY(
+  `SELECT ${MESSAGE.columns} FROM bartleby.webhook_messages WHERE id = ANY(ARRAY(
      SELECT (SELECT id FROM bartleby.webhook_messages AS found
        WHERE found.channel = CAST(value ->> 0 AS int) AND found.message_id = value ->> 1)
      FROM json_array_elements($1::json) AS asked (value))) ORDER BY id FOR UPDATE`,
   { bigints: true },
 )
 
-interface MessageRow {
-  readonly id: string
-  readonly channel: Integer
-  readonly message_id: string
-  readonly priority: Integer
-  readonly first_job: string | null
-  readonly jobs: Integer
-}
+// The store keeps no other states.
+const JOB_ROW = rowShape({
+  ...{ id: xid, consumer: integer, state: (value: Integer) => Number(value) as JobState, attempts: integer },
+})
 
 /** Jobs by primary key, locked in the order of their ids. */
 const lockJobs = sql(
   'webhooks.lockJobsToLay',
-  'SELECT id, consumer, state, attempts FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE',
+  `SELECT ${JOB_ROW.columns} FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE`,
 )
-
-interface JobRow {
-  readonly id: string
-  readonly consumer: Integer
-  readonly state: Integer
-  readonly attempts: Integer
-}
 
 /** Jobs of letters by primary key; `$3` has for each job its consumer, its message and its priority. */
 const insertDead = sql(
@@ -107,6 +84,9 @@ const insertDead = sql(
    FROM bartleby.letters WHERE id = ANY($1::bigint[])`,
 )
 
+/** As what a job counts that is made anew: as dead. */
+const GONE = { state: JOB.dead, consumer: 0, attempts: 0 } as const
+
 /** The attempts of a job that waited for one, null of any other; or why it cannot be dead again. */
 export type Laid = number | null | BartlebyError
 
@@ -115,7 +95,7 @@ export async function layJobs(
   { tx, now }: OfficeWork,
   letters: readonly LetterId[],
 ): Promise<ReadonlyMap<LetterId, Laid>> {
-  const laying = (await tx.rows<LetterRow>(readLetters, letters)).map(layingOf)
+  const laying = (await tx.rows<object>(readLetters, letters)).map(layingOf)
   if (laying.length < letters.length) throw new Error('a letter is gone although it was locked')
   const laid = new Map<LetterId, Laid>()
   const placed: (Laying & { readonly place: Place })[] = []
@@ -123,21 +103,16 @@ export async function layJobs(
     if (place instanceof BartlebyError) laid.set(each.id, place)
     else placed.push({ ...each, place })
   }
-  const rows = await tx.rows<JobRow>(lockJobs, placed.map(({ job }) => job).sort())
-  const jobs = new Map(rows.map((row) => [row.id, row]))
+  const rows = await tx.rows<object>(lockJobs, placed.map(({ job }) => job).sort())
+  const jobs = new Map(rows.map(JOB_ROW.read).map((job) => [job.id, job]))
   const tallies = new Tallies()
   const back: Laying[] = []
   for (const each of placed) {
-    const job = jobs.get(each.job)
-    // The store keeps nothing else.
-    const state = job === undefined ? JOB.dead : (Number(job.state) as JobState)
-    if (state === JOB.inFlight) {
-      laid.set(each.id, failure('letter_in_flight', { queue: each.queue }))
-      continue
-    }
-    laid.set(each.id, job === undefined || state >= JOB.delivered ? null : Number(job.attempts))
-    if (job === undefined || state === JOB.dead) continue
-    tallies.moved(Number(job.consumer), state, JOB.dead)
+    const { state, consumer, attempts } = jobs.get(each.job) ?? GONE
+    if (state === JOB.inFlight) laid.set(each.id, failure('letter_in_flight', { queue: each.queue }))
+    else laid.set(each.id, state >= JOB.delivered ? null : attempts)
+    if (state === JOB.inFlight || state === JOB.dead) continue
+    tallies.moved(consumer, state, JOB.dead)
     back.push(each)
   }
   const gone = placed.filter(({ job }) => !jobs.has(job))
@@ -149,7 +124,7 @@ export async function layJobs(
       JSON.stringify(Object.fromEntries(gone.map(({ job, place }) => [job, place]))),
     )
   if (back.length > 0) {
-    const exhausted = Object.fromEntries(back.map(({ job, isExhausted }) => [job, [isExhausted ? 1 : 0]]))
+    const exhausted = Object.fromEntries(back.map(({ job, exhausted }) => [job, [exhausted]]))
     await tx.run(endJobs, back.map(({ job }) => job).sort(), JSON.stringify(exhausted), now)
   }
   tallies.write(tx)
@@ -194,14 +169,9 @@ async function placesOf(
   )
   const consumerOf = ({ channel, consumer }: Laying) => consumers.get(pairOf(channel, consumer) ?? '')
   const received = laying.filter((each) => consumerOf(each) !== undefined)
-  const messages = new Map(
-    (
-      await tx.rows<MessageRow>(
-        lockMessages,
-        listOf(received.map(({ channel, message }) => pairOf(channel, message))),
-      )
-    ).map((row) => [JSON.stringify([Number(row.channel), row.message_id]), row]),
-  )
+  const pairs = listOf(received.map(({ channel, message }) => pairOf(channel, message)))
+  const rows = (await tx.rows<object>(lockMessages, pairs)).map(MESSAGE.read)
+  const messages = new Map(rows.map((row) => [JSON.stringify([row.channel, row.messageId]), row]))
   return laying.map((each) => {
     const { channel, consumer, message, job } = each
     const receiver = consumerOf(each)
@@ -209,13 +179,10 @@ async function placesOf(
     const row = messages.get(pairOf(channel, message) ?? '')
     if (row === undefined || !isJobOf(job, row))
       return [each, failure('letter_message_gone', { message, channel })]
-    return [each, [receiver, row.id, String(row.priority)]]
+    return [each, [receiver, row.id, row.priority]]
   })
 }
 
 /** Whether it is a job of this message, and not of another that had the same id before it was pruned. */
-function isJobOf(id: Xid, { first_job, jobs }: MessageRow): boolean {
-  if (first_job === null) return false
-  const first = xid(first_job)
-  return first <= id && id <= xidAfter(first, Number(jobs) - 1)
-}
+const isJobOf = (id: Xid, { firstJob, jobs }: RowOf<typeof MESSAGE>): boolean =>
+  firstJob !== null && firstJob <= id && id <= xidAfter(firstJob, jobs - 1)

@@ -26,7 +26,7 @@ import {
   type TakenBack,
 } from '../../letters/source.ts'
 import type { OfficeWork } from '../../letters/work.ts'
-import type { Parts } from '../parts.ts'
+import type { Parts } from '../settings.ts'
 import { Tallies } from '../tallies.ts'
 import { IS_DEAD, JOB, WEBHOOKS } from '../webhook.ts'
 import { attemptsBefore } from './bury.ts'

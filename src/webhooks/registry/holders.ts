@@ -39,7 +39,8 @@ const any = sql(
 /** Whether there is a channel at all. */
 export const hasChannels = async (session: Session): Promise<boolean> => (await session.rows(any)).length > 0
 
-class Holders<T extends Holder> {
+/** Producers or channels. */
+export class Holders<T extends Holder> {
   readonly #kind: HolderKind<T>
   readonly #db: Database
   readonly #clock: Clock
@@ -76,17 +77,5 @@ class Holders<T extends Holder> {
     const { name, page: read } = this.#kind
     const span = spanOf(page)
     return this.#db.session(`webhooks.list${name}s`, (session) => read(session, span))
-  }
-}
-
-export class Producers extends Holders<Producer> {
-  constructor(db: Database, clock: Clock, xids: Xids) {
-    super(PRODUCERS, db, clock, xids)
-  }
-}
-
-export class Channels extends Holders<Channel> {
-  constructor(db: Database, clock: Clock, xids: Xids) {
-    super(CHANNELS, db, clock, xids)
   }
 }

@@ -1,11 +1,14 @@
 /**
  * What a call of the webhook API reads of its request. Headers count by their first value, missing ones are empty; forms are read
- * from the body alone; every body has a limit, and so has the time it may take.
+ * from the body alone; every body has a limit, and so has the time it may take. Every request has an id, and a line in the access log
+ * with nothing of what it carried.
  */
 import type { IncomingMessage } from 'node:http'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { BartlebyError } from '../../core/errors.ts'
+import type { Xids } from '../../core/xid.ts'
 import { paramsOf, queryOf, type RequestLimits, readWithin } from '../../http/exact-answer.ts'
+import { facadeOf, pathOf } from '../../http/facades.ts'
 import type { PageRequest } from '../pages.ts'
 import { Refused } from '../refusal.ts'
 
@@ -122,3 +125,36 @@ export function integerOf(text: string): number | null {
   const value = INTEGER.test(text) ? Number(text) : Number.NaN
   return Number.isSafeInteger(value) ? value : null
 }
+
+/** Has the server write a line for each request that it answered, if anybody wants to read it. */
+export function logAccess(app: FastifyInstance): void {
+  if (app.log.level !== 'debug' && app.log.level !== 'trace') return
+  app.addHook('onResponse', (request, reply, done) => {
+    const url = pathOf(request.url)
+    if (facadeOf(url) === 'webhooks')
+      request.log.debug(
+        {
+          method: request.method,
+          url,
+          status: reply.statusCode,
+          size: request.answerBytes,
+          durationMs: Math.round(reply.elapsedTime * 1_000) / 1_000,
+          requestId: request.id,
+        },
+        'request',
+      )
+    done()
+  })
+}
+
+/** What is echoed and logged is bounded, and cannot be mistaken for anything else. */
+const USABLE = /^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/
+
+/** Gives requests of this API their id, which is on every answer and in the log: the caller's own, or an xid. Those of the others have ids of their own, or none. */
+export const requestIds =
+  (xids: Xids) =>
+  (request: IncomingMessage): string => {
+    if (facadeOf(pathOf(request.url ?? '')) !== 'webhooks') return ''
+    const sent = firstHeader(request, 'x-request-id')
+    return USABLE.test(sent) ? sent : xids.next()
+  }
