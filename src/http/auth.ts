@@ -4,10 +4,11 @@
  * that gave one at sign-in have a session instead (session/). Without configured tokens everything is open: the
  * server then listens on loopback only.
  */
+
 import { hash, timingSafeEqual } from 'node:crypto'
 import { ROLES, type TokenEntry } from '../config/index.ts'
+import type { Clock, Instant } from '../core/clock.ts'
 import { BartlebyError, failure } from '../core/errors.ts'
-import type { WrongTokens } from './wrong-tokens.ts'
 
 /** Each may do what those before it may: `viewer`, `operator`, `admin`. */
 export type Role = (typeof ROLES)[number]
@@ -29,7 +30,6 @@ export type KnownToken = TokenEntry & Pick<Caller, 'reach'>
 /** Everyone, while no tokens are configured. */
 export const ANYONE: Caller = { name: 'anyone', role: 'admin' }
 
-/** Schemes have no case. */
 /** The same where the Kafka part has tokens: it trusts nobody without one, also not on this machine. */
 export const ANYONE_BUT_KAFKA: Caller = { ...ANYONE, reach: 'all-but-kafka' }
 
@@ -58,6 +58,7 @@ export function requireKafka({ reach }: Caller): void {
   if (reach === 'all-but-kafka') throw failure('kafka_token_missing')
 }
 
+/** Schemes have no case. */
 const SCHEME = /^bearer /i
 
 /** True when the header may be sent at all; its scheme is checked even while everything is open. */
@@ -126,5 +127,64 @@ function roleNamed(name: string): Role {
 export function requireRole(caller: Caller, needed: Role): void {
   if (ROLES.indexOf(caller.role) < ROLES.indexOf(needed)) {
     throw failure('role_insufficient', { needed, role: caller.role })
+  }
+}
+
+const WINDOW_US = 60_000_000n
+/** Addresses that are remembered; the ones that were seen first are forgotten. */
+const MOST_ADDRESSES = 10_000
+
+interface KnownAddress {
+  /** When the latest wrong ones were given, the oldest first. */
+  wrongAt: readonly Instant[]
+  /** The names of the tokens that were right. */
+  readonly right: Set<string>
+}
+
+/**
+ * Counts wrong tokens by the address that they come from, so that nobody can try many of them, and nobody is kept out by somebody elsewhere.
+ * While there were too many, an address is let in with those tokens only that it has used before: a right one would tell that it is right.
+ */
+export class WrongTokens {
+  readonly #clock: Clock
+  readonly #most: number
+  readonly #addresses = new Map<string, KnownAddress>()
+
+  /** `most` within a minute, from one address. */
+  constructor(clock: Clock, most: number) {
+    this.#clock = clock
+    this.#most = most
+  }
+
+  /** A right token was given, the one of this name; throws while there were too many wrong ones. */
+  right(address: string, name: string): void {
+    const known = this.#knownAt(address)
+    if (known.right.has(name)) return
+    this.#check(known)
+    known.right.add(name)
+  }
+
+  /** A wrong token was given; throws when it is one too many. */
+  wrong(address: string): void {
+    const known = this.#knownAt(address)
+    this.#check(known)
+    known.wrongAt = [...known.wrongAt, this.#clock.now()].slice(-this.#most)
+  }
+
+  #check({ wrongAt }: KnownAddress): void {
+    const [oldest] = wrongAt
+    if (oldest === undefined || wrongAt.length < this.#most) return
+    const rest = oldest + WINDOW_US - this.#clock.now()
+    if (rest > 0n) throw failure('wrong_tokens_limited', { seconds: Math.ceil(Number(rest) / 1e6) })
+  }
+
+  #knownAt(address: string): KnownAddress {
+    const known = this.#addresses.get(address)
+    if (known !== undefined) return known
+    const [first] = this.#addresses.keys()
+    if (first !== undefined && this.#addresses.size >= MOST_ADDRESSES) this.#addresses.delete(first)
+    const fresh: KnownAddress = { wrongAt: [], right: new Set() }
+    this.#addresses.set(address, fresh)
+    return fresh
   }
 }

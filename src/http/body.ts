@@ -5,7 +5,6 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { failure } from '../core/errors.ts'
-import { formatByteSize } from './byte-size.ts'
 
 /** How much, and for how long, an answered client may still send before its connection is closed. */
 const DISCARD_BYTES = 16_000_000
@@ -93,4 +92,25 @@ export function discardRest(request: IncomingMessage): void {
   request.once('close', () => clearTimeout(timer))
   request.once('end', () => clearTimeout(timer))
   request.resume()
+}
+
+/**
+ * Sizes as the body limits print them: binary units when the number is a multiple of 1024, decimal ones
+ * otherwise, always with one decimal (`250.0KiB`, `5.0MB`); plain bytes below one unit (`512B`).
+ */
+const UNITS = {
+  1024: ['KiB', 'MiB', 'GiB', 'TiB'],
+  1000: ['kB', 'MB', 'GB', 'TB'],
+} as const
+
+export function formatByteSize(bytes: number): string {
+  const base = bytes % 1024 === 0 ? 1024 : 1000
+  let size = bytes
+  let unit = 'B'
+  for (const next of UNITS[base]) {
+    if (size < base) break
+    size /= base
+    unit = next
+  }
+  return unit === 'B' ? `${bytes}B` : `${size.toFixed(1)}${unit}`
 }

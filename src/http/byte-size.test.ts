@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { formatByteSize } from './byte-size.ts'
+import { formatByteSize } from './body.ts'
 
 describe('a body limit in an error', () => {
   it.each([

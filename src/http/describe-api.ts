@@ -52,6 +52,12 @@ export const objectOf = (fields: Fields): JsonSchema => ({
   properties: fields,
 })
 
+/** The variable parts of a path, for the schema of its route; nothing where it has none. */
+export function paramsIn(path: string): { readonly params?: JsonSchema } {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+  return names.length === 0 ? {} : { params: objectOf(Object.fromEntries(names.map((name) => [name, TEXT]))) }
+}
+
 /** What an answer says of something: of each field its schema, and where it comes from. */
 export type AnswerFields<Of> = Readonly<
   Record<string, readonly [schema: JsonSchema, of: (one: Of) => unknown]>

@@ -19,11 +19,11 @@ import {
   requireKafka,
   requireRole,
   visitorOf,
+  type WrongTokens,
   wellFormed,
 } from './auth.ts'
 import { ASSETS, facadeOf, pathOf, sendError } from './facades.ts'
 import type { Session, Sessions } from './session/sessions.ts'
-import type { WrongTokens } from './wrong-tokens.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

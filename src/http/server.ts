@@ -2,6 +2,7 @@
  * The HTTP server over an office: one port, the APIs side by side, and one place for what concerns all of
  * them: who may pass, what is counted, how failures look, how long connections live.
  */
+
 import type { Socket } from 'node:net'
 import swagger from '@fastify/swagger'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
@@ -25,11 +26,11 @@ import { queueRoutes } from '../queues/routes.ts'
 import { REDRIVE_RUN } from '../redrive/redrive.ts'
 import { checkReach, redriveRoutes } from '../redrive/routes/calls.ts'
 import { webhookAdminRoutes } from '../webhooks/admin-routes.ts'
-import { logAccess, requestIds } from '../webhooks/routes/access-log.ts'
+import { logAccess, requestIds } from '../webhooks/routes/request.ts'
 import { signatureCheck } from '../webhooks/routes/signature-check.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
 import { runRoutes } from '../work/routes.ts'
-import { knownTokens, requireKafka, visitorOf } from './auth.ts'
+import { knownTokens, requireKafka, visitorOf, WrongTokens } from './auth.ts'
 import { discardRest, limitBodyTime } from './body.ts'
 import { clientAddresses } from './client-address.ts'
 import { assetRoutes, CONSOLE_FOLDER, sendConsolePage } from './console-files.ts'
@@ -42,7 +43,6 @@ import { hostCheck } from './hosts.ts'
 import { type DemoSignatures, sessionRoutes } from './session/routes.ts'
 import { Sessions } from './session/sessions.ts'
 import { boundStrangers } from './strangers.ts'
-import { WrongTokens } from './wrong-tokens.ts'
 
 /** Headers may begin just before a kept connection would have been closed: they get this much longer. */
 const HEADERS_GRACE_MS = 5_000

@@ -7,17 +7,24 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TokenEntry } from '../config/index.ts'
 import { BartlebyError } from '../core/errors.ts'
-import { authenticator, type Caller, knownTokens, type Role, requireRole } from '../http/auth.ts'
+import { unreachable } from '../http/api-routes.ts'
+import {
+  authenticator,
+  type Caller,
+  knownTokens,
+  type Role,
+  requireRole,
+  type WrongTokens,
+} from '../http/auth.ts'
 import { ClientGone } from '../http/body.ts'
+import { type Answer, paramsOf, type RequestLimits } from '../http/exact-answer.ts'
 import { pathOf } from '../http/facades.ts'
-import type { WrongTokens } from '../http/wrong-tokens.ts'
 import { KafkaRefused } from './refusal.ts'
 import { serviceCalls } from './routes/by-service.ts'
 import { topicCalls } from './routes/by-topic.ts'
 import type { KafkaCall, KafkaCalls } from './routes/call.ts'
 import { describeCall, roleOf } from './routes/describe.ts'
 import {
-  type Answer,
   bodyTooLarge,
   INTERNAL,
   limited,
@@ -26,10 +33,10 @@ import {
   NOT_ADMITTED,
   refused,
   STOPPING,
-  sendAnswer,
+  sendReply,
   UNKNOWN_PATH,
 } from './routes/reply.ts'
-import { hasRequestId, KafkaRequest, type RequestLimits, ShapeRefused } from './routes/request.ts'
+import { hasRequestId, KafkaRequest, ShapeRefused } from './routes/request.ts'
 
 interface KafkaRoutesOptions extends RequestLimits {
   readonly calls: KafkaCalls
@@ -56,8 +63,7 @@ export class KafkaFacade {
 
   /** Answers a request that a call fits. */
   async perform(call: KafkaCall, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    // Fastify gives the named parts of a path as texts.
-    if (isNoCall(request.params as Readonly<Record<string, string>>)) {
+    if (isNoCall(paramsOf(request))) {
       this.answerUnrouted(request, reply)
       return
     }
@@ -131,7 +137,7 @@ export class KafkaFacade {
   }
 
   #send(request: FastifyRequest, reply: FastifyReply, answer: Answer): void {
-    sendAnswer(request, reply, answer, this.#options.writeTimeoutSeconds)
+    sendReply(request, reply, answer, this.#options.writeTimeoutSeconds)
   }
 }
 
@@ -152,10 +158,6 @@ export async function kafkaRoutes(
       handler: unreachable,
     })
   }
-}
-
-function unreachable(): never {
-  throw new Error('the call was answered by its first hook')
 }
 
 /** Whether a path is no call, though one fits it: a name in it is empty, or it is a dry run that lacks its service. */

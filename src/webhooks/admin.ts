@@ -8,13 +8,13 @@ import { type Statement, sql, type Value } from '../db/database.ts'
 import { type ConsumerOverview, type OverviewPlace, readOverview } from './consumer-overview.ts'
 import { resumeConsumer } from './courier/pauses.ts'
 import type { BulkRun, BulkRuns } from './dead/bulk-runs.ts'
-import type { Parts } from './parts.ts'
 import type { Consumers } from './registry/consumers.ts'
-import type { Channels } from './registry/holders.ts'
+import type { Holders } from './registry/holders.ts'
+import type { Parts } from './settings.ts'
 import type { Channel, Consumer } from './webhook.ts'
 
 interface WebhookAdminParts extends Pick<Parts, 'db' | 'clock'> {
-  readonly channels: Channels
+  readonly channels: Holders<Channel>
   readonly consumers: Consumers
   readonly bulk: BulkRuns
   /** Jobs of these push consumers may be ready. */
@@ -77,29 +77,25 @@ export class WebhookAdmin {
   }
 
   async limit(channelId: string, consumerId: string, limits: ConsumerLimits): Promise<void> {
-    const { number } = await this.#consumer(channelId, consumerId)
-    await this.#change(setLimits, number, limits.mostAtOnce, limits.mostPerSecond)
-    this.#parts.wake([number])
+    const { mostAtOnce, mostPerSecond } = limits
+    this.#parts.wake([await this.#change(setLimits, channelId, consumerId, mostAtOnce, mostPerSecond)])
   }
 
   /** Makes a new secret and gives it, this once. The one before it, if any, signs too until it is dropped. */
   async newSecret(channelId: string, consumerId: string): Promise<string> {
-    const { number } = await this.#consumer(channelId, consumerId)
     const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`
-    await this.#change(rotateSecret, number, secret, this.#parts.clock.now())
+    await this.#change(rotateSecret, channelId, consumerId, secret, this.#parts.clock.now())
     return secret
   }
 
   /** From now on only the newest secret signs. */
   async dropPreviousSecret(channelId: string, consumerId: string): Promise<void> {
-    const { number } = await this.#consumer(channelId, consumerId)
-    await this.#change(dropPrevious, number)
+    await this.#change(dropPrevious, channelId, consumerId)
   }
 
   /** From now on deliveries are not signed. */
   async dropSecrets(channelId: string, consumerId: string): Promise<void> {
-    const { number } = await this.#consumer(channelId, consumerId)
-    await this.#change(dropSecrets, number)
+    await this.#change(dropSecrets, channelId, consumerId)
   }
 
   /** Begins to requeue all dead jobs; it goes on in the background when they are many. */
@@ -117,8 +113,11 @@ export class WebhookAdmin {
     return this.#parts.bulk.list(limit)
   }
 
-  async #change(statement: Statement, ...values: readonly Value[]): Promise<void> {
-    await this.#parts.db.statement(statement.name, (tx) => tx.run(statement, ...values))
+  /** Changes a consumer; gives its number. */
+  async #change(statement: Statement, channelId: string, consumerId: string, ...values: readonly Value[]) {
+    const { number } = await this.#consumer(channelId, consumerId)
+    await this.#parts.db.statement(statement.name, (tx) => tx.run(statement, number, ...values))
+    return number
   }
 
   async #channel(channelId: string): Promise<Channel> {

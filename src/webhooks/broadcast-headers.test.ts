@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { instant, later } from '../core/clock.ts'
 import { formatTimestamp } from '../core/timestamp.ts'
-import { readMetadataHeaders, readPriority, readScheduledFor } from './broadcast-headers.ts'
 import { Refused } from './refusal.ts'
+import { readMetadataHeaders, readPriority, readScheduledFor } from './routes/broadcast.ts'
 
 const NOW = instant(1_800_000_000_000_000n)
 const MINUTE = 60_000_000n

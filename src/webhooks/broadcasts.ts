@@ -8,10 +8,10 @@ import type { Xid } from '../core/xid.ts'
 import { StoreUnavailable } from '../db/database.ts'
 import { insertJobs, jobBlock, pushedTo, readAudience } from './dispatch.ts'
 import { insertMessages, type NewMessage, storedAmong } from './message-insert.ts'
-import type { Parts } from './parts.ts'
 import { Refused } from './refusal.ts'
 import { checkTexts, given } from './registry/texts.ts'
 import { type Credentials, type Sender, Senders } from './senders.ts'
+import type { Parts } from './settings.ts'
 import { Tallies } from './tallies.ts'
 import type { MessageContent } from './webhook.ts'
 
@@ -25,11 +25,6 @@ export interface MessageDraft {
   readonly content: MessageContent
   /** null: at once. */
   readonly scheduledFor: Instant | null
-}
-
-export interface Accepted {
-  readonly messageId: string
-  readonly scheduled: boolean
 }
 
 /** What one transaction takes: about 16 MB of payload, or 5,000 jobs, which are some 50 ms on SQLite. */
@@ -61,7 +56,7 @@ export class Broadcasts {
   }
 
   /** Stores a message, with its jobs unless it is for later. When this returns, both are durable. */
-  async accept(sender: Sender, draft: MessageDraft): Promise<Accepted> {
+  async accept(sender: Sender, draft: MessageDraft) {
     const { content, scheduledFor } = draft
     if (content.payload.length === 0) throw new Refused('body_empty')
     const id = this.#parts.xids.next()

@@ -28,9 +28,9 @@ export interface JobBlock {
   readonly first: Xid | null
 }
 
-/** Takes the channel's lock together with others. Waits only while a consumer of the channel is being deleted. */
-const share = sql('webhooks.shareChannel', {
-  postgres: 'SELECT pg_advisory_xact_lock_shared(1853, $1)',
+/** Takes the locks of channels together with others. Waits only while a consumer of one of them is being deleted. */
+const share = sql('webhooks.shareChannels', {
+  postgres: 'SELECT pg_advisory_xact_lock_shared(1853, number) FROM unnest($1::int[]) AS channel (number)',
   sqlite: '',
 })
 
@@ -41,11 +41,11 @@ const hold = sql('webhooks.holdChannel', {
 })
 
 /**
- * Call it before the consumers of the channel are read. It may travel with that read: statements of a transaction run in their
+ * Call it before the consumers of these channels are read. It may travel with that read: statements of a transaction run in their
  * order, and each sees what was committed when it began.
  */
-export async function shareChannel(tx: Transaction, channel: number): Promise<void> {
-  if (tx.dialect === 'postgres') await tx.rows(share, channel)
+export async function shareChannels(tx: Transaction, channels: readonly number[]): Promise<void> {
+  if (tx.dialect === 'postgres') await tx.rows(share, channels)
 }
 
 /** Call it before jobs of a consumer are looked for, to delete it. */
@@ -77,11 +77,11 @@ export async function readAudience(tx: Transaction, channels: Iterable<number>):
   const numbers = [...new Set(channels)].sort((a, b) => a - b)
   const audience = new Map<number, Addressee[]>(numbers.map((number) => [number, []]))
   if (numbers.length === 0) return audience
-  const locked = numbers.map((number) => shareChannel(tx, number))
+  const locked = shareChannels(tx, numbers)
   let asked = numbers.map((channel) => ({ channel, after: '' }))
   while (asked.length > 0) {
     // In the flight of the locks, behind them: it sees what is committed when they are held.
-    const [rows] = await Promise.all([rowsGiven<ConsumerRow>(tx, readConsumers, asked), ...locked])
+    const [rows] = await Promise.all([rowsGiven<ConsumerRow>(tx, readConsumers, asked), locked])
     for (const { channel, number, pulls } of rows)
       audience.get(Number(channel))?.push({ number: Number(number), pulls: Number(pulls) === 1 })
     asked = [...Map.groupBy(rows, ({ channel }) => Number(channel))].flatMap(([channel, some]) => {

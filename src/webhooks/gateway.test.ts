@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../core/clock.ts'
-import { checkDigest, exemption, gatewayKey, readSignature } from './gateway.ts'
 import { Refused } from './refusal.ts'
+import { checkDigest, exemption, gatewayKey, readSignature } from './routes/signature-check.ts'
 
 const SECRET = 'dGVzdC1obWFjLXNlY3JldC1mb3ItaW50ZWdyYXRpb24='
 const BODY = '{"test":"hello world"}'

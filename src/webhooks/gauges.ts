@@ -1,18 +1,17 @@
 /** What metrics and health tell about webhooks beside counters: read from the store when somebody asks, and kept nowhere. */
-import { type Clock, type Instant, instant } from '../core/clock.ts'
+import type { Clock, Instant } from '../core/clock.ts'
 import { type Database, type Integer, type Session, sql } from '../db/database.ts'
 import { readLastFoldAt } from '../db/fold.ts'
+import { at, type RowOf, rowShape, text } from '../db/row.ts'
 import { letterCounter } from '../letters/counts.ts'
 import { openRuns } from '../work/run-rows.ts'
 import { type BulkRun, bulkRunsOf } from './dead/bulk-runs.ts'
 import { type DeadCount, readDeadCounts } from './dead-counts.ts'
 
+const PAUSED = rowShape({ channelId: text, consumerId: text, pausedSince: at })
+
 /** A consumer that gets nothing for a while. */
-export interface PausedConsumer {
-  readonly channelId: string
-  readonly consumerId: string
-  readonly pausedSince: Instant
-}
+type PausedConsumer = RowOf<typeof PAUSED>
 
 /** A requeue or purge of all dead jobs that is under way. */
 export type OpenRun = Pick<BulkRun, 'kind' | 'channelId' | 'consumerId' | 'expected' | 'done'>
@@ -49,15 +48,7 @@ const countUnfolded = sql('webhooks.unfolded', {
 
 /** The consumers that are paused now, those first that have been for the longest time. */
 export async function readPausedConsumers(session: Session): Promise<readonly PausedConsumer[]> {
-  const rows = await session.rows<{ channel_id: string; consumer_id: string; paused_since: Integer }>(
-    readPaused,
-    MOST,
-  )
-  return rows.map((row) => ({
-    channelId: row.channel_id,
-    consumerId: row.consumer_id,
-    pausedSince: instant(BigInt(row.paused_since)),
-  }))
+  return (await session.rows<object>(readPaused, MOST)).map(PAUSED.read)
 }
 
 /** Everything, as it is at one moment. */

@@ -1,67 +1,40 @@
 /** Jobs as they are read: one by its id, and the first that wait for a consumer. */
-import { type Instant, instant } from '../core/clock.ts'
 import { type Xid, xid } from '../core/xid.ts'
 import { type Integer, type Session, sql } from '../db/database.ts'
-import { type LetterId, letterId } from '../letters/letter.ts'
+import { at, flag, integer, orNull, type RowOf, rowShape, text } from '../db/row.ts'
+import { letterId } from '../letters/letter.ts'
 import { type HeaderList, JOB, type JobState, type MessageContent, queueOfConsumer } from './webhook.ts'
 
-/** A job as the store has it. */
-export interface JobRecord {
-  readonly id: Xid
-  readonly consumer: number
-  readonly state: JobState
-  readonly attempts: number
-  readonly exhausted: boolean
-  readonly claim: string | null
-  readonly letter: LetterId | null
-  readonly changedAt: Instant
-}
-
-const COLUMNS =
-  'job.id, job.consumer, job.state, job.attempts, job.exhausted, job.claim, job.letter, job.changed_at'
-
-interface Row {
-  readonly id: string
-  readonly consumer: Integer
-  readonly state: Integer
-  readonly attempts: Integer
-  readonly exhausted: Integer
-  readonly claim: string | null
-  readonly letter: Integer | null
-  readonly changed_at: Integer
-}
-
-const toRecord = (row: Row): JobRecord => ({
-  id: xid(row.id),
-  consumer: Number(row.consumer),
+const RECORD = rowShape({
+  id: xid,
+  consumer: integer,
   // The store keeps nothing else.
-  state: Number(row.state) as JobState,
-  attempts: Number(row.attempts),
-  exhausted: Number(row.exhausted) === 1,
-  claim: row.claim,
-  letter: row.letter === null ? null : letterId(row.letter),
-  changedAt: instant(BigInt(row.changed_at)),
+  state: (value: Integer) => Number(value) as JobState,
+  attempts: integer,
+  exhausted: flag,
+  claim: orNull(text),
+  letter: orNull(letterId),
+  changedAt: at,
 })
 
+/** A job as the store has it. */
+export type JobRecord = RowOf<typeof RECORD>
+
 /** One by primary key. */
-const readOne = sql(
-  'webhooks.readJob',
-  `SELECT ${COLUMNS} FROM bartleby.webhook_jobs AS job WHERE job.id = $1`,
-  {
-    bigints: true,
-  },
-)
+const readOne = sql('webhooks.readJob', `SELECT ${RECORD.columns} FROM bartleby.webhook_jobs WHERE id = $1`, {
+  bigints: true,
+})
 
 /** The job with this id; null when there is none. */
 export async function readJob(session: Session, id: Xid): Promise<JobRecord | null> {
-  const [row] = await session.rows<Row>(readOne, id)
-  return row === undefined ? null : toRecord(row)
+  const [row] = await session.rows<object>(readOne, id)
+  return row === undefined ? null : RECORD.read(row)
 }
 
 /** The same with its message and producer, each by primary key. */
 const readDetail = sql(
   'webhooks.readJobDetail',
-  `SELECT ${COLUMNS}, message.message_id, who.producer_id FROM bartleby.webhook_jobs AS job
+  `SELECT ${RECORD.columns.replaceAll(/\w+/g, 'job.$&')}, message.message_id, who.producer_id FROM bartleby.webhook_jobs AS job
    LEFT JOIN bartleby.webhook_messages AS message ON message.id = job.message
    LEFT JOIN bartleby.webhook_producers AS who ON who.id = message.producer
    WHERE job.id = $1`,
@@ -76,12 +49,9 @@ export interface JobDetail extends JobRecord {
 
 /** The job with this id and what it belongs to; null when there is none. */
 export async function readJobDetail(session: Session, id: Xid): Promise<JobDetail | null> {
-  const [row] = await session.rows<Row & { message_id: string | null; producer_id: string | null }>(
-    readDetail,
-    id,
-  )
+  const [row] = await session.rows<{ message_id: string | null; producer_id: string | null }>(readDetail, id)
   if (row === undefined) return null
-  return { ...toRecord(row), messageId: row.message_id ?? '', producerId: row.producer_id ?? '' }
+  return { ...RECORD.read(row), messageId: row.message_id ?? '', producerId: row.producer_id ?? '' }
 }
 
 /** A job that waits, with what it delivers. */
@@ -123,15 +93,16 @@ const readQueued = sql(
   { bigints: true },
 )
 
-interface QueuedRow {
-  readonly id: string
-  readonly priority: Integer
-  readonly extra_seconds: Integer
-  readonly message_id: string
-  readonly content_type: string
-  readonly headers: string
-  readonly payload: Uint8Array
-}
+const QUEUED_ROW = rowShape({
+  id: xid,
+  priority: integer,
+  extraSeconds: integer,
+  messageId: text,
+  contentType: text,
+  // As the broadcast wrote it.
+  headers: (value: string) => JSON.parse(value) as HeaderList,
+  payload: (value: Uint8Array) => value,
+})
 
 /** The first jobs of a consumer that wait, due or not: the highest priority first, then the oldest. Fewer, where they are large. */
 export async function readQueuedJobs(
@@ -139,19 +110,11 @@ export async function readQueuedJobs(
   consumer: number,
   limit: number,
 ): Promise<readonly QueuedJob[]> {
-  const rows = await session.rows<QueuedRow>(readQueued, consumer, limit)
-  return rows.map((row) => ({
-    id: xid(row.id),
-    priority: Number(row.priority),
-    incrementalTimeout: Number(row.extra_seconds),
-    message: {
-      messageId: row.message_id,
-      contentType: row.content_type,
-      // As the broadcast wrote it.
-      headers: JSON.parse(row.headers) as HeaderList,
-      payload: row.payload,
-    },
-  }))
+  const rows = await session.rows<object>(readQueued, consumer, limit)
+  return rows.map((row) => {
+    const { id, priority, extraSeconds, ...message } = QUEUED_ROW.read(row)
+    return { id, priority, incrementalTimeout: extraSeconds, message }
+  })
 }
 
 /** A consumer and its channel, each by the unique index of its number. */

@@ -2,9 +2,10 @@
  * What the API shows of messages: those that were dispatched, and those that were scheduled, be they dispatched or not. Lists
  * never read payloads.
  */
-import { type Instant, instant } from '../core/clock.ts'
+import type { Instant } from '../core/clock.ts'
 import { type Xid, xid, xidAfter } from '../core/xid.ts'
-import { type Database, type Integer, type Session, sql } from '../db/database.ts'
+import { type Database, type Session, sql } from '../db/database.ts'
+import { at, integer, orNull, type RowOf, rowShape, text } from '../db/row.ts'
 import {
   EMPTY_PAGE,
   PAGE_SIZE,
@@ -34,43 +35,21 @@ export interface JobSummary {
   readonly statusChangedAt: Instant
 }
 
-export interface MessageView extends ListedMessage {
-  readonly payload: Uint8Array
-  readonly contentType: string
-  readonly producerName: string
-  readonly receivedAt: Instant
-  readonly dispatchedAt: Instant
-  readonly status: 'DISPATCHED'
-  /** Newest first. */
-  readonly jobs: readonly JobSummary[]
-  readonly headers: HeaderList
-}
-
-export interface ScheduledView extends ListedMessage {
-  readonly payload: Uint8Array
-  readonly contentType: string
-  readonly priority: number
-  /** The public id of the producer. */
-  readonly producedBy: string
-  readonly dispatchSchedule: Instant
-  readonly dispatchedAt: Instant | null
-  readonly status: 'SCHEDULED' | 'DISPATCHED'
-  readonly headers: HeaderList
-}
-
-interface Row {
-  readonly id: string
-  readonly payload: Uint8Array
-  readonly content_type: string
-  readonly headers: string
-  readonly priority: Integer
-  readonly received_at: Integer | null
-  readonly scheduled_for: Integer | null
-  readonly first_job: string | null
-  readonly jobs: Integer
-  readonly producer_id: string | null
-  readonly producer_name: string | null
-}
+const ROW = rowShape({
+  id: xid,
+  payload: (value: Uint8Array) => value,
+  contentType: text,
+  // As it was written when the message was accepted.
+  headers: (value: string) => JSON.parse(value) as HeaderList,
+  priority: integer,
+  receivedAt: orNull(at),
+  scheduledFor: orNull(at),
+  firstJob: orNull(xid),
+  jobs: integer,
+  producerId: (value: string | null) => value ?? '',
+  producerName: (value: string | null) => value ?? '',
+})
+type Row = RowOf<typeof ROW>
 
 /** One row by the unique index on channel and public id, and its producer. No locks. */
 const read = sql(
@@ -82,12 +61,7 @@ const read = sql(
   { bigints: true },
 )
 
-interface JobRow {
-  readonly state: Integer
-  readonly changed_at: Integer
-  readonly name: string
-  readonly callback_url: string
-}
+const JOB_ROW = rowShape({ state: integer, changedAt: at, name: text, callbackUrl: text })
 
 const ofConsumer = (column: string): string =>
   `(SELECT ${column} FROM bartleby.webhook_consumers AS target WHERE target.number = job.consumer) AS ${column}`
@@ -100,33 +74,20 @@ const readJobs = sql(
   { bigints: true },
 )
 
+/** A list of a channel's messages along `webhook_messages_<index>`. */
+const listed = (name: string, index: string, at: string, where: string) =>
+  pageStatements(`webhooks.${name}`, {
+    ...{ table: 'webhook_messages', columns: 'message_id', at, of: 'channel', where },
+    index: `webhook_messages_${index}`,
+  })
+
 /** What was dispatched, in the order in which it was. */
-const dispatched = pageStatements('webhooks.listMessages', {
-  table: 'webhook_messages',
-  columns: 'message_id',
-  index: 'webhook_messages_newest',
-  at: 'received_at',
-  of: 'channel',
-  where: 'received_at IS NOT NULL',
-})
+const dispatched = listed('listMessages', 'newest', 'received_at', 'received_at IS NOT NULL')
 
 /** What was scheduled has an index for those that wait and one for the others: a few of one kind are found among many of the other. */
-const waiting = pageStatements('webhooks.listWaiting', {
-  table: 'webhook_messages',
-  columns: 'message_id',
-  index: 'webhook_messages_waiting_newest',
-  at: 'created_at',
-  of: 'channel',
-  where: 'next_try_at IS NOT NULL',
-})
-const scheduledAndSent = pageStatements('webhooks.listScheduledAndSent', {
-  table: 'webhook_messages',
-  columns: 'message_id',
-  index: 'webhook_messages_sent_newest',
-  at: 'created_at',
-  of: 'channel',
-  where: 'scheduled_for IS NOT NULL AND received_at IS NOT NULL',
-})
+const waiting = listed('listWaiting', 'waiting_newest', 'created_at', 'next_try_at IS NOT NULL')
+const IS_SENT = 'scheduled_for IS NOT NULL AND received_at IS NOT NULL'
+const scheduledAndSent = listed('listScheduledAndSent', 'sent_newest', 'created_at', IS_SENT)
 
 interface ListRow extends PageRow {
   readonly message_id: string
@@ -140,17 +101,18 @@ export class Messages {
   }
 
   /** A message with all of its jobs. A scheduled one is none before it is dispatched. */
-  get(channel: Channel, messageId: string): Promise<MessageView | null> {
+  get(channel: Channel, messageId: string) {
     return this.#db.session('webhooks.readMessage', async (session) => {
       const row = await readRow(session, channel, messageId)
-      if (row === null || row.received_at === null) return null
-      const receivedAt = instant(BigInt(row.received_at))
+      if (row === null || row.receivedAt === null) return null
+      const { producerName, receivedAt } = row
       return {
         ...contentOf(row, messageId),
-        producerName: row.producer_name ?? '',
+        producerName,
         receivedAt,
         dispatchedAt: receivedAt,
-        status: 'DISPATCHED',
+        status: 'DISPATCHED' as const,
+        /** Newest first. */
         jobs: await jobsOf(session, row),
       }
     })
@@ -173,18 +135,19 @@ export class Messages {
   }
 
   /** A message that was scheduled, whether it is dispatched by now or not. */
-  async scheduled(channel: Channel, messageId: string): Promise<ScheduledView | null> {
+  async scheduled(channel: Channel, messageId: string) {
     const row = await this.#db.session('webhooks.readScheduled', (session) =>
       readRow(session, channel, messageId),
     )
-    if (row === null || row.scheduled_for === null) return null
+    if (row === null || row.scheduledFor === null) return null
     return {
       ...contentOf(row, messageId),
-      priority: Number(row.priority),
-      producedBy: row.producer_id ?? '',
-      dispatchSchedule: instant(BigInt(row.scheduled_for)),
-      dispatchedAt: row.received_at === null ? null : instant(BigInt(row.received_at)),
-      status: row.received_at === null ? 'SCHEDULED' : 'DISPATCHED',
+      priority: row.priority,
+      /** The public id of the producer. */
+      producedBy: row.producerId,
+      dispatchSchedule: row.scheduledFor,
+      dispatchedAt: row.receivedAt,
+      status: row.receivedAt === null ? ('SCHEDULED' as const) : ('DISPATCHED' as const),
     }
   }
 
@@ -201,6 +164,9 @@ export class Messages {
     return pageOf(rows, toListed)
   }
 }
+
+export type MessageView = NonNullable<Awaited<ReturnType<Messages['get']>>>
+export type ScheduledView = NonNullable<Awaited<ReturnType<Messages['scheduled']>>>
 
 async function readScheduled(
   session: Session,
@@ -229,29 +195,23 @@ function newestFirst(a: ListRow, b: ListRow): number {
 
 async function readRow(session: Session, channel: Channel, messageId: string): Promise<Row | null> {
   if (!isStorable(messageId)) return null
-  const [row] = await session.rows<Row>(read, channel.number, messageId)
-  return row ?? null
+  const [row] = await session.rows<object>(read, channel.number, messageId)
+  return row === undefined ? null : ROW.read(row)
 }
 
-async function jobsOf(session: Session, { first_job, jobs }: Row): Promise<JobSummary[]> {
-  if (first_job === null || Number(jobs) === 0) return []
-  const last = xidAfter(xid(first_job), Number(jobs) - 1)
-  const rows = await session.rows<JobRow>(readJobs, first_job, last)
-  return rows.map(({ state, changed_at, name, callback_url }) => ({
-    listenerEndpoint: callback_url,
+async function jobsOf(session: Session, { firstJob, jobs }: Row): Promise<JobSummary[]> {
+  if (firstJob === null || jobs === 0) return []
+  const rows = await session.rows<object>(readJobs, firstJob, xidAfter(firstJob, jobs - 1))
+  return rows.map(JOB_ROW.read).map(({ state, changedAt, name, callbackUrl }) => ({
+    listenerEndpoint: callbackUrl,
     listenerName: name,
-    status: statusOf(Number(state)),
-    statusChangedAt: instant(BigInt(changed_at)),
+    status: statusOf(state),
+    statusChangedAt: changedAt,
   }))
 }
 
-const contentOf = (row: Row, messageId: string) => ({
-  id: xid(row.id),
-  messageId,
-  payload: row.payload,
-  contentType: row.content_type,
-  // As it was written when the message was accepted.
-  headers: JSON.parse(row.headers) as HeaderList,
+const contentOf = ({ id, payload, contentType, headers }: Row, messageId: string) => ({
+  ...{ id, messageId, payload, contentType, headers },
 })
 
 const toListed = ({ id, message_id }: ListRow): ListedMessage => ({ id: xid(id), messageId: message_id })

@@ -152,14 +152,10 @@ export class WebhookMetrics {
 }
 
 const labelsOf = ({
-  channelId,
-  consumerId,
-}: {
-  readonly channelId: string
-  readonly consumerId: string
-}) => ({
-  channel: channelId,
-  consumer: consumerId,
+  channelId: channel,
+  consumerId: consumer,
+}: Pick<OpenRun, 'channelId' | 'consumerId'>) => ({
+  ...{ channel, consumer },
 })
 
 function* deadSamples(dead: readonly DeadCount[]): Iterable<Sample> {

@@ -6,7 +6,7 @@
 import { type Instant, later } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { type Xid, xid, xidsFrom } from '../core/xid.ts'
-import { type Integer, type Session, sql, type Transaction } from '../db/database.ts'
+import { type Integer, sql, type Transaction } from '../db/database.ts'
 import type { OfficeRuns, OfficeWork } from '../letters/work.ts'
 import type { Run, Step } from '../work/run.ts'
 import { upToJobs } from './dispatch.ts'
@@ -60,15 +60,15 @@ async function step(
   let { channel, behind }: Place = run.place ?? { channel: 0, behind: null }
   for (let looked = 0; looked < MOST_CHANNELS; looked++) {
     if (behind === null) {
-      const next = await nextChannel(tx, channel)
-      if (next === null) {
+      const [next] = await tx.rows<{ number: Integer }>(readChannel, channel)
+      if (next === undefined) {
         if (run.done > 0)
           afterCommit(() =>
             log.info({ messages: run.done }, 'removed webhook messages that were past their time'),
           )
         return { next: 'finished' }
       }
-      channel = next
+      channel = Number(next.number)
     }
     const { removed, next } = await pruneBatch(tx, channel, before, behind ?? FROM_THE_START)
     behind = next
@@ -121,12 +121,6 @@ const removeMessages = sql(
 )
 
 const FROM_THE_START: MessagePlace = { receivedAt: `${-(2n ** 63n)}`, id: '' }
-
-/** The number of the channel after this one; null behind the last. */
-async function nextChannel(session: Session, after: number): Promise<number | null> {
-  const [row] = await session.rows<{ number: Integer }>(readChannel, after)
-  return row === undefined ? null : Number(row.number)
-}
 
 interface Row {
   readonly id: string

@@ -2,10 +2,13 @@
  * The webhook API on HTTP. Calls run in Fastify's first hook, as those of the other APIs do: its own parsing would judge a body
  * before its sender. What no call takes is answered here too, in the shape that clients of this API know.
  */
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { BartlebyError } from '../core/errors.ts'
+import { unreachable } from '../http/api-routes.ts'
 import { ClientGone } from '../http/body.ts'
+import { type Answer, paramsOf, type RequestLimits, sendAnswer } from '../http/exact-answer.ts'
 import { Refused } from './refusal.ts'
 import { broadcastCall } from './routes/broadcast.ts'
 import { type CalledWebhooks, type CallScope, roleOf, type WebhookCall } from './routes/call.ts'
@@ -13,10 +16,17 @@ import { deadJobCalls } from './routes/dead-jobs.ts'
 import { describeCall } from './routes/describe.ts'
 import { jobCalls } from './routes/jobs.ts'
 import { messageCalls } from './routes/messages.ts'
-import { WebhookPaths } from './routes/paths.ts'
 import { registryCalls } from './routes/registry.ts'
-import { INTERNAL, refused, STOPPING, sendAnswer } from './routes/reply.ts'
-import { type RequestLimits, WebhookRequest } from './routes/request.ts'
+import {
+  INTERNAL,
+  methodNotAllowed,
+  methodsOf,
+  moved,
+  refused,
+  STOPPING,
+  UNKNOWN_PATH,
+} from './routes/reply.ts'
+import { WebhookRequest } from './routes/request.ts'
 import { DLQ_STATUS, statusCalls } from './routes/status.ts'
 
 export interface WebhookRoutesOptions extends RequestLimits {
@@ -36,15 +46,43 @@ export const WEBHOOK_CALLS: readonly WebhookCall[] = [
   ...statusCalls,
 ]
 
-/** The metrics are those of the whole server; where they are is known here too. */
-const paths = new WebhookPaths([...WEBHOOK_CALLS, { method: 'GET', path: '/metrics' }])
+/** The paths of all calls, with what an `Allow` header says of each. The metrics are those of the whole server; where they are is known here too. */
+const PATHS = [
+  ...Map.groupBy([...WEBHOOK_CALLS, { method: 'GET', path: '/metrics' }], ({ path }) => path),
+].map(([path, calls]) => ({
+  segments: path.split('/'),
+  allow: [...calls.map(({ method }) => method), 'OPTIONS'].sort().join(', '),
+}))
 
-/** Whether this API answers at a path itself, be it with the methods that it has there. */
-export const isWebhookPath = (path: string): boolean => paths.has(path)
+/** Undefined where no call is. Paths are taken as they were sent; nothing is resolved. */
+function allowedAt(path: string): string | undefined {
+  const sent = path.split('/')
+  const fits = (segment: string, at: number) =>
+    segment.startsWith(':') ? sent[at] !== '' : sent[at] === segment
+  return PATHS.find(({ segments }) => segments.length === sent.length && segments.every(fits))?.allow
+}
 
-/** Answers a request of this API that no call takes. */
+/** Whether this API answers at a path, or at it without its last slash, be it with the methods that it has there. */
+export const isWebhookPath = (path: string): boolean =>
+  [path, path.replace(/\/$/, '')].some((each) => allowedAt(each) !== undefined)
+
+/**
+ * Answers a request of this API that no call takes: a wrong method is told the right ones, a slash too many is sent to the path
+ * without it, everything else is unknown.
+ */
 export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
-  sendAnswer(request, reply, paths.answer(request.method, request.url))
+  sendAnswer(request, reply, answerWithoutCall(request.method, request.url))
+}
+
+function answerWithoutCall(method: string, url: string): Answer {
+  const end = url.search(/[?#]/)
+  const path = end < 0 ? url : url.slice(0, end)
+  const allow = allowedAt(path)
+  if (allow !== undefined) return method === 'OPTIONS' ? methodsOf(allow) : methodNotAllowed(allow)
+  if (path.endsWith('/') && allowedAt(path.slice(0, -1)) !== undefined) {
+    return moved(method, `${path.slice(0, -1)}${url.slice(path.length)}`)
+  }
+  return UNKNOWN_PATH
 }
 
 /** Adds the calls of the webhook API to a server. */
@@ -75,8 +113,7 @@ async function perform(
   reply: FastifyReply,
 ): Promise<void> {
   // An id that is empty is no id, and its path no path.
-  // Fastify gives the named parts of a path as texts.
-  if (Object.values(request.params as Readonly<Record<string, string>>).includes('')) {
+  if (Object.values(paramsOf(request)).includes('')) {
     answerUnrouted(request, reply)
     return
   }
@@ -101,8 +138,4 @@ async function perform(
       sendAnswer(request, reply, INTERNAL, writeTimeoutSeconds)
     }
   }
-}
-
-function unreachable(): never {
-  throw new Error('the call was answered by its first hook')
 }

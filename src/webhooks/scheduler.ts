@@ -4,25 +4,18 @@
  * for it. What is due is looked for, never waited for with a timer of its own: timers end after 24 days.
  */
 import { type Instant, later } from '../core/clock.ts'
-import { type Xid, xid } from '../core/xid.ts'
-import { type Integer, StoreUnavailable, sql, type Transaction } from '../db/database.ts'
+import { xid } from '../core/xid.ts'
+import { StoreUnavailable, sql, type Transaction } from '../db/database.ts'
 import { runGiven } from '../db/idioms.ts'
+import { integer, type RowOf, rowShape } from '../db/row.ts'
 import { insertJobs, type JobBlock, jobBlock, pushedTo, readAudience, upToJobs } from './dispatch.ts'
-import type { Parts } from './parts.ts'
 import { Rounds } from './rounds.ts'
-import type { WebhookSettings } from './settings.ts'
+import type { Parts, WebhookSettings } from './settings.ts'
 import { Tallies } from './tallies.ts'
 
-interface DueMessage {
-  readonly id: Xid
-  /** The number of its channel. */
-  readonly channel: number
-  readonly priority: number
-  /** How often it has failed. */
-  readonly tries: number
-}
-
-const FIELDS = 'id, channel, priority, tries'
+/** A message by its channel's number, and how often it has failed. */
+const DUE = rowShape({ id: xid, channel: integer, priority: integer, tries: integer })
+type DueMessage = RowOf<typeof DUE>
 
 /**
  * The first of what is due, in the order of its index, webhook_messages_due; payloads are not read. Locks what it gives, and leaves
@@ -31,14 +24,14 @@ const FIELDS = 'id, channel, priority, tries'
 const takeFirst = sql(
   'webhooks.takeDue',
   `
-    SELECT ${FIELDS} FROM bartleby.webhook_messages INDEXED BY webhook_messages_due
+    SELECT ${DUE.columns} FROM bartleby.webhook_messages INDEXED BY webhook_messages_due
     WHERE next_try_at <= $1 ORDER BY next_try_at, id LIMIT $2 FOR UPDATE SKIP LOCKED`,
 )
 
 /** One that has not gone out yet by primary key, in the same way. `received_at` and not `next_try_at`, which would invite its indexes. */
 const takeById = sql(
   'webhooks.takeDueOne',
-  `SELECT ${FIELDS} FROM bartleby.webhook_messages WHERE id = $1 AND received_at IS NULL FOR UPDATE SKIP LOCKED`,
+  `SELECT ${DUE.columns} FROM bartleby.webhook_messages WHERE id = $1 AND received_at IS NULL FOR UPDATE SKIP LOCKED`,
 )
 
 /** Makes locked rows messages that were received now, each by primary key, with its first job and how many there are. */
@@ -53,20 +46,6 @@ const delayOne = sql(
   'webhooks.putBack',
   'UPDATE bartleby.webhook_messages SET tries = tries + 1, next_try_at = $2 WHERE id = $1 AND received_at IS NULL',
 )
-
-interface Row {
-  readonly id: string
-  readonly channel: Integer
-  readonly priority: Integer
-  readonly tries: Integer
-}
-
-const toDue = ({ id, channel, priority, tries }: Row): DueMessage => ({
-  id: xid(id),
-  channel: Number(channel),
-  priority: Number(priority),
-  tries: Number(tries),
-})
 
 interface SchedulerParts extends Pick<Parts, 'db' | 'clock' | 'log' | 'xids' | 'onJobs'> {
   readonly settings: Pick<WebhookSettings, 'scheduler'>
@@ -118,7 +97,7 @@ export class Scheduler {
     let taken: readonly DueMessage[] = []
     try {
       const dispatched = await this.#dispatch(async (tx, now) => {
-        taken = (await tx.rows<Row>(takeFirst, now, batchSize)).map(toDue)
+        taken = (await tx.rows<object>(takeFirst, now, batchSize)).map(DUE.read)
         return taken
       })
       return dispatched < taken.length || taken.length === batchSize
@@ -133,7 +112,7 @@ export class Scheduler {
     const { db, clock, log } = this.#parts
     try {
       // It may have gone out meanwhile, or somebody else has taken it.
-      await this.#dispatch(async (tx) => (await tx.rows<Row>(takeById, id)).map(toDue))
+      await this.#dispatch(async (tx) => (await tx.rows<object>(takeById, id)).map(DUE.read))
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error
       // The text alone: what a store tells of a failure beside it may be the row itself.

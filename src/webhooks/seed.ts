@@ -11,14 +11,12 @@ import { canonicalJson } from '../core/json/exact.ts'
 import type { Xids } from '../core/xid.ts'
 import { type Database, sql, type Transaction, type Value } from '../db/database.ts'
 import { parseCallbackUrl, withoutCredentials } from './registry/callback-url.ts'
-import { putAnyway } from './registry/conditional.ts'
 import { CONSUMERS, ownOfConsumer } from './registry/consumers.ts'
-import { type Draft, draftOf } from './registry/draft.ts'
-import type { HolderKind } from './registry/holder-kind.ts'
+import { type Draft, draftOf, type HolderKind, putAnyway } from './registry/holder-kind.ts'
 import { CHANNELS, PRODUCERS } from './registry/holders.ts'
 import { given } from './registry/texts.ts'
 import type { Seed, SeedEntry } from './settings.ts'
-import type { ConsumerType, Holder } from './webhook.ts'
+import type { Holder } from './webhook.ts'
 
 /** There is one seed. */
 const NAME = 'seed'
@@ -33,27 +31,6 @@ const remember = sql(
 
 /** One row by primary key. */
 const readHash = sql('webhooks.readSeed', 'SELECT hash FROM bartleby.webhook_seed WHERE name = $1')
-
-/** An entry as it may be shown: without secrets. */
-export interface SeededEntry {
-  readonly id: string
-  readonly name: string
-}
-
-export interface SeededConsumer extends SeededEntry {
-  readonly channel: string
-  /** Without credentials. */
-  readonly callbackUrl: string
-  readonly type: ConsumerType
-}
-
-export interface SeedStatus {
-  /** SHA-256 of the seed in hexadecimal. */
-  readonly hash: string
-  readonly producers: readonly SeededEntry[]
-  readonly channels: readonly SeededEntry[]
-  readonly consumers: readonly SeededConsumer[]
-}
 
 export class Seeding {
   readonly #db: Database
@@ -80,8 +57,8 @@ export class Seeding {
     })
   }
 
-  /** What the seed is. Fails when the store cannot be read. */
-  async status(): Promise<SeedStatus> {
+  /** What the seed is, without secrets and credentials, and its SHA-256 in hexadecimal. Fails when the store cannot be read. */
+  async status() {
     await this.#db.session('webhooks.readSeed', (session) => session.rows(readHash, NAME))
     const { channels, producers, consumers } = this.#seed
     return {
@@ -129,4 +106,6 @@ const draftOfEntry = (entry: SeedEntry, own?: readonly Value[]): Draft => ({
   keepsToken: given(entry.token) === null,
 })
 
-const toSeeded = ({ id, name }: SeedEntry): SeededEntry => ({ id, name: given(name) ?? id })
+const toSeeded = ({ id, name }: SeedEntry) => ({ id, name: given(name) ?? id })
+
+export type SeedStatus = Awaited<ReturnType<Seeding['status']>>

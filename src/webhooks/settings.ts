@@ -1,5 +1,9 @@
 /** How webhooks behave. The keys are those of the `webhooks` section of a configuration file. */
-import { microseconds } from '../core/clock.ts'
+import { type Clock, microseconds } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { Xids } from '../core/xid.ts'
+import type { Database } from '../db/database.ts'
+import type { Registers } from '../letters/drawers.ts'
 import { REFUSED_BY_DEFAULT } from '../outgoing/address-ranges.ts'
 
 export interface WebhookSettings {
@@ -143,3 +147,18 @@ const CLAIM_GRACE_SECONDS = 0.25
 /** How long a claim holds: a little longer than an attempt may take, and one round of recovery more. */
 export const claimUs = ({ timeoutSeconds, rationalDelaySeconds }: WebhookSettings['delivery']): bigint =>
   microseconds(timeoutSeconds + CLAIM_GRACE_SECONDS + rationalDelaySeconds)
+
+/** What the parts of webhooks work with. */
+export interface Parts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly xids: Xids
+  readonly registers: Registers
+  readonly settings: WebhookSettings
+  /** Jobs of these push consumers are ready; called after the commit. */
+  readonly onJobs: (consumers: ReadonlySet<number>) => void
+}
+
+/** What those need who deliver. */
+export type CourierParts = Omit<Parts, 'xids' | 'onJobs'>

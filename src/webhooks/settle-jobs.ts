@@ -10,9 +10,10 @@ import { allocateLetterIds } from '../letters/capture.ts'
 import { type CaseFailure, closeCasesOf, fileCaseFailures } from '../letters/confirm.ts'
 import type { Registers } from '../letters/drawers.ts'
 import type { LetterId } from '../letters/letter.ts'
+import { lockLetters } from '../letters/locked.ts'
 import type { OfficeWork } from '../letters/work.ts'
 import { buryJobs, type DyingJob } from './letters/bury.ts'
-import type { Tallies } from './tallies.ts'
+import { Tallies } from './tallies.ts'
 import { JOB } from './webhook.ts'
 
 /** A job in flight that lives on, or is delivered. */
@@ -35,11 +36,24 @@ interface Death extends DyingJob, Pick<Move, 'letter'> {
 
 export type Settlement = Move | Death
 
-/** The letters that deliveries confirm and deaths reopen. Whoever settles locks them first: letters come before jobs. */
-export const lettersOf = (settlements: readonly Settlement[]): readonly LetterId[] =>
-  settlements.flatMap(({ to, letter }) => (to === JOB.delivered || to === JOB.dead ? (letter ?? []) : []))
+/** Settles jobs whose claims still hold, with their counts; gives these. Locks the letters that deliveries confirm and deaths reopen: they come before jobs. */
+export async function settleAlone(
+  work: OfficeWork,
+  registers: Registers,
+  settlements: readonly Settlement[],
+): Promise<ReadonlySet<Xid>> {
+  const isEnd = ({ to }: Settlement) => to === JOB.delivered || to === JOB.dead
+  const tallies = new Tallies()
+  await lockLetters(
+    work.tx,
+    settlements.filter(isEnd).flatMap(({ letter }) => letter ?? []),
+  )
+  const settled = await settleJobs(work, registers, tallies, settlements)
+  tallies.write(work.tx)
+  return settled
+}
 
-/** Settles jobs whose claims still hold; gives these. */
+/** The same in a transaction that has locked their letters, and that counts more. */
 export async function settleJobs(
   work: OfficeWork,
   registers: Registers,

@@ -5,24 +5,11 @@
 import { instant } from '../core/clock.ts'
 import { formatSeconds } from '../core/timestamp.ts'
 import { type Database, type Integer, type Session, sql } from '../db/database.ts'
-import { readDeadCounts } from './dead-counts.ts'
-import { type JobEnds, readJobEnds } from './job-ends.ts'
+import { integer, rowShape, text } from '../db/row.ts'
+import { type JobEnds, readDeadCounts, readJobEnds } from './dead-counts.ts'
 import { CHANNELS } from './registry/holders.ts'
 import { type Counted, readTallies, readTalliesOf } from './tallies.ts'
 import { JOB, JOB_STATUS_CODE, type JobState, type JobStatus, MESSAGE_STATUS_CODE } from './webhook.ts'
-
-/** One status of a consumer's jobs. */
-interface JobStatusEntry {
-  readonly status: number
-  readonly count: number
-  readonly oldestItemTimestamp: string
-  readonly newestItemTimestamp: string
-  readonly consumerId: string
-  readonly consumerName: string
-}
-
-/** By public channel id, then by internal consumer id. */
-type JobStatusView = Readonly<Record<string, Readonly<Record<string, readonly JobStatusEntry[]>>>>
 
 /** Consumers by their numbers, with their channels: two looks into unique indexes for each. */
 const readConsumers = sql(
@@ -33,13 +20,7 @@ const readConsumers = sql(
     FROM bartleby.webhook_consumers AS consumer WHERE number = ANY($1::int[])`,
 )
 
-interface ConsumerRow {
-  readonly number: Integer
-  readonly id: string
-  readonly consumer_id: string
-  readonly name: string
-  readonly channel_id: string
-}
+const CONSUMER = rowShape({ number: integer, id: text, consumerId: text, name: text, channelId: text })
 
 /** When the next message of a channel is to be sent: one look into webhook_messages_waiting. */
 const readNextScheduled = sql(
@@ -56,23 +37,15 @@ export class Status {
     this.#db = db
   }
 
-  /** `GET /job-status` */
-  jobs(): Promise<JobStatusView> {
+  /** `GET /job-status`, by public channel id, then by internal consumer id. */
+  jobs() {
     return this.#db.snapshot('webhooks.jobStatus', jobStatus)
   }
 
   /** `GET /dlq-status` */
   async dead() {
     const counts = await this.#db.session('webhooks.deadStatus', (session) => readDeadCounts(session))
-    return {
-      consumers: counts.map(({ channelId, channelName, consumerId, consumerName, deadCount }) => ({
-        channelId,
-        channelName,
-        consumerId,
-        consumerName,
-        deadCount,
-      })),
-    }
+    return { consumers: counts.map(({ consumer, oldestAt, newestAt, ...told }) => told) }
   }
 
   /** `GET /channel/{channelId}/messages-status` */
@@ -99,7 +72,7 @@ const STATES: Readonly<Record<JobStatus, readonly JobState[]>> = {
   DEAD: [JOB.dead],
 }
 
-async function jobStatus(session: Session): Promise<JobStatusView> {
+async function jobStatus(session: Session) {
   const [tallies, dead] = await Promise.all([readTallies(session), readDeadCounts(session)])
   const counts = new Map<number, Map<JobStatus, number>>()
   const count = (consumer: number, status: JobStatus, jobs: number) => {
@@ -118,29 +91,31 @@ async function jobStatus(session: Session): Promise<JobStatusView> {
     [...byStatus.keys()].flatMap((status) => STATES[status].map((state) => ({ consumer, state }))),
   )
   const [consumers, ends] = await Promise.all([
-    session.rows<ConsumerRow>(readConsumers, [...counts.keys()]),
+    session.rows<object>(readConsumers, [...counts.keys()]),
     readJobEnds(session, asked),
   ])
-  const channels = new Map<string, Map<string, readonly JobStatusEntry[]>>()
-  for (const row of consumers) {
-    const number = Number(row.number)
-    const entries = [...(counts.get(number) ?? [])].flatMap(([status, jobs]) => {
-      const range = joined(STATES[status].flatMap((state) => ends.get(`${number} ${state}`) ?? []))
-      if (range === null) return []
-      return {
-        status: JOB_STATUS_CODE[status],
-        count: jobs,
-        oldestItemTimestamp: formatSeconds(range.oldestAt),
-        newestItemTimestamp: formatSeconds(range.newestAt),
-        consumerId: row.consumer_id,
-        consumerName: row.name,
-      }
+  const told = consumers
+    .map(CONSUMER.read)
+    .map(({ number, id, consumerId, name: consumerName, channelId }) => {
+      const entries = [...(counts.get(number) ?? [])].flatMap(([status, jobs]) => {
+        const range = joined(STATES[status].flatMap((state) => ends.get(`${number} ${state}`) ?? []))
+        if (range === null) return []
+        return {
+          status: JOB_STATUS_CODE[status],
+          count: jobs,
+          oldestItemTimestamp: formatSeconds(range.oldestAt),
+          newestItemTimestamp: formatSeconds(range.newestAt),
+          consumerId,
+          consumerName,
+        }
+      })
+      return { channelId, of: [id, entries] as const }
     })
-    const ofChannel = channels.get(row.channel_id) ?? new Map<string, readonly JobStatusEntry[]>()
-    channels.set(row.channel_id, ofChannel.set(row.id, entries))
-  }
+  const channels = Map.groupBy(told, ({ channelId }) => channelId)
   // From entries, not by assignment: a channel may be called '__proto__'.
-  return Object.fromEntries([...channels].map(([id, ofChannel]) => [id, Object.fromEntries(ofChannel)]))
+  return Object.fromEntries(
+    [...channels].map(([id, ofChannel]) => [id, Object.fromEntries(ofChannel.map(({ of }) => of))]),
+  )
 }
 
 /** From the oldest of all to the newest of all; null of none. */

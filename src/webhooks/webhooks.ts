@@ -21,11 +21,12 @@ import { Messages } from './messages.ts'
 import { WebhookMetrics } from './metrics.ts'
 import { definePruning } from './pruning.ts'
 import { Consumers } from './registry/consumers.ts'
-import { Channels, Producers } from './registry/holders.ts'
+import { CHANNELS, Holders, PRODUCERS } from './registry/holders.ts'
 import { Scheduler } from './scheduler.ts'
 import { Seeding } from './seed.ts'
 import type { WebhookSettings } from './settings.ts'
 import { Status } from './status.ts'
+import type { Channel, Producer } from './webhook.ts'
 
 interface WebhookParts extends CourierOptions {
   readonly runs: OfficeRuns
@@ -34,8 +35,8 @@ interface WebhookParts extends CourierOptions {
 export class Webhooks {
   readonly settings: WebhookSettings
   readonly xids: Xids
-  readonly producers: Producers
-  readonly channels: Channels
+  readonly producers: Holders<Producer>
+  readonly channels: Holders<Channel>
   readonly consumers: Consumers
   readonly messages: Messages
   readonly seeding: Seeding
@@ -61,8 +62,8 @@ export class Webhooks {
     this.#db = db
     this.settings = settings
     this.xids = xids
-    this.producers = new Producers(db, clock, xids)
-    this.channels = new Channels(db, clock, xids)
+    this.producers = new Holders(PRODUCERS, db, clock, xids)
+    this.channels = new Holders(CHANNELS, db, clock, xids)
     this.consumers = new Consumers(db, clock, xids, addressCheck(settings))
     this.messages = new Messages(db)
     this.seeding = new Seeding(db, clock, xids, settings.seed)

@@ -9,8 +9,8 @@ import { MIGRATIONS } from '../../src/migrations.ts'
 import { Messages } from '../../src/webhooks/messages.ts'
 import { REFUSALS, type RefusalName, Refused } from '../../src/webhooks/refusal.ts'
 import { Consumers } from '../../src/webhooks/registry/consumers.ts'
-import { Channels, Producers } from '../../src/webhooks/registry/holders.ts'
-import type { Channel, Consumer } from '../../src/webhooks/webhook.ts'
+import { CHANNELS, Holders, PRODUCERS } from '../../src/webhooks/registry/holders.ts'
+import type { Channel, Consumer, Producer } from '../../src/webhooks/webhook.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
 
 const insertJob = sql(
@@ -23,8 +23,8 @@ export class WebhookRegistry {
   readonly db: Database
   readonly clock = new TestClock()
   readonly xids = new Xids(this.clock)
-  readonly producers: Producers
-  readonly channels: Channels
+  readonly producers: Holders<Producer>
+  readonly channels: Holders<Channel>
   readonly consumers: Consumers
   readonly messages: Messages
   readonly #place: FreshStore
@@ -33,8 +33,8 @@ export class WebhookRegistry {
     this.db = db
     this.#place = place
     this.clock.freeze(instant(1_800_000_000_900_000n))
-    this.producers = new Producers(db, this.clock, this.xids)
-    this.channels = new Channels(db, this.clock, this.xids)
+    this.producers = new Holders(PRODUCERS, db, this.clock, this.xids)
+    this.channels = new Holders(CHANNELS, db, this.clock, this.xids)
     // One address is refused, whatever the others are.
     this.consumers = new Consumers(db, this.clock, this.xids, ({ hostname }) => hostname !== '10.0.0.1')
     this.messages = new Messages(db)

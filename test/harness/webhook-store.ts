@@ -9,7 +9,7 @@ import { MIGRATIONS } from '../../src/migrations.ts'
 import type { Sender } from '../../src/webhooks/broadcasts.ts'
 import { type RefusalName, Refused } from '../../src/webhooks/refusal.ts'
 import { Consumers } from '../../src/webhooks/registry/consumers.ts'
-import { Channels, Producers } from '../../src/webhooks/registry/holders.ts'
+import { CHANNELS, Holders, PRODUCERS } from '../../src/webhooks/registry/holders.ts'
 import { type Counted, readTalliesOf, Tallies } from '../../src/webhooks/tallies.ts'
 import {
   type Channel,
@@ -17,6 +17,7 @@ import {
   type ConsumerType,
   JOB,
   type JobState,
+  type Producer,
 } from '../../src/webhooks/webhook.ts'
 import type { FreshStore, StoreKind } from './stores.ts'
 
@@ -86,8 +87,8 @@ export class WebhookStore {
   readonly db: Database
   readonly clock: TestClock
   readonly xids: Xids
-  readonly channels: Channels
-  readonly producers: Producers
+  readonly channels: Holders<Channel>
+  readonly producers: Holders<Producer>
   readonly consumers: Consumers
   readonly #place: FreshStore
   readonly #databases: Database[]
@@ -100,8 +101,8 @@ export class WebhookStore {
     this.clock = new TestClock()
     this.clock.freeze(instant(1_800_000_000_000_000n))
     this.xids = new Xids(this.clock)
-    this.channels = new Channels(this.db, this.clock, this.xids)
-    this.producers = new Producers(this.db, this.clock, this.xids)
+    this.channels = new Holders(CHANNELS, this.db, this.clock, this.xids)
+    this.producers = new Holders(PRODUCERS, this.db, this.clock, this.xids)
     this.consumers = new Consumers(this.db, this.clock, this.xids)
   }
 

@@ -6,12 +6,10 @@ import { BartlebyError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { VERSION } from '../../observe/version.ts'
 import { type ApiScope, type OpenApiCall, serveApi } from '../api-routes.ts'
-import { ANYONE, authenticator, type Caller, counted, type KnownToken } from '../auth.ts'
+import { ANYONE, authenticator, type Caller, counted, type KnownToken, type WrongTokens } from '../auth.ts'
 import { describeCall, objectOf, TEXT, TEXT_OR_NULL, textUpTo } from '../describe-api.ts'
 import { refuseUnknownFields, requiredText } from '../json-body.ts'
-import type { WrongTokens } from '../wrong-tokens.ts'
-import { clearingCookie, settingCookie } from './cookie.ts'
-import type { Sessions } from './sessions.ts'
+import { clearingCookie, type Sessions, settingCookie } from './sessions.ts'
 
 /** What the console says about a server before anybody has signed in. */
 export interface ServerFace {

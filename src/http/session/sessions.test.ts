@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { TokenEntry } from '../../config/index.ts'
 import { instant } from '../../core/clock.ts'
 import { TestClock } from '../../core/test-clock.ts'
-import { COOKIE_NAME, SESSION_SECONDS } from './cookie.ts'
-import { Sessions } from './sessions.ts'
+import { COOKIE_NAME, SESSION_SECONDS, Sessions } from './sessions.ts'
 
 const token = (name: string, role: TokenEntry['role'], text = name): TokenEntry => ({
   name,

@@ -1,12 +1,14 @@
 /** The calls by service: the next event, whichever it is. */
+
 import { BartlebyError } from '../../core/errors.ts'
 import { INTEGER, TEXT } from '../../http/describe-api.ts'
+import type { Answer } from '../../http/exact-answer.ts'
 import { UNKNOWN } from '../event.ts'
 import { isUuid, isUuidV4 } from '../names.ts'
 import { KafkaRefused } from '../refusal.ts'
 import type { KafkaCall, KafkaCalls } from './call.ts'
 import { DETAIL, FLAGS, PREVIEW_EVENT, RESOLVE_QUERY } from './describe.ts'
-import { type Answer, empty, json, noContent } from './reply.ts'
+import { empty, json, noContent } from './reply.ts'
 import { type KafkaRequest, ShapeRefused } from './request.ts'
 import { discardNamed, discardNext, type ResolveRequest, resolveNext } from './resolve.ts'
 import { dryRunText, extraOfResolution, outcomeHeaders, previewAnswer, previewText } from './views.ts'

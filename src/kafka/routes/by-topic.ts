@@ -1,5 +1,7 @@
 /** The calls by service and original topic, in the shapes of the DLQ service of GHGA; and those that concern all. */
+
 import { INTEGER } from '../../http/describe-api.ts'
+import type { Answer } from '../../http/exact-answer.ts'
 import { KafkaRefused } from '../refusal.ts'
 import { canHaveLetters } from '../stored-event.ts'
 import type { KafkaCall, KafkaCalls } from './call.ts'
@@ -14,7 +16,7 @@ import {
   SUMMARY,
 } from './describe.ts'
 import { type ProcessBody, readProcessBody } from './override.ts'
-import { type Answer, json, refused } from './reply.ts'
+import { json, refused } from './reply.ts'
 import type { KafkaRequest } from './request.ts'
 import { resolveNext } from './resolve.ts'
 import {

@@ -1,4 +1,5 @@
 /** One call of the Kafka API: where it is, how it is described, and what answers it. */
+import type { Answer } from '../../http/exact-answer.ts'
 import type { JsonSchema } from '../../http/proto-schema.ts'
 import type { Caller, StoredEvent } from '../event.ts'
 import type { KafkaMetrics } from '../metrics.ts'
@@ -7,7 +8,6 @@ import type { QueueReader } from '../queue-reader.ts'
 import type { Assignment } from '../reassign.ts'
 import type { ReturnPath } from '../return/return-path.ts'
 import type { KafkaSettings } from '../settings.ts'
-import type { Answer } from './reply.ts'
 import type { KafkaRequest } from './request.ts'
 
 export interface KafkaCalls {

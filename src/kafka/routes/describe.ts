@@ -1,5 +1,5 @@
 /** How the calls of the Kafka API look in the OpenAPI document. */
-import { INTEGER, objectOf, TEXT, TEXT_OR_NULL, TIME } from '../../http/describe-api.ts'
+import { INTEGER, objectOf, paramsIn, TEXT, TEXT_OR_NULL, TIME } from '../../http/describe-api.ts'
 import type { JsonSchema } from '../../http/proto-schema.ts'
 import { STATE_NAMES } from '../event.ts'
 import type { KafkaCall } from './call.ts'
@@ -154,7 +154,6 @@ const json = (schema: JsonSchema) => ({ 'application/json': { schema } })
 const properties = (fields: Readonly<Record<string, JsonSchema>>) => ({ type: 'object', properties: fields })
 
 export function describeCall(call: KafkaCall): Readonly<Record<string, unknown>> {
-  const params = [...call.path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
   const successes = Object.entries(call.success).map(([status, { meaning, shape }]) => [
     status,
     { description: meaning, ...(shape === undefined ? { type: 'null' } : { content: json(shape) }) },
@@ -174,9 +173,7 @@ export function describeCall(call: KafkaCall): Readonly<Record<string, unknown>>
         : `Needs a token of the Kafka part, or one of the server with the role ${roleOf(call)}.`,
     tags: ['kafka'],
     security: call.isOpen === true ? [] : [{ token: [] }],
-    ...(params.length === 0
-      ? {}
-      : { params: objectOf(Object.fromEntries(params.map((name) => [name, TEXT]))) }),
+    ...paramsIn(call.path),
     ...(call.query === undefined ? {} : { querystring: properties(call.query) }),
     ...(call.headers === undefined ? {} : { headers: properties(call.headers) }),
     ...(call.body === undefined ? {} : { body: { content: json(call.body) } }),

@@ -1,17 +1,12 @@
 /**
  * The answers of the Kafka API, to the byte. Bodies are texts, because payloads go into them as they were stored; nothing here writes
- * them anew. They are sent past Fastify, which would add a charset.
+ * them anew.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { BartlebyError } from '../../core/errors.ts'
+import { type Answer, sendAnswer } from '../../http/exact-answer.ts'
 import type { KafkaRefused } from '../refusal.ts'
 import type { ShapeRefused } from './request.ts'
-
-export interface Answer {
-  readonly status: number
-  readonly body: string
-  readonly headers: Readonly<Record<string, string>>
-}
 
 const JSON_HEADERS = { 'Content-Type': 'application/json' }
 
@@ -91,25 +86,11 @@ export const STOPPING: Answer = {
 /** What cannot be told to anybody but the log. */
 export const INTERNAL: Answer = failed(500, 'internalServerError', 'something went wrong inside', '{}')
 
-/** Sends an answer; a client that does not take it in time is cut off. */
-export function sendAnswer(
+const ALWAYS = { 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' }
+
+export const sendReply = (
   request: FastifyRequest,
   reply: FastifyReply,
-  { status, body, headers }: Answer,
+  answer: Answer,
   writeTimeoutSeconds: number,
-): void {
-  reply.hijack()
-  reply.raw.writeHead(status, {
-    ...headers,
-    'X-Request-Id': request.id,
-    'X-Content-Type-Options': 'nosniff',
-    'Cache-Control': 'no-store',
-    ...(status === 204 ? {} : { 'Content-Length': Buffer.byteLength(body) }),
-  })
-  reply.raw.end(body)
-  const { socket } = request.raw
-  // The network took all of it, as nearly always: there is nothing to wait for.
-  if (socket.writableLength === 0) return
-  const timer = setTimeout(() => socket.destroy(), writeTimeoutSeconds * 1_000)
-  reply.raw.once('close', () => clearTimeout(timer))
-}
+): void => sendAnswer(request, reply, answer, writeTimeoutSeconds, ALWAYS)

@@ -2,14 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import { readBody } from '../../http/body.ts'
+import { paramsOf, queryOf, type RequestLimits, readWithin } from '../../http/exact-answer.ts'
 import type { Caller } from '../event.ts'
 import { isUuidV4 } from '../names.ts'
-
-export interface RequestLimits {
-  readonly maxBodyBytes: number
-  readonly readTimeoutSeconds: number
-}
 
 const INTEGER = /^[+-]?\d+$/
 const YES: readonly string[] = ['true', '1', 'yes', 'on']
@@ -25,14 +20,12 @@ export class KafkaRequest {
     this.caller = { actor, requestId: request.id }
     this.#request = request
     this.#limits = limits
-    const start = request.url.indexOf('?')
-    this.#query = new URLSearchParams(start < 0 ? '' : request.url.slice(start))
+    this.#query = queryOf(request)
   }
 
   /** A variable part of the path, decoded. */
   param(name: string): string {
-    // Fastify gives the named parts of a path as texts.
-    return (this.#request.params as Readonly<Record<string, string>>)[name] ?? ''
+    return paramsOf(this.#request)[name] ?? ''
   }
 
   /** The condition that the request makes; null when it makes none. */
@@ -63,14 +56,8 @@ export class KafkaRequest {
   }
 
   /** The whole body, of at most so many bytes; a client that is too slow to send it is cut off. */
-  async body(limit: number = this.#limits.maxBodyBytes): Promise<Buffer> {
-    const { raw } = this.#request
-    const timer = setTimeout(() => raw.destroy(), this.#limits.readTimeoutSeconds * 1_000)
-    try {
-      return await readBody(raw, limit)
-    } finally {
-      clearTimeout(timer)
-    }
+  body(limit: number = this.#limits.maxBodyBytes): Promise<Buffer> {
+    return readWithin(this.#request.raw, limit, this.#limits.readTimeoutSeconds)
   }
 }
 

@@ -2,10 +2,12 @@
  * Events as the Kafka API shows them, as text. Payloads are the stored JSON itself: parsed and written again, large integers would be
  * rounded and `1.0` would become `1`.
  */
+
 import { instant } from '../../core/clock.ts'
 import { base64 } from '../../core/content.ts'
 import { scanJson } from '../../core/json/scan.ts'
 import { formatMicros, formatTimestamp, isTimestamp, ZERO_TIME } from '../../core/timestamp.ts'
+import type { Answer } from '../../http/exact-answer.ts'
 import type { ChainLink, Sent } from '../chain.ts'
 import { type OutgoingRecord, type RawHeader, type StoredEvent, stateName } from '../event.ts'
 import type { EventDetail, QueuePart } from '../queue-reader.ts'
@@ -13,7 +15,7 @@ import type { Resolution } from '../return/attempt.ts'
 import { lastHeader, shownBytes } from '../wire/bytes.ts'
 import { shownJson } from '../wire/json.ts'
 import type { KafkaCalls } from './call.ts'
-import { type Answer, json } from './reply.ts'
+import { json } from './reply.ts'
 
 const objectText = (members: Readonly<Record<string, string>>): string =>
   `{${Object.entries(members)

@@ -4,8 +4,7 @@
  */
 import { later, microseconds } from '../../core/clock.ts'
 import type { Origins } from '../../outgoing/connections.ts'
-import type { Parts } from '../parts.ts'
-import type { WebhookSettings } from '../settings.ts'
+import type { Parts, WebhookSettings } from '../settings.ts'
 import type { Allowances } from './allowances.ts'
 import { type AttemptResult, attempt } from './attempt.ts'
 import type { Breaker } from './breaker.ts'

@@ -5,7 +5,7 @@
  */
 import { type Instant, later, microseconds } from '../../core/clock.ts'
 import { formatTimestamp } from '../../core/timestamp.ts'
-import type { CourierParts } from '../parts.ts'
+import type { CourierParts } from '../settings.ts'
 import type { AttemptFailure } from './attempt.ts'
 import type { ClaimedJob, Receiver } from './claim.ts'
 import { pauseConsumer, prolongPause, releaseProbe, resumeConsumer } from './pauses.ts'

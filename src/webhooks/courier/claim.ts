@@ -4,27 +4,32 @@
  */
 import { type Instant, instant } from '../../core/clock.ts'
 import { type Xid, xid } from '../../core/xid.ts'
-import { type Database, type Integer, sql, type Transaction } from '../../db/database.ts'
+import { type Database, type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
 import { rowsGiven } from '../../db/idioms.ts'
+import { at, integer, number, orNull, type RowOf, rowShape, text } from '../../db/row.ts'
 import { type LetterId, letterId } from '../../letters/letter.ts'
 import { Tallies } from '../tallies.ts'
 import { JOB } from '../webhook.ts'
 import { holdProbe, releaseProbe } from './pauses.ts'
-import { byUrgency, countsOf, peekReady } from './peek.ts'
+
+const RECEIVER = rowShape({
+  number: integer,
+  channelId: text,
+  consumerId: text,
+  token: text,
+  callbackUrl: text,
+  secret: orNull(text),
+  previousSecret: orNull(text),
+  mostAtOnce: orNull(integer),
+  mostPerSecond: orNull(number),
+  /** Nothing is claimed for it before; null: it is not paused. */
+  pausedUntil: orNull(at),
+})
 
 /** A push consumer as it was when its jobs were claimed. */
-export interface Receiver {
-  readonly number: number
-  readonly channelId: string
-  readonly consumerId: string
-  readonly token: string
-  readonly callbackUrl: string
+export interface Receiver extends Omit<RowOf<typeof RECEIVER>, 'secret' | 'previousSecret'> {
   /** Deliveries are signed with these; the second one while the first replaces it. */
   readonly secrets: readonly string[]
-  readonly mostAtOnce: number | null
-  readonly mostPerSecond: number | null
-  /** Nothing is claimed for it before; null: it is not paused. */
-  readonly pausedUntil: Instant | null
 }
 
 export interface ClaimedJob {
@@ -135,32 +140,12 @@ function isFinished(
   return (taken.get(consumer) ?? 0) < allotted || (ready !== null && ready < room && ready === allotted)
 }
 
-interface ReceiverRow {
-  readonly number: Integer
-  readonly channel_id: string
-  readonly consumer_id: string
-  readonly token: string
-  readonly callback_url: string
-  readonly secret: string | null
-  readonly previous_secret: string | null
-  readonly most_at_once: Integer | null
-  readonly most_per_second: number | null
-  readonly paused_until: Integer | null
-}
-
 async function receiversOf(tx: Transaction, consumers: readonly number[]): Promise<readonly Receiver[]> {
-  const rows = await tx.rows<ReceiverRow>(readReceivers, consumers)
-  const receivers = rows.map((row) => ({
-    number: Number(row.number),
-    channelId: row.channel_id,
-    consumerId: row.consumer_id,
-    token: row.token,
-    callbackUrl: row.callback_url,
-    secrets: [row.secret, row.previous_secret].filter((secret) => secret !== null),
-    mostAtOnce: row.most_at_once === null ? null : Number(row.most_at_once),
-    mostPerSecond: row.most_per_second,
-    pausedUntil: row.paused_until === null ? null : instant(BigInt(row.paused_until)),
-  }))
+  const rows = await tx.rows<object>(readReceivers, consumers)
+  const receivers = rows.map((row) => {
+    const { secret, previousSecret, ...receiver } = RECEIVER.read(row)
+    return { ...receiver, secrets: [secret, previousSecret].filter((each) => each !== null) }
+  })
   // Those that are tried after a pause are locked one by one: in an order that all servers keep.
   return receivers.sort((a, b) => a.number - b.number)
 }
@@ -243,4 +228,70 @@ function jobsOf(
     }
   })
   return jobs.sort(byUrgency)
+}
+
+/**
+ * The push consumers that have ready jobs and are not paused: one look into webhook_jobs_ready for each consumer that has
+ * any, behind the one before, however many jobs each has. A pull consumer costs one look. No locks.
+ */
+const findConsumers = sql(
+  'webhooks.consumersWithReady',
+  `WITH RECURSIVE found (consumer) AS (
+     SELECT -1
+     UNION ALL
+     SELECT (SELECT job.consumer FROM bartleby.webhook_jobs AS job INDEXED BY webhook_jobs_ready
+             WHERE job.state = ${JOB.ready} AND job.consumer > found.consumer
+             ORDER BY job.consumer, job.priority DESC, job.created_at, job.id LIMIT 1)
+     FROM found WHERE found.consumer IS NOT NULL
+   )
+   SELECT consumer FROM found
+   WHERE (SELECT known.pulls = 0 AND (known.paused_until IS NULL OR known.paused_until <= $1)
+          FROM bartleby.webhook_consumers AS known WHERE known.number = found.consumer)`,
+)
+
+/** The numbers of the push consumers that have ready jobs and are not paused. */
+export async function consumersWithReady(session: Session, now: Instant): Promise<readonly number[]> {
+  const rows = await session.rows<{ consumer: Integer }>(findConsumers, now)
+  return rows.map(({ consumer }) => Number(consumer))
+}
+
+const READY = rowShape({ consumer: integer, priority: integer, createdAt: at, id: text })
+
+/** The keys of the first ready jobs of each consumer, from webhook_jobs_ready. Cost: the keys that are asked for. No locks. */
+const readReady = sql(
+  'webhooks.peek',
+  `SELECT found.* FROM unnest($1::int[], $2::int[]) AS given (consumer, room) CROSS JOIN LATERAL (
+     SELECT ${READY.columns} FROM bartleby.webhook_jobs INDEXED BY webhook_jobs_ready
+     WHERE state = ${JOB.ready} AND consumer = given.consumer ORDER BY priority DESC, created_at, id LIMIT given.room) AS found`,
+  { bigints: true },
+)
+
+/** What decides the order of jobs. */
+interface Urgency {
+  readonly priority: number
+  readonly createdAt: Instant
+  readonly id: string
+}
+
+/** The highest priority first, then the oldest. */
+export function byUrgency(a: Urgency, b: Urgency): number {
+  if (a.priority !== b.priority) return b.priority - a.priority
+  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1
+  return a.id < b.id ? -1 : 1
+}
+
+/** The first ready jobs of these consumers, up to so many of each. */
+export async function peekReady(
+  session: Session,
+  rooms: ReadonlyMap<number, number>,
+): Promise<readonly RowOf<typeof READY>[]> {
+  const asked = [...rooms].map(([consumer, room]) => ({ consumer, room }))
+  return (await rowsGiven<object>(session, readReady, asked)).map(READY.read)
+}
+
+/** How many there are of each consumer. */
+export function countsOf(jobs: readonly { readonly consumer: Integer }[]): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>()
+  for (const { consumer } of jobs) counts.set(Number(consumer), (counts.get(Number(consumer)) ?? 0) + 1)
+  return counts
 }

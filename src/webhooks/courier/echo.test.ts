@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { withoutEcho } from './echo.ts'
+import { withoutEcho } from './attempt.ts'
 
 const hidden = (said: string, payload: string, secrets: readonly string[] = []) =>
   withoutEcho(said, secrets, Buffer.from(payload))

@@ -80,14 +80,8 @@ export async function resumeConsumer(db: Database, consumer: number): Promise<bo
 }
 
 /** Takes the one job that is tried after a pause; until it is settled nobody else tries one. False when somebody else has it. */
-export async function holdProbe(
-  tx: Transaction,
-  consumer: number,
-  now: Instant,
-  until: Instant,
-): Promise<boolean> {
-  return (await tx.run(holdEnd, consumer, now, until)) > 0
-}
+export const holdProbe = async (tx: Transaction, consumer: number, now: Instant, until: Instant) =>
+  (await tx.run(holdEnd, consumer, now, until)) > 0
 
 /** No job was tried: somebody else may. */
 export async function releaseProbe(

@@ -3,16 +3,14 @@
  * is tried again and never dies of that; one that a pull consumer took and left dies when its attempts are used up.
  */
 import { type Alarm, type Instant, instant, later, microseconds } from '../../core/clock.ts'
-import { type Xid, xid } from '../../core/xid.ts'
-import { type Database, type Integer, type Session, StoreUnavailable, sql } from '../../db/database.ts'
-import { type LetterId, letterId } from '../../letters/letter.ts'
-import { lockLetters } from '../../letters/locked.ts'
+import { xid } from '../../core/xid.ts'
+import { type Integer, StoreUnavailable, sql } from '../../db/database.ts'
+import { integer, orNull, type RowOf, rowShape } from '../../db/row.ts'
+import { letterId } from '../../letters/letter.ts'
 import { inOffice } from '../../letters/work.ts'
-import type { CourierParts } from '../parts.ts'
 import { Rounds } from '../rounds.ts'
-import type { WebhookSettings } from '../settings.ts'
-import { lettersOf, type Settlement, settleJobs } from '../settle-jobs.ts'
-import { Tallies } from '../tallies.ts'
+import type { CourierParts, WebhookSettings } from '../settings.ts'
+import { type Settlement, settleAlone } from '../settle-jobs.ts'
 import { JOB, WEBHOOKS } from '../webhook.ts'
 import { retryAt } from './settling.ts'
 
@@ -28,18 +26,6 @@ const moveDue = sql(
    RETURNING consumer`,
 )
 
-/** Makes retries ready that are due; gives how many, and whose. */
-async function makeDueReady(
-  db: Database,
-  now: Instant,
-  limit: number,
-): Promise<{ readonly jobs: number; readonly consumers: ReadonlySet<number> }> {
-  const rows = await db.statement('webhooks.makeDueReady', (tx) =>
-    tx.rows<{ consumer: Integer }>(moveDue, now, limit),
-  )
-  return { jobs: rows.length, consumers: new Set(rows.map(({ consumer }) => Number(consumer))) }
-}
-
 /** The first entry of webhook_jobs_later behind a moment. */
 const readNextDue = sql(
   'webhooks.nextDue',
@@ -47,14 +33,6 @@ const readNextDue = sql(
     WHERE state = ${JOB.later} AND due_at > $1 ORDER BY due_at, id LIMIT 1`,
   { bigints: true },
 )
-
-/** When the next retry after `now` is due; null when none waits. */
-async function nextDueAt(db: Database, now: Instant): Promise<Instant | null> {
-  const [row] = await db.session('webhooks.nextDue', (session) =>
-    session.rows<{ due_at: Integer }>(readNextDue, now),
-  )
-  return row === undefined ? null : instant(BigInt(row.due_at))
-}
 
 /**
  * Jobs in flight from the front of webhook_jobs_in_flight, each with one look for its consumer and its message. No locks:
@@ -71,37 +49,19 @@ const findLapsed = sql(
   { bigints: true },
 )
 
-/** A job in flight whose claim is over. */
-interface LapsedJob {
-  readonly id: Xid
-  readonly claim: string
-  readonly attempts: number
-  readonly letter: LetterId | null
+const LAPSED = rowShape({
+  id: xid,
+  claim: (value: string | null) => value ?? '',
+  attempts: integer,
+  letter: orNull(letterId),
   /** Whether its consumer is a pull consumer now. */
-  readonly pulls: boolean
+  pulls: (value: Integer | null) => Number(value) === 1,
   /** The public id of its message. */
-  readonly messageId: string
-}
+  messageId: (value: string | null) => value ?? '',
+})
 
-/** Jobs whose claims are over, the longest first. */
-async function readLapsed(session: Session, now: Instant, limit: number): Promise<readonly LapsedJob[]> {
-  const rows = await session.rows<{
-    id: string
-    claim: string | null
-    attempts: Integer
-    letter: Integer | null
-    pulls: Integer | null
-    message_id: string | null
-  }>(findLapsed, now, limit)
-  return rows.map((row) => ({
-    id: xid(row.id),
-    claim: row.claim ?? '',
-    attempts: Number(row.attempts),
-    letter: row.letter === null ? null : letterId(row.letter),
-    pulls: Number(row.pulls ?? 0) === 1,
-    messageId: row.message_id ?? '',
-  }))
-}
+/** A job in flight whose claim is over. */
+type LapsedJob = RowOf<typeof LAPSED>
 
 interface RecoveryParts extends CourierParts {
   /** Consumers that have jobs which are ready now. */
@@ -170,19 +130,26 @@ export class Recovery {
     for (;;) {
       const now = clock.now()
       this.#lastLookAt = now
-      const { jobs, consumers } = await makeDueReady(db, now, BATCH)
-      if (consumers.size > 0) onReady(consumers)
+      const moved = await db.statement('webhooks.makeDueReady', (tx) =>
+        tx.rows<{ consumer: Integer }>(moveDue, now, BATCH),
+      )
+      if (moved.length > 0) onReady(new Set(moved.map(({ consumer }) => Number(consumer))))
       if (this.#stopping) return
-      if (jobs < BATCH) break
+      if (moved.length < BATCH) break
     }
-    const next = await nextDueAt(db, this.#lastLookAt)
-    if (next !== null) this.expect(next)
+    const [next] = await db.session('webhooks.nextDue', (session) =>
+      session.rows<{ due_at: Integer }>(readNextDue, this.#lastLookAt),
+    )
+    if (next !== undefined) this.expect(instant(BigInt(next.due_at)))
   }
 
   async #endClaims(): Promise<void> {
     const { db, clock } = this.#parts
     for (;;) {
-      const lapsed = await db.session('webhooks.lapsed', (session) => readLapsed(session, clock.now(), BATCH))
+      // The longest first.
+      const lapsed = await db.session('webhooks.lapsed', async (session) =>
+        (await session.rows<object>(findLapsed, clock.now(), BATCH)).map(LAPSED.read),
+      )
       if (lapsed.length === 0) return
       const ended = await this.#endOrOneByOne(lapsed)
       if (lapsed.length < BATCH || ended === 0 || this.#stopping) return
@@ -216,10 +183,7 @@ export class Recovery {
     const { db, clock, registers, settings } = this.#parts
     return inOffice(db, clock, 'webhooks.recover', async (work) => {
       const settlements = lapsed.map((job) => settlementOf(job, settings.delivery, work.now))
-      const tallies = new Tallies()
-      await lockLetters(work.tx, lettersOf(settlements))
-      const ended = await settleJobs(work, registers, tallies, settlements)
-      tallies.write(work.tx)
+      const ended = await settleAlone(work, registers, settlements)
       for (const job of settlements) {
         const dueAt = job.to === JOB.dead ? null : job.dueAt
         if (dueAt !== null && ended.has(job.id)) work.afterCommit(() => this.expect(dueAt))

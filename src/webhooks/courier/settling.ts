@@ -7,12 +7,9 @@ import { Changes } from '../../core/changes.ts'
 import { type Instant, later, microseconds } from '../../core/clock.ts'
 import { Gather } from '../../core/gather.ts'
 import { StoreUnavailable } from '../../db/database.ts'
-import { lockLetters } from '../../letters/locked.ts'
 import { inOffice, type OfficeWork } from '../../letters/work.ts'
-import type { CourierParts } from '../parts.ts'
-import type { WebhookSettings } from '../settings.ts'
-import { lettersOf, type Settlement, settleJobs } from '../settle-jobs.ts'
-import { Tallies } from '../tallies.ts'
+import type { CourierParts, WebhookSettings } from '../settings.ts'
+import { type Settlement, settleAlone } from '../settle-jobs.ts'
 import { JOB, WEBHOOKS } from '../webhook.ts'
 import type { ClaimedJob } from './claim.ts'
 
@@ -100,10 +97,7 @@ export class Settling {
   async #write(work: OfficeWork, batch: readonly Result[]): Promise<readonly Written[]> {
     const { registers, settings } = this.#parts
     const settlements = batch.map((result) => settlementOf(result, settings.delivery, work.now))
-    const tallies = new Tallies()
-    await lockLetters(work.tx, lettersOf(settlements))
-    const settled = await settleJobs(work, registers, tallies, settlements)
-    tallies.write(work.tx)
+    const settled = await settleAlone(work, registers, settlements)
     return settlements.map((job) =>
       settled.has(job.id) ? { dueAt: job.to === JOB.dead ? null : job.dueAt } : 'void',
     )

@@ -10,9 +10,8 @@ import type { OfficeRuns, OfficeWork } from '../../letters/work.ts'
 import type { Run, RunKind, Step } from '../../work/run.ts'
 import { readDeadCounts } from '../dead-counts.ts'
 import { readConsumerNames } from '../job-sql.ts'
-import { eraseJobs } from '../letters/erase-jobs.ts'
-import { requeueJobs, webhookLetterSource } from '../letters/source.ts'
-import type { Parts } from '../parts.ts'
+import { eraseJobs, requeueJobs, webhookLetterSource } from '../letters/source.ts'
+import type { Parts } from '../settings.ts'
 import { type Consumer, JOB, queueOfConsumer } from '../webhook.ts'
 
 export const BULK_KINDS = ['requeue', 'purge'] as const

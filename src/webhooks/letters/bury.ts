@@ -2,18 +2,18 @@
  * Death of webhook jobs: jobs in flight whose claim still holds become dead, each with its letter, in the transaction of whatever made
  * them die. The job stays; its failures so far are filed under the number that its letter gets.
  */
+
 import { type Instant, instant } from '../../core/clock.ts'
 import { textBytes } from '../../core/content.ts'
 import { type Xid, xid } from '../../core/xid.ts'
-import { type Integer, sql, type Transaction } from '../../db/database.ts'
+import { type Integer, type Session, sql, type Transaction } from '../../db/database.ts'
 import { bury, type Cause, type Death, PLAIN_RECORD, type Taking } from '../../letters/bury.ts'
 import { captureStatement } from '../../letters/capture.ts'
 import type { Registers } from '../../letters/drawers.ts'
-import { letterId } from '../../letters/letter.ts'
+import { type LetterId, letterId } from '../../letters/letter.ts'
 import type { OfficeWork } from '../../letters/work.ts'
 import type { Tallies } from '../tallies.ts'
 import { JOB, queueOfConsumer, WEBHOOKS } from '../webhook.ts'
-import { attemptsBefore } from './rounds.ts'
 
 /** A job in flight that is not tried again. */
 export interface DyingJob {
@@ -137,8 +137,8 @@ const lockJobs = sql(
 
 const DIED = `state = ${JOB.dead}, changed_at = $3, due_at = NULL, claim = NULL`
 
-/** Jobs by primary key, which are locked; `$2` says of each whether its attempts are used up. */
-const endJobs = sql(
+/** Locked jobs by primary key are dead; `$2` says of each whether its attempts are used up. */
+export const endJobs = sql(
   'webhooks.endJobs',
   `
     UPDATE bartleby.webhook_jobs SET ${DIED}, exhausted = CAST($2::jsonb -> id ->> 0 AS smallint) WHERE id = ANY($1::text[])`,
@@ -240,3 +240,43 @@ const takingJobs = ({ tx, now }: { readonly tx: Transaction; readonly now: Insta
     }
   },
 })
+
+/** What history keeps of a retry beside its receipt: the attempts that the job had made before it. */
+export type TakenFacts = { readonly attemptsBefore: number }
+
+/** The newest row that history has of each letter, on history_of_letter: of a letter that was retried, that of its retry. */
+const newestOf = (columns: string, letter: string): string =>
+  `SELECT ${columns} FROM bartleby.history INDEXED BY history_of_letter
+   WHERE letter_id = ${letter} AND correlation_id IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT 1`
+const IS_RETRY = `(SELECT operation FROM bartleby.history_series AS kind WHERE kind.id = newest.series) = 'retry'`
+const readNewest = sql(
+  'webhooks.retriesOfLetters',
+  {
+    postgres: `SELECT letter_id, output FROM unnest($1::bigint[]) AS asked (letter) CROSS JOIN LATERAL (
+                 ${newestOf('letter_id, output, series', 'asked.letter')}) AS newest WHERE ${IS_RETRY}`,
+    // No row of history has its number twice there, and nothing joins a list with the first of each.
+    sqlite: `SELECT letter_id, output FROM bartleby.history AS newest WHERE id IN (
+               SELECT (${newestOf('id', 'asked.value')}) FROM json_each($1) AS asked) AND ${IS_RETRY}`,
+  },
+  { bigints: true },
+)
+
+/**
+ * How many attempts of their jobs were made before the latest retries of these letters; 0 for those that are not in it. A requeue
+ * counts them anew from 0; a pull consumer that takes a dead job goes on counting, so the history row of that retry says it.
+ */
+export async function attemptsBefore(
+  session: Session,
+  letters: readonly LetterId[],
+): Promise<ReadonlyMap<LetterId, number>> {
+  if (letters.length === 0) return new Map()
+  const rows = await session.rows<{ letter_id: Integer; output: Uint8Array | null }>(readNewest, letters)
+  return new Map(rows.map(({ letter_id, output }) => [letterId(letter_id), attemptsIn(output)]))
+}
+
+function attemptsIn(output: Uint8Array | null): number {
+  if (output === null) return 0
+  // Receipts of retries, as the office writes them.
+  const { attemptsBefore = 0 } = JSON.parse(Buffer.from(output).toString()) as Partial<TakenFacts>
+  return attemptsBefore
+}

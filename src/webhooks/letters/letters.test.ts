@@ -1,14 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { noting } from '../../../test/harness/counted-statements.ts'
 import { claimOf, DeadJobStore } from '../../../test/harness/dead-job-store.ts'
 import { stores } from '../../../test/harness/stores.ts'
 import { BartlebyError } from '../../core/errors.ts'
 import type { Xid } from '../../core/xid.ts'
 import { sql } from '../../db/database.ts'
+import { type Candidate, lockCandidates } from '../../letters/candidates.ts'
 import { allocateLetterIds } from '../../letters/capture.ts'
+import { change as changeLetters, NOBODY } from '../../letters/change.ts'
 import { fileCaseFailures } from '../../letters/confirm.ts'
-import { type Letter, type LetterStatus, letterId } from '../../letters/letter.ts'
-import { inOffice } from '../../letters/work.ts'
+import { type Letter, type LetterId, type LetterStatus, letterId } from '../../letters/letter.ts'
+import { NO_EDITS, type Refused, type Restoring, restoreLetters, sendBack } from '../../letters/source.ts'
+import { inOffice, type OfficeWork } from '../../letters/work.ts'
 import { JOB } from '../webhook.ts'
+import { webhookLetterSource } from './source.ts'
 
 const nameCase = sql('test.nameCase', 'UPDATE bartleby.webhook_jobs SET letter = $2 WHERE id = $1')
 
@@ -275,6 +280,107 @@ describe.each(stores)('letters of webhook jobs on $name', (kind) => {
       expect(await office.letters.expireOlder(request)).toBeGreaterThanOrEqual(3)
       for (const job of jobs) expect(await office.job(job)).toBeNull()
       expect(await office.deadCount(consumer)).toBe(0)
+      await office.expectClean()
+    })
+  })
+
+  describe('many letters that are restored', () => {
+    const source = webhookLetterSource({ onJobs: () => {} })
+    const acting = { actor: 'operator', notes: null }
+    const lettersOf = async (jobs: readonly Xid[]): Promise<LetterId[]> =>
+      (await Promise.all(jobs.map((job) => office.letter(job)))).map(({ id }) => id)
+    type Locked = Candidate & { readonly originalQueue: string }
+    const inOneAct =
+      (act: (work: OfficeWork, letters: readonly Locked[]) => Promise<unknown>) =>
+      (ids: readonly LetterId[]): Promise<unknown> => {
+        office.pass(1)
+        return inOffice(office.db, office.store.clock, 'test', async (work) => {
+          const locked = [...(await lockCandidates(work.tx, ids)).values()]
+          return act(
+            work,
+            locked.map((letter) => ({ ...letter, originalQueue: 'as it was' })),
+          )
+        })
+      }
+    const retryAll = inOneAct((work, letters) => sendBack(work, source, letters, NO_EDITS, acting))
+    const discardAll = inOneAct(async (work, letters) => {
+      await source.moved(work, letters, 'discard')
+      const discarded = letters.map(({ id, engine }) => ({ id, engine }))
+      await changeLetters(work, 'discard', discarded, { ...NOBODY, ...acting })
+    })
+    const restoreAll = async (ids: readonly LetterId[], asked: string[] = []) => {
+      let refused: readonly Refused[] = []
+      await inOneAct(async (work, letters) => {
+        const restoring = letters.map((letter) => ({ ...letter, before: letter }))
+        // What the letters themselves cost is told by the test of their acts.
+        const counted = { ...source, takeBack: takeBackNoted }
+        refused = await restoreLetters(work, counted, restoring, acting)
+      })(ids)
+      return new Map(refused.map(({ letter, refusal }) => [letter.id, refusal.code]))
+
+      function takeBackNoted<Of extends Restoring>(work: OfficeWork, letters: readonly Of[]) {
+        return source.takeBack(noting(work, asked), letters)
+      }
+    }
+
+    it('take as many statements as one, whatever became of their jobs', async () => {
+      for (const leave of [retryAll, discardAll]) {
+        const statements: string[][] = []
+        for (const count of [1, 10, 500]) {
+          const channels = await Promise.all(
+            Array.from({ length: Math.min(count, 5) }, () => office.channel()),
+          )
+          const jobs: Xid[] = []
+          for (const channel of channels)
+            jobs.push(...(await office.deadJobs(await office.consumer(channel), count / channels.length)))
+          const ids = await lettersOf(jobs)
+          await leave(ids)
+          const asked: string[] = []
+          expect(await restoreAll(ids, asked)).toEqual(new Map())
+          // Changed counts are added one by one where they are few: these are as many as there are consumers.
+          statements.push(asked.filter((name) => !name.startsWith('webhooks.add')))
+          for (const job of [jobs.at(0), jobs.at(-1)])
+            expect(job && (await office.job(job))).toMatchObject({ state: JOB.dead, exhausted: 1 })
+        }
+        const [one] = statements
+        expect(statements).toEqual([one, one, one])
+        expect(one?.length).toBeLessThanOrEqual(8)
+      }
+      await office.expectClean()
+    })
+
+    it('become what each would become alone', async () => {
+      const channel = await office.channel()
+      const [consumer, leaving] = [await office.consumer(channel), await office.consumer(channel)]
+      const [waiting, running, delivered, gone, forgotten] = (await office.deadJobs(consumer, 5)) as [
+        Xid,
+        Xid,
+        Xid,
+        Xid,
+        Xid,
+      ]
+      const [orphan] = (await office.deadJobs(leaving, 1)) as [Xid]
+      const jobs = [waiting, running, delivered, gone, forgotten, orphan]
+      const ids = await lettersOf(jobs)
+      const { reference } = await office.letter(forgotten)
+      await retryAll(ids.slice(0, 3))
+      await discardAll(ids.slice(3))
+      await office.take([running, delivered], 0)
+      await office.settle(delivered, JOB.delivered)
+      await office.forgetMessage(reference, consumer.channel)
+      const since = new Date(Number(leaving.updatedAt / 1000n)).toUTCString()
+      await office.store.consumers.delete(channel, leaving.consumerId, since)
+      expect(await restoreAll(ids)).toEqual(
+        new Map([
+          [ids[1], 'letter_in_flight'],
+          [ids[4], 'letter_message_gone'],
+          [ids[5], 'letter_consumer_gone'],
+        ]),
+      )
+      const states = await Promise.all(jobs.map(async (job) => (await office.job(job))?.state ?? null))
+      expect(states).toEqual([JOB.dead, JOB.inFlight, JOB.dead, JOB.dead, null, null])
+      expect(await office.store.counted(consumer)).toEqual({ inFlight: 1 })
+      expect(await office.deadCount(consumer)).toBe(3)
       await office.expectClean()
     })
   })

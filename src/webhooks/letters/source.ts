@@ -3,11 +3,14 @@
  * dead, and the other way round; when it is discarded or expires the job is gone, and when it is restored the job is dead again.
  * A job is delivered as its message was broadcast, to all consumers alike: there is nothing to edit.
  */
+import { type Instant, instant } from '../../core/clock.ts'
 import { BartlebyError, failure } from '../../core/errors.ts'
 import { type Integer, type Session, sql } from '../../db/database.ts'
 import { lockCandidates } from '../../letters/candidates.ts'
 import { readContents } from '../../letters/contents.ts'
-import { type LetterId, type Sending, STATUS } from '../../letters/letter.ts'
+import { type Erasure, eraseLetters } from '../../letters/erase.ts'
+import { type LetterId, letterId, type Sending, STATUS } from '../../letters/letter.ts'
+import { lockLetters } from '../../letters/locked.ts'
 import {
   type Departing,
   type Edits,
@@ -23,11 +26,11 @@ import {
   type TakenBack,
 } from '../../letters/source.ts'
 import type { OfficeWork } from '../../letters/work.ts'
-import type { Parts } from '../parts.ts'
+import type { Parts } from '../settings.ts'
 import { Tallies } from '../tallies.ts'
 import { IS_DEAD, JOB, WEBHOOKS } from '../webhook.ts'
-import { layJob } from './laying.ts'
-import { attemptsBefore } from './rounds.ts'
+import { attemptsBefore } from './bury.ts'
+import { layJobs } from './laying.ts'
 
 /** Locks the letters of dead jobs of one consumer and sends them back, as far as they are pending; gives those that left. */
 export async function requeueJobs(
@@ -57,13 +60,14 @@ export const webhookLetterSource = ({ onJobs }: Pick<Parts, 'onJobs'>): LetterSo
   send: (work, rendered) => send(work, rendered, onJobs),
   takeBack,
   async moved(work, letters, act) {
-    const { tx } = work
-    if (act === 'discard' || act === 'expire')
-      await tx.run(
-        removeOfLetters,
-        letters.map(({ id }) => id),
-      )
-    if (act === 'reopen') for (const { id } of letters) await layJob(work, id)
+    const ids = letters.map(({ id }) => id)
+    if (act === 'discard' || act === 'expire') await work.tx.run(removeOfLetters, ids)
+    if (act !== 'reopen') return
+    const laid = await layJobs(work, ids)
+    for (const id of ids) {
+      const answer = laid.get(id)
+      if (answer instanceof BartlebyError) throw answer
+    }
   },
 })
 
@@ -151,23 +155,59 @@ export const jobGone = (letter: Departing): Refused => ({
   refusal: failure('letter_job_gone', { id: letter.sourceId }),
 })
 
-/** The jobs of letters that shall be pending again are dead again, as `layJob` has it. */
+/** The jobs of letters that shall be pending again are dead again. */
 async function takeBack<Of extends Restoring>(
   work: OfficeWork,
   letters: readonly Of[],
 ): Promise<readonly (TakenBack<Of> | Refused)[]> {
   const sent = letters.filter(({ isUnconfirmed }) => isUnconfirmed).map(({ id }) => id)
   const before = await attemptsBefore(work.tx, sent)
-  const answers: (TakenBack<Of> | Refused)[] = []
-  for (const letter of letters) {
-    try {
-      const waited = await layJob(work, letter.id)
-      const isOurs = letter.isUnconfirmed && waited !== null
-      answers.push({ letter, deliveries: isOurs ? waited - (before.get(letter.id) ?? 0) : 0 })
-    } catch (error) {
-      if (!(error instanceof BartlebyError)) throw error
-      answers.push({ letter, refusal: error })
-    }
-  }
-  return answers
+  const ids = letters.map(({ id }) => id)
+  const laid = await layJobs(work, ids)
+  return letters.map((letter) => {
+    const attempts = laid.get(letter.id) ?? null
+    if (attempts instanceof BartlebyError) return { letter, refusal: attempts }
+    const isOurs = letter.isUnconfirmed && attempts !== null
+    return { letter, deliveries: isOurs ? attempts - (before.get(letter.id) ?? 0) : 0 }
+  })
 }
+
+/** Dead jobs by primary key, where their attempts were used up at their death or `$2`, the most retries, are. */
+const removeExhausted = sql(
+  'webhooks.removeExhausted',
+  `
+    DELETE FROM bartleby.webhook_jobs WHERE id = ANY($1::text[]) AND ${IS_DEAD}
+      AND (exhausted = 1 OR attempts >= $2) RETURNING letter, changed_at`,
+  { bigints: true },
+)
+
+/** Erases those of these jobs that are dead and have no attempts left, with their letters; gives how many. */
+export async function eraseJobs(
+  work: OfficeWork,
+  jobs: readonly { readonly id: string; readonly letter: LetterId | null }[],
+  maxRetry: number,
+  erasure: Omit<Erasure, 'engine' | 'letters' | 'pendingSince'>,
+): Promise<number> {
+  if (jobs.length === 0) return 0
+  const { tx } = work
+  const ids = jobs.map(({ id }) => id).sort()
+  // Letters before jobs. Statements run in their order: the second need not wait for the answer to the first.
+  const [, removed] = await Promise.all([
+    lockLetters(
+      tx,
+      jobs.flatMap(({ letter }) => letter ?? []),
+    ),
+    tx.rows<{ letter: Integer; changed_at: Integer }>(removeExhausted, ids, maxRetry),
+  ])
+  const diedAt = removed.map((row) => BigInt(row.changed_at))
+  await eraseLetters(work, {
+    ...erasure,
+    engine: WEBHOOKS,
+    letters: removed.map(({ letter }) => letterId(letter)),
+    pendingSince: latest(diedAt),
+  })
+  return removed.length
+}
+
+const latest = (times: readonly bigint[]): Instant =>
+  instant(times.reduce((newest, at) => (at > newest ? at : newest), 0n))

@@ -3,7 +3,7 @@ import { stores } from '../../../test/harness/stores.ts'
 import { refusalOf, WebhookRegistry } from '../../../test/harness/webhook-registry.ts'
 import { formatHttpDate } from '../../core/timestamp.ts'
 import { sql } from '../../db/database.ts'
-import { shareChannel } from '../dispatch.ts'
+import { shareChannels } from '../dispatch.ts'
 import { Tallies } from '../tallies.ts'
 import { type Channel, type Consumer, JOB } from '../webhook.ts'
 
@@ -177,7 +177,7 @@ describe.each(stores)('a consumer on $name', (store) => {
       const consumer = await registry.consumer(channel, 'awaited')
       let deleting: Promise<string> | undefined
       await registry.db.transaction('test', async (tx) => {
-        await shareChannel(tx, channel.number)
+        await shareChannels(tx, [channel.number])
         deleting = remove('awaited', dateOf(consumer))
         // On PostgreSQL it would find no job now, if it looked.
         await new Promise((resolve) => setTimeout(resolve, 30))

@@ -4,25 +4,25 @@
  */
 import type { Clock } from '../../core/clock.ts'
 import type { Xids } from '../../core/xid.ts'
-import { type Database, type Integer, sql, type Value } from '../../db/database.ts'
+import { type Database, sql, type Value } from '../../db/database.ts'
+import { flag, integer, rowShape, text } from '../../db/row.ts'
 import { holdChannel } from '../dispatch.ts'
 import { type Page, type PageRequest, spanOf } from '../pages.ts'
 import { Refused } from '../refusal.ts'
 import { webhookCounter } from '../tallies.ts'
 import { type Channel, CONSUMER_TYPES, type Consumer } from '../webhook.ts'
 import { parseCallbackUrl } from './callback-url.ts'
-import { checkCondition, putConditionally } from './conditional.ts'
-import { draftOf } from './draft.ts'
-import { type HolderRow, holderKind, holderOf } from './holder-kind.ts'
+import { checkCondition, draftOf, HOLDER, holderKind, putConditionally } from './holder-kind.ts'
 import { given } from './texts.ts'
 
-interface Row extends HolderRow {
-  readonly number: Integer
-  readonly channel: Integer
-  readonly consumer_id: string
-  readonly callback_url: string
-  readonly pulls: Integer
-}
+const CONSUMER = rowShape({
+  ...HOLDER,
+  number: integer,
+  channel: integer,
+  consumerId: text,
+  callbackUrl: text,
+  pulls: flag,
+})
 
 /** The columns of a consumer that no other kind has. */
 export const ownOfConsumer = ({ callbackUrl, type }: Pick<Consumer, 'callbackUrl' | 'type'>): Value[] => [
@@ -30,7 +30,7 @@ export const ownOfConsumer = ({ callbackUrl, type }: Pick<Consumer, 'callbackUrl
   type === 'pull' ? 1 : 0,
 ]
 
-export const CONSUMERS = holderKind<Consumer, Row>({
+export const CONSUMERS = holderKind<Consumer>({
   name: 'Consumer',
   table: 'webhook_consumers',
   unique: ['channel', 'consumer_id'],
@@ -38,14 +38,10 @@ export const CONSUMERS = holderKind<Consumer, Row>({
   key: ['number', ({ number }) => number],
   own: ['callback_url', 'pulls'],
   ownOf: ownOfConsumer,
-  fromRow: (row) => ({
-    ...holderOf(row),
-    number: Number(row.number),
-    channel: Number(row.channel),
-    consumerId: row.consumer_id,
-    callbackUrl: row.callback_url,
-    type: Number(row.pulls) === 1 ? 'pull' : 'push',
-  }),
+  fromRow(row) {
+    const { pulls, ...consumer } = CONSUMER.read(row)
+    return { ...consumer, type: pulls ? 'pull' : 'push' }
+  },
 })
 
 /** Whether there is any job of a consumer, whatever its state: the first entry of its range of the index. No locks. */

@@ -1,16 +1,15 @@
 /** Who may send, and what messages are sent to: producers and channels. */
 import type { Clock } from '../../core/clock.ts'
 import type { Xids } from '../../core/xid.ts'
-import { type Database, type Integer, type Session, sql } from '../../db/database.ts'
+import { type Database, type Session, sql } from '../../db/database.ts'
+import { integer, rowShape, text } from '../../db/row.ts'
 import { type Page, type PageRequest, spanOf } from '../pages.ts'
 import type { Channel, Holder, Producer } from '../webhook.ts'
-import { putConditionally } from './conditional.ts'
-import { draftOf } from './draft.ts'
-import { type HolderKind, type HolderRow, holderKind, holderOf } from './holder-kind.ts'
+import { draftOf, HOLDER, type HolderKind, holderKind, putConditionally } from './holder-kind.ts'
 
 const NOTHING = { own: [], ownOf: () => [] }
 
-export const PRODUCERS = holderKind<Producer, HolderRow & { readonly producer_id: string }>({
+export const PRODUCERS = holderKind<Producer>({
   name: 'Producer',
   table: 'webhook_producers',
   unique: ['producer_id'],
@@ -18,20 +17,17 @@ export const PRODUCERS = holderKind<Producer, HolderRow & { readonly producer_id
   // Not by primary key: PostgreSQL may look for an id in the index of the list, all of it, where it is the second column.
   key: ['producer_id', ({ producerId }) => producerId],
   ...NOTHING,
-  fromRow: (row) => ({ ...holderOf(row), producerId: row.producer_id }),
+  fromRow: rowShape({ ...HOLDER, producerId: text }).read,
 })
 
-export const CHANNELS = holderKind<
-  Channel,
-  HolderRow & { readonly number: Integer; readonly channel_id: string }
->({
+export const CHANNELS = holderKind<Channel>({
   name: 'Channel',
   table: 'webhook_channels',
   unique: ['channel_id'],
   found: 'channel_id = $1',
   key: ['number', ({ number }) => number],
   ...NOTHING,
-  fromRow: (row) => ({ ...holderOf(row), number: Number(row.number), channelId: row.channel_id }),
+  fromRow: rowShape({ ...HOLDER, number: integer, channelId: text }).read,
 })
 
 /** The first by its public id: one step into the unique index. */
@@ -43,7 +39,8 @@ const any = sql(
 /** Whether there is a channel at all. */
 export const hasChannels = async (session: Session): Promise<boolean> => (await session.rows(any)).length > 0
 
-class Holders<T extends Holder> {
+/** Producers or channels. */
+export class Holders<T extends Holder> {
   readonly #kind: HolderKind<T>
   readonly #db: Database
   readonly #clock: Clock
@@ -80,17 +77,5 @@ class Holders<T extends Holder> {
     const { name, page: read } = this.#kind
     const span = spanOf(page)
     return this.#db.session(`webhooks.list${name}s`, (session) => read(session, span))
-  }
-}
-
-export class Producers extends Holders<Producer> {
-  constructor(db: Database, clock: Clock, xids: Xids) {
-    super(PRODUCERS, db, clock, xids)
-  }
-}
-
-export class Channels extends Holders<Channel> {
-  constructor(db: Database, clock: Clock, xids: Xids) {
-    super(CHANNELS, db, clock, xids)
   }
 }

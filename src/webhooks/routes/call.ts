@@ -2,15 +2,16 @@
  * One call of the webhook API: where it is, who may make it, how it is described, and what answers it. What its path names is found
  * here, and the tokens that come with it are checked, in the order that clients know.
  */
+
 import type { Clock } from '../../core/clock.ts'
 import { sameToken } from '../../core/same-token.ts'
 import type { Role } from '../../http/auth.ts'
+import type { Answer } from '../../http/exact-answer.ts'
 import type { JsonSchema } from '../../http/proto-schema.ts'
 import { Refused } from '../refusal.ts'
 import type { WebhookSettings } from '../settings.ts'
 import type { Channel, Consumer } from '../webhook.ts'
 import type { Webhooks } from '../webhooks.ts'
-import type { Answer } from './reply.ts'
 import type { WebhookRequest } from './request.ts'
 
 /** What calls work with. */

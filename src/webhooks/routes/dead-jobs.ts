@@ -7,10 +7,10 @@ import { Refused } from '../refusal.ts'
 import { queueOfConsumer } from '../webhook.ts'
 import { authorisedConsumer, findConsumer, type Recipient, type WebhookCall } from './call.ts'
 import { type PlacedJob, TOKENS } from './jobs.ts'
-import { deadJobsUrl, messageUrl, pageLinks, requeueUrl } from './links.ts'
 import { JOB } from './messages.ts'
 import { PAGE_FIELDS, PAGES } from './registry.ts'
 import { ACCEPTED, json } from './reply.ts'
+import { deadJobsUrl, messageUrl, pageLinks, requeueUrl } from './views.ts'
 
 const PATH = '/channel/:channelId/consumer/:consumerId/dlq'
 

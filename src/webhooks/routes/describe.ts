@@ -1,6 +1,6 @@
 /** How a call of the webhook API looks in the OpenAPI document. */
 import type { Role } from '../../http/auth.ts'
-import { objectOf, TEXT } from '../../http/describe-api.ts'
+import { paramsIn, TEXT } from '../../http/describe-api.ts'
 import type { WebhookCall } from './call.ts'
 
 const MEANINGS: Readonly<Record<number, string>> = {
@@ -40,7 +40,6 @@ function bodyOf({ form, body }: WebhookCall) {
 /** The schema of a call, for its route. */
 export function describeCall(call: WebhookCall, role: Role | 'open'): Readonly<Record<string, unknown>> {
   const { method, path, headers, query, success, errors } = call
-  const params = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
   const [status, shape] = success
   const answer =
     shape === undefined ? { type: 'null' } : { content: { 'application/json': { schema: shape } } }
@@ -53,9 +52,7 @@ export function describeCall(call: WebhookCall, role: Role | 'open'): Readonly<R
         ? 'Open to everyone who has the tokens that the call itself asks for.'
         : `Needs the role ${role} once tokens are configured.`,
     tags: ['webhooks'],
-    ...(params.length === 0
-      ? {}
-      : { params: objectOf(Object.fromEntries(params.map((name) => [name, TEXT]))) }),
+    ...paramsIn(path),
     ...(query === undefined ? {} : { querystring: { type: 'object', properties: texts(query) } }),
     ...(headers === undefined
       ? {}

@@ -1,5 +1,6 @@
 /** The calls of consumers on their jobs. They carry the tokens of channel and consumer. */
 import { type AnswerFields, answerOf, INTEGER, objectOf, shapeOf, TEXT } from '../../http/describe-api.ts'
+import type { Answer } from '../../http/exact-answer.ts'
 import type { JobView, QueuedJob } from '../jobs.ts'
 import { Refused } from '../refusal.ts'
 import {
@@ -10,11 +11,19 @@ import {
   type Recipient,
   type WebhookCall,
 } from './call.ts'
-import { channelUrl, consumerUrl, messageUrl, producerUrl, requeueUrl } from './links.ts'
 import { JOB } from './messages.ts'
-import { ACCEPTED, type Answer, json, NO_CONTENT } from './reply.ts'
+import { ACCEPTED, json, NO_CONTENT } from './reply.ts'
 import { integerOf, type WebhookRequest } from './request.ts'
-import { HEADERS, inBase64, payloadText } from './views.ts'
+import {
+  channelUrl,
+  consumerUrl,
+  HEADERS,
+  inBase64,
+  messageUrl,
+  payloadText,
+  producerUrl,
+  requeueUrl,
+} from './views.ts'
 
 const DEFAULT_LIMIT = 25
 const MOST_JOBS = 100

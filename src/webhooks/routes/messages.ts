@@ -12,11 +12,20 @@ import {
 } from '../../http/describe-api.ts'
 import type { JobSummary, MessageView, ScheduledView } from '../messages.ts'
 import { existing, findChannel, type WebhookCall } from './call.ts'
-import { channelUrl, messageUrl, pageLinks, scheduledUrl } from './links.ts'
 import { LIST_SHAPE, PAGE_FIELDS, PAGES } from './registry.ts'
 import { json } from './reply.ts'
 import { integerOf } from './request.ts'
-import { endpoint, HEADERS, inBase64, listResult, payloadText } from './views.ts'
+import {
+  channelUrl,
+  endpoint,
+  HEADERS,
+  inBase64,
+  listResult,
+  messageUrl,
+  pageLinks,
+  payloadText,
+  scheduledUrl,
+} from './views.ts'
 
 /** What jobs of every view have in common. */
 export const JOB: AnswerFields<JobSummary> = {

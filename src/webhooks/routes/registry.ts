@@ -1,12 +1,22 @@
 /** The calls on producers, channels and consumers. */
 import { objectOf, TEXT, TIME } from '../../http/describe-api.ts'
 import type { JsonSchema } from '../../http/proto-schema.ts'
+import type { Holders } from '../registry/holders.ts'
 import type { WebhookSettings } from '../settings.ts'
+import type { Holder } from '../webhook.ts'
 import { type CallScope, existing, findChannel, findConsumer, type WebhookCall } from './call.ts'
-import { channelUrl, consumerUrl, producerUrl } from './links.ts'
 import { NO_CONTENT } from './reply.ts'
 import type { WebhookRequest } from './request.ts'
-import { channelView, consumerView, listResult, producerView, resource } from './views.ts'
+import {
+  channelUrl,
+  channelView,
+  consumerUrl,
+  consumerView,
+  listResult,
+  producerUrl,
+  producerView,
+  resource,
+} from './views.ts'
 
 const CONDITION = 'If-Unmodified-Since'
 
@@ -70,57 +80,37 @@ const listed = (path: string, summary: string, errors: readonly number[]) =>
     errors,
   }) as const
 
-const producerCalls: readonly WebhookCall[] = [
-  {
-    ...listed('/producers', 'The producers, newest first', [400]),
-    answer: async (request, { producers }) =>
-      listResult('/producers', await producers.list(request.page()), ({ producerId }) =>
-        producerUrl(producerId),
-      ),
-  },
-  {
-    ...got('/producer/:producerId', 'One producer', objectOf(HOLDER)),
-    async answer(request, scope) {
-      const producer = existing(await scope.producers.get(request.param('producerId')))
-      return resource(producerView(producer, exposes(scope)), producer)
+/** The calls on producers or on channels, which are known by their ids alone. */
+function holderCalls<T extends Holder>(
+  name: 'producer' | 'channel',
+  shape: JsonSchema,
+  of: (scope: CallScope) => Pick<Holders<T>, 'list' | 'get' | 'put'>,
+  urlOf: (one: T) => string,
+  view: (one: T, exposeTokens: boolean) => unknown,
+): readonly WebhookCall[] {
+  const path = `/${name}/:${name}Id`
+  const idIn = (request: WebhookRequest) => request.param(`${name}Id`)
+  const shown = (one: T, scope: CallScope) => resource(view(one, exposes(scope)), one)
+  return [
+    {
+      ...listed(`/${name}s`, `The ${name}s, newest first`, [400]),
+      answer: async (request, scope) => listResult(`/${name}s`, await of(scope).list(request.page()), urlOf),
     },
-  },
-  {
-    ...put('/producer/:producerId', 'Create or replace a producer', objectOf(HOLDER), [400, 412, 415]),
-    form: HOLDER_FIELDS,
-    async answer(request, scope) {
-      const form = await request.form()
-      const fields = { name: form.get('name'), token: form.get('token') }
-      const producer = await scope.producers.put(request.param('producerId'), fields, condition(request))
-      return resource(producerView(producer, exposes(scope)), producer)
+    {
+      ...got(path, `One ${name}`, shape),
+      answer: async (request, scope) => shown(existing(await of(scope).get(idIn(request))), scope),
     },
-  },
-]
-
-const channelCalls: readonly WebhookCall[] = [
-  {
-    ...listed('/channels', 'The channels, newest first', [400]),
-    answer: async (request, { channels }) =>
-      listResult('/channels', await channels.list(request.page()), ({ channelId }) => channelUrl(channelId)),
-  },
-  {
-    ...got('/channel/:channelId', 'One channel', CHANNEL_SHAPE),
-    async answer(request, scope) {
-      const channel = await findChannel(request, scope)
-      return resource(channelView(channel, exposes(scope)), channel)
+    {
+      ...put(path, `Create or replace a ${name}`, shape, [400, 412, 415]),
+      form: HOLDER_FIELDS,
+      async answer(request, scope) {
+        const form = await request.form()
+        const fields = { name: form.get('name'), token: form.get('token') }
+        return shown(await of(scope).put(idIn(request), fields, condition(request)), scope)
+      },
     },
-  },
-  {
-    ...put('/channel/:channelId', 'Create or replace a channel', CHANNEL_SHAPE, [400, 412, 415]),
-    form: HOLDER_FIELDS,
-    async answer(request, scope) {
-      const form = await request.form()
-      const fields = { name: form.get('name'), token: form.get('token') }
-      const channel = await scope.channels.put(request.param('channelId'), fields, condition(request))
-      return resource(channelView(channel, exposes(scope)), channel)
-    },
-  },
-]
+  ]
+}
 
 const CONSUMER_PATH = '/channel/:channelId/consumer/:consumerId'
 
@@ -180,4 +170,20 @@ async function putConsumer(request: WebhookRequest, scope: CallScope) {
   return resource(consumerView(channel.channelId, consumer, exposes(scope)), consumer)
 }
 
-export const registryCalls: readonly WebhookCall[] = [...producerCalls, ...channelCalls, ...consumerCalls]
+export const registryCalls: readonly WebhookCall[] = [
+  ...holderCalls(
+    'producer',
+    objectOf(HOLDER),
+    ({ producers }) => producers,
+    ({ producerId }) => producerUrl(producerId),
+    producerView,
+  ),
+  ...holderCalls(
+    'channel',
+    CHANNEL_SHAPE,
+    ({ channels }) => channels,
+    ({ channelId }) => channelUrl(channelId),
+    channelView,
+  ),
+  ...consumerCalls,
+]

@@ -1,22 +1,9 @@
 /**
  * The answers of the webhook API, to the byte: JSON without a charset and with one newline, errors as bare text, and the texts of
- * unknown paths and wrong methods that its clients know. They are written past Fastify, which would add a charset.
+ * unknown paths and wrong methods that its clients know.
  */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Answer } from '../../http/exact-answer.ts'
 import { REFUSALS, type Refused } from '../refusal.ts'
-
-export interface Answer {
-  readonly status: number
-  readonly body: string
-  readonly headers: Readonly<Record<string, string>>
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** How long the body of the answer is; for the log. */
-    answerBytes: number
-  }
-}
 
 const JSON_HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 const TEXT_HEADERS = { 'Content-Type': 'text/plain; charset=utf-8' }
@@ -77,26 +64,3 @@ export const moved = (method: string, location: string): Answer => ({
   body: '',
   headers: { Location: location },
 })
-
-/** Sends an answer; a client that does not take it in time is cut off. */
-export function sendAnswer(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { status, body, headers }: Answer,
-  writeTimeoutSeconds?: number,
-): void {
-  const length = Buffer.byteLength(body)
-  request.answerBytes = length
-  reply.hijack()
-  reply.raw.writeHead(status, {
-    ...headers,
-    'X-Request-Id': request.id,
-    ...(status === 204 ? {} : { 'Content-Length': length }),
-  })
-  reply.raw.end(body)
-  const { socket } = request.raw
-  // The network took all of it, as nearly always: there is nothing to wait for.
-  if (writeTimeoutSeconds === undefined || socket.writableLength === 0) return
-  const timer = setTimeout(() => socket.destroy(), writeTimeoutSeconds * 1_000)
-  reply.raw.once('close', () => clearTimeout(timer))
-}

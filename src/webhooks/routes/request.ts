@@ -1,18 +1,16 @@
 /**
  * What a call of the webhook API reads of its request. Headers count by their first value, missing ones are empty; forms are read
- * from the body alone; every body has a limit, and so has the time it may take.
+ * from the body alone; every body has a limit, and so has the time it may take. Every request has an id, and a line in the access log
+ * with nothing of what it carried.
  */
 import type { IncomingMessage } from 'node:http'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { BartlebyError } from '../../core/errors.ts'
-import { readBody } from '../../http/body.ts'
+import type { Xids } from '../../core/xid.ts'
+import { paramsOf, queryOf, type RequestLimits, readWithin } from '../../http/exact-answer.ts'
+import { facadeOf, pathOf } from '../../http/facades.ts'
 import type { PageRequest } from '../pages.ts'
 import { Refused } from '../refusal.ts'
-
-export interface RequestLimits {
-  readonly maxBodyBytes: number
-  readonly readTimeoutSeconds: number
-}
 
 /** Forms and short JSON: a few texts of 255 characters, each of them percent-encoded. */
 const SMALL_BODY_BYTES = 1_048_576
@@ -60,8 +58,7 @@ export class WebhookRequest {
 
   /** A variable part of the path, decoded. */
   param(name: string): string {
-    // Fastify gives the named parts of a path as texts.
-    return (this.#request.params as Readonly<Record<string, string>>)[name] ?? ''
+    return paramsOf(this.#request)[name] ?? ''
   }
 
   /** The first value of a header, as text. */
@@ -76,9 +73,7 @@ export class WebhookRequest {
 
   /** The query of the address. */
   query(): URLSearchParams {
-    const { url } = this.#request
-    const start = url.indexOf('?')
-    return new URLSearchParams(start < 0 ? '' : url.slice(start))
+    return queryOf(this.#request)
   }
 
   /** The whole body. */
@@ -106,25 +101,20 @@ export class WebhookRequest {
 
   #read(limit: number): Promise<Buffer> {
     const { raw, signedBody } = this.#request
-    if (signedBody === null) return readWithin(raw, limit, this.#limits.readTimeoutSeconds)
+    if (signedBody === null) return readRequest(raw, limit, this.#limits.readTimeoutSeconds)
     return signedBody.length > limit
       ? Promise.reject(new Refused('body_too_large'))
       : Promise.resolve(signedBody)
   }
 }
 
-/** A body of at most so many bytes, sent in at most so much time; a slower client is cut off. */
-export async function readWithin(raw: IncomingMessage, limit: number, seconds: number): Promise<Buffer> {
-  const timer = setTimeout(() => raw.destroy(), seconds * 1_000)
+/** The same as `readWithin`, refused in the words of this API. */
+export async function readRequest(raw: IncomingMessage, limit: number, seconds: number): Promise<Buffer> {
   try {
-    return await readBody(raw, limit)
+    return await readWithin(raw, limit, seconds)
   } catch (error) {
-    if (!(error instanceof BartlebyError)) throw error
-    if (error.code === 'body_too_large') throw new Refused('body_too_large')
-    if (error.code === 'body_late') throw new Refused('body_late')
-    throw error
-  } finally {
-    clearTimeout(timer)
+    const code = error instanceof BartlebyError ? error.code : null
+    throw code === 'body_too_large' || code === 'body_late' ? new Refused(code) : error
   }
 }
 
@@ -135,3 +125,36 @@ export function integerOf(text: string): number | null {
   const value = INTEGER.test(text) ? Number(text) : Number.NaN
   return Number.isSafeInteger(value) ? value : null
 }
+
+/** Has the server write a line for each request that it answered, if anybody wants to read it. */
+export function logAccess(app: FastifyInstance): void {
+  if (app.log.level !== 'debug' && app.log.level !== 'trace') return
+  app.addHook('onResponse', (request, reply, done) => {
+    const url = pathOf(request.url)
+    if (facadeOf(url) === 'webhooks')
+      request.log.debug(
+        {
+          method: request.method,
+          url,
+          status: reply.statusCode,
+          size: request.answerBytes,
+          durationMs: Math.round(reply.elapsedTime * 1_000) / 1_000,
+          requestId: request.id,
+        },
+        'request',
+      )
+    done()
+  })
+}
+
+/** What is echoed and logged is bounded, and cannot be mistaken for anything else. */
+const USABLE = /^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/
+
+/** Gives requests of this API their id, which is on every answer and in the log: the caller's own, or an xid. Those of the others have ids of their own, or none. */
+export const requestIds =
+  (xids: Xids) =>
+  (request: IncomingMessage): string => {
+    if (facadeOf(pathOf(request.url ?? '')) !== 'webhooks') return ''
+    const sent = firstHeader(request, 'x-request-id')
+    return USABLE.test(sent) ? sent : xids.next()
+  }

@@ -1,12 +1,13 @@
 /** Producers, channels and consumers as the webhook API shows them, and lists of where they are. */
+
 import { isUtf8 } from 'node:buffer'
 import { formatHttpDate, formatSeconds } from '../../core/timestamp.ts'
 import { TEXT } from '../../http/describe-api.ts'
+import type { Answer } from '../../http/exact-answer.ts'
 import type { Page } from '../pages.ts'
 import { withoutCredentials } from '../registry/callback-url.ts'
 import type { Channel, Consumer, Holder, Producer } from '../webhook.ts'
-import { channelUrl, deadJobsUrl, pageLinks } from './links.ts'
-import { type Answer, json } from './reply.ts'
+import { json } from './reply.ts'
 
 /** What all of them show, the token only if it may be seen. */
 const holder = (id: string, { name, token, updatedAt }: Holder, exposeTokens: boolean) => ({
@@ -68,3 +69,33 @@ export const payloadText = (payload: Uint8Array): string => bytesOf(payload).toS
 /** What is no text is added as it is. */
 export const inBase64 = (payload: Uint8Array): { readonly PayloadBase64?: string } =>
   isUtf8(payload) ? {} : { PayloadBase64: bytesOf(payload).toString('base64') }
+
+/** Where things are. Ids may hold anything: each is one segment of a path, percent-encoded. */
+const segment = encodeURIComponent
+
+export const producerUrl = (producerId: string) => `/producer/${segment(producerId)}`
+export const channelUrl = (channelId: string) => `/channel/${segment(channelId)}`
+export const messageUrl = (channelId: string, messageId: string) =>
+  `${channelUrl(channelId)}/message/${segment(messageId)}`
+export const scheduledUrl = (channelId: string, messageId: string) =>
+  `${channelUrl(channelId)}/scheduled-message/${segment(messageId)}`
+export const consumerUrl = (channelId: string, consumerId: string) =>
+  `${channelUrl(channelId)}/consumer/${segment(consumerId)}`
+export const deadJobsUrl = (channelId: string, consumerId: string) =>
+  `${consumerUrl(channelId, consumerId)}/dlq`
+export const requeueUrl = (channelId: string, consumerId: string, jobId: string) =>
+  `${consumerUrl(channelId, consumerId)}/job/${segment(jobId)}/requeue-dead-job`
+
+/** The pages around this one; both when it holds anything, so that clients go on until they meet an empty one. */
+export function pageLinks(
+  path: string,
+  { first, last }: Page<unknown>,
+  statuses: readonly number[] = [],
+): Readonly<Record<string, string>> {
+  if (first === null || last === null) return {}
+  const rest = statuses.map((status) => `&status=${status}`).join('')
+  return {
+    next: `${path}?next=${segment(last)}${rest}`,
+    previous: `${path}?previous=${segment(first)}${rest}`,
+  }
+}

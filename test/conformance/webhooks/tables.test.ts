@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest'
 import { instant } from '../../../src/core/clock.ts'
 import { parseXid, secondsOfXid } from '../../../src/core/xid.ts'
-import { readPriority, readScheduledFor } from '../../../src/webhooks/broadcast-headers.ts'
 import { retryDelaySeconds } from '../../../src/webhooks/courier/settling.ts'
 import { decodeCursor, encodeCursor } from '../../../src/webhooks/pages.ts'
 import { Refused } from '../../../src/webhooks/refusal.ts'
+import { readPriority, readScheduledFor } from '../../../src/webhooks/routes/broadcast.ts'
 import { VECTORS } from './vectors.ts'
 
 describe('the vectors', () => {

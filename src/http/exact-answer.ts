@@ -1,0 +1,69 @@
+/**
+ * APIs whose answers clients know to the byte. They are written past Fastify, which would add a charset; what such calls read has a
+ * limit in bytes and in time.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { readBody } from './body.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export interface RequestLimits {
+  readonly maxBodyBytes: number
+  readonly readTimeoutSeconds: number
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** How long the body of the answer is; for the log. */
+    answerBytes: number
+  }
+}
+
+/** Sends an answer, with the headers that all answers of its API have; a client that does not take it in time is cut off. */
+export function sendAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { status, body, headers }: Answer,
+  writeTimeoutSeconds?: number,
+  always: Answer['headers'] = {},
+): void {
+  const length = Buffer.byteLength(body)
+  request.answerBytes = length
+  reply.hijack()
+  reply.raw.writeHead(status, {
+    ...headers,
+    'X-Request-Id': request.id,
+    ...always,
+    ...(status === 204 ? {} : { 'Content-Length': length }),
+  })
+  reply.raw.end(body)
+  const { socket } = request.raw
+  // The network took all of it, as nearly always: there is nothing to wait for.
+  if (writeTimeoutSeconds === undefined || socket.writableLength === 0) return
+  const timer = setTimeout(() => socket.destroy(), writeTimeoutSeconds * 1_000)
+  reply.raw.once('close', () => clearTimeout(timer))
+}
+
+/** A body of at most so many bytes, sent in at most so much time; a slower client is cut off. */
+export async function readWithin(raw: IncomingMessage, limit: number, seconds: number): Promise<Buffer> {
+  const timer = setTimeout(() => raw.destroy(), seconds * 1_000)
+  try {
+    return await readBody(raw, limit)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The variable parts of a path, decoded: Fastify gives them as texts. */
+export const paramsOf = ({ params }: FastifyRequest) => params as Readonly<Record<string, string>>
+
+/** The query of an address. */
+export function queryOf({ url }: FastifyRequest): URLSearchParams {
+  const start = url.indexOf('?')
+  return new URLSearchParams(start < 0 ? '' : url.slice(start))
+}
