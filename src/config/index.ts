@@ -7,7 +7,6 @@ export {
   type ConfigSources,
   checkExposure,
   configFileOf,
-  isLoopback,
   loadConfig,
 } from './load.ts'
 export { type Config, LOG_LEVELS, ROLES, type TokenEntry } from './schema.ts'

@@ -1,8 +1,8 @@
 /** Puts a configuration together: flags win over the environment, the environment over the file, the file over defaults. */
-import { BlockList, isIP } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { Value } from 'typebox/value'
 import { absoluteFiles, type KafkaOptions, withAbsolutePaths } from '../kafka/options.ts'
+import { isLoopback } from '../outgoing/address-ranges.ts'
 import { isRecord, withoutNothing } from './aliases.ts'
 import { checkSettings } from './check.ts'
 import { ConfigError, shown } from './config-error.ts'
@@ -130,17 +130,6 @@ const yesOrNoOf = (value: string | undefined): boolean | string | undefined =>
 /** Digits become a number; anything else stays, to be refused as it was given. */
 const numberOf = (value: number | string | undefined): number | string | undefined =>
   typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
-
-const LOOPBACK = new BlockList()
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
-LOOPBACK.addAddress('::1', 'ipv6')
-
-/** True for a host that only this machine can reach. Names other than localhost may resolve to anything. */
-export function isLoopback(host: string): boolean {
-  const family = isIP(host)
-  if (family === 0) return host.toLowerCase() === 'localhost'
-  return LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6')
-}
 
 /** Throws when other machines could reach the server and no token is configured. */
 export function checkExposure(config: Pick<Config, 'host' | 'auth'>): void {

@@ -105,3 +105,14 @@ function bytesOf(address: string): Uint8Array {
   const groups = [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => 0), ...tail]
   return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]))
 }
+
+const LOOPBACK = new BlockList()
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
+LOOPBACK.addAddress('::1', 'ipv6')
+
+/** True for a host that only this machine can reach. Names other than localhost may resolve to anything. */
+export function isLoopback(host: string): boolean {
+  const family = isIP(host)
+  if (family === 0) return host.toLowerCase() === 'localhost'
+  return LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6')
+}

@@ -95,9 +95,10 @@ export class RunWalk {
   }
 
   async #wait(until: Instant): Promise<void> {
-    if (this.#isWoken || this.#parts.signal.aborted) return
+    const { clock, signal } = this.#parts
+    if (this.#isWoken || signal.aborted || until <= clock.now()) return
     const { promise, resolve } = Promise.withResolvers<void>()
-    const alarm = this.#parts.clock.alarm(until, resolve)
+    const alarm = clock.alarm(until, resolve)
     this.#endWait = resolve
     this.#tellQuiet()
     await promise
